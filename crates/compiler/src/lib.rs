@@ -1,0 +1,1 @@
+//! compile(source, signature, options) to an artifact: stages, dumps, cache.

@@ -1,0 +1,1 @@
+//! Python-syntax source to a tt module.

@@ -1,0 +1,1 @@
+//! The CPU executor: the reference meaning of every op.

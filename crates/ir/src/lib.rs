@@ -1,0 +1,1 @@
+//! The SSA IR: entities, types, attributes, op definitions, text, verifier, rewriting, analyses.

@@ -1,0 +1,1 @@
+//! Layout algebra: linear layouts over F2, encodings, conversions and swizzles.

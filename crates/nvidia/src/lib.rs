@@ -1,0 +1,1 @@
+//! ttg to LLVM IR for NVPTX, PTX and cubin.

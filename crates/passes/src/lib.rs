@@ -1,0 +1,1 @@
+//! The tt and ttg passes and the pipeline of each target.

@@ -1,0 +1,1 @@
+//! A PTX simulator with race, bounds and deadlock checks.

