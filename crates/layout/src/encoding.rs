@@ -1,0 +1,101 @@
+//! Encodings: the names and parameters under which layouts appear in `ttg` IR.
+//!
+//! They follow Triton 3.6's `#ttg.*` attributes so that IR text can be compared. Every vector is indexed by tensor
+//! dimension; `order` lists dimensions from the fastest-varying to the slowest.
+
+use std::sync::Arc;
+
+/// How the elements of a tensor (or of a shared-memory buffer) are distributed.
+///
+/// Compared and hashed structurally; the IR uniques encodings inside types, so comparison there is by id.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    /// Each thread owns a `size_per_thread` block; threads tile a warp, warps tile a CTA, the whole tile repeats.
+    Blocked {
+        /// Elements each thread holds contiguously, per dimension.
+        size_per_thread: Vec<u32>,
+        /// Lanes per dimension; the product is 32.
+        threads_per_warp: Vec<u32>,
+        /// Warps per dimension; the product is the number of warps.
+        warps_per_cta: Vec<u32>,
+        /// Dimensions from the fastest-varying to the slowest.
+        order: Vec<u32>,
+    },
+    /// The parent's layout with dimension `dim` removed (the result of a reduction along `dim`).
+    Slice {
+        /// The removed dimension of the parent.
+        dim: u32,
+        /// The layout of rank + 1.
+        parent: Arc<Encoding>,
+    },
+    /// Operand `op_idx` (0 = A, 1 = B) of a dot whose result has the `parent` layout.
+    DotOperand {
+        /// 0 for A, 1 for B.
+        op_idx: u32,
+        /// The encoding of the dot's result.
+        parent: Arc<Encoding>,
+        /// Elements contiguous along K in one 32-bit register group (0 when the parent is blocked).
+        k_width: u32,
+    },
+    /// The accumulator of `mma.sync` (version 2) or `wgmma` (version 3).
+    NvidiaMma {
+        /// 2 for `mma.sync.m16n8kX`, 3 for `wgmma.m64nNkX`.
+        version_major: u32,
+        /// Minor version (0).
+        version_minor: u32,
+        /// Warps per dimension.
+        warps_per_cta: Vec<u32>,
+        /// Instruction shape: `[16, 8]` for version 2, `[16, N, K]` for version 3.
+        instr_shape: Vec<u32>,
+    },
+    /// A shared-memory buffer.
+    Shared(SharedKind),
+    /// A layout given directly by its bases, for what no other encoding expresses.
+    /// Each basis is a coordinate vector (one entry per tensor dimension).
+    Linear {
+        /// Bases of the `register` input dimension.
+        register: Vec<Vec<u32>>,
+        /// Bases of the `lane` input dimension.
+        lane: Vec<Vec<u32>>,
+        /// Bases of the `warp` input dimension.
+        warp: Vec<Vec<u32>>,
+        /// Bases of the `block` input dimension.
+        block: Vec<Vec<u32>>,
+    },
+}
+
+/// How a shared-memory buffer is arranged.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum SharedKind {
+    /// Rows XOR-swizzled in groups of `vec` elements: group index ^= (row / per_phase) % max_phase.
+    Swizzled {
+        /// Elements that stay contiguous.
+        vec: u32,
+        /// Rows that share one phase.
+        per_phase: u32,
+        /// Number of phases (1 = no swizzle).
+        max_phase: u32,
+        /// Dimensions from the fastest-varying to the slowest.
+        order: Vec<u32>,
+    },
+    /// The 32/64/128-byte swizzle that TMA and `wgmma` descriptors understand.
+    NvmmaShared {
+        /// 0, 32, 64 or 128 bytes.
+        swizzle_bytes: u32,
+        /// Whether the buffer is stored transposed (column-major).
+        transposed: bool,
+        /// Bits of an element.
+        element_bits: u32,
+        /// Rank of the buffer's view (leading dimensions are plain).
+        rank: u32,
+    },
+    /// Row-major with `pad` elements inserted after every `interval` elements.
+    Padded {
+        /// Elements between paddings.
+        interval: u32,
+        /// Elements inserted.
+        pad: u32,
+        /// Dimensions from the fastest-varying to the slowest.
+        order: Vec<u32>,
+    },
+}
