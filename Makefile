@@ -1,0 +1,57 @@
+# `make demo` and `make test` do all the set-up themselves. Everything lands in .venv/ and target/.
+
+PYTHON := .venv/bin/python
+# nextest starts one process a test and runs them all at once; plain cargo test does where it is missing.
+NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
+JOBS ?= $(shell nproc)
+export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
+
+.PHONY: setup demo test test-rust test-python bench bench-gpu lint format wheel fuzz clean
+
+setup: ## what a checkout needs: LLVM 19, .venv, the extension, the tilewright command
+	@scripts/setup.sh
+
+demo: setup ## softmax and matmul on the CPU, checked against NumPy, and compiled for sm_90
+	@$(PYTHON) examples/demo.py
+
+test: test-rust test-python ## every test
+
+test-rust: setup
+ifdef NEXTEST
+	cargo nextest run --workspace --no-fail-fast --cargo-quiet --status-level fail --final-status-level fail
+else
+	cargo test --workspace --quiet
+endif
+
+test-python: setup
+	$(PYTHON) -m pytest -n $(JOBS) tests
+
+bench: ## times on this machine; release build
+	@TILEWRIGHT_PROFILE=release scripts/setup.sh
+	@$(PYTHON) tests/bench/run.py $(ARGS)
+
+bench-gpu: ## times against Triton in the same process; needs an NVIDIA GPU, torch and triton
+	@TILEWRIGHT_PROFILE=release scripts/setup.sh
+	@$(PYTHON) tests/bench/gpu.py $(ARGS)
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+format: setup
+	cargo fmt --all
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+wheel: setup ## dist/*.whl with LLVM inside, for Python 3.11 and later
+	.venv/bin/maturin build --release --out dist --auditwheel skip --interpreter $(PYTHON)
+	@ls -l dist
+
+fuzz: setup ## feeds the parsers garbage for FUZZ_SECONDS (default 60)
+	@scripts/fuzz.sh
+
+clean:
+	cargo clean
+	rm -rf .venv dist python/tilewright/_tilewright.abi3.so

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Sets up everything that building, testing and running Tilewright from this checkout needs:
+#   1. Debian packages: LLVM 19 and what a static link of it wants;
+#   2. .venv/ with the pinned Python packages of requirements.txt;
+#   3. the extension module and the `tilewright` command, built by cargo and put where Python and .venv/bin see them.
+# Each step is skipped when what it depends on has not changed (.venv/.stamps holds a hash of each step's inputs), so a
+# second run only takes the time of hashing the sources. TILEWRIGHT_PROFILE=release builds with optimisation.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+profile=${TILEWRIGHT_PROFILE:-dev}
+venv=$root/.venv
+stamps=$venv/.stamps
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+fresh() { [ -f "$stamps/$1" ] && [ "$(cat "$stamps/$1")" = "$2" ]; }
+stamp() { mkdir -p "$stamps"; printf '%s\n' "$2" >"$stamps/$1"; }
+
+command -v cargo >/dev/null || die "cargo is missing: install Rust 1.95 or later (https://rustup.rs)"
+
+# One setup at a time in a checkout: `make test` and `make lint` may be started together.
+mkdir -p target
+exec 9>target/.setup.lock
+flock 9
+
+# 1. Debian packages.
+debian_packages=(llvm-19-dev libpolly-19-dev libzstd-dev zlib1g-dev)
+install_debian_packages() {
+  local missing=()
+  if command -v dpkg-query >/dev/null; then
+    for package in "${debian_packages[@]}"; do
+      dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+    done
+  elif ! command -v llvm-config-19 >/dev/null; then
+    die "LLVM 19 with its headers is needed: install what your system calls ${debian_packages[*]}"
+  fi
+  command -v cc >/dev/null || missing+=(gcc libc6-dev)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    sudo -n true 2>/dev/null || die "missing packages; run: sudo apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  "${as_root[@]}" apt-get install -y --no-install-recommends "${missing[@]}" >target/apt.log 2>&1 ||
+    { "${as_root[@]}" apt-get update >target/apt.log 2>&1 &&
+      "${as_root[@]}" apt-get install -y --no-install-recommends "${missing[@]}" >>target/apt.log 2>&1; } ||
+    { tail -20 target/apt.log >&2; die "apt-get install ${missing[*]} failed (whole log: target/apt.log)"; }
+}
+packages_key="${debian_packages[*]}"
+if ! fresh debian "$packages_key" || [ ! -e /usr/lib/llvm-19/include/llvm-c/Core.h ]; then
+  install_debian_packages
+  debian_done=1
+fi
+
+# 2. The virtual environment.
+python=${TILEWRIGHT_PYTHON:-python3}
+if [ ! -x "$venv/bin/python" ]; then
+  command -v "$python" >/dev/null || die "$python is missing: install Python 3.11 or later with its venv module"
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "$python is older than Python 3.11"
+  say "making .venv"
+  rm -rf "$venv"
+  "$python" -m venv "$venv" || die "could not make .venv (on Debian: apt-get install python3-venv)"
+fi
+[ -z "${debian_done:-}" ] || stamp debian "$packages_key"
+requirements_key=$(sha256sum requirements.txt | cut -d' ' -f1)
+if ! fresh requirements "$requirements_key"; then
+  say "installing requirements.txt"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements.txt
+  stamp requirements "$requirements_key"
+fi
+# An editable install: Python reads the package straight from python/.
+site=$(echo "$venv"/lib/python3.*/site-packages)
+pth=$site/tilewright-checkout.pth
+[ "$(cat "$pth" 2>/dev/null)" = "$root/python" ] || printf '%s\n' "$root/python" >"$pth"
+
+# 3. The extension module and the command. Both come from one cargo call and one profile, which is also the profile that
+# `cargo test` uses: nothing is compiled twice.
+case $profile in
+  dev) out=target/debug ;;
+  *) out=target/$profile ;;
+esac
+extension=python/tilewright/_tilewright.abi3.so
+# The Python files of the language are embedded in the front end, so they count as sources.
+sources_key=$profile-$({
+  cat Cargo.toml Cargo.lock
+  find crates python/tilewright/language -type f \
+    \( -name '*.rs' -o -name '*.toml' -o -name '*.py' \) -print0 |
+    sort -z | xargs -0 sha256sum
+} | sha256sum | cut -d' ' -f1)
+if ! fresh build "$sources_key" || [ ! -e "$extension" ] || [ ! -x "$venv/bin/tilewright" ]; then
+  say "building the extension and the command ($profile)"
+  # The stable ABI is the same whichever interpreter builds it; naming one keeps pyo3's build script from rerunning.
+  PYO3_PYTHON="$venv/bin/python" cargo build --quiet --profile "$profile" -p tilewright-python -p tilewright-cli
+  install_file() { # a running process keeps the old file: replace it, never write into it
+    cp "$1" "$2.new.$$" && mv -f "$2.new.$$" "$2"
+  }
+  install_file "$out/lib_tilewright.so" "$extension"
+  install_file "$out/tilewright" "$venv/bin/tilewright"
+  stamp build "$sources_key"
+fi
