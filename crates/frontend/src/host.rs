@@ -1,0 +1,352 @@
+//! What a kernel's source names outside itself, and who is asked for it.
+//!
+//! The front end walks source text. Every name that is not a local variable goes to a [`Host`]: one implementation
+//! asks CPython (in `crates/python`), another evaluates a module of source with no Python at all
+//! ([`crate::source_host::SourceHost`]).
+//!
+//! Names of the language itself are never objects of the host: a host that meets a function, module or type whose
+//! home is the `tilewright` (or `triton`) package answers [`HostValue::Library`] with its path, and the front end
+//! finds the definition in the files it embeds ([`crate::library`]).
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use ruff_python_ast::StmtFunctionDef;
+
+use crate::diagnostic::Diagnostic;
+use crate::dtype::DType;
+use crate::source::SourceText;
+
+/// Answers what names outside a function mean. Object-safe, and `&self` throughout: a host caches behind its own
+/// interior mutability where it wants to.
+pub trait Host {
+    /// What `name` means where `function` was defined: its closure, then its module's globals, then Python's
+    /// builtins. `Ok(None)` means that there is no such name.
+    fn lookup(&self, function: &Arc<JitFunction>, name: &str) -> Result<Option<Binding>, HostError>;
+
+    /// `object.name` for a module, a class or any other [`HostValue::Object`]. `Ok(None)` means that there is no such attribute.
+    fn attribute(&self, object: &HostObject, name: &str) -> Result<Option<HostValue>, HostError>;
+
+    /// The default of `parameter`, for hosts that hold the evaluated value (CPython: `inspect.signature`).
+    /// `Ok(None)` lets the front end evaluate the default's expression.
+    fn default_argument(
+        &self,
+        _function: &Arc<JitFunction>,
+        _parameter: &str,
+    ) -> Result<Option<HostValue>, HostError> {
+        Ok(None)
+    }
+
+    /// Calls a function that runs at compile time on constants (`@constexpr_function`; [`HostObject::callable`]).
+    fn call(
+        &self,
+        callee: &HostObject,
+        _args: &[HostValue],
+        _kwargs: &[(Arc<str>, HostValue)],
+    ) -> Result<HostValue, HostError> {
+        Err(HostError::new(format!("`{}` cannot be called at compile time", callee.name)))
+    }
+
+    /// Names that [`Host::lookup`] would find, for «did you mean». May be empty.
+    fn names(&self, _function: &Arc<JitFunction>) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Where a name was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A variable of an enclosing function.
+    Closure,
+    /// A global of the module.
+    Global,
+    /// A builtin of Python (`len`, `min`, `range`, `float`, …), given as [`HostValue::Python`].
+    Builtin,
+}
+
+/// The meaning of a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Binding {
+    /// The value, with any `tl.constexpr(...)` around it taken off.
+    pub value: HostValue,
+    /// The name holds a `tl.constexpr(...)`, or was declared `X: tl.constexpr = …`. A plain number, string or list
+    /// is not usable in a kernel without it (Triton's rule on globals); functions, modules and dtypes are.
+    pub constexpr: bool,
+    /// Where it was found.
+    pub origin: Origin,
+}
+
+/// A value of the host, as the front end sees it. Also the value of every compile-time constant in a kernel.
+#[derive(Debug, Clone)]
+pub enum HostValue {
+    /// `None`.
+    None,
+    /// `True` or `False`.
+    Bool(bool),
+    /// An integer. (Python's are unbounded; a host reports an error beyond 128 bits.)
+    Int(i128),
+    /// A float.
+    Float(f64),
+    /// A string.
+    Str(Arc<str>),
+    /// A tuple. Lists are given as tuples too.
+    Tuple(Arc<[HostValue]>),
+    /// An instance of a named tuple class.
+    NamedTuple(Arc<NamedTuple>),
+    /// A dtype (`tl.float16`, `tl.pointer_type(tl.int8)`, …).
+    DType(DType),
+    /// A function, module or type of this package, by path from the package: `language.load`,
+    /// `language.core.load`, `language.math.exp`, `language` (the module), `cdiv`, and `""` (the package). A host
+    /// makes it from `__module__` (with its first part, `tilewright` or `triton`, removed) and `__name__`.
+    Library(Arc<str>),
+    /// A builtin function or type of Python by name (`len`, `range`, `float`, …).
+    Python(Arc<str>),
+    /// A function decorated with `@jit` outside the library.
+    Jit(Arc<JitFunction>),
+    /// Anything else.
+    Object(Arc<HostObject>),
+}
+
+/// An instance of a named tuple.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedTuple {
+    /// The class's name.
+    pub class: Arc<str>,
+    /// Names of the fields.
+    pub fields: Arc<[Arc<str>]>,
+    /// Their values.
+    pub values: Vec<HostValue>,
+}
+
+/// A thing of the host that the front end can only ask about.
+#[derive(Debug, Clone)]
+pub struct HostObject {
+    /// The host's key for it; equal keys are the same thing.
+    pub id: u64,
+    /// What it is, for messages: `function`, `module`, `class`, `list`, …
+    pub kind: Arc<str>,
+    /// Its name, or a short rendering of it.
+    pub name: Arc<str>,
+    /// Whether [`Host::call`] takes it.
+    pub callable: bool,
+    /// The fields, for a class made by `collections.namedtuple` or `typing.NamedTuple`.
+    pub namedtuple_fields: Option<Arc<[Arc<str>]>>,
+}
+
+/// A function decorated with `@jit`: a host makes one for each, once, and gives the same `Arc` every time, so that
+/// it is parsed once.
+pub struct JitFunction {
+    /// The host's key for it.
+    pub id: u64,
+    /// The module it lives in (`__module__`).
+    pub module: Arc<str>,
+    /// Its name (`__qualname__`).
+    pub name: Arc<str>,
+    /// Its source: the function's own lines, or a whole file.
+    pub source: Arc<SourceText>,
+    /// `@jit(noinline=True)`.
+    pub noinline: bool,
+    definition: OnceLock<Result<Arc<StmtFunctionDef>, Diagnostic>>,
+}
+
+impl JitFunction {
+    /// A function whose source text holds it alone (as `inspect.getsource` gives it).
+    pub fn new(
+        id: u64,
+        module: impl Into<Arc<str>>,
+        name: impl Into<Arc<str>>,
+        source: Arc<SourceText>,
+        noinline: bool,
+    ) -> Arc<JitFunction> {
+        let (module, name) = (module.into(), name.into());
+        Arc::new(JitFunction { id, module, name, source, noinline, definition: OnceLock::new() })
+    }
+
+    /// A function that is already parsed out of `source`.
+    pub fn parsed(
+        id: u64,
+        module: impl Into<Arc<str>>,
+        name: impl Into<Arc<str>>,
+        source: Arc<SourceText>,
+        noinline: bool,
+        definition: Arc<StmtFunctionDef>,
+    ) -> Arc<JitFunction> {
+        let (module, name) = (module.into(), name.into());
+        let definition = OnceLock::from(Ok(definition));
+        Arc::new(JitFunction { id, module, name, source, noinline, definition })
+    }
+
+    /// The parsed definition; parses on first use.
+    pub fn definition(&self) -> Result<&Arc<StmtFunctionDef>, Diagnostic> {
+        self.definition
+            .get_or_init(|| self.source.parse_function().map(Arc::new))
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    /// The text of the function itself, which the cache key covers.
+    pub fn text(&self) -> &str {
+        match self.definition() {
+            Ok(def) => self.source.slice(def.range),
+            Err(_) => &self.source.text,
+        }
+    }
+}
+
+impl fmt::Debug for JitFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JitFunction({}.{})", self.module, self.name)
+    }
+}
+
+impl PartialEq for JitFunction {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.module == other.module && self.name == other.name
+    }
+}
+
+impl PartialEq for HostObject {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+/// Equality that «has this captured value changed» needs: floats compare by bits, so that NaN equals itself.
+impl PartialEq for HostValue {
+    fn eq(&self, other: &Self) -> bool {
+        use HostValue as V;
+        match (self, other) {
+            (V::None, V::None) => true,
+            (V::Bool(a), V::Bool(b)) => a == b,
+            (V::Int(a), V::Int(b)) => a == b,
+            (V::Float(a), V::Float(b)) => a.to_bits() == b.to_bits(),
+            (V::Str(a), V::Str(b)) | (V::Library(a), V::Library(b)) | (V::Python(a), V::Python(b)) => a == b,
+            (V::Tuple(a), V::Tuple(b)) => a == b,
+            (V::NamedTuple(a), V::NamedTuple(b)) => a == b,
+            (V::DType(a), V::DType(b)) => a == b,
+            (V::Jit(a), V::Jit(b)) => a == b,
+            (V::Object(a), V::Object(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl HostValue {
+    /// A string constant.
+    pub fn str(text: &str) -> HostValue {
+        HostValue::Str(text.into())
+    }
+
+    /// A tuple of constants.
+    pub fn tuple(values: impl IntoIterator<Item = HostValue>) -> HostValue {
+        HostValue::Tuple(values.into_iter().collect())
+    }
+
+    /// What the value is, for messages.
+    pub fn kind(&self) -> &str {
+        match self {
+            HostValue::None => "None",
+            HostValue::Bool(_) => "bool",
+            HostValue::Int(_) => "int",
+            HostValue::Float(_) => "float",
+            HostValue::Str(_) => "str",
+            HostValue::Tuple(_) | HostValue::NamedTuple(_) => "tuple",
+            HostValue::DType(_) => "dtype",
+            HostValue::Library(_) => "tl function",
+            HostValue::Python(_) => "Python builtin",
+            HostValue::Jit(_) => "jit function",
+            HostValue::Object(o) => &o.kind,
+        }
+    }
+
+    /// Python's truth value, where the front end can tell.
+    pub fn truth(&self) -> Option<bool> {
+        Some(match self {
+            HostValue::None => false,
+            HostValue::Bool(b) => *b,
+            HostValue::Int(i) => *i != 0,
+            HostValue::Float(f) => *f != 0.0,
+            HostValue::Str(s) => !s.is_empty(),
+            HostValue::Tuple(t) => !t.is_empty(),
+            HostValue::NamedTuple(t) => !t.values.is_empty(),
+            HostValue::DType(_) | HostValue::Library(_) | HostValue::Python(_) | HostValue::Jit(_) => true,
+            HostValue::Object(_) => return None,
+        })
+    }
+}
+
+/// Python's `repr`, near enough: it is what messages and cache keys print.
+impl fmt::Display for HostValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn items(f: &mut fmt::Formatter<'_>, values: &[HostValue]) -> fmt::Result {
+            f.write_str("(")?;
+            for (i, value) in values.iter().enumerate() {
+                write!(f, "{}{value}", if i == 0 { "" } else { ", " })?;
+            }
+            f.write_str(if values.len() == 1 { ",)" } else { ")" })
+        }
+        match self {
+            HostValue::None => f.write_str("None"),
+            HostValue::Bool(true) => f.write_str("True"),
+            HostValue::Bool(false) => f.write_str("False"),
+            HostValue::Int(i) => i.fmt(f),
+            HostValue::Float(x) if x.is_nan() => f.write_str("nan"),
+            HostValue::Float(x) if x.is_infinite() => f.write_str(if *x > 0.0 { "inf" } else { "-inf" }),
+            HostValue::Float(x) => write!(f, "{x:?}"),
+            HostValue::Str(s) => write!(f, "'{}'", s.escape_debug()),
+            HostValue::Tuple(values) => items(f, values),
+            HostValue::NamedTuple(t) => {
+                f.write_str(&t.class)?;
+                items(f, &t.values)
+            }
+            HostValue::DType(dtype) => dtype.fmt(f),
+            HostValue::Library(path) => match path.strip_prefix("language") {
+                Some("") => f.write_str("tl"),
+                Some(rest) => write!(f, "tl{rest}"),
+                None => write!(f, "tilewright.{path}"),
+            },
+            HostValue::Python(name) => f.write_str(name),
+            HostValue::Jit(function) => f.write_str(&function.name),
+            HostValue::Object(o) => write!(f, "{} {}", o.kind, o.name),
+        }
+    }
+}
+
+/// The host could not answer: a Python exception, or a top-level statement that cannot be evaluated without Python.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostError {
+    /// What went wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl HostError {
+    /// An error with no hint.
+    pub fn new(message: impl Into<String>) -> HostError {
+        HostError { message: message.into(), hint: None }
+    }
+
+    /// The error with advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> HostError {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for HostError {}
+
+impl From<HostError> for Diagnostic {
+    fn from(error: HostError) -> Diagnostic {
+        let mut diagnostic = Diagnostic::new(error.message);
+        diagnostic.hints.extend(error.hint);
+        diagnostic
+    }
+}

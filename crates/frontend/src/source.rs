@@ -1,0 +1,129 @@
+//! A piece of Python source: its text, lines and parsed functions.
+//!
+//! The text is either a whole file or the lines of one function as `inspect.getsource` gives them (indented where
+//! the function is nested). It is dedented here, and positions are mapped back to the file the author sees.
+
+use std::sync::Arc;
+
+use ruff_python_ast::{Stmt, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use crate::diagnostic::{Diagnostic, Span};
+
+/// Python source with the place it came from.
+#[derive(Debug)]
+pub struct SourceText {
+    /// The file as the author knows it.
+    pub file: Arc<str>,
+    /// The text, dedented.
+    pub text: String,
+    /// The line of the file on which `text` starts, from 1.
+    pub first_line: u32,
+    /// Characters of indentation removed from each line.
+    pub indent: u32,
+    line_starts: Vec<u32>,
+}
+
+impl SourceText {
+    /// Takes the text of a file, or of a function that starts on `first_line` of it.
+    pub fn new(file: impl Into<Arc<str>>, text: impl Into<String>, first_line: u32) -> Arc<SourceText> {
+        let (text, indent) = dedent(text.into());
+        let line_starts =
+            std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at as u32 + 1)).collect();
+        Arc::new(SourceText { file: file.into(), text, first_line: first_line.max(1), indent, line_starts })
+    }
+
+    /// Line index (from 0) of a byte offset.
+    fn line_index(&self, offset: TextSize) -> usize {
+        self.line_starts.partition_point(|&start| start <= offset.to_u32()).saturating_sub(1)
+    }
+
+    fn line_text(&self, index: usize) -> &str {
+        let start = self.line_starts[index] as usize;
+        let end = self.line_starts.get(index + 1).map_or(self.text.len(), |&next| next as usize);
+        self.text[start..end].trim_end_matches(['\n', '\r'])
+    }
+
+    /// Line and column (both from 1) of a byte offset, as the file has them.
+    pub fn line_col(&self, offset: TextSize) -> (u32, u32) {
+        let index = self.line_index(offset);
+        let start = self.line_starts[index] as usize;
+        let at = (offset.to_usize()).min(self.text.len());
+        let col = self.text.get(start..at).map_or(0, |s| s.chars().count()) as u32;
+        (self.first_line + index as u32, col + 1 + self.indent)
+    }
+
+    /// The place of a range, with its source line.
+    pub fn span(&self, range: TextRange) -> Span {
+        let (line, col) = self.line_col(range.start());
+        let (end_line, end_col) = self.line_col(range.end());
+        let text = self.line_text(self.line_index(range.start()));
+        let source_line = format!("{}{}", " ".repeat(self.indent as usize), text);
+        Span { file: self.file.clone(), line, col, end_line, end_col, source_line: source_line.into() }
+    }
+
+    /// The text of a range.
+    pub fn slice(&self, range: TextRange) -> &str {
+        self.text.get(range.start().to_usize()..range.end().to_usize()).unwrap_or("")
+    }
+
+    /// The statements of the text.
+    pub fn parse(&self) -> Result<Vec<Stmt>, Diagnostic> {
+        match ruff_python_parser::parse_module(&self.text) {
+            Ok(parsed) => Ok(parsed.into_syntax().body.into_iter().collect()),
+            Err(error) => Err(Diagnostic::new(format!("invalid Python syntax: {}", error.error))
+                .at(self.span(error.location))),
+        }
+    }
+
+    /// The first function of the text, which is the function that `inspect.getsource` was asked for.
+    pub fn parse_function(&self) -> Result<StmtFunctionDef, Diagnostic> {
+        for stmt in self.parse()? {
+            if let Stmt::FunctionDef(def) = stmt {
+                return Ok(def);
+            }
+            if !matches!(stmt, Stmt::Import(_) | Stmt::ImportFrom(_)) {
+                return Err(Diagnostic::new("a kernel must be defined with `def`")
+                    .hint("lambdas and classes cannot be compiled; write a function decorated with @jit")
+                    .at(self.span(stmt.range())));
+            }
+        }
+        Err(Diagnostic::new(format!("{}: the source holds no function", self.file)))
+    }
+}
+
+/// Removes the indentation that all lines share with the first one.
+fn dedent(text: String) -> (String, u32) {
+    let Some(first) = text.lines().find(|l| !l.trim().is_empty()) else { return (text, 0) };
+    let margin: String = first.chars().take_while(|c| *c == ' ' || *c == '\t').collect();
+    if margin.is_empty() {
+        return (text, 0);
+    }
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        // A continuation line (inside brackets or a string) may stand left of the margin: keep what it has.
+        out.push_str(line.strip_prefix(&*margin).unwrap_or_else(|| line.trim_start_matches([' ', '\t'])));
+    }
+    (out, margin.chars().count() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_of_a_nested_function_are_the_files() {
+        let source = SourceText::new("f.py", "    @jit\n    def f(x):\n        return x\n", 10);
+        let def = source.parse_function().expect("parses");
+        assert_eq!(def.name.as_str(), "f");
+        let span = source.span(def.body[0].range());
+        assert_eq!((span.line, span.col, span.end_col), (12, 9, 17));
+        assert_eq!(&*span.source_line, "        return x");
+    }
+
+    #[test]
+    fn a_syntax_error_has_a_place() {
+        let error = SourceText::new("f.py", "def f(:\n  pass\n", 1).parse_function().expect_err("is wrong");
+        assert_eq!(error.span.as_ref().map(|s| s.line), Some(1));
+    }
+}
