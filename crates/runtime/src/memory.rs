@@ -1,0 +1,169 @@
+//! Device memory and events for programs that have no torch to allocate and time for them.
+
+use std::ffi::{c_int, c_void};
+
+use crate::device::Device;
+use crate::driver::{CuEvent, DevicePtr, Stream, driver};
+use crate::error::{Error, Result, check};
+
+/// An allocation on a GPU, freed when dropped.
+#[derive(Debug)]
+pub struct DeviceBuffer {
+    pointer: DevicePtr,
+    bytes: usize,
+    device: &'static Device,
+}
+
+impl DeviceBuffer {
+    /// Allocates `bytes` bytes, not initialized. Zero bytes are allowed.
+    pub fn new(device: &'static Device, bytes: usize) -> Result<Self> {
+        let driver = driver()?;
+        device.make_current()?;
+        let mut pointer = 0;
+        // SAFETY: writes one address.
+        check("cuMemAlloc", unsafe { (driver.mem_alloc)(&mut pointer, bytes.max(1)) })?;
+        Ok(DeviceBuffer { pointer, bytes, device })
+    }
+
+    /// Allocates as many bytes as `data` has, and copies it there.
+    pub fn from_bytes(device: &'static Device, data: &[u8]) -> Result<Self> {
+        let mut buffer = DeviceBuffer::new(device, data.len())?;
+        buffer.write(data)?;
+        Ok(buffer)
+    }
+
+    /// The address of the first byte.
+    pub fn pointer(&self) -> DevicePtr {
+        self.pointer
+    }
+
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Copies `data` to the start of the buffer.
+    pub fn write(&mut self, data: &[u8]) -> Result<()> {
+        self.fits(data.len())?;
+        self.device.make_current()?;
+        // SAFETY: both ranges hold `data.len()` bytes.
+        check("cuMemcpyHtoD", unsafe {
+            (driver()?.memcpy_htod)(self.pointer, data.as_ptr().cast(), data.len())
+        })
+    }
+
+    /// Copies the start of the buffer to `data`, after all work of the device that came before.
+    pub fn read(&self, data: &mut [u8]) -> Result<()> {
+        self.fits(data.len())?;
+        synchronize(self.device)?;
+        // SAFETY: both ranges hold `data.len()` bytes.
+        check("cuMemcpyDtoH", unsafe {
+            (driver()?.memcpy_dtoh)(data.as_mut_ptr().cast(), self.pointer, data.len())
+        })
+    }
+
+    /// Sets every byte, in the order of the stream.
+    pub fn fill(&mut self, value: u8, stream: Stream) -> Result<()> {
+        self.device.make_current()?;
+        // SAFETY: the range is the allocation.
+        check("cuMemsetD8Async", unsafe {
+            (driver()?.memset_d8_async)(self.pointer, value, self.bytes, stream)
+        })
+    }
+
+    fn fits(&self, bytes: usize) -> Result<()> {
+        if bytes <= self.bytes {
+            return Ok(());
+        }
+        Err(Error::InvalidLaunch(format!("a copy of {bytes} bytes does not fit a buffer of {}", self.bytes)))
+    }
+}
+
+impl Drop for DeviceBuffer {
+    fn drop(&mut self) {
+        if let Ok(driver) = driver()
+            && self.device.make_current().is_ok()
+        {
+            // SAFETY: the address came from cuMemAlloc and is freed once.
+            unsafe { (driver.mem_free)(self.pointer) };
+        }
+    }
+}
+
+/// Waits until the GPU has done all that was queued on it.
+pub fn synchronize(device: &Device) -> Result<()> {
+    device.make_current()?;
+    // SAFETY: plain call.
+    check("cuCtxSynchronize", unsafe { (driver()?.ctx_synchronize)() })
+}
+
+/// The address by which a kernel on the current device may reach `pointer`: itself for device memory, its mapping for
+/// pinned host memory, `None` for memory that the GPU cannot reach.
+pub fn is_device_accessible(pointer: u64) -> Result<Option<DevicePtr>> {
+    const POINTER_ATTRIBUTE_DEVICE_POINTER: c_int = 3;
+    let mut mapped: DevicePtr = 0;
+    // SAFETY: writes one address.
+    let code = unsafe {
+        (driver()?.pointer_get_attribute)(
+            std::ptr::from_mut(&mut mapped).cast::<c_void>(),
+            POINTER_ATTRIBUTE_DEVICE_POINTER,
+            pointer,
+        )
+    };
+    Ok((code == 0).then_some(mapped))
+}
+
+/// A point in a stream's work, for timing.
+#[derive(Debug)]
+pub struct Event {
+    event: CuEvent,
+    device: &'static Device,
+}
+
+impl Event {
+    /// An event that has not been recorded.
+    pub fn new(device: &'static Device) -> Result<Self> {
+        device.make_current()?;
+        let mut event = CuEvent(std::ptr::null_mut());
+        // SAFETY: writes one handle.
+        check("cuEventCreate", unsafe { (driver()?.event_create)(&mut event, 0) })?;
+        Ok(Event { event, device })
+    }
+
+    /// Marks the current end of the stream's work.
+    pub fn record(&self, stream: Stream) -> Result<()> {
+        self.device.make_current()?;
+        // SAFETY: plain call.
+        check("cuEventRecord", unsafe { (driver()?.event_record)(self.event, stream) })
+    }
+
+    /// Waits for this event and gives the milliseconds since `start`.
+    pub fn milliseconds_since(&self, start: &Event) -> Result<f32> {
+        self.device.make_current()?;
+        let driver = driver()?;
+        // SAFETY: plain call.
+        check("cuEventSynchronize", unsafe { (driver.event_synchronize)(self.event) })?;
+        let mut elapsed = 0f32;
+        // SAFETY: writes one float.
+        check("cuEventElapsedTime", unsafe {
+            (driver.event_elapsed_time)(&mut elapsed, start.event, self.event)
+        })?;
+        Ok(elapsed)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if let Ok(driver) = driver()
+            && self.device.make_current().is_ok()
+        {
+            // SAFETY: the handle came from cuEventCreate and is destroyed once.
+            unsafe { (driver.event_destroy)(self.event) };
+        }
+    }
+}
