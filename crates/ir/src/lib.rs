@@ -1,1 +1,33 @@
-//! The SSA IR: entities, types, attributes, op definitions, text, verifier, rewriting, analyses.
+//! The SSA IR of Tilewright.
+//!
+//! A [`Module`] owns everything: operations, blocks, regions and values live in arenas and are named by 32-bit
+//! references; types and attributes are uniqued per module, so comparing them is comparing references. Operations are
+//! declared once each, in [`dialect`]; the text form is MLIR's.
+//!
+//! Invariants (checked by [`verify`]):
+//! - every use of a value is listed in its use list, and nothing else is;
+//! - a value's definition dominates its uses; control flow in kernels is structured (`scf`);
+//! - an attached operation has a parent block, a block has a parent region, a region has a parent operation.
+
+pub mod attrs;
+pub mod builder;
+pub mod diagnostic;
+pub mod dialect;
+mod entity;
+mod interner;
+pub mod module;
+#[macro_use]
+pub mod opdef;
+pub mod types;
+
+pub use attrs::{AttrKind, AttrValue, FloatBits, Name};
+pub use builder::{Builder, InsertPoint};
+pub use diagnostic::{Diagnostic, Span};
+pub use entity::{Attr, Block, Loc, Op, Region, Type, Value};
+pub use module::{LocKind, Module, Use, ValueDef};
+pub use opdef::{Opcode, Trait};
+pub use tilewright_layout::{Encoding, SharedKind};
+pub use types::{FloatKind, Shape, TypeKind};
+
+#[cfg(test)]
+mod module_tests;

@@ -1,0 +1,137 @@
+//! Errors with a source location: what is wrong, where, and what to do.
+
+use std::fmt;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use crate::entity::Loc;
+use crate::module::{LocKind, Module};
+
+/// A place in a source file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The file's name.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1, counted in characters.
+    pub column: u32,
+    /// One past the last column; equal to `column` where only the start is known.
+    pub end_column: u32,
+    /// The text of the line, where it could be had.
+    pub text: Option<String>,
+}
+
+/// An error at a place in a kernel's source (or in IR text).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub span: Option<Span>,
+    /// What to do, inferred types, and other remarks.
+    pub notes: Vec<String>,
+    /// The calls that led there, innermost first.
+    pub callers: Vec<Span>,
+}
+
+impl Diagnostic {
+    /// An error with no place yet.
+    pub fn new(message: impl Into<String>) -> Self {
+        Diagnostic { message: message.into(), span: None, notes: Vec::new(), callers: Vec::new() }
+    }
+
+    /// An error at a location of a module.
+    pub fn at(module: &Module, loc: Loc, message: impl Into<String>) -> Self {
+        let mut d = Diagnostic::new(message);
+        d.fill(module, loc);
+        d
+    }
+
+    fn fill(&mut self, module: &Module, loc: Loc) {
+        match module.loc_kind(loc) {
+            LocKind::Unknown => {}
+            LocKind::File { file, line, column } => {
+                let span = Span {
+                    file: file.clone(),
+                    line: *line,
+                    column: *column,
+                    end_column: *column,
+                    text: None,
+                };
+                match self.span {
+                    None => self.span = Some(span),
+                    Some(_) => self.callers.push(span),
+                }
+            }
+            LocKind::Name(_, child) => self.fill(module, *child),
+            LocKind::CallSite { callee, caller } => {
+                self.fill(module, *callee);
+                self.fill(module, *caller);
+            }
+            LocKind::Fused(locs) => {
+                if let Some(&first) = locs.first() {
+                    self.fill(module, first);
+                }
+            }
+        }
+    }
+
+    /// Adds a note or hint.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Reads the source lines that are still missing through `line_of(file, line)`.
+    #[must_use]
+    pub fn with_source(mut self, line_of: impl Fn(&str, u32) -> Option<String>) -> Self {
+        for span in self.span.iter_mut().chain(&mut self.callers) {
+            if span.text.is_none() {
+                span.text = line_of(&span.file, span.line);
+            }
+        }
+        self
+    }
+
+    /// Reads the source lines that are still missing from the files themselves.
+    #[must_use]
+    pub fn with_source_files(self) -> Self {
+        self.with_source(|file, line| {
+            let text = std::fs::read_to_string(file).ok()?;
+            text.lines().nth(line as usize - 1).map(str::to_string)
+        })
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let snippet = |span: &Span, kind: AnnotationKind, label: Option<&'static str>| {
+            let text = span.text.clone().unwrap_or_default();
+            let byte = |column: u32| {
+                text.char_indices().nth(column.saturating_sub(1) as usize).map_or(text.len(), |(i, _)| i)
+            };
+            let start = byte(span.column);
+            let end = byte(span.end_column.max(span.column + 1)).max(start);
+            let annotation = kind.span(start..end).label(label);
+            Snippet::source(text)
+                .line_start(span.line as usize)
+                .path(span.file.clone())
+                .annotation(annotation)
+        };
+        let mut group = Group::with_title(Level::ERROR.primary_title(self.message.as_str()));
+        if let Some(span) = &self.span {
+            group = group.element(snippet(span, AnnotationKind::Primary, None));
+        }
+        for caller in &self.callers {
+            group = group.element(snippet(caller, AnnotationKind::Context, Some("called from here")));
+        }
+        for note in &self.notes {
+            group = group.element(Level::HELP.message(note.as_str()));
+        }
+        f.write_str(&Renderer::plain().render(&[group]))
+    }
+}
+
+impl std::error::Error for Diagnostic {}

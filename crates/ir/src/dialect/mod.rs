@@ -1,0 +1,28 @@
+//! The operations, a file a dialect. Each is declared once with [`dialect!`](crate::dialect).
+//!
+//! Formats are in MLIR's declarative assembly notation: literals in backquotes, `$name` for an operand group or
+//! attribute, `type($name)`, `attr-dict`, and `( ... ^ ... )?` for an optional group anchored at the marked element.
+
+pub mod arith;
+pub mod builtin;
+pub mod cf;
+pub mod math;
+pub mod scf;
+pub mod tt;
+pub mod ttg;
+
+use crate::opdef::OpDef;
+
+/// The declarations of all dialects.
+pub fn all_defs() -> impl Iterator<Item = &'static OpDef> {
+    [builtin::DEFS, arith::DEFS, math::DEFS, scf::DEFS, cf::DEFS, tt::DEFS, ttg::DEFS].into_iter().flatten()
+}
+
+/// The declaration of a full operation name such as `tt.load`.
+pub fn find_def(name: &str) -> Option<&'static OpDef> {
+    use std::sync::OnceLock;
+
+    use rustc_hash::FxHashMap;
+    static TABLE: OnceLock<FxHashMap<&'static str, &'static OpDef>> = OnceLock::new();
+    TABLE.get_or_init(|| all_defs().map(|d| (d.name, d)).collect()).get(name).copied()
+}

@@ -1,0 +1,370 @@
+//! How operations are declared: one [`dialect!`](crate::dialect) block per file says everything about an op once.
+//!
+//! From the declaration come the [`OpDef`] table (which the printer, parser, verifier and analyses read), a typed
+//! wrapper with accessors (`tt::Load(op).ptr(&module)`), a builder function (`tt::Load::build(&mut b, ...)`) and the
+//! reference docs.
+
+use crate::entity::Op;
+use crate::module::Module;
+
+/// Every registered operation, by dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // the variants are the dialects' names
+pub enum Opcode {
+    Builtin(crate::dialect::builtin::Kind),
+    Arith(crate::dialect::arith::Kind),
+    Math(crate::dialect::math::Kind),
+    Scf(crate::dialect::scf::Kind),
+    Cf(crate::dialect::cf::Kind),
+    Tt(crate::dialect::tt::Kind),
+    Ttg(crate::dialect::ttg::Kind),
+}
+
+/// How many values an operand group holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arity {
+    /// Exactly one.
+    One,
+    /// None or one.
+    Optional,
+    /// Any number.
+    Variadic,
+}
+
+/// An operand group of an [`OpDef`].
+#[derive(Debug)]
+pub struct OperandDef {
+    /// The accessor's name, which the format string uses as `$name`.
+    pub name: &'static str,
+    /// How many values it holds.
+    pub arity: Arity,
+}
+
+/// A declared attribute of an [`OpDef`].
+#[derive(Debug)]
+pub struct AttrDef {
+    /// The name in IR text.
+    pub name: &'static str,
+    /// Whether it may be absent.
+    pub optional: bool,
+    /// Checks that a present attribute (or its absence) is readable as the declared Rust type.
+    pub check: fn(&Module, Option<crate::Attr>) -> bool,
+    /// The declared Rust type, for messages and docs.
+    pub ty: &'static str,
+}
+
+/// The results of an [`OpDef`].
+#[derive(Debug, Clone, Copy)]
+pub enum ResultsDef {
+    /// The builder is given a type for each of these.
+    Given(&'static [&'static str]),
+    /// One result with the type of an operand group.
+    SameAs(&'static str),
+    /// Any number, given to the builder.
+    Variadic,
+}
+
+/// What is generally true of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trait {
+    /// No effects and cannot fault: may be erased when unused, merged, hoisted and speculated.
+    Pure,
+    /// Works element by element; all operands and results that are tensors have one shape and encoding.
+    Elementwise,
+    /// Operands may be exchanged.
+    Commutative,
+    /// All operands and results have one type.
+    SameTypes,
+    /// Ends a block.
+    Terminator,
+    /// A constant with a `value` attribute.
+    Constant,
+    /// Its effects are those of its regions.
+    RecursiveEffects,
+    /// Values defined outside are not visible inside its regions.
+    Isolated,
+    /// Every region has one block.
+    SingleBlock,
+}
+
+/// Whether an [`Effect`] reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Access {
+    Read,
+    Write,
+    Allocate,
+    Free,
+}
+
+/// What an [`Effect`] touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Resource {
+    /// Global memory.
+    Global,
+    /// Shared memory (a buffer operand, or scratch where no operand is named).
+    Shared,
+    /// Something outside the program's memory: printing, traps, barriers.
+    Other,
+}
+
+/// Through which hardware path an [`Effect`] goes (PTX ISA, "Async proxy").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Proxy {
+    /// Ordinary loads and stores.
+    Generic,
+    /// Asynchronous copies and tensor-core operand reads.
+    Async,
+}
+
+/// Who sees an [`Effect`]'s ordering.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Scope {
+    Warp,
+    Cta,
+    Cluster,
+    Gpu,
+}
+
+/// One memory effect of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Effect {
+    /// Read or write.
+    pub access: Access,
+    /// What is touched.
+    pub resource: Resource,
+    /// The operand group that names the memory, if one does.
+    pub operand: Option<&'static str>,
+    /// The path.
+    pub proxy: Proxy,
+    /// The scope.
+    pub scope: Scope,
+}
+
+impl Effect {
+    /// An effect through the generic proxy at CTA scope.
+    pub const fn new(access: Access, resource: Resource, operand: Option<&'static str>) -> Self {
+        Effect { access, resource, operand, proxy: Proxy::Generic, scope: Scope::Cta }
+    }
+    /// The same through the async proxy.
+    pub const fn asynchronous(mut self) -> Self {
+        self.proxy = Proxy::Async;
+        self
+    }
+}
+
+/// Everything declared about an operation.
+#[derive(Debug)]
+pub struct OpDef {
+    /// The full name, such as `tt.load`.
+    pub name: &'static str,
+    /// Reference text.
+    pub doc: &'static str,
+    /// The opcode.
+    pub opcode: Opcode,
+    /// Operand groups, in order.
+    pub operands: &'static [OperandDef],
+    /// Declared attributes.
+    pub attrs: &'static [AttrDef],
+    /// Results.
+    pub results: ResultsDef,
+    /// Region names.
+    pub regions: &'static [&'static str],
+    /// Traits.
+    pub traits: &'static [Trait],
+    /// Memory effects.
+    pub effects: &'static [Effect],
+    /// The assembly format in MLIR's declarative notation; `None`: generic form, or hand-written (`text/custom.rs`).
+    pub format: Option<&'static str>,
+    /// Checks beyond what the declaration says.
+    pub verify: Option<fn(&Module, Op) -> Result<(), String>>,
+}
+
+impl OpDef {
+    /// Whether the op has a trait.
+    pub fn has(&self, t: Trait) -> bool {
+        self.traits.contains(&t)
+    }
+    /// The index of an operand group.
+    pub fn group(&self, name: &str) -> Option<usize> {
+        self.operands.iter().position(|o| o.name == name)
+    }
+    /// Whether operand groups vary in size, so that an op stores its segment sizes.
+    pub fn has_segments(&self) -> bool {
+        self.operands.iter().any(|o| o.arity != Arity::One)
+    }
+}
+
+/// Declares the operations of a dialect. See the files in `dialect/` for the notation.
+#[macro_export]
+macro_rules! dialect {
+    (
+        dialect $dname:literal $variant:ident;
+        $(
+            $(#[doc = $doc:literal])+
+            op $Op:ident = $name:literal {
+                $(operands($($on:ident : $ok:ident),* $(,)?))?
+                $(attrs($($an:ident : $aty:ty = $astr:literal),* $(,)?))?
+                $(results($($rn:ident),*))?
+                $(same_as($same:ident))?
+                $(variadic_results($rv:ident))?
+                $(regions($($gn:ident),*))?
+                $(traits($($tr:ident),*))?
+                $(effects($($ef:expr),*))?
+                $(format $fmt:literal)?
+                $(verify $vf:path)?
+            }
+        )*
+    ) => {
+        /// The operations of this dialect.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Kind { $($(#[doc = $doc])+ $Op),* }
+
+        impl Kind {
+            /// The declaration.
+            pub fn def(self) -> &'static $crate::opdef::OpDef { &DEFS[self as usize] }
+        }
+
+        /// The declarations, indexed by [`Kind`].
+        pub static DEFS: &[$crate::opdef::OpDef] = &[$(
+            $crate::opdef::OpDef {
+                name: concat!($dname, ".", $name),
+                doc: concat!($($doc, "\n"),+),
+                opcode: $crate::opdef::Opcode::$variant(Kind::$Op),
+                operands: &[$($($crate::opdef::OperandDef {
+                    name: stringify!($on), arity: $crate::dialect!(@arity $ok) }),*)?],
+                attrs: &[$($($crate::opdef::AttrDef {
+                    name: $astr,
+                    optional: <$aty as $crate::attrs::AttrValue>::OPTIONAL,
+                    check: |m, a| <$aty as $crate::attrs::AttrValue>::read(m, a).is_some(),
+                    ty: stringify!($aty) }),*)?],
+                results: $crate::dialect!(@results [$($($rn),*)?] [$($same)?] [$($rv)?]),
+                regions: &[$($(stringify!($gn)),*)?],
+                traits: &[$($($crate::opdef::Trait::$tr),*)?],
+                effects: &[$($($ef),*)?],
+                format: $crate::dialect!(@option $($fmt)?),
+                verify: $crate::dialect!(@option $($vf)?),
+            }
+        ),*];
+
+        $(
+            $(#[doc = $doc])+
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+            pub struct $Op(pub $crate::Op);
+
+            const _: () = {
+                #[allow(non_camel_case_types, dead_code, clippy::upper_case_acronyms)]
+                enum Group { $($($on),*)? }
+                #[allow(non_camel_case_types, dead_code)]
+                enum ResultIndex { $($($rn),*)? }
+                #[allow(non_camel_case_types, dead_code)]
+                enum RegionIndex { $($($gn),*)? }
+
+                #[allow(dead_code, clippy::too_many_arguments)]
+                impl $Op {
+                    /// The opcode of this operation.
+                    pub const OPCODE: $crate::opdef::Opcode = $crate::opdef::Opcode::$variant(Kind::$Op);
+
+                    /// The wrapper, if `op` is this operation.
+                    pub fn cast(module: &$crate::Module, op: $crate::Op) -> Option<Self> {
+                        (module.opcode(op) == Some(Self::OPCODE)).then_some($Op(op))
+                    }
+
+                    /// The wrapper, if `value` is a result of this operation.
+                    pub fn of(module: &$crate::Module, value: $crate::Value) -> Option<Self> {
+                        module.defining_op(value).and_then(|op| Self::cast(module, op))
+                    }
+
+                    /// Builds the operation at the builder's insertion point: operands, attributes, result types.
+                    pub fn build(
+                        b: &mut $crate::Builder<'_>,
+                        $($($on: $crate::dialect!(@operand_type $ok),)*)?
+                        $($($an: $aty,)*)?
+                        $($($rn: $crate::Type,)*)?
+                        $($rv: &[$crate::Type],)?
+                    ) -> Self {
+                        #[allow(unused_mut)]
+                        let mut spec = $crate::module::OpSpec::new(Kind::$Op.def(), b.loc());
+                        $($($crate::dialect!(@push $ok spec $on);)*)?
+                        $($(spec.attr($astr, <$aty as $crate::attrs::AttrValue>::store($an, b.module));)*)?
+                        $($(spec.results.push($rn);)*)?
+                        $(spec.results.push(b.module.value_type($same));)?
+                        $(spec.results.extend_from_slice($rv);)?
+                        $Op(b.insert(spec))
+                    }
+
+                    $($($crate::dialect!(@accessor $ok $on);)*)?
+                    $($(
+                        /// The attribute of this name.
+                        ///
+                        /// # Panics
+                        /// If it is absent or of another kind, which the verifier reports.
+                        pub fn $an(self, module: &$crate::Module) -> $aty {
+                            <$aty as $crate::attrs::AttrValue>::read(module, module.op_attr(self.0, $astr))
+                                .expect(concat!("verified attribute ", $astr))
+                        }
+                    )*)?
+                    $($(
+                        /// The result of this name.
+                        pub fn $rn(self, module: &$crate::Module) -> $crate::Value {
+                            module.results(self.0)[ResultIndex::$rn as usize]
+                        }
+                    )*)?
+                    $(
+                        /// The result; it has the type of an operand.
+                        pub fn result(self, module: &$crate::Module) -> $crate::Value {
+                            let _ = stringify!($same);
+                            module.results(self.0)[0]
+                        }
+                    )?
+                    $(
+                        /// The results.
+                        pub fn $rv(self, module: &$crate::Module) -> &[$crate::Value] {
+                            module.results(self.0)
+                        }
+                    )?
+                    $($(
+                        /// The region of this name.
+                        pub fn $gn(self, module: &$crate::Module) -> $crate::Region {
+                            module.regions(self.0)[RegionIndex::$gn as usize]
+                        }
+                    )*)?
+                }
+            };
+        )*
+    };
+    (@arity one) => { $crate::opdef::Arity::One };
+    (@arity opt) => { $crate::opdef::Arity::Optional };
+    (@arity var) => { $crate::opdef::Arity::Variadic };
+    (@operand_type one) => { $crate::Value };
+    (@operand_type opt) => { Option<$crate::Value> };
+    (@operand_type var) => { &[$crate::Value] };
+    (@push one $spec:ident $v:ident) => { $spec.operand($v) };
+    (@push opt $spec:ident $v:ident) => { $spec.operand_group($v.as_slice()) };
+    (@push var $spec:ident $v:ident) => { $spec.operand_group($v) };
+    (@accessor one $on:ident) => {
+        /// The operand of this name.
+        pub fn $on(self, module: &$crate::Module) -> $crate::Value {
+            module.operand_group(self.0, Group::$on as usize)[0]
+        }
+    };
+    (@accessor opt $on:ident) => {
+        /// The operand of this name, if given.
+        pub fn $on(self, module: &$crate::Module) -> Option<$crate::Value> {
+            module.operand_group(self.0, Group::$on as usize).first().copied()
+        }
+    };
+    (@accessor var $on:ident) => {
+        /// The operands of this name.
+        pub fn $on(self, module: &$crate::Module) -> &[$crate::Value] {
+            module.operand_group(self.0, Group::$on as usize)
+        }
+    };
+    (@results [$($rn:ident),*] [] []) => { $crate::opdef::ResultsDef::Given(&[$(stringify!($rn)),*]) };
+    (@results [] [$same:ident] []) => { $crate::opdef::ResultsDef::SameAs(stringify!($same)) };
+    (@results [] [] [$rv:ident]) => { $crate::opdef::ResultsDef::Variadic };
+    (@option) => { None };
+    (@option $x:literal) => { Some($x) };
+    (@option $x:path) => { Some($x) };
+}
