@@ -1,1 +1,21 @@
-//! The target-independent part of lowering to LLVM IR; the only crate that speaks to LLVM.
+//! The part of lowering to LLVM IR that targets share, and the only crate that speaks to LLVM.
+//!
+//! Lowering records what one GPU thread does through a [`Builder`] into a [`Module`]; folding, common-subexpression
+//! elimination and hoisting of address arithmetic happen as instructions are recorded, so that few of them reach
+//! LLVM, which costs far more per instruction than recording does. [`emit::compile`] then hands the module to LLVM,
+//! runs the target's short pass list and returns PTX text.
+//!
+//! No LLVM type appears in this crate's interface: a direct PTX emitter can stand behind the same builder.
+
+pub mod builder;
+pub mod emit;
+mod fold;
+pub mod program;
+pub mod ty;
+
+pub use builder::Builder;
+pub use program::{
+    BinOp, Block, CastOp, Effect, FloatPred, FuncId, Function, Global, GlobalId, IntPred, KernelAttrs, Loc,
+    Module, Op, Value,
+};
+pub use ty::{Scalar, Space, Ty};

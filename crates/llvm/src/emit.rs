@@ -1,0 +1,945 @@
+//! Hands a [`Module`] to LLVM, runs a short pass list and returns the target's assembly.
+//!
+//! Every compile has its own LLVM context, so that compiles run on many threads at once. Blocks are emitted in reverse
+//! post-order, in which definitions come before uses; only live instructions are emitted.
+
+use crate::program::*;
+use crate::ty::{Scalar, Ty};
+use inkwell::OptimizationLevel;
+use inkwell::context::Context;
+use inkwell::llvm_sys::core::*;
+use inkwell::llvm_sys::debuginfo::*;
+use inkwell::llvm_sys::prelude::*;
+use inkwell::llvm_sys::{LLVMInlineAsmDialect, LLVMIntPredicate, LLVMLinkage, LLVMOpcode, LLVMRealPredicate};
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{
+    CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
+};
+use std::ffi::{CString, c_char, c_uint};
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+/// The NVPTX kernel calling convention.
+const PTX_KERNEL: c_uint = 71;
+/// `DICompileUnit::DebugDirectivesOnly`: `.loc` lines and no DWARF sections. LLVM's C enumeration lacks it.
+const DEBUG_DIRECTIVES_ONLY: c_uint = 3;
+
+/// Why LLVM did not produce code. Each is a defect of the compiler or of its installation, not of a user's kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The LLVM library has no such target.
+    #[error("LLVM has no target {triple} ({message}); is LLVM 19 built with the NVPTX target?")]
+    Target {
+        /// The triple asked for.
+        triple: String,
+        /// LLVM's words.
+        message: String,
+    },
+    /// The module is malformed.
+    #[error("LLVM rejects the generated module: {0}")]
+    Verify(String),
+    /// A pass or the code generator failed.
+    #[error("LLVM's {stage} failed: {message}")]
+    Codegen {
+        /// `passes` or `code generator`.
+        stage: &'static str,
+        /// LLVM's words.
+        message: String,
+    },
+}
+
+/// What to compile for, and how hard.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// For example `nvptx64-nvidia-cuda`.
+    pub triple: String,
+    /// For example `sm_90a`.
+    pub cpu: String,
+    /// For example `+ptx80`.
+    pub features: String,
+    /// LLVM's pass pipeline in its text form; empty runs none.
+    pub passes: String,
+    /// Whether the code generator optimizes (else it only translates).
+    pub optimize: bool,
+    /// Whether separate multiplications and additions may become fused ones.
+    pub fp_contract: bool,
+    /// Whether LLVM's verifier checks the module first.
+    pub verify: bool,
+    /// Whether [`Output::llvm_ir`] is wanted.
+    pub keep_ir: bool,
+}
+
+/// The passes that pay on our IR. The builder has already folded, merged and hoisted; what is left for LLVM is the
+/// bit-level peephole work of instcombine and the blocks that constant branches leave behind.
+pub const PASSES: &str = "function(instcombine<no-verify-fixpoint>,simplifycfg,early-cse)";
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            triple: "nvptx64-nvidia-cuda".into(),
+            cpu: "sm_80".into(),
+            features: "+ptx70".into(),
+            passes: PASSES.into(),
+            optimize: true,
+            fp_contract: true,
+            verify: cfg!(debug_assertions),
+            keep_ir: true,
+        }
+    }
+}
+
+/// Wall time of each step.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Timing {
+    /// Building LLVM's module.
+    pub build: Duration,
+    /// Passes.
+    pub passes: Duration,
+    /// Code generation.
+    pub codegen: Duration,
+    /// Printing LLVM IR.
+    pub print: Duration,
+}
+
+/// A compiled module.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// LLVM IR after the passes (empty unless asked for).
+    pub llvm_ir: String,
+    /// The target's assembly.
+    pub assembly: String,
+    /// LLVM instructions handed over, before any pass.
+    pub instructions: usize,
+    /// Where the time went.
+    pub timing: Timing,
+}
+
+fn initialize() {
+    static INIT: Once = Once::new();
+    INIT.call_once(|| {
+        // 32-bit pointers to shared, constant and local memory: half the address registers.
+        let args = [c"tilewright".as_ptr(), c"-nvptx-short-ptr".as_ptr()];
+        // SAFETY: the strings are static and nul-terminated; runs once, before any target machine exists.
+        unsafe {
+            inkwell::llvm_sys::support::LLVMParseCommandLineOptions(
+                args.len() as i32,
+                args.as_ptr(),
+                std::ptr::null(),
+            );
+        }
+        Target::initialize_nvptx(&InitializationConfig::default());
+    });
+}
+
+/// Compiles a module.
+pub fn compile(module: &Module, options: &Options) -> Result<Output, Error> {
+    initialize();
+    let start = Instant::now();
+    let context = Context::create();
+    let triple = TargetTriple::create(&options.triple);
+    let target_error = |message: String| Error::Target { triple: options.triple.clone(), message };
+    let target = Target::from_triple(&triple).map_err(|e| target_error(e.to_string()))?;
+    let level = if options.optimize { OptimizationLevel::Default } else { OptimizationLevel::None };
+    let machine: TargetMachine = target
+        .create_target_machine(
+            &triple,
+            &options.cpu,
+            &options.features,
+            level,
+            RelocMode::Default,
+            CodeModel::Default,
+        )
+        .ok_or_else(|| target_error(format!("no machine for {} {}", options.cpu, options.features)))?;
+
+    let llvm = context.create_module(&module.name);
+    llvm.set_triple(&triple);
+    llvm.set_data_layout(&machine.get_target_data().get_data_layout());
+    let mut emitter = Emitter::new(module, context.raw(), llvm.as_mut_ptr(), options);
+    for function in &module.functions {
+        emitter.function(function);
+    }
+    let instructions = emitter.count;
+    emitter.finish();
+    let mut timing = Timing { build: start.elapsed(), ..Timing::default() };
+    if options.verify {
+        llvm.verify().map_err(|e| Error::Verify(format!("{e}\n{}", llvm.print_to_string())))?;
+    }
+
+    let start = Instant::now();
+    if !options.passes.is_empty() {
+        let pass_options = PassBuilderOptions::create();
+        llvm.run_passes(&options.passes, &machine, pass_options)
+            .map_err(|e| Error::Codegen { stage: "passes", message: e.to_string() })?;
+    }
+    timing.passes = start.elapsed();
+
+    let start = Instant::now();
+    let llvm_ir = if options.keep_ir { llvm.print_to_string().to_string() } else { String::new() };
+    timing.print = start.elapsed();
+
+    let start = Instant::now();
+    let buffer = machine
+        .write_to_memory_buffer(&llvm, FileType::Assembly)
+        .map_err(|e| Error::Codegen { stage: "code generator", message: e.to_string() })?;
+    let bytes = buffer.as_slice();
+    let assembly = String::from_utf8_lossy(bytes.strip_suffix(b"\0").unwrap_or(bytes)).into_owned();
+    timing.codegen = start.elapsed();
+    Ok(Output { llvm_ir, assembly, instructions, timing })
+}
+
+// LLVM's own declaration takes an enumeration that lacks `DebugDirectivesOnly`; in C it is an int.
+#[allow(clashing_extern_declarations)]
+mod ffi {
+    use super::*;
+    unsafe extern "C" {
+        #[link_name = "LLVMDIBuilderCreateCompileUnit"]
+        pub fn create_compile_unit(
+            builder: LLVMDIBuilderRef,
+            lang: c_uint,
+            file: LLVMMetadataRef,
+            producer: *const c_char,
+            producer_len: usize,
+            optimized: i32,
+            flags: *const c_char,
+            flags_len: usize,
+            runtime_version: c_uint,
+            split_name: *const c_char,
+            split_name_len: usize,
+            kind: c_uint,
+            dwo_id: c_uint,
+            split_debug_inlining: i32,
+            debug_info_for_profiling: i32,
+            sys_root: *const c_char,
+            sys_root_len: usize,
+            sdk: *const c_char,
+            sdk_len: usize,
+        ) -> LLVMMetadataRef;
+    }
+}
+
+struct Debug {
+    builder: LLVMDIBuilderRef,
+    files: Vec<LLVMMetadataRef>,
+}
+
+struct Emitter<'m> {
+    module: &'m Module,
+    options: &'m Options,
+    cx: LLVMContextRef,
+    llvm: LLVMModuleRef,
+    builder: LLVMBuilderRef,
+    globals: Vec<LLVMValueRef>,
+    functions: Vec<(LLVMValueRef, LLVMTypeRef)>,
+    convergent: LLVMAttributeRef,
+    memory_none: LLVMAttributeRef,
+    debug: Option<Debug>,
+    count: usize,
+}
+
+fn cstring(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
+}
+
+impl<'m> Emitter<'m> {
+    fn new(module: &'m Module, cx: LLVMContextRef, llvm: LLVMModuleRef, options: &'m Options) -> Emitter<'m> {
+        let attribute = |name: &str, value: u64| {
+            // SAFETY: the name is a valid pointer and length; the context lives as long as the emitter.
+            unsafe {
+                let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+                LLVMCreateEnumAttribute(cx, kind, value)
+            }
+        };
+        let convergent = attribute("convergent", 0);
+        let memory_none = attribute("memory", 0);
+        // SAFETY: the context is alive.
+        let builder = unsafe { LLVMCreateBuilderInContext(cx) };
+        let mut e = Emitter {
+            module,
+            options,
+            cx,
+            llvm,
+            builder,
+            globals: Vec::new(),
+            functions: Vec::new(),
+            convergent,
+            memory_none,
+            debug: None,
+            count: 0,
+        };
+        e.debug_unit();
+        e.declare_globals();
+        e.declare_functions();
+        e
+    }
+
+    fn debug_unit(&mut self) {
+        if self.module.files.is_empty() {
+            return;
+        }
+        let producer = "tilewright";
+        let (key, flag) = ("Debug Info Version", 3);
+        // SAFETY: all strings are passed with their lengths; the module and context are alive.
+        unsafe {
+            let builder = LLVMCreateDIBuilder(self.llvm);
+            let files: Vec<_> = self
+                .module
+                .files
+                .iter()
+                .map(|(dir, file)| {
+                    LLVMDIBuilderCreateFile(
+                        builder,
+                        file.as_ptr().cast(),
+                        file.len(),
+                        dir.as_ptr().cast(),
+                        dir.len(),
+                    )
+                })
+                .collect();
+            let empty = c"".as_ptr();
+            ffi::create_compile_unit(
+                builder,
+                1, // DW_LANG_C
+                files[0],
+                producer.as_ptr().cast(),
+                producer.len(),
+                1,
+                empty,
+                0,
+                0,
+                empty,
+                0,
+                DEBUG_DIRECTIVES_ONLY,
+                0,
+                0,
+                0,
+                empty,
+                0,
+                empty,
+                0,
+            );
+            let version = LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(self.cx), flag, 0));
+            LLVMAddModuleFlag(
+                self.llvm,
+                inkwell::llvm_sys::LLVMModuleFlagBehavior::LLVMModuleFlagBehaviorWarning,
+                key.as_ptr().cast(),
+                key.len(),
+                version,
+            );
+            self.debug = Some(Debug { builder, files });
+        }
+    }
+
+    fn scalar(&self, s: Scalar) -> LLVMTypeRef {
+        // SAFETY: the context is alive.
+        unsafe {
+            match s {
+                Scalar::I1 => LLVMInt1TypeInContext(self.cx),
+                Scalar::I8 => LLVMInt8TypeInContext(self.cx),
+                Scalar::I16 => LLVMInt16TypeInContext(self.cx),
+                Scalar::I32 => LLVMInt32TypeInContext(self.cx),
+                Scalar::I64 => LLVMInt64TypeInContext(self.cx),
+                Scalar::F16 => LLVMHalfTypeInContext(self.cx),
+                Scalar::BF16 => LLVMBFloatTypeInContext(self.cx),
+                Scalar::F32 => LLVMFloatTypeInContext(self.cx),
+                Scalar::F64 => LLVMDoubleTypeInContext(self.cx),
+                Scalar::Ptr(space) => LLVMPointerTypeInContext(self.cx, space.number()),
+            }
+        }
+    }
+
+    fn ty(&self, t: Ty) -> LLVMTypeRef {
+        let scalar = self.scalar(t.scalar);
+        // SAFETY: the element type is valid.
+        if t.lanes == 1 { scalar } else { unsafe { LLVMVectorType(scalar, u32::from(t.lanes)) } }
+    }
+
+    fn results(&self, tys: &[Ty]) -> LLVMTypeRef {
+        match tys {
+            // SAFETY: the context is alive.
+            [] => unsafe { LLVMVoidTypeInContext(self.cx) },
+            [one] => self.ty(*one),
+            many => {
+                let mut fields: Vec<_> = many.iter().map(|&t| self.ty(t)).collect();
+                // SAFETY: pointer and length describe `fields`.
+                unsafe { LLVMStructTypeInContext(self.cx, fields.as_mut_ptr(), fields.len() as u32, 0) }
+            }
+        }
+    }
+
+    fn function_type(&self, params: &[Ty], results: &[Ty]) -> LLVMTypeRef {
+        let mut params: Vec<_> = params.iter().map(|&t| self.ty(t)).collect();
+        // SAFETY: pointer and length describe `params`.
+        unsafe { LLVMFunctionType(self.results(results), params.as_mut_ptr(), params.len() as u32, 0) }
+    }
+
+    fn declare_globals(&mut self) {
+        for g in &self.module.globals {
+            let name = cstring(&g.name);
+            // SAFETY: types and names are valid; LLVM copies names and initializers.
+            let value = unsafe {
+                let byte = LLVMInt8TypeInContext(self.cx);
+                let len = g.init.as_ref().map_or(0, Vec::len);
+                let ty = LLVMArrayType2(byte, len as u64);
+                let value = LLVMAddGlobalInAddressSpace(self.llvm, ty, name.as_ptr(), g.space.number());
+                LLVMSetAlignment(value, g.align);
+                if let Some(bytes) = &g.init {
+                    let init = LLVMConstStringInContext2(self.cx, bytes.as_ptr().cast(), len, 1);
+                    LLVMSetInitializer(value, init);
+                    LLVMSetLinkage(value, LLVMLinkage::LLVMInternalLinkage);
+                    LLVMSetGlobalConstant(value, 1);
+                }
+                value
+            };
+            self.globals.push(value);
+        }
+    }
+
+    fn declare_functions(&mut self) {
+        for (name, params, results) in &self.module.signatures {
+            let ty = self.function_type(params, results);
+            let defined = self.module.functions.iter().find(|f| f.name == *name);
+            let name = cstring(name);
+            // SAFETY: the type is a function type of this context.
+            let value = unsafe {
+                let value = LLVMAddFunction(self.llvm, name.as_ptr(), ty);
+                match defined.map(|f| &f.kernel) {
+                    Some(Some(attrs)) => {
+                        LLVMSetFunctionCallConv(value, PTX_KERNEL);
+                        self.annotate(value, attrs);
+                    }
+                    Some(None) => LLVMSetLinkage(value, LLVMLinkage::LLVMInternalLinkage),
+                    None => {}
+                }
+                value
+            };
+            self.functions.push((value, ty));
+        }
+    }
+
+    /// `!nvvm.annotations`, through which LLVM 19 learns of kernels and launch bounds.
+    fn annotate(&self, function: LLVMValueRef, attrs: &KernelAttrs) {
+        let note = |key: &str, value: u32| {
+            // SAFETY: the metadata nodes belong to this context; LLVM copies the arrays.
+            unsafe {
+                let int = LLVMConstInt(LLVMInt32TypeInContext(self.cx), u64::from(value), 0);
+                let mut parts = [
+                    LLVMValueAsMetadata(function),
+                    LLVMMDStringInContext2(self.cx, key.as_ptr().cast(), key.len()),
+                    LLVMValueAsMetadata(int),
+                ];
+                let node = LLVMMDNodeInContext2(self.cx, parts.as_mut_ptr(), parts.len());
+                let node = LLVMMetadataAsValue(self.cx, node);
+                LLVMAddNamedMetadataOperand(self.llvm, c"nvvm.annotations".as_ptr(), node);
+            }
+        };
+        note("kernel", 1);
+        if attrs.threads != 0 {
+            note("reqntidx", attrs.threads);
+            note("reqntidy", 1);
+            note("reqntidz", 1);
+        }
+        if attrs.max_registers != 0 {
+            note("maxnreg", attrs.max_registers);
+        }
+        if attrs.min_ctas_per_sm != 0 {
+            note("minctasm", attrs.min_ctas_per_sm);
+        }
+        if attrs.cluster > 1 {
+            note("cluster_dim_x", attrs.cluster);
+            note("cluster_dim_y", 1);
+            note("cluster_dim_z", 1);
+        }
+    }
+
+    /// Blocks in reverse post-order from the entry; unreachable ones are left out.
+    fn order(f: &Function) -> Vec<usize> {
+        let mut seen = vec![false; f.blocks.len()];
+        let mut post = Vec::with_capacity(f.blocks.len());
+        // The second visit of a block, after its successors, appends it.
+        let mut stack = vec![(0usize, false)];
+        while let Some((b, done)) = stack.pop() {
+            if done {
+                post.push(b);
+                continue;
+            }
+            if std::mem::replace(&mut seen[b], true) {
+                continue;
+            }
+            stack.push((b, true));
+            let mut push = |t: Block| stack.push((t.0 as usize, false));
+            match f.blocks[b].term.as_ref() {
+                Some(Terminator::Br(t, _)) => push(*t),
+                Some(Terminator::CondBr { then, els, .. }) => {
+                    // The last pushed is visited first and so ends up later in the order: loop exits and else
+                    // branches come after bodies.
+                    push(*then);
+                    push(*els);
+                }
+                _ => {}
+            }
+        }
+        post.reverse();
+        post
+    }
+
+    fn function(&mut self, f: &Function) {
+        let index = self.module.signatures.iter().position(|(n, _, _)| *n == f.name).unwrap_or(0);
+        let function = self.functions[index].0;
+        let order = Self::order(f);
+        let live = f.live();
+        let mut body = Body {
+            f,
+            live: &live,
+            values: vec![std::ptr::null_mut(); f.values.len()],
+            blocks: vec![std::ptr::null_mut(); f.blocks.len()],
+            function,
+            subprogram: std::ptr::null_mut(),
+            scopes: Vec::new(),
+            last_loc: Loc::NONE,
+        };
+        for &b in &order {
+            // SAFETY: the function belongs to this module.
+            body.blocks[b] = unsafe { LLVMAppendBasicBlockInContext(self.cx, function, c"".as_ptr()) };
+        }
+        self.subprogram(&mut body);
+        for i in 0..f.params.len() {
+            // SAFETY: `i` is below the parameter count.
+            body.values[i] = unsafe { LLVMGetParam(function, i as u32) };
+        }
+        for &b in &order {
+            self.block(&mut body, b);
+        }
+        self.connect(&mut body, &order);
+    }
+
+    fn subprogram(&self, body: &mut Body) {
+        let Some(debug) = &self.debug else { return };
+        let file = debug.files[(body.f.loc.file.max(1) - 1) as usize];
+        let (name, line) = (&body.f.name, body.f.loc.line.max(1));
+        // SAFETY: metadata belongs to the debug builder of this module.
+        unsafe {
+            let ty = LLVMDIBuilderCreateSubroutineType(debug.builder, file, std::ptr::null_mut(), 0, 0);
+            body.subprogram = LLVMDIBuilderCreateFunction(
+                debug.builder,
+                file,
+                name.as_ptr().cast(),
+                name.len(),
+                name.as_ptr().cast(),
+                name.len(),
+                file,
+                line,
+                ty,
+                0,
+                1,
+                line,
+                0,
+                1,
+            );
+            LLVMSetSubprogram(body.function, body.subprogram);
+            // A scope per file, for code inlined from other files.
+            body.scopes = debug
+                .files
+                .iter()
+                .map(|&other| {
+                    if other == file {
+                        body.subprogram
+                    } else {
+                        LLVMDIBuilderCreateLexicalBlockFile(debug.builder, body.subprogram, other, 0)
+                    }
+                })
+                .collect();
+        }
+    }
+
+    fn set_loc(&self, body: &mut Body, loc: Loc) {
+        if self.debug.is_none() || loc == body.last_loc {
+            return;
+        }
+        body.last_loc = loc;
+        // SAFETY: the scope belongs to this module's debug information; null clears the position.
+        unsafe {
+            let location = if loc.file == 0 {
+                LLVMDIBuilderCreateDebugLocation(self.cx, 0, 0, body.subprogram, std::ptr::null_mut())
+            } else {
+                let scope = body.scopes[(loc.file - 1) as usize];
+                LLVMDIBuilderCreateDebugLocation(self.cx, loc.line, loc.col, scope, std::ptr::null_mut())
+            };
+            LLVMSetCurrentDebugLocation2(self.builder, location);
+        }
+    }
+
+    fn block(&mut self, body: &mut Body, b: usize) {
+        let f = body.f;
+        let data = &f.blocks[b];
+        // SAFETY: the block belongs to the current function.
+        unsafe { LLVMPositionBuilderAtEnd(self.builder, body.blocks[b]) };
+        body.last_loc = Loc { file: u32::MAX, ..Loc::NONE };
+        self.set_loc(body, Loc::NONE);
+        for &p in &data.params {
+            if body.live[p.0 as usize] {
+                let ty = self.ty(f.ty(p));
+                // SAFETY: phis come first in the block.
+                body.values[p.0 as usize] = unsafe { LLVMBuildPhi(self.builder, ty, c"".as_ptr()) };
+                self.count += 1;
+            }
+        }
+        for &i in &data.insts {
+            let inst = &f.insts[i as usize];
+            let results = inst.first_result..inst.first_result + inst.num_results;
+            if inst.effect == Effect::Write || results.clone().any(|r| body.live[r as usize]) {
+                self.set_loc(body, inst.loc);
+                self.inst(body, inst);
+            }
+        }
+        self.terminator(body, data);
+    }
+
+    fn value(&self, body: &mut Body, v: Value) -> LLVMValueRef {
+        let known = body.values[v.0 as usize];
+        if !known.is_null() {
+            return known;
+        }
+        let data = body.f.values[v.0 as usize];
+        let ty = self.ty(data.ty);
+        // SAFETY: constants of types of this context.
+        let made = unsafe {
+            match data.def {
+                Def::Const(bits) => match data.ty.scalar {
+                    Scalar::Ptr(_) if bits == 0 => LLVMConstNull(ty),
+                    Scalar::Ptr(_) => {
+                        LLVMConstIntToPtr(LLVMConstInt(LLVMInt64TypeInContext(self.cx), bits, 0), ty)
+                    }
+                    s if s.is_float() => {
+                        let int = LLVMIntTypeInContext(self.cx, s.bits());
+                        LLVMConstBitCast(LLVMConstInt(int, bits, 0), ty)
+                    }
+                    _ => LLVMConstInt(ty, bits, 0),
+                },
+                // Only undefined values and, in unreachable positions, dead ones come here.
+                _ => LLVMGetUndef(ty),
+            }
+        };
+        body.values[v.0 as usize] = made;
+        made
+    }
+
+    fn inst(&mut self, body: &mut Body, inst: &Inst) {
+        let args: smallvec::SmallVec<[LLVMValueRef; 8]> =
+            inst.args.iter().map(|&a| self.value(body, a)).collect();
+        let f = body.f;
+        let result_ty = (inst.num_results > 0).then(|| f.values[inst.first_result as usize].ty);
+        let ty = result_ty.map(|t| self.ty(t));
+        let (b, no_name) = (self.builder, c"".as_ptr());
+        self.count += 1;
+        // SAFETY: the builder is positioned in a block; operands were emitted before (reverse post-order) and have the
+        // types the recording builder checked.
+        let made = unsafe {
+            match inst.op {
+                Op::Bin(op) => {
+                    let made = LLVMBuildBinOp(b, opcode(op), args[0], args[1], no_name);
+                    let float = matches!(op, BinOp::FAdd | BinOp::FSub | BinOp::FMul);
+                    if float && self.options.fp_contract && !LLVMIsAInstruction(made).is_null() {
+                        LLVMSetFastMathFlags(made, inkwell::llvm_sys::LLVMFastMathAllowContract);
+                    }
+                    made
+                }
+                Op::FNeg => LLVMBuildFNeg(b, args[0], no_name),
+                Op::ICmp(p) => LLVMBuildICmp(b, int_predicate(p), args[0], args[1], no_name),
+                Op::FCmp(p) => LLVMBuildFCmp(b, float_predicate(p), args[0], args[1], no_name),
+                Op::Select => LLVMBuildSelect(b, args[0], args[1], args[2], no_name),
+                Op::Cast(op) => {
+                    LLVMBuildCast(b, cast_opcode(op), args[0], ty.unwrap_or_default_type(self), no_name)
+                }
+                Op::PtrAdd => {
+                    let byte = LLVMInt8TypeInContext(self.cx);
+                    LLVMBuildGEP2(b, byte, args[0], [args[1]].as_mut_ptr(), 1, no_name)
+                }
+                Op::Load { align, volatile } => {
+                    let made = LLVMBuildLoad2(b, ty.unwrap_or_default_type(self), args[0], no_name);
+                    LLVMSetAlignment(made, align);
+                    LLVMSetVolatile(made, i32::from(volatile));
+                    made
+                }
+                Op::Store { align, volatile } => {
+                    let made = LLVMBuildStore(b, args[1], args[0]);
+                    LLVMSetAlignment(made, align);
+                    LLVMSetVolatile(made, i32::from(volatile));
+                    made
+                }
+                Op::Extract(i) => {
+                    let index = LLVMConstInt(LLVMInt32TypeInContext(self.cx), u64::from(i), 0);
+                    LLVMBuildExtractElement(b, args[0], index, no_name)
+                }
+                Op::Vector => {
+                    if args.iter().all(|&a| LLVMIsConstant(a) != 0) {
+                        self.count -= 1;
+                        LLVMConstVector(args.clone().as_mut_ptr(), args.len() as u32)
+                    } else {
+                        self.count += args.len() - 1;
+                        let mut made = LLVMGetUndef(ty.unwrap_or_default_type(self));
+                        for (i, &a) in args.iter().enumerate() {
+                            let index = LLVMConstInt(LLVMInt32TypeInContext(self.cx), i as u64, 0);
+                            made = LLVMBuildInsertElement(b, made, a, index, no_name);
+                        }
+                        made
+                    }
+                }
+                Op::Asm(_) | Op::Intrinsic(_) | Op::Call(_) => self.call(body, inst, &args),
+                Op::Alloca(bytes) => {
+                    let array = LLVMArrayType2(LLVMInt8TypeInContext(self.cx), u64::from(bytes));
+                    // Allocas are static only in the entry block.
+                    let here = LLVMGetInsertBlock(b);
+                    let entry = LLVMGetEntryBasicBlock(body.function);
+                    let first = LLVMGetFirstInstruction(entry);
+                    if first.is_null() {
+                        LLVMPositionBuilderAtEnd(b, entry);
+                    } else {
+                        LLVMPositionBuilderBefore(b, first);
+                    }
+                    let made = LLVMBuildAlloca(b, array, no_name);
+                    LLVMSetAlignment(made, 16);
+                    LLVMPositionBuilderAtEnd(b, here);
+                    made
+                }
+                Op::Global(id) => {
+                    self.count -= 1;
+                    self.globals[id.0 as usize]
+                }
+            }
+        };
+        match inst.num_results {
+            0 => {}
+            1 => body.values[inst.first_result as usize] = made,
+            n => {
+                for r in 0..n {
+                    let v = (inst.first_result + r) as usize;
+                    if body.live[v] {
+                        self.count += 1;
+                        // SAFETY: `made` is a struct with `n` fields.
+                        body.values[v] = unsafe { LLVMBuildExtractValue(b, made, r, no_name) };
+                    }
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, body: &Body, inst: &Inst, args: &[LLVMValueRef]) -> LLVMValueRef {
+        let results: Vec<Ty> =
+            (0..inst.num_results).map(|r| body.f.values[(inst.first_result + r) as usize].ty).collect();
+        let params: Vec<Ty> = inst.args.iter().map(|&a| body.f.ty(a)).collect();
+        let mut args = args.to_vec();
+        // SAFETY: the callee's type is made from the operands' types; strings are passed with their lengths.
+        unsafe {
+            let (callee, ty) = match inst.op {
+                Op::Call(id) => self.functions[id.0 as usize],
+                Op::Intrinsic(id) => {
+                    let name = cstring(&self.module.asms[id.0 as usize].text);
+                    let ty = self.function_type(&params, &results);
+                    let found = LLVMGetNamedFunction(self.llvm, name.as_ptr());
+                    let callee =
+                        if found.is_null() { LLVMAddFunction(self.llvm, name.as_ptr(), ty) } else { found };
+                    (callee, ty)
+                }
+                _ => {
+                    let Op::Asm(id) = inst.op else { unreachable!("only calls come here") };
+                    let asm = &self.module.asms[id.0 as usize];
+                    let ty = self.function_type(&params, &results);
+                    let callee = LLVMGetInlineAsm(
+                        ty,
+                        asm.text.as_ptr().cast_mut().cast(),
+                        asm.text.len(),
+                        asm.constraints.as_ptr().cast_mut().cast(),
+                        asm.constraints.len(),
+                        i32::from(inst.effect != Effect::Pure),
+                        0,
+                        LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
+                        0,
+                    );
+                    (callee, ty)
+                }
+            };
+            let made =
+                LLVMBuildCall2(self.builder, ty, callee, args.as_mut_ptr(), args.len() as u32, c"".as_ptr());
+            let function_index: c_uint = inkwell::llvm_sys::LLVMAttributeFunctionIndex as c_uint;
+            if matches!(inst.op, Op::Asm(_)) {
+                match inst.effect {
+                    Effect::Pure => LLVMAddCallSiteAttribute(made, function_index, self.memory_none),
+                    Effect::Read => {}
+                    Effect::Write => LLVMAddCallSiteAttribute(made, function_index, self.convergent),
+                }
+            }
+            made
+        }
+    }
+
+    fn terminator(&mut self, body: &mut Body, data: &BlockData) {
+        self.count += 1;
+        // SAFETY: the builder is at the end of a block without terminator; target blocks belong to the function.
+        unsafe {
+            match &data.term {
+                Some(Terminator::Br(t, _)) => {
+                    LLVMBuildBr(self.builder, body.blocks[t.0 as usize]);
+                }
+                Some(Terminator::CondBr { cond, then, els, .. }) => {
+                    let cond = self.value(body, *cond);
+                    let (then, els) = (body.blocks[then.0 as usize], body.blocks[els.0 as usize]);
+                    LLVMBuildCondBr(self.builder, cond, then, els);
+                }
+                Some(Terminator::Ret(values)) => match values.as_slice() {
+                    [] => {
+                        LLVMBuildRetVoid(self.builder);
+                    }
+                    [v] => {
+                        let v = self.value(body, *v);
+                        LLVMBuildRet(self.builder, v);
+                    }
+                    many => {
+                        let ty = self.results(&body.f.results);
+                        let mut all = LLVMGetUndef(ty);
+                        for (i, &v) in many.iter().enumerate() {
+                            let v = self.value(body, v);
+                            all = LLVMBuildInsertValue(self.builder, all, v, i as u32, c"".as_ptr());
+                        }
+                        LLVMBuildRet(self.builder, all);
+                    }
+                },
+                Some(Terminator::Unreachable) | None => {
+                    LLVMBuildUnreachable(self.builder);
+                }
+            }
+        }
+    }
+
+    /// Fills in the phis, now that every value exists.
+    fn connect(&self, body: &mut Body, order: &[usize]) {
+        let f = body.f;
+        for &b in order {
+            let edges: Vec<(Block, &[Value])> = match &f.blocks[b].term {
+                Some(Terminator::Br(t, args)) => vec![(*t, args)],
+                Some(Terminator::CondBr { then, then_args, els, els_args, .. }) => {
+                    vec![(*then, then_args), (*els, els_args)]
+                }
+                _ => vec![],
+            };
+            for (target, args) in edges {
+                for (i, &a) in args.iter().enumerate() {
+                    let p = f.blocks[target.0 as usize].params[i];
+                    if body.live[p.0 as usize] {
+                        let mut value = self.value(body, a);
+                        let phi = body.values[p.0 as usize];
+                        // SAFETY: the phi belongs to the target block and `b` is a predecessor of it.
+                        unsafe { LLVMAddIncoming(phi, &mut value, &mut body.blocks[b], 1) };
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(self) {
+        // SAFETY: both builders were created by this emitter and are not used again.
+        unsafe {
+            if let Some(debug) = &self.debug {
+                LLVMDIBuilderFinalize(debug.builder);
+                LLVMDisposeDIBuilder(debug.builder);
+            }
+            LLVMDisposeBuilder(self.builder);
+        }
+    }
+}
+
+/// The function being emitted.
+struct Body<'f> {
+    f: &'f Function,
+    live: &'f [bool],
+    values: Vec<LLVMValueRef>,
+    blocks: Vec<LLVMBasicBlockRef>,
+    function: LLVMValueRef,
+    subprogram: LLVMMetadataRef,
+    scopes: Vec<LLVMMetadataRef>,
+    last_loc: Loc,
+}
+
+trait ResultType {
+    fn unwrap_or_default_type(self, e: &Emitter) -> LLVMTypeRef;
+}
+
+impl ResultType for Option<LLVMTypeRef> {
+    fn unwrap_or_default_type(self, e: &Emitter) -> LLVMTypeRef {
+        self.unwrap_or_else(|| e.ty(Ty::I32))
+    }
+}
+
+fn opcode(op: BinOp) -> LLVMOpcode {
+    match op {
+        BinOp::Add => LLVMOpcode::LLVMAdd,
+        BinOp::Sub => LLVMOpcode::LLVMSub,
+        BinOp::Mul => LLVMOpcode::LLVMMul,
+        BinOp::UDiv => LLVMOpcode::LLVMUDiv,
+        BinOp::SDiv => LLVMOpcode::LLVMSDiv,
+        BinOp::URem => LLVMOpcode::LLVMURem,
+        BinOp::SRem => LLVMOpcode::LLVMSRem,
+        BinOp::And => LLVMOpcode::LLVMAnd,
+        BinOp::Or => LLVMOpcode::LLVMOr,
+        BinOp::Xor => LLVMOpcode::LLVMXor,
+        BinOp::Shl => LLVMOpcode::LLVMShl,
+        BinOp::LShr => LLVMOpcode::LLVMLShr,
+        BinOp::AShr => LLVMOpcode::LLVMAShr,
+        BinOp::FAdd => LLVMOpcode::LLVMFAdd,
+        BinOp::FSub => LLVMOpcode::LLVMFSub,
+        BinOp::FMul => LLVMOpcode::LLVMFMul,
+        BinOp::FDiv => LLVMOpcode::LLVMFDiv,
+        BinOp::FRem => LLVMOpcode::LLVMFRem,
+    }
+}
+
+fn int_predicate(p: IntPred) -> LLVMIntPredicate {
+    match p {
+        IntPred::Eq => LLVMIntPredicate::LLVMIntEQ,
+        IntPred::Ne => LLVMIntPredicate::LLVMIntNE,
+        IntPred::Ugt => LLVMIntPredicate::LLVMIntUGT,
+        IntPred::Uge => LLVMIntPredicate::LLVMIntUGE,
+        IntPred::Ult => LLVMIntPredicate::LLVMIntULT,
+        IntPred::Ule => LLVMIntPredicate::LLVMIntULE,
+        IntPred::Sgt => LLVMIntPredicate::LLVMIntSGT,
+        IntPred::Sge => LLVMIntPredicate::LLVMIntSGE,
+        IntPred::Slt => LLVMIntPredicate::LLVMIntSLT,
+        IntPred::Sle => LLVMIntPredicate::LLVMIntSLE,
+    }
+}
+
+fn float_predicate(p: FloatPred) -> LLVMRealPredicate {
+    match p {
+        FloatPred::Oeq => LLVMRealPredicate::LLVMRealOEQ,
+        FloatPred::Ogt => LLVMRealPredicate::LLVMRealOGT,
+        FloatPred::Oge => LLVMRealPredicate::LLVMRealOGE,
+        FloatPred::Olt => LLVMRealPredicate::LLVMRealOLT,
+        FloatPred::Ole => LLVMRealPredicate::LLVMRealOLE,
+        FloatPred::One => LLVMRealPredicate::LLVMRealONE,
+        FloatPred::Ord => LLVMRealPredicate::LLVMRealORD,
+        FloatPred::Ueq => LLVMRealPredicate::LLVMRealUEQ,
+        FloatPred::Ugt => LLVMRealPredicate::LLVMRealUGT,
+        FloatPred::Uge => LLVMRealPredicate::LLVMRealUGE,
+        FloatPred::Ult => LLVMRealPredicate::LLVMRealULT,
+        FloatPred::Ule => LLVMRealPredicate::LLVMRealULE,
+        FloatPred::Une => LLVMRealPredicate::LLVMRealUNE,
+        FloatPred::Uno => LLVMRealPredicate::LLVMRealUNO,
+    }
+}
+
+fn cast_opcode(op: CastOp) -> LLVMOpcode {
+    match op {
+        CastOp::Trunc => LLVMOpcode::LLVMTrunc,
+        CastOp::ZExt => LLVMOpcode::LLVMZExt,
+        CastOp::SExt => LLVMOpcode::LLVMSExt,
+        CastOp::FpTrunc => LLVMOpcode::LLVMFPTrunc,
+        CastOp::FpExt => LLVMOpcode::LLVMFPExt,
+        CastOp::SiToFp => LLVMOpcode::LLVMSIToFP,
+        CastOp::UiToFp => LLVMOpcode::LLVMUIToFP,
+        CastOp::FpToSi => LLVMOpcode::LLVMFPToSI,
+        CastOp::FpToUi => LLVMOpcode::LLVMFPToUI,
+        CastOp::Bitcast => LLVMOpcode::LLVMBitCast,
+        CastOp::PtrToInt => LLVMOpcode::LLVMPtrToInt,
+        CastOp::IntToPtr => LLVMOpcode::LLVMIntToPtr,
+        CastOp::AddrSpaceCast => LLVMOpcode::LLVMAddrSpaceCast,
+    }
+}

@@ -1,0 +1,457 @@
+//! The per-thread program: what one GPU thread does, as plain data.
+//!
+//! Lowering records into it through [`crate::Builder`]; [`crate::emit`] hands it to LLVM. A direct PTX emitter would
+//! read the same structures.
+//!
+//! Invariants, kept by the builder:
+//! - a value's definition dominates its uses;
+//! - every block ends in exactly one terminator, and a branch passes as many arguments as its target has parameters;
+//! - the immediate dominator given to `create_block` dominates the block.
+
+use crate::ty::{Space, Ty};
+use smallvec::SmallVec;
+
+/// A value of the function being built. Opaque: compare it, copy it, pass it back to the builder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(pub(crate) u32);
+
+/// A basic block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Block(pub(crate) u32);
+
+/// A function of the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FuncId(pub(crate) u32);
+
+/// A global variable (shared memory, a string constant).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GlobalId(pub(crate) u32);
+
+/// An interned inline-assembly template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AsmId(pub(crate) u32);
+
+/// A source position; `Loc::NONE` means none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Loc {
+    /// Index into [`Module::files`] plus one; 0 means no position.
+    pub file: u32,
+    /// 1-based line.
+    pub line: u32,
+    /// 1-based column.
+    pub col: u32,
+}
+
+impl Loc {
+    /// No position.
+    pub const NONE: Loc = Loc { file: 0, line: 0, col: 0 };
+}
+
+/// Two-operand arithmetic. Integer division by zero and shifts past the width are undefined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // the names are LLVM's opcodes
+pub enum BinOp {
+    Add,
+    Sub,
+    Mul,
+    UDiv,
+    SDiv,
+    URem,
+    SRem,
+    And,
+    Or,
+    Xor,
+    Shl,
+    LShr,
+    AShr,
+    FAdd,
+    FSub,
+    FMul,
+    FDiv,
+    FRem,
+}
+
+/// Integer comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // the names are LLVM's predicates
+pub enum IntPred {
+    Eq,
+    Ne,
+    Ugt,
+    Uge,
+    Ult,
+    Ule,
+    Sgt,
+    Sge,
+    Slt,
+    Sle,
+}
+
+/// Floating-point comparison: O… is false when an operand is NaN, U… is true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // the names are LLVM's predicates
+pub enum FloatPred {
+    Oeq,
+    Ogt,
+    Oge,
+    Olt,
+    Ole,
+    One,
+    Ord,
+    Ueq,
+    Ugt,
+    Uge,
+    Ult,
+    Ule,
+    Une,
+    Uno,
+}
+
+/// Conversions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // the names are LLVM's opcodes
+pub enum CastOp {
+    Trunc,
+    ZExt,
+    SExt,
+    FpTrunc,
+    FpExt,
+    SiToFp,
+    UiToFp,
+    FpToSi,
+    FpToUi,
+    Bitcast,
+    PtrToInt,
+    IntToPtr,
+    AddrSpaceCast,
+}
+
+/// What an instruction may do besides computing its results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Nothing: equal ones are merged, unused ones dropped.
+    Pure,
+    /// Reads memory that may change: unused ones are dropped, equal ones are not merged.
+    Read,
+    /// Writes, synchronizes or communicates with other threads: kept, in order, and `convergent`.
+    Write,
+}
+
+/// An operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Arithmetic.
+    Bin(BinOp),
+    /// Floating-point negation.
+    FNeg,
+    /// Integer or pointer comparison.
+    ICmp(IntPred),
+    /// Floating-point comparison.
+    FCmp(FloatPred),
+    /// `cond ? a : b`.
+    Select,
+    /// Conversion to the result type.
+    Cast(CastOp),
+    /// Pointer plus a byte offset.
+    PtrAdd,
+    /// Load of the result type.
+    Load {
+        /// Bytes.
+        align: u32,
+        /// Not merged, moved or dropped.
+        volatile: bool,
+    },
+    /// Store of operand 1 to operand 0.
+    Store {
+        /// Bytes.
+        align: u32,
+        /// Not merged, moved or dropped.
+        volatile: bool,
+    },
+    /// Element of a vector at a constant index.
+    Extract(u8),
+    /// A vector made of its elements.
+    Vector,
+    /// Inline PTX.
+    Asm(AsmId),
+    /// An LLVM intrinsic, named with its overload suffix.
+    Intrinsic(AsmId),
+    /// Call of a function of this module.
+    Call(FuncId),
+    /// Stack memory of so many bytes, aligned to 16.
+    Alloca(u32),
+    /// Address of a global.
+    Global(GlobalId),
+}
+
+/// How a value comes about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Def {
+    /// A scalar constant's bits (a pointer constant is null or an address).
+    Const(u64),
+    /// Any value.
+    Undef,
+    /// Function argument.
+    Arg(u32),
+    /// Block parameter.
+    Param(Block, u32),
+    /// Result of an instruction.
+    Inst(u32, u32),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ValueData {
+    pub ty: Ty,
+    pub def: Def,
+    /// Bits known to be zero (integers of one lane; other types say 0).
+    pub zeros: u64,
+    /// Block of the definition (`Block(0)`, the entry, for constants and arguments).
+    pub block: Block,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Inst {
+    pub op: Op,
+    pub effect: Effect,
+    pub args: SmallVec<[Value; 4]>,
+    pub first_result: u32,
+    pub num_results: u32,
+    pub loc: Loc,
+}
+
+/// How a block ends.
+#[derive(Debug, Clone)]
+pub(crate) enum Terminator {
+    Br(Block, Vec<Value>),
+    CondBr { cond: Value, then: Block, then_args: Vec<Value>, els: Block, els_args: Vec<Value> },
+    Ret(Vec<Value>),
+    Unreachable,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BlockData {
+    pub params: Vec<Value>,
+    pub insts: Vec<u32>,
+    pub term: Option<Terminator>,
+    /// Immediate dominator (or any dominator); the entry's is itself.
+    pub idom: u32,
+    pub depth: u32,
+    /// Where loop-invariant integer arithmetic of this block may be placed instead.
+    pub preheader: Option<Block>,
+}
+
+/// A template and its constraints; for an intrinsic, its name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct AsmData {
+    pub text: String,
+    pub constraints: String,
+}
+
+/// Launch bounds of a kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KernelAttrs {
+    /// Exact number of threads in a CTA (`.reqntid`); 0 = unsaid.
+    pub threads: u32,
+    /// `.maxnreg`; 0 = unsaid.
+    pub max_registers: u32,
+    /// `.minnctapersm`; 0 = unsaid.
+    pub min_ctas_per_sm: u32,
+    /// CTAs of a cluster; 0 or 1 = none.
+    pub cluster: u32,
+}
+
+/// A function.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Symbol.
+    pub name: String,
+    /// Parameter types.
+    pub params: Vec<Ty>,
+    /// Result types.
+    pub results: Vec<Ty>,
+    /// `Some` for a kernel entry.
+    pub kernel: Option<KernelAttrs>,
+    /// Position of the definition.
+    pub loc: Loc,
+    pub(crate) values: Vec<ValueData>,
+    pub(crate) insts: Vec<Inst>,
+    pub(crate) blocks: Vec<BlockData>,
+}
+
+/// A global variable.
+#[derive(Debug, Clone)]
+pub struct Global {
+    /// Symbol.
+    pub name: String,
+    /// Where it lives.
+    pub space: Space,
+    /// Bytes of alignment.
+    pub align: u32,
+    /// Contents, or `None` for memory whose size the launch gives (`.extern .shared`).
+    pub init: Option<Vec<u8>>,
+}
+
+/// A compilation unit.
+#[derive(Debug, Clone, Default)]
+pub struct Module {
+    /// Name, for dumps.
+    pub name: String,
+    /// Source files that positions refer to, as (folder, file).
+    pub files: Vec<(String, String)>,
+    /// Functions, in order.
+    pub functions: Vec<Function>,
+    /// Globals, in order.
+    pub globals: Vec<Global>,
+    pub(crate) asms: Vec<AsmData>,
+    pub(crate) signatures: Vec<(String, Vec<Ty>, Vec<Ty>)>,
+}
+
+impl Module {
+    /// An empty module.
+    pub fn new(name: &str) -> Module {
+        Module { name: name.to_string(), ..Module::default() }
+    }
+
+    /// Adds (or finds) a source file; the result goes into [`Loc::file`].
+    pub fn file(&mut self, dir: &str, file: &str) -> u32 {
+        let found = self.files.iter().position(|(d, f)| d == dir && f == file);
+        let index = found.unwrap_or_else(|| {
+            self.files.push((dir.to_string(), file.to_string()));
+            self.files.len() - 1
+        });
+        index as u32 + 1
+    }
+
+    /// Declares a function so that calls can name it before it is built.
+    pub fn declare(&mut self, name: &str, params: &[Ty], results: &[Ty]) -> FuncId {
+        if let Some(i) = self.signatures.iter().position(|(n, _, _)| n == name) {
+            return FuncId(i as u32);
+        }
+        self.signatures.push((name.to_string(), params.to_vec(), results.to_vec()));
+        FuncId(self.signatures.len() as u32 - 1)
+    }
+
+    /// Adds a global variable.
+    pub fn global(&mut self, global: Global) -> GlobalId {
+        if let Some(i) = self.globals.iter().position(|g| g.name == global.name) {
+            return GlobalId(i as u32);
+        }
+        self.globals.push(global);
+        GlobalId(self.globals.len() as u32 - 1)
+    }
+
+    /// Adds (or finds) a nul-terminated string constant.
+    pub fn string(&mut self, text: &str) -> GlobalId {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.push(0);
+        if let Some(i) = self.globals.iter().position(|g| g.init.as_deref() == Some(&bytes)) {
+            return GlobalId(i as u32);
+        }
+        let name = format!("str_{}", self.globals.len());
+        self.global(Global { name, space: Space::Global, align: 1, init: Some(bytes) })
+    }
+
+    pub(crate) fn asm_id(&mut self, text: &str, constraints: &str) -> AsmId {
+        // Templates are few (one per memory-access shape); a linear search beats hashing long strings for them, and
+        // the builder remembers the last hits.
+        if let Some(i) = self.asms.iter().position(|a| a.text == text && a.constraints == constraints) {
+            return AsmId(i as u32);
+        }
+        self.asms.push(AsmData { text: text.to_string(), constraints: constraints.to_string() });
+        AsmId(self.asms.len() as u32 - 1)
+    }
+}
+
+impl Function {
+    /// The type of a value.
+    pub fn ty(&self, v: Value) -> Ty {
+        self.values[v.0 as usize].ty
+    }
+
+    /// The bits of a scalar constant.
+    pub fn as_const(&self, v: Value) -> Option<u64> {
+        match self.values[v.0 as usize].def {
+            Def::Const(c) => Some(c),
+            _ => None,
+        }
+    }
+
+    /// Whether block `a` dominates block `b`, going by the immediate dominators given at creation.
+    pub(crate) fn dominates(&self, a: Block, b: Block) -> bool {
+        let depth = self.blocks[a.0 as usize].depth;
+        let mut at = b.0;
+        while self.blocks[at as usize].depth > depth {
+            at = self.blocks[at as usize].idom;
+        }
+        at == a.0
+    }
+
+    /// Values that something with an effect, or a branch, depends on.
+    pub(crate) fn live(&self) -> Vec<bool> {
+        let mut live = vec![false; self.values.len()];
+        let mut incoming: Vec<Vec<(usize, bool)>> = vec![Vec::new(); self.blocks.len()];
+        for (b, block) in self.blocks.iter().enumerate() {
+            match &block.term {
+                Some(Terminator::Br(t, _)) => incoming[t.0 as usize].push((b, true)),
+                Some(Terminator::CondBr { then, els, .. }) => {
+                    incoming[then.0 as usize].push((b, true));
+                    incoming[els.0 as usize].push((b, false));
+                }
+                _ => {}
+            }
+        }
+        let mut work: Vec<Value> = Vec::new();
+        for block in &self.blocks {
+            for &i in &block.insts {
+                let inst = &self.insts[i as usize];
+                if inst.effect == Effect::Write {
+                    work.extend_from_slice(&inst.args);
+                }
+            }
+            match &block.term {
+                Some(Terminator::CondBr { cond, .. }) => work.push(*cond),
+                Some(Terminator::Ret(values)) => work.extend_from_slice(values),
+                _ => {}
+            }
+        }
+        while let Some(v) = work.pop() {
+            if std::mem::replace(&mut live[v.0 as usize], true) {
+                continue;
+            }
+            match self.values[v.0 as usize].def {
+                Def::Inst(i, _) => work.extend_from_slice(&self.insts[i as usize].args),
+                Def::Param(block, index) => {
+                    for &(from, first) in &incoming[block.0 as usize] {
+                        match self.blocks[from].term.as_ref() {
+                            Some(Terminator::Br(_, args)) => work.push(args[index as usize]),
+                            Some(Terminator::CondBr { then_args, els_args, .. }) => {
+                                work.push(if first {
+                                    then_args[index as usize]
+                                } else {
+                                    els_args[index as usize]
+                                });
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        live
+    }
+
+    /// Instructions that would be handed over: the live ones, not counting constants, parameters and terminators.
+    pub fn count_live(&self) -> usize {
+        let live = self.live();
+        self.blocks
+            .iter()
+            .flat_map(|b| &b.insts)
+            .filter(|&&i| {
+                let inst = &self.insts[i as usize];
+                inst.effect == Effect::Write
+                    || (0..inst.num_results).any(|r| live[(inst.first_result + r) as usize])
+            })
+            .count()
+    }
+}

@@ -1,0 +1,169 @@
+//! The builder's simplifications, and PTX from LLVM.
+
+use tilewright_llvm::emit::{self, Options};
+use tilewright_llvm::*;
+
+fn kernel() -> KernelAttrs {
+    KernelAttrs { threads: 128, ..KernelAttrs::default() }
+}
+
+fn tid(b: &mut Builder) -> Value {
+    let v = b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", Effect::Pure, Some(Ty::I32), &[]);
+    b.assume_zeros(v, !127);
+    v
+}
+
+fn options() -> Options {
+    Options { cpu: "sm_90a".into(), features: "+ptx80".into(), verify: true, ..Options::default() }
+}
+
+/// out[i] = sum over k of in[i + 128 k], k < n: a loop with phis, hoisted address arithmetic and an inline load.
+fn loop_sum(m: &mut Module) {
+    let file = m.file("/src", "kernel.py");
+    let loc = |line| Loc { file, line, col: 1 };
+    let mut b = Builder::new(m, "loop_sum", &[Ty::GLOBAL, Ty::GLOBAL, Ty::I32], &[], Some(kernel()), loc(1));
+    let (src, dst, n) = (b.arg(0), b.arg(1), b.arg(2));
+    let pre = b.block();
+    let header = b.create_block(pre, Some(pre), &[Ty::I32, Ty::F32]);
+    let body = b.create_block(header, Some(pre), &[]);
+    let exit = b.create_block(header, None, &[]);
+    let (zero, fzero) = (b.i32(0), b.float(Ty::F32, 0.0));
+    b.br(header, &[zero, fzero]);
+    b.switch_to(header);
+    let (k, sum) = (b.params(header)[0], b.params(header)[1]);
+    let more = b.icmp(IntPred::Slt, k, n);
+    b.cond_br(more, body, &[], exit, &[]);
+    b.switch_to(body);
+    b.set_loc(loc(3));
+    let t = tid(&mut b);
+    let t4 = b.shl(t, 2);
+    let base = b.ptr_add(src, t4);
+    let step = b.mul_const(k, 512);
+    let at = b.ptr_add(base, step);
+    let x = b.asm1("ld.global.b32 $0, [$1];", "=r,l", Effect::Read, Ty::I32, &[at]);
+    let x = b.bitcast(x, Ty::F32);
+    b.set_loc(loc(4));
+    let sum = b.bin(BinOp::FAdd, sum, x);
+    let k = b.add_const(k, 1);
+    b.br(header, &[k, sum]);
+    b.switch_to(exit);
+    let total = b.params(header)[1];
+    let t = tid(&mut b);
+    let t4 = b.shl(t, 2);
+    let out = b.ptr_add(dst, t4);
+    b.store(out, total, 4);
+    b.ret(&[]);
+    b.finish();
+}
+
+#[test]
+fn a_loop_becomes_ptx() {
+    let mut m = Module::new("t");
+    loop_sum(&mut m);
+    let out = emit::compile(&m, &options()).unwrap();
+    for want in
+        [".entry loop_sum", ".reqntid 128, 1, 1", "ld.global.b32", "st.global.f32", ".loc", "kernel.py"]
+    {
+        assert!(out.assembly.contains(want), "no `{want}` in\n{}", out.assembly);
+    }
+    assert!(!out.assembly.contains(", debug"), "{}", out.assembly);
+}
+
+#[test]
+fn invariant_addresses_leave_the_loop() {
+    let mut m = Module::new("t");
+    loop_sum(&mut m);
+    let out = emit::compile(&m, &Options { passes: String::new(), ..options() }).unwrap();
+    // The thread id is read once, before the loop, and serves the exit too.
+    assert_eq!(out.llvm_ir.matches("call i32 @llvm.nvvm.read.ptx.sreg.tid.x").count(), 1, "{}", out.llvm_ir);
+    let loop_start = out.llvm_ir.find("phi").unwrap();
+    assert!(out.llvm_ir.find("sreg.tid.x()").unwrap() < loop_start, "{}", out.llvm_ir);
+}
+
+#[test]
+fn known_bits_turn_xor_into_an_immediate() {
+    let mut m = Module::new("t");
+    let mut b = Builder::new(&mut m, "k", &[], &[], Some(kernel()), Loc::NONE);
+    let t = tid(&mut b);
+    let low = b.and_const(t, 31);
+    let row = b.shl(low, 4);
+    let c512 = b.i32(512);
+    let flipped = b.xor(row, c512);
+    let p = b.zero(Ty::SHARED);
+    let a = b.ptr_add(p, flipped);
+    assert_eq!(b.split_offset(a).1, 512);
+    let c = b.i32(1000);
+    let inside = b.icmp(IntPred::Slt, low, c);
+    assert!(b.is_true(inside));
+    let c = b.i32(16);
+    let maybe = b.icmp(IntPred::Slt, low, c);
+    assert!(!b.is_true(maybe) && !b.is_false(maybe));
+}
+
+#[test]
+fn identities_cost_nothing() {
+    let mut m = Module::new("t");
+    let mut b = Builder::new(&mut m, "k", &[Ty::I32, Ty::F32], &[], Some(kernel()), Loc::NONE);
+    let (x, f) = (b.arg(0), b.arg(1));
+    let (zero, one) = (b.i32(0), b.i32(1));
+    assert_eq!(b.add(zero, x), x);
+    assert_eq!(b.mul(x, one), x);
+    assert_eq!(b.xor(x, x), zero);
+    let c7 = b.i32(7);
+    let c5 = b.i32(5);
+    let c12 = b.i32(12);
+    let once = b.add(x, c7);
+    let twice = b.add(once, c5);
+    assert_eq!(twice, b.add(x, c12));
+    let fone = b.float(Ty::F32, 1.0);
+    assert_eq!(b.bin(BinOp::FMul, f, fone), f);
+    // x + 0.0 is not x when x is -0.0.
+    let fzero = b.float(Ty::F32, 0.0);
+    assert_ne!(b.bin(BinOp::FAdd, f, fzero), f);
+    let v = b.vector(&[f, fone]);
+    assert_eq!(b.extract(v, 0), f);
+    let minus = b.i32(-7);
+    let c2 = b.i32(2);
+    let q = b.bin(BinOp::SDiv, minus, c2);
+    assert_eq!(b.as_const(q), Some(-3i32 as u32 as u64));
+}
+
+#[test]
+fn a_value_of_one_branch_is_not_reused_in_the_other() {
+    let mut m = Module::new("t");
+    let mut b = Builder::new(&mut m, "k", &[Ty::F32, Ty::GLOBAL, Ty::I1], &[], Some(kernel()), Loc::NONE);
+    let (f, p, c) = (b.arg(0), b.arg(1), b.arg(2));
+    let entry = b.block();
+    let then = b.create_block(entry, None, &[]);
+    let els = b.create_block(entry, None, &[]);
+    b.cond_br(c, then, &[], els, &[]);
+    b.switch_to(then);
+    let first = b.bin(BinOp::FMul, f, f);
+    b.store(p, first, 4);
+    b.ret(&[]);
+    b.switch_to(els);
+    let second = b.bin(BinOp::FMul, f, f);
+    assert_ne!(first, second);
+    b.store(p, second, 4);
+    b.ret(&[]);
+    b.finish();
+    emit::compile(&m, &options()).unwrap();
+}
+
+#[test]
+fn multiplication_and_addition_contract() {
+    let build = |contract| {
+        let mut m = Module::new("t");
+        let mut b =
+            Builder::new(&mut m, "k", &[Ty::F32, Ty::F32, Ty::GLOBAL], &[], Some(kernel()), Loc::NONE);
+        let (x, y, p) = (b.arg(0), b.arg(1), b.arg(2));
+        let xy = b.bin(BinOp::FMul, x, y);
+        let r = b.bin(BinOp::FAdd, xy, x);
+        b.store(p, r, 4);
+        b.ret(&[]);
+        b.finish();
+        emit::compile(&m, &Options { fp_contract: contract, ..options() }).unwrap().assembly
+    };
+    assert!(build(true).contains("fma.rn.f32"), "{}", build(true));
+    assert!(build(false).contains("mul.rn.f32") && build(false).contains("add.rn.f32"), "{}", build(false));
+}
