@@ -2,7 +2,19 @@
 //!
 //! An [`Encoding`] is what the IR prints on a tensor or buffer type; every question about it (who holds which
 //! element, how wide a vector access may be, what a conversion costs) is answered by the linear layout that it maps to.
+//!
+//! In the order in which a code generator meets them: [`LinearLayout`] is the algebra, [`TileLayout`] the layout of a
+//! tensor over the threads of a CTA.
 
+mod distribute;
 mod encoding;
+mod error;
+pub mod f2;
+mod linear;
+mod tile;
 
+pub use distribute::Coord;
 pub use encoding::{Encoding, SharedKind};
+pub use error::{LayoutError, Result};
+pub use linear::{Dim, LinearLayout};
+pub use tile::{Bounds, FreeMasks, RegisterFinder, TileLayout};
