@@ -1,0 +1,58 @@
+"""How functions of the language are marked. Nothing here may be slow: `import tilewright` pays for it."""
+
+from __future__ import annotations
+
+
+class KernelOnlyError(RuntimeError):
+    """A function of the language was called by Python instead of by a kernel."""
+
+
+class _LanguageFunction:
+    """A function that exists inside kernels. Calling it from Python raises :class:`KernelOnlyError`."""
+
+    def __init__(self, fn):
+        self.fn = fn
+        self.__wrapped__ = fn
+        self.__module__ = fn.__module__
+        self.__name__ = fn.__name__
+        self.__qualname__ = fn.__qualname__
+        self.__doc__ = fn.__doc__
+
+    def __call__(self, *args, **kwargs):
+        raise KernelOnlyError(
+            f"tl.{self.__name__} can only be called inside a kernel (a function decorated with @tilewright.jit); "
+            "on the host use Python, NumPy or torch instead"
+        )
+
+    def __get__(self, instance, owner=None):
+        # Members of `tl.tensor` are listed on the class for help() and completion only.
+        return self
+
+    def __repr__(self):
+        return f"<{type(self).__name__} tl.{self.__name__}>"
+
+
+class Builtin(_LanguageFunction):
+    """A function that the compiler implements; its Python body is empty, its signature is what the compiler checks."""
+
+    __triton_builtin__ = True
+
+
+class LibraryFunction(_LanguageFunction):
+    """A function of the standard library, written in the language itself."""
+
+
+def builtin(fn):
+    """Marks a function that the compiler implements."""
+    return Builtin(fn)
+
+
+def jit(fn):
+    """Marks a function of the standard library that is written in the language."""
+    return LibraryFunction(fn)
+
+
+def constexpr_function(fn):
+    """Marks a function that runs at compile time on constants. It is an ordinary Python function on the host."""
+    fn.__constexpr_function__ = True
+    return fn

@@ -1,0 +1,886 @@
+"""The types and built-in functions of the language.
+
+Conventions of the docstrings: *block* means a tensor of any rank, or a scalar; shapes are written ``[M, N]``. Every
+extent of a shape may be any odd number times a power of two. Scalars broadcast against blocks, and blocks against each other
+as in NumPy, after missing leading dimensions are added. A wrong call is an error at compile time with the source line.
+"""
+
+from __future__ import annotations
+
+import operator as _operator
+
+from ._marker import builtin, constexpr_function
+
+TRITON_MAX_TENSOR_NUMEL = 1048576
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Constants
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class constexpr:
+    """A value known at compile time.
+
+    As an annotation of a parameter (``BLOCK: tl.constexpr``) it says that each value gets its own compiled kernel; as
+    an annotation of a variable (``n: tl.constexpr = 4``) that the variable keeps its compile-time value. A module-level
+    ``N = tl.constexpr(4)`` may be used by kernels.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        while isinstance(value, constexpr):
+            value = value.value
+        self.value = value
+
+    def __repr__(self):
+        return f"constexpr[{self.value}]"
+
+    def __hash__(self):
+        return hash((constexpr, self.value))
+
+    def __bool__(self):
+        return bool(self.value)
+
+    def __index__(self):
+        return _operator.index(self.value)
+
+    def __int__(self):
+        return int(self.value)
+
+    def __float__(self):
+        return float(self.value)
+
+    def __call__(self, *args, **kwargs):
+        return self.value(*args, **kwargs)
+
+    def __getitem__(self, index):
+        return constexpr(self.value[_plain(index)])
+
+    def __iter__(self):
+        return iter(self.value)
+
+    def __len__(self):
+        return len(self.value)
+
+
+def _plain(value):
+    return value.value if isinstance(value, constexpr) else value
+
+
+def _add_operators():
+    def binary(op):
+        def forward(self, other):
+            return constexpr(op(self.value, _plain(other)))
+
+        def backward(self, other):
+            return constexpr(op(_plain(other), self.value))
+
+        return forward, backward
+
+    for name in "add sub mul truediv floordiv mod pow lshift rshift and or xor".split():
+        forward, backward = binary(getattr(_operator, f"__{name}__"))
+        setattr(constexpr, f"__{name}__", forward)
+        setattr(constexpr, f"__r{name}__", backward)
+    for name in "lt le gt ge eq ne".split():
+        setattr(constexpr, f"__{name}__", binary(getattr(_operator, name))[0])
+    for name in "neg pos invert".split():
+        op = getattr(_operator, f"__{name}__")
+        setattr(constexpr, f"__{name}__", lambda self, op=op: constexpr(op(self.value)))
+
+
+_add_operators()
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Types
+# ---------------------------------------------------------------------------------------------------------------------
+
+_BITS = {
+    "void": 0,
+    "int1": 1,
+    "int8": 8,
+    "int16": 16,
+    "int32": 32,
+    "int64": 64,
+    "uint8": 8,
+    "uint16": 16,
+    "uint32": 32,
+    "uint64": 64,
+    "fp8e5": 8,
+    "fp8e5b16": 8,
+    "fp8e4nv": 8,
+    "fp8e4b8": 8,
+    "fp8e4b15": 8,
+    "fp16": 16,
+    "bf16": 16,
+    "fp32": 32,
+    "fp64": 64,
+}
+
+_MANTISSA = {
+    "fp8e5": 2,
+    "fp8e5b16": 2,
+    "fp8e4nv": 3,
+    "fp8e4b8": 3,
+    "fp8e4b15": 3,
+    "fp16": 10,
+    "bf16": 7,
+    "fp32": 23,
+    "fp64": 52,
+}
+
+
+class dtype:
+    """The type of one element: ``tl.float16``, ``tl.int32``, ``tl.pointer_type(tl.float32)``, …
+
+    ``name`` is the short name (``fp16``, ``int32``), ``primitive_bitwidth`` the width in bits, ``itemsize`` the size in
+    bytes. All of these, and the ``is_*`` questions, are usable at compile time inside kernels.
+    """
+
+    def __init__(self, name):
+        name = _plain(name)
+        if name not in _BITS:
+            raise ValueError(f"unknown dtype {name!r}; known are {', '.join(_BITS)}")
+        self.name = name
+        self.primitive_bitwidth = _BITS[name]
+        self.itemsize = self.primitive_bitwidth // 8
+        if name in _MANTISSA:
+            self.fp_mantissa_width = _MANTISSA[name]
+        elif name != "void":
+            self.int_bitwidth = self.primitive_bitwidth
+
+    def is_fp8(self):
+        """One of the 8-bit floats."""
+        return "fp8" in self.name
+
+    def is_fp16(self):
+        """``tl.float16``"""
+        return self.name == "fp16"
+
+    def is_bf16(self):
+        """``tl.bfloat16``"""
+        return self.name == "bf16"
+
+    def is_fp32(self):
+        """``tl.float32``"""
+        return self.name == "fp32"
+
+    def is_fp64(self):
+        """``tl.float64``"""
+        return self.name == "fp64"
+
+    def is_floating(self):
+        """Any floating-point type."""
+        return self.name in _MANTISSA
+
+    def is_standard_floating(self):
+        """16 bits or wider."""
+        return self.name in ("fp16", "bf16", "fp32", "fp64")
+
+    def is_int(self):
+        """Any integer, booleans included."""
+        return "int" in self.name
+
+    def is_int_signed(self):
+        """A signed integer; booleans count as signed."""
+        return self.name.startswith("int")
+
+    def is_int_unsigned(self):
+        """An unsigned integer."""
+        return self.name.startswith("uint")
+
+    def is_bool(self):
+        """``tl.int1``"""
+        return self.name == "int1"
+
+    is_int1 = is_bool
+
+    def is_int32(self):
+        """``tl.int32``"""
+        return self.name == "int32"
+
+    def is_int64(self):
+        """``tl.int64``"""
+        return self.name == "int64"
+
+    def is_void(self):
+        """No value."""
+        return self.name == "void"
+
+    def is_ptr(self):
+        """A pointer."""
+        return False
+
+    def is_block(self):
+        """A tensor type."""
+        return False
+
+    @property
+    def scalar(self):
+        """The type of one element."""
+        return self
+
+    @property
+    def short_name(self):
+        """The name that signatures use (``fp16``, ``i32``, ``u8``)."""
+        return self.name.replace("uint", "u").replace("int", "i")
+
+    def to(self, *args, **kwargs):
+        """A type cannot be converted: write ``x.to(dtype)``."""
+        raise AttributeError("a dtype has no `to`; write x.to(dtype)")
+
+    def __eq__(self, other):
+        other = _plain(other)
+        return type(other) is dtype and self.name == other.name
+
+    def __hash__(self):
+        return hash((dtype, self.name))
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        names = {"fp": "float", "bf": "bfloat"}
+        return f"tl.{names.get(self.name[:2], self.name[:2])}{self.name[2:]}"
+
+    def __reduce__(self):
+        return (dtype, (self.name,))
+
+
+class pointer_type(dtype):
+    """A pointer to ``element_ty`` in the given address space (1 is global memory)."""
+
+    def __init__(self, element_ty, address_space=1, const=False):
+        element_ty = _plain(element_ty)
+        if not isinstance(element_ty, dtype):
+            raise TypeError(f"a pointer needs the dtype that it points to, not {type(element_ty).__name__}")
+        self.element_ty = element_ty
+        self.address_space = address_space
+        self.const = const
+        self.name = f"pointer<{element_ty}>"
+        self.primitive_bitwidth = 64
+        self.itemsize = 8
+
+    def is_int(self):
+        """A pointer is no integer."""
+        return False
+
+    def is_int_signed(self):
+        """A pointer is no integer."""
+        return False
+
+    def is_int_unsigned(self):
+        """A pointer is no integer."""
+        return False
+
+    def is_floating(self):
+        """A pointer is no float."""
+        return False
+
+    def is_fp8(self):
+        """A pointer is no float."""
+        return False
+
+    def is_ptr(self):
+        """A pointer."""
+        return True
+
+    def is_const(self):
+        """May not be stored through."""
+        return self.const
+
+    def __eq__(self, other):
+        other = _plain(other)
+        return (
+            isinstance(other, pointer_type)
+            and self.element_ty == other.element_ty
+            and self.address_space == other.address_space
+            and self.const == other.const
+        )
+
+    def __hash__(self):
+        return hash((pointer_type, self.element_ty, self.address_space, self.const))
+
+    def __repr__(self):
+        return f"tl.pointer_type({self.element_ty!r})"
+
+    def __reduce__(self):
+        return (pointer_type, (self.element_ty, self.address_space, self.const))
+
+
+class block_type(dtype):
+    """The type of a tensor: an element type and a shape."""
+
+    def __init__(self, element_ty, shape):
+        self.element_ty = _plain(element_ty)
+        self.shape = [_plain(extent) for extent in shape]
+        self.numel = 1
+        for extent in self.shape:
+            self.numel *= extent
+        self.name = f"<{self.shape}, {self.element_ty}>"
+        self.primitive_bitwidth = self.element_ty.primitive_bitwidth
+        self.itemsize = self.element_ty.itemsize
+
+    def is_block(self):
+        """A tensor type."""
+        return True
+
+    def get_block_shapes(self):
+        """The shape."""
+        return self.shape
+
+    @property
+    def scalar(self):
+        """The type of one element."""
+        return self.element_ty
+
+    def __eq__(self, other):
+        return isinstance(other, block_type) and (self.element_ty, self.shape) == (
+            other.element_ty,
+            other.shape,
+        )
+
+    def __hash__(self):
+        return hash((block_type, self.element_ty, tuple_of_python(self.shape)))
+
+    def __repr__(self):
+        return f"tl.block_type({self.element_ty!r}, {self.shape})"
+
+
+tuple_of_python = tuple
+
+
+class const:
+    """As an annotation of a pointer parameter: the kernel does not store through it."""
+
+
+void = dtype("void")
+int1 = dtype("int1")
+int8 = dtype("int8")
+int16 = dtype("int16")
+int32 = dtype("int32")
+int64 = dtype("int64")
+uint8 = dtype("uint8")
+uint16 = dtype("uint16")
+uint32 = dtype("uint32")
+uint64 = dtype("uint64")
+float8e5 = dtype("fp8e5")
+float8e5b16 = dtype("fp8e5b16")
+float8e4nv = dtype("fp8e4nv")
+float8e4b8 = dtype("fp8e4b8")
+float8e4b15 = dtype("fp8e4b15")
+float16 = dtype("fp16")
+bfloat16 = dtype("bf16")
+float32 = dtype("fp32")
+float64 = dtype("fp64")
+pi32_t = pointer_type(int32)
+
+
+@constexpr_function
+def get_int_dtype(bitwidth, signed):
+    """The integer dtype of a width in bits (1, 8, 16, 32, 64) and signedness."""
+    bitwidth, signed = _plain(bitwidth), _plain(signed)
+    if bitwidth == 1:
+        return int1
+    return dtype(f"{'' if signed else 'u'}int{bitwidth}")
+
+
+class PropagateNan:
+    """What ``minimum``, ``maximum`` and ``clamp`` do when one operand is NaN: ``NONE`` gives the other one, ``ALL`` NaN."""
+
+    NONE = 0
+    ALL = 0xFFFF
+
+
+class tensor:
+    """A block of values, or one value, inside a kernel.
+
+    ``shape`` is a tuple of compile-time integers, ``dtype`` the element type, ``type`` the whole type, ``numel`` the
+    number of elements, ``T`` the transpose of a matrix. Functions that are also methods are listed as attributes.
+    """
+
+
+class tuple:
+    """A tuple of values inside a kernel. Python's own ``(a, b)`` makes one."""
+
+    def __init__(self, args):
+        self.values = list(args)
+
+
+class slice:
+    """``a:b`` inside brackets. Only ``:`` is useful: it keeps a dimension in ``x[:, None]``."""
+
+    def __init__(self, start=None, stop=None, step=None):
+        self.start, self.stop, self.step = start, stop, step
+
+
+class range:
+    """A loop at run time with advice for the compiler: ``for i in tl.range(start, stop, step, num_stages=3)``.
+
+    ``num_stages`` is the depth of software pipelining of this loop, ``loop_unroll_factor`` how often the body is
+    unrolled, ``disallow_acc_multi_buffer`` keeps a dot's accumulator in one buffer, ``flatten`` merges this loop with
+    the one inside it, ``warp_specialize`` gives loading and computing to different warps (not supported yet: ignored).
+    """
+
+    def __init__(
+        self,
+        arg1,
+        arg2=None,
+        step=None,
+        num_stages=None,
+        loop_unroll_factor=None,
+        disallow_acc_multi_buffer=False,
+        flatten=False,
+        warp_specialize=False,
+        disable_licm=False,
+    ):
+        self.start, self.end = (0, arg1) if arg2 is None else (arg1, arg2)
+        self.step = 1 if step is None else step
+
+
+class static_range:
+    """A loop that is unrolled at compile time; its variable is a constant in each copy of the body."""
+
+    def __init__(self, arg1, arg2=None, step=None):
+        self.start, self.end = (0, arg1) if arg2 is None else (arg1, arg2)
+        self.step = 1 if step is None else step
+
+
+class condition:
+    """The condition of a ``while`` loop with advice for the compiler."""
+
+    def __init__(self, arg1, disable_licm=False):
+        self.condition, self.disable_licm = arg1, disable_licm
+
+
+def member(fn):
+    """Makes a function of the language a method of :class:`tensor` too."""
+    setattr(tensor, fn.__name__, fn)
+    return fn
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Programming model
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@builtin
+def program_id(axis):
+    """The index of this program in the grid along ``axis`` (0, 1 or 2, a constant), as int32."""
+
+
+@builtin
+def num_programs(axis):
+    """The size of the grid along ``axis`` (0, 1 or 2, a constant), as int32."""
+
+
+@builtin
+def to_tensor(x):
+    """``x`` as a run-time scalar if it is a Python number: bool to int1, int to the narrowest of int32, uint32, int64,
+    uint64 that holds it, float to float32 (float64 where float32 has no such exponent). A tensor is returned as it is."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Creation
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@builtin
+def arange(start, end):
+    """``[start, start + 1, …, end - 1]`` as int32, shape ``[end - start]``.
+
+    Both bounds are compile-time integers with ``end > start``. Unlike Triton's, the length need not be a power of two.
+    """
+
+
+@builtin
+def full(shape, value, dtype):
+    """A block of ``shape`` with ``value`` (a number or a run-time scalar, converted to ``dtype``) in every element."""
+
+
+@builtin
+def cat(input, other, can_reorder=False):
+    """The elements of two 1-D blocks of one dtype in one block, in an order of the compiler's choice; ``can_reorder``
+    must be ``True`` to say that this is understood."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Shape
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@builtin
+def broadcast(input, other):
+    """Both blocks at their common shape, as a tuple."""
+
+
+@member
+@builtin
+def broadcast_to(input, *shape):
+    """``input`` repeated to ``shape``, which has the same rank and differs only where ``input`` has extent 1."""
+
+
+@member
+@builtin
+def trans(input, *dims):
+    """The dimensions in the order ``dims``; without ``dims`` the last two are exchanged."""
+
+
+@member
+@builtin
+def permute(input, *dims):
+    """The dimensions in the order ``dims``, a permutation of ``0 … rank - 1``."""
+
+
+@builtin
+def join(a, b):
+    """Two blocks of one (broadcast) shape side by side in a new last dimension of extent 2."""
+
+
+@member
+@builtin
+def split(a):
+    """The two halves of a block along its last dimension, which must have extent 2: the inverse of :func:`join`."""
+
+
+@member
+@builtin
+def view(input, *shape):
+    """The elements in a block of another shape, in an order of the compiler's choice. Prefer :func:`reshape`."""
+
+
+@member
+@builtin
+def reshape(input, *shape, can_reorder=False):
+    """The elements in row-major order in a block of another shape with as many elements. With ``can_reorder`` the
+    compiler may choose any order."""
+
+
+@member
+@builtin
+def expand_dims(input, axis):
+    """A new dimension of extent 1 before position ``axis`` (several for a tuple), which may be negative."""
+
+
+@member
+@builtin
+def item(input):
+    """The only element of a block with one element, as a scalar."""
+
+
+@member
+@builtin
+def cast(input, dtype, fp_downcast_rounding=None, bitcast=False):
+    """``input`` converted to ``dtype``.
+
+    Floats go to narrower floats with rounding to nearest even, or ``fp_downcast_rounding="rtz"`` (toward zero); to
+    integers toward zero. Integers wrap. Anything to ``int1`` compares with zero. With ``bitcast`` the bits are kept; the widths must be the same.
+    """
+
+
+@member
+@builtin
+def to(input, dtype, fp_downcast_rounding=None, bitcast=False):
+    """The same as :func:`cast`, as a method."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Linear algebra
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@builtin
+def dot(
+    input,
+    other,
+    acc=None,
+    input_precision=None,
+    allow_tf32=None,
+    max_num_imprecise_acc=None,
+    out_dtype=float32,
+):
+    """The matrix product ``input @ other (+ acc)`` of shapes ``[M, K]`` and ``[K, N]``, or ``[B, M, K]`` and ``[B, K, N]``.
+
+    Both operands have one dtype: float16, bfloat16, float32, float64, int8, or both are 8-bit floats. The result is int32 for
+    int8, float64 for float64, ``out_dtype`` (float32 or float16) for float16 and 8-bit floats, float32 otherwise; ``acc``
+    has that dtype and the result's shape. ``input_precision`` says how float32 operands are multiplied: ``"tf32"``
+    (default), ``"tf32x3"`` or ``"ieee"``; ``allow_tf32`` is its old spelling. ``max_num_imprecise_acc`` bounds how many
+    products of 8-bit floats are added at reduced precision.
+    """
+
+
+@builtin
+def dot_scaled(
+    lhs,
+    lhs_scale,
+    lhs_format,
+    rhs,
+    rhs_scale,
+    rhs_format,
+    acc=None,
+    fast_math=False,
+    lhs_k_pack=True,
+    rhs_k_pack=True,
+    out_dtype=float32,
+):
+    """The product of matrices in microscaling formats. Not supported yet."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Memory
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@builtin
+def load(
+    pointer,
+    mask=None,
+    other=None,
+    boundary_check=(),
+    padding_option="",
+    cache_modifier="",
+    eviction_policy="",
+    volatile=False,
+):
+    """The values that ``pointer`` (one pointer or a block of pointers) points at, in its shape.
+
+    Where ``mask`` (int1, broadcast to the shape of ``pointer``) is false nothing is read and the value is ``other``
+    (converted to the element type), or undefined without it. ``cache_modifier`` is ``""``, ``".ca"``, ``".cg"`` or ``".cv"``,
+    ``eviction_policy`` is ``""``, ``"evict_first"`` or ``"evict_last"`` (PTX ISA, cache operators and eviction priorities).
+    ``boundary_check`` (dimensions) and ``padding_option`` (``"zero"``, ``"nan"``) are for block pointers.
+    """
+
+
+@member
+@builtin
+def store(pointer, value, mask=None, boundary_check=(), cache_modifier="", eviction_policy=""):
+    """Writes ``value`` (converted to the element type, broadcast to the shape of ``pointer``) where ``mask`` is true.
+
+    ``cache_modifier`` is ``""``, ``".wb"``, ``".cg"``, ``".cs"`` or ``".wt"``; ``eviction_policy`` as in :func:`load`.
+    ``boundary_check`` is for block pointers.
+    """
+
+
+@builtin
+def make_block_ptr(base, shape, strides, offsets, block_shape, order):
+    """A pointer to a block of ``block_shape`` at ``offsets`` inside a tensor in memory with ``shape`` and ``strides`` (in
+    elements). ``order`` lists the dimensions from the fastest-varying one; it is advice."""
+
+
+@member
+@builtin
+def advance(base, offsets):
+    """The block pointer moved by ``offsets`` (one integer a dimension)."""
+
+
+@builtin
+def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="zero"):
+    """A descriptor of a tensor in memory, for bulk copies. Not supported yet."""
+
+
+@builtin
+def load_tensor_descriptor(desc, offsets):
+    """The block of a tensor descriptor at ``offsets``. Not supported yet."""
+
+
+@builtin
+def store_tensor_descriptor(desc, offsets, value):
+    """Stores a block through a tensor descriptor at ``offsets``. Not supported yet."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Atomics
+# ---------------------------------------------------------------------------------------------------------------------
+#
+# All return the old values. `sem` is "relaxed", "acquire", "release" or "acq_rel" (default), `scope` "gpu" (default),
+# "cta" or "sys". Elements whose mask is false are not touched and their result is undefined.
+
+
+@member
+@builtin
+def atomic_cas(pointer, cmp, val, sem=None, scope=None):
+    """Stores ``val`` where memory equals ``cmp``. Elements of 16, 32 or 64 bits."""
+
+
+@member
+@builtin
+def atomic_xchg(pointer, val, mask=None, sem=None, scope=None):
+    """Stores ``val``."""
+
+
+@member
+@builtin
+def atomic_add(pointer, val, mask=None, sem=None, scope=None):
+    """Adds ``val``: integers of 32 or 64 bits, float16, bfloat16, float32, float64."""
+
+
+@member
+@builtin
+def atomic_max(pointer, val, mask=None, sem=None, scope=None):
+    """Stores the larger of memory and ``val``: integers of 32 or 64 bits, float32, float64."""
+
+
+@member
+@builtin
+def atomic_min(pointer, val, mask=None, sem=None, scope=None):
+    """Stores the smaller of memory and ``val``: integers of 32 or 64 bits, float32, float64."""
+
+
+@member
+@builtin
+def atomic_and(pointer, val, mask=None, sem=None, scope=None):
+    """Stores ``memory & val``; integers of 32 or 64 bits."""
+
+
+@member
+@builtin
+def atomic_or(pointer, val, mask=None, sem=None, scope=None):
+    """Stores ``memory | val``; integers of 32 or 64 bits."""
+
+
+@member
+@builtin
+def atomic_xor(pointer, val, mask=None, sem=None, scope=None):
+    """Stores ``memory ^ val``; integers of 32 or 64 bits."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Elementwise
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@builtin
+def where(condition, x, y):
+    """``x`` where ``condition`` is true, else ``y``; all three broadcast. Both are evaluated: to keep a load from happening
+    give it a mask. ``x`` and ``y`` are promoted to one dtype; they may be pointers."""
+
+
+@builtin
+def add(x, y, sanitize_overflow=True):
+    """``x + y``"""
+
+
+@builtin
+def sub(x, y, sanitize_overflow=True):
+    """``x - y``"""
+
+
+@builtin
+def mul(x, y, sanitize_overflow=True):
+    """``x * y``"""
+
+
+@builtin
+def minimum(x, y, propagate_nan=PropagateNan.NONE):
+    """The smaller of two, elementwise; see :class:`PropagateNan`."""
+
+
+@builtin
+def maximum(x, y, propagate_nan=PropagateNan.NONE):
+    """The larger of two, elementwise; see :class:`PropagateNan`."""
+
+
+@builtin
+def clamp(x, min, max, propagate_nan=PropagateNan.NONE):
+    """``x`` limited to ``[min, max]``, elementwise; floats only. Undefined where ``min > max``."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reductions and scans
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@member
+@builtin
+def reduce(input, axis, combine_fn, keep_dims=False):
+    """Combines the elements along ``axis`` (all elements for ``None``) in an order of the compiler's choice.
+
+    ``input`` is a block or a tuple of blocks of one shape; ``combine_fn``, a jit function, takes the values of two
+    elements (``a0, a1, …, b0, b1, …``) and returns as many as one element has. It must be associative and commutative. The
+    result has ``axis`` removed, or of extent 1 with ``keep_dims``.
+    """
+
+
+@member
+@builtin
+def associative_scan(input, axis, combine_fn, reverse=False):
+    """All partial combinations along ``axis``, the first element alone first; from the end with ``reverse``.
+    ``combine_fn`` as in :func:`reduce`, but it need not be commutative."""
+
+
+@member
+@builtin
+def histogram(input, num_bins, mask=None):
+    """How often each of ``0 … num_bins - 1`` occurs in a 1-D integer block, as int32 of shape ``[num_bins]``."""
+
+
+@member
+@builtin
+def gather(src, index, axis):
+    """``src`` taken at ``index`` along ``axis``: the result has the shape of ``index``, which equals that of ``src``
+    elsewhere."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Advice to the compiler
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@builtin
+def debug_barrier():
+    """All threads of the program wait for each other."""
+
+
+@builtin
+def multiple_of(input, values):
+    """Promises that the first value of each run of contiguous ones is a multiple of ``values`` (one a dimension)."""
+
+
+@builtin
+def max_contiguous(input, values):
+    """Promises that values come in runs of ``values`` (one a dimension) contiguous ones."""
+
+
+@builtin
+def max_constancy(input, values):
+    """Promises that values come in runs of ``values`` (one a dimension) equal ones."""
+
+
+@builtin
+def assume(cond):
+    """Promises that the scalar ``cond`` is true."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Debugging
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@builtin
+def static_print(*values, sep=" ", end="\n", file=None, flush=False):
+    """Prints while the kernel is compiled."""
+
+
+@builtin
+def static_assert(cond, msg=""):
+    """Stops the compilation with ``msg`` unless the constant ``cond`` is true."""
+
+
+@builtin
+def device_print(prefix, *args, hex=False):
+    """Prints the constant string ``prefix`` and the values of the arguments while the kernel runs."""
+
+
+@builtin
+def device_assert(cond, msg="", mask=None):
+    """Stops the kernel with ``msg`` where ``cond`` is false (and ``mask`` true), if it was compiled for debugging."""
+
+
+@builtin
+def inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack):
+    """The result of target assembly for each element (``pack`` at a time). Not supported yet."""
+
+
+@builtin
+def map_elementwise(scalar_fn, *args, pack=1):
+    """``scalar_fn``, a jit function, of each element. Not supported yet."""

@@ -1,0 +1,5 @@
+"""Functions beyond the core language."""
+
+from . import libdevice
+
+__all__ = ["libdevice"]

@@ -1,0 +1,160 @@
+"""More mathematical functions, elementwise, under the names of NVIDIA's libdevice.
+
+Those that the core language has are the same functions. Arguments are float32 or float64.
+"""
+
+from __future__ import annotations
+
+from .. import core, math
+from .._marker import builtin, jit
+from ..math import abs, ceil, cos, div_rn, erf, exp, exp2, floor, fma, log, log2, rsqrt, sin, sqrt, sqrt_rn
+
+__all__ = [
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
+    "ceil",
+    "cos",
+    "cosh",
+    "div_rn",
+    "erf",
+    "exp",
+    "exp2",
+    "expm1",
+    "fast_dividef",
+    "fast_expf",
+    "fast_logf",
+    "finitef",
+    "floor",
+    "fma",
+    "fmod",
+    "isinf",
+    "isnan",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "pow",
+    "rint",
+    "rsqrt",
+    "sin",
+    "sinh",
+    "sqrt",
+    "sqrt_rn",
+    "tan",
+    "tanh",
+    "trunc",
+]
+
+
+@builtin
+def tanh(x):
+    """The hyperbolic tangent."""
+
+
+@builtin
+def tan(x):
+    """The tangent of an angle in radians."""
+
+
+@builtin
+def sinh(x):
+    """The hyperbolic sine."""
+
+
+@builtin
+def cosh(x):
+    """The hyperbolic cosine."""
+
+
+@builtin
+def asin(x):
+    """The arc sine."""
+
+
+@builtin
+def acos(x):
+    """The arc cosine."""
+
+
+@builtin
+def atan(x):
+    """The arc tangent."""
+
+
+@builtin
+def atan2(x, y):
+    """The angle of the point ``(y, x)``: ``atan(x / y)`` in the right quadrant."""
+
+
+@builtin
+def pow(x, y):
+    """``x`` to the power of ``y``."""
+
+
+@builtin
+def fmod(x, y):
+    """The remainder of ``x / y`` with the sign of ``x``."""
+
+
+@builtin
+def expm1(x):
+    """``exp(x) - 1``, exact near 0."""
+
+
+@builtin
+def log1p(x):
+    """``log(1 + x)``, exact near 0."""
+
+
+@builtin
+def log10(x):
+    """The logarithm to base 10."""
+
+
+@builtin
+def rint(x):
+    """The nearest whole number, the even one of two."""
+
+
+@builtin
+def trunc(x):
+    """The whole number toward zero."""
+
+
+@jit
+def isnan(x):
+    """Whether ``x`` is NaN, as int1."""
+    return x != x
+
+
+@jit
+def isinf(x):
+    """Whether ``x`` is an infinity, as int1."""
+    return math.abs(x) == float("inf")
+
+
+@jit
+def finitef(x):
+    """Whether ``x`` is neither infinite nor NaN, as int1."""
+    return math.abs(x) < float("inf")
+
+
+@jit
+def fast_expf(x):
+    """:func:`exp`"""
+    return math.exp(x)
+
+
+@jit
+def fast_logf(x):
+    """:func:`log`"""
+    return math.log(x)
+
+
+@jit
+def fast_dividef(x, y):
+    """``x / y``, fast."""
+    return math.fdiv(core.to_tensor(x), core.to_tensor(y))
