@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use ruff_python_ast::StmtFunctionDef;
+use tilewright_ir::Diagnostic;
 
-use crate::diagnostic::Diagnostic;
 use crate::dtype::DType;
 use crate::source::SourceText;
 
@@ -346,7 +346,7 @@ impl std::error::Error for HostError {}
 impl From<HostError> for Diagnostic {
     fn from(error: HostError) -> Diagnostic {
         let mut diagnostic = Diagnostic::new(error.message);
-        diagnostic.hints.extend(error.hint);
+        diagnostic.notes.extend(error.hint);
         diagnostic
     }
 }

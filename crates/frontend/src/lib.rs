@@ -6,17 +6,18 @@
 //! - [`host`]: what the source names outside itself, through the [`Host`] trait, and [`source_host`], the host that
 //!   needs no Python;
 //! - [`library`]: the `tl.*` names, read from the Python files under `python/tilewright/language`;
-//! - [`dtype`], [`signature`]: the language's types and the types of a kernel's arguments;
-//! - [`diagnostic`]: what the author sees when the kernel is wrong.
+//! - [`dtype`], [`signature`]: the language's types and the types of a kernel's arguments.
 //!
 //! Invariants: nothing here knows CPython, holds mutable global state or panics on a wrong kernel.
 
-pub mod diagnostic;
+// An error ends the compilation: its size does not matter.
+#![allow(clippy::result_large_err)]
+
 pub mod dtype;
 pub mod host;
 pub mod source;
 
-pub use diagnostic::{CallSite, Diagnostic, Span};
 pub use dtype::{DType, Scalar};
 pub use host::{Binding, Host, HostError, HostObject, HostValue, JitFunction};
 pub use source::SourceText;
+pub use tilewright_ir::{Diagnostic, Span};

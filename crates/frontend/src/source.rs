@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ruff_python_ast::{Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use crate::diagnostic::{Diagnostic, Span};
+use tilewright_ir::{Diagnostic, Span};
 
 /// Python source with the place it came from.
 #[derive(Debug)]
@@ -58,8 +58,18 @@ impl SourceText {
         let (line, col) = self.line_col(range.start());
         let (end_line, end_col) = self.line_col(range.end());
         let text = self.line_text(self.line_index(range.start()));
-        let source_line = format!("{}{}", " ".repeat(self.indent as usize), text);
-        Span { file: self.file.clone(), line, col, end_line, end_col, source_line: source_line.into() }
+        let text = format!("{}{}", " ".repeat(self.indent as usize), text);
+        // What goes on for several lines is marked to the end of the first one.
+        let end_column =
+            if end_line == line { end_col } else { text.trim_end().chars().count() as u32 + 1 };
+        Span { file: self.file.to_string(), line, column: col, end_column, text: Some(text) }
+    }
+
+    /// An error at a range.
+    pub fn error(&self, range: TextRange, message: impl Into<String>) -> Diagnostic {
+        let mut diagnostic = Diagnostic::new(message);
+        diagnostic.span = Some(self.span(range));
+        diagnostic
     }
 
     /// The text of a range.
@@ -71,8 +81,9 @@ impl SourceText {
     pub fn parse(&self) -> Result<Vec<Stmt>, Diagnostic> {
         match ruff_python_parser::parse_module(&self.text) {
             Ok(parsed) => Ok(parsed.into_syntax().body.into_iter().collect()),
-            Err(error) => Err(Diagnostic::new(format!("invalid Python syntax: {}", error.error))
-                .at(self.span(error.location))),
+            Err(error) => {
+                Err(self.error(error.location, format!("invalid Python syntax: {}", error.error)))
+            }
         }
     }
 
@@ -83,9 +94,9 @@ impl SourceText {
                 return Ok(def);
             }
             if !matches!(stmt, Stmt::Import(_) | Stmt::ImportFrom(_)) {
-                return Err(Diagnostic::new("a kernel must be defined with `def`")
-                    .hint("lambdas and classes cannot be compiled; write a function decorated with @jit")
-                    .at(self.span(stmt.range())));
+                return Err(self
+                    .error(stmt.range(), "a kernel must be defined with `def`")
+                    .note("lambdas and classes cannot be compiled; write a function decorated with @jit"));
             }
         }
         Err(Diagnostic::new(format!("{}: the source holds no function", self.file)))
@@ -117,8 +128,8 @@ mod tests {
         let def = source.parse_function().expect("parses");
         assert_eq!(def.name.as_str(), "f");
         let span = source.span(def.body[0].range());
-        assert_eq!((span.line, span.col, span.end_col), (12, 9, 17));
-        assert_eq!(&*span.source_line, "        return x");
+        assert_eq!((span.line, span.column, span.end_column), (12, 9, 17));
+        assert_eq!(span.text.as_deref(), Some("        return x"));
     }
 
     #[test]
