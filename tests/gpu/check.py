@@ -1,0 +1,28 @@
+"""Runs every example on the GPU and says which pass."""
+
+import sys
+import traceback
+
+from peers import EXAMPLES, load, versions
+
+import common
+
+NAMES = sorted(p.stem for p in EXAMPLES.glob("*.py") if p.stem not in ("common", "__init__"))
+
+
+def main() -> int:
+    print(versions())
+    failed = []
+    for name in sys.argv[1:] or NAMES:
+        try:
+            load(name).example(common.Device(cuda=True))
+            print(f"{name:20} ok", flush=True)
+        except Exception:  # noqa: BLE001 - a report, whatever went wrong
+            failed.append(name)
+            print(f"{name:20} FAILED\n{traceback.format_exc(limit=-4)[-1500:]}", flush=True)
+    print(f"{len(failed)} failed: {failed}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
