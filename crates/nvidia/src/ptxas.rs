@@ -1,0 +1,183 @@
+//! PTX to cubin with NVIDIA's assembler.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::target::Target;
+use crate::tools;
+
+/// Why there is no cubin.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No `ptxas` on this machine.
+    #[error(
+        "{0}\nhint: `pip install nvidia-cuda-nvcc`, install the CUDA toolkit, or set TRITON_PTXAS_PATH to the program"
+    )]
+    NotFound(String),
+    /// It could not be started, or its files not written.
+    #[error("cannot run `{program}`: {source}")]
+    Run {
+        /// The program.
+        program: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// It refused the PTX.
+    #[error("`{program}` failed on the generated PTX (kept as {ptx}):\n{log}")]
+    Rejected {
+        /// The program.
+        program: String,
+        /// Where the PTX was kept for inspection.
+        ptx: String,
+        /// What it said.
+        log: String,
+    },
+}
+
+/// What `ptxas` says of a kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Registers a thread.
+    pub registers: u32,
+    /// Bytes spilled to local memory: stores plus loads.
+    pub spill_bytes: u32,
+    /// Bytes of stack a thread.
+    pub stack_bytes: u32,
+    /// Bytes of static shared memory.
+    pub static_shared_bytes: u32,
+}
+
+/// A program to run, found once.
+#[derive(Debug, Clone)]
+pub struct Ptxas {
+    /// The program.
+    pub path: PathBuf,
+}
+
+/// How to assemble.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Upper bound of registers a thread; `None` leaves it to the kernel's directives.
+    pub max_registers: Option<u32>,
+    /// Whether separate multiplications and additions may be fused.
+    pub fp_contract: bool,
+    /// Whether source lines go into the cubin.
+    pub line_info: bool,
+    /// More arguments, as they are.
+    pub extra: Vec<String>,
+}
+
+impl Ptxas {
+    /// Finds the program; see [`tools`] for where it looks.
+    pub fn find(python_package: Option<&Path>) -> Result<Ptxas, Error> {
+        let path = tools::find("ptxas", "TRITON_PTXAS_PATH", python_package).map_err(Error::NotFound)?;
+        Ok(Ptxas { path })
+    }
+
+    /// The release, such as `13.0`, which cache keys include. Asked of the program once a process.
+    pub fn version(&self) -> String {
+        static KNOWN: OnceLock<std::sync::Mutex<Vec<(PathBuf, String)>>> = OnceLock::new();
+        let known = KNOWN.get_or_init(Default::default);
+        let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((_, v)) = known.iter().find(|(p, _)| *p == self.path) {
+            return v.clone();
+        }
+        let text = Command::new(&self.path)
+            .arg("--version")
+            .output()
+            .map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
+            .unwrap_or_default();
+        // "... release 13.0, V13.0.88"
+        let version = text
+            .split_whitespace()
+            .rev()
+            .find_map(|w| w.strip_prefix('V').filter(|v| v.starts_with(|c: char| c.is_ascii_digit())))
+            .unwrap_or("unknown")
+            .to_string();
+        known.push((self.path.clone(), version.clone()));
+        version
+    }
+
+    /// Assembles. Returns the cubin, what it uses, and the program's words.
+    pub fn assemble(
+        &self,
+        ptx: &str,
+        target: Target,
+        options: &Options,
+    ) -> Result<(Vec<u8>, Usage, String), Error> {
+        let program = self.path.display().to_string();
+        let run = |source| Error::Run { program: program.clone(), source };
+        let dir = tempfile::Builder::new().prefix("tilewright-").tempdir().map_err(run)?;
+        let (input, output) = (dir.path().join("kernel.ptx"), dir.path().join("kernel.cubin"));
+        std::fs::write(&input, ptx).map_err(run)?;
+        let mut command = Command::new(&self.path);
+        command.arg("-v").arg(format!("--gpu-name={}", target.arch())).arg(&input).arg("-o").arg(&output);
+        if options.line_info {
+            command.arg("-lineinfo");
+        }
+        if !options.fp_contract {
+            command.arg("--fmad=false");
+        }
+        if let Some(n) = options.max_registers {
+            command.arg(format!("--maxrregcount={n}"));
+        }
+        command.args(&options.extra);
+        let result = command.output().map_err(run)?;
+        let mut log = String::from_utf8_lossy(&result.stderr).into_owned();
+        let _ = write!(log, "{}", String::from_utf8_lossy(&result.stdout));
+        if !result.status.success() {
+            // Keep the folder: the PTX is what explains the message.
+            let ptx = dir.keep().join("kernel.ptx").display().to_string();
+            return Err(Error::Rejected { program, ptx, log });
+        }
+        let cubin = std::fs::read(&output).map_err(run)?;
+        Ok((cubin, parse_usage(&log), log))
+    }
+}
+
+/// Reads the numbers of `ptxas -v`, such as `Used 40 registers, used 1 barriers, 49152 bytes smem`. For a file with
+/// several functions, the largest.
+pub fn parse_usage(log: &str) -> Usage {
+    let mut usage = Usage::default();
+    let number_before = |line: &str, what: &str| -> Option<u32> {
+        let head = &line[..line.find(what)?];
+        head.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    let largest = |at: &mut u32, n: Option<u32>| *at = (*at).max(n.unwrap_or(0));
+    for line in log.lines() {
+        largest(&mut usage.registers, number_before(line, " registers"));
+        largest(&mut usage.static_shared_bytes, number_before(line, " bytes smem"));
+        largest(&mut usage.stack_bytes, number_before(line, " bytes stack frame"));
+        let spills = number_before(line, " bytes spill stores").unwrap_or(0)
+            + number_before(line, " bytes spill loads").unwrap_or(0);
+        largest(&mut usage.spill_bytes, Some(spills));
+    }
+    usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_is_read() {
+        let log = "ptxas info    : 0 bytes gmem\n\
+                   ptxas info    : Compiling entry function 'k' for 'sm_90a'\n\
+                   ptxas info    : Function properties for k\n    \
+                   16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n\
+                   ptxas info    : Used 40 registers, used 1 barriers, 49152 bytes smem, 24 bytes cumulative stack size";
+        let want = Usage { registers: 40, spill_bytes: 20, stack_bytes: 16, static_shared_bytes: 49152 };
+        assert_eq!(parse_usage(log), want);
+    }
+
+    #[test]
+    fn a_missing_program_says_where_it_was_looked_for() {
+        let message = tools::find("no-such-tool", "TILEWRIGHT_NO_SUCH_VARIABLE", None).unwrap_err();
+        assert!(
+            message.contains("TILEWRIGHT_NO_SUCH_VARIABLE") && message.contains("/usr/local/cuda/bin"),
+            "{message}"
+        );
+    }
+}
