@@ -1,1 +1,68 @@
-//! The tt and ttg passes and the pipeline of each target.
+//! The passes: from a `tt` module, which says what a kernel computes, to a `ttg` module, which says which thread holds
+//! what, where shared memory lies and when threads wait for each other.
+//!
+//! [`pipeline`] holds the whole order; every other file is one pass or one analysis. This page fixes what the IR looks
+//! like **after the last pass**: it is the contract with the lowerings (`crates/nvidia`), which need no analysis of
+//! their own.
+//!
+//! # The module
+//!
+//! Attributes of the `builtin.module` operation:
+//!
+//! | attribute | meaning |
+//! | --- | --- |
+//! | `ttg.num-warps : i32` | warps of a CTA |
+//! | `ttg.num-ctas : i32` | CTAs of a cluster (1 for now) |
+//! | `ttg.threads-per-warp : i32` | 32 |
+//! | `ttg.target = "cuda:90"` | the target |
+//! | `ttg.shared : i32` | bytes of shared memory, buffers and scratch together |
+//!
+//! There is one public function, the kernel; calls are inlined (a `noinline` callee is an error for now). Control flow
+//! is `scf.for`, `scf.if` and `scf.while`.
+//!
+//! # Encodings
+//!
+//! Every tensor type has a distributed encoding and every `!ttg.memdesc` a shared one; there is no tensor without.
+//!
+//! | operation | encodings |
+//! | --- | --- |
+//! | elementwise (`arith`, `math`, `tt.addptr`, casts, `arith.select`, …) | all tensor operands and results have the same |
+//! | `tt.load`, `tt.store`, `tt.atomic_*`, `ttg.async_copy_global_to_local` | pointer, value, mask, other and result have the same |
+//! | `tt.make_range`, `tt.splat`, `arith.constant` | any |
+//! | `tt.expand_dims` on `axis` | source is `slice<axis, parent = result's>` |
+//! | `tt.broadcast` | source and result have the same |
+//! | `tt.reduce` on `axis` | sources have the same; results are `slice<axis, parent = sources'>` (or scalars) |
+//! | `tt.scan` | sources and results have the same |
+//! | `tt.dot` | accumulator and result: `nvidia_mma` v2, or `blocked` (then it is made of multiply-adds). `a` is `dot_op<0, parent = result's>`, `b` is `dot_op<1, …>`; `kWidth` is 32 / bits of an operand for mma, 0 for blocked |
+//! | `tt.trans`, `tt.reshape`, `tt.join`, `tt.split`, `tt.cat` | any; [`scratch::reindex_registers`] says whether data stays in each thread's registers, otherwise it moves through scratch, stored at its row-major index |
+//! | `tt.gather`, `tt.histogram` | any |
+//! | `ttg.convert_layout` | any two that differ; `tilewright_layout::plan_conversion` says how |
+//! | `ttg.local_load` | buffer to any; to `dot_op` this is where `ldmatrix` applies |
+//!
+//! # Memory operations
+//!
+//! `tt.load`, `tt.store`, `tt.atomic_rmw`, `tt.atomic_cas` and `ttg.async_copy_global_to_local` on tensors carry two
+//! discardable attributes that [`axis`] analysis leaves: `tt.vec = v : i32` and `tt.vec_axis = d : i32`. They promise
+//! that every run of `v` elements along dimension `d` which begins at a multiple of `v` has consecutive addresses, of
+//! which the first is aligned to `v` elements, and one value of the mask. `v` is a power of two of at most 16 bytes. The
+//! width of an access is then `min(v, TileLayout::contig_along(d))`; nothing else must be proved. Elements past the
+//! logical shape (padding) are never accessed, and elements held by several threads are stored once.
+//!
+//! # Shared memory and barriers
+//!
+//! - `allocation.offset : i32` (bytes from the start of the CTA's dynamic shared memory) stands on every
+//!   `ttg.local_alloc` and on every operation that needs scratch. [`scratch::scratch_bytes`] says which do, how much,
+//!   and how the scratch of a reduction or scan is arranged; the lowering asks the same function.
+//! - An operation with scratch emits *its own* barriers **between** its writes and its reads (and between rounds of a
+//!   conversion). It emits none before its first write and none after its last read: [`membar`] puts a `ttg.barrier`
+//!   between operations wherever one is needed.
+//! - `ttg.async_wait` is followed by a `ttg.barrier` where another thread's copies are read after it; the lowering of
+//!   the wait itself is the wait alone.
+//! - `ttg.local_alloc` with a source writes its buffer; `ttg.local_dealloc` lowers to nothing.
+//! - A pipelined loop has a buffer `memdesc<stages x …, mutable>` and takes views by `ttg.memdesc_index` with a slot
+//!   number that wraps around (`arith.select`), never a remainder.
+//! - `tt.async_copy` masks: copies past the end of the loop are masked off by a splat of the loop's condition, which the
+//!   lowering turns into a source size of zero (or a predicate); the rows of a masked-off element with `other` absent or
+//!   zero read as zero. Loads with another `other` stay synchronous.
+
+pub mod target;

@@ -1,0 +1,83 @@
+//! What the passes need to know of a target. NVIDIA's are the ones described; another vendor's target fills the same
+//! fields (Intel: `warp_size` 16, its matrix engine as an [`MmaKind`] of its own).
+
+use tilewright_ir::{Diagnostic, FloatKind, Module, Type, TypeKind};
+
+/// How a dot is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MmaKind {
+    /// `mma.sync.aligned.m16n8k*` (PTX ISA, "mma").
+    Mma16x8 {
+        /// K of one instruction.
+        k: u32,
+        /// Bits of an operand element in the instruction (32 for tf32).
+        operand_bits: u32,
+    },
+    /// Fused multiply-adds, each thread on its own block.
+    Fma,
+}
+
+/// A target, as the passes see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetInfo {
+    /// The name under which it stands in `ttg.target`.
+    pub name: String,
+    /// Threads of a warp.
+    pub warp_size: u32,
+    /// Compute capability times ten (80, 86, 89, 90).
+    pub capability: u32,
+    /// The most shared memory that a CTA may ask for, in bytes (CUDA C Programming Guide, "Technical Specifications
+    /// per Compute Capability").
+    pub max_shared: u32,
+    /// The widest access of one thread, in bytes.
+    pub max_vector_bytes: u32,
+    /// Whether `cp.async` exists.
+    pub async_copy: bool,
+}
+
+impl TargetInfo {
+    /// The target of a name such as `cuda:90`.
+    ///
+    /// # Errors
+    /// A name that is not `cuda:80`, `:86`, `:89` or `:90`.
+    pub fn parse(name: &str) -> Result<Self, Diagnostic> {
+        let (capability, shared_kib) = match name {
+            "cuda:80" => (80, 163),
+            "cuda:86" => (86, 99),
+            "cuda:89" => (89, 99),
+            "cuda:90" => (90, 227),
+            _ => {
+                return Err(Diagnostic::new(format!("unknown target `{name}`"))
+                    .note("known targets: cuda:80, cuda:86, cuda:89, cuda:90"));
+            }
+        };
+        Ok(TargetInfo {
+            name: name.to_string(),
+            warp_size: 32,
+            capability,
+            max_shared: shared_kib * 1024,
+            max_vector_bytes: 16,
+            async_copy: true,
+        })
+    }
+
+    /// The kind of dot for operands of these element types. `tf32` says that fp32 operands may be rounded to tf32.
+    pub fn mma_kind(&self, module: &Module, a: Type, b: Type, acc: Type, tf32: bool) -> MmaKind {
+        if a != b {
+            return MmaKind::Fma;
+        }
+        let acc = module.type_kind(acc);
+        let f32_acc = *acc == TypeKind::Float(FloatKind::F32);
+        let bits = module.bits(a);
+        let kind = |k| MmaKind::Mma16x8 { k, operand_bits: bits };
+        match module.type_kind(a) {
+            TypeKind::Float(FloatKind::F16) if f32_acc || *acc == TypeKind::Float(FloatKind::F16) => kind(16),
+            TypeKind::Float(FloatKind::BF16) if f32_acc => kind(16),
+            TypeKind::Float(FloatKind::F32) if f32_acc && tf32 => kind(8),
+            TypeKind::Int(8) if *acc == TypeKind::Int(32) => kind(32),
+            // PTX ISA, "mma": .e4m3 and .e5m2 need sm_89.
+            TypeKind::Float(FloatKind::F8E4M3FN | FloatKind::F8E5M2) if f32_acc && self.capability >= 89 => kind(32),
+            _ => MmaKind::Fma,
+        }
+    }
+}
