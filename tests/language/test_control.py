@@ -1,0 +1,181 @@
+"""Control flow, calls, constants, globals."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+SCALE = tl.constexpr(3)
+OFFSET: tl.constexpr = 5
+
+
+@triton.jit
+def loops_kernel(out_ptr, n, step, N: tl.constexpr):
+    total = 0
+    for i in range(n):
+        total += i
+    tl.store(out_ptr, total)
+    total = 0
+    for i in range(10, n, step):
+        if i % 2 == 0:
+            total += i
+        else:
+            total -= 1
+    tl.store(out_ptr + 1, total)
+    while total > 7:
+        total = total // 2
+    tl.store(out_ptr + 2, total)
+    product = 1
+    for i in tl.static_range(1, N):
+        product *= i
+    tl.store(out_ptr + 3, product)
+    down = 0
+    for i in range(n, 0, -1):
+        down = down * 3 + i
+        down = down % 1000
+    tl.store(out_ptr + 4, down)
+    acc = 0
+    for i in tl.range(0, n, 1, num_stages=2):
+        for j in range(i):
+            acc += j if j % 3 == 0 else 1
+    tl.store(out_ptr + 5, acc)
+
+
+@pytest.mark.parametrize("n,step", [(0, 1), (1, 3), (25, 3), (40, 7)])
+def test_loops(device, n, step):
+    out = device.empty(6, np.int32)
+    loops_kernel[(1,)](out, n, step, N=6)
+    b = sum(i if i % 2 == 0 else -1 for i in range(10, n, step))
+    c = b
+    while c > 7:
+        c //= 2
+    down = 0
+    for i in range(n, 0, -1):
+        down = (down * 3 + i) % 1000
+    acc = sum(j if j % 3 == 0 else 1 for i in range(n) for j in range(i))
+    np.testing.assert_array_equal(device.numpy(out), [sum(range(n)), b, c, 120, down, acc])
+
+
+@triton.jit
+def pick(x, flag):
+    if flag > 2:
+        return x * 2
+    elif flag == 1:
+        return x + 100
+    return x
+
+
+@triton.jit
+def early_kernel(out_ptr, flag, n, N: tl.constexpr):
+    pid = tl.program_id(0)
+    if pid >= n:
+        return
+    x = pick(tl.arange(0, N) + pid, flag)
+    if flag == 4:
+        tl.store(out_ptr + pid * N + tl.arange(0, N), x - 1)
+        return
+    tl.store(out_ptr + pid * N + tl.arange(0, N), x)
+
+
+@pytest.mark.parametrize("flag", [0, 1, 3, 4])
+def test_early_return(device, flag):
+    out = device.empty((4, 8), np.int32)
+    early_kernel[(4,)](out, flag, 3, N=8)
+    x = np.arange(8) + np.arange(4)[:, None]
+    want = {0: x, 1: x + 100, 3: x * 2, 4: x * 2 - 1}[flag]
+    want[3] = 117
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+class Box(NamedTuple):
+    low: int
+    high: int
+
+
+@triton.jit
+def swap(pair):
+    return pair[1], pair[0]
+
+
+@triton.jit
+def static_kernel(out_ptr, x, FLAG: tl.constexpr, NAME: tl.constexpr, SHAPE: tl.constexpr):
+    a, b = swap((x, x + 1))
+    tl.store(out_ptr, a * 10 + b)
+    tl.static_assert(len(SHAPE) == 2, "two dimensions")
+    if FLAG and NAME == "wide":
+        tl.store(out_ptr + 1, SCALE * x + OFFSET)
+    else:
+        tl.store(out_ptr + 1, SHAPE[0] + SHAPE[1])
+    y = x if FLAG else -x
+    tl.store(out_ptr + 2, y)
+    both = FLAG and x > 3
+    tl.store(out_ptr + 3, tl.where(both, 1, 0))
+    tl.store(out_ptr + 4, tl.cdiv(x, 4) + max(x, 9) + min(x, 2) + int(FLAG))
+
+
+@pytest.mark.parametrize("flag,name", [(True, "wide"), (False, "wide"), (True, "thin")])
+@pytest.mark.parametrize("x", [2, 11])
+def test_constants(device, flag, name, x):
+    out = device.empty(5, np.int32)
+    static_kernel[(1,)](out, x, FLAG=flag, NAME=name, SHAPE=(4, 6))
+    second = 3 * x + 5 if flag and name == "wide" else 10
+    want = [(x + 1) * 10 + x, second, x if flag else -x, int(flag and x > 3), -(-x // 4) + max(x, 9) + min(x, 2) + flag]
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def carried_kernel(x_ptr, out_ptr, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    a = tl.load(x_ptr + i)
+    b = tl.zeros_like(a)
+    ptr = x_ptr
+    for _ in range(n):
+        a, b = b + 1, a
+        ptr += N
+        b += tl.load(ptr + i)
+    tl.store(out_ptr + i, a - b)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_swapped_loop_values(device, n):
+    x = np.random.default_rng(0).integers(-50, 50, (7, 12)).astype(np.int32)
+    out = device.empty(12, np.int32)
+    carried_kernel[(1,)](device.array(x), out, n, N=12)
+    a, b = x[0].copy(), np.zeros(12, np.int32)
+    for k in range(n):
+        a, b = b + 1, a
+        b = b + x[k + 1]
+    np.testing.assert_array_equal(device.numpy(out), a - b)
+
+
+@triton.jit
+def grid_kernel(out_ptr):
+    x, y, z = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    index = (z * tl.num_programs(1) + y) * tl.num_programs(0) + x
+    tl.store(out_ptr + index, x + 10 * y + 100 * z)
+
+
+def test_grid(device):
+    out = device.empty((2, 3, 4), np.int32)
+    grid_kernel[lambda meta: (4, 3, 2)](out)
+    z, y, x = np.indices((2, 3, 4))
+    np.testing.assert_array_equal(device.numpy(out), x + 10 * y + 100 * z)
+
+
+@triton.jit
+def noop_kernel(x_ptr, n, flag, value, nothing, N: tl.constexpr = 4):
+    if nothing is None:
+        tl.store(x_ptr + tl.arange(0, N), value + n)
+    if flag:
+        tl.store(x_ptr + N, 1.0)
+
+
+def test_argument_kinds(device):
+    out = device.zeros(5, np.float32)
+    noop_kernel[(1,)](out, 2**40, True, 0.5, None)
+    np.testing.assert_allclose(device.numpy(out), [2.0**40] * 4 + [1])
+    noop_kernel[(1,)](out, n=1, flag=False, value=2, nothing=None, N=2)
+    np.testing.assert_allclose(device.numpy(out), [3, 3, 2.0**40, 2.0**40, 1])

@@ -1,0 +1,266 @@
+"""Arithmetic, comparison, bit and math operators over dtypes, against NumPy."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+N = 96
+FLOATS = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
+INTS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+
+
+def values(dtype, rng, n=N):
+    if np.dtype(dtype).kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, n, dtype=dtype, endpoint=True)
+    return rng.standard_normal(n).astype(dtype)
+
+
+
+
+@triton.jit
+def binary_kernel(x_ptr, y_ptr, out_ptr, OP: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    y = tl.load(y_ptr + i)
+    if OP == "+":
+        z = x + y
+    elif OP == "-":
+        z = x - y
+    elif OP == "*":
+        z = x * y
+    elif OP == "/":
+        z = x / y
+    elif OP == "//":
+        z = x // y
+    elif OP == "%":
+        z = x % y
+    elif OP == "&":
+        z = x & y
+    elif OP == "|":
+        z = x | y
+    elif OP == "^":
+        z = x ^ y
+    elif OP == "<<":
+        z = x << y
+    elif OP == ">>":
+        z = x >> y
+    elif OP == "<":
+        z = x < y
+    elif OP == "<=":
+        z = x <= y
+    elif OP == ">":
+        z = x > y
+    elif OP == ">=":
+        z = x >= y
+    elif OP == "==":
+        z = x == y
+    elif OP == "!=":
+        z = x != y
+    elif OP == "min":
+        z = tl.minimum(x, y)
+    else:
+        z = tl.maximum(x, y)
+    tl.store(out_ptr + i, z.to(out_ptr.dtype.element_ty))
+
+
+def run_binary(device, op, x, y, out_dtype):
+    out = device.empty(N, out_dtype)
+    binary_kernel[(1,)](device.array(x), device.array(y), out, OP=op, N=N)
+    return device.numpy(out)
+
+
+@pytest.mark.parametrize("dtype", INTS)
+@pytest.mark.parametrize("op", ["+", "-", "*", "&", "|", "^", "min", "max"])
+def test_int(device, op, dtype):
+    if device.cuda and np.dtype(dtype).kind == "u" and np.dtype(dtype).itemsize > 1:
+        pytest.skip("torch has no arithmetic unsigned types to carry these")
+    rng = np.random.default_rng(0)
+    x, y = values(dtype, rng), values(dtype, rng)
+    with np.errstate(over="ignore"):
+        want = {
+            "+": x + y, "-": x - y, "*": x * y, "&": x & y, "|": x | y, "^": x ^ y,
+            "min": np.minimum(x, y), "max": np.maximum(x, y),
+        }[op]  # fmt: skip
+    np.testing.assert_array_equal(run_binary(device, op, x, y, dtype), want)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize("op", ["//", "%"])
+def test_int_division_truncates(device, op, dtype):
+    """Division is C's, not Python's: the quotient is rounded towards zero."""
+    rng = np.random.default_rng(1)
+    x, y = values(dtype, rng), values(dtype, rng)
+    y[y == 0] = 3
+    y[y == -1 % 256] = 5
+    if np.dtype(dtype).kind == "i":
+        y[y == -1] = 7
+    quotient = np.array([int(abs(int(a)) // abs(int(b))) * (1 if (a >= 0) == (b >= 0) else -1) for a, b in zip(x, y)])
+    want = quotient if op == "//" else np.array([int(a) - int(q) * int(b) for a, q, b in zip(x, quotient, y)])
+    np.testing.assert_array_equal(run_binary(device, op, x, y, dtype).astype(np.int64), want)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize("op", ["<<", ">>"])
+def test_shift(device, op, dtype):
+    rng = np.random.default_rng(2)
+    x = values(dtype, rng)
+    y = rng.integers(0, np.dtype(dtype).itemsize * 8, N).astype(dtype)
+    want = (x << y if op == "<<" else x >> y).astype(dtype)
+    np.testing.assert_array_equal(run_binary(device, op, x, y, dtype), want)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("op", ["+", "-", "*", "/", "min", "max"])
+def test_float(device, op, dtype):
+    rng = np.random.default_rng(3)
+    x, y = values(dtype, rng), values(dtype, rng)
+    wide = np.float64 if dtype == np.float64 else np.float32
+    a, b = x.astype(wide), y.astype(wide)
+    want = {"+": a + b, "-": a - b, "*": a * b, "/": a / b, "min": np.minimum(a, b), "max": np.maximum(a, b)}[op]
+    got = run_binary(device, op, x, y, dtype).astype(wide)
+    if op == "/":
+        np.testing.assert_allclose(got, want.astype(dtype).astype(wide), rtol=1e-2 if np.dtype(dtype).itemsize == 2 else 1e-6)
+    else:
+        np.testing.assert_array_equal(got, want.astype(dtype).astype(wide))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.float16, np.float32])
+@pytest.mark.parametrize("op", ["<", "<=", ">", ">=", "==", "!="])
+def test_comparison(device, op, dtype):
+    rng = np.random.default_rng(4)
+    x, y = (rng.integers(0, 4, N).astype(dtype) for _ in range(2))
+    want = {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y, "!=": x != y}[op]
+    np.testing.assert_array_equal(run_binary(device, op, x, y, np.int32), want.astype(np.int32))
+
+
+@triton.jit
+def unary_kernel(x_ptr, out_ptr, OP: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    if OP == "exp":
+        y = tl.exp(x)
+    elif OP == "exp2":
+        y = tl.math.exp2(x)
+    elif OP == "log":
+        y = tl.log(x)
+    elif OP == "log2":
+        y = tl.math.log2(x)
+    elif OP == "sin":
+        y = tl.sin(x)
+    elif OP == "cos":
+        y = tl.math.cos(x)
+    elif OP == "sqrt":
+        y = tl.sqrt(x)
+    elif OP == "rsqrt":
+        y = tl.rsqrt(x)
+    elif OP == "abs":
+        y = tl.abs(x)
+    elif OP == "floor":
+        y = tl.floor(x)
+    elif OP == "ceil":
+        y = tl.ceil(x)
+    elif OP == "erf":
+        y = tl.erf(x)
+    else:
+        y = tl.sigmoid(x)
+    tl.store(out_ptr + i, y)
+
+
+def reference(op, x):
+    import math
+
+    x = x.astype(np.float64)
+    functions = {
+        "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "sin": np.sin, "cos": np.cos,
+        "sqrt": np.sqrt, "rsqrt": lambda v: 1 / np.sqrt(v), "abs": np.abs, "floor": np.floor, "ceil": np.ceil,
+        "erf": np.vectorize(math.erf), "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
+    }  # fmt: skip
+    return functions[op](x)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "op",
+    ["exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "abs", "floor", "ceil", "erf", "sigmoid"],
+)
+def test_math(device, op, dtype):
+    rng = np.random.default_rng(5)
+    x = (rng.standard_normal(N) * 3).astype(dtype)
+    if op in ("log", "log2", "sqrt", "rsqrt"):
+        x = np.abs(x) + dtype(0.01)
+    out = device.empty(N, dtype)
+    unary_kernel[(1,)](device.array(x), out, OP=op, N=N)
+    tolerance = {"rtol": 2e-6, "atol": 1e-6} if dtype == np.float32 else {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(device.numpy(out), reference(op, x), **tolerance)
+
+
+@triton.jit
+def fma_clamp_kernel(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    y = tl.load(y_ptr + i)
+    tl.store(out_ptr + i, tl.fma(x, y, x))
+    tl.store(out_ptr + N + i, tl.clamp(x, -0.5, 0.5))
+    tl.store(out_ptr + 2 * N + i, tl.where(x > y, x, 7))
+    tl.store(out_ptr + 3 * N + i, -x if N > 1 else x)
+    tl.store(out_ptr + 4 * N + i, abs(min(x, y)) + max(x, 0.25))
+
+
+def test_fma_clamp_where(device):
+    rng = np.random.default_rng(6)
+    x, y = (rng.standard_normal(N, dtype=np.float32) for _ in range(2))
+    out = device.empty((5, N), np.float32)
+    fma_clamp_kernel[(1,)](device.array(x), device.array(y), out, N=N)
+    x64, y64 = x.astype(np.float64), y.astype(np.float64)
+    want = [x64 * y64 + x64, np.clip(x, -0.5, 0.5), np.where(x > y, x, 7), -x, abs(np.minimum(x, y)) + np.maximum(x, np.float32(0.25))]
+    np.testing.assert_allclose(device.numpy(out), np.array(want, np.float64), rtol=1e-6, atol=1e-7)
+
+
+@triton.jit
+def cast_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.load(x_ptr + i).to(out_ptr.dtype.element_ty))
+
+
+@pytest.mark.parametrize("source", [np.int8, np.int32, np.int64, np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+@pytest.mark.parametrize("target", [np.int8, np.int32, np.int64, np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+def test_cast(device, source, target):
+    x = np.random.default_rng(7).uniform(-100, 100, N).astype(source)
+    out = device.empty(N, target)
+    cast_kernel[(1,)](device.array(x), out, N=N)
+    if np.dtype(source).kind not in "iu" and np.dtype(target).kind in "iu":
+        want = np.trunc(x.astype(np.float64)).astype(target)
+    else:
+        want = x.astype(np.float64 if np.dtype(target).kind != "i" else x.dtype).astype(target)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def promote_kernel(a_ptr, b_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    z = tl.load(a_ptr + i) + tl.load(b_ptr + i)
+    tl.static_assert(z.dtype == out_ptr.dtype.element_ty)
+    tl.store(out_ptr + i, z)
+
+
+@pytest.mark.parametrize(
+    "a,b,result",
+    [
+        (np.int8, np.int32, np.int32),
+        (np.uint8, np.int8, np.uint8),
+        (np.int32, np.float16, np.float16),
+        (np.float16, np.float32, np.float32),
+        (np.float16, ml_dtypes.bfloat16, np.float32),
+        (np.int64, np.float32, np.float32),
+        (np.int16, np.uint8, np.int16),
+    ],
+)
+def test_promotion(device, a, b, result):
+    x, y = np.arange(16).astype(a), np.arange(16).astype(b)
+    out = device.empty(16, result)
+    promote_kernel[(1,)](device.array(x), device.array(y), out, N=16)
+    np.testing.assert_array_equal(device.numpy(out).astype(np.float64), 2.0 * np.arange(16))

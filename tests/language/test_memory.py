@@ -1,0 +1,161 @@
+"""Loads, stores, masks, atomics, random numbers."""
+
+import dropout
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def masked_kernel(x_ptr, out_ptr, n, OTHER: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i, mask=i < n, other=OTHER)
+    tl.store(out_ptr + i, x)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int64, np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+@pytest.mark.parametrize("size,n", [(64, 64), (64, 13), (96, 50), (1, 0), (1000, 999)])
+def test_masked_load(device, dtype, size, n):
+    x = np.random.default_rng(0).integers(-100, 100, size).astype(dtype)
+    out = device.empty(size, dtype)
+    masked_kernel[(1,)](device.array(x), out, n, OTHER=-7, N=size)
+    np.testing.assert_array_equal(device.numpy(out), np.where(np.arange(size) < n, x, np.array(-7, dtype)).astype(dtype))
+
+
+@triton.jit
+def strided_kernel(x_ptr, out_ptr, stride_x, stride_y, m, n, M: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, M)
+    j = tl.arange(0, N)
+    mask = (i[:, None] < m) & (j[None, :] < n)
+    x = tl.load(x_ptr + i[:, None] * stride_x + j[None, :] * stride_y, mask=mask, other=0)
+    tl.store(out_ptr + i[:, None] * N + j[None, :], x * 2)
+
+
+@pytest.mark.parametrize("strides", [(40, 1), (1, 40), (80, 2)])
+@pytest.mark.parametrize("tile", [(16, 32), (24, 40)])
+def test_strides(device, strides, tile):
+    x = np.random.default_rng(1).integers(0, 100, 4000).astype(np.float16)
+    out = device.empty(tile, np.float16)
+    m, n = 14, 31
+    strided_kernel[(1,)](device.array(x), out, *strides, m, n, *tile)
+    i, j = np.indices(tile)
+    want = np.where((i < m) & (j < n), x[np.minimum(i * strides[0] + j * strides[1], 3999)] * 2, 0)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def gather_kernel(x_ptr, index_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + tl.load(index_ptr + i), tl.load(x_ptr + tl.load(index_ptr + i)) + i)
+
+
+def test_indirect(device):
+    index = np.random.default_rng(2).permutation(80).astype(np.int64)
+    x = np.arange(80, dtype=np.int32) * 3
+    out = device.empty(80, np.int32)
+    gather_kernel[(1,)](device.array(x), device.array(index), out, N=80)
+    want = np.empty(80, np.int32)
+    want[index] = x[index] + np.arange(80)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def atomic_kernel(ptr, old_ptr, value_ptr, n, OP: tl.constexpr, N: tl.constexpr):
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    value = tl.load(value_ptr + i, mask=i < n)
+    where = ptr + i % 5
+    if OP == "add":
+        tl.atomic_add(where, value, mask=i < n)
+    elif OP == "max":
+        tl.atomic_max(where, value, mask=i < n)
+    elif OP == "min":
+        tl.atomic_min(where, value, mask=i < n)
+    elif OP == "and":
+        tl.atomic_and(where, value, mask=i < n)
+    elif OP == "or":
+        tl.atomic_or(where, value, mask=i < n)
+    elif OP == "xor":
+        tl.atomic_xor(where, value, mask=i < n)
+    tl.atomic_add(old_ptr, 1)
+
+
+@pytest.mark.parametrize("size", [32, 48])
+@pytest.mark.parametrize(
+    "op,dtype",
+    [(op, t) for op in ("add", "max", "min", "and", "or", "xor") for t in (np.int32, np.int64)]
+    + [(op, t) for op in ("add", "max", "min") for t in (np.float32,)]
+    + [("add", np.float16), ("add", np.float64)],
+)
+def test_atomics(device, op, dtype, size):
+    rng = np.random.default_rng(3)
+    n = 203
+    value = rng.integers(-8, 8, n).astype(dtype)
+    start = rng.integers(-8, 8, 5).astype(dtype)
+    out, count = device.array(start.copy()), device.zeros(1, np.int32)
+    programs = triton.cdiv(n, size)
+    atomic_kernel[(programs,)](out, count, device.array(value), n, OP=op, N=size)
+    ufunc = {"add": np.add, "max": np.maximum, "min": np.minimum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[op]  # fmt: skip
+    want = start.copy()
+    ufunc.at(want, np.arange(n) % 5, value)
+    np.testing.assert_array_equal(device.numpy(out), want)
+    assert device.numpy(count)[0] == programs
+
+
+@triton.jit
+def cas_kernel(lock_ptr, data_ptr, old_ptr):
+    pid = tl.program_id(0)
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    tl.store(data_ptr, tl.load(data_ptr, volatile=True) * 2 + 1)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock_ptr, 0)
+    tl.store(old_ptr + pid, tl.atomic_cas(old_ptr + pid, 7, pid))
+
+
+def test_cas_lock(device):
+    lock, data = device.zeros(1, np.int32), device.zeros(1, np.int64)
+    old = device.array(np.full(16, 7, np.int32))
+    cas_kernel[(16,)](lock, data, old)
+    assert device.numpy(data)[0] == 2**16 - 1
+    np.testing.assert_array_equal(device.numpy(old), 7)
+
+
+@triton.jit
+def random_kernel(out_ptr, int_ptr, normal_ptr, seed, N: tl.constexpr):
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    tl.store(out_ptr + i, tl.rand(seed, i))
+    tl.store(int_ptr + i, tl.randint(seed, i))
+    tl.store(normal_ptr + i, tl.randn(seed, i))
+
+
+@pytest.mark.parametrize("seed", [0, 42, 2**33 + 17])
+def test_random(device, seed):
+    n = 4 * 384
+    uniform, ints, normal = (device.empty(n, d) for d in (np.float32, np.int32, np.float32))
+    random_kernel[(4,)](uniform, ints, normal, seed, N=384)
+    offsets = np.arange(n)
+    np.testing.assert_array_equal(device.numpy(ints).view(np.uint32), dropout.philox_uint32(seed, offsets))
+    np.testing.assert_allclose(device.numpy(uniform), dropout.uniform(seed, offsets), rtol=1e-6)
+    z = device.numpy(normal)
+    assert abs(z.mean()) < 0.1 and abs(z.std() - 1) < 0.1
+
+
+@triton.jit
+def pointers_kernel(table_ptr, out_ptr, N: tl.constexpr):
+    row = tl.load(table_ptr + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    i = tl.arange(0, N)
+    tl.store(out_ptr + tl.program_id(0) * N + i, tl.load(row + i))
+
+
+def test_pointer_table(device):
+    rng = np.random.default_rng(4)
+    rows = [device.array(rng.standard_normal(24, dtype=np.float32)) for _ in range(3)]
+    address = [r.ctypes.data if isinstance(r, np.ndarray) else r.data_ptr() for r in rows]
+    out = device.empty((3, 24), np.float32)
+    if not device.cuda:
+        pytest.skip("an address from memory must lie in a registered allocation on the CPU")
+    pointers_kernel[(3,)](device.array(np.array(address, np.int64)), out, N=24)
+    np.testing.assert_array_equal(device.numpy(out), np.stack([device.numpy(r) for r in rows]))

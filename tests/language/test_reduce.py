@@ -1,0 +1,111 @@
+"""Reductions over dtypes, axes and shapes; combine functions of one's own; scans."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+SHAPES = [(32, 64), (8, 96), (48, 20), (1, 1000), (160, 1), (3, 5)]
+
+
+@triton.jit
+def reduce_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, OP: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    if OP == "sum":
+        y = tl.sum(x, axis=AXIS)
+    elif OP == "max":
+        y = tl.max(x, axis=AXIS)
+    elif OP == "min":
+        y = tl.min(x, axis=AXIS)
+    elif OP == "argmax":
+        y = tl.argmax(x, axis=AXIS)
+    else:
+        y = tl.argmin(x, axis=AXIS)
+    tl.store(out_ptr + tl.arange(0, y.shape[0]), y)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("op", ["sum", "max", "min", "argmax", "argmin"])
+def test_reduce(device, op, axis, shape):
+    x = np.random.default_rng(0).integers(-9, 9, shape).astype(np.float32)
+    want = getattr(np, op)(x, axis=axis)
+    out = device.empty(want.shape, np.int32 if "arg" in op else np.float32)
+    reduce_kernel[(1,)](device.array(x), out, *shape, AXIS=axis, OP=op)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.float16, ml_dtypes.bfloat16, np.float64])
+@pytest.mark.parametrize("op", ["sum", "max", "min"])
+@pytest.mark.parametrize("num_warps", [1, 8])
+def test_dtypes(device, op, dtype, num_warps):
+    x = np.random.default_rng(1).integers(-4, 4, (12, 64)).astype(dtype)
+    want = getattr(np, op)(x.astype(np.float64), axis=1)
+    out = device.empty(12, np.float32)
+    reduce_kernel[(1,)](device.array(x), out, 12, 64, AXIS=1, OP=op, num_warps=num_warps)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def combine_product(a, b):
+    return a * b
+
+
+@triton.jit
+def combine_welford(mean_a, m2_a, n_a, mean_b, m2_b, n_b):
+    n = n_a + n_b
+    delta = mean_b - mean_a
+    share = tl.where(n > 0, n_b / tl.maximum(n, 1.0), 0.0)
+    return mean_a + delta * share, m2_a + m2_b + delta * delta * n_a * share, n
+
+
+@triton.jit
+def custom_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    tl.store(out_ptr, tl.reduce(x, 0, combine_product))
+    mean, m2, n = tl.reduce((x, tl.zeros_like(x), tl.full([N], 1.0, tl.float32)), 0, combine_welford)
+    tl.store(out_ptr + 1, mean)
+    tl.store(out_ptr + 2, m2 / n)
+
+
+@pytest.mark.parametrize("n", [64, 100, 1])
+def test_custom_combine(device, n):
+    x = np.random.default_rng(2).uniform(0.8, 1.2, n).astype(np.float32)
+    out = device.empty(3, np.float32)
+    custom_kernel[(1,)](device.array(x), out, N=n)
+    np.testing.assert_allclose(device.numpy(out), [x.prod(), x.mean(), x.var()], rtol=1e-4, atol=1e-6)
+
+
+@triton.jit
+def all_axes_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    tl.store(out_ptr, tl.sum(x))
+    kept = tl.max(x, axis=1, keep_dims=True)
+    tl.static_assert(kept.shape == [M, 1])
+    tl.store(out_ptr + 1 + tl.arange(0, M)[:, None], kept)
+
+
+def test_all_axes_and_keep_dims(device):
+    x = np.random.default_rng(3).integers(0, 50, (24, 40)).astype(np.float32)
+    out = device.empty(25, np.float32)
+    all_axes_kernel[(1,)](device.array(x), out, 24, 40)
+    np.testing.assert_array_equal(device.numpy(out), np.concatenate([[x.sum()], x.max(axis=1)]))
+
+
+@triton.jit
+def scan_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    offsets = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out_ptr + offsets, tl.cumsum(tl.load(x_ptr + offsets), axis=AXIS, reverse=REVERSE))
+
+
+@pytest.mark.parametrize("shape", [(16, 64), (12, 20), (1, 96)])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cumsum(device, shape, axis, reverse):
+    x = np.random.default_rng(4).integers(-9, 9, shape).astype(np.float32)
+    out = device.empty(shape, np.float32)
+    scan_kernel[(1,)](device.array(x), out, *shape, AXIS=axis, REVERSE=reverse)
+    want = np.flip(np.flip(x, axis).cumsum(axis), axis) if reverse else x.cumsum(axis)
+    np.testing.assert_array_equal(device.numpy(out), want)

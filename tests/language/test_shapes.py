@@ -1,0 +1,97 @@
+"""Operators that change shapes: broadcast, reshape, permute, join, split."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def reshape_kernel(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, D: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, A)[:, None] * B + tl.arange(0, B)[None, :])
+    y = tl.reshape(x, (C, D))
+    tl.store(out_ptr + tl.arange(0, C)[:, None] * D + tl.arange(0, D)[None, :], y)
+
+
+@pytest.mark.parametrize("shapes", [((8, 16), (16, 8)), ((4, 96), (16, 24)), ((6, 16), (32, 3)), ((1, 60), (5, 12))])
+def test_reshape(device, shapes):
+    (a, b), (c, d) = shapes
+    x = np.arange(a * b, dtype=np.int32).reshape(a, b)
+    out = device.empty((c, d), np.int32)
+    reshape_kernel[(1,)](device.array(x), out, a, b, c, d)
+    np.testing.assert_array_equal(device.numpy(out), x.reshape(c, d))
+
+
+@triton.jit
+def permute_kernel(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
+    i = tl.arange(0, A)[:, None, None]
+    j = tl.arange(0, B)[None, :, None]
+    k = tl.arange(0, C)[None, None, :]
+    x = tl.load(x_ptr + (i * B + j) * C + k)
+    y = tl.permute(x, (2, 0, 1))
+    p = tl.arange(0, C)[:, None, None]
+    q = tl.arange(0, A)[None, :, None]
+    r = tl.arange(0, B)[None, None, :]
+    tl.store(out_ptr + (p * A + q) * B + r, y)
+
+
+@pytest.mark.parametrize("shape", [(4, 8, 16), (3, 10, 12), (1, 6, 2)])
+def test_permute(device, shape):
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    want = np.ascontiguousarray(x.transpose(2, 0, 1))
+    out = device.empty(want.shape, np.float32)
+    permute_kernel[(1,)](device.array(x), out, *shape)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def transpose_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    tl.store(out_ptr + tl.arange(0, N)[:, None] * M + tl.arange(0, M)[None, :], tl.trans(x) + x.T * 0)
+
+
+@pytest.mark.parametrize("shape", [(32, 64), (48, 80), (1, 7)])
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.int64])
+def test_transpose(device, shape, dtype):
+    x = np.random.default_rng(0).integers(-100, 100, shape).astype(dtype)
+    out = device.empty(shape[::-1], dtype)
+    transpose_kernel[(1,)](device.array(x), out, *shape)
+    np.testing.assert_array_equal(device.numpy(out), x.T)
+
+
+@triton.jit
+def join_split_kernel(x_ptr, y_ptr, joined_ptr, sum_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    z = tl.join(tl.load(x_ptr + i), tl.load(y_ptr + i))
+    tl.store(joined_ptr + i[:, None] * 2 + tl.arange(0, 2)[None, :], z)
+    a, b = tl.split(z)
+    tl.store(sum_ptr + i, a - b)
+
+
+@pytest.mark.parametrize("n", [64, 48, 5])
+def test_join_split(device, n):
+    rng = np.random.default_rng(1)
+    x, y = (rng.standard_normal(n, dtype=np.float32) for _ in range(2))
+    joined, total = device.empty((n, 2), np.float32), device.empty(n, np.float32)
+    join_split_kernel[(1,)](device.array(x), device.array(y), joined, total, N=n)
+    np.testing.assert_array_equal(device.numpy(joined), np.stack([x, y], axis=1))
+    np.testing.assert_array_equal(device.numpy(total), x - y)
+
+
+@triton.jit
+def broadcast_kernel(row_ptr, col_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    row = tl.load(row_ptr + tl.arange(0, N))
+    col = tl.load(col_ptr + tl.arange(0, M))
+    wide = tl.broadcast_to(tl.expand_dims(col, 1), (M, N))
+    total = wide * row[None, :] + tl.full((M, N), 2, tl.float32) + tl.zeros((M, 1), tl.float32)
+    tl.store(out_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], total)
+
+
+@pytest.mark.parametrize("shape", [(16, 32), (24, 40), (1, 12), (9, 1)])
+def test_broadcast(device, shape):
+    rng = np.random.default_rng(2)
+    row, col = rng.integers(0, 9, shape[1]).astype(np.float32), rng.integers(0, 9, shape[0]).astype(np.float32)
+    out = device.empty(shape, np.float32)
+    broadcast_kernel[(1,)](device.array(row), device.array(col), out, *shape)
+    np.testing.assert_array_equal(device.numpy(out), np.outer(col, row) + 2)
