@@ -65,4 +65,5 @@
 //!   lowering turns into a source size of zero (or a predicate); the rows of a masked-off element with `other` absent or
 //!   zero read as zero. Loads with another `other` stay synchronous.
 
+pub mod axis;
 pub mod target;
