@@ -1,0 +1,329 @@
+//! Shared-memory layouts: at which offset of a buffer an element lies.
+//!
+//! As for [tiles](crate::TileLayout), sizes need not be powers of two: a linear layout places the elements of one *unit*,
+//! and the units follow each other affinely:
+//!
+//! ```text
+//! offset(c) = linear(c mod unit) + Σ_d (c[d] / unit[d]) · stride[d]        (then the padding, if the kind has any)
+//! ```
+//!
+//! Swizzles act within the unit. A 128×96 buffer of 16-bit elements is three units of 128×32 one behind the other, each
+//! swizzled as a 64-byte row would be. Invariants: `unit` is a power of two along each axis, `linear` is one to one onto
+//! `0..unit elements`, and every stride is a multiple of the elements of a unit, so the two summands share no bit.
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::distribute::{Coord, MAX_RANK, check_order};
+use crate::encoding::{Encoding, SharedKind};
+use crate::error::{LayoutError, Result};
+use crate::f2::{Vectors, log2};
+use crate::linear::{Dim, LinearLayout};
+
+/// Elements inserted into a buffer at regular distances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Padding {
+    /// Elements between two insertions, a power of two.
+    pub interval: u32,
+    /// Elements inserted, a power of two.
+    pub pad: u32,
+}
+
+/// The layout of a buffer in shared memory. Offsets are in elements.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SharedLayout {
+    shape: Coord,
+    unit: Coord,
+    counts: Coord,
+    strides: Coord,
+    linear: LinearLayout,
+    padding: Option<Padding>,
+    alignment_bytes: u32,
+}
+
+/// The unit of a size: its power-of-two part, or a larger power of two when rounding up to it adds at most a sixteenth
+/// (1000 = 125 × 8 is better kept as 1024).
+fn roomy_unit(size: u32) -> u32 {
+    let mut unit = 1 << size.trailing_zeros();
+    let mut best = unit;
+    while unit < size {
+        unit *= 2;
+        if size.next_multiple_of(unit) <= size + size / 16 {
+            best = unit;
+        }
+    }
+    best
+}
+
+impl SharedLayout {
+    /// The layout of a buffer of `shape`.
+    ///
+    /// The encoding may have fewer dimensions than the buffer: the leading ones then count whole buffers (the stages of a
+    /// pipeline), one behind the other.
+    ///
+    /// # Errors
+    /// An ill-formed encoding, one that isn't a shared one, a size of 0, a rank below the encoding's.
+    pub fn new(encoding: &Encoding, shape: &[u32], elem_bits: u32) -> Result<Self> {
+        let Encoding::Shared(kind) = encoding else {
+            return Err(LayoutError::new("not a shared-memory encoding: a tensor is laid out by TileLayout"));
+        };
+        if shape.contains(&0) || shape.len() > MAX_RANK {
+            return Err(LayoutError::new(format!("a shared buffer can't have the shape {shape:?}")));
+        }
+        if shape.iter().map(|&s| u64::from(s)).product::<u64>() > 1 << 28 {
+            return Err(LayoutError::new(format!(
+                "a buffer of shape {shape:?} is larger than any shared memory"
+            )));
+        }
+        let leading = |rank: usize| {
+            shape.len().checked_sub(rank).ok_or_else(|| {
+                LayoutError::new(format!("shared encoding of rank {rank} on a buffer of shape {shape:?}"))
+            })
+        };
+        match kind {
+            SharedKind::Swizzled { vec, per_phase, max_phase, order } => {
+                let swizzle = Swizzle { vec: *vec, per_phase: *per_phase, max_phase: *max_phase };
+                swizzle.check()?;
+                let order = buffer_order(order, leading(order.len())?)?;
+                Ok(Self::in_rows(shape, &order, swizzle, None))
+            }
+            SharedKind::Padded { interval, pad, order } => {
+                if !interval.is_power_of_two() || !pad.is_power_of_two() {
+                    return Err(LayoutError::new(format!(
+                        "padded shared encoding: interval {interval} and pad {pad} must be powers of two"
+                    )));
+                }
+                let order = buffer_order(order, leading(order.len())?)?;
+                let padding = Padding { interval: *interval, pad: *pad };
+                Ok(Self::in_rows(shape, &order, Swizzle::NONE, Some(padding)))
+            }
+            SharedKind::NvmmaShared { swizzle_bytes, transposed, element_bits, rank } => {
+                if *element_bits != elem_bits {
+                    return Err(LayoutError::new(format!(
+                        "nvmma_shared encoding for {element_bits}-bit elements on a buffer of {elem_bits}-bit ones"
+                    )));
+                }
+                leading(*rank as usize)?;
+                Self::in_columns(shape, *swizzle_bytes, *transposed, elem_bits, *rank as usize)
+            }
+        }
+    }
+
+    /// Rows of the fastest axis, groups of `vec` elements permuted within them.
+    fn in_rows(shape: &[u32], order: &[u8], swizzle: Swizzle, padding: Option<Padding>) -> Self {
+        let rank = shape.len();
+        // The two fastest axes make the unit; slower ones step over whole matrices.
+        let mut unit: Coord = smallvec![1; rank];
+        for &d in order.iter().take(2) {
+            unit[d as usize] = roomy_unit(shape[d as usize]);
+        }
+        let counts: Coord = shape.iter().zip(&unit).map(|(s, u)| s.div_ceil(*u)).collect();
+        let block: u32 = unit.iter().product();
+        let mut strides: Coord = smallvec![0; rank];
+        let mut next = block;
+        for &d in order {
+            strides[d as usize] = next;
+            next *= counts[d as usize];
+        }
+        let cols = order.first().map_or(1, |&d| unit[d as usize]);
+        let linear =
+            Self::unit_linear(&unit, |axis, bit| match order.iter().position(|&d| d as usize == axis) {
+                Some(0) => 1 << bit,
+                _ => (cols << bit) ^ swizzle.shift_of_row(1 << bit, cols),
+            });
+        Self { shape: shape.into(), unit, counts, strides, linear, padding, alignment_bytes: 16 }
+    }
+
+    /// Slabs of `swizzle_bytes` columns, each holding all rows, as TMA writes them and `wgmma` descriptors read them
+    /// (PTX ISA, "Shared memory matrix layout"): within 8 rows the 16-byte chunks are permuted.
+    fn in_columns(
+        shape: &[u32],
+        swizzle_bytes: u32,
+        transposed: bool,
+        elem_bits: u32,
+        rank: usize,
+    ) -> Result<Self> {
+        if !matches!(swizzle_bytes, 0 | 32 | 64 | 128) || !matches!(elem_bits, 8 | 16 | 32) || rank < 2 {
+            return Err(LayoutError::new(format!(
+                "nvmma_shared encoding: swizzle of {swizzle_bytes} bytes (0, 32, 64 or 128), elements of {elem_bits} bits \
+                 (8, 16 or 32), rank {rank} (at least 2)"
+            )));
+        }
+        let (mut row, mut col) = (shape.len() - 2, shape.len() - 1);
+        if transposed {
+            std::mem::swap(&mut row, &mut col);
+        }
+        let chunk = 128 / elem_bits;
+        let slab = swizzle_bytes.max(16) * 8 / elem_bits;
+        let swizzle = Swizzle {
+            vec: chunk,
+            per_phase: if swizzle_bytes == 0 { 1 } else { 128 / swizzle_bytes },
+            max_phase: (swizzle_bytes / 16).max(1),
+        };
+        let mut unit: Coord = smallvec![1; shape.len()];
+        unit[row] = 1 << shape[row].trailing_zeros();
+        let slabs = shape[col].div_ceil(slab);
+        // With all rows in one unit the slabs are linear too.
+        unit[col] = if unit[row] == shape[row] { slab << slabs.trailing_zeros() } else { slab };
+        let counts: Coord = shape.iter().zip(&unit).map(|(s, u)| s.div_ceil(*u)).collect();
+        let mut strides: Coord = smallvec![0; shape.len()];
+        let mut next = unit.iter().product();
+        for d in [row, col].into_iter().chain((0..shape.len() - 2).rev()) {
+            strides[d] = next;
+            next *= counts[d];
+        }
+        let rows = unit[row];
+        let linear = Self::unit_linear(&unit, |axis, bit| {
+            let step = 1 << bit;
+            if axis == row {
+                step * slab ^ swizzle.shift_of_row(step, slab)
+            } else if step < slab {
+                step
+            } else {
+                step * rows
+            }
+        });
+        let alignment_bytes = if swizzle_bytes == 0 { 16 } else { swizzle_bytes * 8 };
+        Ok(Self { shape: shape.into(), unit, counts, strides, linear, padding: None, alignment_bytes })
+    }
+
+    /// A buffer whose unit is laid out by `linear`, from the axes (`Dim::Axis(d)`) to `Dim::Offset`, with the units one
+    /// behind the other, the last axis fastest. `linear` need not be one to one: elements that share an offset must then
+    /// never be in the buffer at once.
+    pub(crate) fn from_linear(shape: &[u32], linear: LinearLayout, counts: &[u32]) -> Self {
+        let unit: Coord = (0..shape.len()).map(|d| linear.in_size(Dim::Axis(d as u8))).collect();
+        let mut strides: Coord = smallvec![0; shape.len()];
+        let mut next = linear.out_size(Dim::Offset);
+        for d in (0..shape.len()).rev() {
+            strides[d] = if counts[d] == 1 { 0 } else { next };
+            next *= counts[d];
+        }
+        Self {
+            shape: shape.into(),
+            unit,
+            counts: counts.into(),
+            strides,
+            linear,
+            padding: None,
+            alignment_bytes: 16,
+        }
+    }
+
+    fn unit_linear(unit: &[u32], offset: impl Fn(usize, u32) -> u32) -> LinearLayout {
+        let bases: SmallVec<[Vectors; 4]> =
+            unit.iter().enumerate().map(|(d, &u)| (0..log2(u)).map(|bit| offset(d, bit)).collect()).collect();
+        let ins: SmallVec<[(Dim, &[u32]); 4]> =
+            bases.iter().enumerate().map(|(d, b)| (Dim::Axis(d as u8), b.as_slice())).collect();
+        LinearLayout::from_bases(&ins, &[(Dim::Offset, unit.iter().product())])
+            .expect("every offset lies inside the unit")
+    }
+
+    /// The logical shape of the buffer.
+    pub fn shape(&self) -> &[u32] {
+        &self.shape
+    }
+
+    /// The number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// The size of the unit along each axis: powers of two.
+    pub fn unit(&self) -> &[u32] {
+        &self.unit
+    }
+
+    /// The number of units along each axis.
+    pub fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// The distance of neighbouring units along each axis, in elements.
+    pub fn strides(&self) -> &[u32] {
+        &self.strides
+    }
+
+    /// The layout of one unit, from the axes to `Dim::Offset`.
+    pub fn linear(&self) -> &LinearLayout {
+        &self.linear
+    }
+
+    /// The padding to apply to an offset ([`pad`](Self::pad)).
+    pub fn padding(&self) -> Option<Padding> {
+        self.padding
+    }
+
+    /// The alignment that the buffer's base needs, in bytes.
+    pub fn alignment_bytes(&self) -> u32 {
+        self.alignment_bytes
+    }
+
+    /// The size that the buffer covers along an axis: at least the logical one.
+    pub fn physical(&self, axis: usize) -> u32 {
+        self.unit[axis] * self.counts[axis]
+    }
+
+    /// The linear part of a coordinate's offset and the affine one. Their sum (and XOR) is the offset before padding.
+    pub fn offset_parts(&self, coord: &[u32]) -> (u32, u32) {
+        let (mut xor, mut add) = (0, 0);
+        for (d, &c) in coord.iter().enumerate() {
+            xor ^= self.linear.apply_one(Dim::Axis(d as u8), c & (self.unit[d] - 1));
+            add += (c >> log2(self.unit[d])) * self.strides[d];
+        }
+        (xor, add)
+    }
+
+    /// The offset of an element.
+    pub fn offset(&self, coord: &[u32]) -> u32 {
+        let (xor, add) = self.offset_parts(coord);
+        self.pad(xor + add)
+    }
+
+    /// The offset with the padding before it: `o + o / interval * pad`.
+    pub fn pad(&self, offset: u32) -> u32 {
+        match self.padding {
+            Some(Padding { interval, pad }) => offset + offset / interval * pad,
+            None => offset,
+        }
+    }
+
+    /// The elements to allocate.
+    pub fn allocation_elems(&self) -> u32 {
+        let elements = self.linear.out_size(Dim::Offset) * self.counts.iter().product::<u32>();
+        self.pad(elements - 1) + 1
+    }
+}
+
+/// The axes of a buffer from fastest to slowest: an encoding's order, behind it the leading ones that it doesn't know.
+fn buffer_order(order: &[u32], leading: usize) -> Result<SmallVec<[u8; 4]>> {
+    let mut out = check_order(order, order.len())?;
+    out.iter_mut().for_each(|d| *d += leading as u8);
+    out.extend((0..leading as u8).rev());
+    Ok(out)
+}
+
+/// The XOR of column groups by row.
+#[derive(Clone, Copy)]
+struct Swizzle {
+    vec: u32,
+    per_phase: u32,
+    max_phase: u32,
+}
+
+impl Swizzle {
+    const NONE: Self = Self { vec: 1, per_phase: 1, max_phase: 1 };
+
+    fn check(self) -> Result<()> {
+        if [self.vec, self.per_phase, self.max_phase].iter().all(|x| x.is_power_of_two()) {
+            return Ok(());
+        }
+        Err(LayoutError::new(format!(
+            "swizzled shared encoding: vec {}, perPhase {} and maxPhase {} must be powers of two",
+            self.vec, self.per_phase, self.max_phase
+        )))
+    }
+
+    /// By how much the columns of a row are moved (XOR), in a unit of `cols` columns.
+    fn shift_of_row(self, row: u32, cols: u32) -> u32 {
+        (row / self.per_phase % self.max_phase) * self.vec & (cols - 1)
+    }
+}
