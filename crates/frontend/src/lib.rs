@@ -14,7 +14,9 @@
 #![allow(clippy::result_large_err)]
 
 pub mod dtype;
+mod fold;
 pub mod host;
+pub mod library;
 pub mod source;
 
 pub use dtype::{DType, Scalar};

@@ -1,0 +1,407 @@
+//! The `tl` library, read from the Python files under `python/tilewright/language`, which the crate embeds.
+//!
+//! Those files are the only place where signatures, defaults and docs stand. A function marked `@builtin` gives a
+//! [`Builtin`]: the front end checks calls against its parameters and implements it in Rust. One marked `@jit` is
+//! compiled like a user's function. Paths are relative to the package: `language.core.load`, and re-exports
+//! (`language.load`) lead to the same item.
+
+use std::sync::{Arc, OnceLock};
+
+use ruff_python_ast::{Expr, Parameters, Stmt};
+use rustc_hash::FxHashMap;
+
+use crate::dtype::{DType, Scalar};
+use crate::fold;
+use crate::host::{HostValue, JitFunction};
+use crate::source::SourceText;
+
+/// The files, by module path.
+const FILES: &[(&str, &str)] = &[
+    ("language", include_str!("../../../python/tilewright/language/__init__.py")),
+    ("language.core", include_str!("../../../python/tilewright/language/core.py")),
+    ("language.math", include_str!("../../../python/tilewright/language/math.py")),
+    ("language.standard", include_str!("../../../python/tilewright/language/standard.py")),
+    ("language.random", include_str!("../../../python/tilewright/language/random.py")),
+    ("language.extra", include_str!("../../../python/tilewright/language/extra/__init__.py")),
+    ("language.extra.libdevice", include_str!("../../../python/tilewright/language/extra/libdevice.py")),
+];
+
+/// Other names under which users reach the same modules.
+const ALIASES: &[(&str, &str)] = &[
+    ("language.extra.cuda", "language.extra"),
+    ("language.extra.cuda.libdevice", "language.extra.libdevice"),
+    ("language.libdevice", "language.extra.libdevice"),
+];
+
+/// A function that the front end implements.
+#[derive(Debug)]
+pub struct Builtin {
+    /// Its path, such as `language.core.load`.
+    pub path: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// The named parameters, in order, with their defaults.
+    pub params: Vec<(Arc<str>, Option<HostValue>)>,
+    /// How many parameters may be given by position (all of them without `*args`).
+    pub positional: usize,
+    /// The name of `*args`, if it has one.
+    pub variadic: Option<Arc<str>>,
+    /// The first line of its docstring.
+    pub summary: String,
+}
+
+impl Builtin {
+    /// `load(pointer, mask=None, …)`, for messages.
+    pub fn signature(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        for (i, (name, default)) in self.params.iter().enumerate() {
+            if i == self.positional
+                && let Some(rest) = &self.variadic
+            {
+                parts.push(format!("*{rest}"));
+            }
+            parts.push(match default {
+                Some(value) => format!("{name}={value}"),
+                None => name.to_string(),
+            });
+        }
+        if self.positional == self.params.len()
+            && let Some(rest) = &self.variadic
+        {
+            parts.push(format!("*{rest}"));
+        }
+        format!("{}({})", self.name, parts.join(", "))
+    }
+}
+
+/// What a path names.
+#[derive(Debug, Clone)]
+pub enum Item {
+    /// A module.
+    Module(Arc<str>),
+    /// A function that the front end implements.
+    Builtin(Arc<Builtin>),
+    /// A function written in the language.
+    Jit(Arc<JitFunction>),
+    /// A function written in Python that runs at compile time.
+    ConstexprFunction(Arc<JitFunction>),
+    /// A constant.
+    Const(HostValue),
+    /// A class, by its path (`language.core.constexpr`).
+    Class(Arc<str>),
+}
+
+#[derive(Debug)]
+enum Entry {
+    Item(Item),
+    /// Re-exported from this path.
+    Import(String),
+}
+
+/// All modules of the library.
+#[derive(Debug)]
+pub struct Library {
+    modules: FxHashMap<&'static str, FxHashMap<String, Entry>>,
+    members: FxHashMap<String, Item>,
+}
+
+/// The module prefix of functions that live in the library.
+pub const PACKAGE: &str = "tilewright.";
+
+impl Library {
+    /// The library, parsed on first use.
+    pub fn get() -> &'static Library {
+        static LIBRARY: OnceLock<Library> = OnceLock::new();
+        LIBRARY.get_or_init(Library::load)
+    }
+
+    fn load() -> Library {
+        let mut library = Library { modules: FxHashMap::default(), members: FxHashMap::default() };
+        let mut next_id = 0;
+        for &(module, text) in FILES {
+            let file = format!("tilewright/{}.py", module.replace('.', "/"));
+            let source = SourceText::new(file, text, 1);
+            let statements = source.parse().unwrap_or_default();
+            debug_assert!(!statements.is_empty(), "{module} parses");
+            let mut entries = FxHashMap::default();
+            for stmt in &statements {
+                load_statement(module, stmt, &source, &mut next_id, &mut entries, &mut library.members);
+            }
+            library.modules.insert(module, entries);
+        }
+        library
+    }
+
+    /// What a path names. The package itself is the empty path.
+    pub fn resolve(&self, path: &str) -> Option<Item> {
+        let mut path = path.to_string();
+        for _ in 0..8 {
+            if let Some((_, target)) = ALIASES.iter().find(|(alias, _)| *alias == path) {
+                path = (*target).to_string();
+            }
+            if path.is_empty() || self.modules.contains_key(path.as_str()) {
+                return Some(Item::Module(path.into()));
+            }
+            let (module, name) = path.rsplit_once('.').unwrap_or(("", &path));
+            if module.is_empty() {
+                return package_item(name);
+            }
+            let module = ALIASES.iter().find(|(a, _)| *a == module).map_or(module, |(_, target)| target);
+            match self.modules.get(module)?.get(name)? {
+                Entry::Item(item) => return Some(item.clone()),
+                Entry::Import(target) => path = target.clone(),
+            }
+        }
+        None
+    }
+
+    /// A method of tensors: a function marked `@member`.
+    pub fn member(&self, name: &str) -> Option<&Item> {
+        self.members.get(name)
+    }
+
+    /// The names of tensor methods.
+    pub fn member_names(&self) -> impl Iterator<Item = &str> {
+        self.members.keys().map(String::as_str)
+    }
+
+    /// The public names of a module, for «did you mean».
+    pub fn names(&self, module: &str) -> Vec<&str> {
+        let module = ALIASES.iter().find(|(a, _)| *a == module).map_or(module, |(_, target)| target);
+        let mut names: Vec<&str> = match self.modules.get(module) {
+            Some(entries) => entries.keys().map(String::as_str).filter(|n| !n.starts_with('_')).collect(),
+            None => vec!["language", "cdiv", "next_power_of_2"],
+        };
+        names.sort_unstable();
+        names
+    }
+
+    /// Every file of the library with its text, for cache keys.
+    pub fn files() -> &'static [(&'static str, &'static str)] {
+        FILES
+    }
+}
+
+/// Functions of the package itself that kernels may call on constants.
+fn package_item(name: &str) -> Option<Item> {
+    let function = |name: &str, params: &[&str]| {
+        Item::Builtin(Arc::new(Builtin {
+            path: name.into(),
+            name: name.into(),
+            params: params.iter().map(|p| ((*p).into(), None)).collect(),
+            positional: params.len(),
+            variadic: None,
+            summary: String::new(),
+        }))
+    };
+    Some(match name {
+        "cdiv" => function("cdiv", &["x", "y"]),
+        "next_power_of_2" => function("next_power_of_2", &["n"]),
+        _ => return None,
+    })
+}
+
+fn load_statement(
+    module: &'static str,
+    stmt: &Stmt,
+    source: &Arc<SourceText>,
+    next_id: &mut u64,
+    entries: &mut FxHashMap<String, Entry>,
+    members: &mut FxHashMap<String, Item>,
+) {
+    match stmt {
+        Stmt::ImportFrom(import) => {
+            let base = match (&import.module, import.level) {
+                (Some(name), 1) if is_package(module) => format!("{module}.{name}"),
+                (None, 1) if is_package(module) => module.to_string(),
+                (name, level) if level > 0 => {
+                    // One level up for each dot, the first of which is the module's own name.
+                    let mut parts: Vec<&str> = module.split('.').collect();
+                    let drop = level as usize - usize::from(is_package(module));
+                    parts.truncate(parts.len().saturating_sub(drop));
+                    let mut base = parts.join(".");
+                    if let Some(name) = name {
+                        base = format!("{base}.{name}");
+                    }
+                    base
+                }
+                _ => return,
+            };
+            for alias in &import.names {
+                let name = alias.asname.as_ref().unwrap_or(&alias.name).to_string();
+                entries.insert(name, Entry::Import(format!("{base}.{}", alias.name)));
+            }
+        }
+        Stmt::FunctionDef(def) => {
+            let marks: Vec<&str> = def.decorator_list.iter().filter_map(|d| last_name(&d.expression)).collect();
+            let name = def.name.to_string();
+            let path: Arc<str> = format!("{module}.{name}").into();
+            let item = if marks.contains(&"builtin") {
+                Item::Builtin(Arc::new(builtin(path, &name, def, entries)))
+            } else if marks.contains(&"jit") || marks.contains(&"constexpr_function") {
+                *next_id += 1;
+                let function = JitFunction::parsed(
+                    *next_id,
+                    format!("{PACKAGE}{module}"),
+                    name.as_str(),
+                    source.clone(),
+                    false,
+                    Arc::new(def.clone()),
+                );
+                if marks.contains(&"jit") { Item::Jit(function) } else { Item::ConstexprFunction(function) }
+            } else {
+                return;
+            };
+            if marks.contains(&"member") {
+                members.insert(name.clone(), item.clone());
+            }
+            entries.insert(name, Entry::Item(item));
+        }
+        Stmt::ClassDef(class) => {
+            let name = class.name.to_string();
+            if name == "PropagateNan" {
+                // An enumeration: its attributes are constants under its path.
+                for stmt in &class.body {
+                    if let Stmt::Assign(assign) = stmt
+                        && let Some(key) = last_name(&assign.targets[0])
+                        && let Some(value) = constant(&assign.value, entries)
+                    {
+                        entries.insert(format!("{name}.{key}"), Entry::Item(Item::Const(value)));
+                    }
+                }
+            }
+            let path = format!("{module}.{name}").into();
+            entries.insert(name, Entry::Item(Item::Class(path)));
+        }
+        Stmt::Assign(assign) => {
+            if let [Expr::Name(target)] = assign.targets.as_slice()
+                && let Some(value) = constant(&assign.value, entries)
+            {
+                entries.insert(target.id.to_string(), Entry::Item(Item::Const(value)));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_package(module: &str) -> bool {
+    matches!(module, "language" | "language.extra")
+}
+
+/// `jit` of `jit`, `core.jit` and `core.jit(...)`.
+fn last_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+        Expr::Call(call) => last_name(&call.func),
+        _ => None,
+    }
+}
+
+fn builtin(
+    path: Arc<str>,
+    name: &str,
+    def: &ruff_python_ast::StmtFunctionDef,
+    entries: &FxHashMap<String, Entry>,
+) -> Builtin {
+    let p: &Parameters = &def.parameters;
+    let params = p
+        .posonlyargs
+        .iter()
+        .chain(p.args.iter())
+        .chain(p.kwonlyargs.iter())
+        .map(|param| {
+            let default = param.default.as_deref().map(|d| constant(d, entries).unwrap_or(HostValue::None));
+            (Arc::from(param.parameter.name.as_str()), default)
+        })
+        .collect();
+    let summary = match def.body.first() {
+        Some(Stmt::Expr(e)) => match &*e.value {
+            Expr::StringLiteral(s) => s.value.to_str().lines().next().unwrap_or("").to_string(),
+            _ => String::new(),
+        },
+        _ => String::new(),
+    };
+    Builtin {
+        path,
+        name: name.into(),
+        params,
+        positional: p.posonlyargs.len() + p.args.len(),
+        variadic: p.vararg.as_ref().map(|v| Arc::from(v.name.as_str())),
+        summary,
+    }
+}
+
+/// The value of a constant expression of the library: literals, `dtype("fp16")`, `pointer_type(int32)`,
+/// `constexpr(10)` and earlier names.
+fn constant(expr: &Expr, entries: &FxHashMap<String, Entry>) -> Option<HostValue> {
+    match expr {
+        Expr::Name(name) => match entries.get(name.id.as_str())? {
+            Entry::Item(Item::Const(value)) => Some(value.clone()),
+            _ => None,
+        },
+        Expr::Attribute(a) => match entries.get(&format!("{}.{}", last_name(&a.value)?, a.attr))? {
+            Entry::Item(Item::Const(value)) => Some(value.clone()),
+            _ => None,
+        },
+        Expr::Call(call) => {
+            let argument = constant(call.arguments.args.first()?, entries)?;
+            match (last_name(&call.func)?, argument) {
+                ("dtype", HostValue::Str(name)) => Some(HostValue::DType(Scalar::parse(&name)?.into())),
+                ("pointer_type", HostValue::DType(element)) => {
+                    Some(HostValue::DType(DType::pointer_to(element)))
+                }
+                ("constexpr", value) => Some(value),
+                _ => None,
+            }
+        }
+        Expr::Tuple(tuple) => {
+            tuple.elts.iter().map(|e| constant(e, entries)).collect::<Option<Arc<[_]>>>().map(HostValue::Tuple)
+        }
+        other => fold::literal(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_to_definitions() {
+        let library = Library::get();
+        assert!(matches!(library.resolve("language.load"), Some(Item::Builtin(b)) if &*b.path == "language.core.load"));
+        assert!(matches!(library.resolve("language.math.exp"), Some(Item::Builtin(_))));
+        assert!(matches!(library.resolve("language.exp"), Some(Item::Builtin(b)) if &*b.path == "language.math.exp"));
+        assert!(matches!(library.resolve("language.sum"), Some(Item::Jit(_))));
+        assert!(matches!(library.resolve("language.random.core"), Some(Item::Module(m)) if &*m == "language.core"));
+        assert!(matches!(library.resolve("language.extra.cuda.libdevice.tanh"), Some(Item::Builtin(_))));
+        assert!(matches!(
+            library.resolve("language.float16"),
+            Some(Item::Const(HostValue::DType(DType::Scalar(Scalar::Fp16))))
+        ));
+        assert!(matches!(
+            library.resolve("language.random.N_ROUNDS_DEFAULT"),
+            Some(Item::Const(HostValue::Int(10)))
+        ));
+        assert!(library.resolve("language.lood").is_none());
+        assert!(library.member("sum").is_some());
+    }
+
+    #[test]
+    fn every_exported_name_resolves() {
+        let library = Library::get();
+        for name in library.names("language") {
+            assert!(library.resolve(&format!("language.{name}")).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn signatures_are_the_files() {
+        let Some(Item::Builtin(dot)) = Library::get().resolve("language.dot") else { panic!("dot") };
+        assert_eq!(
+            dot.signature(),
+            "dot(input, other, acc=None, input_precision=None, allow_tf32=None, \
+             max_num_imprecise_acc=None, out_dtype=fp32)"
+        );
+    }
+}
