@@ -293,8 +293,7 @@ impl AxisAnalysis {
                     divisibility: divisor_of(i64::from(r.start(module))),
                     constancy: 0,
                 };
-                // A range that begins at 8 has runs of at most 8 that begin at multiples of their length; but what
-                // counts is the position in the tensor, so the whole range is one run.
+                // Runs are counted in positions of the tensor: a range from 8 on is one run whose first value divides by 8.
                 Facts { dims: smallvec![dim], constant: None }
             }
             Opcode::Tt(T::Splat) => {

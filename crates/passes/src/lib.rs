@@ -66,4 +66,5 @@
 //!   zero read as zero. Loads with another `other` stay synchronous.
 
 pub mod axis;
+pub mod choose;
 pub mod target;

@@ -1,0 +1,269 @@
+//! How encodings are chosen: blocked ones for memory operations, warp grids for tensor cores, swizzles for operands.
+//!
+//! Extents are odd × 2^k. Along each dimension an encoding covers a power of two; what it does not divide is padded. The
+//! choices here prefer a tile that divides the extent (80 = 5 × 16), as long as a row of it still fills a 32-byte sector,
+//! to one that pads (80 → 128).
+
+use std::sync::Arc;
+
+use tilewright_layout::{Encoding, SharedKind, SharedLayout};
+
+/// The largest power of two not above `x` (1 for 0).
+fn floor_power(x: u32) -> u32 {
+    1 << (31 - x.max(1).leading_zeros())
+}
+
+/// The tile along a dimension: a power of two of at most `want`, at least `least`, that pads the extent by no more than
+/// an eighth if there is one.
+fn tile_along(extent: u32, want: u32, least: u32) -> u32 {
+    let mut tile = want.min(extent.next_power_of_two()).max(1);
+    if extent < tile && !extent.is_power_of_two() {
+        // One tile would pad it; accept only if by little.
+        if tile - extent <= extent / 8 {
+            return tile;
+        }
+        tile /= 2;
+    }
+    while tile > least.max(1) && extent.next_multiple_of(tile) - extent > extent / 8 {
+        tile /= 2;
+    }
+    tile.max(1)
+}
+
+/// Where the warps of a blocked encoding go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarpsAlong {
+    /// Slow dimensions first: each warp holds whole rows, so reductions along rows stay within a warp.
+    SlowDimensions,
+    /// The fastest dimension first: reductions across rows stay within a warp or thread.
+    FastDimension,
+}
+
+/// A blocked encoding for memory accesses: `vec` elements per thread along the fastest dimension (fewer where the tensor
+/// is too small for all threads), lanes along it, then along the others.
+pub fn blocked(shape: &[u32], order: &[u32], vec: u32, num_warps: u32, bits: u32, warps: WarpsAlong) -> Encoding {
+    let rank = shape.len();
+    let fast = order[0] as usize;
+    let elements: u32 = shape.iter().product();
+    let mut per_thread = vec![1; rank];
+    let mut lanes = vec![1; rank];
+    let mut warp_grid = vec![1; rank];
+    // A thread can't hold a longer run than there are elements for it, nor one that crosses the tensor's end.
+    let per = vec.min(floor_power(elements / (32 * num_warps))).min(shape[fast].next_power_of_two());
+    per_thread[fast] = per;
+    let sector = per.max(256 / bits.max(1)).min(shape[fast].next_power_of_two());
+    let mut left = 32;
+    for &d in order {
+        let d = d as usize;
+        let least = if d == fast { sector } else { 1 };
+        lanes[d] = (tile_along(shape[d], per_thread[d] * left, least) / per_thread[d]).clamp(1, left);
+        left /= lanes[d];
+    }
+    lanes[fast] *= left;
+    left = num_warps;
+    let slow_first: Vec<u32> = order.iter().rev().copied().collect();
+    let dims = if warps == WarpsAlong::SlowDimensions { &slow_first[..] } else { order };
+    for &d in dims {
+        let d = d as usize;
+        let tile = per_thread[d] * lanes[d];
+        warp_grid[d] = (tile_along(shape[d], tile * left, tile) / tile).clamp(1, left);
+        left /= warp_grid[d];
+    }
+    // More warps than rows that divide: each doubling goes where it pads least, or makes copies if nothing is left.
+    while left > 1 {
+        let tile = |d: usize| per_thread[d] * lanes[d] * warp_grid[d];
+        let growth = |d: usize| {
+            let physical = |t: u32| f64::from(shape[d].next_multiple_of(t));
+            physical(tile(d) * 2) / physical(tile(d))
+        };
+        let open = dims.iter().map(|&d| d as usize).filter(|&d| shape[d] > tile(d));
+        let best = open.min_by(|&a, &b| growth(a).total_cmp(&growth(b))).unwrap_or(dims[0] as usize);
+        warp_grid[best] *= 2;
+        left /= 2;
+    }
+    Encoding::Blocked {
+        size_per_thread: per_thread,
+        threads_per_warp: lanes,
+        warps_per_cta: warp_grid,
+        order: order.to_vec(),
+    }
+}
+
+/// Row-major.
+pub fn row_major(rank: usize) -> Vec<u32> {
+    (0..rank as u32).rev().collect()
+}
+
+/// The warp grid over the result of an `m16n8` dot, `shape` its last two extents. With `rows` the warps share no row (the
+/// result feeds another dot or is reduced along rows), as long as no work is wasted by that.
+pub fn mma_warps(shape: [u32; 2], num_warps: u32, rows: bool) -> [u32; 2] {
+    let [m, n] = shape;
+    let mut best = ([num_warps, 1], (u64::MAX, u64::MAX));
+    let mut wm = num_warps;
+    while wm > 0 {
+        let wn = num_warps / wm;
+        let (pm, pn) = (m.next_multiple_of(16 * wm), n.next_multiple_of(8 * wn));
+        // Instructions first; then what a warp reads of A and B for each step of K.
+        let work = u64::from(pm) * u64::from(pn);
+        let reads = if rows { u64::from(wn) } else { u64::from(pm / wm + pn / wn) };
+        if (work, reads) < best.1 {
+            best = ([wm, wn], (work, reads));
+        }
+        wm /= 2;
+    }
+    best.0
+}
+
+/// The accumulator encoding of `mma.sync` for a result of rank 2 or 3.
+pub fn mma_v2(shape: &[u32], num_warps: u32, rows: bool) -> Encoding {
+    let rank = shape.len();
+    let batch = if rank == 3 { floor_power(shape[0]).min(num_warps) } else { 1 };
+    let [wm, wn] = mma_warps([shape[rank - 2], shape[rank - 1]], num_warps / batch, rows);
+    let (mut warps_per_cta, mut instr_shape) = (vec![wm, wn], vec![16, 8]);
+    if rank == 3 {
+        warps_per_cta.insert(0, batch);
+        instr_shape.insert(0, 1);
+    }
+    Encoding::NvidiaMma { version_major: 2, version_minor: 0, warps_per_cta, instr_shape }
+}
+
+/// The result encoding of a dot made of multiply-adds: each thread a block of up to 4×4, so that an operand element
+/// read from shared memory is used four times.
+pub fn fma_blocked(shape: &[u32], num_warps: u32) -> Encoding {
+    let rank = shape.len();
+    let (m, n) = (rank - 2, rank - 1);
+    let mut per_thread = vec![1; rank];
+    let mut lanes = vec![1; rank];
+    let mut warps = vec![1; rank];
+    let elements: u32 = shape.iter().product();
+    let each = floor_power(elements / (32 * num_warps)).min(16);
+    per_thread[n] = tile_along(shape[n], each.min(4), 1);
+    per_thread[m] = tile_along(shape[m], (each / per_thread[n]).clamp(1, 4), 1);
+    lanes[n] = (tile_along(shape[n], per_thread[n] * 8, per_thread[n]) / per_thread[n]).clamp(1, 32);
+    lanes[m] = 32 / lanes[n];
+    let mut left = num_warps;
+    for d in [m, n] {
+        let tile = per_thread[d] * lanes[d];
+        warps[d] = (tile_along(shape[d], tile * left, tile) / tile).clamp(1, left);
+        left /= warps[d];
+    }
+    warps[if rank == 3 { 0 } else { n }] *= left;
+    Encoding::Blocked {
+        size_per_thread: per_thread,
+        threads_per_warp: lanes,
+        warps_per_cta: warps,
+        order: row_major(rank),
+    }
+}
+
+/// The buffer from which an operand is read: rows of the fastest dimension, their 16-byte chunks swizzled so that the
+/// eight rows that one `ldmatrix` phase reads (or one warp stores) lie in different banks.
+pub fn shared_for_dot(shape: &[u32], order: &[u32], bits: u32) -> Encoding {
+    let plain = |vec, per_phase, max_phase| {
+        Encoding::Shared(SharedKind::Swizzled { vec, per_phase, max_phase, order: order.to_vec() })
+    };
+    let chunk = (128 / bits.max(1)).max(1);
+    let Ok(layout) = SharedLayout::new(&plain(1, 1, 1), shape, bits) else { return plain(1, 1, 1) };
+    let row = layout.unit()[order[0] as usize];
+    let per_phase = (128 * 8 / (row * bits)).clamp(1, 8);
+    let max_phase = (8 / per_phase).min(row / chunk).max(1);
+    if max_phase == 1 { plain(1, 1, 1) } else { plain(chunk, per_phase, max_phase) }
+}
+
+/// The parent with a dimension removed.
+pub fn slice(dim: u32, parent: &Encoding) -> Encoding {
+    Encoding::Slice { dim, parent: Arc::new(parent.clone()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_layout::TileLayout;
+
+    fn parts(e: &Encoding) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+        match e {
+            Encoding::Blocked { size_per_thread, threads_per_warp, warps_per_cta, .. } => {
+                (size_per_thread.clone(), threads_per_warp.clone(), warps_per_cta.clone())
+            }
+            _ => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn every_choice_uses_all_threads_and_covers_the_shape() {
+        for m in [1, 2, 3, 8, 16, 48, 80, 96, 128] {
+            for n in [1, 2, 5, 16, 64, 80, 96, 128, 192, 1000, 1024] {
+                for warps in [1, 2, 4, 8] {
+                    for vec in [1, 4, 8] {
+                        for order in [[1, 0], [0, 1]] {
+                            for along in [WarpsAlong::SlowDimensions, WarpsAlong::FastDimension] {
+                                let e = blocked(&[m, n], &order, vec, warps, 16, along);
+                                let (_, lanes, grid) = parts(&e);
+                                assert_eq!(lanes.iter().product::<u32>(), 32, "{e:?}");
+                                assert_eq!(grid.iter().product::<u32>(), warps, "{e:?} {m}x{n}");
+                                TileLayout::new(&e, &[m, n]).unwrap();
+                            }
+                        }
+                    }
+                    let e = fma_blocked(&[m, n], warps);
+                    let (_, lanes, grid) = parts(&e);
+                    assert_eq!((lanes.iter().product::<u32>(), grid.iter().product::<u32>()), (32, warps));
+                    TileLayout::new(&e, &[m, n]).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_coalesced() {
+        let e = blocked(&[128, 64], &[1, 0], 8, 4, 16, WarpsAlong::SlowDimensions);
+        assert_eq!(parts(&e), (vec![1, 8], vec![4, 8], vec![4, 1]));
+        let e = blocked(&[64, 128], &[0, 1], 8, 4, 16, WarpsAlong::SlowDimensions);
+        assert_eq!(parts(&e), (vec![8, 1], vec![8, 4], vec![1, 4]));
+        let e = blocked(&[1024], &[0], 4, 4, 32, WarpsAlong::SlowDimensions);
+        assert_eq!(parts(&e), (vec![4], vec![32], vec![4]));
+    }
+
+    #[test]
+    fn odd_extents_repeat_or_pad_little() {
+        for (shape, bits, vec) in [([48, 80], 16, 8), ([96, 48], 16, 8), ([64, 96], 16, 8), ([4, 1000], 32, 4)] {
+            let e = blocked(&shape, &[1, 0], vec, 4, bits, WarpsAlong::SlowDimensions);
+            let t = TileLayout::new(&e, &shape).unwrap();
+            let padded = t.physical(0) * t.physical(1);
+            let exact = shape[0] * shape[1];
+            assert!(padded <= exact + exact * 3 / 8, "{shape:?}: {padded} for {exact} with {e:?}");
+        }
+    }
+
+    #[test]
+    fn warps_over_a_dot() {
+        assert_eq!(mma_warps([128, 256], 8, false), [2, 4]);
+        assert_eq!(mma_warps([128, 128], 4, false), [2, 2]);
+        assert_eq!(mma_warps([128, 64], 8, true), [8, 1]);
+        assert_eq!(mma_warps([96, 80], 4, false), [2, 2]);
+        assert_eq!(mma_warps([16, 128], 4, false), [1, 4]);
+        assert_eq!(mma_warps([16, 128], 4, true), [1, 4]);
+    }
+
+    #[test]
+    fn eight_rows_of_an_operand_lie_in_different_banks() {
+        for (shape, order, bits) in [
+            ([128, 64], [1, 0], 16),
+            ([128, 32], [1, 0], 16),
+            ([64, 256], [1, 0], 16),
+            ([48, 80], [1, 0], 16),
+            ([64, 128], [0, 1], 16),
+            ([64, 32], [1, 0], 32),
+            ([64, 128], [1, 0], 8),
+        ] {
+            let layout = SharedLayout::new(&shared_for_dot(&shape, &order, bits), &shape, bits).unwrap();
+            let mut seen = std::collections::HashSet::new();
+            for row in 0..8 {
+                let mut coord = [0, 0];
+                coord[order[1] as usize] = row;
+                seen.insert(layout.offset(&coord) * bits / 8 % 128 / 16);
+            }
+            assert_eq!(seen.len(), 8, "{shape:?}");
+        }
+    }
+}
