@@ -1,0 +1,15 @@
+"""A cast to something that is no type."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, tl.load(x_ptr).to(3))
+
+
+def call():
+    kernel[(1,)](np.zeros(64, np.float32))

@@ -1,0 +1,16 @@
+"""A static assertion about a run-time value."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, n):
+    tl.static_assert(n > 3)
+    tl.store(x_ptr, 1.0)
+
+
+def call():
+    kernel[(1,)](np.zeros(64, np.float32), 32)

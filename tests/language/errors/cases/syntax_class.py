@@ -1,0 +1,18 @@
+"""A class in a kernel."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def kernel(x_ptr):
+    class Pair:
+        pass
+
+    tl.store(x_ptr, 1.0)
+
+
+def call():
+    kernel[(1,)](np.zeros(64, np.float32))

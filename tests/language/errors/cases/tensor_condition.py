@@ -1,0 +1,17 @@
+"""A branch on a tensor."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def kernel(x_ptr):
+    i = tl.arange(0, 16)
+    if i > 3:
+        tl.store(x_ptr, 1.0)
+
+
+def call():
+    kernel[(1,)](np.zeros(64, np.float32))

@@ -1,0 +1,15 @@
+"""A meta-parameter that the kernel does not have."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def kernel(x_ptr):
+    tl.store(x_ptr, 1.0)
+
+
+def call():
+    kernel[(1,)](np.zeros(64, np.float32), BLOKC=64)

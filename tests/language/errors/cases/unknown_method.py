@@ -1,0 +1,16 @@
+"""A method that tensors do not have."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def kernel(x_ptr):
+    x = tl.load(x_ptr + tl.arange(0, 64))
+    tl.store(x_ptr, x.summ())
+
+
+def call():
+    kernel[(1,)](np.zeros(64, np.float32))
