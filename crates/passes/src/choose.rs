@@ -69,18 +69,15 @@ pub fn blocked(shape: &[u32], order: &[u32], vec: u32, num_warps: u32, bits: u32
         warp_grid[d] = (tile_along(shape[d], tile * left, tile) / tile).clamp(1, left);
         left /= warp_grid[d];
     }
-    // More warps than rows that divide: each doubling goes where it pads least, or makes copies if nothing is left.
-    while left > 1 {
-        let tile = |d: usize| per_thread[d] * lanes[d] * warp_grid[d];
-        let growth = |d: usize| {
-            let physical = |t: u32| f64::from(shape[d].next_multiple_of(t));
-            physical(tile(d) * 2) / physical(tile(d))
-        };
-        let open = dims.iter().map(|&d| d as usize).filter(|&d| shape[d] > tile(d));
-        let best = open.min_by(|&a, &b| growth(a).total_cmp(&growth(b))).unwrap_or(dims[0] as usize);
-        warp_grid[best] *= 2;
-        left /= 2;
-    }
+    // More warps than rows that divide: the rest goes where it pads least (a dimension that is covered holds copies).
+    let growth = |d: u32| {
+        let d = d as usize;
+        let tile = per_thread[d] * lanes[d] * warp_grid[d];
+        let physical = |t: u32| f64::from(shape[d].next_multiple_of(t));
+        physical(tile * left) / physical(tile)
+    };
+    let best = dims.iter().copied().min_by(|&a, &b| growth(a).total_cmp(&growth(b))).unwrap_or(order[0]);
+    warp_grid[best as usize] *= left;
     Encoding::Blocked {
         size_per_thread: per_thread,
         threads_per_warp: lanes,
