@@ -4,23 +4,32 @@
 //! element, how wide a vector access may be, what a conversion costs) is answered by the linear layout that it maps to.
 //!
 //! In the order in which a code generator meets them: [`LinearLayout`] is the algebra, [`TileLayout`] the layout of a
-//! tensor over the threads of a CTA, [`SharedLayout`] that of a buffer, [`SharedAccess`] the loads and stores between.
+//! tensor over the threads of a CTA, [`SharedLayout`] that of a buffer, [`SharedAccess`] the loads and stores between,
+//! [`plan_conversion`] the way from one tile layout to another.
 
 mod access;
 mod banks;
+mod convert;
 mod distribute;
 mod encoding;
 mod error;
 pub mod f2;
 mod linear;
 mod shared;
+mod shuffle;
+mod swizzle;
 mod tile;
 
 pub use access::{Access, Offset, SharedAccess, ThreadOffset};
 pub use banks::{BankCost, bank_cost, wavefronts};
+pub use convert::{
+    ConversionOptions, ConversionPlan, SharedPlan, SharedRound, SyncScope, plan_conversion, plan_conversion_with,
+};
 pub use distribute::Coord;
 pub use encoding::{Encoding, SharedKind};
 pub use error::{LayoutError, Result};
 pub use linear::{Dim, LinearLayout};
 pub use shared::{Padding, SharedLayout};
+pub use shuffle::{LaneExpr, SelectStep, ShufflePlan, ShuffleRound, ThreadParity};
+pub use swizzle::optimal_swizzle;
 pub use tile::{Bounds, FreeMasks, RegisterFinder, TileLayout};

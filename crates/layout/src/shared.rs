@@ -186,26 +186,19 @@ impl SharedLayout {
         Ok(Self { shape: shape.into(), unit, counts, strides, linear, padding: None, alignment_bytes })
     }
 
-    /// A buffer whose unit is laid out by `linear`, from the axes (`Dim::Axis(d)`) to `Dim::Offset`, with the units one
-    /// behind the other, the last axis fastest. `linear` need not be one to one: elements that share an offset must then
-    /// never be in the buffer at once.
-    pub(crate) fn from_linear(shape: &[u32], linear: LinearLayout, counts: &[u32]) -> Self {
+    /// A scratch buffer whose unit is laid out by `linear`, from the axes to `Dim::Offset`. The `counts` units lie one behind
+    /// the other (the last axis fastest), or, when `reused`, all in the same place, to be there one at a time. Likewise
+    /// elements that `linear` sends to one offset must never be in the buffer at once.
+    pub(crate) fn scratch(shape: &[u32], linear: LinearLayout, counts: &[u32], reused: bool) -> Self {
         let unit: Coord = (0..shape.len()).map(|d| linear.in_size(Dim::Axis(d as u8))).collect();
         let mut strides: Coord = smallvec![0; shape.len()];
         let mut next = linear.out_size(Dim::Offset);
-        for d in (0..shape.len()).rev() {
-            strides[d] = if counts[d] == 1 { 0 } else { next };
+        for d in (0..shape.len()).rev().filter(|_| !reused) {
+            strides[d] = next;
             next *= counts[d];
         }
-        Self {
-            shape: shape.into(),
-            unit,
-            counts: counts.into(),
-            strides,
-            linear,
-            padding: None,
-            alignment_bytes: 16,
-        }
+        let (shape, counts) = (shape.into(), counts.into());
+        Self { shape, unit, counts, strides, linear, padding: None, alignment_bytes: 16 }
     }
 
     fn unit_linear(unit: &[u32], offset: impl Fn(usize, u32) -> u32) -> LinearLayout {
@@ -288,8 +281,8 @@ impl SharedLayout {
 
     /// The elements to allocate.
     pub fn allocation_elems(&self) -> u32 {
-        let elements = self.linear.out_size(Dim::Offset) * self.counts.iter().product::<u32>();
-        self.pad(elements - 1) + 1
+        let steps = self.counts.iter().zip(&self.strides).map(|(c, s)| (c - 1) * s).sum::<u32>();
+        self.pad(self.linear.out_size(Dim::Offset) - 1 + steps) + 1
     }
 }
 

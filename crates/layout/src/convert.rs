@@ -1,0 +1,333 @@
+//! Conversions: how the elements of a tensor get from one layout to another.
+//!
+//! Cheapest first: nothing to do, registers renamed, shuffles within each warp, or a round trip through shared memory with
+//! a swizzle that keeps both sides free of bank conflicts. All of it is derived from the two linear layouts; no pair of
+//! encodings is a special case.
+//!
+//! Layouts with the same unit and repeats convert unit by unit. If these differ (96 rows as 3 × 32 on one side, padded to
+//! 128 on the other), elements go through shared memory by their coordinates.
+
+use std::ops::Range;
+
+use crate::access::{Access, SharedAccess};
+use crate::banks::wavefronts;
+use crate::distribute::Coord;
+use crate::encoding::{Encoding, SharedKind};
+use crate::error::{LayoutError, Result};
+use crate::f2::{Span, Vectors, extend, intersection, log2};
+use crate::linear::Dim;
+use crate::shared::SharedLayout;
+use crate::shuffle::{ShufflePlan, Source, source_in_warp};
+use crate::swizzle::swizzle;
+use crate::tile::{Bounds, TileLayout};
+
+/// How to convert a tensor between two layouts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConversionPlan {
+    /// Register r of the result is register r of the source.
+    Noop,
+    /// Register r of the result is this register of the source.
+    RegisterPermute(Vec<u32>),
+    /// Elements stay in their warp.
+    WarpShuffle(ShufflePlan),
+    /// Elements go through shared memory.
+    SharedMemory(SharedPlan),
+}
+
+/// Who has to wait between the stores and the loads of a [`SharedPlan`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyncScope {
+    /// The lanes of the warp: elements don't leave it. Only where the CTA has just the warps that the source layout tells
+    /// apart; with more, it is the CTA.
+    Warp,
+    /// The whole CTA (or partition).
+    Cta,
+}
+
+/// A conversion through a scratch buffer.
+///
+/// Each round: wait (from the second on) until the loads of the round before are done, store, wait, load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedPlan {
+    /// Where elements lie in the scratch buffer.
+    pub scratch: SharedLayout,
+    /// Bytes of scratch memory, 16-byte aligned.
+    pub scratch_bytes: u32,
+    /// The source's stores, in the order of the rounds. Predicate them by [`TileLayout::register_bounds`] if
+    /// `needs_predicate`. Threads with copies ([`TileLayout::free_variable_masks`]) may store or not, but where the scope is
+    /// the warp, lanes only.
+    pub store: SharedAccess,
+    /// The result's loads, in the order of the rounds. Registers out of bounds keep any value.
+    pub load: SharedAccess,
+    /// The accesses of each round.
+    pub rounds: Vec<SharedRound>,
+    /// Who waits.
+    pub scope: SyncScope,
+}
+
+/// One round of a [`SharedPlan`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedRound {
+    /// Indices of `store.accesses`.
+    pub stores: Range<usize>,
+    /// Indices of `load.accesses`.
+    pub loads: Range<usize>,
+}
+
+/// What a conversion may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConversionOptions {
+    /// Scratch memory above which the conversion goes in rounds, where the layouts allow it.
+    pub max_scratch_bytes: u32,
+    /// Whether shuffles may be used.
+    pub shuffles: bool,
+}
+
+impl Default for ConversionOptions {
+    fn default() -> Self {
+        Self { max_scratch_bytes: 32 << 10, shuffles: true }
+    }
+}
+
+/// Plans the conversion of a tensor of `elem_bits`-bit elements from `src` to `dst`.
+///
+/// # Errors
+/// The shapes differ, or (with a linear encoding of overlapping bases) nothing can carry the conversion.
+pub fn plan_conversion(src: &TileLayout, dst: &TileLayout, elem_bits: u32) -> Result<ConversionPlan> {
+    plan_conversion_with(src, dst, elem_bits, ConversionOptions::default())
+}
+
+/// [`plan_conversion`] with options.
+///
+/// # Errors
+/// As for `plan_conversion`.
+pub fn plan_conversion_with(
+    src: &TileLayout,
+    dst: &TileLayout,
+    elem_bits: u32,
+    options: ConversionOptions,
+) -> Result<ConversionPlan> {
+    if src.shape() != dst.shape() {
+        return Err(LayoutError::new(format!(
+            "a conversion can't change the shape, here from {:?} to {:?}",
+            src.shape(),
+            dst.shape()
+        )));
+    }
+    if let Some(permutation) = register_permutation(src, dst) {
+        let same = src.num_registers() == dst.num_registers();
+        return Ok(if same && permutation.iter().enumerate().all(|(i, &r)| r == i as u32) {
+            ConversionPlan::Noop
+        } else {
+            ConversionPlan::RegisterPermute(permutation)
+        });
+    }
+    if src.unit() != dst.unit() || src.reps() != dst.reps() {
+        return Ok(ConversionPlan::SharedMemory(by_coordinates(src, dst, elem_bits)?));
+    }
+    let source = source_in_warp(src.linear(), dst.linear());
+    let shared = by_units(src, dst, elem_bits, source.as_ref(), options)?;
+    if options.shuffles
+        && let Some(plan) = source.and_then(|s| s.shuffles(src.unit_registers()))
+    {
+        let reps = (0..dst.num_reps()).map(|rep| {
+            let from = src.rep_of(&dst.rep_coord(rep));
+            (from * src.unit_registers(), rep * dst.unit_registers())
+        });
+        let plan = ShufflePlan { reps: reps.collect(), ..plan };
+        if shuffle_cost(&plan, elem_bits) <= shared_cost(&shared, src, dst, elem_bits) {
+            return Ok(ConversionPlan::WarpShuffle(plan));
+        }
+    }
+    Ok(ConversionPlan::SharedMemory(shared))
+}
+
+/// For each register of `dst` the register of `src` with its element, if no element changes its thread.
+fn register_permutation(src: &TileLayout, dst: &TileLayout) -> Option<Vec<u32>> {
+    for d in 0..src.rank() {
+        let same = |a: Vectors, b: Vectors| {
+            (0..a.len().max(b.len())).all(|i| a.get(i).copied().unwrap_or(0) == b.get(i).copied().unwrap_or(0))
+        };
+        if !same(src.lane_bases(d), dst.lane_bases(d)) || !same(src.warp_bases(d), dst.warp_bases(d)) {
+            return None;
+        }
+    }
+    let finder = src.register_finder();
+    (0..dst.num_registers())
+        .map(|r| match dst.register_bounds(r) {
+            Bounds::Outside => Some(0),
+            _ => finder.find(&dst.register_coord(r)),
+        })
+        .collect()
+}
+
+/// The cost of shuffles, in cycles of a warp on its own, roughly: a shuffle moves 128 bytes like a wavefront, and issues
+/// at half the rate of an ALU operation.
+fn shuffle_cost(plan: &ShufflePlan, elem_bits: u32) -> u64 {
+    2 * u64::from(plan.num_shuffles(elem_bits)) + u64::from(plan.num_selects(elem_bits))
+}
+
+/// The cost of a round trip through shared memory in the same unit: each access its wavefronts and its issue, each round two
+/// barriers and the latency of a load.
+fn shared_cost(plan: &SharedPlan, src: &TileLayout, dst: &TileLayout, elem_bits: u32) -> u64 {
+    let side = |access: &SharedAccess, tile: &TileLayout| {
+        access.accesses.len() as u64 * (1 + sample_wavefronts(access, tile, &plan.scratch, elem_bits))
+    };
+    let sync = if plan.scope == SyncScope::Cta { 60 } else { 30 };
+    side(&plan.store, src) + side(&plan.load, dst) + plan.rounds.len() as u64 * sync
+}
+
+/// The wavefronts of one access of warp 0. Where offsets are linear all accesses and warps cost the same.
+fn sample_wavefronts(access: &SharedAccess, tile: &TileLayout, shared: &SharedLayout, elem_bits: u32) -> u64 {
+    let elem_bytes = elem_bits.max(8) / 8;
+    let Some(first) = access.accesses.first() else { return 0 };
+    let addresses: Vec<_> =
+        (0..tile.num_lanes()).map(|lane| Some(access.offset(first, shared, lane, 0) * elem_bytes)).collect();
+    wavefronts(&addresses, access.width * elem_bytes).wavefronts
+}
+
+/// A round trip for layouts of the same unit and repeats.
+fn by_units(
+    src: &TileLayout,
+    dst: &TileLayout,
+    elem_bits: u32,
+    in_warp: Option<&Source>,
+    options: ConversionOptions,
+) -> Result<SharedPlan> {
+    let (a, b) = (src.linear(), dst.linear());
+    let elem_bytes = elem_bits.max(8) / 8;
+    let unit_bytes = elem_bytes << a.total_out_bits();
+    let reused = src.num_reps() > 1 && unit_bytes * src.num_reps() > options.max_scratch_bytes;
+    let split = if reused || src.num_reps() == 1 {
+        let want = unit_bytes.div_ceil(options.max_scratch_bytes.max(1)).next_power_of_two();
+        split_registers(src, dst, log2(want))
+    } else {
+        Split::default()
+    };
+
+    // Vectors both sides have; or long ones for one side, if that costs less.
+    let common = intersection(a.flat_bases(Dim::Register), b.flat_bases(Dim::Register));
+    let mut candidates: Vec<Vectors> = vec![common.clone()];
+    if elem_bytes << common.len() < 16 {
+        for side in [b, a] {
+            let wider = extend(&common, side.flat_bases(Dim::Register).iter().copied());
+            candidates.push(common.iter().copied().chain(wider).collect());
+        }
+    }
+    let mut best: Option<(u64, SharedPlan)> = None;
+    for vector in candidates {
+        let linear = swizzle(a, b, elem_bits, &vector, &split.directions);
+        let scratch = SharedLayout::scratch(src.shape(), linear, src.reps(), reused);
+        let store = SharedAccess::new(src, &scratch, elem_bits)?;
+        let load = SharedAccess::new(dst, &scratch, elem_bits)?;
+        let crosses = in_warp.is_none() || src.free_variable_masks().warp != 0 || src.num_warps() != dst.num_warps();
+        let plan = SharedPlan {
+            scratch_bytes: (scratch.allocation_elems() * elem_bytes).next_multiple_of(16),
+            scratch,
+            store,
+            load,
+            rounds: Vec::new(),
+            scope: if crosses { SyncScope::Cta } else { SyncScope::Warp },
+        };
+        let cost = shared_cost(&plan, src, dst, elem_bits);
+        if best.as_ref().is_none_or(|b| cost < b.0) {
+            best = Some((cost, plan));
+        }
+    }
+    let (_, mut plan) = best.expect("there is at least one candidate");
+    let key = |tile: &TileLayout, bits: &[u32], access: &Access| {
+        let r = access.registers[0];
+        let in_unit = r % tile.unit_registers();
+        let part = bits.iter().enumerate().fold(0, |k, (i, &bit)| k | (in_unit >> bit & 1) << i);
+        let rep = if reused { tile.rep_coord(r / tile.unit_registers()) } else { Coord::new() };
+        (rep, part)
+    };
+    plan.store.accesses.sort_by_cached_key(|x| key(src, &split.src_bits, x));
+    plan.load.accesses.sort_by_cached_key(|x| key(dst, &split.dst_bits, x));
+    let ends = |tile: &TileLayout, bits: &[u32], accesses: &[Access]| -> Vec<Range<usize>> {
+        let mut start = 0;
+        let groups = accesses.chunk_by(|x, y| key(tile, bits, x) == key(tile, bits, y));
+        groups.map(|g| (start, start += g.len(), start)).map(|(s, (), e)| s..e).collect()
+    };
+    let stores = ends(src, &split.src_bits, &plan.store.accesses);
+    let loads = ends(dst, &split.dst_bits, &plan.load.accesses);
+    debug_assert_eq!(stores.len(), loads.len());
+    plan.rounds = stores.into_iter().zip(loads).map(|(stores, loads)| SharedRound { stores, loads }).collect();
+    Ok(plan)
+}
+
+/// Directions of the unit that are registers on both sides, so that a round can take one half of them each.
+#[derive(Default)]
+struct Split {
+    directions: Vectors,
+    src_bits: Vectors,
+    dst_bits: Vectors,
+}
+
+/// Up to `count` directions to split a conversion along. A direction qualifies if it is one register bit on either side and
+/// independent of all that remains: then both sides agree on which elements belong to a round.
+fn split_registers(src: &TileLayout, dst: &TileLayout, count: u32) -> Split {
+    let (a, b) = (src.linear().flat_bases(Dim::Register), dst.linear().flat_bases(Dim::Register));
+    let mut split = Split::default();
+    // High directions first: low ones make the vectors.
+    let mut shared: Vectors = a.iter().copied().filter(|v| b.contains(v)).collect();
+    shared.sort_unstable_by(|x, y| y.cmp(x));
+    for v in shared {
+        if split.directions.len() as u32 == count {
+            break;
+        }
+        let mut chosen = split.directions.clone();
+        chosen.push(v);
+        let rest = src.linear().all_bases().iter().chain(dst.linear().all_bases()).filter(|x| !chosen.contains(x));
+        let rest: Vectors = rest.copied().collect();
+        let mut span = Span::of(&rest);
+        if chosen.iter().all(|&c| span.insert(c)) {
+            split.src_bits.push(a.iter().position(|&x| x == v).expect("common") as u32);
+            split.dst_bits.push(b.iter().position(|&x| x == v).expect("common") as u32);
+            split.directions = chosen;
+        }
+    }
+    split
+}
+
+/// A round trip by coordinates, for layouts whose units differ: in rows, with the best of a few swizzles.
+fn by_coordinates(src: &TileLayout, dst: &TileLayout, elem_bits: u32) -> Result<SharedPlan> {
+    let elem_bytes = elem_bits.max(8) / 8;
+    let mut best: Option<(u64, SharedPlan)> = None;
+    let mut problem = None;
+    let mut orders = vec![dst.order(), src.order()];
+    orders.dedup();
+    for order in orders {
+        let order: Vec<u32> = order.iter().map(|&d| u32::from(d)).collect();
+        let fast = order.first().map_or(0, |&d| d as usize);
+        // Bytes of a row that a swizzle can permute.
+        let row = (elem_bytes << src.shape()[fast].trailing_zeros()).clamp(4, 128);
+        for vec_bytes in [16, 8, 4] {
+            let vec = (vec_bytes / elem_bytes).max(1);
+            let kind = SharedKind::Swizzled {
+                vec,
+                per_phase: 128 / row,
+                max_phase: (row / (vec * elem_bytes)).max(1),
+                order: order.clone(),
+            };
+            let scratch = SharedLayout::new(&Encoding::Shared(kind), src.shape(), elem_bits)?;
+            let pair = SharedAccess::new(src, &scratch, elem_bits)
+                .and_then(|store| Ok((store, SharedAccess::new(dst, &scratch, elem_bits)?)));
+            let (store, load) = match pair {
+                Ok(pair) => pair,
+                Err(e) => {
+                    problem = Some(e);
+                    continue;
+                }
+            };
+            let rounds = vec![SharedRound { stores: 0..store.accesses.len(), loads: 0..load.accesses.len() }];
+            let scratch_bytes = (scratch.allocation_elems() * elem_bytes).next_multiple_of(16);
+            let plan = SharedPlan { scratch_bytes, scratch, store, load, rounds, scope: SyncScope::Cta };
+            let cost = shared_cost(&plan, src, dst, elem_bits);
+            if best.as_ref().is_none_or(|b| cost < b.0) {
+                best = Some((cost, plan));
+            }
+        }
+    }
+    best.map(|b| b.1).ok_or_else(|| problem.unwrap_or_else(|| LayoutError::new("nothing can carry this conversion")))
+}

@@ -1,0 +1,328 @@
+//! Conversions, carried out on a simulated CTA: every plan must bring every element to where the result layout has it.
+
+mod common;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tilewright_layout::{
+    ConversionOptions, ConversionPlan, Encoding, SelectStep, SharedPlan, ShufflePlan, SyncScope, TileLayout, bank_cost,
+    plan_conversion, plan_conversion_with,
+};
+
+/// Values of registers: `[warp][lane][register]`, each the number of its element.
+type Values = Vec<Vec<Vec<Option<u32>>>>;
+
+fn element(tile: &TileLayout, coord: &[u32]) -> Option<u32> {
+    tile.in_bounds(coord).then(|| coord.iter().zip(tile.shape()).fold(0, |a, (c, s)| a * s + c))
+}
+
+fn values(tile: &TileLayout, warps: u32) -> Values {
+    let of = |r, l, w| element(tile, &tile.coords(r, l, w % tile.num_warps()));
+    (0..warps)
+        .map(|w| (0..tile.num_lanes()).map(|l| (0..tile.num_registers()).map(|r| of(r, l, w)).collect()).collect())
+        .collect()
+}
+
+fn run_selects(steps: &[SelectStep], values: &mut Vec<Option<u32>>, lane: u32, warp: u32) {
+    for step in steps {
+        if step.condition.holds(lane, warp) {
+            *values = (0..values.len()).map(|i| values[i ^ step.mask as usize]).collect();
+        }
+    }
+}
+
+fn run_shuffles(plan: &ShufflePlan, src: &Values, dst_registers: u32) -> Values {
+    let mut out: Values = src.iter().map(|w| w.iter().map(|_| vec![None; dst_registers as usize]).collect()).collect();
+    for (warp, threads) in src.iter().enumerate() {
+        for &(from, to) in &plan.reps {
+            let offered: Vec<_> = threads
+                .iter()
+                .enumerate()
+                .map(|(lane, regs)| {
+                    let mut v = regs[from as usize..(from + plan.src_registers) as usize].to_vec();
+                    run_selects(&plan.pre, &mut v, lane as u32, warp as u32);
+                    v
+                })
+                .collect();
+            for lane in 0..threads.len() {
+                let mut got = vec![None; plan.dst_registers as usize];
+                for round in &plan.rounds {
+                    let ask = round.from.at(lane as u32, warp as u32);
+                    if let Some(c) = round.from.as_xor() {
+                        assert_eq!(ask, lane as u32 ^ c);
+                    }
+                    got[round.dst as usize] = offered[ask as usize][round.src as usize];
+                }
+                run_selects(&plan.post, &mut got, lane as u32, warp as u32);
+                out[warp][lane][to as usize..(to + plan.dst_registers) as usize].copy_from_slice(&got);
+            }
+        }
+    }
+    out
+}
+
+/// With the warp as scope, each warp works on its own, before or after the others.
+fn run_shared(plan: &SharedPlan, src_tile: &TileLayout, src: &Values, dst_tile: &TileLayout, elem_bits: u32) -> Values {
+    let lanes = src_tile.num_lanes();
+    let mut out: Values =
+        src.iter().map(|w| w.iter().map(|_| vec![None; dst_tile.num_registers() as usize]).collect()).collect();
+    let size = plan.scratch.allocation_elems();
+    assert!(size * elem_bits.max(8) / 8 <= plan.scratch_bytes);
+    let all: Vec<u32> = (0..src.len() as u32).collect();
+    let groups: Vec<Vec<u32>> = match plan.scope {
+        SyncScope::Cta => vec![all],
+        SyncScope::Warp => all.into_iter().map(|w| vec![w]).collect(),
+    };
+    let free = src_tile.free_variable_masks();
+    for warps in groups {
+        for round in &plan.rounds {
+            let mut memory: Vec<Option<u32>> = vec![None; size as usize];
+            for &warp in &warps {
+                for lane in 0..lanes {
+                    if lane & free.lane != 0 || warp & free.warp != 0 {
+                        continue;
+                    }
+                    for a in &plan.store.accesses[round.stores.clone()] {
+                        let regs = &src[warp as usize][lane as usize];
+                        if plan.store.needs_predicate && regs[a.registers[0] as usize].is_none() {
+                            continue;
+                        }
+                        let at = plan.store.offset(a, &plan.scratch, lane, warp % src_tile.num_warps());
+                        for (k, &r) in a.registers.iter().enumerate() {
+                            let cell = &mut memory[at as usize + k];
+                            let value = regs[r as usize];
+                            assert!(cell.is_none() || *cell == value || value.is_none(), "two elements in one place");
+                            *cell = value;
+                        }
+                    }
+                }
+            }
+            for &warp in &warps {
+                for lane in 0..lanes {
+                    for a in &plan.load.accesses[round.loads.clone()] {
+                        let own = dst_tile.coords(a.registers[0], lane, warp % dst_tile.num_warps());
+                        if plan.load.needs_predicate && !dst_tile.in_bounds(&own) {
+                            continue;
+                        }
+                        let at = plan.load.offset(a, &plan.scratch, lane, warp % dst_tile.num_warps());
+                        for (k, &r) in a.registers.iter().enumerate() {
+                            out[warp as usize][lane as usize][r as usize] = memory[at as usize + k];
+                        }
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+fn simulate(plan: &ConversionPlan, src: &TileLayout, dst: &TileLayout, elem_bits: u32) {
+    let warps = src.num_warps().max(dst.num_warps());
+    let before = values(src, warps);
+    let got = match plan {
+        ConversionPlan::Noop => before,
+        ConversionPlan::RegisterPermute(from) => {
+            let pick = |regs: &Vec<Option<u32>>| from.iter().map(|&r| regs[r as usize]).collect();
+            before.iter().map(|w| w.iter().map(pick).collect()).collect()
+        }
+        ConversionPlan::WarpShuffle(plan) => run_shuffles(plan, &before, dst.num_registers()),
+        ConversionPlan::SharedMemory(plan) => run_shared(plan, src, &before, dst, elem_bits),
+    };
+    let expected = values(dst, warps);
+    for (warp, threads) in expected.iter().enumerate() {
+        for (lane, registers) in threads.iter().enumerate() {
+            for (r, want) in registers.iter().enumerate() {
+                if want.is_some() {
+                    assert_eq!(got[warp][lane][r], *want, "register {r} of lane {lane} of warp {warp}, by {plan:?}");
+                }
+            }
+        }
+    }
+}
+
+fn check(src: &Encoding, dst: &Encoding, shape: &[u32], elem_bits: u32) -> ConversionPlan {
+    let (src, dst) = (TileLayout::new(src, shape).unwrap(), TileLayout::new(dst, shape).unwrap());
+    let plan = plan_conversion(&src, &dst, elem_bits).unwrap();
+    simulate(&plan, &src, &dst, elem_bits);
+    plan
+}
+
+fn elem_bits() -> impl Strategy<Value = u32> {
+    prop::sample::select(vec![8u32, 16, 32, 64])
+}
+
+/// A random one-to-one layout of 2^n elements: registers, 32 lanes and warps in any directions.
+fn scrambled(register_bits: usize, warp_bits: usize) -> impl Strategy<Value = Encoding> {
+    let n = register_bits + 5 + warp_bits;
+    prop::collection::vec((0..n, 0..n), 0..40).prop_map(move |ops| {
+        let mut bases: Vec<u32> = (0..n).map(|i| 1 << i).collect();
+        for (i, j) in ops {
+            if i == j {
+                bases.swap(i, (i + 1) % n);
+            } else {
+                bases[i] ^= bases[j];
+            }
+        }
+        let take = |range: std::ops::Range<usize>| bases[range].iter().map(|&b| vec![b]).collect::<Vec<_>>();
+        Encoding::Linear {
+            register: take(0..register_bits),
+            lane: take(register_bits..register_bits + 5),
+            warp: take(register_bits + 5..n),
+            block: vec![],
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_conversion_is_the_identity(
+        (src, dst) in (0u32..4, 0u32..4).prop_flat_map(|(a, b)| (common::encoding2(a), common::encoding2(b))),
+        m in common::size(), n in common::size(), bits in elem_bits(),
+    ) {
+        prop_assume!(m * n <= 1 << 13);
+        check(&src, &dst, &[m, n], bits);
+    }
+
+    #[test]
+    fn any_conversion_of_vectors_is_the_identity(
+        src in common::encoding1(2), dst in common::encoding1(2), n in common::size(), bits in elem_bits(),
+    ) {
+        check(&src, &dst, &[n], bits);
+    }
+
+    #[test]
+    fn any_linear_conversion_is_the_identity(
+        (src, dst) in (0usize..4, 0usize..3).prop_flat_map(|(r, w)| (scrambled(r, w), scrambled(r, w))), bits in elem_bits(),
+        reps in prop::sample::select(vec![1u32, 3]),
+    ) {
+        let unit = |e: &Encoding| match e {
+            Encoding::Linear { register, lane, warp, .. } => 1u32 << (register.len() + lane.len() + warp.len()),
+            _ => unreachable!(),
+        };
+        check(&src, &dst, &[unit(&src) * reps], bits);
+    }
+
+    /// Layouts that differ within warps only: shuffles must be found, whatever the directions.
+    #[test]
+    fn a_bijection_within_warps_can_be_shuffled(
+        base in scrambled(3, 1), ops in prop::collection::vec((0usize..8, 0usize..8), 1..30), bits in elem_bits(),
+    ) {
+        let Encoding::Linear { register, lane, warp, block } = &base else { unreachable!() };
+        let mut bases: Vec<u32> = register.iter().chain(lane).map(|b| b[0]).collect();
+        for (i, j) in ops {
+            if i == j { bases.swap(i, (i + 1) % 8) } else { bases[i] ^= bases[j] }
+        }
+        let take = |r: std::ops::Range<usize>| bases[r].iter().map(|&b| vec![b]).collect::<Vec<_>>();
+        let other = Encoding::Linear { register: take(0..3), lane: take(3..8), warp: warp.clone(), block: block.clone() };
+        let (src, dst) = (TileLayout::new(&base, &[512]).unwrap(), TileLayout::new(&other, &[512]).unwrap());
+        // Without shuffles the round trip must not need the CTA either.
+        let options = ConversionOptions { shuffles: false, ..Default::default() };
+        let round_trip = plan_conversion_with(&src, &dst, bits, options).unwrap();
+        if let ConversionPlan::SharedMemory(p) = &round_trip {
+            prop_assert_eq!(p.scope, SyncScope::Warp);
+        }
+        simulate(&round_trip, &src, &dst, bits);
+        let plan = plan_conversion(&src, &dst, 32).unwrap();
+        prop_assert!(!matches!(plan, ConversionPlan::SharedMemory(_)), "8 shuffles are cheaper than shared memory");
+        simulate(&plan, &src, &dst, 32);
+    }
+
+    #[test]
+    fn little_scratch_memory_means_rounds(
+        (src, dst) in (common::encoding2(2), common::encoding2(2)), reps in prop::sample::select(vec![1u32, 3]),
+    ) {
+        let shape = [128, 64 * reps];
+        let (src, dst) = (TileLayout::new(&src, &shape).unwrap(), TileLayout::new(&dst, &shape).unwrap());
+        let options = ConversionOptions { shuffles: false, max_scratch_bytes: 4 << 10 };
+        let plan = plan_conversion_with(&src, &dst, 32, options).unwrap();
+        simulate(&plan, &src, &dst, 32);
+    }
+}
+
+fn blocked(spt: [u32; 2], tpw: [u32; 2], wpc: [u32; 2], order: [u32; 2]) -> Encoding {
+    Encoding::Blocked {
+        size_per_thread: spt.into(),
+        threads_per_warp: tpw.into(),
+        warps_per_cta: wpc.into(),
+        order: order.into(),
+    }
+}
+
+fn mma(warps: [u32; 2]) -> Encoding {
+    Encoding::NvidiaMma { version_major: 2, version_minor: 0, warps_per_cta: warps.into(), instr_shape: vec![16, 8] }
+}
+
+#[test]
+fn the_same_threads_need_no_data_movement() {
+    let a = blocked([1, 4], [8, 4], [4, 1], [1, 0]);
+    assert_eq!(check(&a, &a, &[96, 48], 16), ConversionPlan::Noop);
+    // The fragments of an accumulator, 16-bit, are those of operand A: the second dot of attention.
+    let operand = Encoding::DotOperand { op_idx: 0, parent: Arc::new(mma([4, 1])), k_width: 2 };
+    for cols in [64, 80, 96] {
+        let plan = check(&mma([4, 1]), &operand, &[64, cols], 16);
+        assert!(matches!(plan, ConversionPlan::Noop | ConversionPlan::RegisterPermute(_)), "{plan:?}");
+    }
+}
+
+#[test]
+fn a_transposed_slice_is_shuffled() {
+    // Rows of a reduction's result, spread over lanes in another way.
+    let wide = Encoding::Slice { dim: 1, parent: Arc::new(blocked([1, 4], [4, 8], [4, 1], [1, 0])) };
+    let tall = Encoding::Slice { dim: 1, parent: Arc::new(blocked([1, 4], [32, 1], [4, 1], [1, 0])) };
+    check(&wide, &tall, &[128], 32);
+    check(&tall, &wide, &[128], 32);
+    // A warp's tile of 8×4 threads against 4×8.
+    let plan = check(&blocked([1, 1], [8, 4], [2, 2], [1, 0]), &blocked([2, 1], [4, 8], [2, 1], [1, 0]), &[8, 8], 32);
+    let _ = plan;
+    let plan = check(&blocked([1, 2], [8, 4], [4, 1], [1, 0]), &blocked([2, 1], [4, 8], [4, 1], [1, 0]), &[32, 8], 32);
+    assert!(matches!(plan, ConversionPlan::WarpShuffle(_)), "{plan:?}");
+}
+
+/// Round trips between layouts in common use have no bank conflicts and keep 16-byte vectors where both sides have them.
+#[test]
+fn round_trips_have_no_conflicts() {
+    let operand = |op_idx| Encoding::DotOperand { op_idx, parent: Arc::new(mma([2, 2])), k_width: 2 };
+    let pairs = [
+        (mma([4, 1]), blocked([1, 8], [4, 8], [4, 1], [1, 0])),
+        (mma([2, 2]), blocked([1, 4], [2, 16], [4, 1], [1, 0])),
+        (blocked([1, 8], [4, 8], [4, 1], [1, 0]), blocked([8, 1], [8, 4], [1, 4], [0, 1])),
+        (blocked([1, 8], [4, 8], [4, 1], [1, 0]), operand(0)),
+        (blocked([1, 8], [4, 8], [4, 1], [1, 0]), operand(1)),
+        (blocked([1, 8], [8, 4], [2, 2], [1, 0]), blocked([1, 8], [2, 16], [4, 1], [1, 0])),
+    ];
+    for (src, dst) in &pairs {
+        for bits in [8, 16, 32] {
+            for shape in [[128, 128], [64, 64], [96, 192]] {
+                let plan = check(src, dst, &shape, bits);
+                let ConversionPlan::SharedMemory(plan) = plan else { continue };
+                let (s, d) = (TileLayout::new(src, &shape).unwrap(), TileLayout::new(dst, &shape).unwrap());
+                let store = bank_cost(&plan.store, &s, &plan.scratch, bits);
+                let load = bank_cost(&plan.load, &d, &plan.scratch, bits);
+                assert_eq!((store.conflicts(), load.conflicts()), (0, 0), "{src:?} -> {dst:?}, {bits} bits, {shape:?}");
+            }
+        }
+    }
+    let (src, dst) = &pairs[5];
+    let ConversionPlan::SharedMemory(plan) = check(src, dst, &[64, 128], 16) else { panic!("crosses warps") };
+    assert_eq!((plan.store.width, plan.load.width), (8, 8));
+}
+
+#[test]
+fn large_conversions_go_in_rounds() {
+    let (src, dst) = (mma([4, 1]), blocked([1, 4], [1, 32], [4, 1], [1, 0]));
+    for shape in [[128, 128], [128, 384]] {
+        let ConversionPlan::SharedMemory(plan) = check(&src, &dst, &shape, 32) else { panic!("crosses warps") };
+        assert!(plan.scratch_bytes <= 64 << 10, "{} bytes", plan.scratch_bytes);
+        assert!(plan.rounds.len() > 1);
+    }
+}
+
+#[test]
+fn shapes_must_agree() {
+    let a = TileLayout::new(&mma([2, 2]), &[64, 64]).unwrap();
+    let b = TileLayout::new(&mma([2, 2]), &[64, 32]).unwrap();
+    assert!(plan_conversion(&a, &b, 32).unwrap_err().to_string().contains("[64, 32]"));
+}
