@@ -5,17 +5,18 @@
 //! encodings is a special case.
 //!
 //! Layouts with the same unit and repeats convert unit by unit. If these differ (96 rows as 3 × 32 on one side, padded to
-//! 128 on the other), elements go through shared memory by their coordinates.
+//! 128 on the other), elements go through shared memory in units of the smaller size.
 
 use std::ops::Range;
+
+use smallvec::SmallVec;
 
 use crate::access::{Access, SharedAccess};
 use crate::banks::wavefronts;
 use crate::distribute::Coord;
-use crate::encoding::{Encoding, SharedKind};
 use crate::error::{LayoutError, Result};
 use crate::f2::{Span, Vectors, extend, intersection, log2};
-use crate::linear::Dim;
+use crate::linear::{Dim, LinearLayout};
 use crate::shared::SharedLayout;
 use crate::shuffle::{ShufflePlan, Source, source_in_warp};
 use crate::swizzle::swizzle;
@@ -122,11 +123,12 @@ pub fn plan_conversion_with(
             ConversionPlan::RegisterPermute(permutation)
         });
     }
-    if src.unit() != dst.unit() || src.reps() != dst.reps() {
-        return Ok(ConversionPlan::SharedMemory(by_coordinates(src, dst, elem_bits)?));
-    }
-    let source = source_in_warp(src.linear(), dst.linear());
-    let shared = by_units(src, dst, elem_bits, source.as_ref(), options)?;
+    let same_units = src.unit() == dst.unit() && src.reps() == dst.reps();
+    let source = if same_units { source_in_warp(src.linear(), dst.linear()) } else { None };
+    let shared = match round_trip(src, dst, elem_bits, source.as_ref(), options) {
+        Err(_) if !same_units => in_rows(src, dst, elem_bits)?,
+        plan => plan?,
+    };
     if options.shuffles
         && let Some(plan) = source.and_then(|s| s.shuffles(src.unit_registers()))
     {
@@ -146,7 +148,8 @@ pub fn plan_conversion_with(
 fn register_permutation(src: &TileLayout, dst: &TileLayout) -> Option<Vec<u32>> {
     for d in 0..src.rank() {
         let same = |a: Vectors, b: Vectors| {
-            (0..a.len().max(b.len())).all(|i| a.get(i).copied().unwrap_or(0) == b.get(i).copied().unwrap_or(0))
+            (0..a.len().max(b.len()))
+                .all(|i| a.get(i).copied().unwrap_or(0) == b.get(i).copied().unwrap_or(0))
         };
         if !same(src.lane_bases(d), dst.lane_bases(d)) || !same(src.warp_bases(d), dst.warp_bases(d)) {
             return None;
@@ -186,19 +189,43 @@ fn sample_wavefronts(access: &SharedAccess, tile: &TileLayout, shared: &SharedLa
     wavefronts(&addresses, access.width * elem_bytes).wavefronts
 }
 
-/// A round trip for layouts of the same unit and repeats.
-fn by_units(
+/// The smaller of two units, over which both layouts are linear, and each layout seen from there: what steps over
+/// whole units is dropped.
+fn common_unit(src: &TileLayout, dst: &TileLayout) -> (Coord, [LinearLayout; 2]) {
+    let unit: Coord = src.unit().iter().zip(dst.unit()).map(|(a, b)| *a.min(b)).collect();
+    let outs: SmallVec<[(Dim, u32); 4]> =
+        unit.iter().enumerate().map(|(d, &u)| (Dim::Axis(d as u8), u)).collect();
+    let empty = LinearLayout::from_bases(&[], &outs).expect("units are powers of two");
+    let restrict = |tile: &TileLayout| {
+        let bases = [Dim::Register, Dim::Lane, Dim::Warp].map(|dim| {
+            let of = |&b: &u32| {
+                outs.iter().fold(0, |a, &(d, _)| a | empty.out_flat(d, tile.linear().out_part(b, d)))
+            };
+            (dim, tile.linear().flat_bases(dim).iter().map(of).collect::<Vectors>())
+        });
+        let ins: SmallVec<[(Dim, &[u32]); 4]> = bases.iter().map(|(d, b)| (*d, b.as_slice())).collect();
+        LinearLayout::from_bases(&ins, &outs).expect("bases are cut to the unit")
+    };
+    let both = [restrict(src), restrict(dst)];
+    (unit, both)
+}
+
+/// A round trip through a buffer whose unit, the smaller of both sides', has the best swizzle.
+fn round_trip(
     src: &TileLayout,
     dst: &TileLayout,
     elem_bits: u32,
     in_warp: Option<&Source>,
     options: ConversionOptions,
 ) -> Result<SharedPlan> {
-    let (a, b) = (src.linear(), dst.linear());
+    let (unit, [a, b]) = common_unit(src, dst);
+    let counts: Coord = src.shape().iter().zip(&unit).map(|(s, u)| s.div_ceil(*u)).collect();
+    let num_units: u32 = counts.iter().product();
     let elem_bytes = elem_bits.max(8) / 8;
     let unit_bytes = elem_bytes << a.total_out_bits();
-    let reused = src.num_reps() > 1 && unit_bytes * src.num_reps() > options.max_scratch_bytes;
-    let split = if reused || src.num_reps() == 1 {
+    let same_units = src.unit() == dst.unit() && src.reps() == dst.reps();
+    let reused = same_units && num_units > 1 && unit_bytes * num_units > options.max_scratch_bytes;
+    let split = if same_units && (reused || num_units == 1) {
         let want = unit_bytes.div_ceil(options.max_scratch_bytes.max(1)).next_power_of_two();
         split_registers(src, dst, log2(want))
     } else {
@@ -209,18 +236,19 @@ fn by_units(
     let common = intersection(a.flat_bases(Dim::Register), b.flat_bases(Dim::Register));
     let mut candidates: Vec<Vectors> = vec![common.clone()];
     if elem_bytes << common.len() < 16 {
-        for side in [b, a] {
+        for side in [&b, &a] {
             let wider = extend(&common, side.flat_bases(Dim::Register).iter().copied());
             candidates.push(common.iter().copied().chain(wider).collect());
         }
     }
     let mut best: Option<(u64, SharedPlan)> = None;
     for vector in candidates {
-        let linear = swizzle(a, b, elem_bits, &vector, &split.directions);
-        let scratch = SharedLayout::scratch(src.shape(), linear, src.reps(), reused);
+        let linear = swizzle(&a, &b, elem_bits, &vector, &split.directions);
+        let scratch = SharedLayout::scratch(src.shape(), linear, &counts, reused);
         let store = SharedAccess::new(src, &scratch, elem_bits)?;
         let load = SharedAccess::new(dst, &scratch, elem_bits)?;
-        let crosses = in_warp.is_none() || src.free_variable_masks().warp != 0 || src.num_warps() != dst.num_warps();
+        let crosses =
+            in_warp.is_none() || src.free_variable_masks().warp != 0 || src.num_warps() != dst.num_warps();
         let plan = SharedPlan {
             scratch_bytes: (scratch.allocation_elems() * elem_bytes).next_multiple_of(16),
             scratch,
@@ -252,7 +280,8 @@ fn by_units(
     let stores = ends(src, &split.src_bits, &plan.store.accesses);
     let loads = ends(dst, &split.dst_bits, &plan.load.accesses);
     debug_assert_eq!(stores.len(), loads.len());
-    plan.rounds = stores.into_iter().zip(loads).map(|(stores, loads)| SharedRound { stores, loads }).collect();
+    plan.rounds =
+        stores.into_iter().zip(loads).map(|(stores, loads)| SharedRound { stores, loads }).collect();
     Ok(plan)
 }
 
@@ -278,7 +307,8 @@ fn split_registers(src: &TileLayout, dst: &TileLayout, count: u32) -> Split {
         }
         let mut chosen = split.directions.clone();
         chosen.push(v);
-        let rest = src.linear().all_bases().iter().chain(dst.linear().all_bases()).filter(|x| !chosen.contains(x));
+        let rest =
+            src.linear().all_bases().iter().chain(dst.linear().all_bases()).filter(|x| !chosen.contains(x));
         let rest: Vectors = rest.copied().collect();
         let mut span = Span::of(&rest);
         if chosen.iter().all(|&c| span.insert(c)) {
@@ -290,44 +320,18 @@ fn split_registers(src: &TileLayout, dst: &TileLayout, count: u32) -> Split {
     split
 }
 
-/// A round trip by coordinates, for layouts whose units differ: in rows, with the best of a few swizzles.
-fn by_coordinates(src: &TileLayout, dst: &TileLayout, elem_bits: u32) -> Result<SharedPlan> {
-    let elem_bytes = elem_bits.max(8) / 8;
-    let mut best: Option<(u64, SharedPlan)> = None;
-    let mut problem = None;
-    let mut orders = vec![dst.order(), src.order()];
-    orders.dedup();
-    for order in orders {
-        let order: Vec<u32> = order.iter().map(|&d| u32::from(d)).collect();
-        let fast = order.first().map_or(0, |&d| d as usize);
-        // Bytes of a row that a swizzle can permute.
-        let row = (elem_bytes << src.shape()[fast].trailing_zeros()).clamp(4, 128);
-        for vec_bytes in [16, 8, 4] {
-            let vec = (vec_bytes / elem_bytes).max(1);
-            let kind = SharedKind::Swizzled {
-                vec,
-                per_phase: 128 / row,
-                max_phase: (row / (vec * elem_bytes)).max(1),
-                order: order.clone(),
-            };
-            let scratch = SharedLayout::new(&Encoding::Shared(kind), src.shape(), elem_bits)?;
-            let pair = SharedAccess::new(src, &scratch, elem_bits)
-                .and_then(|store| Ok((store, SharedAccess::new(dst, &scratch, elem_bits)?)));
-            let (store, load) = match pair {
-                Ok(pair) => pair,
-                Err(e) => {
-                    problem = Some(e);
-                    continue;
-                }
-            };
-            let rounds = vec![SharedRound { stores: 0..store.accesses.len(), loads: 0..load.accesses.len() }];
-            let scratch_bytes = (scratch.allocation_elems() * elem_bytes).next_multiple_of(16);
-            let plan = SharedPlan { scratch_bytes, scratch, store, load, rounds, scope: SyncScope::Cta };
-            let cost = shared_cost(&plan, src, dst, elem_bits);
-            if best.as_ref().is_none_or(|b| cost < b.0) {
-                best = Some((cost, plan));
-            }
-        }
-    }
-    best.map(|b| b.1).ok_or_else(|| problem.unwrap_or_else(|| LayoutError::new("nothing can carry this conversion")))
+/// A round trip through plain rows: for linear encodings that overlap across the units of the other side.
+fn in_rows(src: &TileLayout, dst: &TileLayout, elem_bits: u32) -> Result<SharedPlan> {
+    let unit: Coord = src.unit().iter().zip(dst.unit()).map(|(a, b)| *a.max(b)).collect();
+    let counts: Coord = src.shape().iter().zip(&unit).map(|(s, u)| s.div_ceil(*u)).collect();
+    let linear = (0..unit.len())
+        .rev()
+        .map(|d| LinearLayout::identity(unit[d], Dim::Axis(d as u8), Dim::Offset))
+        .fold(LinearLayout::empty(), |all, axis| all.product(&axis));
+    let scratch = SharedLayout::scratch(src.shape(), linear, &counts, false);
+    let store = SharedAccess::new(src, &scratch, elem_bits)?;
+    let load = SharedAccess::new(dst, &scratch, elem_bits)?;
+    let rounds = vec![SharedRound { stores: 0..store.accesses.len(), loads: 0..load.accesses.len() }];
+    let scratch_bytes = (scratch.allocation_elems() * (elem_bits.max(8) / 8)).next_multiple_of(16);
+    Ok(SharedPlan { scratch, scratch_bytes, store, load, rounds, scope: SyncScope::Cta })
 }

@@ -23,7 +23,8 @@ mod tile;
 pub use access::{Access, Offset, SharedAccess, ThreadOffset};
 pub use banks::{BankCost, bank_cost, wavefronts};
 pub use convert::{
-    ConversionOptions, ConversionPlan, SharedPlan, SharedRound, SyncScope, plan_conversion, plan_conversion_with,
+    ConversionOptions, ConversionPlan, SharedPlan, SharedRound, SyncScope, plan_conversion,
+    plan_conversion_with,
 };
 pub use distribute::Coord;
 pub use encoding::{Encoding, SharedKind};

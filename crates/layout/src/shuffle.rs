@@ -64,7 +64,8 @@ impl LaneExpr {
 
     /// The constant c if the expression is `lane ^ c`: a butterfly shuffle (`shfl.bfly`), or for c = 0 no shuffle at all.
     pub fn as_xor(&self) -> Option<u32> {
-        let own = self.lane.iter().enumerate().all(|(i, &b)| b == 1 << i) && self.warp.iter().all(|&b| b == 0);
+        let own =
+            self.lane.iter().enumerate().all(|(i, &b)| b == 1 << i) && self.warp.iter().all(|&b| b == 0);
         own.then_some(self.constant)
     }
 }
@@ -223,7 +224,11 @@ impl Source {
                 ShuffleRound {
                     src: combine(&reg_reg, u64::from(t)) ^ of_p(from),
                     dst: t,
-                    from: LaneExpr { constant: from, lane: n.iter().copied().collect(), warp: from_warp.clone() },
+                    from: LaneExpr {
+                        constant: from,
+                        lane: n.iter().copied().collect(),
+                        warp: from_warp.clone(),
+                    },
                 }
             })
             .collect();

@@ -1,5 +1,7 @@
 //! The algebra of linear layouts, on random ones.
 
+mod common;
+
 use proptest::prelude::*;
 use tilewright_layout::{Dim, LinearLayout};
 
@@ -31,6 +33,8 @@ fn after(inner: &LinearLayout, outs: [Dim; 2]) -> impl Strategy<Value = LinearLa
 }
 
 proptest! {
+    #![proptest_config(common::config(256))]
+
     #[test]
     fn layouts_are_linear(l in distributed(), a: u64, b: u64) {
         let mask = (1 << l.total_in_bits()) - 1;

@@ -32,7 +32,7 @@ fn shared(elem_bits: u32) -> impl Strategy<Value = Encoding> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(common::config(200))]
 
     #[test]
     fn each_element_has_its_own_place(

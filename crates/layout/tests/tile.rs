@@ -94,7 +94,7 @@ fn check(layout: &TileLayout) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(common::config(150))]
 
     #[test]
     fn every_element_has_one_owner(

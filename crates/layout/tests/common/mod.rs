@@ -6,6 +6,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tilewright_layout::Encoding;
 
+/// So many cases. A failing one is printed; it isn't recorded in a file.
+pub fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
+}
+
 /// A size that is odd × 2^k, from 1 to 320.
 pub fn size() -> impl Strategy<Value = u32> {
     prop_oneof![
