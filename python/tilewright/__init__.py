@@ -1,1 +1,65 @@
-"""Tilewright."""
+"""Tilewright: tile kernels in the Triton language, compiled for the CPU and for NVIDIA GPUs.
+
+A kernel is a function decorated with :func:`jit`, written with ``tilewright.language``; ``kernel[grid](*args)`` runs it
+where its arrays are: NumPy arrays and CPU tensors on the CPU, CUDA tensors on their GPU.
+"""
+
+from . import language, runtime, testing
+from ._tilewright import CompiledKernel, __version__
+from .compiler import CompilationError
+from .language._marker import constexpr_function
+from .runtime import (
+    Config,
+    DriverError,
+    JITFunction,
+    KernelError,
+    KernelInterface,
+    MockTensor,
+    OutOfResources,
+    TensorWrapper,
+    TilewrightError,
+    autotune,
+    heuristics,
+    reinterpret,
+)
+from .runtime.errors import TritonError
+from .runtime.jit import jit
+
+
+@constexpr_function
+def cdiv(x: int, y: int) -> int:
+    """The quotient of two integers, rounded up."""
+    return (x + y - 1) // y
+
+
+@constexpr_function
+def next_power_of_2(n: int) -> int:
+    """The smallest power of two that is at least ``n``; 0 for 0."""
+    return 1 << (n - 1).bit_length() if n > 0 else 0
+
+
+__all__ = [
+    "CompilationError",
+    "CompiledKernel",
+    "Config",
+    "DriverError",
+    "JITFunction",
+    "KernelError",
+    "KernelInterface",
+    "MockTensor",
+    "OutOfResources",
+    "TensorWrapper",
+    "TilewrightError",
+    "TritonError",
+    "__version__",
+    "autotune",
+    "cdiv",
+    "constexpr_function",
+    "heuristics",
+    "jit",
+    "language",
+    "next_power_of_2",
+    "reinterpret",
+    "runtime",
+    "testing",
+]

@@ -1,10 +1,37 @@
-//! The PyO3 extension module of the Python package.
+//! The PyO3 extension module of the Python package: argument binding, specialization, the launch fast path, and the
+//! [`Host`](tilewright_frontend::Host) that asks CPython what a kernel's source names.
+//!
+//! How a call `kernel[grid](x, y, n, BLOCK=128)` goes:
+//!
+//! 1. [`jit`]: `kernel[grid]` makes a built-in function object; calling it lands in Rust with no Python frame.
+//! 2. [`params`]: the arguments are bound to the kernel's parameters and options.
+//! 3. [`args`]: each argument is looked at once: what type it has in the kernel, whether it is specialized (a multiple of
+//!    16, the number 1, a constant), its bits, and where its memory is.
+//! 4. [`key`]: what was found is a list of words; the kernel compiled for these words is looked up.
+//! 5. [`compile`] on a miss: the words' meaning goes to the compiler, with [`host`] to answer what names mean.
+//! 6. [`grid`] and [`launch`]: the grid is read, and the kernel started where its arguments live.
 
 use pyo3::prelude::*;
+
+mod args;
+mod compile;
+mod errors;
+mod grid;
+mod host;
+mod jit;
+mod kernel;
+mod key;
+mod launch;
+mod memory;
+mod params;
+mod torch;
 
 /// `tilewright._tilewright`: the compiler, the CPU executor and the launcher, as Python sees them.
 #[pymodule]
 fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    Ok(())
+    errors::register(m)?;
+    m.add_class::<jit::JitBase>()?;
+    m.add_class::<kernel::CompiledKernel>()?;
+    launch::register(m)
 }

@@ -1,0 +1,58 @@
+//! The exceptions that Python sees. `str(exception)` holds everything there is to say.
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(
+    tilewright,
+    TilewrightError,
+    PyException,
+    "The base of the errors that Tilewright raises for kernels; a wrong call raises TypeError or ValueError."
+);
+create_exception!(
+    tilewright,
+    CompilationError,
+    TilewrightError,
+    "A kernel does not compile. The text shows the file, the line with a caret, the types and a hint."
+);
+create_exception!(
+    tilewright,
+    OutOfResources,
+    TilewrightError,
+    "A kernel needs more shared memory, registers or threads than the GPU has."
+);
+create_exception!(
+    tilewright,
+    KernelError,
+    TilewrightError,
+    "A kernel did something wrong while it ran on the CPU: an access outside every argument, a failed assertion, …"
+);
+create_exception!(
+    tilewright,
+    DriverError,
+    TilewrightError,
+    "The CUDA driver is missing, or a call into it failed."
+);
+
+/// Adds the exception types to the module.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = m.py();
+    m.add("TilewrightError", py.get_type::<TilewrightError>())?;
+    m.add("CompilationError", py.get_type::<CompilationError>())?;
+    m.add("OutOfResources", py.get_type::<OutOfResources>())?;
+    m.add("KernelError", py.get_type::<KernelError>())?;
+    m.add("DriverError", py.get_type::<DriverError>())
+}
+
+/// A driver error as a Python exception.
+pub fn from_runtime(error: tilewright_runtime::Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        tilewright_runtime::Error::InvalidLaunch(_) if text.contains("out of resource") => {
+            OutOfResources::new_err(text)
+        }
+        _ if error.code() == Some(701) => OutOfResources::new_err(text),
+        _ => DriverError::new_err(text),
+    }
+}

@@ -1,0 +1,93 @@
+//! The grid of a launch: one to three extents, or a function of the launch's arguments that gives them.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyTuple};
+
+use crate::params::{Bindings, Params};
+
+/// Extents along x, y and z.
+pub type Grid = [u32; 3];
+
+/// Reads a grid: an integer, a tuple or list of one to three, or a callable that is given a dict of the arguments.
+pub fn read<'py>(grid: &Bound<'py, PyAny>, params: &Params, bindings: &Bindings<'py>) -> PyResult<Grid> {
+    if let Ok(tuple) = grid.cast_exact::<PyTuple>() {
+        return extents(tuple.iter(), tuple.len(), grid, params);
+    }
+    if grid.is_callable() {
+        let result = grid.call1((params.as_dict(grid.py(), bindings)?,))?;
+        if result.is_callable() {
+            return Err(wrong(&result, params));
+        }
+        return read(&result, params, bindings);
+    }
+    if grid.cast::<PyInt>().is_ok() {
+        return extents(std::iter::once(grid.clone()), 1, grid, params);
+    }
+    match grid.try_iter() {
+        Ok(items) => {
+            let items = items.collect::<PyResult<Vec<_>>>()?;
+            extents(items.iter().cloned(), items.len(), grid, params)
+        }
+        // A single integer of another type, such as NumPy's.
+        Err(_) => match grid.call_method0("__index__") {
+            Ok(int) => extents(std::iter::once(int), 1, grid, params),
+            Err(_) => Err(wrong(grid, params)),
+        },
+    }
+}
+
+fn extents<'py>(
+    items: impl Iterator<Item = Bound<'py, PyAny>>,
+    len: usize,
+    grid: &Bound<'py, PyAny>,
+    params: &Params,
+) -> PyResult<Grid> {
+    if len == 0 || len > 3 {
+        return Err(wrong(grid, params));
+    }
+    let mut extents = [1u32; 3];
+    for (axis, item) in items.enumerate() {
+        let value: i64 = match item.extract() {
+            Ok(value) => value,
+            Err(_) => {
+                let index = item.call_method0("__index__").map_err(|_| wrong(grid, params))?;
+                index.extract().map_err(|_| too_large(axis, &item, params))?
+            }
+        };
+        if value < 0 {
+            return Err(PyValueError::new_err(format!(
+                "the grid of {} is negative: dimension {axis} is {value}. \
+                 A grid counts programs; use max(0, …) where nothing is to be done",
+                params.kernel
+            )));
+        }
+        // The driver's limits: 2^31 - 1 along x, 65535 along y and z; the same on the CPU, so that a program that
+        // runs there also runs on a GPU.
+        if value > if axis == 0 { i64::from(i32::MAX) } else { 65535 } {
+            return Err(too_large(axis, &item, params));
+        }
+        extents[axis] = value as u32;
+    }
+    Ok(extents)
+}
+
+#[cold]
+fn wrong(grid: &Bound<'_, PyAny>, params: &Params) -> PyErr {
+    let shown = grid.repr().map(|r| r.to_string()).unwrap_or_default();
+    PyTypeError::new_err(format!(
+        "the grid of {0} must be one to three integers, or a function of the arguments that gives them, not {shown}. \
+         Write {0}[(blocks,)](…) or {0}[lambda meta: (cdiv(n, meta['BLOCK']),)](…)",
+        params.kernel
+    ))
+}
+
+#[cold]
+fn too_large(axis: usize, item: &Bound<'_, PyAny>, params: &Params) -> PyErr {
+    let shown = item.repr().map(|r| r.to_string()).unwrap_or_default();
+    PyValueError::new_err(format!(
+        "the grid of {} is too large: dimension {axis} is {shown}, and a GPU takes at most {}",
+        params.kernel,
+        if axis == 0 { "2147483647" } else { "65535 along y and z" }
+    ))
+}

@@ -1,0 +1,500 @@
+//! The front end's [`Host`] that asks CPython: what a kernel's source names outside itself.
+//!
+//! A host lives for one compilation. It notes every plain value that the kernel captured ([`Captured`]) with the place it
+//! came from, so that a later launch can see whether it has changed since.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType};
+use rustc_hash::FxHashMap;
+
+use tilewright_frontend::host::{NamedTuple, Origin};
+use tilewright_frontend::{Binding, DType, Host, HostError, HostObject, HostValue, JitFunction, Scalar};
+
+use crate::args;
+use crate::jit::JitBase;
+
+/// Asks CPython. Enters the interpreter for each question, so the compiler may run without holding it.
+#[derive(Default)]
+pub struct PyHost {
+    /// Functions that were met, by [`JitFunction::id`].
+    functions: RefCell<FxHashMap<u64, Py<JitBase>>>,
+    /// Objects that were met, by [`HostObject::id`], which is their address: being kept alive keeps it theirs.
+    objects: RefCell<FxHashMap<u64, Py<PyAny>>>,
+    captured: RefCell<Vec<Captured>>,
+    /// Recursion of [`PyHost::value`], which a list that holds itself would not end.
+    depth: Cell<u32>,
+}
+
+// SAFETY: a host is used by one compilation, hence by one thread at a time; its Python references are touched only while
+// attached to the interpreter (dropping them elsewhere is deferred by PyO3).
+unsafe impl Send for PyHost {}
+
+/// A plain value that a kernel read from its surroundings when it was compiled.
+pub struct Captured {
+    /// A namespace (a dict) or a closure's cell.
+    container: Py<PyAny>,
+    /// The key in the namespace; `None` for a cell.
+    name: Option<Py<PyString>>,
+    /// Name for messages.
+    text: String,
+    function: String,
+    value: Py<PyAny>,
+}
+
+impl Captured {
+    /// Whether the value is what it was when the kernel was compiled.
+    #[inline]
+    pub fn check(&self, py: Python<'_>) -> PyResult<()> {
+        let now = match &self.name {
+            Some(name) => self.container.bind(py).cast::<PyDict>()?.get_item(name)?,
+            None => self.container.bind(py).getattr(intern!(py, "cell_contents")).ok(),
+        };
+        match &now {
+            Some(now) if now.is(&self.value) => Ok(()),
+            _ => self.compare(py, now),
+        }
+    }
+
+    #[cold]
+    fn compare(&self, py: Python<'_>, now: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+        if let Some(now) = &now
+            && now.get_type().is(self.value.bind(py).get_type())
+            && now.eq(&self.value).unwrap_or(false)
+        {
+            return Ok(());
+        }
+        let was = self.value.bind(py).repr()?;
+        let is = match now {
+            Some(now) => format!("is now {}", now.repr()?),
+            None => "is gone".to_string(),
+        };
+        Err(pyo3::exceptions::PyRuntimeError::new_err(format!(
+            "the global variable '{}', which kernel '{}' uses, was {was} when the kernel was compiled and {is}. A kernel \
+             keeps the value it was compiled with: pass it as a tl.constexpr argument if it changes",
+            self.text, self.function
+        )))
+    }
+}
+
+/// What an attribute or global is: its value, and whether it was wrapped in `tl.constexpr`.
+struct Found {
+    value: HostValue,
+    constexpr: bool,
+}
+
+impl PyHost {
+    /// Makes `function` known, as the entry of a compilation must be.
+    pub fn register(&self, py: Python<'_>, function: &Bound<'_, JitBase>) -> PyResult<Arc<JitFunction>> {
+        let known = function.get().frontend(py)?;
+        self.functions.borrow_mut().entry(known.id).or_insert_with(|| function.clone().unbind());
+        Ok(known)
+    }
+
+    /// What the compilation captured.
+    pub fn into_captured(self) -> Vec<Captured> {
+        self.captured.into_inner()
+    }
+
+    /// A Python object as the front end sees it.
+    pub fn value(&self, object: &Bound<'_, PyAny>) -> PyResult<HostValue> {
+        self.depth.set(self.depth.get() + 1);
+        let value = if self.depth.get() > 64 {
+            Err(pyo3::exceptions::PyRecursionError::new_err(
+                "a value that a kernel names is nested too deeply",
+            ))
+        } else {
+            self.convert(object)
+        };
+        self.depth.set(self.depth.get() - 1);
+        value
+    }
+
+    fn convert(&self, object: &Bound<'_, PyAny>) -> PyResult<HostValue> {
+        let py = object.py();
+        if object.is_none() {
+            return Ok(HostValue::None);
+        }
+        if let Ok(value) = object.cast::<PyBool>() {
+            return Ok(HostValue::Bool(value.is_true()));
+        }
+        if let Ok(value) = object.cast::<PyInt>() {
+            return Ok(HostValue::Int(value.extract()?));
+        }
+        if let Ok(value) = object.cast::<PyFloat>() {
+            return Ok(HostValue::Float(value.value()));
+        }
+        if let Ok(value) = object.cast::<PyString>() {
+            return Ok(HostValue::str(&value.to_cow()?));
+        }
+        if args::is_constexpr(object)? {
+            return self.value(&object.getattr(intern!(py, "value"))?);
+        }
+        if let Ok(items) = object.cast::<PyTuple>() {
+            let values = items.iter().map(|i| self.value(&i)).collect::<PyResult<Vec<_>>>()?;
+            return Ok(match object.getattr_opt(intern!(py, "_fields"))? {
+                Some(fields) => {
+                    let fields: Vec<String> = fields.extract()?;
+                    HostValue::NamedTuple(Arc::new(NamedTuple {
+                        class: object.get_type().name()?.to_string().into(),
+                        fields: fields.iter().map(|f| f.as_str().into()).collect(),
+                        values,
+                    }))
+                }
+                None => HostValue::tuple(values),
+            });
+        }
+        if let Ok(items) = object.cast::<PyList>() {
+            return Ok(HostValue::tuple(items.iter().map(|i| self.value(&i)).collect::<PyResult<Vec<_>>>()?));
+        }
+        if let Some(dtype) = dtype(object)? {
+            return Ok(HostValue::DType(dtype));
+        }
+        if let Ok(function) = object.cast::<JitBase>() {
+            return Ok(HostValue::Jit(self.register(py, function)?));
+        }
+        if let Ok(module) = object.cast::<PyModule>() {
+            let name = module.name()?.to_string();
+            return Ok(match library_path(&name) {
+                Some(path) => HostValue::Library(path.into()),
+                None => self.object(object, "module", &name, false),
+            });
+        }
+        self.function_or_object(object)
+    }
+
+    fn function_or_object(&self, object: &Bound<'_, PyAny>) -> PyResult<HostValue> {
+        let py = object.py();
+        let text = |name: &Bound<'_, PyString>| -> PyResult<Option<String>> {
+            Ok(object.getattr_opt(name)?.and_then(|t| t.extract().ok()))
+        };
+        let module = text(intern!(py, "__module__"))?.unwrap_or_default();
+        let name = text(intern!(py, "__name__"))?;
+        if let Some(name) = &name {
+            if let Some(path) = library_path(&module) {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                return Ok(HostValue::Library(path.into()));
+            }
+            if module == "builtins" {
+                return Ok(HostValue::Python(name.as_str().into()));
+            }
+        }
+        // A function that runs at compile time is marked by `@constexpr_function`.
+        let callable = object.getattr_opt(intern!(py, "__constexpr_function__"))?.is_some();
+        let kind = match object.cast::<PyType>() {
+            Ok(_) => "class".to_string(),
+            Err(_) => object.get_type().name()?.to_string(),
+        };
+        let shown = match name {
+            Some(name) => name,
+            None => shorten(object.repr().map(|r| r.to_string()).unwrap_or_else(|_| "?".to_string())),
+        };
+        let mut value = self.object(object, &kind, &shown, callable);
+        if kind == "class"
+            && let HostValue::Object(object_) = &mut value
+            && let Some(fields) = object.getattr_opt(intern!(py, "_fields"))?
+            && let Ok(fields) = fields.extract::<Vec<String>>()
+            && object.cast::<PyType>()?.is_subclass_of::<PyTuple>()?
+        {
+            let with_fields = HostObject {
+                namedtuple_fields: Some(fields.iter().map(|f| f.as_str().into()).collect()),
+                ..(**object_).clone()
+            };
+            *object_ = Arc::new(with_fields);
+        }
+        Ok(value)
+    }
+
+    fn object(&self, object: &Bound<'_, PyAny>, kind: &str, name: &str, callable: bool) -> HostValue {
+        let id = object.as_ptr() as u64;
+        self.objects.borrow_mut().entry(id).or_insert_with(|| object.clone().unbind());
+        HostValue::Object(Arc::new(HostObject {
+            id,
+            kind: kind.into(),
+            name: name.into(),
+            callable,
+            namedtuple_fields: None,
+        }))
+    }
+
+    fn found(&self, object: &Bound<'_, PyAny>) -> PyResult<Found> {
+        Ok(Found { value: self.value(object)?, constexpr: args::is_constexpr(object)? })
+    }
+
+    /// The Python object of a value: what a compile-time call is given.
+    fn object_of<'py>(&self, py: Python<'py>, value: &HostValue) -> PyResult<Bound<'py, PyAny>> {
+        let sequence = |values: &[HostValue]| -> PyResult<Bound<'py, PyTuple>> {
+            PyTuple::new(py, values.iter().map(|v| self.object_of(py, v)).collect::<PyResult<Vec<_>>>()?)
+        };
+        let unknown = |what: &str| {
+            Err(pyo3::exceptions::PyTypeError::new_err(format!(
+                "{what} cannot be passed to a function that runs at compile time"
+            )))
+        };
+        Ok(match value {
+            HostValue::None => py.None().into_bound(py),
+            HostValue::Bool(b) => PyBool::new(py, *b).to_owned().into_any(),
+            HostValue::Int(i) => i.into_pyobject(py)?.into_any(),
+            HostValue::Float(f) => PyFloat::new(py, *f).into_any(),
+            HostValue::Str(s) => PyString::new(py, s).into_any(),
+            HostValue::Tuple(values) => sequence(values)?.into_any(),
+            HostValue::NamedTuple(tuple) => sequence(&tuple.values)?.into_any(),
+            HostValue::Python(name) => py.import("builtins")?.getattr(&**name)?,
+            HostValue::DType(DType::Scalar(scalar)) => {
+                py.import("tilewright.language.core")?.getattr("dtype")?.call1((scalar.name(),))?
+            }
+            HostValue::DType(other) => return unknown(&format!("the type {other}")),
+            HostValue::Library(path) => {
+                let (module, name) = path.rsplit_once('.').unwrap_or(("", path));
+                let module =
+                    if module.is_empty() { "tilewright".into() } else { format!("tilewright.{module}") };
+                py.import(module.as_str())?.getattr(name)?
+            }
+            HostValue::Jit(function) => match self.functions.borrow().get(&function.id) {
+                Some(function) => function.bind(py).clone().into_any(),
+                None => return unknown(&function.name),
+            },
+            HostValue::Object(object) => match self.objects.borrow().get(&object.id) {
+                Some(object) => object.bind(py).clone(),
+                None => return unknown(&object.name),
+            },
+        })
+    }
+
+    fn capture(
+        &self,
+        container: &Bound<'_, PyAny>,
+        name: Option<&str>,
+        text: &str,
+        function: &str,
+        value: &Bound<'_, PyAny>,
+    ) {
+        let py = value.py();
+        let mut captured = self.captured.borrow_mut();
+        if captured.iter().any(|c| c.text == text && c.container.is(container)) {
+            return;
+        }
+        captured.push(Captured {
+            container: container.clone().unbind(),
+            name: name.map(|n| PyString::intern(py, n).unbind()),
+            text: text.to_string(),
+            function: function.to_string(),
+            value: value.clone().unbind(),
+        });
+    }
+
+    fn lookup_attached(
+        &self,
+        py: Python<'_>,
+        function: &Arc<JitFunction>,
+        name: &str,
+    ) -> PyResult<Option<Binding>> {
+        let Some(jit) = self.functions.borrow().get(&function.id).map(|f| f.clone_ref(py)) else {
+            return Ok(None);
+        };
+        let python = jit.get().function.bind(py);
+        // 1. Variables of enclosing functions.
+        let free = python.getattr(intern!(py, "__code__"))?.getattr(intern!(py, "co_freevars"))?;
+        let free = free.cast::<PyTuple>()?;
+        if let Some(at) = free.iter().position(|n| n.cast::<PyString>().is_ok_and(|n| n == name)) {
+            let cells = python.getattr(intern!(py, "__closure__"))?;
+            let cell = cells.get_item(at)?;
+            // A cell that is not filled yet: the enclosing function assigns the name after the kernel's definition.
+            let Ok(object) = cell.getattr(intern!(py, "cell_contents")) else { return Ok(None) };
+            let found = self.found(&object)?;
+            if is_plain(&found.value) {
+                self.capture(&cell, None, name, &function.name, &object);
+            }
+            return Ok(Some(Binding {
+                value: found.value,
+                constexpr: found.constexpr,
+                origin: Origin::Closure,
+            }));
+        }
+        // 2. The module's globals.
+        let globals = python.getattr(intern!(py, "__globals__"))?;
+        let globals = globals.cast::<PyDict>()?;
+        if let Some(object) = globals.get_item(name)? {
+            let found = self.found(&object)?;
+            let constexpr = found.constexpr || annotated_constexpr(globals, name)?;
+            if is_plain(&found.value) {
+                self.capture(globals.as_any(), Some(name), name, &function.name, &object);
+            }
+            return Ok(Some(Binding { value: found.value, constexpr, origin: Origin::Global }));
+        }
+        // 3. Builtins.
+        match py.import(intern!(py, "builtins"))?.getattr_opt(name)? {
+            Some(object) => {
+                Ok(Some(Binding { value: self.value(&object)?, constexpr: false, origin: Origin::Builtin }))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+impl Host for PyHost {
+    fn lookup(&self, function: &Arc<JitFunction>, name: &str) -> Result<Option<Binding>, HostError> {
+        Python::attach(|py| self.lookup_attached(py, function, name).map_err(|e| host_error(py, &e)))
+    }
+
+    fn attribute(&self, object: &HostObject, name: &str) -> Result<Option<HostValue>, HostError> {
+        Python::attach(|py| {
+            let Some(object) = self.objects.borrow().get(&object.id).map(|o| o.clone_ref(py)) else {
+                return Ok(None);
+            };
+            let found = object.bind(py).getattr_opt(name).map_err(|e| host_error(py, &e))?;
+            found.map(|value| self.value(&value).map_err(|e| host_error(py, &e))).transpose()
+        })
+    }
+
+    fn default_argument(
+        &self,
+        function: &Arc<JitFunction>,
+        parameter: &str,
+    ) -> Result<Option<HostValue>, HostError> {
+        Python::attach(|py| {
+            let Some(jit) = self.functions.borrow().get(&function.id).map(|f| f.clone_ref(py)) else {
+                return Ok(None);
+            };
+            let read = || -> PyResult<Option<HostValue>> {
+                let bound = jit.bind(py);
+                let prepared = JitBase::prepared(bound)?;
+                let param = prepared.params.params.iter().find(|p| p.text == parameter);
+                match param.and_then(|p| p.default.as_ref()) {
+                    Some(default) => Ok(Some(self.value(default.bind(py))?)),
+                    None => Ok(None),
+                }
+            };
+            read().map_err(|e| host_error(py, &e))
+        })
+    }
+
+    fn call(
+        &self,
+        callee: &HostObject,
+        args: &[HostValue],
+        kwargs: &[(Arc<str>, HostValue)],
+    ) -> Result<HostValue, HostError> {
+        Python::attach(|py| {
+            let Some(function) = self.objects.borrow().get(&callee.id).map(|o| o.clone_ref(py)) else {
+                return Err(HostError::new(format!("`{}` is not known any more", callee.name)));
+            };
+            let run = || -> PyResult<HostValue> {
+                let args = args.iter().map(|a| self.object_of(py, a)).collect::<PyResult<Vec<_>>>()?;
+                let named = PyDict::new(py);
+                for (name, value) in kwargs {
+                    named.set_item(&**name, self.object_of(py, value)?)?;
+                }
+                self.value(&function.bind(py).call(PyTuple::new(py, args)?, Some(&named))?)
+            };
+            run().map_err(|e| host_error(py, &e))
+        })
+    }
+
+    fn names(&self, function: &Arc<JitFunction>) -> Vec<String> {
+        Python::attach(|py| {
+            let Some(jit) = self.functions.borrow().get(&function.id).map(|f| f.clone_ref(py)) else {
+                return Vec::new();
+            };
+            let read = || -> PyResult<Vec<String>> {
+                let python = jit.get().function.bind(py);
+                let globals = python.getattr(intern!(py, "__globals__"))?;
+                let mut names: Vec<String> = python
+                    .getattr(intern!(py, "__code__"))?
+                    .getattr(intern!(py, "co_freevars"))?
+                    .extract()?;
+                names.extend(globals.cast::<PyDict>()?.keys().iter().filter_map(|k| k.extract().ok()));
+                Ok(names)
+            };
+            read().unwrap_or_default()
+        })
+    }
+}
+
+/// Whether a change of the value after compiling matters: functions and modules may be rebound freely, as in Triton.
+fn is_plain(value: &HostValue) -> bool {
+    match value {
+        HostValue::None
+        | HostValue::Bool(_)
+        | HostValue::Int(_)
+        | HostValue::Float(_)
+        | HostValue::Str(_)
+        | HostValue::Tuple(_)
+        | HostValue::NamedTuple(_)
+        | HostValue::DType(_) => true,
+        HostValue::Library(_) | HostValue::Python(_) | HostValue::Jit(_) | HostValue::Object(_) => false,
+    }
+}
+
+/// Whether the module declares `NAME: tl.constexpr = …`.
+fn annotated_constexpr(globals: &Bound<'_, PyDict>, name: &str) -> PyResult<bool> {
+    let Some(annotations) = globals.get_item("__annotations__")? else { return Ok(false) };
+    let Ok(annotations) = annotations.cast::<PyDict>() else { return Ok(false) };
+    match annotations.get_item(name)? {
+        // A class, or its name where the module postpones annotations.
+        Some(annotation) => Ok(annotation.str()?.to_string().contains("constexpr")),
+        None => Ok(false),
+    }
+}
+
+/// The path inside the package of a module's name; `None` for other packages.
+fn library_path(module: &str) -> Option<&str> {
+    for package in ["tilewright", "triton"] {
+        if let Some(rest) = module.strip_prefix(package) {
+            if rest.is_empty() {
+                return Some("");
+            }
+            if let Some(path) = rest.strip_prefix('.') {
+                return Some(path);
+            }
+        }
+    }
+    None
+}
+
+/// A `tl.dtype` as the front end's type.
+pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    let py = object.py();
+    let core = py.import(intern!(py, "tilewright.language.core"))?;
+    if !object.is_instance(&core.getattr(intern!(py, "dtype"))?)? {
+        return Ok(None);
+    }
+    let element = || -> PyResult<Option<DType>> { dtype(&object.getattr(intern!(py, "element_ty"))?) };
+    if object.is_instance(&core.getattr(intern!(py, "pointer_type"))?)? {
+        let constant = object.getattr(intern!(py, "const"))?.is_truthy()?;
+        let address_space = object.getattr(intern!(py, "address_space"))?.extract()?;
+        return Ok(element()?.map(|element| {
+            DType::Pointer(Arc::new(tilewright_frontend::dtype::PointerType {
+                element,
+                address_space,
+                constant,
+            }))
+        }));
+    }
+    if object.is_instance(&core.getattr(intern!(py, "block_type"))?)? {
+        let shape: Vec<i64> = object
+            .getattr(intern!(py, "shape"))?
+            .try_iter()?
+            .map(|extent| args::unwrapped(&extent?)?.extract())
+            .collect::<PyResult<_>>()?;
+        return Ok(element()?.map(|element| DType::block(element, shape)));
+    }
+    let name = object.getattr(intern!(py, "name"))?.to_string();
+    Ok(Scalar::parse(&name).map(DType::Scalar))
+}
+
+/// A Python exception as the front end's error: its type and text.
+fn host_error(py: Python<'_>, error: &PyErr) -> HostError {
+    let name = error.get_type(py).name().map(|n| n.to_string()).unwrap_or_default();
+    HostError::new(format!("{name}: {}", error.value(py)))
+}
+
+fn shorten(text: String) -> String {
+    match text.char_indices().nth(60) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}

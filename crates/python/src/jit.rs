@@ -1,0 +1,164 @@
+//! `JitBase`, the Rust half of `tilewright.jit`: the kernel's parameters, the kernels compiled so far, and
+//! `kernel[grid]`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
+use rustc_hash::FxHashMap;
+
+use tilewright_frontend::{JitFunction, SourceText};
+
+use crate::kernel::CompiledKernel;
+use crate::key::{Constants, Key};
+use crate::launch;
+use crate::params::{Options, Params};
+
+/// The base class of `JITFunction`.
+///
+/// Making one is cheap (a library of kernels makes hundreds): parameters and source are read when first needed.
+#[pyclass(subclass, frozen, module = "tilewright._tilewright")]
+pub struct JitBase {
+    /// The decorated Python function.
+    pub function: Py<PyAny>,
+    noinline: bool,
+    debug: bool,
+    id: u64,
+    prepared: PyOnceLock<Prepared>,
+    frontend: OnceLock<Arc<JitFunction>>,
+    /// Compiled kernels by key. Never held while Python code may run.
+    kernels: Mutex<FxHashMap<Key, Arc<Py<CompiledKernel>>>>,
+}
+
+/// What a launch needs, read from the Python side at the first one.
+pub struct Prepared {
+    pub params: Arc<Params>,
+    pub constants: Constants,
+    pub defaults: Options,
+    /// The class asks for calls before each launch (`add_pre_run_hook`).
+    pub hooks: Py<PyAny>,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+#[pymethods]
+impl JitBase {
+    #[new]
+    #[pyo3(signature = (function, noinline = false, debug = false))]
+    fn new(function: Py<PyAny>, noinline: bool, debug: bool) -> Self {
+        JitBase {
+            function,
+            noinline,
+            debug,
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            prepared: PyOnceLock::new(),
+            frontend: OnceLock::new(),
+            kernels: Mutex::default(),
+        }
+    }
+
+    /// The decorated Python function.
+    #[getter]
+    fn r#fn(&self, py: Python<'_>) -> Py<PyAny> {
+        self.function.clone_ref(py)
+    }
+
+    /// `kernel[grid]`: a function that launches the kernel on that grid.
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, grid: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        launch::launcher(slf, &grid)
+    }
+
+    /// Compiles if need be, and launches unless `warmup`; gives the compiled kernel.
+    #[pyo3(signature = (grid, warmup, args, kwargs))]
+    fn _run<'py>(
+        slf: &Bound<'py, Self>,
+        grid: &Bound<'py, PyAny>,
+        warmup: bool,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> PyResult<Py<PyAny>> {
+        launch::run_slow(slf, grid, warmup, args, kwargs)
+    }
+
+    /// Forgets the kernels compiled so far in this process.
+    fn clear_cache(&self) {
+        let dropped = std::mem::take(&mut *self.lock());
+        drop(dropped);
+    }
+
+    /// The kernels compiled so far in this process.
+    #[getter]
+    fn compiled_kernels(&self, py: Python<'_>) -> Vec<Py<CompiledKernel>> {
+        self.lock().values().map(|k| (**k).clone_ref(py)).collect()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // The function's globals usually hold this object: seen by the collector, the cycle can be broken there.
+        visit.call(&self.function)?;
+        if let Ok(kernels) = self.kernels.try_lock() {
+            for kernel in kernels.values().filter(|k| Arc::strong_count(k) == 1) {
+                visit.call(&**kernel)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl JitBase {
+    fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<Key, Arc<Py<CompiledKernel>>>> {
+        self.kernels.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The kernel compiled for a key.
+    #[inline]
+    pub fn compiled(&self, key: &Key) -> Option<Arc<Py<CompiledKernel>>> {
+        self.lock().get(key).cloned()
+    }
+
+    /// Keeps a kernel; where another thread was faster, its one stays.
+    pub fn keep(&self, key: Key, kernel: Arc<Py<CompiledKernel>>) -> Arc<Py<CompiledKernel>> {
+        let mut kernels = self.lock();
+        kernels.entry(key).or_insert(kernel).clone()
+    }
+
+    /// Parameters and defaults, read at the first call.
+    #[inline]
+    pub fn prepared<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a Prepared> {
+        let py = slf.py();
+        let this = slf.get();
+        this.prepared.get_or_try_init(py, || {
+            let name: String = slf.getattr(intern!(py, "__name__"))?.extract()?;
+            let params = Params::read(name, &slf.getattr(intern!(py, "params"))?)?;
+            let defaults = Options { debug: this.debug, ..Options::default() };
+            let hooks = slf.getattr(intern!(py, "pre_run_hooks"))?.unbind();
+            Ok(Prepared { params: Arc::new(params), constants: Constants::new(py), defaults, hooks })
+        })
+    }
+
+    /// The function as the front end knows it; its source is read at the first call.
+    pub fn frontend(&self, py: Python<'_>) -> PyResult<Arc<JitFunction>> {
+        if let Some(known) = self.frontend.get() {
+            return Ok(known.clone());
+        }
+        let function = self.function.bind(py);
+        let inspect = py.import(intern!(py, "inspect"))?;
+        let name: String = function.getattr(intern!(py, "__qualname__"))?.extract()?;
+        let module: Option<String> = function.getattr(intern!(py, "__module__"))?.extract()?;
+        let lines = inspect.call_method1("getsourcelines", (function,)).map_err(|error| {
+            pyo3::exceptions::PyOSError::new_err(format!(
+                "the source of kernel {name} cannot be read ({error}): define kernels in a file (or a notebook cell), \
+                 not through exec() or at the plain Python prompt"
+            ))
+        })?;
+        let (lines, first): (Vec<String>, u32) = lines.extract()?;
+        let code = function.getattr(intern!(py, "__code__"))?;
+        let file: String = code.getattr(intern!(py, "co_filename"))?.extract()?;
+        let source = SourceText::new(file, lines.concat(), first);
+        let made = JitFunction::new(self.id, module.unwrap_or_default(), name, source, self.noinline);
+        Ok(self.frontend.get_or_init(|| made).clone())
+    }
+}

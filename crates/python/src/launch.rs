@@ -1,0 +1,539 @@
+//! Launching: the fast path behind `kernel[grid](…)`.
+//!
+//! `kernel[grid]` is a built-in function object (`METH_FASTCALL | METH_KEYWORDS`) whose `self` is the pair (kernel, grid).
+//! Calling it runs [`fast_call`] with the arguments on the interpreter's stack: no Python frame, no tuple, no dict.
+
+use std::ffi::{CStr, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use smallvec::SmallVec;
+
+use tilewright_runtime::{Device, LaunchConfig, Stream};
+
+use crate::args::{Arguments, Spec};
+use crate::compile;
+use crate::errors::{self, TilewrightError};
+use crate::grid::{self, Grid};
+use crate::jit::{JitBase, Prepared};
+use crate::kernel::CompiledKernel;
+use crate::key::Key;
+use crate::params::{Bindings, fast_keywords};
+use crate::torch::Torch;
+
+/// Where a kernel runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Backend {
+    /// The CPU executor.
+    Interp,
+    /// The PTX simulator, for a GPU of this architecture.
+    PtxSim(u32),
+    /// A GPU of this machine, by ordinal.
+    Cuda(u32),
+    /// A GPU architecture that is only compiled for (`warmup` with `TILEWRIGHT_TARGET`).
+    Offline(u32),
+}
+
+impl Backend {
+    fn word(self) -> u64 {
+        match self {
+            Backend::Interp => 0,
+            Backend::PtxSim(arch) => 1 | u64::from(arch) << 8,
+            Backend::Cuda(device) => 2 | u64::from(device) << 8,
+            Backend::Offline(arch) => 3 | u64::from(arch) << 8,
+        }
+    }
+
+    /// For messages.
+    pub fn describe(self) -> String {
+        match self {
+            Backend::Interp => "the CPU".to_string(),
+            Backend::PtxSim(arch) => format!("the PTX simulator (cuda:{arch})"),
+            Backend::Cuda(device) => format!("GPU {device}"),
+            Backend::Offline(arch) => format!("cuda:{arch}"),
+        }
+    }
+
+    /// The backend for a call: where its arrays are, unless `TILEWRIGHT_BACKEND` says otherwise.
+    #[inline]
+    fn choose(py: Python<'_>, arguments: &Arguments, warmup: bool) -> PyResult<Backend> {
+        match environment(c"TILEWRIGHT_BACKEND") {
+            None => match arguments.cuda {
+                Some((_, device)) => Ok(Backend::Cuda(current_gpu(py, Some(device))?)),
+                None => Backend::choose_slow(py, arguments, warmup),
+            },
+            Some(name) => match name.to_bytes() {
+                b"interp" => Ok(Backend::Interp),
+                b"cuda" if warmup && environment(c"TILEWRIGHT_TARGET").is_some() => {
+                    Ok(Backend::Offline(target()?))
+                }
+                b"cuda" => Ok(Backend::Cuda(current_gpu(py, arguments.cuda.map(|(_, d)| d))?)),
+                b"ptxsim" => Ok(Backend::PtxSim(target()?)),
+                _ => Err(PyValueError::new_err(format!(
+                    "TILEWRIGHT_BACKEND is {name:?}; it may be interp, cuda or ptxsim"
+                ))),
+            },
+        }
+    }
+
+    #[cold]
+    fn choose_slow(py: Python<'_>, arguments: &Arguments, warmup: bool) -> PyResult<Backend> {
+        if warmup && environment(c"TILEWRIGHT_TARGET").is_some() {
+            return Ok(Backend::Offline(target()?));
+        }
+        if arguments.host.is_some() {
+            return Ok(Backend::Interp);
+        }
+        // Nothing has an address: a GPU if the program uses one, or, to compile alone, if there is one.
+        if Torch::cuda_in_use(py) || (warmup && tilewright_runtime::device_count().is_ok_and(|n| n > 0)) {
+            return Ok(Backend::Cuda(current_gpu(py, None)?));
+        }
+        Ok(Backend::Interp)
+    }
+}
+
+/// The value of an environment variable as it is now; `None` when unset or empty.
+#[inline]
+fn environment(name: &'static CStr) -> Option<&'static CStr> {
+    unsafe extern "C" {
+        fn getenv(name: *const c_char) -> *const c_char;
+    }
+    // SAFETY: the name ends with a zero byte. The interpreter is held, so Python code, which is what changes the
+    // environment of a Python process, does not run while the value is looked at.
+    let value = unsafe { getenv(name.as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: getenv gives a zero-terminated string.
+    let value = unsafe { CStr::from_ptr(value) };
+    (!value.is_empty()).then_some(value)
+}
+
+/// The architecture that `TILEWRIGHT_TARGET` names, or the default one.
+fn target() -> PyResult<u32> {
+    let Some(text) = environment(c"TILEWRIGHT_TARGET") else { return Ok(90) };
+    let text = text.to_string_lossy();
+    let number = text.strip_prefix("cuda:").and_then(|n| n.trim_end_matches('a').parse().ok());
+    number.ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "TILEWRIGHT_TARGET is {text:?}; it names a GPU such as cuda:80 or cuda:90"
+        ))
+    })
+}
+
+/// The GPU to launch on: torch's current one, or else that of the arguments, or else the driver's current one.
+#[inline]
+fn current_gpu(py: Python<'_>, of_arguments: Option<u32>) -> PyResult<u32> {
+    if let Some(torch) = Torch::get(py)
+        && (of_arguments.is_some() || Torch::cuda_in_use(py))
+    {
+        return torch.current_device(py);
+    }
+    match of_arguments {
+        Some(device) => Ok(device),
+        None => Ok(Device::current().map_err(errors::from_runtime)?.ordinal()),
+    }
+}
+
+fn current_stream(py: Python<'_>, device: u32) -> PyResult<Stream> {
+    match Torch::get(py) {
+        Some(torch) => torch.current_stream(py, device),
+        None => Ok(Stream::default()),
+    }
+}
+
+/// Finds or compiles the kernel for bound arguments.
+#[inline]
+fn specialize(
+    jit: &Bound<'_, JitBase>,
+    prepared: &Prepared,
+    bindings: &Bindings<'_>,
+    warmup: bool,
+) -> PyResult<(Arc<Py<CompiledKernel>>, Arguments)> {
+    let py = jit.py();
+    let mut key = Key::new();
+    key.push(0);
+    bindings.options.encode(&mut key);
+    let arguments =
+        Arguments::read(&prepared.params.params, &bindings.values, &prepared.constants, &mut key)?;
+    let backend = Backend::choose(py, &arguments, warmup)?;
+    key[0] = backend.word();
+    if let Some(kernel) = jit.get().compiled(&key) {
+        kernel.get().check_captured(py)?;
+        return Ok((kernel, arguments));
+    }
+    arguments.check_places(&prepared.params.params)?;
+    let kernel = compile::compile(jit, prepared, bindings, &arguments, backend)?;
+    Ok((jit.get().keep(key, Arc::new(Py::new(py, kernel)?)), arguments))
+}
+
+/// Starts a compiled kernel.
+#[inline]
+fn start<'py>(
+    py: Python<'py>,
+    kernel: &CompiledKernel,
+    grid: Grid,
+    arguments: &Arguments,
+    values: &[Bound<'py, PyAny>],
+) -> PyResult<()> {
+    match kernel.backend {
+        Backend::Cuda(device) if arguments.host.is_none() => {
+            if let Some((at, on)) = arguments.cuda
+                && on != device
+            {
+                check_reachable(arguments, kernel, at, on, device)?;
+            }
+            let function = kernel.function()?;
+            let stream = current_stream(py, device)?;
+            let mut config = LaunchConfig::new(grid, kernel.artifact.num_warps * 32);
+            config.cluster = kernel.artifact.cluster;
+            config.grid[0] *= kernel.artifact.cluster.iter().product::<u32>();
+            config.programmatic_dependent = kernel.options.launch_pdl;
+            config.cooperative = kernel.options.launch_cooperative_grid;
+            // The interpreter is released: a launch may wait for room in the queue, and what empties the queue may be
+            // a callback into Python.
+            // SAFETY: the values were bound to the parameters the kernel was compiled with, one cell each.
+            py.detach(|| unsafe { function.launch(&config, stream, &arguments.cells) })
+                .map_err(errors::from_runtime)
+        }
+        _ => compile::start_on_host(py, kernel, grid, arguments, values),
+    }
+}
+
+/// An error when an array of another GPU cannot be reached from the one that the kernel runs on.
+#[cold]
+fn check_reachable(
+    arguments: &Arguments,
+    kernel: &CompiledKernel,
+    at: usize,
+    on: u32,
+    device: u32,
+) -> PyResult<()> {
+    let gpu = Device::get(device).map_err(errors::from_runtime)?;
+    gpu.make_current().map_err(errors::from_runtime)?;
+    for (spec, param) in arguments.specs.iter().zip(&kernel.params.params) {
+        let Spec::Pointer { pointer, .. } = spec else { continue };
+        if pointer.address != 0
+            && tilewright_runtime::is_device_accessible(pointer.address)
+                .map_err(errors::from_runtime)?
+                .is_none()
+        {
+            return Err(PyValueError::new_err(format!(
+                "argument '{}' is in memory that GPU {device}, the current one, cannot reach (argument '{}' is on GPU \
+                 {on}). Launch inside `with torch.cuda.device(x.device):`",
+                param.text, kernel.params.params[at].text
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The whole of a call with bound arguments; gives the compiled kernel.
+#[inline]
+fn run<'py>(
+    jit: &Bound<'py, JitBase>,
+    prepared: &Prepared,
+    grid: &Bound<'py, PyAny>,
+    bindings: &Bindings<'py>,
+    warmup: bool,
+) -> PyResult<Py<CompiledKernel>> {
+    let py = jit.py();
+    let (kernel, arguments) = specialize(jit, prepared, bindings, warmup)?;
+    if !warmup {
+        arguments.check_places(&prepared.params.params)?;
+        if let Some(at) = arguments.nowhere {
+            refuse_stand_in(prepared, at, &bindings.values[at])?;
+        }
+        let extents = grid::read(grid, &prepared.params, bindings)?;
+        start(py, kernel.get(), extents, &arguments, &bindings.values)?;
+    }
+    Ok((*kernel).clone_ref(py))
+}
+
+/// A dtype or an object without memory may stand in for an array only when nothing is launched. An empty array has no
+/// memory either, but that is no reason to stop: it has a shape.
+#[cold]
+fn refuse_stand_in(prepared: &Prepared, at: usize, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    if value.hasattr("data_ptr")? || value.hasattr("__index__")? {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!(
+        "argument '{}' is {}, which has no memory: it can stand in for an array only in {}.warmup(…)",
+        prepared.params.params[at].text,
+        value.repr()?,
+        prepared.params.kernel
+    )))
+}
+
+/// `JITFunction.run` and `warmup`: arguments in a tuple and a dict.
+pub fn run_slow<'py>(
+    jit: &Bound<'py, JitBase>,
+    grid: &Bound<'py, PyAny>,
+    warmup: bool,
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Py<PyAny>> {
+    let prepared = JitBase::prepared(jit)?;
+    let positional: SmallVec<[Bound<'py, PyAny>; 24]> = args.iter().collect();
+    let bindings = prepared.params.bind(jit.py(), &positional, kwargs.iter(), &prepared.defaults)?;
+    guarded(|| run(jit, prepared, grid, &bindings, warmup).map(Py::into_any))
+}
+
+/// Turns a panic, which is a defect of ours, into an exception that says so.
+fn guarded<T>(f: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()))
+            .unwrap_or_default();
+        Err(TilewrightError::new_err(format!("internal error of the compiler, please report it: {text}")))
+    })
+}
+
+/// The built-in function that `kernel[grid]` gives.
+pub fn launcher<'py>(jit: &Bound<'py, JitBase>, grid: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    builtin(jit.py(), &LAUNCH, jit.as_any(), grid)
+}
+
+/// The built-in function that `compiled[grid]` gives.
+pub fn compiled_launcher<'py>(
+    kernel: &Bound<'py, CompiledKernel>,
+    grid: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    builtin(kernel.py(), &LAUNCH_COMPILED, kernel.as_any(), grid)
+}
+
+/// A method definition that never changes.
+struct Definition(ffi::PyMethodDef);
+// SAFETY: the definition is constant, and CPython only reads it.
+unsafe impl Sync for Definition {}
+
+static LAUNCH: Definition = Definition(ffi::PyMethodDef {
+    ml_name: c"launch".as_ptr(),
+    ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: launch_entry },
+    ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+    ml_doc: c"Launches the kernel on this grid; gives the compiled kernel.".as_ptr(),
+});
+
+static LAUNCH_COMPILED: Definition = Definition(ffi::PyMethodDef {
+    ml_name: c"launch_compiled".as_ptr(),
+    ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: launch_compiled_entry },
+    ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+    ml_doc: c"Launches the compiled kernel on this grid.".as_ptr(),
+});
+
+#[inline]
+fn builtin<'py>(
+    py: Python<'py>,
+    definition: &'static Definition,
+    callee: &Bound<'py, PyAny>,
+    grid: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the definition is static; the pair and the function are new references that are checked for null.
+    unsafe {
+        let pair = Bound::from_owned_ptr_or_err(py, ffi::PyTuple_Pack(2, callee.as_ptr(), grid.as_ptr()))?;
+        let function =
+            ffi::PyCFunction_NewEx((&raw const definition.0).cast_mut(), pair.as_ptr(), std::ptr::null_mut());
+        Bound::from_owned_ptr_or_err(py, function)
+    }
+}
+
+unsafe extern "C" fn launch_entry(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: ffi::Py_ssize_t,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: CPython calls this with what METH_FASTCALL | METH_KEYWORDS promises.
+    unsafe { entry(slf, args, nargs, kwnames, fast_call) }
+}
+
+unsafe extern "C" fn launch_compiled_entry(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: ffi::Py_ssize_t,
+    kwnames: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as above.
+    unsafe { entry(slf, args, nargs, kwnames, fast_call_compiled) }
+}
+
+/// A call's pieces: the callee, the grid, positional arguments, values of keywords, their names.
+type Body = for<'a, 'py> fn(
+    &Bound<'py, PyAny>,
+    &Bound<'py, PyAny>,
+    &'a [Bound<'py, PyAny>],
+    &'a [Bound<'py, PyAny>],
+    Option<&'a Bound<'py, PyTuple>>,
+) -> PyResult<Py<PyAny>>;
+
+/// # Safety
+///
+/// `slf` must be the pair that [`builtin`] made, and the rest what CPython's fast call passes.
+#[inline]
+unsafe fn entry(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    nargs: ffi::Py_ssize_t,
+    kwnames: *mut ffi::PyObject,
+    body: Body,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        // SAFETY: the pair outlives the call, and so do its items, the arguments and the names. `Bound` is a transparent
+        // wrapper of a non-null object pointer, so the interpreter's array of arguments is a slice of them; we only
+        // borrow it.
+        let (callee, grid, positional, keywords, names) = unsafe {
+            let callee = Borrowed::from_ptr(py, ffi::PyTuple_GetItem(slf, 0));
+            let grid = Borrowed::from_ptr(py, ffi::PyTuple_GetItem(slf, 1));
+            let named = if kwnames.is_null() { 0 } else { ffi::PyTuple_Size(kwnames) as usize };
+            let all: &[Bound<'_, PyAny>] = match nargs as usize + named {
+                0 => &[],
+                count => std::slice::from_raw_parts(args.cast::<Bound<'_, PyAny>>(), count),
+            };
+            let (positional, keywords) = all.split_at(nargs as usize);
+            (callee, grid, positional, keywords, Borrowed::from_ptr_or_opt(py, kwnames))
+        };
+        let result = guarded(|| {
+            let names = names.as_ref().map(|n| n.cast::<PyTuple>()).transpose()?;
+            body(&callee, &grid, positional, keywords, names.as_deref())
+        });
+        match result {
+            Ok(object) => object.into_ptr(),
+            Err(error) => {
+                error.restore(py);
+                std::ptr::null_mut()
+            }
+        }
+    })
+}
+
+fn fast_call<'py>(
+    callee: &Bound<'py, PyAny>,
+    grid: &Bound<'py, PyAny>,
+    positional: &[Bound<'py, PyAny>],
+    keywords: &[Bound<'py, PyAny>],
+    names: Option<&Bound<'py, PyTuple>>,
+) -> PyResult<Py<PyAny>> {
+    let jit = callee.cast::<JitBase>()?;
+    let prepared = JitBase::prepared(jit)?;
+    let names_and_values = fast_keywords(names, keywords);
+    let bindings = prepared.params.bind(jit.py(), positional, names_and_values, &prepared.defaults)?;
+    run(jit, prepared, grid, &bindings, false).map(Py::into_any)
+}
+
+/// `compiled[grid](…)`: every argument, or those alone that are not compiled in, in order.
+fn fast_call_compiled<'py>(
+    callee: &Bound<'py, PyAny>,
+    grid: &Bound<'py, PyAny>,
+    positional: &[Bound<'py, PyAny>],
+    _keywords: &[Bound<'py, PyAny>],
+    names: Option<&Bound<'py, PyTuple>>,
+) -> PyResult<Py<PyAny>> {
+    let kernel = callee.cast::<CompiledKernel>()?.get();
+    if names.is_some() {
+        return Err(PyTypeError::new_err(format!(
+            "{}: a compiled kernel takes its arguments by position",
+            kernel.artifact.name
+        )));
+    }
+    kernel.launch_with(callee.py(), grid, positional)?;
+    Ok(callee.py().None())
+}
+
+impl CompiledKernel {
+    fn launch_with<'py>(
+        &self,
+        py: Python<'py>,
+        grid: &Bound<'py, PyAny>,
+        positional: &[Bound<'py, PyAny>],
+    ) -> PyResult<()> {
+        let params = &self.params.params;
+        let is_runtime = |spec: &Spec| !matches!(spec, Spec::Constant | Spec::One);
+        let runtime = self.specs.iter().filter(|s| is_runtime(s)).count();
+        let all = positional.len() == params.len();
+        if !all && positional.len() != runtime {
+            return Err(PyTypeError::new_err(format!(
+                "{} was compiled for {} arguments, {runtime} of which are given at run time; {} were given",
+                self.artifact.name,
+                params.len(),
+                positional.len()
+            )));
+        }
+        // Look at each argument as before, then keep what the compiled code takes.
+        let mut given = positional.iter();
+        let mut values: SmallVec<[Bound<'py, PyAny>; 24]> = SmallVec::new();
+        for spec in &self.specs {
+            values.push(match is_runtime(spec) || all {
+                true => given.next().cloned().unwrap_or_else(|| py.None().into_bound(py)),
+                false => py.None().into_bound(py),
+            });
+        }
+        let constants = crate::key::Constants::new(py);
+        let mut arguments = Arguments::read(params, &values, &constants, &mut Key::new())?;
+        arguments.check_places(params)?;
+        arguments.cells.clear();
+        for ((now, then), param) in arguments.specs.iter().zip(&self.specs).zip(params) {
+            let cells = &mut arguments.cells;
+            match (then, now) {
+                (Spec::Constant | Spec::One, _) => {}
+                (Spec::Scalar { .. }, Spec::One) => cells.push(1),
+                (Spec::Scalar { .. }, Spec::Scalar { .. })
+                | (Spec::Pointer { .. }, Spec::Pointer { .. })
+                | (Spec::Tuple(_), Spec::Tuple(_)) => now.for_each_runtime(&mut |bits, _| cells.push(bits)),
+                _ => {
+                    return Err(PyTypeError::new_err(format!(
+                        "{}: argument '{}' is of another kind than the kernel was compiled for",
+                        self.artifact.name, param.text
+                    )));
+                }
+            }
+        }
+        let bindings = Bindings { values, options: self.options.clone(), named: SmallVec::new() };
+        let extents = grid::read(grid, &self.params, &bindings)?;
+        start(py, self, extents, &arguments, &bindings.values)
+    }
+}
+
+/// What the driver says about a GPU, under the names that Triton's `get_device_properties` uses.
+#[pyfunction]
+fn device_properties(py: Python<'_>, device: u32) -> PyResult<Bound<'_, PyDict>> {
+    let device = Device::get(device).map_err(errors::from_runtime)?;
+    let properties = device.properties();
+    let dict = PyDict::new(py);
+    dict.set_item("name", &properties.name)?;
+    dict.set_item("target", device.target())?;
+    dict.set_item("max_shared_mem", properties.max_shared_memory)?;
+    dict.set_item("max_num_regs", properties.max_registers_per_block)?;
+    dict.set_item("multiprocessor_count", properties.multiprocessors)?;
+    dict.set_item("warpSize", properties.warp_size)?;
+    dict.set_item("sm_clock_rate", properties.clock_khz)?;
+    dict.set_item("mem_clock_rate", properties.memory_clock_khz)?;
+    dict.set_item("mem_bus_width", properties.memory_bus_bits)?;
+    dict.set_item("l2_cache_size", properties.l2_bytes)?;
+    dict.set_item("total_memory", properties.total_memory)?;
+    Ok(dict)
+}
+
+/// How many GPUs this process sees; 0 where there is no driver.
+#[pyfunction]
+fn device_count() -> u32 {
+    tilewright_runtime::device_count().unwrap_or(0)
+}
+
+/// The GPU that a launch without arrays would go to.
+#[pyfunction]
+fn current_device(py: Python<'_>) -> PyResult<u32> {
+    current_gpu(py, None)
+}
+
+/// Adds this module's functions.
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(device_properties, m)?)?;
+    m.add_function(wrap_pyfunction!(device_count, m)?)?;
+    m.add_function(wrap_pyfunction!(current_device, m)?)
+}

@@ -1,0 +1,367 @@
+//! A kernel's parameters and the options of a launch, and how a call's arguments are bound to them.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use tilewright_frontend::Scalar;
+
+use crate::key::Key;
+
+/// What an annotation other than `tl.constexpr` says about a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Annotation {
+    /// `x: tl.int64`, or the string `"i64"`.
+    Scalar(Scalar),
+    /// `x: "*fp32"`, or `"*k…"` for memory that is only read.
+    Pointer(Scalar),
+}
+
+/// A parameter of a kernel.
+pub struct Param {
+    /// Interned, so that comparing addresses usually settles it.
+    pub name: Py<PyString>,
+    pub text: String,
+    pub default: Option<Py<PyAny>>,
+    /// Annotated `tl.constexpr`: each value gets its own kernel.
+    pub constexpr: bool,
+    /// The number 1 and multiples of 16 are looked for.
+    pub specialize: bool,
+    /// Multiples of 16 are looked for.
+    pub align: bool,
+    /// `tl.const`, or `"*k…"`: memory that is only read.
+    pub constant: bool,
+    pub annotation: Option<Annotation>,
+}
+
+impl Param {
+    /// Reads a `KernelParam` of `tilewright.runtime.jit`.
+    fn read(object: &Bound<'_, PyAny>) -> PyResult<Param> {
+        let py = object.py();
+        let flag = |name: &str| -> PyResult<bool> { object.getattr(name)?.is_truthy() };
+        let name: String = object.getattr("name")?.extract()?;
+        let annotation: String = object.getattr("annotation_type")?.extract()?;
+        let annotation = match annotation.strip_prefix('*') {
+            Some(element) => {
+                Scalar::parse(element.strip_prefix('k').unwrap_or(element)).map(Annotation::Pointer)
+            }
+            None => Scalar::parse(&annotation).map(Annotation::Scalar),
+        };
+        // A number's annotation fixes its type; bool and floats then have nothing left to specialize.
+        let rigid = matches!(annotation, Some(Annotation::Scalar(ty)) if ty.is_float() || ty == Scalar::Int1);
+        let specialize = !flag("do_not_specialize")? && !rigid;
+        Ok(Param {
+            name: PyString::intern(py, &name).unbind(),
+            text: name,
+            default: match flag("has_default")? {
+                true => Some(object.getattr("default")?.unbind()),
+                false => None,
+            },
+            constexpr: flag("is_constexpr")?,
+            specialize,
+            align: specialize && !flag("do_not_specialize_on_alignment")?,
+            constant: flag("is_const")?,
+            annotation,
+        })
+    }
+}
+
+/// What a launch may say besides the kernel's arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Options {
+    pub num_warps: u32,
+    pub num_stages: u32,
+    pub num_ctas: u32,
+    pub maxnreg: Option<u32>,
+    pub enable_fp_fusion: bool,
+    /// Every program must be resident at once.
+    pub launch_cooperative_grid: bool,
+    /// May start before the kernel ahead of it has ended.
+    pub launch_pdl: bool,
+    /// Assertions of the kernel are checked.
+    pub debug: bool,
+    /// The simulator reports findings and goes on instead of stopping at the first.
+    pub sanitize: bool,
+    /// How `tl.dot` treats fp32 inputs unless it says so itself.
+    pub default_dot_input_precision: DotPrecision,
+}
+
+/// `input_precision` of `tl.dot`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DotPrecision {
+    Tf32,
+    Tf32x3,
+    Ieee,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            num_warps: 4,
+            num_stages: 3,
+            num_ctas: 1,
+            maxnreg: None,
+            enable_fp_fusion: true,
+            launch_cooperative_grid: false,
+            launch_pdl: false,
+            debug: false,
+            sanitize: false,
+            default_dot_input_precision: DotPrecision::Tf32,
+        }
+    }
+}
+
+/// The names of [`Options::set`], for messages.
+pub const OPTION_NAMES: &[&str] = &[
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "enable_fp_fusion",
+    "launch_cooperative_grid",
+    "launch_pdl",
+    "debug",
+    "sanitize",
+    "default_dot_input_precision",
+];
+
+impl Options {
+    /// Appends what distinguishes compiled kernels.
+    pub fn encode(&self, key: &mut Key) {
+        key.push(
+            u64::from(self.num_warps)
+                | u64::from(self.num_stages) << 8
+                | u64::from(self.num_ctas) << 24
+                | u64::from(self.maxnreg.unwrap_or(0)) << 32
+                | u64::from(self.enable_fp_fusion) << 48
+                | u64::from(self.launch_cooperative_grid) << 49
+                | u64::from(self.launch_pdl) << 50
+                | u64::from(self.debug) << 51
+                | u64::from(self.sanitize) << 52
+                | (self.default_dot_input_precision as u64) << 53,
+        );
+    }
+
+    /// Takes one option; `Ok(false)` when there is no option of this name.
+    pub fn set(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match name {
+            "num_warps" => {
+                self.num_warps = count(name, value, 1, 32)?;
+                if !self.num_warps.is_power_of_two() {
+                    return Err(PyValueError::new_err(format!(
+                        "num_warps must be a power of two (1, 2, 4, 8, 16 or 32), not {}",
+                        self.num_warps
+                    )));
+                }
+            }
+            "num_stages" => self.num_stages = count(name, value, 0, 1 << 12)?,
+            "num_ctas" => {
+                self.num_ctas = count(name, value, 1, 16)?;
+                if !self.num_ctas.is_power_of_two() {
+                    return Err(PyValueError::new_err(format!(
+                        "num_ctas must be a power of two from 1 to 16, not {}",
+                        self.num_ctas
+                    )));
+                }
+            }
+            "maxnreg" => {
+                self.maxnreg = if value.is_none() { None } else { Some(count(name, value, 1, 255)?) };
+            }
+            "enable_fp_fusion" => self.enable_fp_fusion = value.is_truthy()?,
+            "launch_cooperative_grid" => self.launch_cooperative_grid = value.is_truthy()?,
+            "launch_pdl" => self.launch_pdl = value.is_truthy()?,
+            "debug" => self.debug = value.is_truthy()?,
+            "sanitize" => self.sanitize = value.is_truthy()?,
+            "default_dot_input_precision" => {
+                self.default_dot_input_precision = match value.extract::<String>()?.as_str() {
+                    "tf32" => DotPrecision::Tf32,
+                    "tf32x3" => DotPrecision::Tf32x3,
+                    "ieee" => DotPrecision::Ieee,
+                    other => {
+                        return Err(PyValueError::new_err(format!(
+                            "default_dot_input_precision must be 'tf32', 'tf32x3' or 'ieee', not {other:?}"
+                        )));
+                    }
+                };
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn count(name: &str, value: &Bound<'_, PyAny>, least: u32, most: u32) -> PyResult<u32> {
+    let wrong = || {
+        let shown = value.repr().map(|r| r.to_string()).unwrap_or_default();
+        PyValueError::new_err(format!("{name} must be an integer from {least} to {most}, not {shown}"))
+    };
+    // A tl.constexpr is fine: an autotuner's configuration may hold one.
+    let int: i64 =
+        value.extract().or_else(|_| value.call_method0("__index__")?.extract()).map_err(|_| wrong())?;
+    if int < i64::from(least) || int > i64::from(most) { Err(wrong()) } else { Ok(int as u32) }
+}
+
+/// The parameters of a kernel.
+pub struct Params {
+    pub kernel: String,
+    pub params: Vec<Param>,
+}
+
+/// A call's arguments in the order of the parameters, and its options.
+pub struct Bindings<'py> {
+    pub values: SmallVec<[Bound<'py, PyAny>; 24]>,
+    pub options: Options,
+    /// The options that the call named, for a grid function.
+    pub named: SmallVec<[(Bound<'py, PyAny>, Bound<'py, PyAny>); 4]>,
+}
+
+impl Params {
+    /// Reads what `JITFunction.params` holds.
+    pub fn read(kernel: String, objects: &Bound<'_, PyAny>) -> PyResult<Params> {
+        let mut params = Vec::new();
+        for object in objects.try_iter()? {
+            params.push(Param::read(&object?)?);
+        }
+        Ok(Params { kernel, params })
+    }
+
+    /// Binds arguments to parameters as Python does, and takes the options out of the keywords.
+    pub fn bind<'py>(
+        &self,
+        py: Python<'py>,
+        positional: &[Bound<'py, PyAny>],
+        keywords: impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+        defaults: &Options,
+    ) -> PyResult<Bindings<'py>> {
+        let count = self.params.len();
+        if positional.len() > count {
+            return Err(self.too_many(positional.len()));
+        }
+        let mut values: SmallVec<[Option<Bound<'py, PyAny>>; 24]> =
+            positional.iter().cloned().map(Some).collect();
+        values.resize(count, None);
+        let mut options = defaults.clone();
+        let mut named = SmallVec::new();
+        for (name, value) in keywords {
+            match self.position(&name) {
+                Some(at) if values[at].is_none() => values[at] = Some(value),
+                Some(at) => {
+                    return Err(PyTypeError::new_err(format!(
+                        "{}() got multiple values for argument '{}'",
+                        self.kernel, self.params[at].text
+                    )));
+                }
+                None => {
+                    let text = name.cast::<PyString>()?.to_cow()?;
+                    if !options.set(&text, &value)? {
+                        return Err(self.unknown(&text));
+                    }
+                    drop(text);
+                    named.push((name, value));
+                }
+            }
+        }
+        for (value, param) in values.iter_mut().zip(&self.params) {
+            if value.is_none() {
+                *value = param.default.as_ref().map(|d| d.bind(py).clone());
+            }
+        }
+        if values.iter().any(Option::is_none) {
+            return Err(self.missing(&values));
+        }
+        let bound = values.into_iter().flatten().collect();
+        Ok(Bindings { values: bound, options, named })
+    }
+
+    /// The index of a parameter by name.
+    fn position(&self, name: &Bound<'_, PyAny>) -> Option<usize> {
+        let by_address = self.params.iter().position(|p| p.name.as_ptr() == name.as_ptr());
+        by_address.or_else(|| {
+            let name = name.cast::<PyString>().ok()?.to_cow().ok()?;
+            self.params.iter().position(|p| p.text == *name)
+        })
+    }
+
+    /// A dict of everything bound, as a grid function gets it.
+    pub fn as_dict<'py>(&self, py: Python<'py>, bindings: &Bindings<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (param, value) in self.params.iter().zip(&bindings.values) {
+            dict.set_item(&param.name, value)?;
+        }
+        for (name, value) in &bindings.named {
+            dict.set_item(name, value)?;
+        }
+        Ok(dict)
+    }
+
+    fn signature(&self) -> String {
+        let names: Vec<&str> = self.params.iter().map(|p| p.text.as_str()).collect();
+        format!("{}({})", self.kernel, names.join(", "))
+    }
+
+    #[cold]
+    fn too_many(&self, given: usize) -> PyErr {
+        PyTypeError::new_err(format!(
+            "{}() takes {} arguments but {given} were given. Its parameters are {}",
+            self.kernel,
+            self.params.len(),
+            self.signature()
+        ))
+    }
+
+    #[cold]
+    fn missing(&self, values: &[Option<Bound<'_, PyAny>>]) -> PyErr {
+        let missing: Vec<String> = self
+            .params
+            .iter()
+            .zip(values)
+            .filter(|(_, value)| value.is_none())
+            .map(|(p, _)| format!("'{}'{}", p.text, if p.constexpr { " (a tl.constexpr)" } else { "" }))
+            .collect();
+        PyTypeError::new_err(format!(
+            "{}() needs a value for {}, which has no default. Its parameters are {}",
+            self.kernel,
+            missing.join(", "),
+            self.signature()
+        ))
+    }
+
+    #[cold]
+    fn unknown(&self, name: &str) -> PyErr {
+        let known = self.params.iter().map(|p| p.text.as_str()).chain(OPTION_NAMES.iter().copied());
+        let near = known.map(|k| (distance(k, name), k)).min().filter(|(d, _)| *d <= 2 && *d < name.len());
+        let hint = near.map(|(_, k)| format!(" Did you mean '{k}'?")).unwrap_or_default();
+        PyTypeError::new_err(format!(
+            "{}() got an unknown keyword argument '{name}': it is neither a parameter of {} nor a launch option \
+             ({}).{hint}",
+            self.kernel,
+            self.signature(),
+            OPTION_NAMES.join(", ")
+        ))
+    }
+}
+
+/// Levenshtein distance, for «did you mean».
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let cost = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The keywords of a fast call: names from the tuple, values behind the positional arguments.
+pub fn fast_keywords<'a, 'py>(
+    names: Option<&'a Bound<'py, PyTuple>>,
+    values: &'a [Bound<'py, PyAny>],
+) -> impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)> + 'a {
+    names.into_iter().flat_map(move |names| names.iter().zip(values.iter().cloned()))
+}

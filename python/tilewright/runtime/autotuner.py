@@ -1,0 +1,335 @@
+"""``autotune`` and ``heuristics``: meta-parameters that are found by measuring, or computed from the arguments."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from .errors import CompilationError, OutOfResources
+from .jit import KernelInterface
+
+
+class Config:
+    """One choice of meta-parameters for :func:`autotune`.
+
+    :param kwargs: values of the kernel's ``tl.constexpr`` parameters.
+    :param pre_hook: called with a dict of all arguments before each launch with this configuration.
+    """
+
+    def __init__(
+        self, kwargs, num_warps=4, num_stages=3, num_ctas=1, maxnreg=None, pre_hook=None, ir_override=None
+    ):
+        if ir_override is not None:
+            raise NotImplementedError("not supported yet: ir_override")
+        self.kwargs = dict(kwargs)
+        self.num_warps = num_warps
+        self.num_stages = num_stages
+        self.num_ctas = num_ctas
+        self.maxnreg = maxnreg
+        self.pre_hook = pre_hook
+        self.ir_override = None
+
+    def all_kwargs(self) -> dict:
+        """Meta-parameters and launch options together."""
+        options = {
+            "num_warps": self.num_warps,
+            "num_stages": self.num_stages,
+            "num_ctas": self.num_ctas,
+            "maxnreg": self.maxnreg,
+        }
+        return self.kwargs | {k: v for k, v in options.items() if v is not None}
+
+    def _identity(self):
+        return (*self.all_kwargs().items(), self.pre_hook)
+
+    def __hash__(self):
+        return hash(self._identity())
+
+    def __eq__(self, other):
+        return isinstance(other, Config) and self._identity() == other._identity()
+
+    def __str__(self):
+        return ", ".join(f"{k}: {v}" for k, v in (self.all_kwargs() | {"maxnreg": self.maxnreg}).items())
+
+    __repr__ = __str__
+
+
+class Autotuner(KernelInterface):
+    """A kernel whose configuration is chosen by measuring; made by :func:`autotune`.
+
+    ``cache`` maps what distinguishes calls (values of the key arguments, dtypes of the arrays) to the configuration that
+    won; ``best_config`` is that of the last call, ``configs_timings`` the last measurement.
+    """
+
+    def __init__(
+        self,
+        fn,
+        configs,
+        key,
+        prune_configs_by=None,
+        reset_to_zero=None,
+        restore_value=None,
+        pre_hook=None,
+        post_hook=None,
+        warmup=None,
+        rep=None,
+        use_cuda_graph=False,
+        do_bench=None,
+    ):
+        self.fn = fn
+        self.arg_names = fn.arg_names
+        self.keys = list(key)
+        self.configs = list(configs) if configs else [Config({})]
+        self.cache: dict[tuple, Config] = {}
+        self.best_config = None
+        self.bench_time = None
+        self.configs_timings = None
+        self.num_warmups, self.num_reps = warmup, rep
+        self.use_cuda_graph = use_cuda_graph
+        self._do_bench = do_bench
+        self.reset_to_zero = list(reset_to_zero or [])
+        self.restore_value = list(restore_value or [])
+        prune = prune_configs_by or {}
+        if unknown := set(prune) - {"perf_model", "top_k", "early_config_prune"}:
+            raise ValueError(
+                f"prune_configs_by takes perf_model, top_k and early_config_prune, not {sorted(unknown)}"
+            )
+        self.perf_model = prune.get("perf_model")
+        self.configs_top_k = prune.get("top_k", 1.0)
+        self.early_config_prune = prune.get("early_config_prune")
+        # Before and after each measured run, never around the call that the user made.
+        self.pre_hook = pre_hook or self._reset_arrays
+        self.post_hook = post_hook or self._restore_arrays
+        self._saved: dict = {}
+        base = fn
+        while not hasattr(base, "params") and hasattr(base, "fn"):
+            base = base.fn
+        self.base_fn = base
+        self.__name__ = base.__name__
+        self.__doc__ = base.__doc__
+        for name in self.keys + self.reset_to_zero + self.restore_value:
+            if name not in self.arg_names:
+                raise ValueError(
+                    f"@autotune of {self.__name__}: no parameter is named {name!r}; there are {self.arg_names}"
+                )
+
+    def _reset_arrays(self, nargs, reset_only=False):
+        for name in self.reset_to_zero:
+            _fill_zero(nargs[name])
+        if not reset_only:
+            self._saved = {name: _copy(nargs[name]) for name in self.restore_value}
+
+    def _restore_arrays(self, nargs, exception=None):
+        for name, saved in self._saved.items():
+            _assign(nargs[name], saved)
+        self._saved = {}
+
+    def _bench(self, args, kwargs, config):
+        if conflict := config.kwargs.keys() & kwargs.keys():
+            raise ValueError(
+                f"{self.__name__}: {sorted(conflict)} is chosen by @autotune and was also given in the call; give it in "
+                "one of the two places"
+            )
+        nargs = dict(zip(self.arg_names, args, strict=False)) | kwargs
+        full = nargs | config.all_kwargs()
+
+        def run():
+            if config.pre_hook is not None:
+                config.pre_hook(full)
+            self.pre_hook(nargs)
+            try:
+                self.fn.run(*args, **kwargs, **config.all_kwargs())
+            except Exception as error:
+                self.post_hook(nargs, exception=error)
+                raise
+            self.post_hook(nargs, exception=None)
+
+        try:
+            return self._benchmarker(nargs)(run, quantiles=(0.5, 0.2, 0.8))
+        except (OutOfResources, CompilationError) as error:
+            # A configuration may ask for too much, or fail an assertion made at compile time; the others go on.
+            self._failures.append((config, error))
+            return [float("inf")] * 3
+
+    def _benchmarker(self, nargs) -> Callable:
+        if self._do_bench is not None:
+            return self._do_bench
+        from .. import testing
+
+        if not testing._on_gpu(nargs.values()):
+            return _time_once
+        if self.use_cuda_graph:
+            rep = self.num_reps or 20
+            return lambda run, quantiles: testing.do_bench_cudagraph(run, rep=rep, quantiles=quantiles)
+        warmup = 25 if self.num_warmups is None else self.num_warmups
+        rep = 100 if self.num_reps is None else self.num_reps
+        return lambda run, quantiles: testing.do_bench(run, warmup=warmup, rep=rep, quantiles=quantiles)
+
+    def _choose(self, key, args, kwargs):
+        config = self.cache.get(key)
+        if config is not None:
+            return config
+        candidates = self.prune_configs(args, kwargs)
+        if not candidates:
+            raise ValueError(f"@autotune of {self.__name__}: pruning left no configuration")
+        self._failures = []
+        start = time.perf_counter()
+        timings = {config: self._bench(args, kwargs, config) for config in candidates}
+        self.bench_time = time.perf_counter() - start
+        config = min(timings, key=lambda c: timings[c][0])
+        if timings[config][0] == float("inf") and self._failures:
+            first, error = self._failures[0]
+            raise type(error)(
+                f"@autotune of {self.__name__}: none of {len(candidates)} configurations works. The first ({first}):\n{error}"
+            )
+        nargs = dict(zip(self.arg_names, args, strict=False)) | kwargs
+        if self.reset_to_zero:
+            self._reset_arrays(nargs, reset_only=True)
+        self.cache[key] = config
+        self.configs_timings = timings
+        if _flag("TILEWRIGHT_PRINT_AUTOTUNING") or _flag("TRITON_PRINT_AUTOTUNING"):
+            print(f"autotuning {self.__name__} for {key} took {self.bench_time:.2f} s; the best is {config}")
+        return config
+
+    def run(self, *args, **kwargs):
+        """Chooses a configuration for these arguments, the first time by measuring, and launches with it."""
+        if len(self.configs) > 1:
+            named = dict(zip(self.arg_names, args, strict=False)) | kwargs
+            known = {k: v for k, v in named.items() if k in self.arg_names}
+            key = tuple(known[k] for k in self.keys if k in known)
+            key += tuple(str(v.dtype) for v in known.values() if hasattr(v, "dtype"))
+            config = self._choose(key, args, kwargs)
+        else:
+            config = self.configs[0]
+        self.best_config = config
+        if config.pre_hook is not None:
+            config.pre_hook(dict(zip(self.arg_names, args, strict=False)) | kwargs | config.all_kwargs())
+        return self.fn.run(*args, **kwargs, **config.all_kwargs())
+
+    def prune_configs(self, args, kwargs) -> list[Config]:
+        """The configurations that are worth measuring for these arguments."""
+        nargs = dict(zip(self.arg_names, args, strict=False))
+        candidates = self.configs
+        if self.early_config_prune is not None:
+            candidates = list(self.early_config_prune(candidates, nargs, **kwargs))
+        if self.perf_model is not None:
+            top_k = self.configs_top_k
+            if isinstance(top_k, float) and top_k <= 1.0:
+                top_k = max(1, int(len(self.configs) * top_k))
+            if len(candidates) > top_k:
+                estimate = {c: self.perf_model(**nargs, **kwargs, **c.all_kwargs()) for c in candidates}
+                candidates = sorted(candidates, key=estimate.__getitem__)[:top_k]
+        return candidates
+
+    def warmup(self, *args, **kwargs):
+        """Compiles every configuration that is worth measuring; gives the compiled kernels."""
+        return [self.fn.warmup(*args, **kwargs, **c.all_kwargs()) for c in self.prune_configs(args, kwargs)]
+
+
+class Heuristics(KernelInterface):
+    """A kernel some of whose meta-parameters are computed from its arguments; made by :func:`heuristics`."""
+
+    def __init__(self, fn, arg_names, values):
+        self.fn = fn
+        self.arg_names = arg_names
+        self.values = values
+        self.__name__ = getattr(fn, "__name__", "kernel")
+        self.__doc__ = getattr(fn, "__doc__", None)
+
+    def _computed(self, args, kwargs):
+        for name, rule in self.values.items():
+            kwargs[name] = rule(dict(zip(self.arg_names, args, strict=False)) | kwargs)
+        return kwargs
+
+    def run(self, *args, **kwargs):
+        """Computes the meta-parameters and launches."""
+        return self.fn.run(*args, **self._computed(args, kwargs))
+
+    def warmup(self, *args, **kwargs):
+        """Computes the meta-parameters and compiles."""
+        return self.fn.warmup(*args, **self._computed(args, kwargs))
+
+
+def autotune(
+    configs,
+    key,
+    prune_configs_by=None,
+    reset_to_zero=None,
+    restore_value=None,
+    pre_hook=None,
+    post_hook=None,
+    warmup=None,
+    rep=None,
+    use_cuda_graph=False,
+    do_bench=None,
+    cache_results=False,
+):
+    """Chooses the fastest of ``configs`` for each new combination of the ``key`` arguments.
+
+    The kernel runs many times while it is measured: name the arrays it accumulates into in ``reset_to_zero`` (filled
+    with zeros before each run) or ``restore_value`` (put back after each).
+
+    :param configs: a list of :class:`Config`.
+    :param key: names of the arguments whose values (besides the arrays' dtypes) call for measuring anew.
+    :param prune_configs_by: ``early_config_prune(configs, named_args, **kwargs)`` gives the configurations to consider;
+        ``perf_model(**args)`` estimates a time, and the best ``top_k`` (a count or a fraction) are measured.
+    :param warmup, rep: milliseconds of warming up and of measuring.
+    :param do_bench: a function ``(run, quantiles) -> times`` that measures instead.
+    :param cache_results: accepted for compatibility; results are kept for the process only.
+    """
+
+    def decorate(fn):
+        return Autotuner(
+            fn,
+            configs,
+            key,
+            prune_configs_by=prune_configs_by,
+            reset_to_zero=reset_to_zero,
+            restore_value=restore_value,
+            pre_hook=pre_hook,
+            post_hook=post_hook,
+            warmup=warmup,
+            rep=rep,
+            use_cuda_graph=use_cuda_graph,
+            do_bench=do_bench,
+        )
+
+    return decorate
+
+
+def heuristics(values):
+    """Computes meta-parameters from the arguments: ``values`` maps a name to a function of the dict of arguments."""
+
+    def decorate(fn):
+        return Heuristics(fn, fn.arg_names, values)
+
+    return decorate
+
+
+def _flag(name: str) -> bool:
+    return os.environ.get(name, "").lower() in ("1", "true", "on", "yes")
+
+
+def _time_once(run, quantiles=None):
+    """Milliseconds of one run after one that compiles: enough to choose by on the CPU, where a run takes long."""
+    run()
+    start = time.perf_counter()
+    run()
+    elapsed = (time.perf_counter() - start) * 1e3
+    return [elapsed] * len(quantiles) if quantiles else elapsed
+
+
+def _fill_zero(array):
+    array.zero_() if hasattr(array, "zero_") else array.fill(0)
+
+
+def _copy(array):
+    return array.clone() if hasattr(array, "clone") else array.copy()
+
+
+def _assign(array, values):
+    if hasattr(array, "copy_"):
+        array.copy_(values)
+    else:
+        array[...] = values
