@@ -25,7 +25,6 @@ pub struct Builder<'m> {
     known: FxHashMap<Key, SmallVec<[Value; 2]>>,
     consts: FxHashMap<(Ty, u64), Value>,
     asm_cache: FxHashMap<String, AsmId>,
-    index: usize,
 }
 
 impl<'m> Builder<'m> {
@@ -38,7 +37,6 @@ impl<'m> Builder<'m> {
         kernel: Option<KernelAttrs>,
         loc: Loc,
     ) -> Builder<'m> {
-        let id = module.declare(name, params, results);
         let mut func = Function {
             name: name.to_string(),
             params: params.to_vec(),
@@ -60,14 +58,40 @@ impl<'m> Builder<'m> {
             known: FxHashMap::default(),
             consts: FxHashMap::default(),
             asm_cache: FxHashMap::default(),
-            index: id.0 as usize,
+        }
+    }
+
+    /// Starts over with another signature; nothing may have been recorded that is still wanted.
+    pub fn restart(
+        &mut self,
+        name: &str,
+        params: &[Ty],
+        results: &[Ty],
+        kernel: Option<KernelAttrs>,
+        loc: Loc,
+    ) {
+        self.known.clear();
+        self.consts.clear();
+        self.at = Block(0);
+        let func = &mut self.func;
+        func.name = name.to_string();
+        func.params = params.to_vec();
+        func.results = results.to_vec();
+        func.kernel = kernel;
+        func.loc = loc;
+        func.values.clear();
+        func.insts.clear();
+        func.blocks = vec![BlockData::default()];
+        for (i, &ty) in params.iter().enumerate() {
+            func.values.push(ValueData { ty, def: Def::Arg(i as u32), zeros: 0, block: Block(0) });
         }
     }
 
     /// Ends the function and adds it to the module.
     pub fn finish(self) -> FuncId {
+        let id = self.module.declare(&self.func.name, &self.func.params, &self.func.results);
         self.module.functions.push(self.func);
-        FuncId(self.index as u32)
+        id
     }
 
     /// Instructions recorded so far that something with an effect depends on.

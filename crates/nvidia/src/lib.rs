@@ -1,11 +1,14 @@
 //! `ttg` to LLVM IR for NVPTX, PTX and cubin; everything that names an `sm_` version.
 //!
-//! [`lower::lower`] turns a `ttg` module into a per-thread program ([`tilewright_llvm::Module`]), [`compile`] takes it
+//! [`lower::lower`] turns a `ttg` module into a per-thread program ([`tilewright_llvm::Module`]), [`compile()`] takes it
 //! on to PTX, and [`ptxas::Ptxas`] to a cubin.
 
+pub mod compile;
+pub mod lower;
 pub mod ptxas;
 pub mod sass;
 pub mod target;
 pub mod tools;
 
+pub use compile::{Kernel, Options, compile};
 pub use target::Target;

@@ -1,0 +1,119 @@
+//! The road from a `ttg` module to PTX.
+
+use std::time::{Duration, Instant};
+
+use tilewright_ir as ir;
+use tilewright_ir::Diagnostic;
+use tilewright_llvm::emit;
+
+use crate::lower;
+use crate::target::Target;
+
+/// How to compile.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The GPU.
+    pub target: Target,
+    /// Upper bound of registers a thread (`.maxnreg`).
+    pub max_registers: Option<u32>,
+    /// Whether separate multiplications and additions may become fused ones.
+    pub fp_contract: bool,
+    /// Whether source positions go into the PTX as `.loc`.
+    pub line_info: bool,
+    /// Whether the LLVM IR is wanted as text.
+    pub keep_llvm_ir: bool,
+    /// LLVM's passes in their text form; `None` for the short list that we choose.
+    pub passes: Option<String>,
+    /// Whether LLVM's verifier checks the module.
+    pub verify: bool,
+}
+
+impl Options {
+    /// The usual way for a target.
+    pub fn new(target: Target) -> Options {
+        Options {
+            target,
+            max_registers: None,
+            fp_contract: true,
+            line_info: true,
+            keep_llvm_ir: true,
+            passes: None,
+            verify: cfg!(debug_assertions),
+        }
+    }
+}
+
+/// Wall time of each stage.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Timing {
+    /// `ttg` to the per-thread program.
+    pub lower: Duration,
+    /// The per-thread program to LLVM's.
+    pub build: Duration,
+    /// LLVM's passes.
+    pub passes: Duration,
+    /// LLVM's code generator.
+    pub codegen: Duration,
+    /// Printing LLVM IR, where it is wanted.
+    pub print: Duration,
+}
+
+/// A kernel as PTX.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// The symbol to launch.
+    pub name: String,
+    /// PTX.
+    pub ptx: String,
+    /// LLVM IR after the passes, if it was wanted.
+    pub llvm_ir: String,
+    /// Warps of a CTA.
+    pub num_warps: u32,
+    /// Dynamic shared memory, in bytes.
+    pub shared_bytes: u32,
+    /// LLVM instructions handed over.
+    pub instructions: usize,
+    /// Where the time went.
+    pub timing: Timing,
+}
+
+/// Compiles a `ttg` module to PTX.
+///
+/// # Errors
+/// What the lowering does not support, with its place in the source; what LLVM refuses.
+pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Diagnostic>> {
+    let start = Instant::now();
+    let lowered = lower::lower(
+        module,
+        &lower::Options {
+            target: options.target,
+            max_registers: options.max_registers,
+            line_info: options.line_info,
+        },
+    )?;
+    let mut timing = Timing { lower: start.elapsed(), ..Timing::default() };
+    let llvm = emit::Options {
+        triple: "nvptx64-nvidia-cuda".into(),
+        cpu: options.target.arch().into(),
+        features: options.target.ptx_feature().into(),
+        passes: options.passes.clone().unwrap_or_else(|| emit::PASSES.into()),
+        optimize: true,
+        fp_contract: options.fp_contract,
+        verify: options.verify,
+        keep_ir: options.keep_llvm_ir,
+    };
+    let out = emit::compile(&lowered.module, &llvm).map_err(|e| Box::new(Diagnostic::new(e.to_string())))?;
+    timing.build = out.timing.build;
+    timing.passes = out.timing.passes;
+    timing.codegen = out.timing.codegen;
+    timing.print = out.timing.print;
+    Ok(Kernel {
+        name: lowered.kernel,
+        ptx: out.assembly,
+        llvm_ir: out.llvm_ir,
+        num_warps: lowered.num_warps,
+        shared_bytes: lowered.shared_bytes,
+        instructions: out.instructions,
+        timing,
+    })
+}

@@ -1,0 +1,317 @@
+//! Functions, calls, program indices and structured control flow.
+
+use tilewright_ir as ir;
+use tilewright_ir::dialect::{cf, scf, tt};
+use tilewright_ir::{Opcode, TypeKind};
+use tilewright_llvm as llvm;
+use tilewright_llvm::{Effect, IntPred, KernelAttrs, Ty, Value};
+
+use super::{Buffer, Locations, Lower, Options, Result, Val};
+
+/// A public function, or the only one.
+pub(super) fn is_kernel(m: &ir::Module, func: ir::Op, functions: usize) -> bool {
+    let visibility = tt::Func(func).sym_visibility(m);
+    functions == 1 || visibility.as_deref() == Some("public")
+}
+
+/// Lowers one function into `out`.
+pub(super) fn lower_function<'a>(
+    m: &'a ir::Module,
+    func: ir::Op,
+    name: &str,
+    kernel: Option<KernelAttrs>,
+    options: &Options,
+    num_warps: u32,
+    smem: llvm::GlobalId,
+    out: &'a mut llvm::Module,
+    locations: Locations,
+) -> Result<Locations> {
+    let body = tt::Func(func).body(m);
+    let blocks = m.region_blocks(body).to_vec();
+    let entry = blocks[0];
+    let mut lower = Lower {
+        m,
+        b: llvm::Builder::new(out, "", &[], &[], None, llvm::Loc::NONE),
+        target: options.target,
+        num_warps,
+        smem,
+        values: vec![None; m.num_values()],
+        layouts: rustc_hash::FxHashMap::default(),
+        locations,
+        op: func,
+    };
+    // The signature needs the layouts of tensor parameters, which `Lower` computes: build it, then start over.
+    let mut params = Vec::new();
+    for &arg in m.block_args(entry) {
+        params.extend(lower.machine_types(m.value_type(arg))?);
+    }
+    let mut results = Vec::new();
+    if let TypeKind::Function { results: tys, .. } = m.type_kind(tt::Func(func).function_type(m)) {
+        for &ty in tys {
+            results.extend(lower.machine_types(ty)?);
+        }
+    }
+    let loc = if options.line_info { lower.translate(m.op_loc(func)) } else { llvm::Loc::NONE };
+    lower.b.restart(name, &params, &results, kernel, loc);
+
+    let mut next = 0;
+    for &arg in m.block_args(entry) {
+        let n = lower.machine_types(m.value_type(arg))?.len();
+        let values: Vec<Value> = (next..next + n).map(|i| lower.b.arg(i)).collect();
+        next += n;
+        lower.bind(arg, &values)?;
+    }
+    // Blocks of `cf` control flow: dominance is not known here, so that only the entry's values are shared.
+    let first = lower.b.block();
+    let mut targets = vec![(entry, first)];
+    for &block in &blocks[1..] {
+        let mut tys = Vec::new();
+        for &arg in m.block_args(block) {
+            tys.extend(lower.machine_types(m.value_type(arg))?);
+        }
+        targets.push((block, lower.b.create_block(first, None, &tys)));
+    }
+    for (i, &(block, machine)) in targets.iter().enumerate() {
+        if i > 0 {
+            lower.b.switch_to(machine);
+            lower.bind_params(m.block_args(block), machine)?;
+        }
+        let end = lower.block(block)?;
+        lower.function_end(end, &targets)?;
+    }
+    let Lower { b, locations, .. } = lower;
+    b.finish();
+    Ok(locations)
+}
+
+impl Lower<'_> {
+    /// The machine types of a value: one per register, one address for a buffer, none for a token.
+    pub fn machine_types(&mut self, ty: ir::Type) -> Result<Vec<Ty>> {
+        match self.m.type_kind(ty) {
+            TypeKind::AsyncToken => Ok(vec![]),
+            TypeKind::MemDesc { .. } => Ok(vec![Ty::SHARED]),
+            _ => Ok(vec![self.elem_ty(ty)?; self.num_regs(ty)?]),
+        }
+    }
+
+    /// The machine values of an IR value, as [`Lower::machine_types`] lists them.
+    pub fn flatten(&self, values: &[ir::Value]) -> Result<Vec<Value>> {
+        let mut out = Vec::new();
+        for &v in values {
+            match self.val(v)? {
+                Val::Regs(r) => out.extend_from_slice(r),
+                Val::Token => {}
+                Val::Buffer(buffer) => {
+                    if buffer.offsets.iter().any(|&o| o != 0) {
+                        return Err(self.unsupported("a slice of a buffer carried through control flow"));
+                    }
+                    out.push(buffer.base);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The reverse of [`Lower::flatten`] for one value.
+    fn bind(&mut self, v: ir::Value, values: &[Value]) -> Result<()> {
+        let ty = self.value_ty(v);
+        let val = match self.m.type_kind(ty) {
+            TypeKind::AsyncToken => Val::Token,
+            TypeKind::MemDesc { shape, .. } => {
+                Val::Buffer(Buffer { base: values[0], offsets: smallvec::smallvec![0; shape.len()] })
+            }
+            _ => Val::Regs(values.into()),
+        };
+        self.set(v, val);
+        Ok(())
+    }
+
+    /// Binds IR values to the parameters of a machine block.
+    fn bind_params(&mut self, values: &[ir::Value], block: llvm::Block) -> Result<()> {
+        let params = self.b.params(block).to_vec();
+        self.bind_all(values, &params)
+    }
+
+    fn bind_all(&mut self, values: &[ir::Value], machine: &[Value]) -> Result<()> {
+        let mut next = 0;
+        for &v in values {
+            let n = self.machine_types(self.value_ty(v))?.len();
+            self.bind(v, &machine[next..next + n])?;
+            next += n;
+        }
+        Ok(())
+    }
+
+    fn all_machine_types(&mut self, values: &[ir::Value]) -> Result<Vec<Ty>> {
+        let mut out = Vec::new();
+        for &v in values {
+            out.extend(self.machine_types(self.value_ty(v))?);
+        }
+        Ok(out)
+    }
+
+    fn function_end(&mut self, end: Option<ir::Op>, blocks: &[(ir::Block, llvm::Block)]) -> Result<()> {
+        let Some(op) = end else { return Err(self.error("a block has no terminator")) };
+        let target = |b: ir::Block| blocks.iter().find(|(x, _)| *x == b).map(|&(_, m)| m);
+        match self.m.opcode(op) {
+            Some(Opcode::Tt(tt::Kind::Return)) => {
+                let values = self.flatten(tt::Return(op).values(self.m))?;
+                self.b.ret(&values);
+                Ok(())
+            }
+            Some(Opcode::Cf(cf::Kind::Br)) => {
+                let args = self.flatten(cf::Br(op).args(self.m))?;
+                let to = target(self.m.successors(op)[0])
+                    .ok_or_else(|| self.error("a branch out of the function"))?;
+                self.b.br(to, &args);
+                Ok(())
+            }
+            Some(Opcode::Cf(cf::Kind::CondBr)) => {
+                let c = cf::CondBr(op);
+                let cond = self.scalar(c.condition(self.m))?;
+                let (yes, no) = (self.flatten(c.true_args(self.m))?, self.flatten(c.false_args(self.m))?);
+                let succ = self.m.successors(op);
+                let (Some(a), Some(b)) = (target(succ[0]), target(succ[1])) else {
+                    return Err(self.error("a branch out of the function"));
+                };
+                self.b.cond_br(cond, a, &yes, b, &no);
+                Ok(())
+            }
+            _ => Err(self.unsupported(format!("the terminator `{}`", self.m.op_name(op)))),
+        }
+    }
+
+    pub fn program_id(&mut self, axis: tt::ProgramDim, op: ir::Op, count: bool) -> Result<()> {
+        let axis = match axis {
+            tt::ProgramDim::X => "x",
+            tt::ProgramDim::Y => "y",
+            tt::ProgramDim::Z => "z",
+        };
+        let register = if count { "nctaid" } else { "ctaid" };
+        let name = format!("llvm.nvvm.read.ptx.sreg.{register}.{axis}");
+        let v = self.b.intrinsic(&name, Effect::Pure, Some(Ty::I32), &[]);
+        // A grid has at most 2^31 - 1 programs along an axis.
+        self.b.assume_zeros(v, 1 << 31);
+        self.set_regs(self.m.result(op), vec![v]);
+        Ok(())
+    }
+
+    pub fn call(&mut self, call: tt::Call) -> Result<()> {
+        let args = self.flatten(call.args(self.m))?;
+        let results: Vec<ir::Value> = call.results(self.m).to_vec();
+        let result_tys = self.all_machine_types(&results)?;
+        let params: Vec<Ty> = args.iter().map(|&a| self.b.ty(a)).collect();
+        let callee = self.b.module.declare(&call.callee(self.m).0, &params, &result_tys);
+        let values = self.b.call(callee, &args);
+        self.bind_all(&results, &values)
+    }
+
+    /// A counted loop, tested before the first iteration and after each: what is invariant has a place before it.
+    pub fn scf_for(&mut self, f: scf::For) -> Result<()> {
+        let m = self.m;
+        let (lb, ub, step) =
+            (self.scalar(f.lower_bound(m))?, self.scalar(f.upper_bound(m))?, self.scalar(f.step(m))?);
+        let results: Vec<ir::Value> = f.results(m).to_vec();
+        let body_block = m.region_block(f.body(m));
+        let args = m.block_args(body_block).to_vec();
+
+        let tys = self.all_machine_types(&results)?;
+        let mut init = self.flatten(f.init(m))?;
+        let iv_ty = self.b.ty(lb);
+        let pre = self.b.block();
+        let mut body_tys = vec![iv_ty];
+        body_tys.extend_from_slice(&tys);
+        let body = self.b.create_block(pre, Some(pre), &body_tys);
+        let outer = self.b.preheader();
+        let exit = self.b.create_block(pre, outer, &tys);
+
+        let enter = self.b.icmp(IntPred::Slt, lb, ub);
+        let exit_init = init.clone();
+        init.insert(0, lb);
+        self.b.cond_br(enter, body, &init, exit, &exit_init);
+
+        self.b.switch_to(body);
+        let iv = self.b.params(body)[0];
+        // A loop that counts up from a non-negative start stays non-negative.
+        let known = self.b.known_zeros(lb) & self.b.known_zeros(ub);
+        let sign = 1u64 << (iv_ty.bits() - 1);
+        if known & sign != 0 {
+            self.b.assume_zeros(iv, sign);
+        }
+        self.bind_params(&args, body)?;
+        let op = self.op;
+        let end = self.block(body_block)?.ok_or_else(|| self.error("a loop body has no terminator"))?;
+        let yielded = self.flatten(scf::Yield(end).values(m))?;
+        self.op = op;
+        let next = self.b.add(iv, step);
+        let again = self.b.icmp(IntPred::Slt, next, ub);
+        let mut back = vec![next];
+        back.extend_from_slice(&yielded);
+        self.b.cond_br(again, body, &back, exit, &yielded);
+        self.b.switch_to(exit);
+        self.bind_params(&results, exit)
+    }
+
+    pub fn scf_if(&mut self, f: scf::If) -> Result<()> {
+        let m = self.m;
+        let cond = self.scalar(f.condition(m))?;
+        let results: Vec<ir::Value> = f.results(m).to_vec();
+        let tys = self.all_machine_types(&results)?;
+        let before = self.b.block();
+        let preheader = self.b.preheader();
+        let then_ir = m.region_blocks(f.then_region(m)).first().copied();
+        let else_ir = m.region_blocks(f.else_region(m)).first().copied();
+        let then_block = self.b.create_block(before, preheader, &[]);
+        let else_block = else_ir.map(|_| self.b.create_block(before, preheader, &[]));
+        let merge = self.b.create_block(before, preheader, &tys);
+        self.b.cond_br(cond, then_block, &[], else_block.unwrap_or(merge), &[]);
+        let op = self.op;
+        for (ir_block, machine) in [(then_ir, Some(then_block)), (else_ir, else_block)] {
+            let (Some(ir_block), Some(machine)) = (ir_block, machine) else { continue };
+            self.b.switch_to(machine);
+            let values = match self.block(ir_block)? {
+                Some(end) => self.flatten(scf::Yield(end).values(m))?,
+                None => vec![],
+            };
+            self.b.br(merge, &values);
+        }
+        self.op = op;
+        self.b.switch_to(merge);
+        self.bind_params(&results, merge)
+    }
+
+    pub fn scf_while(&mut self, f: scf::While) -> Result<()> {
+        let m = self.m;
+        let results: Vec<ir::Value> = f.results(m).to_vec();
+        let before_ir = m.region_block(f.before(m));
+        let after_ir = m.region_block(f.after(m));
+        let before_args = m.block_args(before_ir).to_vec();
+        let after_args = m.block_args(after_ir).to_vec();
+        let init = self.flatten(f.init(m))?;
+        let pre = self.b.block();
+        let outer = self.b.preheader();
+        let (before_tys, after_tys) =
+            (self.all_machine_types(&before_args)?, self.all_machine_types(&after_args)?);
+        let header = self.b.create_block(pre, Some(pre), &before_tys);
+        self.b.br(header, &init);
+        self.b.switch_to(header);
+        self.bind_params(&before_args, header)?;
+        let op = self.op;
+        let end = self.block(before_ir)?.ok_or_else(|| self.error("a while condition has no terminator"))?;
+        let condition = scf::Condition(end);
+        let cond = self.scalar(condition.condition(m))?;
+        let args = self.flatten(condition.args(m))?;
+        let at = self.b.block();
+        let body = self.b.create_block(at, Some(pre), &after_tys);
+        let exit = self.b.create_block(at, outer, &after_tys);
+        self.b.cond_br(cond, body, &args, exit, &args);
+        self.b.switch_to(body);
+        self.bind_params(&after_args, body)?;
+        let end = self.block(after_ir)?.ok_or_else(|| self.error("a while body has no terminator"))?;
+        let yielded = self.flatten(scf::Yield(end).values(m))?;
+        self.b.br(header, &yielded);
+        self.op = op;
+        self.b.switch_to(exit);
+        self.bind_params(&results, exit)
+    }
+}

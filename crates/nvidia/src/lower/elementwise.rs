@@ -1,0 +1,530 @@
+//! Elementwise operations: `arith`, and those of `tt` that work element by element.
+//!
+//! 16-bit floats are added, multiplied and so on in pairs (`f16x2`, `bf16x2`): half the instructions. Packing costs
+//! nothing between such operations, because the builder sees through a vector made of another's elements.
+
+use tilewright_ir as ir;
+use tilewright_ir::dialect::{arith, tt};
+use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Scalar, Ty, Value};
+
+use super::{Lower, Regs, Result};
+
+impl Lower<'_> {
+    /// Applies `f` to corresponding registers.
+    pub fn map1(&mut self, a: &Regs, mut f: impl FnMut(&mut Self, Value) -> Value) -> Vec<Value> {
+        a.iter().map(|&x| f(self, x)).collect()
+    }
+
+    /// Applies `f` to corresponding registers.
+    pub fn map2(
+        &mut self,
+        a: &Regs,
+        b: &Regs,
+        mut f: impl FnMut(&mut Self, Value, Value) -> Value,
+    ) -> Vec<Value> {
+        a.iter().zip(b.iter()).map(|(&x, &y)| f(self, x, y)).collect()
+    }
+
+    /// Like [`Lower::map2`], two registers at a time where the type has 16 bits and `f` works on vectors.
+    pub fn map2_packed(
+        &mut self,
+        a: &Regs,
+        b: &Regs,
+        mut f: impl FnMut(&mut Self, Value, Value) -> Value,
+    ) -> Vec<Value> {
+        let ty = self.b.ty(a[0]);
+        let same = a.windows(2).all(|w| w[0] == w[1]) && b.windows(2).all(|w| w[0] == w[1]);
+        if !matches!(ty.scalar, Scalar::F16 | Scalar::BF16) || a.len() % 2 != 0 || same || !self.packs(ty) {
+            return self.map2(a, b, f);
+        }
+        let mut out = Vec::with_capacity(a.len());
+        for (x, y) in a.chunks_exact(2).zip(b.chunks_exact(2)) {
+            let (x, y) = (self.b.vector(x), self.b.vector(y));
+            let r = f(self, x, y);
+            out.push(self.b.extract(r, 0));
+            out.push(self.b.extract(r, 1));
+        }
+        out
+    }
+
+    fn packs(&self, ty: Ty) -> bool {
+        ty.scalar == Scalar::F16 || self.target.has_bf16_arithmetic()
+    }
+
+    pub fn arith(&mut self, op: ir::Op, kind: arith::Kind) -> Result<()> {
+        use arith::Kind as K;
+        let m = self.m;
+        let operands = m.operands(op);
+        let result = m.result(op);
+        let a = self.regs(operands[0])?;
+        let int_op = match kind {
+            K::Addi => Some(BinOp::Add),
+            K::Subi => Some(BinOp::Sub),
+            K::Muli => Some(BinOp::Mul),
+            K::Andi => Some(BinOp::And),
+            K::Ori => Some(BinOp::Or),
+            K::Xori => Some(BinOp::Xor),
+            K::Shli => Some(BinOp::Shl),
+            K::Shrsi => Some(BinOp::AShr),
+            K::Shrui => Some(BinOp::LShr),
+            K::Divsi => Some(BinOp::SDiv),
+            K::Divui => Some(BinOp::UDiv),
+            K::Remsi => Some(BinOp::SRem),
+            K::Remui => Some(BinOp::URem),
+            _ => None,
+        };
+        if let Some(int_op) = int_op {
+            let b = self.regs(operands[1])?;
+            let out = self.map2(&a, &b, |s, x, y| s.b.bin(int_op, x, y));
+            self.set_regs(result, out);
+            return Ok(());
+        }
+        let out = match kind {
+            K::Addf | K::Subf | K::Mulf => {
+                let b = self.regs(operands[1])?;
+                let float_op = match kind {
+                    K::Addf => BinOp::FAdd,
+                    K::Subf => BinOp::FSub,
+                    _ => BinOp::FMul,
+                };
+                self.check_arithmetic(operands[0])?;
+                self.map2_packed(&a, &b, |s, x, y| s.b.bin(float_op, x, y))
+            }
+            K::Divf => {
+                let b = self.regs(operands[1])?;
+                self.check_arithmetic(operands[0])?;
+                self.map2(&a, &b, |s, x, y| s.fast_div(x, y))
+            }
+            K::Remf => {
+                let b = self.regs(operands[1])?;
+                self.check_arithmetic(operands[0])?;
+                self.map2(&a, &b, |s, x, y| s.fmod(x, y))
+            }
+            K::Minsi | K::Maxsi | K::Minui | K::Maxui => {
+                let b = self.regs(operands[1])?;
+                self.map2(&a, &b, |s, x, y| s.int_min_max(kind, x, y))
+            }
+            K::Minimumf | K::Maximumf | K::Minnumf | K::Maxnumf => {
+                let b = self.regs(operands[1])?;
+                self.check_arithmetic(operands[0])?;
+                self.map2_packed(&a, &b, |s, x, y| s.float_min_max(kind, x, y))
+            }
+            K::Ceildivsi | K::Floordivsi => {
+                let b = self.regs(operands[1])?;
+                self.map2(&a, &b, |s, x, y| s.rounded_div(x, y, kind == K::Ceildivsi))
+            }
+            K::Negf => self.map1(&a, |s, x| s.b.fneg(x)),
+            K::Cmpi => {
+                let pred = int_pred(arith::Cmpi(op).predicate(m));
+                let b = self.regs(operands[1])?;
+                self.map2(&a, &b, |s, x, y| s.b.icmp(pred, x, y))
+            }
+            K::Cmpf => {
+                let pred = arith::Cmpf(op).predicate(m);
+                let b = self.regs(operands[1])?;
+                match float_pred(pred) {
+                    Some(pred) => self.map2(&a, &b, |s, x, y| s.b.fcmp(pred, x, y)),
+                    None => {
+                        let constant = self.b.bool(pred == arith::CmpFPredicate::True);
+                        vec![constant; a.len()]
+                    }
+                }
+            }
+            K::Select => {
+                let (x, y) = (self.regs(operands[1])?, self.regs(operands[2])?);
+                (0..x.len())
+                    .map(|i| {
+                        // A scalar condition serves all elements.
+                        let c = a[if a.len() == x.len() { i } else { 0 }];
+                        self.b.select(c, x[i], y[i])
+                    })
+                    .collect()
+            }
+            K::Extsi | K::Extui | K::Trunci | K::IndexCast => {
+                let to = self.elem_ty(self.value_ty(result))?;
+                self.map1(&a, |s, x| s.b.int_cast(x, to, matches!(kind, K::Extsi | K::IndexCast)))
+            }
+            K::Extf | K::Truncf => self.float_to_float(operands[0], result, None)?,
+            K::Sitofp | K::Uitofp => {
+                let to = self.elem_ty(self.value_ty(result))?;
+                if self.float_kind(self.value_ty(result)).is_some_and(|k| k.bits() == 8) {
+                    return Err(self.unsupported("integers to fp8; convert to fp32 first"));
+                }
+                let signed = kind == K::Sitofp;
+                self.map1(&a, |s, x| s.int_to_float(x, to, signed))
+            }
+            K::Fptosi | K::Fptoui => {
+                let to = self.elem_ty(self.value_ty(result))?;
+                let op = if kind == K::Fptosi { CastOp::FpToSi } else { CastOp::FpToUi };
+                self.check_arithmetic(operands[0])?;
+                self.map1(&a, |s, x| s.float_to_int(x, to, op))
+            }
+            K::Bitcast => {
+                let to = self.elem_ty(self.value_ty(result))?;
+                self.map1(&a, |s, x| s.b.bitcast(x, to))
+            }
+            _ => return Err(self.unsupported(format!("the operation `{}`", m.op_name(op)))),
+        };
+        self.set_regs(result, out);
+        Ok(())
+    }
+
+    /// fp8 values are bits here: they have no arithmetic of their own.
+    pub fn check_arithmetic(&self, v: ir::Value) -> Result<()> {
+        match self.float_kind(self.value_ty(v)) {
+            Some(kind) if kind.bits() == 8 => {
+                Err(self.unsupported(format!("arithmetic on {}; convert to a wider type first", kind.name())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn elementwise_tt(&mut self, op: ir::Op, kind: tt::Kind) -> Result<()> {
+        use tt::Kind as K;
+        let m = self.m;
+        let operands = m.operands(op);
+        let out = match kind {
+            K::Addptr => {
+                let (ptr, offset) = (self.regs(operands[0])?, self.regs(operands[1])?);
+                let ty = self.value_ty(operands[0]);
+                let pointee = m.pointee_type(ty).ok_or_else(|| self.error("expected a pointer"))?;
+                let bytes = m.bits(pointee).div_ceil(8);
+                self.addptr(operands[0], operands[1], &ptr, &offset, bytes)
+            }
+            K::IntToPtr => {
+                let a = self.regs(operands[0])?;
+                let to = self.elem_ty(self.value_ty(m.result(op)))?;
+                self.map1(&a, |s, x| {
+                    let wide = s.b.int_cast(x, Ty::I64, false);
+                    s.b.cast(CastOp::IntToPtr, wide, to)
+                })
+            }
+            K::PtrToInt => {
+                let a = self.regs(operands[0])?;
+                let to = self.elem_ty(self.value_ty(m.result(op)))?;
+                self.map1(&a, |s, x| s.b.cast(CastOp::PtrToInt, x, to))
+            }
+            K::Bitcast => {
+                let a = self.regs(operands[0])?;
+                let to = self.elem_ty(self.value_ty(m.result(op)))?;
+                self.map1(&a, |s, x| {
+                    let from = s.b.ty(x);
+                    match (from.is_ptr(), to.is_ptr()) {
+                        (true, true) | (false, false) => s.b.bitcast(x, to),
+                        (true, false) => s.b.cast(CastOp::PtrToInt, x, to),
+                        (false, true) => s.b.cast(CastOp::IntToPtr, x, to),
+                    }
+                })
+            }
+            K::FpToFp => {
+                let rounding = tt::FpToFp(op).rounding(m);
+                self.float_to_float(operands[0], m.result(op), rounding)?
+            }
+            K::Clampf => {
+                let c = tt::Clampf(op);
+                let (x, lo, hi) = (self.regs(operands[0])?, self.regs(operands[1])?, self.regs(operands[2])?);
+                self.check_arithmetic(operands[0])?;
+                let nan = c.propagate_nan(m);
+                let (max, min) = if nan {
+                    (arith::Kind::Maximumf, arith::Kind::Minimumf)
+                } else {
+                    (arith::Kind::Maxnumf, arith::Kind::Minnumf)
+                };
+                let raised: Regs = self.map2_packed(&x, &lo, |s, a, b| s.float_min_max(max, a, b)).into();
+                self.map2_packed(&raised, &hi, |s, a, b| s.float_min_max(min, a, b))
+            }
+            K::PreciseSqrt => {
+                let a = self.regs(operands[0])?;
+                self.map1(&a, |s, x| {
+                    let name = format!("llvm.sqrt.{}", s.b.ty(x).mangled());
+                    let ty = s.b.ty(x);
+                    s.b.intrinsic(&name, Effect::Pure, Some(ty), &[x])
+                })
+            }
+            K::PreciseDivf => {
+                let (a, b) = (self.regs(operands[0])?, self.regs(operands[1])?);
+                self.map2(&a, &b, |s, x, y| s.b.bin(BinOp::FDiv, x, y))
+            }
+            K::Mulhiui => {
+                let (a, b) = (self.regs(operands[0])?, self.regs(operands[1])?);
+                self.map2(&a, &b, |s, x, y| {
+                    let ty = s.b.ty(x);
+                    if ty == Ty::I64 {
+                        return s.b.asm1("mul.hi.u64 $0, $1, $2;", "=l,l,l", Effect::Pure, ty, &[x, y]);
+                    }
+                    if ty == Ty::I32 {
+                        return s.b.asm1("mul.hi.u32 $0, $1, $2;", "=r,r,r", Effect::Pure, ty, &[x, y]);
+                    }
+                    let (x, y) = (s.b.int_cast(x, Ty::I32, false), s.b.int_cast(y, Ty::I32, false));
+                    let p = s.b.mul(x, y);
+                    let high = s.b.lshr(p, ty.bits());
+                    s.b.int_cast(high, ty, false)
+                })
+            }
+            _ => return Err(self.unsupported(format!("the operation `{}`", m.op_name(op)))),
+        };
+        self.set_regs(m.result(op), out);
+        Ok(())
+    }
+
+    /// Pointer plus offset · bytes. Where the whole tensor starts from one pointer, offsets that differ by constants
+    /// share one 64-bit address and the constant goes into the access.
+    fn addptr(&mut self, _p: ir::Value, _o: ir::Value, ptr: &Regs, offset: &Regs, bytes: u32) -> Vec<Value> {
+        self.map2(ptr, offset, |s, p, o| {
+            let wide = s.b.int_cast(o, Ty::I64, true);
+            let scaled = s.b.mul_const(wide, i64::from(bytes));
+            s.b.ptr_add(p, scaled)
+        })
+    }
+
+    // ---- scalar helpers --------------------------------------------------------------------------------------------
+
+    /// Division as Triton's `/`: fp32 to 2 ulp (`div.full`), fp64 exactly rounded, 16-bit floats through fp32.
+    pub fn fast_div(&mut self, x: Value, y: Value) -> Value {
+        let ty = self.b.ty(x);
+        match ty.scalar {
+            Scalar::F32 => self.b.asm1("div.full.f32 $0, $1, $2;", "=f,f,f", Effect::Pure, ty, &[x, y]),
+            Scalar::F16 | Scalar::BF16 => {
+                let (x, y) = (self.b.cast(CastOp::FpExt, x, Ty::F32), self.b.cast(CastOp::FpExt, y, Ty::F32));
+                let q = self.fast_div(x, y);
+                self.b.cast(CastOp::FpTrunc, q, ty)
+            }
+            _ => self.b.bin(BinOp::FDiv, x, y),
+        }
+    }
+
+    /// The remainder with the sign of the dividend.
+    fn fmod(&mut self, x: Value, y: Value) -> Value {
+        let ty = self.b.ty(x);
+        match ty.scalar {
+            Scalar::F16 | Scalar::BF16 => {
+                let (x, y) = (self.b.cast(CastOp::FpExt, x, Ty::F32), self.b.cast(CastOp::FpExt, y, Ty::F32));
+                let r = self.fmod(x, y);
+                self.b.cast(CastOp::FpTrunc, r, ty)
+            }
+            Scalar::F32 => {
+                // In fp64 the quotient of fp32 numbers is exact enough for |x / y| < 2^29.
+                let (x, y) = (self.b.cast(CastOp::FpExt, x, Ty::F64), self.b.cast(CastOp::FpExt, y, Ty::F64));
+                let r = self.b.bin(BinOp::FRem, x, y);
+                self.b.cast(CastOp::FpTrunc, r, ty)
+            }
+            _ => self.b.bin(BinOp::FRem, x, y),
+        }
+    }
+
+    pub fn int_min_max(&mut self, kind: arith::Kind, x: Value, y: Value) -> Value {
+        let ty = self.b.ty(x);
+        let (name, pred) = match kind {
+            arith::Kind::Minsi => ("smin", IntPred::Slt),
+            arith::Kind::Maxsi => ("smax", IntPred::Sgt),
+            arith::Kind::Minui => ("umin", IntPred::Ult),
+            _ => ("umax", IntPred::Ugt),
+        };
+        let decided = self.b.icmp(pred, x, y);
+        if self.b.is_true(decided) {
+            return x;
+        }
+        if self.b.is_false(decided) {
+            return y;
+        }
+        if ty == Ty::I1 {
+            return self.b.select(decided, x, y);
+        }
+        let zeros = match kind {
+            arith::Kind::Minui => self.b.known_zeros(x) | self.b.known_zeros(y),
+            _ => self.b.known_zeros(x) & self.b.known_zeros(y),
+        };
+        let v = self.b.intrinsic(&format!("llvm.{name}.{}", ty.mangled()), Effect::Pure, Some(ty), &[x, y]);
+        if kind != arith::Kind::Minui {
+            self.b.assume_zeros(v, zeros);
+        }
+        v
+    }
+
+    pub fn float_min_max(&mut self, kind: arith::Kind, x: Value, y: Value) -> Value {
+        let ty = self.b.ty(x);
+        let (name, pred) = match kind {
+            arith::Kind::Minimumf => ("minimum", FloatPred::Olt),
+            arith::Kind::Maximumf => ("maximum", FloatPred::Ogt),
+            arith::Kind::Minnumf => ("minnum", FloatPred::Olt),
+            _ => ("maxnum", FloatPred::Ogt),
+        };
+        let nan = matches!(kind, arith::Kind::Minimumf | arith::Kind::Maximumf);
+        if ty.scalar == Scalar::F64 && nan {
+            // `min.f64` has no `.NaN` form.
+            let picks_x = self.b.fcmp(pred, x, y);
+            let either = self.b.fcmp(FloatPred::Uno, x, y);
+            let sum = self.b.bin(BinOp::FAdd, x, y);
+            let plain = self.b.select(picks_x, x, y);
+            return self.b.select(either, sum, plain);
+        }
+        self.b.intrinsic(&format!("llvm.{name}.{}", ty.mangled()), Effect::Pure, Some(ty), &[x, y])
+    }
+
+    fn rounded_div(&mut self, x: Value, y: Value, up: bool) -> Value {
+        let ty = self.b.ty(x);
+        let q = self.b.bin(BinOp::SDiv, x, y);
+        let r = self.b.bin(BinOp::SRem, x, y);
+        let zero = self.b.constant(ty, 0);
+        let inexact = self.b.icmp(IntPred::Ne, r, zero);
+        let sign = self.b.xor(x, y);
+        // Truncation is towards zero: correct upwards where the quotient is positive, downwards where negative.
+        let side = self.b.icmp(if up { IntPred::Sge } else { IntPred::Slt }, sign, zero);
+        let fix = self.b.and(inexact, side);
+        let step = self.b.int_cast(fix, ty, false);
+        if up { self.b.add(q, step) } else { self.b.sub(q, step) }
+    }
+
+    pub fn int_to_float(&mut self, x: Value, to: Ty, signed: bool) -> Value {
+        // i1 is 0 or 1 here, as the language's booleans are.
+        let signed = signed && self.b.ty(x) != Ty::I1;
+        let op = if signed { CastOp::SiToFp } else { CastOp::UiToFp };
+        if to.scalar == Scalar::BF16 && !self.target.has_bf16_arithmetic() {
+            let wide = self.b.cast(op, x, Ty::F32);
+            return self.b.cast(CastOp::FpTrunc, wide, to);
+        }
+        self.b.cast(op, x, to)
+    }
+
+    fn float_to_int(&mut self, x: Value, to: Ty, op: CastOp) -> Value {
+        let x = if matches!(self.b.ty(x).scalar, Scalar::BF16 | Scalar::F16) {
+            self.b.cast(CastOp::FpExt, x, Ty::F32)
+        } else {
+            x
+        };
+        if to == Ty::I1 {
+            let zero = self.b.float(self.b.ty(x), 0.0);
+            return self.b.fcmp(FloatPred::Une, x, zero);
+        }
+        // Narrow integers through 32 bits: out-of-range values wrap instead of being undefined.
+        if to.bits() < 32 {
+            let wide = self.b.cast(CastOp::FpToSi, x, Ty::I32);
+            return self.b.cast(CastOp::Trunc, wide, to);
+        }
+        self.b.cast(op, x, to)
+    }
+
+    /// `tt.elementwise_inline_asm`: the author's PTX, `packed_element` elements at a time.
+    pub fn inline_asm(&mut self, op: tt::ElementwiseInlineAsm) -> Result<()> {
+        let m = self.m;
+        let (text, constraints) = (op.asm_string(m), op.constraints(m));
+        let packed = op.packed_element(m).max(1) as usize;
+        let effect = if op.pure(m) { Effect::Pure } else { Effect::Write };
+        let args: Vec<Regs> = op.args(m).iter().map(|&a| self.regs(a)).collect::<Result<_>>()?;
+        let results: Vec<ir::Value> = m.results(op.0).to_vec();
+        let result_tys: Vec<Ty> =
+            results.iter().map(|&r| self.elem_ty(self.value_ty(r))).collect::<Result<_>>()?;
+        let count = match results.first() {
+            Some(&r) => self.num_regs(self.value_ty(r))?,
+            None => args.first().map_or(1, |a| a.len()),
+        };
+        if count % packed != 0 {
+            return Err(self.unsupported(format!("{packed} packed elements where a thread has {count}")));
+        }
+        // Elements narrower than a register are packed into 32-bit words.
+        let word_of =
+            |ty: Ty| if ty.bits() * packed as u32 >= 32 { 32 / ty.bits().min(32) } else { packed as u32 };
+        let mut out: Vec<Vec<Value>> = vec![Vec::new(); results.len()];
+        for start in (0..count).step_by(packed) {
+            let mut inputs = Vec::new();
+            for a in &args {
+                let pick = |i: usize| a[if a.len() == 1 { 0 } else { start + i }];
+                let ty = self.b.ty(pick(0));
+                let per_word = word_of(ty).max(1) as usize;
+                for w in (0..packed).step_by(per_word) {
+                    let elements: Vec<Value> = (w..w + per_word).map(pick).collect();
+                    inputs.push(self.pack_word(&elements));
+                }
+            }
+            let mut tys = Vec::new();
+            for &ty in &result_tys {
+                let per_word = word_of(ty).max(1);
+                let words = packed.div_ceil(per_word as usize);
+                let word = if per_word == 1 { ty } else { Ty::scalar(int_of(ty.bits() * per_word)) };
+                tys.extend(std::iter::repeat_n(word, words));
+            }
+            let words = self.b.asm(&text, &constraints, effect, &tys, &inputs);
+            let mut next = 0;
+            for (r, &ty) in result_tys.iter().enumerate() {
+                let per_word = word_of(ty).max(1);
+                for _ in 0..packed.div_ceil(per_word as usize) {
+                    let elements = self.unpack_word(words[next], ty, per_word);
+                    out[r].extend(elements);
+                    next += 1;
+                }
+            }
+        }
+        for (r, regs) in results.into_iter().zip(out) {
+            self.set_regs(r, regs);
+        }
+        Ok(())
+    }
+
+    /// Elements as one integer word (the element itself when there is one).
+    pub fn pack_word(&mut self, elements: &[Value]) -> Value {
+        if elements.len() == 1 {
+            return elements[0];
+        }
+        let bits = self.b.ty(elements[0]).bits() * elements.len() as u32;
+        let v = self.b.vector(elements);
+        self.b.bitcast(v, Ty::scalar(int_of(bits)))
+    }
+
+    /// The elements of an integer word.
+    pub fn unpack_word(&mut self, word: Value, ty: Ty, count: u32) -> Vec<Value> {
+        if count == 1 {
+            let from = self.b.ty(word);
+            return vec![if from == ty {
+                word
+            } else if ty.is_ptr() {
+                self.b.cast(CastOp::IntToPtr, word, ty)
+            } else {
+                self.b.bitcast(word, ty)
+            }];
+        }
+        let v = self.b.bitcast(word, Ty::vector(ty.scalar, count as u8));
+        (0..count).map(|i| self.b.extract(v, i)).collect()
+    }
+}
+
+/// The integer type of so many bits; widths that no machine word has count as 32.
+pub(super) fn int_of(bits: u32) -> Scalar {
+    Scalar::int(bits).unwrap_or(Scalar::I32)
+}
+
+pub(super) fn int_pred(p: arith::CmpIPredicate) -> IntPred {
+    use arith::CmpIPredicate as P;
+    match p {
+        P::Eq => IntPred::Eq,
+        P::Ne => IntPred::Ne,
+        P::Slt => IntPred::Slt,
+        P::Sle => IntPred::Sle,
+        P::Sgt => IntPred::Sgt,
+        P::Sge => IntPred::Sge,
+        P::Ult => IntPred::Ult,
+        P::Ule => IntPred::Ule,
+        P::Ugt => IntPred::Ugt,
+        P::Uge => IntPred::Uge,
+    }
+}
+
+fn float_pred(p: arith::CmpFPredicate) -> Option<FloatPred> {
+    use arith::CmpFPredicate as P;
+    Some(match p {
+        P::False | P::True => return None,
+        P::Oeq => FloatPred::Oeq,
+        P::Ogt => FloatPred::Ogt,
+        P::Oge => FloatPred::Oge,
+        P::Olt => FloatPred::Olt,
+        P::Ole => FloatPred::Ole,
+        P::One => FloatPred::One,
+        P::Ord => FloatPred::Ord,
+        P::Ueq => FloatPred::Ueq,
+        P::Ugt => FloatPred::Ugt,
+        P::Uge => FloatPred::Uge,
+        P::Ult => FloatPred::Ult,
+        P::Ule => FloatPred::Ule,
+        P::Une => FloatPred::Une,
+        P::Uno => FloatPred::Uno,
+    })
+}

@@ -1,0 +1,105 @@
+//! Mathematical functions, with no device library.
+//!
+//! `exp2`, `sqrt`, `rsqrt` are the hardware's approximations (PTX ISA: `ex2.approx`, 2 ulp and the like), as in Triton;
+//! `exp` is `exp2(x · log2 e)`. 16-bit floats go through fp32.
+
+use tilewright_ir as ir;
+use tilewright_ir::dialect::{arith, math};
+use tilewright_llvm::{BinOp, CastOp, Effect, Scalar, Ty, Value};
+
+use super::{Lower, Result};
+
+impl Lower<'_> {
+    pub fn math(&mut self, op: ir::Op, kind: math::Kind) -> Result<()> {
+        use math::Kind as K;
+        let m = self.m;
+        let operands = m.operands(op);
+        let result = m.result(op);
+        let a = self.regs(operands[0])?;
+        self.check_arithmetic(operands[0])?;
+        let out = match kind {
+            K::Fma => {
+                let (b, c) = (self.regs(operands[1])?, self.regs(operands[2])?);
+                (0..a.len()).map(|i| self.fma(a[i], b[i], c[i])).collect()
+            }
+            K::Absi => self.map1(&a, |s, x| {
+                let ty = s.b.ty(x);
+                let poison = s.b.bool(false);
+                s.b.intrinsic(&format!("llvm.abs.{}", ty.mangled()), Effect::Pure, Some(ty), &[x, poison])
+            }),
+            _ => {
+                let mut out = Vec::with_capacity(a.len());
+                for &x in a.iter() {
+                    out.push(self.unary(kind, x)?);
+                }
+                out
+            }
+        };
+        self.set_regs(result, out);
+        Ok(())
+    }
+
+    fn unary(&mut self, kind: math::Kind, x: Value) -> Result<Value> {
+        use math::Kind as K;
+        let ty = self.b.ty(x);
+        if kind == K::Absf {
+            return Ok(self.llvm_unary("fabs", x));
+        }
+        if matches!(ty.scalar, Scalar::F16 | Scalar::BF16) {
+            let wide = self.to_f32(x);
+            let r = self.unary(kind, wide)?;
+            return Ok(self.b.cast(CastOp::FpTrunc, r, ty));
+        }
+        let double = ty == Ty::F64;
+        Ok(match kind {
+            K::Floor => self.llvm_unary("floor", x),
+            K::Ceil => self.llvm_unary("ceil", x),
+            K::Trunc => self.llvm_unary("trunc", x),
+            K::Round => self.round_half_away(x),
+            K::Sqrt if double => self.llvm_unary("sqrt", x),
+            K::Sqrt => self.asm_unary("sqrt.approx.f32", x),
+            K::Rsqrt if double => {
+                let root = self.llvm_unary("sqrt", x);
+                let one = self.b.float(ty, 1.0);
+                self.b.bin(BinOp::FDiv, one, root)
+            }
+            K::Rsqrt => self.asm_unary("rsqrt.approx.f32", x),
+            K::Exp2 if !double => self.asm_unary("ex2.approx.f32", x),
+            K::Exp if !double => {
+                let scale = self.b.float(ty, std::f64::consts::LOG2_E);
+                let scaled = self.fmul(x, scale);
+                self.asm_unary("ex2.approx.f32", scaled)
+            }
+            _ => return self.unary_series(kind, x),
+        })
+    }
+
+    /// An LLVM intrinsic of one operand.
+    pub fn llvm_unary(&mut self, name: &str, x: Value) -> Value {
+        let ty = self.b.ty(x);
+        self.b.intrinsic(&format!("llvm.{name}.{}", ty.mangled()), Effect::Pure, Some(ty), &[x])
+    }
+
+    /// A PTX instruction of one fp32 operand.
+    pub fn asm_unary(&mut self, instruction: &str, x: Value) -> Value {
+        self.b.asm1(&format!("{instruction} $0, $1;"), "=f,f", Effect::Pure, Ty::F32, &[x])
+    }
+
+    fn round_half_away(&mut self, x: Value) -> Value {
+        let ty = self.b.ty(x);
+        let magnitude = self.llvm_unary("fabs", x);
+        // The largest number below 0.5: adding 0.5 would round 0.49999997 up.
+        let below = if ty == Ty::F64 { 0.499_999_999_999_999_94 } else { 0.499_999_97 };
+        let half = self.b.float(ty, below);
+        let half =
+            self.b.intrinsic(&format!("llvm.copysign.{}", ty.mangled()), Effect::Pure, Some(ty), &[half, x]);
+        let sum = self.b.bin(BinOp::FAdd, x, half);
+        let _ = magnitude;
+        self.llvm_unary("trunc", sum)
+    }
+
+    fn unary_series(&mut self, kind: math::Kind, _x: Value) -> Result<Value> {
+        let _ = arith::Kind::Addf;
+        Err(self.unsupported(format!("the function `{}` on this type", kind.def().name)))
+    }
+}

@@ -1,0 +1,339 @@
+//! `tt.reduce`: within a thread, then across lanes by shuffles, then across warps through scratch memory.
+//!
+//! The function is the region's, lowered again for each combination. Padding along the axis must not take part: where the
+//! function is a single known operation its identity stands in for padding; otherwise a predicate travels with each
+//! partial result and says whether it holds anything yet.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir as ir;
+use tilewright_ir::Opcode;
+use tilewright_ir::dialect::{arith, tt};
+use tilewright_layout::{Dim, TileLayout};
+use tilewright_llvm::{Ty, Value};
+
+use super::convert_layout::Shuffle;
+use super::memory::memory_bits;
+use super::{Lower, Regs, Result};
+
+/// A partial result: a value per operand, and whether it holds anything (`None`: it does).
+#[derive(Debug, Clone)]
+pub(crate) struct Partial {
+    pub values: Vec<Value>,
+    pub valid: Option<Value>,
+}
+
+/// How a reduction's axis is spread over a CTA.
+#[derive(Debug, Clone)]
+pub(crate) struct Spread {
+    /// Lane bits that move along the axis.
+    pub lanes: Vec<u32>,
+    /// Warp bits that move along the axis.
+    pub warps: Vec<u32>,
+}
+
+impl Spread {
+    pub fn of(layout: &TileLayout, axis: usize) -> std::result::Result<Spread, String> {
+        let free = layout.free_variable_masks();
+        let bits = |dim, free: u32| -> std::result::Result<Vec<u32>, String> {
+            let mut out = Vec::new();
+            for (bit, &basis) in layout.linear().flat_bases(dim).iter().enumerate() {
+                let here = layout.linear().out_part(basis, Dim::Axis(axis as u8));
+                let elsewhere = (0..layout.rank())
+                    .any(|d| d != axis && layout.linear().out_part(basis, Dim::Axis(d as u8)) != 0);
+                if here == 0 || free >> bit & 1 == 1 {
+                    continue;
+                }
+                if elsewhere {
+                    return Err("a reduction in a layout where one thread bit moves along two axes".into());
+                }
+                out.push(bit as u32);
+            }
+            Ok(out)
+        };
+        Ok(Spread { lanes: bits(Dim::Lane, free.lane)?, warps: bits(Dim::Warp, free.warp)? })
+    }
+}
+
+impl Lower<'_> {
+    pub fn reduce(&mut self, op: tt::Reduce) -> Result<()> {
+        let m = self.m;
+        let axis = op.axis(m) as usize;
+        let srcs: Vec<ir::Value> = op.srcs(m).to_vec();
+        let regs: Vec<Regs> = srcs.iter().map(|&v| self.regs(v)).collect::<Result<_>>()?;
+        let results: Vec<ir::Value> = op.results(m).to_vec();
+        let layout = self.layout(self.value_ty(srcs[0]))?;
+        let region = m.region_block(op.combine(m));
+        let spread = Spread::of(&layout, axis).map_err(|e| self.unsupported(e))?;
+        let padded = layout.needs_bounds_predicate(axis);
+        let identity = if padded { self.identity(region, &srcs) } else { None };
+
+        // Registers of one result element, by its coordinate.
+        let mut order: Vec<Vec<u32>> = Vec::new();
+        let mut groups: FxHashMap<Vec<u32>, Vec<u32>> = FxHashMap::default();
+        for r in layout.unique_registers() {
+            let mut key = layout.register_coord(r).to_vec();
+            key.remove(axis);
+            let group = groups.entry(key.clone()).or_default();
+            if group.is_empty() {
+                order.push(key);
+            }
+            group.push(r);
+        }
+        let here = self.op;
+        let mut partials: FxHashMap<Vec<u32>, Partial> = FxHashMap::default();
+        for key in &order {
+            let mut parts = Vec::new();
+            for &r in &groups[key] {
+                let values: Vec<Value> = regs.iter().map(|x| x[r as usize]).collect();
+                if let Some(part) = self.guarded(&layout, r, axis, values, identity.as_deref()) {
+                    parts.push(part);
+                }
+            }
+            let mut partial = self.tree(region, parts)?;
+            for &bit in &spread.lanes {
+                let moved = self.shuffle_partial(&partial, Shuffle::Xor(1 << bit));
+                partial = self.combine(region, &partial, &moved)?;
+            }
+            partials.insert(key.clone(), partial);
+        }
+        self.op = here;
+        if !spread.warps.is_empty() {
+            self.across_warps(region, &layout, axis, &spread, &order, &groups, &mut partials)?;
+        }
+        self.op = here;
+        for (k, &result) in results.iter().enumerate() {
+            let ty = self.value_ty(result);
+            if !m.is_tensor(ty) {
+                let value = partials[&order[0]].values[k];
+                self.set_regs(result, vec![value]);
+                continue;
+            }
+            let to = self.layout(ty)?;
+            let mut out = Vec::with_capacity(to.num_registers() as usize);
+            for r in 0..to.num_registers() {
+                let key = to.register_coord(r).to_vec();
+                match partials.get(&key) {
+                    Some(p) => out.push(p.values[k]),
+                    None => {
+                        return Err(
+                            self.error("internal: a reduction's result layout is not its source's slice")
+                        );
+                    }
+                }
+            }
+            self.set_regs(result, out);
+        }
+        Ok(())
+    }
+
+    /// A register's values, guarded against padding along the axis; `None` where it is padding in every thread.
+    pub fn guarded(
+        &mut self,
+        layout: &TileLayout,
+        register: u32,
+        axis: usize,
+        values: Vec<Value>,
+        identity: Option<&[Value]>,
+    ) -> Option<Partial> {
+        if !layout.needs_bounds_predicate(axis) {
+            return Some(Partial { values, valid: None });
+        }
+        let c = self.coord(layout, register, axis);
+        let size = self.b.i32(i64::from(layout.shape()[axis]));
+        let valid = self.b.icmp(tilewright_llvm::IntPred::Ult, c, size);
+        if self.b.is_true(valid) {
+            return Some(Partial { values, valid: None });
+        }
+        if self.b.is_false(valid) && identity.is_none() {
+            return None;
+        }
+        match identity {
+            Some(identity) => {
+                let values = values.iter().zip(identity).map(|(&v, &i)| self.b.select(valid, v, i)).collect();
+                Some(Partial { values, valid: None })
+            }
+            None => Some(Partial { values, valid: Some(valid) }),
+        }
+    }
+
+    /// The identity of the region's function, where it is a single operation that has one.
+    pub fn identity(&mut self, region: ir::Block, srcs: &[ir::Value]) -> Option<Vec<Value>> {
+        let m = self.m;
+        let first = m.first_op(region)?;
+        let last = m.next_op(first)?;
+        if srcs.len() != 1 || !m.has_trait(last, ir::Trait::Terminator) {
+            return None;
+        }
+        if m.operands(last) != m.results(first) {
+            return None;
+        }
+        let ty = self.elem_ty(self.value_ty(srcs[0])).ok()?;
+        let bits = ty.bits();
+        let Opcode::Arith(kind) = m.opcode(first)? else { return None };
+        use arith::Kind as K;
+        Some(vec![match kind {
+            K::Addi | K::Ori | K::Xori | K::Maxui => self.b.constant(ty, 0),
+            K::Muli => self.b.constant(ty, 1),
+            K::Andi | K::Minui => self.b.constant(ty, u64::MAX),
+            K::Maxsi => self.b.constant(ty, 1 << (bits - 1)),
+            K::Minsi => self.b.constant(ty, (1u64 << (bits - 1)) - 1),
+            // -0.0 + x is x for every x.
+            K::Addf => self.b.float(ty, -0.0),
+            K::Mulf => self.b.float(ty, 1.0),
+            K::Maxnumf | K::Maximumf => self.b.float(ty, f64::NEG_INFINITY),
+            K::Minnumf | K::Minimumf => self.b.float(ty, f64::INFINITY),
+            _ => return None,
+        }])
+    }
+
+    /// Combines neighbours until one is left: a chain as short as can be, and small rounding errors.
+    fn tree(&mut self, region: ir::Block, mut parts: Vec<Partial>) -> Result<Partial> {
+        while parts.len() > 1 {
+            let mut next = Vec::with_capacity(parts.len().div_ceil(2));
+            for pair in parts.chunks(2) {
+                next.push(match pair {
+                    [a, b] => self.combine(region, a, b)?,
+                    _ => pair[0].clone(),
+                });
+            }
+            parts = next;
+        }
+        parts.pop().ok_or_else(|| self.error("internal: a reduction without elements"))
+    }
+
+    /// The region's function of two partial results, in this order.
+    pub fn combine(&mut self, region: ir::Block, a: &Partial, b: &Partial) -> Result<Partial> {
+        let args: Vec<ir::Value> = self.m.block_args(region).to_vec();
+        for (&arg, &v) in args.iter().zip(a.values.iter().chain(&b.values)) {
+            self.set_regs(arg, vec![v]);
+        }
+        let here = self.op;
+        let end = self.block(region)?.ok_or_else(|| self.error("a region without a terminator"))?;
+        let returned: Vec<ir::Value> = self.m.operands(end).to_vec();
+        let values: Vec<Value> = returned.iter().map(|&v| self.scalar(v)).collect::<Result<_>>()?;
+        self.op = here;
+        let values = values.into_iter().enumerate().map(|(k, both)| {
+            let left = match b.valid {
+                Some(valid) => self.b.select(valid, both, a.values[k]),
+                None => both,
+            };
+            match a.valid {
+                Some(valid) => self.b.select(valid, left, b.values[k]),
+                None => left,
+            }
+        });
+        let values: Vec<Value> = values.collect();
+        let valid = match (a.valid, b.valid) {
+            (Some(x), Some(y)) => Some(self.b.or(x, y)),
+            _ => None,
+        };
+        Ok(Partial { values, valid })
+    }
+
+    pub fn shuffle_partial(&mut self, p: &Partial, how: Shuffle) -> Partial {
+        let values = p.values.iter().map(|&v| self.shuffle_value(v, how)).collect();
+        let valid = p.valid.map(|v| self.shuffle_value(v, how));
+        Partial { values, valid }
+    }
+
+    /// Writes each warp's partial results to scratch memory; then every thread reads and combines all of them.
+    fn across_warps(
+        &mut self,
+        region: ir::Block,
+        layout: &TileLayout,
+        axis: usize,
+        spread: &Spread,
+        order: &[Vec<u32>],
+        groups: &FxHashMap<Vec<u32>, Vec<u32>>,
+        partials: &mut FxHashMap<Vec<u32>, Partial>,
+    ) -> Result<()> {
+        let scratch = self.scratch()?;
+        let count = 1u32 << spread.warps.len();
+        // Where in the row of partial results each warp writes.
+        let mut images = vec![0u32; layout.linear().flat_bases(Dim::Warp).len()];
+        for (i, &bit) in spread.warps.iter().enumerate() {
+            images[bit as usize] = 1 << i;
+        }
+        let slot = self.linear(&[], &images);
+        let lane_mask = spread.lanes.iter().fold(0, |m, b| m | 1 << b);
+        let owner = self.is_owner(layout);
+        let one_lane = self.threads_without(lane_mask);
+        let pred = self.all(&[owner, one_lane]);
+
+        // Result elements in row-major order of what the layout covers.
+        let outer: Vec<usize> = (0..layout.rank()).filter(|&d| d != axis).collect();
+        let mut strides = vec![0i64; layout.rank()];
+        let mut elements = 1i64;
+        for &d in outer.iter().rev() {
+            strides[d] = elements;
+            elements *= i64::from(layout.physical(d));
+        }
+        let tys: Vec<Ty> = partials[&order[0]].values.iter().map(|&v| self.b.ty(v)).collect();
+        let mut regions = Vec::new();
+        let mut at = 0i64;
+        for &ty in &tys {
+            regions.push(at);
+            at += (elements * i64::from(count) * i64::from(memory_bits(ty) / 8) + 15) / 16 * 16;
+        }
+        let mut rows: FxHashMap<&Vec<u32>, Value> = FxHashMap::default();
+        for key in order {
+            let register = groups[key][0];
+            let mut row = self.b.i32(0);
+            for &d in &outer {
+                let c = self.coord(layout, register, d);
+                let c = self.b.mul_const(c, strides[d]);
+                row = self.b.add(row, c);
+            }
+            rows.insert(key, row);
+        }
+        for key in order {
+            for (k, &ty) in tys.iter().enumerate() {
+                let bytes = i64::from(memory_bits(ty) / 8);
+                let row = self.b.mul_const(rows[key], i64::from(count) * bytes);
+                let column = self.b.mul_const(slot, bytes);
+                let base = self.b.ptr_add_const(scratch, regions[k]);
+                let p = self.b.ptr_add(base, row);
+                let p = self.b.ptr_add(p, column);
+                let value = partials[key].values[k];
+                self.store_shared(p, &[value], pred);
+            }
+        }
+        self.barrier();
+        // Warps that hold nothing but padding are known now: lane 0 has the least coordinate.
+        let least: Vec<u32> = (0..count)
+            .map(|w| {
+                let of_warp = spread.warps.iter().enumerate().filter(|(i, _)| w >> i & 1 == 1);
+                of_warp.fold(0, |c, (_, &bit)| {
+                    let basis = layout.linear().flat_bases(Dim::Warp)[bit as usize];
+                    c ^ layout.linear().out_part(basis, Dim::Axis(axis as u8))
+                })
+            })
+            .collect();
+        let size = layout.shape()[axis];
+        for key in order {
+            let mut all: Vec<Vec<Value>> = vec![Vec::new(); count as usize];
+            for (k, &ty) in tys.iter().enumerate() {
+                let bytes = i64::from(memory_bits(ty) / 8);
+                let row = self.b.mul_const(rows[key], i64::from(count) * bytes);
+                let base = self.b.ptr_add_const(scratch, regions[k]);
+                let p = self.b.ptr_add(base, row);
+                let width = count.min(128 / memory_bits(ty));
+                for start in (0..count).step_by(width as usize) {
+                    let at = self.b.ptr_add_const(p, i64::from(start) * bytes);
+                    for (i, v) in self.load_shared(at, ty, width).into_iter().enumerate() {
+                        all[start as usize + i].push(v);
+                    }
+                }
+            }
+            let parts: Vec<Partial> = all
+                .into_iter()
+                .zip(&least)
+                .filter(|&(_, &c)| c < size)
+                .map(|(values, _)| Partial { values, valid: None })
+                .collect();
+            let total = self.tree(region, parts)?;
+            partials.insert(key.clone(), total);
+        }
+        Ok(())
+    }
+}
