@@ -173,12 +173,15 @@ fn driver_slow() -> Result<&'static Driver> {
 }
 
 fn load() -> Result<Driver> {
+    // TILEWRIGHT_LIBCUDA names the library where it lies in an unusual place.
     // `libcuda.so` alone is the development link, which may be a stub: ask for the real one first.
     let names: &[&str] = if cfg!(windows) {
         &["nvcuda.dll"]
     } else {
         &["libcuda.so.1", "libcuda.so", "/usr/lib/wsl/lib/libcuda.so.1"]
     };
+    let chosen = std::env::var("TILEWRIGHT_LIBCUDA").unwrap_or_default();
+    let names = if chosen.is_empty() { names } else { &[chosen.as_str()][..] };
     let mut first_error = None;
     let mut library = None;
     for name in names {
