@@ -140,9 +140,9 @@ pub(crate) struct Images {
 
 impl Images {
     pub fn new(tile: &TileLayout, shared: &SharedLayout) -> Result<Self> {
-        // What steps over whole units is added, so there no two bases may share a bit.
+        // What the affine part counts is added, so there no two bases may share a bit.
         for d in 0..tile.rank() {
-            let high = !(shared.unit()[d] - 1);
+            let high = !(shared.steps()[d] - 1);
             let mut seen = 0;
             for b in tile.linear().all_bases() {
                 let b = tile.linear().out_part(*b, Dim::Axis(d as u8)) & high;
@@ -217,6 +217,6 @@ fn stays_in_bounds(tile: &TileLayout, mask: u32) -> bool {
         // All coordinates that a step within aligned blocks of 2·(its top bit) can reach are on one side.
         step == 0
             || !tile.needs_bounds_predicate(d)
-            || tile.shape()[d] % (1 << (32 - step.leading_zeros())) == 0
+            || tile.shape()[d].is_multiple_of(1 << (32 - step.leading_zeros()))
     })
 }

@@ -32,7 +32,7 @@ pub enum ConversionPlan {
     /// Elements stay in their warp.
     WarpShuffle(ShufflePlan),
     /// Elements go through shared memory.
-    SharedMemory(SharedPlan),
+    SharedMemory(Box<SharedPlan>),
 }
 
 /// Who has to wait between the stores and the loads of a [`SharedPlan`].
@@ -141,7 +141,7 @@ pub fn plan_conversion_with(
             return Ok(ConversionPlan::WarpShuffle(plan));
         }
     }
-    Ok(ConversionPlan::SharedMemory(shared))
+    Ok(ConversionPlan::SharedMemory(Box::new(shared)))
 }
 
 /// For each register of `dst` the register of `src` with its element, if no element changes its thread.

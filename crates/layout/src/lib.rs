@@ -9,12 +9,14 @@
 
 mod access;
 mod banks;
+mod choose;
 mod convert;
 mod distribute;
 mod encoding;
 mod error;
 pub mod f2;
 mod linear;
+mod matrix;
 mod shared;
 mod shuffle;
 mod swizzle;
@@ -22,6 +24,7 @@ mod tile;
 
 pub use access::{Access, Offset, SharedAccess, ThreadOffset};
 pub use banks::{BankCost, bank_cost, wavefronts};
+pub use choose::{WarpSpread, mma_v2_warps_per_cta};
 pub use convert::{
     ConversionOptions, ConversionPlan, SharedPlan, SharedRound, SyncScope, plan_conversion,
     plan_conversion_with,
@@ -30,6 +33,7 @@ pub use distribute::Coord;
 pub use encoding::{Encoding, SharedKind};
 pub use error::{LayoutError, Result};
 pub use linear::{Dim, LinearLayout};
+pub use matrix::{MatrixAccess, MatrixInstruction};
 pub use shared::{Padding, SharedLayout};
 pub use shuffle::{LaneExpr, SelectStep, ShufflePlan, ShuffleRound, ThreadParity};
 pub use swizzle::optimal_swizzle;

@@ -1,15 +1,19 @@
 //! Shared-memory layouts: at which offset of a buffer an element lies.
 //!
-//! As for [tiles](crate::TileLayout), sizes need not be powers of two: a linear layout places the elements of one *unit*,
-//! and the units follow each other affinely:
+//! As for [tiles](crate::TileLayout), sizes need not be powers of two. An offset has a linear part, in which the swizzle
+//! happens and which the low bits of the coordinate make, and an affine one:
 //!
 //! ```text
-//! offset(c) = linear(c mod unit) + Σ_d (c[d] / unit[d]) · stride[d]        (then the padding, if the kind has any)
+//! offset(c) = linear(c mod unit) + Σ_d (c[d] / step[d]) · stride[d]        (then the padding, if the kind has any)
 //! ```
 //!
-//! Swizzles act within the unit. A 128×96 buffer of 16-bit elements is three units of 128×32 one behind the other, each
-//! swizzled as a 64-byte row would be. Invariants: `unit` is a power of two along each axis, `linear` is one to one onto
-//! `0..unit elements`, and every stride is a multiple of the elements of a unit, so the two summands share no bit.
+//! If the rows of a buffer are a power of two long all of it is linear. If they are odd × 2^k long, the linear part is one
+//! 2^k piece of a row, swizzled by the low bits of the row number, and pieces and rows follow each other affinely. In a
+//! 128×96 buffer of 16-bit elements each 64-byte third of a row is swizzled as a 64-byte row would be; as an odd factor only
+//! permutes the banks that rows begin at, it is as free of conflicts.
+//!
+//! Invariants: units and steps are powers of two, and every stride is a multiple of the range of the linear part, so that
+//! the two summands share no bit.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -32,8 +36,9 @@ pub struct Padding {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SharedLayout {
     shape: Coord,
+    physical: Coord,
     unit: Coord,
-    counts: Coord,
+    steps: Coord,
     strides: Coord,
     linear: LinearLayout,
     padding: Option<Padding>,
@@ -42,7 +47,7 @@ pub struct SharedLayout {
 
 /// The unit of a size: its power-of-two part, or a larger power of two when rounding up to it adds at most a sixteenth
 /// (1000 = 125 × 8 is better kept as 1024).
-fn roomy_unit(size: u32) -> u32 {
+pub(crate) fn roomy_unit(size: u32) -> u32 {
     let mut unit = 1 << size.trailing_zeros();
     let mut best = unit;
     while unit < size {
@@ -111,26 +116,44 @@ impl SharedLayout {
     /// Rows of the fastest axis, groups of `vec` elements permuted within them.
     fn in_rows(shape: &[u32], order: &[u8], swizzle: Swizzle, padding: Option<Padding>) -> Self {
         let rank = shape.len();
-        // The two fastest axes make the unit; slower ones step over whole matrices.
+        let (fast, next) = (order.first().map(|&d| d as usize), order.get(1).map(|&d| d as usize));
+        let mut physical: Coord = shape.into();
         let mut unit: Coord = smallvec![1; rank];
-        for &d in order.iter().take(2) {
-            unit[d as usize] = roomy_unit(shape[d as usize]);
-        }
-        let counts: Coord = shape.iter().zip(&unit).map(|(s, u)| s.div_ceil(*u)).collect();
-        let block: u32 = unit.iter().product();
+        let mut steps: Coord = smallvec![1; rank];
         let mut strides: Coord = smallvec![0; rank];
-        let mut next = block;
-        for &d in order {
-            strides[d as usize] = next;
-            next *= counts[d as usize];
+        let piece = fast.map_or(1, |d| roomy_unit(shape[d]));
+        let mut size = piece;
+        if let Some(d) = fast {
+            physical[d] = shape[d].next_multiple_of(piece);
+            (unit[d], steps[d], strides[d]) = (piece, piece, piece);
+            size = physical[d];
         }
-        let cols = order.first().map_or(1, |&d| unit[d as usize]);
-        let linear =
-            Self::unit_linear(&unit, |axis, bit| match order.iter().position(|&d| d as usize == axis) {
-                Some(0) => 1 << bit,
-                _ => (cols << bit) ^ swizzle.shift_of_row(1 << bit, cols),
-            });
-        Self { shape: shape.into(), unit, counts, strides, linear, padding, alignment_bytes: 16 }
+        if let Some(d) = next {
+            if size == piece {
+                // All linear: the low bits of a row number are both in the swizzle and above the row.
+                unit[d] = roomy_unit(shape[d]);
+                physical[d] = shape[d].next_multiple_of(unit[d]);
+                (steps[d], strides[d]) = (unit[d], size * unit[d]);
+            } else {
+                unit[d] = (swizzle.per_phase * swizzle.max_phase).min(shape[d].next_power_of_two());
+                (steps[d], strides[d]) = (1, size);
+            }
+            size *= physical[d];
+        }
+        for &d in order.iter().skip(2) {
+            strides[d as usize] = size;
+            size *= shape[d as usize];
+        }
+        let rows_are_linear = next.is_some_and(|d| steps[d] == unit[d]);
+        let linear = Self::unit_linear(&unit, |axis, bit| {
+            if Some(axis) == fast {
+                1 << bit
+            } else {
+                let above = if rows_are_linear { piece << bit } else { 0 };
+                above ^ swizzle.shift_of_row(1 << bit, piece)
+            }
+        });
+        Self { shape: shape.into(), physical, unit, steps, strides, linear, padding, alignment_bytes: 16 }
     }
 
     /// Slabs of `swizzle_bytes` columns, each holding all rows, as TMA writes them and `wgmma` descriptors read them
@@ -156,7 +179,7 @@ impl SharedLayout {
         let slab = swizzle_bytes.max(16) * 8 / elem_bits;
         let swizzle = Swizzle {
             vec: chunk,
-            per_phase: if swizzle_bytes == 0 { 1 } else { 128 / swizzle_bytes },
+            per_phase: 128u32.checked_div(swizzle_bytes).unwrap_or(1),
             max_phase: (swizzle_bytes / 16).max(1),
         };
         let mut unit: Coord = smallvec![1; shape.len()];
@@ -175,7 +198,7 @@ impl SharedLayout {
         let linear = Self::unit_linear(&unit, |axis, bit| {
             let step = 1 << bit;
             if axis == row {
-                step * slab ^ swizzle.shift_of_row(step, slab)
+                (step * slab) ^ swizzle.shift_of_row(step, slab)
             } else if step < slab {
                 step
             } else {
@@ -183,7 +206,18 @@ impl SharedLayout {
             }
         });
         let alignment_bytes = if swizzle_bytes == 0 { 16 } else { swizzle_bytes * 8 };
-        Ok(Self { shape: shape.into(), unit, counts, strides, linear, padding: None, alignment_bytes })
+        let physical = unit.iter().zip(&counts).map(|(u, c)| u * c).collect();
+        let steps = unit.clone();
+        Ok(Self {
+            shape: shape.into(),
+            physical,
+            unit,
+            steps,
+            strides,
+            linear,
+            padding: None,
+            alignment_bytes,
+        })
     }
 
     /// A scratch buffer whose unit is laid out by `linear`, from the axes to `Dim::Offset`. The `counts` units lie one behind
@@ -197,8 +231,18 @@ impl SharedLayout {
             strides[d] = next;
             next *= counts[d];
         }
-        let (shape, counts) = (shape.into(), counts.into());
-        Self { shape, unit, counts, strides, linear, padding: None, alignment_bytes: 16 }
+        let physical = unit.iter().zip(counts).map(|(u, c)| u * c).collect();
+        let steps = unit.clone();
+        Self {
+            shape: shape.into(),
+            physical,
+            unit,
+            steps,
+            strides,
+            linear,
+            padding: None,
+            alignment_bytes: 16,
+        }
     }
 
     fn unit_linear(unit: &[u32], offset: impl Fn(usize, u32) -> u32) -> LinearLayout {
@@ -206,8 +250,8 @@ impl SharedLayout {
             unit.iter().enumerate().map(|(d, &u)| (0..log2(u)).map(|bit| offset(d, bit)).collect()).collect();
         let ins: SmallVec<[(Dim, &[u32]); 4]> =
             bases.iter().enumerate().map(|(d, b)| (Dim::Axis(d as u8), b.as_slice())).collect();
-        LinearLayout::from_bases(&ins, &[(Dim::Offset, unit.iter().product())])
-            .expect("every offset lies inside the unit")
+        let size = (bases.iter().flatten().fold(0, |a, b| a | b) + 1).next_power_of_two();
+        LinearLayout::from_bases(&ins, &[(Dim::Offset, size)]).expect("the offset is as large as the bases")
     }
 
     /// The logical shape of the buffer.
@@ -220,22 +264,22 @@ impl SharedLayout {
         self.shape.len()
     }
 
-    /// The size of the unit along each axis: powers of two.
+    /// The size along each axis on which the linear part depends: powers of two.
     pub fn unit(&self) -> &[u32] {
         &self.unit
     }
 
-    /// The number of units along each axis.
-    pub fn counts(&self) -> &[u32] {
-        &self.counts
+    /// The distance along each axis at which the affine part changes: powers of two.
+    pub fn steps(&self) -> &[u32] {
+        &self.steps
     }
 
-    /// The distance of neighbouring units along each axis, in elements.
+    /// What each step along an axis adds to the offset, in elements.
     pub fn strides(&self) -> &[u32] {
         &self.strides
     }
 
-    /// The layout of one unit, from the axes to `Dim::Offset`.
+    /// The linear part, from the axes to `Dim::Offset`.
     pub fn linear(&self) -> &LinearLayout {
         &self.linear
     }
@@ -252,7 +296,7 @@ impl SharedLayout {
 
     /// The size that the buffer covers along an axis: at least the logical one.
     pub fn physical(&self, axis: usize) -> u32 {
-        self.unit[axis] * self.counts[axis]
+        self.physical[axis]
     }
 
     /// The linear part of a coordinate's offset and the affine one. Their sum (and XOR) is the offset before padding.
@@ -260,7 +304,7 @@ impl SharedLayout {
         let (mut xor, mut add) = (0, 0);
         for (d, &c) in coord.iter().enumerate() {
             xor ^= self.linear.apply_one(Dim::Axis(d as u8), c & (self.unit[d] - 1));
-            add += (c >> log2(self.unit[d])) * self.strides[d];
+            add += (c >> log2(self.steps[d])) * self.strides[d];
         }
         (xor, add)
     }
@@ -281,8 +325,9 @@ impl SharedLayout {
 
     /// The elements to allocate.
     pub fn allocation_elems(&self) -> u32 {
-        let steps = self.counts.iter().zip(&self.strides).map(|(c, s)| (c - 1) * s).sum::<u32>();
-        self.pad(self.linear.out_size(Dim::Offset) - 1 + steps) + 1
+        let last: u32 =
+            (0..self.rank()).map(|d| (self.physical[d] / self.steps[d] - 1) * self.strides[d]).sum();
+        self.pad(self.linear.out_size(Dim::Offset) - 1 + last) + 1
     }
 }
 
@@ -317,6 +362,6 @@ impl Swizzle {
 
     /// By how much the columns of a row are moved (XOR), in a unit of `cols` columns.
     fn shift_of_row(self, row: u32, cols: u32) -> u32 {
-        (row / self.per_phase % self.max_phase) * self.vec & (cols - 1)
+        ((row / self.per_phase % self.max_phase) * self.vec) & (cols - 1)
     }
 }
