@@ -260,13 +260,13 @@ impl Lower<'_> {
         let one_lane = self.threads_without(lane_mask);
         let pred = self.all(&[owner, one_lane]);
 
-        // Result elements in row-major order of what the layout covers.
+        // Result elements in row-major order.
         let outer: Vec<usize> = (0..layout.rank()).filter(|&d| d != axis).collect();
         let mut strides = vec![0i64; layout.rank()];
         let mut elements = 1i64;
         for &d in outer.iter().rev() {
             strides[d] = elements;
-            elements *= i64::from(layout.physical(d));
+            elements *= i64::from(layout.shape()[d]);
         }
         let tys: Vec<Ty> = partials[&order[0]].values.iter().map(|&v| self.b.ty(v)).collect();
         let mut regions = Vec::new();
@@ -276,17 +276,33 @@ impl Lower<'_> {
             at += (elements * i64::from(count) * i64::from(memory_bits(ty) / 8) + 15) / 16 * 16;
         }
         let mut rows: FxHashMap<&Vec<u32>, Value> = FxHashMap::default();
+        let mut writers: FxHashMap<&Vec<u32>, Option<Value>> = FxHashMap::default();
         for key in order {
             let register = groups[key][0];
             let mut row = self.b.i32(0);
             for &d in &outer {
-                let c = self.coord(layout, register, d);
+                let mut c = self.coord(layout, register, d);
+                if layout.needs_bounds_predicate(d) {
+                    // Padding reads some row that exists, and writes none.
+                    let last = self.b.i32(i64::from(layout.shape()[d] - 1));
+                    let size = self.b.i32(i64::from(layout.shape()[d]));
+                    let inside = self.b.icmp(tilewright_llvm::IntPred::Ult, c, size);
+                    let before = writers.get(key).copied().flatten();
+                    let both = self.all(&[before, Some(inside)]);
+                    writers.insert(key, both);
+                    c = self.int_min_max(arith::Kind::Minui, c, last);
+                }
                 let c = self.b.mul_const(c, strides[d]);
                 row = self.b.add(row, c);
             }
             rows.insert(key, row);
         }
         for key in order {
+            let inside = writers.get(key).copied().flatten();
+            let pred = self.all(&[pred, inside]);
+            if pred.is_some_and(|p| self.b.is_false(p)) {
+                continue;
+            }
             for (k, &ty) in tys.iter().enumerate() {
                 let bytes = i64::from(memory_bits(ty) / 8);
                 let row = self.b.mul_const(rows[key], i64::from(count) * bytes);

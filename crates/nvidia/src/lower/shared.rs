@@ -9,7 +9,9 @@ use std::rc::Rc;
 use tilewright_ir as ir;
 use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::ttg;
-use tilewright_layout::{Access, Offset, SharedAccess, SharedLayout, TileLayout};
+use tilewright_layout::{
+    Access, Encoding, MatrixAccess, Offset, SharedAccess, SharedLayout, ThreadOffset, TileLayout,
+};
 use tilewright_llvm::{Effect, Ty, Value};
 
 use super::memory::{Asm, memory_bits};
@@ -75,6 +77,10 @@ impl Lower<'_> {
 
     /// The thread's part of the addresses of an access plan, in a buffer at `base`.
     pub fn thread_part(&mut self, base: Value, access: &SharedAccess, bytes: u32) -> ThreadPart {
+        self.thread_offsets(base, &access.thread, bytes)
+    }
+
+    fn thread_offsets(&mut self, base: Value, thread: &ThreadOffset, bytes: u32) -> ThreadPart {
         let parts = |offsets: &[Offset], f: fn(&Offset) -> u32| -> Vec<u32> {
             offsets.iter().map(|o| f(o) * bytes).collect()
         };
@@ -82,10 +88,10 @@ impl Lower<'_> {
             v.resize(5, 0);
             v
         };
-        let lanes = pad_lanes(parts(&access.thread.lane, |o| o.xor));
-        let xor = self.linear(&lanes, &parts(&access.thread.warp, |o| o.xor));
-        let mut adds = pad_lanes(parts(&access.thread.lane, |o| o.add));
-        adds.extend(parts(&access.thread.warp, |o| o.add));
+        let lanes = pad_lanes(parts(&thread.lane, |o| o.xor));
+        let xor = self.linear(&lanes, &parts(&thread.warp, |o| o.xor));
+        let mut adds = pad_lanes(parts(&thread.lane, |o| o.add));
+        adds.extend(parts(&thread.warp, |o| o.add));
         let add = self.weighted_bits(&adds);
         ThreadPart { xor, base: self.b.ptr_add(base, add) }
     }
@@ -353,11 +359,48 @@ impl Lower<'_> {
     /// `ldmatrix`, where the buffer and the operand layout fit it; `None` where they do not.
     fn load_matrices(
         &mut self,
-        _buffer: &Buffer,
-        _buffer_ty: ir::Type,
-        _ty: ir::Type,
-        _tile: &TileLayout,
+        buffer: &Buffer,
+        buffer_ty: ir::Type,
+        ty: ir::Type,
+        tile: &TileLayout,
     ) -> Result<Option<Vec<Value>>> {
-        Ok(None)
+        let elem = self.elem_ty(ty)?;
+        let bits = memory_bits(elem);
+        let shared = self.shared_layout(buffer_ty)?;
+        if elem == Ty::I1 || !matches!(self.encoding(ty)?, Encoding::DotOperand { .. }) {
+            return Ok(None);
+        }
+        let Some(plan) = MatrixAccess::new(tile, &shared, bits) else { return Ok(None) };
+        let bytes = bits / 8;
+        let thread = self.thread_offsets(buffer.base, &plan.address, bytes);
+        let view = Self::view_offset(buffer, &shared);
+        let trans = if plan.trans { ".trans" } else { "" };
+        let zero = self.b.zero(elem);
+        let mut out = vec![zero; tile.num_registers() as usize];
+        for instruction in &plan.instructions {
+            let at = self.shared_address(thread, instruction.offset.combine(view), &shared, bytes);
+            let mut asm = Asm::default();
+            asm.outputs(Ty::I32, 'r', plan.count);
+            let (base, offset) = self.b.split_offset(at);
+            let mut address = asm.arg(base, 'r');
+            if offset != 0 {
+                let c = self.b.i32(offset);
+                address = format!("{address}+{}", asm.arg(c, 'n'));
+            }
+            let names: Vec<String> = (0..plan.count).map(|i| format!("${i}")).collect();
+            let text = format!(
+                "ldmatrix.sync.aligned.m8n8.x{}{trans}.shared.b16 {{{}}}, [{address}];",
+                plan.count,
+                names.join(", ")
+            );
+            let constraints = asm.constraints;
+            let words = self.b.asm(&text, &constraints, Effect::Read, &asm.results, &asm.args);
+            for (&word, registers) in words.iter().zip(instruction.registers.chunks(plan.pack as usize)) {
+                for (&r, e) in registers.iter().zip(self.unpack_word(word, elem, plan.pack)) {
+                    out[r as usize] = e;
+                }
+            }
+        }
+        Ok(Some(out))
     }
 }
