@@ -331,6 +331,11 @@ impl Module {
         FuncId(self.signatures.len() as u32 - 1)
     }
 
+    /// Whether a function of this name was declared or called.
+    pub fn declares(&self, name: &str) -> bool {
+        self.signatures.iter().any(|(n, _, _)| n == name)
+    }
+
     /// Adds a global variable.
     pub fn global(&mut self, global: Global) -> GlobalId {
         if let Some(i) = self.globals.iter().position(|g| g.name == global.name) {

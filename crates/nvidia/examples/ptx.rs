@@ -12,6 +12,11 @@ fn main() {
     let kernel = compile(&module, &options).unwrap_or_else(|e| panic!("{e}"));
     println!("{}", kernel.ptx);
     eprintln!("instructions {} {:?}", kernel.instructions, kernel.timing);
+    options.verify = false;
+    for _ in 0..4 {
+        let kernel = compile(&module, &options).unwrap_or_else(|e| panic!("{e}"));
+        eprintln!("again: {:?}", kernel.timing);
+    }
     match ptxas::Ptxas::find(None) {
         Ok(p) => match p.assemble(&kernel.ptx, target, &ptxas::Options { fp_contract: true, ..Default::default() }) {
             Ok((_, usage, _)) => eprintln!("{usage:?}"),

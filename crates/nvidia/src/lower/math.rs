@@ -4,7 +4,7 @@
 //! `exp` is `exp2(x · log2 e)`. 16-bit floats go through fp32.
 
 use tilewright_ir as ir;
-use tilewright_ir::dialect::{arith, math};
+use tilewright_ir::dialect::math;
 use tilewright_llvm::{BinOp, CastOp, Effect, Scalar, Ty, Value};
 
 use super::{Lower, Result};
@@ -87,19 +87,12 @@ impl Lower<'_> {
 
     fn round_half_away(&mut self, x: Value) -> Value {
         let ty = self.b.ty(x);
-        let magnitude = self.llvm_unary("fabs", x);
         // The largest number below 0.5: adding 0.5 would round 0.49999997 up.
         let below = if ty == Ty::F64 { 0.499_999_999_999_999_94 } else { 0.499_999_97 };
         let half = self.b.float(ty, below);
         let half =
             self.b.intrinsic(&format!("llvm.copysign.{}", ty.mangled()), Effect::Pure, Some(ty), &[half, x]);
         let sum = self.b.bin(BinOp::FAdd, x, half);
-        let _ = magnitude;
         self.llvm_unary("trunc", sum)
-    }
-
-    fn unary_series(&mut self, kind: math::Kind, _x: Value) -> Result<Value> {
-        let _ = arith::Kind::Addf;
-        Err(self.unsupported(format!("the function `{}` on this type", kind.def().name)))
     }
 }

@@ -18,6 +18,7 @@ mod math;
 mod memory;
 mod reduce;
 mod scan;
+mod series;
 mod shape;
 mod shared;
 
@@ -120,16 +121,10 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
     }
     let kernel =
         kernel.ok_or_else(|| Box::new(Diagnostic::new("the module has no kernel (public function)")))?;
-    if shared_bytes == 0 {
-        // No symbol, so that the driver's launch needs no dynamic shared memory.
-        out.globals.retain(|g| g.init.is_some() || shared_bytes != 0 || uses_shared(module));
+    if out.declares(series::REDUCE_ANGLE) {
+        series::define_reduce_angle(&mut out);
     }
     Ok(Lowered { module: out, kernel, num_warps, shared_bytes })
-}
-
-fn uses_shared(_module: &ir::Module) -> bool {
-    // The declaration costs nothing, and other globals' numbers must not move.
-    true
 }
 
 /// Source positions, translated once each.
