@@ -11,6 +11,7 @@
 
 use smallvec::SmallVec;
 
+use crate::distribute::Coord;
 use crate::error::{LayoutError, Result};
 use crate::f2::{Span, Vectors};
 use crate::linear::Dim;
@@ -107,17 +108,33 @@ impl SharedAccess {
                 shared.shape()
             )));
         }
+        let origin: Coord = tile.shape().iter().map(|_| 0).collect();
+        Self::in_window(tile, shared, &origin, max_width)
+    }
+
+    /// The accesses of a tile that is a part of the buffer: its first element lies at `origin`.
+    ///
+    /// # Errors
+    /// A window that leaves the buffer or that begins in the middle of one of the tile's units (an `origin` that is no
+    /// multiple of [`TileLayout::unit`]), or as for `new`.
+    pub fn in_window(
+        tile: &TileLayout,
+        shared: &SharedLayout,
+        origin: &[u32],
+        max_width: u32,
+    ) -> Result<Self> {
+        let window = Window::new(tile, shared, origin)?;
         let images = Images::new(tile, shared)?;
-        let bits = images.vector_bits(tile, shared, max_width);
+        let bits = images.vector_bits(&window, max_width);
         let width = 1 << bits.len();
         let groups =
             register_groups(&bits, |r| images.register(r).xor, tile.unit_registers(), tile.num_reps());
         let accesses = groups.into_iter().map(|registers| {
-            let (xor, add) = shared.offset_parts(&tile.register_coord(registers[0]));
-            Access { registers, offset: Offset { xor, add } }
+            let offset = window.offset(&tile.register_coord(registers[0]));
+            Access { registers, offset }
         });
-        let needs_predicate = (0..tile.rank()).any(|d| tile.physical(d) > shared.physical(d));
-        Ok(Self { width, accesses: accesses.collect(), thread: images.thread(), needs_predicate })
+        let accesses = accesses.collect();
+        Ok(Self { width, accesses, thread: images.thread(), needs_predicate: window.leaves_buffer() })
     }
 
     /// Whether the constant of an access can be an immediate offset: XOR with it is addition in every thread.
@@ -128,6 +145,55 @@ impl SharedAccess {
     /// The offset of an access in a thread, in elements, with the buffer's padding.
     pub fn offset(&self, access: &Access, shared: &SharedLayout, lane: u32, warp: u32) -> u32 {
         shared.pad(self.thread.at(lane, warp).combine(access.offset).value())
+    }
+}
+
+/// A tile's place in a buffer. Invariant: the tile's units begin at multiples of their size, so that no sum of an origin,
+/// a repeat and a coordinate within the unit carries into another's bits.
+pub(crate) struct Window<'a> {
+    pub tile: &'a TileLayout,
+    pub shared: &'a SharedLayout,
+    origin: &'a [u32],
+}
+
+impl<'a> Window<'a> {
+    pub fn new(tile: &'a TileLayout, shared: &'a SharedLayout, origin: &'a [u32]) -> Result<Self> {
+        let rank = tile.rank();
+        let fits = origin.len() == rank
+            && shared.rank() == rank
+            && (0..rank).all(|d| origin[d].saturating_add(tile.shape()[d]) <= shared.shape()[d]);
+        if !fits {
+            return Err(LayoutError::new(format!(
+                "a tile of shape {:?} at {origin:?} does not lie in a shared buffer of shape {:?}",
+                tile.shape(),
+                shared.shape()
+            )));
+        }
+        if (0..rank).any(|d| !origin[d].is_multiple_of(tile.unit()[d])) {
+            return Err(LayoutError::new(format!(
+                "not supported yet: a part of a shared buffer that begins at {origin:?}, no multiple of the unit {:?} of \
+                 the tile's layout",
+                tile.unit()
+            )));
+        }
+        Ok(Self { tile, shared, origin })
+    }
+
+    /// The offset of a coordinate of the tile.
+    pub fn offset(&self, coord: &[u32]) -> Offset {
+        let coord: Coord = coord.iter().zip(self.origin).map(|(c, o)| c + o).collect();
+        let (xor, add) = self.shared.offset_parts(&coord);
+        Offset { xor, add }
+    }
+
+    /// Whether the tile's padding reaches past the buffer.
+    pub fn leaves_buffer(&self) -> bool {
+        (0..self.tile.rank()).any(|d| self.origin[d] + self.tile.physical(d) > self.shared.physical(d))
+    }
+
+    /// The offsets at which the repeats of the tile's unit begin.
+    pub fn reps(&self) -> impl Iterator<Item = Offset> + '_ {
+        (0..self.tile.num_reps()).map(|rep| self.offset(&self.tile.rep_coord(rep)))
     }
 }
 
@@ -156,7 +222,7 @@ impl Images {
         }
         let of = |dim: Dim| {
             tile.linear().flat_bases(dim).iter().map(|&b| {
-                let coord: crate::Coord =
+                let coord: Coord =
                     (0..tile.rank()).map(|d| tile.linear().out_part(b, Dim::Axis(d as u8))).collect();
                 let (xor, add) = shared.offset_parts(&coord);
                 Offset { xor, add }
@@ -180,27 +246,24 @@ impl Images {
     }
 
     /// The largest power of two that divides whatever any thread bit, any repeat and any padding adds to an offset.
-    pub fn alignment(&self, tile: &TileLayout, shared: &SharedLayout) -> u32 {
+    fn alignment(&self, window: &Window) -> u32 {
         let threads = self.lane.iter().chain(&self.warp).fold(0, |acc, o| acc | o.xor | o.add);
         let registers = self.register.iter().fold(0, |acc, o| acc | o.add);
-        let reps = (0..tile.num_reps()).fold(0, |acc, rep| {
-            let (xor, add) = shared.offset_parts(&tile.rep_coord(rep));
-            acc | xor | add
-        });
-        let padding = shared.padding().map_or(0, |p| p.interval | p.pad);
+        let reps = window.reps().fold(0, |acc, o| acc | o.xor | o.add);
+        let padding = window.shared.padding().map_or(0, |p| p.interval | p.pad);
         1 << (threads | registers | reps | padding | 1 << 30).trailing_zeros()
     }
 
     /// Register combinations at offsets 1, 2, 4, …: the vector of one access.
-    fn vector_bits(&self, tile: &TileLayout, shared: &SharedLayout, max_width: u32) -> Vectors {
-        let limit = max_width.min(self.alignment(tile, shared));
+    fn vector_bits(&self, window: &Window, max_width: u32) -> Vectors {
+        let limit = max_width.min(self.alignment(window));
         // Registers that step over units stay out of vectors: their image is made unreachable.
         let span =
             Span::of(&self.register.iter().map(|o| if o.add == 0 { o.xor } else { 0 }).collect::<Vectors>());
         let mut bits = Vectors::new();
         while 1u32 << bits.len() < limit {
             let Some(mask) = span.solve(1 << bits.len()) else { break };
-            if !stays_in_bounds(tile, mask as u32) {
+            if !stays_in_bounds(window.tile, mask as u32) {
                 break;
             }
             bits.push(mask as u32);

@@ -20,7 +20,7 @@ use crate::linear::{Dim, LinearLayout};
 use crate::shared::SharedLayout;
 use crate::shuffle::{ShufflePlan, Source, source_in_warp};
 use crate::swizzle::swizzle;
-use crate::tile::{Bounds, TileLayout};
+use crate::tile::TileLayout;
 
 /// How to convert a tensor between two layouts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,13 +80,24 @@ pub struct SharedRound {
 pub struct ConversionOptions {
     /// Scratch memory above which the conversion goes in rounds, where the layouts allow it.
     pub max_scratch_bytes: u32,
-    /// Whether shuffles may be used.
-    pub shuffles: bool,
+    /// When to use shuffles.
+    pub shuffles: ShuffleUse,
+}
+
+/// When a conversion within warps uses shuffles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShuffleUse {
+    /// Never: through shared memory.
+    Never,
+    /// Where they cost less than shared memory.
+    IfCheaper,
+    /// Wherever they can do it.
+    Always,
 }
 
 impl Default for ConversionOptions {
     fn default() -> Self {
-        Self { max_scratch_bytes: 32 << 10, shuffles: true }
+        Self { max_scratch_bytes: 32 << 10, shuffles: ShuffleUse::IfCheaper }
     }
 }
 
@@ -115,7 +126,11 @@ pub fn plan_conversion_with(
             dst.shape()
         )));
     }
-    if let Some(permutation) = register_permutation(src, dst) {
+    if src == dst {
+        return Ok(ConversionPlan::Noop);
+    }
+    let axes: SmallVec<[Option<u8>; 4]> = (0..src.rank() as u8).map(Some).collect();
+    if let Some(permutation) = dst.registers_from(src, &axes) {
         let same = src.num_registers() == dst.num_registers();
         return Ok(if same && permutation.iter().enumerate().all(|(i, &r)| r == i as u32) {
             ConversionPlan::Noop
@@ -129,7 +144,7 @@ pub fn plan_conversion_with(
         Err(_) if !same_units => in_rows(src, dst, elem_bits)?,
         plan => plan?,
     };
-    if options.shuffles
+    if options.shuffles != ShuffleUse::Never
         && let Some(plan) = source.and_then(|s| s.shuffles(src.unit_registers()))
     {
         let reps = (0..dst.num_reps()).map(|rep| {
@@ -137,31 +152,13 @@ pub fn plan_conversion_with(
             (from * src.unit_registers(), rep * dst.unit_registers())
         });
         let plan = ShufflePlan { reps: reps.collect(), ..plan };
-        if shuffle_cost(&plan, elem_bits) <= shared_cost(&shared, src, dst, elem_bits) {
+        if options.shuffles == ShuffleUse::Always
+            || shuffle_cost(&plan, elem_bits) <= shared_cost(&shared, src, dst, elem_bits)
+        {
             return Ok(ConversionPlan::WarpShuffle(plan));
         }
     }
     Ok(ConversionPlan::SharedMemory(Box::new(shared)))
-}
-
-/// For each register of `dst` the register of `src` with its element, if no element changes its thread.
-fn register_permutation(src: &TileLayout, dst: &TileLayout) -> Option<Vec<u32>> {
-    for d in 0..src.rank() {
-        let same = |a: Vectors, b: Vectors| {
-            (0..a.len().max(b.len()))
-                .all(|i| a.get(i).copied().unwrap_or(0) == b.get(i).copied().unwrap_or(0))
-        };
-        if !same(src.lane_bases(d), dst.lane_bases(d)) || !same(src.warp_bases(d), dst.warp_bases(d)) {
-            return None;
-        }
-    }
-    let finder = src.register_finder();
-    (0..dst.num_registers())
-        .map(|r| match dst.register_bounds(r) {
-            Bounds::Outside => Some(0),
-            _ => finder.find(&dst.register_coord(r)),
-        })
-        .collect()
 }
 
 /// The cost of shuffles, in cycles of a warp on its own, roughly: a shuffle moves 128 bytes like a wavefront, and issues

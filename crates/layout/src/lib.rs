@@ -21,12 +21,13 @@ mod shared;
 mod shuffle;
 mod swizzle;
 mod tile;
+mod view;
 
 pub use access::{Access, Offset, SharedAccess, ThreadOffset};
 pub use banks::{BankCost, bank_cost, wavefronts};
 pub use choose::{WarpSpread, mma_v2_warps_per_cta};
 pub use convert::{
-    ConversionOptions, ConversionPlan, SharedPlan, SharedRound, SyncScope, plan_conversion,
+    ConversionOptions, ConversionPlan, SharedPlan, SharedRound, ShuffleUse, SyncScope, plan_conversion,
     plan_conversion_with,
 };
 pub use distribute::Coord;
@@ -38,3 +39,4 @@ pub use shared::{Padding, SharedLayout};
 pub use shuffle::{LaneExpr, SelectStep, ShufflePlan, ShuffleRound, ThreadParity};
 pub use swizzle::optimal_swizzle;
 pub use tile::{Bounds, FreeMasks, RegisterFinder, TileLayout};
+pub use view::{plan_reshape, plan_transpose};

@@ -11,7 +11,8 @@
 
 use smallvec::SmallVec;
 
-use crate::access::{Images, Offset, ThreadOffset};
+use crate::access::{Images, Offset, ThreadOffset, Window};
+use crate::distribute::Coord;
 use crate::f2::{Vectors, combine, log2};
 use crate::shared::SharedLayout;
 use crate::tile::TileLayout;
@@ -46,10 +47,20 @@ pub struct MatrixAccess {
 impl MatrixAccess {
     /// Plans how to move `tile` between registers and `shared`; `None` where the instructions don't fit.
     pub fn new(tile: &TileLayout, shared: &SharedLayout, elem_bits: u32) -> Option<Self> {
-        if tile.shape() != shared.shape() || tile.num_lanes() != 32 || !matches!(elem_bits, 8 | 16 | 32) {
-            return None;
-        }
-        if (0..tile.rank()).any(|d| tile.physical(d) > shared.physical(d)) {
+        let origin: Coord = tile.shape().iter().map(|_| 0).collect();
+        if tile.shape() == shared.shape() { Self::in_window(tile, shared, &origin, elem_bits) } else { None }
+    }
+
+    /// [`new`](Self::new) for a tile that is a part of the buffer, its first element at `origin`: see
+    /// [`SharedAccess::in_window`](crate::SharedAccess::in_window).
+    pub fn in_window(
+        tile: &TileLayout,
+        shared: &SharedLayout,
+        origin: &[u32],
+        elem_bits: u32,
+    ) -> Option<Self> {
+        let window = Window::new(tile, shared, origin).ok()?;
+        if tile.num_lanes() != 32 || !matches!(elem_bits, 8 | 16 | 32) || window.leaves_buffer() {
             return None;
         }
         let images = Images::new(tile, shared).ok()?;
@@ -71,11 +82,7 @@ impl MatrixAccess {
         debug_assert_eq!(1 << row.len(), chunk);
         // Everything else steps over whole rows.
         let aligned = |o: &Offset| (o.xor | o.add) & (chunk - 1) == 0;
-        let reps = (0..tile.num_reps()).map(|rep| {
-            let (xor, add) = shared.offset_parts(&tile.rep_coord(rep));
-            Offset { xor, add }
-        });
-        let mut rest = steps.iter().chain(others).chain(&thread.warp).copied().chain(reps);
+        let mut rest = steps.iter().chain(others).chain(&thread.warp).copied().chain(window.reps());
         let padding = shared.padding().map_or(0, |p| p.interval | p.pad);
         if !rest.all(|o| aligned(&o)) || padding & (chunk - 1) != 0 {
             return None;
@@ -89,9 +96,8 @@ impl MatrixAccess {
         let of_bits: Vectors = (0..per_instruction).map(|b| 1 << b).collect();
         let firsts = (0..tile.num_registers()).step_by(1 << per_instruction);
         let instructions = firsts.map(|first| {
-            let (xor, add) = shared.offset_parts(&tile.register_coord(first));
             let registers = (0..1u64 << per_instruction).map(|k| first + combine(&of_bits, k)).collect();
-            MatrixInstruction { registers, offset: Offset { xor, add } }
+            MatrixInstruction { registers, offset: window.offset(&tile.register_coord(first)) }
         });
         Some(Self { trans, count: 1 << matrix_bits, pack, instructions: instructions.collect(), address })
     }

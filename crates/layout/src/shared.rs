@@ -89,7 +89,7 @@ impl SharedLayout {
                 let swizzle = Swizzle { vec: *vec, per_phase: *per_phase, max_phase: *max_phase };
                 swizzle.check()?;
                 let order = buffer_order(order, leading(order.len())?)?;
-                Ok(Self::in_rows(shape, &order, swizzle, None))
+                Ok(Self::in_rows(shape, &order, roomy_unit, swizzle, None))
             }
             SharedKind::Padded { interval, pad, order } => {
                 if !interval.is_power_of_two() || !pad.is_power_of_two() {
@@ -99,7 +99,7 @@ impl SharedLayout {
                 }
                 let order = buffer_order(order, leading(order.len())?)?;
                 let padding = Padding { interval: *interval, pad: *pad };
-                Ok(Self::in_rows(shape, &order, Swizzle::NONE, Some(padding)))
+                Ok(Self::in_rows(shape, &order, roomy_unit, Swizzle::NONE, Some(padding)))
             }
             SharedKind::NvmmaShared { swizzle_bytes, transposed, element_bits, rank } => {
                 if *element_bits != elem_bits {
@@ -113,15 +113,27 @@ impl SharedLayout {
         }
     }
 
-    /// Rows of the fastest axis, groups of `vec` elements permuted within them.
-    fn in_rows(shape: &[u32], order: &[u8], swizzle: Swizzle, padding: Option<Padding>) -> Self {
+    /// The plain layout of a row-major array: each element at its flat index.
+    pub fn row_major(shape: &[u32]) -> Self {
+        let order: SmallVec<[u8; 4]> = (0..shape.len() as u8).rev().collect();
+        Self::in_rows(shape, &order, |size| 1 << size.trailing_zeros(), Swizzle::NONE, None)
+    }
+
+    /// Rows of the fastest axis, in linear pieces of `unit_of` their size, groups of elements permuted within them.
+    fn in_rows(
+        shape: &[u32],
+        order: &[u8],
+        unit_of: impl Fn(u32) -> u32,
+        swizzle: Swizzle,
+        padding: Option<Padding>,
+    ) -> Self {
         let rank = shape.len();
         let (fast, next) = (order.first().map(|&d| d as usize), order.get(1).map(|&d| d as usize));
         let mut physical: Coord = shape.into();
         let mut unit: Coord = smallvec![1; rank];
         let mut steps: Coord = smallvec![1; rank];
         let mut strides: Coord = smallvec![0; rank];
-        let piece = fast.map_or(1, |d| roomy_unit(shape[d]));
+        let piece = fast.map_or(1, |d| unit_of(shape[d]));
         let mut size = piece;
         if let Some(d) = fast {
             physical[d] = shape[d].next_multiple_of(piece);
@@ -131,7 +143,7 @@ impl SharedLayout {
         if let Some(d) = next {
             if size == piece {
                 // All linear: the low bits of a row number are both in the swizzle and above the row.
-                unit[d] = roomy_unit(shape[d]);
+                unit[d] = unit_of(shape[d]);
                 physical[d] = shape[d].next_multiple_of(unit[d]);
                 (steps[d], strides[d]) = (unit[d], size * unit[d]);
             } else {

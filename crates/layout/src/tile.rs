@@ -131,6 +131,20 @@ impl TileLayout {
         Ok(Self { shape: shape.into(), unit, reps, order: tile.order, linear })
     }
 
+    /// A layout from its parts, which must satisfy the invariants of the type.
+    pub(crate) fn from_parts(
+        shape: Coord,
+        unit: Coord,
+        reps: Coord,
+        order: SmallVec<[u8; 4]>,
+        linear: LinearLayout,
+    ) -> Self {
+        debug_assert!(linear.is_surjective());
+        debug_assert!((0..unit.len()).all(|d| linear.out_size(Dim::Axis(d as u8)) == unit[d]));
+        debug_assert!((0..unit.len()).all(|d| unit[d] * reps[d] >= shape[d]));
+        Self { shape, unit, reps, order, linear }
+    }
+
     /// The logical shape.
     pub fn shape(&self) -> &[u32] {
         &self.shape

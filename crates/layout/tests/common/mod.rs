@@ -1,6 +1,8 @@
 //! Random encodings and shapes for the property tests.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod simulate;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
