@@ -1,0 +1,857 @@
+//! Warps, CTAs and the scheduler that runs them.
+//!
+//! **Divergence.** The lanes of a warp are in *fragments*: sets of lanes at one instruction. The fragment at the lowest
+//! instruction runs first, and fragments that meet merge. Code is laid out so that a loop is contiguous and its exits
+//! come after it ([`crate::flatten`]), so lanes meet again at or before the immediate post-dominator ("thread
+//! frontiers": Diamos et al., MICRO 2011). A fragment that keeps jumping backwards gives way to the others, so a lane
+//! that spins on a lock held by another lane of its own warp ends.
+//!
+//! **Units.** A cluster of CTAs (mostly one) is a *unit*: one worker thread runs it, its warps in turn, so shared
+//! memory needs no locks and a seed fixes the order.
+
+use crate::Options;
+use crate::flatten::Code;
+use crate::isa::{Flow, Inst, NONE};
+use crate::memory::Memory;
+use crate::regs::{LANES, Regs};
+use crate::report::{Finding, FindingKind, InstStat};
+use crate::shadow::{GlobalShadow, SharedShadow, Sync};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Backward branches after which a diverged fragment lets the others run.
+const SPIN: u32 = 2000;
+/// Instructions a warp runs before the next one has its turn.
+const QUANTUM: u32 = 20_000;
+
+/// What all workers share.
+pub(crate) struct Grid<'a> {
+    pub code: &'a Code,
+    pub memory: &'a Memory,
+    pub options: &'a Options,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub cluster: [u32; 3],
+    pub dynamic_shared: u32,
+    pub shared_bytes: u32,
+    /// Registers with constants, addresses and launch-wide special registers filled in.
+    pub template: &'a Regs,
+    pub findings: Mutex<Vec<Finding>>,
+    pub output: Mutex<Vec<String>>,
+    pub stop: AtomicBool,
+    pub executed: AtomicU64,
+    pub shadow: GlobalShadow,
+}
+
+/// An operation at a CTA barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BarrierOp {
+    pub id: u32,
+    /// Threads expected, when the instruction says.
+    pub count: Option<u32>,
+    /// Arrives and goes on.
+    pub arrive: bool,
+    pub aligned: bool,
+    /// `.red`: 1 and, 2 or, 3 popc; with the predicate's lanes and the destination.
+    pub red: u32,
+    pub pred: u32,
+    pub dst: u32,
+    /// The cluster's barrier, not the CTA's.
+    pub cluster: bool,
+}
+
+/// Where a fragment stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Can run.
+    Ready,
+    /// Waits at a warp-wide instruction for these lanes.
+    Gather(u32),
+    /// At an aligned barrier while these lanes of the warp were elsewhere.
+    Pending(BarrierOp, u32),
+    /// Has arrived at a barrier.
+    Waiting(BarrierOp),
+}
+
+/// Lanes at one instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frag {
+    pub pc: u32,
+    pub mask: u32,
+    pub state: State,
+    /// Fragments with a lower turn run first.
+    pub turn: u32,
+}
+
+/// An asynchronous copy in flight, a lane each.
+pub(crate) struct Copy {
+    pub mask: u32,
+    /// The group each lane's copy belongs to.
+    pub group: [u32; LANES],
+    pub dst: [u64; LANES],
+    pub src: [u64; LANES],
+    /// Bytes to copy from the source; the rest up to `size` is zero.
+    pub take: [u32; LANES],
+    pub size: u32,
+    pub pc: u32,
+}
+
+/// A warp.
+pub(crate) struct Warp {
+    pub regs: Regs,
+    /// Index of its CTA in the unit.
+    pub cta: usize,
+    /// Number in its CTA.
+    pub id: u32,
+    /// Lanes that exist.
+    pub full: u32,
+    /// Lanes that have not exited.
+    pub live: u32,
+    pub frags: Vec<Frag>,
+    /// Local memory, lane after lane.
+    pub local: Vec<u8>,
+    /// Initialized lanes of each tracked register.
+    pub init: Vec<u32>,
+    pub copies: Vec<Copy>,
+    /// The open copy group of each lane.
+    pub group: [u32; LANES],
+    pub sync: Sync,
+    /// Lanes whose last cluster arrive has no wait yet, by phase.
+    pub executed: u64,
+    pub yielded: bool,
+    pub done: bool,
+}
+
+/// A CTA barrier.
+#[derive(Clone, Default)]
+pub(crate) struct Bar {
+    /// Lanes of each warp that have arrived in this phase.
+    lanes: Vec<u32>,
+    arrived: u32,
+    count: Option<u32>,
+    /// Result of `.red`.
+    red: u32,
+    used: bool,
+}
+
+/// A CTA.
+pub(crate) struct Cta {
+    pub id: [u32; 3],
+    pub rank: u32,
+    pub shared: Vec<u8>,
+    pub shadow: SharedShadow,
+    pub bars: Vec<Bar>,
+    /// Warps in the unit.
+    pub warps: std::ops::Range<usize>,
+}
+
+/// A cluster of CTAs, run by one worker.
+pub(crate) struct Unit {
+    pub ctas: Vec<Cta>,
+    pub warps: Vec<Option<Box<Warp>>>,
+    pub stats: Vec<InstStat>,
+    /// Counts state changes that a spinning wait can see.
+    pub events: u64,
+    pub idle_rounds: u32,
+    pub cluster_bar: Bar,
+    pub mbar: crate::isa::MbarTable,
+    order: u64,
+}
+
+/// What a slice of a unit's execution came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slice {
+    Done,
+    More,
+}
+
+/// The view an executing instruction has.
+pub(crate) struct Cx<'a> {
+    pub w: &'a mut Warp,
+    pub unit: &'a mut Unit,
+    pub grid: &'a Grid<'a>,
+    /// Lanes that execute.
+    pub mask: u32,
+    /// Lanes of the fragment, guard or not.
+    pub frag: u32,
+    pub pc: u32,
+    /// For [`Flow::Switch`].
+    pub targets: Vec<(u32, u32)>,
+    /// For [`Flow::Gather`].
+    pub need: u32,
+    /// For [`Flow::Barrier`].
+    pub barrier: Option<BarrierOp>,
+}
+
+impl Cx<'_> {
+    /// Records a finding for `lane`.
+    pub fn find(&mut self, kind: FindingKind, lane: usize, addr: Option<u64>, message: String) {
+        let inst = &self.grid.code.insts[self.pc as usize];
+        find(self.grid, self.unit, self.w, inst, kind, lane, addr, message);
+    }
+
+    /// The CTA of the running warp.
+    pub fn cta(&mut self) -> &mut Cta {
+        &mut self.unit.ctas[self.w.cta]
+    }
+}
+
+/// The thread index of a lane.
+pub(crate) fn thread_of(block: [u32; 3], warp: u32, lane: usize) -> [u32; 3] {
+    let t = warp * 32 + lane as u32;
+    [t % block[0], t / block[0] % block[1], t / (block[0] * block[1])]
+}
+
+fn find(
+    grid: &Grid<'_>,
+    unit: &Unit,
+    w: &Warp,
+    inst: &Inst,
+    kind: FindingKind,
+    lane: usize,
+    addr: Option<u64>,
+    message: String,
+) {
+    let mut all = grid.findings.lock().unwrap_or_else(|e| e.into_inner());
+    if grid.options.stop_at_first {
+        grid.stop.store(true, Relaxed);
+    }
+    // One finding a place and kind; further ones only count.
+    if let Some(f) = all.iter_mut().find(|f| f.kind == kind && f.line == inst.line) {
+        f.count += 1;
+        return;
+    }
+    if all.len() >= grid.options.max_findings {
+        return;
+    }
+    all.push(Finding {
+        kind,
+        line: inst.line,
+        text: grid.code.line_text(inst.line),
+        source: inst.loc.and_then(|l| grid.code.source(l)),
+        cta: unit.ctas[w.cta].id,
+        thread: thread_of(grid.block, w.id, lane),
+        address: addr,
+        message,
+        count: 1,
+    });
+}
+
+impl Unit {
+    /// The unit numbered `n`, in the order of cluster ids.
+    pub fn new(grid: &Grid<'_>, n: u64, pool: &mut Pool) -> Unit {
+        let c = grid.cluster;
+        let clusters = [grid.grid[0] / c[0], grid.grid[1] / c[1], grid.grid[2] / c[2]];
+        let cid = [
+            (n % u64::from(clusters[0])) as u32,
+            (n / u64::from(clusters[0]) % u64::from(clusters[1])) as u32,
+            (n / (u64::from(clusters[0]) * u64::from(clusters[1]))) as u32,
+        ];
+        let threads = grid.block[0] * grid.block[1] * grid.block[2];
+        let per_cta = threads.div_ceil(32);
+        let mut unit = Unit {
+            ctas: vec![],
+            warps: vec![],
+            stats: pool.stats(grid),
+            events: 0,
+            idle_rounds: 0,
+            cluster_bar: Bar::default(),
+            mbar: Default::default(),
+            order: grid.options.seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        };
+        let size = c[0] * c[1] * c[2];
+        for rank in 0..size {
+            let at = [rank % c[0], rank / c[0] % c[1], rank / (c[0] * c[1])];
+            let id = [cid[0] * c[0] + at[0], cid[1] * c[1] + at[1], cid[2] * c[2] + at[2]];
+            let first = unit.warps.len();
+            let k = unit.ctas.len();
+            for w in 0..per_cta {
+                let lanes = (threads - w * 32).min(32);
+                let full = if lanes == 32 { !0 } else { (1u32 << lanes) - 1 };
+                let mut regs = pool.regs.pop().unwrap_or_default();
+                regs.clone_from(grid.template);
+                crate::launch::fill_warp(grid, &mut regs, id, at, cid, rank, w);
+                unit.warps.push(Some(Box::new(Warp {
+                    regs,
+                    cta: k,
+                    id: w,
+                    full,
+                    live: full,
+                    frags: vec![Frag { pc: 0, mask: full, state: State::Ready, turn: 0 }],
+                    local: vec![0; grid.code.local_bytes as usize * LANES],
+                    init: vec![0; grid.code.tracked as usize],
+                    copies: vec![],
+                    group: [0; LANES],
+                    sync: Sync::new(w, per_cta * size, w + rank * per_cta),
+                    executed: 0,
+                    yielded: false,
+                    done: false,
+                })));
+            }
+            let mut shared = pool.shared.pop().unwrap_or_default();
+            shared.clear();
+            shared.resize(grid.shared_bytes as usize, 0);
+            let shadow = pool.shadow(grid);
+            unit.ctas.push(Cta {
+                id,
+                rank,
+                shared,
+                shadow,
+                bars: vec![Bar { lanes: vec![0; per_cta as usize], ..Bar::default() }; 16],
+                warps: first..unit.warps.len(),
+            });
+        }
+        unit.cluster_bar.lanes = vec![0; unit.warps.len()];
+        unit
+    }
+
+    /// Gives memory back for the next unit.
+    pub fn recycle(self, pool: &mut Pool) {
+        for c in self.ctas {
+            pool.shared.push(c.shared);
+            pool.shadows.push(c.shadow);
+        }
+        for w in self.warps.into_iter().flatten() {
+            pool.regs.push(w.regs);
+        }
+        match &mut pool.total {
+            None => pool.total = Some(self.stats),
+            Some(t) => t.iter_mut().zip(&self.stats).for_each(|(t, s)| t.add(s)),
+        }
+    }
+
+    /// Runs for a while.
+    pub fn run(&mut self, grid: &Grid<'_>, rounds: u32) -> Slice {
+        let n = self.warps.len();
+        for _ in 0..rounds {
+            let before = self.events;
+            let (mut ran, mut all_yield) = (false, true);
+            // Seed zero is the plain order; others start each round elsewhere.
+            let start = if grid.options.seed == 0 {
+                0
+            } else {
+                self.order = self.order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (self.order >> 33) as usize % n
+            };
+            for k in 0..n {
+                let k = (start + k) % n;
+                if grid.stop.load(Relaxed) {
+                    return Slice::Done;
+                }
+                let (r, y) = self.run_warp(k, grid);
+                ran |= r;
+                all_yield &= y || !r;
+            }
+            if grid.options.max_instructions != 0 && grid.executed.load(Relaxed) > grid.options.max_instructions {
+                self.stuck(grid, FindingKind::Limit, "the launch ran past its instruction limit");
+                grid.stop.store(true, Relaxed);
+                return Slice::Done;
+            }
+            if self.warps.iter().flatten().all(|w| w.done) {
+                return Slice::Done;
+            }
+            if !ran {
+                if self.promote(grid) {
+                    continue;
+                }
+                self.stuck(grid, FindingKind::Deadlock, "");
+                return Slice::Done;
+            }
+            if all_yield && self.events == before {
+                self.idle_rounds += 1;
+                if grid.options.wait_rounds != 0 && self.idle_rounds > grid.options.wait_rounds {
+                    self.stuck(grid, FindingKind::Deadlock, "waits for something that nothing left running brings about");
+                    return Slice::Done;
+                }
+                return Slice::More;
+            }
+            self.idle_rounds = 0;
+        }
+        Slice::More
+    }
+
+    /// Lets aligned barriers go through with the lanes that came, because the others won't.
+    fn promote(&mut self, grid: &Grid<'_>) -> bool {
+        let mut any = false;
+        for k in 0..self.warps.len() {
+            let Some(w) = &self.warps[k] else { continue };
+            let Some(f) = w.frags.iter().position(|f| matches!(f.state, State::Pending(..))) else { continue };
+            self.arrive(k, f, grid);
+            any = true;
+        }
+        any
+    }
+
+    /// Reports what every stuck warp waits for.
+    fn stuck(&mut self, grid: &Grid<'_>, kind: FindingKind, why: &str) {
+        for k in 0..self.warps.len() {
+            let Some(w) = self.warps[k].take() else { continue };
+            for f in &w.frags {
+                let lane = f.mask.trailing_zeros() as usize % LANES;
+                let message = match f.state {
+                    State::Waiting(b) | State::Pending(b, _) if b.cluster => {
+                        "waits at the cluster barrier, where not every thread of the cluster arrives".to_string()
+                    }
+                    State::Waiting(b) | State::Pending(b, _) => {
+                        let bar = &self.ctas[w.cta].bars[b.id as usize & 15];
+                        let want = b.count.unwrap_or_else(|| self.live_warps(w.cta) * 32);
+                        format!("waits at barrier {}, where {} of {} threads have arrived", b.id, bar.arrived, want)
+                    }
+                    State::Gather(need) => {
+                        format!("waits for lanes {:#010x} of its warp, which never come to this instruction", need & !f.mask)
+                    }
+                    State::Ready if why.is_empty() => continue,
+                    State::Ready => why.to_string(),
+                };
+                let inst = &grid.code.insts[f.pc as usize];
+                find(grid, self, &w, inst, kind, lane, None, message);
+            }
+            self.warps[k] = Some(w);
+        }
+    }
+
+    fn live_warps(&self, cta: usize) -> u32 {
+        self.ctas[cta].warps.clone().filter(|&k| self.warps[k].as_ref().is_some_and(|w| !w.done)).count() as u32
+    }
+
+    /// Runs one warp until it blocks or its turn ends. Says whether it ran, and whether it only polled.
+    fn run_warp(&mut self, k: usize, grid: &Grid<'_>) -> (bool, bool) {
+        let Some(mut w) = self.warps[k].take() else { return (false, false) };
+        if w.done {
+            self.warps[k] = Some(w);
+            return (false, false);
+        }
+        let mut budget = QUANTUM;
+        let mut ran = false;
+        let mut polled = true;
+        w.yielded = false;
+        let before = w.executed;
+        while budget > 0 {
+            let Some(f) = select(&mut w.frags, w.live) else { break };
+            ran = true;
+            let arrived = run_frag(self, &mut w, f, grid, &mut budget);
+            polled &= w.yielded;
+            self.warps[k] = Some(w);
+            if let Some(f) = arrived {
+                self.arrive(k, f, grid);
+            }
+            w = match self.warps[k].take() {
+                Some(w) => w,
+                None => return (ran, polled),
+            };
+            if w.live == 0 && !w.done {
+                w.done = true;
+                let (cta, id) = (w.cta, w.id);
+                self.warps[k] = Some(w);
+                self.events += 1;
+                self.recheck(cta, grid);
+                let _ = id;
+                return (true, false);
+            }
+            if w.yielded || grid.stop.load(Relaxed) {
+                break;
+            }
+        }
+        grid.executed.fetch_add(w.executed - before, Relaxed);
+        self.warps[k] = Some(w);
+        (ran, polled)
+    }
+
+    /// Fragment `f` of warp `k` is at a barrier, in state `Pending`: counts it when its warp is complete.
+    fn arrive(&mut self, k: usize, f: usize, grid: &Grid<'_>) {
+        let Some(w) = self.warps[k].as_mut() else { return };
+        let frag = w.frags[f];
+        let State::Pending(op, missing) = frag.state else { return };
+        let lost = missing & !frag.mask;
+        if op.aligned && lost != 0 {
+            let lane = frag.mask.trailing_zeros() as usize % LANES;
+            let Some(w) = self.warps[k].take() else { return };
+            let inst = &grid.code.insts[frag.pc as usize];
+            let elsewhere = w.frags.iter().find(|x| x.mask & lost != 0);
+            let message = format!(
+                "divergent barrier: lanes {:#010x} of the warp are here, lanes {lost:#010x} {}",
+                frag.mask,
+                match elsewhere {
+                    Some(x) => format!("are at line {}", grid.code.insts[x.pc as usize].line),
+                    None => "have exited".into(),
+                }
+            );
+            find(grid, self, &w, inst, FindingKind::DivergentBarrier, lane, None, message);
+            self.warps[k] = Some(w);
+        }
+        self.events += 1;
+        let Some(w) = self.warps[k].as_mut() else { return };
+        let (cta, live) = (w.cta, w.live);
+        let wid = w.id as usize;
+        w.frags[f].state = State::Waiting(op);
+        w.sync.release_point();
+        if op.arrive {
+            w.frags[f].state = State::Ready;
+            w.frags[f].pc += 1;
+        }
+        if op.cluster {
+            self.cluster_bar.lanes[k] |= frag.mask;
+            self.cluster_bar.used = true;
+            self.recheck_cluster();
+            return;
+        }
+        let bar = &mut self.ctas[cta].bars[op.id as usize & 15];
+        let mut mismatch = None;
+        if bar.used && bar.count != op.count {
+            mismatch = Some(bar.count);
+        }
+        bar.used = true;
+        bar.count = op.count;
+        bar.red = match op.red {
+            // `and` counts the lanes where the predicate is false.
+            1 => bar.red + (frag.mask & !op.pred).count_ones(),
+            2 | 3 => bar.red + (frag.mask & op.pred).count_ones(),
+            _ => bar.red,
+        };
+        let had = bar.lanes[wid];
+        bar.lanes[wid] |= frag.mask;
+        if had & live != live && bar.lanes[wid] & live == live {
+            bar.arrived += 32;
+        }
+        if let Some(other) = mismatch
+            && let Some(w) = self.warps[k].take()
+        {
+            let show = |c: Option<u32>| c.map_or("all".to_string(), |c| c.to_string());
+            let message = format!(
+                "barrier {} is used with {} threads here and {} threads elsewhere in one phase",
+                op.id,
+                show(op.count),
+                show(other)
+            );
+            let inst = &grid.code.insts[frag.pc as usize];
+            let lane = frag.mask.trailing_zeros() as usize % LANES;
+            find(grid, self, &w, inst, FindingKind::ArriveCount, lane, None, message);
+            self.warps[k] = Some(w);
+        }
+        self.complete(cta, op.id as usize & 15);
+    }
+
+    /// Completes a CTA barrier if all expected threads have arrived.
+    fn complete(&mut self, cta: usize, id: usize) {
+        let expected = match self.ctas[cta].bars[id].count {
+            Some(c) => c,
+            None => self.live_warps(cta) * 32,
+        };
+        let bar = &mut self.ctas[cta].bars[id];
+        if !bar.used || bar.arrived < expected || bar.arrived == 0 {
+            return;
+        }
+        let red = bar.red;
+        let full = bar.count.is_none();
+        let members: Vec<bool> = bar.lanes.iter().map(|l| *l != 0).collect();
+        bar.lanes.iter_mut().for_each(|l| *l = 0);
+        bar.arrived = 0;
+        bar.red = 0;
+        bar.used = false;
+        bar.count = None;
+        self.events += 1;
+        let range = self.ctas[cta].warps.clone();
+        let first = range.start;
+        crate::shadow::barrier(&mut self.warps[range.clone()], &members, full);
+        for k in range {
+            let Some(w) = self.warps[k].as_mut() else { continue };
+            let _ = first;
+            for f in 0..w.frags.len() {
+                let State::Waiting(op) = w.frags[f].state else { continue };
+                if op.cluster || op.id as usize & 15 != id {
+                    continue;
+                }
+                let mask = w.frags[f].mask;
+                w.frags[f].state = State::Ready;
+                w.frags[f].pc += 1;
+                match op.red {
+                    1 | 2 if op.dst != NONE => {
+                        let v = (red != 0) == (op.red == 2);
+                        let p = &mut w.regs.p[op.dst as usize];
+                        *p = if v { *p | mask } else { *p & !mask };
+                    }
+                    3 if op.dst != NONE => {
+                        let r = &mut w.regs.w[op.dst as usize];
+                        for (l, r) in r.iter_mut().enumerate() {
+                            if mask >> l & 1 != 0 {
+                                *r = red;
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// A warp has ended: barriers that wait for all may be complete.
+    fn recheck(&mut self, cta: usize, _grid: &Grid<'_>) {
+        for id in 0..16 {
+            if self.ctas[cta].bars[id].count.is_none() {
+                self.complete(cta, id);
+            }
+        }
+        self.recheck_cluster();
+    }
+
+    fn recheck_cluster(&mut self) {
+        if !self.cluster_bar.used {
+            return;
+        }
+        for (k, w) in self.warps.iter().enumerate() {
+            if let Some(w) = w
+                && !w.done
+                && self.cluster_bar.lanes[k] & w.live != w.live
+            {
+                return;
+            }
+        }
+        self.cluster_bar.lanes.iter_mut().for_each(|l| *l = 0);
+        self.cluster_bar.used = false;
+        self.cluster_bar.arrived += 1;
+        self.events += 1;
+        let members = vec![true; self.warps.len()];
+        crate::shadow::barrier(&mut self.warps, &members, true);
+        for w in self.warps.iter_mut().flatten() {
+            w.sync.cluster_phase += 1;
+        }
+    }
+}
+
+/// Picks the fragment to run and merges into it those at the same instruction.
+fn select(frags: &mut Vec<Frag>, live: u32) -> Option<usize> {
+    if let [f] = &mut frags[..] {
+        return match f.state {
+            State::Ready => Some(0),
+            State::Gather(need) if need & live & !f.mask == 0 => {
+                f.state = State::Ready;
+                Some(0)
+            }
+            _ => None,
+        };
+    }
+    // A gathering fragment can go on when the lanes it wants have come, or ended.
+    for f in 0..frags.len() {
+        if let State::Gather(need) = frags[f].state {
+            let pc = frags[f].pc;
+            let here = frags
+                .iter()
+                .filter(|x| x.pc == pc && matches!(x.state, State::Ready | State::Gather(_)))
+                .fold(0, |m, x| m | x.mask);
+            if need & live & !here == 0 {
+                frags[f].state = State::Ready;
+            }
+        }
+    }
+    let best = frags.iter().filter(|f| f.state == State::Ready).min_by_key(|f| (f.turn, f.pc))?;
+    let pc = best.pc;
+    let mut mask = 0;
+    let mut turn = u32::MAX;
+    frags.retain(|f| {
+        let same = f.pc == pc && matches!(f.state, State::Ready | State::Gather(_));
+        if same {
+            mask |= f.mask;
+            turn = turn.min(f.turn);
+        }
+        !same
+    });
+    frags.push(Frag { pc, mask, state: State::Ready, turn });
+    Some(frags.len() - 1)
+}
+
+/// Runs fragment `f` until it blocks, ends, meets another or its time is up. Gives the index of a fragment that has
+/// arrived at a barrier with all the lanes there are.
+fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &mut u32) -> Option<usize> {
+    let code = grid.code;
+    let Frag { mut pc, mut mask, mut turn, .. } = w.frags.swap_remove(f);
+    let others = |w: &Warp, pc: u32| {
+        w.frags
+            .iter()
+            .filter(|f| f.pc >= pc && matches!(f.state, State::Ready | State::Gather(_)))
+            .map(|f| f.pc)
+            .min()
+            .unwrap_or(u32::MAX)
+    };
+    let mut bound = others(w, pc);
+    let mut first = true;
+    let mut back = 0;
+    let checks = grid.options.checks;
+    loop {
+        if *budget == 0 || (pc >= bound && !first) {
+            break;
+        }
+        first = false;
+        let inst = &code.insts[pc as usize];
+        let mut m = mask;
+        if inst.guard != NONE {
+            let p = w.regs.p[inst.guard as usize];
+            m &= if inst.neg { !p } else { p };
+        }
+        *budget -= 1;
+        w.executed += 1;
+        let stat = &mut unit.stats[pc as usize];
+        stat.warps += 1;
+        stat.threads += u64::from(m.count_ones());
+        if checks && let Some(u) = &inst.uninit {
+            uninit(unit, w, grid, inst, u, m, mask);
+        }
+        // A guarded-off instruction does nothing, except that a branch is still not taken.
+        if m == 0 {
+            pc += 1;
+            continue;
+        }
+        let mut cx =
+            Cx { w: &mut *w, unit: &mut *unit, grid, mask: m, frag: mask, pc, targets: vec![], need: 0, barrier: None };
+        match (inst.exec)(&mut cx, inst) {
+            Flow::Next => pc += 1,
+            Flow::Branch => {
+                if m != mask {
+                    // The two sides part; the lower one goes on here.
+                    let not = mask & !m;
+                    let (here, there) = if inst.target <= pc {
+                        ((inst.target, m), (pc + 1, not))
+                    } else {
+                        ((pc + 1, not), (inst.target, m))
+                    };
+                    w.frags.push(Frag { pc: there.0, mask: there.1, state: State::Ready, turn });
+                    if inst.target <= pc {
+                        back += 1;
+                    }
+                    pc = here.0;
+                    mask = here.1;
+                    bound = others(w, pc);
+                    // A waiting fragment may be there already.
+                    if pc >= bound {
+                        break;
+                    }
+                } else {
+                    if inst.target <= pc {
+                        back += 1;
+                    }
+                    pc = inst.target;
+                }
+                if back >= SPIN && !w.frags.is_empty() {
+                    turn = w.frags.iter().map(|f| f.turn).max().unwrap_or(0) + 1;
+                    break;
+                }
+            }
+            Flow::Switch => {
+                for (t, m) in std::mem::take(&mut cx.targets) {
+                    w.frags.push(Frag { pc: t, mask: m, state: State::Ready, turn });
+                }
+                return None;
+            }
+            Flow::Exit => {
+                crate::isa::finish_copies(&mut cx);
+                w.live &= !m;
+                mask &= !m;
+                if mask == 0 {
+                    return lanes_gone(w);
+                }
+                pc += 1;
+            }
+            Flow::Gather => {
+                let need = cx.need;
+                // Lanes that the guard turns off do not take part.
+                if mask & !m != 0 {
+                    w.frags.push(Frag { pc: pc + 1, mask: mask & !m, state: State::Ready, turn });
+                }
+                w.frags.push(Frag { pc, mask: m, state: State::Gather(need), turn });
+                return None;
+            }
+            Flow::Yield => {
+                turn = w.frags.iter().map(|f| f.turn).max().unwrap_or(0) + 1;
+                w.yielded = true;
+                break;
+            }
+            Flow::YieldNext => {
+                pc += 1;
+                turn = w.frags.iter().map(|f| f.turn).max().unwrap_or(0) + 1;
+                w.yielded = true;
+                break;
+            }
+            Flow::Barrier => {
+                let Some(op) = cx.barrier else { break };
+                if mask & !m != 0 {
+                    w.frags.push(Frag { pc: pc + 1, mask: mask & !m, state: State::Ready, turn });
+                }
+                // Join lanes that came to the same barrier before.
+                let mut joined = Frag { pc, mask: m, state: State::Ready, turn };
+                let mut missing = w.live & !m;
+                let mut pred = op.pred & m;
+                w.frags.retain(|f| match f.state {
+                    State::Pending(o, miss) if f.pc == pc && o.id == op.id => {
+                        joined.mask |= f.mask;
+                        missing |= miss;
+                        pred |= o.pred & f.mask;
+                        false
+                    }
+                    _ => true,
+                });
+                let complete = joined.mask & w.live == w.live;
+                let op = BarrierOp { pred, ..op };
+                joined.state = State::Pending(op, if complete || !op.aligned { 0 } else { missing });
+                w.frags.push(joined);
+                return (complete || !op.aligned).then(|| w.frags.len() - 1);
+            }
+            Flow::Stop => {
+                grid.stop.store(true, Relaxed);
+                break;
+            }
+        }
+    }
+    w.frags.push(Frag { pc, mask, state: State::Ready, turn });
+    None
+}
+
+/// Lanes have exited: an aligned barrier may wait only for them.
+fn lanes_gone(w: &Warp) -> Option<usize> {
+    if w.live == 0 {
+        return None;
+    }
+    let f = w.frags.iter().position(|f| matches!(f.state, State::Pending(..)) && f.mask & w.live == w.live)?;
+    Some(f)
+}
+
+fn uninit(unit: &mut Unit, w: &mut Warp, grid: &Grid<'_>, inst: &Inst, u: &crate::isa::Uninit, m: u32, frag: u32) {
+    // The guard itself is read by every lane of the fragment.
+    let _ = frag;
+    let ok = u.reads.iter().fold(!0, |ok, r| ok & w.init[*r as usize]);
+    if !u.copy && m & !ok != 0 {
+        let lane = (m & !ok).trailing_zeros() as usize;
+        find(
+            grid,
+            unit,
+            w,
+            inst,
+            FindingKind::UninitializedRegister,
+            lane,
+            None,
+            "reads a register that this thread has not written".into(),
+        );
+    }
+    for r in &u.writes {
+        let i = &mut w.init[*r as usize];
+        *i = if u.copy { *i & !m | m & ok } else { *i | m };
+    }
+}
+
+/// Memory a worker uses again for each unit.
+#[derive(Default)]
+pub(crate) struct Pool {
+    pub shared: Vec<Vec<u8>>,
+    pub shadows: Vec<SharedShadow>,
+    pub regs: Vec<Regs>,
+    pub total: Option<Vec<InstStat>>,
+}
+
+impl Pool {
+    fn stats(&mut self, grid: &Grid<'_>) -> Vec<InstStat> {
+        self.total.take().unwrap_or_else(|| vec![InstStat::default(); grid.code.insts.len()])
+    }
+    fn shadow(&mut self, grid: &Grid<'_>) -> SharedShadow {
+        let mut s = self.shadows.pop().unwrap_or_default();
+        s.reset(if grid.options.checks { grid.shared_bytes } else { 0 });
+        s
+    }
+}
