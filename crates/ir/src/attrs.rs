@@ -69,6 +69,8 @@ pub trait AttrValue: Sized {
     fn store(self, module: &mut Module) -> Option<Attr>;
     /// Whether the attribute may be absent.
     const OPTIONAL: bool = false;
+    /// The keywords of an enumeration; empty for everything else.
+    const ENUM_KEYWORDS: &'static [&'static str] = &[];
 }
 
 impl AttrValue for bool {
@@ -168,6 +170,7 @@ impl AttrValue for Vec<i32> {
 
 impl<T: AttrValue> AttrValue for Option<T> {
     const OPTIONAL: bool = true;
+    const ENUM_KEYWORDS: &'static [&'static str] = T::ENUM_KEYWORDS;
     fn read(module: &Module, attr: Option<Attr>) -> Option<Self> {
         match attr {
             None => Some(None),
@@ -199,10 +202,10 @@ macro_rules! attr_enum {
         }
         impl $crate::attrs::AttrValue for $name {
             const OPTIONAL: bool = false $(|| { let _ = $name::$d; true })?;
-            #[allow(unreachable_code)]
+            const ENUM_KEYWORDS: &'static [&'static str] = Self::KEYWORDS;
             fn read(module: &$crate::Module, attr: Option<$crate::Attr>) -> Option<Self> {
-                let Some(attr) = attr else { $(return Some($name::$d);)? return None; };
-                match module.attr_kind(attr) {
+                $(if attr.is_none() { return Some($name::$d); })?
+                match module.attr_kind(attr?) {
                     $crate::attrs::AttrKind::Keyword(k) => Self::from_keyword(k),
                     $crate::attrs::AttrKind::Str(k) => Self::from_keyword(k),
                     _ => None,

@@ -14,10 +14,12 @@ pub mod builder;
 pub mod diagnostic;
 pub mod dialect;
 mod entity;
+pub mod float;
 mod interner;
 pub mod module;
 #[macro_use]
 pub mod opdef;
+pub mod text;
 pub mod types;
 
 pub use attrs::{AttrKind, AttrValue, FloatBits, Name};
@@ -26,6 +28,7 @@ pub use diagnostic::{Diagnostic, Span};
 pub use entity::{Attr, Block, Loc, Op, Region, Type, Value};
 pub use module::{LocKind, Module, Use, ValueDef};
 pub use opdef::{Opcode, Trait};
+pub use text::{PrintOptions, parse, print, print_attr, print_op, print_type, print_with};
 pub use tilewright_layout::{Encoding, SharedKind};
 pub use types::{FloatKind, Shape, TypeKind};
 

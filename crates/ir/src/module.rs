@@ -804,6 +804,30 @@ impl Module {
         }
     }
 
+    /// Puts the blocks of a region in another order.
+    ///
+    /// # Panics
+    /// If `order` is not a permutation of the region's blocks.
+    pub fn set_block_order(&mut self, region: Region, order: &[Block]) {
+        let blocks = &mut self.regions[region].blocks;
+        assert!(
+            blocks.len() == order.len() && order.iter().all(|b| blocks.contains(b)),
+            "not an order of the region's blocks"
+        );
+        *blocks = SmallVec::from_slice(order);
+    }
+
+    /// Replaces the blocks that a terminator goes to.
+    pub fn set_successors(&mut self, op: Op, successors: &[Block]) {
+        self.ops[op].successors = SmallVec::from_slice(successors);
+    }
+
+    /// Replaces all operands and the sizes of their groups (empty where every group has one operand).
+    pub fn set_operands_and_segments(&mut self, op: Op, values: &[Value], segments: &[u16]) {
+        self.set_operands(op, values);
+        self.ops[op].segments = SmallVec::from_slice(segments);
+    }
+
     /// Moves all blocks of `from` to the end of `to`.
     pub fn move_blocks(&mut self, from: Region, to: Region) {
         let blocks = std::mem::take(&mut self.regions[from].blocks);

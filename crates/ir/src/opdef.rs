@@ -51,6 +51,8 @@ pub struct AttrDef {
     pub check: fn(&Module, Option<crate::Attr>) -> bool,
     /// The declared Rust type, for messages and docs.
     pub ty: &'static str,
+    /// The keywords, where it is an enumeration.
+    pub keywords: &'static [&'static str],
 }
 
 /// The results of an [`OpDef`].
@@ -154,6 +156,9 @@ impl Effect {
     }
 }
 
+/// A check of one operation; the error says what is wrong with it.
+pub type VerifyFn = fn(&Module, Op) -> Result<(), String>;
+
 /// Everything declared about an operation.
 #[derive(Debug)]
 pub struct OpDef {
@@ -178,7 +183,7 @@ pub struct OpDef {
     /// The assembly format in MLIR's declarative notation; `None`: generic form, or hand-written (`text/custom.rs`).
     pub format: Option<&'static str>,
     /// Checks beyond what the declaration says.
-    pub verify: Option<fn(&Module, Op) -> Result<(), String>>,
+    pub verify: Option<VerifyFn>,
 }
 
 impl OpDef {
@@ -238,7 +243,8 @@ macro_rules! dialect {
                     name: $astr,
                     optional: <$aty as $crate::attrs::AttrValue>::OPTIONAL,
                     check: |m, a| <$aty as $crate::attrs::AttrValue>::read(m, a).is_some(),
-                    ty: stringify!($aty) }),*)?],
+                    ty: stringify!($aty),
+                    keywords: <$aty as $crate::attrs::AttrValue>::ENUM_KEYWORDS }),*)?],
                 results: $crate::dialect!(@results [$($($rn),*)?] [$($same)?] [$($rv)?]),
                 regions: &[$($(stringify!($gn)),*)?],
                 traits: &[$($($crate::opdef::Trait::$tr),*)?],
@@ -261,7 +267,7 @@ macro_rules! dialect {
                 #[allow(non_camel_case_types, dead_code)]
                 enum RegionIndex { $($($gn),*)? }
 
-                #[allow(dead_code, clippy::too_many_arguments)]
+                #[allow(dead_code, clippy::too_many_arguments, clippy::should_implement_trait)]
                 impl $Op {
                     /// The opcode of this operation.
                     pub const OPCODE: $crate::opdef::Opcode = $crate::opdef::Opcode::$variant(Kind::$Op);

@@ -14,5 +14,6 @@ crate::dialect! {
         operands(inputs: var)
         variadic_results(outputs)
         traits(Pure)
+        format "($inputs^ `:` type($inputs))? `to` type($outputs) attr-dict"
     }
 }

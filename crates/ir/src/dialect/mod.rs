@@ -1,7 +1,10 @@
 //! The operations, a file a dialect. Each is declared once with [`dialect!`](crate::dialect).
 //!
 //! Formats are in MLIR's declarative assembly notation: literals in backquotes, `$name` for an operand group or
-//! attribute, `type($name)`, `attr-dict`, and `( ... ^ ... )?` for an optional group anchored at the marked element.
+//! attribute, `type($name)`, `functional-type(from, to)`, `attr-dict`, `( ... ^ ... )?` for an optional group anchored at
+//! the marked element, `oilist(clause | ...)` for clauses in any order, each with an attribute that decides whether it is
+//! printed, and an empty literal where no space is wanted. Types that a format does not print are inferred: see
+//! [`text`](crate::text).
 
 pub mod arith;
 pub mod builtin;

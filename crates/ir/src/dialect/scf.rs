@@ -37,12 +37,14 @@ crate::dialect! {
     op Condition = "condition" {
         operands(condition: one, args: var)
         traits(Terminator)
+        format "`(` $condition `)` attr-dict ($args^ `:` type($args))?"
     }
 
     /// Ends a region, giving its values.
     op Yield = "yield" {
         operands(values: var)
         traits(Terminator, Pure)
+        format "attr-dict ($values^ `:` type($values))?"
     }
 }
 

@@ -208,6 +208,7 @@ crate::dialect! {
         )
         results(result)
         effects(READ)
+        format "$ptr (`,` $mask^)? (`,` $other^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($ptr)"
         verify verify_load
     }
 
@@ -216,6 +217,7 @@ crate::dialect! {
         operands(ptr: one, value: one, mask: opt)
         attrs(cache: CacheModifier = "cacheModifier", evict: EvictionPolicy = "evictionPolicy")
         effects(WRITE)
+        format "$ptr `,` $value (`,` $mask^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($ptr)"
         verify verify_store
     }
 
@@ -392,6 +394,7 @@ crate::dialect! {
         variadic_results(results)
         traits(Elementwise)
         effects(OTHER)
+        format "$asm_string attr-dict ($args^ `:` type($args))? `->` type($results)"
     }
 
     /// Prints from the device: the prefix, then each argument's elements with their program and index.

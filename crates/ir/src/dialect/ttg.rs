@@ -65,7 +65,7 @@ crate::dialect! {
         attrs(offsets: Vec<i32> = "offsets")
         results(result)
         traits(Pure)
-        format "$src attr-dict `:` type($src) `->` type($result)"
+        format "$src `` $offsets attr-dict `:` type($src) `->` type($result)"
     }
 
     /// The buffer with its dimensions permuted (no data moves).
@@ -90,6 +90,7 @@ crate::dialect! {
             Effect::new(Access::Read, Resource::Global, Some("src")),
             WRITE_DST.asynchronous()
         )
+        format "$src `,` $dst (`mask` $mask^)? (`other` $other^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($src) `->` type($dst)"
     }
 
     /// Closes a group of asynchronous copies.

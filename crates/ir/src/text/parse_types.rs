@@ -1,0 +1,912 @@
+//! Parsing types, attributes and locations.
+
+use std::sync::Arc;
+
+use super::lexer::Token;
+use super::parser::{Parser, Result};
+use crate::attrs::{AttrKind, FloatBits, Name};
+use crate::entity::{Attr, Loc, Type};
+use crate::float;
+use crate::module::LocKind;
+use crate::types::{FloatKind, Shape, TypeKind};
+use crate::{Encoding, SharedKind};
+
+/// What a `#name = ...` or `!name = ...` stands for.
+#[derive(Debug, Clone)]
+pub(crate) enum Alias {
+    Attr(Attr),
+    Type(Type),
+    Loc(Loc),
+}
+
+/// A value in the `{...}` of an encoding.
+enum Field {
+    Int(u32),
+    Bool(bool),
+    List(Vec<u32>),
+    Lists(Vec<Vec<u32>>),
+    Attr(Attr),
+}
+
+impl<'s> Parser<'s> {
+    // ---- types ------------------------------------------------------------------------------------------------
+
+    /// A type.
+    pub(crate) fn parse_type(&mut self) -> Result<Type> {
+        self.nested(|p| p.type_inner())
+    }
+
+    fn type_inner(&mut self) -> Result<Type> {
+        match self.peek() {
+            Token::Word("tensor") => {
+                self.next();
+                self.expect_open_angle()?;
+                let shape = self.shape()?;
+                let element = self.parse_type()?;
+                let encoding = if self.eat(b',') { Some(self.parse_attr()?) } else { None };
+                self.expect(b'>')?;
+                Ok(self.module.ty(TypeKind::Tensor { shape, element, encoding }))
+            }
+            Token::Word(name) => {
+                if let Some(ty) = self.scalar_type(name) {
+                    self.next();
+                    return Ok(ty);
+                }
+                match name {
+                    "memref" | "vector" | "tuple" | "complex" | "none" => {
+                        let start = self.position();
+                        self.next();
+                        let end = self.skip_balanced()?;
+                        let text = self.expand_aliases(start, end)?;
+                        Ok(self.module.ty(TypeKind::Opaque(text)))
+                    }
+                    _ => Err(self.error_here(format!("`{name}` is not a type"))),
+                }
+            }
+            Token::Punct(b'(') => {
+                let (inputs, results) = self.function_type()?;
+                Ok(self.module.ty(TypeKind::Function { inputs, results }))
+            }
+            Token::Bang(name) => {
+                let start = self.position();
+                self.next();
+                match name {
+                    "tt.ptr" => {
+                        self.expect_open_angle()?;
+                        let pointee = self.parse_type()?;
+                        let address_space = if self.eat(b',') { self.parse_u32()? } else { 1 };
+                        self.expect(b'>')?;
+                        Ok(self.module.ty(TypeKind::Ptr { pointee, address_space }))
+                    }
+                    "ttg.async.token" => Ok(Type::ASYNC_TOKEN),
+                    "tt.tensordesc" => {
+                        self.expect_open_angle()?;
+                        let block = self.parse_type()?;
+                        self.expect(b'>')?;
+                        Ok(self.module.ty(TypeKind::TensorDesc { block }))
+                    }
+                    "ttg.memdesc" => self.memdesc(),
+                    _ if name.contains('.') => {
+                        let end = self.skip_balanced()?;
+                        let text = self.expand_aliases(start, end)?;
+                        Ok(self.module.ty(TypeKind::Opaque(text)))
+                    }
+                    _ => match self.use_alias(&format!("!{name}")) {
+                        Some(Alias::Type(ty)) => Ok(ty),
+                        _ => Err(self.error_at(start, format!("`!{name}` is not defined"))),
+                    },
+                }
+            }
+            _ => Err(self.error_here("a type expected")),
+        }
+    }
+
+    fn scalar_type(&mut self, name: &str) -> Option<Type> {
+        Some(match name {
+            "index" => Type::INDEX,
+            "f16" => Type::F16,
+            "bf16" => Type::BF16,
+            "f32" => Type::F32,
+            "f64" => Type::F64,
+            "f8E4M3FN" => Type::F8E4M3FN,
+            "f8E5M2" => Type::F8E5M2,
+            "f8E4M3FNUZ" => self.module.ty(TypeKind::Float(FloatKind::F8E4M3FNUZ)),
+            "f8E5M2FNUZ" => self.module.ty(TypeKind::Float(FloatKind::F8E5M2FNUZ)),
+            "f8E4M3B11FNUZ" => self.module.ty(TypeKind::Float(FloatKind::F8E4M3B11FNUZ)),
+            _ => {
+                let digits = name.strip_prefix('i')?;
+                if digits.is_empty() || digits.starts_with('0') || !digits.bytes().all(|b| b.is_ascii_digit())
+                {
+                    return None;
+                }
+                // MLIR's own limit is 2^24 - 1; nothing of ours is wider than this.
+                let bits: u16 = digits.parse().ok()?;
+                self.module.int_type(bits)
+            }
+        })
+    }
+
+    /// `128x64x`, read as characters; the element type follows.
+    fn shape(&mut self) -> Result<Shape> {
+        let mut shape = Shape::new();
+        self.back_to_token();
+        loop {
+            let rest = self.rest();
+            let spaces = rest.len() - rest.trim_start().len();
+            let digits = rest[spaces..].bytes().take_while(u8::is_ascii_digit).count();
+            if digits == 0 {
+                if rest[spaces..].starts_with(['?', '*']) {
+                    return Err(self.error_here("not supported yet: tensors of dynamic shape"));
+                }
+                return Ok(shape);
+            }
+            let text = &rest[spaces..spaces + digits];
+            let extent =
+                text.parse().map_err(|_| self.error_here(format!("the extent {text} is too large")))?;
+            if rest.as_bytes().get(spaces + digits) != Some(&b'x') {
+                return Err(self.error_here("`x` expected after an extent"));
+            }
+            shape.push(extent);
+            self.advance(spaces + digits + 1);
+        }
+    }
+
+    /// `3x128x64` with nothing after it.
+    fn bare_shape(&mut self) -> Result<Shape> {
+        let mut shape = Shape::new();
+        self.back_to_token();
+        loop {
+            let rest = self.rest();
+            let spaces = rest.len() - rest.trim_start().len();
+            let digits = rest[spaces..].bytes().take_while(u8::is_ascii_digit).count();
+            let text = &rest[spaces..spaces + digits];
+            shape.push(text.parse().map_err(|_| self.error_here("an extent expected"))?);
+            let more = rest.as_bytes().get(spaces + digits) == Some(&b'x');
+            self.advance(spaces + digits + usize::from(more));
+            if !more {
+                return Ok(shape);
+            }
+        }
+    }
+
+    fn memdesc(&mut self) -> Result<Type> {
+        self.expect_open_angle()?;
+        let shape = self.shape()?;
+        let element = self.parse_type()?;
+        self.expect(b',')?;
+        let first = self.parse_attr()?;
+        let (mut second, mut mutable, mut alloc_shape) = (None, false, None);
+        while self.eat(b',') {
+            match self.peek() {
+                Token::Hash(_) if second.is_none() => second = Some(self.parse_attr()?),
+                Token::Word("mutable") => {
+                    self.next();
+                    mutable = true;
+                }
+                Token::Integer(_) => alloc_shape = Some(self.bare_shape()?),
+                _ => {
+                    return Err(
+                        self.error_here("`mutable`, a memory space or the allocation's shape expected")
+                    );
+                }
+            }
+        }
+        self.expect(b'>')?;
+        let (encoding, memory_space) = match second {
+            Some(space) => (Some(first), space),
+            None => (None, first),
+        };
+        let alloc_shape = alloc_shape.filter(|a| *a != shape);
+        Ok(self.module.ty(TypeKind::MemDesc { shape, element, encoding, memory_space, mutable, alloc_shape }))
+    }
+
+    /// `t, t`
+    pub(crate) fn type_list(&mut self) -> Result<Vec<Type>> {
+        let mut types = vec![self.parse_type()?];
+        while self.eat(b',') {
+            types.push(self.parse_type()?);
+        }
+        Ok(types)
+    }
+
+    /// `t` or `(t, t)`
+    pub(crate) fn result_type_list(&mut self) -> Result<Vec<Type>> {
+        if self.peek() != Token::Punct(b'(') {
+            return Ok(vec![self.parse_type()?]);
+        }
+        self.paren_type_list()
+    }
+
+    fn paren_type_list(&mut self) -> Result<Vec<Type>> {
+        self.expect(b'(')?;
+        if self.eat(b')') {
+            return Ok(Vec::new());
+        }
+        let types = self.type_list()?;
+        self.expect(b')')?;
+        Ok(types)
+    }
+
+    /// `(t, t) -> t`
+    pub(crate) fn function_type(&mut self) -> Result<(Vec<Type>, Vec<Type>)> {
+        let inputs = self.paren_type_list()?;
+        self.expect_arrow()?;
+        Ok((inputs, self.result_type_list()?))
+    }
+
+    // ---- attributes -------------------------------------------------------------------------------------------
+
+    /// An attribute.
+    pub(crate) fn parse_attr(&mut self) -> Result<Attr> {
+        let kind = self.nested(|p| p.attr_inner())?;
+        Ok(self.module.attr(kind))
+    }
+
+    fn attr_inner(&mut self) -> Result<AttrKind> {
+        Ok(match self.peek() {
+            Token::Word("true") => {
+                self.next();
+                AttrKind::Bool(true)
+            }
+            Token::Word("false") => {
+                self.next();
+                AttrKind::Bool(false)
+            }
+            Token::Word("unit") => {
+                self.next();
+                AttrKind::Unit
+            }
+            Token::Word("dense") => self.dense()?,
+            Token::Word("array") => self.typed_array()?,
+            Token::Word("loc") => {
+                // A location as an attribute is kept as text.
+                let start = self.position();
+                self.next();
+                let end = self.skip_balanced()?;
+                AttrKind::Opaque(self.expand_aliases(start, end)?)
+            }
+            Token::Word(
+                "affine_map" | "affine_set" | "dense_resource" | "sparse" | "distinct" | "strided",
+            ) => {
+                let start = self.position();
+                self.next();
+                if let Token::Punct(b'[') = self.peek() {
+                    self.skip_balanced()?;
+                }
+                let end = self.skip_balanced()?;
+                AttrKind::Opaque(self.expand_aliases(start, end)?)
+            }
+            Token::Str(_) => {
+                let s = self.parse_string()?;
+                if self.eat(b':') {
+                    self.parse_type()?;
+                }
+                AttrKind::Str(s)
+            }
+            Token::At(_) => AttrKind::Symbol(self.parse_symbol()?),
+            Token::Punct(b'[') => {
+                self.next();
+                let mut items = Vec::new();
+                while self.peek() != Token::Punct(b']') {
+                    items.push(self.parse_attr()?);
+                    if !self.eat(b',') {
+                        break;
+                    }
+                }
+                self.expect(b']')?;
+                AttrKind::Array(items)
+            }
+            Token::Punct(b'{') => AttrKind::Dict(self.parse_dict()?),
+            Token::Integer(_) | Token::Float(_) | Token::Punct(b'-') => {
+                let number = self.raw_number()?;
+                let ty = if self.eat(b':') { Some(self.parse_type()?) } else { None };
+                self.typed_number(number, ty)?
+            }
+            Token::Hash(name) => {
+                let start = self.position();
+                if !name.contains('.') {
+                    self.next();
+                    return match self.use_alias(&format!("#{name}")) {
+                        Some(Alias::Attr(attr)) => Ok(self.module.attr_kind(attr).clone()),
+                        Some(_) => Err(self.error_at(start, format!("`#{name}` is not an attribute"))),
+                        None => Err(self.error_at(start, format!("`#{name}` is not defined"))),
+                    };
+                }
+                self.dialect_attr(name)?
+            }
+            _ => AttrKind::Type(self.parse_type()?),
+        })
+    }
+
+    /// `{a = 1, b}`
+    pub(crate) fn parse_dict(&mut self) -> Result<Vec<(Name, Attr)>> {
+        self.expect(b'{')?;
+        let mut items: Vec<(Name, Attr)> = Vec::new();
+        while self.peek() != Token::Punct(b'}') {
+            let at = self.position();
+            let name = match self.peek() {
+                Token::Str(_) => self.parse_string()?,
+                Token::Word(w) => {
+                    self.next();
+                    w.to_string()
+                }
+                _ => return Err(self.error_here("the name of an attribute expected")),
+            };
+            let attr = if self.eat(b'=') { self.parse_attr()? } else { self.module.attr(AttrKind::Unit) };
+            if items.iter().any(|(n, _)| *n == name) {
+                return Err(self.error_at(at, format!("the attribute `{name}` is given twice")));
+            }
+            items.push((Name::Owned(name), attr));
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b'}')?;
+        items.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(items)
+    }
+
+    /// A number's sign and digits.
+    fn raw_number(&mut self) -> Result<(usize, bool, &'s str)> {
+        let at = self.position();
+        let negative = self.eat(b'-');
+        match self.next() {
+            Token::Integer(t) | Token::Float(t) => Ok((at, negative, t)),
+            _ => Err(self.error_at(at, "a number expected")),
+        }
+    }
+
+    /// A number of a type; without one, `i64` or `f64`.
+    fn typed_number(
+        &mut self,
+        (at, negative, text): (usize, bool, &str),
+        ty: Option<Type>,
+    ) -> Result<AttrKind> {
+        let is_float = text.contains('.');
+        let ty = ty.unwrap_or(if is_float { Type::F64 } else { Type::I64 });
+        match *self.module.type_kind(ty) {
+            TypeKind::Float(kind) => {
+                let value = if let Some(hex) = text.strip_prefix("0x") {
+                    let bits = u64::from_str_radix(hex, 16)
+                        .ok()
+                        .filter(|b| kind.bits() == 64 || b >> kind.bits() == 0)
+                        .ok_or_else(|| self.error_at(at, "too many bits for the type"))?;
+                    float::from_bits(bits, kind)
+                } else {
+                    let value: f64 = text.parse().map_err(|_| self.error_at(at, "not a number"))?;
+                    float::round(value, kind)
+                };
+                Ok(AttrKind::Float(FloatBits::new(if negative { -value } else { value }), ty))
+            }
+            TypeKind::Int(_) | TypeKind::Index if !is_float => {
+                let bits = match self.module.type_kind(ty) {
+                    TypeKind::Int(b) => u32::from(*b),
+                    _ => 64,
+                };
+                let magnitude = match text.strip_prefix("0x") {
+                    Some(hex) => i128::from_str_radix(hex, 16),
+                    None => text.parse::<i128>(),
+                };
+                let value = magnitude.map(|v| if negative { -v } else { v });
+                match value {
+                    Ok(v) => match sign_extended(v, bits) {
+                        Some(v) => Ok(AttrKind::Int(v, ty)),
+                        None => Err(self.error_at(at, format!("the number does not fit in {bits} bits"))),
+                    },
+                    Err(_) => Err(self.error_at(at, "the number is too large")),
+                }
+            }
+            _ => Err(self.error_at(at, "a number of this type is not possible")),
+        }
+    }
+
+    /// `dense<...> : tensor<...>`
+    fn dense(&mut self) -> Result<AttrKind> {
+        self.next();
+        self.expect_open_angle()?;
+        let start = self.position();
+        let mut items: Vec<(usize, bool, &'s str)> = Vec::new();
+        let mut hex = false;
+        let splat = match self.peek() {
+            Token::Punct(b'[') => {
+                self.dense_list(&mut items, 0)?;
+                false
+            }
+            Token::Punct(b'>') => false,
+            Token::Str(_) => {
+                // MLIR's hexadecimal blob of elements.
+                hex = true;
+                self.next();
+                false
+            }
+            _ => {
+                let item = self.dense_item()?;
+                items.push(item);
+                true
+            }
+        };
+        self.expect(b'>')?;
+        self.expect(b':')?;
+        let ty = self.parse_type()?;
+        if hex {
+            return Err(
+                self.error_at(start, "not supported yet: dense elements given as a hexadecimal string")
+            );
+        }
+        if !self.module.is_tensor(ty) {
+            return Err(self.error_at(start, "not supported yet: dense elements that are not a tensor"));
+        }
+        let element = self.module.element_type(ty);
+        let mut attrs = Vec::with_capacity(items.len());
+        for item in items {
+            let kind = match item.2 {
+                "true" | "false" if element == Type::I1 => {
+                    AttrKind::Int(if item.2 == "true" { -1 } else { 0 }, Type::I1)
+                }
+                "true" | "false" => return Err(self.error_at(item.0, "a number expected")),
+                _ => self.typed_number(item, Some(element))?,
+            };
+            attrs.push(self.module.attr(kind));
+        }
+        if splat {
+            return Ok(AttrKind::Splat(attrs[0], ty));
+        }
+        let count = super::infer::element_count(&self.module, ty);
+        if count != Some(attrs.len() as u64) {
+            return Err(self.error_at(start, format!("{} elements do not fill the shape", attrs.len())));
+        }
+        Ok(AttrKind::Dense(attrs, ty))
+    }
+
+    fn dense_item(&mut self) -> Result<(usize, bool, &'s str)> {
+        let at = self.position();
+        match self.peek() {
+            Token::Word(w @ ("true" | "false")) => {
+                self.next();
+                Ok((at, false, w))
+            }
+            _ => self.raw_number(),
+        }
+    }
+
+    fn dense_list(&mut self, items: &mut Vec<(usize, bool, &'s str)>, depth: u32) -> Result<()> {
+        if depth > 16 {
+            return Err(self.error_here("too deeply nested"));
+        }
+        self.expect(b'[')?;
+        while self.peek() != Token::Punct(b']') {
+            if self.peek() == Token::Punct(b'[') {
+                self.dense_list(items, depth + 1)?;
+            } else {
+                let item = self.dense_item()?;
+                items.push(item);
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b']')
+    }
+
+    /// `array<i32: 1, 0>`; arrays of other types are kept as text.
+    fn typed_array(&mut self) -> Result<AttrKind> {
+        let start = self.position();
+        self.next();
+        self.expect_open_angle()?;
+        if self.peek() != Token::Word("i32") {
+            let name = self.position();
+            self.skip_to_close(name)?;
+            let end = self.position();
+            self.expect(b'>')?;
+            return Ok(AttrKind::Opaque(self.text_between(start, end + 1).to_string()));
+        }
+        self.next();
+        let mut items = Vec::new();
+        if self.eat(b':') {
+            loop {
+                items.push(self.parse_i32()?);
+                if !self.eat(b',') {
+                    break;
+                }
+            }
+        }
+        self.expect(b'>')?;
+        Ok(AttrKind::I32Array(items))
+    }
+
+    /// `[1, 0]`
+    pub(crate) fn i32_list(&mut self) -> Result<Vec<i32>> {
+        self.expect(b'[')?;
+        let mut items = Vec::new();
+        while self.peek() != Token::Punct(b']') {
+            items.push(self.parse_i32()?);
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b']')?;
+        Ok(items)
+    }
+
+    pub(crate) fn parse_i32(&mut self) -> Result<i32> {
+        let at = self.position();
+        let number = self.raw_number()?;
+        match self.typed_number(number, Some(Type::I64))? {
+            AttrKind::Int(v, _) => i32::try_from(v).map_err(|_| self.error_at(at, "the number is too large")),
+            _ => Err(self.error_at(at, "an integer expected")),
+        }
+    }
+
+    fn parse_u32(&mut self) -> Result<u32> {
+        let at = self.position();
+        u32::try_from(self.parse_i32()?).map_err(|_| self.error_at(at, "a number ≥ 0 expected"))
+    }
+
+    // ---- encodings --------------------------------------------------------------------------------------------
+
+    /// `#dialect.name<...>`: an encoding that we model, or text.
+    fn dialect_attr(&mut self, name: &str) -> Result<AttrKind> {
+        let start = self.position();
+        if let Some(encoding) = self.try_encoding(name)? {
+            return Ok(AttrKind::Encoding(encoding));
+        }
+        // Read it again as text: an encoding with parameters that we do not model, or another attribute.
+        self.reset(start);
+        self.next();
+        let end = self.skip_balanced()?;
+        Ok(AttrKind::Opaque(self.expand_aliases(start, end)?))
+    }
+
+    fn try_encoding(&mut self, name: &str) -> Result<Option<Encoding>> {
+        let Some(name) = name.strip_prefix("ttg.") else { return Ok(None) };
+        let known = [
+            "blocked",
+            "slice",
+            "dot_op",
+            "nvidia_mma",
+            "swizzled_shared",
+            "nvmma_shared",
+            "linear",
+            "padded_shared",
+        ];
+        if !known.contains(&name) {
+            return Ok(None);
+        }
+        self.next();
+        if self.peek() != Token::Punct(b'<') {
+            return Ok(None);
+        }
+        self.next();
+        if name == "padded_shared" {
+            return self.padded_shared();
+        }
+        let Some(mut fields) = self.encoding_fields()? else { return Ok(None) };
+        if !self.eat(b'>') {
+            return Ok(None);
+        }
+        // The defaults of a layout within one CTA say nothing.
+        fields.retain(|(n, f)| match (*n, f) {
+            ("CTAsPerCGA" | "CTASplitNum", Field::List(v)) => v.iter().any(|&x| x != 1),
+            ("CTAOrder", _) => false,
+            ("CGALayout", Field::Lists(v)) => !v.is_empty(),
+            ("CGALayout", Field::List(v)) => !v.is_empty(),
+            _ => true,
+        });
+        let count = fields.len();
+        let mut taken = 0;
+        let mut take = |key: &str| {
+            let at = fields.iter().position(|(n, _)| *n == key)?;
+            taken += 1;
+            Some(fields.swap_remove(at).1)
+        };
+        macro_rules! field {
+            ($key:literal, bases) => {
+                match take($key) {
+                    Some(Field::Lists(v)) => v,
+                    Some(Field::List(v)) if v.is_empty() => Vec::new(),
+                    _ => return Ok(None),
+                }
+            };
+            ($key:literal, parent) => {
+                match take($key) {
+                    Some(Field::Attr(a)) => match self.module.encoding_of(a) {
+                        Some(e) => Arc::new(e.clone()),
+                        None => return Ok(None),
+                    },
+                    _ => return Ok(None),
+                }
+            };
+            ($key:literal, $kind:ident) => {
+                match take($key) {
+                    Some(Field::$kind(v)) => v,
+                    _ => return Ok(None),
+                }
+            };
+            ($key:literal, $kind:ident, $default:expr) => {
+                match take($key) {
+                    Some(Field::$kind(v)) => v,
+                    None => $default,
+                    _ => return Ok(None),
+                }
+            };
+        }
+        let encoding = match name {
+            "blocked" => Encoding::Blocked {
+                size_per_thread: field!("sizePerThread", List),
+                threads_per_warp: field!("threadsPerWarp", List),
+                warps_per_cta: field!("warpsPerCTA", List),
+                order: field!("order", List),
+            },
+            "slice" => Encoding::Slice { dim: field!("dim", Int), parent: field!("parent", parent) },
+            "dot_op" => Encoding::DotOperand {
+                op_idx: field!("opIdx", Int),
+                parent: field!("parent", parent),
+                k_width: field!("kWidth", Int, 0),
+            },
+            "nvidia_mma" => Encoding::NvidiaMma {
+                version_major: field!("versionMajor", Int),
+                version_minor: field!("versionMinor", Int, 0),
+                warps_per_cta: field!("warpsPerCTA", List),
+                instr_shape: field!("instrShape", List),
+            },
+            "swizzled_shared" => Encoding::Shared(SharedKind::Swizzled {
+                vec: field!("vec", Int),
+                per_phase: field!("perPhase", Int),
+                max_phase: field!("maxPhase", Int),
+                order: field!("order", List),
+            }),
+            "nvmma_shared" => Encoding::Shared(SharedKind::NvmmaShared {
+                swizzle_bytes: field!("swizzlingByteWidth", Int),
+                transposed: field!("transposed", Bool),
+                element_bits: field!("elementBitWidth", Int),
+                rank: field!("rank", Int, 2),
+            }),
+            _ => Encoding::Linear {
+                register: field!("register", bases),
+                lane: field!("lane", bases),
+                warp: field!("warp", bases),
+                block: field!("block", bases),
+            },
+        };
+        // A parameter that is left is one that we do not model.
+        Ok((taken == count).then_some(encoding))
+    }
+
+    /// `[interval:+pad] {order = [...]}>`
+    fn padded_shared(&mut self) -> Result<Option<Encoding>> {
+        if !self.eat(b'[') {
+            return Ok(None);
+        }
+        let interval = self.parse_u32()?;
+        if !self.eat(b':') || !self.eat(b'+') {
+            return Ok(None);
+        }
+        let pad = self.parse_u32()?;
+        if !self.eat(b']') {
+            return Ok(None);
+        }
+        let Some(mut fields) = self.encoding_fields()? else { return Ok(None) };
+        if !self.eat(b'>') || fields.len() != 1 {
+            return Ok(None);
+        }
+        match fields.pop() {
+            Some(("order", Field::List(order))) => {
+                Ok(Some(Encoding::Shared(SharedKind::Padded { interval, pad, order })))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// `{name = value, ...}`; `None` where it is not of that form.
+    fn encoding_fields(&mut self) -> Result<Option<Vec<(&'s str, Field)>>> {
+        if !self.eat(b'{') {
+            return Ok(None);
+        }
+        let mut fields = Vec::new();
+        while let Token::Word(name) = self.peek() {
+            self.next();
+            if !self.eat(b'=') {
+                return Ok(None);
+            }
+            let field = match self.peek() {
+                Token::Integer(_) => Field::Int(self.parse_u32()?),
+                Token::Word("true") => {
+                    self.next();
+                    Field::Bool(true)
+                }
+                Token::Word("false") => {
+                    self.next();
+                    Field::Bool(false)
+                }
+                Token::Punct(b'[') => {
+                    self.next();
+                    if self.peek() == Token::Punct(b'[') {
+                        let mut lists = Vec::new();
+                        loop {
+                            if !self.eat(b'[') {
+                                return Ok(None);
+                            }
+                            lists.push(self.u32_items()?);
+                            if !self.eat(b',') {
+                                break;
+                            }
+                        }
+                        self.expect(b']')?;
+                        Field::Lists(lists)
+                    } else {
+                        Field::List(self.u32_items()?)
+                    }
+                }
+                Token::Hash(_) => Field::Attr(self.parse_attr()?),
+                _ => return Ok(None),
+            };
+            fields.push((name, field));
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        Ok(self.eat(b'}').then_some(fields))
+    }
+
+    /// `1, 0]`
+    fn u32_items(&mut self) -> Result<Vec<u32>> {
+        let mut items = Vec::new();
+        while self.peek() != Token::Punct(b']') {
+            items.push(self.parse_u32()?);
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b']')?;
+        Ok(items)
+    }
+
+    // ---- locations --------------------------------------------------------------------------------------------
+
+    /// What stands between the parentheses of `loc(...)`.
+    pub(crate) fn loc_body(&mut self) -> Result<Loc> {
+        self.nested(|p| p.loc_inner())
+    }
+
+    fn loc_inner(&mut self) -> Result<Loc> {
+        match self.peek() {
+            Token::Hash(name) => {
+                let at = self.position();
+                self.next();
+                match self.use_alias(&format!("#{name}")) {
+                    Some(Alias::Loc(loc)) => Ok(loc),
+                    _ => Err(self.error_at(at, format!("the location `#{name}` is not defined"))),
+                }
+            }
+            Token::Word("unknown") => {
+                self.next();
+                Ok(Loc::UNKNOWN)
+            }
+            Token::Word("loc") => {
+                self.next();
+                self.expect(b'(')?;
+                let loc = self.loc_body()?;
+                self.expect(b')')?;
+                Ok(loc)
+            }
+            Token::Word("callsite") => {
+                self.next();
+                self.expect(b'(')?;
+                let callee = self.loc_body()?;
+                match self.next() {
+                    Token::Word("at") => {}
+                    _ => return Err(self.error_here("`at` expected")),
+                }
+                let caller = self.loc_body()?;
+                self.expect(b')')?;
+                Ok(self.module.loc(LocKind::CallSite { callee, caller }))
+            }
+            Token::Word("fused") => {
+                self.next();
+                if self.peek() == Token::Punct(b'<') {
+                    self.skip_balanced()?;
+                }
+                self.expect(b'[')?;
+                let mut locs = Vec::new();
+                while self.peek() != Token::Punct(b']') {
+                    locs.push(self.loc_body()?);
+                    if !self.eat(b',') {
+                        break;
+                    }
+                }
+                self.expect(b']')?;
+                Ok(self.module.loc(LocKind::Fused(locs)))
+            }
+            Token::Str(_) => {
+                let name = self.parse_string()?;
+                if self.eat(b':') {
+                    let line = self.parse_u32()?;
+                    self.expect(b':')?;
+                    let column = self.parse_u32()?;
+                    // A range's end is not kept.
+                    if self.peek() == Token::Word("to") {
+                        self.next();
+                        if self.peek() != Token::Punct(b':') {
+                            self.parse_u32()?;
+                        }
+                        self.expect(b':')?;
+                        self.parse_u32()?;
+                    }
+                    return Ok(self.module.loc(LocKind::File { file: name, line, column }));
+                }
+                let child = if self.eat(b'(') {
+                    let child = self.loc_body()?;
+                    self.expect(b')')?;
+                    child
+                } else {
+                    Loc::UNKNOWN
+                };
+                Ok(self.module.loc(LocKind::Name(name, child)))
+            }
+            _ => Err(self.error_here("a location expected")),
+        }
+    }
+
+    // ---- text of what is not modelled -------------------------------------------------------------------------
+
+    /// The text between two positions with every `#alias` and `!alias` in it replaced by what it stands for, so that
+    /// it means the same elsewhere.
+    fn expand_aliases(&mut self, start: usize, end: usize) -> Result<String> {
+        let text = self.text_between(start, end);
+        let mut out = String::with_capacity(text.len());
+        let bytes = text.as_bytes();
+        let mut i = 0;
+        let mut in_string = false;
+        let mut last = 0;
+        while i < bytes.len() {
+            match bytes[i] {
+                b'\\' if in_string => i += 1,
+                b'"' => in_string = !in_string,
+                b'/' if !in_string && bytes.get(i + 1) == Some(&b'/') => {
+                    return Err(self.error_at(
+                        start + i,
+                        "not supported yet: a comment within an attribute or type of an unknown dialect",
+                    ));
+                }
+                b'#' | b'!' if !in_string => {
+                    let len = bytes[i + 1..]
+                        .iter()
+                        .take_while(|b| b.is_ascii_alphanumeric() || b"_.$".contains(b))
+                        .count();
+                    let name = &text[i..i + 1 + len];
+                    if len > 0
+                        && !name.contains('.')
+                        && let Some(alias) = self.use_alias(name)
+                    {
+                        out.push_str(&text[last..i]);
+                        match alias {
+                            Alias::Attr(a) => out.push_str(&super::print_attr(&self.module, a)),
+                            Alias::Type(t) => out.push_str(&super::print_type(&self.module, t)),
+                            Alias::Loc(_) => out.push_str(name),
+                        }
+                        last = i + 1 + len;
+                        self.add_weight(out.len(), start)?;
+                    }
+                    i += len;
+                }
+                _ => {}
+            }
+            i += 1;
+        }
+        out.push_str(&text[last..]);
+        // One line: text is printed in the middle of lines. (Strings hold no line ends.)
+        if out.contains(['\n', '\r']) {
+            out = out.split(['\n', '\r']).map(str::trim).collect::<Vec<_>>().join(" ");
+        }
+        Ok(out)
+    }
+}
+
+/// The value held sign-extended from a width, if it fits signed or unsigned.
+fn sign_extended(value: i128, bits: u32) -> Option<i64> {
+    let bits = bits.min(64);
+    if value < -(1i128 << (bits - 1)) || value >= 1i128 << bits {
+        return None;
+    }
+    Some((((value as u64) << (64 - bits)) as i64) >> (64 - bits))
+}
