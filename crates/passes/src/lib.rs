@@ -65,6 +65,17 @@
 //!   lowering turns into a source size of zero (or a predicate); the rows of a masked-off element with `other` absent or
 //!   zero read as zero. Loads with another `other` stay synchronous.
 
+pub mod allocate_shared;
+pub mod assign_layouts;
 pub mod axis;
 pub mod choose;
+pub mod dce;
+pub mod derive;
+pub mod membar;
+pub mod pipeline;
+pub mod scratch;
+pub mod software_pipeline;
 pub mod target;
+
+pub use pipeline::{Options, lower_to_ttg, lower_to_ttg_with};
+pub use target::TargetInfo;

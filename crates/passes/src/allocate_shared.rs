@@ -1,0 +1,209 @@
+//! Shared-memory allocation: an offset for every buffer and every operation's scratch, so that what lives at the same
+//! time does not overlap.
+//!
+//! Why here: after the pipeliner, which makes the buffers that count, and before barriers, which need to know what
+//! overlaps. Operations are numbered in program order; a buffer lives from its allocation to its last use, where a use
+//! inside a loop (or branch) that the allocation is outside of lasts to that loop's end. Scratch lives for its operation.
+//! Largest first, each goes to the lowest offset that is free for all of its life.
+//!
+//! ```text
+//! %0 = ttg.local_alloc %x   (32 KiB, last used before %1)      %0 = ttg.local_alloc %x {allocation.offset = 0}
+//! %1 = ttg.local_alloc %y   (16 KiB)                       =>  %1 = ttg.local_alloc %y {allocation.offset = 0}
+//! %2 = "tt.reduce"(%z)      (512 bytes of scratch)             %2 = "tt.reduce"(%z) {allocation.offset = 16384}
+//!                                                              module: ttg.shared = 32768
+//! ```
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::ttg;
+use tilewright_ir::{Diagnostic, LocKind, Module, Op, Opcode, Trait, Type, TypeKind, Value};
+use tilewright_layout::SharedLayout;
+
+use crate::scratch::scratch_bytes;
+use crate::target::TargetInfo;
+
+/// A piece of shared memory and its life, in operation numbers (both ends included).
+#[derive(Debug, Clone)]
+struct Piece {
+    op: Op,
+    bytes: u32,
+    align: u32,
+    first: u32,
+    last: u32,
+    offset: u32,
+}
+
+/// Allocates shared memory for the module's kernel.
+///
+/// # Errors
+/// More is needed than the target has: says how much, how much there is, and which values need it.
+pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
+    let functions: Vec<Op> = module.block_ops(module.body()).collect();
+    let mut total = 0;
+    for func in functions {
+        let mut pieces = lives(module, func)?;
+        place(&mut pieces);
+        let bytes = pieces.iter().map(|p| p.offset + p.bytes).max().unwrap_or(0);
+        if bytes > target.max_shared {
+            return Err(too_much(module, target, &pieces, bytes));
+        }
+        for p in &pieces {
+            module.set_i32_attr(p.op, "allocation.offset", p.offset as i32);
+        }
+        total = total.max(bytes);
+    }
+    let root = module.root();
+    module.set_i32_attr(root, "ttg.shared", total as i32);
+    Ok(())
+}
+
+/// The bytes and alignment of a buffer type.
+///
+/// # Errors
+/// An encoding that does not fit the shape.
+pub fn buffer_bytes(module: &Module, ty: Type) -> Result<(u32, u32), String> {
+    let TypeKind::MemDesc { shape, encoding: Some(enc), alloc_shape, .. } = module.type_kind(ty) else {
+        return Err("a buffer needs an encoding".into());
+    };
+    let enc = module.encoding_of(*enc).ok_or("a buffer needs a shared encoding")?;
+    let bits = module.bits(ty).max(8);
+    let shape = alloc_shape.as_ref().unwrap_or(shape);
+    let layout = SharedLayout::new(enc, shape, bits).map_err(|e| e.to_string())?;
+    let bytes = layout.allocation_elems() * bits / 8;
+    // Swizzled rows of 128 bytes should begin at a bank boundary.
+    let align = if bytes >= 1024 { layout.alignment_bytes().max(128) } else { layout.alignment_bytes().max(16) };
+    Ok((bytes, align))
+}
+
+fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
+    let ops = module.all_ops(func);
+    let mut number: FxHashMap<Op, u32> = FxHashMap::default();
+    for (i, &op) in ops.iter().enumerate() {
+        number.insert(op, i as u32);
+    }
+    // The last number inside each operation with regions.
+    let mut end: FxHashMap<Op, u32> = FxHashMap::default();
+    for &op in ops.iter().rev() {
+        let n = number[&op];
+        let own = end.get(&op).copied().unwrap_or(n).max(n);
+        end.insert(op, own);
+        if let Some(p) = module.parent_op(op) {
+            let e = end.entry(p).or_insert(0);
+            *e = (*e).max(own);
+        }
+    }
+    let mut pieces = Vec::new();
+    for &op in &ops {
+        let first = number[&op];
+        if let Some(alloc) = ttg::LocalAlloc::cast(module, op) {
+            let buffer = alloc.result(module);
+            let ty = module.value_type(buffer);
+            let (bytes, align) = buffer_bytes(module, ty).map_err(|e| Diagnostic::at(module, module.op_loc(op), e))?;
+            let block = module.parent_block(op).expect("an attached operation");
+            let mut last = first;
+            for user in buffer_users(module, buffer) {
+                let at = module.ancestor_in_block(block, user).map_or(u32::MAX, |a| end[&a]);
+                last = last.max(at);
+            }
+            pieces.push(Piece { op, bytes, align, first, last, offset: 0 });
+        } else {
+            let bytes = scratch_bytes(module, op);
+            if bytes > 0 {
+                pieces.push(Piece { op, bytes, align: 128, first, last: first, offset: 0 });
+            }
+        }
+    }
+    Ok(pieces)
+}
+
+/// All operations that use a buffer or a view of it.
+pub(crate) fn buffer_users(module: &Module, buffer: Value) -> Vec<Op> {
+    let mut users = Vec::new();
+    let mut work = vec![buffer];
+    while let Some(v) = work.pop() {
+        for u in module.uses(v) {
+            users.push(u.op);
+            let view = matches!(
+                module.opcode(u.op),
+                Some(Opcode::Ttg(
+                    ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans
+                ))
+            );
+            if view {
+                work.extend(module.results(u.op));
+            } else if module.has_trait(u.op, Trait::Terminator) || !module.regions(u.op).is_empty() {
+                // Carried by control flow: it lives as long as the function.
+                users.extend(module.parent_op(u.op));
+            }
+        }
+    }
+    users
+}
+
+fn place(pieces: &mut [Piece]) {
+    let mut order: Vec<usize> = (0..pieces.len()).collect();
+    order.sort_by_key(|&i| (std::cmp::Reverse(pieces[i].bytes), pieces[i].first));
+    for n in 0..order.len() {
+        let i = order[n];
+        let (first, last, bytes, align) = (pieces[i].first, pieces[i].last, pieces[i].bytes, pieces[i].align);
+        let mut taken: Vec<(u32, u32)> = order[..n]
+            .iter()
+            .map(|&j| &pieces[j])
+            .filter(|p| p.first <= last && first <= p.last)
+            .map(|p| (p.offset, p.offset + p.bytes))
+            .collect();
+        taken.sort_unstable();
+        let mut at = 0u32;
+        for (begin, end) in taken {
+            if at + bytes <= begin {
+                break;
+            }
+            at = at.max(end.next_multiple_of(align));
+        }
+        pieces[i].offset = at;
+    }
+}
+
+fn too_much(module: &Module, target: &TargetInfo, pieces: &[Piece], bytes: u32) -> Diagnostic {
+    // Where the need is greatest: what lives there, largest first.
+    let load = |at: u32| -> u32 { pieces.iter().filter(|p| p.first <= at && at <= p.last).map(|p| p.bytes).sum() };
+    let peak = pieces.iter().map(|p| p.first).max_by_key(|&at| load(at)).unwrap_or(0);
+    let mut live: Vec<&Piece> = pieces.iter().filter(|p| p.first <= peak && peak <= p.last).collect();
+    live.sort_by_key(|p| std::cmp::Reverse(p.bytes));
+    let loc = live.first().map_or(tilewright_ir::Loc::UNKNOWN, |p| module.op_loc(p.op));
+    let mut d = Diagnostic::at(
+        module,
+        loc,
+        format!("too much shared memory: the kernel needs {bytes} bytes, {} has {}", target.name, target.max_shared),
+    );
+    for p in live.iter().take(6) {
+        let what = match ttg::LocalAlloc::cast(module, p.op) {
+            Some(a) => describe(module, module.value_type(a.result(module))),
+            None => format!("scratch of {}", module.op_name(p.op)),
+        };
+        d = d.note(format!("{} bytes: {what}{}", p.bytes, place_of(module, module.op_loc(p.op))));
+    }
+    d.note("use smaller blocks or a smaller num_stages")
+}
+
+fn describe(module: &Module, ty: Type) -> String {
+    let element = match module.type_kind(module.element_type(ty)) {
+        TypeKind::Float(k) => k.name().to_string(),
+        TypeKind::Int(b) => format!("i{b}"),
+        _ => "element".into(),
+    };
+    let dims: Vec<String> = module.shape(ty).unwrap_or(&[]).iter().map(u32::to_string).collect();
+    format!("buffer of {}x{element}", dims.join("x"))
+}
+
+fn place_of(module: &Module, loc: tilewright_ir::Loc) -> String {
+    match module.loc_kind(loc) {
+        LocKind::File { file, line, .. } => {
+            let name = file.rsplit('/').next().unwrap_or(file);
+            format!(" ({name}:{line})")
+        }
+        LocKind::Name(_, child) => place_of(module, *child),
+        LocKind::CallSite { callee, .. } => place_of(module, *callee),
+        LocKind::Fused(v) => v.first().map_or(String::new(), |&l| place_of(module, l)),
+        LocKind::Unknown => String::new(),
+    }
+}

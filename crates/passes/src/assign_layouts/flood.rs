@@ -1,0 +1,207 @@
+//! Propagation: the encoding of each root spreads along def-use chains until it meets one that is there already.
+
+use tilewright_ir::dialect::{scf, tt};
+use tilewright_ir::{Attr, Op, Opcode, Value, ValueDef};
+
+use super::Assigner;
+use super::roots::Root;
+use crate::derive;
+
+impl Assigner<'_> {
+    /// Spreads all roots, then gives every value that none reached a default, which spreads too.
+    pub(super) fn flood_all(&mut self, roots: &[Root]) {
+        // Dots and large loads are settled first, so that no neighbour's flood runs over them.
+        for r in roots.iter().filter(|r| r.fixed) {
+            let small = self.module.shape(self.module.value_type(r.value)).is_none_or(|s| s.len() < 2);
+            if !small || r.weight >> 40 != 0 {
+                let key = derive::representative(self.module, r.value);
+                self.encodings.entry(key).or_insert(r.encoding);
+            }
+        }
+        for r in roots {
+            let key = derive::representative(self.module, r.value);
+            if self.encodings.get(&key).is_some_and(|&e| e == r.encoding) {
+                self.flood(vec![key]);
+            } else if !self.encodings.contains_key(&key) {
+                let started = self.assign(r.value, r.encoding);
+                self.flood(started.into_iter().collect());
+            }
+        }
+        for op in self.ops.clone() {
+            let mut values: Vec<Value> = self.module.results(op).to_vec();
+            for &region in self.module.regions(op) {
+                for &block in self.module.region_blocks(region) {
+                    values.extend(self.module.block_args(block));
+                }
+            }
+            for v in values {
+                let key = derive::representative(self.module, v);
+                if derive::is_tensor(self.module, v) && !self.is_cheap(v) && !self.encodings.contains_key(&key) {
+                    let bits = self.module.bits(self.module.value_type(v));
+                    let enc = self.default_encoding(&self.shape(v), bits);
+                    self.encodings.insert(key, enc);
+                    self.flood(vec![key]);
+                }
+            }
+        }
+    }
+
+    /// Gives a value an encoding if it may have it, and returns what stands for the value then.
+    fn assign(&mut self, value: Value, enc: Attr) -> Option<Value> {
+        let key = derive::representative(self.module, value);
+        if !derive::is_tensor(self.module, value) || self.is_cheap(value) || self.encodings.contains_key(&key) {
+            return None;
+        }
+        if let Some(op) = self.module.defining_op(key)
+            && tt::Load::cast(self.module, op).is_some()
+        {
+            let shape = self.shape(key);
+            if !self.accepts(op, &shape, enc) {
+                return None;
+            }
+        }
+        self.encodings.insert(key, enc);
+        Some(key)
+    }
+
+    fn derived(&mut self, op: Op, index: usize, enc: Attr, backward: bool) -> Option<Attr> {
+        if derive::shares_encoding(self.module, op) {
+            return Some(enc);
+        }
+        let e = self.encoding(enc);
+        let derived = if backward {
+            derive::backward(self.module, op, index, e)
+        } else {
+            derive::forward(self.module, op, index, e)
+        };
+        derived.map(|d| self.intern(d))
+    }
+
+    /// Spreads from values that have their encoding already.
+    fn flood(&mut self, mut work: Vec<Value>) {
+        while let Some(v) = work.pop() {
+            let enc = self.encodings[&v];
+            let mut next: Vec<(Value, Attr)> = Vec::new();
+            self.backward_from(v, enc, &mut next);
+            let mut names = vec![v];
+            names.extend(self.alias(v));
+            for name in names {
+                for u in self.module.uses(name).to_vec() {
+                    self.forward_to(u.op, u.index as usize, enc, &mut next);
+                }
+            }
+            for (value, e) in next {
+                work.extend(self.assign(value, e));
+            }
+        }
+    }
+
+    /// The loop result that goes with a carried argument.
+    fn alias(&self, value: Value) -> Option<Value> {
+        let ValueDef::Argument(block, i) = self.module.value_def(value) else { return None };
+        let parent = self.module.block_parent_op(block)?;
+        match self.module.opcode(parent)? {
+            Opcode::Scf(scf::Kind::For) => (i as usize).checked_sub(1).map(|i| self.module.results(parent)[i]),
+            Opcode::Scf(scf::Kind::While) => {
+                let after = self.module.region_block(scf::While(parent).after(self.module));
+                (block == after).then(|| self.module.results(parent)[i as usize])
+            }
+            _ => None,
+        }
+    }
+
+    /// What a value with an encoding would like of the values that it is made of.
+    fn backward_from(&mut self, v: Value, enc: Attr, next: &mut Vec<(Value, Attr)>) {
+        let m = &*self.module;
+        match m.value_def(v) {
+            ValueDef::Argument(block, i) => {
+                let Some(parent) = m.block_parent_op(block) else { return };
+                let i = i as usize;
+                match m.opcode(parent) {
+                    Some(Opcode::Scf(scf::Kind::For)) if i > 0 => {
+                        let yielded = m.last_op(block).map(|y| m.operands(y)[i - 1]);
+                        next.extend(yielded.map(|y| (y, enc)));
+                        next.push((scf::For(parent).init(m)[i - 1], enc));
+                    }
+                    Some(Opcode::Scf(scf::Kind::While)) => {
+                        let w = scf::While(parent);
+                        let (before, after) = (m.region_block(w.before(m)), m.region_block(w.after(m)));
+                        if block == before {
+                            next.extend(m.last_op(after).map(|y| (m.operands(y)[i], enc)));
+                            next.push((w.init(m)[i], enc));
+                        } else {
+                            next.extend(m.last_op(before).map(|c| (m.operands(c)[i + 1], enc)));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            ValueDef::Result(op, i) => match m.opcode(op) {
+                Some(Opcode::Scf(scf::Kind::If)) => {
+                    for &region in m.regions(op) {
+                        let end = m.region_blocks(region).first().and_then(|&b| m.last_op(b));
+                        next.extend(end.map(|y| (m.operands(y)[i as usize], enc)));
+                    }
+                }
+                Some(Opcode::Tt(tt::Kind::Load | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
+                    next.extend(m.operands(op).iter().map(|&o| (o, enc)));
+                }
+                Some(Opcode::Tt(tt::Kind::Dot)) => next.push((tt::Dot(op).c(m), enc)),
+                _ => {
+                    let operands = m.operands(op).to_vec();
+                    for (n, o) in operands.into_iter().enumerate() {
+                        if let Some(e) = self.derived(op, n, enc, true) {
+                            next.push((o, e));
+                        }
+                    }
+                }
+            },
+        }
+    }
+
+    /// What follows for the user of a value that has an encoding.
+    fn forward_to(&mut self, op: Op, index: usize, enc: Attr, next: &mut Vec<(Value, Attr)>) {
+        let m = &*self.module;
+        match m.opcode(op) {
+            Some(Opcode::Scf(scf::Kind::Yield)) => {
+                let Some(parent) = m.parent_op(op) else { return };
+                match m.opcode(parent) {
+                    Some(Opcode::Scf(scf::Kind::For | scf::Kind::If)) => next.push((m.results(parent)[index], enc)),
+                    Some(Opcode::Scf(scf::Kind::While)) => {
+                        let before = m.region_block(scf::While(parent).before(m));
+                        next.push((m.block_args(before)[index], enc));
+                    }
+                    _ => {}
+                }
+            }
+            Some(Opcode::Scf(scf::Kind::Condition)) => {
+                if let (Some(parent), Some(i)) = (m.parent_op(op), index.checked_sub(1)) {
+                    next.push((m.results(parent)[i], enc));
+                }
+            }
+            Some(Opcode::Scf(scf::Kind::For)) => {
+                if let Some(i) = index.checked_sub(3) {
+                    next.push((m.results(op)[i], enc));
+                }
+            }
+            Some(Opcode::Scf(scf::Kind::While)) => {
+                let before = m.region_block(scf::While(op).before(m));
+                next.push((m.block_args(before)[index], enc));
+            }
+            Some(Opcode::Tt(tt::Kind::Load | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
+                next.extend(m.results(op).iter().map(|&r| (r, enc)));
+            }
+            Some(Opcode::Tt(tt::Kind::Dot | tt::Kind::Store)) => {}
+            _ => {
+                let results = m.results(op).to_vec();
+                if let Some(e) = self.derived(op, index, enc, false) {
+                    next.extend(results.into_iter().map(|r| (r, e)));
+                }
+                // The sources of one reduction or scan share an encoding.
+                if matches!(self.module.opcode(op), Some(Opcode::Tt(tt::Kind::Reduce | tt::Kind::Scan))) {
+                    next.extend(self.module.operands(op).iter().map(|&o| (o, enc)));
+                }
+            }
+        }
+    }
+}

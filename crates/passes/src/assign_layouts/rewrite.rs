@@ -1,0 +1,597 @@
+//! Rewriting: every operand gets the encoding that its operation demands, at the least cost.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::{arith, scf, tt, ttg};
+use tilewright_ir::{
+    Attr, AttrKind, Block, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, TypeKind, Value,
+    ValueDef,
+};
+use tilewright_layout::TileLayout;
+
+use super::Assigner;
+use super::roots::{dot_kind, pointer_of};
+use crate::target::MmaKind;
+use crate::{choose, derive, scratch};
+
+pub(super) struct Rewriter<'a> {
+    a: Assigner<'a>,
+    /// The copy of a value in another encoding.
+    copies: FxHashMap<(Value, Attr), Value>,
+    /// The copy of a value that is loaded from shared memory in a block.
+    loads: FxHashMap<(Value, Attr, Block), Value>,
+    /// The buffer that holds a value.
+    buffers: FxHashMap<Value, Value>,
+}
+
+impl<'a> Rewriter<'a> {
+    pub(super) fn new(a: Assigner<'a>) -> Self {
+        Rewriter { a, copies: FxHashMap::default(), loads: FxHashMap::default(), buffers: FxHashMap::default() }
+    }
+
+    fn m(&self) -> &Module {
+        self.a.module
+    }
+
+    pub(super) fn run(mut self) -> Result<(), Diagnostic> {
+        let ops = self.a.ops.clone();
+        for &op in &ops {
+            let mut values: Vec<Value> = self.m().results(op).to_vec();
+            for &region in self.m().regions(op) {
+                for &block in self.m().region_blocks(region) {
+                    values.extend(self.m().block_args(block));
+                }
+            }
+            for v in values {
+                if let Some(&e) = self.a.encodings.get(&derive::representative(self.m(), v)) {
+                    self.set_encoding(v, e);
+                }
+            }
+        }
+        for &op in &ops {
+            self.op(op)?;
+        }
+        let func = ops[0];
+        erase_dead(self.a.module, func);
+        self.check(func)
+    }
+
+    fn set_encoding(&mut self, value: Value, enc: Attr) {
+        let ty = self.m().value_type(value);
+        if self.m().is_tensor(ty) {
+            let ty = self.a.module.with_encoding(ty, Some(enc));
+            self.a.module.set_value_type(value, ty);
+        }
+    }
+
+    fn encoding_of(&self, value: Value) -> Option<Attr> {
+        self.m().encoding(self.m().value_type(value))
+    }
+
+    /// The encoding that a value has, or for a cheap one a default.
+    fn own_encoding(&mut self, value: Value) -> Attr {
+        match self.encoding_of(value) {
+            Some(e) => e,
+            None => {
+                let bits = self.m().bits(self.m().value_type(value));
+                let shape = self.a.shape(value);
+                self.a.default_encoding(&shape, bits)
+            }
+        }
+    }
+
+    fn set_operand(&mut self, op: Op, index: usize, enc: Attr) {
+        let value = self.m().operands(op)[index];
+        let copy = self.get(value, enc);
+        self.a.module.set_operand(op, index, copy);
+    }
+
+    /// All tensor operands in one encoding.
+    fn set_operands(&mut self, op: Op, enc: Attr) {
+        for i in 0..self.m().operands(op).len() {
+            self.set_operand(op, i, enc);
+        }
+    }
+
+    fn op(&mut self, op: Op) -> Result<(), Diagnostic> {
+        let results = self.m().results(op).to_vec();
+        let tensor_operands: Vec<usize> = (0..self.m().operands(op).len())
+            .filter(|&i| derive::is_tensor(self.m(), self.m().operands(op)[i]))
+            .collect();
+        if let &[r] = &results[..]
+            && derive::is_tensor(self.m(), r)
+            && self.a.is_cheap(r)
+        {
+            return Ok(()); // made where it is wanted
+        }
+        if let Some(&e) = self.a.accesses.get(&op).map(|a| &a.own) {
+            self.memory(op, e);
+            return Ok(());
+        }
+        let Some(opcode) = self.m().opcode(op) else {
+            if tensor_operands.is_empty() {
+                return Ok(());
+            }
+            let name = self.m().op_name(op).to_string();
+            let loc = self.m().op_loc(op);
+            return Err(Diagnostic::at(self.m(), loc, format!("not supported yet: the operation `{name}`")));
+        };
+        match opcode {
+            Opcode::Tt(tt::Kind::Dot) => self.dot(tt::Dot(op)),
+            Opcode::Tt(tt::Kind::Reduce) => self.reduce(tt::Reduce(op)),
+            Opcode::Tt(tt::Kind::Call) => {
+                let loc = self.m().op_loc(op);
+                return Err(Diagnostic::at(self.m(), loc, "not supported yet: a call that is not inlined")
+                    .note("remove `noinline=True` from the called function"));
+            }
+            Opcode::Scf(kind) => self.control(op, kind),
+            _ if derive::shares_encoding(self.m(), op) && results.iter().any(|&r| derive::is_tensor(self.m(), r)) => {
+                let enc = self.own_encoding(results[0]);
+                for &r in &results {
+                    self.set_encoding(r, enc);
+                }
+                self.set_operands(op, enc);
+            }
+            Opcode::Tt(tt::Kind::ExpandDims) => {
+                let r = results[0];
+                let enc = self.own_encoding(r);
+                self.set_encoding(r, enc);
+                let want = derive::backward(self.m(), op, 0, self.a.encoding(enc)).expect("expand_dims of any encoding");
+                let want = self.a.intern(want);
+                self.set_operand(op, 0, want);
+            }
+            _ if tensor_operands.is_empty() => {
+                for &r in &results {
+                    if derive::is_tensor(self.m(), r) {
+                        let enc = self.own_encoding(r);
+                        self.set_encoding(r, enc);
+                    }
+                }
+            }
+            _ => self.reindexing(op, &tensor_operands),
+        }
+        Ok(())
+    }
+
+    /// An operation that moves elements to other coordinates (or is none of ours): the first operand that has an
+    /// encoding keeps it, and the results follow from it where they can.
+    fn reindexing(&mut self, op: Op, tensor_operands: &[usize]) {
+        let operands = self.m().operands(op).to_vec();
+        let results = self.m().results(op).to_vec();
+        let joined = matches!(self.m().opcode(op), Some(Opcode::Tt(tt::Kind::Join | tt::Kind::Cat)));
+        let leader = if tt::Gather::cast(self.m(), op).is_some() { 1 } else { tensor_operands[0] };
+        let has = |s: &Self, i: usize| s.encoding_of(operands[i]).is_some();
+        let leader = if has(self, leader) || !joined {
+            leader
+        } else {
+            tensor_operands.iter().copied().find(|&i| has(self, i)).unwrap_or(leader)
+        };
+        let result_enc = results.first().filter(|&&r| derive::is_tensor(self.m(), r)).map(|&r| self.own_encoding(r));
+        let mut enc = self.own_encoding(operands[leader]);
+        if !has(self, leader)
+            && let Some(r) = result_enc
+            && let Some(e) = derive::backward(self.m(), op, leader, self.a.encoding(r))
+        {
+            enc = self.a.intern(e);
+        }
+        self.set_operand(op, leader, enc);
+        for &i in tensor_operands {
+            if i != leader {
+                let want = if joined { enc } else { self.own_encoding(operands[i]) };
+                self.set_operand(op, i, want);
+            }
+        }
+        let derived = derive::forward(self.m(), op, leader, self.a.encoding(enc)).map(|e| self.a.intern(e));
+        for &r in &results {
+            if derive::is_tensor(self.m(), r) {
+                let e = match derived {
+                    Some(e) => e,
+                    None => self.own_encoding(r),
+                };
+                self.set_encoding(r, e);
+            }
+        }
+    }
+
+    fn reduce(&mut self, op: tt::Reduce) {
+        let srcs = op.srcs(self.m()).to_vec();
+        let results = self.m().results(op.0).to_vec();
+        let wanted = self.encoding_of(results[0]);
+        let from_result = wanted
+            .and_then(|w| derive::backward(self.m(), op.0, 0, self.a.encoding(w)))
+            .map(|e| self.a.intern(e));
+        // Reduce in the encoding that the source has: what comes out is small and easily converted.
+        let enc = match srcs.iter().find_map(|&s| self.encoding_of(s)).or(from_result) {
+            Some(e) => e,
+            None => self.own_encoding(srcs[0]),
+        };
+        self.set_operands(op.0, enc);
+        let sliced = derive::forward(self.m(), op.0, 0, self.a.encoding(enc)).expect("a reduction of any encoding");
+        let sliced = self.a.intern(sliced);
+        for r in results {
+            self.set_encoding(r, sliced);
+        }
+    }
+
+    fn control(&mut self, op: Op, kind: scf::Kind) {
+        let parent = self.m().parent_op(op);
+        match kind {
+            scf::Kind::For => {
+                let body = self.m().region_block(scf::For(op).body(self.m()));
+                for i in 1..self.m().block_args(body).len() {
+                    self.match_type(op, i + 2, self.m().block_args(body)[i]);
+                }
+            }
+            scf::Kind::While => {
+                let before = self.m().region_block(scf::While(op).before(self.m()));
+                for i in 0..self.m().block_args(before).len() {
+                    self.match_type(op, i, self.m().block_args(before)[i]);
+                }
+            }
+            scf::Kind::If => {}
+            scf::Kind::Condition => {
+                let Some(parent) = parent else { return };
+                for i in 0..self.m().results(parent).len() {
+                    self.match_type(op, i + 1, self.m().results(parent)[i]);
+                }
+            }
+            scf::Kind::Yield => {
+                let Some(parent) = parent else { return };
+                let like: Vec<Value> = match self.m().opcode(parent) {
+                    Some(Opcode::Scf(scf::Kind::While)) => {
+                        let before = self.m().region_block(scf::While(parent).before(self.m()));
+                        self.m().block_args(before).to_vec()
+                    }
+                    _ => self.m().results(parent).to_vec(),
+                };
+                for (i, v) in like.into_iter().enumerate() {
+                    self.match_type(op, i, v);
+                }
+            }
+        }
+    }
+
+    /// The operand in the encoding of another value.
+    fn match_type(&mut self, op: Op, index: usize, like: Value) {
+        if let Some(e) = self.encoding_of(like) {
+            self.set_operand(op, index, e);
+        }
+    }
+
+    fn memory(&mut self, op: Op, own: Attr) {
+        let (ptr, mask) = pointer_of(self.m(), op).expect("a memory operation");
+        let result = self.m().results(op).first().copied();
+        let fixed = result.filter(|&r| tt::Load::cast(self.m(), op).is_some() || !self.m().is_unused(r));
+        let enc = match fixed {
+            Some(r) => self.own_encoding(r),
+            None => {
+                // A store (or an atomic of which nobody wants the old value): as the value is, if that costs little;
+                // otherwise the value is converted so that the accesses are whole.
+                let shape = self.a.shape(ptr);
+                let values: Vec<Value> = self.m().operands(op)[1..].to_vec();
+                let near = values.into_iter().chain([ptr]).find_map(|v| self.encoding_of(v));
+                near.filter(|&e| self.a.accepts(op, &shape, e)).unwrap_or(own)
+            }
+        };
+        if let Some(r) = result {
+            self.set_encoding(r, enc);
+        }
+        let shape = self.a.shape(ptr);
+        let axis = TileLayout::new(self.a.encoding(enc), &shape)
+            .ok()
+            .and_then(|l| l.order().first().copied())
+            .map_or(0, usize::from);
+        let vec = self.a.axis.vector_width(self.m(), ptr, mask, axis, self.a.target.max_vector_bytes);
+        self.a.module.set_i32_attr(op, "tt.vec", vec as i32);
+        self.a.module.set_i32_attr(op, "tt.vec_axis", axis as i32);
+        self.set_operands(op, enc);
+    }
+
+    // ---- dots -------------------------------------------------------------------------------------------------
+
+    fn dot(&mut self, dot: tt::Dot) {
+        let result = dot.result(self.m());
+        let enc = self.own_encoding(result);
+        self.set_operand(dot.0, 2, enc);
+        let kind = dot_kind(self.m(), self.a.target, dot);
+        for op_idx in 0..2u32 {
+            let value = self.m().operands(dot.0)[op_idx as usize];
+            let k_width = match kind {
+                MmaKind::Mma16x8 { operand_bits, .. } => 32 / operand_bits,
+                MmaKind::Fma => 0,
+            };
+            let parent = Arc::new(self.a.encoding(enc).clone());
+            let want = self.a.intern(Encoding::DotOperand { op_idx, parent, k_width });
+            let copy = self.dot_operand(value, want, dot.0);
+            self.a.module.set_operand(dot.0, op_idx as usize, copy);
+        }
+    }
+
+    /// A value as a dot operand: from registers where no data has to change threads, through shared memory otherwise,
+    /// before any widening cast.
+    fn dot_operand(&mut self, value: Value, want: Attr, dot: Op) -> Value {
+        if self.a.is_cheap(value) {
+            return self.get(value, want);
+        }
+        let shape = self.a.shape(value);
+        let Some(have) = self.encoding_of(value) else { return self.get(value, want) };
+        if scratch::stays_in_registers(self.a.encoding(have), self.a.encoding(want), &shape) {
+            return self.get(value, want);
+        }
+        if let Some(def) = self.m().defining_op(value) {
+            if let Some(t) = tt::Trans::cast(self.m(), def) {
+                let src = t.src(self.m());
+                if self.encoding_of(src).is_some() {
+                    let order = t.order(self.m());
+                    let buffer = self.buffer(src);
+                    return self.local_load(value, buffer, Some(order), want, dot);
+                }
+            }
+            if self.is_cast_like(def) {
+                let operands = self.m().operands(def).to_vec();
+                let costly: Vec<usize> = (0..operands.len())
+                    .filter(|&i| derive::is_tensor(self.m(), operands[i]) && !self.a.is_cheap(operands[i]))
+                    .collect();
+                if let &[i] = &costly[..]
+                    && self.a.bytes(operands[i]) <= self.a.bytes(value)
+                {
+                    let mut inputs = operands;
+                    for (n, input) in inputs.iter_mut().enumerate() {
+                        if n == i {
+                            *input = self.dot_operand(*input, want, dot);
+                        } else if derive::is_tensor(self.m(), *input) {
+                            *input = self.get(*input, want);
+                        }
+                    }
+                    let copy = self.clone_with(def, &inputs, want);
+                    let anchor = self.load_anchor(value, dot);
+                    self.a.module.insert_before(copy, anchor);
+                    return self.m().result(copy);
+                }
+            }
+        }
+        let buffer = self.buffer(value);
+        self.local_load(value, buffer, None, want, dot)
+    }
+
+    /// Pure arithmetic that is as well done on operand fragments, in every warp that shares them.
+    fn is_cast_like(&self, op: Op) -> bool {
+        self.m().has_trait(op, Trait::Pure)
+            && self.m().has_trait(op, Trait::Elementwise)
+            && self.m().results(op).len() == 1
+            && match self.m().opcode(op) {
+                Some(Opcode::Arith(k)) => !matches!(k, arith::Kind::Divf | arith::Kind::Remf),
+                Some(Opcode::Tt(tt::Kind::FpToFp | tt::Kind::Bitcast)) => true,
+                _ => false,
+            }
+    }
+
+    /// Where an operand is loaded: before the dot, or where it is defined if that is outside the dot's loop.
+    fn load_anchor(&self, value: Value, dot: Op) -> Op {
+        let m = self.m();
+        if m.value_block(value) == m.parent_block(dot) {
+            return dot;
+        }
+        match self.a.module.value_def(value) {
+            ValueDef::Result(op, _) => {
+                // After everything that was made of the value so far.
+                let mut at = op;
+                while let Some(next) = m.next_op(at) {
+                    at = next;
+                    if self.a.ops.contains(&at) || m.has_trait(at, Trait::Terminator) {
+                        break;
+                    }
+                }
+                at
+            }
+            ValueDef::Argument(..) => dot,
+        }
+    }
+
+    /// The buffer that holds a value, made where the value is.
+    fn buffer(&mut self, value: Value) -> Value {
+        if let Some(&b) = self.buffers.get(&value) {
+            return b;
+        }
+        let ty = self.m().value_type(value);
+        let (shape, bits) = (self.a.shape(value), self.m().bits(ty));
+        let element = self.m().element_type(ty);
+        let enc = self.encoding_of(value).expect("a value with an encoding");
+        let order: Vec<u32> = match TileLayout::new(self.a.encoding(enc), &shape) {
+            Ok(l) => l.order().iter().map(|&d| u32::from(d)).collect(),
+            Err(_) => choose::row_major(shape.len()),
+        };
+        let shared = self.a.intern(choose::shared_for_dot(&shape, &order, bits));
+        let memory_space = self.a.module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
+        let ty = self.a.module.ty(TypeKind::MemDesc {
+            shape: shape.as_slice().into(),
+            element,
+            encoding: Some(shared),
+            memory_space,
+            mutable: false,
+            alloc_shape: None,
+        });
+        let mut b = after_value(self.a.module, value);
+        let buffer = ttg::LocalAlloc::build(&mut b, Some(value), ty).result(b.module);
+        self.buffers.insert(value, buffer);
+        buffer
+    }
+
+    fn local_load(&mut self, value: Value, buffer: Value, trans: Option<Vec<i32>>, want: Attr, dot: Op) -> Value {
+        let anchor = self.load_anchor(value, dot);
+        let block = self.m().parent_block(anchor).expect("an attached operation");
+        if let Some(&v) = self.loads.get(&(value, want, block)) {
+            return v;
+        }
+        let ty = self.a.module.with_encoding(self.m().value_type(value), Some(want));
+        let view = trans.as_ref().map(|order| self.transposed_type(buffer, order));
+        let mut b = Builder::before(self.a.module, anchor);
+        let mut src = buffer;
+        if let (Some(order), Some(view)) = (trans, view) {
+            src = ttg::MemdescTrans::build(&mut b, buffer, order, view).result(b.module);
+        }
+        let loaded = ttg::LocalLoad::build(&mut b, src, None, ty).result(b.module);
+        self.loads.insert((value, want, block), loaded);
+        loaded
+    }
+
+    fn transposed_type(&mut self, buffer: Value, order: &[i32]) -> tilewright_ir::Type {
+        let TypeKind::MemDesc { shape, element, encoding, memory_space, mutable, .. } =
+            self.m().type_kind(self.m().value_type(buffer)).clone()
+        else {
+            unreachable!("a buffer has a memdesc type")
+        };
+        let encoding = encoding.map(|e| {
+            let Encoding::Shared(SharedKind::Swizzled { vec, per_phase, max_phase, order: fast }) =
+                self.a.encoding(e).clone()
+            else {
+                return e;
+            };
+            let at = |d: u32| order.iter().position(|&o| o as u32 == d).unwrap_or(0) as u32;
+            let order = fast.iter().map(|&d| at(d)).collect();
+            self.a.intern(Encoding::Shared(SharedKind::Swizzled { vec, per_phase, max_phase, order }))
+        });
+        let shape = order.iter().map(|&d| shape[d as usize]).collect();
+        self.a.module.ty(TypeKind::MemDesc { shape, element, encoding, memory_space, mutable, alloc_shape: None })
+    }
+
+    // ---- copies in other encodings ----------------------------------------------------------------------------
+
+    /// A value in an encoding.
+    fn get(&mut self, value: Value, enc: Attr) -> Value {
+        if !derive::is_tensor(self.m(), value) || self.encoding_of(value) == Some(enc) {
+            return value;
+        }
+        if let Some(&v) = self.copies.get(&(value, enc)) {
+            return v;
+        }
+        let again = match self.m().defining_op(value) {
+            Some(op) if self.a.is_cheap(value) => Some(op),
+            Some(op) if self.recomputed_cost(value, enc, 0).is_some_and(|c| c < self.move_cost(value)) => Some(op),
+            _ => None,
+        };
+        let copy = match again {
+            Some(op) => self.recompute(op, enc),
+            None => {
+                let ty = self.a.module.with_encoding(self.m().value_type(value), Some(enc));
+                let mut b = after_value(self.a.module, value);
+                ttg::ConvertLayout::build(&mut b, value, ty).result(b.module)
+            }
+        };
+        self.copies.insert((value, enc), copy);
+        copy
+    }
+
+    /// The operation that defines a value, once more, in another encoding.
+    fn recompute(&mut self, op: Op, enc: Attr) -> Value {
+        let mut inputs = self.m().operands(op).to_vec();
+        for (i, input) in inputs.iter_mut().enumerate() {
+            if derive::is_tensor(self.m(), *input) {
+                let e = derive::backward(self.m(), op, i, self.a.encoding(enc)).expect("a recomputable operation");
+                let e = self.a.intern(e);
+                *input = self.get(*input, e);
+            }
+        }
+        let copy = self.clone_with(op, &inputs, enc);
+        self.a.module.insert_after(copy, op);
+        self.m().result(copy)
+    }
+
+    fn clone_with(&mut self, op: Op, inputs: &[Value], enc: Attr) -> Op {
+        let copy = self.a.module.clone_op(op, &mut FxHashMap::default());
+        self.a.module.set_operands(copy, inputs);
+        let result = self.m().result(copy);
+        self.set_encoding(result, enc);
+        let ty = self.m().value_type(result);
+        if let Some(value) = self.m().constant_value(result) {
+            let value = match self.m().attr_kind(value).clone() {
+                AttrKind::Splat(a, _) => self.a.module.attr(AttrKind::Splat(a, ty)),
+                AttrKind::Dense(v, _) => self.a.module.attr(AttrKind::Dense(v, ty)),
+                _ => value,
+            };
+            self.a.module.set_attr(copy, "value", value);
+        }
+        copy
+    }
+
+    /// Bytes moved, weighted by loops.
+    fn move_cost(&mut self, value: Value) -> u64 {
+        let depth = match self.m().value_def(value) {
+            ValueDef::Result(op, _) => self.a.depth(op),
+            ValueDef::Argument(block, _) => self.m().last_op(block).map_or(0, |op| self.a.depth(op)),
+        };
+        self.a.bytes(value) << (3 * depth.min(6))
+    }
+
+    fn cost(&mut self, value: Value, enc: Attr, level: u32) -> u64 {
+        if !derive::is_tensor(self.m(), value) || self.encoding_of(value) == Some(enc) || self.a.is_cheap(value) {
+            return 0;
+        }
+        if self.copies.contains_key(&(value, enc)) {
+            return 0;
+        }
+        let moved = self.move_cost(value);
+        self.recomputed_cost(value, enc, level).map_or(moved, |c| c.min(moved))
+    }
+
+    /// What it costs to convert a value's operands instead of the value; `None` if it can't be recomputed.
+    fn recomputed_cost(&mut self, value: Value, enc: Attr, level: u32) -> Option<u64> {
+        if level > 5 {
+            return None;
+        }
+        let op = self.m().defining_op(value)?;
+        let moves_along = matches!(self.m().opcode(op), Some(Opcode::Tt(tt::Kind::Broadcast | tt::Kind::ExpandDims)));
+        if !moves_along && !self.is_cast_like(op) {
+            return None;
+        }
+        let operands = self.m().operands(op).to_vec();
+        let mut sum = 0;
+        for (i, v) in operands.into_iter().enumerate() {
+            if derive::is_tensor(self.m(), v) {
+                let e = derive::backward(self.m(), op, i, self.a.encoding(enc))?;
+                let e = self.a.intern(e);
+                sum += self.cost(v, e, level + 1);
+            }
+        }
+        Some(sum)
+    }
+
+    /// No tensor may be left without an encoding.
+    fn check(&self, func: Op) -> Result<(), Diagnostic> {
+        for op in self.m().all_ops(func) {
+            for &r in self.m().results(op) {
+                if derive::is_tensor(self.m(), r) && self.encoding_of(r).is_none() {
+                    let message = format!("not supported yet: no layout for the result of `{}`", self.m().op_name(op));
+                    return Err(Diagnostic::at(self.m(), self.m().op_loc(op), message));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A builder right after a value's definition.
+fn after_value(module: &mut Module, value: Value) -> Builder<'_> {
+    match module.value_def(value) {
+        ValueDef::Result(op, _) => Builder::after(module, op),
+        ValueDef::Argument(block, _) => match module.first_op(block) {
+            Some(first) => Builder::before(module, first),
+            None => Builder::at_end(module, block),
+        },
+    }
+}
+
+/// Erases pure operations that nothing uses.
+pub(crate) fn erase_dead(module: &mut Module, func: Op) {
+    let mut ops = module.all_ops(func);
+    ops.reverse();
+    for op in ops {
+        if module.has_trait(op, Trait::Pure)
+            && !module.has_trait(op, Trait::Terminator)
+            && module.results(op).iter().all(|&r| module.is_unused(r))
+        {
+            module.erase_op(op);
+        }
+    }
+}

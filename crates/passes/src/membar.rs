@@ -1,0 +1,273 @@
+//! Barriers: puts a `ttg.barrier` wherever one thread may touch shared memory that another has touched since the last
+//! one, unless both only read.
+//!
+//! Why last: it needs the offsets, since buffers that never live together may share memory. It reads the memory effects
+//! that the operations declare, so that an operation with new effects needs nothing here.
+//!
+//! The state is the list of byte ranges read and written since the last barrier. Loops are walked until the state at
+//! their head no longer grows.
+//!
+//! - An operation with scratch contains a barrier between its writes and its reads: what came before it is settled by
+//!   that one, and its own reads are what remains.
+//! - An asynchronous copy is visible to its own thread after the wait, to the others after a barrier that follows the
+//!   wait (PTX ISA, "cp.async.wait_group"). So a wait turns what copies have written into writes that a barrier must
+//!   settle; before the wait, a read of a ring of buffers does not conflict with a copy to another slot of it.
+//!
+//! ```text
+//! %b = ttg.local_alloc %x {allocation.offset = 0}        %b = ttg.local_alloc %x {allocation.offset = 0}
+//! %y = ttg.local_load %b                             =>  ttg.barrier
+//!                                                        %y = ttg.local_load %b
+//! ```
+
+use tilewright_ir::dialect::{scf, ttg};
+use tilewright_ir::opdef::{Access, Proxy, Resource};
+use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region, Value};
+use tilewright_layout::{ConversionPlan, SyncScope, plan_conversion};
+
+use crate::allocate_shared::buffer_bytes;
+use crate::scratch;
+
+/// Places barriers in every function.
+pub fn run(module: &mut Module) {
+    let functions: Vec<Op> = module.block_ops(module.body()).collect();
+    for func in functions {
+        for region in module.regions(func).to_vec() {
+            let mut state = State::default();
+            region_ops(module, region, &mut state);
+        }
+    }
+}
+
+type Range = (u32, u32);
+
+/// What has been touched since the last barrier.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct State {
+    reads: Vec<Range>,
+    writes: Vec<Range>,
+    /// Written by asynchronous copies since the function began; a wait makes them `writes`.
+    copies: Vec<Range>,
+}
+
+fn add(list: &mut Vec<Range>, r: Range) {
+    if let Err(at) = list.binary_search(&r) {
+        list.insert(at, r);
+    }
+}
+
+fn overlaps(list: &[Range], r: Range) -> bool {
+    list.iter().any(|o| o.0 < r.1 && r.0 < o.1)
+}
+
+impl State {
+    fn settle(&mut self) {
+        self.reads.clear();
+        self.writes.clear();
+    }
+
+    fn join(&mut self, other: &State) {
+        for &r in &other.reads {
+            add(&mut self.reads, r);
+        }
+        for &r in &other.writes {
+            add(&mut self.writes, r);
+        }
+        for &r in &other.copies {
+            add(&mut self.copies, r);
+        }
+    }
+}
+
+/// What an operation touches.
+#[derive(Debug, Default)]
+struct Touches {
+    reads: Vec<Range>,
+    writes: Vec<Range>,
+    copies: Vec<Range>,
+    /// It has a barrier of its own between its writes and its reads.
+    barrier_inside: bool,
+}
+
+fn region_ops(module: &mut Module, region: Region, state: &mut State) {
+    let blocks = module.region_blocks(region).to_vec();
+    if blocks.len() > 1 {
+        // Unstructured control flow: any block may follow any other.
+        let mut joined = state.clone();
+        loop {
+            let before = joined.clone();
+            for &block in &blocks {
+                let mut s = joined.clone();
+                block_ops(module, block, &mut s);
+                joined.join(&s);
+            }
+            if joined == before {
+                break;
+            }
+        }
+        *state = joined;
+        return;
+    }
+    for block in blocks {
+        block_ops(module, block, state);
+    }
+}
+
+fn block_ops(module: &mut Module, block: Block, state: &mut State) {
+    let ops: Vec<Op> = module.block_ops(block).collect();
+    for op in ops {
+        match module.opcode(op) {
+            Some(Opcode::Scf(scf::Kind::For)) => {
+                let body = scf::For(op).body(module);
+                until_stable(state, |s| region_ops(module, body, s));
+            }
+            Some(Opcode::Scf(scf::Kind::While)) => {
+                let (before, after) = (scf::While(op).before(module), scf::While(op).after(module));
+                region_ops(module, before, state);
+                until_stable(state, |s| {
+                    region_ops(module, after, s);
+                    region_ops(module, before, s);
+                });
+            }
+            Some(Opcode::Scf(scf::Kind::If)) => {
+                let mut joined: Option<State> = None;
+                let regions = module.regions(op).to_vec();
+                let partial = regions.iter().any(|&r| module.region_blocks(r).is_empty());
+                for region in regions {
+                    let mut s = state.clone();
+                    region_ops(module, region, &mut s);
+                    match &mut joined {
+                        None => joined = Some(s),
+                        Some(j) => j.join(&s),
+                    }
+                }
+                let mut joined = joined.unwrap_or_default();
+                if partial {
+                    joined.join(state);
+                }
+                *state = joined;
+            }
+            Some(Opcode::Ttg(ttg::Kind::Barrier)) => state.settle(),
+            Some(Opcode::Ttg(ttg::Kind::AsyncWait)) => {
+                for &c in &state.copies.clone() {
+                    add(&mut state.writes, c);
+                }
+            }
+            _ => {
+                let touches = touches(module, op);
+                visit(module, op, &touches, state);
+            }
+        }
+    }
+}
+
+/// Walks a loop body until what is pending at its head stays the same.
+fn until_stable(state: &mut State, mut body: impl FnMut(&mut State)) {
+    let mut head = state.clone();
+    loop {
+        let mut s = head.clone();
+        body(&mut s);
+        let mut joined = head.clone();
+        joined.join(&s);
+        if joined == head {
+            // The body may run no time at all, so what was pending before is pending after.
+            *state = joined;
+            return;
+        }
+        head = joined;
+    }
+}
+
+fn visit(module: &mut Module, op: Op, t: &Touches, state: &mut State) {
+    let read_conflict = t.reads.iter().any(|&r| overlaps(&state.writes, r));
+    let write_conflict =
+        t.writes.iter().chain(&t.copies).any(|&r| overlaps(&state.writes, r) || overlaps(&state.reads, r));
+    // Writes of its own that it reads after its own barrier are no conflict.
+    if write_conflict || (read_conflict && !t.barrier_inside) {
+        let mut b = Builder::before(module, op);
+        ttg::Barrier::build(&mut b);
+        state.settle();
+    }
+    if t.barrier_inside {
+        state.settle();
+    } else {
+        for &w in &t.writes {
+            add(&mut state.writes, w);
+        }
+    }
+    for &r in &t.reads {
+        add(&mut state.reads, r);
+    }
+    for &c in &t.copies {
+        add(&mut state.copies, c);
+    }
+}
+
+fn touches(module: &Module, op: Op) -> Touches {
+    let mut t = Touches::default();
+    let offset = module.int_attr(op, "allocation.offset").map(|o| o as u32);
+    let alloc = ttg::LocalAlloc::cast(module, op);
+    if let Some(alloc) = alloc {
+        if alloc.src(module).is_some()
+            && let Some(r) = buffer_range(module, alloc.result(module))
+        {
+            t.writes.push(r);
+        }
+        return t;
+    }
+    if let Some(offset) = offset {
+        let range = (offset, offset + scratch::scratch_bytes(module, op));
+        t.writes.push(range);
+        t.reads.push(range);
+        t.barrier_inside = has_barrier(module, op);
+    }
+    let Some(def) = module.def(op) else { return t };
+    for effect in def.effects {
+        if effect.resource != Resource::Shared {
+            continue;
+        }
+        let Some(group) = effect.operand.and_then(|name| def.group(name)) else { continue };
+        for &value in module.operand_group(op, group) {
+            let range = buffer_range(module, value).unwrap_or((0, u32::MAX));
+            match (effect.access, effect.proxy) {
+                (Access::Read, _) => t.reads.push(range),
+                (Access::Write, Proxy::Generic) => t.writes.push(range),
+                (Access::Write, Proxy::Async) => t.copies.push(range),
+                _ => {}
+            }
+        }
+    }
+    t
+}
+
+/// Whether the scratch protocol of an operation waits for the whole CTA. A conversion within warps does not.
+fn has_barrier(module: &Module, op: Op) -> bool {
+    let Some(c) = ttg::ConvertLayout::cast(module, op) else { return true };
+    let layout = |v| scratch::tile_layout(module, module.value_type(v));
+    let (Some(src), Some(dst)) = (layout(c.src(module)), layout(c.result(module))) else { return true };
+    let bits = module.bits(module.value_type(c.src(module))).max(8);
+    match plan_conversion(&src, &dst, bits) {
+        Ok(ConversionPlan::SharedMemory(p)) => {
+            p.scope == SyncScope::Cta || src.num_warps() != scratch::num_warps(module)
+        }
+        _ => true,
+    }
+}
+
+/// The bytes of the buffer that a value is (a view of); `None` where it can't be told.
+fn buffer_range(module: &Module, value: Value) -> Option<Range> {
+    let mut at = value;
+    loop {
+        let op = module.defining_op(at)?;
+        match module.opcode(op)? {
+            Opcode::Ttg(ttg::Kind::LocalAlloc) => {
+                let offset = module.int_attr(op, "allocation.offset")? as u32;
+                let (bytes, _) = buffer_bytes(module, module.value_type(at)).ok()?;
+                return Some((offset, offset + bytes));
+            }
+            Opcode::Ttg(ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans) => {
+                at = module.operands(op)[0];
+            }
+            _ => return None,
+        }
+    }
+}

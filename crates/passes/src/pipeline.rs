@@ -1,0 +1,129 @@
+//! The whole order, on one screen.
+//!
+//! ```text
+//! tt    (inline, canonicalize, cse, licm: crates/ir)
+//!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
+//!   ▼
+//! ttg   software-pipeline     loads of loops become asynchronous copies, several iterations ahead
+//!   │   (distribute-to-warps and match-target-size stand here for targets that have them: ML-Triton 2.2, 2.3)
+//!   │   dce                   what the two left behind
+//!   │   allocate-shared       offsets of buffers and scratch
+//!   ▼   membar                barriers
+//! lowering
+//! ```
+
+use std::time::{Duration, Instant};
+
+use tilewright_ir::{AttrKind, Diagnostic, Module, Op};
+
+use crate::target::TargetInfo;
+use crate::{allocate_shared, assign_layouts, dce, membar, software_pipeline};
+
+/// What a launch decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Warps of a CTA: a power of two.
+    pub num_warps: u32,
+    /// CTAs of a cluster.
+    pub num_ctas: u32,
+    /// How many iterations of a loop's loads are under way, the one being computed included.
+    pub num_stages: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { num_warps: 4, num_ctas: 1, num_stages: 3 }
+    }
+}
+
+/// A pass by its name, as `tilewright opt` and dumps know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Pass {
+    /// The name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    run: fn(&mut Module, &TargetInfo, &Options) -> Result<(), Diagnostic>,
+}
+
+/// The passes from `tt` to `ttg`, in the order in which they run.
+pub static PASSES: &[Pass] = &[
+    Pass { name: "assign-layouts", summary: "give every tensor its encoding", run: assign },
+    Pass {
+        name: "software-pipeline",
+        summary: "issue the loads of loops iterations ahead",
+        run: |m, _, o| {
+            software_pipeline::run(m, o.num_stages);
+            Ok(())
+        },
+    },
+    Pass { name: "dce", summary: "erase what nothing needs", run: |m, _, _| { each_function(m, dce::run); Ok(()) } },
+    Pass { name: "allocate-shared", summary: "place buffers and scratch", run: |m, t, _| allocate_shared::run(m, t) },
+    Pass { name: "membar", summary: "place barriers", run: |m, _, _| { membar::run(m); Ok(()) } },
+];
+
+/// The pass of a name.
+pub fn find(name: &str) -> Option<&'static Pass> {
+    PASSES.iter().find(|p| p.name == name)
+}
+
+impl Pass {
+    /// Runs this pass alone.
+    ///
+    /// # Errors
+    /// What the pass finds wrong, with its place in the source.
+    pub fn run(&self, module: &mut Module, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
+        (self.run)(module, target, options)
+    }
+}
+
+/// Runs all passes: from a `tt` module to what the lowering takes (see the crate's page).
+///
+/// # Errors
+/// What a pass finds wrong, with its place in the source.
+pub fn lower_to_ttg(module: &mut Module, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
+    lower_to_ttg_with(module, target, options, &mut |_, _, _| {})
+}
+
+/// As [`lower_to_ttg`]; `after` sees the module after each pass, with the pass's name and time (for dumps and tables).
+///
+/// # Errors
+/// What a pass finds wrong, with its place in the source.
+pub fn lower_to_ttg_with(
+    module: &mut Module,
+    target: &TargetInfo,
+    options: &Options,
+    after: &mut dyn FnMut(&'static str, &Module, Duration),
+) -> Result<(), Diagnostic> {
+    for pass in PASSES {
+        let start = Instant::now();
+        pass.run(module, target, options)?;
+        after(pass.name, module, start.elapsed());
+    }
+    Ok(())
+}
+
+fn each_function(module: &mut Module, f: fn(&mut Module, Op)) {
+    let functions: Vec<Op> = module.block_ops(module.body()).collect();
+    for func in functions {
+        f(module, func);
+    }
+}
+
+/// Checks the options, records them on the module, and assigns layouts for them.
+fn assign(module: &mut Module, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
+    let Options { num_warps, num_ctas, .. } = *options;
+    if !num_warps.is_power_of_two() || num_warps > 32 {
+        return Err(Diagnostic::new(format!("num_warps is {num_warps}: it must be 1, 2, 4, 8, 16 or 32")));
+    }
+    if num_ctas != 1 {
+        return Err(Diagnostic::new(format!("not supported yet: num_ctas = {num_ctas} (clusters); use 1")));
+    }
+    let root = module.root();
+    module.set_i32_attr(root, "ttg.num-warps", num_warps as i32);
+    module.set_i32_attr(root, "ttg.num-ctas", num_ctas as i32);
+    module.set_i32_attr(root, "ttg.threads-per-warp", target.warp_size as i32);
+    let name = module.attr(AttrKind::Str(target.name.clone()));
+    module.set_attr(root, "ttg.target", name);
+    assign_layouts::run(module, target, num_warps)
+}

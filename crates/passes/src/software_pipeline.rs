@@ -1,0 +1,489 @@
+//! Software pipelining: loads of a loop are issued several iterations ahead, as asynchronous copies into a ring of
+//! shared-memory buffers, so that their latency is hidden behind the arithmetic of the iterations before.
+//!
+//! Why here: after layout assignment it is known which loads go through shared memory (operands of dots) and how wide
+//! their accesses are; before allocation and barriers, which see buffers and copies like any others.
+//!
+//! # The schedule
+//!
+//! With `n` stages an iteration's loads run at stage 0 and everything else at stage `n - 1`. What the loads' addresses
+//! and masks are computed from (the *slice*: operations of the body, and carried values such as pointers) is cloned and
+//! runs at stage 0 too, with carried values of its own, so that nothing else crosses stages. At run time, iteration i of
+//! the new loop
+//!
+//! 1. waits until the copies of iteration i have arrived (`n - 2` groups may still be under way);
+//! 2. issues the copies of iteration i + n - 1, masked off past the end, into the slot that iteration i - 1 has read; the
+//!    barrier that follows the wait is what makes this safe, so the loop has one barrier;
+//! 3. runs the body on the slot of iteration i.
+//!
+//! The first `n - 1` iterations' copies are issued before the loop. Which loops: those with a dot, or with
+//! `tt.num_stages` given by the author. Which loads: those that reach a dot within the iteration (all, if the author gave
+//! the number of stages), if each access is at least 4 bytes wide, masked-off elements may be zero and the slice is pure.
+//!
+//! ```text
+//! scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z, %p = %p0) {
+//!   %x = tt.load %p
+//!   %s = ttg.local_alloc %x
+//!   %a = ttg.local_load %s
+//!   ...
+//!   %p2 = tt.addptr %p, %step
+//! }
+//! =>
+//! %buf = ttg.local_alloc : !ttg.memdesc<3x128x64xf16, ..., mutable>
+//! ttg.async_copy_global_to_local %p0, %buf[0] mask %0_lt_n ; ttg.async_commit_group
+//! ttg.async_copy_global_to_local %p1, %buf[1] mask %1_lt_n ; ttg.async_commit_group
+//! scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z, %slot = 0, %free = 2, %q = %p2) {
+//!   %t = ttg.async_wait {num = 1}
+//!   ttg.async_copy_global_to_local %q, %buf[%free] mask %i_plus_2_lt_n ; ttg.async_commit_group
+//!   %a = ttg.local_load %buf[%slot] token %t
+//!   ...
+//! }
+//! ```
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::dialect::{arith, scf, tt, ttg};
+use tilewright_ir::{
+    AttrKind, Block, Builder, Encoding, Module, Op, Opcode, Shape, Trait, Type, TypeKind, Value, ValueDef,
+};
+use tilewright_layout::TileLayout;
+
+use crate::{choose, dce, scratch};
+
+/// Pipelines every loop that asks for it. `num_stages` is the launch option; a loop's `tt.num_stages` overrides it.
+pub fn run(module: &mut Module, num_stages: u32) {
+    let functions: Vec<Op> = module.block_ops(module.body()).collect();
+    for func in functions {
+        // Inner loops first: an outer loop with a pipelined loop inside is left alone.
+        let mut loops: Vec<scf::For> =
+            module.all_ops(func).into_iter().filter_map(|op| scf::For::cast(module, op)).collect();
+        loops.reverse();
+        let mut changed = false;
+        for l in loops {
+            changed |= pipeline_loop(module, l, num_stages);
+        }
+        if changed {
+            dce::run(module, func);
+        }
+    }
+}
+
+/// A load that becomes asynchronous.
+#[derive(Clone, Copy)]
+struct AsyncLoad {
+    load: tt::Load,
+    /// The ring of buffers.
+    ring: Value,
+    /// The type of one slot.
+    slot: Type,
+}
+
+/// What the loads are computed from.
+#[derive(Default)]
+struct Slice {
+    ops: FxHashSet<Op>,
+    /// Carried values, as indices of the loop's initial values.
+    carried: Vec<usize>,
+}
+
+fn pipeline_loop(module: &mut Module, l: scf::For, num_stages: u32) -> bool {
+    let asked = module.int_attr(l.0, "tt.num_stages");
+    let stages = asked.map_or(num_stages, |n| n.clamp(0, 64) as u32);
+    if stages < 2 {
+        return false;
+    }
+    let body = module.region_block(l.body(module));
+    let ops: Vec<Op> = module.block_ops(body).collect();
+    let has_dot = ops.iter().any(|&op| tt::Dot::cast(module, op).is_some());
+    if (!has_dot && asked.is_none()) || ops.iter().any(|&op| ttg::AsyncWait::cast(module, op).is_some()) {
+        return false;
+    }
+    let mut slice = Slice::default();
+    let mut chosen = Vec::new();
+    for &op in &ops {
+        let Some(load) = tt::Load::cast(module, op) else { continue };
+        if (asked.is_none() && !reaches_dot(module, body, load.result(module))) || !can_copy(module, load) {
+            continue;
+        }
+        let mut own = Slice::default();
+        if module.operands(op).iter().all(|&v| own.collect(module, l, body, v)) {
+            slice.ops.extend(own.ops);
+            for c in own.carried {
+                if !slice.carried.contains(&c) {
+                    slice.carried.push(c);
+                }
+            }
+            chosen.push(load);
+        }
+    }
+    if chosen.is_empty() {
+        return false;
+    }
+    Expander::new(module, l, body, stages, slice, &ops, chosen).expand();
+    true
+}
+
+/// Whether a value reaches a dot of the same iteration.
+fn reaches_dot(module: &Module, body: Block, value: Value) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut work = vec![value];
+    while let Some(v) = work.pop() {
+        for u in module.uses(v) {
+            if !seen.insert(u.op) || module.parent_block(u.op) != Some(body) {
+                continue;
+            }
+            if tt::Dot::cast(module, u.op).is_some() {
+                return true;
+            }
+            work.extend(module.results(u.op));
+        }
+    }
+    false
+}
+
+/// Whether a load can be an asynchronous copy: `cp.async` moves 4, 8 or 16 bytes and fills with zeros (PTX ISA,
+/// "cp.async").
+fn can_copy(module: &Module, load: tt::Load) -> bool {
+    let ty = module.value_type(load.result(module));
+    let Some(layout) = scratch::tile_layout(module, ty) else { return false };
+    if load.is_volatile(module) || module.is_ptr(ty) || module.bits(ty) < 8 {
+        return false;
+    }
+    let vec = module.int_attr(load.0, "tt.vec").unwrap_or(1) as u32;
+    let axis = module.int_attr(load.0, "tt.vec_axis").unwrap_or(0) as usize;
+    if vec.min(layout.contig_along(axis)) * module.bits(ty) < 32 {
+        return false;
+    }
+    load.other(module).is_none_or(|o| is_zero(module, o))
+}
+
+fn is_zero(module: &Module, value: Value) -> bool {
+    if let Some(s) = tt::Splat::of(module, value) {
+        return is_zero(module, s.src(module));
+    }
+    let Some(attr) = module.constant_value(value) else { return false };
+    let scalar = match module.attr_kind(attr) {
+        AttrKind::Splat(a, _) => module.attr_kind(*a),
+        other => other,
+    };
+    match scalar {
+        AttrKind::Int(v, _) => *v == 0,
+        AttrKind::Float(f, _) => f.0 == 0, // not -0.0: the copy writes zero bits
+        AttrKind::Bool(b) => !b,
+        _ => false,
+    }
+}
+
+impl Slice {
+    /// Adds what `value` is computed from inside the loop; false if that is not pure.
+    fn collect(&mut self, module: &Module, l: scf::For, body: Block, value: Value) -> bool {
+        if module.value_block(value) != Some(body) {
+            // From outside the loop, or from a region inside it (then its operation is not in the slice anyway).
+            return !inside(module, l, value);
+        }
+        match module.value_def(value) {
+            ValueDef::Argument(_, 0) => true,
+            ValueDef::Argument(_, i) => {
+                let i = i as usize - 1;
+                if self.carried.contains(&i) {
+                    return true;
+                }
+                self.carried.push(i);
+                let next = module.last_op(body).map(|y| module.operands(y)[i]);
+                next.is_some_and(|v| self.collect(module, l, body, v))
+            }
+            ValueDef::Result(op, _) => {
+                if self.ops.contains(&op) {
+                    return true;
+                }
+                let load = tt::Load::cast(module, op).is_some_and(|l| !l.is_volatile(module));
+                if (!module.has_trait(op, Trait::Pure) && !load) || !module.regions(op).is_empty() {
+                    return false;
+                }
+                self.ops.insert(op);
+                module.operands(op).to_vec().into_iter().all(|v| self.collect(module, l, body, v))
+            }
+        }
+    }
+}
+
+fn inside(module: &Module, l: scf::For, value: Value) -> bool {
+    module.value_block(value).and_then(|b| module.block_parent_op(b)).is_some_and(|op| module.is_ancestor(l.0, op))
+}
+
+struct Expander<'m> {
+    m: &'m mut Module,
+    l: scf::For,
+    body: Block,
+    stages: u32,
+    /// The slice's operations and the chosen loads, in program order.
+    ahead: Vec<Op>,
+    carried: Vec<usize>,
+    loads: Vec<AsyncLoad>,
+}
+
+impl<'m> Expander<'m> {
+    fn new(
+        m: &'m mut Module,
+        l: scf::For,
+        body: Block,
+        stages: u32,
+        slice: Slice,
+        ops: &[Op],
+        chosen: Vec<tt::Load>,
+    ) -> Self {
+        let is_chosen = |op: &Op| chosen.iter().any(|c| c.0 == *op);
+        let ahead = ops.iter().copied().filter(|op| slice.ops.contains(op) || is_chosen(op)).collect();
+        let loads = chosen.iter().map(|&load| Self::ring(m, l, load, stages)).collect();
+        Expander { m, l, body, stages, ahead, carried: slice.carried, loads }
+    }
+
+    /// Allocates the ring of a load before the loop: as the buffer that the load fills now is laid out, if it does.
+    fn ring(m: &mut Module, l: scf::For, load: tt::Load, stages: u32) -> AsyncLoad {
+        let value = load.result(m);
+        let ty = m.value_type(value);
+        let shape: Shape = m.shape(ty).unwrap_or(&[]).into();
+        let element = m.element_type(ty);
+        let buffer = m.uses(value).iter().find_map(|u| ttg::LocalAlloc::cast(m, u.op)).map(|a| a.result(m));
+        let encoding = match buffer.and_then(|b| m.encoding(m.value_type(b))) {
+            Some(e) => e,
+            None => {
+                let order = match m.encoding(ty).and_then(|e| m.encoding_of(e)).map(|e| TileLayout::new(e, &shape)) {
+                    Some(Ok(layout)) => layout.order().iter().map(|&d| u32::from(d)).collect(),
+                    _ => choose::row_major(shape.len()),
+                };
+                let plain = tilewright_ir::SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order };
+                m.attr(AttrKind::Encoding(Encoding::Shared(plain)))
+            }
+        };
+        let memory_space = m.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
+        let mut memdesc = |shape: Shape| {
+            m.ty(TypeKind::MemDesc {
+                shape,
+                element,
+                encoding: Some(encoding),
+                memory_space,
+                mutable: true,
+                alloc_shape: None,
+            })
+        };
+        let slot = memdesc(shape.clone());
+        let mut ring_shape = shape;
+        ring_shape.insert(0, stages);
+        let ring_ty = memdesc(ring_shape);
+        let loc = m.op_loc(load.0);
+        let mut b = Builder::before(m, l.0);
+        b.set_loc(loc);
+        let ring = ttg::LocalAlloc::build(&mut b, None, ring_ty).result(b.module);
+        AsyncLoad { load, ring, slot }
+    }
+
+    fn expand(mut self) {
+        let (lower, upper, step) = (self.l.lower_bound(self.m), self.l.upper_bound(self.m), self.l.step(self.m));
+        let iv_ty = self.m.value_type(lower);
+        let init = self.l.init(self.m).to_vec();
+        let yielded = self.m.last_op(self.body).expect("a loop body ends with a yield");
+        let args = self.m.block_args(self.body).to_vec();
+
+        // Before the loop: the copies of the first iterations.
+        let mut at: Vec<Value> = self.carried.iter().map(|&c| init[c]).collect();
+        let mut iv = lower;
+        for slot in 0..self.stages - 1 {
+            let mut b = Builder::before(self.m, self.l.0);
+            if slot > 0 {
+                iv = arith::Addi::build(&mut b, iv, step).result(b.module);
+            }
+            let slot = b.i32(slot as i32);
+            at = self.issue(self.l.0, &args, iv, upper, slot, &at, yielded);
+        }
+
+        // The loop.
+        let mut b = Builder::before(self.m, self.l.0);
+        let distance = b.int(i64::from(self.stages) - 1, iv_ty);
+        let distance = arith::Muli::build(&mut b, step, distance).result(b.module);
+        let (zero, last) = (b.i32(0), b.i32(self.stages as i32 - 1));
+        let (ring_size, one) = (b.i32(self.stages as i32), b.i32(1));
+        let slot = self.carry(zero);
+        let free = self.carry(last);
+        let ahead: Vec<Value> = at.iter().map(|&v| self.carry(v)).collect();
+
+        let top = self.m.first_op(self.body).expect("a loop body has operations");
+        let mut b = Builder::before(self.m, top);
+        let token = ttg::AsyncWait::build(&mut b, &[], self.stages as i32 - 2, Type::ASYNC_TOKEN).token(b.module);
+        let iv_ahead = arith::Addi::build(&mut b, args[0], distance).result(b.module);
+        let next = self.issue(top, &args, iv_ahead, upper, free, &ahead, yielded);
+        self.read_slots(top, slot, token);
+
+        let mut b = Builder::before(self.m, yielded);
+        let up = arith::Addi::build(&mut b, slot, one).result(b.module);
+        let wraps =
+            arith::Cmpi::build(&mut b, up, ring_size, arith::CmpIPredicate::Eq, Type::I1).result(b.module);
+        let up = arith::Select::build(&mut b, wraps, zero, up).result(b.module);
+        for v in [up, slot].into_iter().chain(next) {
+            self.m.push_operand(yielded, v);
+        }
+    }
+
+    /// Adds a carried value to the loop and returns its argument.
+    fn carry(&mut self, init: Value) -> Value {
+        let ty = self.m.value_type(init);
+        self.m.push_operand(self.l.0, init);
+        self.m.add_result(self.l.0, ty);
+        self.m.add_block_arg(self.body, ty)
+    }
+
+    /// Emits the slice and the copies of one iteration before `anchor`, into slot `slot` of each ring, masked off unless
+    /// `iv < upper`. Returns what the slice's carried values are in the next iteration.
+    fn issue(
+        &mut self,
+        anchor: Op,
+        args: &[Value],
+        iv: Value,
+        upper: Value,
+        slot: Value,
+        at: &[Value],
+        yielded: Op,
+    ) -> Vec<Value> {
+        let mut map: FxHashMap<Value, Value> = FxHashMap::default();
+        map.insert(args[0], iv);
+        for (&c, &v) in self.carried.iter().zip(at) {
+            map.insert(args[c + 1], v);
+        }
+        let mut b = Builder::before(self.m, anchor);
+        let inside = arith::Cmpi::build(&mut b, iv, upper, arith::CmpIPredicate::Slt, Type::I1).result(b.module);
+        let mut tokens = Vec::new();
+        for op in self.ahead.clone() {
+            if let Some(n) = self.loads.iter().position(|a| a.load.0 == op) {
+                tokens.push(self.copy(anchor, n, &map, inside, slot));
+                if !self.feeds_slice(op) {
+                    continue;
+                }
+            }
+            let clone = self.m.clone_op(op, &mut map);
+            self.m.insert_before(clone, anchor);
+            if let Some(load) = tt::Load::cast(self.m, clone) {
+                // An address that the loop itself would not have loaded from.
+                let mask = self.and_mask(clone, load.mask(self.m), self.m.value_type(load.ptr(self.m)), inside);
+                self.m.set_operand_group(clone, 1, &[mask]);
+            }
+        }
+        let mut b = Builder::before(self.m, anchor);
+        ttg::AsyncCommitGroup::build(&mut b, &tokens, Type::ASYNC_TOKEN);
+        let values = self.m.operands(yielded);
+        self.carried.iter().map(|&c| *map.get(&values[c]).unwrap_or(&values[c])).collect()
+    }
+
+    /// Whether a chosen load's value is itself part of another's address.
+    fn feeds_slice(&self, op: Op) -> bool {
+        let m = &*self.m;
+        m.results(op).iter().any(|&r| m.uses(r).iter().any(|u| self.ahead.contains(&u.op)))
+    }
+
+    fn copy(
+        &mut self,
+        anchor: Op,
+        n: usize,
+        map: &FxHashMap<Value, Value>,
+        inside: Value,
+        slot: Value,
+    ) -> Value {
+        let AsyncLoad { load, ring, slot: slot_ty } = self.loads[n];
+        let mapped = |v: Value| *map.get(&v).unwrap_or(&v);
+        let ptr = mapped(load.ptr(self.m));
+        let mask = load.mask(self.m).map(mapped);
+        let ptr_ty = self.m.value_type(ptr);
+        let mask = self.and_mask(anchor, mask, ptr_ty, inside);
+        let (cache, evict) = (load.cache(self.m), load.evict(self.m));
+        let loc = self.m.op_loc(load.0);
+        let mut b = Builder::before(self.m, anchor);
+        b.set_loc(loc);
+        let dst = ttg::MemdescIndex::build(&mut b, ring, slot, slot_ty).result(b.module);
+        let copy = ttg::AsyncCopyGlobalToLocal::build(
+            &mut b,
+            ptr,
+            dst,
+            Some(mask),
+            None,
+            cache,
+            evict,
+            false,
+            Type::ASYNC_TOKEN,
+        );
+        for name in ["tt.vec", "tt.vec_axis"] {
+            if let Some(a) = self.m.op_attr(load.0, name) {
+                self.m.set_attr(copy.0, name, a);
+            }
+        }
+        copy.token(self.m)
+    }
+
+    /// `mask and inside`, in the shape and encoding of the pointers.
+    fn and_mask(&mut self, anchor: Op, mask: Option<Value>, ptr_ty: Type, inside: Value) -> Value {
+        let ty = self.m.with_element(ptr_ty, Type::I1);
+        let mut b = Builder::before(self.m, anchor);
+        let splat =
+            if b.module.is_tensor(ty) { tt::Splat::build(&mut b, inside, ty).result(b.module) } else { inside };
+        match mask {
+            Some(m) => arith::Andi::build(&mut b, m, splat).result(b.module),
+            None => splat,
+        }
+    }
+
+    /// Replaces the loads by what lies in this iteration's slot.
+    fn read_slots(&mut self, anchor: Op, slot: Value, token: Value) {
+        for n in 0..self.loads.len() {
+            let AsyncLoad { load, ring, slot: slot_ty } = self.loads[n];
+            let loc = self.m.op_loc(load.0);
+            let mut b = Builder::before(self.m, anchor);
+            b.set_loc(loc);
+            let view = ttg::MemdescIndex::build(&mut b, ring, slot, slot_ty).result(b.module);
+            let value = load.result(self.m);
+            for u in self.m.uses(value).to_vec() {
+                if let Some(a) = ttg::LocalAlloc::cast(self.m, u.op) {
+                    self.use_view(a.result(self.m), view, token);
+                    self.m.erase_op(u.op);
+                }
+            }
+            if !self.m.is_unused(value) {
+                let ty = self.m.value_type(value);
+                let mut b = Builder::after(self.m, load.0);
+                let loaded = ttg::LocalLoad::build(&mut b, view, Some(token), ty).result(b.module);
+                self.m.replace_all_uses(value, loaded);
+            }
+            self.m.erase_op(load.0);
+        }
+    }
+
+    /// Puts a slot in the place of a buffer. Its views become mutable with it; what reads it waits for the token.
+    fn use_view(&mut self, buffer: Value, view: Value, token: Value) {
+        for u in self.m.uses(buffer).to_vec() {
+            self.token_users(u.op, token);
+        }
+        self.m.replace_all_uses(buffer, view);
+    }
+
+    fn token_users(&mut self, op: Op, token: Value) {
+        match self.m.opcode(op) {
+            Some(Opcode::Ttg(ttg::Kind::LocalLoad)) => self.m.set_operand_group(op, 1, &[token]),
+            Some(Opcode::Ttg(ttg::Kind::MemdescTrans | ttg::Kind::MemdescSubslice)) => {
+                let r = self.m.result(op);
+                if let TypeKind::MemDesc { shape, element, encoding, memory_space, alloc_shape, .. } =
+                    self.m.type_kind(self.m.value_type(r)).clone()
+                {
+                    let ty = self.m.ty(TypeKind::MemDesc {
+                        shape,
+                        element,
+                        encoding,
+                        memory_space,
+                        mutable: true,
+                        alloc_shape,
+                    });
+                    self.m.set_value_type(r, ty);
+                }
+                for u in self.m.uses(r).to_vec() {
+                    self.token_users(u.op, token);
+                }
+            }
+            _ => {}
+        }
+    }
+}
