@@ -1,1 +1,15 @@
-//! compile(source, signature, options) to an artifact: stages, dumps, cache.
+//! `compile(source, signature, options)` to an artifact: the stages of one target in order, their dumps, the cache.
+//!
+//! [`compile`] is the whole road on one screen. It holds no state of its own and may be called from many threads.
+
+// An error ends the compilation: its size does not matter.
+#![allow(clippy::result_large_err)]
+
+mod artifact;
+pub mod cache;
+mod request;
+mod stages;
+
+pub use artifact::{Artifact, Metadata, StageTime};
+pub use request::{Options, Request, Target};
+pub use stages::compile;

@@ -1,0 +1,71 @@
+//! What the compiler gives.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tilewright_frontend::Captured;
+use tilewright_ir::Module;
+
+use crate::request::Options;
+
+/// What is known of a compiled kernel; the `.json` file of the cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// Name of the entry in the code.
+    pub name: String,
+    /// What it was compiled for.
+    pub target: String,
+    /// The options it was compiled with.
+    #[serde(flatten)]
+    pub options: Options,
+    /// The arguments, in the notation of ahead-of-time signatures.
+    pub signature: Vec<String>,
+    /// Dynamic shared memory of a CTA, in bytes.
+    pub shared: u32,
+    /// Registers a thread, as `ptxas` says.
+    pub n_regs: Option<u32>,
+    /// Bytes spilled to local memory, as `ptxas` says.
+    pub n_spills: Option<u32>,
+    /// LLVM instructions that were handed to LLVM.
+    pub llvm_instructions: Option<usize>,
+    /// Release of the compiler.
+    pub tilewright_version: String,
+    /// Release of `ptxas`, where one ran.
+    pub ptxas_version: Option<String>,
+}
+
+/// How long a stage took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageTime {
+    /// `frontend`, `ttir`, `ttgir`, `llir`, `ptx` or `cubin`.
+    pub stage: &'static str,
+    /// Wall time.
+    pub time: Duration,
+}
+
+/// A compiled kernel, with the text of every stage that ran.
+#[derive(Debug, Clone)]
+pub struct Artifact {
+    /// What is known of it.
+    pub metadata: Metadata,
+    /// The canonical `tt` module, for the CPU executor.
+    pub module: Option<Module>,
+    /// The `tt` module as text.
+    pub ttir: String,
+    /// The `ttg` module as text.
+    pub ttgir: Option<String>,
+    /// LLVM IR.
+    pub llir: Option<String>,
+    /// PTX.
+    pub ptx: Option<String>,
+    /// The GPU's own code. Absent where there is no `ptxas`: the driver can then compile the PTX.
+    pub cubin: Option<Vec<u8>>,
+    /// Why there is no cubin.
+    pub no_cubin: Option<String>,
+    /// Values of the host that are compiled in.
+    pub captured: Vec<Captured>,
+    /// What `tl.static_print` printed.
+    pub printed: String,
+    /// How long the stages took, in their order. A stage that came from the cache is not listed.
+    pub times: Vec<StageTime>,
+}

@@ -1,0 +1,247 @@
+//! The road of each target, stage by stage.
+
+use std::time::{Duration, Instant};
+
+use tilewright_frontend::{Built, build_module};
+use tilewright_frontend::{Diagnostic, HostValue};
+use tilewright_ir as ir;
+use tilewright_nvidia::ptxas::{self, Ptxas};
+use tilewright_passes::pipeline;
+use tilewright_passes::target::TargetInfo;
+
+use crate::artifact::{Artifact, Metadata, StageTime};
+use crate::cache::{Cache, Entry, Key, KeyBuilder};
+use crate::request::{Request, Target};
+
+/// Compiles a kernel.
+///
+/// # Errors
+/// A wrong kernel, argument or option; a kernel that does not fit the target; a `ptxas` that fails.
+pub fn compile(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
+    let options = request.options;
+    options.check()?;
+    let mut clock = Clock::default();
+    let front = tilewright_frontend::Options { debug: options.debug, ..tilewright_frontend::Options::default() };
+    let built =
+        clock.run("frontend", || build_module(request.host, request.entry, request.signature, &front))?;
+
+    let Target::Cuda(target) = request.target else {
+        return interp(request, built, clock);
+    };
+    let ptxas = Ptxas::find(request.package_dir.as_deref());
+    let ptxas_version = ptxas.as_ref().ok().map(Ptxas::version);
+    let key = key(request, &built, ptxas_version.as_deref());
+    if let Some(entry) = cache.get(&key) {
+        if let Some(artifact) = from_entry(&entry, &built, &clock) {
+            return Ok(artifact);
+        }
+    }
+
+    let Built { mut module, name, captured, printed, .. } = built;
+    let ttir = clock.run("ttir", || {
+        optimize(&mut module)?;
+        Ok(ir::print(&module))
+    })?;
+    let info = TargetInfo::parse(&target.to_string())?;
+    let pass_options = pipeline::Options {
+        num_warps: options.num_warps,
+        num_ctas: options.num_ctas,
+        num_stages: options.num_stages,
+    };
+    let ttgir = clock.run("ttgir", || {
+        pipeline::lower_to_ttg(&mut module, &info, &pass_options)?;
+        Ok(ir::print(&module))
+    })?;
+    let code_options = tilewright_nvidia::Options {
+        max_registers: options.maxnreg,
+        fp_contract: options.enable_fp_fusion,
+        line_info: options.line_info,
+        ..tilewright_nvidia::Options::new(target)
+    };
+    let code = tilewright_nvidia::compile(&module, &code_options).map_err(|e| *e)?;
+    let times = &code.timing;
+    clock.add("llir", times.lower + times.build + times.passes + times.print);
+    clock.add("ptx", times.codegen);
+
+    let mut metadata = Metadata {
+        name,
+        target: target.to_string(),
+        options: options.clone(),
+        signature: request.signature.args.iter().map(ToString::to_string).collect(),
+        shared: code.shared_bytes,
+        n_regs: None,
+        n_spills: None,
+        llvm_instructions: Some(code.instructions),
+        tilewright_version: env!("CARGO_PKG_VERSION").to_string(),
+        ptxas_version,
+    };
+    let assembled = match ptxas {
+        Ok(ptxas) => {
+            let ptxas_options = ptxas::Options {
+                max_registers: None,
+                fp_contract: options.enable_fp_fusion,
+                line_info: options.line_info,
+                extra: Vec::new(),
+            };
+            let made = clock.run("cubin", || {
+                ptxas.assemble(&code.ptx, target, &ptxas_options).map_err(|e| Diagnostic::new(e.to_string()))
+            })?;
+            let (cubin, usage, _log) = made;
+            metadata.n_regs = Some(usage.registers);
+            metadata.n_spills = Some(usage.spill_bytes);
+            Ok(cubin)
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    let (cubin, no_cubin) = match assembled {
+        Ok(cubin) => (Some(cubin), None),
+        Err(why) => (None, Some(why)),
+    };
+    let artifact = Artifact {
+        metadata,
+        module: None,
+        ttir,
+        ttgir: Some(ttgir),
+        llir: Some(code.llvm_ir),
+        ptx: Some(code.ptx),
+        cubin,
+        no_cubin,
+        captured,
+        printed,
+        times: clock.times,
+    };
+    cache.put(&key, &artifact.metadata.name, &to_entry(&artifact));
+    Ok(artifact)
+}
+
+/// The CPU executor's road ends with the `tt` module. Nothing is kept on disk: reading it back would cost what making it
+/// does.
+fn interp(request: &Request<'_>, built: Built, mut clock: Clock) -> Result<Artifact, Diagnostic> {
+    let Built { mut module, name, captured, printed, .. } = built;
+    let ttir = clock.run("ttir", || {
+        optimize(&mut module)?;
+        Ok(ir::print(&module))
+    })?;
+    let metadata = Metadata {
+        name,
+        target: request.target.to_string(),
+        options: request.options.clone(),
+        signature: request.signature.args.iter().map(ToString::to_string).collect(),
+        shared: 0,
+        n_regs: None,
+        n_spills: None,
+        llvm_instructions: None,
+        tilewright_version: env!("CARGO_PKG_VERSION").to_string(),
+        ptxas_version: None,
+    };
+    Ok(Artifact {
+        metadata,
+        module: Some(module),
+        ttir,
+        ttgir: None,
+        llir: None,
+        ptx: None,
+        cubin: None,
+        no_cubin: None,
+        captured,
+        printed,
+        times: clock.times,
+    })
+}
+
+/// What a compilation depends on. The front end has run: the functions and values that it met are known.
+fn key(request: &Request<'_>, built: &Built, ptxas_version: Option<&str>) -> Key {
+    let mut key = KeyBuilder::new();
+    key.part("build", env!("TILEWRIGHT_BUILD_ID"));
+    key.part("target", request.target.to_string());
+    key.part("ptxas", ptxas_version.unwrap_or("none"));
+    key.part("options", serde_json::to_string(request.options).unwrap_or_default());
+    for arg in &request.signature.args {
+        key.part("argument", arg.to_string());
+    }
+    for function in &built.functions {
+        key.part("function", function.text());
+        // Lines and columns stand in messages and in the code's line table.
+        key.part("file", function.source.file.as_bytes());
+        key.part("line", function.source.first_line.to_string());
+    }
+    for captured in &built.captured {
+        key.part("path", captured.path.join("."));
+        key.part("captured", describe(&captured.value));
+    }
+    key.finish()
+}
+
+/// A captured value in the key: its text, floats by their bits.
+fn describe(value: &HostValue) -> String {
+    match value {
+        HostValue::Float(f) => format!("{:x}", f.to_bits()),
+        _ => value.to_string(),
+    }
+}
+
+fn to_entry(artifact: &Artifact) -> Entry {
+    let mut entry = Entry::new();
+    entry.add("json", serde_json::to_vec_pretty(&artifact.metadata).unwrap_or_default());
+    entry.add("ttir", artifact.ttir.as_bytes());
+    for (stage, text) in [("ttgir", &artifact.ttgir), ("llir", &artifact.llir), ("ptx", &artifact.ptx)] {
+        if let Some(text) = text {
+            entry.add(stage, text.as_bytes());
+        }
+    }
+    if let Some(cubin) = &artifact.cubin {
+        entry.add("cubin", cubin.as_slice());
+    }
+    entry
+}
+
+/// The artifact of a cache entry; `None` where a file that should be there is not.
+fn from_entry(entry: &Entry, built: &Built, clock: &Clock) -> Option<Artifact> {
+    let text = |stage| entry.text(stage).map(str::to_string);
+    let metadata: Metadata = serde_json::from_slice(entry.get("json")?).ok()?;
+    let cubin = entry.get("cubin").map(<[u8]>::to_vec);
+    if cubin.is_none() && metadata.ptxas_version.is_some() {
+        return None;
+    }
+    Some(Artifact {
+        metadata,
+        module: None,
+        ttir: text("ttir")?,
+        ttgir: Some(text("ttgir")?),
+        llir: Some(text("llir")?),
+        ptx: Some(text("ptx")?),
+        no_cubin: cubin.is_none().then(|| "there was no ptxas when the kernel was compiled".to_string()),
+        cubin,
+        captured: built.captured.clone(),
+        printed: built.printed.clone(),
+        times: clock.times.clone(),
+    })
+}
+
+/// Times stages.
+#[derive(Default)]
+struct Clock {
+    times: Vec<StageTime>,
+}
+
+impl Clock {
+    fn run<T>(
+        &mut self,
+        stage: &'static str,
+        work: impl FnOnce() -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
+        let start = Instant::now();
+        let result = work()?;
+        self.add(stage, start.elapsed());
+        Ok(result)
+    }
+
+    fn add(&mut self, stage: &'static str, time: Duration) {
+        self.times.push(StageTime { stage, time });
+    }
+}
+
+/// What every target wants of the `tt` module.
+fn optimize(_module: &mut ir::Module) -> Result<(), Diagnostic> {
+    Ok(())
+}
