@@ -146,6 +146,9 @@ pub struct JitFunction {
     pub source: Arc<SourceText>,
     /// `@jit(noinline=True)`.
     pub noinline: bool,
+    /// Runs at compile time on constants (`@constexpr_function`), evaluated by the front end. Hosts that can call it
+    /// themselves give a callable [`HostObject`] instead.
+    pub constexpr: bool,
     definition: OnceLock<Result<Arc<StmtFunctionDef>, Diagnostic>>,
 }
 
@@ -159,7 +162,7 @@ impl JitFunction {
         noinline: bool,
     ) -> Arc<JitFunction> {
         let (module, name) = (module.into(), name.into());
-        Arc::new(JitFunction { id, module, name, source, noinline, definition: OnceLock::new() })
+        Arc::new(JitFunction { id, module, name, source, noinline, constexpr: false, definition: OnceLock::new() })
     }
 
     /// A function that is already parsed out of `source`.
@@ -173,7 +176,21 @@ impl JitFunction {
     ) -> Arc<JitFunction> {
         let (module, name) = (module.into(), name.into());
         let definition = OnceLock::from(Ok(definition));
-        Arc::new(JitFunction { id, module, name, source, noinline, definition })
+        Arc::new(JitFunction { id, module, name, source, noinline, constexpr: false, definition })
+    }
+
+    /// The same function as one that runs at compile time.
+    #[must_use]
+    pub fn at_compile_time(&self) -> Arc<JitFunction> {
+        Arc::new(JitFunction {
+            id: self.id,
+            module: self.module.clone(),
+            name: self.name.clone(),
+            source: self.source.clone(),
+            noinline: false,
+            constexpr: true,
+            definition: self.definition.clone(),
+        })
     }
 
     /// The parsed definition; parses on first use.

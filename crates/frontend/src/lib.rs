@@ -14,12 +14,19 @@
 #![allow(clippy::result_large_err)]
 
 pub mod dtype;
+mod eval;
 mod fold;
 pub mod host;
 pub mod library;
+pub mod signature;
 pub mod source;
+pub mod source_host;
+pub mod value;
 
 pub use dtype::{DType, Scalar};
 pub use host::{Binding, Host, HostError, HostObject, HostValue, JitFunction};
+pub use eval::{Built, Captured, Options, build_module};
+pub use signature::{ArgSpec, ArgType, Signature};
 pub use source::SourceText;
+pub use source_host::SourceHost;
 pub use tilewright_ir::{Diagnostic, Span};

@@ -81,10 +81,8 @@ pub enum Item {
     Module(Arc<str>),
     /// A function that the front end implements.
     Builtin(Arc<Builtin>),
-    /// A function written in the language.
+    /// A function written in the language, or one that runs at compile time.
     Jit(Arc<JitFunction>),
-    /// A function written in Python that runs at compile time.
-    ConstexprFunction(Arc<JitFunction>),
     /// A constant.
     Const(HostValue),
     /// A class, by its path (`language.core.constexpr`).
@@ -153,6 +151,15 @@ impl Library {
             }
         }
         None
+    }
+
+    /// A constant of a class (`PropagateNan.ALL`), by the class's path.
+    pub fn class_attribute(&self, class: &str, name: &str) -> Option<Item> {
+        let (module, class) = class.rsplit_once('.')?;
+        match self.modules.get(module)?.get(&format!("{class}.{name}"))? {
+            Entry::Item(item) => Some(item.clone()),
+            Entry::Import(_) => None,
+        }
     }
 
     /// A method of tensors: a function marked `@member`.
@@ -248,7 +255,7 @@ fn load_statement(
                     false,
                     Arc::new(def.clone()),
                 );
-                if marks.contains(&"jit") { Item::Jit(function) } else { Item::ConstexprFunction(function) }
+                Item::Jit(if marks.contains(&"jit") { function } else { function.at_compile_time() })
             } else {
                 return;
             };

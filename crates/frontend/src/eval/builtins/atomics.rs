@@ -1,0 +1,194 @@
+//! Atomic memory operations.
+
+use ruff_python_ast::{Operator, UnaryOp};
+use tilewright_ir::dialect::tt::{self, MemSemantic, MemSyncScope, RmwOp};
+use tilewright_ir::dialect::arith;
+
+use super::super::call::Args;
+use super::super::{Eval, Evaluator, builder};
+use crate::dtype::{DType, PointerType, Scalar};
+use crate::value::{Tensor, Value};
+
+impl Evaluator<'_> {
+    pub(crate) fn call_atomic(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
+        let tensor = match name {
+            "atomic_cas" => self.atomic_cas(args)?,
+            "atomic_xchg" | "atomic_add" | "atomic_max" | "atomic_min" | "atomic_and" | "atomic_or" | "atomic_xor" => {
+                self.atomic_rmw(name, args)?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Value::Tensor(tensor)))
+    }
+
+    fn ordering(&mut self, args: &Args) -> Eval<(MemSemantic, MemSyncScope)> {
+        let sem = self.choice(
+            args,
+            "sem",
+            &[
+                ("", MemSemantic::AcquireRelease),
+                ("acq_rel", MemSemantic::AcquireRelease),
+                ("relaxed", MemSemantic::Relaxed),
+                ("acquire", MemSemantic::Acquire),
+                ("release", MemSemantic::Release),
+            ],
+        )?;
+        let scope = self.choice(
+            args,
+            "scope",
+            &[
+                ("", MemSyncScope::Gpu),
+                ("gpu", MemSyncScope::Gpu),
+                ("cta", MemSyncScope::Cta),
+                ("sys", MemSyncScope::System),
+            ],
+        )?;
+        Ok((sem, scope))
+    }
+
+    /// A value argument brought to the pointer's shape and element type.
+    fn atomic_operand(&mut self, args: &Args, name: &str, pointer: &Tensor, element: &DType) -> Eval<Tensor> {
+        let value = match (args.get(name), element.as_scalar()) {
+            (Value::Const(c), Some(s)) if crate::fold::number(c).is_some() => {
+                let c = c.clone();
+                self.scalar_constant(&c, &s.into())?
+            }
+            _ => self.tensor_arg(args, name)?,
+        };
+        if value.is_block() && !pointer.is_block() {
+            return Err(self.error(format!(
+                "`{name}` of tl.{} has type {}, but the pointer is a single one",
+                args.builtin.name,
+                value.ty()
+            )));
+        }
+        let value = self.cast(&value, element)?;
+        if !value.is_block() {
+            return Ok(self.splat_constant(&value, &pointer.shape));
+        }
+        self.broadcast_to(&value, &pointer.shape)
+    }
+
+    fn atomic_cas(&mut self, args: &Args) -> Eval<Tensor> {
+        let (sem, scope) = self.ordering(args)?;
+        let pointer = self.pointer_arg(args, "pointer")?;
+        self.writable(&pointer, "atomic_cas")?;
+        let Some(element) = pointer.dtype.as_pointer().map(|p| p.element.clone()) else {
+            return Err(self.error("a pointer is needed"));
+        };
+        if !matches!(element.bits(), 16 | 32 | 64) {
+            return Err(self.error(format!("tl.atomic_cas works on 16, 32 or 64 bits, not on {element}")));
+        }
+        let cmp = self.atomic_operand(args, "cmp", &pointer, &element)?;
+        let val = self.atomic_operand(args, "val", &pointer, &element)?;
+        let ty = self.ir_type(&element, &pointer.shape);
+        let value = tt::AtomicCas::build(&mut builder!(self), pointer.value, cmp.value, val.value, sem, scope, ty)
+            .result(&self.module);
+        Ok(Tensor { value, dtype: element, shape: pointer.shape })
+    }
+
+    fn atomic_rmw(&mut self, name: &str, args: &Args) -> Eval<Tensor> {
+        let (sem, scope) = self.ordering(args)?;
+        let pointer = self.pointer_arg(args, "pointer")?;
+        self.writable(&pointer, name)?;
+        let Some(element) = pointer.dtype.as_pointer().map(|p| p.element.clone()) else {
+            return Err(self.error("a pointer is needed"));
+        };
+        let Some(scalar) = element.as_scalar() else {
+            return Err(self.error(format!("tl.{name} does not work on pointers in memory ({})", pointer.ty())));
+        };
+        let float_op = matches!(name, "atomic_add" | "atomic_xchg");
+        let supported = match scalar {
+            Scalar::Fp16 | Scalar::Bf16 => name == "atomic_add",
+            Scalar::Fp32 | Scalar::Fp64 => float_op || matches!(name, "atomic_max" | "atomic_min"),
+            _ => scalar.is_int() && scalar.bits() >= 32,
+        };
+        if !supported {
+            return Err(self.error(format!("tl.{name} does not support {scalar}")));
+        }
+        let val = self.atomic_operand(args, "val", &pointer, &element)?;
+        let mask = match self.mask_arg(args, &pointer)? {
+            Some(mask) => mask,
+            None => {
+                let yes = self.to_tensor(&Value::bool(true))?;
+                self.splat_constant(&yes, &pointer.shape)
+            }
+        };
+        let signed = scalar.is_signed();
+        let op = match name {
+            "atomic_add" if scalar.is_float() => RmwOp::Fadd,
+            "atomic_add" => RmwOp::Add,
+            "atomic_and" => RmwOp::And,
+            "atomic_or" => RmwOp::Or,
+            "atomic_xor" => RmwOp::Xor,
+            "atomic_xchg" => RmwOp::Exch,
+            _ if scalar.is_float() => return self.atomic_float_extremum(name, &pointer, &val, &mask, sem, scope),
+            "atomic_max" => if signed { RmwOp::Max } else { RmwOp::Umax },
+            _ => if signed { RmwOp::Min } else { RmwOp::Umin },
+        };
+        Ok(self.rmw(op, &pointer, &val, &mask, sem, scope))
+    }
+
+    fn rmw(
+        &mut self,
+        op: RmwOp,
+        pointer: &Tensor,
+        val: &Tensor,
+        mask: &Tensor,
+        sem: MemSemantic,
+        scope: MemSyncScope,
+    ) -> Tensor {
+        let ty = self.ir_type(&val.dtype, &pointer.shape);
+        let value = tt::AtomicRmw::build(
+            &mut builder!(self),
+            pointer.value,
+            val.value,
+            Some(mask.value),
+            op,
+            sem,
+            scope,
+            ty,
+        )
+        .result(&self.module);
+        Tensor { value, ..val.clone() }
+    }
+
+    /// IEEE floats order as their bits do: signed integers if positive, reversed unsigned ones if negative. So the
+    /// larger of two floats is a signed maximum where the value is positive and an unsigned minimum where it is not.
+    fn atomic_float_extremum(
+        &mut self,
+        name: &str,
+        pointer: &Tensor,
+        val: &Tensor,
+        mask: &Tensor,
+        sem: MemSemantic,
+        scope: MemSyncScope,
+    ) -> Eval<Tensor> {
+        let wide = val.dtype.bits() == 64;
+        let (int, uint) = if wide { (Scalar::Int64, Scalar::UInt64) } else { (Scalar::Int32, Scalar::UInt32) };
+        let space = pointer.dtype.as_pointer().map_or(1, |p| p.address_space);
+        let pointer_to = |s: Scalar| {
+            DType::Pointer(PointerType { element: s.into(), address_space: space, constant: false }.into())
+        };
+        let bits = self.bitcast(val, &int.into())?;
+        let int_pointer = self.cast(pointer, &pointer_to(int))?;
+        let shift = Value::int(if wide { 63 } else { 31 });
+        let unsigned = self.bitcast(val, &uint.into())?;
+        let sign = self.tensor_binary(Operator::RShift, &Value::Tensor(unsigned.clone()), &shift)?;
+        let negative = self.to_bool(&sign)?;
+        let positive = self.tensor_unary(UnaryOp::Not, &negative)?;
+        let uint_pointer = self.cast(pointer, &pointer_to(uint))?;
+        let (signed_op, unsigned_op) =
+            if name == "atomic_max" { (RmwOp::Max, RmwOp::Umin) } else { (RmwOp::Min, RmwOp::Umax) };
+        let both = |e: &mut Self, m: &Tensor| {
+            e.tensor_binary(Operator::BitAnd, &Value::Tensor(mask.clone()), &Value::Tensor(m.clone()))
+        };
+        let mask_positive = both(self, &positive)?;
+        let mask_negative = both(self, &negative)?;
+        let a = self.rmw(signed_op, &int_pointer, &bits, &mask_positive, sem, scope);
+        let b = self.rmw(unsigned_op, &uint_pointer, &unsigned, &mask_negative, sem, scope);
+        let chosen =
+            arith::Select::build(&mut builder!(self), positive.value, a.value, b.value).result(&self.module);
+        self.bitcast(&Tensor { value: chosen, ..bits }, &val.dtype)
+    }
+}

@@ -1,0 +1,262 @@
+//! Elementwise functions.
+
+use ruff_python_ast::{CmpOp, Operator};
+use tilewright_ir::dialect::{arith, math, tt};
+
+use super::super::call::Args;
+use super::super::semantic::Allow;
+use super::super::{Eval, Evaluator, builder};
+use crate::dtype::Scalar;
+use crate::fold;
+use crate::host::HostValue;
+use crate::value::{Tensor, Value};
+
+impl Evaluator<'_> {
+    pub(crate) fn call_math(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
+        let tensor = match name {
+            "add" | "sub" | "mul" => {
+                let op = match name {
+                    "add" => Operator::Add,
+                    "sub" => Operator::Sub,
+                    _ => Operator::Mult,
+                };
+                return self.binary(op, args.get("x").clone(), args.get("y").clone()).map(Some);
+            }
+            "where" => self.where_(args)?,
+            "minimum" | "maximum" => self.min_max(name, args)?,
+            "clamp" => self.clamp(args)?,
+            "exp" | "exp2" | "log" | "log2" | "cos" | "sin" | "sqrt" | "rsqrt" | "erf" | "floor" | "ceil" | "tanh"
+            | "tan" | "trunc" => {
+                let allow16 = matches!(name, "floor" | "ceil" | "trunc");
+                let x = self.float_arg(args, "x", allow16)?;
+                let mut b = builder!(self);
+                let v = x.value;
+                let value = match name {
+                    "exp" => math::Exp::build(&mut b, v).result(b.module),
+                    "exp2" => math::Exp2::build(&mut b, v).result(b.module),
+                    "log" => math::Log::build(&mut b, v).result(b.module),
+                    "log2" => math::Log2::build(&mut b, v).result(b.module),
+                    "cos" => math::Cos::build(&mut b, v).result(b.module),
+                    "sin" => math::Sin::build(&mut b, v).result(b.module),
+                    "sqrt" => math::Sqrt::build(&mut b, v).result(b.module),
+                    "rsqrt" => math::Rsqrt::build(&mut b, v).result(b.module),
+                    "erf" => math::Erf::build(&mut b, v).result(b.module),
+                    "floor" => math::Floor::build(&mut b, v).result(b.module),
+                    "ceil" => math::Ceil::build(&mut b, v).result(b.module),
+                    "tanh" => math::Tanh::build(&mut b, v).result(b.module),
+                    "tan" => math::Tan::build(&mut b, v).result(b.module),
+                    _ => math::Trunc::build(&mut b, v).result(b.module),
+                };
+                Tensor { value, ..x }
+            }
+            "sqrt_rn" => {
+                let x = self.float_arg(args, "x", false)?;
+                if x.number() == Some(Scalar::Fp64) {
+                    let value = math::Sqrt::build(&mut builder!(self), x.value).result(&self.module);
+                    return Ok(Some(Value::Tensor(Tensor { value, ..x })));
+                }
+                let value = tt::PreciseSqrt::build(&mut builder!(self), x.value).result(&self.module);
+                Tensor { value, ..x }
+            }
+            "abs" => {
+                let x = self.tensor_arg(args, "x")?;
+                let mut b = builder!(self);
+                match x.number() {
+                    Some(s) if s.is_fp8() => {
+                        // The sign is the highest bit.
+                        let bits = self.bitcast(&x, &Scalar::Int8.into())?;
+                        let mask = Value::int(0x7f);
+                        let bits = self.tensor_binary(Operator::BitAnd, &Value::Tensor(bits), &mask)?;
+                        self.bitcast(&bits, &s.into())?
+                    }
+                    Some(s) if s.is_float() => {
+                        let value = math::Absf::build(&mut b, x.value).result(b.module);
+                        Tensor { value, ..x }
+                    }
+                    Some(s) if s.is_signed() && s != Scalar::Int1 => {
+                        let value = math::Absi::build(&mut b, x.value).result(b.module);
+                        Tensor { value, ..x }
+                    }
+                    Some(_) => x,
+                    None => return Err(self.error(format!("a pointer ({}) has no absolute value", x.ty()))),
+                }
+            }
+            "fdiv" => {
+                let (x, y) = self.promote(args.get("x"), args.get("y"), Allow { division: true, ..Allow::default() })?;
+                self.float_operands(name, &x)?;
+                let value = if Self::is_true(args.get("ieee_rounding")) && x.number() == Some(Scalar::Fp32) {
+                    tt::PreciseDivf::build(&mut builder!(self), x.value, y.value).result(&self.module)
+                } else {
+                    arith::Divf::build(&mut builder!(self), x.value, y.value).result(&self.module)
+                };
+                Tensor { value, ..x }
+            }
+            "div_rn" => {
+                let (x, y) = self.promote(args.get("x"), args.get("y"), Allow { division: true, ..Allow::default() })?;
+                self.float_operands(name, &x)?;
+                let mut b = builder!(self);
+                let value = match x.number() {
+                    Some(Scalar::Fp32) => tt::PreciseDivf::build(&mut b, x.value, y.value).result(b.module),
+                    _ => arith::Divf::build(&mut b, x.value, y.value).result(b.module),
+                };
+                Tensor { value, ..x }
+            }
+            "fma" => {
+                let (x, y) = self.promote(args.get("x"), args.get("y"), Allow::default())?;
+                let (x, z) = self.promote(&Value::Tensor(x), args.get("z"), Allow::default())?;
+                let (z, y) = self.promote(&Value::Tensor(z), &Value::Tensor(y), Allow::default())?;
+                self.float_operands(name, &x)?;
+                let value = math::Fma::build(&mut builder!(self), x.value, y.value, z.value).result(&self.module);
+                Tensor { value, ..x }
+            }
+            "umulhi" => {
+                let (x, y) = self.promote(args.get("x"), args.get("y"), Allow::default())?;
+                if !x.number().is_some_and(|s| s.is_int() && s.bits() >= 32) {
+                    return Err(self.error(format!("tl.umulhi needs integers of 32 or 64 bits, not {}", x.ty())));
+                }
+                let value = tt::Mulhiui::build(&mut builder!(self), x.value, y.value).result(&self.module);
+                Tensor { value, ..x }
+            }
+            "sinh" | "cosh" | "asin" | "acos" | "atan" | "expm1" | "log1p" | "log10" | "rint" => {
+                let x = self.float_arg(args, "x", false)?;
+                self.libdevice(name, &[x])
+            }
+            "atan2" | "pow" | "fmod" => {
+                let (x, y) = self.promote(args.get("x"), args.get("y"), Allow::default())?;
+                if !matches!(x.number(), Some(Scalar::Fp32 | Scalar::Fp64)) {
+                    return Err(self
+                        .error(format!("tl.extra.libdevice.{name} needs float32 or float64, not {}", x.ty()))
+                        .note("convert with .to(tl.float32)")
+                        .into());
+                }
+                self.libdevice(name, &[x, y])
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Value::Tensor(tensor)))
+    }
+
+    /// A float argument; the wide ones only, unless 16-bit ones are allowed. Integers and 16-bit floats get a hint.
+    fn float_arg(&mut self, args: &Args, name: &str, allow16: bool) -> Eval<Tensor> {
+        let x = self.tensor_arg(args, name)?;
+        let ok = match x.number() {
+            Some(Scalar::Fp32 | Scalar::Fp64) => true,
+            Some(Scalar::Fp16 | Scalar::Bf16) => allow16,
+            _ => false,
+        };
+        if !ok {
+            let expected = if allow16 { "a float" } else { "float32 or float64" };
+            return Err(self
+                .error(format!("tl.{} needs {expected}, not {}", args.builtin.name, x.ty()))
+                .note("convert with .to(tl.float32)")
+                .into());
+        }
+        Ok(x)
+    }
+
+    fn float_operands(&mut self, name: &str, x: &Tensor) -> Eval<()> {
+        if x.number().is_some_and(Scalar::is_float) {
+            return Ok(());
+        }
+        Err(self
+            .error(format!("tl.{name} needs floats, not {}", x.ty()))
+            .note("convert with .to(tl.float32)")
+            .into())
+    }
+
+    /// A function of NVIDIA's libdevice by its name there (`__nv_powf`, `__nv_pow`).
+    fn libdevice(&mut self, name: &str, operands: &[Tensor]) -> Tensor {
+        let x = &operands[0];
+        let single = x.number() == Some(Scalar::Fp32);
+        let symbol = format!("__nv_{name}{}", if single { "f" } else { "" });
+        let ty = self.ir_type(&x.dtype, &x.shape);
+        let values: Vec<_> = operands.iter().map(|t| t.value).collect();
+        let op = tt::ExternElementwise::build(
+            &mut builder!(self),
+            &values,
+            "libdevice".into(),
+            String::new(),
+            symbol,
+            true,
+            ty,
+        );
+        Tensor { value: op.result(&self.module), ..x.clone() }
+    }
+
+    fn propagates_nan(&mut self, args: &Args) -> Eval<bool> {
+        match args.get("propagate_nan") {
+            Value::Const(HostValue::Int(0) | HostValue::None) => Ok(false),
+            Value::Const(HostValue::Int(0xffff)) => Ok(true),
+            other => Err(self.bad_argument(args, "propagate_nan", other, "tl.PropagateNan.NONE or tl.PropagateNan.ALL")),
+        }
+    }
+
+    fn min_max(&mut self, name: &str, args: &Args) -> Eval<Tensor> {
+        let smaller = name == "minimum";
+        let nan = self.propagates_nan(args)?;
+        if let (Value::Const(a), Value::Const(b)) = (args.get("x"), args.get("y")) {
+            // Two constants: the result is a run-time scalar, as any other's.
+            let op = if smaller { CmpOp::LtE } else { CmpOp::GtE };
+            let take = fold::compare(op, a, b).map_err(|m| self.error(m))?;
+            let chosen = Value::Const(if take { a.clone() } else { b.clone() });
+            return self.to_tensor(&chosen);
+        }
+        let (x, y) = self.promote(args.get("x"), args.get("y"), Allow::default())?;
+        let mut b = builder!(self);
+        let (u, v) = (x.value, y.value);
+        let value = match x.number() {
+            Some(s) if s.is_float() => match (smaller, nan) {
+                (true, true) => arith::Minimumf::build(&mut b, u, v).result(b.module),
+                (true, false) => arith::Minnumf::build(&mut b, u, v).result(b.module),
+                (false, true) => arith::Maximumf::build(&mut b, u, v).result(b.module),
+                (false, false) => arith::Maxnumf::build(&mut b, u, v).result(b.module),
+            },
+            Some(s) if s.is_signed() => match smaller {
+                true => arith::Minsi::build(&mut b, u, v).result(b.module),
+                false => arith::Maxsi::build(&mut b, u, v).result(b.module),
+            },
+            Some(_) => match smaller {
+                true => arith::Minui::build(&mut b, u, v).result(b.module),
+                false => arith::Maxui::build(&mut b, u, v).result(b.module),
+            },
+            None => return Err(self.error(format!("tl.{name} does not take pointers ({})", x.ty()))),
+        };
+        Ok(Tensor { value, ..x })
+    }
+
+    fn clamp(&mut self, args: &Args) -> Eval<Tensor> {
+        let nan = self.propagates_nan(args)?;
+        let (low, high) = self.promote(args.get("min"), args.get("max"), Allow::default())?;
+        let (x, low) = self.promote(args.get("x"), &Value::Tensor(low), Allow::default())?;
+        let (x, high) = self.promote(&Value::Tensor(x), &Value::Tensor(high), Allow::default())?;
+        let (x, low) = self.promote(&Value::Tensor(x), &Value::Tensor(low), Allow::default())?;
+        self.float_operands("clamp", &x)?;
+        let value =
+            tt::Clampf::build(&mut builder!(self), x.value, low.value, high.value, nan).result(&self.module);
+        Ok(Tensor { value, ..x })
+    }
+
+    fn where_(&mut self, args: &Args) -> Eval<Tensor> {
+        let condition = self.tensor_arg(args, "condition")?;
+        let condition = self.to_bool(&condition)?;
+        let (x, y) = self.promote(
+            args.get("x"),
+            args.get("y"),
+            Allow { left_pointer: true, right_pointer: true, division: false },
+        )?;
+        if x.dtype != y.dtype {
+            return Err(self.error(format!("tl.where chooses between {} and {}, which differ in type", x.ty(), y.ty())));
+        }
+        let (condition, x, y) = if condition.is_block() {
+            let (condition, x) = self.broadcast(&condition, &x)?;
+            let (x, y) = self.broadcast(&x, &y)?;
+            let (condition, x) = self.broadcast(&condition, &x)?;
+            (condition, x, y)
+        } else {
+            (condition, x, y)
+        };
+        let value =
+            arith::Select::build(&mut builder!(self), condition.value, x.value, y.value).result(&self.module);
+        Ok(Tensor { value, ..x })
+    }
+}

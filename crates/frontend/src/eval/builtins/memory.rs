@@ -1,0 +1,362 @@
+//! Loads and stores, and the matrix product.
+
+use tilewright_ir::dialect::tt::{self, CacheModifier as C, EvictionPolicy as E};
+
+use super::super::call::Args;
+use super::super::{Error, Eval, Evaluator, builder};
+use crate::dtype::{DType, PointerType, Scalar};
+use crate::value::{Shape, Tensor, Value};
+
+impl Evaluator<'_> {
+    pub(crate) fn call_memory(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
+        match name {
+            "load" => self.load(args).map(|t| Some(Value::Tensor(t))),
+            "store" => self.store(args).map(|()| Some(Value::NONE)),
+            "dot" => self.dot(args).map(|t| Some(Value::Tensor(t))),
+            "make_block_ptr" | "advance" => Err(self
+                .error(format!("tl.{name} is not supported yet: block pointers"))
+                .note("use a tensor of pointers: base + rows[:, None] * stride + columns[None, :], with a mask")
+                .into()),
+            "make_tensor_descriptor" | "load_tensor_descriptor" | "store_tensor_descriptor" => Err(self
+                .error(format!("tl.{name} is not supported yet: tensor descriptors"))
+                .note("use a tensor of pointers: base + rows[:, None] * stride + columns[None, :], with a mask")
+                .into()),
+            "dot_scaled" => Err(self.error("tl.dot_scaled is not supported yet")),
+            _ => Ok(None),
+        }
+    }
+
+    /// The pointer argument; what is no pointer gets a hint.
+    pub(crate) fn pointer_arg(&mut self, args: &Args, name: &str) -> Eval<Tensor> {
+        let function = args.builtin.name.clone();
+        match args.get(name) {
+            Value::Tensor(t) if t.dtype.is_pointer() => Ok(t.clone()),
+            other => Err(self
+                .error(format!("tl.{function} needs a pointer or a tensor of pointers, not {other}"))
+                .note("a tensor argument of the kernel is a pointer to its first element: tl.load(x_ptr + offsets)")
+                .into()),
+        }
+    }
+
+    /// The mask of a load, store or atomic, brought to the pointer's shape.
+    pub(crate) fn mask_arg(&mut self, args: &Args, pointer: &Tensor) -> Eval<Option<Tensor>> {
+        let function = args.builtin.name.clone();
+        let Some(value) = args.optional("mask") else { return Ok(None) };
+        let mask = match value {
+            Value::Const(_) | Value::Tensor(_) => self.to_tensor(value)?,
+            other => return Err(self.bad_argument(args, "mask", other, "a tensor of booleans")),
+        };
+        if mask.number() != Some(Scalar::Int1) {
+            return Err(self
+                .error(format!("the mask of tl.{function} must be boolean, not {}", mask.ty()))
+                .note("compare it: mask != 0")
+                .into());
+        }
+        self.to_shape_of(&mask, pointer, "mask", &function).map(Some)
+    }
+
+    /// Brings `value` to the shape of `pointer`.
+    fn to_shape_of(&mut self, value: &Tensor, pointer: &Tensor, what: &str, function: &str) -> Eval<Tensor> {
+        if !pointer.is_block() && value.is_block() {
+            return Err(self
+                .error(format!("the {what} of tl.{function} has type {}, but the pointer is a single one", value.ty()))
+                .note("add offsets to the pointer, such as tl.arange(0, BLOCK), to access a block")
+                .into());
+        }
+        let fits = value.shape.len() <= pointer.shape.len()
+            && value.shape.iter().rev().zip(pointer.shape.iter().rev()).all(|(&a, &b)| a == b || a == 1);
+        if !fits {
+            return Err(self
+                .error(format!(
+                    "the {what} of tl.{function} has shape {:?}, which does not broadcast to the pointer's {:?}",
+                    value.shape.as_slice(),
+                    pointer.shape.as_slice()
+                ))
+                .note(format!("give the {what} the pointer's shape, as with rows[:, None] and columns[None, :]"))
+                .into());
+        }
+        let mut value = value.clone();
+        while value.is_block() && value.shape.len() < pointer.shape.len() {
+            value = self.expand_dims(&value, 0);
+        }
+        self.broadcast_to(&value, &pointer.shape)
+    }
+
+    /// A pointer to booleans accesses bytes. Gives the pointer, its element and whether it was one to booleans.
+    fn byte_pointer(&mut self, pointer: Tensor) -> Eval<(Tensor, DType, bool)> {
+        let Some(ty) = pointer.dtype.as_pointer().cloned() else {
+            return Err(self.error("a pointer is needed"));
+        };
+        if ty.element != DType::Scalar(Scalar::Int1) {
+            return Ok((pointer, ty.element.clone(), false));
+        }
+        let element = DType::Scalar(Scalar::Int8);
+        let bytes = PointerType { element: element.clone(), address_space: ty.address_space, constant: ty.constant };
+        Ok((self.cast(&pointer, &DType::Pointer(bytes.into()))?, element, true))
+    }
+
+    fn only_block_pointers(&self, args: &Args, name: &str, function: &str) -> Eval<()> {
+        let given = match args.get(name) {
+            Value::Tuple(t) => !t.items.is_empty(),
+            Value::Const(c) => c.truth() != Some(false),
+            _ => true,
+        };
+        if given {
+            return Err(self
+                .error(format!("`{name}` of tl.{function} is for block pointers; the extent of a tensor of pointers is unknown"))
+                .note("use a mask")
+                .into());
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, args: &Args) -> Eval<Tensor> {
+        let cache =
+            self.choice(args, "cache_modifier", &[("", C::None), (".ca", C::Ca), (".cg", C::Cg), (".cv", C::Cv)])?;
+        let evict = self.eviction(args)?;
+        let volatile = self.bool_arg(args, "volatile")?;
+        let pointer = self.pointer_arg(args, "pointer")?;
+        self.only_block_pointers(args, "boundary_check", "load")?;
+        self.only_block_pointers(args, "padding_option", "load")?;
+        if args.optional("mask").is_none() && args.optional("other").is_some() {
+            return Err(self.error("`other` of tl.load is given without `mask`").note("give a mask, or leave `other` out").into());
+        }
+        // A mask of a larger shape widens the pointer, as in Triton.
+        let pointer = self.widen(pointer, args, "mask")?;
+        let mask = self.mask_arg(args, &pointer)?;
+        let (pointer, element, boolean) = self.byte_pointer(pointer)?;
+        let other = match args.optional("other") {
+            None => None,
+            Some(value @ Value::Const(c)) => {
+                let number = crate::fold::number(c).is_some();
+                let scalar = match element.as_scalar() {
+                    Some(s) if number && (s.is_float() || !matches!(c, crate::HostValue::Float(_))) => {
+                        self.constant_like(c, s)?
+                    }
+                    _ => {
+                        let t = self.to_tensor(value)?;
+                        self.cast(&t, &element)?
+                    }
+                };
+                Some(self.splat_constant(&scalar, &pointer.shape))
+            }
+            Some(Value::Tensor(t)) => {
+                let t = self.to_shape_of(&t.clone(), &pointer, "`other`", "load")?;
+                Some(self.cast(&t, &element)?)
+            }
+            Some(value) => return Err(self.bad_argument(args, "other", value, "a number or a tensor")),
+        };
+        let ty = self.ir_type(&element, &pointer.shape);
+        let value = tt::Load::build(
+            &mut builder!(self),
+            pointer.value,
+            mask.map(|t| t.value),
+            other.map(|t| t.value),
+            cache,
+            evict,
+            volatile,
+            ty,
+        )
+        .result(&self.module);
+        let loaded = Tensor { value, dtype: element, shape: pointer.shape };
+        if boolean { self.to_bool(&loaded) } else { Ok(loaded) }
+    }
+
+    /// A constant converted to a number type with wrap-around, as a cast would.
+    fn constant_like(&mut self, c: &crate::HostValue, scalar: Scalar) -> Eval<Tensor> {
+        let (low, high) = scalar.int_range();
+        match crate::fold::number(c) {
+            Some(crate::fold::Num::Int(i)) if scalar.is_int() && !(low..=high).contains(&i) => {
+                let t = self.to_tensor(&Value::Const(c.clone()))?;
+                self.cast(&t, &scalar.into())
+            }
+            _ => self.scalar_constant(c, &scalar.into()),
+        }
+    }
+
+    fn widen(&mut self, pointer: Tensor, args: &Args, name: &str) -> Eval<Tensor> {
+        match args.get(name) {
+            Value::Tensor(t) if pointer.is_block() && t.is_block() => {
+                let t = t.clone();
+                let smaller = pointer.shape.len() == t.shape.len()
+                    && pointer.shape.iter().zip(&t.shape).all(|(&p, &m)| p == m || p == 1 || m == 1)
+                    && pointer.shape.iter().zip(&t.shape).any(|(&p, &m)| p == 1 && m > 1);
+                if smaller {
+                    let shape: Shape = pointer.shape.iter().zip(&t.shape).map(|(&p, &m)| p.max(m)).collect();
+                    return self.broadcast_to(&pointer, &shape);
+                }
+                Ok(pointer)
+            }
+            _ => Ok(pointer),
+        }
+    }
+
+    fn eviction(&mut self, args: &Args) -> Eval<E> {
+        self.choice(
+            args,
+            "eviction_policy",
+            &[("", E::Normal), ("evict_normal", E::Normal), ("evict_first", E::First), ("evict_last", E::Last)],
+        )
+    }
+
+    fn store(&mut self, args: &Args) -> Eval<()> {
+        let cache = self.choice(
+            args,
+            "cache_modifier",
+            &[("", C::None), (".wb", C::Wb), (".cg", C::Cg), (".cs", C::Cs), (".wt", C::Wt)],
+        )?;
+        let evict = self.eviction(args)?;
+        let pointer = self.pointer_arg(args, "pointer")?;
+        self.only_block_pointers(args, "boundary_check", "store")?;
+        self.writable(&pointer, "store")?;
+        let value = self.tensor_arg(args, "value")?;
+        let value = self.to_shape_of(&value, &pointer, "value", "store")?;
+        let mask = self.mask_arg(args, &pointer)?;
+        let (pointer, element, _) = self.byte_pointer(pointer)?;
+        let value = self.cast(&value, &element)?;
+        tt::Store::build(
+            &mut builder!(self),
+            pointer.value,
+            value.value,
+            mask.map(|t| t.value),
+            cache,
+            evict,
+        );
+        Ok(())
+    }
+
+    pub(crate) fn writable(&self, pointer: &Tensor, function: &str) -> Eval<()> {
+        if pointer.dtype.as_pointer().is_some_and(|p| p.constant) {
+            return Err(self.error(format!("tl.{function} writes through a constant pointer ({})", pointer.ty())));
+        }
+        Ok(())
+    }
+
+    // ---- dot ------------------------------------------------------------------------------------------------
+
+    fn dot_shapes(&self, a: &Tensor, b: &Tensor, what: &str) -> Error {
+        self.error(format!("tl.dot {what}: {} and {}", a.ty(), b.ty()))
+            .note("tl.dot multiplies [M, K] by [K, N], or [B, M, K] by [B, K, N]")
+            .into()
+    }
+
+    fn dot(&mut self, args: &Args) -> Eval<Tensor> {
+        let (mut a, mut b) = (self.tensor_arg(args, "input")?, self.tensor_arg(args, "other")?);
+        let rank = a.shape.len();
+        if !(rank == 2 || rank == 3) || b.shape.len() != rank {
+            return Err(self.dot_shapes(&a, &b, "needs two matrices, or two batches of matrices"));
+        }
+        let (Some(x), Some(y)) = (a.number(), b.number()) else {
+            return Err(self.dot_shapes(&a, &b, "does not take pointers"));
+        };
+        use Scalar as S;
+        let known = |s: S| s.is_float() || matches!(s, S::Int8 | S::UInt8);
+        if !known(x) || !known(y) || (x != y && !(x.is_fp8() && y.is_fp8())) {
+            return Err(self
+                .error(format!("tl.dot needs operands of one dtype (float16, bfloat16, float32, float64, int8 or 8-bit floats), not {x} and {y}"))
+                .note("convert one operand with .to(dtype)")
+                .into());
+        }
+        if a.shape[rank - 1] != b.shape[rank - 2] {
+            return Err(self.dot_shapes(
+                &a,
+                &b,
+                &format!("needs equal K, but the operands have {} and {}", a.shape[rank - 1], b.shape[rank - 2]),
+            ));
+        }
+        if rank == 3 && a.shape[0] != b.shape[0] {
+            return Err(self.dot_shapes(&a, &b, "needs equal batch extents"));
+        }
+        if matches!(x, S::Fp8E4B15 | S::Fp8E4B8 | S::Fp8E5B16) || matches!(y, S::Fp8E4B15 | S::Fp8E4B8 | S::Fp8E5B16) {
+            // Formats that no tensor core of NVIDIA reads.
+            a = self.cast(&a, &S::Fp16.into())?;
+            b = self.cast(&b, &S::Fp16.into())?;
+        }
+        let out = self.dtype_arg(args, "out_dtype")?;
+        let Some(out) = out.as_scalar().filter(|_| !out.is_pointer()) else {
+            return Err(self.bad_argument(args, "out_dtype", args.get("out_dtype"), "tl.float32 or tl.float16"));
+        };
+        let result = match a.number().unwrap_or(x) {
+            S::Int8 => S::Int32,
+            S::UInt8 => {
+                return Err(self.error("tl.dot of uint8 is not supported").note("convert to int8").into());
+            }
+            S::Fp32 | S::Bf16 => S::Fp32,
+            S::Fp64 => S::Fp64,
+            _ if matches!(out, S::Fp16 | S::Fp32) => out,
+            _ => {
+                return Err(self
+                    .error(format!("out_dtype of tl.dot is {out}; possible are float32 and float16"))
+                    .note("convert the result with .to(dtype)")
+                    .into());
+            }
+        };
+        if out == S::Bf16 {
+            return Err(self
+                .error("out_dtype of tl.dot cannot be bfloat16")
+                .note("use float32 and convert the result with .to(tl.bfloat16)")
+                .into());
+        }
+        let mut shape = Shape::new();
+        if rank == 3 {
+            shape.push(a.shape[0]);
+        }
+        shape.extend([a.shape[rank - 2], b.shape[rank - 1]]);
+        let ty = Tensor { value: a.value, dtype: result.into(), shape: shape.clone() }.ty();
+        let acc = match args.optional("acc") {
+            None => {
+                let zero = self.scalar_constant(&crate::HostValue::Int(0), &result.into())?;
+                self.splat_constant(&zero, &shape)
+            }
+            Some(Value::Tensor(acc)) if acc.shape == shape && acc.number() == Some(result) => acc.clone(),
+            Some(other) => {
+                return Err(self
+                    .error(format!("`acc` of tl.dot must be {ty} for these operands, not {other}"))
+                    .note("start it with tl.zeros((M, N), dtype=…) of that type")
+                    .into());
+            }
+        };
+        use tt::InputPrecision as P;
+        let precisions = [
+            ("tf32", P::Tf32),
+            ("tf32x3", P::Tf32x3),
+            ("ieee", P::Ieee),
+            ("bf16x3", P::Bf16x3),
+            ("bf16x6", P::Bf16x6),
+        ];
+        let mut precision = match args.optional("allow_tf32") {
+            Some(Value::Const(c)) if args.optional("input_precision").is_none() => {
+                if c.truth() == Some(true) { P::Tf32 } else { P::Ieee }
+            }
+            Some(_) if args.optional("input_precision").is_some() => {
+                return Err(self.error("tl.dot is given both `input_precision` and `allow_tf32`"));
+            }
+            _ => self.options.default_input_precision,
+        };
+        if args.optional("input_precision").is_some() {
+            let text = self.str_arg(args, "input_precision")?.to_ascii_lowercase();
+            precision = match precisions.iter().find(|(key, _)| *key == text) {
+                Some((_, p)) => *p,
+                None => {
+                    return Err(self.error(format!(
+                        "`input_precision` of tl.dot is \"{text}\"; possible are \"tf32\", \"tf32x3\", \"ieee\", \"bf16x3\", \"bf16x6\""
+                    )));
+                }
+            };
+        }
+        let eight_bit = x.is_fp8() && y.is_fp8();
+        let imprecise = match args.optional("max_num_imprecise_acc") {
+            None => eight_bit.then_some(self.options.max_num_imprecise_acc).filter(|&n| n != 0),
+            Some(_) => {
+                let n = self.int_arg(args, "max_num_imprecise_acc")?;
+                if eight_bit && n > i128::from(a.shape[rank - 1]) {
+                    return Err(self.error(format!("max_num_imprecise_acc ({n}) is larger than K ({})", a.shape[rank - 1])));
+                }
+                i32::try_from(n).ok().filter(|&n| n != 0)
+            }
+        };
+        let value = tt::Dot::build(&mut builder!(self), a.value, b.value, acc.value, precision, imprecise)
+            .result(&self.module);
+        Ok(Tensor { value, dtype: result.into(), shape })
+    }
+}

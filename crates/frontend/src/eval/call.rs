@@ -1,0 +1,612 @@
+//! Calls: binding arguments to parameters, evaluating jit functions in place, emitting `noinline` ones.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use ruff_python_ast::name::Name;
+use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
+use ruff_text_size::Ranged;
+use tilewright_ir::attrs::SymbolRef;
+use tilewright_ir::dialect::tt;
+use tilewright_ir::TypeKind;
+
+use super::{Eval, Evaluator, Scope, builder};
+use crate::dtype::DType;
+use crate::host::{HostObject, HostValue, JitFunction};
+use crate::library::{Builtin, Item, Library};
+use crate::value::{Method, MethodTarget, RangeValue, Tensor, TupleValue, Value};
+
+/// How deep calls may nest.
+const MAX_DEPTH: usize = 64;
+
+/// Evaluated arguments of a call.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct CallArgs {
+    pub positional: Vec<Value>,
+    pub keywords: Vec<(Name, Value)>,
+}
+
+/// Arguments bound to a builtin's parameters.
+#[derive(Debug)]
+pub(crate) struct Args {
+    pub builtin: Arc<Builtin>,
+    values: Vec<Value>,
+    /// What went to `*args`.
+    pub rest: Vec<Value>,
+}
+
+impl Args {
+    /// The value of a parameter. The library's files and the implementation agree on names; a test checks it.
+    pub fn get(&self, name: &str) -> &Value {
+        const MISSING: &Value = &Value::NONE;
+        match self.builtin.params.iter().position(|(n, _)| &**n == name) {
+            Some(i) => &self.values[i],
+            None => {
+                debug_assert!(false, "{} has no parameter {name}", self.builtin.path);
+                MISSING
+            }
+        }
+    }
+
+    /// The value of a parameter, `None` as none.
+    pub fn optional(&self, name: &str) -> Option<&Value> {
+        Some(self.get(name)).filter(|v| !v.is_none())
+    }
+}
+
+impl Evaluator<'_> {
+    pub fn call_expr(&mut self, call: &ExprCall) -> Eval<Value> {
+        let callee = self.expr(&call.func)?;
+        let mut args = CallArgs::default();
+        for arg in &call.arguments.args {
+            if let Expr::Starred(s) = arg {
+                match self.expr(&s.value)? {
+                    Value::Tuple(t) => args.positional.extend(t.items.iter().cloned()),
+                    other => return Err(self.error(format!("cannot unpack {other} into arguments"))),
+                }
+            } else {
+                args.positional.push(self.expr(arg)?);
+            }
+        }
+        for keyword in &call.arguments.keywords {
+            let Some(name) = &keyword.arg else {
+                self.range = keyword.range;
+                return Err(self.unsupported("`**` in a call", "name the arguments"));
+            };
+            let value = self.expr(&keyword.value)?;
+            args.keywords.push((name.id.clone(), value));
+        }
+        self.range = call.range();
+        self.call(callee, args)
+    }
+
+    pub fn call(&mut self, callee: Value, mut args: CallArgs) -> Eval<Value> {
+        match callee {
+            Value::Const(HostValue::Library(path)) => match Library::get().resolve(&path) {
+                Some(item) => self.call_item(&item, args),
+                None => Err(self.error(format!("{} does not exist", HostValue::Library(path)))),
+            },
+            Value::Const(HostValue::Jit(function)) => self.call_jit(&function, args),
+            Value::Const(HostValue::Python(name)) => self.call_python(&name, args),
+            Value::Const(HostValue::Object(object)) => self.call_object(&object, args),
+            Value::Const(HostValue::DType(dtype)) => {
+                Err(self
+                    .error(format!("the dtype {dtype} cannot be called"))
+                    .note("convert with x.to(dtype) or tl.cast(x, dtype); make a constant with tl.full")
+                    .into())
+            }
+            Value::Method(method) => {
+                let Method { receiver, target } = &*method;
+                match target {
+                    MethodTarget::Member(name) => {
+                        let Some(item) = Library::get().member(name) else {
+                            return Err(self.error(format!("no method `{name}`")));
+                        };
+                        args.positional.insert(0, receiver.clone());
+                        self.call_item(item, args)
+                    }
+                    MethodTarget::DType(name) => self.call_dtype_method(receiver, name, &args),
+                }
+            }
+            other => Err(self.error(format!("{other} cannot be called"))),
+        }
+    }
+
+    fn call_item(&mut self, item: &Item, args: CallArgs) -> Eval<Value> {
+        match item {
+            Item::Builtin(builtin) => {
+                let args = self.bind_builtin(builtin, args)?;
+                self.call_builtin(&args)
+            }
+            Item::Jit(function) => self.call_jit(function, args),
+            Item::Class(path) => self.construct(path, args),
+            Item::Module(module) => Err(self.error(format!("the module `{module}` cannot be called"))),
+            Item::Const(value) => {
+                let value = Value::from_host(value.clone());
+                self.call(value, args)
+            }
+        }
+    }
+
+    fn bind_builtin(&mut self, builtin: &Arc<Builtin>, args: CallArgs) -> Eval<Args> {
+        let wrong = |e: &Self, what: String| -> super::Error {
+            e.error(what).note(format!("the signature is tl.{}", builtin.signature())).into()
+        };
+        let n = builtin.params.len();
+        let mut values: Vec<Option<Value>> = vec![None; n];
+        let mut rest = Vec::new();
+        for (i, value) in args.positional.into_iter().enumerate() {
+            if i < builtin.positional {
+                values[i] = Some(value);
+            } else if builtin.variadic.is_some() {
+                rest.push(value);
+            } else {
+                return Err(wrong(
+                    self,
+                    format!("tl.{} takes at most {} positional arguments", builtin.name, builtin.positional),
+                ));
+            }
+        }
+        for (name, value) in args.keywords {
+            if builtin.variadic.as_deref() == Some(name.as_str()) {
+                // `reshape(x, shape=(…))`, as Triton takes it for its own varargs.
+                rest.push(value);
+                continue;
+            }
+            let Some(i) = builtin.params.iter().position(|(n, _)| **n == *name.as_str()) else {
+                let mut error = *wrong(self, format!("tl.{} has no parameter `{name}`", builtin.name));
+                if let Some(near) =
+                    super::expr::closest(&name, builtin.params.iter().map(|(n, _)| &**n))
+                {
+                    error = error.note(format!("did you mean `{near}`?"));
+                }
+                return Err(error.into());
+            };
+            if values[i].replace(value).is_some() {
+                return Err(wrong(self, format!("tl.{} is given `{name}` twice", builtin.name)));
+            }
+        }
+        let mut bound = Vec::with_capacity(n);
+        for (value, (name, default)) in values.into_iter().zip(&builtin.params) {
+            bound.push(match (value, default) {
+                (Some(value), _) => value,
+                (None, Some(default)) => Value::from_host(default.clone()),
+                (None, None) => {
+                    return Err(wrong(self, format!("tl.{} needs an argument `{name}`", builtin.name)));
+                }
+            });
+        }
+        Ok(Args { builtin: builtin.clone(), values: bound, rest })
+    }
+
+    // ---- jit functions --------------------------------------------------------------------------------------
+
+    /// Binds arguments to a function's parameters; defaults are evaluated where the function lives.
+    fn bind(&mut self, function: &Arc<JitFunction>, def: &StmtFunctionDef, args: CallArgs) -> Eval<Scope> {
+        let p = &def.parameters;
+        if let Some(kwarg) = &p.kwarg {
+            return Err(self
+                .error(format!("`{}` takes **{}, which is not supported in a kernel", function.name, kwarg.name))
+                .note("name the parameters")
+                .into());
+        }
+        let name = &function.name;
+        let positional: Vec<_> = p.posonlyargs.iter().chain(p.args.iter()).collect();
+        let mut scope = Scope::default();
+        let mut extra = Vec::new();
+        let given = args.positional.len();
+        for (i, value) in args.positional.into_iter().enumerate() {
+            match positional.get(i) {
+                Some(param) => {
+                    scope.insert(param.parameter.name.id.clone(), value);
+                }
+                None if p.vararg.is_some() => extra.push(value),
+                None => {
+                    return Err(self
+                        .error(format!("`{name}` takes {} arguments but {given} are given", positional.len()))
+                        .note(format!("it is defined as {}", signature_text(function, def)))
+                        .into());
+                }
+            }
+        }
+        for (keyword, value) in args.keywords {
+            let known = p.args.iter().chain(p.kwonlyargs.iter()).any(|param| param.parameter.name.id == keyword);
+            if !known {
+                let near = super::expr::closest(&keyword, p.iter_non_variadic_params().map(|x| x.parameter.name.as_str()));
+                let mut error = self
+                    .error(format!("`{name}` has no parameter `{keyword}`"))
+                    .note(format!("it is defined as {}", signature_text(function, def)));
+                if let Some(near) = near {
+                    error = error.note(format!("did you mean `{near}`?"));
+                }
+                return Err(error.into());
+            }
+            if scope.insert(keyword.clone(), value).is_some() {
+                return Err(self.error(format!("`{name}` is given `{keyword}` twice")));
+            }
+        }
+        for param in p.iter_non_variadic_params() {
+            let key = &param.parameter.name.id;
+            if scope.contains_key(key) {
+                continue;
+            }
+            let default = self.host_default(function, key)?;
+            let value = match (default, &param.default) {
+                (Some(value), _) => Value::from_host(value),
+                (None, Some(default)) => {
+                    let range = self.range;
+                    let loc = self.loc();
+                    self.enter(function, Scope::default(), Some((loc, range)), String::new());
+                    self.frame_mut().in_default = true;
+                    self.frame_mut().constexpr = true;
+                    let value = self.expr(default);
+                    self.frames.pop();
+                    self.range = range;
+                    value?
+                }
+                (None, None) => {
+                    return Err(self
+                        .error(format!("`{name}` needs an argument `{key}`"))
+                        .note(format!("it is defined as {}", signature_text(function, def)))
+                        .into());
+                }
+            };
+            scope.insert(key.clone(), value);
+        }
+        if let Some(vararg) = &p.vararg {
+            scope.insert(vararg.name.id.clone(), Value::tuple(extra));
+        }
+        // The order of the parameters, whatever the order of the arguments.
+        let mut ordered = Scope::default();
+        for param in p.iter_non_variadic_params() {
+            if let Some(value) = scope.swap_remove(&param.parameter.name.id) {
+                ordered.insert(param.parameter.name.id.clone(), value);
+            }
+        }
+        ordered.extend(scope);
+        Ok(ordered)
+    }
+
+    fn host_default(&self, function: &Arc<JitFunction>, name: &str) -> Eval<Option<HostValue>> {
+        if function.module.starts_with(crate::library::PACKAGE) {
+            return Ok(None);
+        }
+        self.host.default_argument(function, name).map_err(|e| self.host_error(e))
+    }
+
+    pub fn call_jit(&mut self, function: &Arc<JitFunction>, args: CallArgs) -> Eval<Value> {
+        let def = function.definition().cloned().map_err(|mut error| {
+            error.callers.extend(self.error("").span.iter().cloned());
+            error
+        })?;
+        let scope = self.bind(function, &def, args)?;
+        if function.constexpr {
+            return self.call_constexpr(function, &def, scope);
+        }
+        let active = self.frames.iter().any(|f| f.function == *function);
+        let specialization = if active || function.noinline { specialization(&scope) } else { String::new() };
+        if active
+            && self.frames.iter().any(|f| f.function == *function && f.specialization == specialization)
+            || self.frames.len() > MAX_DEPTH
+        {
+            return Err(self
+                .error(format!("`{}` calls itself", function.name))
+                .note("kernels have no recursion: functions are inlined; write a loop")
+                .into());
+        }
+        if function.noinline {
+            return self.call_noinline(function, &def, scope, specialization);
+        }
+        let (range, loc) = (self.range, self.loc());
+        self.enter(function, scope, Some((loc, range)), specialization);
+        let result = self.run_function(&def.body);
+        self.frames.pop();
+        self.range = range;
+        result
+    }
+
+    /// Calls a function that stays a function of the module; it is emitted once for each specialization.
+    fn call_noinline(
+        &mut self,
+        function: &Arc<JitFunction>,
+        def: &StmtFunctionDef,
+        scope: Scope,
+        specialization: String,
+    ) -> Eval<Value> {
+        let key = format!("{}.{}({specialization})", function.module, function.name);
+        let operands: Vec<tilewright_ir::Value> =
+            scope.values().flat_map(|v| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>()).collect();
+        if !self.noinline.contains_key(&key) {
+            let symbol = format!("{}__{}", function.name.replace('.', "_"), self.noinline.len());
+            let inputs: Vec<_> = operands.iter().map(|&v| self.module.value_type(v)).collect();
+            let (outer, range, loc) = (self.block, self.range, self.loc());
+            let func = self.begin_function(&symbol, &inputs, false);
+            let mut args = self.module.block_args(self.block).to_vec().into_iter();
+            let inner = scope
+                .iter()
+                .map(|(name, value)| {
+                    let value = value.map_leaves(&mut |t| match args.next() {
+                        Some(value) => Tensor { value, ..t.clone() },
+                        None => t.clone(),
+                    });
+                    (name.clone(), value)
+                })
+                .collect();
+            self.enter(function, inner, Some((loc, range)), specialization);
+            let result = self.run_function(&def.body);
+            self.range = def.name.range;
+            let finished = result.map(|value| {
+                let values: Vec<_> = value.leaves().iter().map(|t| t.value).collect();
+                tt::Return::build(&mut builder!(self), &values);
+                let results = values.iter().map(|&v| self.module.value_type(v)).collect();
+                let ty = self.module.ty(TypeKind::Function { inputs, results });
+                let attr = self.module.attr(tilewright_ir::AttrKind::Type(ty));
+                self.module.set_attr(func, "function_type", attr);
+                value
+            });
+            self.frames.pop();
+            self.range = range;
+            self.block = outer;
+            self.noinline.insert(key.clone(), (symbol, finished?));
+        }
+        let (symbol, template) = self.noinline[&key].clone();
+        let types: Vec<_> = template.leaves().iter().map(|t| self.module.value_type(t.value)).collect();
+        let call = tt::Call::build(&mut builder!(self), &operands, SymbolRef(symbol), &types);
+        let mut results = call.results(&self.module).to_vec().into_iter();
+        Ok(template.map_leaves(&mut |t| match results.next() {
+            Some(value) => Tensor { value, ..t.clone() },
+            None => t.clone(),
+        }))
+    }
+
+    /// Evaluates a function that runs at compile time.
+    fn call_constexpr(&mut self, function: &Arc<JitFunction>, def: &StmtFunctionDef, scope: Scope) -> Eval<Value> {
+        if self.frames.len() > MAX_DEPTH {
+            return Err(self.error(format!("`{}` calls itself too often", function.name)));
+        }
+        for (name, value) in &scope {
+            if value.to_host().is_none() {
+                return Err(self.needs_constexpr(value, &format!("`{name}` of {}", function.name)));
+            }
+        }
+        let (range, loc) = (self.range, self.loc());
+        self.enter(function, scope, Some((loc, range)), String::new());
+        self.frame_mut().constexpr = true;
+        let result = self.run_function(&def.body);
+        self.frames.pop();
+        self.range = range;
+        result
+    }
+
+    /// A run-time value where a compile-time constant is needed.
+    pub fn needs_constexpr(&self, value: &Value, what: &str) -> super::Error {
+        self.error(format!("{what} must be known at compile time, but it is a run-time value of type {value}"))
+            .note(
+                "make it a tl.constexpr parameter of the kernel; a variable keeps a constant only when declared so: \
+                 n: tl.constexpr = …",
+            )
+            .into()
+    }
+
+    fn call_object(&mut self, object: &Arc<HostObject>, args: CallArgs) -> Eval<Value> {
+        if let Some(fields) = &object.namedtuple_fields {
+            let mut items: Vec<Option<Value>> = args.positional.into_iter().map(Some).collect();
+            items.resize(fields.len().max(items.len()), None);
+            for (name, value) in args.keywords {
+                match fields.iter().position(|f| **f == *name.as_str()) {
+                    Some(i) => items[i] = Some(value),
+                    None => return Err(self.error(format!("{} has no field `{name}`", object.name))),
+                }
+            }
+            if items.len() != fields.len() || items.iter().any(Option::is_none) {
+                return Err(self.error(format!("{} has the fields {}", object.name, fields.join(", "))));
+            }
+            return Ok(Value::Tuple(Arc::new(TupleValue {
+                class: Some((object.name.clone(), fields.clone())),
+                items: items.into_iter().flatten().collect(),
+            })));
+        }
+        if !object.callable {
+            return Err(self
+                .error(format!("`{}` is a plain Python {}, which a kernel cannot call", object.name, object.kind))
+                .note("decorate it with @tilewright.jit, or compute the value outside and pass it in")
+                .into());
+        }
+        let constant = |e: &Self, v: &Value| {
+            v.to_host().ok_or_else(|| e.needs_constexpr(v, &format!("an argument of `{}`", object.name)))
+        };
+        let positional: Vec<HostValue> =
+            args.positional.iter().map(|v| constant(self, v)).collect::<Eval<_>>()?;
+        let keywords: Vec<(Arc<str>, HostValue)> = args
+            .keywords
+            .iter()
+            .map(|(name, v)| Ok((Arc::from(name.as_str()), constant(self, v)?)))
+            .collect::<Eval<_>>()?;
+        let result = self.host.call(object, &positional, &keywords).map_err(|e| self.host_error(e))?;
+        Ok(Value::from_host(result))
+    }
+
+    // ---- classes of the library -----------------------------------------------------------------------------
+
+    fn construct(&mut self, path: &str, args: CallArgs) -> Eval<Value> {
+        let name = path.rsplit('.').next().unwrap_or(path);
+        match name {
+            "constexpr" => {
+                let [value] = args.positional.as_slice() else {
+                    return Err(self.error("tl.constexpr takes one value"));
+                };
+                if value.to_host().is_none() {
+                    return Err(self.needs_constexpr(value, "the argument of tl.constexpr"));
+                }
+                Ok(value.clone())
+            }
+            "range" | "static_range" => self.range_value(name == "static_range", args),
+            "tuple" => match args.positional.as_slice() {
+                [value @ Value::Tuple(_)] => Ok(value.clone()),
+                _ => Err(self.error("tl.tuple takes a tuple; write (a, b)")),
+            },
+            "dtype" => match args.positional.first() {
+                Some(Value::Const(HostValue::Str(text))) => match crate::dtype::Scalar::parse(text) {
+                    Some(scalar) => Ok(Value::Const(HostValue::DType(scalar.into()))),
+                    None => Err(self.error(format!("unknown dtype '{text}'"))),
+                },
+                _ => Err(self.error("tl.dtype takes the name of a dtype")),
+            },
+            "pointer_type" => match args.positional.first() {
+                Some(Value::Const(HostValue::DType(element))) => {
+                    let mut ty = crate::dtype::PointerType { element: element.clone(), address_space: 1, constant: false };
+                    if let Some(Value::Const(HostValue::Int(space))) = args.positional.get(1) {
+                        ty.address_space = u32::try_from(*space).unwrap_or(1);
+                    }
+                    Ok(Value::Const(HostValue::DType(DType::Pointer(ty.into()))))
+                }
+                _ => Err(self.error("tl.pointer_type takes the dtype that it points to")),
+            },
+            "block_type" => match (args.positional.first(), args.positional.get(1)) {
+                (Some(Value::Const(HostValue::DType(element))), Some(shape)) => {
+                    let shape = self.shape_of(shape)?;
+                    let shape = shape.iter().map(|&n| i64::from(n)).collect();
+                    Ok(Value::Const(HostValue::DType(DType::block(element.clone(), shape))))
+                }
+                _ => Err(self.error("tl.block_type takes an element dtype and a shape")),
+            },
+            "slice" => {
+                let mut parts = args.positional.into_iter();
+                let mut next = || parts.next().unwrap_or(Value::NONE);
+                Ok(Value::Slice(Arc::new([next(), next(), next()])))
+            }
+            "condition" => match args.positional.into_iter().next() {
+                Some(condition) => Ok(condition),
+                None => Err(self.error("tl.condition takes the condition")),
+            },
+            other => Err(self
+                .error(format!("tl.{other} cannot be called in a kernel"))
+                .into()),
+        }
+    }
+
+    /// `range(...)`, `tl.range(...)`, `tl.static_range(...)`.
+    pub fn range_value(&mut self, unrolled: bool, args: CallArgs) -> Eval<Value> {
+        let params: &[&str] = &[
+            "arg1",
+            "arg2",
+            "step",
+            "num_stages",
+            "loop_unroll_factor",
+            "disallow_acc_multi_buffer",
+            "flatten",
+            "warp_specialize",
+            "disable_licm",
+        ];
+        let mut values: Vec<Value> = vec![Value::NONE; params.len()];
+        if args.positional.is_empty() || args.positional.len() > if unrolled { 3 } else { params.len() } {
+            return Err(self.error("a range takes an end, or a start, an end and perhaps a step"));
+        }
+        for (slot, value) in values.iter_mut().zip(args.positional) {
+            *slot = value;
+        }
+        for (name, value) in args.keywords {
+            match params.iter().position(|p| *p == name.as_str()).filter(|&i| !unrolled || i < 3) {
+                Some(i) => values[i] = value,
+                None => {
+                    return Err(self
+                        .error(format!("a range has no parameter `{name}`"))
+                        .note(format!("the parameters are {}", params[if unrolled { 0..3 } else { 0..9 }].join(", ")))
+                        .into());
+                }
+            }
+        }
+        let (start, end) = if values[1].is_none() {
+            (Value::int(0), values[0].clone())
+        } else {
+            (values[0].clone(), values[1].clone())
+        };
+        let step = if values[2].is_none() { Value::int(1) } else { values[2].clone() };
+        let number = |i: usize| -> Eval<Option<i32>> {
+            match &values[i] {
+                Value::Const(HostValue::None) => Ok(None),
+                Value::Const(HostValue::Int(n)) => Ok(i32::try_from(*n).ok()),
+                other => Err(self.needs_constexpr(other, &format!("`{}` of a range", params[i]))),
+            }
+        };
+        let (num_stages, unroll_factor) = (number(3)?, number(4)?);
+        let mut flags = Vec::new();
+        for (i, attr) in
+            [(5, "tt.disallow_acc_multi_buffer"), (6, "tt.flatten"), (7, "tt.warp_specialize"), (8, "tt.disable_licm")]
+        {
+            match &values[i] {
+                Value::Const(c) => {
+                    if c.truth() == Some(true) {
+                        flags.push(attr);
+                    }
+                }
+                other => return Err(self.needs_constexpr(other, &format!("`{}` of a range", params[i]))),
+            }
+        }
+        Ok(Value::Range(Arc::new(RangeValue { start, end, step, unrolled, num_stages, unroll_factor, flags })))
+    }
+
+    fn call_dtype_method(&mut self, receiver: &Value, name: &str, args: &CallArgs) -> Eval<Value> {
+        let Value::Const(HostValue::DType(dtype)) = receiver else {
+            return Err(self.error(format!("{receiver} has no method `{name}`")));
+        };
+        match name {
+            "with_element_ty" => match args.positional.first() {
+                Some(Value::Const(HostValue::DType(element))) => {
+                    return Ok(Value::Const(HostValue::DType(dtype.with_element(element.scalar().clone()))));
+                }
+                _ => return Err(self.error("with_element_ty takes a dtype")),
+            },
+            "get_block_shapes" => {
+                return Ok(Value::tuple(dtype.shape().iter().map(|&n| Value::int(n)).collect()));
+            }
+            _ => {}
+        }
+        use crate::dtype::Scalar as S;
+        let block = matches!(dtype, DType::Block(_));
+        let scalar = if block { None } else { dtype.as_scalar() };
+        let is = |f: fn(S) -> bool| scalar.is_some_and(f);
+        Ok(Value::bool(match name {
+            "is_fp8" => is(S::is_fp8),
+            "is_fp16" => scalar == Some(S::Fp16),
+            "is_bf16" => scalar == Some(S::Bf16),
+            "is_fp32" => scalar == Some(S::Fp32),
+            "is_fp64" => scalar == Some(S::Fp64),
+            "is_floating" => is(S::is_float),
+            "is_standard_floating" => is(S::is_standard_float),
+            "is_int" => is(S::is_int),
+            "is_int_signed" => is(S::is_signed),
+            "is_int_unsigned" => is(S::is_unsigned),
+            "is_bool" | "is_int1" => scalar == Some(S::Int1),
+            "is_int8" => scalar == Some(S::Int8),
+            "is_int16" => scalar == Some(S::Int16),
+            "is_int32" => scalar == Some(S::Int32),
+            "is_int64" => scalar == Some(S::Int64),
+            "is_uint8" => scalar == Some(S::UInt8),
+            "is_uint16" => scalar == Some(S::UInt16),
+            "is_uint32" => scalar == Some(S::UInt32),
+            "is_uint64" => scalar == Some(S::UInt64),
+            "is_void" => scalar == Some(S::Void),
+            "is_ptr" => !block && dtype.is_pointer(),
+            "is_block" => block,
+            "is_const" => dtype.as_pointer().is_some_and(|p| p.constant),
+            other => return Err(self.error(format!("a dtype has no method `{other}`"))),
+        }))
+    }
+}
+
+/// Types and constants of the arguments: equal strings are the same specialization.
+fn specialization(scope: &Scope) -> String {
+    let mut out = String::new();
+    for (i, (name, value)) in scope.iter().enumerate() {
+        let _ = write!(out, "{}{name}: {value}", if i == 0 { "" } else { ", " });
+    }
+    out
+}
+
+/// `f(x, BLOCK: tl.constexpr, y=1)` as the source has it.
+fn signature_text(function: &JitFunction, def: &StmtFunctionDef) -> String {
+    let text = function.source.slice(def.parameters.range);
+    let text: Vec<&str> = text.split_whitespace().collect();
+    format!("{}{}", def.name, text.join(" "))
+}

@@ -1,0 +1,839 @@
+//! Branches and loops: run-time ones become `scf.if`, `scf.for` and `scf.while`, compile-time ones are unrolled here.
+//!
+//! The variables that a region changes become results (and, for loops, carried values): the scope before the region is
+//! compared with the scope after it. A loop first carries every variable that its body assigns by name; those that turn
+//! out unchanged (assigned in a branch that was not compiled) are taken out again.
+
+use ruff_python_ast::name::Name;
+use ruff_python_ast::{ElifElseClause, Expr, Stmt, StmtAssert, StmtFor, StmtIf, StmtWhile};
+use ruff_text_size::{Ranged, TextRange};
+use tilewright_ir::dialect::{arith, scf, tt};
+use tilewright_ir::{AttrKind, Block, Op};
+
+use super::stmt::{Flow, Rest, RestKind};
+use super::{Eval, Evaluator, Scope, builder};
+use crate::dtype::Scalar;
+use crate::host::HostValue;
+use crate::value::{RangeValue, Tensor, Value};
+
+/// A branch that has been evaluated: its block and the scope at its end.
+struct Branch {
+    /// None for an `else` that nothing was put into yet.
+    block: Option<Block>,
+    scope: Scope,
+    returned: Option<Value>,
+}
+
+/// The `else` part of an `if`: the statements, or the next `elif`.
+#[derive(Clone, Copy)]
+struct Else<'a>(&'a [ElifElseClause]);
+
+impl Evaluator<'_> {
+    // ---- if -------------------------------------------------------------------------------------------------
+
+    pub fn if_stmt(&mut self, s: &StmtIf, rest: &Rest<'_>) -> Eval<Flow> {
+        self.if_chain(&s.test, &s.body, Else(&s.elif_else_clauses), s.range, rest)
+    }
+
+    fn if_chain(
+        &mut self,
+        test: &Expr,
+        body: &[Stmt],
+        orelse: Else<'_>,
+        range: TextRange,
+        rest: &Rest<'_>,
+    ) -> Eval<Flow> {
+        let condition = self.expr(test)?;
+        self.range = test.range();
+        match self.condition(condition, "if")? {
+            Condition::Static(true) => self.run(body, Some(rest)),
+            Condition::Static(false) => self.run_else(orelse, rest),
+            Condition::Dynamic(condition) => {
+                let returns = contains_return(body)
+                    || orelse.0.iter().any(|clause| contains_return(&clause.body));
+                if returns && self.frame().loops > 0 {
+                    return Err(self
+                        .error("`return` inside a run-time loop is not supported")
+                        .note("set a flag in the loop and return after it")
+                        .into());
+                }
+                self.dynamic_if(condition, body, orelse, range, rest, returns)
+            }
+        }
+    }
+
+    fn run_else(&mut self, orelse: Else<'_>, rest: &Rest<'_>) -> Eval<Flow> {
+        match orelse.0.split_first() {
+            None => Ok(Flow::Next),
+            Some((clause, others)) => match &clause.test {
+                Some(test) => self.if_chain(test, &clause.body, Else(others), clause.range, rest),
+                None => self.run(&clause.body, Some(rest)),
+            },
+        }
+    }
+
+    /// What a condition is: known now, or an `i1`.
+    pub fn condition(&mut self, value: Value, word: &str) -> Eval<Condition> {
+        match value {
+            Value::Const(c) => match c.truth() {
+                Some(truth) => Ok(Condition::Static(truth)),
+                None => Err(self.error(format!("{c} has no truth value"))),
+            },
+            Value::Tuple(t) => Ok(Condition::Static(!t.items.is_empty())),
+            Value::Tensor(t) if t.numel() != 1 => Err(self
+                .error(format!("the condition of `{word}` has type {}: one value is needed, not a tensor", t.ty()))
+                .note("reduce it with tl.max or tl.sum, or choose elementwise with tl.where")
+                .into()),
+            Value::Tensor(mut t) => {
+                if t.is_block() {
+                    t = self.unsplat(&t);
+                }
+                if t.dtype.is_pointer() {
+                    return Err(self.error(format!("a pointer ({}) is no condition", t.ty())));
+                }
+                Ok(Condition::Dynamic(self.cast(&t, &Scalar::Int1.into())?))
+            }
+            other => Err(self.error(format!("{other} is no condition"))),
+        }
+    }
+
+    /// Evaluates in a new block with its own copy of the variables.
+    fn branch(&mut self, block: Block, f: impl FnOnce(&mut Self) -> Eval<Flow>) -> Eval<Branch> {
+        let outer = std::mem::replace(&mut self.block, block);
+        let saved = self.frame().scope.clone();
+        let flow = f(self);
+        let end = std::mem::replace(&mut self.block, outer);
+        debug_assert_eq!(end, block, "control flow is structured: a branch ends in the block it began in");
+        let scope = std::mem::replace(&mut self.frame_mut().scope, saved);
+        let returned = match flow? {
+            Flow::Next => None,
+            Flow::Return(value) => Some(value),
+        };
+        Ok(Branch { block: Some(block), scope, returned })
+    }
+
+    fn dynamic_if(
+        &mut self,
+        condition: Tensor,
+        body: &[Stmt],
+        orelse: Else<'_>,
+        range: TextRange,
+        rest: &Rest<'_>,
+        returns: bool,
+    ) -> Eval<Flow> {
+        self.range = range;
+        let mut b = builder!(self);
+        let op = scf::If::build(&mut b, condition.value, &[]);
+        let (then_region, else_region) = (op.then_region(&self.module), op.else_region(&self.module));
+        let then_block = self.module.append_block(then_region, &[]);
+        // With a return somewhere, each branch runs to the end of the function.
+        let to_end = |e: &mut Self, flow: Flow| -> Eval<Flow> {
+            match flow {
+                Flow::Next if returns => match e.run_rest(Some(rest))? {
+                    Flow::Next => Ok(Flow::Return(Value::NONE)),
+                    done => Ok(done),
+                },
+                flow => Ok(flow),
+            }
+        };
+        let then = self.branch(then_block, |e| {
+            let flow = e.run(body, Some(rest))?;
+            to_end(e, flow)
+        })?;
+        let mut other = if orelse.0.is_empty() && !returns {
+            Branch { block: None, scope: self.frame().scope.clone(), returned: None }
+        } else {
+            let else_block = self.module.append_block(else_region, &[]);
+            self.branch(else_block, |e| {
+                let flow = e.run_else(orelse, rest)?;
+                to_end(e, flow)
+            })?
+        };
+        self.range = range;
+        if returns {
+            let a = then.returned.clone().unwrap_or(Value::NONE);
+            let b = other.returned.clone().unwrap_or(Value::NONE);
+            if !a.same_type(&b) {
+                return Err(self
+                    .error(format!("the function returns {a} on one path and {b} on another"))
+                    .note("all `return`s of a function must give the same type; convert with .to(dtype)")
+                    .into());
+            }
+            let merged = self.merge(op, &then, &mut other, &[(a, b)]);
+            return Ok(Flow::Return(merged.into_iter().next().unwrap_or(Value::NONE)));
+        }
+        // Variables that differ at the end of the two branches.
+        let mut pairs = Vec::new();
+        let mut names = Vec::new();
+        let before = self.frame().scope.clone();
+        for (name, a) in &then.scope {
+            let Some(b) = other.scope.get(name) else {
+                self.frame_mut().lost.insert(name.clone(), "it is assigned in only one branch of an `if`");
+                continue;
+            };
+            if a.identical(b) {
+                if before.get(name).is_none_or(|old| !old.identical(a)) {
+                    self.frame_mut().scope.insert(name.clone(), a.clone());
+                }
+                continue;
+            }
+            let numbers = |v: &Value| is_number(v) || !v.leaves().is_empty();
+            if !numbers(a) || !numbers(b) {
+                // An error only where it is used.
+                self.frame_mut().scope.shift_remove(name);
+                self.frame_mut().lost.insert(name.clone(), "it is different at compile time in the branches of an `if`");
+                continue;
+            }
+            if other.block.is_none() {
+                other.block = Some(self.module.append_block(else_region, &[]));
+            }
+            pairs.push(self.unify_branches(name, a.clone(), b.clone(), then.block, other.block)?);
+            names.push(name.clone());
+        }
+        for name in other.scope.keys() {
+            if !then.scope.contains_key(name) {
+                self.frame_mut().lost.insert(name.clone(), "it is assigned in only one branch of an `if`");
+            }
+        }
+        let merged = self.merge(op, &then, &mut other, &pairs);
+        for (name, value) in names.into_iter().zip(merged) {
+            self.frame_mut().scope.insert(name, value);
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Makes the two values of a variable the same type where only a number constant stands in the way.
+    fn unify_branches(
+        &mut self,
+        name: &Name,
+        a: Value,
+        b: Value,
+        then_block: Option<Block>,
+        else_block: Option<Block>,
+    ) -> Eval<(Value, Value)> {
+        let outer = self.block;
+        self.block = then_block.unwrap_or(outer);
+        let a = if is_number(&a) { Value::Tensor(self.to_tensor(&a)?) } else { a };
+        self.block = else_block.unwrap_or(outer);
+        let b = if is_number(&b) { Value::Tensor(self.to_tensor(&b)?) } else { b };
+        self.block = outer;
+        if !a.same_type(&b) || a.leaves().is_empty() {
+            return Err(self
+                .error(format!("`{name}` is {a} after the `then` branch but {b} after the `else` branch"))
+                .note("a variable must have one type and shape on all paths; convert with .to(dtype) or tl.broadcast_to")
+                .into());
+        }
+        Ok((a, b))
+    }
+
+    /// Ends both branches, gives the `if` a result for each pair of values and returns them.
+    fn merge(&mut self, op: scf::If, then: &Branch, other: &mut Branch, pairs: &[(Value, Value)]) -> Vec<Value> {
+        let leaves = |pick: fn(&(Value, Value)) -> &Value| -> Vec<tilewright_ir::Value> {
+            pairs.iter().flat_map(|p| pick(p).leaves().into_iter().map(|t| t.value).collect::<Vec<_>>()).collect()
+        };
+        let (then_values, else_values) = (leaves(|p| &p.0), leaves(|p| &p.1));
+        let outer = self.block;
+        for (block, values) in [(then.block, &then_values), (other.block, &else_values)] {
+            if let Some(block) = block {
+                self.block = block;
+                scf::Yield::build(&mut builder!(self), values);
+            }
+        }
+        self.block = outer;
+        let results: Vec<_> = then_values
+            .iter()
+            .map(|&v| {
+                let ty = self.module.value_type(v);
+                self.module.add_result(op.0, ty)
+            })
+            .collect();
+        let mut next = results.into_iter();
+        pairs
+            .iter()
+            .map(|(a, _)| {
+                a.map_leaves(&mut |t| match next.next() {
+                    Some(value) => Tensor { value, ..t.clone() },
+                    None => t.clone(),
+                })
+            })
+            .collect()
+    }
+
+    /// `a if test else b`.
+    pub fn ternary(&mut self, test: &Expr, body: &Expr, orelse: &Expr, range: TextRange) -> Eval<Value> {
+        let condition = self.expr(test)?;
+        self.range = test.range();
+        let condition = match self.condition(condition, "if")? {
+            Condition::Static(true) => return self.expr(body),
+            Condition::Static(false) => return self.expr(orelse),
+            Condition::Dynamic(condition) => condition,
+        };
+        self.range = range;
+        let mut b = builder!(self);
+        let op = scf::If::build(&mut b, condition.value, &[]);
+        let (then_region, else_region) = (op.then_region(&self.module), op.else_region(&self.module));
+        let then_block = self.module.append_block(then_region, &[]);
+        let eval = |e: &mut Self, block: Block, expr: &Expr| {
+            e.branch(block, |e| {
+                let value = e.expr(expr)?;
+                e.assigned(value).map(Flow::Return)
+            })
+        };
+        let then = eval(self, then_block, body)?;
+        let else_block = self.module.append_block(else_region, &[]);
+        let mut other = eval(self, else_block, orelse)?;
+        self.range = range;
+        let (a, b) = (
+            then.returned.clone().unwrap_or(Value::NONE),
+            other.returned.clone().unwrap_or(Value::NONE),
+        );
+        if !a.same_type(&b) {
+            return Err(self
+                .error(format!("the two values of a conditional expression differ in type: {a} and {b}"))
+                .note("convert one with .to(dtype); for tensors tl.where broadcasts and promotes")
+                .into());
+        }
+        let merged = self.merge(op, &then, &mut other, &[(a, b)]);
+        Ok(merged.into_iter().next().unwrap_or(Value::NONE))
+    }
+
+    // ---- for ------------------------------------------------------------------------------------------------
+
+    pub fn for_stmt(&mut self, s: &StmtFor, rest: &Rest<'_>) -> Eval<Flow> {
+        if let Some(first) = s.orelse.first() {
+            self.range = first.range();
+            return Err(self.unsupported("`else` of a loop", "write it after the loop"));
+        }
+        let iterator = self.expr(&s.iter)?;
+        self.range = s.iter.range();
+        let range = match &iterator {
+            Value::Range(range) => range.clone(),
+            Value::Tuple(items) => {
+                let items = items.clone();
+                return self.run_unrolled(&s.target, &items.items, &s.body, Some(rest));
+            }
+            other => {
+                return Err(self
+                    .error(format!("a `for` loop runs over range, tl.range, tl.static_range or a tuple, not {other}"))
+                    .into());
+            }
+        };
+        if range.unrolled || self.frame().constexpr {
+            let mut values = Vec::new();
+            let bound = |e: &Self, v: &Value, what: &str| match v.to_host().as_ref().and_then(crate::fold::number) {
+                Some(crate::fold::Num::Int(i)) => Ok(i),
+                _ => Err(Box::new(
+                    e.error(format!("{what} of tl.static_range must be a constexpr integer, not {v}"))
+                        .note("use tl.range (a run-time loop), or make it a tl.constexpr parameter"),
+                )),
+            };
+            let (mut at, end, step) = (
+                bound(self, &range.start, "the start")?,
+                bound(self, &range.end, "the end")?,
+                bound(self, &range.step, "the step")?,
+            );
+            if step == 0 {
+                return Err(self.error("the step of a loop must not be 0"));
+            }
+            while (step > 0 && at < end) || (step < 0 && at > end) {
+                values.push(Value::int(at));
+                at += step;
+                if values.len() > 1 << 16 {
+                    return Err(self.error("a loop unrolled at compile time has more than 65536 steps"));
+                }
+            }
+            return self.run_unrolled(&s.target, &values, &s.body, Some(rest));
+        }
+        self.dynamic_for(s, &range)?;
+        Ok(Flow::Next)
+    }
+
+    pub fn run_unrolled(
+        &mut self,
+        target: &Expr,
+        values: &[Value],
+        body: &[Stmt],
+        rest: Option<&Rest<'_>>,
+    ) -> Eval<Flow> {
+        for (i, value) in values.iter().enumerate() {
+            self.assign(target, value.clone())?;
+            let next = Rest { kind: RestKind::Unrolled { target, values: &values[i + 1..], body }, next: rest };
+            if let Flow::Return(value) = self.run(body, Some(&next))? {
+                return Ok(Flow::Return(value));
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn dynamic_for(&mut self, s: &StmtFor, range: &RangeValue) -> Eval<()> {
+        let Expr::Name(target) = &*s.target else {
+            self.range = s.target.range();
+            return Err(self.error("the variable of a run-time loop must be one name"));
+        };
+        let negative = match range.step.to_host() {
+            Some(HostValue::Int(0)) => return Err(self.error("the step of a loop must not be 0")),
+            Some(HostValue::Int(step)) if step < 0 => Some(-step),
+            _ => None,
+        };
+        let (lower, upper) = match negative {
+            Some(_) => (&range.end, &range.start),
+            None => (&range.start, &range.end),
+        };
+        let step = negative.map_or_else(|| range.step.clone(), Value::int);
+        let mut bounds = Vec::with_capacity(3);
+        for (value, what) in [(lower, "start"), (upper, "end"), (&step, "step")] {
+            let t = self.to_tensor(value)?;
+            match t.number() {
+                Some(n) if n.is_int() && !t.is_block() => bounds.push((t, n)),
+                _ => {
+                    return Err(self
+                        .error(format!("the {what} of a loop must be an integer, not {}", t.ty()))
+                        .into());
+                }
+            }
+        }
+        let iv_type = self.promote_integers(self.promote_integers(bounds[0].1, bounds[1].1), bounds[2].1);
+        let mut cast = Vec::with_capacity(3);
+        for (bound, _) in &bounds {
+            cast.push(self.cast(bound, &iv_type.into())?.value);
+        }
+        let iv_ir = self.element_type(&iv_type.into());
+
+        let assigned = assigned_names(&s.body);
+        let mut promoted: Vec<Name> = Vec::new();
+        loop {
+            let mark = self.module.last_op(self.block);
+            let carried = self.carry(&assigned, &promoted, Some(&target.id))?;
+            self.range = s.range;
+            let init: Vec<_> = carried.iter().flat_map(|(_, v)| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>()).collect();
+            let op = scf::For::build(&mut builder!(self), cast[0], cast[1], cast[2], &init, &[]);
+            for (name, value) in [
+                ("tt.num_stages", range.num_stages),
+                ("tt.loop_unroll_factor", range.unroll_factor),
+            ] {
+                if let Some(value) = value {
+                    self.module.set_i32_attr(op.0, name, value);
+                }
+            }
+            for &flag in &range.flags {
+                let unit = self.module.attr(AttrKind::Unit);
+                self.module.set_attr(op.0, flag, unit);
+            }
+            let mut types = vec![iv_ir];
+            types.extend(init.iter().map(|&v| self.module.value_type(v)));
+            let region = op.body(&self.module);
+            let body = self.module.append_block(region, &types);
+            let args = self.module.block_args(body).to_vec();
+            let before = self.frame().scope.clone();
+
+            // The body.
+            let outer = std::mem::replace(&mut self.block, body);
+            let mut iv = args[0];
+            if negative.is_some() {
+                // Counts up; the variable counts down: upper - iv + lower (of the exchanged bounds).
+                let mut b = builder!(self);
+                let down = arith::Subi::build(&mut b, cast[1], iv).result(b.module);
+                iv = arith::Addi::build(&mut b, down, cast[0]).result(b.module);
+            }
+            let iv = Value::Tensor(Tensor::scalar(iv, iv_type));
+            self.bind_carried(&carried, &args[1..]);
+            self.frame_mut().scope.insert(target.id.clone(), iv);
+            self.frame_mut().loops += 1;
+            let flow = self.run(&s.body, None);
+            self.frame_mut().loops -= 1;
+            flow?;
+            self.range = s.range;
+            let after = std::mem::replace(&mut self.frame_mut().scope, before);
+            if let Some(name) = self.changed_constant(&after, &assigned, &carried, Some(&target.id))? {
+                // A constant before the loop that the body makes a run-time value: start over with it carried.
+                self.block = outer;
+                self.erase_after(mark);
+                promoted.push(name);
+                continue;
+            }
+            let yielded = self.yielded(&carried, &after)?;
+            scf::Yield::build(&mut builder!(self), &yielded);
+            self.block = outer;
+
+            // Results for what changed.
+            let mut kept = Vec::new();
+            let mut results = Vec::new();
+            for (i, (&arg, &out)) in args[1..].iter().zip(&yielded).enumerate() {
+                if arg == out {
+                    self.module.replace_all_uses(arg, init[i]);
+                    results.push(init[i]);
+                } else {
+                    kept.push(i);
+                    let ty = self.module.value_type(arg);
+                    results.push(self.module.add_result(op.0, ty));
+                }
+            }
+            if kept.len() != init.len() {
+                let keep = |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
+                let last = self.module.last_op(body).expect("the body ends in a yield");
+                let yielded = keep(self.module.operands(last));
+                self.module.set_operand_group(last, 0, &yielded);
+                self.module.set_operand_group(op.0, 3, &keep(&init));
+                for i in (0..init.len()).rev().filter(|i| !kept.contains(i)) {
+                    self.module.remove_block_arg(body, i + 1);
+                }
+            }
+            self.bind_carried(&carried, &results);
+            self.lose(&after, &target.id);
+            return Ok(());
+        }
+    }
+
+    /// The variables that a loop may change, with their values before it.
+    fn carry(
+        &mut self,
+        assigned: &[Name],
+        promoted: &[Name],
+        target: Option<&Name>,
+    ) -> Eval<Vec<(Name, Value)>> {
+        let mut carried = Vec::new();
+        let names: Vec<Name> = self.frame().scope.keys().cloned().collect();
+        for name in names {
+            if Some(&name) == target || !assigned.contains(&name) {
+                continue;
+            }
+            let mut value = self.frame().scope[&name].clone();
+            if promoted.contains(&name) {
+                value = self.assigned(value)?;
+                self.frame_mut().scope.insert(name.clone(), value.clone());
+            }
+            if !value.leaves().is_empty() {
+                carried.push((name, value));
+            }
+        }
+        Ok(carried)
+    }
+
+    /// Gives the carried variables new SSA values.
+    fn bind_carried(&mut self, carried: &[(Name, Value)], values: &[tilewright_ir::Value]) {
+        let mut next = values.iter();
+        for (name, value) in carried {
+            let value = value.map_leaves(&mut |t| match next.next() {
+                Some(&value) => Tensor { value, ..t.clone() },
+                None => t.clone(),
+            });
+            self.frame_mut().scope.insert(name.clone(), value);
+        }
+    }
+
+    /// A variable that was a compile-time number before the loop and is another value after its body.
+    fn changed_constant(
+        &mut self,
+        after: &Scope,
+        assigned: &[Name],
+        carried: &[(Name, Value)],
+        target: Option<&Name>,
+    ) -> Eval<Option<Name>> {
+        let scope = self.frame().scope.clone();
+        for (name, old) in &scope {
+            if Some(name) == target || !assigned.contains(name) || carried.iter().any(|(n, _)| n == name) {
+                continue;
+            }
+            let new = &after[name];
+            if old.identical(new) {
+                continue;
+            }
+            let number = is_number(old);
+            let tuple = matches!((old, new), (Value::Tuple(_), Value::Tuple(_)));
+            if number || tuple {
+                return Ok(Some(name.clone()));
+            }
+            return Err(self
+                .error(format!("`{name}` is {old} before the loop but the loop makes it {new}"))
+                .note("give it a value of that type before the loop, such as tl.zeros(shape, dtype)")
+                .into());
+        }
+        Ok(None)
+    }
+
+    /// The values of the carried variables at the end of the body, checked against those at its start.
+    fn yielded(&mut self, carried: &[(Name, Value)], after: &Scope) -> Eval<Vec<tilewright_ir::Value>> {
+        let mut out = Vec::new();
+        for (name, before) in carried {
+            let mut now = after.get(name).cloned().unwrap_or(Value::NONE);
+            if let (Value::Tensor(_), Value::Const(_)) = (before, &now) {
+                now = self.assigned(now)?;
+            }
+            if !before.same_type(&now) {
+                return Err(self.loop_type_error(name, before, &now));
+            }
+            out.extend(now.leaves().iter().map(|t| t.value));
+        }
+        Ok(out)
+    }
+
+    fn loop_type_error(&self, name: &Name, before: &Value, now: &Value) -> super::Error {
+        let hint = match (before, now) {
+            (Value::Tensor(a), Value::Tensor(b)) if a.shape == b.shape => format!(
+                "start with that type (before the loop: .to(tl.{})), or convert in the loop (.to(tl.{}))",
+                tl_name(&b.dtype),
+                tl_name(&a.dtype)
+            ),
+            (Value::Tensor(_), Value::Tensor(b)) if b.is_block() => format!(
+                "start with that shape: tl.zeros({:?}, …) or tl.full({:?}, …)",
+                b.shape.as_slice(),
+                b.shape.as_slice()
+            ),
+            _ => "a variable must keep its type and shape in a loop".to_string(),
+        };
+        self.error(format!("`{name}` changes its type in the loop: it is {before} before and {now} after one step"))
+            .note(hint)
+            .into()
+    }
+
+    /// Remembers which names the loop defined that do not exist after it.
+    fn lose(&mut self, after: &Scope, target: &Name) {
+        let frame = self.frames.last_mut().expect("a function is under evaluation");
+        for name in after.keys() {
+            if !frame.scope.contains_key(name) {
+                let why = if name == target {
+                    "a loop's variable does not exist after the loop"
+                } else {
+                    "it is assigned only inside a loop, which may run zero times; assign it before the loop too"
+                };
+                frame.lost.insert(name.clone(), why);
+            }
+        }
+    }
+
+    fn erase_after(&mut self, mark: Option<Op>) {
+        while let Some(last) = self.module.last_op(self.block) {
+            if Some(last) == mark {
+                break;
+            }
+            self.module.erase_op(last);
+        }
+    }
+
+    // ---- while ----------------------------------------------------------------------------------------------
+
+    pub fn while_stmt(&mut self, s: &StmtWhile) -> Eval<()> {
+        if let Some(first) = s.orelse.first() {
+            self.range = first.range();
+            return Err(self.unsupported("`else` of a loop", "write it after the loop"));
+        }
+        let mut assigned = assigned_names(&s.body);
+        collect_walrus(&s.test, &mut assigned);
+        let mut promoted: Vec<Name> = Vec::new();
+        loop {
+            let mark = self.module.last_op(self.block);
+            let carried = self.carry(&assigned, &promoted, None)?;
+            self.range = s.range;
+            let init: Vec<_> = carried.iter().flat_map(|(_, v)| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>()).collect();
+            let types: Vec<_> = init.iter().map(|&v| self.module.value_type(v)).collect();
+            let op = scf::While::build(&mut builder!(self), &init, &[]);
+            let (before_region, after_region) = (op.before(&self.module), op.after(&self.module));
+            let before_block = self.module.append_block(before_region, &types);
+            let after_block = self.module.append_block(after_region, &types);
+            let before_args = self.module.block_args(before_block).to_vec();
+            let after_args = self.module.block_args(after_block).to_vec();
+            let scope = self.frame().scope.clone();
+
+            let outer = std::mem::replace(&mut self.block, before_block);
+            self.bind_carried(&carried, &before_args);
+            let test = self.expr(&s.test)?;
+            self.range = s.test.range();
+            let condition = match self.condition(test, "while")? {
+                Condition::Static(false) if promoted.is_empty() => {
+                    self.block = outer;
+                    self.frame_mut().scope = scope;
+                    self.erase_after(mark);
+                    return Ok(());
+                }
+                Condition::Static(value) => self.to_tensor(&Value::bool(value))?,
+                Condition::Dynamic(condition) => condition,
+            };
+            scf::Condition::build(&mut builder!(self), condition.value, &before_args);
+
+            self.block = after_block;
+            self.bind_carried(&carried, &after_args);
+            self.frame_mut().loops += 1;
+            let flow = self.run(&s.body, None);
+            self.frame_mut().loops -= 1;
+            flow?;
+            self.range = s.range;
+            let after = std::mem::replace(&mut self.frame_mut().scope, scope);
+            if let Some(name) = self.changed_constant(&after, &assigned, &carried, None)? {
+                self.block = outer;
+                self.erase_after(mark);
+                promoted.push(name);
+                continue;
+            }
+            let yielded = self.yielded(&carried, &after)?;
+            scf::Yield::build(&mut builder!(self), &yielded);
+            self.block = outer;
+
+            let mut kept = Vec::new();
+            let mut results = Vec::new();
+            for i in 0..init.len() {
+                if after_args[i] == yielded[i] {
+                    // The condition hands it on; nothing else reads it there afterwards.
+                    results.push(init[i]);
+                } else {
+                    kept.push(i);
+                    results.push(self.module.add_result(op.0, types[i]));
+                }
+            }
+            if kept.len() != init.len() {
+                let keep = |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
+                let condition = self.module.last_op(before_block).expect("ends in a condition");
+                self.module.set_operand_group(condition, 1, &keep(&before_args));
+                let last = self.module.last_op(after_block).expect("ends in a yield");
+                self.module.set_operand_group(last, 0, &keep(&yielded));
+                self.module.set_operand_group(op.0, 0, &keep(&init));
+                for i in (0..init.len()).rev().filter(|i| !kept.contains(i)) {
+                    self.module.replace_all_uses(before_args[i], init[i]);
+                    self.module.replace_all_uses(after_args[i], init[i]);
+                    self.module.remove_block_arg(before_block, i);
+                    self.module.remove_block_arg(after_block, i);
+                }
+            }
+            self.bind_carried(&carried, &results);
+            self.lose(&after, &Name::new_static(""));
+            return Ok(());
+        }
+    }
+
+    // ---- assert ---------------------------------------------------------------------------------------------
+
+    pub fn assert_stmt(&mut self, s: &StmtAssert) -> Eval<()> {
+        let test = self.expr(&s.test)?;
+        let message = match &s.msg {
+            Some(message) => self.expr(message)?,
+            None => Value::Const(HostValue::str("")),
+        };
+        self.range = s.range;
+        let text = match &message {
+            Value::Const(HostValue::Str(text)) => text.to_string(),
+            other => other.to_host().map(|v| v.to_string()).unwrap_or_default(),
+        };
+        match test {
+            Value::Tensor(condition) => {
+                if self.options.debug {
+                    let condition = self.cast(&condition, &Scalar::Int1.into())?;
+                    tt::Assert::build(&mut builder!(self), condition.value, text);
+                }
+                Ok(())
+            }
+            other => match self.condition(other, "assert")? {
+                Condition::Static(false) => {
+                    Err(self.error(format!("the assertion is false{}{text}", if text.is_empty() { "" } else { ": " })))
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+fn is_number(value: &Value) -> bool {
+    matches!(value, Value::Const(HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_)))
+}
+
+/// The value of a condition.
+pub(crate) enum Condition {
+    /// Known at compile time.
+    Static(bool),
+    /// An `i1` scalar.
+    Dynamic(Tensor),
+}
+
+/// `float16` of `fp16`, for hints.
+fn tl_name(dtype: &crate::dtype::DType) -> String {
+    match dtype.as_scalar() {
+        Some(Scalar::Fp16) => "float16".into(),
+        Some(Scalar::Bf16) => "bfloat16".into(),
+        Some(Scalar::Fp32) => "float32".into(),
+        Some(Scalar::Fp64) => "float64".into(),
+        Some(other) => other.name().replace("fp8", "float8"),
+        None => dtype.to_string(),
+    }
+}
+
+fn contains_return(stmts: &[Stmt]) -> bool {
+    stmts.iter().any(|stmt| match stmt {
+        Stmt::Return(_) => true,
+        Stmt::If(s) => {
+            contains_return(&s.body) || s.elif_else_clauses.iter().any(|clause| contains_return(&clause.body))
+        }
+        Stmt::For(s) => contains_return(&s.body),
+        Stmt::While(s) => contains_return(&s.body),
+        _ => false,
+    })
+}
+
+/// Every name that the statements assign, in any branch.
+fn assigned_names(stmts: &[Stmt]) -> Vec<Name> {
+    let mut names = Vec::new();
+    collect_assigned(stmts, &mut names);
+    names
+}
+
+fn collect_target(target: &Expr, names: &mut Vec<Name>) {
+    match target {
+        Expr::Name(name) if !names.contains(&name.id) => names.push(name.id.clone()),
+        Expr::Tuple(t) => t.elts.iter().for_each(|e| collect_target(e, names)),
+        Expr::List(t) => t.elts.iter().for_each(|e| collect_target(e, names)),
+        Expr::Starred(s) => collect_target(&s.value, names),
+        _ => {}
+    }
+}
+
+fn collect_walrus(expr: &Expr, names: &mut Vec<Name>) {
+    use ruff_python_ast::visitor::{Visitor, walk_expr};
+    struct Walrus<'a>(&'a mut Vec<Name>);
+    impl<'a> Visitor<'a> for Walrus<'_> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Named(named) = expr {
+                collect_target(&named.target, self.0);
+            }
+            walk_expr(self, expr);
+        }
+    }
+    Walrus(names).visit_expr(expr);
+}
+
+fn collect_assigned(stmts: &[Stmt], names: &mut Vec<Name>) {
+    for stmt in stmts {
+        match stmt {
+            Stmt::Assign(s) => {
+                s.targets.iter().for_each(|t| collect_target(t, names));
+                collect_walrus(&s.value, names);
+            }
+            Stmt::AugAssign(s) => {
+                collect_target(&s.target, names);
+                collect_walrus(&s.value, names);
+            }
+            Stmt::AnnAssign(s) => {
+                collect_target(&s.target, names);
+                if let Some(value) = &s.value {
+                    collect_walrus(value, names);
+                }
+            }
+            Stmt::Expr(s) => collect_walrus(&s.value, names),
+            Stmt::For(s) => {
+                collect_target(&s.target, names);
+                collect_assigned(&s.body, names);
+            }
+            Stmt::While(s) => {
+                collect_walrus(&s.test, names);
+                collect_assigned(&s.body, names);
+            }
+            Stmt::If(s) => {
+                collect_walrus(&s.test, names);
+                collect_assigned(&s.body, names);
+                for clause in &s.elif_else_clauses {
+                    if let Some(test) = &clause.test {
+                        collect_walrus(test, names);
+                    }
+                    collect_assigned(&clause.body, names);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,646 @@
+//! Expressions: names, attributes, subscripts and operators.
+
+use std::sync::Arc;
+
+use ruff_python_ast::{
+    BoolOp, CmpOp, Comprehension, ConversionFlag, Expr, ExprSubscript, FStringPart, InterpolatedStringElement,
+    Operator, UnaryOp,
+};
+use ruff_text_size::Ranged;
+
+use super::{Captured, Error, Eval, Evaluator};
+use crate::dtype::{DType, Scalar};
+use crate::fold;
+use crate::host::{HostValue, Origin};
+use crate::library::{self, Item, Library};
+use crate::value::{Method, MethodTarget, Tensor, TupleValue, Value};
+
+impl Evaluator<'_> {
+    pub fn expr(&mut self, expr: &Expr) -> Eval<Value> {
+        self.range = expr.range();
+        match expr {
+            Expr::Name(name) => self.name(name.id.as_str()),
+            Expr::NumberLiteral(_) | Expr::BooleanLiteral(_) | Expr::NoneLiteral(_) | Expr::StringLiteral(_) => {
+                match fold::literal(expr) {
+                    Some(value) => Ok(Value::Const(value)),
+                    None => Err(self.error("this number has no counterpart in a kernel (complex, or beyond 128 bits)")),
+                }
+            }
+            Expr::Attribute(a) => {
+                let value = self.expr(&a.value)?;
+                self.range = a.range;
+                self.attribute_of(&a.value, value, a.attr.as_str())
+            }
+            Expr::Call(call) => self.call_expr(call),
+            Expr::BinOp(op) => {
+                let left = self.expr(&op.left)?;
+                let right = self.expr(&op.right)?;
+                self.range = op.range;
+                self.binary(op.op, left, right)
+            }
+            Expr::UnaryOp(op) => {
+                let operand = self.expr(&op.operand)?;
+                self.range = op.range;
+                self.unary(op.op, operand)
+            }
+            Expr::Compare(c) => {
+                let mut left = self.expr(&c.left)?;
+                let mut result: Option<Value> = None;
+                for (op, right) in c.ops.iter().zip(&c.comparators) {
+                    let right = self.expr(right)?;
+                    self.range = c.range;
+                    let this = self.compare(*op, left, right.clone())?;
+                    result = Some(match result {
+                        None => this,
+                        Some(Value::Const(HostValue::Bool(false))) => Value::bool(false),
+                        Some(Value::Const(_)) => this,
+                        Some(so_far) => self.binary(Operator::BitAnd, so_far, this)?,
+                    });
+                    left = right;
+                }
+                Ok(result.unwrap_or(Value::NONE))
+            }
+            Expr::BoolOp(op) => self.bool_op(op),
+            Expr::If(e) => self.ternary(&e.test, &e.body, &e.orelse, e.range),
+            Expr::Tuple(t) => Ok(Value::tuple(self.elements(&t.elts)?)),
+            Expr::List(t) => Ok(Value::tuple(self.elements(&t.elts)?)),
+            Expr::Subscript(s) => self.subscript(s),
+            Expr::Slice(s) => {
+                let mut part = |e: &Option<Box<Expr>>| match e {
+                    Some(e) => self.expr(e),
+                    None => Ok(Value::NONE),
+                };
+                Ok(Value::Slice(Arc::new([part(&s.lower)?, part(&s.upper)?, part(&s.step)?])))
+            }
+            Expr::Named(n) => {
+                let value = self.expr(&n.value)?;
+                let value = self.assigned(value)?;
+                self.assign(&n.target, value.clone())?;
+                Ok(value)
+            }
+            Expr::FString(f) => self.f_string(f),
+            Expr::ListComp(c) => self.comprehension(&c.elt, &c.generators),
+            Expr::Generator(c) => self.comprehension(&c.elt, &c.generators),
+            Expr::Starred(_) => Err(self.error("`*` is only possible inside a call, a tuple or a list")),
+            Expr::Lambda(_) => Err(self.unsupported("`lambda`", "define a function decorated with @jit")),
+            Expr::Dict(_) | Expr::DictComp(_) => {
+                Err(self.unsupported("a dictionary", "use a tuple or a named tuple"))
+            }
+            Expr::Set(_) | Expr::SetComp(_) => Err(self.unsupported("a set", "use a tuple")),
+            Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => {
+                Err(self.unsupported("a coroutine or generator", "kernels run to their end; return the value"))
+            }
+            Expr::BytesLiteral(_) => Err(self.unsupported("a bytes literal", "use a string")),
+            Expr::EllipsisLiteral(_) => {
+                Err(self.unsupported("`...`", "write `:` for each dimension"))
+            }
+            Expr::TString(_) => Err(self.unsupported("a template string", "use an f-string")),
+            Expr::IpyEscapeCommand(_) => Err(self.unsupported("an IPython command", "remove it")),
+        }
+    }
+
+    fn elements(&mut self, elts: &[Expr]) -> Eval<Vec<Value>> {
+        let mut items = Vec::with_capacity(elts.len());
+        for e in elts {
+            if let Expr::Starred(s) = e {
+                match self.expr(&s.value)? {
+                    Value::Tuple(t) => items.extend(t.items.iter().cloned()),
+                    other => return Err(self.error(format!("cannot unpack {other}"))),
+                }
+            } else {
+                items.push(self.expr(e)?);
+            }
+        }
+        Ok(items)
+    }
+
+    // ---- names ----------------------------------------------------------------------------------------------
+
+    fn name(&mut self, name: &str) -> Eval<Value> {
+        if let Some(value) = self.frame().scope.get(name) {
+            return Ok(value.clone());
+        }
+        let function = self.frame().function.clone();
+        if let Some(module) = function.module.strip_prefix(library::PACKAGE) {
+            return match Library::get().resolve(&format!("{module}.{name}")) {
+                Some(Item::Const(value)) => Ok(Value::from_host(value)),
+                Some(Item::Module(path) | Item::Class(path)) => Ok(Value::Const(HostValue::Library(path))),
+                Some(_) => Ok(Value::Const(HostValue::Library(format!("{module}.{name}").into()))),
+                None if super::python::is_builtin(name) => Ok(Value::Const(HostValue::Python(name.into()))),
+                None => Err(self.error(format!("name `{name}` is not defined in the tl library"))),
+            };
+        }
+        let Some(binding) = self.host.lookup(&function, name).map_err(|e| self.host_error(e))? else {
+            return Err(self.unknown_name(name));
+        };
+        if binding.origin == Origin::Builtin {
+            return Ok(Value::from_host(binding.value));
+        }
+        let plain = matches!(
+            binding.value,
+            HostValue::None
+                | HostValue::Bool(_)
+                | HostValue::Int(_)
+                | HostValue::Float(_)
+                | HostValue::Str(_)
+                | HostValue::Tuple(_)
+        );
+        if plain && !binding.constexpr && !self.frame().in_default && !self.options.allow_mutable_globals {
+            let what = if binding.origin == Origin::Closure { "a variable of the enclosing function" } else { "a plain global" };
+            return Err(self
+                .error(format!("`{name}` is {what}, and a kernel can only read constants from outside"))
+                .note(format!("write `{name} = tl.constexpr({})`, or pass it as a tl.constexpr parameter", binding.value))
+                .note("a plain global could change after the kernel was compiled")
+                .into());
+        }
+        if plain || matches!(binding.value, HostValue::DType(_) | HostValue::NamedTuple(_)) {
+            self.capture(&function, vec![name.into()], &binding.value);
+        }
+        Ok(Value::from_host(binding.value))
+    }
+
+    fn capture(&mut self, function: &Arc<crate::JitFunction>, path: Vec<Arc<str>>, value: &HostValue) {
+        if !self.captured.iter().any(|c| c.path == path && c.function == *function) {
+            self.captured.push(Captured { function: function.clone(), path, value: value.clone() });
+        }
+    }
+
+    pub fn host_error(&self, error: crate::HostError) -> Error {
+        let mut diagnostic = self.error(error.message);
+        diagnostic.notes.extend(error.hint);
+        diagnostic
+    }
+
+    fn unknown_name(&self, name: &str) -> Error {
+        let frame = self.frame();
+        let error = self.error(format!("name `{name}` is not defined"));
+        if let Some(why) = frame.lost.get(name) {
+            return error.note(format!("`{name}` does not exist here: {why}")).into();
+        }
+        let names = self.host.names(&frame.function);
+        let known = frame.scope.keys().map(|n| n.as_str()).chain(names.iter().map(String::as_str));
+        match closest(name, known) {
+            Some(other) => error.note(format!("did you mean `{other}`?")).into(),
+            None => error,
+        }
+    }
+
+    // ---- attributes -----------------------------------------------------------------------------------------
+
+    fn attribute_of(&mut self, node: &Expr, value: Value, attr: &str) -> Eval<Value> {
+        if let Value::Const(HostValue::Object(object)) = &value {
+            let Some(found) = self.host.attribute(object, attr).map_err(|e| self.host_error(e))? else {
+                return Err(self.error(format!("{} `{}` has no attribute `{attr}`", object.kind, object.name)));
+            };
+            let constant = !matches!(
+                found,
+                HostValue::Library(_) | HostValue::Python(_) | HostValue::Jit(_) | HostValue::Object(_)
+            );
+            if constant && let Some(mut path) = dotted(node) {
+                path.push(attr.into());
+                let function = self.frame().function.clone();
+                self.capture(&function, path, &found);
+            }
+            return Ok(Value::from_host(found));
+        }
+        self.attribute(&value, attr)?.ok_or_else(|| self.no_attribute(&value, attr))
+    }
+
+    /// `value.attr`; none if there is no such attribute.
+    pub fn attribute(&mut self, value: &Value, attr: &str) -> Eval<Option<Value>> {
+        let method = |target| Value::Method(Arc::new(Method { receiver: value.clone(), target }));
+        Ok(Some(match value {
+            Value::Tensor(t) => match attr {
+                "dtype" => Value::Const(HostValue::DType(t.dtype.clone())),
+                "type" => Value::Const(HostValue::DType(t.ty())),
+                "shape" => Value::shape(&t.shape),
+                "numel" => Value::int(t.numel()),
+                "T" => {
+                    let t = t.clone();
+                    return self.transpose(&t).map(|t| Some(Value::Tensor(t)));
+                }
+                _ if Library::get().member(attr).is_some() => method(MethodTarget::Member(attr.into())),
+                _ => return Ok(None),
+            },
+            Value::Tuple(t) => {
+                let field = t.class.as_ref().and_then(|(_, fields)| fields.iter().position(|f| &**f == attr));
+                match field {
+                    Some(i) => t.items[i].clone(),
+                    None if attr == "value" || attr == "values" => value.clone(),
+                    None => return Ok(None),
+                }
+            }
+            Value::Const(HostValue::Library(path)) => return Ok(library_attribute(path, attr)),
+            Value::Const(HostValue::DType(dtype)) => return Ok(dtype_attribute(dtype, attr, value)),
+            Value::Const(_) if attr == "value" => value.clone(),
+            Value::Const(HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_)) => {
+                // A number stands for the run-time scalar that it would become.
+                if matches!(attr, "dtype" | "type" | "shape" | "numel") || Library::get().member(attr).is_some() {
+                    let tensor = Value::Tensor(self.to_tensor(value)?);
+                    return self.attribute(&tensor, attr);
+                }
+                return Ok(None);
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn no_attribute(&self, value: &Value, attr: &str) -> Error {
+        let library = Library::get();
+        let (what, names): (String, Vec<String>) = match value {
+            Value::Tensor(t) => (
+                format!("a value of type {}", t.ty()),
+                library.member_names().map(str::to_string).chain(["dtype", "shape", "type", "T", "numel"].map(String::from)).collect(),
+            ),
+            Value::Const(HostValue::Library(path)) => {
+                (format!("`{}`", HostValue::Library(path.clone())), library.names(path).into_iter().map(String::from).collect())
+            }
+            Value::Const(HostValue::DType(d)) => (format!("the dtype {d}"), DTYPE_NAMES.iter().map(|s| (*s).to_string()).collect()),
+            other => (other.describe(), vec![]),
+        };
+        let error = self.error(format!("{what} has no attribute `{attr}`"));
+        match closest(attr, names.iter().map(String::as_str)) {
+            Some(other) => error.note(format!("did you mean `{other}`?")).into(),
+            None => error,
+        }
+    }
+
+    // ---- operators ------------------------------------------------------------------------------------------
+
+    pub fn binary(&mut self, op: Operator, left: Value, right: Value) -> Eval<Value> {
+        if let (Value::Tuple(a), Operator::Add, Value::Tuple(b)) = (&left, op, &right) {
+            return Ok(Value::tuple(a.items.iter().chain(&b.items).cloned().collect()));
+        }
+        if let (Value::Tuple(t), Value::Const(HostValue::Int(n))) | (Value::Const(HostValue::Int(n)), Value::Tuple(t)) =
+            (&left, &right)
+            && op == Operator::Mult
+        {
+            let n = usize::try_from(*n).unwrap_or(0).min(1 << 16);
+            return Ok(Value::tuple(std::iter::repeat_n(&t.items, n).flatten().cloned().collect()));
+        }
+        match (&left, &right) {
+            (Value::Const(a), Value::Const(b)) => {
+                fold::binary(op, a, b).map(Value::Const).map_err(|message| self.error(message))
+            }
+            (Value::Tensor(_) | Value::Const(_), Value::Tensor(_) | Value::Const(_)) => {
+                self.tensor_binary(op, &left, &right).map(Value::Tensor)
+            }
+            _ => Err(self.error(format!("unsupported operands of `{}`: {left} and {right}", op.as_str()))),
+        }
+    }
+
+    pub fn unary(&mut self, op: UnaryOp, operand: Value) -> Eval<Value> {
+        match operand {
+            Value::Const(c) => fold::unary(op, &c).map(Value::Const).map_err(|message| self.error(message)),
+            Value::Tensor(t) => self.tensor_unary(op, &t).map(Value::Tensor),
+            Value::Tuple(t) if op == UnaryOp::Not => Ok(Value::bool(t.items.is_empty())),
+            other => Err(self.error(format!("unsupported operand of `{}`: {other}", op.as_str()))),
+        }
+    }
+
+    pub fn compare(&mut self, op: CmpOp, left: Value, right: Value) -> Eval<Value> {
+        // `is` never looks at run-time values.
+        if matches!(op, CmpOp::Is | CmpOp::IsNot) {
+            let same = match (left.to_host(), right.to_host()) {
+                (Some(a), Some(b)) => a == b,
+                (None, None) => left.identical(&right),
+                _ => false,
+            };
+            return Ok(Value::bool(same == (op == CmpOp::Is)));
+        }
+        match (&left, &right) {
+            (Value::Tensor(_), Value::Const(HostValue::None)) | (Value::Const(HostValue::None), Value::Tensor(_))
+                if matches!(op, CmpOp::Eq | CmpOp::NotEq) =>
+            {
+                Ok(Value::bool(op == CmpOp::NotEq))
+            }
+            (Value::Tensor(_), Value::Tensor(_) | Value::Const(_)) | (Value::Const(_), Value::Tensor(_)) => {
+                self.tensor_compare(op, &left, &right).map(Value::Tensor)
+            }
+            _ => match (left.to_host(), right.to_host()) {
+                (Some(a), Some(b)) => {
+                    fold::compare(op, &a, &b).map(Value::bool).map_err(|message| self.error(message))
+                }
+                _ => Err(self.error(format!("{left} and {right} cannot be compared"))),
+            },
+        }
+    }
+
+    /// `and`, `or`: constants decide at once as in Python; run-time values are combined bit by bit.
+    fn bool_op(&mut self, op: &ruff_python_ast::ExprBoolOp) -> Eval<Value> {
+        let mut dynamic: Option<Tensor> = None;
+        let mut last = Value::NONE;
+        for node in &op.values {
+            let value = self.expr(node)?;
+            self.range = op.range;
+            match &value {
+                Value::Tensor(t) => {
+                    let t = self.to_bool(t)?;
+                    dynamic = Some(match dynamic {
+                        None => t,
+                        Some(so_far) => {
+                            let bit = if op.op == BoolOp::And { Operator::BitAnd } else { Operator::BitOr };
+                            self.tensor_binary(bit, &Value::Tensor(so_far), &Value::Tensor(t))?
+                        }
+                    });
+                }
+                other => {
+                    let truth = match other {
+                        Value::Const(c) => c.truth(),
+                        Value::Tuple(t) => Some(!t.items.is_empty()),
+                        _ => None,
+                    };
+                    let Some(truth) = truth else {
+                        return Err(self.error(format!("{other} has no truth value")));
+                    };
+                    if truth != (op.op == BoolOp::And) {
+                        return Ok(value);
+                    }
+                }
+            }
+            last = value;
+        }
+        Ok(dynamic.map_or(last, Value::Tensor))
+    }
+
+    // ---- subscripts -----------------------------------------------------------------------------------------
+
+    fn subscript(&mut self, s: &ExprSubscript) -> Eval<Value> {
+        let value = self.expr(&s.value)?;
+        let index = self.expr(&s.slice)?;
+        self.range = s.range;
+        match value {
+            Value::Tuple(t) => self.tuple_item(&t, &index),
+            Value::Tensor(t) => self.tensor_index(&t, &index).map(Value::Tensor),
+            other => Err(self.error(format!("{other} cannot be indexed"))),
+        }
+    }
+
+    fn tuple_item(&mut self, t: &TupleValue, index: &Value) -> Eval<Value> {
+        let n = t.items.len() as i128;
+        let at = |e: &Self, v: &Value, default: i128| match v {
+            Value::Const(HostValue::None) => Ok(default),
+            Value::Const(HostValue::Int(i)) => Ok((if *i < 0 { i + n } else { *i }).clamp(0, n)),
+            other => Err(e.error(format!("a tuple is sliced by constants, not {other}"))),
+        };
+        match index {
+            Value::Const(HostValue::Int(i)) => {
+                let at = if *i < 0 { i + n } else { *i };
+                match usize::try_from(at).ok().and_then(|i| t.items.get(i)) {
+                    Some(item) => Ok(item.clone()),
+                    None => Err(self.error(format!("index {i} is outside of a tuple of {n}"))),
+                }
+            }
+            Value::Slice(parts) if parts[2].is_none() => {
+                let (from, to) = (at(self, &parts[0], 0)?, at(self, &parts[1], n)?);
+                let items = if from < to { t.items[from as usize..to as usize].to_vec() } else { vec![] };
+                Ok(Value::tuple(items))
+            }
+            Value::Slice(_) => Err(self.unsupported("a slice with a step", "index the elements one by one")),
+            Value::Tensor(t) => Err(self
+                .error(format!("a tuple is indexed by a constant, but the index is a run-time value ({})", t.ty()))
+                .note("use tl.static_range for the loop whose variable is the index")
+                .into()),
+            other => Err(self.error(format!("a tuple is indexed by a constant integer, not {other}"))),
+        }
+    }
+
+    fn tensor_index(&mut self, t: &Tensor, index: &Value) -> Eval<Tensor> {
+        let single = std::slice::from_ref(index);
+        let parts: &[Value] = match index {
+            Value::Tuple(tuple) => &tuple.items,
+            _ => single,
+        };
+        let mut out = t.clone();
+        let mut kept = 0;
+        for (dim, part) in parts.iter().enumerate() {
+            match part {
+                Value::Const(HostValue::None) => out = self.expand_dims(&out, dim as u32),
+                Value::Slice(s) if s.iter().all(Value::is_none) => kept += 1,
+                other => {
+                    return Err(self
+                        .error(format!("a tensor ({}) is indexed by `:` and `None` only, not by {other}", t.ty()))
+                        .note("pick elements with tl.gather, a mask and tl.sum, or load them from memory")
+                        .into());
+                }
+            }
+        }
+        if kept > t.shape.len() {
+            return Err(self.error(format!("{kept} indices for a value of type {}", t.ty())));
+        }
+        Ok(out)
+    }
+
+    // ---- the rest -------------------------------------------------------------------------------------------
+
+    fn f_string(&mut self, f: &ruff_python_ast::ExprFString) -> Eval<Value> {
+        let mut out = String::new();
+        for part in f.value.iter() {
+            match part {
+                FStringPart::Literal(literal) => out.push_str(literal.as_str()),
+                FStringPart::FString(f) => {
+                    for element in &f.elements {
+                        match element {
+                            InterpolatedStringElement::Literal(literal) => out.push_str(&literal.value),
+                            InterpolatedStringElement::Interpolation(e) => {
+                                let value = self.expr(&e.expression)?;
+                                self.range = e.range;
+                                if let Some(debug) = &e.debug_text {
+                                    out.push_str(debug.as_str());
+                                }
+                                let Some(value) = value.to_host() else {
+                                    return Err(self
+                                        .error(format!("an f-string is made at compile time, but this is {value}"))
+                                        .note("print run-time values with tl.device_print(\"text\", x)")
+                                        .into());
+                                };
+                                match value {
+                                    HostValue::Str(s) if e.conversion != ConversionFlag::Repr => out.push_str(&s),
+                                    other => out.push_str(&other.to_string()),
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(Value::Const(HostValue::Str(out.into())))
+    }
+
+    fn comprehension(&mut self, elt: &Expr, generators: &[Comprehension]) -> Eval<Value> {
+        let [generator] = generators else {
+            return Err(self.unsupported("a nested comprehension", "write one comprehension inside the other"));
+        };
+        let items: Vec<Value> = match self.expr(&generator.iter)? {
+            Value::Tuple(t) => t.items.clone(),
+            Value::Range(r) => {
+                let bound = |v: &Value| match v {
+                    Value::Const(HostValue::Int(i)) => Some(*i),
+                    _ => None,
+                };
+                match (bound(&r.start), bound(&r.end), bound(&r.step)) {
+                    (Some(start), Some(end), Some(step)) if step > 0 && (end - start) / step < 1 << 16 => {
+                        (start..end).step_by(step as usize).map(Value::int).collect()
+                    }
+                    _ => return Err(self.error("a comprehension needs a range of constants with a positive step")),
+                }
+            }
+            other => return Err(self.error(format!("a comprehension runs over a tuple or a range, not {other}"))),
+        };
+        let saved = self.frame().scope.clone();
+        let mut out = Vec::with_capacity(items.len());
+        for item in items {
+            self.assign(&generator.target, item)?;
+            let mut keep = true;
+            for test in &generator.ifs {
+                let value = self.expr(test)?;
+                keep &= match self.condition(value, "if")? {
+                    super::control::Condition::Static(truth) => truth,
+                    super::control::Condition::Dynamic(_) => {
+                        return Err(self.error("the condition of a comprehension must be a constant"));
+                    }
+                };
+            }
+            if keep {
+                out.push(self.expr(elt)?);
+            }
+        }
+        self.frame_mut().scope = saved;
+        Ok(Value::tuple(out))
+    }
+}
+
+/// `a.b` of an attribute chain, none for anything else.
+fn dotted(expr: &Expr) -> Option<Vec<Arc<str>>> {
+    match expr {
+        Expr::Name(name) => Some(vec![name.id.as_str().into()]),
+        Expr::Attribute(a) => {
+            let mut path = dotted(&a.value)?;
+            path.push(a.attr.as_str().into());
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
+fn library_attribute(path: &str, attr: &str) -> Option<Value> {
+    let library = Library::get();
+    let full = if path.is_empty() { attr.to_string() } else { format!("{path}.{attr}") };
+    let item = match library.resolve(path)? {
+        Item::Class(class) => library.class_attribute(&class, attr)?,
+        _ => library.resolve(&full)?,
+    };
+    Some(match item {
+        Item::Const(value) => Value::from_host(value),
+        Item::Module(module) => Value::Const(HostValue::Library(module)),
+        _ => Value::Const(HostValue::Library(full.into())),
+    })
+}
+
+const DTYPE_NAMES: &[&str] = &[
+    "name",
+    "primitive_bitwidth",
+    "itemsize",
+    "scalar",
+    "element_ty",
+    "shape",
+    "is_fp8",
+    "is_fp16",
+    "is_bf16",
+    "is_fp32",
+    "is_fp64",
+    "is_floating",
+    "is_standard_floating",
+    "is_int",
+    "is_int_signed",
+    "is_int_unsigned",
+    "is_bool",
+    "is_int1",
+    "is_int8",
+    "is_int16",
+    "is_int32",
+    "is_int64",
+    "is_uint8",
+    "is_uint16",
+    "is_uint32",
+    "is_uint64",
+    "is_void",
+    "is_ptr",
+    "is_block",
+    "is_const",
+];
+
+fn dtype_attribute(dtype: &DType, attr: &str, value: &Value) -> Option<Value> {
+    let scalar = dtype.as_scalar().filter(|_| !matches!(dtype, DType::Block(_)));
+    Some(match attr {
+        "name" => Value::Const(HostValue::str(&dtype.to_string())),
+        "primitive_bitwidth" => Value::int(dtype.bits()),
+        "itemsize" => Value::int(dtype.bits() / 8),
+        "int_bitwidth" if scalar.is_some_and(Scalar::is_int) => Value::int(dtype.bits()),
+        "fp_mantissa_width" if scalar.is_some_and(Scalar::is_float) => {
+            Value::int(scalar.map_or(0, Scalar::mantissa_bits))
+        }
+        "scalar" => Value::Const(HostValue::DType(dtype.scalar().clone())),
+        "element_ty" => match dtype {
+            DType::Pointer(p) => Value::Const(HostValue::DType(p.element.clone())),
+            DType::Block(b) => Value::Const(HostValue::DType(b.0.clone())),
+            DType::Scalar(_) => return None,
+        },
+        "address_space" => Value::int(dtype.as_pointer()?.address_space),
+        "shape" if matches!(dtype, DType::Block(_)) => {
+            Value::tuple(dtype.shape().iter().map(|&n| Value::int(n)).collect())
+        }
+        "numel" if matches!(dtype, DType::Block(_)) => Value::int(dtype.shape().iter().product::<i64>()),
+        _ if DTYPE_NAMES.contains(&attr) && attr.starts_with("is_")
+            || attr == "with_element_ty" && matches!(dtype, DType::Block(_))
+            || attr == "get_block_shapes" =>
+        {
+            let target = MethodTarget::DType(attr.into());
+            Value::Method(Arc::new(Method { receiver: value.clone(), target }))
+        }
+        _ => return None,
+    })
+}
+
+/// The known name that is nearest by edit distance, if it is near.
+pub(crate) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (name.chars().count() / 3).max(1);
+    known
+        .map(|other| (distance(name, other), other))
+        .filter(|(d, other)| *d <= limit && *other != name)
+        .min()
+        .map(|(_, other)| other)
+}
+
+/// Edit distance with transpositions (optimal string alignment).
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let mut d = (rows[i - 1][j] + 1)
+                .min(row[j - 1] + 1)
+                .min(rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                d = d.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(d);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_suggested() {
+        assert_eq!(distance("lood", "load"), 1);
+        assert_eq!(distance("laod", "load"), 1);
+        assert_eq!(closest("progam_id", ["load", "program_id"].into_iter()), Some("program_id"));
+        assert_eq!(closest("xyz", ["load", "store"].into_iter()), None);
+    }
+}

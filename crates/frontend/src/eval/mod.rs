@@ -1,0 +1,382 @@
+//! The evaluator: walks a function's syntax tree once and types, folds constants and emits `tt` on the way.
+//!
+//! - Everything known at compile time is a [`Value::Const`]; nothing is emitted for it until an op needs it.
+//! - Calls of jit functions are evaluated in place (what Triton's inliner would leave), with call-site locations;
+//!   `noinline` functions become functions of the module, one for each specialization.
+//! - Control flow is structured: an early `return` puts what follows into the other branch.
+//!
+//! `stmt` has statements, `control` branches and loops, `expr` expressions, `call` calls, `semantic` the language's
+//! typing rules, and `builtins` one file a topic for the functions that [`crate::library`] declares.
+
+mod builtins;
+mod call;
+mod control;
+mod expr;
+mod python;
+mod semantic;
+mod stmt;
+
+pub(crate) use python::is_builtin as is_python_builtin;
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use ruff_python_ast::name::Name;
+use ruff_text_size::{TextRange, TextSize};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use tilewright_ir::dialect::tt;
+use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, InsertPoint, Loc, LocKind, Module, Type, TypeKind};
+
+use crate::dtype::{DType, Scalar};
+use crate::host::{Host, HostValue, JitFunction};
+use crate::library;
+use crate::signature::{ArgSpec, ArgType, Signature};
+use crate::value::{Tensor, TupleValue, Value};
+
+/// An error on its way out; boxed because results are returned often and errors once.
+pub type Error = Box<Diagnostic>;
+/// What evaluation gives.
+pub type Eval<T> = Result<T, Error>;
+
+/// The variables of a function, in the order of their definition.
+pub type Scope = IndexMap<Name, Value, FxBuildHasher>;
+
+/// What the front end must know besides the source.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Emit `tl.device_assert` (Triton's `debug`).
+    pub debug: bool,
+    /// How float32 operands of a dot are multiplied where the kernel does not say.
+    pub default_input_precision: tt::InputPrecision,
+    /// Let kernels read plain mutable globals (as `TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1` does).
+    pub allow_mutable_globals: bool,
+    /// `max_num_imprecise_acc` of 8-bit dots where the kernel does not say.
+    pub max_num_imprecise_acc: i32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            debug: false,
+            default_input_precision: tt::InputPrecision::Tf32,
+            allow_mutable_globals: false,
+            max_num_imprecise_acc: 0,
+        }
+    }
+}
+
+/// A value of the host that went into the module as a constant.
+#[derive(Debug, Clone)]
+pub struct Captured {
+    /// The function whose source names it.
+    pub function: Arc<JitFunction>,
+    /// The name, with attributes after it where it was reached through a module (`config.BLOCK`).
+    pub path: Vec<Arc<str>>,
+    /// The value.
+    pub value: HostValue,
+}
+
+/// A module and what it was made from.
+#[derive(Debug)]
+pub struct Built {
+    /// The `tt` module: the kernel, public, and its `noinline` callees.
+    pub module: Module,
+    /// The kernel's name in the module.
+    pub name: String,
+    /// Values of the host that are constants in the module; the runtime checks that they have not changed.
+    pub captured: Vec<Captured>,
+    /// The jit functions that the kernel is made of, itself first; the cache key covers their sources. Functions of
+    /// the library are not listed: the compiler's version covers them.
+    pub functions: Vec<Arc<JitFunction>>,
+    /// What `tl.static_print` printed.
+    pub printed: String,
+}
+
+/// One function under evaluation.
+pub(crate) struct Frame {
+    pub function: Arc<JitFunction>,
+    pub scope: Scope,
+    /// Runs at compile time: assignments and returns keep constants.
+    pub constexpr: bool,
+    /// Where the function was called, for locations and messages.
+    pub call: Option<(Loc, TextRange)>,
+    /// Names that exist only on some paths, with why, for messages.
+    pub lost: FxHashMap<Name, &'static str>,
+    /// How many run-time loops are open.
+    pub loops: u32,
+    /// Arguments by kind and value, to tell a recursion from a call with other constants.
+    pub specialization: String,
+    /// Evaluating a parameter's default: globals are free.
+    pub in_default: bool,
+    locs: FxHashMap<TextSize, Loc>,
+}
+
+pub(crate) struct Evaluator<'h> {
+    pub host: &'h dyn Host,
+    pub module: Module,
+    pub options: Options,
+    pub block: Block,
+    /// The node under evaluation, for locations and messages.
+    pub range: TextRange,
+    pub frames: Vec<Frame>,
+    pub captured: Vec<Captured>,
+    pub functions: Vec<Arc<JitFunction>>,
+    pub printed: String,
+    /// Emitted `noinline` functions by specialization, with what they return.
+    pub noinline: FxHashMap<String, (String, Value)>,
+}
+
+/// A builder at the evaluator's place.
+macro_rules! builder {
+    ($eval:expr) => {{
+        let (block, loc) = ($eval.block, $eval.loc());
+        tilewright_ir::Builder::at(&mut $eval.module, tilewright_ir::InsertPoint::End(block), loc)
+    }};
+}
+pub(crate) use builder;
+
+impl Evaluator<'_> {
+    pub fn frame(&self) -> &Frame {
+        self.frames.last().expect("a function is under evaluation")
+    }
+
+    pub fn frame_mut(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("a function is under evaluation")
+    }
+
+    /// The location of the node under evaluation, with the calls that led to it.
+    pub fn loc(&mut self) -> Loc {
+        let at = self.range.start();
+        let frame = self.frames.last_mut().expect("a function is under evaluation");
+        if let Some(&loc) = frame.locs.get(&at) {
+            return loc;
+        }
+        let (line, column) = frame.function.source.line_col(at);
+        let file = frame.function.source.file.to_string();
+        let mut loc = self.module.loc(LocKind::File { file, line, column });
+        if let Some((caller, _)) = frame.call {
+            loc = self.module.loc(LocKind::CallSite { callee: loc, caller });
+        }
+        frame.locs.insert(at, loc);
+        loc
+    }
+
+    /// An error at the node under evaluation. Inside the library it is shown at the author's call.
+    pub fn error(&self, message: impl Into<String>) -> Error {
+        let mut diagnostic = Diagnostic::new(message);
+        let mut range = self.range;
+        let mut library_function = None;
+        for frame in self.frames.iter().rev() {
+            let in_library = frame.function.module.starts_with(library::PACKAGE);
+            if in_library && frame.call.is_some() {
+                library_function = Some((frame.function.clone(), range));
+            } else {
+                let span = frame.function.source.span(range);
+                match diagnostic.span {
+                    None => diagnostic.span = Some(span),
+                    Some(_) => diagnostic.callers.push(span),
+                }
+            }
+            match frame.call {
+                Some((_, call)) => range = call,
+                None => break,
+            }
+        }
+        if let Some((function, range)) = library_function {
+            let (line, _) = function.source.line_col(range.start());
+            diagnostic.notes.push(format!("in tl.{} ({}:{line})", function.name, function.source.file));
+        }
+        Box::new(diagnostic)
+    }
+
+    /// The IR type of an element type.
+    pub fn element_type(&mut self, dtype: &DType) -> Type {
+        match dtype {
+            DType::Scalar(s) => self.scalar_type(*s),
+            DType::Pointer(p) => {
+                let pointee = self.element_type(&p.element);
+                self.module.ty(TypeKind::Ptr { pointee, address_space: p.address_space })
+            }
+            DType::Block(b) => {
+                let shape: Vec<u32> = b.1.iter().map(|&n| n as u32).collect();
+                self.ir_type(&b.0, &shape)
+            }
+        }
+    }
+
+    fn scalar_type(&mut self, scalar: Scalar) -> Type {
+        use tilewright_ir::FloatKind as F;
+        match scalar {
+            Scalar::Int1 => Type::I1,
+            Scalar::Int8 | Scalar::UInt8 => Type::I8,
+            Scalar::Int16 | Scalar::UInt16 => Type::I16,
+            Scalar::Int32 | Scalar::UInt32 | Scalar::Void => Type::I32,
+            Scalar::Int64 | Scalar::UInt64 => Type::I64,
+            Scalar::Fp16 => Type::F16,
+            Scalar::Bf16 => Type::BF16,
+            Scalar::Fp32 => Type::F32,
+            Scalar::Fp64 => Type::F64,
+            Scalar::Fp8E4Nv => Type::F8E4M3FN,
+            Scalar::Fp8E5 => Type::F8E5M2,
+            Scalar::Fp8E4B8 => self.module.ty(TypeKind::Float(F::F8E4M3FNUZ)),
+            Scalar::Fp8E5B16 => self.module.ty(TypeKind::Float(F::F8E5M2FNUZ)),
+            Scalar::Fp8E4B15 => self.module.ty(TypeKind::Float(F::F8E4M3B11FNUZ)),
+        }
+    }
+
+    /// The IR type of a tensor, or of a scalar for an empty shape.
+    pub fn ir_type(&mut self, dtype: &DType, shape: &[u32]) -> Type {
+        let element = self.element_type(dtype);
+        if shape.is_empty() { element } else { self.module.tensor_type(shape, element, None) }
+    }
+
+    pub(crate) fn enter(
+        &mut self,
+        function: &Arc<JitFunction>,
+        scope: Scope,
+        call: Option<(Loc, TextRange)>,
+        specialization: String,
+    ) {
+        if !function.module.starts_with(library::PACKAGE) && !self.functions.contains(function) {
+            self.functions.push(function.clone());
+        }
+        self.frames.push(Frame {
+            function: function.clone(),
+            scope,
+            constexpr: false,
+            call,
+            lost: FxHashMap::default(),
+            loops: 0,
+            specialization,
+            in_default: false,
+            locs: FxHashMap::default(),
+        });
+    }
+
+    /// Creates a function with these parameters and moves into its body.
+    pub(crate) fn begin_function(&mut self, name: &str, inputs: &[Type], public: bool) -> tilewright_ir::Op {
+        let function_type = self.module.ty(TypeKind::Function { inputs: inputs.to_vec(), results: vec![] });
+        let (body, loc) = (self.module.body(), self.loc());
+        let mut b = Builder::at(&mut self.module, InsertPoint::End(body), loc);
+        let visibility = if public { "public" } else { "private" };
+        let func = tt::Func::build(&mut b, name.to_string(), function_type, Some(visibility.to_string()), None);
+        let noinline = self.module.attr(AttrKind::Bool(!public));
+        self.module.set_attr(func.0, "noinline", noinline);
+        let region = func.body(&self.module);
+        self.block = self.module.append_block(region, inputs);
+        func.0
+    }
+
+    fn kernel_argument(
+        &mut self,
+        spec: &ArgSpec,
+        values: &mut std::vec::IntoIter<tilewright_ir::Value>,
+    ) -> Value {
+        match &spec.ty {
+            ArgType::Constant(value) => Value::from_host(value.clone()),
+            ArgType::Value(dtype) => match values.next() {
+                Some(value) => Value::Tensor(Tensor::scalar(value, dtype.clone())),
+                None => Value::NONE,
+            },
+            ArgType::Tuple(items) => Value::Tuple(Arc::new(TupleValue {
+                class: None,
+                items: items.iter().map(|item| self.kernel_argument(item, values)).collect(),
+            })),
+        }
+    }
+
+    fn build_kernel(&mut self, entry: &Arc<JitFunction>, signature: &Signature) -> Eval<String> {
+        let def = entry.definition()?.clone();
+        self.range = def.name.range;
+        self.enter(entry, Scope::default(), None, String::new());
+        self.check_kernel(&def)?;
+        let params: Vec<_> = def.parameters.iter_non_variadic_params().collect();
+        if params.len() != signature.args.len() {
+            return Err(self
+                .error(format!(
+                    "`{}` has {} parameters but the signature has {} arguments",
+                    entry.name,
+                    params.len(),
+                    signature.args.len()
+                ))
+                .note("the signature needs one entry for each parameter, constants included (128)")
+                .into());
+        }
+        // Run-time arguments, flattened, with their attributes.
+        fn leaves<'a>(args: &'a [ArgSpec], out: &mut Vec<&'a ArgSpec>) {
+            for arg in args {
+                match &arg.ty {
+                    ArgType::Value(_) => out.push(arg),
+                    ArgType::Tuple(items) => leaves(items, out),
+                    ArgType::Constant(_) => {}
+                }
+            }
+        }
+        let mut flat = Vec::new();
+        leaves(&signature.args, &mut flat);
+        let mut inputs = Vec::with_capacity(flat.len());
+        let mut attrs = Vec::with_capacity(flat.len());
+        for arg in &flat {
+            if let ArgType::Value(dtype) = &arg.ty {
+                inputs.push(self.element_type(dtype));
+            }
+            let mut dict = Vec::new();
+            if let Some(n) = arg.divisibility {
+                let n = self.module.attr(AttrKind::Int(i64::from(n), Type::I32));
+                dict.push(("tt.divisibility".into(), n));
+            }
+            attrs.push(self.module.attr(AttrKind::Dict(dict)));
+        }
+        let name = entry.name.rsplit('.').next().unwrap_or(&entry.name).to_string();
+        let func = self.begin_function(&name, &inputs, true);
+        let arg_attrs = self.module.attr(AttrKind::Array(attrs));
+        self.module.set_attr(func, "arg_attrs", arg_attrs);
+        let mut values = self.module.block_args(self.block).to_vec().into_iter();
+        for (param, spec) in params.iter().zip(&signature.args) {
+            let value = self.kernel_argument(spec, &mut values);
+            self.frame_mut().scope.insert(param.parameter.name.id.clone(), value);
+        }
+        let result = self.run_function(&def.body)?;
+        self.range = def.name.range;
+        if !result.is_none() {
+            return Err(self
+                .error(format!("the kernel `{name}` returns {result}, but a kernel has no result"))
+                .note("store results through a pointer argument with tl.store")
+                .into());
+        }
+        let mut b = builder!(self);
+        tt::Return::build(&mut b, &[]);
+        Ok(name)
+    }
+}
+
+/// Compiles `entry` for the given arguments to a `tt` module.
+pub fn build_module(
+    host: &dyn Host,
+    entry: &Arc<JitFunction>,
+    signature: &Signature,
+    options: &Options,
+) -> Result<Built, Diagnostic> {
+    let module = Module::new();
+    let block = module.body();
+    let mut eval = Evaluator {
+        host,
+        module,
+        options: options.clone(),
+        block,
+        range: TextRange::default(),
+        frames: Vec::new(),
+        captured: Vec::new(),
+        functions: Vec::new(),
+        printed: String::new(),
+        noinline: FxHashMap::default(),
+    };
+    let name = eval.build_kernel(entry, signature).map_err(|e| *e)?;
+    Ok(Built {
+        module: eval.module,
+        name,
+        captured: eval.captured,
+        functions: eval.functions,
+        printed: eval.printed,
+    })
+}

@@ -1,0 +1,741 @@
+//! The language's typing rules: constants to tensors, promotion, casts, broadcasting and the operators.
+//!
+//! They are those of Triton 3.6 (`triton/language/semantic.py`), with one difference: shapes may have any extent.
+
+use ruff_python_ast::{CmpOp, Operator, UnaryOp};
+use tilewright_ir::dialect::arith::{self, CmpFPredicate as F, CmpIPredicate as I};
+use tilewright_ir::dialect::tt;
+use tilewright_ir::{AttrKind, Type};
+
+use super::{Eval, Evaluator, builder};
+use crate::dtype::{DType, Scalar};
+use crate::fold::{self, Num};
+use crate::host::HostValue;
+use crate::value::{Shape, Tensor, Value};
+
+/// The largest number of elements of a tensor, as in Triton.
+pub(crate) const MAX_NUMEL: u64 = 1 << 20;
+
+/// What operators allow of their operands.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Allow {
+    pub left_pointer: bool,
+    pub right_pointer: bool,
+    /// `/`, `//` and `%`: 16-bit floats are computed in float32, signedness must agree.
+    pub division: bool,
+}
+
+impl Evaluator<'_> {
+    // ---- constants ------------------------------------------------------------------------------------------
+
+    /// A value as a run-time tensor or scalar.
+    pub fn to_tensor(&mut self, value: &Value) -> Eval<Tensor> {
+        match value {
+            Value::Tensor(t) => Ok(t.clone()),
+            Value::Const(c) => {
+                let scalar = match c {
+                    HostValue::Bool(_) => Scalar::Int1,
+                    HostValue::Int(i) => match i {
+                        -0x8000_0000..=0x7fff_ffff => Scalar::Int32,
+                        0x8000_0000..=0xffff_ffff => Scalar::UInt32,
+                        _ if i64::try_from(*i).is_ok() => Scalar::Int64,
+                        _ if u64::try_from(*i).is_ok() => Scalar::UInt64,
+                        _ => return Err(self.error(format!("the integer {i} does not fit in 64 bits"))),
+                    },
+                    HostValue::Float(f) => {
+                        let magnitude = f.abs();
+                        let single = *f == 0.0
+                            || !f.is_finite()
+                            || (f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX)).contains(&magnitude);
+                        if single { Scalar::Fp32 } else { Scalar::Fp64 }
+                    }
+                    other => return Err(self.error(format!("a number or tensor is needed, not {other}"))),
+                };
+                self.scalar_constant(c, &scalar.into())
+            }
+            other => Err(self.error(format!("a number or tensor is needed, not {other}"))),
+        }
+    }
+
+    /// A constant of a given type.
+    pub fn scalar_constant(&mut self, value: &HostValue, dtype: &DType) -> Eval<Tensor> {
+        let Some(number) = fold::number(value) else {
+            return Err(self.error(format!("a number is needed, not {value}")));
+        };
+        let ty = self.element_type(dtype);
+        let DType::Scalar(scalar) = dtype else {
+            let Num::Int(i) = number else {
+                return Err(self.error(format!("{value} is no address")));
+            };
+            let mut b = builder!(self);
+            let address = b.int(i as i64, Type::I64);
+            let pointer = tt::IntToPtr::build(&mut b, address, ty).result(b.module);
+            return Ok(Tensor::scalar(pointer, dtype.clone()));
+        };
+        if scalar.is_float() {
+            let f = number.to_f64();
+            if scalar.is_fp8() && f != 0.0 {
+                let single = builder!(self).float(f64::from(f as f32), Type::F32);
+                return self.cast(&Tensor::scalar(single, Scalar::Fp32), dtype);
+            }
+            let rounded = match scalar {
+                Scalar::Fp64 => f,
+                Scalar::Fp16 => half::f16::from_f32(f as f32).to_f64(),
+                Scalar::Bf16 => half::bf16::from_f32(f as f32).to_f64(),
+                _ => f64::from(f as f32),
+            };
+            return Ok(Tensor::scalar(builder!(self).float(rounded, ty), *scalar));
+        }
+        let i = match number {
+            Num::Int(i) => i,
+            Num::Float(f) if f.is_finite() && f.fract() == 0.0 => f as i128,
+            Num::Float(f) => {
+                return Err(self
+                    .error(format!("{f:?} is no value of {scalar}"))
+                    .note("give an integer, or use a float dtype")
+                    .into());
+            }
+        };
+        let i = if *scalar == Scalar::Int1 { i128::from(i != 0) } else { i };
+        let bits = scalar.bits();
+        if *scalar != Scalar::Int1 && (i < -(1i128 << (bits - 1)) || i >= 1i128 << bits) {
+            return Err(self.error(format!("{i} is out of range for {scalar}")));
+        }
+        Ok(Tensor::scalar(builder!(self).int(i as i64, ty), *scalar))
+    }
+
+    // ---- shapes ---------------------------------------------------------------------------------------------
+
+    /// A shape given as a tuple of constants (or one constant).
+    pub fn shape_of(&mut self, value: &Value) -> Eval<Shape> {
+        let single = std::slice::from_ref(value);
+        let items: &[Value] = match value {
+            Value::Tuple(t) => &t.items,
+            _ => single,
+        };
+        let mut shape = Shape::new();
+        let mut numel: u64 = 1;
+        for item in items {
+            let extent = match item {
+                Value::Const(HostValue::Int(n)) => u32::try_from(*n).ok().filter(|n| *n > 0),
+                Value::Tensor(_) => return Err(self.needs_constexpr(item, "an extent of a shape")),
+                _ => None,
+            };
+            let Some(extent) = extent else {
+                return Err(self.error(format!("{item} is no extent of a shape; positive integers are")));
+            };
+            numel = numel.saturating_mul(u64::from(extent));
+            shape.push(extent);
+        }
+        if numel > MAX_NUMEL {
+            return Err(self
+                .error(format!("a tensor of shape {:?} has {numel} elements; the limit is {MAX_NUMEL}", shape.as_slice()))
+                .note("use smaller blocks and loop over them")
+                .into());
+        }
+        Ok(shape)
+    }
+
+    /// A scalar in every element of a shape.
+    pub fn splat(&mut self, t: &Tensor, shape: &[u32]) -> Tensor {
+        if shape.is_empty() {
+            return t.clone();
+        }
+        let ty = self.ir_type(&t.dtype, shape);
+        let constant = self.module.constant_value(t.value).map(|attr| self.module.attr(AttrKind::Splat(attr, ty)));
+        let mut b = builder!(self);
+        let value = match constant {
+            Some(attr) => arith::Constant::build(&mut b, attr, ty).result(b.module),
+            None => tt::Splat::build(&mut b, t.value, ty).result(b.module),
+        };
+        Tensor { value, dtype: t.dtype.clone(), shape: Shape::from_slice(shape) }
+    }
+
+    /// The only element of a block.
+    pub fn unsplat(&mut self, t: &Tensor) -> Tensor {
+        let ty = self.element_type(&t.dtype);
+        let value = tt::Unsplat::build(&mut builder!(self), t.value, ty).result(&self.module);
+        Tensor::scalar(value, t.dtype.clone())
+    }
+
+    /// A new dimension of extent 1 before dimension `axis`.
+    pub fn expand_dims(&mut self, t: &Tensor, axis: u32) -> Tensor {
+        let mut shape = t.shape.clone();
+        shape.insert((axis as usize).min(shape.len()), 1);
+        if !t.is_block() {
+            return self.splat(t, &shape);
+        }
+        let ty = self.ir_type(&t.dtype, &shape);
+        let value = tt::ExpandDims::build(&mut builder!(self), t.value, axis as i32, ty).result(&self.module);
+        Tensor { value, dtype: t.dtype.clone(), shape }
+    }
+
+    fn broadcast_op(&mut self, t: &Tensor, shape: &[u32]) -> Tensor {
+        if t.shape.as_slice() == shape {
+            return t.clone();
+        }
+        let ty = self.ir_type(&t.dtype, shape);
+        let value = tt::Broadcast::build(&mut builder!(self), t.value, ty).result(&self.module);
+        Tensor { value, dtype: t.dtype.clone(), shape: Shape::from_slice(shape) }
+    }
+
+    /// Repeats extents of 1 so that the value has exactly this shape.
+    pub fn broadcast_to(&mut self, t: &Tensor, shape: &[u32]) -> Eval<Tensor> {
+        if !t.is_block() {
+            return Ok(self.splat(t, shape));
+        }
+        let fits = t.shape.len() == shape.len() && t.shape.iter().zip(shape).all(|(&a, &b)| a == b || a == 1);
+        if !fits {
+            return Err(self
+                .error(format!("a value of shape {:?} cannot be broadcast to {shape:?}", t.shape.as_slice()))
+                .note("ranks must agree, and extents must be equal or 1; add dimensions with x[:, None]")
+                .into());
+        }
+        Ok(self.broadcast_op(t, shape))
+    }
+
+    /// Brings two values to a common shape.
+    pub fn broadcast(&mut self, a: &Tensor, b: &Tensor) -> Eval<(Tensor, Tensor)> {
+        let (mut a, mut b) = (a.clone(), b.clone());
+        match (a.is_block(), b.is_block()) {
+            (false, false) => {}
+            (true, false) => b = self.splat(&b, &a.shape),
+            (false, true) => a = self.splat(&a, &b.shape),
+            (true, true) => {
+                let (shape_a, shape_b) = (a.shape.clone(), b.shape.clone());
+                while a.shape.len() < b.shape.len() {
+                    a = self.expand_dims(&a, 0);
+                }
+                while b.shape.len() < a.shape.len() {
+                    b = self.expand_dims(&b, 0);
+                }
+                let mut shape = Shape::new();
+                for (dim, (&x, &y)) in a.shape.iter().zip(&b.shape).enumerate() {
+                    if x != y && x != 1 && y != 1 {
+                        return Err(self
+                            .error(format!(
+                                "shapes {:?} and {:?} do not broadcast: extents {x} and {y} in dimension {dim}",
+                                shape_a.as_slice(),
+                                shape_b.as_slice()
+                            ))
+                            .note("extents must be equal or 1; use x[:, None] for a column and x[None, :] for a row")
+                            .into());
+                    }
+                    shape.push(x.max(y));
+                }
+                let numel: u64 = shape.iter().map(|&n| u64::from(n)).product();
+                if numel > MAX_NUMEL {
+                    return Err(self.error(format!(
+                        "shapes {:?} and {:?} broadcast to {numel} elements; the limit is {MAX_NUMEL}",
+                        shape_a.as_slice(),
+                        shape_b.as_slice()
+                    )));
+                }
+                a = self.broadcast_op(&a, &shape);
+                b = self.broadcast_op(&b, &shape);
+            }
+        }
+        Ok((a, b))
+    }
+
+    /// Dimensions in another order.
+    pub fn permute(&mut self, t: &Tensor, order: &[i32]) -> Eval<Tensor> {
+        let mut sorted = order.to_vec();
+        sorted.sort_unstable();
+        if sorted.iter().enumerate().any(|(i, &d)| d != i as i32) || order.len() != t.shape.len() {
+            return Err(self.error(format!(
+                "{order:?} is no order of the {} dimensions of {}",
+                t.shape.len(),
+                t.ty()
+            )));
+        }
+        let shape: Shape = order.iter().map(|&d| t.shape[d as usize]).collect();
+        let ty = self.ir_type(&t.dtype, &shape);
+        let value = tt::Trans::build(&mut builder!(self), t.value, order.to_vec(), ty).result(&self.module);
+        Ok(Tensor { value, dtype: t.dtype.clone(), shape })
+    }
+
+    /// `x.T`
+    pub fn transpose(&mut self, t: &Tensor) -> Eval<Tensor> {
+        if t.shape.len() != 2 {
+            return Err(self
+                .error(format!("`.T` needs two dimensions, but this is {}", t.ty()))
+                .note("use tl.trans or tl.permute for more")
+                .into());
+        }
+        self.permute(t, &[1, 0])
+    }
+
+    /// The elements under another shape.
+    pub fn reshape(&mut self, t: &Tensor, shape: &[u32], reorder: bool) -> Eval<Tensor> {
+        let numel: u64 = shape.iter().map(|&n| u64::from(n)).product();
+        if numel != t.numel() {
+            return Err(self.error(format!(
+                "{} has {} elements and cannot have shape {shape:?} with {numel}",
+                t.ty(),
+                t.numel()
+            )));
+        }
+        if t.shape.as_slice() == shape {
+            return Ok(t.clone());
+        }
+        if !t.is_block() {
+            return Ok(self.splat(t, shape));
+        }
+        if shape.is_empty() {
+            return Ok(self.unsplat(t));
+        }
+        let ty = self.ir_type(&t.dtype, shape);
+        let value = tt::Reshape::build(&mut builder!(self), t.value, reorder, false, ty).result(&self.module);
+        Ok(Tensor { value, dtype: t.dtype.clone(), shape: Shape::from_slice(shape) })
+    }
+
+    // ---- casts ----------------------------------------------------------------------------------------------
+
+    /// The bits as another type of the same width.
+    pub fn bitcast(&mut self, t: &Tensor, to: &DType) -> Eval<Tensor> {
+        let to = to.scalar();
+        if t.dtype == *to {
+            return Ok(t.clone());
+        }
+        if t.dtype.is_pointer() || to.is_pointer() {
+            return self.cast(t, to);
+        }
+        if t.dtype.bits() != to.bits() {
+            return Err(self.error(format!(
+                "the bits of {} ({} bits) cannot be read as {to} ({} bits)",
+                t.ty(),
+                t.dtype.bits(),
+                to.bits()
+            )));
+        }
+        let ty = self.ir_type(to, &t.shape);
+        let value = if self.module.value_type(t.value) == ty {
+            t.value
+        } else {
+            tt::Bitcast::build(&mut builder!(self), t.value, ty).result(&self.module)
+        };
+        Ok(Tensor { value, dtype: to.clone(), shape: t.shape.clone() })
+    }
+
+    /// The value converted to another element type.
+    pub fn cast(&mut self, t: &Tensor, to: &DType) -> Eval<Tensor> {
+        self.cast_rounding(t, to, None)
+    }
+
+    /// [`cast`](Self::cast) with a rounding for conversions to narrower floats.
+    pub fn cast_rounding(&mut self, t: &Tensor, to: &DType, rounding: Option<tt::RoundingMode>) -> Eval<Tensor> {
+        let to = to.scalar().clone();
+        let narrows = match (t.number(), to.as_scalar()) {
+            (Some(a), Some(b)) => a.is_float() && b.is_float() && b.bits() < a.bits(),
+            _ => false,
+        };
+        if rounding.is_some() && !narrows {
+            return Err(self
+                .error(format!("fp_downcast_rounding is for conversions to narrower floats, not from {} to {to}", t.dtype))
+                .into());
+        }
+        if t.dtype == to {
+            return Ok(t.clone());
+        }
+        let ty = self.ir_type(&to, &t.shape);
+        let done = |value| Ok(Tensor { value, dtype: to.clone(), shape: t.shape.clone() });
+        let (from_scalar, to_scalar) = match (&t.dtype, &to) {
+            (DType::Scalar(a), DType::Scalar(b)) => (*a, *b),
+            (DType::Pointer(_), DType::Scalar(Scalar::Int64 | Scalar::UInt64)) => {
+                return done(tt::PtrToInt::build(&mut builder!(self), t.value, ty).result(&self.module));
+            }
+            (DType::Pointer(_), DType::Scalar(Scalar::Int1)) => {
+                let address = self.cast(t, &Scalar::Int64.into())?;
+                return self.cast(&address, &to);
+            }
+            (DType::Scalar(s), DType::Pointer(_)) if s.is_int() => {
+                let address = self.cast(t, &Scalar::Int64.into())?;
+                return done(tt::IntToPtr::build(&mut builder!(self), address.value, ty).result(&self.module));
+            }
+            (DType::Pointer(_), DType::Pointer(_)) => {
+                if self.module.value_type(t.value) == ty {
+                    return done(t.value);
+                }
+                return done(tt::Bitcast::build(&mut builder!(self), t.value, ty).result(&self.module));
+            }
+            _ => {
+                return Err(self.error(format!("{} cannot be converted to {to}", t.ty())));
+            }
+        };
+        let custom = rounding.is_some_and(|r| r != tt::RoundingMode::Rtne);
+        let (a, b) = (from_scalar, to_scalar);
+        if a.is_float() && b.is_float() {
+            if a.is_fp8() || b.is_fp8() || custom {
+                let mode = narrows.then(|| rounding.unwrap_or(tt::RoundingMode::Rtne));
+                return done(tt::FpToFp::build(&mut builder!(self), t.value, mode, ty).result(&self.module));
+            }
+            // fp16 and bf16 meet in fp32; so do they on the way to fp64.
+            if matches!(a, Scalar::Fp16 | Scalar::Bf16) && b != Scalar::Fp32 {
+                let single = self.cast(t, &Scalar::Fp32.into())?;
+                return self.cast(&single, &to);
+            }
+            let mut builder = builder!(self);
+            return done(if narrows {
+                arith::Truncf::build(&mut builder, t.value, ty).out(builder.module)
+            } else {
+                arith::Extf::build(&mut builder, t.value, ty).out(builder.module)
+            });
+        }
+        if b == Scalar::Int1 {
+            if a.is_fp8() {
+                let wide = self.cast(t, &Scalar::Fp16.into())?;
+                return self.cast(&wide, &to);
+            }
+            let zero = self.scalar_constant(&HostValue::Int(0), &t.dtype)?;
+            let zero = self.splat(&zero, &t.shape);
+            return self.compare_same(CmpOp::NotEq, t, &zero);
+        }
+        if a.is_int() && b.is_int() {
+            if a.bits() == b.bits() {
+                return done(t.value);
+            }
+            let mut builder = builder!(self);
+            return done(if a.bits() > b.bits() {
+                arith::Trunci::build(&mut builder, t.value, ty).out(builder.module)
+            } else if a.is_signed() && a != Scalar::Int1 {
+                arith::Extsi::build(&mut builder, t.value, ty).out(builder.module)
+            } else {
+                arith::Extui::build(&mut builder, t.value, ty).out(builder.module)
+            });
+        }
+        if a.is_fp8() || b.is_fp8() {
+            // Integers and 8-bit floats meet in fp32.
+            let single = self.cast(t, &Scalar::Fp32.into())?;
+            return self.cast(&single, &to);
+        }
+        let mut builder = builder!(self);
+        done(match (a.is_float(), a.is_signed() && a != Scalar::Int1, b.is_signed()) {
+            (true, _, true) => arith::Fptosi::build(&mut builder, t.value, ty).out(builder.module),
+            (true, _, false) => arith::Fptoui::build(&mut builder, t.value, ty).out(builder.module),
+            (false, true, _) => arith::Sitofp::build(&mut builder, t.value, ty).out(builder.module),
+            (false, false, _) => arith::Uitofp::build(&mut builder, t.value, ty).out(builder.module),
+        })
+    }
+
+    /// Whether each element is not zero.
+    pub fn to_bool(&mut self, t: &Tensor) -> Eval<Tensor> {
+        self.cast(t, &Scalar::Int1.into())
+    }
+
+    // ---- promotion ------------------------------------------------------------------------------------------
+
+    /// The usual arithmetic conversions of C for two integers.
+    pub fn promote_integers(&self, a: Scalar, b: Scalar) -> Scalar {
+        if a.is_unsigned() == b.is_unsigned() {
+            if a.bits() > b.bits() { a } else { b }
+        } else if a.is_unsigned() {
+            if a.bits() >= b.bits() { a } else { b }
+        } else if b.bits() >= a.bits() {
+            b
+        } else {
+            a
+        }
+    }
+
+    /// The type in which two numbers are computed. `constant` says which of them is a compile-time constant.
+    fn computation_type(&self, a: Scalar, b: Scalar, constant: (bool, bool), division: bool) -> Eval<Scalar> {
+        use Scalar::{Bf16, Fp16, Fp32, Fp64};
+        if constant.0 != constant.1 {
+            let (constant, tensor) = if constant.0 { (a, b) } else { (b, a) };
+            if constant.kind() <= tensor.kind() {
+                return Ok(if division && matches!(tensor, Fp16 | Bf16) { Fp32 } else { tensor });
+            }
+        }
+        let either = |s| a == s || b == s;
+        Ok(if either(Fp64) {
+            Fp64
+        } else if either(Fp32) {
+            Fp32
+        } else if either(Fp16) {
+            if division { Fp32 } else { Fp16 }
+        } else if a == Bf16 && b == Bf16 {
+            if division { Fp32 } else { Bf16 }
+        } else if either(Bf16) {
+            Fp32
+        } else if a.is_fp8() && b.is_fp8() {
+            if a == b { a } else { Fp16 }
+        } else if !a.is_int() || !b.is_int() {
+            return Err(self
+                .error(format!("{a} and {b} have no common type"))
+                .note("convert one of them with .to(dtype)")
+                .into());
+        } else if division && a.is_unsigned() != b.is_unsigned() {
+            return Err(self
+                .error(format!("`/`, `//` and `%` of {a} and {b} differ in signedness"))
+                .note("convert one of them to the other's signedness with .to(dtype)")
+                .into());
+        } else {
+            self.promote_integers(a, b)
+        })
+    }
+
+    /// Brings two operands to one element type and shape.
+    pub fn promote(&mut self, a: &Value, b: &Value, allow: Allow) -> Eval<(Tensor, Tensor)> {
+        let (x, y) = (self.to_tensor(a)?, self.to_tensor(b)?);
+        for (this, that, allowed) in [(&x, &y, allow.left_pointer), (&y, &x, allow.right_pointer)] {
+            if !this.dtype.is_pointer() {
+                continue;
+            }
+            if that.number().is_some_and(Scalar::is_float) {
+                return Err(self
+                    .error(format!("a pointer ({}) is moved by integers, not by {}", this.ty(), that.ty()))
+                    .note("convert the offset with .to(tl.int32)")
+                    .into());
+            }
+            if !allowed || (that.dtype.is_pointer() && this.dtype != that.dtype) {
+                return Err(self
+                    .error(format!("this operator does not take {} and {}", x.ty(), y.ty()))
+                    .note("pointers can be added to integers, chosen by tl.where, and converted with .to(tl.int64)")
+                    .into());
+            }
+        }
+        let (mut x, mut y) = (x, y);
+        if let (Some(m), Some(n)) = (x.number(), y.number()) {
+            let constant = |v: &Value| match v {
+                Value::Const(c) => fold::number(c).map(|n| (c.clone(), n)),
+                _ => None,
+            };
+            let (ca, cb) = (constant(a), constant(b));
+            let ty = self.computation_type(m, n, (ca.is_some(), cb.is_some()), allow.division)?;
+            for c in [&ca, &cb] {
+                let Some((text, number)) = c else { continue };
+                if number.to_f64() < 0.0 && ty.is_unsigned() {
+                    return Err(self
+                        .error(format!("the negative constant {text} meets a value of {ty}"))
+                        .note("convert the unsigned value with .to(tl.int32) or tl.int64 first")
+                        .into());
+                }
+                let (low, high) = ty.int_range();
+                if let Num::Int(i) = number
+                    && ty.is_int()
+                    && !(low..=high).contains(i)
+                    && !matches!(text, HostValue::Bool(_))
+                {
+                    return Err(self
+                        .error(format!("the constant {text} is out of range for {ty}"))
+                        .note("convert the other operand to a wider type with .to(dtype)")
+                        .into());
+                }
+            }
+            let mut bring = |t: Tensor, c: &Option<(HostValue, Num)>| match c {
+                Some((c, _)) if t.number() != Some(ty) => {
+                    let unused = t.value;
+                    let t = self.scalar_constant(c, &ty.into());
+                    self.erase_unused(unused);
+                    t
+                }
+                Some(_) => Ok(t),
+                None => self.cast(&t, &ty.into()),
+            };
+            x = bring(x, &ca)?;
+            y = bring(y, &cb)?;
+        }
+        self.broadcast(&x, &y)
+    }
+
+    /// Removes a constant that was made for nothing.
+    fn erase_unused(&mut self, value: tilewright_ir::Value) {
+        if self.module.is_unused(value)
+            && let Some(op) = self.module.defining_op(value)
+        {
+            self.module.erase_op(op);
+        }
+    }
+
+    // ---- operators ------------------------------------------------------------------------------------------
+
+    pub fn tensor_binary(&mut self, op: Operator, a: &Value, b: &Value) -> Eval<Tensor> {
+        match op {
+            Operator::Add | Operator::Sub | Operator::Mult => self.arithmetic(op, a, b),
+            Operator::Div => {
+                let (x, y) = self.promote(a, b, Allow { division: true, ..Allow::default() })?;
+                let (x, y) = match x.number().is_some_and(Scalar::is_int) {
+                    true => (self.cast(&x, &Scalar::Fp32.into())?, self.cast(&y, &Scalar::Fp32.into())?),
+                    false => (x, y),
+                };
+                let value = arith::Divf::build(&mut builder!(self), x.value, y.value).result(&self.module);
+                Ok(Tensor { value, ..x })
+            }
+            Operator::FloorDiv | Operator::Mod => {
+                let (x, y) = self.promote(a, b, Allow { division: true, ..Allow::default() })?;
+                let mut bld = builder!(self);
+                let value = match (x.number(), op) {
+                    (Some(s), Operator::FloorDiv) if s.is_unsigned() => {
+                        arith::Divui::build(&mut bld, x.value, y.value).result(bld.module)
+                    }
+                    (Some(s), Operator::FloorDiv) if s.is_int() => {
+                        arith::Divsi::build(&mut bld, x.value, y.value).result(bld.module)
+                    }
+                    (Some(s), Operator::Mod) if s.is_unsigned() => {
+                        arith::Remui::build(&mut bld, x.value, y.value).result(bld.module)
+                    }
+                    (Some(s), Operator::Mod) if s.is_int() => {
+                        arith::Remsi::build(&mut bld, x.value, y.value).result(bld.module)
+                    }
+                    (Some(_), Operator::Mod) => arith::Remf::build(&mut bld, x.value, y.value).result(bld.module),
+                    _ => {
+                        return Err(self
+                            .error(format!("`//` needs integers, not {} and {}", describe(a), describe(b)))
+                            .note("use tl.floor(x / y) for floats")
+                            .into());
+                    }
+                };
+                Ok(Tensor { value, ..x })
+            }
+            Operator::BitAnd | Operator::BitOr | Operator::BitXor | Operator::LShift | Operator::RShift => {
+                self.bitwise(op, a, b)
+            }
+            Operator::Pow => Err(self
+                .error("`**` is not supported for run-time values")
+                .note("multiply, or use tl.exp2(y * tl.log2(x)) or tl.extra.libdevice.pow(x, y)")
+                .into()),
+            Operator::MatMult => {
+                Err(self.error("`@` is not supported").note("use tl.dot(a, b)").into())
+            }
+        }
+    }
+
+    fn arithmetic(&mut self, op: Operator, a: &Value, b: &Value) -> Eval<Tensor> {
+        let allow = Allow { left_pointer: op != Operator::Mult, right_pointer: op == Operator::Add, division: false };
+        let (x, y) = self.promote(a, b, allow)?;
+        match (x.dtype.is_pointer(), y.dtype.is_pointer()) {
+            (true, true) => {
+                return Err(self
+                    .error(format!("two pointers cannot be added or subtracted: {} and {}", describe(a), describe(b)))
+                    .note("convert them with .to(tl.int64) first")
+                    .into());
+            }
+            (true, false) => {
+                let offset = if op == Operator::Sub { self.tensor_unary(UnaryOp::USub, &y)? } else { y };
+                return self.add_pointer(&x, &offset);
+            }
+            (false, true) => return self.add_pointer(&y, &x),
+            (false, false) => {}
+        }
+        let float = x.number().is_some_and(Scalar::is_float);
+        let mut bld = builder!(self);
+        let value = match (op, float) {
+            (Operator::Add, true) => arith::Addf::build(&mut bld, x.value, y.value).result(bld.module),
+            (Operator::Add, false) => arith::Addi::build(&mut bld, x.value, y.value).result(bld.module),
+            (Operator::Sub, true) => arith::Subf::build(&mut bld, x.value, y.value).result(bld.module),
+            (Operator::Sub, false) => arith::Subi::build(&mut bld, x.value, y.value).result(bld.module),
+            (_, true) => arith::Mulf::build(&mut bld, x.value, y.value).result(bld.module),
+            (_, false) => arith::Muli::build(&mut bld, x.value, y.value).result(bld.module),
+        };
+        Ok(Tensor { value, ..x })
+    }
+
+    /// Pointer plus offset; both have one shape already.
+    fn add_pointer(&mut self, pointer: &Tensor, offset: &Tensor) -> Eval<Tensor> {
+        let mut offset = offset.clone();
+        if offset.number().is_some_and(|s| (s.is_unsigned() && s.bits() < 64) || s == Scalar::Int1) {
+            // Offsets are read as signed: widen unsigned ones so that they stay positive.
+            offset = self.cast(&offset, &Scalar::Int64.into())?;
+        }
+        let value = tt::Addptr::build(&mut builder!(self), pointer.value, offset.value).result(&self.module);
+        Ok(Tensor { value, ..pointer.clone() })
+    }
+
+    fn bitwise(&mut self, op: Operator, a: &Value, b: &Value) -> Eval<Tensor> {
+        let (x, y) = self.promote(a, b, Allow::default())?;
+        let (Some(m), Some(n)) = (x.number(), y.number()) else {
+            return Err(self.error(format!("`{}` needs integers, not {}", op.as_str(), x.ty())));
+        };
+        if !m.is_int() || !n.is_int() {
+            return Err(self
+                .error(format!("`{}` needs integers, not {} and {}", op.as_str(), describe(a), describe(b)))
+                .note("to look at the bits of a float: x.to(tl.int32, bitcast=True)")
+                .into());
+        }
+        // The direction of `>>` is that of the left operand's own type.
+        let signed = match a {
+            Value::Tensor(t) => t.number().is_some_and(Scalar::is_signed),
+            _ => m.is_signed(),
+        };
+        let mut bld = builder!(self);
+        let value = match op {
+            Operator::BitAnd => arith::Andi::build(&mut bld, x.value, y.value).result(bld.module),
+            Operator::BitOr => arith::Ori::build(&mut bld, x.value, y.value).result(bld.module),
+            Operator::BitXor => arith::Xori::build(&mut bld, x.value, y.value).result(bld.module),
+            Operator::LShift => arith::Shli::build(&mut bld, x.value, y.value).result(bld.module),
+            _ if signed => arith::Shrsi::build(&mut bld, x.value, y.value).result(bld.module),
+            _ => arith::Shrui::build(&mut bld, x.value, y.value).result(bld.module),
+        };
+        Ok(Tensor { value, ..x })
+    }
+
+    pub fn tensor_unary(&mut self, op: UnaryOp, t: &Tensor) -> Eval<Tensor> {
+        let Some(scalar) = t.number() else {
+            return Err(self.error(format!("unary `{}` does not take a pointer ({})", op.as_str(), t.ty())));
+        };
+        match op {
+            UnaryOp::UAdd => Ok(t.clone()),
+            UnaryOp::USub => {
+                let zero = self.scalar_constant(&HostValue::Int(0), &t.dtype)?;
+                self.arithmetic(Operator::Sub, &Value::Tensor(zero), &Value::Tensor(t.clone()))
+            }
+            UnaryOp::Invert if scalar.is_float() => Err(self
+                .error(format!("`~` needs integers, not {}", t.ty()))
+                .note("to look at the bits of a float: x.to(tl.int32, bitcast=True)")
+                .into()),
+            UnaryOp::Invert => {
+                let ty = self.element_type(&t.dtype);
+                let ones = Tensor::scalar(builder!(self).int(-1, ty), scalar);
+                self.bitwise(Operator::BitXor, &Value::Tensor(t.clone()), &Value::Tensor(ones))
+            }
+            UnaryOp::Not => {
+                let t = self.to_bool(t)?;
+                self.tensor_unary(UnaryOp::Invert, &t)
+            }
+        }
+    }
+
+    pub fn tensor_compare(&mut self, op: CmpOp, a: &Value, b: &Value) -> Eval<Tensor> {
+        let (x, y) = self.promote(a, b, Allow::default())?;
+        self.compare_same(op, &x, &y)
+    }
+
+    /// Compares two numbers of one type and shape.
+    pub fn compare_same(&mut self, op: CmpOp, x: &Tensor, y: &Tensor) -> Eval<Tensor> {
+        let scalar = x.number().unwrap_or(Scalar::Int64);
+        let ty = self.ir_type(&Scalar::Int1.into(), &x.shape);
+        let value = if scalar.is_float() {
+            let predicate = match op {
+                CmpOp::Eq => F::Oeq,
+                CmpOp::NotEq => F::Une,
+                CmpOp::Lt => F::Olt,
+                CmpOp::LtE => F::Ole,
+                CmpOp::Gt => F::Ogt,
+                CmpOp::GtE => F::Oge,
+                _ => return Err(self.error("`in` does not take run-time values")),
+            };
+            arith::Cmpf::build(&mut builder!(self), x.value, y.value, predicate, ty).result(&self.module)
+        } else {
+            let predicate = match (op, scalar.is_signed()) {
+                (CmpOp::Eq, _) => I::Eq,
+                (CmpOp::NotEq, _) => I::Ne,
+                (CmpOp::Lt, true) => I::Slt,
+                (CmpOp::LtE, true) => I::Sle,
+                (CmpOp::Gt, true) => I::Sgt,
+                (CmpOp::GtE, true) => I::Sge,
+                (CmpOp::Lt, false) => I::Ult,
+                (CmpOp::LtE, false) => I::Ule,
+                (CmpOp::Gt, false) => I::Ugt,
+                (CmpOp::GtE, false) => I::Uge,
+                _ => return Err(self.error("`in` does not take run-time values")),
+            };
+            arith::Cmpi::build(&mut builder!(self), x.value, y.value, predicate, ty).result(&self.module)
+        };
+        Ok(Tensor { value, dtype: Scalar::Int1.into(), shape: x.shape.clone() })
+    }
+}
+
+fn describe(value: &Value) -> String {
+    value.describe()
+}

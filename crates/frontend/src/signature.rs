@@ -1,0 +1,164 @@
+//! The types of a kernel's arguments: what specialization found out, or what an ahead-of-time signature promises.
+
+use std::fmt;
+
+use tilewright_ir::Diagnostic;
+
+use crate::dtype::{DType, PointerType, Scalar};
+use crate::host::HostValue;
+
+/// What one argument of a kernel is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ArgType {
+    /// A scalar or a pointer at run time.
+    Value(DType),
+    /// A compile-time constant (a `tl.constexpr` parameter, an integer that equals 1, `None`).
+    Constant(HostValue),
+    /// A tuple of arguments.
+    Tuple(Vec<ArgSpec>),
+}
+
+/// One argument: its type and what is promised about its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArgSpec {
+    /// Type.
+    pub ty: ArgType,
+    /// The value (of a pointer: the address) is a multiple of this.
+    pub divisibility: Option<u32>,
+}
+
+impl ArgSpec {
+    /// A scalar or pointer with no promise.
+    pub fn value(ty: impl Into<DType>) -> ArgSpec {
+        ArgSpec { ty: ArgType::Value(ty.into()), divisibility: None }
+    }
+
+    /// A constant.
+    pub fn constant(value: HostValue) -> ArgSpec {
+        ArgSpec { ty: ArgType::Constant(value), divisibility: None }
+    }
+
+    /// The argument with a promise of divisibility.
+    #[must_use]
+    pub fn divisible_by(mut self, divisibility: u32) -> ArgSpec {
+        self.divisibility = Some(divisibility);
+        self
+    }
+
+    /// Reads one entry of an ahead-of-time signature: `*fp32`, `*fp32:16`, `i32`, `i32:16`, `i32:1` (the constant 1),
+    /// `*kfp16` (not stored through), `fp32`, `128` or `128/constexpr`, `None`, `True`, `1.5`, `'text'`.
+    pub fn parse(text: &str) -> Result<ArgSpec, Diagnostic> {
+        let text = text.trim();
+        if let Some(constant) = parse_constant(text.strip_suffix("/constexpr").unwrap_or(text).trim()) {
+            return Ok(ArgSpec::constant(constant));
+        }
+        let (ty, promise) = match text.split_once(':') {
+            Some((ty, promise)) => (ty.trim(), Some(promise.trim())),
+            None => (text, None),
+        };
+        let dtype = parse_dtype(ty).ok_or_else(|| {
+            Diagnostic::new(format!("`{ty}` in the signature is no type"))
+                .note("write *fp32, *fp16:16 (16: divisible by 16), i32, fp32, or a constant such as 128")
+        })?;
+        match promise {
+            None => Ok(ArgSpec::value(dtype)),
+            Some("1") if !dtype.is_pointer() => Ok(ArgSpec::constant(HostValue::Int(1))),
+            Some(n) => match n.parse::<u32>() {
+                Ok(n) if n.is_power_of_two() => Ok(ArgSpec::value(dtype).divisible_by(n)),
+                _ => Err(Diagnostic::new(format!("`:{n}` in the signature is no divisibility"))
+                    .note("`:16` promises that the value, or the pointer's address, is a multiple of 16")),
+            },
+        }
+    }
+}
+
+/// A type as signatures write it: `i32`, `fp16`, `*fp32`, `**i8`, `*ku8`.
+pub fn parse_dtype(text: &str) -> Option<DType> {
+    if let Some(rest) = text.strip_prefix('*') {
+        let (rest, constant) = match rest.strip_prefix('k') {
+            Some(rest) => (rest, true),
+            None => (rest, false),
+        };
+        let element = parse_dtype(rest)?;
+        return Some(DType::Pointer(PointerType { element, address_space: 1, constant }.into()));
+    }
+    Scalar::parse(text).filter(|&s| s != Scalar::Void).map(DType::Scalar)
+}
+
+fn parse_constant(text: &str) -> Option<HostValue> {
+    Some(match text {
+        "None" => HostValue::None,
+        "True" => HostValue::Bool(true),
+        "False" => HostValue::Bool(false),
+        _ => {
+            if let Ok(i) = text.parse::<i128>() {
+                HostValue::Int(i)
+            } else if let Some(s) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')) {
+                HostValue::str(s)
+            } else if text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
+                HostValue::Float(text.parse().ok()?)
+            } else {
+                return None;
+            }
+        }
+    })
+}
+
+/// The arguments of a kernel in the order of its parameters, one for each.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Signature {
+    /// The arguments.
+    pub args: Vec<ArgSpec>,
+}
+
+impl Signature {
+    /// Reads a comma-separated ahead-of-time signature.
+    pub fn parse(text: &str) -> Result<Signature, Diagnostic> {
+        if text.trim().is_empty() {
+            return Ok(Signature::default());
+        }
+        let args = text.split(',').map(ArgSpec::parse).collect::<Result<_, _>>()?;
+        Ok(Signature { args })
+    }
+}
+
+impl fmt::Display for ArgSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn dtype(ty: &DType) -> String {
+            match ty {
+                DType::Scalar(s) => s.signature_name().to_string(),
+                DType::Pointer(p) => format!("*{}{}", if p.constant { "k" } else { "" }, dtype(&p.element)),
+                block @ DType::Block(_) => block.to_string(),
+            }
+        }
+        match &self.ty {
+            ArgType::Value(ty) => f.write_str(&dtype(ty))?,
+            ArgType::Constant(value) => write!(f, "{value}/constexpr")?,
+            ArgType::Tuple(items) => {
+                let items: Vec<String> = items.iter().map(ArgSpec::to_string).collect();
+                write!(f, "({})", items.join(", "))?;
+            }
+        }
+        match self.divisibility {
+            Some(n) => write!(f, ":{n}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_read_back() {
+        for text in ["*fp32:16", "i32", "fp64", "**i8", "*ku8", "i32:16", "128/constexpr", "None/constexpr"] {
+            assert_eq!(ArgSpec::parse(text).expect("parses").to_string(), text);
+        }
+        assert_eq!(ArgSpec::parse("i32:1").expect("parses"), ArgSpec::constant(HostValue::Int(1)));
+        assert_eq!(ArgSpec::parse("1.5").expect("parses"), ArgSpec::constant(HostValue::Float(1.5)));
+        assert_eq!(Signature::parse("*fp32:16, i32,64").expect("parses").args.len(), 3);
+        assert!(ArgSpec::parse("fp33").is_err());
+        assert!(ArgSpec::parse("*fp32:7").is_err());
+    }
+}

@@ -1,0 +1,477 @@
+//! The host that needs no Python: it evaluates the top level of one source file, as far as kernels ask for it.
+//!
+//! Names are looked up lazily, so a file may import anything and do anything at its top level; only what a kernel
+//! names must be understood: imports of `tilewright` or `triton`, functions decorated with `@jit` (other decorators
+//! such as `autotune` and `heuristics` are passed over) and constants that are expressions of other constants.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use ruff_python_ast::{Decorator, Expr, Stmt, StmtFunctionDef};
+use rustc_hash::FxHashMap;
+use tilewright_ir::Diagnostic;
+
+use crate::dtype::{DType, Scalar};
+use crate::fold;
+use crate::host::{Binding, Host, HostError, HostObject, HostValue, JitFunction, Origin};
+use crate::library::{Item, Library};
+use crate::source::SourceText;
+
+/// What a top-level name was bound to last.
+#[derive(Debug)]
+enum Definition {
+    Jit(Arc<JitFunction>),
+    Value(HostValue),
+    Assign { value: Expr, constexpr: bool },
+    Object(Arc<HostObject>),
+}
+
+/// A source file as a host.
+#[derive(Debug)]
+pub struct SourceHost {
+    source: Arc<SourceText>,
+    module: Arc<str>,
+    names: FxHashMap<String, Definition>,
+    evaluated: RefCell<FxHashMap<String, HostValue>>,
+    depth: Cell<u32>,
+}
+
+/// The path in the library of a module of the language's package, `None` for other modules.
+pub fn library_path(module: &str) -> Option<&str> {
+    for package in ["tilewright", "triton"] {
+        if module == package {
+            return Some("");
+        }
+        if let Some(rest) = module.strip_prefix(package).and_then(|rest| rest.strip_prefix('.')) {
+            return Some(rest);
+        }
+    }
+    None
+}
+
+impl SourceHost {
+    /// Reads a file's text. `file` is its name for messages.
+    pub fn new(file: &str, text: &str) -> Result<SourceHost, Diagnostic> {
+        let source = SourceText::new(file, text, 1);
+        let statements = source.parse()?;
+        let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        let mut host = SourceHost {
+            source,
+            module: stem.strip_suffix(".py").unwrap_or(stem).into(),
+            names: FxHashMap::default(),
+            evaluated: RefCell::default(),
+            depth: Cell::new(0),
+        };
+        host.define_all(&statements);
+        Ok(host)
+    }
+
+    /// A function of the file that is decorated with `@jit`.
+    pub fn function(&self, name: &str) -> Result<Arc<JitFunction>, Diagnostic> {
+        match self.names.get(name) {
+            Some(Definition::Jit(function)) => Ok(function.clone()),
+            Some(Definition::Object(object)) if &*object.kind == "function" => {
+                Err(Diagnostic::new(format!("`{name}` in {} is no kernel", self.source.file))
+                    .note("decorate it with @tilewright.jit"))
+            }
+            _ => {
+                let kernels = self.kernels().join(", ");
+                Err(Diagnostic::new(format!("{} has no kernel `{name}`", self.source.file))
+                    .note(format!("its kernels are: {kernels}")))
+            }
+        }
+    }
+
+    /// The names of the functions decorated with `@jit`, sorted.
+    pub fn kernels(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self
+            .names
+            .iter()
+            .filter(|(_, d)| matches!(d, Definition::Jit(_)))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn define_all(&mut self, statements: &[Stmt]) {
+        for stmt in statements {
+            self.define(stmt);
+        }
+    }
+
+    fn object(&mut self, kind: &str, name: &str) -> Definition {
+        let id = self.names.len() as u64 + 1;
+        Definition::Object(Arc::new(HostObject {
+            id,
+            kind: kind.into(),
+            name: name.into(),
+            callable: false,
+            namedtuple_fields: None,
+        }))
+    }
+
+    fn define(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Import(import) => {
+                for alias in &import.names {
+                    let full = alias.name.as_str();
+                    let (name, module) = match &alias.asname {
+                        Some(name) => (name.as_str(), full),
+                        // `import a.b` binds `a`.
+                        None => {
+                            let first = full.split('.').next().unwrap_or(full);
+                            (first, first)
+                        }
+                    };
+                    let definition = match library_path(module) {
+                        Some(path) => Definition::Value(HostValue::Library(path.into())),
+                        None => self.object("module", module),
+                    };
+                    self.names.insert(name.to_string(), definition);
+                }
+            }
+            Stmt::ImportFrom(import) => {
+                let module = import.module.as_ref().map_or("", |m| m.as_str());
+                for alias in &import.names {
+                    let name = alias.asname.as_ref().unwrap_or(&alias.name).to_string();
+                    let item = alias.name.as_str();
+                    let path = library_path(module).filter(|_| import.level == 0);
+                    let definition = match path {
+                        Some("") => Definition::Value(HostValue::Library(item.into())),
+                        Some(path) => Definition::Value(library_value(&format!("{path}.{item}"))),
+                        None => self.object("import", &format!("{module}.{item}")),
+                    };
+                    self.names.insert(name, definition);
+                }
+            }
+            Stmt::FunctionDef(def) => {
+                let name = def.name.to_string();
+                let definition = match jit_mark(&def.decorator_list) {
+                    Some(mark) => Definition::Jit(self.jit(def, mark)),
+                    None => self.object("function", &name),
+                };
+                self.names.insert(name, definition);
+            }
+            Stmt::ClassDef(class) => {
+                let name = class.name.to_string();
+                let mut definition = self.object("class", &name);
+                let named = class.bases().iter().any(|b| last_name(b) == Some("NamedTuple"));
+                if let (true, Definition::Object(object)) = (named, &mut definition) {
+                    let fields = class
+                        .body
+                        .iter()
+                        .filter_map(|s| match s {
+                            Stmt::AnnAssign(a) => last_name(&a.target).map(Arc::from),
+                            _ => None,
+                        })
+                        .collect();
+                    *object = Arc::new(HostObject { namedtuple_fields: Some(fields), ..(**object).clone() });
+                }
+                self.names.insert(name, definition);
+            }
+            Stmt::Assign(assign) => {
+                for target in &assign.targets {
+                    if let Expr::Name(name) = target {
+                        let definition = Definition::Assign { value: (*assign.value).clone(), constexpr: false };
+                        self.names.insert(name.id.to_string(), definition);
+                    }
+                }
+            }
+            Stmt::AnnAssign(assign) => {
+                if let (Expr::Name(name), Some(value)) = (&*assign.target, &assign.value) {
+                    let constexpr = last_name(&assign.annotation) == Some("constexpr");
+                    let definition = Definition::Assign { value: (**value).clone(), constexpr };
+                    self.names.insert(name.id.to_string(), definition);
+                }
+            }
+            // Guarded imports and definitions: which branch runs is unknown, names of all are taken.
+            Stmt::If(s) => {
+                self.define_all(&s.body);
+                for clause in &s.elif_else_clauses {
+                    self.define_all(&clause.body);
+                }
+            }
+            Stmt::Try(s) => {
+                for handler in &s.handlers {
+                    let ruff_python_ast::ExceptHandler::ExceptHandler(handler) = handler;
+                    self.define_all(&handler.body);
+                }
+                self.define_all(&s.body);
+                self.define_all(&s.orelse);
+            }
+            Stmt::With(s) => self.define_all(&s.body),
+            _ => {}
+        }
+    }
+
+    fn jit(&self, def: &StmtFunctionDef, mark: JitMark) -> Arc<JitFunction> {
+        // The offset in the file is unique within it.
+        let id = u64::from(def.range.start().to_u32()) + 1;
+        let definition = Arc::new(def.clone());
+        let (module, name) = (self.module.clone(), def.name.as_str());
+        let function =
+            JitFunction::parsed(id, module, name, self.source.clone(), mark.noinline, definition);
+        if mark.constexpr { function.at_compile_time() } else { function }
+    }
+
+    /// The value of a top-level name.
+    fn value(&self, name: &str) -> Result<Option<(HostValue, bool)>, HostError> {
+        Ok(Some(match self.names.get(name) {
+            None => return Ok(None),
+            Some(Definition::Jit(function)) => (HostValue::Jit(function.clone()), false),
+            Some(Definition::Value(value)) => (value.clone(), false),
+            Some(Definition::Object(object)) => (HostValue::Object(object.clone()), false),
+            Some(Definition::Assign { value, constexpr }) => {
+                let wrapped = *constexpr || is_constexpr_call(value);
+                if let Some(known) = self.evaluated.borrow().get(name) {
+                    return Ok(Some((known.clone(), wrapped)));
+                }
+                if self.depth.get() > 50 {
+                    return Err(HostError::new(format!("the global `{name}` is defined by itself")));
+                }
+                self.depth.set(self.depth.get() + 1);
+                let result = self.eval(value);
+                self.depth.set(self.depth.get() - 1);
+                let result = result.map_err(|error| {
+                    let (line, _) = self.source.line_col(ruff_text_size::Ranged::start(value));
+                    HostError::new(format!(
+                        "the global `{name}` (line {line}) cannot be evaluated without Python: {}",
+                        error.message
+                    ))
+                    .hint("make it an expression of constants, or pass the value as a tl.constexpr parameter")
+                })?;
+                self.evaluated.borrow_mut().insert(name.to_string(), result.clone());
+                (result, wrapped)
+            }
+        }))
+    }
+
+    /// Evaluates an expression of constants.
+    fn eval(&self, expr: &Expr) -> Result<HostValue, HostError> {
+        if let Some(value) = fold::literal(expr) {
+            return Ok(value);
+        }
+        let unknown = |what: &str| Err(HostError::new(format!("it contains {what}")));
+        match expr {
+            Expr::Name(name) => match self.value(name.id.as_str())? {
+                Some((value, _)) => Ok(value),
+                None if crate::eval::is_python_builtin(&name.id) => Ok(HostValue::Python(name.id.as_str().into())),
+                None => unknown(&format!("the unknown name `{}`", name.id)),
+            },
+            Expr::Attribute(a) => match self.eval(&a.value)? {
+                HostValue::Library(path) => {
+                    let full = if path.is_empty() { a.attr.to_string() } else { format!("{path}.{}", a.attr) };
+                    Ok(library_value(&full))
+                }
+                HostValue::NamedTuple(t) => match t.fields.iter().position(|f| **f == *a.attr.as_str()) {
+                    Some(i) => Ok(t.values[i].clone()),
+                    None => unknown(&format!("the unknown field `{}`", a.attr)),
+                },
+                other => unknown(&format!("an attribute of {other}")),
+            },
+            Expr::Tuple(t) => t.elts.iter().map(|e| self.eval(e)).collect::<Result<_, _>>().map(HostValue::Tuple),
+            Expr::List(t) => t.elts.iter().map(|e| self.eval(e)).collect::<Result<_, _>>().map(HostValue::Tuple),
+            Expr::BinOp(b) => {
+                fold::binary(b.op, &self.eval(&b.left)?, &self.eval(&b.right)?).map_err(HostError::new)
+            }
+            Expr::UnaryOp(u) => fold::unary(u.op, &self.eval(&u.operand)?).map_err(HostError::new),
+            Expr::Compare(c) if c.ops.len() == 1 => {
+                fold::compare(c.ops[0], &self.eval(&c.left)?, &self.eval(&c.comparators[0])?)
+                    .map(HostValue::Bool)
+                    .map_err(HostError::new)
+            }
+            Expr::If(i) => match self.eval(&i.test)?.truth() {
+                Some(true) => self.eval(&i.body),
+                Some(false) => self.eval(&i.orelse),
+                None => unknown("a condition without a truth value"),
+            },
+            Expr::Subscript(s) => match (self.eval(&s.value)?, self.eval(&s.slice)?) {
+                (HostValue::Tuple(items), HostValue::Int(i)) => {
+                    let i = if i < 0 { i + items.len() as i128 } else { i };
+                    match usize::try_from(i).ok().and_then(|i| items.get(i)) {
+                        Some(item) => Ok(item.clone()),
+                        None => unknown("an index outside of a tuple"),
+                    }
+                }
+                (other, _) => unknown(&format!("an index into {other}")),
+            },
+            Expr::Call(call) => {
+                let callee = self.eval(&call.func)?;
+                let args =
+                    call.arguments.args.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>, _>>()?;
+                match (&callee, args.as_slice()) {
+                    (HostValue::Library(path), [value]) if path.ends_with("constexpr") => Ok(value.clone()),
+                    (HostValue::Library(path), [HostValue::DType(element)]) if path.ends_with("pointer_type") => {
+                        Ok(HostValue::DType(DType::pointer_to(element.clone())))
+                    }
+                    (HostValue::Library(path), [HostValue::Str(name)]) if path.ends_with("dtype") => {
+                        match Scalar::parse(name) {
+                            Some(scalar) => Ok(HostValue::DType(scalar.into())),
+                            None => unknown(&format!("the unknown dtype '{name}'")),
+                        }
+                    }
+                    (HostValue::Library(path), [HostValue::Int(n)]) if &**path == "next_power_of_2" => {
+                        let n = u64::try_from(*n).unwrap_or(1).max(1);
+                        Ok(HostValue::Int(i128::from(n.next_power_of_two())))
+                    }
+                    (HostValue::Library(path), [a @ HostValue::Int(_), b @ HostValue::Int(_)]) if &**path == "cdiv" => {
+                        use ruff_python_ast::Operator;
+                        let negative = fold::unary(ruff_python_ast::UnaryOp::USub, a).map_err(HostError::new)?;
+                        let q = fold::binary(Operator::FloorDiv, &negative, b).map_err(HostError::new)?;
+                        fold::unary(ruff_python_ast::UnaryOp::USub, &q).map_err(HostError::new)
+                    }
+                    (HostValue::Python(name), [HostValue::Str(text)]) if &**name == "float" => {
+                        match text.trim().to_ascii_lowercase().parse() {
+                            Ok(f) => Ok(HostValue::Float(f)),
+                            Err(_) => unknown("a float that cannot be read"),
+                        }
+                    }
+                    (HostValue::Python(name), [value]) if matches!(&**name, "float" | "int" | "bool" | "abs") => {
+                        match (&**name, fold::number(value)) {
+                            ("float", Some(n)) => Ok(HostValue::Float(n.to_f64())),
+                            ("bool", Some(n)) => Ok(HostValue::Bool(n.to_f64() != 0.0)),
+                            ("int", Some(fold::Num::Float(f))) => Ok(HostValue::Int(f.trunc() as i128)),
+                            ("int", Some(fold::Num::Int(i))) => Ok(HostValue::Int(i)),
+                            ("abs", Some(fold::Num::Int(i))) => Ok(HostValue::Int(i.saturating_abs())),
+                            ("abs", Some(fold::Num::Float(f))) => Ok(HostValue::Float(f.abs())),
+                            _ => unknown(&format!("{name} of {value}")),
+                        }
+                    }
+                    (HostValue::Python(name), [first, rest @ ..]) if matches!(&**name, "min" | "max") => {
+                        let mut best = first.clone();
+                        for value in rest {
+                            let op = if &**name == "min" {
+                                ruff_python_ast::CmpOp::Lt
+                            } else {
+                                ruff_python_ast::CmpOp::Gt
+                            };
+                            if fold::compare(op, value, &best).map_err(HostError::new)? {
+                                best = value.clone();
+                            }
+                        }
+                        Ok(best)
+                    }
+                    _ => unknown(&format!("a call of {callee}")),
+                }
+            }
+            _ => unknown("an expression that is no constant"),
+        }
+    }
+}
+
+/// A library path as a value: constants (dtypes) are given as such.
+fn library_value(path: &str) -> HostValue {
+    match Library::get().resolve(path) {
+        Some(Item::Const(value)) => value,
+        _ => HostValue::Library(path.into()),
+    }
+}
+
+fn last_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+        _ => None,
+    }
+}
+
+fn is_constexpr_call(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(call) if last_name(&call.func) == Some("constexpr"))
+}
+
+#[derive(Clone, Copy)]
+struct JitMark {
+    noinline: bool,
+    constexpr: bool,
+}
+
+/// Whether one of the decorators is `jit` (with or without arguments) or `constexpr_function`.
+fn jit_mark(decorators: &[Decorator]) -> Option<JitMark> {
+    for decorator in decorators {
+        let (name, arguments) = match &decorator.expression {
+            Expr::Call(call) => (last_name(&call.func), Some(&call.arguments)),
+            other => (last_name(other), None),
+        };
+        match name {
+            Some("jit") => {
+                let noinline = arguments
+                    .and_then(|a| a.find_keyword("noinline"))
+                    .is_some_and(|k| matches!(&k.value, Expr::BooleanLiteral(b) if b.value));
+                return Some(JitMark { noinline, constexpr: false });
+            }
+            Some("constexpr_function") => return Some(JitMark { noinline: false, constexpr: true }),
+            _ => {}
+        }
+    }
+    None
+}
+
+impl Host for SourceHost {
+    fn lookup(&self, _function: &Arc<JitFunction>, name: &str) -> Result<Option<Binding>, HostError> {
+        if let Some((value, constexpr)) = self.value(name)? {
+            return Ok(Some(Binding { value, constexpr, origin: Origin::Global }));
+        }
+        Ok(crate::eval::is_python_builtin(name).then(|| Binding {
+            value: HostValue::Python(name.into()),
+            constexpr: false,
+            origin: Origin::Builtin,
+        }))
+    }
+
+    fn attribute(&self, object: &HostObject, name: &str) -> Result<Option<HostValue>, HostError> {
+        // `import triton` gives the library, so this is another package or a class.
+        Err(HostError::new(format!("`{}.{name}` cannot be looked up without Python", object.name))
+            .hint("pass the value as a tl.constexpr parameter, or define it in the file"))
+    }
+
+    fn names(&self, _function: &Arc<JitFunction>) -> Vec<String> {
+        self.names.keys().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(text: &str) -> SourceHost {
+        SourceHost::new("dir/kernels.py", text).expect("parses")
+    }
+
+    #[test]
+    fn names_are_evaluated_when_asked_for() {
+        let host = host(
+            "import torch\nimport triton.language as tl\nimport triton\nfrom tilewright.language import float16 as half\n\
+             N = tl.constexpr(4)\nM: tl.constexpr = 2 * N + 1\nD = tl.float32\nT = torch.zeros(3)\nP = triton.cdiv(7, 2)\n\
+             INF = float('inf')\n",
+        );
+        let value = |name: &str| host.value(name).expect("evaluates").expect("exists");
+        assert_eq!(value("tl").0, HostValue::Library("language".into()));
+        assert_eq!(value("triton").0, HostValue::Library("".into()));
+        assert_eq!(value("N"), (HostValue::Int(4), true));
+        assert_eq!(value("M"), (HostValue::Int(9), true));
+        assert_eq!(value("D"), (HostValue::DType(Scalar::Fp32.into()), false));
+        assert_eq!(value("half").0, HostValue::DType(Scalar::Fp16.into()));
+        assert_eq!(value("P"), (HostValue::Int(4), false));
+        assert_eq!(value("INF").0, HostValue::Float(f64::INFINITY));
+        assert!(host.value("T").is_err());
+        assert!(host.value("nothing").expect("no error").is_none());
+    }
+
+    #[test]
+    fn kernels_are_what_jit_decorates() {
+        let host = host(
+            "@triton.autotune(configs=[], key=[])\n@triton.jit\ndef k(x):\n    pass\n\
+             @tilewright.jit(noinline=True)\ndef h(x):\n    pass\ndef plain():\n    pass\n",
+        );
+        assert_eq!(host.kernels(), ["h", "k"]);
+        assert!(host.function("h").expect("a kernel").noinline);
+        assert!(host.function("plain").is_err());
+        assert!(host.function("none").is_err());
+    }
+
+    #[test]
+    fn a_global_defined_by_itself_is_an_error() {
+        assert!(host("A = B\nB = A\n").value("A").is_err());
+    }
+}

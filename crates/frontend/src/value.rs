@@ -1,0 +1,272 @@
+//! What an expression of a kernel evaluates to.
+
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::dtype::{DType, Scalar};
+use crate::host::{HostValue, NamedTuple};
+
+/// The shape of a tensor; empty for a scalar.
+pub type Shape = SmallVec<[u32; 4]>;
+
+/// A value at run time: an SSA value with the language's type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tensor {
+    /// The SSA value.
+    pub value: tilewright_ir::Value,
+    /// Type of an element.
+    pub dtype: DType,
+    /// Shape; empty for a scalar.
+    pub shape: Shape,
+}
+
+impl Tensor {
+    /// A scalar.
+    pub fn scalar(value: tilewright_ir::Value, dtype: impl Into<DType>) -> Tensor {
+        Tensor { value, dtype: dtype.into(), shape: Shape::new() }
+    }
+
+    /// Whether it has a shape.
+    pub fn is_block(&self) -> bool {
+        !self.shape.is_empty()
+    }
+
+    /// The number type of its elements, none for pointers.
+    pub fn number(&self) -> Option<Scalar> {
+        self.dtype.as_scalar()
+    }
+
+    /// Its type, as `x.type` gives it.
+    pub fn ty(&self) -> DType {
+        DType::block(self.dtype.clone(), self.shape.iter().map(|&n| i64::from(n)).collect())
+    }
+
+    /// Whether both have one type.
+    pub fn same_type(&self, other: &Tensor) -> bool {
+        self.dtype == other.dtype && self.shape == other.shape
+    }
+
+    /// The number of elements.
+    pub fn numel(&self) -> u64 {
+        self.shape.iter().map(|&n| u64::from(n)).product()
+    }
+}
+
+/// A tuple, perhaps with named fields.
+#[derive(Debug, Clone)]
+pub struct TupleValue {
+    /// The class and field names of a named tuple.
+    pub class: Option<(Arc<str>, Arc<[Arc<str>]>)>,
+    /// The elements.
+    pub items: Vec<Value>,
+}
+
+/// What `range`, `tl.range` and `tl.static_range` give.
+#[derive(Debug, Clone)]
+pub struct RangeValue {
+    /// First value.
+    pub start: Value,
+    /// Bound, exclusive.
+    pub end: Value,
+    /// Step.
+    pub step: Value,
+    /// Unroll at compile time.
+    pub unrolled: bool,
+    /// `num_stages`.
+    pub num_stages: Option<i32>,
+    /// `loop_unroll_factor`.
+    pub unroll_factor: Option<i32>,
+    /// Names of the loop attributes that are set by presence.
+    pub flags: Vec<&'static str>,
+}
+
+/// A function together with the value it is a method of.
+#[derive(Debug, Clone)]
+pub struct Method {
+    /// The value.
+    pub receiver: Value,
+    /// What is called.
+    pub target: MethodTarget,
+}
+
+/// What a [`Method`] calls.
+#[derive(Debug, Clone)]
+pub enum MethodTarget {
+    /// A member function of the library, by name.
+    Member(Arc<str>),
+    /// A question asked of a dtype, by name.
+    DType(Arc<str>),
+}
+
+/// What an expression evaluates to.
+#[derive(Debug, Clone)]
+pub enum Value {
+    /// A compile-time constant. Never a tuple.
+    Const(HostValue),
+    /// A value at run time.
+    Tensor(Tensor),
+    /// A tuple of values.
+    Tuple(Arc<TupleValue>),
+    /// A bound method.
+    Method(Arc<Method>),
+    /// The iterator of a `for`.
+    Range(Arc<RangeValue>),
+    /// A slice `a:b:c`.
+    Slice(Arc<[Value; 3]>),
+}
+
+impl Value {
+    /// `None`.
+    pub const NONE: Value = Value::Const(HostValue::None);
+
+    /// A constant integer.
+    pub fn int(value: impl Into<i128>) -> Value {
+        Value::Const(HostValue::Int(value.into()))
+    }
+
+    /// A constant boolean.
+    pub fn bool(value: bool) -> Value {
+        Value::Const(HostValue::Bool(value))
+    }
+
+    /// A plain tuple.
+    pub fn tuple(items: Vec<Value>) -> Value {
+        Value::Tuple(Arc::new(TupleValue { class: None, items }))
+    }
+
+    /// A shape as a tuple of constants.
+    pub fn shape(shape: &[u32]) -> Value {
+        Value::tuple(shape.iter().map(|&n| Value::int(n)).collect())
+    }
+
+    /// The constant as a value: tuples become tuples of values.
+    pub fn from_host(value: HostValue) -> Value {
+        match value {
+            HostValue::Tuple(items) => Value::tuple(items.iter().cloned().map(Value::from_host).collect()),
+            HostValue::NamedTuple(t) => Value::Tuple(Arc::new(TupleValue {
+                class: Some((t.class.clone(), t.fields.clone())),
+                items: t.values.iter().cloned().map(Value::from_host).collect(),
+            })),
+            other => Value::Const(other),
+        }
+    }
+
+    /// The constant that the value is, tuples of constants included.
+    pub fn to_host(&self) -> Option<HostValue> {
+        match self {
+            Value::Const(c) => Some(c.clone()),
+            Value::Tuple(t) => {
+                let values = t.items.iter().map(Value::to_host).collect::<Option<Vec<_>>>()?;
+                Some(match &t.class {
+                    Some((class, fields)) => HostValue::NamedTuple(Arc::new(NamedTuple {
+                        class: class.clone(),
+                        fields: fields.clone(),
+                        values,
+                    })),
+                    None => HostValue::tuple(values),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is the constant `None`.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Value::Const(HostValue::None))
+    }
+
+    /// The tensor, if it is one.
+    pub fn as_tensor(&self) -> Option<&Tensor> {
+        match self {
+            Value::Tensor(t) => Some(t),
+            _ => None,
+        }
+    }
+
+    /// The tensors in it, in order.
+    pub fn leaves(&self) -> SmallVec<[&Tensor; 2]> {
+        fn walk<'a>(value: &'a Value, out: &mut SmallVec<[&'a Tensor; 2]>) {
+            match value {
+                Value::Tensor(t) => out.push(t),
+                Value::Tuple(t) => t.items.iter().for_each(|item| walk(item, out)),
+                _ => {}
+            }
+        }
+        let mut out = SmallVec::new();
+        walk(self, &mut out);
+        out
+    }
+
+    /// The same value with its tensors replaced in order by those of `next`.
+    pub fn map_leaves(&self, f: &mut impl FnMut(&Tensor) -> Tensor) -> Value {
+        match self {
+            Value::Tensor(t) => Value::Tensor(f(t)),
+            Value::Tuple(t) => Value::Tuple(Arc::new(TupleValue {
+                class: t.class.clone(),
+                items: t.items.iter().map(|item| item.map_leaves(f)).collect(),
+            })),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether both have the same structure, the same constants and tensors of the same types.
+    pub fn same_type(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Tensor(a), Value::Tensor(b)) => a.same_type(b),
+            (Value::Tuple(a), Value::Tuple(b)) => {
+                a.class == b.class
+                    && a.items.len() == b.items.len()
+                    && a.items.iter().zip(&b.items).all(|(x, y)| x.same_type(y))
+            }
+            (Value::Const(a), Value::Const(b)) => a == b,
+            _ => false,
+        }
+    }
+
+    /// Whether both are the very same values.
+    pub fn identical(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Tensor(a), Value::Tensor(b)) => a.value == b.value && a.same_type(b),
+            (Value::Tuple(a), Value::Tuple(b)) => {
+                Arc::ptr_eq(a, b)
+                    || (a.items.len() == b.items.len()
+                        && a.items.iter().zip(&b.items).all(|(x, y)| x.identical(y)))
+            }
+            (Value::Const(a), Value::Const(b)) => a == b,
+            (Value::Range(a), Value::Range(b)) => Arc::ptr_eq(a, b),
+            (Value::Method(a), Value::Method(b)) => Arc::ptr_eq(a, b),
+            (Value::Slice(a), Value::Slice(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    /// The type, for messages.
+    pub fn describe(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// What the value is, for messages: `<[128], fp32>`, `constexpr 4`, `(int32, int32)`.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Const(HostValue::None) => f.write_str("None"),
+            Value::Const(c @ (HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_))) => {
+                write!(f, "constexpr {c}")
+            }
+            Value::Const(c @ HostValue::DType(_)) => write!(f, "dtype {c}"),
+            Value::Const(c @ (HostValue::Object(_) | HostValue::Str(_))) => write!(f, "{c}"),
+            Value::Const(c) => write!(f, "{} {c}", c.kind()),
+            Value::Tensor(t) => write!(f, "{}", t.ty()),
+            Value::Tuple(t) => {
+                let items: Vec<String> = t.items.iter().map(Value::describe).collect();
+                write!(f, "({})", items.join(", "))
+            }
+            Value::Method(_) => f.write_str("method"),
+            Value::Range(_) => f.write_str("range"),
+            Value::Slice(_) => f.write_str("slice"),
+        }
+    }
+}
