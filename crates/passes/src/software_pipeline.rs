@@ -430,12 +430,15 @@ impl<'m> Expander<'m> {
 
     /// Replaces the loads by what lies in this iteration's slot.
     fn read_slots(&mut self, anchor: Op, slot: Value, token: Value) {
-        for n in 0..self.loads.len() {
-            let AsyncLoad { load, ring, slot: slot_ty } = self.loads[n];
+        // All views first: the anchor may be one of the loads.
+        let mut views = Vec::new();
+        for &AsyncLoad { load, ring, slot: slot_ty } in &self.loads {
             let loc = self.m.op_loc(load.0);
             let mut b = Builder::before(self.m, anchor);
             b.set_loc(loc);
-            let view = ttg::MemdescIndex::build(&mut b, ring, slot, slot_ty).result(b.module);
+            views.push((load, ttg::MemdescIndex::build(&mut b, ring, slot, slot_ty).result(b.module)));
+        }
+        for (load, view) in views {
             let value = load.result(self.m);
             for u in self.m.uses(value).to_vec() {
                 if let Some(a) = ttg::LocalAlloc::cast(self.m, u.op) {
