@@ -1,38 +1,23 @@
 //! From the arguments of a call to a compiled kernel: the seam to the compiler.
 
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use std::path::PathBuf;
 
-use tilewright_frontend::Diagnostic;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use tilewright_compiler::cache::Cache;
+use tilewright_compiler::{Request, Target};
+use tilewright_frontend::dtype::PointerType;
+use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
+use tilewright_frontend::{DType, Diagnostic, HostValue};
 
 use crate::args::{Arguments, Spec};
 use crate::errors::CompilationError;
 use crate::host::PyHost;
 use crate::jit::{JitBase, Prepared};
-use crate::kernel::{Artifact, CompiledKernel};
+use crate::kernel::{Code, CompiledKernel};
 use crate::launch::Backend;
 use crate::params::{Bindings, Options};
-
-/// One argument as the compiler gets it.
-#[derive(Debug, Clone)]
-pub enum Argument {
-    /// A value that is compiled in.
-    Constant(tilewright_frontend::HostValue),
-    /// A number or pointer given at run time: the type's signature name (`i32`, `*fp16`, `*kfp16`) and whether it is
-    /// known to be a multiple of 16.
-    Runtime { ty: String, divisible_by_16: bool },
-    /// A tuple of arguments.
-    Tuple(Vec<Argument>),
-}
-
-/// What the compiler is asked for.
-pub struct Request<'a> {
-    pub function: std::sync::Arc<tilewright_frontend::JitFunction>,
-    pub host: PyHost,
-    pub arguments: Vec<(String, Argument)>,
-    pub options: &'a Options,
-    pub backend: Backend,
-}
 
 /// Compiles the kernel for what was found in a call.
 #[cold]
@@ -46,19 +31,32 @@ pub fn compile(
     let py = jit.py();
     let host = PyHost::default();
     let function = host.register(py, jit)?;
-    let mut described = Vec::with_capacity(arguments.specs.len());
-    for ((param, value), spec) in prepared.params.params.iter().zip(&bindings.values).zip(&arguments.specs) {
-        described.push((param.text.clone(), describe(&host, spec, value)?));
+    let specs = arguments.specs.iter().zip(&bindings.values);
+    let args = specs.map(|(spec, value)| describe(&host, spec, value)).collect::<PyResult<_>>()?;
+    let signature = Signature { args };
+    let target = Target::parse(&target_name(backend)?).map_err(diagnostic)?;
+    let options = compiler_options(&bindings.options);
+    let package_dir = package_dir(py);
+    // The host moves along: one thread at a time uses it, and it enters the interpreter by itself.
+    let (result, host) = py.detach(move || {
+        let request = Request {
+            host: &host,
+            entry: &function,
+            signature: &signature,
+            options: &options,
+            target,
+            package_dir,
+        };
+        let result = tilewright_compiler::compile(&request, &Cache::from_environment())
+            .and_then(|artifact| Code::prepare(artifact, backend));
+        (result, host)
+    });
+    let code = result.map_err(diagnostic)?;
+    if !code.artifact.printed.is_empty() {
+        py.import("sys")?.getattr("stdout")?.call_method1("write", (&code.artifact.printed,))?;
     }
-    let request = Request { function, host, arguments: described, options: &bindings.options, backend };
-    // The host moves with the request: one thread at a time uses it, and it enters the interpreter by itself.
-    let (result, host) = py.detach(move || (run(&request), request.host));
-    let artifact = result.map_err(|error| match error {
-        Failure::Diagnostic(diagnostic) => CompilationError::new_err(format!("{diagnostic}")),
-        Failure::Other(text) => PyValueError::new_err(text),
-    })?;
     Ok(CompiledKernel::new(
-        artifact,
+        code,
         backend,
         prepared.params.clone(),
         arguments.specs.to_vec(),
@@ -67,42 +65,54 @@ pub fn compile(
     ))
 }
 
-fn describe(host: &PyHost, spec: &Spec, value: &Bound<'_, PyAny>) -> PyResult<Argument> {
+/// An argument as the compiler gets it.
+fn describe(host: &PyHost, spec: &Spec, value: &Bound<'_, PyAny>) -> PyResult<ArgSpec> {
+    let promised = |spec: ArgSpec, divisible: bool| if divisible { spec.divisible_by(16) } else { spec };
     Ok(match spec {
-        Spec::Constant => Argument::Constant(host.value(value)?),
-        Spec::One => Argument::Constant(tilewright_frontend::HostValue::Int(1)),
-        Spec::Scalar { ty, divisible, .. } => {
-            Argument::Runtime { ty: ty.signature_name().to_string(), divisible_by_16: *divisible }
+        Spec::Constant => ArgSpec::constant(host.value(value)?),
+        Spec::One => ArgSpec::constant(HostValue::Int(1)),
+        Spec::Scalar { ty, divisible, .. } => promised(ArgSpec::value(*ty), *divisible),
+        Spec::Pointer { pointer, constant, divisible } => {
+            let ty = PointerType { element: pointer.element.into(), address_space: 1, constant: *constant };
+            promised(ArgSpec::value(DType::Pointer(ty.into())), *divisible)
         }
-        Spec::Pointer { pointer, constant, divisible } => Argument::Runtime {
-            ty: format!("*{}{}", if *constant { "k" } else { "" }, pointer.element.signature_name()),
-            divisible_by_16: *divisible,
-        },
         Spec::Tuple(specs) => {
-            let items = value.cast::<pyo3::types::PyTuple>()?;
-            let described = specs.iter().zip(items.iter()).map(|(s, item)| describe(host, s, &item));
-            Argument::Tuple(described.collect::<PyResult<_>>()?)
+            let items = value.cast::<PyTuple>()?;
+            let items = specs.iter().zip(items.iter()).map(|(spec, item)| describe(host, spec, &item));
+            ArgSpec { ty: ArgType::Tuple(items.collect::<PyResult<_>>()?), divisibility: None }
         }
     })
 }
 
-/// Why there is no artifact.
-pub enum Failure {
-    Diagnostic(Box<Diagnostic>),
-    Other(String),
+/// What the compiler calls the place where a kernel runs.
+fn target_name(backend: Backend) -> PyResult<String> {
+    Ok(match backend {
+        Backend::Interp => "interp".to_string(),
+        Backend::PtxSim(arch) | Backend::Offline(arch) => format!("cuda:{arch}"),
+        Backend::Cuda(device) => {
+            tilewright_runtime::Device::get(device).map_err(crate::errors::from_runtime)?.target()
+        }
+    })
 }
 
-fn run(_request: &Request<'_>) -> Result<Artifact, Failure> {
-    Err(Failure::Other("not supported yet: compiling from Python".to_string()))
+fn compiler_options(options: &Options) -> tilewright_compiler::Options {
+    tilewright_compiler::Options {
+        num_warps: options.num_warps,
+        num_stages: options.num_stages,
+        num_ctas: options.num_ctas,
+        maxnreg: options.maxnreg,
+        enable_fp_fusion: options.enable_fp_fusion,
+        debug: options.debug,
+        ..Default::default()
+    }
 }
 
-/// Runs a kernel on memory of this process: in the CPU executor, in the simulator, or on a GPU by way of copies.
-pub fn start_on_host<'py>(
-    _py: Python<'py>,
-    kernel: &CompiledKernel,
-    _grid: crate::grid::Grid,
-    _arguments: &Arguments,
-    _values: &[Bound<'py, PyAny>],
-) -> PyResult<()> {
-    Err(PyValueError::new_err(format!("not supported yet: running on {}", kernel.backend.describe())))
+/// The folder of the Python package, beside which tools such as `ptxas` may be installed.
+fn package_dir(py: Python<'_>) -> Option<PathBuf> {
+    let file: String = py.import("tilewright").ok()?.getattr("__file__").ok()?.extract().ok()?;
+    Some(PathBuf::from(file).parent()?.to_path_buf())
+}
+
+fn diagnostic(diagnostic: Diagnostic) -> PyErr {
+    CompilationError::new_err(diagnostic.to_string())
 }

@@ -6,6 +6,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use tilewright_compiler::Artifact;
+use tilewright_frontend::Diagnostic;
 use tilewright_runtime::{Device, Function, Module};
 
 use crate::args::Spec;
@@ -14,27 +16,26 @@ use crate::host::Captured;
 use crate::launch::{self, Backend};
 use crate::params::{Options, Params};
 
-/// What the compiler hands over.
-#[derive(Default)]
-pub struct Artifact {
-    /// Name of the entry in the code.
-    pub name: String,
-    /// `ttir`, `ttgir`, `llir`, `ptx`: the stages that ran.
-    pub texts: Vec<(&'static str, String)>,
-    pub cubin: Option<Vec<u8>>,
-    /// A JSON object.
-    pub metadata: String,
-    pub num_warps: u32,
-    /// Dynamic shared memory in bytes.
-    pub shared: u32,
-    pub cluster: [u32; 3],
-    pub registers: Option<u32>,
-    pub spills: Option<u32>,
+/// What the compiler made, made ready to run where it runs.
+pub struct Code {
+    pub artifact: Artifact,
 }
 
-impl Artifact {
-    fn text(&self, stage: &str) -> Option<&str> {
-        self.texts.iter().find(|(s, _)| *s == stage).map(|(_, t)| t.as_str())
+impl Code {
+    /// Translates the module for the CPU executor where that is what runs it.
+    pub fn prepare(artifact: Artifact, backend: Backend) -> Result<Code, Diagnostic> {
+        let _ = backend;
+        Ok(Code { artifact })
+    }
+
+    /// Name of the entry.
+    pub fn name(&self) -> &str {
+        &self.artifact.metadata.name
+    }
+
+    /// Warps a CTA.
+    pub fn num_warps(&self) -> u32 {
+        self.artifact.metadata.options.num_warps
     }
 }
 
@@ -48,7 +49,7 @@ struct Loaded {
 /// A kernel compiled for one set of argument types, constants and options.
 #[pyclass(frozen, module = "tilewright._tilewright")]
 pub struct CompiledKernel {
-    pub artifact: Artifact,
+    pub code: Code,
     pub backend: Backend,
     pub params: Arc<Params>,
     /// How each parameter entered the compilation.
@@ -60,14 +61,14 @@ pub struct CompiledKernel {
 
 impl CompiledKernel {
     pub fn new(
-        artifact: Artifact,
+        code: Code,
         backend: Backend,
         params: Arc<Params>,
         specs: Vec<Spec>,
         options: Options,
         captured: Vec<Captured>,
     ) -> Self {
-        CompiledKernel { artifact, backend, params, specs, options, captured, loaded: OnceLock::new() }
+        CompiledKernel { code, backend, params, specs, options, captured, loaded: OnceLock::new() }
     }
 
     /// An error when a captured value has changed since the kernel was compiled.
@@ -90,19 +91,20 @@ impl CompiledKernel {
         let Backend::Cuda(ordinal) = self.backend else {
             return Err(PyTypeError::new_err(format!(
                 "{} was compiled for {}, not for a GPU of this machine, and cannot be loaded",
-                self.artifact.name,
+                self.code.name(),
                 self.backend.describe()
             )));
         };
         let device = Device::get(ordinal).map_err(errors::from_runtime)?;
-        let module = match (&self.artifact.cubin, self.artifact.text("ptx")) {
+        let artifact = &self.code.artifact;
+        let module = match (&artifact.cubin, &artifact.ptx) {
             (Some(cubin), _) => Module::from_cubin(device, cubin),
             (None, Some(ptx)) => Module::from_ptx(device, ptx),
             (None, None) => return Err(PyTypeError::new_err("the compiled kernel holds no GPU code")),
         }
         .map_err(errors::from_runtime)?;
         let function =
-            module.function(&self.artifact.name, self.artifact.shared).map_err(errors::from_runtime)?;
+            module.function(self.code.name(), artifact.metadata.shared).map_err(errors::from_runtime)?;
         Ok(&self.loaded.get_or_init(|| Loaded { function, _module: module }).function)
     }
 }
@@ -113,10 +115,14 @@ impl CompiledKernel {
     #[getter]
     fn asm<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        for (stage, text) in &self.artifact.texts {
-            dict.set_item(stage, text)?;
+        let artifact = &self.code.artifact;
+        dict.set_item("ttir", &artifact.ttir)?;
+        for (stage, text) in [("ttgir", &artifact.ttgir), ("llir", &artifact.llir), ("ptx", &artifact.ptx)] {
+            if let Some(text) = text {
+                dict.set_item(stage, text)?;
+            }
         }
-        if let Some(cubin) = &self.artifact.cubin {
+        if let Some(cubin) = &artifact.cubin {
             dict.set_item("cubin", PyBytes::new(py, cubin))?;
         }
         Ok(dict)
@@ -125,26 +131,33 @@ impl CompiledKernel {
     /// What the compiler noted, as an object with attributes.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let values = py.import("json")?.call_method1("loads", (&self.artifact.metadata,))?;
+        let text = serde_json::to_string(&self.code.artifact.metadata)
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        let values = py.import("json")?.call_method1("loads", (text,))?;
         py.import("types")?.getattr("SimpleNamespace")?.call((), Some(values.cast::<PyDict>()?))
     }
 
     /// Name of the entry in the code.
     #[getter]
     fn name(&self) -> &str {
-        &self.artifact.name
+        self.code.name()
     }
 
     /// Registers a thread, from the driver where the kernel is loaded, else from ptxas; `None` on the CPU.
     #[getter]
     fn n_regs(&self) -> Option<u32> {
-        self.loaded.get().map(|l| l.function.attributes().registers).or(self.artifact.registers)
+        self.loaded.get().map(|l| l.function.attributes().registers).or(self.code.artifact.metadata.n_regs)
     }
 
     /// 32-bit words of local memory a thread, which is where spilled registers go; `None` on the CPU.
     #[getter]
     fn n_spills(&self) -> Option<u32> {
-        self.loaded.get().map(|l| l.function.attributes().local_bytes / 4).or(self.artifact.spills)
+        self.loaded.get().map(|l| l.function.attributes().local_bytes / 4).or(self
+            .code
+            .artifact
+            .metadata
+            .n_spills
+            .map(|bytes| bytes / 4))
     }
 
     /// The most threads a block of this kernel may have; `None` before it is loaded.
@@ -156,13 +169,13 @@ impl CompiledKernel {
     /// Bytes of shared memory a block.
     #[getter]
     fn shared(&self) -> u32 {
-        self.artifact.shared
+        self.code.artifact.metadata.shared
     }
 
     /// Warps a block.
     #[getter]
     fn num_warps(&self) -> u32 {
-        self.artifact.num_warps
+        self.code.num_warps()
     }
 
     /// Loads the code onto the GPU, so that `n_regs` and `n_spills` are the driver's.
@@ -179,6 +192,6 @@ impl CompiledKernel {
     }
 
     fn __repr__(&self) -> String {
-        format!("<CompiledKernel {} for {}>", self.artifact.name, self.backend.describe())
+        format!("<CompiledKernel {} for {}>", self.code.name(), self.backend.describe())
     }
 }

@@ -19,6 +19,7 @@ use crate::args::{Arguments, Spec};
 use crate::compile;
 use crate::errors::{self, TilewrightError};
 use crate::grid::{self, Grid};
+use crate::host_memory;
 use crate::jit::{JitBase, Prepared};
 use crate::kernel::CompiledKernel;
 use crate::key::Key;
@@ -130,8 +131,10 @@ fn target() -> PyResult<u32> {
 fn current_gpu(py: Python<'_>, of_arguments: Option<u32>) -> PyResult<u32> {
     if let Some(torch) = Torch::get(py)
         && (of_arguments.is_some() || Torch::cuda_in_use(py))
+        // torch may be there without having touched the GPU, which another library then did.
+        && let Ok(device) = torch.current_device(py)
     {
-        return torch.current_device(py);
+        return Ok(device);
     }
     match of_arguments {
         Some(device) => Ok(device),
@@ -189,9 +192,9 @@ fn start<'py>(
             }
             let function = kernel.function()?;
             let stream = current_stream(py, device)?;
-            let mut config = LaunchConfig::new(grid, kernel.artifact.num_warps * 32);
-            config.cluster = kernel.artifact.cluster;
-            config.grid[0] *= kernel.artifact.cluster.iter().product::<u32>();
+            let mut config = LaunchConfig::new(grid, kernel.code.num_warps() * 32);
+            config.cluster[0] = kernel.options.num_ctas;
+            config.grid[0] *= kernel.options.num_ctas;
             config.programmatic_dependent = kernel.options.launch_pdl;
             config.cooperative = kernel.options.launch_cooperative_grid;
             // The interpreter is released: a launch may wait for room in the queue, and what empties the queue may be
@@ -200,7 +203,7 @@ fn start<'py>(
             py.detach(|| unsafe { function.launch(&config, stream, &arguments.cells) })
                 .map_err(errors::from_runtime)
         }
-        _ => compile::start_on_host(py, kernel, grid, arguments, values),
+        _ => host_memory::start(py, kernel, grid, arguments, values),
     }
 }
 
@@ -438,7 +441,7 @@ fn fast_call_compiled<'py>(
     if names.is_some() {
         return Err(PyTypeError::new_err(format!(
             "{}: a compiled kernel takes its arguments by position",
-            kernel.artifact.name
+            kernel.code.name()
         )));
     }
     kernel.launch_with(callee.py(), grid, positional)?;
@@ -459,7 +462,7 @@ impl CompiledKernel {
         if !all && positional.len() != runtime {
             return Err(PyTypeError::new_err(format!(
                 "{} was compiled for {} arguments, {runtime} of which are given at run time; {} were given",
-                self.artifact.name,
+                self.code.name(),
                 params.len(),
                 positional.len()
             )));
@@ -488,7 +491,8 @@ impl CompiledKernel {
                 _ => {
                     return Err(PyTypeError::new_err(format!(
                         "{}: argument '{}' is of another kind than the kernel was compiled for",
-                        self.artifact.name, param.text
+                        self.code.name(),
+                        param.text
                     )));
                 }
             }

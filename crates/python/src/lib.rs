@@ -18,6 +18,7 @@ mod compile;
 mod errors;
 mod grid;
 mod host;
+mod host_memory;
 mod jit;
 mod kernel;
 mod key;

@@ -35,8 +35,7 @@ impl Torch {
 
     #[cold]
     fn find(py: Python<'_>) -> Option<&Torch> {
-        let modules = py.import(intern!(py, "sys")).ok()?.getattr(intern!(py, "modules")).ok()?;
-        let torch = modules.cast::<PyDict>().ok()?.get_item(intern!(py, "torch")).ok()??;
+        let torch = modules(py)?.get_item(intern!(py, "torch")).ok()??;
         let tensor = torch.getattr(intern!(py, "Tensor")).ok()?;
         let c = torch.getattr(intern!(py, "_C")).ok()?;
         let method = |name: &str| tensor.getattr(name).ok().map(Bound::unbind);
@@ -60,8 +59,7 @@ impl Torch {
     }
 
     fn find_module<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyAny>> {
-        let modules = py.import(intern!(py, "sys")).ok()?.getattr(intern!(py, "modules")).ok()?;
-        modules.cast::<PyDict>().ok()?.get_item(name).ok()?
+        modules(py)?.get_item(name).ok()?
     }
 
     /// The address of a tensor's first element.
@@ -101,6 +99,16 @@ impl Torch {
         let stream: u64 = call1(function, device.as_any())?.extract()?;
         Ok(tilewright_runtime::Stream(stream as *mut std::ffi::c_void))
     }
+}
+
+/// `sys.modules`.
+fn modules(py: Python<'_>) -> Option<&Bound<'_, PyDict>> {
+    static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let found = MODULES.get_or_try_init(py, || {
+        let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+        PyResult::Ok(modules.cast_into::<PyDict>()?.unbind())
+    });
+    found.ok().map(|modules| modules.bind(py))
 }
 
 #[inline]

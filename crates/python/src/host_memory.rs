@@ -1,0 +1,154 @@
+//! Running a kernel on memory of this process: in the CPU executor, in the simulator, or on a GPU by way of copies.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use tilewright_runtime::{Device, DeviceBuffer, LaunchConfig, Stream};
+
+use crate::args::{Arguments, Place, Spec};
+use crate::errors;
+use crate::grid::Grid;
+use crate::kernel::CompiledKernel;
+use crate::launch::Backend;
+use crate::memory::{self, Extent};
+
+/// The memory behind the array arguments: each allocation once.
+struct Allocations {
+    extents: Vec<Extent>,
+    names: Vec<String>,
+}
+
+impl Allocations {
+    fn collect(
+        kernel: &CompiledKernel,
+        arguments: &Arguments,
+        values: &[Bound<'_, PyAny>],
+    ) -> PyResult<Self> {
+        let mut found = Allocations { extents: Vec::new(), names: Vec::new() };
+        for ((spec, value), param) in arguments.specs.iter().zip(values).zip(&kernel.params.params) {
+            found.add(spec, value, &param.text)?;
+        }
+        Ok(found)
+    }
+
+    fn add(&mut self, spec: &Spec, value: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
+        match spec {
+            Spec::Pointer { pointer, .. } if pointer.place != Place::Nowhere => {
+                let extent = memory::extent(value, name)?;
+                match self.extents.iter_mut().find(|e| e.base == extent.base && e.bytes == extent.bytes) {
+                    // Two views of one allocation: it may be written if one of them may.
+                    Some(known) => known.writable |= extent.writable,
+                    None => {
+                        self.extents.push(extent);
+                        self.names.push(name.to_string());
+                    }
+                }
+            }
+            Spec::Tuple(specs) => {
+                let items = value.cast::<PyTuple>()?;
+                for (at, (spec, item)) in specs.iter().zip(items.iter()).enumerate() {
+                    self.add(spec, &item, &format!("{name}[{at}]"))?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The allocation that holds an address (its end counts too: an empty view may stand there).
+    fn holding(&self, address: u64) -> Option<usize> {
+        let within = |e: &Extent| (e.base..=e.base + e.bytes).contains(&address);
+        let strictly = self.extents.iter().position(|e| (e.base..e.base + e.bytes).contains(&address));
+        strictly.or_else(|| self.extents.iter().position(within))
+    }
+}
+
+/// Starts the kernel where it was compiled for, and waits for it.
+pub fn start<'py>(
+    py: Python<'py>,
+    kernel: &CompiledKernel,
+    grid: Grid,
+    arguments: &Arguments,
+    values: &[Bound<'py, PyAny>],
+) -> PyResult<()> {
+    if let Some((at, device)) = arguments.cuda {
+        return Err(PyValueError::new_err(format!(
+            "argument '{}' is on GPU {device}, but TILEWRIGHT_BACKEND asks for {}: pass arrays in host memory",
+            kernel.params.params[at].text,
+            kernel.backend.describe()
+        )));
+    }
+    let allocations = Allocations::collect(kernel, arguments, values)?;
+    match kernel.backend {
+        Backend::Cuda(device) => by_copies(py, kernel, grid, arguments, &allocations, device),
+        Backend::Interp => interpret(py, kernel, grid, arguments, &allocations),
+        Backend::PtxSim(_) | Backend::Offline(_) => {
+            Err(PyValueError::new_err(format!("not supported yet: running on {}", kernel.backend.describe())))
+        }
+    }
+}
+
+/// Runs on a GPU with arrays in host memory: copies each allocation there and back. For tests and small programs; real
+/// ones keep their arrays on the GPU.
+fn by_copies(
+    py: Python<'_>,
+    kernel: &CompiledKernel,
+    grid: Grid,
+    arguments: &Arguments,
+    allocations: &Allocations,
+    device: u32,
+) -> PyResult<()> {
+    let device = Device::get(device).map_err(errors::from_runtime)?;
+    let function = kernel.function()?;
+    let mut config = LaunchConfig::new(grid, kernel.code.num_warps() * 32);
+    config.cluster[0] = kernel.options.num_ctas;
+    config.grid[0] *= kernel.options.num_ctas;
+    config.cooperative = kernel.options.launch_cooperative_grid;
+    let mut cells = arguments.cells.to_vec();
+    let pointers = pointer_cells(arguments);
+    py.detach(|| {
+        let mut buffers = Vec::new();
+        for extent in &allocations.extents {
+            // SAFETY: the extent is that of an array that the caller's arguments keep alive.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(extent.base as *const u8, extent.bytes as usize) };
+            buffers.push(DeviceBuffer::from_bytes(device, bytes)?);
+        }
+        for (cell, is_pointer) in cells.iter_mut().zip(&pointers) {
+            if let (true, Some(at)) = (is_pointer, allocations.holding(*cell)) {
+                *cell = buffers[at].pointer() + (*cell - allocations.extents[at].base);
+            }
+        }
+        // SAFETY: one cell for each parameter, in order; the addresses are those of live buffers.
+        unsafe { function.launch(&config, Stream::default(), &cells) }?;
+        tilewright_runtime::synchronize(device)?;
+        for (extent, buffer) in allocations.extents.iter().zip(&buffers).filter(|(e, _)| e.writable) {
+            // SAFETY: as above; the array may be written.
+            let bytes =
+                unsafe { std::slice::from_raw_parts_mut(extent.base as *mut u8, extent.bytes as usize) };
+            buffer.read(bytes)?;
+        }
+        Ok(())
+    })
+    .map_err(errors::from_runtime)
+}
+
+/// For each cell whether it is an address.
+fn pointer_cells(arguments: &Arguments) -> Vec<bool> {
+    let mut pointers = Vec::with_capacity(arguments.cells.len());
+    for spec in &arguments.specs {
+        spec.for_each_runtime(&mut |_, pointer| pointers.push(pointer.is_some()));
+    }
+    pointers
+}
+
+fn interpret(
+    _py: Python<'_>,
+    kernel: &CompiledKernel,
+    _grid: Grid,
+    _arguments: &Arguments,
+    _allocations: &Allocations,
+) -> PyResult<()> {
+    Err(PyValueError::new_err(format!("not supported yet: running on {}", kernel.backend.describe())))
+}
