@@ -1,2 +1,34 @@
-//! The tilewright command.
-fn main() {}
+//! The `tilewright` command: compiles kernel files and runs passes, with no Python in the process.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod compile;
+
+/// A compiler for tile kernels in the Triton language.
+#[derive(Parser)]
+#[command(name = "tilewright", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compiles a kernel of a Python file ahead of time.
+    Compile(compile::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Compile(args) => compile::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
