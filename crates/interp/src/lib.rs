@@ -1,1 +1,24 @@
 //! The CPU executor: the reference meaning of every op.
+//!
+//! [`Executable::compile`] turns a function of a `tt` module into a flat program over registers that hold whole tiles;
+//! [`Executable::run`] runs it for every program of a grid, on all cores, on memory in place. Every access is checked
+//! against the allocations of a [`Memory`]. What each operation rounds, and when, is in `docs/numerics.md`.
+//!
+//! In the order in which data flows: `compile` (IR to [program](self)), `program` (the instructions), `exec` (runs
+//! them), with `kernels` (elementwise loops), `lazy` and `tile` (compact forms of index arithmetic and masks), `memory`
+//! (checks), `float` and `elem` (formats).
+
+mod buffer;
+mod compile;
+mod elem;
+mod exec;
+mod executable;
+mod float;
+mod kernels;
+mod lazy;
+mod memory;
+mod program;
+mod tile;
+
+pub use executable::{Arg, Executable, RunError, RunOptions};
+pub use memory::{Allocation, Memory};

@@ -1,0 +1,535 @@
+//! What each operation compiles to.
+
+use std::sync::Arc;
+
+use tilewright_ir::dialect::{arith, math, tt, ttg};
+use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Value};
+
+use super::{Builder, Res};
+use crate::elem::Elem;
+use crate::float::Rounding;
+use crate::kernels::{Kernel, cast, float, int, math as mathk, select};
+use crate::program::{Instr, Map, Rule, V};
+
+fn narrow(elem: Elem) -> Option<(FloatKind, Rounding)> {
+    match elem {
+        Elem::Float(k) if !matches!(k, FloatKind::F32 | FloatKind::F64) => Some((k, Rounding::Nearest)),
+        _ => None,
+    }
+}
+
+fn axis_of(dim: tt::ProgramDim) -> usize {
+    match dim {
+        tt::ProgramDim::X => 0,
+        tt::ProgramDim::Y => 1,
+        tt::ProgramDim::Z => 2,
+    }
+}
+
+impl Builder<'_, '_> {
+    /// Compiles an operation without regions of control flow.
+    pub(super) fn op(&mut self, op: Op) -> Res<()> {
+        match self.m.opcode(op) {
+            Some(Opcode::Arith(kind)) => self.arith(op, kind),
+            Some(Opcode::Math(kind)) => self.math(op, kind),
+            Some(Opcode::Tt(kind)) => self.tt(op, kind),
+            Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => {
+                let src = self.get(ttg::ConvertLayout(op).src(self.m))?;
+                self.alias(op, src)
+            }
+            // One program runs on one thread: barriers have nothing to wait for.
+            Some(Opcode::Ttg(ttg::Kind::Barrier)) => Ok(()),
+            None if self.m.op_name(op) == "llvm.intr.assume" => Ok(()),
+            _ => Err(self.unsupported(format!("`{}`", self.m.op_name(op)))),
+        }
+    }
+
+    /// The result has the operand's register form: copy it over.
+    fn alias(&mut self, op: Op, src: V) -> Res<()> {
+        let dst = self.define(self.m.result(op))?;
+        if self.tile(src).len != self.tile(dst).len || self.elem(src).reg_size() != self.elem(dst).reg_size() {
+            return Err(self.unsupported(format!("`{}` between these types", self.m.op_name(op))));
+        }
+        self.moves(&[src], &[dst])
+    }
+
+    /// Emits an elementwise operation; a missing kernel is an error that names the element type.
+    fn map(&mut self, op: Op, kernel: Option<Kernel>, srcs: &[Value], rule: Rule) -> Res<()> {
+        let srcs = self.get_all(srcs)?;
+        let dst = self.define(self.m.result(op))?;
+        let round = narrow(self.elem(dst));
+        self.map_to(op, kernel, srcs, None, dst, round, rule)
+    }
+
+    fn map_to(
+        &mut self,
+        op: Op,
+        kernel: Option<Kernel>,
+        srcs: Vec<V>,
+        imm: Option<u64>,
+        dst: V,
+        round: Option<(FloatKind, Rounding)>,
+        rule: Rule,
+    ) -> Res<()> {
+        let Some(kernel) = kernel else {
+            let elem = srcs.first().map_or("no operands", |&v| self.elem(v).name());
+            return Err(self.unsupported(format!("`{}` on {elem}", self.m.op_name(op))));
+        };
+        let len = self.tile(dst).len;
+        // A scalar condition may choose between tensors; everything else is element by element.
+        let mismatched = srcs.iter().any(|&v| {
+            self.tile(v).len != len && !(rule == Rule::Select && self.tile(v).shape.is_empty())
+        });
+        if mismatched {
+            return Err(self.error(format!("`{}` on operands of different shapes", self.m.op_name(op))));
+        }
+        let divides = matches!(self.m.opcode(op), Some(Opcode::Arith(kind)) if int::divides(kind));
+        self.emit(Instr::Map(Box::new(Map { kernel, srcs, imm, dst, round, rule, divides })));
+        Ok(())
+    }
+
+    fn arith(&mut self, op: Op, kind: arith::Kind) -> Res<()> {
+        use arith::Kind as K;
+        let m = self.m;
+        let operands = m.operands(op);
+        let elem = match operands.first() {
+            Some(&v) => self.get(v).map(|v| self.elem(v))?,
+            None => Elem::I32,
+        };
+        let result = self.ty(m.value_type(m.result(op)))?;
+        let to = self.program.types[result as usize].elem;
+        match kind {
+            K::Constant => self.constant(op),
+            K::Cmpi => {
+                let predicate = arith::Cmpi(op).predicate(m);
+                self.map(op, int::compare(predicate, elem), operands, Rule::Compare(predicate))
+            }
+            K::Cmpf => {
+                let predicate = arith::Cmpf(op).predicate(m);
+                self.map(op, float::compare(predicate, elem), operands, Rule::Loop)
+            }
+            K::Select => self.map_exact(op, Some(select(to.reg_size())), operands, Rule::Select),
+            K::Negf => self.map(op, float::negate(elem), operands, Rule::Loop),
+            K::Extsi | K::Trunci | K::IndexCast => {
+                self.map(op, cast::integer(elem, to, true), operands, Rule::IntCast(true))
+            }
+            K::Extui => self.map(op, cast::integer(elem, to, false), operands, Rule::IntCast(false)),
+            K::Extf | K::Truncf => self.convert_float(op, operands[0], Rounding::Nearest),
+            K::Sitofp => self.map(op, cast::int_to_float(elem, to, true), operands, Rule::Loop),
+            K::Uitofp => self.map(op, cast::int_to_float(elem, to, false), operands, Rule::Loop),
+            K::Fptosi => self.map(op, cast::float_to_int(elem, to, true), operands, Rule::Loop),
+            K::Fptoui => self.map(op, cast::float_to_int(elem, to, false), operands, Rule::Loop),
+            K::Bitcast => self.bitcast(op, operands[0]),
+            K::Addf | K::Subf | K::Mulf | K::Divf | K::Remf | K::Minimumf | K::Maximumf | K::Minnumf | K::Maxnumf => {
+                self.map(op, float::binary(kind, elem), operands, Rule::Loop)
+            }
+            _ => {
+                let rule = match kind {
+                    _ if elem == Elem::I1 => match kind {
+                        K::Andi | K::Muli => Rule::And,
+                        _ => Rule::Loop,
+                    },
+                    K::Addi => Rule::Add,
+                    K::Subi => Rule::Sub,
+                    K::Muli => Rule::Mul,
+                    K::Shli => Rule::Shl,
+                    K::Divsi | K::Divui | K::Floordivsi => Rule::Div,
+                    K::Remsi | K::Remui => Rule::Rem,
+                    K::Minsi => Rule::MinMax(false),
+                    K::Maxsi => Rule::MinMax(true),
+                    _ => Rule::Loop,
+                };
+                self.map(op, int::binary(kind, elem), operands, rule)
+            }
+        }
+    }
+
+    /// An elementwise operation that moves values without computing: nothing to round.
+    fn map_exact(&mut self, op: Op, kernel: Option<Kernel>, srcs: &[Value], rule: Rule) -> Res<()> {
+        let srcs = self.get_all(srcs)?;
+        let dst = self.define(self.m.result(op))?;
+        self.map_to(op, kernel, srcs, None, dst, None, rule)
+    }
+
+    fn convert_float(&mut self, op: Op, src: Value, rounding: Rounding) -> Res<()> {
+        let src = self.get(src)?;
+        let (from, to) = (self.elem(src), self.ty(self.m.value_type(self.m.result(op)))?);
+        let to = self.program.types[to as usize].elem;
+        let round = match (from, to) {
+            (Elem::Float(f), Elem::Float(t)) if from == to || is_subset(f, t) => None,
+            (_, Elem::Float(t)) => Some((t, rounding)),
+            _ => return Err(self.unsupported(format!("`{}` on {}", self.m.op_name(op), from.name()))),
+        };
+        if round.is_none() && from.is_f32_class() == to.is_f32_class() {
+            return self.alias(op, src);
+        }
+        let dst = self.define(self.m.result(op))?;
+        // f64 to f32 rounds in the loop itself, unless towards zero.
+        let round = round.filter(|&(k, r)| k != FloatKind::F64 && (k != FloatKind::F32 || r == Rounding::Zero));
+        if let (Elem::Float(FloatKind::F64), Some((k, Rounding::Zero))) = (from, round) {
+            return Err(self.unsupported(format!("rounding f64 towards zero to {}", k.name())));
+        }
+        self.map_to(op, cast::float_to_float(from, to), vec![src], None, dst, round, Rule::Loop)
+    }
+
+    fn bitcast(&mut self, op: Op, src: Value) -> Res<()> {
+        let src = self.get(src)?;
+        let from = self.elem(src);
+        let to = self.ty(self.m.value_type(self.m.result(op)))?;
+        let to = self.program.types[to as usize].elem;
+        if from.mem_size() != to.mem_size() || (from == Elem::I1) != (to == Elem::I1) {
+            return Err(self.unsupported(format!("a bit cast from {} to {}", from.name(), to.name())));
+        }
+        let (encode, decode) = (cast::to_memory(from), cast::from_memory(to));
+        match (encode, decode) {
+            _ if from == to => self.alias(op, src),
+            (None, None) => self.alias(op, src),
+            (Some(kernel), None) | (None, Some(kernel)) => {
+                let dst = self.define(self.m.result(op))?;
+                self.map_to(op, Some(kernel), vec![src], None, dst, None, Rule::Loop)
+            }
+            (Some(encode), Some(decode)) => {
+                let dst = self.define(self.m.result(op))?;
+                let mut bits = self.tile(src).clone();
+                bits.elem = if from.mem_size() == 1 { Elem::I8 } else { Elem::I16 };
+                let ty = self.program.types.len() as u32;
+                self.program.types.push(bits);
+                let between = self.register(ty);
+                self.map_to(op, Some(encode), vec![src], None, between, None, Rule::Loop)?;
+                self.map_to(op, Some(decode), vec![between], None, dst, None, Rule::Loop)
+            }
+        }
+    }
+
+    fn constant(&mut self, op: Op) -> Res<()> {
+        let dst = self.define(self.m.result(op))?;
+        let attr = arith::Constant(op).value(self.m);
+        let elem = self.elem(dst);
+        match self.m.attr_kind(attr) {
+            AttrKind::Dense(elements, _) => {
+                if elements.len() != self.tile(dst).len {
+                    return Err(self.error("the constant's number of elements differs from its type's"));
+                }
+                let size = elem.reg_size();
+                let mut data = Vec::with_capacity(elements.len() * size);
+                for &e in elements {
+                    data.extend_from_slice(&self.constant_bits(e, elem)?.to_le_bytes()[..size]);
+                }
+                self.emit(Instr::Dense { dst, data: Arc::from(data) });
+            }
+            &AttrKind::Splat(inner, _) => {
+                let bits = self.constant_bits(inner, elem)?;
+                self.emit(Instr::Const { dst, bits });
+            }
+            _ => {
+                let bits = self.constant_bits(attr, elem)?;
+                self.emit(Instr::Const { dst, bits });
+            }
+        }
+        Ok(())
+    }
+
+    fn constant_bits(&self, attr: Attr, elem: Elem) -> Res<u64> {
+        match (self.m.attr_kind(attr), elem) {
+            (AttrKind::Int(v, _), e) if !matches!(e, Elem::Float(_)) => Ok(e.canonical(*v as u64)),
+            (AttrKind::Bool(v), e) if e.is_int() => Ok(e.canonical(u64::from(*v).wrapping_neg())),
+            (AttrKind::Float(v, _), Elem::Float(FloatKind::F64)) => Ok(v.value().to_bits()),
+            (AttrKind::Float(v, _), Elem::Float(_)) => Ok(u64::from((v.value() as f32).to_bits())),
+            _ => Err(self.error("a constant whose value is not of its element type")),
+        }
+    }
+
+    fn math(&mut self, op: Op, kind: math::Kind) -> Res<()> {
+        let operands = self.m.operands(op);
+        let elem = self.get(operands[0]).map(|v| self.elem(v))?;
+        let kernel = match kind {
+            math::Kind::Absi => int::abs(elem),
+            math::Kind::Fma => float::fma(elem),
+            _ => mathk::unary(kind, elem),
+        };
+        self.map(op, kernel, operands, Rule::Loop)
+    }
+
+    fn tt(&mut self, op: Op, kind: tt::Kind) -> Res<()> {
+        use tt::Kind as K;
+        let m = self.m;
+        match kind {
+            K::GetProgramId => {
+                let dst = self.define(m.result(op))?;
+                self.emit(Instr::ProgramId { dst, axis: axis_of(tt::GetProgramId(op).axis(m)) });
+            }
+            K::GetNumPrograms => {
+                let dst = self.define(m.result(op))?;
+                self.emit(Instr::NumPrograms { dst, axis: axis_of(tt::GetNumPrograms(op).axis(m)) });
+            }
+            K::MakeRange => {
+                let dst = self.define(m.result(op))?;
+                self.emit(Instr::Range { dst, start: tt::MakeRange(op).start(m) });
+            }
+            K::Splat | K::Broadcast => {
+                let src = self.get(m.operands(op)[0])?;
+                let dst = self.define(m.result(op))?;
+                let (from, to) = (&self.tile(src).shape, &self.tile(dst).shape);
+                let fits = from.is_empty()
+                    || from.len() == to.len() && from.iter().zip(to).all(|(&f, &t)| f == t || f == 1);
+                if !fits {
+                    return Err(self.error(format!("a tensor of shape {from:?} does not broadcast to {to:?}")));
+                }
+                self.emit(Instr::Broadcast { src, dst });
+            }
+            K::Unsplat | K::Reshape => {
+                let src = self.get(m.operands(op)[0])?;
+                let dst = self.define(m.result(op))?;
+                if self.tile(src).len != self.tile(dst).len {
+                    return Err(self.error("a reshape to a different number of elements"));
+                }
+                self.emit(Instr::Reshape { src, dst, take: false });
+            }
+            K::ExpandDims => {
+                let e = tt::ExpandDims(op);
+                let src = self.get(e.src(m))?;
+                let dst = self.define(m.result(op))?;
+                self.emit(Instr::ExpandDims { src, dst, axis: e.axis(m) as usize, take: false });
+            }
+            K::Trans => {
+                let t = tt::Trans(op);
+                let src = self.get(t.src(m))?;
+                let order: Vec<usize> = t.order(m).iter().map(|&d| d as usize).collect();
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                if !sorted.into_iter().eq(0..self.tile(src).shape.len()) {
+                    return Err(self.error("the order is not a permutation of the dimensions"));
+                }
+                let dst = self.define(m.result(op))?;
+                self.emit(Instr::Trans { src, dst, order });
+            }
+            K::Join => {
+                let j = tt::Join(op);
+                let (lhs, rhs) = (self.get(j.lhs(m))?, self.get(j.rhs(m))?);
+                let dst = self.define(m.result(op))?;
+                self.emit(Instr::Join { lhs, rhs, dst });
+            }
+            K::Split => {
+                let s = tt::Split(op);
+                let src = self.get(s.src(m))?;
+                let (lhs, rhs) = (self.define(s.lhs(m))?, self.define(s.rhs(m))?);
+                self.emit(Instr::Split { src, lhs, rhs });
+            }
+            K::Cat => {
+                let c = tt::Cat(op);
+                let (lhs, rhs) = (self.get(c.lhs(m))?, self.get(c.rhs(m))?);
+                let dst = self.define(m.result(op))?;
+                self.emit(Instr::Cat { lhs, rhs, dst });
+            }
+            K::Load => {
+                let l = tt::Load(op);
+                let ptr = self.get(l.ptr(m))?;
+                let mask = l.mask(m).map(|v| self.get(v)).transpose()?;
+                let other = l.other(m).map(|v| self.get(v)).transpose()?;
+                let dst = self.define(l.result(m))?;
+                self.emit(Instr::Load { ptr, mask, other, dst });
+            }
+            K::Store => {
+                let s = tt::Store(op);
+                let (ptr, value) = (self.get(s.ptr(m))?, self.get(s.value(m))?);
+                let mask = s.mask(m).map(|v| self.get(v)).transpose()?;
+                self.emit(Instr::Store { ptr, value, mask });
+            }
+            K::Addptr => {
+                let a = tt::Addptr(op);
+                let (ptr, offset) = (self.get(a.ptr(m))?, self.get(a.offset(m))?);
+                let size = m
+                    .pointee_type(m.value_type(a.ptr(m)))
+                    .and_then(|t| Elem::of(m, t))
+                    .ok_or_else(|| self.unsupported("pointers to this type"))?
+                    .mem_size();
+                let kernel = int::add_ptr(self.elem(offset));
+                let dst = self.define(m.result(op))?;
+                self.map_to(op, kernel, vec![ptr, offset], Some(size as u64), dst, None, Rule::AddPtr)?;
+            }
+            K::IntToPtr | K::PtrToInt => {
+                let src = m.operands(op)[0];
+                let from = self.get(src).map(|v| self.elem(v))?;
+                let to = self.ty(m.value_type(m.result(op)))?;
+                let to = self.program.types[to as usize].elem;
+                let as_int = |e| if e == Elem::Ptr { Elem::I64 } else { e };
+                // An address is unsigned: a narrower integer is zero-extended.
+                let kernel = cast::integer(as_int(from), as_int(to), false);
+                self.map(op, kernel, &[src], Rule::IntCast(false))?;
+            }
+            K::Bitcast => self.bitcast(op, m.operands(op)[0])?,
+            K::FpToFp => {
+                let f = tt::FpToFp(op);
+                let rounding = match f.rounding(m) {
+                    Some(tt::RoundingMode::Rtz) => Rounding::Zero,
+                    _ => Rounding::Nearest,
+                };
+                self.convert_float(op, f.src(m), rounding)?;
+            }
+            K::Clampf => {
+                let c = tt::Clampf(op);
+                let elem = self.get(c.x(m)).map(|v| self.elem(v))?;
+                self.map(op, float::clamp(elem, c.propagate_nan(m)), m.operands(op), Rule::Loop)?;
+            }
+            K::PreciseSqrt => {
+                let elem = self.get(m.operands(op)[0]).map(|v| self.elem(v))?;
+                self.map(op, mathk::unary(math::Kind::Sqrt, elem), m.operands(op), Rule::Loop)?;
+            }
+            K::PreciseDivf => {
+                let elem = self.get(m.operands(op)[0]).map(|v| self.elem(v))?;
+                self.map(op, float::binary(arith::Kind::Divf, elem), m.operands(op), Rule::Loop)?;
+            }
+            K::Mulhiui => {
+                let elem = self.get(m.operands(op)[0]).map(|v| self.elem(v))?;
+                self.map(op, int::mulhi_unsigned(elem), m.operands(op), Rule::Loop)?;
+            }
+            K::Dot => self.dot(op)?,
+            K::Reduce => {
+                let r = tt::Reduce(op);
+                let srcs = self.get_all(r.srcs(m))?;
+                let axis = self.checked_axis(r.axis(m), &srcs)?;
+                let combine = self.combine(r.combine(m), &srcs)?;
+                let dsts = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
+                self.emit(Instr::Reduce { srcs, dsts, axis, combine });
+            }
+            K::Scan => {
+                let s = tt::Scan(op);
+                let srcs = self.get_all(s.srcs(m))?;
+                let axis = self.checked_axis(s.axis(m), &srcs)?;
+                let combine = self.combine(s.combine(m), &srcs)?;
+                let dsts = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
+                self.emit(Instr::Scan { srcs, dsts, axis, reverse: s.reverse(m), combine });
+            }
+            K::Histogram => {
+                let h = tt::Histogram(op);
+                let src = self.get(h.src(m))?;
+                let mask = h.mask(m).map(|v| self.get(v)).transpose()?;
+                let dst = self.define(m.result(op))?;
+                if !self.elem(src).is_int() || self.elem(dst) != Elem::I32 {
+                    return Err(self.unsupported("a histogram of these types"));
+                }
+                self.emit(Instr::Histogram { src, mask, dst });
+            }
+            K::Gather => {
+                let g = tt::Gather(op);
+                let (src, indices) = (self.get(g.src(m))?, self.get(g.indices(m))?);
+                let axis = self.checked_axis(g.axis(m), &[src])?;
+                if self.tile(indices).shape.len() != self.tile(src).shape.len() {
+                    return Err(self.error("the indices must have the source's rank"));
+                }
+                let dst = self.define(m.result(op))?;
+                self.emit(Instr::Gather { src, indices, dst, axis });
+            }
+            K::AtomicRmw => {
+                let a = tt::AtomicRmw(op);
+                let (ptr, val) = (self.get(a.ptr(m))?, self.get(a.val(m))?);
+                let mask = a.mask(m).map(|v| self.get(v)).transpose()?;
+                let dst = self.define(m.result(op))?;
+                let (rmw, elem) = (a.rmw_op(m), self.elem(val));
+                use tt::RmwOp as R;
+                let fits = match rmw {
+                    R::Exch => elem != Elem::I1,
+                    R::Fadd => matches!(elem, Elem::Float(k) if k.bits() >= 16),
+                    R::Max | R::Min => (elem.is_int() && elem != Elem::I1) || matches!(elem, Elem::Float(k) if k.bits() >= 16),
+                    _ => elem.is_int() && elem != Elem::I1,
+                };
+                if !fits {
+                    return Err(self.unsupported(format!("atomic {} on {}", rmw.keyword(), elem.name())));
+                }
+                self.emit(Instr::AtomicRmw { op: rmw, ptr, val, mask, dst });
+            }
+            K::AtomicCas => {
+                let a = tt::AtomicCas(op);
+                let (ptr, cmp, val) = (self.get(a.ptr(m))?, self.get(a.cmp(m))?, self.get(a.val(m))?);
+                let dst = self.define(m.result(op))?;
+                self.emit(Instr::AtomicCas { ptr, cmp, val, dst });
+            }
+            K::ExternElementwise => {
+                let e = tt::ExternElementwise(op);
+                let elem = e.srcs(m).first().map(|&v| self.get(v).map(|v| self.elem(v))).transpose()?;
+                let symbol = e.symbol(m);
+                match elem.and_then(|elem| mathk::extern_function(&symbol, elem)) {
+                    Some((kernel, n)) if n == e.srcs(m).len() => {
+                        self.map(op, Some(kernel), e.srcs(m), Rule::Loop)?;
+                    }
+                    _ => return Err(self.unsupported(format!("the library function `{symbol}`"))),
+                }
+            }
+            K::ElementwiseInlineAsm => {
+                return Err(self.unsupported("inline assembly, which only the target it is written for can run"));
+            }
+            K::Print => {
+                let p = tt::Print(op);
+                let args = self.get_all(p.args(m))?;
+                let signed = p.is_signed(m).iter().map(|&s| s != 0).collect();
+                self.emit(Instr::Print { prefix: p.prefix(m), args, hex: p.hex(m), signed });
+            }
+            K::Assert => {
+                let a = tt::Assert(op);
+                let condition = self.get(a.condition(m))?;
+                if !self.elem(condition).is_int() {
+                    return Err(self.unsupported("an assertion on something that is not an integer"));
+                }
+                self.emit(Instr::Assert { condition, message: a.message(m) });
+            }
+            K::Func | K::Return | K::Call | K::ReduceReturn | K::ScanReturn => {
+                return Err(self.error(format!("`{}` where it can't stand", m.op_name(op))));
+            }
+            #[allow(unreachable_patterns)] // the dialect grows
+            _ => return Err(self.unsupported(format!("`{}`", m.op_name(op)))),
+        }
+        Ok(())
+    }
+
+    fn checked_axis(&self, axis: i32, srcs: &[V]) -> Res<usize> {
+        let Some(&first) = srcs.first() else { return Err(self.error("an operation on no tensors")) };
+        let shape = &self.tile(first).shape;
+        if srcs.iter().any(|&s| self.tile(s).shape != *shape) {
+            return Err(self.error("the operands' shapes differ"));
+        }
+        match usize::try_from(axis) {
+            Ok(a) if a < shape.len() => Ok(a),
+            _ => Err(self.error(format!("axis {axis} of a tensor of rank {}", shape.len()))),
+        }
+    }
+
+    fn dot(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let d = tt::Dot(op);
+        let (a, b, c) = (self.get(d.a(m))?, self.get(d.b(m))?, self.get(d.c(m))?);
+        let dst = self.define(m.result(op))?;
+        let (ea, eb, ec) = (self.elem(a), self.elem(b), self.elem(c));
+        let fits = match ec {
+            Elem::I32 => ea == Elem::I8 && eb == Elem::I8,
+            Elem::Float(FloatKind::F64) => ea == ec && eb == ec,
+            Elem::Float(_) => ea.is_f32_class() && eb.is_f32_class(),
+            _ => false,
+        };
+        if !fits {
+            return Err(self.unsupported(format!(
+                "a dot of {} and {} accumulated in {}",
+                ea.name(),
+                eb.name(),
+                ec.name()
+            )));
+        }
+        let mut precision = d.input_precision(m);
+        if ea != Elem::Float(FloatKind::F32) && eb != Elem::Float(FloatKind::F32) {
+            precision = tt::InputPrecision::Ieee;
+        }
+        self.emit(Instr::Dot { a, b, c, dst, precision });
+        Ok(())
+    }
+}
+
+/// Whether every value of one format is one of the other.
+fn is_subset(narrow: FloatKind, wide: FloatKind) -> bool {
+    use FloatKind as F;
+    matches!(
+        (narrow, wide),
+        (_, F::F64)
+            | (F::F16 | F::BF16, F::F32)
+            | (F::F8E4M3FN | F::F8E5M2 | F::F8E4M3FNUZ | F::F8E4M3B11FNUZ, F::F16)
+            | (F::F8E4M3FN | F::F8E5M2 | F::F8E4M3FNUZ | F::F8E5M2FNUZ | F::F8E4M3B11FNUZ, F::BF16 | F::F32)
+    ) && narrow != F::F64
+}

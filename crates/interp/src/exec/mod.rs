@@ -1,0 +1,333 @@
+//! Runs a [`Program`]: a frame of registers and a program counter, one instruction after another.
+//!
+//! A frame is resumable: [`Frame::run`] returns [`Status::Paused`] when the program seems to wait for another one, and
+//! goes on from there when called again.
+
+mod access;
+mod atomic;
+mod dot;
+mod elementwise;
+mod print;
+mod reduce;
+mod shape;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::buffer::Buffer;
+use crate::memory::{Hit, Memory};
+use crate::program::{Instr, Program, V};
+use crate::tile::{Reg, Repr, TileType};
+
+/// What all programs of a launch share.
+pub struct Context<'a> {
+    /// Memory that may be touched.
+    pub memory: &'a Memory,
+    /// Extents of the grid.
+    pub grid: [u32; 3],
+    /// Whether a zero divisor in a tensor is an error too.
+    pub trap_division: bool,
+    /// Set by the caller to end the run early.
+    pub interrupt: Option<&'a AtomicBool>,
+}
+
+/// Why a program can't go on.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// What is wrong.
+    pub message: String,
+    /// The element, by row-major index, and the tensor's shape.
+    pub element: Option<(usize, Box<[u32]>)>,
+    /// Remarks.
+    pub notes: Vec<String>,
+}
+
+impl Fault {
+    fn new(message: impl Into<String>) -> Self {
+        Fault { message: message.into(), element: None, notes: Vec::new() }
+    }
+}
+
+/// A fault, boxed: it is rare and large.
+pub type FaultBox = Box<Fault>;
+
+/// How a run of a frame ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The program returned.
+    Done,
+    /// The program spins; others should run before it goes on.
+    Paused,
+    /// The caller asked to stop.
+    Interrupted,
+}
+
+/// After so many turns of a `while` loop that touches memory, a program is set aside.
+const SPINS: u32 = 64;
+
+/// The state of one program.
+pub struct Frame {
+    /// Registers.
+    pub regs: Vec<Reg>,
+    /// The next instruction.
+    pub pc: usize,
+    /// How many elements a scalar stands for (1, except in combine functions).
+    pub lanes: usize,
+    /// Program index.
+    pub program_id: [u32; 3],
+    /// What the program has printed.
+    pub output: String,
+    hit: Hit,
+    scratch: [Buffer; 3],
+    /// Buffers not in use.
+    pool: Vec<Buffer>,
+    spins: u32,
+    touched_memory: bool,
+    /// The frame of combine functions (kept for its buffers).
+    inner: Option<Box<Frame>>,
+}
+
+impl Frame {
+    /// A frame for a program.
+    pub fn new(program: &Program) -> Self {
+        Frame {
+            regs: (0..program.slots).map(|_| Reg::default()).collect(),
+            pc: 0,
+            lanes: 1,
+            program_id: [0; 3],
+            output: String::new(),
+            hit: Hit::default(),
+            scratch: Default::default(),
+            pool: Vec::new(),
+            spins: 0,
+            touched_memory: false,
+            inner: None,
+        }
+    }
+
+    /// Makes the frame ready for another program of the same launch.
+    pub fn restart(&mut self, program_id: [u32; 3]) {
+        self.pc = 0;
+        self.program_id = program_id;
+        self.spins = 0;
+        self.touched_memory = false;
+    }
+
+    /// Drops what is cached about memory: another launch has other allocations.
+    pub fn forget_memory(&mut self) {
+        self.hit = Hit::default();
+        if let Some(inner) = &mut self.inner {
+            inner.forget_memory();
+        }
+    }
+
+    /// The type of a register as an instruction sees it.
+    fn ty<'p>(program: &'p Program, v: V) -> &'p TileType {
+        &program.types[v.ty as usize]
+    }
+
+    /// How many elements a value of a type has.
+    fn len(&self, ty: &TileType) -> usize {
+        if ty.shape.is_empty() { self.lanes } else { ty.len }
+    }
+
+    /// The elements of a register, dense.
+    fn dense(&mut self, program: &Program, v: V) -> &mut Reg {
+        let ty = Self::ty(program, v);
+        let len = self.len(ty);
+        let reg = &mut self.regs[v.slot as usize];
+        reg.materialize(ty, len);
+        reg
+    }
+
+    /// The bits of a scalar.
+    fn scalar(&mut self, program: &Program, v: V) -> u64 {
+        match self.regs[v.slot as usize].repr {
+            Repr::Uniform(bits) => bits,
+            _ => {
+                let ty = Self::ty(program, v);
+                let size = ty.elem.reg_size();
+                let reg = self.dense(program, v);
+                ty.elem.canonical(read_bits(&reg.buf, size, 0))
+            }
+        }
+    }
+
+    fn set(&mut self, v: V, repr: Repr) {
+        self.regs[v.slot as usize].repr = repr;
+    }
+
+    /// Two registers at once. They differ, by construction of the register allocation.
+    fn pair(&mut self, a: V, b: V) -> (&mut Reg, &mut Reg) {
+        let [a, b] = self.regs.get_disjoint_mut([a.slot as usize, b.slot as usize]).expect("distinct registers");
+        (a, b)
+    }
+
+    /// Copies a value, or takes it from a register that is not needed further.
+    fn transfer(&mut self, program: &Program, src: V, dst: V, take: bool) {
+        let ty = Self::ty(program, src);
+        let bytes = self.len(ty) * ty.elem.reg_size();
+        let (src, dst) = self.pair(src, dst);
+        if take {
+            std::mem::swap(src, dst);
+            return;
+        }
+        dst.repr = src.repr;
+        if src.repr == Repr::Dense {
+            dst.buf.slice_mut::<u8>(bytes).copy_from_slice(src.buf.slice(bytes));
+        }
+    }
+
+    /// Runs until the program ends, pauses or fails. On failure, `pc` is the instruction that failed.
+    pub fn run(&mut self, program: &Program, context: &Context<'_>) -> Result<Status, FaultBox> {
+        loop {
+            let instr = &program.code[self.pc];
+            match instr {
+                Instr::Jump { target, back } => {
+                    if *back {
+                        if let Some(status) = self.back_edge(context) {
+                            self.pc = *target;
+                            return Ok(status);
+                        }
+                    }
+                    self.pc = *target;
+                    continue;
+                }
+                Instr::JumpIfNot { condition, target } => {
+                    if self.scalar(program, *condition) & 1 == 0 {
+                        self.pc = *target;
+                        continue;
+                    }
+                }
+                Instr::ForCheck { iv, upper, step, exit } => {
+                    let step_value = self.scalar(program, *step) as i64;
+                    if step_value <= 0 {
+                        return Err(Box::new(Fault::new(format!(
+                            "the step of a loop must be positive, but is {step_value}"
+                        ))));
+                    }
+                    if self.scalar(program, *iv) as i64 >= self.scalar(program, *upper) as i64 {
+                        self.pc = *exit;
+                        continue;
+                    }
+                }
+                Instr::ForStep { iv, step, top, exit } => {
+                    if context.interrupt.is_some_and(|i| i.load(Ordering::Relaxed)) {
+                        return Ok(Status::Interrupted);
+                    }
+                    let ty = Self::ty(program, *iv);
+                    let sum = (self.scalar(program, *iv) as i64)
+                        .checked_add(self.scalar(program, *step) as i64)
+                        .filter(|&s| s <= ty.elem.signed_range().1);
+                    // Counting past the type's range ends the loop: every bound is below.
+                    match sum {
+                        Some(s) => {
+                            self.set(*iv, Repr::Uniform(s as u64));
+                            self.pc = *top;
+                        }
+                        None => self.pc = *exit,
+                    }
+                    continue;
+                }
+                Instr::Return => return Ok(Status::Done),
+                _ => self.step(program, context, instr)?,
+            }
+            self.pc += 1;
+        }
+    }
+
+    fn back_edge(&mut self, context: &Context<'_>) -> Option<Status> {
+        if context.interrupt.is_some_and(|i| i.load(Ordering::Relaxed)) {
+            return Some(Status::Interrupted);
+        }
+        if std::mem::take(&mut self.touched_memory) {
+            self.spins += 1;
+            if self.spins >= SPINS {
+                self.spins = 0;
+                return Some(Status::Paused);
+            }
+        }
+        None
+    }
+
+    fn step(&mut self, program: &Program, context: &Context<'_>, instr: &Instr) -> Result<(), FaultBox> {
+        match instr {
+            Instr::Const { dst, bits } => self.set(*dst, Repr::Uniform(*bits)),
+            Instr::Dense { dst, data } => {
+                let reg = &mut self.regs[dst.slot as usize];
+                reg.buf.slice_mut::<u8>(data.len()).copy_from_slice(data);
+                reg.repr = Repr::Dense;
+            }
+            Instr::ProgramId { dst, axis } => self.set(*dst, Repr::Uniform(u64::from(self.program_id[*axis]))),
+            Instr::NumPrograms { dst, axis } => self.set(*dst, Repr::Uniform(u64::from(context.grid[*axis]))),
+            Instr::Map(map) => self.map(program, context, map)?,
+            Instr::Move { assigns, overlapping } => self.assign(program, assigns, *overlapping),
+            Instr::Range { .. }
+            | Instr::ExpandDims { .. }
+            | Instr::Broadcast { .. }
+            | Instr::Reshape { .. }
+            | Instr::Trans { .. }
+            | Instr::Join { .. }
+            | Instr::Split { .. }
+            | Instr::Cat { .. }
+            | Instr::Histogram { .. }
+            | Instr::Gather { .. } => self.shape_op(program, instr)?,
+            Instr::Load { ptr, mask, other, dst } => self.load(program, context, *ptr, *mask, *other, *dst)?,
+            Instr::Store { ptr, value, mask } => self.store(program, context, *ptr, *value, *mask)?,
+            Instr::AtomicRmw { op, ptr, val, mask, dst } => {
+                self.atomic_rmw(program, context, *op, *ptr, *val, *mask, *dst)?;
+            }
+            Instr::AtomicCas { ptr, cmp, val, dst } => self.atomic_cas(program, context, *ptr, *cmp, *val, *dst)?,
+            Instr::Dot { a, b, c, dst, precision } => self.dot(program, *a, *b, *c, *dst, *precision),
+            Instr::Reduce { srcs, dsts, axis, combine } => {
+                self.reduce(program, context, srcs, dsts, *axis, combine)?;
+            }
+            Instr::Scan { srcs, dsts, axis, reverse, combine } => {
+                self.scan(program, context, srcs, dsts, *axis, *reverse, combine)?;
+            }
+            Instr::Print { prefix, args, hex, signed } => self.print(program, prefix, args, *hex, signed),
+            Instr::Assert { condition, message } => self.assert(program, *condition, message)?,
+            Instr::Jump { .. }
+            | Instr::JumpIfNot { .. }
+            | Instr::ForCheck { .. }
+            | Instr::ForStep { .. }
+            | Instr::Return => unreachable!("handled by `run`"),
+        }
+        Ok(())
+    }
+
+    fn assert(&mut self, program: &Program, condition: V, message: &str) -> Result<(), FaultBox> {
+        let ty = Self::ty(program, condition);
+        let size = ty.elem.reg_size();
+        if let Repr::Uniform(bits) = self.regs[condition.slot as usize].repr
+            && bits != 0
+        {
+            return Ok(());
+        }
+        let len = self.len(ty);
+        let reg = self.dense(program, condition);
+        let failing = (0..len).find(|&i| read_bits(&reg.buf, size, i) == 0);
+        match failing {
+            None => Ok(()),
+            Some(i) => {
+                let text = if message.is_empty() { "device assertion failed".to_string() } else {
+                    format!("device assertion failed: {message}")
+                };
+                let mut fault = Fault::new(text);
+                if !ty.shape.is_empty() {
+                    fault.element = Some((i, ty.shape.clone()));
+                }
+                Err(Box::new(fault))
+            }
+        }
+    }
+}
+
+/// The low bits of element `i` of a buffer.
+fn read_bits(buf: &Buffer, size: usize, i: usize) -> u64 {
+    match size {
+        1 => u64::from(buf.slice::<u8>(i + 1)[i]),
+        2 => u64::from(buf.slice::<u16>(i + 1)[i]),
+        4 => u64::from(buf.slice::<u32>(i + 1)[i]),
+        _ => buf.slice::<u64>(i + 1)[i],
+    }
+}

@@ -1,0 +1,349 @@
+//! A compiled kernel and its launch: the grid over the cores.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tilewright_ir::{Diagnostic, FloatKind, Module};
+
+use crate::compile::compile;
+use crate::elem::Elem;
+use crate::exec::{Context, FaultBox, Frame, Status};
+use crate::float::{Rounding, round_f64};
+use crate::memory::Memory;
+use crate::program::{Place, Program};
+use crate::tile::Repr;
+
+/// An argument of a launch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Arg {
+    /// An address.
+    Pointer(u64),
+    /// An integer; it is wrapped to the parameter's width.
+    Int(i64),
+    /// A float; it is rounded to the parameter's format.
+    Float(f64),
+}
+
+/// How to run.
+#[derive(Default)]
+pub struct RunOptions<'a> {
+    /// How many threads at most; 0 is one per core.
+    pub threads: usize,
+    /// Whether a zero divisor in an integer division of tensors is an error. It is not by default, as elements that a
+    /// mask switches off later are often divided by zero; a division of scalars by zero always is an error.
+    pub trap_division: bool,
+    /// Set to true from another thread to end the run at the next loop iteration or program.
+    pub interrupt: Option<&'a AtomicBool>,
+    /// Receives what the kernel prints, program by program, when the run ends; `None` is the standard output.
+    pub print: Option<&'a (dyn Fn(&str) + Sync)>,
+}
+
+/// Why a launch failed.
+#[derive(Debug, Clone)]
+pub struct RunError {
+    /// What is wrong and where in the source, with the program, element and closest argument as notes.
+    pub diagnostic: Diagnostic,
+    /// The program that failed, if the launch began.
+    pub program: Option<[u32; 3]>,
+    /// The index of the element, if it is a tensor's.
+    pub element: Option<Vec<u32>>,
+    /// Whether the run was ended by [`RunOptions::interrupt`].
+    pub interrupted: bool,
+}
+
+impl RunError {
+    fn before(message: impl Into<String>) -> Self {
+        RunError { diagnostic: Diagnostic::new(message), program: None, element: None, interrupted: false }
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.diagnostic.fmt(f)
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// A kernel compiled for the CPU executor. It may be run many times and from many threads.
+pub struct Executable {
+    name: String,
+    program: Program,
+    places: Vec<Place>,
+    /// Frames of earlier runs, kept for their registers' storage.
+    frames: Mutex<Vec<Frame>>,
+}
+
+impl fmt::Debug for Executable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Executable({}, {} instructions)", self.name, self.program.code.len())
+    }
+}
+
+/// What the threads of one run share.
+struct Launch<'a> {
+    executable: &'a Executable,
+    context: Context<'a>,
+    inputs: Vec<u64>,
+    total: u64,
+    chunk: u64,
+    next: AtomicU64,
+    /// The first program (in launch order) known to have failed; `u64::MAX` while none has.
+    failed: AtomicU64,
+    error: Mutex<Option<(u64, RunError)>>,
+    output: Mutex<Vec<(u64, String)>>,
+}
+
+impl Executable {
+    /// Compiles a function of a `tt` module.
+    ///
+    /// # Errors
+    /// If there is no such function, or it uses what the executor does not support.
+    pub fn compile(module: &Module, kernel: &str) -> Result<Executable, Diagnostic> {
+        let (program, places) = compile(module, kernel)?;
+        Ok(Executable { name: kernel.to_string(), program, places, frames: Mutex::new(Vec::new()) })
+    }
+
+    /// The kernel's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many arguments a launch takes.
+    pub fn num_args(&self) -> usize {
+        self.program.inputs.len()
+    }
+
+    /// The instructions, for people.
+    pub fn dump(&self) -> String {
+        use fmt::Write;
+        let mut text = String::new();
+        for (i, instr) in self.program.code.iter().enumerate() {
+            let _ = writeln!(text, "{i:4} {instr:?}");
+        }
+        text
+    }
+
+    /// Runs the kernel for each program of a grid. Programs start in order, `x` fastest, on several threads; the grid is
+    /// done when this returns. Where several programs fail, the error is the first one's.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or a program fails: an access outside `memory`, a failed assertion, a division by
+    /// zero. What programs have stored by then stays stored.
+    pub fn run(&self, grid: [u32; 3], args: &[Arg], memory: &Memory, options: &RunOptions<'_>) -> Result<(), RunError> {
+        let inputs = self.bind(args)?;
+        let total = grid.iter().try_fold(1u64, |n, &e| n.checked_mul(u64::from(e)));
+        let total = total.ok_or_else(|| RunError::before(format!("the grid {grid:?} is too large")))?;
+        if total == 0 {
+            return Ok(());
+        }
+        let available = rayon::current_num_threads();
+        let threads = if options.threads == 0 { available } else { options.threads };
+        let threads = threads.min(usize::try_from(total).unwrap_or(usize::MAX)).max(1);
+        let launch = Launch {
+            executable: self,
+            context: Context {
+                memory,
+                grid,
+                trap_division: options.trap_division,
+                interrupt: options.interrupt,
+            },
+            inputs,
+            total,
+            // Small enough to balance, large enough that claiming is rare.
+            chunk: (total / (threads as u64 * 8)).clamp(1, 64),
+            next: AtomicU64::new(0),
+            failed: AtomicU64::new(u64::MAX),
+            error: Mutex::new(None),
+            output: Mutex::new(Vec::new()),
+        };
+        if threads == 1 {
+            launch.work();
+        } else {
+            rayon::in_place_scope(|scope| {
+                for _ in 1..threads {
+                    scope.spawn(|_| launch.work());
+                }
+                launch.work();
+            });
+        }
+        let mut output = lock(&launch.output);
+        output.sort_by_key(|(program, _)| *program);
+        for (_, text) in output.drain(..) {
+            match options.print {
+                Some(print) => print(&text),
+                None => print!("{text}"),
+            }
+        }
+        drop(output);
+        match lock(&launch.error).take() {
+            None => Ok(()),
+            Some((_, error)) => Err(error),
+        }
+    }
+
+    fn bind(&self, args: &[Arg]) -> Result<Vec<u64>, RunError> {
+        let params = &self.program.inputs;
+        if args.len() != params.len() {
+            return Err(RunError::before(format!(
+                "`{}` takes {} arguments, but {} were given",
+                self.name,
+                params.len(),
+                args.len()
+            )));
+        }
+        let mut inputs = Vec::with_capacity(args.len());
+        for (i, (arg, v)) in args.iter().zip(params).enumerate() {
+            let ty = &self.program.types[v.ty as usize];
+            let bits = match (*arg, ty.elem) {
+                _ if !ty.shape.is_empty() => None,
+                (Arg::Pointer(addr), Elem::Ptr) => Some(addr),
+                (Arg::Int(x), e) if e.is_int() => Some(e.canonical(x as u64)),
+                (Arg::Float(x), Elem::Float(FloatKind::F64)) => Some(x.to_bits()),
+                (Arg::Float(x), Elem::Float(FloatKind::F32)) => Some(u64::from((x as f32).to_bits())),
+                (Arg::Float(x), Elem::Float(k)) => {
+                    Some(u64::from((round_f64(x, k, Rounding::Nearest) as f32).to_bits()))
+                }
+                _ => None,
+            };
+            inputs.push(bits.ok_or_else(|| {
+                RunError::before(format!(
+                    "argument {i} of `{}` is {arg:?}, but the parameter is of type {}",
+                    self.name,
+                    ty.elem.name()
+                ))
+            })?);
+        }
+        Ok(inputs)
+    }
+
+    fn error(&self, fault: FaultBox, pc: usize, program: [u32; 3]) -> RunError {
+        let mut diagnostic = self.places[self.program.places[pc] as usize].clone();
+        diagnostic.message = fault.message;
+        let [x, y, z] = program;
+        diagnostic.notes.push(format!("in program ({x}, {y}, {z})"));
+        let element = fault.element.map(|(mut i, shape)| {
+            let mut index: Vec<u32> = Vec::with_capacity(shape.len());
+            for &extent in shape.iter().rev() {
+                index.push((i % extent as usize) as u32);
+                i /= extent as usize;
+            }
+            index.reverse();
+            diagnostic.notes.push(format!("at element {index:?} of a tensor of shape {shape:?}"));
+            index
+        });
+        diagnostic.notes.extend(fault.notes);
+        RunError {
+            diagnostic: diagnostic.with_source_files(),
+            program: Some(program),
+            element,
+            interrupted: false,
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Launch<'_> {
+    /// Runs programs until none is left.
+    ///
+    /// A program that waits for another is set aside. New programs and those set aside are taken in turn, so that every
+    /// program is started sooner or later and each gets on again and again: a spin lock or a barrier over the whole grid
+    /// makes progress on any number of threads.
+    fn work(&self) {
+        let program = &self.executable.program;
+        let mut paused: VecDeque<(u64, Frame)> = VecDeque::new();
+        let mut spare: Vec<Frame> = Vec::new();
+        let mut claimed = 0..0;
+        let mut fresh_turn = true;
+        loop {
+            let stopped = self.failed.load(Ordering::Relaxed);
+            let mut task = None;
+            if fresh_turn || paused.is_empty() {
+                if claimed.is_empty() {
+                    let start = self.next.fetch_add(self.chunk, Ordering::Relaxed).min(self.total);
+                    claimed = start..(start + self.chunk).min(self.total);
+                }
+                if let Some(index) = claimed.next().filter(|&i| i < stopped) {
+                    let mut frame = spare.pop().unwrap_or_else(|| self.frame());
+                    frame.restart(self.program_id(index));
+                    for (&v, &bits) in program.inputs.iter().zip(&self.inputs) {
+                        frame.regs[v.slot as usize].repr = Repr::Uniform(bits);
+                    }
+                    task = Some((index, frame));
+                }
+            }
+            let resumed = task.is_none();
+            let Some((index, mut frame)) = task.or_else(|| paused.pop_front()) else { break };
+            fresh_turn = resumed;
+            if self.interrupted() {
+                self.fail(0, RunError { interrupted: true, ..RunError::before("the run was interrupted") });
+                break;
+            }
+            match frame.run(program, &self.context) {
+                Ok(Status::Done) => {
+                    self.flush(index, &mut frame);
+                    spare.push(frame);
+                }
+                Ok(Status::Paused) => {
+                    // After a failure, what it waits for may never come.
+                    if self.failed.load(Ordering::Relaxed) == u64::MAX {
+                        paused.push_back((index, frame));
+                    }
+                    if resumed {
+                        std::thread::yield_now();
+                    }
+                }
+                Ok(Status::Interrupted) => {
+                    self.fail(0, RunError { interrupted: true, ..RunError::before("the run was interrupted") });
+                    break;
+                }
+                Err(fault) => {
+                    self.flush(index, &mut frame);
+                    self.fail(index, self.executable.error(fault, frame.pc, frame.program_id));
+                    spare.push(frame);
+                }
+            }
+        }
+        let mut frames = lock(&self.executable.frames);
+        let room = (2 * rayon::current_num_threads()).saturating_sub(frames.len());
+        frames.extend(spare.into_iter().take(room));
+    }
+
+    fn interrupted(&self) -> bool {
+        self.context.interrupt.is_some_and(|i| i.load(Ordering::Relaxed))
+    }
+
+    fn frame(&self) -> Frame {
+        match lock(&self.executable.frames).pop() {
+            Some(mut frame) => {
+                frame.forget_memory();
+                frame
+            }
+            None => Frame::new(&self.executable.program),
+        }
+    }
+
+    fn program_id(&self, index: u64) -> [u32; 3] {
+        let [x, y, _] = self.context.grid.map(u64::from);
+        [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
+    }
+
+    fn flush(&self, index: u64, frame: &mut Frame) {
+        if !frame.output.is_empty() {
+            lock(&self.output).push((index, std::mem::take(&mut frame.output)));
+        }
+    }
+
+    fn fail(&self, index: u64, error: RunError) {
+        self.failed.fetch_min(index, Ordering::Relaxed);
+        let mut first = lock(&self.error);
+        if first.as_ref().is_none_or(|(i, _)| index < *i || error.interrupted) {
+            *first = Some((index, error));
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The compiled form of a kernel: a flat list of instructions over numbered registers.
+//!
+//! Structured control flow is jumps; calls are expanded in place. Instructions work on whole tiles. Regions of
+//! reductions and scans are programs of their own, whose scalars stand for many *lanes* at once.
+
+use std::sync::Arc;
+
+use tilewright_ir::dialect::arith::CmpIPredicate;
+use tilewright_ir::dialect::tt::{InputPrecision, RmwOp};
+use tilewright_ir::{Diagnostic, FloatKind};
+
+use crate::float::Rounding;
+use crate::kernels::Kernel;
+use crate::tile::TileType;
+
+/// A register and the type in which an instruction sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct V {
+    /// The register.
+    pub slot: u32,
+    /// Index into [`Program::types`].
+    pub ty: u32,
+}
+
+/// A rule that may compute an elementwise result in compact form (see `lazy.rs`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// None: always by the loop.
+    Loop,
+    /// a + b
+    Add,
+    /// a - b
+    Sub,
+    /// a · b
+    Mul,
+    /// a << b
+    Shl,
+    /// a / b, rounding irrelevant where the quotient is 0
+    Div,
+    /// a mod b
+    Rem,
+    /// Smaller (false) or larger (true) of two signed numbers.
+    MinMax(bool),
+    /// Comparison.
+    Compare(CmpIPredicate),
+    /// Conjunction of masks.
+    And,
+    /// Conversion between integer widths; signed or not.
+    IntCast(bool),
+    /// Address plus offset times the immediate.
+    AddPtr,
+    /// Choice by a condition.
+    Select,
+}
+
+/// An elementwise operation.
+#[derive(Debug, Clone)]
+pub struct Map {
+    /// The loop.
+    pub kernel: Kernel,
+    /// Operands.
+    pub srcs: Vec<V>,
+    /// A constant operand after the others.
+    pub imm: Option<u64>,
+    /// Result.
+    pub dst: V,
+    /// Rounding of the result to a narrow format.
+    pub round: Option<(FloatKind, Rounding)>,
+    /// The compact rule.
+    pub rule: Rule,
+    /// Whether the second operand divides.
+    pub divides: bool,
+}
+
+/// One assignment of a [`Instr::Move`].
+#[derive(Debug, Clone, Copy)]
+pub struct Assign {
+    /// From.
+    pub src: V,
+    /// To.
+    pub dst: V,
+    /// Whether the source is not needed afterwards.
+    pub take: bool,
+}
+
+/// The combine function of a reduction or scan.
+#[derive(Debug, Clone)]
+pub struct Combine {
+    /// Inputs: accumulators, then elements, then captured values. Outputs: the new accumulators.
+    pub program: Box<Program>,
+    /// Values of the enclosing program that the function uses.
+    pub captures: Vec<V>,
+    /// The loop and the result's format, where the function is a single operation on its two arguments.
+    pub single: Option<(Kernel, Option<FloatKind>)>,
+}
+
+/// An instruction.
+#[derive(Debug, Clone)]
+#[allow(missing_docs)] // named as the operations are
+pub enum Instr {
+    Const { dst: V, bits: u64 },
+    Dense { dst: V, data: Arc<[u8]> },
+    ProgramId { dst: V, axis: usize },
+    NumPrograms { dst: V, axis: usize },
+    Range { dst: V, start: i32 },
+    Map(Box<Map>),
+    Move { assigns: Vec<Assign>, overlapping: bool },
+    ExpandDims { src: V, dst: V, axis: usize, take: bool },
+    Broadcast { src: V, dst: V },
+    Reshape { src: V, dst: V, take: bool },
+    Trans { src: V, dst: V, order: Vec<usize> },
+    Join { lhs: V, rhs: V, dst: V },
+    Split { src: V, lhs: V, rhs: V },
+    Cat { lhs: V, rhs: V, dst: V },
+    Load { ptr: V, mask: Option<V>, other: Option<V>, dst: V },
+    Store { ptr: V, value: V, mask: Option<V> },
+    AtomicRmw { op: RmwOp, ptr: V, val: V, mask: Option<V>, dst: V },
+    AtomicCas { ptr: V, cmp: V, val: V, dst: V },
+    Dot { a: V, b: V, c: V, dst: V, precision: InputPrecision },
+    Reduce { srcs: Vec<V>, dsts: Vec<V>, axis: usize, combine: Combine },
+    Scan { srcs: Vec<V>, dsts: Vec<V>, axis: usize, reverse: bool, combine: Combine },
+    Histogram { src: V, mask: Option<V>, dst: V },
+    Gather { src: V, indices: V, dst: V, axis: usize },
+    Print { prefix: String, args: Vec<V>, hex: bool, signed: Vec<bool> },
+    Assert { condition: V, message: String },
+    /// `back` marks the end of a `while` body, where a program may be set aside.
+    Jump { target: usize, back: bool },
+    JumpIfNot { condition: V, target: usize },
+    /// Leaves the loop if the induction variable has reached its bound.
+    ForCheck { iv: V, upper: V, step: V, exit: usize },
+    /// Counts up and goes back.
+    ForStep { iv: V, step: V, top: usize, exit: usize },
+    Return,
+}
+
+/// Whether an instruction reads or writes a register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Reads.
+    Use,
+    /// Writes.
+    Def,
+}
+
+impl Instr {
+    /// Calls `f` on every register of the instruction.
+    pub fn visit(&mut self, f: &mut impl FnMut(&mut V, Role)) {
+        use Role::{Def, Use};
+        match self {
+            Instr::Const { dst, .. }
+            | Instr::Dense { dst, .. }
+            | Instr::ProgramId { dst, .. }
+            | Instr::NumPrograms { dst, .. }
+            | Instr::Range { dst, .. } => f(dst, Def),
+            Instr::Map(m) => {
+                m.srcs.iter_mut().for_each(|v| f(v, Use));
+                f(&mut m.dst, Def);
+            }
+            Instr::Move { assigns, .. } => {
+                assigns.iter_mut().for_each(|a| f(&mut a.src, Use));
+                assigns.iter_mut().for_each(|a| f(&mut a.dst, Def));
+            }
+            Instr::ExpandDims { src, dst, .. }
+            | Instr::Broadcast { src, dst }
+            | Instr::Reshape { src, dst, .. }
+            | Instr::Trans { src, dst, .. } => {
+                f(src, Use);
+                f(dst, Def);
+            }
+            Instr::Join { lhs, rhs, dst } | Instr::Cat { lhs, rhs, dst } => {
+                f(lhs, Use);
+                f(rhs, Use);
+                f(dst, Def);
+            }
+            Instr::Split { src, lhs, rhs } => {
+                f(src, Use);
+                f(lhs, Def);
+                f(rhs, Def);
+            }
+            Instr::Load { ptr, mask, other, dst } => {
+                f(ptr, Use);
+                mask.iter_mut().chain(other).for_each(|v| f(v, Use));
+                f(dst, Def);
+            }
+            Instr::Store { ptr, value, mask } => {
+                f(ptr, Use);
+                f(value, Use);
+                mask.iter_mut().for_each(|v| f(v, Use));
+            }
+            Instr::AtomicRmw { ptr, val, mask, dst, .. } => {
+                f(ptr, Use);
+                f(val, Use);
+                mask.iter_mut().for_each(|v| f(v, Use));
+                f(dst, Def);
+            }
+            Instr::AtomicCas { ptr, cmp, val, dst } => {
+                f(ptr, Use);
+                f(cmp, Use);
+                f(val, Use);
+                f(dst, Def);
+            }
+            Instr::Dot { a, b, c, dst, .. } => {
+                f(a, Use);
+                f(b, Use);
+                f(c, Use);
+                f(dst, Def);
+            }
+            Instr::Reduce { srcs, dsts, combine, .. } | Instr::Scan { srcs, dsts, combine, .. } => {
+                srcs.iter_mut().chain(&mut combine.captures).for_each(|v| f(v, Use));
+                dsts.iter_mut().for_each(|v| f(v, Def));
+            }
+            Instr::Histogram { src, mask, dst } => {
+                f(src, Use);
+                mask.iter_mut().for_each(|v| f(v, Use));
+                f(dst, Def);
+            }
+            Instr::Gather { src, indices, dst, .. } => {
+                f(src, Use);
+                f(indices, Use);
+                f(dst, Def);
+            }
+            Instr::Print { args, .. } => args.iter_mut().for_each(|v| f(v, Use)),
+            Instr::Assert { condition, .. } | Instr::JumpIfNot { condition, .. } => f(condition, Use),
+            Instr::ForCheck { iv, upper, step, .. } => {
+                f(iv, Use);
+                f(upper, Use);
+                f(step, Use);
+            }
+            Instr::ForStep { iv, step, .. } => {
+                f(step, Use);
+                f(iv, Use);
+                f(iv, Def);
+            }
+            Instr::Jump { .. } | Instr::Return => {}
+        }
+    }
+}
+
+/// A compiled kernel or combine function.
+#[derive(Debug, Clone, Default)]
+pub struct Program {
+    /// The instructions.
+    pub code: Vec<Instr>,
+    /// For each instruction, its place in the source: index into the executable's places.
+    pub places: Vec<u32>,
+    /// The types of registers.
+    pub types: Vec<TileType>,
+    /// How many registers there are.
+    pub slots: usize,
+    /// Where arguments are put.
+    pub inputs: Vec<V>,
+    /// Where results are found.
+    pub outputs: Vec<V>,
+    /// Whether there are jumps, so that lanes can't run together.
+    pub branches: bool,
+}
+
+/// A place in the source, as a diagnostic without a message.
+pub type Place = Diagnostic;
