@@ -162,7 +162,15 @@ impl JitFunction {
         noinline: bool,
     ) -> Arc<JitFunction> {
         let (module, name) = (module.into(), name.into());
-        Arc::new(JitFunction { id, module, name, source, noinline, constexpr: false, definition: OnceLock::new() })
+        Arc::new(JitFunction {
+            id,
+            module,
+            name,
+            source,
+            noinline,
+            constexpr: false,
+            definition: OnceLock::new(),
+        })
     }
 
     /// A function that is already parsed out of `source`.

@@ -24,8 +24,8 @@ pub mod source_host;
 pub mod value;
 
 pub use dtype::{DType, Scalar};
-pub use host::{Binding, Host, HostError, HostObject, HostValue, JitFunction};
 pub use eval::{Built, Captured, Options, build_module};
+pub use host::{Binding, Host, HostError, HostObject, HostValue, JitFunction};
 pub use signature::{ArgSpec, ArgType, Signature};
 pub use source::SourceText;
 pub use source_host::SourceHost;

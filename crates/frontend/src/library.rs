@@ -240,7 +240,8 @@ fn load_statement(
             }
         }
         Stmt::FunctionDef(def) => {
-            let marks: Vec<&str> = def.decorator_list.iter().filter_map(|d| last_name(&d.expression)).collect();
+            let marks: Vec<&str> =
+                def.decorator_list.iter().filter_map(|d| last_name(&d.expression)).collect();
             let name = def.name.to_string();
             let path: Arc<str> = format!("{module}.{name}").into();
             let item = if marks.contains(&"builtin") {
@@ -362,9 +363,12 @@ fn constant(expr: &Expr, entries: &FxHashMap<String, Entry>) -> Option<HostValue
                 _ => None,
             }
         }
-        Expr::Tuple(tuple) => {
-            tuple.elts.iter().map(|e| constant(e, entries)).collect::<Option<Arc<[_]>>>().map(HostValue::Tuple)
-        }
+        Expr::Tuple(tuple) => tuple
+            .elts
+            .iter()
+            .map(|e| constant(e, entries))
+            .collect::<Option<Arc<[_]>>>()
+            .map(HostValue::Tuple),
         other => fold::literal(other),
     }
 }
@@ -376,11 +380,17 @@ mod tests {
     #[test]
     fn names_lead_to_definitions() {
         let library = Library::get();
-        assert!(matches!(library.resolve("language.load"), Some(Item::Builtin(b)) if &*b.path == "language.core.load"));
+        assert!(
+            matches!(library.resolve("language.load"), Some(Item::Builtin(b)) if &*b.path == "language.core.load")
+        );
         assert!(matches!(library.resolve("language.math.exp"), Some(Item::Builtin(_))));
-        assert!(matches!(library.resolve("language.exp"), Some(Item::Builtin(b)) if &*b.path == "language.math.exp"));
+        assert!(
+            matches!(library.resolve("language.exp"), Some(Item::Builtin(b)) if &*b.path == "language.math.exp")
+        );
         assert!(matches!(library.resolve("language.sum"), Some(Item::Jit(_))));
-        assert!(matches!(library.resolve("language.random.core"), Some(Item::Module(m)) if &*m == "language.core"));
+        assert!(
+            matches!(library.resolve("language.random.core"), Some(Item::Module(m)) if &*m == "language.core")
+        );
         assert!(matches!(library.resolve("language.extra.cuda.libdevice.tanh"), Some(Item::Builtin(_))));
         assert!(matches!(
             library.resolve("language.float16"),

@@ -60,8 +60,7 @@ impl SourceText {
         let text = self.line_text(self.line_index(range.start()));
         let text = format!("{}{}", " ".repeat(self.indent as usize), text);
         // What goes on for several lines is marked to the end of the first one.
-        let end_column =
-            if end_line == line { end_col } else { text.trim_end().chars().count() as u32 + 1 };
+        let end_column = if end_line == line { end_col } else { text.trim_end().chars().count() as u32 + 1 };
         Span { file: self.file.to_string(), line, column: col, end_column, text: Some(text) }
     }
 
@@ -81,9 +80,7 @@ impl SourceText {
     pub fn parse(&self) -> Result<Vec<Stmt>, Diagnostic> {
         match ruff_python_parser::parse_module(&self.text) {
             Ok(parsed) => Ok(parsed.into_syntax().body.into_iter().collect()),
-            Err(error) => {
-                Err(self.error(error.location, format!("invalid Python syntax: {}", error.error)))
-            }
+            Err(error) => Err(self.error(error.location, format!("invalid Python syntax: {}", error.error))),
         }
     }
 

@@ -173,7 +173,8 @@ impl SourceHost {
             Stmt::Assign(assign) => {
                 for target in &assign.targets {
                     if let Expr::Name(name) = target {
-                        let definition = Definition::Assign { value: (*assign.value).clone(), constexpr: false };
+                        let definition =
+                            Definition::Assign { value: (*assign.value).clone(), constexpr: false };
                         self.names.insert(name.id.to_string(), definition);
                     }
                 }
@@ -210,8 +211,7 @@ impl SourceHost {
         let id = u64::from(def.range.start().to_u32()) + 1;
         let definition = Arc::new(def.clone());
         let (module, name) = (self.module.clone(), def.name.as_str());
-        let function =
-            JitFunction::parsed(id, module, name, self.source.clone(), mark.noinline, definition);
+        let function = JitFunction::parsed(id, module, name, self.source.clone(), mark.noinline, definition);
         if mark.constexpr { function.at_compile_time() } else { function }
     }
 
@@ -256,12 +256,15 @@ impl SourceHost {
         match expr {
             Expr::Name(name) => match self.value(name.id.as_str())? {
                 Some((value, _)) => Ok(value),
-                None if crate::eval::is_python_builtin(&name.id) => Ok(HostValue::Python(name.id.as_str().into())),
+                None if crate::eval::is_python_builtin(&name.id) => {
+                    Ok(HostValue::Python(name.id.as_str().into()))
+                }
                 None => unknown(&format!("the unknown name `{}`", name.id)),
             },
             Expr::Attribute(a) => match self.eval(&a.value)? {
                 HostValue::Library(path) => {
-                    let full = if path.is_empty() { a.attr.to_string() } else { format!("{path}.{}", a.attr) };
+                    let full =
+                        if path.is_empty() { a.attr.to_string() } else { format!("{path}.{}", a.attr) };
                     Ok(library_value(&full))
                 }
                 HostValue::NamedTuple(t) => match t.fields.iter().position(|f| **f == *a.attr.as_str()) {
@@ -270,8 +273,12 @@ impl SourceHost {
                 },
                 other => unknown(&format!("an attribute of {other}")),
             },
-            Expr::Tuple(t) => t.elts.iter().map(|e| self.eval(e)).collect::<Result<_, _>>().map(HostValue::Tuple),
-            Expr::List(t) => t.elts.iter().map(|e| self.eval(e)).collect::<Result<_, _>>().map(HostValue::Tuple),
+            Expr::Tuple(t) => {
+                t.elts.iter().map(|e| self.eval(e)).collect::<Result<_, _>>().map(HostValue::Tuple)
+            }
+            Expr::List(t) => {
+                t.elts.iter().map(|e| self.eval(e)).collect::<Result<_, _>>().map(HostValue::Tuple)
+            }
             Expr::BinOp(b) => {
                 fold::binary(b.op, &self.eval(&b.left)?, &self.eval(&b.right)?).map_err(HostError::new)
             }
@@ -298,11 +305,12 @@ impl SourceHost {
             },
             Expr::Call(call) => {
                 let callee = self.eval(&call.func)?;
-                let args =
-                    call.arguments.args.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>, _>>()?;
+                let args = call.arguments.args.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>, _>>()?;
                 match (&callee, args.as_slice()) {
                     (HostValue::Library(path), [value]) if path.ends_with("constexpr") => Ok(value.clone()),
-                    (HostValue::Library(path), [HostValue::DType(element)]) if path.ends_with("pointer_type") => {
+                    (HostValue::Library(path), [HostValue::DType(element)])
+                        if path.ends_with("pointer_type") =>
+                    {
                         Ok(HostValue::DType(DType::pointer_to(element.clone())))
                     }
                     (HostValue::Library(path), [HostValue::Str(name)]) if path.ends_with("dtype") => {
@@ -315,9 +323,12 @@ impl SourceHost {
                         let n = u64::try_from(*n).unwrap_or(1).max(1);
                         Ok(HostValue::Int(i128::from(n.next_power_of_two())))
                     }
-                    (HostValue::Library(path), [a @ HostValue::Int(_), b @ HostValue::Int(_)]) if &**path == "cdiv" => {
+                    (HostValue::Library(path), [a @ HostValue::Int(_), b @ HostValue::Int(_)])
+                        if &**path == "cdiv" =>
+                    {
                         use ruff_python_ast::Operator;
-                        let negative = fold::unary(ruff_python_ast::UnaryOp::USub, a).map_err(HostError::new)?;
+                        let negative =
+                            fold::unary(ruff_python_ast::UnaryOp::USub, a).map_err(HostError::new)?;
                         let q = fold::binary(Operator::FloorDiv, &negative, b).map_err(HostError::new)?;
                         fold::unary(ruff_python_ast::UnaryOp::USub, &q).map_err(HostError::new)
                     }
@@ -327,7 +338,9 @@ impl SourceHost {
                             Err(_) => unknown("a float that cannot be read"),
                         }
                     }
-                    (HostValue::Python(name), [value]) if matches!(&**name, "float" | "int" | "bool" | "abs") => {
+                    (HostValue::Python(name), [value])
+                        if matches!(&**name, "float" | "int" | "bool" | "abs") =>
+                    {
                         match (&**name, fold::number(value)) {
                             ("float", Some(n)) => Ok(HostValue::Float(n.to_f64())),
                             ("bool", Some(n)) => Ok(HostValue::Bool(n.to_f64() != 0.0)),

@@ -1,7 +1,7 @@
 //! Kernels through the whole front end.
 
 use tilewright_frontend::{Built, Options, Signature, SourceHost, build_module};
-use tilewright_ir::{Module, Op};
+use tilewright_ir::Module;
 
 fn compile(kernel: &str, signature: &str) -> Built {
     let host = SourceHost::new("basic.py", include_str!("kernels/basic.py")).expect("parses");
@@ -17,26 +17,15 @@ fn count(module: &Module, name: &str) -> usize {
     module.all_ops(module.root()).into_iter().filter(|&op| module.op_name(op) == name).count()
 }
 
-fn dump(module: &Module, op: Op, depth: usize) {
-    let ty = |v: &tilewright_ir::Value| format!("{v}:{:?}", module.type_kind(module.value_type(*v)));
-    let results: Vec<_> = module.results(op).iter().map(ty).collect();
-    println!("{}{} = {} {:?}", "  ".repeat(depth), results.join(", "), module.op_name(op), module.operands(op));
-    for &r in module.regions(op) {
-        for &b in module.region_blocks(r) {
-            println!("{} ^{:?}", "  ".repeat(depth), module.block_args(b));
-            for o in module.block_ops(b) {
-                dump(module, o, depth + 1);
-            }
-        }
-    }
-}
-
 #[test]
 fn all() {
     for (k, s) in [
         ("add", "*fp32:16,*fp32:16,*fp32:16,i32:16,1024"),
         ("softmax", "*fp32,*fp32,i32,i32,i32,i32,1000,4"),
-        ("matmul", "*fp16:16,*fp16:16,*fp16:16,i32,i32,i32,i32,i32:1,i32,i32:1,i32,i32:1,96,80,48,8,'leaky_relu'"),
+        (
+            "matmul",
+            "*fp16:16,*fp16:16,*fp16:16,i32,i32,i32,i32,i32:1,i32,i32:1,i32,i32:1,96,80,48,8,'leaky_relu'",
+        ),
         ("attention", "*fp16:16,*fp16:16,*fp16:16,*fp16:16,fp32,i32,i32,i32,128,128,64,3"),
         ("dropout", "*fp32,*fp32,i32,fp32,i32,1024"),
         ("early_return", "*i32,i32"),
@@ -49,7 +38,13 @@ fn all() {
         let t = std::time::Instant::now();
         let _ = compile(k, s);
         println!("==== {k} {first:?} {:?}", t.elapsed());
-        dump(&built.module, built.module.root(), 0);
+        let text = tilewright_ir::text::print(&built.module);
+        println!("{text}");
+        if let Err(errors) = tilewright_ir::verify::verify(&built.module) {
+            panic!("{k}: {}", errors[0]);
+        }
+        let again = tilewright_ir::text::parse(&text, "x.mlir").unwrap_or_else(|e| panic!("{k}: {e}"));
+        assert_eq!(tilewright_ir::text::print(&again), text);
         assert_eq!(count(&built.module, "tt.func"), if k == "control" { 2 } else { 1 });
     }
 }

@@ -379,10 +379,9 @@ pi32_t = pointer_type(int32)
 @constexpr_function
 def get_int_dtype(bitwidth, signed):
     """The integer dtype of a width in bits (1, 8, 16, 32, 64) and signedness."""
-    bitwidth, signed = _plain(bitwidth), _plain(signed)
     if bitwidth == 1:
         return int1
-    return dtype(f"{'' if signed else 'u'}int{bitwidth}")
+    return dtype(("int" if signed else "uint") + str(int(bitwidth)))
 
 
 class PropagateNan:

@@ -12,7 +12,11 @@ from ._marker import constexpr_function, jit
 
 @constexpr_function
 def _log2(n):
-    return n.bit_length() - 1
+    log = 0
+    while n > 1:
+        n = n // 2
+        log = log + 1
+    return log
 
 
 @constexpr_function

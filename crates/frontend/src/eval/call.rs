@@ -6,9 +6,9 @@ use std::sync::Arc;
 use ruff_python_ast::name::Name;
 use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use ruff_text_size::Ranged;
+use tilewright_ir::TypeKind;
 use tilewright_ir::attrs::SymbolRef;
 use tilewright_ir::dialect::tt;
-use tilewright_ir::TypeKind;
 
 use super::{Eval, Evaluator, Scope, builder};
 use crate::dtype::DType;
@@ -89,12 +89,10 @@ impl Evaluator<'_> {
             Value::Const(HostValue::Jit(function)) => self.call_jit(&function, args),
             Value::Const(HostValue::Python(name)) => self.call_python(&name, args),
             Value::Const(HostValue::Object(object)) => self.call_object(&object, args),
-            Value::Const(HostValue::DType(dtype)) => {
-                Err(self
-                    .error(format!("the dtype {dtype} cannot be called"))
-                    .note("convert with x.to(dtype) or tl.cast(x, dtype); make a constant with tl.full")
-                    .into())
-            }
+            Value::Const(HostValue::DType(dtype)) => Err(self
+                .error(format!("the dtype {dtype} cannot be called"))
+                .note("convert with x.to(dtype) or tl.cast(x, dtype); make a constant with tl.full")
+                .into()),
             Value::Method(method) => {
                 let Method { receiver, target } = &*method;
                 match target {
@@ -155,9 +153,7 @@ impl Evaluator<'_> {
             }
             let Some(i) = builtin.params.iter().position(|(n, _)| **n == *name.as_str()) else {
                 let mut error = *wrong(self, format!("tl.{} has no parameter `{name}`", builtin.name));
-                if let Some(near) =
-                    super::expr::closest(&name, builtin.params.iter().map(|(n, _)| &**n))
-                {
+                if let Some(near) = super::expr::closest(&name, builtin.params.iter().map(|(n, _)| &**n)) {
                     error = error.note(format!("did you mean `{near}`?"));
                 }
                 return Err(error.into());
@@ -186,7 +182,10 @@ impl Evaluator<'_> {
         let p = &def.parameters;
         if let Some(kwarg) = &p.kwarg {
             return Err(self
-                .error(format!("`{}` takes **{}, which is not supported in a kernel", function.name, kwarg.name))
+                .error(format!(
+                    "`{}` takes **{}, which is not supported in a kernel",
+                    function.name, kwarg.name
+                ))
                 .note("name the parameters")
                 .into());
         }
@@ -210,9 +209,13 @@ impl Evaluator<'_> {
             }
         }
         for (keyword, value) in args.keywords {
-            let known = p.args.iter().chain(p.kwonlyargs.iter()).any(|param| param.parameter.name.id == keyword);
+            let known =
+                p.args.iter().chain(p.kwonlyargs.iter()).any(|param| param.parameter.name.id == keyword);
             if !known {
-                let near = super::expr::closest(&keyword, p.iter_non_variadic_params().map(|x| x.parameter.name.as_str()));
+                let near = super::expr::closest(
+                    &keyword,
+                    p.iter_non_variadic_params().map(|x| x.parameter.name.as_str()),
+                );
                 let mut error = self
                     .error(format!("`{name}` has no parameter `{keyword}`"))
                     .note(format!("it is defined as {}", signature_text(function, def)));
@@ -285,8 +288,7 @@ impl Evaluator<'_> {
         }
         let active = self.frames.iter().any(|f| f.function == *function);
         let specialization = if active || function.noinline { specialization(&scope) } else { String::new() };
-        if active
-            && self.frames.iter().any(|f| f.function == *function && f.specialization == specialization)
+        if active && self.frames.iter().any(|f| f.function == *function && f.specialization == specialization)
             || self.frames.len() > MAX_DEPTH
         {
             return Err(self
@@ -314,8 +316,10 @@ impl Evaluator<'_> {
         specialization: String,
     ) -> Eval<Value> {
         let key = format!("{}.{}({specialization})", function.module, function.name);
-        let operands: Vec<tilewright_ir::Value> =
-            scope.values().flat_map(|v| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>()).collect();
+        let operands: Vec<tilewright_ir::Value> = scope
+            .values()
+            .flat_map(|v| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>())
+            .collect();
         if !self.noinline.contains_key(&key) {
             let symbol = format!("{}__{}", function.name.replace('.', "_"), self.noinline.len());
             let inputs: Vec<_> = operands.iter().map(|&v| self.module.value_type(v)).collect();
@@ -360,7 +364,12 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates a function that runs at compile time.
-    fn call_constexpr(&mut self, function: &Arc<JitFunction>, def: &StmtFunctionDef, scope: Scope) -> Eval<Value> {
+    fn call_constexpr(
+        &mut self,
+        function: &Arc<JitFunction>,
+        def: &StmtFunctionDef,
+        scope: Scope,
+    ) -> Eval<Value> {
         if self.frames.len() > MAX_DEPTH {
             return Err(self.error(format!("`{}` calls itself too often", function.name)));
         }
@@ -408,7 +417,10 @@ impl Evaluator<'_> {
         }
         if !object.callable {
             return Err(self
-                .error(format!("`{}` is a plain Python {}, which a kernel cannot call", object.name, object.kind))
+                .error(format!(
+                    "`{}` is a plain Python {}, which a kernel cannot call",
+                    object.name, object.kind
+                ))
                 .note("decorate it with @tilewright.jit, or compute the value outside and pass it in")
                 .into());
         }
@@ -454,7 +466,11 @@ impl Evaluator<'_> {
             },
             "pointer_type" => match args.positional.first() {
                 Some(Value::Const(HostValue::DType(element))) => {
-                    let mut ty = crate::dtype::PointerType { element: element.clone(), address_space: 1, constant: false };
+                    let mut ty = crate::dtype::PointerType {
+                        element: element.clone(),
+                        address_space: 1,
+                        constant: false,
+                    };
                     if let Some(Value::Const(HostValue::Int(space))) = args.positional.get(1) {
                         ty.address_space = u32::try_from(*space).unwrap_or(1);
                     }
@@ -479,9 +495,7 @@ impl Evaluator<'_> {
                 Some(condition) => Ok(condition),
                 None => Err(self.error("tl.condition takes the condition")),
             },
-            other => Err(self
-                .error(format!("tl.{other} cannot be called in a kernel"))
-                .into()),
+            other => Err(self.error(format!("tl.{other} cannot be called in a kernel")).into()),
         }
     }
 
@@ -511,7 +525,10 @@ impl Evaluator<'_> {
                 None => {
                     return Err(self
                         .error(format!("a range has no parameter `{name}`"))
-                        .note(format!("the parameters are {}", params[if unrolled { 0..3 } else { 0..9 }].join(", ")))
+                        .note(format!(
+                            "the parameters are {}",
+                            params[if unrolled { 0..3 } else { 0..9 }].join(", ")
+                        ))
                         .into());
                 }
             }
@@ -531,9 +548,12 @@ impl Evaluator<'_> {
         };
         let (num_stages, unroll_factor) = (number(3)?, number(4)?);
         let mut flags = Vec::new();
-        for (i, attr) in
-            [(5, "tt.disallow_acc_multi_buffer"), (6, "tt.flatten"), (7, "tt.warp_specialize"), (8, "tt.disable_licm")]
-        {
+        for (i, attr) in [
+            (5, "tt.disallow_acc_multi_buffer"),
+            (6, "tt.flatten"),
+            (7, "tt.warp_specialize"),
+            (8, "tt.disable_licm"),
+        ] {
             match &values[i] {
                 Value::Const(c) => {
                     if c.truth() == Some(true) {
@@ -543,7 +563,15 @@ impl Evaluator<'_> {
                 other => return Err(self.needs_constexpr(other, &format!("`{}` of a range", params[i]))),
             }
         }
-        Ok(Value::Range(Arc::new(RangeValue { start, end, step, unrolled, num_stages, unroll_factor, flags })))
+        Ok(Value::Range(Arc::new(RangeValue {
+            start,
+            end,
+            step,
+            unrolled,
+            num_stages,
+            unroll_factor,
+            flags,
+        })))
     }
 
     fn call_dtype_method(&mut self, receiver: &Value, name: &str, args: &CallArgs) -> Eval<Value> {

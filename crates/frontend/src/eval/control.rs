@@ -49,8 +49,8 @@ impl Evaluator<'_> {
             Condition::Static(true) => self.run(body, Some(rest)),
             Condition::Static(false) => self.run_else(orelse, rest),
             Condition::Dynamic(condition) => {
-                let returns = contains_return(body)
-                    || orelse.0.iter().any(|clause| contains_return(&clause.body));
+                let returns =
+                    contains_return(body) || orelse.0.iter().any(|clause| contains_return(&clause.body));
                 if returns && self.frame().loops > 0 {
                     return Err(self
                         .error("`return` inside a run-time loop is not supported")
@@ -81,7 +81,10 @@ impl Evaluator<'_> {
             },
             Value::Tuple(t) => Ok(Condition::Static(!t.items.is_empty())),
             Value::Tensor(t) if t.numel() != 1 => Err(self
-                .error(format!("the condition of `{word}` has type {}: one value is needed, not a tensor", t.ty()))
+                .error(format!(
+                    "the condition of `{word}` has type {}: one value is needed, not a tensor",
+                    t.ty()
+                ))
                 .note("reduce it with tl.max or tl.sum, or choose elementwise with tl.where")
                 .into()),
             Value::Tensor(mut t) => {
@@ -181,7 +184,9 @@ impl Evaluator<'_> {
             if !numbers(a) || !numbers(b) {
                 // An error only where it is used.
                 self.frame_mut().scope.shift_remove(name);
-                self.frame_mut().lost.insert(name.clone(), "it is different at compile time in the branches of an `if`");
+                self.frame_mut()
+                    .lost
+                    .insert(name.clone(), "it is different at compile time in the branches of an `if`");
                 continue;
             }
             if other.block.is_none() {
@@ -227,9 +232,18 @@ impl Evaluator<'_> {
     }
 
     /// Ends both branches, gives the `if` a result for each pair of values and returns them.
-    fn merge(&mut self, op: scf::If, then: &Branch, other: &mut Branch, pairs: &[(Value, Value)]) -> Vec<Value> {
+    fn merge(
+        &mut self,
+        op: scf::If,
+        then: &Branch,
+        other: &mut Branch,
+        pairs: &[(Value, Value)],
+    ) -> Vec<Value> {
         let leaves = |pick: fn(&(Value, Value)) -> &Value| -> Vec<tilewright_ir::Value> {
-            pairs.iter().flat_map(|p| pick(p).leaves().into_iter().map(|t| t.value).collect::<Vec<_>>()).collect()
+            pairs
+                .iter()
+                .flat_map(|p| pick(p).leaves().into_iter().map(|t| t.value).collect::<Vec<_>>())
+                .collect()
         };
         let (then_values, else_values) = (leaves(|p| &p.0), leaves(|p| &p.1));
         let outer = self.block;
@@ -283,10 +297,8 @@ impl Evaluator<'_> {
         let else_block = self.module.append_block(else_region, &[]);
         let mut other = eval(self, else_block, orelse)?;
         self.range = range;
-        let (a, b) = (
-            then.returned.clone().unwrap_or(Value::NONE),
-            other.returned.clone().unwrap_or(Value::NONE),
-        );
+        let (a, b) =
+            (then.returned.clone().unwrap_or(Value::NONE), other.returned.clone().unwrap_or(Value::NONE));
         if !a.same_type(&b) {
             return Err(self
                 .error(format!("the two values of a conditional expression differ in type: {a} and {b}"))
@@ -314,19 +326,22 @@ impl Evaluator<'_> {
             }
             other => {
                 return Err(self
-                    .error(format!("a `for` loop runs over range, tl.range, tl.static_range or a tuple, not {other}"))
+                    .error(format!(
+                        "a `for` loop runs over range, tl.range, tl.static_range or a tuple, not {other}"
+                    ))
                     .into());
             }
         };
         if range.unrolled || self.frame().constexpr {
             let mut values = Vec::new();
-            let bound = |e: &Self, v: &Value, what: &str| match v.to_host().as_ref().and_then(crate::fold::number) {
-                Some(crate::fold::Num::Int(i)) => Ok(i),
-                _ => Err(Box::new(
-                    e.error(format!("{what} of tl.static_range must be a constexpr integer, not {v}"))
-                        .note("use tl.range (a run-time loop), or make it a tl.constexpr parameter"),
-                )),
-            };
+            let bound =
+                |e: &Self, v: &Value, what: &str| match v.to_host().as_ref().and_then(crate::fold::number) {
+                    Some(crate::fold::Num::Int(i)) => Ok(i),
+                    _ => Err(Box::new(
+                        e.error(format!("{what} of tl.static_range must be a constexpr integer, not {v}"))
+                            .note("use tl.range (a run-time loop), or make it a tl.constexpr parameter"),
+                    )),
+                };
             let (mut at, end, step) = (
                 bound(self, &range.start, "the start")?,
                 bound(self, &range.end, "the end")?,
@@ -357,7 +372,8 @@ impl Evaluator<'_> {
     ) -> Eval<Flow> {
         for (i, value) in values.iter().enumerate() {
             self.assign(target, value.clone())?;
-            let next = Rest { kind: RestKind::Unrolled { target, values: &values[i + 1..], body }, next: rest };
+            let next =
+                Rest { kind: RestKind::Unrolled { target, values: &values[i + 1..], body }, next: rest };
             if let Flow::Return(value) = self.run(body, Some(&next))? {
                 return Ok(Flow::Return(value));
             }
@@ -405,12 +421,14 @@ impl Evaluator<'_> {
             let mark = self.module.last_op(self.block);
             let carried = self.carry(&assigned, &promoted, Some(&target.id))?;
             self.range = s.range;
-            let init: Vec<_> = carried.iter().flat_map(|(_, v)| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>()).collect();
+            let init: Vec<_> = carried
+                .iter()
+                .flat_map(|(_, v)| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>())
+                .collect();
             let op = scf::For::build(&mut builder!(self), cast[0], cast[1], cast[2], &init, &[]);
-            for (name, value) in [
-                ("tt.num_stages", range.num_stages),
-                ("tt.loop_unroll_factor", range.unroll_factor),
-            ] {
+            for (name, value) in
+                [("tt.num_stages", range.num_stages), ("tt.loop_unroll_factor", range.unroll_factor)]
+            {
                 if let Some(value) = value {
                     self.module.set_i32_attr(op.0, name, value);
                 }
@@ -469,7 +487,8 @@ impl Evaluator<'_> {
                 }
             }
             if kept.len() != init.len() {
-                let keep = |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
+                let keep =
+                    |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
                 let last = self.module.last_op(body).expect("the body ends in a yield");
                 let yielded = keep(self.module.operands(last));
                 self.module.set_operand_group(last, 0, &yielded);
@@ -581,9 +600,11 @@ impl Evaluator<'_> {
             ),
             _ => "a variable must keep its type and shape in a loop".to_string(),
         };
-        self.error(format!("`{name}` changes its type in the loop: it is {before} before and {now} after one step"))
-            .note(hint)
-            .into()
+        self.error(format!(
+            "`{name}` changes its type in the loop: it is {before} before and {now} after one step"
+        ))
+        .note(hint)
+        .into()
     }
 
     /// Remembers which names the loop defined that do not exist after it.
@@ -612,11 +633,35 @@ impl Evaluator<'_> {
 
     // ---- while ----------------------------------------------------------------------------------------------
 
-    pub fn while_stmt(&mut self, s: &StmtWhile) -> Eval<()> {
+    pub fn while_stmt(&mut self, s: &StmtWhile, rest: &Rest<'_>) -> Eval<Flow> {
         if let Some(first) = s.orelse.first() {
             self.range = first.range();
             return Err(self.unsupported("`else` of a loop", "write it after the loop"));
         }
+        if self.frame().constexpr {
+            // At compile time a loop just runs.
+            for _ in 0..1 << 16 {
+                let test = self.expr(&s.test)?;
+                self.range = s.test.range();
+                match self.condition(test, "while")? {
+                    Condition::Static(false) => return Ok(Flow::Next),
+                    Condition::Static(true) => {}
+                    Condition::Dynamic(_) => {
+                        return Err(self.error("a compile-time function met a run-time value"));
+                    }
+                }
+                if let Flow::Return(value) = self.run(&s.body, Some(rest))? {
+                    return Ok(Flow::Return(value));
+                }
+            }
+            self.range = s.test.range();
+            return Err(self.error("a compile-time loop has run 65536 times"));
+        }
+        self.dynamic_while(s)?;
+        Ok(Flow::Next)
+    }
+
+    fn dynamic_while(&mut self, s: &StmtWhile) -> Eval<()> {
         let mut assigned = assigned_names(&s.body);
         collect_walrus(&s.test, &mut assigned);
         let mut promoted: Vec<Name> = Vec::new();
@@ -624,7 +669,10 @@ impl Evaluator<'_> {
             let mark = self.module.last_op(self.block);
             let carried = self.carry(&assigned, &promoted, None)?;
             self.range = s.range;
-            let init: Vec<_> = carried.iter().flat_map(|(_, v)| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>()).collect();
+            let init: Vec<_> = carried
+                .iter()
+                .flat_map(|(_, v)| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>())
+                .collect();
             let types: Vec<_> = init.iter().map(|&v| self.module.value_type(v)).collect();
             let op = scf::While::build(&mut builder!(self), &init, &[]);
             let (before_region, after_region) = (op.before(&self.module), op.after(&self.module));
@@ -680,7 +728,8 @@ impl Evaluator<'_> {
                 }
             }
             if kept.len() != init.len() {
-                let keep = |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
+                let keep =
+                    |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
                 let condition = self.module.last_op(before_block).expect("ends in a condition");
                 self.module.set_operand_group(condition, 1, &keep(&before_args));
                 let last = self.module.last_op(after_block).expect("ends in a yield");
@@ -721,9 +770,10 @@ impl Evaluator<'_> {
                 Ok(())
             }
             other => match self.condition(other, "assert")? {
-                Condition::Static(false) => {
-                    Err(self.error(format!("the assertion is false{}{text}", if text.is_empty() { "" } else { ": " })))
-                }
+                Condition::Static(false) => Err(self.error(format!(
+                    "the assertion is false{}{text}",
+                    if text.is_empty() { "" } else { ": " }
+                ))),
                 _ => Ok(()),
             },
         }

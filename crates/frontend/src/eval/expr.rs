@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ruff_python_ast::{
-    BoolOp, CmpOp, Comprehension, ConversionFlag, Expr, ExprSubscript, FStringPart, InterpolatedStringElement,
-    Operator, UnaryOp,
+    BoolOp, CmpOp, Comprehension, ConversionFlag, Expr, ExprSubscript, FStringPart,
+    InterpolatedStringElement, Operator, UnaryOp,
 };
 use ruff_text_size::Ranged;
 
@@ -20,10 +20,14 @@ impl Evaluator<'_> {
         self.range = expr.range();
         match expr {
             Expr::Name(name) => self.name(name.id.as_str()),
-            Expr::NumberLiteral(_) | Expr::BooleanLiteral(_) | Expr::NoneLiteral(_) | Expr::StringLiteral(_) => {
+            Expr::NumberLiteral(_)
+            | Expr::BooleanLiteral(_)
+            | Expr::NoneLiteral(_)
+            | Expr::StringLiteral(_) => {
                 match fold::literal(expr) {
                     Some(value) => Ok(Value::Const(value)),
-                    None => Err(self.error("this number has no counterpart in a kernel (complex, or beyond 128 bits)")),
+                    None => Err(self
+                        .error("this number has no counterpart in a kernel (complex, or beyond 128 bits)")),
                 }
             }
             Expr::Attribute(a) => {
@@ -88,12 +92,11 @@ impl Evaluator<'_> {
             }
             Expr::Set(_) | Expr::SetComp(_) => Err(self.unsupported("a set", "use a tuple")),
             Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => {
-                Err(self.unsupported("a coroutine or generator", "kernels run to their end; return the value"))
+                Err(self
+                    .unsupported("a coroutine or generator", "kernels run to their end; return the value"))
             }
             Expr::BytesLiteral(_) => Err(self.unsupported("a bytes literal", "use a string")),
-            Expr::EllipsisLiteral(_) => {
-                Err(self.unsupported("`...`", "write `:` for each dimension"))
-            }
+            Expr::EllipsisLiteral(_) => Err(self.unsupported("`...`", "write `:` for each dimension")),
             Expr::TString(_) => Err(self.unsupported("a template string", "use an f-string")),
             Expr::IpyEscapeCommand(_) => Err(self.unsupported("an IPython command", "remove it")),
         }
@@ -146,10 +149,17 @@ impl Evaluator<'_> {
                 | HostValue::Tuple(_)
         );
         if plain && !binding.constexpr && !self.frame().in_default && !self.options.allow_mutable_globals {
-            let what = if binding.origin == Origin::Closure { "a variable of the enclosing function" } else { "a plain global" };
+            let what = if binding.origin == Origin::Closure {
+                "a variable of the enclosing function"
+            } else {
+                "a plain global"
+            };
             return Err(self
                 .error(format!("`{name}` is {what}, and a kernel can only read constants from outside"))
-                .note(format!("write `{name} = tl.constexpr({})`, or pass it as a tl.constexpr parameter", binding.value))
+                .note(format!(
+                    "write `{name} = tl.constexpr({})`, or pass it as a tl.constexpr parameter",
+                    binding.value
+                ))
                 .note("a plain global could change after the kernel was compiled")
                 .into());
         }
@@ -190,7 +200,9 @@ impl Evaluator<'_> {
     fn attribute_of(&mut self, node: &Expr, value: Value, attr: &str) -> Eval<Value> {
         if let Value::Const(HostValue::Object(object)) = &value {
             let Some(found) = self.host.attribute(object, attr).map_err(|e| self.host_error(e))? else {
-                return Err(self.error(format!("{} `{}` has no attribute `{attr}`", object.kind, object.name)));
+                return Err(
+                    self.error(format!("{} `{}` has no attribute `{attr}`", object.kind, object.name))
+                );
             };
             let constant = !matches!(
                 found,
@@ -235,7 +247,9 @@ impl Evaluator<'_> {
             Value::Const(_) if attr == "value" => value.clone(),
             Value::Const(HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_)) => {
                 // A number stands for the run-time scalar that it would become.
-                if matches!(attr, "dtype" | "type" | "shape" | "numel") || Library::get().member(attr).is_some() {
+                if matches!(attr, "dtype" | "type" | "shape" | "numel")
+                    || Library::get().member(attr).is_some()
+                {
                     let tensor = Value::Tensor(self.to_tensor(value)?);
                     return self.attribute(&tensor, attr);
                 }
@@ -250,12 +264,19 @@ impl Evaluator<'_> {
         let (what, names): (String, Vec<String>) = match value {
             Value::Tensor(t) => (
                 format!("a value of type {}", t.ty()),
-                library.member_names().map(str::to_string).chain(["dtype", "shape", "type", "T", "numel"].map(String::from)).collect(),
+                library
+                    .member_names()
+                    .map(str::to_string)
+                    .chain(["dtype", "shape", "type", "T", "numel"].map(String::from))
+                    .collect(),
             ),
-            Value::Const(HostValue::Library(path)) => {
-                (format!("`{}`", HostValue::Library(path.clone())), library.names(path).into_iter().map(String::from).collect())
+            Value::Const(HostValue::Library(path)) => (
+                format!("`{}`", HostValue::Library(path.clone())),
+                library.names(path).into_iter().map(String::from).collect(),
+            ),
+            Value::Const(HostValue::DType(d)) => {
+                (format!("the dtype {d}"), DTYPE_NAMES.iter().map(|s| (*s).to_string()).collect())
             }
-            Value::Const(HostValue::DType(d)) => (format!("the dtype {d}"), DTYPE_NAMES.iter().map(|s| (*s).to_string()).collect()),
             other => (other.describe(), vec![]),
         };
         let error = self.error(format!("{what} has no attribute `{attr}`"));
@@ -271,8 +292,8 @@ impl Evaluator<'_> {
         if let (Value::Tuple(a), Operator::Add, Value::Tuple(b)) = (&left, op, &right) {
             return Ok(Value::tuple(a.items.iter().chain(&b.items).cloned().collect()));
         }
-        if let (Value::Tuple(t), Value::Const(HostValue::Int(n))) | (Value::Const(HostValue::Int(n)), Value::Tuple(t)) =
-            (&left, &right)
+        if let (Value::Tuple(t), Value::Const(HostValue::Int(n)))
+        | (Value::Const(HostValue::Int(n)), Value::Tuple(t)) = (&left, &right)
             && op == Operator::Mult
         {
             let n = usize::try_from(*n).unwrap_or(0).min(1 << 16);
@@ -309,7 +330,8 @@ impl Evaluator<'_> {
             return Ok(Value::bool(same == (op == CmpOp::Is)));
         }
         match (&left, &right) {
-            (Value::Tensor(_), Value::Const(HostValue::None)) | (Value::Const(HostValue::None), Value::Tensor(_))
+            (Value::Tensor(_), Value::Const(HostValue::None))
+            | (Value::Const(HostValue::None), Value::Tensor(_))
                 if matches!(op, CmpOp::Eq | CmpOp::NotEq) =>
             {
                 Ok(Value::bool(op == CmpOp::NotEq))
@@ -398,7 +420,10 @@ impl Evaluator<'_> {
             }
             Value::Slice(_) => Err(self.unsupported("a slice with a step", "index the elements one by one")),
             Value::Tensor(t) => Err(self
-                .error(format!("a tuple is indexed by a constant, but the index is a run-time value ({})", t.ty()))
+                .error(format!(
+                    "a tuple is indexed by a constant, but the index is a run-time value ({})",
+                    t.ty()
+                ))
                 .note("use tl.static_range for the loop whose variable is the index")
                 .into()),
             other => Err(self.error(format!("a tuple is indexed by a constant integer, not {other}"))),
@@ -419,7 +444,10 @@ impl Evaluator<'_> {
                 Value::Slice(s) if s.iter().all(Value::is_none) => kept += 1,
                 other => {
                     return Err(self
-                        .error(format!("a tensor ({}) is indexed by `:` and `None` only, not by {other}", t.ty()))
+                        .error(format!(
+                            "a tensor ({}) is indexed by `:` and `None` only, not by {other}",
+                            t.ty()
+                        ))
                         .note("pick elements with tl.gather, a mask and tl.sum, or load them from memory")
                         .into());
                 }
@@ -450,12 +478,16 @@ impl Evaluator<'_> {
                                 }
                                 let Some(value) = value.to_host() else {
                                     return Err(self
-                                        .error(format!("an f-string is made at compile time, but this is {value}"))
+                                        .error(format!(
+                                            "an f-string is made at compile time, but this is {value}"
+                                        ))
                                         .note("print run-time values with tl.device_print(\"text\", x)")
                                         .into());
                                 };
                                 match value {
-                                    HostValue::Str(s) if e.conversion != ConversionFlag::Repr => out.push_str(&s),
+                                    HostValue::Str(s) if e.conversion != ConversionFlag::Repr => {
+                                        out.push_str(&s)
+                                    }
                                     other => out.push_str(&other.to_string()),
                                 }
                             }
@@ -469,7 +501,9 @@ impl Evaluator<'_> {
 
     fn comprehension(&mut self, elt: &Expr, generators: &[Comprehension]) -> Eval<Value> {
         let [generator] = generators else {
-            return Err(self.unsupported("a nested comprehension", "write one comprehension inside the other"));
+            return Err(
+                self.unsupported("a nested comprehension", "write one comprehension inside the other")
+            );
         };
         let items: Vec<Value> = match self.expr(&generator.iter)? {
             Value::Tuple(t) => t.items.clone(),
@@ -482,10 +516,16 @@ impl Evaluator<'_> {
                     (Some(start), Some(end), Some(step)) if step > 0 && (end - start) / step < 1 << 16 => {
                         (start..end).step_by(step as usize).map(Value::int).collect()
                     }
-                    _ => return Err(self.error("a comprehension needs a range of constants with a positive step")),
+                    _ => {
+                        return Err(
+                            self.error("a comprehension needs a range of constants with a positive step")
+                        );
+                    }
                 }
             }
-            other => return Err(self.error(format!("a comprehension runs over a tuple or a range, not {other}"))),
+            other => {
+                return Err(self.error(format!("a comprehension runs over a tuple or a range, not {other}")));
+            }
         };
         let saved = self.frame().scope.clone();
         let mut out = Vec::with_capacity(items.len());

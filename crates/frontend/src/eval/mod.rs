@@ -25,7 +25,9 @@ use ruff_python_ast::name::Name;
 use ruff_text_size::{TextRange, TextSize};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use tilewright_ir::dialect::tt;
-use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, InsertPoint, Loc, LocKind, Module, Type, TypeKind};
+use tilewright_ir::{
+    AttrKind, Block, Builder, Diagnostic, InsertPoint, Loc, LocKind, Module, Type, TypeKind,
+};
 
 use crate::dtype::{DType, Scalar};
 use crate::host::{Host, HostValue, JitFunction};
@@ -259,7 +261,8 @@ impl Evaluator<'_> {
         let (body, loc) = (self.module.body(), self.loc());
         let mut b = Builder::at(&mut self.module, InsertPoint::End(body), loc);
         let visibility = if public { "public" } else { "private" };
-        let func = tt::Func::build(&mut b, name.to_string(), function_type, Some(visibility.to_string()), None);
+        let func =
+            tt::Func::build(&mut b, name.to_string(), function_type, Some(visibility.to_string()), None);
         let noinline = self.module.attr(AttrKind::Bool(!public));
         self.module.set_attr(func.0, "noinline", noinline);
         let region = func.body(&self.module);

@@ -11,8 +11,32 @@ use crate::value::Value;
 
 /// The builtins of Python that mean something in a kernel.
 pub(crate) const BUILTINS: &[&str] = &[
-    "abs", "all", "any", "bool", "divmod", "enumerate", "float", "getattr", "hasattr", "int", "isinstance", "len", "list",
-    "max", "min", "pow", "print", "range", "repr", "reversed", "round", "str", "sum", "tuple", "type", "zip",
+    "abs",
+    "all",
+    "any",
+    "bool",
+    "divmod",
+    "enumerate",
+    "float",
+    "getattr",
+    "hasattr",
+    "int",
+    "isinstance",
+    "len",
+    "list",
+    "max",
+    "min",
+    "pow",
+    "print",
+    "range",
+    "repr",
+    "reversed",
+    "round",
+    "str",
+    "sum",
+    "tuple",
+    "type",
+    "zip",
 ];
 
 /// Whether a name is one of [`BUILTINS`].
@@ -86,7 +110,10 @@ impl Evaluator<'_> {
                         _ => Scalar::Int1,
                     };
                     return Err(self
-                        .error(format!("`{name}` needs a constant, but this is a run-time value of type {}", t.ty()))
+                        .error(format!(
+                            "`{name}` needs a constant, but this is a run-time value of type {}",
+                            t.ty()
+                        ))
                         .note(format!("convert it with .to(tl.{})", to.name().replace("fp", "float")))
                         .into());
                 }
@@ -114,7 +141,9 @@ impl Evaluator<'_> {
                 }
                 let n = columns.iter().map(|c| c.items.len()).min().unwrap_or(0);
                 Ok(Value::tuple(
-                    (0..n).map(|i| Value::tuple(columns.iter().map(|c| c.items[i].clone()).collect())).collect(),
+                    (0..n)
+                        .map(|i| Value::tuple(columns.iter().map(|c| c.items[i].clone()).collect()))
+                        .collect(),
                 ))
             }
             "enumerate" => match a.as_slice() {
@@ -129,7 +158,9 @@ impl Evaluator<'_> {
             },
             "sum" | "all" | "any" => {
                 let [Value::Tuple(t)] = a.as_slice() else {
-                    return Err(self.error(format!("Python's `{name}` takes a tuple; for a tensor write tl.{name}")));
+                    return Err(
+                        self.error(format!("Python's `{name}` takes a tuple; for a tensor write tl.{name}"))
+                    );
                 };
                 let items = t.items.clone();
                 if name == "sum" {
@@ -143,10 +174,16 @@ impl Evaluator<'_> {
                 for item in &items {
                     match item {
                         Value::Const(c) => truths.push(c.truth().unwrap_or(true)),
-                        other => return Err(self.needs_constexpr(other, &format!("an element given to `{name}`"))),
+                        other => {
+                            return Err(self.needs_constexpr(other, &format!("an element given to `{name}`")));
+                        }
                     }
                 }
-                Ok(Value::bool(if name == "all" { truths.iter().all(|t| *t) } else { truths.iter().any(|t| *t) }))
+                Ok(Value::bool(if name == "all" {
+                    truths.iter().all(|t| *t)
+                } else {
+                    truths.iter().any(|t| *t)
+                }))
             }
             "pow" | "divmod" => {
                 count(self, &[2])?;
@@ -178,9 +215,11 @@ impl Evaluator<'_> {
                     return Err(self.error("the name of an attribute must be a constant string"));
                 };
                 let found = match &a[0] {
-                    Value::Const(HostValue::Object(object)) => {
-                        self.host.attribute(object, attr).map_err(|e| self.host_error(e))?.map(Value::from_host)
-                    }
+                    Value::Const(HostValue::Object(object)) => self
+                        .host
+                        .attribute(object, attr)
+                        .map_err(|e| self.host_error(e))?
+                        .map(Value::from_host),
                     value => self.attribute(value, attr)?,
                 };
                 match (name, found, a.get(2)) {

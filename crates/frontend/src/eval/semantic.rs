@@ -129,7 +129,10 @@ impl Evaluator<'_> {
         }
         if numel > MAX_NUMEL {
             return Err(self
-                .error(format!("a tensor of shape {:?} has {numel} elements; the limit is {MAX_NUMEL}", shape.as_slice()))
+                .error(format!(
+                    "a tensor of shape {:?} has {numel} elements; the limit is {MAX_NUMEL}",
+                    shape.as_slice()
+                ))
                 .note("use smaller blocks and loop over them")
                 .into());
         }
@@ -142,7 +145,8 @@ impl Evaluator<'_> {
             return t.clone();
         }
         let ty = self.ir_type(&t.dtype, shape);
-        let constant = self.module.constant_value(t.value).map(|attr| self.module.attr(AttrKind::Splat(attr, ty)));
+        let constant =
+            self.module.constant_value(t.value).map(|attr| self.module.attr(AttrKind::Splat(attr, ty)));
         let mut b = builder!(self);
         let value = match constant {
             Some(attr) => arith::Constant::build(&mut b, attr, ty).result(b.module),
@@ -324,7 +328,12 @@ impl Evaluator<'_> {
     }
 
     /// [`cast`](Self::cast) with a rounding for conversions to narrower floats.
-    pub fn cast_rounding(&mut self, t: &Tensor, to: &DType, rounding: Option<tt::RoundingMode>) -> Eval<Tensor> {
+    pub fn cast_rounding(
+        &mut self,
+        t: &Tensor,
+        to: &DType,
+        rounding: Option<tt::RoundingMode>,
+    ) -> Eval<Tensor> {
         let to = to.scalar().clone();
         let narrows = match (t.number(), to.as_scalar()) {
             (Some(a), Some(b)) => a.is_float() && b.is_float() && b.bits() < a.bits(),
@@ -332,7 +341,10 @@ impl Evaluator<'_> {
         };
         if rounding.is_some() && !narrows {
             return Err(self
-                .error(format!("fp_downcast_rounding is for conversions to narrower floats, not from {} to {to}", t.dtype))
+                .error(format!(
+                    "fp_downcast_rounding is for conversions to narrower floats, not from {} to {to}",
+                    t.dtype
+                ))
                 .into());
         }
         if t.dtype == to {
@@ -351,7 +363,9 @@ impl Evaluator<'_> {
             }
             (DType::Scalar(s), DType::Pointer(_)) if s.is_int() => {
                 let address = self.cast(t, &Scalar::Int64.into())?;
-                return done(tt::IntToPtr::build(&mut builder!(self), address.value, ty).result(&self.module));
+                return done(
+                    tt::IntToPtr::build(&mut builder!(self), address.value, ty).result(&self.module),
+                );
             }
             (DType::Pointer(_), DType::Pointer(_)) => {
                 if self.module.value_type(t.value) == ty {
@@ -578,7 +592,9 @@ impl Evaluator<'_> {
                     (Some(s), Operator::Mod) if s.is_int() => {
                         arith::Remsi::build(&mut bld, x.value, y.value).result(bld.module)
                     }
-                    (Some(_), Operator::Mod) => arith::Remf::build(&mut bld, x.value, y.value).result(bld.module),
+                    (Some(_), Operator::Mod) => {
+                        arith::Remf::build(&mut bld, x.value, y.value).result(bld.module)
+                    }
                     _ => {
                         return Err(self
                             .error(format!("`//` needs integers, not {} and {}", describe(a), describe(b)))
@@ -595,19 +611,22 @@ impl Evaluator<'_> {
                 .error("`**` is not supported for run-time values")
                 .note("multiply, or use tl.exp2(y * tl.log2(x)) or tl.extra.libdevice.pow(x, y)")
                 .into()),
-            Operator::MatMult => {
-                Err(self.error("`@` is not supported").note("use tl.dot(a, b)").into())
-            }
+            Operator::MatMult => Err(self.error("`@` is not supported").note("use tl.dot(a, b)").into()),
         }
     }
 
     fn arithmetic(&mut self, op: Operator, a: &Value, b: &Value) -> Eval<Tensor> {
-        let allow = Allow { left_pointer: op != Operator::Mult, right_pointer: op == Operator::Add, division: false };
+        let allow =
+            Allow { left_pointer: op != Operator::Mult, right_pointer: op == Operator::Add, division: false };
         let (x, y) = self.promote(a, b, allow)?;
         match (x.dtype.is_pointer(), y.dtype.is_pointer()) {
             (true, true) => {
                 return Err(self
-                    .error(format!("two pointers cannot be added or subtracted: {} and {}", describe(a), describe(b)))
+                    .error(format!(
+                        "two pointers cannot be added or subtracted: {} and {}",
+                        describe(a),
+                        describe(b)
+                    ))
                     .note("convert them with .to(tl.int64) first")
                     .into());
             }

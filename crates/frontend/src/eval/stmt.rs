@@ -144,7 +144,7 @@ impl Evaluator<'_> {
             }
             Stmt::If(s) => return self.if_stmt(s, rest),
             Stmt::For(s) => return self.for_stmt(s, rest),
-            Stmt::While(s) => self.while_stmt(s)?,
+            Stmt::While(s) => return self.while_stmt(s, rest),
             Stmt::Assert(s) => self.assert_stmt(s)?,
             Stmt::Pass(_) => {}
             Stmt::FunctionDef(def) => {
@@ -156,7 +156,10 @@ impl Evaluator<'_> {
             }
             Stmt::ClassDef(class) => {
                 self.range = class.name.range;
-                return Err(self.unsupported("`class`", "define it outside of the kernel; named tuples can be passed in"));
+                return Err(self.unsupported(
+                    "`class`",
+                    "define it outside of the kernel; named tuples can be passed in",
+                ));
             }
             Stmt::Break(_) | Stmt::Continue(_) => {
                 let word = if matches!(stmt, Stmt::Break(_)) { "break" } else { "continue" };
@@ -165,14 +168,22 @@ impl Evaluator<'_> {
                     "use a `while` loop with the condition in its head, or a mask",
                 ));
             }
-            Stmt::Try(_) => return Err(self.unsupported("`try`", "kernels raise no exceptions; check with tl.device_assert")),
-            Stmt::Raise(_) => return Err(self.unsupported("`raise`", "use tl.static_assert or tl.device_assert")),
+            Stmt::Try(_) => {
+                return Err(
+                    self.unsupported("`try`", "kernels raise no exceptions; check with tl.device_assert")
+                );
+            }
+            Stmt::Raise(_) => {
+                return Err(self.unsupported("`raise`", "use tl.static_assert or tl.device_assert"));
+            }
             Stmt::With(_) => return Err(self.unsupported("`with`", "kernels have no context managers")),
             Stmt::Import(_) | Stmt::ImportFrom(_) => {
                 return Err(self.unsupported("`import`", "import at the top of the file"));
             }
             Stmt::Global(_) | Stmt::Nonlocal(_) => {
-                return Err(self.unsupported("`global`", "kernels cannot change variables outside; return the value"));
+                return Err(
+                    self.unsupported("`global`", "kernels cannot change variables outside; return the value")
+                );
             }
             Stmt::Delete(_) => return Err(self.unsupported("`del`", "let the variable be: it costs nothing")),
             Stmt::Match(_) => return Err(self.unsupported("`match`", "write if/elif/else")),
@@ -240,7 +251,9 @@ impl Evaluator<'_> {
                 self.range = target.range();
                 Err(self
                     .error("elements of a tensor cannot be assigned")
-                    .note("tensors are values: build a new one with tl.where, or write to memory with tl.store")
+                    .note(
+                        "tensors are values: build a new one with tl.where, or write to memory with tl.store",
+                    )
                     .into())
             }
             Expr::Attribute(_) => {

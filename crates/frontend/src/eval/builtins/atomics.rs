@@ -1,8 +1,8 @@
 //! Atomic memory operations.
 
 use ruff_python_ast::{Operator, UnaryOp};
-use tilewright_ir::dialect::tt::{self, MemSemantic, MemSyncScope, RmwOp};
 use tilewright_ir::dialect::arith;
+use tilewright_ir::dialect::tt::{self, MemSemantic, MemSyncScope, RmwOp};
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
@@ -13,9 +13,8 @@ impl Evaluator<'_> {
     pub(crate) fn call_atomic(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
         let tensor = match name {
             "atomic_cas" => self.atomic_cas(args)?,
-            "atomic_xchg" | "atomic_add" | "atomic_max" | "atomic_min" | "atomic_and" | "atomic_or" | "atomic_xor" => {
-                self.atomic_rmw(name, args)?
-            }
+            "atomic_xchg" | "atomic_add" | "atomic_max" | "atomic_min" | "atomic_and" | "atomic_or"
+            | "atomic_xor" => self.atomic_rmw(name, args)?,
             _ => return Ok(None),
         };
         Ok(Some(Value::Tensor(tensor)))
@@ -82,8 +81,9 @@ impl Evaluator<'_> {
         let cmp = self.atomic_operand(args, "cmp", &pointer, &element)?;
         let val = self.atomic_operand(args, "val", &pointer, &element)?;
         let ty = self.ir_type(&element, &pointer.shape);
-        let value = tt::AtomicCas::build(&mut builder!(self), pointer.value, cmp.value, val.value, sem, scope, ty)
-            .result(&self.module);
+        let value =
+            tt::AtomicCas::build(&mut builder!(self), pointer.value, cmp.value, val.value, sem, scope, ty)
+                .result(&self.module);
         Ok(Tensor { value, dtype: element, shape: pointer.shape })
     }
 
@@ -95,7 +95,9 @@ impl Evaluator<'_> {
             return Err(self.error("a pointer is needed"));
         };
         let Some(scalar) = element.as_scalar() else {
-            return Err(self.error(format!("tl.{name} does not work on pointers in memory ({})", pointer.ty())));
+            return Err(
+                self.error(format!("tl.{name} does not work on pointers in memory ({})", pointer.ty()))
+            );
         };
         let float_op = matches!(name, "atomic_add" | "atomic_xchg");
         let supported = match scalar {
@@ -122,9 +124,23 @@ impl Evaluator<'_> {
             "atomic_or" => RmwOp::Or,
             "atomic_xor" => RmwOp::Xor,
             "atomic_xchg" => RmwOp::Exch,
-            _ if scalar.is_float() => return self.atomic_float_extremum(name, &pointer, &val, &mask, sem, scope),
-            "atomic_max" => if signed { RmwOp::Max } else { RmwOp::Umax },
-            _ => if signed { RmwOp::Min } else { RmwOp::Umin },
+            _ if scalar.is_float() => {
+                return self.atomic_float_extremum(name, &pointer, &val, &mask, sem, scope);
+            }
+            "atomic_max" => {
+                if signed {
+                    RmwOp::Max
+                } else {
+                    RmwOp::Umax
+                }
+            }
+            _ => {
+                if signed {
+                    RmwOp::Min
+                } else {
+                    RmwOp::Umin
+                }
+            }
         };
         Ok(self.rmw(op, &pointer, &val, &mask, sem, scope))
     }
@@ -165,7 +181,8 @@ impl Evaluator<'_> {
         scope: MemSyncScope,
     ) -> Eval<Tensor> {
         let wide = val.dtype.bits() == 64;
-        let (int, uint) = if wide { (Scalar::Int64, Scalar::UInt64) } else { (Scalar::Int32, Scalar::UInt32) };
+        let (int, uint) =
+            if wide { (Scalar::Int64, Scalar::UInt64) } else { (Scalar::Int32, Scalar::UInt32) };
         let space = pointer.dtype.as_pointer().map_or(1, |p| p.address_space);
         let pointer_to = |s: Scalar| {
             DType::Pointer(PointerType { element: s.into(), address_space: space, constant: false }.into())

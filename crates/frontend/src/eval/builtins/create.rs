@@ -1,7 +1,7 @@
 //! Programs, ranges, constants and casts.
 
-use tilewright_ir::dialect::tt;
 use tilewright_ir::Type;
+use tilewright_ir::dialect::tt;
 
 use super::super::call::Args;
 use super::super::semantic::MAX_NUMEL;
@@ -20,7 +20,9 @@ impl Evaluator<'_> {
                     1 => tt::ProgramDim::Y,
                     2 => tt::ProgramDim::Z,
                     other => {
-                        return Err(self.error(format!("`axis` of tl.{name} is {other}; a grid has the axes 0, 1 and 2")));
+                        return Err(self.error(format!(
+                            "`axis` of tl.{name} is {other}; a grid has the axes 0, 1 and 2"
+                        )));
                     }
                 };
                 let mut b = builder!(self);
@@ -61,7 +63,11 @@ impl Evaluator<'_> {
                 let rounding = self.choice(
                     args,
                     "fp_downcast_rounding",
-                    &[("", None), ("rtne", Some(tt::RoundingMode::Rtne)), ("rtz", Some(tt::RoundingMode::Rtz))],
+                    &[
+                        ("", None),
+                        ("rtne", Some(tt::RoundingMode::Rtne)),
+                        ("rtz", Some(tt::RoundingMode::Rtz)),
+                    ],
                 )?;
                 Value::Tensor(self.cast_rounding(&input, &dtype, rounding)?)
             }
@@ -86,7 +92,9 @@ impl Evaluator<'_> {
             return Err(self.error(format!("the bounds of tl.arange ({start}, {end}) must fit in int32")));
         };
         if end <= start {
-            return Err(self.error(format!("tl.arange({start}, {end}) is empty: `end` must be larger than `start`")));
+            return Err(
+                self.error(format!("tl.arange({start}, {end}) is empty: `end` must be larger than `start`"))
+            );
         }
         if (end - start) as u64 > MAX_NUMEL {
             return Err(self.error(format!(

@@ -1,7 +1,7 @@
 //! Advice to the compiler, assertions and printing.
 
-use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::AttrKind;
+use tilewright_ir::dialect::{tt, ttg};
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};

@@ -25,8 +25,8 @@ impl Evaluator<'_> {
             "where" => self.where_(args)?,
             "minimum" | "maximum" => self.min_max(name, args)?,
             "clamp" => self.clamp(args)?,
-            "exp" | "exp2" | "log" | "log2" | "cos" | "sin" | "sqrt" | "rsqrt" | "erf" | "floor" | "ceil" | "tanh"
-            | "tan" | "trunc" => {
+            "exp" | "exp2" | "log" | "log2" | "cos" | "sin" | "sqrt" | "rsqrt" | "erf" | "floor" | "ceil"
+            | "tanh" | "tan" | "trunc" => {
                 let allow16 = matches!(name, "floor" | "ceil" | "trunc");
                 let x = self.float_arg(args, "x", allow16)?;
                 let mut b = builder!(self);
@@ -82,7 +82,8 @@ impl Evaluator<'_> {
                 }
             }
             "fdiv" => {
-                let (x, y) = self.promote(args.get("x"), args.get("y"), Allow { division: true, ..Allow::default() })?;
+                let (x, y) =
+                    self.promote(args.get("x"), args.get("y"), Allow { division: true, ..Allow::default() })?;
                 self.float_operands(name, &x)?;
                 let value = if Self::is_true(args.get("ieee_rounding")) && x.number() == Some(Scalar::Fp32) {
                     tt::PreciseDivf::build(&mut builder!(self), x.value, y.value).result(&self.module)
@@ -92,7 +93,8 @@ impl Evaluator<'_> {
                 Tensor { value, ..x }
             }
             "div_rn" => {
-                let (x, y) = self.promote(args.get("x"), args.get("y"), Allow { division: true, ..Allow::default() })?;
+                let (x, y) =
+                    self.promote(args.get("x"), args.get("y"), Allow { division: true, ..Allow::default() })?;
                 self.float_operands(name, &x)?;
                 let mut b = builder!(self);
                 let value = match x.number() {
@@ -106,13 +108,16 @@ impl Evaluator<'_> {
                 let (x, z) = self.promote(&Value::Tensor(x), args.get("z"), Allow::default())?;
                 let (z, y) = self.promote(&Value::Tensor(z), &Value::Tensor(y), Allow::default())?;
                 self.float_operands(name, &x)?;
-                let value = math::Fma::build(&mut builder!(self), x.value, y.value, z.value).result(&self.module);
+                let value =
+                    math::Fma::build(&mut builder!(self), x.value, y.value, z.value).result(&self.module);
                 Tensor { value, ..x }
             }
             "umulhi" => {
                 let (x, y) = self.promote(args.get("x"), args.get("y"), Allow::default())?;
                 if !x.number().is_some_and(|s| s.is_int() && s.bits() >= 32) {
-                    return Err(self.error(format!("tl.umulhi needs integers of 32 or 64 bits, not {}", x.ty())));
+                    return Err(
+                        self.error(format!("tl.umulhi needs integers of 32 or 64 bits, not {}", x.ty()))
+                    );
                 }
                 let value = tt::Mulhiui::build(&mut builder!(self), x.value, y.value).result(&self.module);
                 Tensor { value, ..x }
@@ -187,7 +192,12 @@ impl Evaluator<'_> {
         match args.get("propagate_nan") {
             Value::Const(HostValue::Int(0) | HostValue::None) => Ok(false),
             Value::Const(HostValue::Int(0xffff)) => Ok(true),
-            other => Err(self.bad_argument(args, "propagate_nan", other, "tl.PropagateNan.NONE or tl.PropagateNan.ALL")),
+            other => Err(self.bad_argument(
+                args,
+                "propagate_nan",
+                other,
+                "tl.PropagateNan.NONE or tl.PropagateNan.ALL",
+            )),
         }
     }
 
@@ -245,7 +255,11 @@ impl Evaluator<'_> {
             Allow { left_pointer: true, right_pointer: true, division: false },
         )?;
         if x.dtype != y.dtype {
-            return Err(self.error(format!("tl.where chooses between {} and {}, which differ in type", x.ty(), y.ty())));
+            return Err(self.error(format!(
+                "tl.where chooses between {} and {}, which differ in type",
+                x.ty(),
+                y.ty()
+            )));
         }
         let (condition, x, y) = if condition.is_block() {
             let (condition, x) = self.broadcast(&condition, &x)?;

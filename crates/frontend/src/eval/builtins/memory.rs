@@ -15,11 +15,15 @@ impl Evaluator<'_> {
             "dot" => self.dot(args).map(|t| Some(Value::Tensor(t))),
             "make_block_ptr" | "advance" => Err(self
                 .error(format!("tl.{name} is not supported yet: block pointers"))
-                .note("use a tensor of pointers: base + rows[:, None] * stride + columns[None, :], with a mask")
+                .note(
+                    "use a tensor of pointers: base + rows[:, None] * stride + columns[None, :], with a mask",
+                )
                 .into()),
             "make_tensor_descriptor" | "load_tensor_descriptor" | "store_tensor_descriptor" => Err(self
                 .error(format!("tl.{name} is not supported yet: tensor descriptors"))
-                .note("use a tensor of pointers: base + rows[:, None] * stride + columns[None, :], with a mask")
+                .note(
+                    "use a tensor of pointers: base + rows[:, None] * stride + columns[None, :], with a mask",
+                )
                 .into()),
             "dot_scaled" => Err(self.error("tl.dot_scaled is not supported yet")),
             _ => Ok(None),
@@ -59,7 +63,10 @@ impl Evaluator<'_> {
     fn to_shape_of(&mut self, value: &Tensor, pointer: &Tensor, what: &str, function: &str) -> Eval<Tensor> {
         if !pointer.is_block() && value.is_block() {
             return Err(self
-                .error(format!("the {what} of tl.{function} has type {}, but the pointer is a single one", value.ty()))
+                .error(format!(
+                    "the {what} of tl.{function} has type {}, but the pointer is a single one",
+                    value.ty()
+                ))
                 .note("add offsets to the pointer, such as tl.arange(0, BLOCK), to access a block")
                 .into());
         }
@@ -91,7 +98,8 @@ impl Evaluator<'_> {
             return Ok((pointer, ty.element.clone(), false));
         }
         let element = DType::Scalar(Scalar::Int8);
-        let bytes = PointerType { element: element.clone(), address_space: ty.address_space, constant: ty.constant };
+        let bytes =
+            PointerType { element: element.clone(), address_space: ty.address_space, constant: ty.constant };
         Ok((self.cast(&pointer, &DType::Pointer(bytes.into()))?, element, true))
     }
 
@@ -111,15 +119,21 @@ impl Evaluator<'_> {
     }
 
     fn load(&mut self, args: &Args) -> Eval<Tensor> {
-        let cache =
-            self.choice(args, "cache_modifier", &[("", C::None), (".ca", C::Ca), (".cg", C::Cg), (".cv", C::Cv)])?;
+        let cache = self.choice(
+            args,
+            "cache_modifier",
+            &[("", C::None), (".ca", C::Ca), (".cg", C::Cg), (".cv", C::Cv)],
+        )?;
         let evict = self.eviction(args)?;
         let volatile = self.bool_arg(args, "volatile")?;
         let pointer = self.pointer_arg(args, "pointer")?;
         self.only_block_pointers(args, "boundary_check", "load")?;
         self.only_block_pointers(args, "padding_option", "load")?;
         if args.optional("mask").is_none() && args.optional("other").is_some() {
-            return Err(self.error("`other` of tl.load is given without `mask`").note("give a mask, or leave `other` out").into());
+            return Err(self
+                .error("`other` of tl.load is given without `mask`")
+                .note("give a mask, or leave `other` out")
+                .into());
         }
         // A mask of a larger shape widens the pointer, as in Triton.
         let pointer = self.widen(pointer, args, "mask")?;
@@ -195,7 +209,12 @@ impl Evaluator<'_> {
         self.choice(
             args,
             "eviction_policy",
-            &[("", E::Normal), ("evict_normal", E::Normal), ("evict_first", E::First), ("evict_last", E::Last)],
+            &[
+                ("", E::Normal),
+                ("evict_normal", E::Normal),
+                ("evict_first", E::First),
+                ("evict_last", E::Last),
+            ],
         )
     }
 
@@ -227,7 +246,9 @@ impl Evaluator<'_> {
 
     pub(crate) fn writable(&self, pointer: &Tensor, function: &str) -> Eval<()> {
         if pointer.dtype.as_pointer().is_some_and(|p| p.constant) {
-            return Err(self.error(format!("tl.{function} writes through a constant pointer ({})", pointer.ty())));
+            return Err(
+                self.error(format!("tl.{function} writes through a constant pointer ({})", pointer.ty()))
+            );
         }
         Ok(())
     }
@@ -261,20 +282,31 @@ impl Evaluator<'_> {
             return Err(self.dot_shapes(
                 &a,
                 &b,
-                &format!("needs equal K, but the operands have {} and {}", a.shape[rank - 1], b.shape[rank - 2]),
+                &format!(
+                    "needs equal K, but the operands have {} and {}",
+                    a.shape[rank - 1],
+                    b.shape[rank - 2]
+                ),
             ));
         }
         if rank == 3 && a.shape[0] != b.shape[0] {
             return Err(self.dot_shapes(&a, &b, "needs equal batch extents"));
         }
-        if matches!(x, S::Fp8E4B15 | S::Fp8E4B8 | S::Fp8E5B16) || matches!(y, S::Fp8E4B15 | S::Fp8E4B8 | S::Fp8E5B16) {
+        if matches!(x, S::Fp8E4B15 | S::Fp8E4B8 | S::Fp8E5B16)
+            || matches!(y, S::Fp8E4B15 | S::Fp8E4B8 | S::Fp8E5B16)
+        {
             // Formats that no tensor core of NVIDIA reads.
             a = self.cast(&a, &S::Fp16.into())?;
             b = self.cast(&b, &S::Fp16.into())?;
         }
         let out = self.dtype_arg(args, "out_dtype")?;
         let Some(out) = out.as_scalar().filter(|_| !out.is_pointer()) else {
-            return Err(self.bad_argument(args, "out_dtype", args.get("out_dtype"), "tl.float32 or tl.float16"));
+            return Err(self.bad_argument(
+                args,
+                "out_dtype",
+                args.get("out_dtype"),
+                "tl.float32 or tl.float16",
+            ));
         };
         let result = match a.number().unwrap_or(x) {
             S::Int8 => S::Int32,
@@ -350,7 +382,10 @@ impl Evaluator<'_> {
             Some(_) => {
                 let n = self.int_arg(args, "max_num_imprecise_acc")?;
                 if eight_bit && n > i128::from(a.shape[rank - 1]) {
-                    return Err(self.error(format!("max_num_imprecise_acc ({n}) is larger than K ({})", a.shape[rank - 1])));
+                    return Err(self.error(format!(
+                        "max_num_imprecise_acc ({n}) is larger than K ({})",
+                        a.shape[rank - 1]
+                    )));
                 }
                 i32::try_from(n).ok().filter(|&n| n != 0)
             }

@@ -41,7 +41,8 @@ impl Evaluator<'_> {
     /// An argument as a tensor; numbers become scalars.
     pub(crate) fn tensor_arg(&mut self, args: &Args, name: &str) -> Eval<Tensor> {
         match args.get(name) {
-            value @ (Value::Tensor(_) | Value::Const(HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_))) => {
+            value @ (Value::Tensor(_)
+            | Value::Const(HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_))) => {
                 self.to_tensor(value)
             }
             other => Err(self.bad_argument(args, name, other, "a tensor or a number")),

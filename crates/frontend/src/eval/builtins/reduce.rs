@@ -28,7 +28,9 @@ impl Evaluator<'_> {
         for item in &items {
             match item {
                 Value::Tensor(t) => tensors.push(t.clone()),
-                other => return Err(self.bad_argument(args, "input", other, "a tensor or a tuple of tensors")),
+                other => {
+                    return Err(self.bad_argument(args, "input", other, "a tensor or a tuple of tensors"));
+                }
             }
         }
         let Some(first) = tensors.first() else {
@@ -44,7 +46,11 @@ impl Evaluator<'_> {
         }
         if !first.is_block() {
             return Err(self
-                .error(format!("tl.{} needs a tensor, but this is a scalar of type {}", args.builtin.name, first.ty()))
+                .error(format!(
+                    "tl.{} needs a tensor, but this is a scalar of type {}",
+                    args.builtin.name,
+                    first.ty()
+                ))
                 .into());
         }
         Ok((tensors, tuple))
@@ -89,7 +95,11 @@ impl Evaluator<'_> {
             let value = self.to_tensor(item)?;
             if value.dtype != t.dtype || value.is_block() {
                 return Err(self
-                    .error(format!("the combine function returns {} where it is given {}", value.ty(), t.dtype))
+                    .error(format!(
+                        "the combine function returns {} where it is given {}",
+                        value.ty(),
+                        t.dtype
+                    ))
                     .note("it must return the types of the elements; convert with .to(dtype)")
                     .into());
             }
@@ -164,7 +174,9 @@ impl Evaluator<'_> {
         let input = self.tensor_arg(args, "input")?;
         let bins = self.int_arg(args, "num_bins")?;
         if input.shape.len() != 1 || !input.number().is_some_and(Scalar::is_int) {
-            return Err(self.error(format!("tl.histogram needs a 1-D tensor of integers, not {}", input.ty())));
+            return Err(
+                self.error(format!("tl.histogram needs a 1-D tensor of integers, not {}", input.ty()))
+            );
         }
         let shape = self.shape_of(&Value::int(bins))?;
         let mask = match args.optional("mask") {
@@ -172,7 +184,9 @@ impl Evaluator<'_> {
             Some(_) => {
                 let mask = self.tensor_arg(args, "mask")?;
                 if mask.number() != Some(Scalar::Int1) {
-                    return Err(self.error(format!("the mask of tl.histogram must be boolean, not {}", mask.ty())));
+                    return Err(
+                        self.error(format!("the mask of tl.histogram must be boolean, not {}", mask.ty()))
+                    );
                 }
                 Some(self.broadcast_to(&mask, &input.shape)?.value)
             }

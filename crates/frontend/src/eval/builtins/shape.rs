@@ -26,7 +26,9 @@ impl Evaluator<'_> {
                 let mut order = self.ints(&dims, "the order of dimensions")?;
                 if order.is_empty() {
                     if name == "permute" || rank < 2 {
-                        return Err(self.error(format!("tl.{name} of {} needs an order of dimensions", input.ty())));
+                        return Err(
+                            self.error(format!("tl.{name} of {} needs an order of dimensions", input.ty()))
+                        );
                     }
                     order = (0..rank as i32).collect();
                     order.swap(rank - 2, rank - 1);
@@ -61,7 +63,10 @@ impl Evaluator<'_> {
             "split" => {
                 let a = self.tensor_arg(args, "a")?;
                 if a.shape.last() != Some(&2) {
-                    return Err(self.error(format!("tl.split needs a last dimension of extent 2, but this is {}", a.ty())));
+                    return Err(self.error(format!(
+                        "tl.split needs a last dimension of extent 2, but this is {}",
+                        a.ty()
+                    )));
                 }
                 // Two values become a matrix of one row, so that the halves have a shape.
                 let wide = if a.shape.len() == 1 { self.expand_dims(&a, 0) } else { a.clone() };
@@ -116,7 +121,11 @@ impl Evaluator<'_> {
                         .into());
                 }
                 if a.shape.len() != 1 || b.shape.len() != 1 || a.dtype != b.dtype {
-                    return Err(self.error(format!("tl.cat needs two 1-D tensors of one dtype, not {} and {}", a.ty(), b.ty())));
+                    return Err(self.error(format!(
+                        "tl.cat needs two 1-D tensors of one dtype, not {} and {}",
+                        a.ty(),
+                        b.ty()
+                    )));
                 }
                 let shape = Shape::from_slice(&[a.shape[0] + b.shape[0]]);
                 let ty = self.ir_type(&a.dtype, &shape);
