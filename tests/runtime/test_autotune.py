@@ -1,0 +1,185 @@
+"""autotune and heuristics."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+
+
+def configs(*blocks, **options):
+    return [triton.Config({"BLOCK": block}, **options) for block in blocks]
+
+
+def times(table):
+    """A `do_bench` that runs the kernel once and reports the time that `table` has for its block size, which the kernel
+    leaves in the array `SEEN`."""
+
+    def bench(run, quantiles):
+        run()
+        return [table[int(SEEN[0])]] * len(quantiles)
+
+    return bench
+
+
+SEEN = np.zeros(1, np.int32)
+
+
+def body(seen, x, n, BLOCK: tl.constexpr):
+    tl.store(seen, BLOCK)
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(x + i, 1, mask=i < n)
+
+
+def launch(kernel, x):
+    kernel[lambda meta: (triton.cdiv(x.size, meta["BLOCK"]),)](SEEN, x, x.size)
+
+
+def test_the_fastest_wins_and_is_remembered():
+    table = {16: 3.0, 32: 1.0, 64: 2.0}
+    kernel = triton.autotune(configs(*table), key=["n"], do_bench=times(table), reset_to_zero=["x"])(
+        triton.jit(body)
+    )
+    x = np.zeros(100, np.int32)
+    launch(kernel, x)
+    assert kernel.best_config.kwargs == {"BLOCK": 32}
+    assert x.tolist() == [1] * 100, "what measuring added must be gone"
+    assert SEEN[0] == 32
+    table[16] = 0.5
+    launch(kernel, x)
+    assert kernel.best_config.kwargs == {"BLOCK": 32}, "measured again for the same key"
+    launch(kernel, np.zeros(50, np.int32))
+    assert kernel.best_config.kwargs == {"BLOCK": 16}, "not measured for a new key"
+    launch(kernel, np.zeros(50, np.int64))
+    assert len(kernel.cache) == 3, "the dtype is part of the key"
+
+
+def test_restore_value():
+    table = {16: 1.0, 32: 2.0}
+    kernel = triton.autotune(configs(*table), key=[], do_bench=times(table), restore_value=["x"])(
+        triton.jit(body)
+    )
+    x = np.full(20, 7, np.int32)
+    launch(kernel, x)
+    assert x.tolist() == [8] * 20
+
+
+def test_pruning():
+    asked = []
+
+    def early(candidates, named, **kwargs):
+        asked.append((len(candidates), named["n"]))
+        return candidates[1:]
+
+    table = {16: 1.0, 32: 3.0, 64: 2.0, 128: 1.5}
+    kernel = triton.autotune(
+        configs(*table),
+        key=["n"],
+        do_bench=times(table),
+        prune_configs_by={
+            "early_config_prune": early,
+            "perf_model": lambda BLOCK, **_: -BLOCK,
+            "top_k": 2,
+        },
+    )(triton.jit(body))
+    launch(kernel, np.zeros(10, np.int32))
+    assert asked == [(4, 10)]
+    assert kernel.best_config.kwargs == {"BLOCK": 128}
+    assert {c.kwargs["BLOCK"] for c in kernel.configs_timings} == {64, 128}
+
+
+def test_a_configuration_that_does_not_compile_loses():
+    @triton.jit
+    def picky(seen, x, n, BLOCK: tl.constexpr):
+        tl.static_assert(BLOCK < 64, "too large")
+        tl.store(seen, BLOCK)
+
+    table = {16: 2.0, 64: 0.0}
+    kernel = triton.autotune(configs(*table), key=[], do_bench=times(table))(picky)
+    launch(kernel, np.zeros(1, np.int32))
+    assert kernel.best_config.kwargs == {"BLOCK": 16}
+    kernel = triton.autotune(configs(64, 128), key=[], do_bench=times(table))(picky)
+    with pytest.raises(triton.CompilationError, match="none of 2 configurations works"):
+        launch(kernel, np.zeros(1, np.int32))
+
+
+def test_without_a_benchmark_function_it_works_too():
+    kernel = triton.autotune(configs(16, 32), key=["n"], reset_to_zero=["x"])(triton.jit(body))
+    x = np.zeros(40, np.int32)
+    launch(kernel, x)
+    assert x.tolist() == [1] * 40
+
+
+def test_hooks_and_options():
+    called = []
+    config = triton.Config(
+        {"BLOCK": 16}, num_warps=2, num_stages=5, pre_hook=lambda named: called.append(named["BLOCK"])
+    )
+    kernel = triton.autotune([config], key=[])(triton.jit(body))
+    x = np.zeros(4, np.int32)
+    compiled = kernel[(1,)](SEEN, x, 4)
+    assert called == [16]
+    assert (compiled.metadata.num_warps, compiled.metadata.num_stages) == (2, 5)
+
+
+def test_a_tuned_parameter_may_not_be_given():
+    kernel = triton.autotune(configs(16, 32), key=[])(triton.jit(body))
+    with pytest.raises(ValueError, match="BLOCK"):
+        kernel[(1,)](SEEN, np.zeros(4, np.int32), 4, BLOCK=16)
+    with pytest.raises(ValueError, match="no parameter is named 'm'"):
+        triton.autotune(configs(16), key=["m"])(triton.jit(body))
+
+
+def test_heuristics():
+    @triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+    @triton.jit
+    def kernel(x, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+        if EVEN:
+            tl.store(x, 1)
+        else:
+            tl.store(x, 2)
+
+    x = np.zeros(1, np.int32)
+    kernel[(1,)](x, 32, BLOCK=16)
+    assert x[0] == 1
+    kernel[(1,)](x, 33, BLOCK=16)
+    assert x[0] == 2
+
+
+def test_heuristics_under_autotune():
+    table = {16: 1.0, 32: 2.0}
+
+    @triton.autotune(configs(*table), key=["n"], do_bench=times(table))
+    @triton.heuristics({"TWICE": lambda args: 2 * args["BLOCK"]})
+    @triton.jit
+    def kernel(seen, x, n, BLOCK: tl.constexpr, TWICE: tl.constexpr):
+        tl.store(seen, BLOCK)
+        tl.store(x, TWICE)
+
+    x = np.zeros(1, np.int32)
+    kernel[(1,)](SEEN, x, 3)
+    assert x[0] == 32
+
+
+def test_do_bench_on_the_cpu():
+    runs = []
+    modes = ("min", "max", "mean", "median")
+    for mode in modes:
+        assert triton.testing.do_bench(lambda: runs.append(1), warmup=0, rep=1, return_mode=mode) >= 0
+    assert len(runs) >= 2 * len(modes)
+    low, high = triton.testing.do_bench(lambda: None, warmup=0, rep=1, quantiles=[0.1, 0.9])
+    assert low <= high
+    with pytest.raises(ValueError, match="return_mode"):
+        triton.testing.do_bench(lambda: None, return_mode="mode")
+
+
+def test_assert_close():
+    triton.testing.assert_close(np.ones(3), np.ones(3) * 1.001)
+    triton.testing.assert_close(np.full(2, np.nan), np.full(2, np.nan))
+    with pytest.raises(AssertionError):
+        triton.testing.assert_close(np.ones(3), np.ones(3) * 1.1)

@@ -1,0 +1,324 @@
+"""Calls: how arguments are bound, what they become in the kernel, and what a wrong call says."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def kernel(x, n, scale, BLOCK: tl.constexpr, flag: tl.constexpr = True):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i, mask=i < n) * scale, mask=i < n)
+
+
+@triton.jit
+def nothing(a, b=None):
+    pass
+
+
+@pytest.fixture(autouse=True)
+def on_the_cpu(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+
+
+def signature(*args, of=nothing, **kwargs):
+    """What the arguments are to the compiler."""
+    return of.warmup(*args, grid=(1,), **kwargs).metadata.signature
+
+
+def aligned(n, dtype, offset=0):
+    """An array whose address is `offset` bytes past a multiple of 16."""
+    size = np.dtype(dtype).itemsize
+    raw = np.zeros(n * size + 64, np.uint8)
+    start = -raw.__array_interface__["data"][0] % 16 + offset
+    return raw[start : start + n * size].view(dtype)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0, "i32:16"),
+        (1, "1/constexpr"),
+        (2, "i32"),
+        (16, "i32:16"),
+        (-16, "i32:16"),
+        (-1, "i32"),
+        (2**31 - 1, "i32"),
+        (-(2**31), "i32:16"),
+        (2**31, "i64:16"),
+        (2**31 + 1, "i64"),
+        (-(2**31) - 1, "i64"),
+        (2**63 - 1, "i64"),
+        (2**63, "u64:16"),
+        (2**64 - 1, "u64"),
+        (True, "i1"),
+        (False, "i1"),
+        (1.0, "fp32"),
+        (float("nan"), "fp32"),
+        (None, "None/constexpr"),
+        (np.int64(5), "i32"),
+        (np.int32(32), "i32:16"),
+        (np.float32(2), "fp32"),
+        (tl.constexpr(7), "7/constexpr"),
+        ((2, 16.0), "(i32, fp32)"),
+        ((1, None, (3,)), "(1/constexpr, None/constexpr, (i32))"),
+    ],
+)
+def test_numbers(value, expected):
+    assert signature(value) == [expected, "None/constexpr"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        (np.bool_, "*i1"),
+        (np.int8, "*i8"),
+        (np.uint8, "*u8"),
+        (np.int16, "*i16"),
+        (np.uint16, "*u16"),
+        (np.int32, "*i32"),
+        (np.uint32, "*u32"),
+        (np.int64, "*i64"),
+        (np.uint64, "*u64"),
+        (np.float16, "*fp16"),
+        (np.float32, "*fp32"),
+        (np.float64, "*fp64"),
+        (ml_dtypes.bfloat16, "*bf16"),
+        (ml_dtypes.float8_e4m3fn, "*fp8e4nv"),
+        (ml_dtypes.float8_e5m2, "*fp8e5"),
+    ],
+)
+def test_arrays(dtype, expected):
+    assert signature(aligned(4, dtype))[0] == expected + ":16"
+    itemsize = np.dtype(dtype).itemsize
+    assert signature(aligned(4, dtype, offset=itemsize))[0] == expected
+
+
+def test_a_dtype_stands_for_an_aligned_array_in_warmup():
+    assert signature(np.float16)[0] == "*fp16:16"
+    assert signature(np.dtype(np.int8))[0] == "*i8:16"
+    assert signature(tl.bfloat16)[0] == "*bf16:16"
+    with pytest.raises(TypeError, match="no memory"):
+        nothing[(1,)](np.float16)
+
+
+def test_dlpack():
+    class Exporter:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **kwargs):
+            return self.array.__dlpack__(**kwargs)
+
+    data = aligned(8, np.float32)
+    data[:] = 2
+    assert signature(Exporter(data))[0] == "*fp32:16"
+    kernel[(1,)](Exporter(data[2:]), 3, 4.0, BLOCK=4)
+    assert data.tolist() == [2, 2, 8, 8, 8, 2, 2, 2]
+
+
+def test_reinterpret():
+    data = aligned(4, np.int16)
+    assert signature(triton.reinterpret(data, tl.float16))[0] == "*fp16:16"
+    assert signature(triton.reinterpret(data, ml_dtypes.bfloat16))[0] == "*bf16:16"
+
+
+def test_annotations_fix_types():
+    @triton.jit
+    def annotated(a: tl.int64, b: "fp16", c: tl.const, d: "*kfp32", e: tl.uint8 = 1):  # noqa: F722, F821
+        pass
+
+    x = aligned(4, np.float32)
+    assert signature(1, 2.5, x, x, of=annotated) == ["i64", "fp16", "*kfp32:16", "*kfp32:16", "u8"]
+    assert signature(32, 2, x, x, 16, of=annotated)[0] == "i64:16"
+    with pytest.raises(OverflowError, match="'e' is 256"):
+        signature(1, 2.0, x, x, 256, of=annotated)
+
+
+def test_do_not_specialize():
+    @triton.jit(do_not_specialize=["a"], do_not_specialize_on_alignment=[1])
+    def plain(a, b, c):
+        pass
+
+    x = aligned(4, np.float32)
+    assert signature(1, 1, 1, of=plain) == ["i32", "1/constexpr", "1/constexpr"]
+    assert signature(16, 16, 16, of=plain) == ["i32", "i32", "i32:16"]
+    assert signature(x, x, x, of=plain) == ["*fp32", "*fp32", "*fp32:16"]
+
+    @triton.jit(do_not_specialize=["z"])
+    def wrong(a):
+        pass
+
+    with pytest.raises(ValueError, match="no parameter is named 'z'"):
+        wrong[(1,)](1)
+
+
+def test_equal_calls_share_a_kernel_and_others_do_not():
+    @triton.jit
+    def f(a, C: tl.constexpr):
+        pass
+
+    def compiled(*args, **kwargs):
+        return f[(1,)](*args, **kwargs)
+
+    assert compiled(2, 3) is compiled(5, C=3)
+    different = [
+        (2, 3),
+        (2, 4),
+        (2, 3.0),
+        (2, True),
+        (2, "3"),
+        (2, None),
+        (2, (3,)),
+        (2, (3, (4,))),
+        (2, ((3, 4),)),
+        (2, tl.float32),
+        (2, 0.0),
+        (2, -0.0),
+        (2**40, 3),
+        (16, 3),
+        (1, 3),
+        (2.0, 3),
+    ]
+    kernels = {id(compiled(*args)) for args in different}
+    assert len(kernels) == len(different)
+    assert compiled(2, 3, num_warps=8) is not compiled(2, 3)
+    assert compiled(2, tl.constexpr(3)) is compiled(2, 3)
+    assert len(f.compiled_kernels) == len(different) + 1
+
+
+def test_a_grid_may_be_a_number_a_sequence_or_a_function():
+    seen = []
+
+    @triton.jit
+    def count(x, N: tl.constexpr):
+        tl.atomic_add(x, 1)
+
+    def programs(grid):
+        x = np.zeros(1, np.int32)
+        count[grid](x, N=5)
+        return int(x[0])
+
+    def function(meta):
+        seen.append(dict(meta))
+        return (meta["N"],)
+
+    assert programs((3,)) == 3
+    assert programs(3) == 3
+    assert programs([2, 3]) == 6
+    assert programs((2, 3, 4)) == 24
+    assert programs((np.int64(2),)) == 2
+    assert programs(function) == 5
+    assert set(seen[0]) == {"x", "N"}
+    assert programs((0,)) == 0
+    assert programs((3, 0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: kernel[(1,)](x, 1), TypeError, "needs a value for 'scale', 'BLOCK' (a tl.constexpr)"),
+        (lambda x: kernel[(1,)](x, 1, 2, 3, 4, 5), TypeError, "takes 5 arguments but 6 were given"),
+        (lambda x: kernel[(1,)](x, 1, 2, 4, BLOCK=4), TypeError, "multiple values for argument 'BLOCK'"),
+        (lambda x: kernel[(1,)](x, 1, 2, BLOK=4), TypeError, "Did you mean 'BLOCK'?"),
+        (lambda x: kernel[(1,)](x, 1, 2, 4, num_warp=4), TypeError, "Did you mean 'num_warps'?"),
+        (lambda x: kernel[(1,)](x, 1, 2, 4, num_warps=3), ValueError, "power of two"),
+        (lambda x: kernel[(1,)](x, 1, 2, 4, num_warps="4"), ValueError, "from 1 to 32, not '4'"),
+        (lambda x: kernel[(1,)](x, 1, 2, 4, num_stages=-1), ValueError, "num_stages"),
+        (lambda x: kernel[(-1,)](x, 1, 2, 4), ValueError, "negative: dimension 0 is -1"),
+        (lambda x: kernel[(1, 2**31)](x, 1, 2, 4), ValueError, "too large: dimension 1"),
+        (lambda x: kernel[(2**80,)](x, 1, 2, 4), ValueError, "too large: dimension 0"),
+        (lambda x: kernel[()](x, 1, 2, 4), TypeError, "one to three integers"),
+        (lambda x: kernel[(1, 1, 1, 1)](x, 1, 2, 4), TypeError, "one to three integers"),
+        (lambda x: kernel[(1.5,)](x, 1, 2, 4), TypeError, "one to three integers"),
+        (lambda x: kernel[None](x, 1, 2, 4), TypeError, "one to three integers"),
+        (lambda x: kernel[lambda meta: "no"](x, 1, 2, 4), TypeError, "one to three integers"),
+        (lambda x: kernel(x, 1, 2, 4), TypeError, "the grid is missing"),
+        (lambda x: kernel[(1,)]({}, 1, 2, 4), TypeError, "argument 'x' has type dict"),
+        (lambda x: kernel[(1,)](x, 2**64, 2, 4), OverflowError, "argument 'n'"),
+        (lambda x: kernel[(1,)](x.astype(complex), 1, 2, 4), TypeError, "complex128"),
+        (lambda x: kernel[(1,)](x.astype(">f4"), 1, 2, 4), TypeError, "byte order"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(call, error, words):
+    with pytest.raises(error) as caught:
+        call(np.zeros(4, np.float32))
+    assert words in str(caught.value)
+
+
+def test_an_exception_of_the_grid_function_comes_through():
+    def grid(meta):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        kernel[grid](np.zeros(4, np.float32), 1, 2, 4)
+
+
+def test_an_unknown_backend_is_named(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "abacus")
+    with pytest.raises(ValueError, match="abacus"):
+        nothing[(1,)](2)
+
+
+def test_only_functions_are_kernels():
+    with pytest.raises(TypeError, match="decorates a function"):
+        triton.jit(3)
+
+    @triton.jit
+    def variadic(*args):
+        pass
+
+    with pytest.raises(TypeError, match="fixed list of parameters"):
+        variadic[(1,)](1)
+
+
+def test_a_kernel_is_collected_with_its_closure():
+    import gc
+    import weakref
+
+    def make():
+        factor = tl.constexpr(3)
+
+        @triton.jit
+        def scaled(x):
+            tl.store(x, tl.load(x) * factor)
+
+        x = np.ones(1, np.int32)
+        scaled[(1,)](x)
+        assert x[0] == 3
+        return weakref.ref(scaled)
+
+    ref = make()
+    gc.collect()
+    assert ref() is None
+
+
+def test_a_compiled_kernel_launches_by_itself():
+    x = np.ones(4, np.float32)
+    compiled = kernel.warmup(x, 4, 2.0, BLOCK=4, grid=(1,))
+    assert x.tolist() == [1, 1, 1, 1]
+    compiled[(1,)](x, 3, 2.0, 4, True)
+    assert x.tolist() == [2, 2, 2, 1]
+    compiled[(1,)](x, 3, 2.0)
+    assert x.tolist() == [4, 4, 4, 1]
+    with pytest.raises(TypeError, match="5 arguments, 3 of which"):
+        compiled[(1,)](x)
+    assert "tt.func" in compiled.asm["ttir"]
+    assert compiled.metadata.num_warps == 4
+    assert compiled.name
+
+
+def test_introspection():
+    assert kernel.arg_names == ["x", "n", "scale", "BLOCK", "flag"]
+    assert kernel.constexprs == [3, 4]
+    assert kernel.__name__ == "kernel"
+    assert kernel.src.startswith("def kernel(")
+    assert [p.is_constexpr for p in kernel.params] == [False, False, False, True, True]
+
+
+def test_host_functions():
+    assert triton.cdiv(7, 2) == 4
+    assert [triton.next_power_of_2(n) for n in (0, 1, 2, 3, 1000)] == [0, 1, 2, 4, 1024]
