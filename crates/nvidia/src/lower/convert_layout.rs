@@ -245,6 +245,5 @@ pub(crate) enum Shuffle {
     /// The lane so many below (the own one where there is none).
     Up(u32),
     /// The lane so many above (the own one where there is none).
-    #[allow(dead_code)] // reverse scans
     Down(u32),
 }

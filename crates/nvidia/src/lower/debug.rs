@@ -1,15 +1,188 @@
-//! `tt.print` and `tt.assert`.
+//! `tt.print` and `tt.assert`, by the driver's `vprintf` and `__assertfail`
+//! (CUDA C++ Programming Guide, "Formatted Output"; PTX Writer's Guide to Interoperability, "System Calls").
 
+use tilewright_ir as ir;
+use tilewright_ir::LocKind;
 use tilewright_ir::dialect::tt;
+use tilewright_llvm::{CastOp, Effect, Scalar, Space, Ty, Value};
 
 use super::{Lower, Result};
 
 impl Lower<'_> {
-    pub fn print(&mut self, _op: tt::Print) -> Result<()> {
-        Err(self.unsupported("device_print"))
+    /// A generic pointer to a string constant.
+    fn string(&mut self, text: &str) -> Value {
+        let id = self.b.module.string(text);
+        let p = self.b.global(id);
+        self.b.addrspace_cast(p, Space::Generic)
     }
 
-    pub fn assert(&mut self, _op: tt::Assert) -> Result<()> {
-        Err(self.unsupported("device_assert"))
+    /// Runs `body` where `cond` holds.
+    fn when(&mut self, cond: Option<Value>, body: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let Some(cond) = cond else { return body(self) };
+        if self.b.is_false(cond) {
+            return Ok(());
+        }
+        let here = self.b.block();
+        let preheader = self.b.preheader();
+        let then = self.b.create_block(here, preheader, &[]);
+        let join = self.b.create_block(here, preheader, &[]);
+        self.b.cond_br(cond, then, &[], join, &[]);
+        self.b.switch_to(then);
+        body(self)?;
+        self.b.br(join, &[]);
+        self.b.switch_to(join);
+        Ok(())
+    }
+
+    fn printf(&mut self, format: &str, args: &[Value]) {
+        let callee = self.b.module.declare("vprintf", &[Ty::PTR, Ty::PTR], &[Ty::I32]);
+        let format = self.string(format);
+        // Arguments lie in memory one after the other, each at a multiple of its size.
+        let mut places = Vec::new();
+        let mut end = 0u32;
+        for &a in args {
+            let bytes = self.b.ty(a).bits() / 8;
+            end = end.next_multiple_of(bytes);
+            places.push(end);
+            end += bytes;
+        }
+        let buffer = if args.is_empty() {
+            self.b.zero(Ty::PTR)
+        } else {
+            self.b.alloca(end.next_multiple_of(16))
+        };
+        for (&a, &at) in args.iter().zip(&places) {
+            let p = self.b.ptr_add_const(buffer, i64::from(at));
+            let bytes = self.b.ty(a).bits() / 8;
+            self.b.store(p, a, bytes);
+        }
+        self.b.call(callee, &[format, buffer]);
+    }
+
+    /// A value as `printf` takes it, and how it is printed.
+    fn printable(&mut self, v: Value, ir_ty: ir::Type, hex: bool, signed: bool) -> Result<(Value, &'static str)> {
+        let ty = self.b.ty(v);
+        if let Some(kind) = self.float_kind(ir_ty) {
+            if kind.bits() == 8 {
+                let wide = self.b.int_cast(v, Ty::I32, false);
+                return Ok((wide, "0x%02x"));
+            }
+            let wide = if ty == Ty::F64 { v } else { self.b.cast(CastOp::FpExt, v, Ty::F64) };
+            if hex {
+                let bits = self.b.bitcast(wide, Ty::I64);
+                return Ok((bits, "0x%016llx"));
+            }
+            return Ok((wide, "%f"));
+        }
+        if matches!(ty.scalar, Scalar::Ptr(_)) {
+            let bits = self.b.cast(CastOp::PtrToInt, v, Ty::I64);
+            return Ok((bits, "0x%016llx"));
+        }
+        let signed = signed && ty != Ty::I1;
+        if ty == Ty::I64 {
+            return Ok((v, if hex { "0x%016llx" } else if signed { "%lli" } else { "%llu" }));
+        }
+        let wide = self.b.int_cast(v, Ty::I32, signed);
+        Ok((wide, if hex { "0x%08x" } else if signed { "%i" } else { "%u" }))
+    }
+
+    pub fn print(&mut self, op: tt::Print) -> Result<()> {
+        let m = self.m;
+        let (prefix, hex) = (op.prefix(m), op.hex(m));
+        let signed = op.is_signed(m);
+        let args: Vec<ir::Value> = op.args(m).to_vec();
+        let pid: Vec<Value> = ["x", "y", "z"]
+            .iter()
+            .map(|a| {
+                let name = format!("llvm.nvvm.read.ptx.sreg.ctaid.{a}");
+                self.b.intrinsic(&name, Effect::Pure, Some(Ty::I32), &[])
+            })
+            .collect();
+        // `%` of the author's text is no directive.
+        let prefix = prefix.replace('%', "%%");
+        if args.is_empty() {
+            let first = self.is_first_thread();
+            return self.when(Some(first), |s| {
+                s.printf(&format!("pid (%u, %u, %u){prefix}\n"), &pid);
+                Ok(())
+            });
+        }
+        for (k, &arg) in args.iter().enumerate() {
+            let ty = self.value_ty(arg);
+            let regs = self.regs(arg)?;
+            let is_signed = signed.get(k).is_some_and(|&s| s != 0);
+            let which = if args.len() > 1 { format!("(operand {k}) ") } else { String::new() };
+            if !m.is_tensor(ty) {
+                let first = self.is_first_thread();
+                self.when(Some(first), |s| {
+                    let (v, format) = s.printable(regs[0], ty, hex, is_signed)?;
+                    let mut values = pid.clone();
+                    values.push(v);
+                    s.printf(&format!("pid (%u, %u, %u) idx (){prefix}{which}{format}\n"), &values);
+                    Ok(())
+                })?;
+                continue;
+            }
+            let layout = self.layout(ty)?;
+            let owner = self.is_owner(&layout);
+            let index = vec!["%u"; layout.rank()].join(", ");
+            for r in layout.unique_registers() {
+                let inside = self.in_bounds(&layout, r);
+                let pred = self.all(&[owner, inside]);
+                let coords: Vec<Value> = (0..layout.rank()).map(|d| self.coord(&layout, r, d)).collect();
+                self.when(pred, |s| {
+                    let (v, format) = s.printable(regs[r as usize], ty, hex, is_signed)?;
+                    let mut values = pid.clone();
+                    values.extend(coords);
+                    values.push(v);
+                    s.printf(&format!("pid (%u, %u, %u) idx ({index}){prefix}{which}{format}\n"), &values);
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn assert(&mut self, op: tt::Assert) -> Result<()> {
+        let m = self.m;
+        let condition = op.condition(m);
+        let regs = self.regs(condition)?;
+        let ty = self.value_ty(condition);
+        let mut fails = self.b.bool(false);
+        if m.is_tensor(ty) {
+            let layout = self.layout(ty)?;
+            for r in layout.unique_registers() {
+                let bad = self.b.not(regs[r as usize]);
+                let inside = self.in_bounds(&layout, r);
+                let bad = match inside {
+                    Some(p) => self.b.and(bad, p),
+                    None => bad,
+                };
+                fails = self.b.or(fails, bad);
+            }
+        } else {
+            fails = self.b.not(regs[0]);
+        }
+        let (file, line) = self.place(m.op_loc(op.0));
+        let message = op.message(m);
+        self.when(Some(fails), |s| {
+            let callee =
+                s.b.module.declare("__assertfail", &[Ty::PTR, Ty::PTR, Ty::I32, Ty::PTR, Ty::I64], &[]);
+            let (message, file, function) = (s.string(&message), s.string(&file), s.string("kernel"));
+            let line = s.b.i32(i64::from(line));
+            let size = s.b.i64(1);
+            s.b.call(callee, &[message, file, line, function, size]);
+            Ok(())
+        })
+    }
+
+    fn place(&self, loc: ir::Loc) -> (String, u32) {
+        match self.m.loc_kind(loc) {
+            LocKind::File { file, line, .. } => (file.clone(), *line),
+            LocKind::Name(_, child) => self.place(*child),
+            LocKind::CallSite { callee, .. } => self.place(*callee),
+            LocKind::Fused(locs) => locs.first().map_or(("unknown".into(), 0), |&l| self.place(l)),
+            LocKind::Unknown => ("unknown".into(), 0),
+        }
     }
 }
