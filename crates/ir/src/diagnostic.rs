@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use crate::entity::Loc;
 use crate::module::{LocKind, Module};
@@ -121,11 +121,19 @@ impl fmt::Display for Diagnostic {
                 .annotation(annotation)
         };
         let mut group = Group::with_title(Level::ERROR.primary_title(self.message.as_str()));
-        if let Some(span) = &self.span {
-            group = group.element(snippet(span, AnnotationKind::Primary, None));
-        }
-        for caller in &self.callers {
-            group = group.element(snippet(caller, AnnotationKind::Context, Some("called from here")));
+        let callers = self.callers.iter().map(|c| (c, AnnotationKind::Context, Some("called from here")));
+        for (span, kind, label) in self.span.iter().map(|s| (s, AnnotationKind::Primary, None)).chain(callers)
+        {
+            group = if span.text.is_some() {
+                group.element(snippet(span, kind, label))
+            } else {
+                // Without the line's text there is nothing to point into; the place alone is said.
+                group.element(
+                    Origin::path(span.file.clone())
+                        .line(span.line as usize)
+                        .char_column(span.column as usize),
+                )
+            };
         }
         for note in &self.notes {
             group = group.element(Level::HELP.message(note.as_str()));

@@ -21,6 +21,8 @@ pub mod module;
 pub mod opdef;
 pub mod text;
 pub mod types;
+pub mod verify;
+mod verify_ops;
 
 pub use attrs::{AttrKind, AttrValue, FloatBits, Name};
 pub use builder::{Builder, InsertPoint};
@@ -31,6 +33,7 @@ pub use opdef::{Opcode, Trait};
 pub use text::{PrintOptions, parse, print, print_attr, print_op, print_type, print_with};
 pub use tilewright_layout::{Encoding, SharedKind};
 pub use types::{FloatKind, Shape, TypeKind};
+pub use verify::verify;
 
 #[cfg(test)]
 mod module_tests;
