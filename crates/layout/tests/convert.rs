@@ -4,6 +4,7 @@ mod common;
 
 use std::sync::Arc;
 
+use common::scrambled;
 use common::simulate::simulate;
 use proptest::prelude::*;
 use tilewright_layout::{
@@ -24,28 +25,6 @@ fn check(src: &Encoding, dst: &Encoding, shape: &[u32], elem_bits: u32) -> Conve
 
 fn elem_bits() -> impl Strategy<Value = u32> {
     prop::sample::select(vec![8u32, 16, 32, 64])
-}
-
-/// A random one-to-one layout of 2^n elements: registers, 32 lanes and warps in any directions.
-fn scrambled(register_bits: usize, warp_bits: usize) -> impl Strategy<Value = Encoding> {
-    let n = register_bits + 5 + warp_bits;
-    prop::collection::vec((0..n, 0..n), 0..40).prop_map(move |ops| {
-        let mut bases: Vec<u32> = (0..n).map(|i| 1 << i).collect();
-        for (i, j) in ops {
-            if i == j {
-                bases.swap(i, (i + 1) % n);
-            } else {
-                bases[i] ^= bases[j];
-            }
-        }
-        let take = |range: std::ops::Range<usize>| bases[range].iter().map(|&b| vec![b]).collect::<Vec<_>>();
-        Encoding::Linear {
-            register: take(0..register_bits),
-            lane: take(register_bits..register_bits + 5),
-            warp: take(register_bits + 5..n),
-            block: vec![],
-        }
-    })
 }
 
 proptest! {
@@ -79,6 +58,15 @@ proptest! {
         check(&src, &dst, &[unit(&src) * reps], bits);
     }
 
+    /// Directions that cross the units of the other side.
+    #[test]
+    fn linear_layouts_convert_to_others(
+        src in scrambled(3, 2), dst in common::encoding1(2), cut in 0u32..40, bits in elem_bits(), back: bool,
+    ) {
+        let shape = [1024 - cut * 16];
+        if back { check(&dst, &src, &shape, bits) } else { check(&src, &dst, &shape, bits) };
+    }
+
     /// Layouts that differ within warps only: shuffles must be found, whatever the directions.
     #[test]
     fn a_bijection_within_warps_can_be_shuffled(
@@ -103,6 +91,25 @@ proptest! {
         let plan = plan_conversion_with(&src, &dst, bits, options).unwrap();
         prop_assert!(!matches!(plan, ConversionPlan::SharedMemory(_)), "shuffles can do any of these");
         simulate(&plan, &src, &dst, bits);
+    }
+
+    /// Layouts that share registers 0 and 1 but mix them into everything else: rounds must still agree on their elements.
+    #[test]
+    fn rounds_agree_on_their_elements(
+        base in scrambled(4, 2), ops in prop::collection::vec((2usize..11, 0usize..11), 0..12),
+    ) {
+        let Encoding::Linear { register, lane, warp, block } = &base else { unreachable!() };
+        let mut bases: Vec<u32> = register.iter().chain(lane).chain(warp).map(|b| b[0]).collect();
+        for (i, j) in ops {
+            if i != j { bases[i] ^= bases[j] }
+        }
+        let take = |r: std::ops::Range<usize>| bases[r].iter().map(|&b| vec![b]).collect::<Vec<_>>();
+        let other =
+            Encoding::Linear { register: take(0..4), lane: take(4..9), warp: take(9..11), block: block.clone() };
+        let (src, dst) = (TileLayout::new(&base, &[2048]).unwrap(), TileLayout::new(&other, &[2048]).unwrap());
+        let options = ConversionOptions { shuffles: ShuffleUse::Never, max_scratch_bytes: 1 << 10 };
+        let plan = plan_conversion_with(&src, &dst, 32, options).unwrap();
+        simulate(&plan, &src, &dst, 32);
     }
 
     #[test]

@@ -104,6 +104,15 @@ proptest! {
         check(&TileLayout::new(&encoding, &[m, n]).unwrap());
     }
 
+    /// Bases in any directions, overlapping ones included.
+    #[test]
+    fn every_element_of_a_linear_layout_has_one_owner(
+        (e, size) in (0usize..4, 0usize..3).prop_flat_map(|(r, w)| (common::scrambled(r, w), Just(32u32 << (r + w)))),
+        reps in 1u32..4, cut in 0u32..20,
+    ) {
+        check(&TileLayout::new(&e, &[size * reps - cut]).unwrap());
+    }
+
     #[test]
     fn every_element_of_a_slice_has_one_owner(
         encoding in (0u32..4).prop_flat_map(common::encoding1), n in common::size(),

@@ -86,3 +86,25 @@ pub fn encoding1(warp_bits: u32) -> impl Strategy<Value = Encoding> {
     (encoding2(warp_bits), 0u32..2)
         .prop_map(|(parent, dim)| Encoding::Slice { dim, parent: Arc::new(parent) })
 }
+
+/// A random one-to-one layout of 2^n elements: registers, 32 lanes and warps in any directions.
+pub fn scrambled(register_bits: usize, warp_bits: usize) -> impl Strategy<Value = Encoding> {
+    let n = register_bits + 5 + warp_bits;
+    prop::collection::vec((0..n, 0..n), 0..40).prop_map(move |ops| {
+        let mut bases: Vec<u32> = (0..n).map(|i| 1 << i).collect();
+        for (i, j) in ops {
+            if i == j {
+                bases.swap(i, (i + 1) % n);
+            } else {
+                bases[i] ^= bases[j];
+            }
+        }
+        let take = |range: std::ops::Range<usize>| bases[range].iter().map(|&b| vec![b]).collect::<Vec<_>>();
+        Encoding::Linear {
+            register: take(0..register_bits),
+            lane: take(register_bits..register_bits + 5),
+            warp: take(register_bits + 5..n),
+            block: vec![],
+        }
+    })
+}
