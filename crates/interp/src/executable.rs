@@ -24,6 +24,8 @@ pub enum Arg {
     Int(i64),
     /// A float; it is rounded to the parameter's format.
     Float(f64),
+    /// The bits that the argument has in memory, in the low bytes, as in the parameter buffer of a GPU launch.
+    Bits(u64),
 }
 
 /// How to run.
@@ -199,6 +201,7 @@ impl Executable {
             let ty = &self.program.types[v.ty as usize];
             let bits = match (*arg, ty.elem) {
                 _ if !ty.shape.is_empty() => None,
+                (Arg::Bits(raw), e) => Some(from_memory_bits(e, raw)),
                 (Arg::Pointer(addr), Elem::Ptr) => Some(addr),
                 (Arg::Int(x), e) if e.is_int() => Some(e.canonical(x as u64)),
                 (Arg::Float(x), Elem::Float(FloatKind::F64)) => Some(x.to_bits()),
@@ -242,6 +245,15 @@ impl Executable {
             interrupted: false,
         }
     }
+}
+
+/// The register bits of an element whose memory bits are the low bytes of `raw`.
+fn from_memory_bits(elem: Elem, raw: u64) -> u64 {
+    let Some(decode) = crate::kernels::cast::from_memory(elem) else { return elem.canonical(raw) };
+    let mut bits = 0u64;
+    // SAFETY: one element each, in eight bytes (little-endian, the low bytes first).
+    unsafe { decode([(&raw const raw).cast(); 3], (&raw mut bits).cast(), 1) };
+    elem.canonical(bits)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
