@@ -142,7 +142,7 @@ fn integer(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
             ))
         })?
     };
-    let divisible = param.align && bits % 16 == 0;
+    let divisible = param.align && bits.is_multiple_of(16);
     match param.annotation {
         None if param.specialize && bits == 1 => Ok(Spec::One),
         None => Ok(Spec::Scalar { ty: natural, divisible, bits }),
@@ -206,7 +206,11 @@ fn float_bits(value: f64, ty: Scalar, param: &Param) -> PyResult<u64> {
 }
 
 fn pointer(pointer: Pointer, param: &Param) -> Spec {
-    Spec::Pointer { constant: param.constant, divisible: param.align && pointer.address % 16 == 0, pointer }
+    Spec::Pointer {
+        constant: param.constant,
+        divisible: param.align && pointer.address.is_multiple_of(16),
+        pointer,
+    }
 }
 
 /// A torch tensor.
@@ -248,17 +252,16 @@ fn other(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
     if value.cast::<crate::jit::JitBase>().is_ok() {
         return Ok(Spec::Constant);
     }
+    if is_numpy_scalar(value)? {
+        // It has an address too, but is a number.
+        let item = value.call_method0(intern!(py, "item"))?;
+        return if is_numpy_scalar(&item)? { float(value.extract()?, param) } else { Spec::of(&item, param) };
+    }
     if let Some(found) = array(value)? {
         return Ok(pointer(found, param));
     }
     if let Ok(index) = value.call_method0(intern!(py, "__index__")) {
         return integer(&index, param);
-    }
-    // NumPy's float scalars, but no array that happens to have one element.
-    if value.hasattr(intern!(py, "__float__"))?
-        && value.getattr(intern!(py, "ndim")).is_ok_and(|n| n.eq(0).is_ok_and(|z| z))
-    {
-        return float(value.extract()?, param);
     }
     Err(PyTypeError::new_err(format!(
         "argument '{}' has type {}, which a kernel cannot take. It takes numbers, bools, None, tuples of these, NumPy \
@@ -267,6 +270,15 @@ fn other(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
         param.text,
         type_name(value)
     )))
+}
+
+/// Whether the object is one of NumPy's numbers (`np.int64(3)`, an element of an array).
+fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Some(numpy) = crate::torch::imported(value.py(), "numpy") else { return Ok(false) };
+    match numpy.getattr_opt(intern!(value.py(), "generic"))? {
+        Some(generic) => value.is_instance(&generic),
+        None => Ok(false), // while NumPy is being imported
+    }
 }
 
 /// The qualified name of an object's type.

@@ -1,9 +1,15 @@
 //! Running a kernel on memory of this process: in the CPU executor, in the simulator, or on a GPU by way of copies.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use tilewright_frontend::Scalar;
+use tilewright_interp::{Arg, Memory, RunOptions};
 use tilewright_runtime::{Device, DeviceBuffer, LaunchConfig, Stream};
 
 use crate::args::{Arguments, Place, Spec};
@@ -83,7 +89,10 @@ pub fn start<'py>(
     match kernel.backend {
         Backend::Cuda(device) => by_copies(py, kernel, grid, arguments, &allocations, device),
         Backend::Interp => interpret(py, kernel, grid, arguments, &allocations),
-        Backend::PtxSim(_) | Backend::Offline(_) => {
+        Backend::PtxSim(_) => {
+            crate::simulate::run(py, kernel, grid, arguments, &allocations.extents, &allocations.names)
+        }
+        Backend::Offline(_) => {
             Err(PyValueError::new_err(format!("not supported yet: running on {}", kernel.backend.describe())))
         }
     }
@@ -143,12 +152,90 @@ fn pointer_cells(arguments: &Arguments) -> Vec<bool> {
     pointers
 }
 
+/// Runs in the CPU executor. Signals are looked for meanwhile, so that Ctrl-C ends a long run.
 fn interpret(
-    _py: Python<'_>,
+    py: Python<'_>,
     kernel: &CompiledKernel,
-    _grid: Grid,
-    _arguments: &Arguments,
-    _allocations: &Allocations,
+    grid: Grid,
+    arguments: &Arguments,
+    allocations: &Allocations,
 ) -> PyResult<()> {
-    Err(PyValueError::new_err(format!("not supported yet: running on {}", kernel.backend.describe())))
+    let Some(executable) = &kernel.code.executable else {
+        return Err(PyValueError::new_err("the kernel was not compiled for the CPU"));
+    };
+    let mut args = Vec::with_capacity(arguments.cells.len());
+    arguments.specs.iter().for_each(|spec| interp_args(spec, &mut args));
+    let mut memory = Memory::new();
+    for (extent, name) in allocations.extents.iter().zip(&allocations.names) {
+        // SAFETY: the arrays that own the memory are arguments of the call, alive until it returns. While the kernel
+        // runs, nothing here refers to their contents.
+        unsafe { memory.register(extent.base, extent.bytes, name.as_str(), extent.writable) };
+    }
+    let interrupt = AtomicBool::new(false);
+    let printed = Mutex::new(String::new());
+    let print = |text: &str| printed.lock().unwrap_or_else(|e| e.into_inner()).push_str(text);
+    let options = RunOptions { interrupt: Some(&interrupt), print: Some(&print), ..RunOptions::default() };
+    let done = AtomicBool::new(false);
+    let mut signal = None;
+    let result = py.detach(|| {
+        std::thread::scope(|scope| {
+            let wake = Wake { waiting: std::thread::current(), done: &done };
+            let worker = scope.spawn(|| {
+                // Dropped also when the run panics: the one who waits must wake up.
+                let _wake = wake;
+                executable.run(grid, &args, &memory, &options)
+            });
+            while !done.load(Ordering::Acquire) {
+                std::thread::park_timeout(Duration::from_millis(50));
+                if signal.is_none()
+                    && let Err(error) = Python::attach(|py| py.check_signals())
+                {
+                    signal = Some(error);
+                    interrupt.store(true, Ordering::Relaxed);
+                }
+            }
+            worker.join()
+        })
+    });
+    let printed = printed.into_inner().unwrap_or_else(|e| e.into_inner());
+    if !printed.is_empty() {
+        py.import("sys")?.getattr("stdout")?.call_method1("write", (printed,))?;
+    }
+    if let Some(signal) = signal {
+        return Err(signal);
+    }
+    match result {
+        Ok(result) => result
+            .map_err(|error| errors::KernelError::new_err(error.diagnostic.with_source_files().to_string())),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// Says that the work is done, and wakes who waits for it, when dropped.
+struct Wake<'a> {
+    waiting: std::thread::Thread,
+    done: &'a AtomicBool,
+}
+
+impl Drop for Wake<'_> {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Release);
+        self.waiting.unpark();
+    }
+}
+
+/// The run-time values of an argument.
+fn interp_args(spec: &Spec, args: &mut Vec<Arg>) {
+    match spec {
+        Spec::Constant | Spec::One => {}
+        Spec::Pointer { pointer, .. } => args.push(Arg::Pointer(pointer.address)),
+        Spec::Scalar { ty, bits, .. } => args.push(match ty {
+            Scalar::Fp64 => Arg::Float(f64::from_bits(*bits)),
+            Scalar::Fp32 => Arg::Float(f64::from(f32::from_bits(*bits as u32))),
+            Scalar::Fp16 => Arg::Float(half::f16::from_bits(*bits as u16).to_f64()),
+            Scalar::Bf16 => Arg::Float(half::bf16::from_bits(*bits as u16).to_f64()),
+            _ => Arg::Int(*bits as i64),
+        }),
+        Spec::Tuple(specs) => specs.iter().for_each(|spec| interp_args(spec, args)),
+    }
 }

@@ -19,13 +19,22 @@ use crate::params::{Options, Params};
 /// What the compiler made, made ready to run where it runs.
 pub struct Code {
     pub artifact: Artifact,
+    /// For the CPU executor.
+    pub executable: Option<tilewright_interp::Executable>,
 }
 
 impl Code {
     /// Translates the module for the CPU executor where that is what runs it.
     pub fn prepare(artifact: Artifact, backend: Backend) -> Result<Code, Diagnostic> {
-        let _ = backend;
-        Ok(Code { artifact })
+        let executable = match backend {
+            Backend::Interp => {
+                let module =
+                    artifact.module.as_ref().ok_or_else(|| Diagnostic::new("the compiler gave no module"))?;
+                Some(tilewright_interp::Executable::compile(module, &artifact.metadata.name)?)
+            }
+            _ => None,
+        };
+        Ok(Code { artifact, executable })
     }
 
     /// Name of the entry.

@@ -26,6 +26,7 @@ mod launch;
 mod memory;
 mod params;
 mod torch;
+mod simulate;
 
 /// `tilewright._tilewright`: the compiler, the CPU executor and the launcher, as Python sees them.
 #[pymodule]

@@ -53,13 +53,9 @@ impl Torch {
 
     /// Whether the program has used CUDA through torch.
     pub fn cuda_in_use(py: Python<'_>) -> bool {
-        Torch::find_module(py, "torch.cuda")
+        imported(py, "torch.cuda")
             .and_then(|cuda| cuda.call_method0("is_initialized").ok())
             .is_some_and(|yes| yes.is_truthy().unwrap_or(false))
-    }
-
-    fn find_module<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyAny>> {
-        modules(py)?.get_item(name).ok()?
     }
 
     /// The address of a tensor's first element.
@@ -99,6 +95,11 @@ impl Torch {
         let stream: u64 = call1(function, device.as_any())?.extract()?;
         Ok(tilewright_runtime::Stream(stream as *mut std::ffi::c_void))
     }
+}
+
+/// A module that the program has imported.
+pub fn imported<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyAny>> {
+    modules(py)?.get_item(name).ok()?
 }
 
 /// `sys.modules`.
