@@ -70,7 +70,8 @@ pub fn buffer_bytes(module: &Module, ty: Type) -> Result<(u32, u32), String> {
     let layout = SharedLayout::new(enc, shape, bits).map_err(|e| e.to_string())?;
     let bytes = layout.allocation_elems() * bits / 8;
     // Swizzled rows of 128 bytes should begin at a bank boundary.
-    let align = if bytes >= 1024 { layout.alignment_bytes().max(128) } else { layout.alignment_bytes().max(16) };
+    let align =
+        if bytes >= 1024 { layout.alignment_bytes().max(128) } else { layout.alignment_bytes().max(16) };
     Ok((bytes, align))
 }
 
@@ -97,7 +98,8 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
         if let Some(alloc) = ttg::LocalAlloc::cast(module, op) {
             let buffer = alloc.result(module);
             let ty = module.value_type(buffer);
-            let (bytes, align) = buffer_bytes(module, ty).map_err(|e| Diagnostic::at(module, module.op_loc(op), e))?;
+            let (bytes, align) =
+                buffer_bytes(module, ty).map_err(|e| Diagnostic::at(module, module.op_loc(op), e))?;
             let block = module.parent_block(op).expect("an attached operation");
             let mut last = first;
             for user in buffer_users(module, buffer) {
@@ -165,7 +167,8 @@ fn place(pieces: &mut [Piece]) {
 
 fn too_much(module: &Module, target: &TargetInfo, pieces: &[Piece], bytes: u32) -> Diagnostic {
     // Where the need is greatest: what lives there, largest first.
-    let load = |at: u32| -> u32 { pieces.iter().filter(|p| p.first <= at && at <= p.last).map(|p| p.bytes).sum() };
+    let load =
+        |at: u32| -> u32 { pieces.iter().filter(|p| p.first <= at && at <= p.last).map(|p| p.bytes).sum() };
     let peak = pieces.iter().map(|p| p.first).max_by_key(|&at| load(at)).unwrap_or(0);
     let mut live: Vec<&Piece> = pieces.iter().filter(|p| p.first <= peak && peak <= p.last).collect();
     live.sort_by_key(|p| std::cmp::Reverse(p.bytes));
@@ -173,7 +176,10 @@ fn too_much(module: &Module, target: &TargetInfo, pieces: &[Piece], bytes: u32) 
     let mut d = Diagnostic::at(
         module,
         loc,
-        format!("too much shared memory: the kernel needs {bytes} bytes, {} has {}", target.name, target.max_shared),
+        format!(
+            "too much shared memory: the kernel needs {bytes} bytes, {} has {}",
+            target.name, target.max_shared
+        ),
     );
     for p in live.iter().take(6) {
         let what = match ttg::LocalAlloc::cast(module, p.op) {

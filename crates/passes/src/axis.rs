@@ -122,7 +122,14 @@ impl AxisAnalysis {
     }
 
     /// How many elements along `axis` one access through `ptr` may take at once, by address and mask alone.
-    pub fn vector_width(&self, module: &Module, ptr: Value, mask: Option<Value>, axis: usize, max_bytes: u32) -> u32 {
+    pub fn vector_width(
+        &self,
+        module: &Module,
+        ptr: Value,
+        mask: Option<Value>,
+        axis: usize,
+        max_bytes: u32,
+    ) -> u32 {
         let Some(element) = module.pointee_type(module.value_type(ptr)) else { return 1 };
         let bytes = module.bits(element).div_ceil(8).max(1);
         let unit = bytes.trailing_zeros() as u8;
@@ -364,7 +371,11 @@ impl AxisAnalysis {
                 let mut f = t.join(&e);
                 for (i, d) in f.dims.iter_mut().enumerate() {
                     // One condition for the whole tensor, or one per element.
-                    let run = if c.dims.len() == t.dims.len() && !shape.is_empty() { c.dims[i].constancy } else { MAX };
+                    let run = if c.dims.len() == t.dims.len() && !shape.is_empty() {
+                        c.dims[i].constancy
+                    } else {
+                        MAX
+                    };
                     let (tc, ec) = (t.dims[i], e.dims[i]);
                     let contiguity = d.contiguity.min(run);
                     *d = DimFacts {

@@ -41,7 +41,14 @@ pub enum WarpsAlong {
 
 /// A blocked encoding for memory accesses: `vec` elements per thread along the fastest dimension (fewer where the tensor
 /// is too small for all threads), lanes along it, then along the others.
-pub fn blocked(shape: &[u32], order: &[u32], vec: u32, num_warps: u32, bits: u32, warps: WarpsAlong) -> Encoding {
+pub fn blocked(
+    shape: &[u32],
+    order: &[u32],
+    vec: u32,
+    num_warps: u32,
+    bits: u32,
+    warps: WarpsAlong,
+) -> Encoding {
     let rank = shape.len();
     let fast = order[0] as usize;
     let elements: u32 = shape.iter().product();
@@ -223,7 +230,9 @@ mod tests {
 
     #[test]
     fn odd_extents_repeat_or_pad_little() {
-        for (shape, bits, vec) in [([48, 80], 16, 8), ([96, 48], 16, 8), ([64, 96], 16, 8), ([4, 1000], 32, 4)] {
+        for (shape, bits, vec) in
+            [([48, 80], 16, 8), ([96, 48], 16, 8), ([64, 96], 16, 8), ([4, 1000], 32, 4)]
+        {
             let e = blocked(&shape, &[1, 0], vec, 4, bits, WarpsAlong::SlowDimensions);
             let t = TileLayout::new(&e, &shape).unwrap();
             let padded = t.physical(0) * t.physical(1);

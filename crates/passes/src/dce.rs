@@ -35,7 +35,8 @@ pub fn run(module: &mut Module, func: Op) {
         }
     }
     // What remains dead: drop all operands first, since dead operations may use each other around a loop.
-    let dead: Vec<Op> = ops.iter().copied().filter(|op| !live.ops.contains(op) && !module.is_erased(*op)).collect();
+    let dead: Vec<Op> =
+        ops.iter().copied().filter(|op| !live.ops.contains(op) && !module.is_erased(*op)).collect();
     for &op in dead.iter().rev() {
         if !module.is_erased(op) && module.results(op).iter().all(|&r| module.is_unused(r)) {
             module.erase_op(op);
@@ -137,7 +138,8 @@ impl Liveness {
 /// Rebuilds a loop without the carried values that are not kept, and returns the new loop.
 fn drop_carried(module: &mut Module, l: scf::For, keep: &[bool]) {
     let body = module.region_block(l.body(module));
-    let kept = |v: &[Value]| -> Vec<Value> { v.iter().zip(keep).filter(|(_, k)| **k).map(|(&v, _)| v).collect() };
+    let kept =
+        |v: &[Value]| -> Vec<Value> { v.iter().zip(keep).filter(|(_, k)| **k).map(|(&v, _)| v).collect() };
     let init = kept(l.init(module));
     let yielded = module.last_op(body).expect("a loop body ends with a yield");
     let values = kept(module.operands(yielded));

@@ -89,14 +89,20 @@ pub fn backward(module: &Module, op: Op, index: usize, enc: &Encoding) -> Option
 
 /// The bases of a layout as coordinates: registers, lanes, warps.
 fn bases(layout: &TileLayout, dim: Dim) -> Vec<Vec<u32>> {
-    let axes: Vec<_> = (0..layout.rank()).map(|d| layout.linear().bases_along(dim, Dim::Axis(d as u8))).collect();
+    let axes: Vec<_> =
+        (0..layout.rank()).map(|d| layout.linear().bases_along(dim, Dim::Axis(d as u8))).collect();
     let count = axes.first().map_or(0, |a| a.len());
     (0..count).map(|i| axes.iter().map(|a| a[i]).collect()).collect()
 }
 
 fn linear(layout: &TileLayout, f: impl Fn(Vec<u32>) -> Vec<u32>) -> Encoding {
     let part = |dim| bases(layout, dim).into_iter().map(&f).collect();
-    Encoding::Linear { register: part(Dim::Register), lane: part(Dim::Lane), warp: part(Dim::Warp), block: vec![] }
+    Encoding::Linear {
+        register: part(Dim::Register),
+        lane: part(Dim::Lane),
+        warp: part(Dim::Warp),
+        block: vec![],
+    }
 }
 
 /// The encoding of a tensor with its dimensions permuted: result dimension i is dimension `order[i]`.
@@ -154,7 +160,9 @@ fn append_pair(enc: &Encoding, shape: &[u32]) -> Option<Encoding> {
         });
     }
     let layout = TileLayout::new(enc, shape).ok()?;
-    let Encoding::Linear { mut register, lane, warp, block } = linear(&layout, |b| with(&b, 0)) else { return None };
+    let Encoding::Linear { mut register, lane, warp, block } = linear(&layout, |b| with(&b, 0)) else {
+        return None;
+    };
     let mut pair = vec![0; shape.len()];
     pair.push(1);
     register.insert(0, pair);

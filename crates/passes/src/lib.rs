@@ -76,6 +76,7 @@ pub mod pipeline;
 pub mod scratch;
 pub mod software_pipeline;
 pub mod target;
+pub mod verify;
 
 pub use pipeline::{Options, lower_to_ttg, lower_to_ttg_with};
 pub use target::TargetInfo;

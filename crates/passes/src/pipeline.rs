@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tilewright_ir::{AttrKind, Diagnostic, Module, Op};
 
 use crate::target::TargetInfo;
-use crate::{allocate_shared, assign_layouts, dce, membar, software_pipeline};
+use crate::{allocate_shared, assign_layouts, dce, membar, software_pipeline, verify};
 
 /// What a launch decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +57,27 @@ pub static PASSES: &[Pass] = &[
             Ok(())
         },
     },
-    Pass { name: "dce", summary: "erase what nothing needs", run: |m, _, _| { each_function(m, dce::run); Ok(()) } },
-    Pass { name: "allocate-shared", summary: "place buffers and scratch", run: |m, t, _| allocate_shared::run(m, t) },
-    Pass { name: "membar", summary: "place barriers", run: |m, _, _| { membar::run(m); Ok(()) } },
+    Pass {
+        name: "dce",
+        summary: "erase what nothing needs",
+        run: |m, _, _| {
+            each_function(m, dce::run);
+            Ok(())
+        },
+    },
+    Pass {
+        name: "allocate-shared",
+        summary: "place buffers and scratch",
+        run: |m, t, _| allocate_shared::run(m, t),
+    },
+    Pass {
+        name: "membar",
+        summary: "place barriers",
+        run: |m, _, _| {
+            membar::run(m);
+            Ok(())
+        },
+    },
 ];
 
 /// The pass of a name.
@@ -99,6 +117,9 @@ pub fn lower_to_ttg_with(
         let start = Instant::now();
         pass.run(module, target, options)?;
         after(pass.name, module, start.elapsed());
+    }
+    if cfg!(debug_assertions) {
+        verify::run(module)?;
     }
     Ok(())
 }

@@ -104,7 +104,11 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
                     free.lane != 0 || free.warp != 0 || l.num_warps() < num_warps(module)
                 }
             };
-            if module.is_unused(result) || !copies { 0 } else { whole(result).max(element_bytes(module, module.value_type(result))) }
+            if module.is_unused(result) || !copies {
+                0
+            } else {
+                whole(result).max(element_bytes(module, module.value_type(result)))
+            }
         }
         Some(Opcode::Tt(
             tt::Kind::Trans | tt::Kind::Reshape | tt::Kind::Join | tt::Kind::Split | tt::Kind::Cat,
@@ -171,7 +175,11 @@ pub fn reindex_registers(module: &Module, op: Op) -> Option<Vec<Vec<(usize, u32)
     let threads = |f: &dyn Fn(&[u32]) -> Coord| {
         // Lane by lane and warp by warp: the element of the result comes from the same thread.
         let moved = |dim: Dim, a: &TileLayout, b: &TileLayout| {
-            let bits = a.linear().bases_along(dim, Dim::Axis(0)).len().max(b.linear().bases_along(dim, Dim::Axis(0)).len());
+            let bits = a
+                .linear()
+                .bases_along(dim, Dim::Axis(0))
+                .len()
+                .max(b.linear().bases_along(dim, Dim::Axis(0)).len());
             (0..bits).all(|i| {
                 let at = |l: &TileLayout| -> Coord {
                     (0..l.rank())

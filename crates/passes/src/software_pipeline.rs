@@ -38,6 +38,7 @@
 //!   %a = ttg.local_load %buf[%slot] token %t
 //!   ...
 //! }
+//! ttg.async_wait {num = 0}
 //! ```
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -207,7 +208,10 @@ impl Slice {
 }
 
 fn inside(module: &Module, l: scf::For, value: Value) -> bool {
-    module.value_block(value).and_then(|b| module.block_parent_op(b)).is_some_and(|op| module.is_ancestor(l.0, op))
+    module
+        .value_block(value)
+        .and_then(|b| module.block_parent_op(b))
+        .is_some_and(|op| module.is_ancestor(l.0, op))
 }
 
 struct Expander<'m> {
@@ -247,10 +251,11 @@ impl<'m> Expander<'m> {
         let encoding = match buffer.and_then(|b| m.encoding(m.value_type(b))) {
             Some(e) => e,
             None => {
-                let order = match m.encoding(ty).and_then(|e| m.encoding_of(e)).map(|e| TileLayout::new(e, &shape)) {
-                    Some(Ok(layout)) => layout.order().iter().map(|&d| u32::from(d)).collect(),
-                    _ => choose::row_major(shape.len()),
-                };
+                let order =
+                    match m.encoding(ty).and_then(|e| m.encoding_of(e)).map(|e| TileLayout::new(e, &shape)) {
+                        Some(Ok(layout)) => layout.order().iter().map(|&d| u32::from(d)).collect(),
+                        _ => choose::row_major(shape.len()),
+                    };
                 let plain = tilewright_ir::SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order };
                 m.attr(AttrKind::Encoding(Encoding::Shared(plain)))
             }
@@ -278,7 +283,8 @@ impl<'m> Expander<'m> {
     }
 
     fn expand(mut self) {
-        let (lower, upper, step) = (self.l.lower_bound(self.m), self.l.upper_bound(self.m), self.l.step(self.m));
+        let (lower, upper, step) =
+            (self.l.lower_bound(self.m), self.l.upper_bound(self.m), self.l.step(self.m));
         let iv_ty = self.m.value_type(lower);
         let init = self.l.init(self.m).to_vec();
         let yielded = self.m.last_op(self.body).expect("a loop body ends with a yield");
@@ -308,7 +314,8 @@ impl<'m> Expander<'m> {
 
         let top = self.m.first_op(self.body).expect("a loop body has operations");
         let mut b = Builder::before(self.m, top);
-        let token = ttg::AsyncWait::build(&mut b, &[], self.stages as i32 - 2, Type::ASYNC_TOKEN).token(b.module);
+        let token =
+            ttg::AsyncWait::build(&mut b, &[], self.stages as i32 - 2, Type::ASYNC_TOKEN).token(b.module);
         let iv_ahead = arith::Addi::build(&mut b, args[0], distance).result(b.module);
         let next = self.issue(top, &args, iv_ahead, upper, free, &ahead, yielded);
         self.read_slots(top, slot, token);
@@ -321,6 +328,10 @@ impl<'m> Expander<'m> {
         for v in [up, slot].into_iter().chain(next) {
             self.m.push_operand(yielded, v);
         }
+
+        // Copies masked off past the end still write zeros: none may be under way when the memory is used again.
+        let mut b = Builder::after(self.m, self.l.0);
+        ttg::AsyncWait::build(&mut b, &[], 0, Type::ASYNC_TOKEN);
     }
 
     /// Adds a carried value to the loop and returns its argument.
@@ -349,7 +360,8 @@ impl<'m> Expander<'m> {
             map.insert(args[c + 1], v);
         }
         let mut b = Builder::before(self.m, anchor);
-        let inside = arith::Cmpi::build(&mut b, iv, upper, arith::CmpIPredicate::Slt, Type::I1).result(b.module);
+        let inside =
+            arith::Cmpi::build(&mut b, iv, upper, arith::CmpIPredicate::Slt, Type::I1).result(b.module);
         let mut tokens = Vec::new();
         for op in self.ahead.clone() {
             if let Some(n) = self.loads.iter().position(|a| a.load.0 == op) {
@@ -362,7 +374,8 @@ impl<'m> Expander<'m> {
             self.m.insert_before(clone, anchor);
             if let Some(load) = tt::Load::cast(self.m, clone) {
                 // An address that the loop itself would not have loaded from.
-                let mask = self.and_mask(clone, load.mask(self.m), self.m.value_type(load.ptr(self.m)), inside);
+                let mask =
+                    self.and_mask(clone, load.mask(self.m), self.m.value_type(load.ptr(self.m)), inside);
                 self.m.set_operand_group(clone, 1, &[mask]);
             }
         }
@@ -420,8 +433,11 @@ impl<'m> Expander<'m> {
     fn and_mask(&mut self, anchor: Op, mask: Option<Value>, ptr_ty: Type, inside: Value) -> Value {
         let ty = self.m.with_element(ptr_ty, Type::I1);
         let mut b = Builder::before(self.m, anchor);
-        let splat =
-            if b.module.is_tensor(ty) { tt::Splat::build(&mut b, inside, ty).result(b.module) } else { inside };
+        let splat = if b.module.is_tensor(ty) {
+            tt::Splat::build(&mut b, inside, ty).result(b.module)
+        } else {
+            inside
+        };
         match mask {
             Some(m) => arith::Andi::build(&mut b, m, splat).result(b.module),
             None => splat,

@@ -76,7 +76,9 @@ impl TargetInfo {
             TypeKind::Float(FloatKind::F32) if f32_acc && tf32 => kind(8),
             TypeKind::Int(8) if *acc == TypeKind::Int(32) => kind(32),
             // PTX ISA, "mma": .e4m3 and .e5m2 need sm_89.
-            TypeKind::Float(FloatKind::F8E4M3FN | FloatKind::F8E5M2) if f32_acc && self.capability >= 89 => kind(32),
+            TypeKind::Float(FloatKind::F8E4M3FN | FloatKind::F8E5M2) if f32_acc && self.capability >= 89 => {
+                kind(32)
+            }
             _ => MmaKind::Fma,
         }
     }

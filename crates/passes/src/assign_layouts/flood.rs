@@ -36,7 +36,10 @@ impl Assigner<'_> {
             }
             for v in values {
                 let key = derive::representative(self.module, v);
-                if derive::is_tensor(self.module, v) && !self.is_cheap(v) && !self.encodings.contains_key(&key) {
+                if derive::is_tensor(self.module, v)
+                    && !self.is_cheap(v)
+                    && !self.encodings.contains_key(&key)
+                {
                     let bits = self.module.bits(self.module.value_type(v));
                     let enc = self.default_encoding(&self.shape(v), bits);
                     self.encodings.insert(key, enc);
@@ -49,7 +52,8 @@ impl Assigner<'_> {
     /// Gives a value an encoding if it may have it, and returns what stands for the value then.
     fn assign(&mut self, value: Value, enc: Attr) -> Option<Value> {
         let key = derive::representative(self.module, value);
-        if !derive::is_tensor(self.module, value) || self.is_cheap(value) || self.encodings.contains_key(&key) {
+        if !derive::is_tensor(self.module, value) || self.is_cheap(value) || self.encodings.contains_key(&key)
+        {
             return None;
         }
         if let Some(op) = self.module.defining_op(key)
@@ -101,7 +105,9 @@ impl Assigner<'_> {
         let ValueDef::Argument(block, i) = self.module.value_def(value) else { return None };
         let parent = self.module.block_parent_op(block)?;
         match self.module.opcode(parent)? {
-            Opcode::Scf(scf::Kind::For) => (i as usize).checked_sub(1).map(|i| self.module.results(parent)[i]),
+            Opcode::Scf(scf::Kind::For) => {
+                (i as usize).checked_sub(1).map(|i| self.module.results(parent)[i])
+            }
             Opcode::Scf(scf::Kind::While) => {
                 let after = self.module.region_block(scf::While(parent).after(self.module));
                 (block == after).then(|| self.module.results(parent)[i as usize])
@@ -166,7 +172,9 @@ impl Assigner<'_> {
             Some(Opcode::Scf(scf::Kind::Yield)) => {
                 let Some(parent) = m.parent_op(op) else { return };
                 match m.opcode(parent) {
-                    Some(Opcode::Scf(scf::Kind::For | scf::Kind::If)) => next.push((m.results(parent)[index], enc)),
+                    Some(Opcode::Scf(scf::Kind::For | scf::Kind::If)) => {
+                        next.push((m.results(parent)[index], enc))
+                    }
                     Some(Opcode::Scf(scf::Kind::While)) => {
                         let before = m.region_block(scf::While(parent).before(m));
                         next.push((m.block_args(before)[index], enc));

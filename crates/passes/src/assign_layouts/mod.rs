@@ -126,10 +126,8 @@ impl Assigner<'_> {
         let d = match self.module.parent_op(op) {
             None => 0,
             Some(p) => {
-                let own = matches!(
-                    self.module.opcode(p),
-                    Some(Opcode::Scf(scf::Kind::For | scf::Kind::While))
-                );
+                let own =
+                    matches!(self.module.opcode(p), Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)));
                 self.depth(p) + u32::from(own)
             }
         };
@@ -158,13 +156,17 @@ impl Assigner<'_> {
                 Some(Opcode::Arith(kind)) => {
                     let slow = matches!(
                         kind,
-                        arith::Kind::Divf | arith::Kind::Remf | arith::Kind::Ceildivsi | arith::Kind::Floordivsi
+                        arith::Kind::Divf
+                            | arith::Kind::Remf
+                            | arith::Kind::Ceildivsi
+                            | arith::Kind::Floordivsi
                     );
                     // A constant whose elements differ can't be split among threads but by a table.
                     let table = kind == arith::Kind::Constant
-                        && self.module.constant_value(value).is_some_and(|a| {
-                            matches!(self.module.attr_kind(a), AttrKind::Dense(..))
-                        });
+                        && self
+                            .module
+                            .constant_value(value)
+                            .is_some_and(|a| matches!(self.module.attr_kind(a), AttrKind::Dense(..)));
                     !slow && !table && self.module.has_trait(op, Trait::Pure) && self.operands_cheap(op)
                 }
                 _ => false,
@@ -181,7 +183,9 @@ impl Assigner<'_> {
 
     /// What an access in an encoding costs: instructions × 32-byte sectors that each touches.
     fn access_cost(&self, access: &Access, shape: &[u32], enc: Attr) -> u64 {
-        let Ok(layout) = tilewright_layout::TileLayout::new(self.encoding(enc), shape) else { return u64::MAX };
+        let Ok(layout) = tilewright_layout::TileLayout::new(self.encoding(enc), shape) else {
+            return u64::MAX;
+        };
         let fast = access.fast as usize;
         let bytes = (access.bits / 8).max(1);
         let axis = layout.order().first().map_or(0, |&d| d as usize);
@@ -211,7 +215,8 @@ impl Assigner<'_> {
     fn default_encoding(&mut self, shape: &[u32], bits: u32) -> Attr {
         let vec = (128 / bits.max(8)).max(1);
         let order = choose::row_major(shape.len());
-        let enc = choose::blocked(shape, &order, vec, self.num_warps, bits, choose::WarpsAlong::SlowDimensions);
+        let enc =
+            choose::blocked(shape, &order, vec, self.num_warps, bits, choose::WarpsAlong::SlowDimensions);
         self.intern(enc)
     }
 }

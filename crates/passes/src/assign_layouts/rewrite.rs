@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt, ttg};
 use tilewright_ir::{
-    Attr, AttrKind, Block, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, TypeKind, Value,
-    ValueDef,
+    Attr, AttrKind, Block, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, TypeKind,
+    Value, ValueDef,
 };
 use tilewright_layout::TileLayout;
 
@@ -27,7 +27,12 @@ pub(super) struct Rewriter<'a> {
 
 impl<'a> Rewriter<'a> {
     pub(super) fn new(a: Assigner<'a>) -> Self {
-        Rewriter { a, copies: FxHashMap::default(), loads: FxHashMap::default(), buffers: FxHashMap::default() }
+        Rewriter {
+            a,
+            copies: FxHashMap::default(),
+            loads: FxHashMap::default(),
+            buffers: FxHashMap::default(),
+        }
     }
 
     fn m(&self) -> &Module {
@@ -126,7 +131,9 @@ impl<'a> Rewriter<'a> {
                     .note("remove `noinline=True` from the called function"));
             }
             Opcode::Scf(kind) => self.control(op, kind),
-            _ if derive::shares_encoding(self.m(), op) && results.iter().any(|&r| derive::is_tensor(self.m(), r)) => {
+            _ if derive::shares_encoding(self.m(), op)
+                && results.iter().any(|&r| derive::is_tensor(self.m(), r)) =>
+            {
                 let enc = self.own_encoding(results[0]);
                 for &r in &results {
                     self.set_encoding(r, enc);
@@ -137,7 +144,8 @@ impl<'a> Rewriter<'a> {
                 let r = results[0];
                 let enc = self.own_encoding(r);
                 self.set_encoding(r, enc);
-                let want = derive::backward(self.m(), op, 0, self.a.encoding(enc)).expect("expand_dims of any encoding");
+                let want = derive::backward(self.m(), op, 0, self.a.encoding(enc))
+                    .expect("expand_dims of any encoding");
                 let want = self.a.intern(want);
                 self.set_operand(op, 0, want);
             }
@@ -167,7 +175,8 @@ impl<'a> Rewriter<'a> {
         } else {
             tensor_operands.iter().copied().find(|&i| has(self, i)).unwrap_or(leader)
         };
-        let result_enc = results.first().filter(|&&r| derive::is_tensor(self.m(), r)).map(|&r| self.own_encoding(r));
+        let result_enc =
+            results.first().filter(|&&r| derive::is_tensor(self.m(), r)).map(|&r| self.own_encoding(r));
         let mut enc = self.own_encoding(operands[leader]);
         if !has(self, leader)
             && let Some(r) = result_enc
@@ -207,7 +216,8 @@ impl<'a> Rewriter<'a> {
             None => self.own_encoding(srcs[0]),
         };
         self.set_operands(op.0, enc);
-        let sliced = derive::forward(self.m(), op.0, 0, self.a.encoding(enc)).expect("a reduction of any encoding");
+        let sliced =
+            derive::forward(self.m(), op.0, 0, self.a.encoding(enc)).expect("a reduction of any encoding");
         let sliced = self.a.intern(sliced);
         for r in results {
             self.set_encoding(r, sliced);
@@ -418,7 +428,14 @@ impl<'a> Rewriter<'a> {
         buffer
     }
 
-    fn local_load(&mut self, value: Value, buffer: Value, trans: Option<Vec<i32>>, want: Attr, dot: Op) -> Value {
+    fn local_load(
+        &mut self,
+        value: Value,
+        buffer: Value,
+        trans: Option<Vec<i32>>,
+        want: Attr,
+        dot: Op,
+    ) -> Value {
         let anchor = self.load_anchor(value, dot);
         let block = self.m().parent_block(anchor).expect("an attached operation");
         if let Some(&v) = self.loads.get(&(value, want, block)) {
@@ -453,7 +470,14 @@ impl<'a> Rewriter<'a> {
             self.a.intern(Encoding::Shared(SharedKind::Swizzled { vec, per_phase, max_phase, order }))
         });
         let shape = order.iter().map(|&d| shape[d as usize]).collect();
-        self.a.module.ty(TypeKind::MemDesc { shape, element, encoding, memory_space, mutable, alloc_shape: None })
+        self.a.module.ty(TypeKind::MemDesc {
+            shape,
+            element,
+            encoding,
+            memory_space,
+            mutable,
+            alloc_shape: None,
+        })
     }
 
     // ---- copies in other encodings ----------------------------------------------------------------------------
@@ -468,7 +492,9 @@ impl<'a> Rewriter<'a> {
         }
         let again = match self.m().defining_op(value) {
             Some(op) if self.a.is_cheap(value) => Some(op),
-            Some(op) if self.recomputed_cost(value, enc, 0).is_some_and(|c| c < self.move_cost(value)) => Some(op),
+            Some(op) if self.recomputed_cost(value, enc, 0).is_some_and(|c| c < self.move_cost(value)) => {
+                Some(op)
+            }
             _ => None,
         };
         let copy = match again {
@@ -488,7 +514,8 @@ impl<'a> Rewriter<'a> {
         let mut inputs = self.m().operands(op).to_vec();
         for (i, input) in inputs.iter_mut().enumerate() {
             if derive::is_tensor(self.m(), *input) {
-                let e = derive::backward(self.m(), op, i, self.a.encoding(enc)).expect("a recomputable operation");
+                let e = derive::backward(self.m(), op, i, self.a.encoding(enc))
+                    .expect("a recomputable operation");
                 let e = self.a.intern(e);
                 *input = self.get(*input, e);
             }
@@ -525,7 +552,10 @@ impl<'a> Rewriter<'a> {
     }
 
     fn cost(&mut self, value: Value, enc: Attr, level: u32) -> u64 {
-        if !derive::is_tensor(self.m(), value) || self.encoding_of(value) == Some(enc) || self.a.is_cheap(value) {
+        if !derive::is_tensor(self.m(), value)
+            || self.encoding_of(value) == Some(enc)
+            || self.a.is_cheap(value)
+        {
             return 0;
         }
         if self.copies.contains_key(&(value, enc)) {
@@ -541,7 +571,8 @@ impl<'a> Rewriter<'a> {
             return None;
         }
         let op = self.m().defining_op(value)?;
-        let moves_along = matches!(self.m().opcode(op), Some(Opcode::Tt(tt::Kind::Broadcast | tt::Kind::ExpandDims)));
+        let moves_along =
+            matches!(self.m().opcode(op), Some(Opcode::Tt(tt::Kind::Broadcast | tt::Kind::ExpandDims)));
         if !moves_along && !self.is_cast_like(op) {
             return None;
         }
@@ -562,7 +593,8 @@ impl<'a> Rewriter<'a> {
         for op in self.m().all_ops(func) {
             for &r in self.m().results(op) {
                 if derive::is_tensor(self.m(), r) && self.encoding_of(r).is_none() {
-                    let message = format!("not supported yet: no layout for the result of `{}`", self.m().op_name(op));
+                    let message =
+                        format!("not supported yet: no layout for the result of `{}`", self.m().op_name(op));
                     return Err(Diagnostic::at(self.m(), self.m().op_loc(op), message));
                 }
             }

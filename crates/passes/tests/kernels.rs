@@ -1,0 +1,165 @@
+//! Whole kernels through the pipeline: what each must look like for the lowering to be right and fast.
+
+use tilewright_ir::{Module, parse, print};
+use tilewright_passes::{Options, TargetInfo, lower_to_ttg, verify};
+
+const ADD: &str = include_str!("ir/add.mlir");
+const SOFTMAX: &str = include_str!("ir/softmax.mlir");
+const MATMUL: &str = include_str!("ir/matmul.mlir");
+const MATMUL_ODD: &str = include_str!("ir/matmul_odd.mlir");
+const ATTENTION: &str = include_str!("ir/attention.mlir");
+
+fn lower_for(text: &str, num_warps: u32, num_stages: u32, target: &str) -> Module {
+    let mut module = parse(text, "kernel.mlir").unwrap_or_else(|d| panic!("{d}"));
+    let target = TargetInfo::parse(target).unwrap();
+    lower_to_ttg(&mut module, &target, &Options { num_warps, num_ctas: 1, num_stages })
+        .unwrap_or_else(|d| panic!("{d}"));
+    verify::run(&module).unwrap_or_else(|d| panic!("{d}"));
+    module
+}
+
+fn lower(text: &str, num_warps: u32, num_stages: u32) -> String {
+    print(&lower_for(text, num_warps, num_stages, "cuda:90"))
+}
+
+/// The text of the only loop's body, and of everything else.
+fn split_loop(text: &str) -> (String, String) {
+    let begin = text.find("scf.for").expect("a loop");
+    let end = begin + text[begin..].find("\n    }").expect("its end");
+    (text[begin..end].to_string(), format!("{}{}", &text[..begin], &text[end..]))
+}
+
+fn count(text: &str, what: &str) -> usize {
+    text.matches(what).count()
+}
+
+#[test]
+fn contract_holds_for_all_shapes_of_launch() {
+    for text in [ADD, SOFTMAX, MATMUL, MATMUL_ODD, ATTENTION] {
+        for warps in [1, 2, 4, 8, 16] {
+            for stages in [1, 2, 3] {
+                let text = lower(text, warps, stages);
+                // The text can be read back: nothing is left that has no spelling.
+                parse(&text, "lowered.mlir").unwrap_or_else(|d| panic!("{d}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn vector_add_takes_16_bytes_at_once() {
+    let text = lower(ADD, 4, 3);
+    assert_eq!(count(&text, "tt.vec = 4"), 3, "{text}");
+    assert_eq!(count(&text, "convert_layout") + count(&text, "ttg.barrier"), 0, "{text}");
+    assert!(text.contains("ttg.shared = 0"), "{text}");
+}
+
+#[test]
+fn reductions_share_scratch_behind_a_barrier() {
+    let text = lower(SOFTMAX, 4, 3);
+    assert_eq!(count(&text, "allocation.offset = 0"), 2, "{text}");
+    let barrier = text.find("ttg.barrier").expect("a barrier between the reductions");
+    assert!(text[..barrier].contains("tt.reduce\"") && text[barrier..].contains("tt.reduce\""));
+    assert_eq!(count(&text, "ttg.barrier"), 1, "{text}");
+    // One warp needs neither.
+    let text = lower(SOFTMAX, 1, 3);
+    assert_eq!(count(&text, "allocation.offset") + count(&text, "ttg.barrier"), 0, "{text}");
+}
+
+#[test]
+fn matmul_loop_is_copies_one_barrier_and_the_dot() {
+    let text = lower(MATMUL, 8, 4);
+    let (body, rest) = split_loop(&text);
+    assert_eq!(count(&body, "ttg.barrier"), 1, "{body}");
+    assert_eq!(count(&body, "ttg.async_wait {num = 2 : i32}"), 1, "{body}");
+    assert_eq!(count(&body, "ttg.async_copy_global_to_local"), 2, "{body}");
+    assert_eq!(count(&body, "tt.vec = 8"), 2, "{body}");
+    assert_eq!(count(&body, "ttg.local_load"), 2, "{body}");
+    assert_eq!(
+        count(&body, "tt.load") + count(&body, "convert_layout") + count(&body, "local_alloc"),
+        0,
+        "{body}"
+    );
+    // The barrier comes after the wait and before the copies overwrite what the iteration before has read.
+    let at = |what: &str| body.find(what).unwrap();
+    assert!(at("ttg.async_wait") < at("ttg.barrier") && at("ttg.barrier") < at("ttg.async_copy"));
+    assert!(at("ttg.async_commit_group") < at("ttg.local_load"));
+    assert_eq!(count(&rest, "ttg.async_copy_global_to_local"), 6, "three iterations ahead: {rest}");
+    assert_eq!(count(&rest, "memdesc<4x128x64xf16"), 1 + 3, "{rest}");
+    // The result goes through shared memory once, to be stored in 16-byte pieces.
+    assert_eq!(count(&rest, "convert_layout"), 1, "{rest}");
+    let store = rest.lines().find(|l| l.contains("tt.store")).unwrap();
+    assert!(store.contains("tt.vec = 8") && store.contains("#blocked"), "{store}");
+    assert!(text.contains("warpsPerCTA = [4, 2], instrShape = [16, 8]"), "{text}");
+}
+
+#[test]
+fn without_stages_operands_still_go_through_shared_memory() {
+    let (body, _) = split_loop(&lower(MATMUL, 4, 1));
+    assert_eq!(count(&body, "tt.load"), 2, "{body}");
+    assert_eq!(count(&body, "ttg.local_alloc"), 2, "{body}");
+    assert_eq!(
+        count(&body, "ttg.barrier"),
+        2,
+        "after both are written, before they are written again: {body}"
+    );
+}
+
+#[test]
+fn attention_keeps_scores_in_registers() {
+    let text = lower(ATTENTION, 8, 3);
+    assert!(text.contains("warpsPerCTA = [8, 1], instrShape = [16, 8]"), "{text}");
+    let (body, rest) = split_loop(&text);
+    assert_eq!(count(&body, "ttg.barrier"), 1, "{body}");
+    assert_eq!(count(&body, "ttg.async_copy_global_to_local"), 2, "{body}");
+    assert_eq!(count(&body, "ttg.memdesc_trans"), 1, "{body}");
+    assert_eq!(count(&body, "allocation.offset"), 0, "{body}");
+    // P becomes an operand where it is.
+    let convert = body.lines().find(|l| l.contains("convert_layout")).expect("P as an operand");
+    assert!(convert.contains("opIdx = 0"), "{convert}");
+    assert_eq!(count(&body, "convert_layout"), 1, "{body}");
+    // Q is read once, before the loop.
+    assert_eq!(count(&rest, "ttg.local_load"), 1, "{rest}");
+    // What was carried only to compute addresses is carried once.
+    assert_eq!(body.lines().next().unwrap().matches(" = %").count(), 8, "{}", body.lines().next().unwrap());
+}
+
+#[test]
+fn odd_tiles_divide_where_they_can() {
+    let text = lower(MATMUL_ODD, 4, 3);
+    assert!(text.contains("memdesc<3x96x48xf16"), "{text}");
+    assert!(
+        text.contains("warpsPerCTA = [2, 2], instrShape = [16, 8]"),
+        "96 x 80 = 3 x 5 units of 32 x 16: {text}"
+    );
+}
+
+#[test]
+fn too_much_shared_memory_names_the_buffers() {
+    let mut module = parse(MATMUL, "kernel.mlir").unwrap();
+    let target = TargetInfo::parse("cuda:86").unwrap();
+    let options = Options { num_warps: 4, num_ctas: 1, num_stages: 4 };
+    let error = lower_to_ttg(&mut module, &target, &options).expect_err("128 KiB on 99").to_string();
+    for part in
+        ["needs 131072 bytes", "cuda:86 has 101376", "65536 bytes: buffer of 4x128x64xf16", "kernel.mlir:52"]
+    {
+        assert!(error.contains(part), "no `{part}` in\n{error}");
+    }
+}
+
+#[test]
+fn wrong_options_are_errors() {
+    let target = TargetInfo::parse("cuda:90").unwrap();
+    for (num_warps, num_ctas) in [(3, 1), (64, 1), (4, 2)] {
+        let mut module = parse(ADD, "kernel.mlir").unwrap();
+        assert!(lower_to_ttg(&mut module, &target, &Options { num_warps, num_ctas, num_stages: 3 }).is_err());
+    }
+    assert!(TargetInfo::parse("cuda:75").is_err());
+}
+
+#[test]
+fn fp32_dots_without_tf32_are_multiply_adds() {
+    let text = lower(include_str!("ir/matmul_f32.mlir"), 4, 2);
+    assert!(!text.contains("nvidia_mma"), "{text}");
+    assert!(text.contains("opIdx = 1, parent = #blocked"), "{text}");
+}
