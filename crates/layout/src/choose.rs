@@ -3,6 +3,7 @@
 //! For sizes that are no powers of two the choice decides between exact repeats and padding, so each candidate is judged
 //! first by its *slots*, the elements that the CTA works on with padding and copies counted.
 
+use crate::distribute::num_elements;
 use crate::encoding::{Encoding, SharedKind};
 use crate::shared::roomy_unit;
 
@@ -17,12 +18,13 @@ pub enum WarpSpread {
 
 /// The elements that a tile covers when it is repeated over, or cut to, a tensor, with padding and copies counted.
 fn slots(shape: &[u32], tile: impl Fn(usize) -> u32) -> u64 {
-    shape.iter().enumerate().map(|(d, &s)| u64::from(s.next_multiple_of(tile(d)))).product()
+    let along = |(d, &s): (usize, &u32)| u64::from(s).next_multiple_of(u64::from(tile(d)));
+    shape.iter().enumerate().map(along).fold(1, u64::saturating_mul)
 }
 
 /// Whether `slots` is as good as `best` for practical purposes: within a sixteenth.
 fn near(slots: u64, best: u64) -> bool {
-    slots * 16 <= best * 17
+    u128::from(slots) * 16 <= u128::from(best) * 17
 }
 
 impl Encoding {
@@ -35,7 +37,7 @@ impl Encoding {
         let rank = shape.len();
         let fast = order.first().map_or(0, |&d| d as usize);
         let threads = 32 * num_warps;
-        let elements: u64 = shape.iter().map(|&s| u64::from(s)).product();
+        let elements = num_elements(shape);
         let per_thread = elements.div_ceil(u64::from(threads)).next_power_of_two().min(1 << 16) as u32;
         let mut size_per_thread = vec![1; rank];
         if let Some(&size) = shape.get(fast) {

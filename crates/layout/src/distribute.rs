@@ -98,6 +98,11 @@ pub(crate) fn cta_tile(encoding: &Encoding, rank: usize) -> Result<CtaTile> {
     }
 }
 
+/// The elements of a shape, or `u64::MAX` if that is more.
+pub(crate) fn num_elements(shape: &[u32]) -> u64 {
+    shape.iter().fold(1, |acc: u64, &s| acc.saturating_mul(u64::from(s)))
+}
+
 fn row_major(rank: usize) -> SmallVec<[u8; 4]> {
     (0..rank as u8).rev().collect()
 }
@@ -110,10 +115,24 @@ fn check_powers(what: &str, values: &[u32], rank: usize) -> Result<()> {
             values.len()
         )));
     }
-    match values.iter().find(|v| !v.is_power_of_two()) {
+    match values.iter().find(|&&v| !v.is_power_of_two() || v > 1 << 10) {
+        Some(v) if v.is_power_of_two() => {
+            Err(LayoutError::new(format!("{what} {values:?}: {v} is more than 1024")))
+        }
         Some(v) => Err(LayoutError::new(format!("{what} {values:?}: {v} is not a power of two"))),
         None => Ok(()),
     }
+}
+
+/// Checks that a product of counts is at most `most`.
+fn check_product(what: &str, values: &[u32], most: u64) -> Result<()> {
+    let product = num_elements(values);
+    if product > most {
+        return Err(LayoutError::new(format!(
+            "{what} {values:?}: the product {product} is more than {most}"
+        )));
+    }
+    Ok(())
 }
 
 /// Checks that `order` is a permutation of the dimensions.
@@ -141,6 +160,9 @@ fn blocked(
     check_powers("blocked encoding: sizePerThread", per_thread, rank)?;
     check_powers("blocked encoding: threadsPerWarp", threads, rank)?;
     check_powers("blocked encoding: warpsPerCTA", warps, rank)?;
+    check_product("blocked encoding: sizePerThread", per_thread, 1 << 12)?;
+    check_product("blocked encoding: threadsPerWarp", threads, 64)?;
+    check_product("blocked encoding: warpsPerCTA", warps, 64)?;
     let mut tile = CtaTile::new(rank, check_order(order, rank)?);
     for (place, counts) in [(Place::Register, per_thread), (Place::Lane, threads), (Place::Warp, warps)] {
         for &d in order {
@@ -190,6 +212,7 @@ fn warp_axes(version: u32, rank: usize) -> SmallVec<[u8; 4]> {
 fn mma_result(version: u32, warps: &[u32], instr: &[u32], rank: usize) -> Result<CtaTile> {
     let (m, n) = matrix_axes(rank)?;
     check_powers("mma encoding: warpsPerCTA", warps, rank)?;
+    check_product("mma encoding: warpsPerCTA", warps, 64)?;
     let instr_n = mma_instr_n(version, instr, rank)?;
     let mut tile = CtaTile::new(rank, row_major(rank));
     tile.along(Place::Register, n, 2);
@@ -256,6 +279,7 @@ fn dot_operand(op_idx: u32, parent: &Encoding, k_width: u32, rank: usize) -> Res
 fn mma_operand(op_idx: u32, version: u32, warps: &[u32], k_width: u32, rank: usize) -> Result<CtaTile> {
     let (m, n) = matrix_axes(rank)?;
     check_powers("mma encoding: warpsPerCTA", warps, rank)?;
+    check_product("mma encoding: warpsPerCTA", warps, 64)?;
     if !matches!(k_width, 1 | 2 | 4 | 8 | 16) {
         return Err(LayoutError::new(format!(
             "dot operand encoding: kWidth {k_width} is not 1, 2, 4, 8 or 16"
@@ -306,6 +330,14 @@ fn linear(
         return Err(LayoutError::new(
             "not supported yet: a linear encoding spread over the CTAs of a cluster",
         ));
+    }
+    if register.len() > 16 || lane.len() > 6 || warp.len() > 6 {
+        return Err(LayoutError::new(format!(
+            "linear encoding: {} register, {} lane and {} warp bases, at most 16, 6 and 6 can be",
+            register.len(),
+            lane.len(),
+            warp.len()
+        )));
     }
     let mut tile = CtaTile::new(rank, row_major(rank));
     for (place, bases) in [(Place::Register, register), (Place::Lane, lane), (Place::Warp, warp)] {

@@ -17,7 +17,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::distribute::{Coord, MAX_RANK, check_order};
+use crate::distribute::{Coord, MAX_RANK, check_order, num_elements};
 use crate::encoding::{Encoding, SharedKind};
 use crate::error::{LayoutError, Result};
 use crate::f2::{Vectors, log2};
@@ -74,7 +74,7 @@ impl SharedLayout {
         if shape.contains(&0) || shape.len() > MAX_RANK {
             return Err(LayoutError::new(format!("a shared buffer can't have the shape {shape:?}")));
         }
-        if shape.iter().map(|&s| u64::from(s)).product::<u64>() > 1 << 28 {
+        if num_elements(shape) > 1 << 28 {
             return Err(LayoutError::new(format!(
                 "a buffer of shape {shape:?} is larger than any shared memory"
             )));
@@ -92,9 +92,10 @@ impl SharedLayout {
                 Ok(Self::in_rows(shape, &order, roomy_unit, swizzle, None))
             }
             SharedKind::Padded { interval, pad, order } => {
-                if !interval.is_power_of_two() || !pad.is_power_of_two() {
+                if ![*interval, *pad].iter().all(|x| x.is_power_of_two() && *x <= 1 << 16) || pad > interval {
                     return Err(LayoutError::new(format!(
-                        "padded shared encoding: interval {interval} and pad {pad} must be powers of two"
+                        "padded shared encoding: interval {interval} and pad {pad} must be powers of two up to 65536, the pad \
+                         not larger than the interval"
                     )));
                 }
                 let order = buffer_order(order, leading(order.len())?)?;
@@ -363,11 +364,11 @@ impl Swizzle {
     const NONE: Self = Self { vec: 1, per_phase: 1, max_phase: 1 };
 
     fn check(self) -> Result<()> {
-        if [self.vec, self.per_phase, self.max_phase].iter().all(|x| x.is_power_of_two()) {
+        if [self.vec, self.per_phase, self.max_phase].iter().all(|x| x.is_power_of_two() && *x <= 1 << 10) {
             return Ok(());
         }
         Err(LayoutError::new(format!(
-            "swizzled shared encoding: vec {}, perPhase {} and maxPhase {} must be powers of two",
+            "swizzled shared encoding: vec {}, perPhase {} and maxPhase {} must be powers of two up to 1024",
             self.vec, self.per_phase, self.max_phase
         )))
     }

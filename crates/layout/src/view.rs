@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::access::SharedAccess;
 use crate::convert::{ConversionPlan, SharedPlan, SharedRound, SyncScope, plan_conversion};
-use crate::distribute::Coord;
+use crate::distribute::{Coord, num_elements};
 use crate::encoding::Encoding;
 use crate::error::{LayoutError, Result};
 use crate::f2::Vectors;
@@ -46,9 +46,8 @@ impl TileLayout {
                 self.shape()
             )))
         };
-        let elements = |s: &[u32]| s.iter().map(|&x| u64::from(x)).product::<u64>();
         if shape.contains(&0)
-            || elements(shape) != elements(self.shape())
+            || num_elements(shape) != num_elements(self.shape())
             || shape.len() > crate::distribute::MAX_RANK
         {
             return refuse("the number of elements differs");
@@ -188,8 +187,7 @@ pub fn plan_transpose(
 /// # Errors
 /// Another number of elements, or as for [`plan_conversion`].
 pub fn plan_reshape(src: &TileLayout, dst: &TileLayout, elem_bits: u32) -> Result<ConversionPlan> {
-    let elements = |t: &TileLayout| t.shape().iter().map(|&x| u64::from(x)).product::<u64>();
-    if elements(src) != elements(dst) {
+    if num_elements(src.shape()) != num_elements(dst.shape()) {
         return Err(LayoutError::new(format!(
             "a reshape can't change the number of elements, here from {:?} to {:?}",
             src.shape(),

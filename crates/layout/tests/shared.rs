@@ -18,8 +18,11 @@ fn shared(elem_bits: u32) -> impl Strategy<Value = Encoding> {
         (power(3), power(2), power(3), common::order()).prop_map(|(vec, per_phase, max_phase, order)| {
             SharedKind::Swizzled { vec, per_phase, max_phase, order }
         });
-    let padded = (power(6), power(3), common::order())
-        .prop_map(|(interval, pad, order)| SharedKind::Padded { interval, pad, order });
+    let padded = (3u32..7, power(3), common::order()).prop_map(|(interval, pad, order)| SharedKind::Padded {
+        interval: 1 << interval,
+        pad,
+        order,
+    });
     let nvmma = (prop::sample::select(vec![0u32, 32, 64, 128]), any::<bool>()).prop_map(
         move |(swizzle_bytes, transposed)| SharedKind::NvmmaShared {
             swizzle_bytes,
