@@ -341,6 +341,9 @@ impl Cx<'_> {
     #[inline(always)]
     pub fn write(&mut self, p: &Places, l: usize, off: u32, size: u32, v: u64) {
         let bit = 1u32 << l;
+        if self.suspect & bit != 0 && self.read(p, l, off, size) != v & (!0 >> (64 - 8 * size)) {
+            self.confirmed |= bit;
+        }
         if p.host & bit != 0 {
             // SAFETY: `resolve` found the lane's bytes in a live writable allocation and aligned.
             unsafe { memory::write(p.at[l] + u64::from(off), size, v) };

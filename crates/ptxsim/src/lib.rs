@@ -46,6 +46,7 @@
 
 mod access;
 pub mod ast;
+mod clock;
 mod flatten;
 mod fp;
 mod isa;

@@ -15,7 +15,8 @@ use crate::isa::{Flow, Inst, NONE};
 use crate::memory::Memory;
 use crate::regs::{LANES, Regs};
 use crate::report::{Finding, FindingKind, InstStat};
-use crate::shadow::{GlobalShadow, SharedShadow, Sync};
+use crate::clock::{Clock, Sync};
+use crate::shadow::{GlobalShadow, SharedShadow};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -116,7 +117,7 @@ pub(crate) struct Warp {
     /// The open copy group of each lane.
     pub group: [u32; LANES],
     pub sync: Sync,
-    /// Lanes whose last cluster arrive has no wait yet, by phase.
+    /// Instructions executed.
     pub executed: u64,
     pub yielded: bool,
     pub done: bool,
@@ -132,6 +133,8 @@ pub(crate) struct Bar {
     /// Result of `.red`.
     red: u32,
     used: bool,
+    /// What the threads that arrived are ordered after.
+    clock: Clock,
 }
 
 /// A CTA.
@@ -147,6 +150,8 @@ pub(crate) struct Cta {
 
 /// A cluster of CTAs, run by one worker.
 pub(crate) struct Unit {
+    /// Its number in the grid.
+    pub number: u32,
     pub ctas: Vec<Cta>,
     pub warps: Vec<Option<Box<Warp>>>,
     pub stats: Vec<InstStat>,
@@ -181,6 +186,12 @@ pub(crate) struct Cx<'a> {
     pub need: u32,
     /// For [`Flow::Barrier`].
     pub barrier: Option<BarrierOp>,
+    /// Scope of the strong access being made: 0 CTA, 1 cluster, 2 GPU, 3 system.
+    pub scope: u32,
+    /// Lanes whose write may race with one of the same value, and those where the values turned out to differ.
+    pub suspect: u32,
+    pub confirmed: u32,
+    pub suspects: Vec<(u32, FindingKind, String)>,
 }
 
 impl Cx<'_> {
@@ -194,6 +205,15 @@ impl Cx<'_> {
     pub fn cta(&mut self) -> &mut Cta {
         &mut self.unit.ctas[self.w.cta]
     }
+}
+
+/// The CTA of rank `rank` in unit `n`.
+pub(crate) fn cta_of(grid: &Grid<'_>, n: u64, rank: u32) -> [u32; 3] {
+    let c = grid.cluster;
+    let (x, y) = (u64::from(grid.grid[0] / c[0]), u64::from(grid.grid[1] / c[1]));
+    let cid = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
+    let at = [rank % c[0], rank / c[0] % c[1], rank / (c[0] * c[1])];
+    [cid[0] * c[0] + at[0], cid[1] * c[1] + at[1], cid[2] * c[2] + at[2]]
 }
 
 /// The thread index of a lane.
@@ -250,6 +270,7 @@ impl Unit {
         let threads = grid.block[0] * grid.block[1] * grid.block[2];
         let per_cta = threads.div_ceil(32);
         let mut unit = Unit {
+            number: n as u32,
             ctas: vec![],
             warps: vec![],
             stats: pool.stats(grid),
@@ -282,7 +303,7 @@ impl Unit {
                     init: vec![0; grid.code.tracked as usize],
                     copies: vec![],
                     group: [0; LANES],
-                    sync: Sync::new(w, per_cta * size, w + rank * per_cta),
+                    sync: Sync::new(w + rank * per_cta, per_cta * size),
                     executed: 0,
                     yielded: false,
                     done: false,
@@ -484,7 +505,11 @@ impl Unit {
         let (cta, live) = (w.cta, w.live);
         let wid = w.id as usize;
         w.frags[f].state = State::Waiting(op);
-        w.sync.release_point();
+        if grid.options.checks {
+            let bar = if op.cluster { &mut self.cluster_bar } else { &mut self.ctas[cta].bars[op.id as usize & 15] };
+            bar.clock.join(&w.sync.clock);
+            if op.arrive { w.sync.tick() } else { w.sync.sync_lanes() }
+        }
         if op.arrive {
             w.frags[f].state = State::Ready;
             w.frags[f].pc += 1;
@@ -508,10 +533,11 @@ impl Unit {
             2 | 3 => bar.red + (frag.mask & op.pred).count_ones(),
             _ => bar.red,
         };
-        let had = bar.lanes[wid];
         bar.lanes[wid] |= frag.mask;
-        if had & live != live && bar.lanes[wid] & live == live {
+        // Arrivals are counted by warps, each as 32 threads, and a warp may arrive more than once in a phase.
+        if bar.lanes[wid] & live == live {
             bar.arrived += 32;
+            bar.lanes[wid] = 0;
         }
         if let Some(other) = mismatch
             && let Some(w) = self.warps[k].take()
@@ -528,11 +554,11 @@ impl Unit {
             find(grid, self, &w, inst, FindingKind::ArriveCount, lane, None, message);
             self.warps[k] = Some(w);
         }
-        self.complete(cta, op.id as usize & 15);
+        self.complete(cta, op.id as usize & 15, grid);
     }
 
     /// Completes a CTA barrier if all expected threads have arrived.
-    fn complete(&mut self, cta: usize, id: usize) {
+    fn complete(&mut self, cta: usize, id: usize, grid: &Grid<'_>) {
         let expected = match self.ctas[cta].bars[id].count {
             Some(c) => c,
             None => self.live_warps(cta) * 32,
@@ -542,25 +568,24 @@ impl Unit {
             return;
         }
         let red = bar.red;
-        let full = bar.count.is_none();
-        let members: Vec<bool> = bar.lanes.iter().map(|l| *l != 0).collect();
+        let clock = std::mem::take(&mut bar.clock);
         bar.lanes.iter_mut().for_each(|l| *l = 0);
         bar.arrived = 0;
         bar.red = 0;
         bar.used = false;
         bar.count = None;
         self.events += 1;
-        let range = self.ctas[cta].warps.clone();
-        let first = range.start;
-        crate::shadow::barrier(&mut self.warps[range.clone()], &members, full);
-        for k in range {
+        // Every live thread takes part: a phase ends.
+        let mut whole = self.ctas.len() == 1;
+        for k in self.ctas[cta].warps.clone() {
             let Some(w) = self.warps[k].as_mut() else { continue };
-            let _ = first;
+            let mut here = 0;
             for f in 0..w.frags.len() {
                 let State::Waiting(op) = w.frags[f].state else { continue };
                 if op.cluster || op.id as usize & 15 != id {
                     continue;
                 }
+                here |= w.frags[f].mask;
                 let mask = w.frags[f].mask;
                 w.frags[f].state = State::Ready;
                 w.frags[f].pc += 1;
@@ -581,14 +606,21 @@ impl Unit {
                     _ => {}
                 }
             }
+            whole &= w.done || here == w.live;
+            if grid.options.checks && here != 0 {
+                w.sync.clock.join(&clock);
+            }
+        }
+        if whole {
+            self.ctas[cta].shadow.next_phase();
         }
     }
 
     /// A warp has ended: barriers that wait for all may be complete.
-    fn recheck(&mut self, cta: usize, _grid: &Grid<'_>) {
+    fn recheck(&mut self, cta: usize, grid: &Grid<'_>) {
         for id in 0..16 {
             if self.ctas[cta].bars[id].count.is_none() {
-                self.complete(cta, id);
+                self.complete(cta, id, grid);
             }
         }
         self.recheck_cluster();
@@ -610,10 +642,10 @@ impl Unit {
         self.cluster_bar.used = false;
         self.cluster_bar.arrived += 1;
         self.events += 1;
-        let members = vec![true; self.warps.len()];
-        crate::shadow::barrier(&mut self.warps, &members, true);
+        let clock = std::mem::take(&mut self.cluster_bar.clock);
         for w in self.warps.iter_mut().flatten() {
             w.sync.cluster_phase += 1;
+            w.sync.cluster_clock = Some(Box::new(clock.clone()));
         }
     }
 }
@@ -700,8 +732,21 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
             pc += 1;
             continue;
         }
-        let mut cx =
-            Cx { w: &mut *w, unit: &mut *unit, grid, mask: m, frag: mask, pc, targets: vec![], need: 0, barrier: None };
+        let mut cx = Cx {
+            w: &mut *w,
+            unit: &mut *unit,
+            grid,
+            mask: m,
+            frag: mask,
+            pc,
+            targets: vec![],
+            need: 0,
+            barrier: None,
+            scope: 2,
+            suspect: 0,
+            confirmed: 0,
+            suspects: vec![],
+        };
         match (inst.exec)(&mut cx, inst) {
             Flow::Next => pc += 1,
             Flow::Branch => {

@@ -138,14 +138,12 @@ fn divergence_and_loops() {
 fn a_spin_lock_inside_a_warp_ends() {
     let p = parse(&kernel(
         2,
-        "LOCK: atom.global.cas.b32 %r1, [%a0], 0, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra LOCK;
-         ld.volatile.global.u32 %r2, [%a1]; add.u32 %r2, %r2, 1; st.volatile.global.u32 [%a1], %r2;
+        "LOCK: atom.global.cas.b32 %r1, [%a0], 0, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra LOCK; membar.gl;
+         ld.global.u32 %r2, [%a1]; add.u32 %r2, %r2, 1; st.global.u32 [%a1], %r2;
          membar.gl; atom.global.exch.b32 %r3, [%a0], 0; ret;",
     ));
     let (mut lock, mut count) = (vec![0u32], vec![0u32]);
-    let mut run = Run::new(&p, 2, 64).array(&mut lock).array(&mut count);
-    run.options.checks = false;
-    run.clean();
+    Run::new(&p, 2, 64).array(&mut lock).array(&mut count).clean();
     assert_eq!(count[0], 128);
 }
 

@@ -186,11 +186,9 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     let addr = cx.addresses(i);
     let (op, ty) = (OPS[i.c as usize].1, TYPES[i.e as usize]);
     let (size, n) = (u32::from(i.size), i.vec as usize);
-    if i.flags & RELEASE != 0 {
-        crate::shadow::release_before(cx, i.flags >> SCOPE & 3);
-    }
+    cx.scope = i.flags >> SCOPE & 3;
     let p = cx.resolve(i.space, &addr, size * n as u32, Kind::Atomic);
-    crate::shadow::acquire(cx, &p, if i.flags & ACQUIRE != 0 { i.flags >> SCOPE & 3 } else { NONE });
+    crate::shadow::release(cx, &p, i.flags & RELEASE != 0);
     cx.unit.events += 1;
     let file = File::of(ty.bits());
     debug_assert!(FILE_OF.contains(&file));
@@ -221,7 +219,7 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             }
         }
     }
-    crate::shadow::release_after(cx, &p, i.flags & RELEASE != 0, i.flags >> SCOPE & 3);
+    crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
     Flow::Next
 }
 
@@ -229,8 +227,9 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
 fn exec128(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let addr = cx.addresses(i);
+    cx.scope = i.flags >> SCOPE & 3;
     let p = cx.resolve(i.space, &addr, 16, Kind::Atomic);
-    crate::shadow::acquire(cx, &p, NONE);
+    crate::shadow::release(cx, &p, i.flags & RELEASE != 0);
     cx.unit.events += 1;
     let _guard = LOCK.lock();
     for l in lanes(p.mask()) {
@@ -247,6 +246,6 @@ fn exec128(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             cx.w.regs.q[i.list[0] as usize][l] = old;
         }
     }
-    crate::shadow::release_after(cx, &p, i.flags & RELEASE != 0, i.flags >> SCOPE & 3);
+    crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
     Flow::Next
 }

@@ -318,10 +318,8 @@ pub(super) fn ld(d: &mut Dec) -> R {
 /// Loads elements as wide as their registers.
 fn load<const N: u32, T: crate::regs::Lane>(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     let addr = cx.addresses(i);
+    cx.scope = i.flags >> SCOPE & 3;
     let p = cx.resolve(i.space, &addr, N * u32::from(i.vec), kind_of(i.flags, false));
-    if i.flags & ACQUIRE != 0 {
-        crate::shadow::acquire(cx, &p, i.flags >> SCOPE & 3);
-    }
     let m = cx.mask;
     for (k, &r) in i.list.iter().enumerate() {
         let off = k as u32 * N;
@@ -338,6 +336,9 @@ fn load<const N: u32, T: crate::regs::Lane>(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             }
         }
         *T::get_mut(&mut cx.w.regs, r) = v;
+    }
+    if i.flags & STRONG != 0 {
+        crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
     }
     Flow::Next
 }
@@ -358,11 +359,9 @@ fn load128(cx: &mut Cx<'_>, i: &Inst) -> Flow {
 /// Loads with extension to a wider register.
 fn load_any(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     let addr = cx.addresses(i);
+    cx.scope = i.flags >> SCOPE & 3;
     let size = u32::from(i.size);
     let p = cx.resolve(i.space, &addr, size * u32::from(i.vec), kind_of(i.flags, false));
-    if i.flags & ACQUIRE != 0 {
-        crate::shadow::acquire(cx, &p, i.flags >> SCOPE & 3);
-    }
     let file = FILE_OF[i.e as usize & 3];
     for (k, &r) in i.list.iter().enumerate() {
         for l in lanes(cx.mask) {
@@ -373,6 +372,9 @@ fn load_any(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             }
             cx.w.regs.set_lane(Reg { file, idx: r }, l, v);
         }
+    }
+    if i.flags & STRONG != 0 {
+        crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
     }
     Flow::Next
 }
@@ -401,17 +403,16 @@ pub(super) fn st(d: &mut Dec) -> R {
 fn store(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     let addr = cx.addresses(i);
     let size = u32::from(i.size);
-    if i.flags & RELEASE != 0 {
-        crate::shadow::release_before(cx, i.flags >> SCOPE & 3);
-    }
+    cx.scope = i.flags >> SCOPE & 3;
     let p = cx.resolve(i.space, &addr, size * u32::from(i.vec), kind_of(i.flags, true));
     if i.flags & STRONG != 0 {
         cx.unit.events += 1;
+        crate::shadow::release(cx, &p, i.flags & RELEASE != 0);
     }
     let file = FILE_OF[i.e as usize & 3];
     for (k, &r) in i.list.iter().enumerate() {
         let v = cx.w.regs.wide(Reg { file, idx: r });
-        if p.host == !0 {
+        if p.host == !0 && cx.suspect == 0 {
             for l in 0..LANES {
                 // SAFETY: `resolve` found all lanes in live writable allocations and aligned.
                 unsafe { crate::memory::write(p.at[l] + u64::from(k as u32 * size), size, v[l]) };
@@ -422,9 +423,7 @@ fn store(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             }
         }
     }
-    if i.flags & STRONG != 0 {
-        crate::shadow::release_after(cx, &p, i.flags & RELEASE != 0, i.flags >> SCOPE & 3);
-    }
+    crate::shadow::settle(cx);
     Flow::Next
 }
 
@@ -438,6 +437,7 @@ fn store128(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             cx.write(&p, l, off + 8, 8, (v >> 64) as u64);
         }
     }
+    crate::shadow::settle(cx);
     Flow::Next
 }
 

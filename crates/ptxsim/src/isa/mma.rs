@@ -484,6 +484,7 @@ pub(super) fn stmatrix(d: &mut Dec) -> R {
                 }
             }
         }
+        crate::shadow::settle(cx);
         Flow::Next
     };
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! Each names the lanes that take part; lanes that come first wait for the others ([`Flow::Gather`]).
 
-use super::{Dec, Flow, NONE};
+use super::{Dec, Flow, Inst, NONE};
 use crate::Error;
 use crate::access::lanes;
 use crate::ast::{Operand, Ty};
@@ -33,29 +33,58 @@ impl Cx<'_> {
         Err(Flow::Gather)
     }
 
-    fn member(&self, reg: u32) -> u32 {
-        self.w.regs.w[reg as usize][self.mask.trailing_zeros() as usize % LANES]
-    }
 }
 
-/// `return`s the flow when lanes are missing.
-macro_rules! gather {
-    ($cx:expr, $reg:expr) => {{
-        let m = $cx.member($reg);
-        if let Err(f) = $cx.converged(m) {
-            return f;
+/// Runs `f` once for each group of lanes that name the same members, when all of them are here.
+fn grouped(cx: &mut Cx<'_>, i: &Inst, reg: u32, f: impl Fn(&mut Cx<'_>, &Inst)) -> Flow {
+    let all = cx.mask;
+    let masks = cx.get::<u32>(reg);
+    let group = |left: u32| {
+        let m = masks[left.trailing_zeros() as usize % LANES];
+        (m, lanes(left).filter(|&l| masks[l] == m).fold(0, |g, l| g | 1 << l))
+    };
+    let mut left = all;
+    while left != 0 {
+        let (m, g) = group(left);
+        cx.mask = g;
+        let r = cx.converged(m);
+        cx.mask = all;
+        if let Err(flow) = r {
+            // Members that are here with another mask of their own never agree.
+            let disagree = cx.need & all & !g;
+            if disagree != 0 {
+                let l = g.trailing_zeros() as usize;
+                let text = format!("lanes {disagree:#010x} are in lane {l}'s member mask {m:#010x} but name other members");
+                cx.find(FindingKind::WarpSync, l, None, text);
+                cx.need &= !disagree;
+                if cx.need & !all == 0 {
+                    left &= !g;
+                    continue;
+                }
+            }
+            return flow;
         }
-        m
-    }};
+        left &= !g;
+    }
+    left = all;
+    while left != 0 {
+        let (_, g) = group(left);
+        cx.mask = g;
+        f(cx, i);
+        left &= !g;
+    }
+    cx.mask = all;
+    Flow::Next
 }
 
 pub(super) fn bar_warp_sync(d: &mut Dec) -> R {
     d.count(1..=1)?;
     d.out.a = d.src(0, Ty::B32)?;
     d.out.exec = |cx, i| {
-        let m = gather!(cx, i.a);
-        crate::shadow::warp_sync(cx, m);
-        Flow::Next
+        grouped(cx, i, i.a, |cx, _| {
+            let m = cx.mask;
+            crate::shadow::warp_sync(cx, m);
+        })
     };
     Ok(())
 }
@@ -87,51 +116,51 @@ pub(super) fn shfl(d: &mut Dec) -> R {
     d.out.list = [d.src(4, Ty::B32)?].into();
     d.out.flags = mode;
     d.out.exec = |cx, i| {
-        gather!(cx, i.list[0]);
-        let (a, b, c) = (cx.get::<u32>(i.a), cx.get::<u32>(i.b), cx.get::<u32>(i.c));
-        let mut r = a;
-        let mut ok = 0u32;
-        let mut inactive = None;
-        for l in lanes(cx.mask) {
-            let lane = l as u32;
-            let bval = b[l] & 31;
-            let (cval, seg) = (c[l] & 31, c[l] >> 8 & 31);
-            let max = lane & seg | cval & !seg;
-            let min = lane & seg;
-            let (j, inside) = match i.flags {
-                0 => {
-                    let j = lane as i32 - bval as i32;
-                    (j, j >= max as i32)
-                }
-                1 => {
-                    let j = (lane + bval) as i32;
-                    (j, j <= max as i32)
-                }
-                2 => {
-                    let j = (lane ^ bval) as i32;
-                    (j, j <= max as i32)
-                }
-                _ => {
-                    let j = (min | bval & !seg) as i32;
-                    (j, j <= max as i32)
-                }
-            };
-            if inside {
-                ok |= 1 << l;
-                r[l] = a[j as usize & 31];
-                if cx.mask >> (j & 31) & 1 == 0 {
-                    inactive = Some((l, j));
+        grouped(cx, i, i.list[0], |cx, i| {
+            let (a, b, c) = (cx.get::<u32>(i.a), cx.get::<u32>(i.b), cx.get::<u32>(i.c));
+            let mut r = a;
+            let mut ok = 0u32;
+            let mut inactive = None;
+            for l in lanes(cx.mask) {
+                let lane = l as u32;
+                let bval = b[l] & 31;
+                let (cval, seg) = (c[l] & 31, c[l] >> 8 & 31);
+                let max = lane & seg | cval & !seg;
+                let min = lane & seg;
+                let (j, inside) = match i.flags {
+                    0 => {
+                        let j = lane as i32 - bval as i32;
+                        (j, j >= max as i32)
+                    }
+                    1 => {
+                        let j = (lane + bval) as i32;
+                        (j, j <= max as i32)
+                    }
+                    2 => {
+                        let j = (lane ^ bval) as i32;
+                        (j, j <= max as i32)
+                    }
+                    _ => {
+                        let j = (min | bval & !seg) as i32;
+                        (j, j <= max as i32)
+                    }
+                };
+                if inside {
+                    ok |= 1 << l;
+                    r[l] = a[j as usize & 31];
+                    if cx.mask >> (j & 31) & 1 == 0 {
+                        inactive = Some((l, j));
+                    }
                 }
             }
-        }
-        if let Some((l, j)) = inactive {
-            cx.find(FindingKind::WarpSync, l, None, format!("lane {l} takes the value of lane {j}, which is not here"));
-        }
-        cx.put(i.d, &r);
-        if i.e != NONE {
-            cx.put_pred(i.e, ok);
-        }
-        Flow::Next
+            if let Some((l, j)) = inactive {
+                cx.find(FindingKind::WarpSync, l, None, format!("lane {l} takes the value of lane {j}, which is not here"));
+            }
+            cx.put(i.d, &r);
+            if i.e != NONE {
+                cx.put_pred(i.e, ok);
+            }
+        })
     };
     Ok(())
 }
@@ -149,21 +178,21 @@ pub(super) fn vote(d: &mut Dec) -> R {
     d.out.b = d.src(2, Ty::B32)?;
     d.out.flags = mode | u32::from(n) << 2;
     d.out.exec = |cx, i| {
-        gather!(cx, i.b);
-        let m = cx.mask;
-        let p = cx.pred(i.a, i.flags & 4 != 0) & m;
-        match i.flags & 3 {
-            3 => cx.put(i.d, &[p; LANES]),
-            k => {
-                let v = match k {
-                    0 => p == m,
-                    1 => p != 0,
-                    _ => p == 0 || p == m,
-                };
-                cx.put_pred(i.d, if v { !0 } else { 0 });
+        grouped(cx, i, i.b, |cx, i| {
+            let m = cx.mask;
+            let p = cx.pred(i.a, i.flags & 4 != 0) & m;
+            match i.flags & 3 {
+                3 => cx.put(i.d, &[p; LANES]),
+                k => {
+                    let v = match k {
+                        0 => p == m,
+                        1 => p != 0,
+                        _ => p == 0 || p == m,
+                    };
+                    cx.put_pred(i.d, if v { !0 } else { 0 });
+                }
             }
-        }
-        Flow::Next
+        })
     };
     Ok(())
 }
@@ -185,24 +214,24 @@ pub(super) fn matches(d: &mut Dec) -> R {
     d.out.b = d.src(2, Ty::B32)?;
     d.out.flags = u32::from(all) | if ty.bits() == 64 { 2 } else { 0 };
     d.out.exec = |cx, i| {
-        gather!(cx, i.b);
-        let m = cx.mask;
-        let file = if i.flags & 2 != 0 { File::D } else { File::W };
-        let a = cx.w.regs.wide(crate::regs::Reg { file, idx: i.a });
-        let mut r = [0u32; LANES];
-        for l in lanes(m) {
-            r[l] = lanes(m).filter(|&k| a[k] == a[l]).fold(0, |x, k| x | 1 << k);
-        }
-        if i.flags & 1 != 0 {
-            let all = lanes(m).all(|l| r[l] == m);
-            cx.put(i.d, &[if all { m } else { 0 }; LANES]);
-            if i.e != NONE {
-                cx.put_pred(i.e, if all { !0 } else { 0 });
+        grouped(cx, i, i.b, |cx, i| {
+            let m = cx.mask;
+            let file = if i.flags & 2 != 0 { File::D } else { File::W };
+            let a = cx.w.regs.wide(crate::regs::Reg { file, idx: i.a });
+            let mut r = [0u32; LANES];
+            for l in lanes(m) {
+                r[l] = lanes(m).filter(|&k| a[k] == a[l]).fold(0, |x, k| x | 1 << k);
             }
-        } else {
-            cx.put(i.d, &r);
-        }
-        Flow::Next
+            if i.flags & 1 != 0 {
+                let all = lanes(m).all(|l| r[l] == m);
+                cx.put(i.d, &[if all { m } else { 0 }; LANES]);
+                if i.e != NONE {
+                    cx.put_pred(i.e, if all { !0 } else { 0 });
+                }
+            } else {
+                cx.put(i.d, &r);
+            }
+        })
     };
     Ok(())
 }
@@ -233,21 +262,21 @@ pub(super) fn redux(d: &mut Dec) -> R {
     d.out.b = d.src(2, Ty::B32)?;
     d.out.flags = op | u32::from(ty.signed()) << 3;
     d.out.exec = |cx, i| {
-        gather!(cx, i.b);
-        let a = cx.get::<u32>(i.a);
-        let signed = i.flags & 8 != 0;
-        let v = lanes(cx.mask).map(|l| a[l]).reduce(|x, y| match i.flags & 7 {
-            0 => x.wrapping_add(y),
-            1 if signed => (x as i32).min(y as i32) as u32,
-            2 if signed => (x as i32).max(y as i32) as u32,
-            1 => x.min(y),
-            2 => x.max(y),
-            3 => x & y,
-            4 => x | y,
-            _ => x ^ y,
-        });
-        cx.put(i.d, &[v.unwrap_or(0); LANES]);
-        Flow::Next
+        grouped(cx, i, i.b, |cx, i| {
+            let a = cx.get::<u32>(i.a);
+            let signed = i.flags & 8 != 0;
+            let v = lanes(cx.mask).map(|l| a[l]).reduce(|x, y| match i.flags & 7 {
+                0 => x.wrapping_add(y),
+                1 if signed => (x as i32).min(y as i32) as u32,
+                2 if signed => (x as i32).max(y as i32) as u32,
+                1 => x.min(y),
+                2 => x.max(y),
+                3 => x & y,
+                4 => x | y,
+                _ => x ^ y,
+            });
+            cx.put(i.d, &[v.unwrap_or(0); LANES]);
+        })
     };
     Ok(())
 }
@@ -260,11 +289,11 @@ pub(super) fn elect(d: &mut Dec) -> R {
     d.out.e = d.dst_op(p, File::P)?;
     d.out.b = d.src(1, Ty::B32)?;
     d.out.exec = |cx, i| {
-        gather!(cx, i.b);
-        let leader = cx.mask.trailing_zeros();
-        cx.put(i.d, &[leader; LANES]);
-        cx.put_pred(i.e, 1 << (leader & 31));
-        Flow::Next
+        grouped(cx, i, i.b, |cx, i| {
+            let leader = cx.mask.trailing_zeros();
+            cx.put(i.d, &[leader; LANES]);
+            cx.put_pred(i.e, 1 << (leader & 31));
+        })
     };
     Ok(())
 }

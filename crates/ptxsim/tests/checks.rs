@@ -1,0 +1,294 @@
+//! Each check fires on a kernel made to break exactly that rule, and not on the kernel next to it that is right.
+#![allow(missing_docs)]
+mod common;
+use common::*;
+use tilewright_ptxsim::FindingKind::*;
+use tilewright_ptxsim::{FindingKind, Program, Report};
+
+const SHARED: &str = ".shared .align 16 .b8 s[1024];\n";
+
+/// Runs `body` (parameter `p0` is an array of 256 words) on one CTA of `threads`.
+fn run(body: &str, threads: u32) -> Report {
+    run_grid(body, 1, threads)
+}
+
+fn run_grid(body: &str, grid: u32, threads: u32) -> Report {
+    let p = parse(&kernel(1, body));
+    let mut a = vec![0u32; 256];
+    Run::new(&p, grid, threads).array(&mut a).go()
+}
+
+fn only(r: &Report, kind: FindingKind) {
+    assert_eq!(r.findings.iter().map(|f| f.kind).collect::<Vec<_>>(), [kind], "{:#?}", r.findings);
+}
+
+fn has(r: &Report, kind: FindingKind) {
+    assert!(r.findings.iter().any(|f| f.kind == kind), "no {kind:?} in {:#?}", r.findings);
+}
+
+fn none(r: &Report) {
+    assert!(r.findings.is_empty(), "{:#?}", r.findings);
+}
+
+const TID: &str = "mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %a0, %rd1; shl.b32 %r2, %r1, 2;
+    mov.u32 %r3, s; add.u32 %r4, %r3, %r2;";
+
+fn body(s: &str) -> String {
+    format!("{SHARED}{TID}\n{s}\nret;")
+}
+
+#[test]
+fn global_bounds_and_alignment() {
+    only(&run(&body("ld.global.u32 %r5, [%rd2+1024];"), 32), GlobalBounds);
+    only(&run(&body("st.global.v4.u32 [%rd2+4], {%r1,%r1,%r1,%r1};"), 1), Misaligned);
+    only(&run(&body("st.global.u32 [%rd2+-4], %r1;"), 32), GlobalBounds);
+    let r = run(&body("ld.global.u32 %r5, [%rd2+900];"), 32);
+    only(&r, GlobalBounds);
+    // Lane 31 reads the first word past the end.
+    assert_eq!(r.findings[0].thread, [31, 0, 0]);
+    assert!(r.findings[0].message.contains("0 bytes past the end of `arg0` (1024 bytes)"), "{}", r.findings[0]);
+    assert!(r.findings[0].text.contains("ld.global.u32 %r5"));
+    none(&run(&body("ld.global.u32 %r5, [%rd2+896];"), 32));
+}
+
+#[test]
+fn stores_to_parameters_are_refused() {
+    only(&run("mov.b64 %rd1, p0; st.global.u32 [%rd1], 1; ret;", 1), ReadOnly);
+}
+
+#[test]
+fn shared_bounds() {
+    only(&run(&body("st.shared.u32 [%r4+1000], %r1;"), 32), SharedBounds);
+    only(&run(&body("st.shared.v2.u32 [%r4+4], {%r1, %r1};"), 1), Misaligned);
+    none(&run(&body("st.shared.u32 [%r4+896], %r1;"), 32));
+}
+
+#[test]
+fn local_bounds() {
+    let l = ".local .align 8 .b8 d[16]; mov.b64 %rd5, d; cvta.local.u64 %rd5, %rd5;";
+    only(&run(&body(&format!("{l} st.u32 [%rd5+16], %r1;")), 32), LocalBounds);
+    none(&run(&body(&format!("{l} st.u32 [%rd5+12], %r1; ld.local.u32 %r5, [d+12]; st.global.u32 [%rd2], %r5;")), 32));
+}
+
+#[test]
+fn uninitialized_registers() {
+    only(&run(&body("add.u32 %r6, %r5, 1; st.global.u32 [%rd2], %r6;"), 32), UninitializedRegister);
+    // Written by half of the lanes only.
+    let half = "setp.lt.u32 %p1, %r1, 16; @%p1 mov.u32 %r5, 1;";
+    let r = run(&body(&format!("{half} st.global.u32 [%rd2], %r5;")), 32);
+    only(&r, UninitializedRegister);
+    assert_eq!(r.findings[0].thread, [16, 0, 0]);
+    none(&run(&body(&format!("{half} @%p1 st.global.u32 [%rd2], %r5;")), 32));
+    // Copying an undefined value is nothing; using the copy is.
+    none(&run(&body(&format!("{half} mov.u32 %r6, %r5; @%p1 st.global.u32 [%rd2], %r6;")), 32));
+    only(&run(&body(&format!("{half} mov.u32 %r6, %r5; st.global.u32 [%rd2], %r6;")), 32), UninitializedRegister);
+}
+
+#[test]
+fn uninitialized_shared() {
+    only(&run(&body("ld.shared.u32 %r5, [%r4];"), 32), UninitializedShared);
+    only(&run(&body("st.shared.u16 [%r4], 1; ld.shared.u32 %r5, [%r4];"), 32), UninitializedShared);
+    none(&run(&body("st.shared.u32 [%r4], 1; ld.shared.u32 %r5, [%r4];"), 32));
+}
+
+/// Every thread writes its word and reads its neighbour's.
+fn neighbour(barrier: &str, distance: u32) -> String {
+    body(&format!(
+        "st.shared.u32 [%r4], %r1; {barrier} xor.b32 %r5, %r1, {distance}; shl.b32 %r5, %r5, 2; add.u32 %r5, %r5, %r3;
+         ld.shared.u32 %r6, [%r5]; st.global.u32 [%rd2], %r6;"
+    ))
+}
+
+#[test]
+fn shared_races_between_warps() {
+    has(&run(&neighbour("", 32), 64), SharedRace);
+    has(&run(&neighbour("bar.warp.sync -1;", 32), 64), SharedRace);
+    none(&run(&neighbour("bar.sync 0;", 32), 64));
+    none(&run(&neighbour("barrier.cta.sync 3, 64;", 32), 64));
+    none(&run(&neighbour("bar.sync 2, 64;", 32), 64));
+}
+
+#[test]
+fn shared_races_inside_a_warp() {
+    only(&run(&neighbour("", 1), 32), SharedRace);
+    none(&run(&neighbour("bar.warp.sync -1;", 1), 32));
+    none(&run(&neighbour("bar.sync 0;", 1), 32));
+    // A partial warp sync orders its members only.
+    let part = |mask: &str| neighbour(&format!("and.b32 %r9, %r1, 30; shl.b32 %r9, 3, %r9; bar.warp.sync {mask};"), 1);
+    none(&run(&part("%r9"), 32));
+}
+
+#[test]
+fn write_after_read_races() {
+    let k = |b: &str| {
+        body(&format!(
+            "st.shared.u32 [%r4], %r1; bar.sync 0; xor.b32 %r5, %r1, 32; shl.b32 %r5, %r5, 2; add.u32 %r5, %r5, %r3;
+             ld.shared.u32 %r6, [%r5]; {b} st.shared.u32 [%r4], %r6;"
+        ))
+    };
+    only(&run(&k(""), 64), SharedRace);
+    none(&run(&k("bar.sync 0;"), 64));
+}
+
+#[test]
+fn write_write_races_but_not_of_equal_values() {
+    only(&run(&body("st.shared.u32 [s], %r1;"), 64), SharedRace);
+    none(&run(&body("st.shared.u32 [s], 7;"), 64));
+    only(&run_grid(&body("mov.u32 %r5, %ctaid.x; st.global.u32 [%a0], %r5;"), 2, 1), GlobalRace);
+    none(&run_grid(&body("st.global.u32 [%a0], 7;"), 2, 1));
+}
+
+#[test]
+fn many_readers_then_a_writer() {
+    let k = |b: &str| {
+        body(&format!(
+            "st.shared.u32 [%r4], %r1; bar.sync 0; ld.shared.u32 %r6, [s]; {b} setp.eq.u32 %p1, %r1, 96;
+             @%p1 st.shared.u32 [s], 5; st.global.u32 [%rd2], %r6;"
+        ))
+    };
+    has(&run(&k(""), 128), SharedRace);
+    none(&run(&k("bar.sync 0;"), 128));
+}
+
+#[test]
+fn producers_and_consumers_on_named_barriers() {
+    // Warp 0 fills, warp 1 reads: full is barrier 1, empty is barrier 2.
+    let k = |full_p: &str, full_c: &str, empty_p: &str, empty_c: &str| {
+        body(&format!(
+            "mov.u32 %r7, 0; setp.ge.u32 %p1, %r1, 32; @%p1 bra C;
+             P: {empty_p} st.shared.u32 [%r4], %r7; {full_p} add.u32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, 4; @%p2 bra P;
+             {empty_p} bra E;
+             C: bar.arrive 2, 64;
+             L: {full_c} ld.shared.u32 %r8, [%r4+-128]; {empty_c} add.u32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, 4;
+             @%p2 bra L;
+             E: "
+        ))
+    };
+    none(&run(&k("bar.arrive 1, 64;", "bar.sync 1, 64;", "bar.sync 2, 64;", "bar.arrive 2, 64;"), 64));
+    has(&run(&k("", "", "bar.sync 2, 64;", "bar.arrive 2, 64;"), 64), SharedRace);
+}
+
+#[test]
+fn global_races() {
+    let k = |b: &str| {
+        body(&format!(
+            "st.global.u32 [%rd2], %r1; {b} xor.b32 %r5, %r1, 32; mul.wide.u32 %rd3, %r5, 4; add.s64 %rd3, %a0, %rd3;
+             ld.global.u32 %r6, [%rd3];"
+        ))
+    };
+    has(&run(&k(""), 64), GlobalRace);
+    none(&run(&k("bar.sync 0;"), 64));
+    // Other CTAs are not ordered by a barrier; each here reads what the others write.
+    let r = run_grid(&k("bar.sync 0;"), 2, 64);
+    assert!(r.findings.iter().any(|f| f.kind == GlobalRace), "{:#?}", r.findings);
+    // Bytes of one word by different threads are no race.
+    none(&run("mov.u32 %r1, %tid.x; cvt.u64.u32 %rd1, %r1; add.s64 %rd2, %a0, %rd1; st.global.u8 [%rd2], %r1; ret;", 64));
+    none(&run_grid(&body("atom.global.add.u32 %r5, [%a0], 1; red.global.add.u32 [%a0], 1;"), 4, 64));
+    // A plain read next to atomics is one.
+    let r = run_grid(&body("red.global.add.u32 [%a0], 1; ld.global.u32 %r5, [%a0];"), 2, 32);
+    assert!(r.findings.iter().any(|f| f.kind == GlobalRace), "{:#?}", r.findings);
+}
+
+/// CTA 0 writes data and raises a flag; CTA 1 waits for the flag and reads the data.
+fn message(release: &str, acquire: &str) -> String {
+    format!(
+        "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra R;
+         st.global.u32 [%a0+64], 42; {release} bra E;
+         R: {acquire} setp.eq.u32 %p2, %r2, 0; @%p2 bra R; ACQ ld.global.u32 %r3, [%a0+64]; st.global.u32 [%a0+128], %r3;
+         E: ret;"
+    )
+}
+
+#[test]
+fn messages_between_ctas() {
+    let go = |rel: &str, acq: &str, after: &str| run_grid(&message(rel, acq).replace("ACQ", after), 2, 1);
+    none(&go("st.release.gpu.global.u32 [%a0], 1;", "ld.acquire.gpu.global.u32 %r2, [%a0];", ""));
+    none(&go(
+        "fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%a0], 1;",
+        "ld.relaxed.gpu.global.u32 %r2, [%a0];",
+        "fence.acq_rel.gpu;",
+    ));
+    none(&go("membar.gl; atom.global.exch.b32 %r9, [%a0], 1;", "ld.volatile.global.u32 %r2, [%a0];", "membar.gl;"));
+    only(&go("st.relaxed.gpu.global.u32 [%a0], 1;", "ld.acquire.gpu.global.u32 %r2, [%a0];", ""), GlobalRace);
+    only(&go("st.release.gpu.global.u32 [%a0], 1;", "ld.relaxed.gpu.global.u32 %r2, [%a0];", ""), GlobalRace);
+    // A flag of CTA scope is no flag for another CTA.
+    let r = go("st.release.cta.global.u32 [%a0], 1;", "ld.acquire.cta.global.u32 %r2, [%a0];", "");
+    assert!(r.findings.iter().any(|f| f.kind == GlobalRace), "{:#?}", r.findings);
+}
+
+#[test]
+fn divergent_barriers() {
+    only(&run(&body("setp.lt.u32 %p1, %r1, 16; @%p1 bar.sync 0;"), 32), DivergentBarrier);
+    let arms = "setp.lt.u32 %p1, %r1, 16; @%p1 bra A; bar.sync 0; bra B; A: bar.sync 0; B:";
+    has(&run(&body(arms), 32), DivergentBarrier);
+    none(&run(&body("setp.lt.u32 %p1, %r1, 32; @%p1 bra A; bar.sync 0; bra B; A: bar.sync 0; B:"), 64));
+}
+
+#[test]
+fn deadlocks() {
+    let r = run(&body("setp.lt.u32 %p1, %r1, 32; @%p1 bar.sync 1, 64;"), 64);
+    only(&r, Deadlock);
+    assert!(r.findings[0].message.contains("barrier 1, where 32 of 64 threads"), "{}", r.findings[0]);
+    only(&run(&body("shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;").replace("shfl", "setp.lt.u32 %p1, %r1, 16; @!%p1 bra X; shfl").replace("\nret;", "X: bar.warp.sync -1; ret;"), 32), Deadlock);
+}
+
+#[test]
+fn arrive_counts() {
+    only(&run(&body("bar.sync 1, 48;"), 64), ArriveCount);
+    let two = "setp.lt.u32 %p1, %r1, 32; @%p1 bra A; bar.sync 1, 96; bra B; A: bar.sync 1, 64; B:";
+    has(&run(&body(two), 96), ArriveCount);
+}
+
+/// Each lane copies a word from the array asynchronously; then `wait`, then a read of it, or of the neighbour's.
+fn copied(wait: &str, distance: u32) -> String {
+    body(&format!(
+        "cp.async.ca.shared.global [%r4], [%rd2], 4; cp.async.commit_group; {wait}
+         xor.b32 %r5, %r1, {distance}; shl.b32 %r5, %r5, 2; add.u32 %r5, %r5, %r3; ld.shared.u32 %r6, [%r5];"
+    ))
+}
+
+#[test]
+fn asynchronous_copies() {
+    only(&run(&copied("", 0), 32), AsyncBeforeWait);
+    only(&run(&copied("cp.async.wait_group 1;", 0), 32), AsyncBeforeWait);
+    none(&run(&copied("cp.async.wait_group 0;", 0), 32));
+    none(&run(&copied("cp.async.wait_all;", 0), 32));
+    // A wait is the thread's own: others need a barrier after it.
+    has(&run(&copied("cp.async.wait_group 0;", 32), 64), SharedRace);
+    none(&run(&copied("cp.async.wait_group 0; bar.sync 0;", 32), 64));
+    let r = run(&copied("bar.sync 0;", 32), 64);
+    assert!(r.findings.iter().any(|f| f.kind == AsyncBeforeWait), "{:#?}", r.findings);
+}
+
+#[test]
+fn shuffles_from_absent_lanes() {
+    only(&run(&body("setp.lt.u32 %p1, %r1, 16; @%p1 shfl.sync.bfly.b32 %r5, %r1, 16, 31, 65535;"), 32), WarpSync);
+}
+
+#[test]
+fn every_barrier_of_a_matmul_matters() {
+    let text = include_str!("cuda/matmul.ptx");
+    let barriers: Vec<usize> = text.match_indices("bar.sync").map(|m| m.0).collect();
+    assert!(barriers.len() >= 2);
+    let go = |p: &Program| {
+        let (mut a, mut b) = (vec![half::f16::ONE; 64 * 128], vec![half::f16::ONE; 128 * 64]);
+        let mut c = vec![0f32; 64 * 64];
+        Run::new(p, 1, 128).array(&mut a).array(&mut b).array(&mut c).int(64).int(64).int(128).go()
+    };
+    none(&go(&parse(text)));
+    for at in barriers {
+        let end = at + text[at..].find(';').expect("an end") + 1;
+        let cut = format!("{}{}", &text[..at], &text[end..]);
+        let r = go(&parse(&cut));
+        assert!(
+            r.findings.iter().any(|f| matches!(f.kind, SharedRace | AsyncBeforeWait)),
+            "the barrier at byte {at} can go: {:#?}",
+            r.findings
+        );
+        let f = &r.findings[0];
+        assert!(f.source.as_ref().is_some_and(|s| s.file == "matmul.cu" && s.line > 0), "{f}");
+    }
+    // Without the waits, reads come before the copies are done.
+    let r = go(&parse(&text.replace("cp.async.wait_group 0;", "").replace("cp.async.wait_group 1;", "")));
+    assert!(r.findings.iter().any(|f| f.kind == AsyncBeforeWait), "{:#?}", r.findings);
+}
