@@ -81,6 +81,10 @@ pub(crate) struct Sync {
     synced: u32,
     /// The same between two lanes only, after `bar.warp.sync` of part of the warp.
     pairs: Option<Box<[[u32; 32]; 32]>>,
+    /// Each lane is ordered after what any lane of its own warp did up to this stamp, by a message through memory.
+    heard: [u32; 32],
+    /// The same, once the lane has made a fence.
+    hears: [u32; 32],
     /// The clock at the last fence: what relaxed writes publish.
     pub fenced: Option<Box<Clock>>,
     /// What relaxed reads have seen: acquired at the next fence.
@@ -136,11 +140,24 @@ impl Sync {
     pub fn lanes_ordered(&self, lane: u32, other: u32, c: u32) -> bool {
         c <= self.synced
             || lane == other
+            || c <= self.heard[lane as usize]
             || other < 32 && self.pairs.as_ref().is_some_and(|p| p[lane as usize][other as usize] >= c)
     }
 
+    /// Lanes `mask` have read a message with this clock, of the same unit, in it.
+    pub fn hear(&mut self, mask: u32, c: &Clock, acquire: bool) {
+        let Some(&stamp) = c.own.get(self.index as usize) else { return };
+        let to = if acquire { &mut self.heard } else { &mut self.hears };
+        for l in crate::access::lanes(mask) {
+            to[l] = to[l].max(stamp);
+        }
+    }
+
     /// A fence: reads so far are acquired, and writes from here on publish what is known now.
-    pub fn fence(&mut self) {
+    pub fn fence(&mut self, mask: u32) {
+        for l in crate::access::lanes(mask) {
+            self.heard[l] = self.heard[l].max(self.hears[l]);
+        }
         if let Some(s) = self.seen.take() {
             self.clock.join(&s);
         }

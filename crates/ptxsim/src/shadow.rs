@@ -649,6 +649,12 @@ pub(crate) fn acquire(cx: &mut Cx<'_>, p: &Places, acquire: bool) {
     let t = lock(&cx.grid.shadow.locations);
     for l in lanes(p.mask() & !p.local) {
         if let Some((of, c)) = t.get(&key(cx, p, l)) {
+            if *of == unit {
+                cx.w.sync.hear(1 << l, c, acquire);
+            } else if let Some(c) = c.foreign.as_ref().and_then(|f| f.get(&unit)) {
+                let c = Clock { own: c.clone(), ..Clock::default() };
+                cx.w.sync.hear(1 << l, &c, acquire);
+            }
             if acquire {
                 cx.w.sync.clock.join_from(unit, *of, c);
             } else {
@@ -668,7 +674,8 @@ pub(crate) fn fence(cx: &mut Cx<'_>, proxy: bool, asynchronous: bool) {
             cx.w.sync.proxy_fence();
         }
     } else {
-        cx.w.sync.fence();
+        let m = cx.mask;
+        cx.w.sync.fence(m);
     }
 }
 
