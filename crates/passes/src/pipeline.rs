@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! tt    (inline, canonicalize, cse, licm: crates/ir)
+//!   │   legalize-dots         dots that no instruction does become ones that some do
 //!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
 //!   ▼
 //! ttg   software-pipeline     loads of loops become asynchronous copies, several iterations ahead
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 use tilewright_ir::{AttrKind, Diagnostic, Module, Op};
 
 use crate::target::TargetInfo;
-use crate::{allocate_shared, assign_layouts, dce, membar, software_pipeline, verify};
+use crate::{allocate_shared, assign_layouts, dce, legalize_dots, membar, software_pipeline, verify};
 
 /// What a launch decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,14 @@ pub struct Pass {
 
 /// The passes from `tt` to `ttg`, in the order in which they run.
 pub static PASSES: &[Pass] = &[
+    Pass {
+        name: "legalize-dots",
+        summary: "turn dots that no instruction does into ones that some do",
+        run: |m, t, _| {
+            legalize_dots::run(m, t);
+            Ok(())
+        },
+    },
     Pass { name: "assign-layouts", summary: "give every tensor its encoding", run: assign },
     Pass {
         name: "software-pipeline",

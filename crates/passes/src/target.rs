@@ -1,6 +1,7 @@
 //! What the passes need to know of a target. NVIDIA's are the ones described; another vendor's target fills the same
 //! fields (Intel: `warp_size` 16, its matrix engine as an [`MmaKind`] of its own).
 
+use crate::legalize_dots::is_mma_fp8;
 use tilewright_ir::{Diagnostic, FloatKind, Module, Type, TypeKind};
 
 /// How a dot is computed.
@@ -63,22 +64,22 @@ impl TargetInfo {
 
     /// The kind of dot for operands of these element types. `tf32` says that fp32 operands may be rounded to tf32.
     pub fn mma_kind(&self, module: &Module, a: Type, b: Type, acc: Type, tf32: bool) -> MmaKind {
-        if a != b {
-            return MmaKind::Fma;
-        }
         let acc = module.type_kind(acc);
         let f32_acc = *acc == TypeKind::Float(FloatKind::F32);
         let bits = module.bits(a);
         let kind = |k| MmaKind::Mma16x8 { k, operand_bits: bits };
-        match module.type_kind(a) {
-            TypeKind::Float(FloatKind::F16) if f32_acc || *acc == TypeKind::Float(FloatKind::F16) => kind(16),
-            TypeKind::Float(FloatKind::BF16) if f32_acc => kind(16),
-            TypeKind::Float(FloatKind::F32) if f32_acc && tf32 => kind(8),
-            TypeKind::Int(8) if *acc == TypeKind::Int(32) => kind(32),
-            // PTX ISA, "mma": .e4m3 and .e5m2 need sm_89.
-            TypeKind::Float(FloatKind::F8E4M3FN | FloatKind::F8E5M2) if f32_acc && self.capability >= 89 => {
-                kind(32)
+        match (module.type_kind(a), module.type_kind(b)) {
+            // PTX ISA, "mma": .e4m3 and .e5m2, mixed at will, need sm_89.
+            (TypeKind::Float(x), TypeKind::Float(y)) if is_mma_fp8(*x) && is_mma_fp8(*y) => {
+                if f32_acc && self.capability >= 89 { kind(32) } else { MmaKind::Fma }
             }
+            (x, y) if x != y => MmaKind::Fma,
+            (TypeKind::Float(FloatKind::F16), _) if f32_acc || *acc == TypeKind::Float(FloatKind::F16) => {
+                kind(16)
+            }
+            (TypeKind::Float(FloatKind::BF16), _) if f32_acc => kind(16),
+            (TypeKind::Float(FloatKind::F32), _) if f32_acc && tf32 => kind(8),
+            (TypeKind::Int(8), _) if *acc == TypeKind::Int(32) => kind(32),
             _ => MmaKind::Fma,
         }
     }

@@ -163,3 +163,34 @@ fn fp32_dots_without_tf32_are_multiply_adds() {
     assert!(!text.contains("nvidia_mma"), "{text}");
     assert!(text.contains("opIdx = 1, parent = #blocked"), "{text}");
 }
+
+#[test]
+fn tf32x3_splits_operand_fragments() {
+    let text = lower(include_str!("ir/dot_tf32x3.mlir"), 4, 2);
+    let (body, _) = split_loop(&text);
+    assert_eq!(count(&body, "tt.dot "), 3, "{body}");
+    // Each operand is copied and read once; the parts are computed from the fragments.
+    assert_eq!(count(&body, "ttg.async_copy_global_to_local"), 2, "{body}");
+    assert_eq!(count(&body, "ttg.local_load"), 2, "{body}");
+    assert_eq!(count(&body, "convert_layout") + count(&body, "local_alloc"), 0, "{body}");
+}
+
+#[test]
+fn fp8_is_widened_where_there_is_no_instruction() {
+    let text =
+        MATMUL.replace("f16", "f8E4M3FN").replace("arith.truncf %r#0", "tt.fp_to_fp %r#0, rounding = rtne");
+    let text = text.replace(
+        "tensor<128x128xf32> to tensor<128x128xf8E4M3FN>",
+        "tensor<128x128xf32> -> tensor<128x128xf8E4M3FN>",
+    );
+    let print_for = |target| print(&lower_for(&text, 4, 2, target));
+    let (ada, _) = split_loop(&print_for("cuda:89"));
+    assert!(ada.contains("128x64xf8E4M3FN, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 4}>"), "{ada}");
+    let (ampere, _) = split_loop(&print_for("cuda:80"));
+    // One byte an element through shared memory, widened on the fragments.
+    assert!(ampere.contains("memdesc<2x128x64xf8E4M3FN"), "{ampere}");
+    assert!(
+        ampere.contains("-> tensor<128x64xf16, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>"),
+        "{ampere}"
+    );
+}

@@ -338,31 +338,49 @@ impl<'a> Rewriter<'a> {
                     return self.local_load(value, buffer, Some(order), want, dot);
                 }
             }
-            if self.is_cast_like(def) {
-                let operands = self.m().operands(def).to_vec();
-                let costly: Vec<usize> = (0..operands.len())
-                    .filter(|&i| derive::is_tensor(self.m(), operands[i]) && !self.a.is_cheap(operands[i]))
-                    .collect();
-                if let &[i] = &costly[..]
-                    && self.a.bytes(operands[i]) <= self.a.bytes(value)
-                {
-                    let mut inputs = operands;
-                    for (n, input) in inputs.iter_mut().enumerate() {
-                        if n == i {
-                            *input = self.dot_operand(*input, want, dot);
-                        } else if derive::is_tensor(self.m(), *input) {
-                            *input = self.get(*input, want);
-                        }
-                    }
-                    let copy = self.clone_with(def, &inputs, want);
-                    let anchor = self.load_anchor(value, dot);
-                    self.a.module.insert_before(copy, anchor);
-                    return self.m().result(copy);
+            // Casts and arithmetic on one thing from memory: load that, then compute on fragments.
+            if let Some(leaf) = self.only_leaf(value)
+                && leaf != value
+                && self.a.bytes(leaf) <= self.a.bytes(value)
+            {
+                let anchor = self.load_anchor(value, dot);
+                let block = self.m().parent_block(anchor).expect("an attached operation");
+                if let Some(&v) = self.loads.get(&(value, want, block)) {
+                    return v;
                 }
+                let mut inputs = self.m().operands(def).to_vec();
+                for input in &mut inputs {
+                    if derive::is_tensor(self.m(), *input) {
+                        *input = self.dot_operand(*input, want, dot);
+                    }
+                }
+                let copy = self.clone_with(def, &inputs, want);
+                self.a.module.insert_before(copy, anchor);
+                let copy = self.m().result(copy);
+                self.loads.insert((value, want, block), copy);
+                return copy;
             }
         }
         let buffer = self.buffer(value);
         self.local_load(value, buffer, None, want, dot)
+    }
+
+    /// The only value that is not cheap from which arithmetic makes this one (itself, if nothing does).
+    fn only_leaf(&mut self, value: Value) -> Option<Value> {
+        let op = self.m().defining_op(value).filter(|&op| self.is_cast_like(op));
+        let Some(op) = op else { return Some(value) };
+        let mut leaf = None;
+        for v in self.m().operands(op).to_vec() {
+            if !derive::is_tensor(self.m(), v) || self.a.is_cheap(v) {
+                continue;
+            }
+            let l = self.only_leaf(v)?;
+            if leaf.is_some_and(|x| x != l) {
+                return None;
+            }
+            leaf = Some(l);
+        }
+        leaf
     }
 
     /// Pure arithmetic that is as well done on operand fragments, in every warp that shares them.

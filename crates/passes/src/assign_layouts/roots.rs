@@ -14,7 +14,8 @@ pub(super) fn dot_kind(module: &Module, target: &crate::target::TargetInfo, dot:
     let result = dot.result(module);
     let shape = module.shape(module.value_type(result)).unwrap_or(&[]);
     let (m, n) = (shape[shape.len() - 2], shape[shape.len() - 1]);
-    if m < 8 || n < 8 {
+    // A result narrower than one instruction would hold the same element twice.
+    if m.next_power_of_two() < 16 || n.next_power_of_two() < 8 {
         return MmaKind::Fma;
     }
     let tf32 = dot.input_precision(module) == InputPrecision::Tf32;

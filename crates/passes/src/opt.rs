@@ -1,0 +1,121 @@
+//! Running named passes on a module: what `tilewright opt` and the filetests do.
+//!
+//! A pipeline is written as a list of arguments: `-canonicalize -cse -target=cuda:90 -assign-layouts`. Names are those
+//! of [`tilewright_ir::pass::PASSES`] and [`crate::pipeline::PASSES`]; `-tt` stands for the whole of the former, in the
+//! order of the compiler, and `-ttg` for the whole of the latter.
+
+use tilewright_ir::{Diagnostic, Module};
+
+use crate::pipeline::{self, Options};
+use crate::target::TargetInfo;
+
+/// The passes on `tt` modules, in the order in which the compiler runs them.
+pub const TT_ORDER: &[&str] = &["inline", "combine", "cse", "licm", "canonicalize", "dce"];
+
+/// Passes to run, and what they are told.
+#[derive(Debug, Clone)]
+pub struct Pipeline {
+    passes: Vec<Step>,
+    target: TargetInfo,
+    options: Options,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Ir(&'static tilewright_ir::pass::Pass),
+    Ttg(&'static pipeline::Pass),
+}
+
+impl Step {
+    fn name(self) -> &'static str {
+        match self {
+            Step::Ir(p) => p.name,
+            Step::Ttg(p) => p.name,
+        }
+    }
+}
+
+/// The names of all passes with their summaries.
+pub fn pass_names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let ir = tilewright_ir::pass::PASSES.iter().map(|p| (p.name, p.summary));
+    // Some passes of the pipeline are those of the IR, run again.
+    let own = pipeline::PASSES.iter().filter(|p| tilewright_ir::pass::find(p.name).is_none());
+    ir.chain(own.map(|p| (p.name, p.summary)))
+}
+
+impl Pipeline {
+    /// Reads a list of arguments.
+    ///
+    /// # Errors
+    /// An unknown pass, option or target, with what there is.
+    pub fn parse<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let mut pipeline = Pipeline {
+            passes: Vec::new(),
+            target: TargetInfo::parse("cuda:90").map_err(|d| d.to_string())?,
+            options: Options::default(),
+        };
+        for arg in args {
+            let name = arg.trim_start_matches('-');
+            if let Some((key, value)) = name.split_once('=') {
+                let number = || value.parse::<u32>().map_err(|_| format!("`{arg}`: a number expected"));
+                match key {
+                    "target" => pipeline.target = TargetInfo::parse(value).map_err(|d| d.to_string())?,
+                    "num-warps" => pipeline.options.num_warps = number()?,
+                    "num-ctas" => pipeline.options.num_ctas = number()?,
+                    "num-stages" => pipeline.options.num_stages = number()?,
+                    _ => {
+                        return Err(format!(
+                            "unknown option `{arg}`; there are -target=, -num-warps=, -num-ctas=, -num-stages="
+                        ));
+                    }
+                }
+                continue;
+            }
+            match name {
+                "tt" => {
+                    for pass in TT_ORDER {
+                        pipeline.push(pass)?;
+                    }
+                }
+                "ttg" => pipeline.passes.extend(pipeline::PASSES.iter().map(Step::Ttg)),
+                // Verification happens anyway.
+                "verify" => {}
+                _ => pipeline.push(name)?,
+            }
+        }
+        Ok(pipeline)
+    }
+
+    fn push(&mut self, name: &str) -> Result<(), String> {
+        let step = match (tilewright_ir::pass::find(name), pipeline::find(name)) {
+            (Some(p), _) => Step::Ir(p),
+            (None, Some(p)) => Step::Ttg(p),
+            (None, None) => {
+                let names: Vec<&str> = pass_names().map(|p| p.0).collect();
+                return Err(format!("unknown pass `{name}`; there are {}", names.join(", ")));
+            }
+        };
+        self.passes.push(step);
+        Ok(())
+    }
+
+    /// Runs the passes, verifying the module before the first and after each.
+    ///
+    /// # Errors
+    /// What the verifier or a pass finds wrong; a module that a pass broke is said to be so.
+    pub fn run(&self, module: &mut Module) -> Result<(), Vec<Diagnostic>> {
+        tilewright_ir::verify(module)?;
+        for step in &self.passes {
+            match step {
+                Step::Ir(p) => (p.run)(module),
+                Step::Ttg(p) => p.run(module, &self.target, &self.options),
+            }
+            .map_err(|d| vec![d])?;
+            tilewright_ir::verify(module).map_err(|errors| {
+                let note = format!("after the pass `{}`", step.name());
+                errors.into_iter().map(|d| d.note(note.clone())).collect::<Vec<_>>()
+            })?;
+        }
+        Ok(())
+    }
+}
