@@ -133,7 +133,9 @@ fn time<T>(name: &str, ir: &str, grid: [u32; 3], buffers: &mut [Vec<T>], n: i64,
     let mut args = Vec::new();
     for (i, b) in buffers.iter_mut().enumerate() {
         // SAFETY: the buffers outlive the runs and nothing else touches them.
-        unsafe { memory.register(b.as_mut_ptr() as u64, size_of_val(&b[..]) as u64, format!("arg{i}"), true) };
+        unsafe {
+            memory.register(b.as_mut_ptr() as u64, size_of_val(&b[..]) as u64, format!("arg{i}"), true)
+        };
         args.push(Arg::Pointer(b.as_ptr() as u64));
     }
     args.push(Arg::Int(n));
@@ -146,7 +148,12 @@ fn time<T>(name: &str, ir: &str, grid: [u32; 3], buffers: &mut [Vec<T>], n: i64,
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    println!("{name:28} {:10.3} ms   ({} threads; fastest {:.3})", times[10], if threads == 0 { "all".into() } else { threads.to_string() }, times[0]);
+    println!(
+        "{name:28} {:10.3} ms   ({} threads; fastest {:.3})",
+        times[10],
+        if threads == 0 { "all".into() } else { threads.to_string() },
+        times[0]
+    );
 }
 
 fn main() {

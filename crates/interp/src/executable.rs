@@ -134,7 +134,13 @@ impl Executable {
     /// # Errors
     /// If the arguments do not fit, or a program fails: an access outside `memory`, a failed assertion, a division by
     /// zero. What programs have stored by then stays stored.
-    pub fn run(&self, grid: [u32; 3], args: &[Arg], memory: &Memory, options: &RunOptions<'_>) -> Result<(), RunError> {
+    pub fn run(
+        &self,
+        grid: [u32; 3],
+        args: &[Arg],
+        memory: &Memory,
+        options: &RunOptions<'_>,
+    ) -> Result<(), RunError> {
         let inputs = self.bind(args)?;
         let total = grid.iter().try_fold(1u64, |n, &e| n.checked_mul(u64::from(e)));
         let total = total.ok_or_else(|| RunError::before(format!("the grid {grid:?} is too large")))?;
@@ -311,7 +317,10 @@ impl Launch<'_> {
                     }
                 }
                 Ok(Status::Interrupted) => {
-                    self.fail(0, RunError { interrupted: true, ..RunError::before("the run was interrupted") });
+                    self.fail(
+                        0,
+                        RunError { interrupted: true, ..RunError::before("the run was interrupted") },
+                    );
                     break;
                 }
                 Err(fault) => {

@@ -86,7 +86,11 @@ fn arithmetic(
         }
         Rule::Shl => {
             let k = constant(&b?)?;
-            if (0..32).contains(&k) && (k as usize) < source.elem.reg_size() * 8 { is(a.scale(1 << k)) } else { None }
+            if (0..32).contains(&k) && (k as usize) < source.elem.reg_size() * 8 {
+                is(a.scale(1 << k))
+            } else {
+                None
+            }
         }
         // The division of numbers below the divisor.
         Rule::Div | Rule::Rem => {
@@ -161,7 +165,8 @@ fn compare(predicate: P, operands: &[Operand<'_>], shape: &[u32]) -> Option<Repr
     // Undecided: where the difference changes along one dimension only, the answer is a half-open range of it.
     let mut varying = (0..shape.len()).filter(|&d| difference.strides[d] != 0);
     let (d, None) = (varying.next()?, varying.next()) else { return None };
-    let (base, step, extent) = (i128::from(difference.base), i128::from(difference.strides[d]), i128::from(shape[d]));
+    let (base, step, extent) =
+        (i128::from(difference.base), i128::from(difference.strides[d]), i128::from(shape[d]));
     // The number of leading indices i with base + step·i < limit (for step > 0), or > limit (for step < 0).
     let before = |limit: i128| {
         let n = if step > 0 {
@@ -207,7 +212,8 @@ mod tests {
                     let Some(repr) = a.checked(&ty) else { continue };
                     for other in -2..6i64 {
                         for p in predicates {
-                            let got = compare(p, &[(repr, &ty), (Repr::Uniform(other as u64), &ty)], &ty.shape);
+                            let got =
+                                compare(p, &[(repr, &ty), (Repr::Uniform(other as u64), &ty)], &ty.shape);
                             let Some(got) = got else { continue };
                             compact += 1;
                             let mut reg = crate::tile::Reg { repr: got, buf: Default::default() };
@@ -230,7 +236,11 @@ mod tests {
                                     P::Uge => ux >= uo,
                                 };
                                 let found = reg.buf.slice::<u8>(15)[i as usize];
-                                assert_eq!(found != 0, want, "{base}+{stride}*i[{d}] {p:?} {other} at {index:?}");
+                                assert_eq!(
+                                    found != 0,
+                                    want,
+                                    "{base}+{stride}*i[{d}] {p:?} {other} at {index:?}"
+                                );
                             }
                         }
                     }

@@ -98,38 +98,154 @@ pub struct Combine {
 #[derive(Debug, Clone)]
 #[allow(missing_docs)] // named as the operations are
 pub enum Instr {
-    Const { dst: V, bits: u64 },
-    Dense { dst: V, data: Arc<[u8]> },
-    ProgramId { dst: V, axis: usize },
-    NumPrograms { dst: V, axis: usize },
-    Range { dst: V, start: i32 },
+    Const {
+        dst: V,
+        bits: u64,
+    },
+    Dense {
+        dst: V,
+        data: Arc<[u8]>,
+    },
+    ProgramId {
+        dst: V,
+        axis: usize,
+    },
+    NumPrograms {
+        dst: V,
+        axis: usize,
+    },
+    Range {
+        dst: V,
+        start: i32,
+    },
     Map(Box<Map>),
-    Move { assigns: Vec<Assign>, overlapping: bool },
-    ExpandDims { src: V, dst: V, axis: usize, take: bool },
-    Broadcast { src: V, dst: V },
-    Reshape { src: V, dst: V, take: bool },
-    Trans { src: V, dst: V, order: Vec<usize> },
-    Join { lhs: V, rhs: V, dst: V },
-    Split { src: V, lhs: V, rhs: V },
-    Cat { lhs: V, rhs: V, dst: V },
-    Load { ptr: V, mask: Option<V>, other: Option<V>, dst: V },
-    Store { ptr: V, value: V, mask: Option<V> },
-    AtomicRmw { op: RmwOp, ptr: V, val: V, mask: Option<V>, dst: V },
-    AtomicCas { ptr: V, cmp: V, val: V, dst: V },
-    Dot { a: V, b: V, c: V, dst: V, precision: InputPrecision },
-    Reduce { srcs: Vec<V>, dsts: Vec<V>, axis: usize, combine: Combine },
-    Scan { srcs: Vec<V>, dsts: Vec<V>, axis: usize, reverse: bool, combine: Combine },
-    Histogram { src: V, mask: Option<V>, dst: V },
-    Gather { src: V, indices: V, dst: V, axis: usize },
-    Print { prefix: String, args: Vec<V>, hex: bool, signed: Vec<bool> },
-    Assert { condition: V, message: String },
+    Move {
+        assigns: Vec<Assign>,
+        overlapping: bool,
+    },
+    ExpandDims {
+        src: V,
+        dst: V,
+        axis: usize,
+        take: bool,
+    },
+    Broadcast {
+        src: V,
+        dst: V,
+    },
+    Reshape {
+        src: V,
+        dst: V,
+        take: bool,
+    },
+    Trans {
+        src: V,
+        dst: V,
+        order: Vec<usize>,
+    },
+    Join {
+        lhs: V,
+        rhs: V,
+        dst: V,
+    },
+    Split {
+        src: V,
+        lhs: V,
+        rhs: V,
+    },
+    Cat {
+        lhs: V,
+        rhs: V,
+        dst: V,
+    },
+    Load {
+        ptr: V,
+        mask: Option<V>,
+        other: Option<V>,
+        dst: V,
+    },
+    Store {
+        ptr: V,
+        value: V,
+        mask: Option<V>,
+    },
+    AtomicRmw {
+        op: RmwOp,
+        ptr: V,
+        val: V,
+        mask: Option<V>,
+        dst: V,
+    },
+    AtomicCas {
+        ptr: V,
+        cmp: V,
+        val: V,
+        dst: V,
+    },
+    Dot {
+        a: V,
+        b: V,
+        c: V,
+        dst: V,
+        precision: InputPrecision,
+    },
+    Reduce {
+        srcs: Vec<V>,
+        dsts: Vec<V>,
+        axis: usize,
+        combine: Combine,
+    },
+    Scan {
+        srcs: Vec<V>,
+        dsts: Vec<V>,
+        axis: usize,
+        reverse: bool,
+        combine: Combine,
+    },
+    Histogram {
+        src: V,
+        mask: Option<V>,
+        dst: V,
+    },
+    Gather {
+        src: V,
+        indices: V,
+        dst: V,
+        axis: usize,
+    },
+    Print {
+        prefix: String,
+        args: Vec<V>,
+        hex: bool,
+        signed: Vec<bool>,
+    },
+    Assert {
+        condition: V,
+        message: String,
+    },
     /// `back` marks the end of a `while` body, where a program may be set aside.
-    Jump { target: usize, back: bool },
-    JumpIfNot { condition: V, target: usize },
+    Jump {
+        target: usize,
+        back: bool,
+    },
+    JumpIfNot {
+        condition: V,
+        target: usize,
+    },
     /// Leaves the loop if the induction variable has reached its bound.
-    ForCheck { iv: V, upper: V, step: V, exit: usize },
+    ForCheck {
+        iv: V,
+        upper: V,
+        step: V,
+        exit: usize,
+    },
     /// Counts up and goes back.
-    ForStep { iv: V, step: V, top: usize, exit: usize },
+    ForStep {
+        iv: V,
+        step: V,
+        top: usize,
+        exit: usize,
+    },
     Return,
 }
 

@@ -40,12 +40,24 @@ macro_rules! check_int {
             ("divui", |a, b| if b == 0 { -1 } else { (a as $U / b as $U) as $T }),
             ("remui", |a, b| if b == 0 { a } else { (a as $U % b as $U) as $T }),
             ("floordivsi", |a, b| {
-                if b == 0 { -1 } else { (a as i128).div_euclid(b as i128).wrapping_sub(
-                    i128::from(b < 0 && (a as i128).rem_euclid(b as i128) != 0)) as $T }
+                if b == 0 {
+                    -1
+                } else {
+                    (a as i128)
+                        .div_euclid(b as i128)
+                        .wrapping_sub(i128::from(b < 0 && (a as i128).rem_euclid(b as i128) != 0))
+                        as $T
+                }
             }),
             ("ceildivsi", |a, b| {
-                if b == 0 { -1 } else { (-((-(a as i128)).div_euclid(b as i128).wrapping_sub(
-                    i128::from(b < 0 && (-(a as i128)).rem_euclid(b as i128) != 0)))) as $T }
+                if b == 0 {
+                    -1
+                } else {
+                    (-((-(a as i128))
+                        .div_euclid(b as i128)
+                        .wrapping_sub(i128::from(b < 0 && (-(a as i128)).rem_euclid(b as i128) != 0))))
+                        as $T
+                }
             }),
         ];
         for (op, f) in cases {
@@ -66,7 +78,11 @@ macro_rules! check_int {
         for (op, f) in shifts {
             let mut out = vec![0 as $T; N];
             let body = format!("    %r = arith.{op} %a, %b : tensor<{N}x{}>", $name);
-            run(&elementwise(N, &[$name, $name], $name, &body), [1, 1, 1], &[ro(&a), ro(&counts), m(&mut out)]);
+            run(
+                &elementwise(N, &[$name, $name], $name, &body),
+                [1, 1, 1],
+                &[ro(&a), ro(&counts), m(&mut out)],
+            );
             for i in 0..N {
                 assert_eq!(out[i], f(a[i], counts[i] as u32), "{op} {} by {}", a[i], counts[i]);
             }
@@ -165,7 +181,11 @@ fn decode(kind: &str, bits: u64) -> f64 {
     if exponent == (1 << e) - 1 {
         return if fraction == 0.0 { sign * f64::INFINITY } else { f64::NAN };
     }
-    if exponent == 0 { sign * fraction * 2f64.powi(1 - bias) } else { sign * (1.0 + fraction) * 2f64.powi(exponent - bias) }
+    if exponent == 0 {
+        sign * fraction * 2f64.powi(1 - bias)
+    } else {
+        sign * (1.0 + fraction) * 2f64.powi(exponent - bias)
+    }
 }
 
 /// The nearest value of a format, by looking at both neighbours.
@@ -222,11 +242,14 @@ const FLOATS: [&str; 4] = ["f16", "bf16", "f32", "f64"];
 
 /// Aligned bytes.
 fn aligned(bytes: &[u8]) -> Vec<u64> {
-    bytes.chunks(8).map(|c| {
-        let mut b = [0; 8];
-        b[..c.len()].copy_from_slice(c);
-        u64::from_le_bytes(b)
-    }).collect()
+    bytes
+        .chunks(8)
+        .map(|c| {
+            let mut b = [0; 8];
+            b[..c.len()].copy_from_slice(c);
+            u64::from_le_bytes(b)
+        })
+        .collect()
 }
 
 fn bytes_of(words: &[u64], n: usize) -> Vec<u8> {
@@ -261,8 +284,24 @@ fn float_arithmetic_is_correctly_rounded() {
         ("arith.divf", |a, b| a / b),
         ("tt.precise_divf", |a, b| a / b),
         ("arith.remf", |a, b| a % b),
-        ("arith.maxnumf", |a, b| if a.is_nan() { b } else if b.is_nan() { a } else { max(a, b) }),
-        ("arith.minnumf", |a, b| if a.is_nan() { b } else if b.is_nan() { a } else { -max(-a, -b) }),
+        ("arith.maxnumf", |a, b| {
+            if a.is_nan() {
+                b
+            } else if b.is_nan() {
+                a
+            } else {
+                max(a, b)
+            }
+        }),
+        ("arith.minnumf", |a, b| {
+            if a.is_nan() {
+                b
+            } else if b.is_nan() {
+                a
+            } else {
+                -max(-a, -b)
+            }
+        }),
         ("arith.maximumf", |a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { max(a, b) }),
         ("arith.minimumf", |a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { -max(-a, -b) }),
     ];
@@ -440,7 +479,11 @@ fn selections() {
     let (a, b): (Vec<i64>, Vec<i64>) = ((0..N as i64).collect(), (0..N as i64).map(|i| -i).collect());
     let mut out = vec![0i64; N];
     let body = format!("    %r = arith.select %a, %b, %c : tensor<{N}xi1>, tensor<{N}xi64>");
-    run(&elementwise(N, &["i1", "i64", "i64"], "i64", &body), [1, 1, 1], &[ro(&c), ro(&a), ro(&b), m(&mut out)]);
+    run(
+        &elementwise(N, &["i1", "i64", "i64"], "i64", &body),
+        [1, 1, 1],
+        &[ro(&c), ro(&a), ro(&b), m(&mut out)],
+    );
     for i in 0..N {
         assert_eq!(out[i], if i % 3 == 0 { a[i] } else { b[i] });
     }
@@ -566,7 +609,8 @@ fn float_conversions_round_once() {
 #[test]
 fn fp8_conversions_saturate() {
     let mut r = Random(23);
-    let mut a: Vec<f32> = (0..N).map(|_| (r.unit() * 2f64.powi((r.bits() % 30) as i32 - 12)) as f32).collect();
+    let mut a: Vec<f32> =
+        (0..N).map(|_| (r.unit() * 2f64.powi((r.bits() % 30) as i32 - 12)) as f32).collect();
     a[..6].copy_from_slice(&[1e6, -1e6, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 0.0]);
     for (kind, max, step) in [
         ("f8E4M3FN", 448.0f32, 2f32.powi(-9)),
@@ -576,7 +620,8 @@ fn fp8_conversions_saturate() {
         ("f8E4M3B11FNUZ", 30.0, 2f32.powi(-13)),
     ] {
         // There and back through memory.
-        let body = format!("    %r = tt.fp_to_fp %a, rounding = rtne : tensor<{N}xf32> -> tensor<{N}x{kind}>");
+        let body =
+            format!("    %r = tt.fp_to_fp %a, rounding = rtne : tensor<{N}xf32> -> tensor<{N}x{kind}>");
         let mut bytes = vec![0u8; N];
         run(&elementwise(N, &["f32"], kind, &body), [1, 1, 1], &[ro(&a), m(&mut bytes)]);
         let mut back = vec![0f32; N];

@@ -107,8 +107,11 @@ impl<'m, 'p> Builder<'m, 'p> {
     fn finish(mut self, inputs: Vec<V>, outputs: Vec<V>) -> Program {
         self.program.inputs = inputs;
         self.program.outputs = outputs;
-        self.program.branches =
-            self.program.code.iter().any(|i| matches!(i, Instr::Jump { .. } | Instr::JumpIfNot { .. } | Instr::ForCheck { .. }));
+        self.program.branches = self
+            .program
+            .code
+            .iter()
+            .any(|i| matches!(i, Instr::Jump { .. } | Instr::JumpIfNot { .. } | Instr::ForCheck { .. }));
         slots::allocate(&mut self.program, self.registers as usize, &self.loops, &self.pinned);
         self.program
     }
@@ -153,7 +156,8 @@ impl<'m, 'p> Builder<'m, 'p> {
         if matches!(self.m.type_kind(ty), TypeKind::MemDesc { .. }) {
             return Err(self.unsupported("buffers (memdesc)"));
         }
-        let shape: Box<[u32]> = if self.m.is_tensor(ty) { self.m.shape(ty).unwrap_or(&[]).into() } else { [].into() };
+        let shape: Box<[u32]> =
+            if self.m.is_tensor(ty) { self.m.shape(ty).unwrap_or(&[]).into() } else { [].into() };
         let len = shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e as usize)).filter(|&n| n < 1 << 31);
         let len = len.ok_or_else(|| self.error("the tensor has more than 2^31 elements"))?;
         let index = self.program.types.len() as u32;
@@ -292,7 +296,8 @@ impl<'m, 'p> Builder<'m, 'p> {
             scf::Kind::While => {
                 let w = scf::While(op);
                 let (before, after) = (m.region_block(w.before(m)), m.region_block(w.after(m)));
-                let state: Vec<V> = m.block_args(before).iter().map(|&a| self.define(a)).collect::<Res<_>>()?;
+                let state: Vec<V> =
+                    m.block_args(before).iter().map(|&a| self.define(a)).collect::<Res<_>>()?;
                 let init = self.get_all(w.init(m))?;
                 self.moves(&init, &state)?;
                 let top = self.here();
@@ -300,7 +305,8 @@ impl<'m, 'p> Builder<'m, 'p> {
                 self.loc = m.op_loc(end);
                 let condition = scf::Condition::cast(m, end)
                     .ok_or_else(|| self.unsupported("a while without scf.condition"))?;
-                let carried: Vec<V> = m.block_args(after).iter().map(|&a| self.define(a)).collect::<Res<_>>()?;
+                let carried: Vec<V> =
+                    m.block_args(after).iter().map(|&a| self.define(a)).collect::<Res<_>>()?;
                 let values = self.get_all(condition.args(m))?;
                 self.moves(&values, &carried)?;
                 let condition = self.get(condition.condition(m))?;
@@ -315,7 +321,9 @@ impl<'m, 'p> Builder<'m, 'p> {
                     self.env.insert(result, v);
                 }
             }
-            scf::Kind::Condition | scf::Kind::Yield => return Err(self.error("a terminator in the middle of a block")),
+            scf::Kind::Condition | scf::Kind::Yield => {
+                return Err(self.error("a terminator in the middle of a block"));
+            }
         }
         Ok(())
     }
@@ -325,7 +333,8 @@ impl<'m, 'p> Builder<'m, 'p> {
         let call = tt::Call(op);
         let name = call.callee(m).0;
         let callee = m.function(&name).and_then(|f| tt::Func::cast(m, f));
-        let callee = callee.ok_or_else(|| self.error(format!("the called function `{name}` is not in the module")))?;
+        let callee =
+            callee.ok_or_else(|| self.error(format!("the called function `{name}` is not in the module")))?;
         if self.call_stack.contains(&callee.0) {
             return Err(self.error(format!("`{name}` calls itself; kernels can't be recursive")));
         }
@@ -419,7 +428,9 @@ impl<'m, 'p> Builder<'m, 'p> {
         let end = self.here();
         for (at, block) in fixups {
             let target = match block {
-                Some(b) => *entry_of.get(&b).ok_or_else(|| self.error("a branch to another function's block"))?,
+                Some(b) => {
+                    *entry_of.get(&b).ok_or_else(|| self.error("a branch to another function's block"))?
+                }
                 None => end,
             };
             self.program.code[at] = Instr::Jump { target, back: target <= at };
@@ -453,9 +464,10 @@ impl<'m, 'p> Builder<'m, 'p> {
         for op in m.block_ops(block) {
             m.walk(op, &mut |inner| {
                 for &v in m.operands(inner) {
-                    let defined_inside = m.value_block(v).and_then(|b| m.block_parent_op(b)).is_some_and(|owner| {
-                        m.region_op(region).is_some_and(|top| m.is_ancestor(top, owner))
-                    });
+                    let defined_inside =
+                        m.value_block(v).and_then(|b| m.block_parent_op(b)).is_some_and(|owner| {
+                            m.region_op(region).is_some_and(|top| m.is_ancestor(top, owner))
+                        });
                     if !defined_inside && !captured.contains(&v) {
                         captured.push(v);
                     }
@@ -487,6 +499,7 @@ impl<'m, 'p> Builder<'m, 'p> {
             }
             _ => None,
         };
+        b.emit(Instr::Return);
         let program = b.finish(inputs, outputs);
         Ok(Combine { program: Box::new(program), captures, single })
     }

@@ -47,7 +47,8 @@ impl Builder<'_, '_> {
     /// The result has the operand's register form: copy it over.
     fn alias(&mut self, op: Op, src: V) -> Res<()> {
         let dst = self.define(self.m.result(op))?;
-        if self.tile(src).len != self.tile(dst).len || self.elem(src).reg_size() != self.elem(dst).reg_size() {
+        if self.tile(src).len != self.tile(dst).len || self.elem(src).reg_size() != self.elem(dst).reg_size()
+        {
             return Err(self.unsupported(format!("`{}` between these types", self.m.op_name(op))));
         }
         self.moves(&[src], &[dst])
@@ -77,9 +78,9 @@ impl Builder<'_, '_> {
         };
         let len = self.tile(dst).len;
         // A scalar condition may choose between tensors; everything else is element by element.
-        let mismatched = srcs.iter().any(|&v| {
-            self.tile(v).len != len && !(rule == Rule::Select && self.tile(v).shape.is_empty())
-        });
+        let mismatched = srcs
+            .iter()
+            .any(|&v| self.tile(v).len != len && !(rule == Rule::Select && self.tile(v).shape.is_empty()));
         if mismatched {
             return Err(self.error(format!("`{}` on operands of different shapes", self.m.op_name(op))));
         }
@@ -120,9 +121,15 @@ impl Builder<'_, '_> {
             K::Fptosi => self.map(op, cast::float_to_int(elem, to, true), operands, Rule::Loop),
             K::Fptoui => self.map(op, cast::float_to_int(elem, to, false), operands, Rule::Loop),
             K::Bitcast => self.bitcast(op, operands[0]),
-            K::Addf | K::Subf | K::Mulf | K::Divf | K::Remf | K::Minimumf | K::Maximumf | K::Minnumf | K::Maxnumf => {
-                self.map(op, float::binary(kind, elem), operands, Rule::Loop)
-            }
+            K::Addf
+            | K::Subf
+            | K::Mulf
+            | K::Divf
+            | K::Remf
+            | K::Minimumf
+            | K::Maximumf
+            | K::Minnumf
+            | K::Maxnumf => self.map(op, float::binary(kind, elem), operands, Rule::Loop),
             _ => {
                 let rule = match kind {
                     _ if elem == Elem::I1 => match kind {
@@ -165,7 +172,8 @@ impl Builder<'_, '_> {
         }
         let dst = self.define(self.m.result(op))?;
         // f64 to f32 rounds in the loop itself, unless towards zero.
-        let round = round.filter(|&(k, r)| k != FloatKind::F64 && (k != FloatKind::F32 || r == Rounding::Zero));
+        let round =
+            round.filter(|&(k, r)| k != FloatKind::F64 && (k != FloatKind::F32 || r == Rounding::Zero));
         if let (Elem::Float(FloatKind::F64), Some((k, Rounding::Zero))) = (from, round) {
             return Err(self.unsupported(format!("rounding f64 towards zero to {}", k.name())));
         }
@@ -273,7 +281,9 @@ impl Builder<'_, '_> {
                 let fits = from.is_empty()
                     || from.len() == to.len() && from.iter().zip(to).all(|(&f, &t)| f == t || f == 1);
                 if !fits {
-                    return Err(self.error(format!("a tensor of shape {from:?} does not broadcast to {to:?}")));
+                    return Err(
+                        self.error(format!("a tensor of shape {from:?} does not broadcast to {to:?}"))
+                    );
                 }
                 self.emit(Instr::Broadcast { src, dst });
             }
@@ -430,7 +440,10 @@ impl Builder<'_, '_> {
                 let fits = match rmw {
                     R::Exch => elem != Elem::I1,
                     R::Fadd => matches!(elem, Elem::Float(k) if k.bits() >= 16),
-                    R::Max | R::Min => (elem.is_int() && elem != Elem::I1) || matches!(elem, Elem::Float(k) if k.bits() >= 16),
+                    R::Max | R::Min => {
+                        (elem.is_int() && elem != Elem::I1)
+                            || matches!(elem, Elem::Float(k) if k.bits() >= 16)
+                    }
                     _ => elem.is_int() && elem != Elem::I1,
                 };
                 if !fits {
@@ -456,7 +469,9 @@ impl Builder<'_, '_> {
                 }
             }
             K::ElementwiseInlineAsm => {
-                return Err(self.unsupported("inline assembly, which only the target it is written for can run"));
+                return Err(
+                    self.unsupported("inline assembly, which only the target it is written for can run")
+                );
             }
             K::Print => {
                 let p = tt::Print(op);

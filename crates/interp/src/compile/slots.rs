@@ -6,7 +6,12 @@ use crate::program::{Instr, Program, Role};
 ///
 /// A register that is alive when a loop starts and touched inside it lives to the loop's end, as the next iteration
 /// may need it. `loops` are instruction ranges, inner before outer; `pinned` registers live throughout their range.
-pub fn allocate(program: &mut Program, registers: usize, loops: &[(usize, usize)], pinned: &[(u32, usize, usize)]) {
+pub fn allocate(
+    program: &mut Program,
+    registers: usize,
+    loops: &[(usize, usize)],
+    pinned: &[(u32, usize, usize)],
+) {
     const NEVER: usize = usize::MAX;
     let mut first = vec![NEVER; registers];
     let mut last = vec![0usize; registers];

@@ -23,7 +23,9 @@ fn fault(memory: &Memory, refused: &Refused, elem: Elem, ty: &TileType, verb: &s
     let size = elem.mem_size() as u64;
     let (addr, name) = (refused.addr, elem.name());
     let mut fault = Fault::new(match refused.violation {
-        Violation::Misaligned => format!("misaligned {verb}: {name} at {addr:#x}, which is not a multiple of {size}"),
+        Violation::Misaligned => {
+            format!("misaligned {verb}: {name} at {addr:#x}, which is not a multiple of {size}")
+        }
         Violation::OutOfBounds => {
             format!("out-of-bounds {verb}: {name} at {addr:#x}, which is in no argument's memory")
         }
@@ -307,14 +309,17 @@ impl Run {
         let last = self.addr.wrapping_add((self.step * (self.count as i64 - 1)) as u64);
         let (low, high) = if self.step < 0 { (last, self.addr) } else { (self.addr, last) };
         let aligned = self.addr.is_multiple_of(size) && (self.step as u64).is_multiple_of(size);
-        if aligned && high >= low && memory.check(hit, low, (high - low).saturating_add(size), write).is_ok() {
+        if aligned && high >= low && memory.check(hit, low, (high - low).saturating_add(size), write).is_ok()
+        {
             return Ok(());
         }
         for i in 0..self.count {
             let addr = self.addr.wrapping_add((self.step * i as i64) as u64);
-            memory
-                .check_element(hit, addr, size, write)
-                .map_err(|violation| Refused { element: self.element + i, addr, violation })?;
+            memory.check_element(hit, addr, size, write).map_err(|violation| Refused {
+                element: self.element + i,
+                addr,
+                violation,
+            })?;
         }
         Ok(())
     }
@@ -396,9 +401,11 @@ fn load_each<T: Word + Plain + Default>(
             *x = T::default();
             continue;
         }
-        memory
-            .check_element(hit, addr, size, false)
-            .map_err(|violation| Refused { element: i, addr, violation })?;
+        memory.check_element(hit, addr, size, false).map_err(|violation| Refused {
+            element: i,
+            addr,
+            violation,
+        })?;
         // SAFETY: just checked.
         *x = unsafe { T::read(addr) };
     }
@@ -417,9 +424,11 @@ fn store_each<T: Word + Plain>(
         if keep.is_some_and(|k| k[i] == 0) {
             continue;
         }
-        memory
-            .check_element(hit, addr, size, true)
-            .map_err(|violation| Refused { element: i, addr, violation })?;
+        memory.check_element(hit, addr, size, true).map_err(|violation| Refused {
+            element: i,
+            addr,
+            violation,
+        })?;
         // SAFETY: just checked.
         unsafe { T::write(addr, x) };
     }

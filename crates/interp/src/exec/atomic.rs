@@ -9,7 +9,7 @@ use super::access::refused_element;
 use super::shape::by_size;
 use super::{Context, FaultBox, Frame, read_bits};
 use crate::elem::Elem;
-use crate::float::{Rounding, encode_bf16, encode_f16, decode_f16, round_f64};
+use crate::float::{Rounding, decode_f16, encode_bf16, encode_f16, round_f64};
 use crate::memory::Word;
 use crate::program::{Program, V};
 use crate::tile::Repr;
@@ -74,7 +74,8 @@ impl Frame {
             if mask.is_none_or(|m| self.regs[m.slot as usize].buf.slice::<u8>(n)[i] != 0) {
                 let addr = self.regs[ptr.slot as usize].buf.slice::<u64>(n)[i];
                 if let Err(violation) = context.memory.check_element(&mut hit, addr, size, true) {
-                    result = Err(refused_element(context.memory, i, addr, violation, elem, ty, "atomic access"));
+                    result =
+                        Err(refused_element(context.memory, i, addr, violation, elem, ty, "atomic access"));
                     break;
                 }
                 let mut bits = [0; 2];

@@ -12,7 +12,12 @@ use crate::tile::{Reg, Repr, fill};
 const CHUNK: usize = 1024;
 
 impl Frame {
-    pub(super) fn map(&mut self, program: &Program, context: &Context<'_>, map: &Map) -> Result<(), FaultBox> {
+    pub(super) fn map(
+        &mut self,
+        program: &Program,
+        context: &Context<'_>,
+        map: &Map,
+    ) -> Result<(), FaultBox> {
         let dst_ty = Self::ty(program, map.dst);
         let mut uniform = true;
         {

@@ -158,7 +158,8 @@ impl Frame {
 
     /// Two registers at once. They differ, by construction of the register allocation.
     fn pair(&mut self, a: V, b: V) -> (&mut Reg, &mut Reg) {
-        let [a, b] = self.regs.get_disjoint_mut([a.slot as usize, b.slot as usize]).expect("distinct registers");
+        let [a, b] =
+            self.regs.get_disjoint_mut([a.slot as usize, b.slot as usize]).expect("distinct registers");
         (a, b)
     }
 
@@ -257,7 +258,9 @@ impl Frame {
                 reg.buf.slice_mut::<u8>(data.len()).copy_from_slice(data);
                 reg.repr = Repr::Dense;
             }
-            Instr::ProgramId { dst, axis } => self.set(*dst, Repr::Uniform(u64::from(self.program_id[*axis]))),
+            Instr::ProgramId { dst, axis } => {
+                self.set(*dst, Repr::Uniform(u64::from(self.program_id[*axis])))
+            }
             Instr::NumPrograms { dst, axis } => self.set(*dst, Repr::Uniform(u64::from(context.grid[*axis]))),
             Instr::Map(map) => self.map(program, context, map)?,
             Instr::Move { assigns, overlapping } => self.assign(program, assigns, *overlapping),
@@ -271,12 +274,16 @@ impl Frame {
             | Instr::Cat { .. }
             | Instr::Histogram { .. }
             | Instr::Gather { .. } => self.shape_op(program, instr)?,
-            Instr::Load { ptr, mask, other, dst } => self.load(program, context, *ptr, *mask, *other, *dst)?,
+            Instr::Load { ptr, mask, other, dst } => {
+                self.load(program, context, *ptr, *mask, *other, *dst)?
+            }
             Instr::Store { ptr, value, mask } => self.store(program, context, *ptr, *value, *mask)?,
             Instr::AtomicRmw { op, ptr, val, mask, dst } => {
                 self.atomic_rmw(program, context, *op, *ptr, *val, *mask, *dst)?;
             }
-            Instr::AtomicCas { ptr, cmp, val, dst } => self.atomic_cas(program, context, *ptr, *cmp, *val, *dst)?,
+            Instr::AtomicCas { ptr, cmp, val, dst } => {
+                self.atomic_cas(program, context, *ptr, *cmp, *val, *dst)?
+            }
             Instr::Dot { a, b, c, dst, precision } => self.dot(program, *a, *b, *c, *dst, *precision),
             Instr::Reduce { srcs, dsts, axis, combine } => {
                 self.reduce(program, context, srcs, dsts, *axis, combine)?;
@@ -309,7 +316,9 @@ impl Frame {
         match failing {
             None => Ok(()),
             Some(i) => {
-                let text = if message.is_empty() { "device assertion failed".to_string() } else {
+                let text = if message.is_empty() {
+                    "device assertion failed".to_string()
+                } else {
                     format!("device assertion failed: {message}")
                 };
                 let mut fault = Fault::new(text);

@@ -62,8 +62,7 @@ impl Frame {
                 let mut next = self.pool.pop().unwrap_or_default();
                 next.reserve(outer * rest * inner * size);
                 // The first step reads the operand itself.
-                let from =
-                    if m == n { self.regs[srcs[0].slot as usize].buf.ptr() } else { current[0].ptr() };
+                let from = if m == n { self.regs[srcs[0].slot as usize].buf.ptr() } else { current[0].ptr() };
                 let to = next.ptr_mut();
                 for o in 0..outer {
                     let at = |row: usize| (o * m + row) * inner * size;
@@ -83,7 +82,8 @@ impl Frame {
                 }
                 self.pool.push(std::mem::replace(&mut current[0], next));
             } else {
-                result = self.halve(program, context, &mut current, &elems, Axis { outer, n: m, inner }, combine);
+                result =
+                    self.halve(program, context, &mut current, &elems, Axis { outer, n: m, inner }, combine);
                 if result.is_err() {
                     break;
                 }
@@ -136,7 +136,9 @@ impl Frame {
                 let mut next = self.pool.pop().unwrap_or_default();
                 {
                     let target = next.slice_mut::<u8>(outer * rest * row);
-                    let combined = inner_frame.regs[combine.program.outputs[k].slot as usize].buf.slice::<u8>(outer * half * row);
+                    let combined = inner_frame.regs[combine.program.outputs[k].slot as usize]
+                        .buf
+                        .slice::<u8>(outer * half * row);
                     let source = buf.slice::<u8>(outer * m * row);
                     for o in 0..outer {
                         target[o * rest * row..][..half * row]
@@ -258,7 +260,11 @@ impl Frame {
                     // the row read in the same buffer.
                     unsafe {
                         let row = out.add(offset(at(step)));
-                        kernel([out.add(offset(at(step - 1))), source.add(offset(at(step))), source], row, inner);
+                        kernel(
+                            [out.add(offset(at(step - 1))), source.add(offset(at(step))), source],
+                            row,
+                            inner,
+                        );
                         if let Some(kind) = round {
                             let row = std::slice::from_raw_parts_mut(row.cast::<f32>(), inner);
                             round_slice(row, kind, Rounding::Nearest);
@@ -288,10 +294,12 @@ impl Frame {
                 }
                 for (k, elem) in elems.iter().enumerate() {
                     let row = inner * elem.reg_size();
-                    let combined = frame.regs[combine.program.outputs[k].slot as usize].buf.slice::<u8>(outer * row);
+                    let combined =
+                        frame.regs[combine.program.outputs[k].slot as usize].buf.slice::<u8>(outer * row);
                     let target = outs[k].slice_mut::<u8>(outer * n * row);
                     for o in 0..outer {
-                        target[(o * n + at(step)) * row..][..row].copy_from_slice(&combined[o * row..][..row]);
+                        target[(o * n + at(step)) * row..][..row]
+                            .copy_from_slice(&combined[o * row..][..row]);
                     }
                 }
             }

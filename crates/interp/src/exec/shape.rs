@@ -358,11 +358,8 @@ fn gather<T: Plain>(
         }
         let mut offset = 0;
         for d in 0..ty.shape.len() {
-            let coordinate = if d == axis {
-                at as usize
-            } else {
-                i / index_strides[d] % index_ty.shape[d] as usize
-            };
+            let coordinate =
+                if d == axis { at as usize } else { i / index_strides[d] % index_ty.shape[d] as usize };
             offset += coordinate * strides[d];
         }
         *x = *source.get(offset).ok_or((i, at))?;

@@ -106,10 +106,7 @@ fn bool_binary(op: Kind) -> Option<Kernel> {
 
 /// Whether a binary operation divides.
 pub fn divides(op: Kind) -> bool {
-    matches!(
-        op,
-        Kind::Divsi | Kind::Divui | Kind::Remsi | Kind::Remui | Kind::Ceildivsi | Kind::Floordivsi
-    )
+    matches!(op, Kind::Divsi | Kind::Divui | Kind::Remsi | Kind::Remui | Kind::Ceildivsi | Kind::Floordivsi)
 }
 
 /// The kernel of `arith.cmpi`.

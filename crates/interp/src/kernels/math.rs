@@ -28,8 +28,20 @@ pub fn unary(op: Kind, elem: Elem) -> Option<Kernel> {
         Kind::Exp2 => pick!(exp2, |x| x.exp2()),
         Kind::Log => pick!(|x| log_core(x, 1.0), |x| x.ln()),
         Kind::Log2 => pick!(|x| log_core(x, LOG2_E), |x| x.log2()),
-        Kind::Sin => if double { kernel!(f64 => f64, |x| x.sin()) } else { trigonometric::<0> },
-        Kind::Cos => if double { kernel!(f64 => f64, |x| x.cos()) } else { trigonometric::<1> },
+        Kind::Sin => {
+            if double {
+                kernel!(f64 => f64, |x| x.sin())
+            } else {
+                trigonometric::<0>
+            }
+        }
+        Kind::Cos => {
+            if double {
+                kernel!(f64 => f64, |x| x.cos())
+            } else {
+                trigonometric::<1>
+            }
+        }
         Kind::Tan => pick!(|x| f64::from(x).tan() as f32, |x| x.tan()),
         Kind::Sqrt => floats!(elem, |F| kernel!(F => F, |x| x.sqrt())),
         Kind::Rsqrt => pick!(|x| (1.0 / f64::from(x).sqrt()) as f32, |x| 1.0 / x.sqrt()),
@@ -39,7 +51,11 @@ pub fn unary(op: Kind, elem: Elem) -> Option<Kernel> {
         Kind::Round => floats!(elem, |F| kernel!(F => F, |x| x.round())),
         Kind::Trunc => floats!(elem, |F| kernel!(F => F, |x| x.trunc())),
         Kind::Erf => {
-            if double { kernel!(f64 => f64, erf) } else { erf_f32 }
+            if double {
+                kernel!(f64 => f64, erf)
+            } else {
+                erf_f32
+            }
         }
         Kind::Tanh => pick!(tanh, |x| x.tanh()),
         _ => return None,
@@ -181,8 +197,12 @@ fn tanh(x: f32) -> f32 {
     let large = (1.0 - t) / (1.0 + t);
     // Where 1 - t would cancel: the first terms of the series.
     let z = a * a;
-    let series = a * (1.0 + z * (-1.0 / 3.0 + z * (2.0 / 15.0 + z * (-17.0 / 315.0 + z * (62.0 / 2835.0
-        + z * (-1382.0 / 155_925.0 + z * (21_844.0 / 6_081_075.0)))))));
+    let series = a
+        * (1.0
+            + z * (-1.0 / 3.0
+                + z * (2.0 / 15.0
+                    + z * (-17.0 / 315.0
+                        + z * (62.0 / 2835.0 + z * (-1382.0 / 155_925.0 + z * (21_844.0 / 6_081_075.0)))))));
     let r = if a < 0.3 { series } else { large } as f32;
     r.copysign(x)
 }
@@ -221,7 +241,8 @@ fn sin_reduced<const SHIFT: i64>(x: f32) -> f32 {
     let sin = r
         * (1.0
             + z * (-1.0 / 6.0
-                + z * (1.0 / 120.0 + z * (-1.0 / 5_040.0 + z * (1.0 / 362_880.0 - z * (1.0 / 39_916_800.0))))));
+                + z * (1.0 / 120.0
+                    + z * (-1.0 / 5_040.0 + z * (1.0 / 362_880.0 - z * (1.0 / 39_916_800.0))))));
     let cos = 1.0
         + z * (-0.5
             + z * (1.0 / 24.0

@@ -42,7 +42,13 @@ pub fn compile(ir: &str) -> Executable {
 }
 
 /// Runs the function `k`; gives what it printed.
-pub fn try_run_with(ir: &str, grid: [u32; 3], args: &[A], threads: usize, trap_division: bool) -> Result<String, RunError> {
+pub fn try_run_with(
+    ir: &str,
+    grid: [u32; 3],
+    args: &[A],
+    threads: usize,
+    trap_division: bool,
+) -> Result<String, RunError> {
     let exe = compile(ir);
     let mut memory = Memory::new();
     let mut values = Vec::new();
