@@ -69,7 +69,6 @@ pub mod allocate_shared;
 pub mod assign_layouts;
 pub mod axis;
 pub mod choose;
-pub mod dce;
 pub mod derive;
 pub mod legalize_dots;
 pub mod membar;

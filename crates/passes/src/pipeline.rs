@@ -15,10 +15,10 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_ir::{AttrKind, Diagnostic, Module, Op};
+use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::target::TargetInfo;
-use crate::{allocate_shared, assign_layouts, dce, legalize_dots, membar, software_pipeline, verify};
+use crate::{allocate_shared, assign_layouts, legalize_dots, membar, software_pipeline, verify};
 
 /// What a launch decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,19 +61,9 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "software-pipeline",
         summary: "issue the loads of loops iterations ahead",
-        run: |m, _, o| {
-            software_pipeline::run(m, o.num_stages);
-            Ok(())
-        },
+        run: |m, _, o| software_pipeline::run(m, o.num_stages),
     },
-    Pass {
-        name: "dce",
-        summary: "erase what nothing needs",
-        run: |m, _, _| {
-            each_function(m, dce::run);
-            Ok(())
-        },
-    },
+    Pass { name: "dce", summary: "erase what nothing needs", run: |m, _, _| tilewright_ir::dce::run(m) },
     Pass {
         name: "allocate-shared",
         summary: "place buffers and scratch",
@@ -131,13 +121,6 @@ pub fn lower_to_ttg_with(
         verify::run(module)?;
     }
     Ok(())
-}
-
-fn each_function(module: &mut Module, f: fn(&mut Module, Op)) {
-    let functions: Vec<Op> = module.block_ops(module.body()).collect();
-    for func in functions {
-        f(module, func);
-    }
 }
 
 /// Checks the options, records them on the module, and assigns layouts for them.

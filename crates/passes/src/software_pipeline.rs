@@ -44,28 +44,29 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::{arith, scf, tt, ttg};
 use tilewright_ir::{
-    AttrKind, Block, Builder, Encoding, Module, Op, Opcode, Shape, Trait, Type, TypeKind, Value, ValueDef,
+    AttrKind, Block, Builder, Diagnostic, Encoding, Module, Op, Opcode, Shape, Trait, Type, TypeKind, Value,
+    ValueDef,
 };
 use tilewright_layout::TileLayout;
 
-use crate::{choose, dce, scratch};
+use crate::{choose, scratch};
 
 /// Pipelines every loop that asks for it. `num_stages` is the launch option; a loop's `tt.num_stages` overrides it.
-pub fn run(module: &mut Module, num_stages: u32) {
-    let functions: Vec<Op> = module.block_ops(module.body()).collect();
-    for func in functions {
-        // Inner loops first: an outer loop with a pipelined loop inside is left alone.
-        let mut loops: Vec<scf::For> =
-            module.all_ops(func).into_iter().filter_map(|op| scf::For::cast(module, op)).collect();
-        loops.reverse();
-        let mut changed = false;
-        for l in loops {
-            changed |= pipeline_loop(module, l, num_stages);
-        }
-        if changed {
-            dce::run(module, func);
-        }
+///
+/// # Errors
+/// None of its own.
+pub fn run(module: &mut Module, num_stages: u32) -> Result<(), Diagnostic> {
+    // Inner loops first: an outer loop with a pipelined loop inside is left alone.
+    let root = module.root();
+    let mut loops: Vec<scf::For> =
+        module.all_ops(root).into_iter().filter_map(|op| scf::For::cast(module, op)).collect();
+    loops.reverse();
+    let mut changed = false;
+    for l in loops {
+        changed |= pipeline_loop(module, l, num_stages);
     }
+    // Addresses are computed ahead now: the carried values that they came from before are dead.
+    if changed { tilewright_ir::dce::run(module) } else { Ok(()) }
 }
 
 /// A load that becomes asynchronous.

@@ -268,7 +268,7 @@ fn matches_at(text: &str, pattern: &str, names: &mut Names) -> bool {
 /// How long the value's name at the start of a text is.
 fn value_name(text: &str) -> usize {
     let Some(rest) = text.strip_prefix('%') else { return 0 };
-    1 + rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || b"_-$#".contains(b)).count()
+    1 + rest.bytes().take_while(|b| b.is_ascii_alphanumeric() || b"_-$".contains(b)).count()
 }
 
 #[test]
