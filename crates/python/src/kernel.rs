@@ -1,6 +1,6 @@
 //! A compiled kernel: what the compiler made, and what it takes to start it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -21,6 +21,8 @@ pub struct Code {
     pub artifact: Artifact,
     /// For the CPU executor.
     pub executable: Option<tilewright_interp::Executable>,
+    /// For the simulator.
+    pub program: Option<tilewright_ptxsim::Program>,
 }
 
 impl Code {
@@ -34,7 +36,17 @@ impl Code {
             }
             _ => None,
         };
-        Ok(Code { artifact, executable })
+        let program =
+            match (backend, &artifact.ptx) {
+                (Backend::PtxSim(_), Some(ptx)) => {
+                    let parsed = tilewright_ptxsim::Program::parse(ptx);
+                    Some(parsed.map_err(|error| {
+                        Diagnostic::new(format!("the simulator refuses the PTX: {error}"))
+                    })?)
+                }
+                _ => None,
+            };
+        Ok(Code { artifact, executable, program })
     }
 
     /// Name of the entry.
@@ -66,6 +78,8 @@ pub struct CompiledKernel {
     pub options: Options,
     captured: Vec<Captured>,
     loaded: OnceLock<Loaded>,
+    /// What the simulator reported of the last launch.
+    pub report: Mutex<Option<tilewright_ptxsim::Report>>,
 }
 
 impl CompiledKernel {
@@ -77,7 +91,16 @@ impl CompiledKernel {
         options: Options,
         captured: Vec<Captured>,
     ) -> Self {
-        CompiledKernel { code, backend, params, specs, options, captured, loaded: OnceLock::new() }
+        CompiledKernel {
+            code,
+            backend,
+            params,
+            specs,
+            options,
+            captured,
+            loaded: OnceLock::new(),
+            report: Mutex::default(),
+        }
     }
 
     /// An error when a captured value has changed since the kernel was compiled.
@@ -185,6 +208,14 @@ impl CompiledKernel {
     #[getter]
     fn num_warps(&self) -> u32 {
         self.code.num_warps()
+    }
+
+    /// What the simulator reported of the last launch, as a dict: `findings` (broken rules) and `counters` (instructions,
+    /// memory traffic, bank conflicts, …); `None` before a launch and on other backends.
+    #[getter]
+    fn sim_report<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let json = self.report.lock().unwrap_or_else(|e| e.into_inner()).as_ref().map(|r| r.to_json());
+        json.map(|json| py.import("json")?.call_method1("loads", (json,))).transpose()
     }
 
     /// Loads the code onto the GPU, so that `n_regs` and `n_spills` are the driver's.

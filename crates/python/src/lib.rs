@@ -25,8 +25,8 @@ mod key;
 mod launch;
 mod memory;
 mod params;
-mod torch;
 mod simulate;
+mod torch;
 
 /// `tilewright._tilewright`: the compiler, the CPU executor and the launcher, as Python sees them.
 #[pymodule]

@@ -23,7 +23,8 @@ pub fn run(
     let Some(ptx) = &artifact.ptx else {
         return Err(PyValueError::new_err("the kernel was not compiled to PTX"));
     };
-    let refused = |e: sim::Error| errors::KernelError::new_err(format!("the PTX simulator refuses the kernel: {e}"));
+    let refused =
+        |e: sim::Error| errors::KernelError::new_err(format!("the PTX simulator refuses the kernel: {e}"));
     let program = sim::Program::parse(ptx).map_err(refused)?;
     let mut memory = sim::Memory::new();
     for (extent, name) in extents.iter().zip(names) {
