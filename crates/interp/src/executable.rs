@@ -9,7 +9,7 @@ use tilewright_ir::{Diagnostic, FloatKind, Module};
 
 use crate::compile::compile;
 use crate::elem::Elem;
-use crate::exec::{Context, FaultBox, Frame, Status};
+use crate::exec::{Context, Fault, Frame, Status};
 use crate::float::{Rounding, round_f64};
 use crate::memory::Memory;
 use crate::program::{Place, Program};
@@ -46,7 +46,7 @@ pub struct RunOptions<'a> {
 #[derive(Debug, Clone)]
 pub struct RunError {
     /// What is wrong and where in the source, with the program, element and closest argument as notes.
-    pub diagnostic: Diagnostic,
+    pub diagnostic: Box<Diagnostic>,
     /// The program that failed, if the launch began.
     pub program: Option<[u32; 3]>,
     /// The index of the element, if it is a tensor's.
@@ -57,7 +57,12 @@ pub struct RunError {
 
 impl RunError {
     fn before(message: impl Into<String>) -> Self {
-        RunError { diagnostic: Diagnostic::new(message), program: None, element: None, interrupted: false }
+        RunError {
+            diagnostic: Box::new(Diagnostic::new(message)),
+            program: None,
+            element: None,
+            interrupted: false,
+        }
     }
 }
 
@@ -228,7 +233,7 @@ impl Executable {
         Ok(inputs)
     }
 
-    fn error(&self, fault: FaultBox, pc: usize, program: [u32; 3]) -> RunError {
+    fn error(&self, fault: Fault, pc: usize, program: [u32; 3]) -> RunError {
         let mut diagnostic = self.places[self.program.places[pc] as usize].clone();
         diagnostic.message = fault.message;
         let [x, y, z] = program;
@@ -245,7 +250,7 @@ impl Executable {
         });
         diagnostic.notes.extend(fault.notes);
         RunError {
-            diagnostic: diagnostic.with_source_files(),
+            diagnostic: Box::new(diagnostic.with_source_files()),
             program: Some(program),
             element,
             interrupted: false,
@@ -325,7 +330,7 @@ impl Launch<'_> {
                 }
                 Err(fault) => {
                     self.flush(index, &mut frame);
-                    self.fail(index, self.executable.error(fault, frame.pc, frame.program_id));
+                    self.fail(index, self.executable.error(*fault, frame.pc, frame.program_id));
                     spare.push(frame);
                 }
             }

@@ -181,7 +181,7 @@ fn decode_fp8(byte: u8, kind: FloatKind) -> f32 {
     let mantissa_mask = (1u8 << fmt.mantissa) - 1;
     let exponent = i32::from((byte & 0x7f) >> fmt.mantissa);
     let mantissa = byte & mantissa_mask;
-    let ones = (0x7f >> fmt.mantissa) as i32;
+    let ones = 0x7f >> fmt.mantissa;
     if fmt.infinity && exponent == ones {
         // The payload stands in the top bits of the f32's, so that a bit cast gives the byte back.
         let payload = u32::from(mantissa) << (23 - fmt.mantissa);

@@ -1,5 +1,7 @@
 //! Atomic operations, across threads and on every type, and programs that wait for each other.
 
+#![allow(clippy::type_complexity)] // tables of operations and references
+
 mod common;
 
 use common::{int, m, ro, run, try_run};

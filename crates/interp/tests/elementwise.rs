@@ -1,5 +1,7 @@
 //! Every elementwise operation on every type, against plain Rust.
 
+#![allow(clippy::type_complexity)] // tables of operations and references
+
 mod common;
 
 use common::{Random, elementwise, m, ro, run};
@@ -13,7 +15,11 @@ macro_rules! int_samples {
         let mut v: Vec<$T> = Vec::new();
         for _ in 0..N {
             let bits = $r.bits();
-            v.push(if bits % 5 == 0 { edges[(bits >> 8) as usize % edges.len()] } else { bits as $T });
+            v.push(if bits.is_multiple_of(5) {
+                edges[(bits >> 8) as usize % edges.len()]
+            } else {
+                bits as $T
+            });
         }
         v
     }};
@@ -158,7 +164,11 @@ fn float_samples(r: &mut Random) -> Vec<f32> {
     (0..N)
         .map(|_| {
             let bits = r.bits();
-            if bits % 4 == 0 { edges[(bits >> 8) as usize % edges.len()] } else { (r.unit() * 50.0) as f32 }
+            if bits.is_multiple_of(4) {
+                edges[(bits >> 8) as usize % edges.len()]
+            } else {
+                (r.unit() * 50.0) as f32
+            }
         })
         .collect()
 }

@@ -1,5 +1,7 @@
 //! Reductions and scans over shapes and combine functions.
 
+#![allow(clippy::type_complexity)] // tables of operations and references
+
 mod common;
 
 use common::{Random, m, ro, run};

@@ -354,11 +354,11 @@ fn each_run(
     let step = if ty.shape[inner] == 1 { size as i64 } else { a.strides[inner] };
     for_each_row(&ty.shape, |start, index| {
         let mut addr = a.base.wrapping_add(a.strides[inner].wrapping_mul(i64::from(lo)));
-        for d in 0..inner {
-            if !(mask.lo[d]..mask.hi[d]).contains(&index[d]) {
+        for (d, &i) in index.iter().enumerate().take(inner) {
+            if !(mask.lo[d]..mask.hi[d]).contains(&i) {
                 return Ok(());
             }
-            addr = addr.wrapping_add(a.strides[d].wrapping_mul(i64::from(index[d])));
+            addr = addr.wrapping_add(a.strides[d].wrapping_mul(i64::from(i)));
         }
         f(Run { element: start + lo as usize, addr: addr as u64, step, count: (hi - lo) as usize })
     })

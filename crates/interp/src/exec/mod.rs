@@ -121,7 +121,7 @@ impl Frame {
     }
 
     /// The type of a register as an instruction sees it.
-    fn ty<'p>(program: &'p Program, v: V) -> &'p TileType {
+    fn ty(program: &Program, v: V) -> &TileType {
         &program.types[v.ty as usize]
     }
 
@@ -184,13 +184,10 @@ impl Frame {
             let instr = &program.code[self.pc];
             match instr {
                 Instr::Jump { target, back } => {
-                    if *back {
-                        if let Some(status) = self.back_edge(context) {
-                            self.pc = *target;
-                            return Ok(status);
-                        }
-                    }
                     self.pc = *target;
+                    if *back && let Some(status) = self.back_edge(context) {
+                        return Ok(status);
+                    }
                     continue;
                 }
                 Instr::JumpIfNot { condition, target } => {

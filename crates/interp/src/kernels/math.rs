@@ -107,7 +107,8 @@ pub fn extern_function(symbol: &str, elem: Elem) -> Option<(Kernel, usize)> {
         "acosh" => (floats!(elem, |F| kernel!(F => F, |x| x.acosh())), 1),
         "atanh" => (floats!(elem, |F| kernel!(F => F, |x| x.atanh())), 1),
         "rint" | "nearbyint" => (floats!(elem, |F| kernel!(F => F, |x| x.round_ties_even())), 1),
-        "erfc" => (floats!(elem, |F| kernel!(F => F, |x| erfc(x.into()) as F)), 1),
+        "erfc" if elem == Elem::Float(FloatKind::F64) => (kernel!(f64 => f64, erfc), 1),
+        "erfc" => (kernel!(f32 => f32, |x| erfc(f64::from(x)) as f32), 1),
         "pow" => (floats!(elem, |F| kernel!(F, F => F, |x, y| x.powf(y))), 2),
         "atan2" => (floats!(elem, |F| kernel!(F, F => F, |x, y| x.atan2(y))), 2),
         "fmod" => (floats!(elem, |F| kernel!(F, F => F, |x, y| x % y)), 2),
@@ -317,7 +318,7 @@ unsafe fn erf_f32(s: [*const u8; 3], d: *mut u8, n: usize) {
     unsafe {
         super::map1::<f32, f32, _>(s, d, n, |x| {
             let a = f64::from(x).abs();
-            if !(a < 4.0) {
+            if a.is_nan() || a >= 4.0 {
                 return if x.is_nan() { x } else { 1f32.copysign(x) };
             }
             let node = (a * ERF_NODES.0 + 0.5) as usize;
