@@ -82,6 +82,53 @@ pub struct RangeValue {
     pub flags: Vec<&'static str>,
 }
 
+/// A block of a tensor in memory: what `tl.make_block_ptr` and `tl.make_tensor_descriptor` give.
+///
+/// It is taken apart here: a load or store builds the pointers and the mask from these parts, and a loop carries only
+/// those parts that it changes.
+#[derive(Debug, Clone)]
+pub struct BlockPointer {
+    /// Pointer to the first element of the tensor.
+    pub base: Tensor,
+    /// Extents of the tensor, int64.
+    pub shape: Vec<Tensor>,
+    /// Strides of the tensor in elements, int64.
+    pub strides: Vec<Tensor>,
+    /// Where the block begins, int32; zeros for a descriptor.
+    pub offsets: Vec<Tensor>,
+    /// Extents of the block.
+    pub block: Shape,
+    /// For a tensor descriptor, what lies outside reads as NaN (else as zero). None for a block pointer.
+    pub descriptor: Option<bool>,
+}
+
+impl BlockPointer {
+    fn parts(&self) -> impl Iterator<Item = &Tensor> {
+        std::iter::once(&self.base).chain(&self.shape).chain(&self.strides).chain(&self.offsets)
+    }
+
+    fn map(&self, f: &mut impl FnMut(&Tensor) -> Tensor) -> BlockPointer {
+        BlockPointer {
+            base: f(&self.base),
+            shape: self.shape.iter().map(&mut *f).collect(),
+            strides: self.strides.iter().map(&mut *f).collect(),
+            offsets: self.offsets.iter().map(&mut *f).collect(),
+            block: self.block.clone(),
+            descriptor: self.descriptor,
+        }
+    }
+
+    /// The type of the elements in memory.
+    pub fn element(&self) -> DType {
+        self.base.dtype.as_pointer().map_or(DType::Scalar(Scalar::Void), |p| p.element.clone())
+    }
+
+    /// The type of the block.
+    pub fn block_type(&self) -> DType {
+        DType::block(self.element(), self.block.iter().map(|&n| i64::from(n)).collect())
+    }
+}
+
 /// A function together with the value it is a method of.
 #[derive(Debug, Clone)]
 pub struct Method {
@@ -98,6 +145,8 @@ pub enum MethodTarget {
     Member(Arc<str>),
     /// A question asked of a dtype, by name.
     DType(Arc<str>),
+    /// An access through a tensor descriptor, by name.
+    Descriptor(Arc<str>),
 }
 
 /// What an expression evaluates to.
@@ -115,6 +164,8 @@ pub enum Value {
     Range(Arc<RangeValue>),
     /// A slice `a:b:c`.
     Slice(Arc<[Value; 3]>),
+    /// A block pointer or tensor descriptor.
+    Block(Arc<BlockPointer>),
 }
 
 impl Value {
@@ -191,6 +242,7 @@ impl Value {
             match value {
                 Value::Tensor(t) => out.push(t),
                 Value::Tuple(t) => t.items.iter().for_each(|item| walk(item, out)),
+                Value::Block(b) => out.extend(b.parts()),
                 _ => {}
             }
         }
@@ -207,6 +259,7 @@ impl Value {
                 class: t.class.clone(),
                 items: t.items.iter().map(|item| item.map_leaves(f)).collect(),
             })),
+            Value::Block(b) => Value::Block(Arc::new(b.map(f))),
             other => other.clone(),
         }
     }
@@ -221,6 +274,12 @@ impl Value {
                     && a.items.iter().zip(&b.items).all(|(x, y)| x.same_type(y))
             }
             (Value::Const(a), Value::Const(b)) => a == b,
+            (Value::Block(a), Value::Block(b)) => {
+                a.block == b.block
+                    && a.descriptor == b.descriptor
+                    && a.parts().count() == b.parts().count()
+                    && a.parts().zip(b.parts()).all(|(x, y)| x.same_type(y))
+            }
             _ => false,
         }
     }
@@ -235,6 +294,9 @@ impl Value {
                         && a.items.iter().zip(&b.items).all(|(x, y)| x.identical(y)))
             }
             (Value::Const(a), Value::Const(b)) => a == b,
+            (Value::Block(a), Value::Block(b)) => {
+                self.same_type(other) && a.parts().zip(b.parts()).all(|(x, y)| x.value == y.value)
+            }
             (Value::Range(a), Value::Range(b)) => Arc::ptr_eq(a, b),
             (Value::Method(a), Value::Method(b)) => Arc::ptr_eq(a, b),
             (Value::Slice(a), Value::Slice(b)) => Arc::ptr_eq(a, b),
@@ -267,6 +329,8 @@ impl fmt::Display for Value {
             Value::Method(_) => f.write_str("method"),
             Value::Range(_) => f.write_str("range"),
             Value::Slice(_) => f.write_str("slice"),
+            Value::Block(b) if b.descriptor.is_some() => write!(f, "tensor descriptor of {}", b.block_type()),
+            Value::Block(b) => write!(f, "block pointer to {}", b.block_type()),
         }
     }
 }

@@ -30,6 +30,8 @@ fn all() {
         ("dropout", "*fp32,*fp32,i32,fp32,i32,1024"),
         ("early_return", "*i32,i32"),
         ("control", "*fp32,*fp32,i32,True,i32:1"),
+        ("block_pointers", "*fp16,*fp16,*fp16,i32,i32,i32,48"),
+        ("inline_asm", "*fp32"),
         ("argmax_rows", "*fp32,*i32,16,64"),
     ] {
         let t = std::time::Instant::now();

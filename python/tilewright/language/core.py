@@ -674,17 +674,19 @@ def advance(base, offsets):
 
 @builtin
 def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="zero"):
-    """A descriptor of a tensor in memory, for bulk copies. Not supported yet."""
+    """A descriptor of a tensor in memory: ``desc.load(offsets)`` and ``desc.store(offsets, value)`` move blocks of
+    ``block_shape``. What lies outside of ``shape`` reads as zero (NaN with ``padding_option="nan"``) and is not written.
+    ``strides`` are in elements; the last one is the constant 1."""
 
 
 @builtin
 def load_tensor_descriptor(desc, offsets):
-    """The block of a tensor descriptor at ``offsets``. Not supported yet."""
+    """The block of a tensor descriptor at ``offsets``; the same as ``desc.load(offsets)``."""
 
 
 @builtin
 def store_tensor_descriptor(desc, offsets, value):
-    """Stores a block through a tensor descriptor at ``offsets``. Not supported yet."""
+    """Stores a block through a tensor descriptor at ``offsets``; the same as ``desc.store(offsets, value)``."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -877,7 +879,11 @@ def device_assert(cond, msg="", mask=None):
 
 @builtin
 def inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack):
-    """The result of target assembly for each element (``pack`` at a time). Not supported yet."""
+    """The result of target assembly (PTX) for each element of the tensors ``args``, ``pack`` elements at a time.
+
+    ``constraints`` are LLVM's, outputs first (``"=r,r"``); ``$0`` is the first of them. ``dtype`` is that of the result, or a
+    tuple of them for several results. ``is_pure``: it has no side effects. Only on a GPU.
+    """
 
 
 @builtin

@@ -104,6 +104,7 @@ impl Evaluator<'_> {
                         self.call_item(item, args)
                     }
                     MethodTarget::DType(name) => self.call_dtype_method(receiver, name, &args),
+                    MethodTarget::Descriptor(name) => self.call_descriptor_method(receiver, name, args),
                 }
             }
             other => Err(self.error(format!("{other} cannot be called"))),

@@ -242,6 +242,21 @@ impl Evaluator<'_> {
                     None => return Ok(None),
                 }
             }
+            Value::Block(b) => match attr {
+                "load" | "store" | "atomic_add" | "atomic_max" | "atomic_min" | "gather" | "scatter"
+                    if b.descriptor.is_some() =>
+                {
+                    method(MethodTarget::Descriptor(attr.into()))
+                }
+                "dtype" if b.descriptor.is_some() => Value::Const(HostValue::DType(b.element())),
+                "block_shape" => Value::shape(&b.block),
+                "block_type" => Value::Const(HostValue::DType(b.block_type())),
+                "type" | "dtype" => Value::Const(HostValue::DType(DType::pointer_to(b.block_type()))),
+                "shape" => Value::tuple(b.shape.iter().cloned().map(Value::Tensor).collect()),
+                "strides" => Value::tuple(b.strides.iter().cloned().map(Value::Tensor).collect()),
+                "advance" | "store" => method(MethodTarget::Member(attr.into())),
+                _ => return Ok(None),
+            },
             Value::Const(HostValue::Library(path)) => return Ok(library_attribute(path, attr)),
             Value::Const(HostValue::DType(dtype)) => return Ok(dtype_attribute(dtype, attr, value)),
             Value::Const(_) if attr == "value" => value.clone(),

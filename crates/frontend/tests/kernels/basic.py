@@ -199,3 +199,23 @@ def argmax_rows(x_ptr, out_ptr, N: tl.constexpr, M: tl.constexpr):
     s = tl.sort(tl.sum(x, 1))
     tl.store(x_ptr + rows, tl.cumsum(s, 0))
     tl.atomic_max(x_ptr + rows, s)
+
+
+@triton.jit
+def block_pointers(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK: tl.constexpr):
+    a = tl.make_block_ptr(a_ptr, (M, K), (K, 1), (tl.program_id(0) * BLOCK, 0), (BLOCK, BLOCK), (1, 0))
+    b = tl.make_block_ptr(b_ptr, (K, N), (N, 1), (0, tl.program_id(1) * BLOCK), (BLOCK, BLOCK), (1, 0))
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for _ in range(0, K, BLOCK):
+        acc = tl.dot(tl.load(a, boundary_check=(0, 1), padding_option="zero"), tl.load(b, boundary_check=(0, 1)), acc)
+        a = tl.advance(a, (0, BLOCK))
+        b = tl.advance(b, (BLOCK, 0))
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BLOCK, BLOCK])
+    c.store([tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK], acc.to(tl.float16))
+
+
+@triton.jit
+def inline_asm(x_ptr):
+    x = tl.load(x_ptr + tl.arange(0, 64))
+    y = tl.inline_asm_elementwise("add.f32 $0, $1, $2;", "=r,r,r", [x, 1.0], dtype=tl.float32, is_pure=True, pack=1)
+    tl.store(x_ptr + tl.arange(0, 64), y)

@@ -443,8 +443,21 @@ def bad_option(x_ptr):
 
 # *fp32
 @tilewright.jit
-def block_pointer(x_ptr):
-    p = tl.make_tensor_descriptor(x_ptr, [16], [1], [16])
+def not_yet(x_ptr):
+    c = tl.dot_scaled(x_ptr, x_ptr, "e4m3", x_ptr, x_ptr, "e4m3")
+
+
+# *fp32
+@tilewright.jit
+def block_pointer_mask(x_ptr):
+    p = tl.make_block_ptr(x_ptr, [16], [1], [0], [16], [0])
+    x = tl.load(p, mask=True)
+
+
+# *fp32
+@tilewright.jit
+def block_pointer_rank(x_ptr):
+    p = tl.make_block_ptr(x_ptr, [16, 16], [16, 1], [0], [16], [0])
 
 
 # *fp32

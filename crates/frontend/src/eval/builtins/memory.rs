@@ -4,7 +4,7 @@ use tilewright_ir::dialect::tt::{self, CacheModifier as C, EvictionPolicy as E};
 
 use super::super::call::Args;
 use super::super::{Error, Eval, Evaluator, builder};
-use crate::dtype::{DType, PointerType, Scalar};
+use crate::dtype::Scalar;
 use crate::value::{Shape, Tensor, Value};
 
 impl Evaluator<'_> {
@@ -13,18 +13,6 @@ impl Evaluator<'_> {
             "load" => self.load(args).map(|t| Some(Value::Tensor(t))),
             "store" => self.store(args).map(|()| Some(Value::NONE)),
             "dot" => self.dot(args).map(|t| Some(Value::Tensor(t))),
-            "make_block_ptr" | "advance" => Err(self
-                .error(format!("tl.{name} is not supported yet: block pointers"))
-                .note(
-                    "use a tensor of pointers: base + rows[:, None] * stride + columns[None, :], with a mask",
-                )
-                .into()),
-            "make_tensor_descriptor" | "load_tensor_descriptor" | "store_tensor_descriptor" => Err(self
-                .error(format!("tl.{name} is not supported yet: tensor descriptors"))
-                .note(
-                    "use a tensor of pointers: base + rows[:, None] * stride + columns[None, :], with a mask",
-                )
-                .into()),
             "dot_scaled" => Err(self.error("tl.dot_scaled is not supported yet")),
             _ => Ok(None),
         }
@@ -89,20 +77,6 @@ impl Evaluator<'_> {
         self.broadcast_to(&value, &pointer.shape)
     }
 
-    /// A pointer to booleans accesses bytes. Gives the pointer, its element and whether it was one to booleans.
-    fn byte_pointer(&mut self, pointer: Tensor) -> Eval<(Tensor, DType, bool)> {
-        let Some(ty) = pointer.dtype.as_pointer().cloned() else {
-            return Err(self.error("a pointer is needed"));
-        };
-        if ty.element != DType::Scalar(Scalar::Int1) {
-            return Ok((pointer, ty.element.clone(), false));
-        }
-        let element = DType::Scalar(Scalar::Int8);
-        let bytes =
-            PointerType { element: element.clone(), address_space: ty.address_space, constant: ty.constant };
-        Ok((self.cast(&pointer, &DType::Pointer(bytes.into()))?, element, true))
-    }
-
     fn only_block_pointers(&self, args: &Args, name: &str, function: &str) -> Eval<()> {
         let given = match args.get(name) {
             Value::Tuple(t) => !t.items.is_empty(),
@@ -119,11 +93,7 @@ impl Evaluator<'_> {
     }
 
     fn load(&mut self, args: &Args) -> Eval<Tensor> {
-        let cache = self.choice(
-            args,
-            "cache_modifier",
-            &[("", C::None), (".ca", C::Ca), (".cg", C::Cg), (".cv", C::Cv)],
-        )?;
+        let cache = self.load_cache(args)?;
         let evict = self.eviction(args)?;
         let volatile = self.bool_arg(args, "volatile")?;
         let pointer = self.pointer_arg(args, "pointer")?;
@@ -205,7 +175,19 @@ impl Evaluator<'_> {
         }
     }
 
-    fn eviction(&mut self, args: &Args) -> Eval<E> {
+    pub(crate) fn load_cache(&mut self, args: &Args) -> Eval<C> {
+        self.choice(args, "cache_modifier", &[("", C::None), (".ca", C::Ca), (".cg", C::Cg), (".cv", C::Cv)])
+    }
+
+    pub(crate) fn store_cache(&mut self, args: &Args) -> Eval<C> {
+        self.choice(
+            args,
+            "cache_modifier",
+            &[("", C::None), (".wb", C::Wb), (".cg", C::Cg), (".cs", C::Cs), (".wt", C::Wt)],
+        )
+    }
+
+    pub(crate) fn eviction(&mut self, args: &Args) -> Eval<E> {
         self.choice(
             args,
             "eviction_policy",
@@ -219,11 +201,7 @@ impl Evaluator<'_> {
     }
 
     fn store(&mut self, args: &Args) -> Eval<()> {
-        let cache = self.choice(
-            args,
-            "cache_modifier",
-            &[("", C::None), (".wb", C::Wb), (".cg", C::Cg), (".cs", C::Cs), (".wt", C::Wt)],
-        )?;
+        let cache = self.store_cache(args)?;
         let evict = self.eviction(args)?;
         let pointer = self.pointer_arg(args, "pointer")?;
         self.only_block_pointers(args, "boundary_check", "store")?;

@@ -4,6 +4,7 @@
 //! builtin of the library, so that none is declared and forgotten.
 
 mod atomics;
+mod block_pointer;
 mod create;
 mod debug;
 mod math;
@@ -24,6 +25,7 @@ impl Evaluator<'_> {
             Self::call_create,
             Self::call_math,
             Self::call_shape,
+            Self::call_block_pointer,
             Self::call_memory,
             Self::call_reduce,
             Self::call_atomic,
