@@ -1,16 +1,13 @@
 //! Running named passes on a module: what `tilewright opt` and the filetests do.
 //!
 //! A pipeline is written as a list of arguments: `-canonicalize -cse -target=cuda:90 -assign-layouts`. Names are those
-//! of [`tilewright_ir::pass::PASSES`] and [`crate::pipeline::PASSES`]; `-tt` stands for the whole of the former, in the
-//! order of the compiler, and `-ttg` for the whole of the latter.
+//! of [`tilewright_ir::pass::PASSES`] and [`crate::pipeline::PASSES`]; `-tt` stands for
+//! [`OPTIMIZE`](tilewright_ir::pass::OPTIMIZE), and `-ttg` for the whole road to the lowering.
 
 use tilewright_ir::{Diagnostic, Module};
 
 use crate::pipeline::{self, Options};
 use crate::target::TargetInfo;
-
-/// The passes on `tt` modules, in the order in which the compiler runs them.
-pub const TT_ORDER: &[&str] = &["inline", "combine", "cse", "licm", "canonicalize", "dce"];
 
 /// Passes to run, and what they are told.
 #[derive(Debug, Clone)]
@@ -73,7 +70,7 @@ impl Pipeline {
             }
             match name {
                 "tt" => {
-                    for pass in TT_ORDER {
+                    for pass in tilewright_ir::pass::OPTIMIZE {
                         pipeline.push(pass)?;
                     }
                 }

@@ -16,6 +16,9 @@
 //!    barrier that follows the wait is what makes this safe, so the loop has one barrier;
 //! 3. runs the body on the slot of iteration i.
 //!
+//! A load whose value is part of another's address (a page table, indices) is not copied but carried: it is loaded into
+//! registers one iteration before the copies that need it, by a slice of its own (the *far* slice).
+//!
 //! The first `n - 1` iterations' copies are issued before the loop. Which loops: those with a dot, or with
 //! `tt.num_stages` given by the author. Which loads: those that reach a dot within the iteration (all, if the author gave
 //! the number of stages), if each access is at least 4 bytes wide, masked-off elements may be zero and the slice is pure.
@@ -79,12 +82,14 @@ struct AsyncLoad {
     slot: Type,
 }
 
-/// What the loads are computed from.
+/// What loads are computed from inside the loop.
 #[derive(Default)]
 struct Slice {
     ops: FxHashSet<Op>,
     /// Carried values, as indices of the loop's initial values.
     carried: Vec<usize>,
+    /// Loaded values at which the slice stops.
+    loaded: Vec<Value>,
 }
 
 fn pipeline_loop(module: &mut Module, l: scf::For, num_stages: u32) -> bool {
@@ -99,29 +104,50 @@ fn pipeline_loop(module: &mut Module, l: scf::For, num_stages: u32) -> bool {
     if (!has_dot && asked.is_none()) || ops.iter().any(|&op| ttg::AsyncWait::cast(module, op).is_some()) {
         return false;
     }
-    let mut slice = Slice::default();
+    // An iteration that waits for other programs must not read ahead of its wait.
+    if module.all_ops(l.0).into_iter().any(|op| synchronizes(module, op)) {
+        return false;
+    }
+    let mut near = Slice::default();
     let mut chosen = Vec::new();
     for &op in &ops {
         let Some(load) = tt::Load::cast(module, op) else { continue };
         if (asked.is_none() && !reaches_dot(module, body, load.result(module))) || !can_copy(module, load) {
             continue;
         }
-        let mut own = Slice::default();
-        if module.operands(op).iter().all(|&v| own.collect(module, l, body, v)) {
-            slice.ops.extend(own.ops);
-            for c in own.carried {
-                if !slice.carried.contains(&c) {
-                    slice.carried.push(c);
-                }
-            }
+        let (mut own, mut behind) = (Slice::default(), Slice::default());
+        let pure = module.operands(op).iter().all(|&v| own.collect(module, l, body, v, false))
+            && own.loaded.iter().all(|&v| behind.collect(module, l, body, v, true));
+        if pure {
+            near.ops.extend(own.ops);
+            near.carried.extend(own.carried);
+            near.loaded.extend(own.loaded);
             chosen.push(load);
         }
     }
     if chosen.is_empty() {
         return false;
     }
-    Expander::new(module, l, body, stages, slice, &ops, chosen).expand();
+    near.carried.sort_unstable();
+    near.carried.dedup();
+    near.loaded.sort_unstable();
+    near.loaded.dedup();
+    let mut far = Slice::default();
+    for &v in &near.loaded {
+        far.collect(module, l, body, v, true);
+    }
+    Expander::new(module, l, body, stages, (near, far), &ops, &chosen).expand();
     true
+}
+
+/// Whether an operation may wait for, or is waited for by, another program: a barrier, or an atomic whose old value
+/// matters.
+fn synchronizes(module: &Module, op: Op) -> bool {
+    match module.opcode(op) {
+        Some(Opcode::Ttg(ttg::Kind::Barrier) | Opcode::Tt(tt::Kind::AtomicCas)) => true,
+        Some(Opcode::Tt(tt::Kind::AtomicRmw)) => !module.is_unused(module.result(op)),
+        _ => false,
+    }
 }
 
 /// Whether a value reaches a dot of the same iteration.
@@ -176,8 +202,16 @@ fn is_zero(module: &Module, value: Value) -> bool {
 }
 
 impl Slice {
-    /// Adds what `value` is computed from inside the loop; false if that is not pure.
-    fn collect(&mut self, module: &Module, l: scf::For, body: Block, value: Value) -> bool {
+    /// Adds what `value` is computed from inside the loop; false if that is not pure. Loads are taken in with
+    /// `through_loads`; otherwise the slice stops at them.
+    fn collect(
+        &mut self,
+        module: &Module,
+        l: scf::For,
+        body: Block,
+        value: Value,
+        through_loads: bool,
+    ) -> bool {
         if module.value_block(value) != Some(body) {
             // From outside the loop, or from a region inside it (then its operation is not in the slice anyway).
             return !inside(module, l, value);
@@ -191,18 +225,29 @@ impl Slice {
                 }
                 self.carried.push(i);
                 let next = module.last_op(body).map(|y| module.operands(y)[i]);
-                next.is_some_and(|v| self.collect(module, l, body, v))
+                next.is_some_and(|v| self.collect(module, l, body, v, through_loads))
             }
             ValueDef::Result(op, _) => {
                 if self.ops.contains(&op) {
                     return true;
                 }
-                let load = tt::Load::cast(module, op).is_some_and(|l| !l.is_volatile(module));
-                if (!module.has_trait(op, Trait::Pure) && !load) || !module.regions(op).is_empty() {
+                if let Some(load) = tt::Load::cast(module, op) {
+                    if load.is_volatile(module) {
+                        return false;
+                    }
+                    if !through_loads {
+                        self.loaded.push(value);
+                        return true;
+                    }
+                } else if !module.has_trait(op, Trait::Pure) || !module.regions(op).is_empty() {
                     return false;
                 }
                 self.ops.insert(op);
-                module.operands(op).to_vec().into_iter().all(|v| self.collect(module, l, body, v))
+                module
+                    .operands(op)
+                    .to_vec()
+                    .into_iter()
+                    .all(|v| self.collect(module, l, body, v, through_loads))
             }
         }
     }
@@ -215,14 +260,28 @@ fn inside(module: &Module, l: scf::For, value: Value) -> bool {
         .is_some_and(|op| module.is_ancestor(l.0, op))
 }
 
+/// A slice in program order, with where it stands: the values of its carried values in the iteration to come.
+struct Level {
+    ops: Vec<Op>,
+    carried: Vec<usize>,
+    at: Vec<Value>,
+}
+
 struct Expander<'m> {
     m: &'m mut Module,
     l: scf::For,
     body: Block,
+    /// The body's arguments before any were added, and its end.
+    args: Vec<Value>,
+    yielded: Op,
     stages: u32,
-    /// The slice's operations and the chosen loads, in program order.
-    ahead: Vec<Op>,
-    carried: Vec<usize>,
+    /// The slice of the copies, with the chosen loads in it.
+    near: Level,
+    /// The slice of the values in registers that the copies' addresses need.
+    far: Level,
+    /// Those values, and what they are in the iteration to come.
+    loaded: Vec<Value>,
+    loaded_at: Vec<Value>,
     loads: Vec<AsyncLoad>,
 }
 
@@ -232,14 +291,31 @@ impl<'m> Expander<'m> {
         l: scf::For,
         body: Block,
         stages: u32,
-        slice: Slice,
+        (near, far): (Slice, Slice),
         ops: &[Op],
-        chosen: Vec<tt::Load>,
+        chosen: &[tt::Load],
     ) -> Self {
-        let is_chosen = |op: &Op| chosen.iter().any(|c| c.0 == *op);
-        let ahead = ops.iter().copied().filter(|op| slice.ops.contains(op) || is_chosen(op)).collect();
+        let init = l.init(m).to_vec();
+        let level = |slice: &Slice, with: &dyn Fn(Op) -> bool| Level {
+            ops: ops.iter().copied().filter(|&op| slice.ops.contains(&op) || with(op)).collect(),
+            at: slice.carried.iter().map(|&c| init[c]).collect(),
+            carried: slice.carried.clone(),
+        };
+        let (n, f) = (level(&near, &|op| chosen.iter().any(|c| c.0 == op)), level(&far, &|_| false));
         let loads = chosen.iter().map(|&load| Self::ring(m, l, load, stages)).collect();
-        Expander { m, l, body, stages, ahead, carried: slice.carried, loads }
+        Expander {
+            args: m.block_args(body).to_vec(),
+            yielded: m.last_op(body).expect("a loop body ends with a yield"),
+            m,
+            l,
+            body,
+            stages,
+            near: n,
+            far: f,
+            loaded: near.loaded,
+            loaded_at: Vec::new(),
+            loads,
+        }
     }
 
     /// Allocates the ring of a load before the loop: as the buffer that the load fills now is laid out, if it does.
@@ -287,20 +363,17 @@ impl<'m> Expander<'m> {
         let (lower, upper, step) =
             (self.l.lower_bound(self.m), self.l.upper_bound(self.m), self.l.step(self.m));
         let iv_ty = self.m.value_type(lower);
-        let init = self.l.init(self.m).to_vec();
-        let yielded = self.m.last_op(self.body).expect("a loop body ends with a yield");
-        let args = self.m.block_args(self.body).to_vec();
 
         // Before the loop: the copies of the first iterations.
-        let mut at: Vec<Value> = self.carried.iter().map(|&c| init[c]).collect();
         let mut iv = lower;
+        self.load_far(self.l.0, iv, upper);
         for slot in 0..self.stages - 1 {
             let mut b = Builder::before(self.m, self.l.0);
-            if slot > 0 {
-                iv = arith::Addi::build(&mut b, iv, step).result(b.module);
-            }
             let slot = b.i32(slot as i32);
-            at = self.issue(self.l.0, &args, iv, upper, slot, &at, yielded);
+            self.issue(self.l.0, iv, upper, slot);
+            let mut b = Builder::before(self.m, self.l.0);
+            iv = arith::Addi::build(&mut b, iv, step).result(b.module);
+            self.load_far(self.l.0, iv, upper);
         }
 
         // The loop.
@@ -311,28 +384,40 @@ impl<'m> Expander<'m> {
         let (ring_size, one) = (b.i32(self.stages as i32), b.i32(1));
         let slot = self.carry(zero);
         let free = self.carry(last);
-        let ahead: Vec<Value> = at.iter().map(|&v| self.carry(v)).collect();
+        self.near.at = self.carry_all(&self.near.at.clone());
+        self.far.at = self.carry_all(&self.far.at.clone());
+        self.loaded_at = self.carry_all(&self.loaded_at.clone());
 
         let top = self.m.first_op(self.body).expect("a loop body has operations");
         let mut b = Builder::before(self.m, top);
         let token =
             ttg::AsyncWait::build(&mut b, &[], self.stages as i32 - 2, Type::ASYNC_TOKEN).token(b.module);
-        let iv_ahead = arith::Addi::build(&mut b, args[0], distance).result(b.module);
-        let next = self.issue(top, &args, iv_ahead, upper, free, &ahead, yielded);
+        let iv_ahead = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
+        self.issue(top, iv_ahead, upper, free);
+        if !self.far.ops.is_empty() {
+            let mut b = Builder::before(self.m, top);
+            let iv_far = arith::Addi::build(&mut b, iv_ahead, step).result(b.module);
+            self.load_far(top, iv_far, upper);
+        }
         self.read_slots(top, slot, token);
 
-        let mut b = Builder::before(self.m, yielded);
+        let mut b = Builder::before(self.m, self.yielded);
         let up = arith::Addi::build(&mut b, slot, one).result(b.module);
         let wraps =
             arith::Cmpi::build(&mut b, up, ring_size, arith::CmpIPredicate::Eq, Type::I1).result(b.module);
         let up = arith::Select::build(&mut b, wraps, zero, up).result(b.module);
-        for v in [up, slot].into_iter().chain(next) {
-            self.m.push_operand(yielded, v);
+        let ahead = [&self.near.at[..], &self.far.at, &self.loaded_at].concat();
+        for v in [up, slot].into_iter().chain(ahead) {
+            self.m.push_operand(self.yielded, v);
         }
 
         // Copies masked off past the end still write zeros: none may be under way when the memory is used again.
         let mut b = Builder::after(self.m, self.l.0);
         ttg::AsyncWait::build(&mut b, &[], 0, Type::ASYNC_TOKEN);
+    }
+
+    fn carry_all(&mut self, init: &[Value]) -> Vec<Value> {
+        init.iter().map(|&v| self.carry(v)).collect()
     }
 
     /// Adds a carried value to the loop and returns its argument.
@@ -343,34 +428,55 @@ impl<'m> Expander<'m> {
         self.m.add_block_arg(self.body, ty)
     }
 
-    /// Emits the slice and the copies of one iteration before `anchor`, into slot `slot` of each ring, masked off unless
-    /// `iv < upper`. Returns what the slice's carried values are in the next iteration.
-    fn issue(
-        &mut self,
-        anchor: Op,
-        args: &[Value],
-        iv: Value,
-        upper: Value,
-        slot: Value,
-        at: &[Value],
-        yielded: Op,
-    ) -> Vec<Value> {
+    /// The values of the iteration that `level` has come to.
+    fn values_of(&self, level: &Level, iv: Value) -> FxHashMap<Value, Value> {
         let mut map: FxHashMap<Value, Value> = FxHashMap::default();
-        map.insert(args[0], iv);
-        for (&c, &v) in self.carried.iter().zip(at) {
-            map.insert(args[c + 1], v);
+        map.insert(self.args[0], iv);
+        for (&c, &v) in level.carried.iter().zip(&level.at) {
+            map.insert(self.args[c + 1], v);
         }
+        map
+    }
+
+    /// What the carried values of a level are in the next iteration.
+    fn step_on(&self, level: &Level, map: &FxHashMap<Value, Value>) -> Vec<Value> {
+        let values = self.m.operands(self.yielded);
+        level.carried.iter().map(|&c| *map.get(&values[c]).unwrap_or(&values[c])).collect()
+    }
+
+    fn is_inside(&mut self, anchor: Op, iv: Value, upper: Value) -> Value {
         let mut b = Builder::before(self.m, anchor);
-        let inside =
-            arith::Cmpi::build(&mut b, iv, upper, arith::CmpIPredicate::Slt, Type::I1).result(b.module);
+        arith::Cmpi::build(&mut b, iv, upper, arith::CmpIPredicate::Slt, Type::I1).result(b.module)
+    }
+
+    /// Emits the near slice and the copies of one iteration before `anchor`, into slot `slot` of each ring, masked off
+    /// unless `iv < upper`, and steps on.
+    fn issue(&mut self, anchor: Op, iv: Value, upper: Value, slot: Value) {
+        let mut map = self.values_of(&self.near, iv);
+        map.extend(self.loaded.iter().copied().zip(self.loaded_at.iter().copied()));
+        let inside = self.is_inside(anchor, iv, upper);
         let mut tokens = Vec::new();
-        for op in self.ahead.clone() {
+        for op in self.near.ops.clone() {
             if let Some(n) = self.loads.iter().position(|a| a.load.0 == op) {
                 tokens.push(self.copy(anchor, n, &map, inside, slot));
-                if !self.feeds_slice(op) {
-                    continue;
-                }
+            } else {
+                let clone = self.m.clone_op(op, &mut map);
+                self.m.insert_before(clone, anchor);
             }
+        }
+        let mut b = Builder::before(self.m, anchor);
+        ttg::AsyncCommitGroup::build(&mut b, &tokens, Type::ASYNC_TOKEN);
+        self.near.at = self.step_on(&self.near, &map);
+    }
+
+    /// Emits the far slice of one iteration before `anchor`, its loads masked off unless `iv < upper`, and steps on.
+    fn load_far(&mut self, anchor: Op, iv: Value, upper: Value) {
+        if self.far.ops.is_empty() {
+            return;
+        }
+        let mut map = self.values_of(&self.far, iv);
+        let inside = self.is_inside(anchor, iv, upper);
+        for op in self.far.ops.clone() {
             let clone = self.m.clone_op(op, &mut map);
             self.m.insert_before(clone, anchor);
             if let Some(load) = tt::Load::cast(self.m, clone) {
@@ -380,16 +486,8 @@ impl<'m> Expander<'m> {
                 self.m.set_operand_group(clone, 1, &[mask]);
             }
         }
-        let mut b = Builder::before(self.m, anchor);
-        ttg::AsyncCommitGroup::build(&mut b, &tokens, Type::ASYNC_TOKEN);
-        let values = self.m.operands(yielded);
-        self.carried.iter().map(|&c| *map.get(&values[c]).unwrap_or(&values[c])).collect()
-    }
-
-    /// Whether a chosen load's value is itself part of another's address.
-    fn feeds_slice(&self, op: Op) -> bool {
-        let m = &*self.m;
-        m.results(op).iter().any(|&r| m.uses(r).iter().any(|u| self.ahead.contains(&u.op)))
+        self.loaded_at = self.loaded.iter().map(|v| map[v]).collect();
+        self.far.at = self.step_on(&self.far, &map);
     }
 
     fn copy(

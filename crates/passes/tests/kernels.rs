@@ -194,3 +194,26 @@ fn fp8_is_widened_where_there_is_no_instruction() {
         "{ampere}"
     );
 }
+
+#[test]
+fn indices_are_loaded_an_iteration_before_the_copies() {
+    let text = lower(include_str!("ir/paged.mlir"), 8, 3);
+    let (body, rest) = split_loop(&text);
+    assert_eq!(count(&body, "ttg.async_copy_global_to_local"), 2, "{body}");
+    assert_eq!(count(&body, "tt.load"), 1, "{body}");
+    // The address of the copy comes from the iteration before, so that nothing waits for the index.
+    let load = body.find("tt.load").unwrap();
+    assert!(body.rfind("ttg.async_commit_group").unwrap() < load, "{body}");
+    assert_eq!(count(&rest, "tt.load"), 3, "iterations 0, 1 and 2: {rest}");
+}
+
+#[test]
+fn a_loop_that_waits_for_others_is_not_reordered() {
+    let text = MATMUL.replace(
+        "      %d = tt.dot",
+        "      %lock = tt.int_to_ptr %rem64 : i64 -> !tt.ptr<i32>\n      %old = tt.atomic_cas acq_rel, gpu, %lock, %c0, %c1 : (!tt.ptr<i32>, i32, i32) -> i32\n      %d = tt.dot",
+    );
+    let text = text.replace("      %rem0 =", "      %rem64 = arith.extsi %rem : i32 to i64\n      %rem0 =");
+    let (body, _) = split_loop(&lower(&text, 4, 3));
+    assert_eq!(count(&body, "ttg.async_copy_global_to_local"), 0, "{body}");
+}
