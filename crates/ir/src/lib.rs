@@ -11,14 +11,23 @@
 
 pub mod attrs;
 pub mod builder;
+pub mod canonicalize;
+pub mod cse;
+pub mod dce;
 pub mod diagnostic;
 pub mod dialect;
+pub mod effects;
 mod entity;
 pub mod float;
+pub mod fold;
+pub mod inline;
 mod interner;
+pub mod licm;
 pub mod module;
 #[macro_use]
 pub mod opdef;
+pub mod pass;
+pub mod rewrite;
 pub mod text;
 pub mod types;
 pub mod verify;

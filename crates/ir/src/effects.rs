@@ -1,0 +1,107 @@
+//! What an operation does besides computing its results, asked of its declaration and of its regions.
+
+use crate::dialect::{arith, builtin, scf, tt};
+use crate::entity::Op;
+use crate::module::Module;
+use crate::opdef::{Access, Opcode, Trait};
+
+/// The effects of an operation with everything inside it, as far as moving and erasing need them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Effects {
+    /// Reads memory.
+    pub reads: bool,
+    /// Writes memory, or does something that is seen outside (prints, traps, waits). Unknown operations count here.
+    pub writes: bool,
+    /// Allocates a buffer.
+    pub allocates: bool,
+}
+
+impl Effects {
+    const UNKNOWN: Effects = Effects { reads: true, writes: true, allocates: true };
+
+    /// No effects at all.
+    pub fn is_none(self) -> bool {
+        self == Effects::default()
+    }
+
+    fn join(&mut self, other: Effects) {
+        self.reads |= other.reads;
+        self.writes |= other.writes;
+        self.allocates |= other.allocates;
+    }
+}
+
+/// The effects of an operation.
+pub fn effects(module: &Module, op: Op) -> Effects {
+    let Some(def) = module.def(op) else { return Effects::UNKNOWN };
+    let mut effects = Effects::default();
+    // Declared for the worst case; these say themselves whether they have effects.
+    match def.opcode {
+        Opcode::Tt(tt::Kind::ElementwiseInlineAsm) if tt::ElementwiseInlineAsm(op).pure(module) => {
+            return effects;
+        }
+        Opcode::Tt(tt::Kind::ExternElementwise) if !tt::ExternElementwise(op).pure(module) => {
+            return Effects::UNKNOWN;
+        }
+        Opcode::Tt(tt::Kind::Load) if tt::Load(op).is_volatile(module) => return Effects::UNKNOWN,
+        // It may run for ever, which is an effect; and functions and modules are not to be moved.
+        Opcode::Scf(scf::Kind::While)
+        | Opcode::Tt(tt::Kind::Func)
+        | Opcode::Builtin(builtin::Kind::Module) => {
+            effects.writes = true;
+        }
+        _ => {}
+    }
+    for e in def.effects {
+        match e.access {
+            Access::Read => effects.reads = true,
+            Access::Write | Access::Free => effects.writes = true,
+            Access::Allocate => effects.allocates = true,
+        }
+    }
+    if def.has(Trait::Terminator) && !def.has(Trait::Pure) {
+        // A combine function's return ends its own region only.
+        let ends_combine = matches!(
+            def.opcode,
+            Opcode::Tt(tt::Kind::ReduceReturn | tt::Kind::ScanReturn) | Opcode::Scf(scf::Kind::Condition)
+        );
+        effects.writes |= !ends_combine;
+    }
+    for &region in module.regions(op) {
+        for &block in module.region_blocks(region) {
+            for inner in module.block_ops(block) {
+                effects.join(self::effects(module, inner));
+            }
+        }
+    }
+    effects
+}
+
+/// Whether an operation has no effects: it may be erased when unused and merged with an equal one.
+pub fn is_pure(module: &Module, op: Op) -> bool {
+    effects(module, op).is_none()
+}
+
+/// Whether an operation may be erased once its results are unused: it writes nothing. (An allocation may: its buffer is
+/// then unused too.)
+pub fn is_erasable(module: &Module, op: Op) -> bool {
+    if module.has_trait(op, Trait::Terminator) {
+        return false;
+    }
+    let e = effects(module, op);
+    // A buffer that is allocated with a source writes it, which only its users see.
+    let own_write = module.def(op).is_some_and(|d| d.effects.iter().any(|e| e.access == Access::Allocate));
+    !e.writes || own_write
+}
+
+/// Whether an operation may run where it did not before: it is pure, and no value of its operands makes it fault.
+pub fn is_speculatable(module: &Module, op: Op) -> bool {
+    use arith::Kind as K;
+    match module.opcode(op) {
+        Some(Opcode::Arith(K::Divsi | K::Divui | K::Remsi | K::Remui | K::Ceildivsi | K::Floordivsi)) => {
+            // Division by zero faults on the CPU executor; the smallest integer by -1 does too.
+            module.constant_int(module.operands(op)[1]).is_some_and(|d| d != 0 && d != -1)
+        }
+        _ => is_pure(module, op),
+    }
+}
