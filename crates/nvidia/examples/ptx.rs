@@ -18,10 +18,13 @@ fn main() {
         eprintln!("again: {:?}", kernel.timing);
     }
     match ptxas::Ptxas::find(None) {
-        Ok(p) => match p.assemble(&kernel.ptx, target, &ptxas::Options { fp_contract: true, ..Default::default() }) {
-            Ok((_, usage, _)) => eprintln!("{usage:?}"),
-            Err(e) => eprintln!("{e}"),
-        },
+        Ok(p) => {
+            match p.assemble(&kernel.ptx, target, &ptxas::Options { fp_contract: true, ..Default::default() })
+            {
+                Ok((_, usage, _)) => eprintln!("{usage:?}"),
+                Err(e) => eprintln!("{e}"),
+            }
+        }
         Err(e) => eprintln!("{e}"),
     }
 }

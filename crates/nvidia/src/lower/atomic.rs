@@ -159,6 +159,7 @@ impl Lower<'_> {
         ty: Ty,
         mut emit: impl FnMut(&mut Self, usize, Value, Option<Value>) -> Value,
     ) -> Result<()> {
+        self.before_global_write();
         let typed = |s: &mut Self, v: Value| if s.b.ty(v) == ty { v } else { s.b.bitcast(v, ty) };
         if !self.m.is_tensor(self.value_ty(ptr)) {
             // What the other threads wrote before must be visible with it.

@@ -38,6 +38,7 @@ pub(super) fn lower_function<'a>(
         values: vec![None; m.num_values()],
         layouts: rustc_hash::FxHashMap::default(),
         locations,
+        shared_loads: false,
         op: func,
     };
     // The signature needs the layouts of tensor parameters, which `Lower` computes: build it, then start over.
@@ -240,9 +241,11 @@ impl Lower<'_> {
         }
         self.bind_params(&args, body)?;
         let op = self.op;
+        let before_loop = self.enter_loop(op)?;
         let end = self.block(body_block)?.ok_or_else(|| self.error("a loop body has no terminator"))?;
         let yielded = self.flatten(scf::Yield(end).values(m))?;
         self.op = op;
+        self.shared_loads |= before_loop;
         let next = self.b.add(iv, step);
         let again = self.b.icmp(IntPred::Slt, next, ub);
         let mut back = vec![next];
@@ -250,6 +253,17 @@ impl Lower<'_> {
         self.b.cond_br(again, body, &back, exit, &yielded);
         self.b.switch_to(exit);
         self.bind_params(&results, exit)
+    }
+
+    /// What the previous iteration may have loaded counts at the top of a loop. Returns what counted before it.
+    fn enter_loop(&mut self, op: ir::Op) -> Result<bool> {
+        let before = self.shared_loads;
+        for inner in self.m.all_ops(op) {
+            if let Some(load) = tt::Load::cast(self.m, inner) {
+                self.shared_loads |= self.loads_copies(load)?;
+            }
+        }
+        Ok(before)
     }
 
     pub fn scf_if(&mut self, f: scf::If) -> Result<()> {
@@ -266,15 +280,22 @@ impl Lower<'_> {
         let merge = self.b.create_block(before, preheader, &tys);
         self.b.cond_br(cond, then_block, &[], else_block.unwrap_or(merge), &[]);
         let op = self.op;
+        let (loads_before, mut loads_after) = (self.shared_loads, false);
         for (ir_block, machine) in [(then_ir, Some(then_block)), (else_ir, else_block)] {
-            let (Some(ir_block), Some(machine)) = (ir_block, machine) else { continue };
+            self.shared_loads = loads_before;
+            let (Some(ir_block), Some(machine)) = (ir_block, machine) else {
+                loads_after |= loads_before;
+                continue;
+            };
             self.b.switch_to(machine);
             let values = match self.block(ir_block)? {
                 Some(end) => self.flatten(scf::Yield(end).values(m))?,
                 None => vec![],
             };
             self.b.br(merge, &values);
+            loads_after |= self.shared_loads;
         }
+        self.shared_loads = loads_after;
         self.op = op;
         self.b.switch_to(merge);
         self.bind_params(&results, merge)
@@ -297,6 +318,7 @@ impl Lower<'_> {
         self.b.switch_to(header);
         self.bind_params(&before_args, header)?;
         let op = self.op;
+        let before_loop = self.enter_loop(op)?;
         let end = self.block(before_ir)?.ok_or_else(|| self.error("a while condition has no terminator"))?;
         let condition = scf::Condition(end);
         let cond = self.scalar(condition.condition(m))?;
@@ -311,6 +333,7 @@ impl Lower<'_> {
         let yielded = self.flatten(scf::Yield(end).values(m))?;
         self.b.br(header, &yielded);
         self.op = op;
+        self.shared_loads |= before_loop;
         self.b.switch_to(exit);
         self.bind_params(&results, exit)
     }

@@ -46,11 +46,8 @@ impl Lower<'_> {
             places.push(end);
             end += bytes;
         }
-        let buffer = if args.is_empty() {
-            self.b.zero(Ty::PTR)
-        } else {
-            self.b.alloca(end.next_multiple_of(16))
-        };
+        let buffer =
+            if args.is_empty() { self.b.zero(Ty::PTR) } else { self.b.alloca(end.next_multiple_of(16)) };
         for (&a, &at) in args.iter().zip(&places) {
             let p = self.b.ptr_add_const(buffer, i64::from(at));
             let bytes = self.b.ty(a).bits() / 8;
@@ -60,7 +57,13 @@ impl Lower<'_> {
     }
 
     /// A value as `printf` takes it, and how it is printed.
-    fn printable(&mut self, v: Value, ir_ty: ir::Type, hex: bool, signed: bool) -> Result<(Value, &'static str)> {
+    fn printable(
+        &mut self,
+        v: Value,
+        ir_ty: ir::Type,
+        hex: bool,
+        signed: bool,
+    ) -> Result<(Value, &'static str)> {
         let ty = self.b.ty(v);
         if let Some(kind) = self.float_kind(ir_ty) {
             if kind.bits() == 8 {
@@ -80,10 +83,28 @@ impl Lower<'_> {
         }
         let signed = signed && ty != Ty::I1;
         if ty == Ty::I64 {
-            return Ok((v, if hex { "0x%016llx" } else if signed { "%lli" } else { "%llu" }));
+            return Ok((
+                v,
+                if hex {
+                    "0x%016llx"
+                } else if signed {
+                    "%lli"
+                } else {
+                    "%llu"
+                },
+            ));
         }
         let wide = self.b.int_cast(v, Ty::I32, signed);
-        Ok((wide, if hex { "0x%08x" } else if signed { "%i" } else { "%u" }))
+        Ok((
+            wide,
+            if hex {
+                "0x%08x"
+            } else if signed {
+                "%i"
+            } else {
+                "%u"
+            },
+        ))
     }
 
     pub fn print(&mut self, op: tt::Print) -> Result<()> {

@@ -9,7 +9,7 @@ use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::tt;
 use tilewright_layout::{Encoding, TileLayout};
-use tilewright_llvm::{BinOp, CastOp, Effect, Ty, Value};
+use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Ty, Value};
 
 use super::{Lower, Regs, Result};
 
@@ -81,9 +81,10 @@ impl Lower<'_> {
         let (ta, tb, tc) = (self.value_ty(a), self.value_ty(b), self.value_ty(c));
         let kind = self.mma_kind(op, ta, tb, tc)?;
         let (la, lb, lc) = (self.layout(ta)?, self.layout(tb)?, self.layout(tc)?);
-        let (ra, rb) = (self.regs(a)?, self.regs(b)?);
-        let mut acc = self.regs(c)?.to_vec();
         let rank = lc.rank();
+        let ra = self.without_padding(&la, self.regs(a)?, rank - 1);
+        let rb = self.without_padding(&lb, self.regs(b)?, rank - 2);
+        let mut acc = self.regs(c)?.to_vec();
         let per_word = (32 / kind.bits) as usize;
         let ks = along(&la, rank - 1);
         if ks != along(&lb, rank - 2) || ks.len() % (2 * per_word) != 0 {
@@ -187,6 +188,21 @@ impl Lower<'_> {
             }
         }
         Ok(acc)
+    }
+
+    /// Zero where K goes past its logical extent, so that padding adds nothing to any sum.
+    fn without_padding(&mut self, layout: &TileLayout, regs: Regs, axis: usize) -> Regs {
+        if !layout.needs_bounds_predicate(axis) {
+            return regs;
+        }
+        let size = self.b.i32(i64::from(layout.shape()[axis]));
+        let coords = self.coords(layout, axis);
+        let zero = self.b.zero(self.b.ty(regs[0]));
+        self.map2(&regs, &coords.into(), |s, v, c| {
+            let inside = s.b.icmp(IntPred::Ult, c, size);
+            s.b.select(inside, v, zero)
+        })
+        .into()
     }
 
     /// `acc[m][n] += a[m][k] · b[k][n]`, each thread for its own accumulators.

@@ -131,6 +131,12 @@ impl Lower<'_> {
     /// Whether this thread is the one that stores elements of which several threads hold copies; `None` where there
     /// are no copies.
     pub fn is_owner(&mut self, layout: &TileLayout) -> Option<Value> {
+        let mask = self.copies(layout);
+        self.threads_without(mask)
+    }
+
+    /// The bits of the thread index under which copies are found.
+    pub fn copies(&self, layout: &TileLayout) -> u32 {
         let free = layout.free_variable_masks();
         let mut mask = free.lane | free.warp << 5;
         let mut warps = layout.num_warps();
@@ -138,7 +144,7 @@ impl Lower<'_> {
             mask |= warps << 5;
             warps *= 2;
         }
-        self.threads_without(mask)
+        mask
     }
 
     /// Whether the thread index has none of these bits; `None` where that is sure.
@@ -173,6 +179,7 @@ impl Lower<'_> {
 
     /// Waits for all threads of the CTA; their writes to shared memory are visible after it.
     pub fn barrier(&mut self) {
+        self.shared_loads = false;
         self.b.intrinsic("llvm.nvvm.barrier0", Effect::Write, None, &[]);
     }
 }

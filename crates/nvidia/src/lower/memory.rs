@@ -256,8 +256,27 @@ impl Lower<'_> {
         self.b.asm(&text, &constraints, Effect::Write, &[], &asm.args);
     }
 
+    /// Whether several threads load one element.
+    pub fn loads_copies(&mut self, op: tt::Load) -> Result<bool> {
+        let ty = self.value_ty(op.result(self.m));
+        if !self.m.is_tensor(ty) {
+            return Ok(true);
+        }
+        let layout = self.layout(ty)?;
+        Ok(self.copies(&layout) != 0)
+    }
+
+    /// Before a write to global memory: waits for the other threads' loads of what may be the same elements. A thread
+    /// that alone loads and stores an element needs no barrier.
+    pub fn before_global_write(&mut self) {
+        if self.shared_loads {
+            self.barrier();
+        }
+    }
+
     pub fn load(&mut self, op: tt::Load) -> Result<()> {
         let m = self.m;
+        self.shared_loads |= self.loads_copies(op)?;
         let result = op.result(m);
         let ty = self.elem_ty(self.value_ty(result))?;
         let bits = memory_bits(ty);
@@ -320,6 +339,7 @@ impl Lower<'_> {
 
     pub fn store(&mut self, op: tt::Store) -> Result<()> {
         let m = self.m;
+        self.before_global_write();
         let value = op.value(m);
         let ty = self.elem_ty(self.value_ty(value))?;
         let bits = memory_bits(ty);

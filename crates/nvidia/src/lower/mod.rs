@@ -149,6 +149,9 @@ pub(crate) struct Lower<'a> {
     values: Vec<Option<Val>>,
     layouts: FxHashMap<ir::Type, Rc<TileLayout>>,
     locations: Locations,
+    /// Whether, since the last barrier, several threads may have loaded one element of global memory: a store by one of
+    /// them must wait for the others.
+    shared_loads: bool,
     /// The operation being lowered, for errors.
     op: ir::Op,
 }

@@ -32,7 +32,8 @@ impl Hierarchy {
     /// `None` where the layout orders the axis in another way.
     fn of(layout: &TileLayout, axis: usize, spread: &Spread) -> Option<Hierarchy> {
         let out = Dim::Axis(axis as u8);
-        let along = |dim, bit: u32| layout.linear().out_part(layout.linear().flat_bases(dim)[bit as usize], out);
+        let along =
+            |dim, bit: u32| layout.linear().out_part(layout.linear().flat_bases(dim)[bit as usize], out);
         // The run ends where the first lane or warp begins, or is all that the thread has.
         let first = spread.lanes.iter().map(|&b| along(Dim::Lane, b));
         let first = first.chain(spread.warps.iter().map(|&b| along(Dim::Warp, b))).min();
@@ -111,10 +112,12 @@ impl Lower<'_> {
                     let values: Vec<Value> = regs.iter().map(|x| x[r as usize]).collect();
                     // Forwards, padding comes last and spoils nothing.
                     let this = if reverse {
-                        self.guarded(&layout, r, axis, values.clone(), identity.as_deref()).unwrap_or_else(|| {
-                            let never = self.b.bool(false);
-                            Partial { values, valid: Some(never) }
-                        })
+                        self.guarded(&layout, r, axis, values.clone(), identity.as_deref()).unwrap_or_else(
+                            || {
+                                let never = self.b.bool(false);
+                                Partial { values, valid: Some(never) }
+                            },
+                        )
                     } else {
                         Partial { values, valid: None }
                     };
@@ -138,7 +141,11 @@ impl Lower<'_> {
             }
             scanned.push(runs);
         }
-        let totals = if h.warps > 1 { Some(self.warp_totals(&layout, axis, &lines, &scanned, &h, lane, warp, reverse, &tys)?) } else { None };
+        let totals = if h.warps > 1 {
+            Some(self.warp_totals(&layout, axis, &lines, &scanned, &h, lane, warp, reverse, &tys)?)
+        } else {
+            None
+        };
 
         let mut out: Vec<Vec<Value>> = regs.iter().map(|r| r.to_vec()).collect();
         let zero = self.b.i32(0);
@@ -158,7 +165,9 @@ impl Lower<'_> {
                         mine = match (mine, &carry) {
                             (Some(old), Some(new)) => Some(self.pick(here, new, &old)),
                             // Warp 0 has nothing before its first run.
-                            (None, Some(new)) => Some(Partial { values: new.values.clone(), valid: Some(here) }),
+                            (None, Some(new)) => {
+                                Some(Partial { values: new.values.clone(), valid: Some(here) })
+                            }
                             (old, None) => old,
                         };
                         if let (Some(p), true) = (&mut mine, r == 0 && w > 0) {

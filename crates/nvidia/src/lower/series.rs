@@ -41,11 +41,19 @@ const LOG_64: [f64; 9] = [
     0.125_225_582_147_034_5,
 ];
 /// (sin r - r) / r³ as a function of r², |r| ≤ π/4.
-const SIN_32: [f64; 4] =
-    [-0.166_666_666_636_240_23, 0.008_333_331_785_671_73, -0.000_198_400_391_130_122_14, 2.724_381_197_525_810_6e-6];
+const SIN_32: [f64; 4] = [
+    -0.166_666_666_636_240_23,
+    0.008_333_331_785_671_73,
+    -0.000_198_400_391_130_122_14,
+    2.724_381_197_525_810_6e-6,
+];
 /// (cos r - 1 + r²/2) / r⁴ as a function of r².
-const COS_32: [f64; 4] =
-    [0.041_666_666_664_128_206, -0.001_388_888_759_770_674_6, 2.480_056_063_060_634_4e-5, -2.729_585_633_954_600_2e-7];
+const COS_32: [f64; 4] = [
+    0.041_666_666_664_128_206,
+    -0.001_388_888_759_770_674_6,
+    2.480_056_063_060_634_4e-5,
+    -2.729_585_633_954_600_2e-7,
+];
 const SIN_64: [f64; 7] = [
     -0.166_666_666_666_666_67,
     0.008_333_333_333_333_331,
@@ -100,9 +108,51 @@ const ERF_FAR: [f64; 9] = [
     6.660_036_990_693_954e-5,
     -2.370_439_787_942_974_7e-6,
 ];
+/// erf(x) / x - 1 as a function of x², |x| ≤ 1.
+const ERF_NEAR_64: [f64; 14] = [
+    0.128_379_167_095_512_57,
+    -0.376_126_389_031_837_52,
+    0.112_837_916_709_551_2,
+    -0.026_866_170_645_129_84,
+    0.005_223_977_625_423_298,
+    -0.000_854_832_702_193_482_9,
+    0.000_120_553_329_028_887_35,
+    -1.492_564_756_751_933_2e-5,
+    1.646_204_544_146_842e-6,
+    -1.636_464_215_816_761_4e-7,
+    1.479_240_120_940_481_3e-8,
+    -1.216_456_005_728_345e-9,
+    8.709_045_129_053_107e-11,
+    -4.230_945_824_295_338e-12,
+];
+/// e^(x²) · (1 - erf(x)) as a function of u = (x - 3) / (x + 3), 0.98 ≤ x ≤ 6.1.
+const ERFC_FAR_64: [f64; 17] = [
+    0.179_001_151_181_389_95,
+    -0.326_233_560_043_037_25,
+    0.245_603_801_712_330_92,
+    -0.150_115_936_500_775_4,
+    0.071_665_837_197_972_99,
+    -0.024_392_499_318_819_77,
+    0.004_269_136_333_081_166,
+    0.000_707_746_444_462_907_5,
+    -0.000_597_061_952_795_925_7,
+    4.525_518_730_633_738e-5,
+    6.405_656_555_507_25e-5,
+    -1.285_923_429_685_983_4e-5,
+    -7.977_555_208_206_863e-6,
+    2.112_023_413_349_71e-6,
+    1.245_311_529_820_431e-6,
+    -2.686_675_644_349_46e-7,
+    -2.026_929_103_297_870_2e-7,
+];
 /// (tanh x - x) / x³ as a function of x², |x| ≤ 0.55.
-const TANH_NEAR: [f64; 5] =
-    [-0.333_333_320_079_769_8, 0.133_331_137_290_208_72, -0.053_909_428_827_460_545, 0.021_309_388_664_443_474, -0.006_610_227_831_114_734_5];
+const TANH_NEAR: [f64; 5] = [
+    -0.333_333_320_079_769_8,
+    0.133_331_137_290_208_72,
+    -0.053_909_428_827_460_545,
+    0.021_309_388_664_443_474,
+    -0.006_610_227_831_114_734_5,
+];
 
 /// The device function that reduces large fp32 angles.
 pub(crate) const REDUCE_ANGLE: &str = "__tilewright_reduce_angle";
@@ -120,8 +170,9 @@ impl Lower<'_> {
             K::Sin | K::Cos | K::Tan => self.sincos32(x, kind),
             K::Tanh if double => self.tanh64(x),
             K::Tanh => self.tanh32(x),
-            K::Erf if !double => self.erf32(x),
-            _ => return Err(self.unsupported(format!("the function `{}` of fp64", kind.def().name))),
+            K::Erf if double => self.erf64(x),
+            K::Erf => self.erf32(x),
+            _ => return Err(self.unsupported(format!("the function `{}`", kind.def().name))),
         })
     }
 
@@ -228,8 +279,7 @@ impl Lower<'_> {
         let inner = self.fsub(f, zp);
         let sf = self.fmul(s, inner);
         let r = if base2 {
-            let (hi, lo) =
-                (self.num(x, std::f64::consts::LOG2_E), self.num(x, 2.035_527_374_093_103_3e-17));
+            let (hi, lo) = (self.num(x, std::f64::consts::LOG2_E), self.num(x, 2.035_527_374_093_103_3e-17));
             let log = self.fsub(f, sf);
             let low = self.fmul(log, lo);
             let high = self.fma(log, hi, low);
@@ -432,6 +482,29 @@ impl Lower<'_> {
         self.b.select(nan, x, r)
     }
 
+    fn erf64(&mut self, x: Value) -> Value {
+        let a = self.llvm_unary("fabs", x);
+        let z = self.fmul(x, x);
+        let p = self.polynomial(z, &ERF_NEAR_64);
+        let near = self.fma(x, p, x);
+        let (three, limit) = (self.num(x, 3.0), self.num(x, 6.0));
+        let c = self.b.intrinsic("llvm.minnum.f64", Effect::Pure, Some(Ty::F64), &[a, limit]);
+        let (n, d) = (self.fsub(c, three), self.fadd(c, three));
+        let u = self.b.bin(BinOp::FDiv, n, d);
+        let q = self.polynomial(u, &ERFC_FAR_64);
+        let c2 = self.fmul(c, c);
+        let minus = self.b.fneg(c2);
+        let e = self.exp64(minus, false);
+        let one = self.num(x, 1.0);
+        let minus_q = self.b.fneg(q);
+        let far = self.fma(minus_q, e, one);
+        let far = self.copysign(far, x);
+        let is_near = self.less(a, 1.0);
+        let r = self.b.select(is_near, near, far);
+        let nan = self.b.fcmp(FloatPred::Uno, x, x);
+        self.b.select(nan, x, r)
+    }
+
     fn erf32(&mut self, x: Value) -> Value {
         let a = self.llvm_unary("fabs", x);
         let z = self.fmul(x, x);
@@ -460,7 +533,15 @@ impl Lower<'_> {
 pub(crate) fn define_reduce_angle(module: &mut Module) -> FuncId {
     /// 0, then the words of 2/π after the binary point.
     const TWO_OVER_PI: [u32; 9] = [
-        0, 0xa2f9_836e, 0x4e44_1529, 0xfc27_57d1, 0xf534_ddc0, 0xdb62_9599, 0x3c43_9041, 0xfe51_63ab, 0xdebb_c561,
+        0,
+        0xa2f9_836e,
+        0x4e44_1529,
+        0xfc27_57d1,
+        0xf534_ddc0,
+        0xdb62_9599,
+        0x3c43_9041,
+        0xfe51_63ab,
+        0xdebb_c561,
     ];
     let mut b = Builder::new(module, REDUCE_ANGLE, &[Ty::F32], &[Ty::F32, Ty::I32], None, Loc::NONE);
     let x = b.arg(0);

@@ -206,8 +206,8 @@ impl Lower<'_> {
         let zero = self.b.zero(elem);
         let mut out = vec![zero; tile.num_registers() as usize];
         for access in &plan.accesses {
-            // Padding may lie outside the buffer: such lanes read element 0 of it instead.
-            let inside = self.access_predicate(&tile, access, plan.needs_predicate);
+            // Padding lies outside the buffer, or nobody stored it: such lanes read element 0 instead.
+            let inside = self.access_predicate(&tile, access, plan.needs_predicate || tile.is_padded());
             if inside.is_some_and(|p| self.b.is_false(p)) {
                 continue;
             }
@@ -367,7 +367,8 @@ impl Lower<'_> {
         let elem = self.elem_ty(ty)?;
         let bits = memory_bits(elem);
         let shared = self.shared_layout(buffer_ty)?;
-        if elem == Ty::I1 || !matches!(self.encoding(ty)?, Encoding::DotOperand { .. }) {
+        // Rows of padding may never have been stored.
+        if elem == Ty::I1 || tile.is_padded() || !matches!(self.encoding(ty)?, Encoding::DotOperand { .. }) {
             return Ok(None);
         }
         let Some(plan) = MatrixAccess::new(tile, &shared, bits) else { return Ok(None) };

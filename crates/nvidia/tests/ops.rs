@@ -1,0 +1,415 @@
+//! One operation at a time, run in the PTX simulator.
+
+mod common;
+
+use common::*;
+
+const HEAD: &str = r#"
+#blocked = #ttg.blocked<{sizePerThread = [2], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#one = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#rows = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#cols = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [8, 4], warpsPerCTA = [1, 4], order = [0, 1]}>
+#tall = #ttg.blocked<{sizePerThread = [1, 2], threadsPerWarp = [16, 2], warpsPerCTA = [2, 2], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>
+#shared = #ttg.swizzled_shared<{vec = 4, perPhase = 1, maxPhase = 4, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.shared" = 65536 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+"#;
+
+/// A kernel over 1-D tensors of `n` elements: loads `%x` from the first argument, stores `%y` to the second.
+fn one_dim(n: usize, from: &str, to: &str, layout: &str, body: &str) -> String {
+    format!(
+        r#"{HEAD}
+  tt.func public @kernel(%in: !tt.ptr<{from}>, %out: !tt.ptr<{to}>) {{
+    %r = tt.make_range {{end = {n} : i32, start = 0 : i32}} : tensor<{n}xi32, {layout}>
+    %is = tt.splat %in : !tt.ptr<{from}> -> tensor<{n}x!tt.ptr<{from}>, {layout}>
+    %ip = tt.addptr %is, %r : tensor<{n}x!tt.ptr<{from}>, {layout}>, tensor<{n}xi32, {layout}>
+    %x = tt.load %ip {{tt.vec = 2 : i32, tt.vec_axis = 0 : i32}} : tensor<{n}x!tt.ptr<{from}>, {layout}>
+    {body}
+    %os = tt.splat %out : !tt.ptr<{to}> -> tensor<{n}x!tt.ptr<{to}>, {layout}>
+    %op = tt.addptr %os, %r : tensor<{n}x!tt.ptr<{to}>, {layout}>, tensor<{n}xi32, {layout}>
+    tt.store %op, %y {{tt.vec = 2 : i32, tt.vec_axis = 0 : i32}} : tensor<{n}x!tt.ptr<{to}>, {layout}>
+    tt.return
+  }}
+}}"#
+    )
+}
+
+/// Pointers of an m × n matrix in a layout, named `%{name}p`.
+fn matrix(m: usize, n: usize, ptr: &str, ty: &str, layout: &str, name: &str) -> String {
+    format!(
+        r#"
+    %{name}i = tt.make_range {{end = {m} : i32, start = 0 : i32}} : tensor<{m}xi32, #ttg.slice<{{dim = 1, parent = {layout}}}>>
+    %{name}j = tt.make_range {{end = {n} : i32, start = 0 : i32}} : tensor<{n}xi32, #ttg.slice<{{dim = 0, parent = {layout}}}>>
+    %{name}i2 = tt.expand_dims %{name}i {{axis = 1 : i32}} : tensor<{m}xi32, #ttg.slice<{{dim = 1, parent = {layout}}}>> -> tensor<{m}x1xi32, {layout}>
+    %{name}j2 = tt.expand_dims %{name}j {{axis = 0 : i32}} : tensor<{n}xi32, #ttg.slice<{{dim = 0, parent = {layout}}}>> -> tensor<1x{n}xi32, {layout}>
+    %{name}s = arith.constant dense<{n}> : tensor<{m}x1xi32, {layout}>
+    %{name}m = arith.muli %{name}i2, %{name}s : tensor<{m}x1xi32, {layout}>
+    %{name}mb = tt.broadcast %{name}m : tensor<{m}x1xi32, {layout}> -> tensor<{m}x{n}xi32, {layout}>
+    %{name}jb = tt.broadcast %{name}j2 : tensor<1x{n}xi32, {layout}> -> tensor<{m}x{n}xi32, {layout}>
+    %{name}o = arith.addi %{name}mb, %{name}jb : tensor<{m}x{n}xi32, {layout}>
+    %{name}ps = tt.splat {ptr} : !tt.ptr<{ty}> -> tensor<{m}x{n}x!tt.ptr<{ty}>, {layout}>
+    %{name}p = tt.addptr %{name}ps, %{name}o : tensor<{m}x{n}x!tt.ptr<{ty}>, {layout}>, tensor<{m}x{n}xi32, {layout}>"#
+    )
+}
+
+fn check_unary(op: &str, f: impl Fn(f64) -> f64, inputs: &[f32], ulps: f64) {
+    let n = 256;
+    let mut x: Vec<f32> = inputs.to_vec();
+    x.resize(n, 1.0);
+    let (mut a, mut b) = (Buffer::f32(&x), Buffer::zeros(n * 4));
+    let ir = one_dim(n, "f32", "f32", "#blocked", &format!("%y = {op} %x : tensor<{n}xf32, #blocked>"));
+    run(&ir, "cuda:90", 1, &mut [Arg::Buffer(&mut a), Arg::Buffer(&mut b)]);
+    for (x, got) in x.iter().zip(b.to_f32()) {
+        let want = f(f64::from(*x));
+        if want.is_nan() {
+            assert!(got.is_nan(), "{op}({x}) = {got}, want NaN");
+            continue;
+        }
+        if want.is_infinite() || want.abs() > f64::from(f32::MAX) {
+            assert_eq!(f64::from(got), want.signum() * f64::INFINITY, "{op}({x})");
+            continue;
+        }
+        let unit = (f64::from(f32::EPSILON) * want.abs()).max(f64::from(f32::from_bits(1)));
+        let error = (f64::from(got) - want).abs() / unit;
+        assert!(error <= ulps, "{op}({x}) = {got}, want {want}: {error} ulp");
+    }
+}
+
+#[test]
+fn functions_of_fp32() {
+    let spread: Vec<f32> = numbers(200, 7).iter().map(|v| v * 3.0).collect();
+    let positive: Vec<f32> = (0..200).map(|i| (1.31f32).powi(i - 100) * 1.1).collect();
+    let mut logs = positive.clone();
+    logs.extend([0.0, -1.0, f32::INFINITY, f32::NAN, 1.0, 1e-40, 1.0000001, 0.99999994, f32::MAX]);
+    check_unary("math.log", f64::ln, &logs, 1.5);
+    check_unary("math.log2", f64::log2, &logs, 2.0);
+    check_unary("math.sqrt", f64::sqrt, &positive, 1.5);
+    check_unary("math.rsqrt", |x| 1.0 / x.sqrt(), &positive, 2.5);
+    let mut angles: Vec<f32> = spread.clone();
+    angles.extend([
+        0.0,
+        1e5,
+        -1e5,
+        1.1e5,
+        1e10,
+        -3.3e22,
+        3.4e38,
+        f32::NAN,
+        f32::INFINITY,
+        22.0,
+        355.0,
+        1e-20,
+    ]);
+    check_unary("math.sin", f64::sin, &angles, 2.0);
+    check_unary("math.cos", f64::cos, &angles, 2.0);
+    check_unary("math.exp2", f64::exp2, &spread, 2.5);
+    // The argument's rounding: |x| log2 e / 2 ulp more.
+    check_unary("math.exp", f64::exp, &spread, 8.0);
+    check_unary("math.tanh", f64::tanh, &angles, 3.0);
+    check_unary("math.erf", erf, &spread, 3.0);
+    check_unary("math.floor", f64::floor, &spread, 0.0);
+    check_unary("math.ceil", f64::ceil, &spread, 0.0);
+    check_unary("math.absf", f64::abs, &spread, 0.0);
+    let halves = [0.5, -0.5, 1.5, 2.5, 0.49999997, -2.5, 8388609.0, 3.2, -0.2];
+    check_unary("math.round", f64::round, &halves, 0.0);
+}
+
+/// Maclaurin's series and, further out, the continued fraction of erfc.
+fn erf(x: f64) -> f64 {
+    let a = x.abs();
+    if a < 2.0 {
+        let (mut term, mut sum, mut n) = (a, a, 0.0);
+        while term.abs() > 1e-18 {
+            n += 1.0;
+            term *= -a * a / n;
+            sum += term / (2.0 * n + 1.0);
+        }
+        return x.signum() * sum * 2.0 / std::f64::consts::PI.sqrt();
+    }
+    let mut f = 0.0;
+    for k in (1..200).rev() {
+        f = f64::from(k) / 2.0 / (a + f);
+    }
+    x.signum() * (1.0 - (-a * a).exp() / ((a + f) * std::f64::consts::PI.sqrt()))
+}
+
+fn check_double(op: &str, f: impl Fn(f64) -> f64, inputs: &[f64], ulps: f64) {
+    let n = 128;
+    let mut x: Vec<f64> = inputs.to_vec();
+    x.resize(n, 1.0);
+    let (mut a, mut b) = (Buffer::f64(&x), Buffer::zeros(n * 8));
+    let ir = one_dim(n, "f64", "f64", "#one", &format!("%y = {op} %x : tensor<{n}xf64, #one>"));
+    run(
+        &ir.replace("tt.vec = 2", "tt.vec = 1"),
+        "cuda:90",
+        1,
+        &mut [Arg::Buffer(&mut a), Arg::Buffer(&mut b)],
+    );
+    for (x, got) in x.iter().zip(b.to_f64()) {
+        let want = f(*x);
+        if want.is_nan() || want.is_infinite() {
+            assert!(want.is_nan() && got.is_nan() || got == want, "{op}({x}) = {got}, want {want}");
+            continue;
+        }
+        let unit = (f64::EPSILON * want.abs()).max(f64::from_bits(1));
+        let error = (got - want).abs() / unit;
+        assert!(error <= ulps, "{op}({x}) = {got}, want {want}: {error} ulp");
+    }
+}
+
+#[test]
+fn functions_of_fp64() {
+    let x: Vec<f64> = numbers(100, 11).iter().map(|&v| f64::from(v) * 5.37).collect();
+    let ends =
+        [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-300, 700.0, -740.0, 1e300, 5e-320, -1.0];
+    let with_ends: Vec<f64> = x.iter().copied().chain(ends).collect();
+    check_double("math.exp", f64::exp, &with_ends, 2.0);
+    check_double("math.exp2", f64::exp2, &with_ends, 2.0);
+    check_double("math.log", f64::ln, &with_ends, 2.0);
+    check_double("math.log2", f64::log2, &with_ends, 2.5);
+    check_double("math.sin", f64::sin, &x, 2.0);
+    check_double("math.cos", f64::cos, &x, 2.0);
+    check_double("math.tanh", f64::tanh, &x, 3.0);
+    check_double("math.erf", erf, &x, 4.0);
+}
+
+/// Loads an m × n matrix in one layout, does something to it, stores the result in another.
+fn two_dim(m: usize, n: usize, ty: &str, from: &str, to: (usize, usize, &str), body: &str) -> String {
+    let (om, on, out) = to;
+    format!(
+        "{HEAD}  tt.func public @kernel(%in: !tt.ptr<{ty}>, %out: !tt.ptr<{ty}>) {{{}\n    \
+         %x = tt.load %ap : tensor<{m}x{n}x!tt.ptr<{ty}>, {from}>\n    {body}{}\n    \
+         tt.store %bp, %y : tensor<{om}x{on}x!tt.ptr<{ty}>, {out}>\n    tt.return\n  }}\n}}",
+        matrix(m, n, "%in", ty, from, "a"),
+        matrix(om, on, "%out", ty, out, "b")
+    )
+}
+
+fn run_two_dim(ir: &str, input: &[f32], outputs: usize) -> Vec<f32> {
+    let (mut a, mut b) = (Buffer::f32(input), Buffer::zeros(outputs * 4));
+    run(ir, "cuda:90", 1, &mut [Arg::Buffer(&mut a), Arg::Buffer(&mut b)]);
+    b.to_f32()
+}
+
+#[test]
+fn conversions_keep_every_element() {
+    let layouts = ["#rows", "#cols", "#tall", "#mma"];
+    for (m, n) in [(64, 32), (32, 32), (16, 16), (96, 48), (24, 40), (1, 64), (80, 100)] {
+        let x: Vec<f32> = (0..m * n).map(|i| i as f32).collect();
+        for from in layouts {
+            for to in layouts {
+                if from == to {
+                    continue;
+                }
+                let body = format!(
+                    "%y = ttg.convert_layout %x {{allocation.offset = 0 : i32}} : tensor<{m}x{n}xf32, {from}> -> tensor<{m}x{n}xf32, {to}>"
+                );
+                let ir = two_dim(m, n, "f32", from, (m, n, to), &body);
+                assert_eq!(run_two_dim(&ir, &x, m * n), x, "{m}x{n} {from} -> {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn buffers_keep_every_element() {
+    for (m, n) in [(64, 32), (96, 48), (24, 40)] {
+        let x: Vec<f32> = (0..m * n).map(|i| i as f32).collect();
+        let body = format!(
+            "%b = ttg.local_alloc %x {{allocation.offset = 1024 : i32}} : (tensor<{m}x{n}xf32, #rows>) -> !ttg.memdesc<{m}x{n}xf32, #shared, #smem>
+    ttg.barrier
+    %y = ttg.local_load %b : !ttg.memdesc<{m}x{n}xf32, #shared, #smem> -> tensor<{m}x{n}xf32, #cols>"
+        );
+        let ir = two_dim(m, n, "f32", "#rows", (m, n, "#cols"), &body);
+        assert_eq!(run_two_dim(&ir, &x, m * n), x, "{m}x{n}");
+    }
+}
+
+#[test]
+fn transposes_and_reshapes() {
+    for (m, n) in [(32, 16), (48, 20)] {
+        let x: Vec<f32> = (0..m * n).map(|i| i as f32).collect();
+        let body = format!(
+            "%y = tt.trans %x {{allocation.offset = 0 : i32, order = array<i32: 1, 0>}} : tensor<{m}x{n}xf32, #rows> -> tensor<{n}x{m}xf32, #rows>"
+        );
+        let ir = two_dim(m, n, "f32", "#rows", (n, m, "#rows"), &body);
+        let want: Vec<f32> = (0..n * m).map(|k| x[k % m * n + k / m]).collect();
+        assert_eq!(run_two_dim(&ir, &x, m * n), want);
+        let body = format!(
+            "%y = tt.reshape %x {{allocation.offset = 0 : i32}} : tensor<{m}x{n}xf32, #rows> -> tensor<{}x{}xf32, #cols>",
+            m / 4,
+            n * 4
+        );
+        let ir = two_dim(m, n, "f32", "#rows", (m / 4, n * 4, "#cols"), &body);
+        assert_eq!(run_two_dim(&ir, &x, m * n), x);
+    }
+}
+
+/// A reduction along each axis, in each layout, summed or by a comparison that carries the index.
+#[test]
+fn reductions() {
+    for (m, n) in [(64, 32), (24, 40), (16, 100), (3, 7)] {
+        let x: Vec<f32> = numbers(m * n, 5).iter().map(|v| (v * 64.0).round()).collect();
+        for layout in ["#rows", "#cols", "#tall", "#mma"] {
+            for axis in [0, 1] {
+                let kept = if axis == 0 { n } else { m };
+                let slice = format!("#ttg.slice<{{dim = {axis}, parent = {layout}}}>");
+                let (om, on) = if axis == 0 { (1, n) } else { (m, 1) };
+                let body = format!(
+                    r#"%s = "tt.reduce"(%x) <{{axis = {axis} : i32}}> ({{
+    ^bb0(%p: f32, %q: f32):
+      %t = arith.addf %p, %q : f32
+      tt.reduce.return %t : f32
+    }}) {{allocation.offset = 0 : i32}} : (tensor<{m}x{n}xf32, {layout}>) -> tensor<{kept}xf32, {slice}>
+    %y = tt.expand_dims %s {{axis = {axis} : i32}} : tensor<{kept}xf32, {slice}> -> tensor<{om}x{on}xf32, {layout}>"#
+                );
+                let ir = two_dim(m, n, "f32", layout, (om, on, layout), &body);
+                let want: Vec<f32> = (0..kept)
+                    .map(|k| {
+                        if axis == 0 {
+                            (0..m).map(|i| x[i * n + k]).sum()
+                        } else {
+                            x[k * n..(k + 1) * n].iter().sum()
+                        }
+                    })
+                    .collect();
+                assert_eq!(run_two_dim(&ir, &x, kept), want, "{m}x{n} {layout} axis {axis}");
+            }
+        }
+    }
+}
+
+#[test]
+fn argmax_with_padding_has_no_identity() {
+    let (m, n) = (5usize, 100usize);
+    // All negative: a zero from padding would win.
+    let x: Vec<f32> = numbers(m * n, 9).iter().map(|v| v - 10.0).collect();
+    for layout in ["#rows", "#cols", "#tall"] {
+        let slice = format!("#ttg.slice<{{dim = 1, parent = {layout}}}>");
+        let body = format!(
+            r#"%k = tt.make_range {{end = {n} : i32, start = 0 : i32}} : tensor<{n}xi32, #ttg.slice<{{dim = 0, parent = {layout}}}>>
+    %k2 = tt.expand_dims %k {{axis = 0 : i32}} : tensor<{n}xi32, #ttg.slice<{{dim = 0, parent = {layout}}}>> -> tensor<1x{n}xi32, {layout}>
+    %kb = tt.broadcast %k2 : tensor<1x{n}xi32, {layout}> -> tensor<{m}x{n}xi32, {layout}>
+    %s:2 = "tt.reduce"(%x, %kb) <{{axis = 1 : i32}}> ({{
+    ^bb0(%a: f32, %i: i32, %b: f32, %j: i32):
+      %c = arith.cmpf ogt, %a, %b : f32
+      %v = arith.select %c, %a, %b : f32
+      %w = arith.select %c, %i, %j : i32
+      tt.reduce.return %v, %w : f32, i32
+    }}) {{allocation.offset = 0 : i32}} : (tensor<{m}x{n}xf32, {layout}>, tensor<{m}x{n}xi32, {layout}>) -> (tensor<{m}xf32, {slice}>, tensor<{m}xi32, {slice}>)
+    %f = arith.sitofp %s#1 : tensor<{m}xi32, {slice}> to tensor<{m}xf32, {slice}>
+    %y = tt.expand_dims %f {{axis = 1 : i32}} : tensor<{m}xf32, {slice}> -> tensor<{m}x1xf32, {layout}>"#
+        );
+        let ir = two_dim(m, n, "f32", layout, (m, 1, layout), &body);
+        let want: Vec<f32> = x
+            .chunks(n)
+            .map(|row| (0..n).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap() as f32)
+            .collect();
+        assert_eq!(run_two_dim(&ir, &x, m), want, "{layout}");
+    }
+}
+
+#[test]
+fn scans_in_both_directions() {
+    for (m, n) in [(8, 64), (6, 100), (64, 16)] {
+        let x: Vec<f32> = numbers(m * n, 6).iter().map(|v| (v * 16.0).round()).collect();
+        for layout in ["#rows", "#tall", "#cols"] {
+            for axis in [0usize, 1] {
+                for reverse in [false, true] {
+                    let body = format!(
+                        r#"%y = "tt.scan"(%x) <{{axis = {axis} : i32, reverse = {reverse}}}> ({{
+    ^bb0(%p: f32, %q: f32):
+      %t = arith.addf %p, %q : f32
+      tt.scan.return %t : f32
+    }}) {{allocation.offset = 0 : i32}} : (tensor<{m}x{n}xf32, {layout}>) -> tensor<{m}x{n}xf32, {layout}>"#
+                    );
+                    let ir = two_dim(m, n, "f32", layout, (m, n, layout), &body);
+                    let mut want = x.clone();
+                    let (count, step) = if axis == 0 { (m, n) } else { (n, 1) };
+                    for i in 0..m {
+                        for j in 0..n {
+                            let (line, at) = if axis == 0 { (j, i) } else { (i * n, j) };
+                            let range = if reverse { at..count } else { 0..at + 1 };
+                            want[i * n + j] = range.map(|k| x[line + k * step]).sum();
+                        }
+                    }
+                    assert_eq!(
+                        run_two_dim(&ir, &x, m * n),
+                        want,
+                        "{m}x{n} {layout} axis {axis} reverse {reverse}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn gathers_and_histograms() {
+    let n = 200usize;
+    let x: Vec<i32> = (0..n as i32).map(|i| (i * 37) % 50).collect();
+    let (mut a, mut b) = (Buffer::i32(&x), Buffer::zeros(n * 4));
+    let body = format!(
+        "%y = tt.gather %x[%x] {{axis = 0 : i32, allocation.offset = 0 : i32}} : (tensor<{n}xi32, #blocked>, tensor<{n}xi32, #blocked>) -> tensor<{n}xi32, #blocked>"
+    );
+    run(
+        &one_dim(n, "i32", "i32", "#blocked", &body),
+        "cuda:90",
+        1,
+        &mut [Arg::Buffer(&mut a), Arg::Buffer(&mut b)],
+    );
+    assert_eq!(b.to_i32(), x.iter().map(|&i| x[i as usize]).collect::<Vec<_>>());
+
+    let body = format!(
+        "%y = tt.histogram %x {{allocation.offset = 0 : i32}} : tensor<{n}xi32, #blocked> -> tensor<{n}xi32, #blocked>"
+    );
+    run(
+        &one_dim(n, "i32", "i32", "#blocked", &body),
+        "cuda:90",
+        1,
+        &mut [Arg::Buffer(&mut a), Arg::Buffer(&mut b)],
+    );
+    let want: Vec<i32> = (0..n as i32).map(|k| x.iter().filter(|&&v| v == k).count() as i32).collect();
+    assert_eq!(b.to_i32(), want);
+}
+
+#[test]
+fn formats_convert_and_come_back() {
+    let n = 256usize;
+    let x: Vec<f32> = numbers(n, 8);
+    for (ty, tolerance) in [("f16", 1e-3), ("bf16", 1e-2), ("f8E4M3FN", 0.07), ("f8E5M2", 0.13)] {
+        let fp8 = ty.starts_with("f8");
+        let (down, up) = if fp8 {
+            (format!("tt.fp_to_fp %x, rounding = rtne"), "tt.fp_to_fp %h".to_string())
+        } else {
+            ("arith.truncf %x".to_string(), "arith.extf %h".to_string())
+        };
+        let word = if fp8 { "->" } else { "to" };
+        let body = format!(
+            "%h = {down} : tensor<{n}xf32, #blocked> {word} tensor<{n}x{ty}, #blocked>
+    %y = {up} : tensor<{n}x{ty}, #blocked> {word} tensor<{n}xf32, #blocked>"
+        );
+        let ir = one_dim(n, "f32", "f32", "#blocked", &body);
+        let (mut a, mut b) = (Buffer::f32(&x), Buffer::zeros(n * 4));
+        run(&ir, "cuda:90", 1, &mut [Arg::Buffer(&mut a), Arg::Buffer(&mut b)]);
+        for (x, got) in x.iter().zip(b.to_f32()) {
+            assert!((x - got).abs() <= tolerance * x.abs().max(0.02), "{ty}: {x} came back as {got}");
+        }
+    }
+}
+
+#[test]
+fn every_target_compiles_the_kernels() {
+    for target in ["cuda:80", "cuda:86", "cuda:89", "cuda:90"] {
+        for ir in [
+            include_str!("ttgir/vector_add.mlir"),
+            include_str!("ttgir/softmax.mlir"),
+            include_str!("ttgir/matmul.mlir"),
+        ] {
+            let kernel = to_ptx(ir, target);
+            let arch = tilewright_nvidia::Target::parse(target).unwrap().arch();
+            assert!(kernel.ptx.contains(&format!(".target {arch}")), "{}", kernel.ptx);
+        }
+    }
+}
