@@ -241,7 +241,7 @@ impl Clock {
     }
 }
 
-/// What every target wants of the `tt` module.
-fn optimize(_module: &mut ir::Module) -> Result<(), Diagnostic> {
-    Ok(())
+/// Inlining and the optimizations that need no layouts.
+fn optimize(module: &mut ir::Module) -> Result<(), Diagnostic> {
+    ir::pass::optimize(module)
 }
