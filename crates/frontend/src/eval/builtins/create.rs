@@ -1,5 +1,6 @@
 //! Programs, ranges, constants and casts.
 
+use ruff_python_ast::{Operator, UnaryOp};
 use tilewright_ir::Type;
 use tilewright_ir::dialect::tt;
 
@@ -72,7 +73,16 @@ impl Evaluator<'_> {
                 Value::Tensor(self.cast_rounding(&input, &dtype, rounding)?)
             }
             // Of the package itself, on constants or on values.
-            "cdiv" => self.call_library("cdiv", vec![args.get("x").clone(), args.get("y").clone()])?,
+            "cdiv" => match (args.get("x"), args.get("y")) {
+                (x @ Value::Const(_), y @ Value::Const(_)) => {
+                    // -(-x // y)
+                    let (x, y) = (x.clone(), y.clone());
+                    let negative = self.unary(UnaryOp::USub, x)?;
+                    let quotient = self.binary(Operator::FloorDiv, negative, y)?;
+                    self.unary(UnaryOp::USub, quotient)?
+                }
+                (x, y) => self.call_library("cdiv", vec![x.clone(), y.clone()])?,
+            },
             "next_power_of_2" => match args.get("n") {
                 Value::Const(c) => match fold::number(c) {
                     Some(Num::Int(n)) if (0..1 << 62).contains(&n) => {
