@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod compile;
+mod opt;
 
 /// A compiler for tile kernels in the Triton language.
 #[derive(Parser)]
@@ -18,11 +19,14 @@ struct Cli {
 enum Command {
     /// Compiles a kernel of a Python file ahead of time.
     Compile(compile::Args),
+    /// Runs passes on a file of IR.
+    Opt(opt::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Compile(args) => compile::run(&args),
+        Command::Opt(args) => opt::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,53 @@
+//! `tilewright opt FILE -pass -pass …`: runs named passes on a file of IR and prints the result.
+
+use std::io::Read;
+
+use tilewright_ir::{PrintOptions, parse, print_with};
+use tilewright_passes::opt::{Pipeline, pass_names};
+
+/// Arguments of `tilewright opt`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print each operation's location.
+    #[arg(long)]
+    locations: bool,
+    /// List the passes and exit.
+    #[arg(long)]
+    list_passes: bool,
+    /// The file, `-` for standard input; then passes and options in order, such as `-inline -canonicalize
+    /// -num-warps=4 -assign-layouts`. `-tt` is what the compiler runs on a tt module, `-ttg` the way to the lowering.
+    #[arg(allow_hyphen_values = true, trailing_var_arg = true, value_name = "FILE [-PASS]...")]
+    arguments: Vec<String>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), String> {
+    if args.list_passes {
+        for (name, summary) in pass_names() {
+            println!("{name:20} {summary}");
+        }
+        return Ok(());
+    }
+    let Some((file, passes)) = args.arguments.split_first() else {
+        return Err("a file is needed (`-` for standard input); `tilewright opt --help` says more".to_string());
+    };
+    let pipeline = Pipeline::parse(passes.iter().map(String::as_str))?;
+    let (text, name) = if file == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map_err(|e| format!("standard input: {e}"))?;
+        (text, "<stdin>")
+    } else {
+        (std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?, file.as_str())
+    };
+    let mut module = parse(&text, name).map_err(|d| d.to_string())?;
+    pipeline.run(&mut module).map_err(|errors| {
+        let line_of = |f: &str, line: u32| {
+            if f == name { text.lines().nth((line as usize).checked_sub(1)?).map(str::to_string) } else { None }
+        };
+        let texts = errors.into_iter().map(|d| d.with_source(line_of).to_string());
+        texts.collect::<Vec<_>>().join("\n")
+    })?;
+    let options = if args.locations { PrintOptions::FULL } else { PrintOptions::PLAIN };
+    print!("{}", print_with(&module, options));
+    Ok(())
+}
