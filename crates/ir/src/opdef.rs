@@ -18,6 +18,7 @@ pub enum Opcode {
     Cf(crate::dialect::cf::Kind),
     Tt(crate::dialect::tt::Kind),
     Ttg(crate::dialect::ttg::Kind),
+    Ttng(crate::dialect::ttng::Kind),
 }
 
 /// How many values an operand group holds.

@@ -22,6 +22,7 @@ mod shuffle;
 mod swizzle;
 mod tile;
 mod view;
+mod wgmma;
 
 pub use access::{Access, Offset, SharedAccess, ThreadOffset};
 pub use banks::{BankCost, bank_cost, wavefronts};
@@ -40,3 +41,4 @@ pub use shuffle::{LaneExpr, SelectStep, ShufflePlan, ShuffleRound, ThreadParity}
 pub use swizzle::optimal_swizzle;
 pub use tile::{Bounds, FreeMasks, RegisterFinder, TileLayout};
 pub use view::{plan_reshape, plan_transpose};
+pub use wgmma::WgmmaOperand;

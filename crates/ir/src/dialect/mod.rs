@@ -13,12 +13,13 @@ pub mod math;
 pub mod scf;
 pub mod tt;
 pub mod ttg;
+pub mod ttng;
 
 use crate::opdef::OpDef;
 
 /// The declarations of all dialects.
 pub fn all_defs() -> impl Iterator<Item = &'static OpDef> {
-    [builtin::DEFS, arith::DEFS, math::DEFS, scf::DEFS, cf::DEFS, tt::DEFS, ttg::DEFS].into_iter().flatten()
+    [builtin::DEFS, arith::DEFS, math::DEFS, scf::DEFS, cf::DEFS, tt::DEFS, ttg::DEFS, ttng::DEFS].into_iter().flatten()
 }
 
 /// The declaration of a full operation name such as `tt.load`.

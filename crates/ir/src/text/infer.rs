@@ -1,7 +1,7 @@
 //! Types that the formats do not print.
 
 use crate::attrs::AttrKind;
-use crate::dialect::{arith, tt, ttg};
+use crate::dialect::{arith, tt, ttg, ttng};
 use crate::entity::{Type, Value};
 use crate::module::Module;
 use crate::opdef::{OpDef, Opcode, ResultsDef, Trait};
@@ -42,6 +42,9 @@ pub(crate) fn result_types(
         Opcode::Tt(T::Split) => first_printed.map(|t| vec![t, t]),
         Opcode::Ttg(G::AsyncCopyGlobalToLocal | G::AsyncCommitGroup | G::AsyncWait) => {
             Some(vec![Type::ASYNC_TOKEN])
+        }
+        Opcode::Ttng(ttng::Kind::WarpGroupDotWait) => {
+            Some(operands.iter().map(|&v| m.value_type(v)).collect())
         }
         Opcode::Ttg(G::WarpId) => Some(vec![Type::I32]),
         _ => match def.results {

@@ -1244,6 +1244,8 @@ impl<'s> Parser<'s> {
         }
         let results = match parsed.all_result_types {
             Some(types) => Some(types),
+            // Any number of results whose types are not printed: they follow from the operands.
+            None if matches!(def.results, ResultsDef::Variadic) => None,
             None if parsed.result_types.iter().all(Option::is_some) => {
                 Some(parsed.result_types.iter().copied().flatten().collect())
             }

@@ -363,3 +363,21 @@ fn limits() {
     }
     assert!(error(&laughs).contains("too long"));
 }
+
+#[test]
+fn warp_group_dots() {
+    unchanged(
+        r#"#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 128, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module {
+  tt.func @f(%arg0: !ttg.memdesc<64x64xf16, #shared, #smem>, %arg1: !ttg.memdesc<64x128xf16, #shared, #smem>, %arg2: tensor<64x128xf32, #mma>) {
+    ttng.fence_async_shared
+    %0 = ttng.warp_group_dot %arg0, %arg1, %arg2 {inputPrecision = 0 : i32, isAsync = true} : !ttg.memdesc<64x64xf16, #shared, #smem> * !ttg.memdesc<64x128xf16, #shared, #smem> -> tensor<64x128xf32, #mma>
+    %1:2 = ttng.warp_group_dot_wait %0, %arg0 {pendings = 0 : i32} : tensor<64x128xf32, #mma>, !ttg.memdesc<64x64xf16, #shared, #smem>
+    tt.return
+  }
+}
+"#,
+    );
+}
