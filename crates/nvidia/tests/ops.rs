@@ -381,9 +381,9 @@ fn formats_convert_and_come_back() {
     for (ty, tolerance) in [("f16", 1e-3), ("bf16", 1e-2), ("f8E4M3FN", 0.07), ("f8E5M2", 0.13)] {
         let fp8 = ty.starts_with("f8");
         let (down, up) = if fp8 {
-            (format!("tt.fp_to_fp %x, rounding = rtne"), "tt.fp_to_fp %h".to_string())
+            ("tt.fp_to_fp %x, rounding = rtne", "tt.fp_to_fp %h")
         } else {
-            ("arith.truncf %x".to_string(), "arith.extf %h".to_string())
+            ("arith.truncf %x", "arith.extf %h")
         };
         let word = if fp8 { "->" } else { "to" };
         let body = format!(

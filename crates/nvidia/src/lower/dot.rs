@@ -24,6 +24,8 @@ struct Mma {
     types: &'static str,
     /// The accumulator's type: four of these, or two words of halves.
     acc: Ty,
+    /// Whether each fp32 operand is used as the sum of two tf32 ones (three instructions instead of one).
+    split: bool,
 }
 
 impl Lower<'_> {
@@ -42,7 +44,7 @@ impl Lower<'_> {
     fn mma_kind(&self, op: tt::Dot, a: ir::Type, b: ir::Type, c: ir::Type) -> Result<Mma> {
         let m = self.m;
         let kinds = (self.float_kind(a), self.float_kind(b), self.float_kind(c));
-        let mma = |bits, k, types, acc| Ok(Mma { bits, k, types, acc });
+        let mma = |bits, k, types, acc| Ok(Mma { bits, k, types, acc, split: false });
         match kinds {
             (Some(FloatKind::F16), Some(FloatKind::F16), Some(FloatKind::F32)) => {
                 mma(16, 16, "f32.f16.f16.f32", Ty::F32)
@@ -57,6 +59,11 @@ impl Lower<'_> {
                 if op.input_precision(m) == tt::InputPrecision::Tf32 =>
             {
                 mma(32, 8, "f32.tf32.tf32.f32", Ty::F32)
+            }
+            (Some(FloatKind::F32), Some(FloatKind::F32), Some(FloatKind::F32))
+                if op.input_precision(m) == tt::InputPrecision::Tf32x3 =>
+            {
+                Ok(Mma { bits: 32, k: 8, types: "f32.tf32.tf32.f32", acc: Ty::F32, split: true })
             }
             (Some(x), Some(y), Some(FloatKind::F32))
                 if x.bits() == 8 && y.bits() == 8 && self.target.has_fp8_mma() =>
@@ -87,7 +94,7 @@ impl Lower<'_> {
         let mut acc = self.regs(c)?.to_vec();
         let per_word = (32 / kind.bits) as usize;
         let ks = along(&la, rank - 1);
-        if ks != along(&lb, rank - 2) || ks.len() % (2 * per_word) != 0 {
+        if ks != along(&lb, rank - 2) || !ks.len().is_multiple_of(2 * per_word) {
             return Err(self.error("internal: the operands of a dot disagree about the order of K"));
         }
         let finders = (la.register_finder(), lb.register_finder(), lc.register_finder());
@@ -173,21 +180,50 @@ impl Lower<'_> {
                 }
                 continue;
             }
-            args.extend(step.c.iter().map(|&r| acc[r]));
-            let text = format!(
-                "mma.sync.aligned.m16n8k{}.row.col.{} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$10,$11,$12,$13}};",
-                kind.k, kind.types
-            );
-            let letter = if kind.acc == Ty::I32 { "r" } else { "f" };
-            let constraints = format!(
-                "={letter},={letter},={letter},={letter},r,r,r,r,r,r,{letter},{letter},{letter},{letter}"
-            );
-            let out = self.b.asm(&text, &constraints, Effect::Read, &[kind.acc; 4], &args);
-            for (&r, &v) in step.c.iter().zip(&out) {
+            let accumulators: Vec<Value> = step.c.iter().map(|&r| acc[r]).collect();
+            let out = if kind.split {
+                self.mma_split(kind, &args, accumulators)
+            } else {
+                self.mma(kind, &args, accumulators)
+            };
+            for (&r, v) in step.c.iter().zip(out) {
                 acc[r] = v;
             }
         }
         Ok(acc)
+    }
+
+    /// One instruction: four words of A, two of B, four accumulators.
+    fn mma(&mut self, kind: Mma, words: &[Value], accumulators: Vec<Value>) -> Vec<Value> {
+        let text = format!(
+            "mma.sync.aligned.m16n8k{}.row.col.{} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$10,$11,$12,$13}};",
+            kind.k, kind.types
+        );
+        let letter = if kind.acc == Ty::I32 { "r" } else { "f" };
+        let constraints = format!(
+            "={letter},={letter},={letter},={letter},r,r,r,r,r,r,{letter},{letter},{letter},{letter}"
+        );
+        let mut args = words.to_vec();
+        args.extend(accumulators);
+        self.b.asm(&text, &constraints, Effect::Read, &[kind.acc; 4], &args).to_vec()
+    }
+
+    /// a · b as high·low + low·high + high·high, the small products first (low·low is below fp32's precision).
+    fn mma_split(&mut self, kind: Mma, words: &[Value], mut acc: Vec<Value>) -> Vec<Value> {
+        let (mut high, mut low) = (Vec::new(), Vec::new());
+        for &w in words {
+            // The hardware reads the upper 19 bits of a word.
+            let h = self.b.and_const(w, 0xffff_e000);
+            let (wf, hf) = (self.b.bitcast(w, Ty::F32), self.b.bitcast(h, Ty::F32));
+            let rest = self.b.bin(BinOp::FSub, wf, hf);
+            high.push(h);
+            low.push(self.b.bitcast(rest, Ty::I32));
+        }
+        for (a, b) in [(&high, &low), (&low, &high), (&high, &high)] {
+            let words: Vec<Value> = a[..4].iter().chain(&b[4..]).copied().collect();
+            acc = self.mma(kind, &words, acc);
+        }
+        acc
     }
 
     /// Zero where K goes past its logical extent, so that padding adds nothing to any sum.

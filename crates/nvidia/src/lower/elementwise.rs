@@ -34,7 +34,11 @@ impl Lower<'_> {
     ) -> Vec<Value> {
         let ty = self.b.ty(a[0]);
         let same = a.windows(2).all(|w| w[0] == w[1]) && b.windows(2).all(|w| w[0] == w[1]);
-        if !matches!(ty.scalar, Scalar::F16 | Scalar::BF16) || a.len() % 2 != 0 || same || !self.packs(ty) {
+        if !matches!(ty.scalar, Scalar::F16 | Scalar::BF16)
+            || !a.len().is_multiple_of(2)
+            || same
+            || !self.packs(ty)
+        {
             return self.map2(a, b, f);
         }
         let mut out = Vec::with_capacity(a.len());

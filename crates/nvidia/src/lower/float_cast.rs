@@ -46,7 +46,7 @@ impl Lower<'_> {
         use FloatKind as K;
         let constant = regs.iter().all(|&r| self.b.as_const(r).is_some());
         match (from, to) {
-            (K::F32, K::F16 | K::BF16) if !(constant && !rtz) => {
+            (K::F32, K::F16 | K::BF16) if !constant || rtz => {
                 let name = if to == K::F16 { "f16x2" } else { "bf16x2" };
                 let text = format!("cvt.{}.{name}.f32 $0, $2, $1;", if rtz { "rz" } else { "rn" });
                 let scalar = if to == K::F16 { Scalar::F16 } else { Scalar::BF16 };
@@ -61,12 +61,12 @@ impl Lower<'_> {
                 }
                 Ok(out)
             }
-            (K::F8E4M3FN | K::F8E5M2, _) => self.from_fp8(regs, from, to),
+            (K::F8E4M3FN | K::F8E5M2, _) => self.widen_fp8(regs, from, to),
             (_, K::F8E4M3FN | K::F8E5M2) => {
                 if rtz {
                     return Err(self.unsupported("round-towards-zero conversions to fp8"));
                 }
-                self.to_fp8(regs, from, to)
+                self.narrow_fp8(regs, from, to)
             }
             (K::F64 | K::F16, K::BF16) | (K::BF16, K::F16) => {
                 let mid: Regs = self.simple_cast(regs, from, K::F32).into();
@@ -92,7 +92,7 @@ impl Lower<'_> {
         self.map1(regs, |s, x| s.b.cast(op, x, ty))
     }
 
-    fn from_fp8(&mut self, regs: &Regs, from: FloatKind, to: FloatKind) -> Result<Vec<Value>> {
+    fn widen_fp8(&mut self, regs: &Regs, from: FloatKind, to: FloatKind) -> Result<Vec<Value>> {
         let mut halves = Vec::with_capacity(regs.len());
         for pair in regs.chunks(2) {
             let (lo, hi) = (pair[0], *pair.last().unwrap_or(&pair[0]));
@@ -122,7 +122,7 @@ impl Lower<'_> {
         self.convert_floats(&halves, FloatKind::F16, to, false)
     }
 
-    fn to_fp8(&mut self, regs: &Regs, from: FloatKind, to: FloatKind) -> Result<Vec<Value>> {
+    fn narrow_fp8(&mut self, regs: &Regs, from: FloatKind, to: FloatKind) -> Result<Vec<Value>> {
         if !self.target.has_fp8_cvt() {
             return Err(self.unsupported(format!("conversions to {} before sm_89", to.name())));
         }
@@ -144,7 +144,7 @@ impl Lower<'_> {
     }
 
     /// `x` as fp32, whatever its (non-fp8) format.
-    pub fn to_f32(&mut self, x: Value) -> Value {
+    pub fn as_f32(&mut self, x: Value) -> Value {
         match self.b.ty(x).scalar {
             Scalar::F16 | Scalar::BF16 => self.b.cast(CastOp::FpExt, x, Ty::F32),
             Scalar::F64 => self.b.cast(CastOp::FpTrunc, x, Ty::F32),

@@ -46,7 +46,7 @@ impl Lower<'_> {
             return Ok(self.llvm_unary("fabs", x));
         }
         if matches!(ty.scalar, Scalar::F16 | Scalar::BF16) {
-            let wide = self.to_f32(x);
+            let wide = self.as_f32(x);
             let r = self.unary(kind, wide)?;
             return Ok(self.b.cast(CastOp::FpTrunc, r, ty));
         }

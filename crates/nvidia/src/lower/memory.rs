@@ -127,7 +127,7 @@ impl Lower<'_> {
     }
 
     /// A register word of the given type as a memory word, predicates as bytes.
-    fn to_memory(&mut self, v: Value) -> Value {
+    fn as_memory(&mut self, v: Value) -> Value {
         let ty = self.b.ty(v);
         match ty.scalar {
             Scalar::I1 => self.b.int_cast(v, Ty::I8, false),
@@ -140,8 +140,8 @@ impl Lower<'_> {
     }
 
     /// Elements as memory words, widened to register size.
-    pub fn to_words(&mut self, elements: &[Value], words: Words) -> SmallVec<[Value; 4]> {
-        let elements: SmallVec<[Value; 16]> = elements.iter().map(|&e| self.to_memory(e)).collect();
+    pub fn words_of(&mut self, elements: &[Value], words: Words) -> SmallVec<[Value; 4]> {
+        let elements: SmallVec<[Value; 16]> = elements.iter().map(|&e| self.as_memory(e)).collect();
         let mut out = SmallVec::new();
         for word in elements.chunks(words.per_word as usize) {
             let packed = self.pack_word(word);
@@ -153,7 +153,7 @@ impl Lower<'_> {
     }
 
     /// Memory words as elements of type `ty`.
-    pub fn from_words(&mut self, words: &[Value], shape: Words, ty: Ty) -> Vec<Value> {
+    pub fn elements_of(&mut self, words: &[Value], shape: Words, ty: Ty) -> Vec<Value> {
         let memory = if ty == Ty::I1 { Ty::I8 } else { ty };
         let mut out = Vec::new();
         for &w in words {
@@ -292,9 +292,9 @@ impl Lower<'_> {
             let words = Words::of(1, bits);
             let pred = mask.map(|p| p[0]);
             let pred = self.all(&[pred]);
-            let other = other.map(|o| self.to_words(&[o[0]], words));
+            let other = other.map(|o| self.words_of(&[o[0]], words));
             let loaded = self.load_global(ptrs[0], words, pred, other.as_deref(), &modifiers);
-            let out = self.from_words(&loaded, words, ty);
+            let out = self.elements_of(&loaded, words, ty);
             self.set_regs(result, out);
             return Ok(());
         }
@@ -312,7 +312,7 @@ impl Lower<'_> {
             let fallback = match &other {
                 Some(o) => {
                     let elements: Vec<Value> = group.iter().map(|&r| o[r as usize]).collect();
-                    Some(self.to_words(&elements, words))
+                    Some(self.words_of(&elements, words))
                 }
                 None => None,
             };
@@ -327,7 +327,7 @@ impl Lower<'_> {
             } else {
                 self.load_global(ptrs[first], words, pred, fallback.as_deref(), &modifiers)
             };
-            let elements = self.from_words(&loaded, words, ty);
+            let elements = self.elements_of(&loaded, words, ty);
             for (&r, e) in group.iter().zip(elements) {
                 out[r as usize] = Some(e);
             }
@@ -352,7 +352,7 @@ impl Lower<'_> {
             let words = Words::of(1, bits);
             let first = self.is_first_thread();
             let pred = self.all(&[mask.map(|p| p[0]), Some(first)]);
-            let stored = self.to_words(&[values[0]], words);
+            let stored = self.words_of(&[values[0]], words);
             self.store_global(ptrs[0], &stored, words, pred, &modifiers);
             return Ok(());
         }
@@ -366,7 +366,7 @@ impl Lower<'_> {
         let copies = layout.free_variable_masks().register;
         for group in groups {
             let first = group[0] as usize;
-            if group[0] % layout.unit_registers() & copies != 0 {
+            if (group[0] % layout.unit_registers()) & copies != 0 {
                 continue;
             }
             let inside = self.in_bounds(&layout, group[0]);
@@ -375,7 +375,7 @@ impl Lower<'_> {
                 continue;
             }
             let elements: Vec<Value> = group.iter().map(|&r| values[r as usize]).collect();
-            let stored = self.to_words(&elements, words);
+            let stored = self.words_of(&elements, words);
             self.store_global(ptrs[first], &stored, words, pred, &modifiers);
         }
         Ok(())
@@ -387,7 +387,7 @@ impl Lower<'_> {
     pub fn store_shared(&mut self, ptr: Value, elements: &[Value], pred: Option<Value>) {
         let bits = memory_bits(self.b.ty(elements[0]));
         let words = Words::of(elements.len() as u32, bits);
-        let values = self.to_words(elements, words);
+        let values = self.words_of(elements, words);
         let mut asm = Asm::default();
         let (base, offset) = self.b.split_offset(ptr);
         let address = asm.arg(base, 'r');
@@ -432,6 +432,6 @@ impl Lower<'_> {
         let _ = write!(asm.text, "ld.shared{suffix} {targets}, [{address}{immediate}];");
         let (text, constraints) = (asm.text, asm.constraints);
         let loaded = self.b.asm(&text, &constraints, Effect::Read, &asm.results, &asm.args);
-        self.from_words(&loaded, words, ty)
+        self.elements_of(&loaded, words, ty)
     }
 }

@@ -399,7 +399,7 @@ impl Lower<'_> {
         let mut out = Vec::with_capacity(indices.len());
         for r in 0..to.num_registers() {
             let mut at = scratch;
-            for d in 0..to.rank() {
+            for (d, &stride) in strides.iter().enumerate() {
                 let c = if d == axis {
                     self.b.int_cast(indices[r as usize], Ty::I32, true)
                 } else {
@@ -408,7 +408,7 @@ impl Lower<'_> {
                 // Padding and wrong indices read some element that exists.
                 let last = self.b.i32(i64::from(from.shape()[d] - 1));
                 let c = self.int_min_max(arith::Kind::Minui, c, last);
-                let offset = self.b.mul_const(c, strides[d] * bytes);
+                let offset = self.b.mul_const(c, stride * bytes);
                 at = self.b.ptr_add(at, offset);
             }
             out.push(self.load_shared(at, ty, 1)[0]);

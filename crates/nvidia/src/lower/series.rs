@@ -5,6 +5,9 @@
 //! `cos` of large fp32 arguments are reduced exactly (Payne and Hanek, "Radian reduction for trigonometric functions",
 //! 1983), those of fp64 arguments above 2^30 are not accurate.
 
+// Coefficients stand as they were computed.
+#![allow(clippy::excessive_precision)]
+
 use tilewright_ir::dialect::math;
 use tilewright_llvm::{
     BinOp, Builder, CastOp, Effect, FloatPred, FuncId, IntPred, Loc, Module, Scalar, Ty, Value,

@@ -173,7 +173,7 @@ impl Lower<'_> {
         let owner = self.is_owner(&tile);
         let copies = tile.free_variable_masks().register;
         for access in &plan.accesses {
-            if access.registers[0] % tile.unit_registers() & copies != 0 {
+            if (access.registers[0] % tile.unit_registers()) & copies != 0 {
                 continue;
             }
             let inside = self.access_predicate(&tile, access, tile.is_padded());
