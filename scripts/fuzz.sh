@@ -8,5 +8,5 @@ if cargo +nightly fuzz --version >/dev/null 2>&1; then
   cargo +nightly fuzz run parse_ir -- -max_total_time="$seconds"
 else
   echo 'fuzz: no cargo-fuzz with a nightly compiler (cargo install cargo-fuzz); running the property tests instead' >&2
-  PROPTEST_CASES=$((seconds * 200)) cargo test --quiet -p tilewright-ir --test fuzz
+  FUZZ_SECONDS=$seconds cargo test --quiet -p tilewright-ir --test fuzz -- --ignored --nocapture
 fi
