@@ -2,9 +2,13 @@
 //!
 //! Names are looked up lazily, so a file may import anything and do anything at its top level; only what a kernel
 //! names must be understood: imports of `tilewright` or `triton`, functions decorated with `@jit` (other decorators
-//! such as `autotune` and `heuristics` are passed over) and constants that are expressions of other constants.
+//! such as `autotune` and `heuristics` are passed over) and constants that are expressions of other constants. A host
+//! made by [`SourceHost::open`] also follows imports of neighbouring files.
 
 use std::cell::{Cell, RefCell};
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use ruff_python_ast::{Decorator, Expr, Stmt, StmtFunctionDef};
@@ -22,17 +26,38 @@ use crate::source::SourceText;
 enum Definition {
     Jit(Arc<JitFunction>),
     Value(HostValue),
-    Assign { value: Expr, constexpr: bool },
+    Assign {
+        value: Expr,
+        constexpr: bool,
+    },
     Object(Arc<HostObject>),
+    /// A module of another file, or something in it.
+    Import {
+        level: u32,
+        module: String,
+        item: Option<String>,
+        object: Arc<HostObject>,
+    },
+}
+
+/// One file.
+#[derive(Debug)]
+struct File {
+    source: Arc<SourceText>,
+    /// Its key, which its functions carry as their module.
+    key: Arc<str>,
+    /// Where it lies, for imports; none for text that came from nowhere.
+    path: Option<PathBuf>,
+    names: FxHashMap<String, Definition>,
+    evaluated: RefCell<FxHashMap<String, HostValue>>,
 }
 
 /// A source file as a host.
 #[derive(Debug)]
 pub struct SourceHost {
-    source: Arc<SourceText>,
-    module: Arc<str>,
-    names: FxHashMap<String, Definition>,
-    evaluated: RefCell<FxHashMap<String, HostValue>>,
+    main: Rc<File>,
+    /// Files by key, the imported ones too.
+    files: RefCell<FxHashMap<Arc<str>, Rc<File>>>,
     depth: Cell<u32>,
 }
 
@@ -49,49 +74,26 @@ pub fn library_path(module: &str) -> Option<&str> {
     None
 }
 
-impl SourceHost {
-    /// Reads a file's text. `file` is its name for messages.
-    pub fn new(file: &str, text: &str) -> Result<SourceHost, Diagnostic> {
+impl File {
+    fn new(file: &str, text: &str, path: Option<PathBuf>) -> Result<File, Diagnostic> {
         let source = SourceText::new(file, text, 1);
         let statements = source.parse()?;
-        let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
-        let mut host = SourceHost {
+        let key = match path {
+            Some(_) => file,
+            None => {
+                let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
+                stem.strip_suffix(".py").unwrap_or(stem)
+            }
+        };
+        let mut this = File {
             source,
-            module: stem.strip_suffix(".py").unwrap_or(stem).into(),
+            key: key.into(),
+            path,
             names: FxHashMap::default(),
             evaluated: RefCell::default(),
-            depth: Cell::new(0),
         };
-        host.define_all(&statements);
-        Ok(host)
-    }
-
-    /// A function of the file that is decorated with `@jit`.
-    pub fn function(&self, name: &str) -> Result<Arc<JitFunction>, Diagnostic> {
-        match self.names.get(name) {
-            Some(Definition::Jit(function)) => Ok(function.clone()),
-            Some(Definition::Object(object)) if &*object.kind == "function" => {
-                Err(Diagnostic::new(format!("`{name}` in {} is no kernel", self.source.file))
-                    .note("decorate it with @tilewright.jit"))
-            }
-            _ => {
-                let kernels = self.kernels().join(", ");
-                Err(Diagnostic::new(format!("{} has no kernel `{name}`", self.source.file))
-                    .note(format!("its kernels are: {kernels}")))
-            }
-        }
-    }
-
-    /// The names of the functions decorated with `@jit`, sorted.
-    pub fn kernels(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self
-            .names
-            .iter()
-            .filter(|(_, d)| matches!(d, Definition::Jit(_)))
-            .map(|(name, _)| name.as_str())
-            .collect();
-        names.sort_unstable();
-        names
+        this.define_all(&statements);
+        Ok(this)
     }
 
     fn define_all(&mut self, statements: &[Stmt]) {
@@ -100,15 +102,17 @@ impl SourceHost {
         }
     }
 
-    fn object(&mut self, kind: &str, name: &str) -> Definition {
-        let id = self.names.len() as u64 + 1;
-        Definition::Object(Arc::new(HostObject {
-            id,
+    fn object(&mut self, kind: &str, name: &str) -> Arc<HostObject> {
+        // Keys are for equality within one compilation: the file's key and the count make them unlike.
+        let mut hash = rustc_hash::FxHasher::default();
+        (&self.key, self.names.len(), name).hash(&mut hash);
+        Arc::new(HostObject {
+            id: hash.finish(),
             kind: kind.into(),
             name: name.into(),
             callable: false,
             namedtuple_fields: None,
-        }))
+        })
     }
 
     fn define(&mut self, stmt: &Stmt) {
@@ -126,7 +130,10 @@ impl SourceHost {
                     };
                     let definition = match library_path(module) {
                         Some(path) => Definition::Value(HostValue::Library(path.into())),
-                        None => self.object("module", module),
+                        None => {
+                            let object = self.object("module", module);
+                            Definition::Import { level: 0, module: module.to_string(), item: None, object }
+                        }
                     };
                     self.names.insert(name.to_string(), definition);
                 }
@@ -140,8 +147,22 @@ impl SourceHost {
                     let definition = match path {
                         Some("") => Definition::Value(HostValue::Library(item.into())),
                         Some(path) => Definition::Value(library_value(&format!("{path}.{item}"))),
-                        None => self.object("import", &format!("{module}.{item}")),
+                        None => {
+                            let object = self.object("import", &format!("{module}.{item}"));
+                            let item = Some(item.to_string());
+                            Definition::Import {
+                                level: import.level,
+                                module: module.to_string(),
+                                item,
+                                object,
+                            }
+                        }
                     };
+                    let missing = matches!(&definition, Definition::Value(HostValue::Library(path))
+                        if Library::get().resolve(path).is_none());
+                    if missing && self.names.contains_key(&name) {
+                        continue; // one of several guarded imports, of a name that does not exist
+                    }
                     self.names.insert(name, definition);
                 }
             }
@@ -149,15 +170,14 @@ impl SourceHost {
                 let name = def.name.to_string();
                 let definition = match jit_mark(&def.decorator_list) {
                     Some(mark) => Definition::Jit(self.jit(def, mark)),
-                    None => self.object("function", &name),
+                    None => Definition::Object(self.object("function", &name)),
                 };
                 self.names.insert(name, definition);
             }
             Stmt::ClassDef(class) => {
                 let name = class.name.to_string();
-                let mut definition = self.object("class", &name);
-                let named = class.bases().iter().any(|b| last_name(b) == Some("NamedTuple"));
-                if let (true, Definition::Object(object)) = (named, &mut definition) {
+                let mut object = self.object("class", &name);
+                if class.bases().iter().any(|b| last_name(b) == Some("NamedTuple")) {
                     let fields = class
                         .body
                         .iter()
@@ -166,9 +186,9 @@ impl SourceHost {
                             _ => None,
                         })
                         .collect();
-                    *object = Arc::new(HostObject { namedtuple_fields: Some(fields), ..(**object).clone() });
+                    object = Arc::new(HostObject { namedtuple_fields: Some(fields), ..(*object).clone() });
                 }
-                self.names.insert(name, definition);
+                self.names.insert(name, Definition::Object(object));
             }
             Stmt::Assign(assign) => {
                 for target in &assign.targets {
@@ -188,10 +208,11 @@ impl SourceHost {
             }
             // Guarded imports and definitions: which branch runs is unknown, names of all are taken.
             Stmt::If(s) => {
-                self.define_all(&s.body);
-                for clause in &s.elif_else_clauses {
+                // The first branch is taken to be the modern one.
+                for clause in s.elif_else_clauses.iter().rev() {
                     self.define_all(&clause.body);
                 }
+                self.define_all(&s.body);
             }
             Stmt::Try(s) => {
                 for handler in &s.handlers {
@@ -210,58 +231,171 @@ impl SourceHost {
         // The offset in the file is unique within it.
         let id = u64::from(def.range.start().to_u32()) + 1;
         let definition = Arc::new(def.clone());
-        let (module, name) = (self.module.clone(), def.name.as_str());
+        let (module, name) = (self.key.clone(), def.name.as_str());
         let function = JitFunction::parsed(id, module, name, self.source.clone(), mark.noinline, definition);
         if mark.constexpr { function.at_compile_time() } else { function }
     }
+}
 
-    /// The value of a top-level name.
-    fn value(&self, name: &str) -> Result<Option<(HostValue, bool)>, HostError> {
-        Ok(Some(match self.names.get(name) {
+impl SourceHost {
+    /// Reads a file's text. `file` is its name for messages. Imports of other files are not followed.
+    pub fn new(file: &str, text: &str) -> Result<SourceHost, Diagnostic> {
+        Self::with(File::new(file, text, None)?)
+    }
+
+    /// Reads a file. Imports of files beside it, and of packages that hold it or lie beside those, are followed where a
+    /// kernel needs them.
+    pub fn open(path: &Path) -> Result<SourceHost, Diagnostic> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Diagnostic::new(format!("{} cannot be read: {error}", path.display())))?;
+        Self::with(File::new(&path.display().to_string(), &text, Some(path.to_path_buf()))?)
+    }
+
+    fn with(main: File) -> Result<SourceHost, Diagnostic> {
+        let main = Rc::new(main);
+        let files = FxHashMap::from_iter([(main.key.clone(), main.clone())]);
+        Ok(SourceHost { main, files: RefCell::new(files), depth: Cell::new(0) })
+    }
+
+    /// A function of the file that is decorated with `@jit`.
+    pub fn function(&self, name: &str) -> Result<Arc<JitFunction>, Diagnostic> {
+        let file = &self.main.source.file;
+        match self.main.names.get(name) {
+            Some(Definition::Jit(function)) => Ok(function.clone()),
+            Some(Definition::Object(object)) if &*object.kind == "function" => {
+                Err(Diagnostic::new(format!("`{name}` in {file} is no kernel"))
+                    .note("decorate it with @tilewright.jit"))
+            }
+            _ => {
+                let kernels = self.kernels().join(", ");
+                Err(Diagnostic::new(format!("{file} has no kernel `{name}`"))
+                    .note(format!("its kernels are: {kernels}")))
+            }
+        }
+    }
+
+    /// The names of the functions decorated with `@jit`, sorted.
+    pub fn kernels(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self
+            .main
+            .names
+            .iter()
+            .filter(|(_, d)| matches!(d, Definition::Jit(_)))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The file of a module that `from` imports, if it can be found.
+    fn import(&self, from: &File, level: u32, module: &str) -> Option<Rc<File>> {
+        let directory = from.path.as_ref()?.parent()?;
+        let relative: PathBuf = module.split('.').filter(|part| !part.is_empty()).collect();
+        let roots: Vec<&Path> = match level {
+            // `import a.b`: beside the file, or beside a package that holds it.
+            0 => directory.ancestors().take(12).collect(),
+            n => directory.ancestors().skip(n as usize - 1).take(1).collect(),
+        };
+        for root in roots {
+            let base = root.join(&relative);
+            for candidate in [base.with_extension("py"), base.join("__init__.py")] {
+                if !candidate.is_file() {
+                    continue;
+                }
+                let key: Arc<str> = candidate.display().to_string().into();
+                if let Some(known) = self.files.borrow().get(&key) {
+                    return Some(known.clone());
+                }
+                let text = std::fs::read_to_string(&candidate).ok()?;
+                let file = Rc::new(File::new(&key, &text, Some(candidate)).ok()?);
+                self.files.borrow_mut().insert(file.key.clone(), file.clone());
+                return Some(file);
+            }
+        }
+        None
+    }
+
+    /// The value of a top-level name of a file.
+    fn value(&self, file: &File, name: &str) -> Result<Option<(HostValue, bool)>, HostError> {
+        Ok(Some(match file.names.get(name) {
             None => return Ok(None),
             Some(Definition::Jit(function)) => (HostValue::Jit(function.clone()), false),
             Some(Definition::Value(value)) => (value.clone(), false),
             Some(Definition::Object(object)) => (HostValue::Object(object.clone()), false),
+            Some(Definition::Import { level, module, item, object }) => {
+                if self.depth.get() > 20 {
+                    // Packages that import each other in a circle.
+                    return Ok(Some((HostValue::Object(object.clone()), false)));
+                }
+                self.depth.set(self.depth.get() + 1);
+                let found = self.imported(file, *level, module, item.as_deref());
+                self.depth.set(self.depth.get() - 1);
+                match found? {
+                    Some(found) => found,
+                    None => (HostValue::Object(object.clone()), false),
+                }
+            }
             Some(Definition::Assign { value, constexpr }) => {
                 let wrapped = *constexpr || is_constexpr_call(value);
-                if let Some(known) = self.evaluated.borrow().get(name) {
+                if let Some(known) = file.evaluated.borrow().get(name) {
                     return Ok(Some((known.clone(), wrapped)));
                 }
                 if self.depth.get() > 50 {
                     return Err(HostError::new(format!("the global `{name}` is defined by itself")));
                 }
                 self.depth.set(self.depth.get() + 1);
-                let result = self.eval(value);
+                let result = self.eval(file, value);
                 self.depth.set(self.depth.get() - 1);
                 let result = result.map_err(|error| {
-                    let (line, _) = self.source.line_col(ruff_text_size::Ranged::start(value));
+                    let (line, _) = file.source.line_col(ruff_text_size::Ranged::start(value));
                     HostError::new(format!(
                         "the global `{name}` (line {line}) cannot be evaluated without Python: {}",
                         error.message
                     ))
                     .hint("make it an expression of constants, or pass the value as a tl.constexpr parameter")
                 })?;
-                self.evaluated.borrow_mut().insert(name.to_string(), result.clone());
+                file.evaluated.borrow_mut().insert(name.to_string(), result.clone());
                 (result, wrapped)
             }
         }))
     }
 
+    /// What an import of another file gives: the item of it, or the module itself.
+    fn imported(
+        &self,
+        from: &File,
+        level: u32,
+        module: &str,
+        item: Option<&str>,
+    ) -> Result<Option<(HostValue, bool)>, HostError> {
+        let Some(item) = item else {
+            return Ok(self.import(from, level, module).map(|file| (module_value(&file), false)));
+        };
+        if let Some(file) = self.import(from, level, module)
+            && let Some(found) = self.value(&file, item)?
+        {
+            return Ok(Some(found));
+        }
+        // `from package import module`
+        let full = if module.is_empty() { item.to_string() } else { format!("{module}.{item}") };
+        Ok(self.import(from, level, &full).map(|file| (module_value(&file), false)))
+    }
+
     /// Evaluates an expression of constants.
-    fn eval(&self, expr: &Expr) -> Result<HostValue, HostError> {
+    fn eval(&self, file: &File, expr: &Expr) -> Result<HostValue, HostError> {
         if let Some(value) = fold::literal(expr) {
             return Ok(value);
         }
         let unknown = |what: &str| Err(HostError::new(format!("it contains {what}")));
         match expr {
-            Expr::Name(name) => match self.value(name.id.as_str())? {
+            Expr::Name(name) => match self.value(file, name.id.as_str())? {
                 Some((value, _)) => Ok(value),
                 None if crate::eval::is_python_builtin(&name.id) => {
                     Ok(HostValue::Python(name.id.as_str().into()))
                 }
                 None => unknown(&format!("the unknown name `{}`", name.id)),
             },
-            Expr::Attribute(a) => match self.eval(&a.value)? {
+            Expr::Attribute(a) => match self.eval(file, &a.value)? {
                 HostValue::Library(path) => {
                     let full =
                         if path.is_empty() { a.attr.to_string() } else { format!("{path}.{}", a.attr) };
@@ -271,29 +405,34 @@ impl SourceHost {
                     Some(i) => Ok(t.values[i].clone()),
                     None => unknown(&format!("the unknown field `{}`", a.attr)),
                 },
+                HostValue::Object(object) if &*object.kind == MODULE => {
+                    match self.attribute(&object, &a.attr)? {
+                        Some(value) => Ok(value),
+                        None => unknown(&format!("the unknown name `{}.{}`", object.name, a.attr)),
+                    }
+                }
                 other => unknown(&format!("an attribute of {other}")),
             },
             Expr::Tuple(t) => {
-                t.elts.iter().map(|e| self.eval(e)).collect::<Result<_, _>>().map(HostValue::Tuple)
+                t.elts.iter().map(|e| self.eval(file, e)).collect::<Result<_, _>>().map(HostValue::Tuple)
             }
             Expr::List(t) => {
-                t.elts.iter().map(|e| self.eval(e)).collect::<Result<_, _>>().map(HostValue::Tuple)
+                t.elts.iter().map(|e| self.eval(file, e)).collect::<Result<_, _>>().map(HostValue::Tuple)
             }
-            Expr::BinOp(b) => {
-                fold::binary(b.op, &self.eval(&b.left)?, &self.eval(&b.right)?).map_err(HostError::new)
-            }
-            Expr::UnaryOp(u) => fold::unary(u.op, &self.eval(&u.operand)?).map_err(HostError::new),
+            Expr::BinOp(b) => fold::binary(b.op, &self.eval(file, &b.left)?, &self.eval(file, &b.right)?)
+                .map_err(HostError::new),
+            Expr::UnaryOp(u) => fold::unary(u.op, &self.eval(file, &u.operand)?).map_err(HostError::new),
             Expr::Compare(c) if c.ops.len() == 1 => {
-                fold::compare(c.ops[0], &self.eval(&c.left)?, &self.eval(&c.comparators[0])?)
+                fold::compare(c.ops[0], &self.eval(file, &c.left)?, &self.eval(file, &c.comparators[0])?)
                     .map(HostValue::Bool)
                     .map_err(HostError::new)
             }
-            Expr::If(i) => match self.eval(&i.test)?.truth() {
-                Some(true) => self.eval(&i.body),
-                Some(false) => self.eval(&i.orelse),
+            Expr::If(i) => match self.eval(file, &i.test)?.truth() {
+                Some(true) => self.eval(file, &i.body),
+                Some(false) => self.eval(file, &i.orelse),
                 None => unknown("a condition without a truth value"),
             },
-            Expr::Subscript(s) => match (self.eval(&s.value)?, self.eval(&s.slice)?) {
+            Expr::Subscript(s) => match (self.eval(file, &s.value)?, self.eval(file, &s.slice)?) {
                 (HostValue::Tuple(items), HostValue::Int(i)) => {
                     let i = if i < 0 { i + items.len() as i128 } else { i };
                     match usize::try_from(i).ok().and_then(|i| items.get(i)) {
@@ -304,8 +443,9 @@ impl SourceHost {
                 (other, _) => unknown(&format!("an index into {other}")),
             },
             Expr::Call(call) => {
-                let callee = self.eval(&call.func)?;
-                let args = call.arguments.args.iter().map(|e| self.eval(e)).collect::<Result<Vec<_>, _>>()?;
+                let callee = self.eval(file, &call.func)?;
+                let args =
+                    call.arguments.args.iter().map(|e| self.eval(file, e)).collect::<Result<Vec<_>, _>>()?;
                 match (&callee, args.as_slice()) {
                     (HostValue::Library(path), [value]) if path.ends_with("constexpr") => Ok(value.clone()),
                     (HostValue::Library(path), [HostValue::DType(element)])
@@ -373,6 +513,19 @@ impl SourceHost {
     }
 }
 
+/// The kind of an object that is an imported file.
+const MODULE: &str = "file";
+
+fn module_value(file: &File) -> HostValue {
+    HostValue::Object(Arc::new(HostObject {
+        id: 0,
+        kind: MODULE.into(),
+        name: file.key.clone(),
+        callable: false,
+        namedtuple_fields: None,
+    }))
+}
+
 /// A library path as a value: constants (dtypes) are given as such.
 fn library_value(path: &str) -> HostValue {
     match Library::get().resolve(path) {
@@ -413,16 +566,25 @@ fn jit_mark(decorators: &[Decorator]) -> Option<JitMark> {
                     .is_some_and(|k| matches!(&k.value, Expr::BooleanLiteral(b) if b.value));
                 return Some(JitMark { noinline, constexpr: false });
             }
-            Some("constexpr_function") => return Some(JitMark { noinline: false, constexpr: true }),
+            // `@tl.constexpr` on a function makes it a constant that can be called.
+            Some("constexpr_function" | "constexpr") => {
+                return Some(JitMark { noinline: false, constexpr: true });
+            }
             _ => {}
         }
     }
     None
 }
 
+impl SourceHost {
+    fn file_of(&self, function: &JitFunction) -> Rc<File> {
+        self.files.borrow().get(&function.module).unwrap_or(&self.main).clone()
+    }
+}
+
 impl Host for SourceHost {
-    fn lookup(&self, _function: &Arc<JitFunction>, name: &str) -> Result<Option<Binding>, HostError> {
-        if let Some((value, constexpr)) = self.value(name)? {
+    fn lookup(&self, function: &Arc<JitFunction>, name: &str) -> Result<Option<Binding>, HostError> {
+        if let Some((value, constexpr)) = self.value(&self.file_of(function), name)? {
             return Ok(Some(Binding { value, constexpr, origin: Origin::Global }));
         }
         Ok(crate::eval::is_python_builtin(name).then(|| Binding {
@@ -433,13 +595,19 @@ impl Host for SourceHost {
     }
 
     fn attribute(&self, object: &HostObject, name: &str) -> Result<Option<HostValue>, HostError> {
+        if &*object.kind == MODULE {
+            let file = self.files.borrow().get(&object.name).cloned();
+            if let Some(file) = file {
+                return Ok(self.value(&file, name)?.map(|(value, _)| value));
+            }
+        }
         // `import triton` gives the library, so this is another package or a class.
         Err(HostError::new(format!("`{}.{name}` cannot be looked up without Python", object.name))
             .hint("pass the value as a tl.constexpr parameter, or define it in the file"))
     }
 
-    fn names(&self, _function: &Arc<JitFunction>) -> Vec<String> {
-        self.names.keys().cloned().collect()
+    fn names(&self, function: &Arc<JitFunction>) -> Vec<String> {
+        self.file_of(function).names.keys().cloned().collect()
     }
 }
 
@@ -458,7 +626,7 @@ mod tests {
              N = tl.constexpr(4)\nM: tl.constexpr = 2 * N + 1\nD = tl.float32\nT = torch.zeros(3)\nP = triton.cdiv(7, 2)\n\
              INF = float('inf')\n",
         );
-        let value = |name: &str| host.value(name).expect("evaluates").expect("exists");
+        let value = |name: &str| host.value(&host.main, name).expect("evaluates").expect("exists");
         assert_eq!(value("tl").0, HostValue::Library("language".into()));
         assert_eq!(value("triton").0, HostValue::Library("".into()));
         assert_eq!(value("N"), (HostValue::Int(4), true));
@@ -467,8 +635,8 @@ mod tests {
         assert_eq!(value("half").0, HostValue::DType(Scalar::Fp16.into()));
         assert_eq!(value("P"), (HostValue::Int(4), false));
         assert_eq!(value("INF").0, HostValue::Float(f64::INFINITY));
-        assert!(host.value("T").is_err());
-        assert!(host.value("nothing").expect("no error").is_none());
+        assert!(host.value(&host.main, "T").is_err());
+        assert!(host.value(&host.main, "nothing").expect("no error").is_none());
     }
 
     #[test]
@@ -485,6 +653,7 @@ mod tests {
 
     #[test]
     fn a_global_defined_by_itself_is_an_error() {
-        assert!(host("A = B\nB = A\n").value("A").is_err());
+        let host = host("A = B\nB = A\n");
+        assert!(host.value(&host.main, "A").is_err());
     }
 }

@@ -771,6 +771,18 @@ def mul(x, y, sanitize_overflow=True):
     """``x * y``"""
 
 
+@member
+@builtin
+def logical_and(input, other):
+    """Whether neither is zero, elementwise, as int1."""
+
+
+@member
+@builtin
+def logical_or(input, other):
+    """Whether one is not zero, elementwise, as int1."""
+
+
 @builtin
 def minimum(x, y, propagate_nan=PropagateNan.NONE):
     """The smaller of two, elementwise; see :class:`PropagateNan`."""

@@ -89,10 +89,19 @@ impl Evaluator<'_> {
             Value::Const(HostValue::Jit(function)) => self.call_jit(&function, args),
             Value::Const(HostValue::Python(name)) => self.call_python(&name, args),
             Value::Const(HostValue::Object(object)) => self.call_object(&object, args),
-            Value::Const(HostValue::DType(dtype)) => Err(self
-                .error(format!("the dtype {dtype} cannot be called"))
-                .note("convert with x.to(dtype) or tl.cast(x, dtype); make a constant with tl.full")
-                .into()),
+            Value::Const(HostValue::DType(dtype)) => {
+                // `tl.float32(0.0)`: a scalar of that type; of a tensor, a conversion.
+                match (args.positional.as_slice(), args.keywords.is_empty()) {
+                    ([Value::Const(c)], true) if crate::fold::number(c).is_some() => {
+                        Ok(Value::Tensor(self.scalar_constant(c, &dtype)?))
+                    }
+                    ([Value::Tensor(t)], true) => Ok(Value::Tensor(self.cast(t, &dtype)?)),
+                    _ => Err(self
+                        .error(format!("the dtype {dtype} is called with one number"))
+                        .note("convert with x.to(dtype) or tl.cast(x, dtype); make a constant with tl.full")
+                        .into()),
+                }
+            }
             Value::Method(method) => {
                 let Method { receiver, target } = &*method;
                 match target {
@@ -459,6 +468,7 @@ impl Evaluator<'_> {
                 _ => Err(self.error("tl.tuple takes a tuple; write (a, b)")),
             },
             "dtype" => match args.positional.first() {
+                Some(dtype @ Value::Const(HostValue::DType(_))) => Ok(dtype.clone()),
                 Some(Value::Const(HostValue::Str(text))) => match crate::dtype::Scalar::parse(text) {
                     Some(scalar) => Ok(Value::Const(HostValue::DType(scalar.into()))),
                     None => Err(self.error(format!("unknown dtype '{text}'"))),

@@ -106,7 +106,10 @@ impl Evaluator<'_> {
         let saved = self.frame().scope.clone();
         let flow = f(self);
         let end = std::mem::replace(&mut self.block, outer);
-        debug_assert_eq!(end, block, "control flow is structured: a branch ends in the block it began in");
+        debug_assert!(
+            flow.is_err() || end == block,
+            "control flow is structured: a branch ends in the block it began in"
+        );
         let scope = std::mem::replace(&mut self.frame_mut().scope, saved);
         let returned = match flow? {
             Flow::Next => None,
@@ -469,7 +472,7 @@ impl Evaluator<'_> {
                 promoted.push(name);
                 continue;
             }
-            let yielded = self.yielded(&carried, &after)?;
+            let yielded = self.yielded(&carried, &after, &s.body)?;
             scf::Yield::build(&mut builder!(self), &yielded);
             self.block = outer;
 
@@ -571,7 +574,12 @@ impl Evaluator<'_> {
     }
 
     /// The values of the carried variables at the end of the body, checked against those at its start.
-    fn yielded(&mut self, carried: &[(Name, Value)], after: &Scope) -> Eval<Vec<tilewright_ir::Value>> {
+    fn yielded(
+        &mut self,
+        carried: &[(Name, Value)],
+        after: &Scope,
+        body: &[Stmt],
+    ) -> Eval<Vec<tilewright_ir::Value>> {
         let mut out = Vec::new();
         for (name, before) in carried {
             let mut now = after.get(name).cloned().unwrap_or(Value::NONE);
@@ -579,6 +587,9 @@ impl Evaluator<'_> {
                 now = self.assigned(now)?;
             }
             if !before.same_type(&now) {
+                if let Some(range) = last_assignment(body, name) {
+                    self.range = range;
+                }
                 return Err(self.loop_type_error(name, before, &now));
             }
             out.extend(now.leaves().iter().map(|t| t.value));
@@ -712,7 +723,7 @@ impl Evaluator<'_> {
                 promoted.push(name);
                 continue;
             }
-            let yielded = self.yielded(&carried, &after)?;
+            let yielded = self.yielded(&carried, &after, &s.body)?;
             scf::Yield::build(&mut builder!(self), &yielded);
             self.block = outer;
 
@@ -813,6 +824,21 @@ fn contains_return(stmts: &[Stmt]) -> bool {
         Stmt::For(s) => contains_return(&s.body),
         Stmt::While(s) => contains_return(&s.body),
         _ => false,
+    })
+}
+
+/// The last statement that assigns a name.
+fn last_assignment(stmts: &[Stmt], name: &Name) -> Option<TextRange> {
+    stmts.iter().rev().find_map(|stmt| match stmt {
+        Stmt::If(s) => s
+            .elif_else_clauses
+            .iter()
+            .rev()
+            .find_map(|clause| last_assignment(&clause.body, name))
+            .or_else(|| last_assignment(&s.body, name)),
+        Stmt::For(s) => last_assignment(&s.body, name),
+        Stmt::While(s) => last_assignment(&s.body, name),
+        stmt => assigned_names(std::slice::from_ref(stmt)).contains(name).then(|| stmt.range()),
     })
 }
 

@@ -23,6 +23,12 @@ impl Evaluator<'_> {
                 return self.binary(op, args.get("x").clone(), args.get("y").clone()).map(Some);
             }
             "where" => self.where_(args)?,
+            "logical_and" | "logical_or" => {
+                let (x, y) = (self.tensor_arg(args, "input")?, self.tensor_arg(args, "other")?);
+                let (x, y) = (Value::Tensor(self.to_bool(&x)?), Value::Tensor(self.to_bool(&y)?));
+                let op = if name == "logical_and" { Operator::BitAnd } else { Operator::BitOr };
+                self.tensor_binary(op, &x, &y)?
+            }
             "minimum" | "maximum" => self.min_max(name, args)?,
             "clamp" => self.clamp(args)?,
             "exp" | "exp2" | "log" | "log2" | "cos" | "sin" | "sqrt" | "rsqrt" | "erf" | "floor" | "ceil"
