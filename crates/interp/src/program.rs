@@ -259,7 +259,7 @@ pub enum Role {
 }
 
 impl Instr {
-    /// Calls `f` on every register of the instruction.
+    /// Calls `f` once on every register of the instruction.
     pub fn visit(&mut self, f: &mut impl FnMut(&mut V, Role)) {
         use Role::{Def, Use};
         match self {
@@ -344,7 +344,7 @@ impl Instr {
             }
             Instr::ForStep { iv, step, .. } => {
                 f(step, Use);
-                f(iv, Use);
+                // Read and written; once, as a visitor may rename it.
                 f(iv, Def);
             }
             Instr::Jump { .. } | Instr::Return => {}
