@@ -154,8 +154,10 @@ impl Cx<'_> {
             };
             self.find(k, l, Some(a), m);
         }
-        self.count_sectors(p, bytes);
-        if self.grid.options.checks && p.host != 0 {
+        if self.tracked {
+            self.count_sectors(p, bytes);
+        }
+        if self.grid.options.checks && self.tracked && p.host != 0 {
             crate::shadow::global(self, p, bytes, kind);
         }
     }
@@ -241,8 +243,10 @@ impl Cx<'_> {
             };
             self.find(k, l, Some(off), m);
         }
-        self.count_banks(p, bytes);
-        if self.grid.options.checks && p.shared != 0 {
+        if self.tracked {
+            self.count_banks(p, bytes);
+        }
+        if self.grid.options.checks && self.tracked && p.shared != 0 {
             crate::shadow::shared(self, p, bytes, kind);
         }
     }

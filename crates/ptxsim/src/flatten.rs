@@ -52,6 +52,7 @@ struct Item {
     reads: Vec<Reg>,
     writes: Vec<Reg>,
     copy: bool,
+    held: Vec<Reg>,
     /// Labels it may go to.
     jumps: Vec<u32>,
     kind: Kind,
@@ -262,6 +263,7 @@ impl Flat<'_> {
             reads: vec![],
             writes: vec![],
             copy: false,
+            held: vec![],
             jumps: vec![],
             kind,
         });
@@ -353,6 +355,7 @@ impl Flat<'_> {
             reads: d.reads,
             writes: d.writes,
             copy: d.copy,
+            held: d.held,
             jumps,
             kind,
         });
@@ -665,6 +668,12 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], env: &Env) -> Unini
             flow(&mut set, it);
         }
     }
+    for it in items {
+        for k in it.held.iter().filter_map(|r| number.get(r)) {
+            let t = tracked.len() as u32;
+            tracked.entry(*k).or_insert(t);
+        }
+    }
     // A copy of a tracked register makes its destination doubtful too.
     loop {
         let before = tracked.len();
@@ -688,9 +697,10 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], env: &Env) -> Unini
         let pick = |v: &[Reg]| -> Vec<u32> {
             v.iter().filter_map(|r| number.get(r).and_then(|k| tracked.get(k)).copied()).collect()
         };
-        let (reads, writes) = (pick(&it.reads), pick(&it.writes));
-        if !reads.is_empty() || !writes.is_empty() {
-            by_item.insert(i, isa::Uninit { reads, writes, copy: it.copy });
+        let (reads, mut writes, hold) = (pick(&it.reads), pick(&it.writes), pick(&it.held));
+        writes.retain(|w| !hold.contains(w));
+        if !reads.is_empty() || !writes.is_empty() || !hold.is_empty() {
+            by_item.insert(i, isa::Uninit { reads, writes, copy: it.copy, hold });
         }
     }
     UninitInfo { by_item, tracked: tracked.len() as u32 }

@@ -58,11 +58,13 @@ mod parse;
 mod regs;
 mod report;
 mod shadow;
+mod tensor_map;
 
 pub use isa::Class;
 pub use launch::{Launch, Options, Param, ParamInfo, Program};
 pub use memory::{Allocation, Memory};
 pub use parse::parse;
+pub use tensor_map::{Swizzle, TensorMap};
 pub use report::{Counters, Counts, Finding, FindingKind, Report, Source};
 
 /// A module that cannot be parsed or a launch that cannot be made.

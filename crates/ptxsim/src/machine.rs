@@ -116,6 +116,13 @@ pub(crate) struct Warp {
     pub copies: Vec<Copy>,
     /// The open copy group of each lane.
     pub group: [u32; LANES],
+    /// Bulk stores in flight, and the open bulk group of each lane.
+    pub bulk: Vec<crate::isa::BulkPending>,
+    pub bulk_group: [u32; LANES],
+    /// The open `wgmma` group; accumulators held, and stamps of reads of shared memory, by group.
+    pub wgmma_group: u32,
+    pub held: Vec<(u32, u32)>,
+    pub wgmma_reads: Vec<(u32, u32)>,
     pub sync: Sync,
     /// Instructions executed.
     pub executed: u64,
@@ -160,6 +167,8 @@ pub(crate) struct Unit {
     pub idle_rounds: u32,
     pub cluster_bar: Bar,
     pub mbar: crate::isa::MbarTable,
+    /// Stamp of the asynchronous proxy's last operation.
+    pub agent: u32,
     order: u64,
 }
 
@@ -192,6 +201,8 @@ pub(crate) struct Cx<'a> {
     pub suspect: u32,
     pub confirmed: u32,
     pub suspects: Vec<(u32, FindingKind, String)>,
+    /// Off while an access is made that the checks and counters should not see.
+    pub tracked: bool,
 }
 
 impl Cx<'_> {
@@ -199,6 +210,14 @@ impl Cx<'_> {
     pub fn find(&mut self, kind: FindingKind, lane: usize, addr: Option<u64>, message: String) {
         let inst = &self.grid.code.insts[self.pc as usize];
         find(self.grid, self.unit, self.w, inst, kind, lane, addr, message);
+    }
+
+    /// Runs `f` without checks of order and without counting.
+    pub fn untracked<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        let was = std::mem::replace(&mut self.tracked, false);
+        let r = f(self);
+        self.tracked = was;
+        r
     }
 
     /// The CTA of the running warp.
@@ -278,6 +297,7 @@ impl Unit {
             idle_rounds: 0,
             cluster_bar: Bar::default(),
             mbar: Default::default(),
+            agent: 0,
             order: grid.options.seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15),
         };
         let size = c[0] * c[1] * c[2];
@@ -303,7 +323,12 @@ impl Unit {
                     init: vec![0; grid.code.tracked as usize],
                     copies: vec![],
                     group: [0; LANES],
-                    sync: Sync::new(w + rank * per_cta, per_cta * size),
+                    bulk: vec![],
+                    bulk_group: [0; LANES],
+                    wgmma_group: 0,
+                    held: vec![],
+                    wgmma_reads: vec![],
+                    sync: Sync::new(w + rank * per_cta, per_cta * size + 1),
                     executed: 0,
                     yielded: false,
                     done: false,
@@ -502,6 +527,9 @@ impl Unit {
         }
         self.events += 1;
         let Some(w) = self.warps[k].as_mut() else { return };
+        if op.cluster {
+            w.sync.cluster_arrived = w.sync.cluster_phase + 1;
+        }
         let (cta, live) = (w.cta, w.live);
         let wid = w.id as usize;
         w.frags[f].state = State::Waiting(op);
@@ -746,6 +774,7 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
             suspect: 0,
             confirmed: 0,
             suspects: vec![],
+            tracked: true,
         };
         match (inst.exec)(&mut cx, inst) {
             Flow::Next => pc += 1,
@@ -862,6 +891,15 @@ fn uninit(unit: &mut Unit, w: &mut Warp, grid: &Grid<'_>, inst: &Inst, u: &crate
     // The guard itself is read by every lane of the fragment.
     let _ = frag;
     let ok = u.reads.iter().fold(!0, |ok, r| ok & w.init[*r as usize]);
+    if !w.held.is_empty()
+        && m != 0
+        && u.reads.iter().chain(&u.writes).any(|r| w.held.iter().any(|h| h.0 == *r))
+    {
+        let lane = m.trailing_zeros() as usize;
+        let text = "uses an accumulator of a `wgmma` that was not waited for".to_string();
+        find(grid, unit, w, inst, FindingKind::AsyncBeforeWait, lane, None, text);
+        return;
+    }
     if !u.copy && m & !ok != 0 {
         let lane = (m & !ok).trailing_zeros() as usize;
         find(

@@ -110,7 +110,13 @@ impl SharedShadow {
         if let Some(c) = self.grow.get(&(old.0, new.0)) {
             return *c;
         }
-        let mut s = if old.has(SET) { self.sets[old.set()].clone() } else { vec![old] };
+        if self.sets.len() > 1 << 20 {
+            // Kernels with no barrier of the whole CTA: forget, rather than grow without end.
+            self.sets.clear();
+            self.grow.clear();
+        }
+        let mut s =
+            if old.has(SET) { self.sets.get(old.set()).cloned().unwrap_or_default() } else { vec![old] };
         match s.iter_mut().find(|c| c.warp() == new.warp()) {
             Some(c) => {
                 let lane = if c.lane() == new.lane() { new.lane() } else { MANY };
@@ -132,11 +138,13 @@ struct Me<'a> {
     phase: u32,
     /// Whether phases order everything: only while one CTA has this memory to itself.
     phased: bool,
+    /// The asynchronous proxy, which takes no part in barriers.
+    agent: u32,
 }
 
 impl Me<'_> {
     fn ordered(&self, c: Cell, lane: u32) -> bool {
-        if c.is_none() || (self.phased && c.phase() != self.phase & 0xf_ffff) {
+        if c.is_none() || (self.phased && c.warp() != self.agent && c.phase() != self.phase & 0xf_ffff) {
             return true;
         }
         if c.warp() == self.warp {
@@ -195,7 +203,7 @@ fn check_run(
                 if me.phased && r.phase() != me.phase & 0xf_ffff {
                     &[]
                 } else {
-                    &sh.sets[r.set()]
+                    sh.sets.get(r.set()).map_or(&[], |s| &s[..])
                 }
             } else {
                 set = [r];
@@ -239,6 +247,9 @@ fn check_run(
 }
 
 fn who(cx: &Cx<'_>, c: Cell) -> String {
+    if c.warp() as usize == cx.unit.warps.len() {
+        return "an asynchronous copy or matrix multiply".into();
+    }
     let warp = cx.unit.warps.get(c.warp() as usize).and_then(|w| w.as_ref());
     let id = warp.map_or(cx.w.id, |w| w.id);
     describe(cx, id, c.lane())
@@ -257,8 +268,9 @@ pub(crate) fn shared(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
     for l in lanes(p.shared) {
         let (rank, at) = ((p.at[l] >> 32) as usize, p.at[l] as u32 as usize);
         let phased = cx.unit.ctas.len() == 1;
+        let agent = cx.unit.warps.len() as u32;
         let sh = &mut cx.unit.ctas[rank].shadow;
-        let me = Me { sync: &cx.w.sync, warp: cx.w.sync.index, phase: sh.phase, phased };
+        let me = Me { sync: &cx.w.sync, warp: cx.w.sync.index, phase: sh.phase, phased, agent };
         let mut same_ok = None;
         let bad = check_run(sh, &me, l as u32, at, bytes as usize, kind, &mut same_ok);
         if let Some((c, _)) = same_ok {
@@ -313,79 +325,135 @@ pub(crate) fn async_done(cx: &mut Cx<'_>, dst: &[u64; 32], mask: u32, bytes: u32
     for l in lanes(mask) {
         let (rank, at) = ((dst[l] >> 32) as usize, dst[l] as u32 as usize);
         let sh = &mut cx.unit.ctas[rank].shadow;
-        let me = Me { sync: &cx.w.sync, warp: cx.w.sync.index, phase: sh.phase, phased: true };
+        let me = Me { sync: &cx.w.sync, warp: cx.w.sync.index, phase: sh.phase, phased: true, agent: u32::MAX };
         let c = me.cell(INIT, l as u32);
         sh.writes[at..at + bytes as usize].fill(c);
     }
 }
 
-/// Bytes written by the asynchronous proxy, made visible by an mbarrier or a group: initialized and ordered for
-/// everybody who observes the completion, which the caller has joined into the clock of `sync`.
-pub(crate) fn proxy_write(sh: &mut SharedShadow, at: usize, n: usize, pending: bool) {
-    if sh.writes.len() < at + n {
+/// Marks bytes as written by the running warp with no check: objects like mbarriers, which have rules of their own.
+pub(crate) fn initialized(cx: &mut Cx<'_>, rank: usize, at: usize, n: usize) {
+    if let Some(c) = cx.unit.ctas[rank].shadow.writes.get_mut(at..at + n) {
+        c.fill(Cell(INIT | STRONG));
+    }
+}
+
+/// What the asynchronous proxy would trip over.
+enum ProxyBad {
+    Uninit,
+    Pending,
+    Race(Cell, &'static str),
+    Fence(Cell),
+}
+
+/// Checks an access of the asynchronous proxy to `n` bytes, started by lane `l`, and records it for the agent.
+fn agent_access(cx: &mut Cx<'_>, l: usize, to: (u32, u32), n: u32, stamp: u32, write: bool) {
+    if !cx.grid.options.checks {
         return;
     }
-    let c = Cell(INIT | ASYNC | if pending { PENDING } else { 0 });
-    sh.writes[at..at + n].fill(c);
-    sh.reads[at..at + n].fill(Cell(0));
-}
-
-/// What the asynchronous proxy would trip over in `[at, at + n)` of a CTA's shared memory.
-pub(crate) enum ProxyBad {
-    /// Not written yet.
-    Uninit,
-    /// The target of another copy in flight.
-    Pending,
-    /// Written, or read, by the generic proxy with no order.
-    Race(String),
-    /// Written by the generic proxy with no proxy fence since.
-    Fence,
-}
-
-/// Checks an access of the asynchronous proxy that the running warp starts.
-pub(crate) fn proxy_check(cx: &Cx<'_>, rank: usize, at: usize, n: usize, write: bool) -> Option<ProxyBad> {
-    let sh = &cx.unit.ctas[rank].shadow;
+    let agent = cx.unit.warps.len() as u32;
     let phased = cx.unit.ctas.len() == 1;
-    let me = Me { sync: &cx.w.sync, warp: cx.w.sync.index, phase: sh.phase, phased };
-    let lane = cx.mask.trailing_zeros() & 31;
-    for k in at..(at + n).min(sh.writes.len()) {
-        let w = sh.writes[k];
-        if w.has(PENDING) {
-            return Some(ProxyBad::Pending);
+    let (at, end) = (to.1 as usize, (to.1 + n) as usize);
+    let sh = &mut cx.unit.ctas[to.0 as usize].shadow;
+    if end > sh.writes.len() {
+        return;
+    }
+    let me = Me { sync: &cx.w.sync, warp: cx.w.sync.index, phase: sh.phase, phased, agent };
+    let mine = Cell::new(ASYNC, me.phase, agent, MANY, stamp);
+    let mut bad: Option<(usize, ProxyBad)> = None;
+    let mut k = at;
+    while k < end {
+        let (w, r) = (sh.writes[k], sh.reads[k]);
+        let mut e = k + 1;
+        while e < end && sh.writes[e] == w && sh.reads[e] == r {
+            e += 1;
         }
-        if !write && !w.has(INIT) {
-            return Some(ProxyBad::Uninit);
-        }
-        if !me.ordered(w, lane) {
-            return Some(ProxyBad::Race(format!("{} wrote shared offset {k}", who(cx, w))));
-        }
-        if !w.is_none() && !w.has(ASYNC) {
-            let fenced = cx.w.sync.clock.proxy.get(w.warp() as usize).is_some_and(|&c| c >= w.stamp());
-            if !fenced && !write {
-                return Some(ProxyBad::Fence);
-            }
-        }
-        if write {
-            let r = sh.reads[k];
-            let set;
+        let trouble = if w.has(PENDING) {
+            Some(ProxyBad::Pending)
+        } else if !write && !w.has(INIT) {
+            Some(ProxyBad::Uninit)
+        } else if !me.ordered(w, l as u32) {
+            Some(ProxyBad::Race(w, "wrote"))
+        } else if !write
+            && !w.is_none()
+            && !w.has(ASYNC)
+            && cx.w.sync.clock.proxy.get(w.warp() as usize).is_none_or(|&c| c < w.stamp())
+        {
+            Some(ProxyBad::Fence(w))
+        } else if write {
+            let one;
             let readers: &[Cell] = if !r.has(SET) {
-                set = [r];
-                &set
-            } else if phased && r.phase() != sh.phase & 0xf_ffff {
+                one = [r];
+                &one
+            } else if phased && r.phase() != me.phase & 0xf_ffff {
                 &[]
             } else {
-                &sh.sets[r.set()]
+                sh.sets.get(r.set()).map_or(&[], |s| &s[..])
             };
-            if let Some(&c) = readers.iter().find(|&&c| !me.ordered(c, lane)) {
-                return Some(ProxyBad::Race(format!("{} read shared offset {k}", who(cx, c))));
-            }
+            readers.iter().find(|&&c| !me.ordered(c, l as u32)).map(|&c| ProxyBad::Race(c, "read"))
+        } else {
+            None
+        };
+        if let Some(t) = trouble {
+            bad.get_or_insert((k, t));
         }
+        if write {
+            sh.writes[k..e].fill(Cell(mine.0 | PENDING | w.0 & INIT));
+            sh.reads[k..e].fill(Cell(0));
+        } else {
+            let stale = r.is_none() || (phased && r.phase() != me.phase & 0xf_ffff);
+            let c = if stale { mine } else { sh.with(r, mine) };
+            sh.reads[k..e].fill(c);
+        }
+        k = e;
     }
-    None
+    let Some((k, bad)) = bad else { return };
+    let verb = if write { "writes" } else { "reads" };
+    let (kind, m) = match bad {
+        ProxyBad::Uninit => {
+            (FindingKind::UninitializedShared, format!("the asynchronous proxy reads shared offset {k}, which was not written"))
+        }
+        ProxyBad::Pending => (
+            FindingKind::AsyncBeforeWait,
+            format!("the asynchronous proxy {verb} shared offset {k}, the target of a copy that was not waited for"),
+        ),
+        ProxyBad::Race(c, what) => (
+            FindingKind::SharedRace,
+            format!("the asynchronous proxy {verb} shared offset {k}, and {} {what} it with no order between", who(cx, c)),
+        ),
+        ProxyBad::Fence(c) => (
+            FindingKind::ProxyFence,
+            format!(
+                "the asynchronous proxy reads shared offset {k}, which {} wrote with no `fence.proxy.async` since",
+                who(cx, c)
+            ),
+        ),
+    };
+    cx.find(kind, l, Some(k as u64), m);
+}
+
+/// The asynchronous proxy starts to read.
+pub(crate) fn agent_read(cx: &mut Cx<'_>, l: usize, from: (u32, u32), n: u32, stamp: u32) {
+    agent_access(cx, l, from, n, stamp, false);
+}
+
+/// The asynchronous proxy starts to write: until it is done the bytes are nobody's.
+pub(crate) fn agent_write(cx: &mut Cx<'_>, l: usize, to: (u32, u32), n: u32, stamp: u32) {
+    agent_access(cx, l, to, n, stamp, true);
+}
+
+/// The asynchronous proxy has written.
+pub(crate) fn agent_done(cx: &mut Cx<'_>, to: (u32, u32), n: u32, stamp: u32) {
+    let agent = cx.unit.warps.len() as u32;
+    let sh = &mut cx.unit.ctas[to.0 as usize].shadow;
+    let phase = sh.phase;
+    if let Some(c) = sh.writes.get_mut(to.1 as usize..(to.1 + n) as usize) {
+        c.fill(Cell::new(INIT | ASYNC, phase, agent, MANY, stamp));
+    }
 }
 
 /// Reports every suspect left, whatever the values.
-fn settle_all(cx: &mut Cx<'_>) {
+pub(crate) fn settle_all(cx: &mut Cx<'_>) {
     cx.confirmed = !0;
     settle(cx);
 }

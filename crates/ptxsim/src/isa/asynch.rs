@@ -147,6 +147,7 @@ pub(crate) fn finish_copies(cx: &mut Cx<'_>) {
     if !cx.w.copies.is_empty() {
         finish(cx, [u32::MAX; LANES]);
     }
+    super::bulk::finish(cx, [u32::MAX; LANES]);
 }
 
 pub(super) fn commit_group(d: &mut Dec) -> R {

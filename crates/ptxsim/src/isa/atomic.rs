@@ -13,7 +13,7 @@ type R = Result<(), Error>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-enum Op {
+pub(super) enum Op {
     And,
     Or,
     Xor,
@@ -68,7 +68,7 @@ fn half(op: Op, a: u16, b: u16, f: Format) -> u16 {
 }
 
 /// What memory holds after the operation.
-fn apply(op: Op, ty: Ty, a: u64, b: u64, c: u64) -> u64 {
+pub(super) fn apply(op: Op, ty: Ty, a: u64, b: u64, c: u64) -> u64 {
     match (op, ty) {
         (Op::And, _) => a & b,
         (Op::Or, _) => a | b,

@@ -223,6 +223,14 @@ pub(super) fn cache(d: &mut Dec) {
     {}
 }
 
+/// A state space, or the one to take when none is given.
+pub(super) fn space_or(d: &mut Dec, default: Space) -> Result<Space, Error> {
+    Ok(match d.space() {
+        Space::Generic => default,
+        s => s,
+    })
+}
+
 fn vector(d: &mut Dec) -> u8 {
     d.one_of(&[("v2", 2u8), ("v4", 4), ("v8", 8)]).unwrap_or(1)
 }

@@ -8,6 +8,7 @@ mod arith;
 mod asynch;
 mod atomic;
 mod bits;
+mod bulk;
 mod cluster;
 mod compare;
 mod control;
@@ -21,8 +22,10 @@ mod mma;
 mod ops;
 mod printf;
 mod warp;
+mod wgmma;
 
 pub(crate) use asynch::finish_copies;
+pub(crate) use bulk::Pending as BulkPending;
 pub(crate) use control::{bra_exec, exit_exec, macs};
 pub(crate) use env::{Addr, Env, Reloc, Special, Sym, Template};
 pub(crate) use mbarrier::MbarTable;
@@ -137,6 +140,8 @@ pub(crate) struct Uninit {
     pub writes: Vec<u32>,
     /// The instruction only copies: its result is as initialized as its sources.
     pub copy: bool,
+    /// Tracked registers that an asynchronous instruction holds until its wait.
+    pub hold: Vec<u32>,
 }
 
 /// A decoded instruction.
@@ -293,6 +298,14 @@ instructions! {
     "cp.async.commit_group" "9.7.9.25.3.2" Async asynch::commit_group;
     "cp.async.wait_group" "9.7.9.25.3.3" Async asynch::wait_group;
     "cp.async.wait_all" "9.7.9.25.3.3" Async asynch::wait_all;
+    "cp.async.bulk" "9.7.9.25.4.1" Async bulk::copy;
+    "cp.reduce.async.bulk" "9.7.9.25.4.2" Async bulk::reduce_bulk;
+    "cp.async.bulk.prefetch" "9.7.9.25.4.3" Async bulk::prefetch;
+    "cp.async.bulk.tensor" "9.7.9.25.5.2" Async bulk::copy_tensor;
+    "cp.reduce.async.bulk.tensor" "9.7.9.25.5.3" Async bulk::reduce_tensor;
+    "cp.async.bulk.prefetch.tensor" "9.7.9.25.5.4" Async bulk::prefetch;
+    "cp.async.bulk.commit_group" "9.7.9.25.6.1" Async bulk::commit;
+    "cp.async.bulk.wait_group" "9.7.9.25.6.2" Async bulk::wait;
     "cp.async.mbarrier.arrive" "9.7.13.15.17" Async mbarrier::cp_async_arrive;
     "bra"        "9.7.12.3" Control control::bra;
     "brx.idx"    "9.7.12.4" Control control::brx;
@@ -327,6 +340,10 @@ instructions! {
     "ldmatrix"   "9.7.14.5.15" Tensor mma::ldmatrix;
     "stmatrix"   "9.7.14.5.16" Tensor mma::stmatrix;
     "movmatrix"  "9.7.14.5.17" Tensor mma::movmatrix;
+    "wgmma.mma_async" "9.7.15.5" Tensor wgmma::mma;
+    "wgmma.fence" "9.7.15.7.1" Async wgmma::fence;
+    "wgmma.commit_group" "9.7.15.7.2" Async wgmma::commit;
+    "wgmma.wait_group" "9.7.15.7.3" Async wgmma::wait;
     "nanosleep"  "9.7.19.1" Control control::nanosleep;
     "brkpt"      "9.7.19.2" Control control::nop;
     "pmevent"    "9.7.19.3" Control control::nop;
@@ -348,7 +365,6 @@ static KNOWN: &[(&str, &str)] = &[
     ("stacksave", "9.7.17.1"),
     ("stackrestore", "9.7.17.2"),
     ("wmma", "9.7.14.4"),
-    ("wgmma", "9.7.15"),
     ("tcgen05", "9.7.16"),
     ("multimem", "9.7.9.13"),
     ("tensormap", "9.7.13.8"),
@@ -396,6 +412,8 @@ pub(crate) struct Dec<'a, 'e> {
     pub writes: Vec<Reg>,
     /// The result is a copy of the sources.
     pub copy: bool,
+    /// Registers that stay unreadable until a wait.
+    pub held: Vec<Reg>,
 }
 
 /// A decoded instruction with what it reads and writes.
@@ -404,6 +422,7 @@ pub(crate) struct Decoded {
     pub reads: Vec<Reg>,
     pub writes: Vec<Reg>,
     pub copy: bool,
+    pub held: Vec<Reg>,
 }
 
 /// Decodes `ins` in `env`.
@@ -421,6 +440,7 @@ pub(crate) fn decode(ins: &Instr, env: &mut Env) -> Result<Decoded, Error> {
         reads: vec![],
         writes: vec![],
         copy: false,
+        held: vec![],
     };
     d.out.line = ins.line;
     d.out.loc = ins.loc;
@@ -435,7 +455,7 @@ pub(crate) fn decode(ins: &Instr, env: &mut Env) -> Result<Decoded, Error> {
     }
     (row.decode)(&mut d)?;
     d.finish()?;
-    Ok(Decoded { inst: d.out, reads: d.reads, writes: d.writes, copy: d.copy })
+    Ok(Decoded { inst: d.out, reads: d.reads, writes: d.writes, copy: d.copy, held: d.held })
 }
 
 impl<'a> Dec<'a, '_> {

@@ -55,6 +55,12 @@ impl<'a> Run<'a> {
         unsafe { self.memory.register_slice(a, &name) };
         self
     }
+    /// Memory that no parameter points to.
+    pub fn memory<T: Copy>(mut self, a: &mut [T], name: &str) -> Self {
+        // SAFETY: as for `array`.
+        unsafe { self.memory.register_slice(a, name) };
+        self
+    }
     pub fn int(mut self, v: i64) -> Self {
         self.launch.params.push(Param::Int(v));
         self

@@ -1,0 +1,146 @@
+//! Tensor maps: what `cp.async.bulk.tensor` needs to know of a tensor in global memory (PTX ISA §5.5).
+//!
+//! The 128 bytes that a GPU driver makes are opaque. Here they hold the fields of [`TensorMap`] plainly, so that a
+//! host that runs a kernel in the simulator makes them with [`TensorMap::encode`].
+
+/// How a box is laid out in shared memory (§5.5.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swizzle {
+    /// As is.
+    None,
+    /// 16-byte pieces exchanged within 32 bytes.
+    B32,
+    /// Within 64 bytes.
+    B64,
+    /// Within 128 bytes.
+    B128,
+}
+
+impl Swizzle {
+    /// A byte address in shared memory, swizzled: the bits from 7 up are added without carry to those from 4 up.
+    pub fn apply(self, addr: u32) -> u32 {
+        let bits = match self {
+            Swizzle::None => 0,
+            Swizzle::B32 => 1,
+            Swizzle::B64 => 3,
+            Swizzle::B128 => 7,
+        };
+        addr ^ (addr >> 7 & bits) << 4
+    }
+}
+
+/// A tensor in global memory and the box that one copy moves. Dimension 0 is the innermost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorMap {
+    /// Address of element 0.
+    pub address: u64,
+    /// Bytes of an element: 1, 2, 4 or 8.
+    pub element_bytes: u32,
+    /// Elements by dimension, one to five of them.
+    pub dims: Vec<u32>,
+    /// Bytes between neighbours, for each dimension but the innermost.
+    pub strides: Vec<u64>,
+    /// Elements of the box by dimension.
+    pub box_dims: Vec<u32>,
+    /// Layout in shared memory.
+    pub swizzle: Swizzle,
+    /// Elements outside the tensor read as NaN, not zero.
+    pub nan_fill: bool,
+}
+
+const MAGIC: [u8; 4] = *b"tmap";
+
+impl TensorMap {
+    /// The 128 bytes to pass as the kernel's parameter.
+    ///
+    /// # Errors
+    /// When a rule of §5.5 is broken: rank, element size, box of at most 256 elements a dimension, strides that are
+    /// multiples of 16, or an inner box wider than the swizzle.
+    pub fn encode(&self) -> Result<Vec<u8>, crate::Error> {
+        let n = self.dims.len();
+        let bad = |m: String| Err(crate::Error::new(format!("tensor map: {m}")));
+        if !(1..=5).contains(&n) || self.strides.len() != n - 1 || self.box_dims.len() != n {
+            return bad(format!("{n} dimensions, {} strides and {} box sizes", self.strides.len(), self.box_dims.len()));
+        }
+        if !matches!(self.element_bytes, 1 | 2 | 4 | 8) {
+            return bad(format!("elements of {} bytes", self.element_bytes));
+        }
+        if !self.address.is_multiple_of(16) || self.strides.iter().any(|s| !s.is_multiple_of(16)) {
+            return bad("address and strides must be multiples of 16".into());
+        }
+        if self.box_dims.iter().any(|b| !(1..=256).contains(b)) {
+            return bad(format!("box {:?}: each size must be between 1 and 256", self.box_dims));
+        }
+        let row = self.box_dims[0] * self.element_bytes;
+        let wide = match self.swizzle {
+            Swizzle::None => u32::MAX,
+            Swizzle::B32 => 32,
+            Swizzle::B64 => 64,
+            Swizzle::B128 => 128,
+        };
+        if row > wide || !row.is_multiple_of(16) {
+            return bad(format!("a box row of {row} bytes with swizzle {:?}", self.swizzle));
+        }
+        let mut b = MAGIC.to_vec();
+        b.extend([n as u8, self.element_bytes as u8, self.swizzle as u8, u8::from(self.nan_fill)]);
+        b.extend(self.address.to_le_bytes());
+        for k in 0..5 {
+            b.extend(self.dims.get(k).copied().unwrap_or(1).to_le_bytes());
+            b.extend((self.box_dims.get(k).copied().unwrap_or(1) as u16).to_le_bytes());
+        }
+        for k in 0..4 {
+            b.extend(self.strides.get(k).copied().unwrap_or(0).to_le_bytes());
+        }
+        b.resize(128, 0);
+        Ok(b)
+    }
+
+    /// Reads what [`TensorMap::encode`] wrote.
+    pub(crate) fn decode(b: &[u8; 128]) -> Option<TensorMap> {
+        let n = b[4] as usize;
+        if b[..4] != MAGIC || !(1..=5).contains(&n) {
+            return None;
+        }
+        let u64_at = |k: usize| b[k..k + 8].iter().rev().fold(0u64, |v, x| v << 8 | u64::from(*x));
+        let u32_at = |k: usize| b[k..k + 4].iter().rev().fold(0u32, |v, x| v << 8 | u32::from(*x));
+        Some(TensorMap {
+            element_bytes: b[5].into(),
+            swizzle: match b[6] {
+                0 => Swizzle::None,
+                1 => Swizzle::B32,
+                2 => Swizzle::B64,
+                _ => Swizzle::B128,
+            },
+            nan_fill: b[7] != 0,
+            address: u64_at(8),
+            dims: (0..n).map(|k| u32_at(16 + 6 * k)).collect(),
+            box_dims: (0..n).map(|k| u32::from(u16::from_le_bytes([b[20 + 6 * k], b[21 + 6 * k]]))).collect(),
+            strides: (0..n - 1).map(|k| u64_at(46 + 8 * k)).collect(),
+        })
+    }
+
+    /// Bytes of the box.
+    pub(crate) fn box_bytes(&self) -> u32 {
+        self.box_dims.iter().product::<u32>() * self.element_bytes
+    }
+
+    /// Calls `f(offset in the box, global address or `None` outside the tensor)` for each element of the box at
+    /// `coords`.
+    pub(crate) fn each(&self, coords: &[i32], mut f: impl FnMut(u32, Option<u64>)) {
+        let n = self.dims.len();
+        let total: u32 = self.box_dims.iter().product();
+        for k in 0..total {
+            let mut left = k;
+            let mut addr = self.address;
+            let mut inside = true;
+            for d in 0..n {
+                let x = i64::from(coords[d]) + i64::from(left % self.box_dims[d]);
+                left /= self.box_dims[d];
+                inside &= (0..i64::from(self.dims[d])).contains(&x);
+                let step = if d == 0 { u64::from(self.element_bytes) } else { self.strides[d - 1] };
+                addr = addr.wrapping_add((x as u64).wrapping_mul(step));
+            }
+            f(k * self.element_bytes, inside.then_some(addr));
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! mbarriers, bulk and tensor copies, warp-group matrix multiply, clusters.
+#![allow(missing_docs)]
+mod common;
+use common::*;
+use half::f16;
+use tilewright_ptxsim::FindingKind::*;
+use tilewright_ptxsim::{FindingKind, Report, Swizzle, TensorMap};
+
+fn has(r: &Report, kind: FindingKind) {
+    assert!(r.findings.iter().any(|f| f.kind == kind), "no {kind:?} in {:#?}", r.findings);
+}
+
+fn none(r: &Report) {
+    assert!(r.findings.is_empty(), "{:#?}", r.findings);
+}
+
+/// Thread 0 loads 512 bytes in bulk; everybody waits and reads.
+fn bulk(expect: &str, wait: &str) -> String {
+    kernel(
+        2,
+        &format!(
+            ".shared .align 128 .b8 s[512]; .shared .align 8 .b64 bar;
+             mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;
+             @%p1 mbarrier.init.shared::cta.b64 [bar], 1;
+             bar.sync 0;
+             @%p1 {expect}
+             @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%a0], 512, [bar];
+             {wait}
+             shl.b32 %r2, %r1, 2; mov.u32 %r3, s; add.u32 %r3, %r3, %r2; ld.shared.u32 %r4, [%r3];
+             mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %a1, %rd1; st.global.u32 [%rd2], %r4; ret;"
+        ),
+    )
+}
+
+const WAIT: &str = "W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra W;";
+const EXPECT: &str = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;";
+
+#[test]
+fn bulk_copies_signal_mbarriers() {
+    let go = |ptx: String| {
+        let p = parse(&ptx);
+        let mut a: Vec<u32> = (0..128).collect();
+        let mut b = vec![0u32; 128];
+        let r = Run::new(&p, 1, 128).array(&mut a).array(&mut b).go();
+        (r, b)
+    };
+    let (r, b) = go(bulk(EXPECT, WAIT));
+    none(&r);
+    assert_eq!(b, (0..128).collect::<Vec<u32>>());
+    has(&go(bulk(EXPECT, "")).0, AsyncBeforeWait);
+    // Only warp 0 waits: the others are not ordered after the copy.
+    let some = WAIT.replace("W:", "setp.ge.u32 %p3, %r1, 32; @%p3 bra X; W:") + "X:";
+    let (r, _) = go(bulk(EXPECT, &some));
+    assert!(r.findings.iter().any(|f| matches!(f.kind, SharedRace | AsyncBeforeWait)), "{:#?}", r.findings);
+    none(&go(bulk(EXPECT, &format!("{some} bar.sync 0;"))).0);
+    // Bytes that never come, and arrivals that are too many.
+    has(&go(bulk(&EXPECT.replace("512", "1024"), WAIT)).0, Deadlock);
+    has(&go(bulk("mbarrier.arrive.shared::cta.b64 _, [bar], 2;", WAIT)).0, ArriveCount);
+    has(&go(bulk(EXPECT, WAIT).replace("@%p1 mbarrier.init.shared::cta.b64 [bar], 1;", "")).0, ArriveCount);
+}
+
+#[test]
+fn bulk_stores_need_a_proxy_fence() {
+    let k = |fence: &str| {
+        kernel(
+            1,
+            &format!(
+                ".shared .align 128 .b8 s[512];
+                 mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2; mov.u32 %r3, s; add.u32 %r3, %r3, %r2;
+                 st.shared.u32 [%r3], %r1; {fence} bar.sync 0; setp.ne.u32 %p1, %r1, 0; @%p1 bra E;
+                 cp.async.bulk.global.shared::cta.bulk_group [%a0], [s], 512;
+                 cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; E: ret;"
+            ),
+        )
+    };
+    let go = |ptx: String| {
+        let p = parse(&ptx);
+        let mut a = vec![0u32; 128];
+        let r = Run::new(&p, 1, 128).array(&mut a).go();
+        (r, a)
+    };
+    let (r, a) = go(k("fence.proxy.async.shared::cta;"));
+    none(&r);
+    assert_eq!(a, (0..128).collect::<Vec<u32>>());
+    has(&go(k("")).0, ProxyFence);
+    has(&go(k("fence.proxy.async.shared::cta;").replace("[%a0], [s], 512", "[%a0+256], [s], 512")).0, GlobalBounds);
+}
+
+/// One 64×N×64 product: tensor copies with a 128-byte swizzle, then four `wgmma`.
+fn wgmma(n: u32, wait: &str) -> String {
+    let regs = n / 2;
+    let d: Vec<String> = (0..regs).map(|k| format!("%d{k}")).collect();
+    let mut steps = String::new();
+    for s in 0..4 {
+        steps += &format!(
+            "add.s64 %rd10, %rd5, {o}; add.s64 %rd11, %rd6, {o}; setp.ne.b32 %p3, {s}, 0;
+             wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16 {{{}}}, %rd10, %rd11, %p3, 1, 1, 0, 0;\n",
+            d.join(","),
+            o = s * 2
+        );
+    }
+    let mut stores = String::new();
+    for c in 0..n / 8 {
+        for h in 0..2 {
+            stores += &format!(
+                "st.global.v2.f32 [%rd9+{}], {{%d{}, %d{}}};\n",
+                (h * 8 * n + c * 8) * 4,
+                4 * c + 2 * h,
+                4 * c + 2 * h + 1
+            );
+        }
+    }
+    let b_bytes = n * 128;
+    let bytes = 8192 + b_bytes;
+    format!(
+        ".version 8.4\n.target sm_90a\n.address_size 64
+        .visible .entry k(.param .align 64 .b8 ma[128], .param .align 64 .b8 mb[128], .param .u64 c) {{
+        .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>; .reg .f32 %d<{regs}>;
+        .shared .align 1024 .b8 sa[8192]; .shared .align 1024 .b8 sb[{b_bytes}]; .shared .align 8 .b64 bar;
+        mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.b64 %rd1, ma; mov.b64 %rd2, mb;
+        @%p1 mbarrier.init.shared::cta.b64 [bar], 1;
+        fence.proxy.async; bar.sync 0;
+        @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {bytes};
+        @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [sa], [%rd1, {{0, 0}}], [bar];
+        @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [sb], [%rd2, {{0, 0}}], [bar];
+        W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra W;
+        mov.u32 %r2, sa; shr.u32 %r2, %r2, 4; mov.u32 %r3, sb; shr.u32 %r3, %r3, 4;
+        cvt.u64.u32 %rd5, %r2; cvt.u64.u32 %rd6, %r3;
+        or.b64 %rd5, %rd5, 0x4000004000010000; or.b64 %rd6, %rd6, 0x4000004000010000;
+        wgmma.fence.sync.aligned;
+        {steps}
+        wgmma.commit_group.sync.aligned;
+        {wait}
+        ld.param.u64 %rd7, [c]; and.b32 %r4, %r1, 31; shr.u32 %r5, %r1, 5; shr.u32 %r6, %r4, 2; and.b32 %r7, %r4, 3;
+        mad.lo.u32 %r8, %r5, 16, %r6; mul.lo.u32 %r8, %r8, {n}; mad.lo.u32 %r8, %r7, 2, %r8;
+        mul.wide.u32 %rd8, %r8, 4; add.s64 %rd9, %rd7, %rd8;
+        {stores}
+        ret; }}"
+    )
+}
+
+fn map(a: &[f16], rows: u32, swizzle: Swizzle) -> Vec<u8> {
+    TensorMap {
+        address: a.as_ptr() as u64,
+        element_bytes: 2,
+        dims: vec![64, rows],
+        strides: vec![128],
+        box_dims: vec![64, rows],
+        swizzle,
+        nan_fill: false,
+    }
+    .encode()
+    .expect("a valid map")
+}
+
+/// Halves aligned to 16 bytes.
+struct Halves {
+    storage: Vec<u128>,
+    n: usize,
+}
+
+impl Halves {
+    fn new(n: usize, mut f: impl FnMut() -> f16) -> Halves {
+        let mut h = Halves { storage: vec![0u128; n.div_ceil(8)], n };
+        h.get().iter_mut().for_each(|x| *x = f());
+        h
+    }
+    fn get(&mut self) -> &mut [f16] {
+        // SAFETY: u128 has room and alignment for eight f16, which have no invalid patterns.
+        unsafe { std::slice::from_raw_parts_mut(self.storage.as_mut_ptr().cast(), self.n) }
+    }
+}
+
+#[test]
+fn tensor_copies_feed_wgmma() {
+    for n in [8u32, 64, 96, 128] {
+        let mut r = Rng(u64::from(n));
+        let mut a = Halves::new(64 * 64, || f16::from_f32(r.f32()));
+        let mut r = Rng(u64::from(n) + 1);
+        let mut b = Halves::new(n as usize * 64, || f16::from_f32(r.f32()));
+        let mut c = vec![0f32; 64 * n as usize];
+        let (ma, mb) = (map(a.get(), 64, Swizzle::B128), map(b.get(), n, Swizzle::B128));
+        let mut go = |wait: &str| {
+            let p = parse(&wgmma(n, wait));
+            let run = Run::new(&p, 1, 128).bytes(ma.clone()).bytes(mb.clone()).array(&mut c);
+            run.memory(a.get(), "a").memory(b.get(), "b").go()
+        };
+        has(&go(""), AsyncBeforeWait);
+        none(&go("wgmma.wait_group.sync.aligned 0;"));
+        let (a, b) = (a.get(), b.get());
+        for i in 0..64 {
+            for j in 0..n as usize {
+                let want: f64 = (0..64).map(|k| f64::from(a[i * 64 + k]) * f64::from(b[j * 64 + k])).sum();
+                let got = f64::from(c[i * n as usize + j]);
+                assert!((want - got).abs() < 1e-4, "{n}: {i},{j}: {got} not {want}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_descriptor_outside_shared_memory() {
+    let mut a = Halves::new(64 * 64, || f16::ONE);
+    let m = map(a.get(), 64, Swizzle::B128);
+    let mut c = vec![0f32; 64 * 64];
+    let p = parse(&wgmma(64, "wgmma.wait_group.sync.aligned 0;").replace("%rd5, 0x4000004000010000", "%rd5, 0x4000100000010000"));
+    let r = Run::new(&p, 1, 128).bytes(m.clone()).bytes(m).array(&mut c).memory(a.get(), "a").go();
+    has(&r, Descriptor);
+}
+
+#[test]
+fn tensor_boxes_outside_are_filled_with_zero() {
+    let p = parse(
+        ".version 8.4\n.target sm_90a\n.address_size 64
+        .visible .entry k(.param .align 64 .b8 m[128], .param .u64 c) {
+        .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;
+        .shared .align 128 .b8 s[256]; .shared .align 8 .b64 bar;
+        mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.b64 %rd1, m;
+        @%p1 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
+        @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;
+        @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1, {-2, 3}], [bar];
+        W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra W;
+        mov.u32 %r2, s; mad.lo.u32 %r3, %r1, 4, %r2; ld.shared.u32 %r4, [%r3];
+        ld.param.u64 %rd2, [c]; mul.wide.u32 %rd3, %r1, 4; add.s64 %rd4, %rd2, %rd3; st.global.u32 [%rd4], %r4; ret; }",
+    );
+    // 4 rows of 8 words; the box has 8 rows of 8 and starts at column −2, row 3.
+    let mut a: Vec<u128> = (0..8u128).map(|k| (0..4).fold(0, |v, j| v | (4 * k + j + 1) << (32 * j))).collect();
+    let mut c = vec![0u32; 64];
+    let m = TensorMap {
+        address: a.as_ptr() as u64,
+        element_bytes: 4,
+        dims: vec![8, 4],
+        strides: vec![32],
+        box_dims: vec![8, 8],
+        swizzle: Swizzle::None,
+        nan_fill: false,
+    };
+    Run::new(&p, 1, 64).bytes(m.encode().expect("valid")).array(&mut c).memory(&mut a, "a").clean();
+    for (k, v) in c.iter().enumerate() {
+        let (x, y) = (k as i32 % 8 - 2, k as i32 / 8 + 3);
+        let want = if (0..8).contains(&x) && y < 4 { (y * 8 + x + 1) as u32 } else { 0 };
+        assert_eq!(*v, want, "{k}");
+    }
+}
+
+/// Each CTA of a cluster of 2 writes its window; each reads the other's.
+fn exchange(arrive: &str, wait: &str) -> String {
+    kernel(
+        1,
+        &format!(
+            ".shared .align 16 .b8 s[256];
+             mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; shl.b32 %r3, %r1, 2; mov.u32 %r4, s;
+             add.u32 %r4, %r4, %r3; mad.lo.u32 %r5, %r2, 100, %r1; st.shared.u32 [%r4], %r5;
+             {arrive} {wait}
+             xor.b32 %r6, %r2, 1; mapa.shared::cluster.u32 %r7, %r4, %r6; ld.shared::cluster.u32 %r8, [%r7];
+             mov.u32 %r9, %ctaid.x; mad.lo.u32 %r9, %r9, 64, %r1; mul.wide.u32 %rd1, %r9, 4; add.s64 %rd2, %a0, %rd1;
+             st.global.u32 [%rd2], %r8;
+             barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; ret;"
+        ),
+    )
+}
+
+#[test]
+fn clusters_share_memory() {
+    let mut out = vec![0u32; 256];
+    let mut go = |a: &str, w: &str| {
+        let p = parse(&exchange(a, w));
+        Run::new(&p, 4, 64).cluster(2).array(&mut out).go()
+    };
+    has(&go("bar.sync 0;", ""), SharedRace);
+    none(&go("barrier.cluster.arrive.aligned;", "barrier.cluster.wait.aligned;"));
+    for (k, v) in out.iter().enumerate() {
+        let (cta, t) = (k / 64, k % 64);
+        assert_eq!(*v as usize, (cta % 2 ^ 1) * 100 + t);
+    }
+}
+
+#[test]
+fn mbarrier_pipelines_between_warps() {
+    // Warp 0 produces, warp 1 consumes through one slot, with full and empty mbarriers.
+    let k = |empty_wait: &str, full_wait: &str| {
+        kernel(
+            1,
+            &format!(
+                ".shared .align 16 .b8 s[128]; .shared .align 8 .b64 full; .shared .align 8 .b64 empty;
+                 mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 31; shl.b32 %r3, %r2, 2; mov.u32 %r4, s; add.u32 %r4, %r4, %r3;
+                 setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared.b64 [full], 32; @%p1 mbarrier.init.shared.b64 [empty], 32;
+                 bar.sync 0; mov.u32 %r5, 0; mov.u32 %r6, 0; setp.ge.u32 %p2, %r1, 32; @%p2 bra C;
+                 P: and.b32 %r7, %r5, 1; xor.b32 %r7, %r7, 1;
+                 {empty_wait}
+                 add.u32 %r8, %r5, %r2; st.shared.u32 [%r4], %r8; mbarrier.arrive.shared.b64 %rd1, [full];
+                 add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, 6; @%p3 bra P; bra E;
+                 C: and.b32 %r7, %r5, 1;
+                 {full_wait}
+                 ld.shared.u32 %r8, [%r4]; add.u32 %r6, %r6, %r8; mbarrier.arrive.shared.b64 %rd1, [empty];
+                 add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, 6; @%p3 bra C;
+                 mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %a0, %rd2; st.global.u32 [%rd3], %r6;
+                 E: ret;"
+            ),
+        )
+    };
+    let mut out = vec![0u32; 32];
+    let mut go = |e: &str, f: &str, seed: u64| {
+        let p = parse(&k(e, f));
+        Run::new(&p, 1, 64).seed(seed).array(&mut out).go()
+    };
+    let e = "WE: mbarrier.test_wait.parity.shared.b64 %p4, [empty], %r7; @!%p4 bra WE;";
+    let f = "WF: mbarrier.try_wait.parity.shared.b64 %p4, [full], %r7; @!%p4 bra WF;";
+    has(&go(e, "", 0), SharedRace);
+    for seed in 0..8 {
+        none(&go(e, f, seed));
+    }
+    assert_eq!(out, (0..32).map(|l| 15 + 6 * l).collect::<Vec<u32>>());
+}
