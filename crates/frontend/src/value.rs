@@ -54,11 +54,14 @@ impl Tensor {
     }
 }
 
+/// The class of a named tuple and the names of its fields.
+pub type NamedClass = (Arc<str>, Arc<[Arc<str>]>);
+
 /// A tuple, perhaps with named fields.
 #[derive(Debug, Clone)]
 pub struct TupleValue {
     /// The class and field names of a named tuple.
-    pub class: Option<(Arc<str>, Arc<[Arc<str>]>)>,
+    pub class: Option<NamedClass>,
     /// The elements.
     pub items: Vec<Value>,
 }

@@ -349,14 +349,13 @@ impl Evaluator<'_> {
             self.enter(function, inner, Some((loc, range)), specialization);
             let result = self.run_function(&def.body);
             self.range = def.name.range;
-            let finished = result.map(|value| {
+            let finished = result.inspect(|value| {
                 let values: Vec<_> = value.leaves().iter().map(|t| t.value).collect();
                 tt::Return::build(&mut builder!(self), &values);
                 let results = values.iter().map(|&v| self.module.value_type(v)).collect();
                 let ty = self.module.ty(TypeKind::Function { inputs, results });
                 let attr = self.module.attr(tilewright_ir::AttrKind::Type(ty));
                 self.module.set_attr(func, "function_type", attr);
-                value
             });
             self.frames.pop();
             self.range = range;
@@ -506,7 +505,7 @@ impl Evaluator<'_> {
                 Some(condition) => Ok(condition),
                 None => Err(self.error("tl.condition takes the condition")),
             },
-            other => Err(self.error(format!("tl.{other} cannot be called in a kernel")).into()),
+            other => Err(self.error(format!("tl.{other} cannot be called in a kernel"))),
         }
     }
 

@@ -221,9 +221,9 @@ impl Evaluator<'_> {
     ) -> Eval<(Value, Value)> {
         let outer = self.block;
         self.block = then_block.unwrap_or(outer);
-        let a = if is_number(&a) { Value::Tensor(self.to_tensor(&a)?) } else { a };
+        let a = if is_number(&a) { Value::Tensor(self.tensor_of(&a)?) } else { a };
         self.block = else_block.unwrap_or(outer);
-        let b = if is_number(&b) { Value::Tensor(self.to_tensor(&b)?) } else { b };
+        let b = if is_number(&b) { Value::Tensor(self.tensor_of(&b)?) } else { b };
         self.block = outer;
         if !a.same_type(&b) || a.leaves().is_empty() {
             return Err(self
@@ -328,11 +328,9 @@ impl Evaluator<'_> {
                 return self.run_unrolled(&s.target, &items.items, &s.body, Some(rest));
             }
             other => {
-                return Err(self
-                    .error(format!(
-                        "a `for` loop runs over range, tl.range, tl.static_range or a tuple, not {other}"
-                    ))
-                    .into());
+                return Err(self.error(format!(
+                    "a `for` loop runs over range, tl.range, tl.static_range or a tuple, not {other}"
+                )));
             }
         };
         if range.unrolled || self.frame().constexpr {
@@ -401,13 +399,13 @@ impl Evaluator<'_> {
         let step = negative.map_or_else(|| range.step.clone(), Value::int);
         let mut bounds = Vec::with_capacity(3);
         for (value, what) in [(lower, "start"), (upper, "end"), (&step, "step")] {
-            let t = self.to_tensor(value)?;
+            let t = self.tensor_of(value)?;
             match t.number() {
                 Some(n) if n.is_int() && !t.is_block() => bounds.push((t, n)),
                 _ => {
-                    return Err(self
-                        .error(format!("the {what} of a loop must be an integer, not {}", t.ty()))
-                        .into());
+                    return Err(
+                        self.error(format!("the {what} of a loop must be an integer, not {}", t.ty()))
+                    );
                 }
             }
         }
@@ -704,7 +702,7 @@ impl Evaluator<'_> {
                     self.erase_after(mark);
                     return Ok(());
                 }
-                Condition::Static(value) => self.to_tensor(&Value::bool(value))?,
+                Condition::Static(value) => self.tensor_of(&Value::bool(value))?,
                 Condition::Dynamic(condition) => condition,
             };
             scf::Condition::build(&mut builder!(self), condition.value, &before_args);

@@ -139,6 +139,13 @@ impl Evaluator<'_> {
         if binding.origin == Origin::Builtin {
             return Ok(Value::from_host(binding.value));
         }
+        if let HostValue::Object(object) = &binding.value
+            && binding.constexpr
+        {
+            // `@tl.constexpr` on a function makes it a constant that can be called.
+            let callable = crate::HostObject { callable: true, ..(**object).clone() };
+            return Ok(Value::Const(HostValue::Object(Arc::new(callable))));
+        }
         let plain = matches!(
             binding.value,
             HostValue::None
@@ -265,7 +272,7 @@ impl Evaluator<'_> {
                 if matches!(attr, "dtype" | "type" | "shape" | "numel")
                     || Library::get().member(attr).is_some()
                 {
-                    let tensor = Value::Tensor(self.to_tensor(value)?);
+                    let tensor = Value::Tensor(self.tensor_of(value)?);
                     return self.attribute(&tensor, attr);
                 }
                 return Ok(None);
@@ -372,7 +379,7 @@ impl Evaluator<'_> {
             self.range = op.range;
             match &value {
                 Value::Tensor(t) => {
-                    let t = self.to_bool(t)?;
+                    let t = self.truth_of(t)?;
                     dynamic = Some(match dynamic {
                         None => t,
                         Some(so_far) => {

@@ -29,7 +29,7 @@ impl Evaluator<'_> {
     // ---- constants ------------------------------------------------------------------------------------------
 
     /// A value as a run-time tensor or scalar.
-    pub fn to_tensor(&mut self, value: &Value) -> Eval<Tensor> {
+    pub fn tensor_of(&mut self, value: &Value) -> Eval<Tensor> {
         match value {
             Value::Tensor(t) => Ok(t.clone()),
             Value::Const(c) => {
@@ -340,12 +340,10 @@ impl Evaluator<'_> {
             _ => false,
         };
         if rounding.is_some() && !narrows {
-            return Err(self
-                .error(format!(
-                    "fp_downcast_rounding is for conversions to narrower floats, not from {} to {to}",
-                    t.dtype
-                ))
-                .into());
+            return Err(self.error(format!(
+                "fp_downcast_rounding is for conversions to narrower floats, not from {} to {to}",
+                t.dtype
+            )));
         }
         if t.dtype == to {
             return Ok(t.clone());
@@ -433,7 +431,7 @@ impl Evaluator<'_> {
     }
 
     /// Whether each element is not zero.
-    pub fn to_bool(&mut self, t: &Tensor) -> Eval<Tensor> {
+    pub fn truth_of(&mut self, t: &Tensor) -> Eval<Tensor> {
         self.cast(t, &Scalar::Int1.into())
     }
 
@@ -491,7 +489,7 @@ impl Evaluator<'_> {
 
     /// Brings two operands to one element type and shape.
     pub fn promote(&mut self, a: &Value, b: &Value, allow: Allow) -> Eval<(Tensor, Tensor)> {
-        let (x, y) = (self.to_tensor(a)?, self.to_tensor(b)?);
+        let (x, y) = (self.tensor_of(a)?, self.tensor_of(b)?);
         for (this, that, allowed) in [(&x, &y, allow.left_pointer), (&y, &x, allow.right_pointer)] {
             if !this.dtype.is_pointer() {
                 continue;
@@ -709,7 +707,7 @@ impl Evaluator<'_> {
                 self.bitwise(Operator::BitXor, &Value::Tensor(t.clone()), &Value::Tensor(ones))
             }
             UnaryOp::Not => {
-                let t = self.to_bool(t)?;
+                let t = self.truth_of(t)?;
                 self.tensor_unary(UnaryOp::Invert, &t)
             }
         }

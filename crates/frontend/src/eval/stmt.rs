@@ -206,7 +206,7 @@ impl Evaluator<'_> {
         }
         match value {
             Value::Const(HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_)) => {
-                Ok(Value::Tensor(self.to_tensor(&value)?))
+                Ok(Value::Tensor(self.tensor_of(&value)?))
             }
             Value::Tuple(t) => {
                 let mut items = Vec::with_capacity(t.items.len());

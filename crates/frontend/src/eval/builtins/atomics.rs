@@ -112,7 +112,7 @@ impl Evaluator<'_> {
         let mask = match self.mask_arg(args, &pointer)? {
             Some(mask) => mask,
             None => {
-                let yes = self.to_tensor(&Value::bool(true))?;
+                let yes = self.tensor_of(&Value::bool(true))?;
                 self.splat_constant(&yes, &pointer.shape)
             }
         };
@@ -192,7 +192,7 @@ impl Evaluator<'_> {
         let shift = Value::int(if wide { 63 } else { 31 });
         let unsigned = self.bitcast(val, &uint.into())?;
         let sign = self.tensor_binary(Operator::RShift, &Value::Tensor(unsigned.clone()), &shift)?;
-        let negative = self.to_bool(&sign)?;
+        let negative = self.truth_of(&sign)?;
         let positive = self.tensor_unary(UnaryOp::Not, &negative)?;
         let uint_pointer = self.cast(pointer, &pointer_to(uint))?;
         let (signed_op, unsigned_op) =

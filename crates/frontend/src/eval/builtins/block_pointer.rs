@@ -61,7 +61,7 @@ impl Evaluator<'_> {
                 out.push(self.scalar_constant(c, &dtype.into())?);
                 continue;
             }
-            let mut t = self.to_tensor(item)?;
+            let mut t = self.tensor_of(item)?;
             if t.is_block() && t.numel() == 1 {
                 t = self.unsplat(&t);
             }
@@ -188,8 +188,7 @@ impl Evaluator<'_> {
         let rank = b.block.len();
         let mut pointer = Value::Tensor(b.base.clone());
         let mut mask: Option<Value> = None;
-        for d in 0..rank {
-            let extent = b.block[d];
+        for (d, (&extent, offset)) in b.block.iter().zip(offsets).enumerate() {
             let ty = self.ir_type(&Scalar::Int32.into(), &[extent]);
             let range = tt::MakeRange::build(&mut builder!(self), extent as i32, 0, ty).result(&self.module);
             let range =
@@ -200,7 +199,7 @@ impl Evaluator<'_> {
                     range = self.expand_dims(&range, other as u32);
                 }
             }
-            let offset = self.cast(&offsets[d], &Scalar::Int64.into())?;
+            let offset = self.cast(offset, &Scalar::Int64.into())?;
             let index = Value::Tensor(self.tensor_binary(
                 Operator::Add,
                 &Value::Tensor(range),
@@ -302,7 +301,7 @@ impl Evaluator<'_> {
         )
         .result(&self.module);
         let loaded = Tensor { value, dtype: element, shape: pointer.shape };
-        if boolean { self.to_bool(&loaded) } else { Ok(loaded) }
+        if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
     }
 
     fn block_store(&mut self, args: &Args, b: &BlockPointer) -> Eval<Value> {
@@ -403,7 +402,7 @@ impl Evaluator<'_> {
             )?;
             return Ok(Value::Tensor(loaded));
         }
-        let value = self.to_tensor(&given[1])?;
+        let value = self.tensor_of(&given[1])?;
         self.store_to(&b, &offsets, &checked, &value, tt::CacheModifier::None, tt::EvictionPolicy::Normal)?;
         Ok(Value::NONE)
     }

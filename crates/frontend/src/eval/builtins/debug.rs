@@ -117,7 +117,7 @@ impl Evaluator<'_> {
         let mut values = Vec::new();
         let mut signed = Vec::new();
         for value in &args.rest {
-            let t: Tensor = self.to_tensor(value)?;
+            let t: Tensor = self.tensor_of(value)?;
             signed.push(i32::from(t.number().is_some_and(Scalar::is_signed)));
             values.push(t.value);
         }
@@ -144,7 +144,7 @@ impl Evaluator<'_> {
         };
         let mut operands = Vec::new();
         for item in &items {
-            operands.push(self.to_tensor(item)?);
+            operands.push(self.tensor_of(item)?);
         }
         // All at one shape: each is broadcast against the ones before, then all against the last.
         for _ in 0..2 {
@@ -193,10 +193,10 @@ impl Evaluator<'_> {
             return Ok(());
         }
         let condition = self.tensor_arg(args, "cond")?;
-        let mut condition = self.to_bool(&condition)?;
+        let mut condition = self.truth_of(&condition)?;
         if args.optional("mask").is_some() {
             let mask = self.tensor_arg(args, "mask")?;
-            let mask = self.to_bool(&mask)?;
+            let mask = self.truth_of(&mask)?;
             let off = self.tensor_unary(ruff_python_ast::UnaryOp::Not, &mask)?;
             condition = self.tensor_binary(
                 ruff_python_ast::Operator::BitOr,

@@ -25,7 +25,7 @@ impl Evaluator<'_> {
             "where" => self.where_(args)?,
             "logical_and" | "logical_or" => {
                 let (x, y) = (self.tensor_arg(args, "input")?, self.tensor_arg(args, "other")?);
-                let (x, y) = (Value::Tensor(self.to_bool(&x)?), Value::Tensor(self.to_bool(&y)?));
+                let (x, y) = (Value::Tensor(self.truth_of(&x)?), Value::Tensor(self.truth_of(&y)?));
                 let op = if name == "logical_and" { Operator::BitAnd } else { Operator::BitOr };
                 self.tensor_binary(op, &x, &y)?
             }
@@ -215,7 +215,7 @@ impl Evaluator<'_> {
             let op = if smaller { CmpOp::LtE } else { CmpOp::GtE };
             let take = fold::compare(op, a, b).map_err(|m| self.error(m))?;
             let chosen = Value::Const(if take { a.clone() } else { b.clone() });
-            return self.to_tensor(&chosen);
+            return self.tensor_of(&chosen);
         }
         let (x, y) = self.promote(args.get("x"), args.get("y"), Allow::default())?;
         let mut b = builder!(self);
@@ -254,7 +254,7 @@ impl Evaluator<'_> {
 
     fn where_(&mut self, args: &Args) -> Eval<Tensor> {
         let condition = self.tensor_arg(args, "condition")?;
-        let condition = self.to_bool(&condition)?;
+        let condition = self.truth_of(&condition)?;
         let (x, y) = self.promote(
             args.get("x"),
             args.get("y"),

@@ -35,7 +35,7 @@ impl Evaluator<'_> {
         let function = args.builtin.name.clone();
         let Some(value) = args.optional("mask") else { return Ok(None) };
         let mask = match value {
-            Value::Const(_) | Value::Tensor(_) => self.to_tensor(value)?,
+            Value::Const(_) | Value::Tensor(_) => self.tensor_of(value)?,
             other => return Err(self.bad_argument(args, "mask", other, "a tensor of booleans")),
         };
         if mask.number() != Some(Scalar::Int1) {
@@ -44,11 +44,17 @@ impl Evaluator<'_> {
                 .note("compare it: mask != 0")
                 .into());
         }
-        self.to_shape_of(&mask, pointer, "mask", &function).map(Some)
+        self.fit_to_pointer(&mask, pointer, "mask", &function).map(Some)
     }
 
     /// Brings `value` to the shape of `pointer`.
-    fn to_shape_of(&mut self, value: &Tensor, pointer: &Tensor, what: &str, function: &str) -> Eval<Tensor> {
+    fn fit_to_pointer(
+        &mut self,
+        value: &Tensor,
+        pointer: &Tensor,
+        what: &str,
+        function: &str,
+    ) -> Eval<Tensor> {
         if !pointer.is_block() && value.is_block() {
             return Err(self
                 .error(format!(
@@ -118,14 +124,14 @@ impl Evaluator<'_> {
                         self.constant_like(c, s)?
                     }
                     _ => {
-                        let t = self.to_tensor(value)?;
+                        let t = self.tensor_of(value)?;
                         self.cast(&t, &element)?
                     }
                 };
                 Some(self.splat_constant(&scalar, &pointer.shape))
             }
             Some(Value::Tensor(t)) => {
-                let t = self.to_shape_of(&t.clone(), &pointer, "`other`", "load")?;
+                let t = self.fit_to_pointer(&t.clone(), &pointer, "`other`", "load")?;
                 Some(self.cast(&t, &element)?)
             }
             Some(value) => return Err(self.bad_argument(args, "other", value, "a number or a tensor")),
@@ -143,7 +149,7 @@ impl Evaluator<'_> {
         )
         .result(&self.module);
         let loaded = Tensor { value, dtype: element, shape: pointer.shape };
-        if boolean { self.to_bool(&loaded) } else { Ok(loaded) }
+        if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
     }
 
     /// A constant converted to a number type with wrap-around, as a cast would.
@@ -151,7 +157,7 @@ impl Evaluator<'_> {
         let (low, high) = scalar.int_range();
         match crate::fold::number(c) {
             Some(crate::fold::Num::Int(i)) if scalar.is_int() && !(low..=high).contains(&i) => {
-                let t = self.to_tensor(&Value::Const(c.clone()))?;
+                let t = self.tensor_of(&Value::Const(c.clone()))?;
                 self.cast(&t, &scalar.into())
             }
             _ => self.scalar_constant(c, &scalar.into()),
@@ -207,7 +213,7 @@ impl Evaluator<'_> {
         self.only_block_pointers(args, "boundary_check", "store")?;
         self.writable(&pointer, "store")?;
         let value = self.tensor_arg(args, "value")?;
-        let value = self.to_shape_of(&value, &pointer, "value", "store")?;
+        let value = self.fit_to_pointer(&value, &pointer, "value", "store")?;
         let mask = self.mask_arg(args, &pointer)?;
         let (pointer, element, _) = self.byte_pointer(pointer)?;
         let value = self.cast(&value, &element)?;

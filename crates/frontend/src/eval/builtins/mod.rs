@@ -45,7 +45,7 @@ impl Evaluator<'_> {
         match args.get(name) {
             value @ (Value::Tensor(_)
             | Value::Const(HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_))) => {
-                self.to_tensor(value)
+                self.tensor_of(value)
             }
             other => Err(self.bad_argument(args, name, other, "a tensor or a number")),
         }

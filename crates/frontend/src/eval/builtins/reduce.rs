@@ -45,13 +45,11 @@ impl Evaluator<'_> {
             )));
         }
         if !first.is_block() {
-            return Err(self
-                .error(format!(
-                    "tl.{} needs a tensor, but this is a scalar of type {}",
-                    args.builtin.name,
-                    first.ty()
-                ))
-                .into());
+            return Err(self.error(format!(
+                "tl.{} needs a tensor, but this is a scalar of type {}",
+                args.builtin.name,
+                first.ty()
+            )));
         }
         Ok((tensors, tuple))
     }
@@ -92,7 +90,7 @@ impl Evaluator<'_> {
         }
         let mut values = Vec::new();
         for (item, t) in items.iter().zip(tensors) {
-            let value = self.to_tensor(item)?;
+            let value = self.tensor_of(item)?;
             if value.dtype != t.dtype || value.is_block() {
                 return Err(self
                     .error(format!(
