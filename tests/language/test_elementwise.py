@@ -254,7 +254,7 @@ def promote_kernel(a_ptr, b_ptr, out_ptr, N: tl.constexpr):
         (np.uint8, np.int8, np.uint8),
         (np.int32, np.float16, np.float16),
         (np.float16, np.float32, np.float32),
-        (np.float16, ml_dtypes.bfloat16, np.float32),
+        (np.float16, ml_dtypes.bfloat16, np.float16),
         (np.int64, np.float32, np.float32),
         (np.int16, np.uint8, np.int16),
     ],
