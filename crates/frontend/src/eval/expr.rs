@@ -57,8 +57,13 @@ impl Evaluator<'_> {
                     result = Some(match result {
                         None => this,
                         Some(Value::Const(HostValue::Bool(false))) => Value::bool(false),
-                        Some(Value::Const(_)) => this,
-                        Some(so_far) => self.binary(Operator::BitAnd, so_far, this)?,
+                        Some(Value::Const(_)) if matches!(this, Value::Const(_)) => this,
+                        Some(_) => {
+                            return Err(self
+                                .error("a chain of comparisons is not supported for run-time values")
+                                .note("write (a < b) & (b < c)")
+                                .into());
+                        }
                     });
                     left = right;
                 }

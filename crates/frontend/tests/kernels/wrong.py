@@ -492,3 +492,9 @@ def multi_line_call(x_ptr):
         x_ptr + tl.arange(0, 16),
         mask=tl.arange(0, 8) < 4,
     )
+
+
+# *fp32, i32
+@tilewright.jit
+def chained_comparison(x_ptr, n):
+    tl.store(x_ptr, 1.0, mask=0 < n < 5)
