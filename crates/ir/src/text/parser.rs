@@ -46,6 +46,8 @@ struct Forward {
     index: u32,
     value: Value,
     at: usize,
+    /// How many regions are open where a definition would be visible: those of the use, less those that have ended.
+    depth: usize,
 }
 
 /// Names visible within one isolated operation.
@@ -528,7 +530,14 @@ impl<'s> Parser<'s> {
         if self.scope.values.contains_key(name) {
             return Err(self.error_at(at, format!("the value `%{name}` is defined twice")));
         }
-        for forward in self.scope.forward.remove(name).unwrap_or_default() {
+        // A definition within a region does not define the name for uses outside of it.
+        let depth = self.regions.len();
+        let (forwards, outer): (Vec<_>, Vec<_>) =
+            self.scope.forward.remove(name).unwrap_or_default().into_iter().partition(|f| f.depth >= depth);
+        if !outer.is_empty() {
+            self.scope.forward.insert(name, outer);
+        }
+        for forward in forwards {
             let Some(&value) = values.get(forward.index as usize) else {
                 return Err(self.error_at(forward.at, format!("`%{name}` has {} results", values.len())));
             };
@@ -596,8 +605,11 @@ impl<'s> Parser<'s> {
             }
             return Ok(value);
         }
-        if let Some(f) =
-            self.scope.forward.get(operand.name).and_then(|fs| fs.iter().find(|f| f.index == operand.index))
+        if let Some(f) = self
+            .scope
+            .forward
+            .get(operand.name)
+            .and_then(|fs| fs.iter().find(|f| f.index == operand.index && f.depth == self.regions.len()))
         {
             let (value, known) = (f.value, self.module.value_type(f.value));
             return if known == ty {
@@ -614,6 +626,7 @@ impl<'s> Parser<'s> {
             index: operand.index,
             value,
             at: operand.at,
+            depth: self.regions.len(),
         });
         Ok(value)
     }
@@ -671,6 +684,10 @@ impl<'s> Parser<'s> {
         self.module.set_block_order(region, &order);
         for name in self.scope.order.split_off(names_before) {
             self.scope.values.remove(name);
+        }
+        let depth = self.regions.len();
+        for forward in self.scope.forward.values_mut().flatten() {
+            forward.depth = forward.depth.min(depth);
         }
         Ok(())
     }
