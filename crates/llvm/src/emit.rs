@@ -48,6 +48,17 @@ pub enum Error {
     },
 }
 
+/// How hard LLVM's code generator works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodegenLevel {
+    /// It translates.
+    None,
+    /// The cheap optimizations.
+    Less,
+    /// The usual ones.
+    Default,
+}
+
 /// What to compile for, and how hard.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -59,8 +70,8 @@ pub struct Options {
     pub features: String,
     /// LLVM's pass pipeline in its text form; empty runs none.
     pub passes: String,
-    /// Whether the code generator optimizes (else it only translates).
-    pub optimize: bool,
+    /// How hard the code generator works.
+    pub level: CodegenLevel,
     /// Whether separate multiplications and additions may become fused ones.
     pub fp_contract: bool,
     /// Whether LLVM's verifier checks the module first.
@@ -80,7 +91,7 @@ impl Default for Options {
             cpu: "sm_80".into(),
             features: "+ptx70".into(),
             passes: PASSES.into(),
-            optimize: true,
+            level: CodegenLevel::Default,
             fp_contract: true,
             verify: cfg!(debug_assertions),
             keep_ir: true,
@@ -139,7 +150,11 @@ pub fn compile(module: &Module, options: &Options) -> Result<Output, Error> {
     let triple = TargetTriple::create(&options.triple);
     let target_error = |message: String| Error::Target { triple: options.triple.clone(), message };
     let target = Target::from_triple(&triple).map_err(|e| target_error(e.to_string()))?;
-    let level = if options.optimize { OptimizationLevel::Default } else { OptimizationLevel::None };
+    let level = match options.level {
+        CodegenLevel::None => OptimizationLevel::None,
+        CodegenLevel::Less => OptimizationLevel::Less,
+        CodegenLevel::Default => OptimizationLevel::Default,
+    };
     let machine: TargetMachine = target
         .create_target_machine(
             &triple,

@@ -24,6 +24,8 @@ pub struct Options {
     pub keep_llvm_ir: bool,
     /// LLVM's passes in their text form; `None` for the short list that we choose.
     pub passes: Option<String>,
+    /// How hard LLVM's code generator works.
+    pub level: emit::CodegenLevel,
     /// Whether LLVM's verifier checks the module.
     pub verify: bool,
 }
@@ -38,6 +40,7 @@ impl Options {
             line_info: true,
             keep_llvm_ir: true,
             passes: None,
+            level: emit::CodegenLevel::Default,
             verify: cfg!(debug_assertions),
         }
     }
@@ -97,7 +100,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
         cpu: options.target.arch().into(),
         features: options.target.ptx_feature().into(),
         passes: options.passes.clone().unwrap_or_else(|| emit::PASSES.into()),
-        optimize: true,
+        level: options.level,
         fp_contract: options.fp_contract,
         verify: options.verify,
         keep_ir: options.keep_llvm_ir,

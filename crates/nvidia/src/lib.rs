@@ -12,3 +12,4 @@ pub mod tools;
 
 pub use compile::{Kernel, Options, compile};
 pub use target::Target;
+pub use tilewright_llvm::emit::CodegenLevel;

@@ -24,8 +24,6 @@ struct Mma {
     types: &'static str,
     /// The accumulator's type: four of these, or two words of halves.
     acc: Ty,
-    /// Whether each fp32 operand is used as the sum of two tf32 ones (three instructions instead of one).
-    split: bool,
 }
 
 impl Lower<'_> {
@@ -44,7 +42,7 @@ impl Lower<'_> {
     fn mma_kind(&self, op: tt::Dot, a: ir::Type, b: ir::Type, c: ir::Type) -> Result<Mma> {
         let m = self.m;
         let kinds = (self.float_kind(a), self.float_kind(b), self.float_kind(c));
-        let mma = |bits, k, types, acc| Ok(Mma { bits, k, types, acc, split: false });
+        let mma = |bits, k, types, acc| Ok(Mma { bits, k, types, acc });
         match kinds {
             (Some(FloatKind::F16), Some(FloatKind::F16), Some(FloatKind::F32)) => {
                 mma(16, 16, "f32.f16.f16.f32", Ty::F32)
@@ -59,11 +57,6 @@ impl Lower<'_> {
                 if op.input_precision(m) == tt::InputPrecision::Tf32 =>
             {
                 mma(32, 8, "f32.tf32.tf32.f32", Ty::F32)
-            }
-            (Some(FloatKind::F32), Some(FloatKind::F32), Some(FloatKind::F32))
-                if op.input_precision(m) == tt::InputPrecision::Tf32x3 =>
-            {
-                Ok(Mma { bits: 32, k: 8, types: "f32.tf32.tf32.f32", acc: Ty::F32, split: true })
             }
             (Some(x), Some(y), Some(FloatKind::F32))
                 if x.bits() == 8 && y.bits() == 8 && self.target.has_fp8_mma() =>
@@ -181,11 +174,7 @@ impl Lower<'_> {
                 continue;
             }
             let accumulators: Vec<Value> = step.c.iter().map(|&r| acc[r]).collect();
-            let out = if kind.split {
-                self.mma_split(kind, &args, accumulators)
-            } else {
-                self.mma(kind, &args, accumulators)
-            };
+            let out = self.mma(kind, &args, accumulators);
             for (&r, v) in step.c.iter().zip(out) {
                 acc[r] = v;
             }
@@ -206,24 +195,6 @@ impl Lower<'_> {
         let mut args = words.to_vec();
         args.extend(accumulators);
         self.b.asm(&text, &constraints, Effect::Read, &[kind.acc; 4], &args).to_vec()
-    }
-
-    /// a · b as high·low + low·high + high·high, the small products first (low·low is below fp32's precision).
-    fn mma_split(&mut self, kind: Mma, words: &[Value], mut acc: Vec<Value>) -> Vec<Value> {
-        let (mut high, mut low) = (Vec::new(), Vec::new());
-        for &w in words {
-            // The hardware reads the upper 19 bits of a word.
-            let h = self.b.and_const(w, 0xffff_e000);
-            let (wf, hf) = (self.b.bitcast(w, Ty::F32), self.b.bitcast(h, Ty::F32));
-            let rest = self.b.bin(BinOp::FSub, wf, hf);
-            high.push(h);
-            low.push(self.b.bitcast(rest, Ty::I32));
-        }
-        for (a, b) in [(&high, &low), (&low, &high), (&high, &high)] {
-            let words: Vec<Value> = a[..4].iter().chain(&b[4..]).copied().collect();
-            acc = self.mma(kind, &words, acc);
-        }
-        acc
     }
 
     /// Zero where K goes past its logical extent, so that padding adds nothing to any sum.
