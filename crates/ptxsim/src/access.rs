@@ -148,7 +148,10 @@ impl Cx<'_> {
                 let m = format!("{bytes} bytes at {a:#x}, {}", memory.describe(a));
                 (FindingKind::GlobalBounds, m)
             } else if a & align != 0 {
-                (FindingKind::Misaligned, format!("{a:#x} is not a multiple of {bytes}: {}", memory.describe(a)))
+                (
+                    FindingKind::Misaligned,
+                    format!("{a:#x} is not a multiple of {bytes}: {}", memory.describe(a)),
+                )
             } else {
                 (FindingKind::ReadOnly, format!("stores to {}", memory.describe(a)))
             };
@@ -319,7 +322,10 @@ impl Cx<'_> {
             let (k, m) = if off & align != 0 {
                 (FindingKind::Misaligned, format!("local offset {off} is not a multiple of {bytes}"))
             } else {
-                (FindingKind::LocalBounds, format!("{bytes} bytes at offset {off} of {size} bytes of local memory"))
+                (
+                    FindingKind::LocalBounds,
+                    format!("{bytes} bytes at offset {off} of {size} bytes of local memory"),
+                )
             };
             self.find(k, l, Some(off), m);
         }

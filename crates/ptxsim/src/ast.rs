@@ -107,10 +107,7 @@ impl Ty {
     /// Whether values are floating point.
     pub fn float(self) -> bool {
         use Ty::*;
-        matches!(
-            self,
-            F16 | F16x2 | BF16 | BF16x2 | TF32 | F32 | F32x2 | F64 | E4M3 | E5M2 | E4M3x2 | E5M2x2
-        )
+        matches!(self, F16 | F16x2 | BF16 | BF16x2 | TF32 | F32 | F32x2 | F64 | E4M3 | E5M2 | E4M3x2 | E5M2x2)
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct Clock {
     /// As `own`, but of accesses that a proxy fence has made visible to the asynchronous proxy.
     pub proxy: Vec<u32>,
     /// By other unit.
-    pub foreign: Option<Box<HashMap<u32, Vec<u32>>>>,
+    pub foreign: Option<HashMap<u32, Vec<u32>>>,
 }
 
 fn join(a: &mut Vec<u32>, b: &[u32]) {

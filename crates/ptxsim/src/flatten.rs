@@ -6,8 +6,8 @@
 
 use crate::Error;
 use crate::ast::{Function, Instr, Loc, Module, Operand, Space, Stmt, Var};
-use crate::isa::{self, Addr, Class, Env, Flow, Inst, Sym, Template};
-use crate::regs::{File, Reg};
+use crate::isa::{self, Addr, Class, Env, Inst, Sym, Template};
+use crate::regs::Reg;
 use crate::report::Source;
 use std::collections::HashMap;
 
@@ -89,7 +89,11 @@ fn align_up(x: u32, a: u32) -> u32 {
 }
 
 /// Compiles entry `f` of `module`.
-pub(crate) fn compile(module: &Module, f: &Function, text: std::sync::Arc<Vec<String>>) -> Result<Code, Error> {
+pub(crate) fn compile(
+    module: &Module,
+    f: &Function,
+    text: std::sync::Arc<Vec<String>>,
+) -> Result<Code, Error> {
     let mut c = Flat {
         module,
         env: Env::new(),
@@ -147,7 +151,7 @@ pub(crate) fn compile(module: &Module, f: &Function, text: std::sync::Arc<Vec<St
     for l in &c.labels {
         places.push(l.unwrap_or(0));
     }
-    let (mut insts, names, tracked) = layout(c.items, &places, &c.env)?;
+    let (mut insts, names, tracked) = layout(c.items, &places, &c.env);
     if insts.is_empty() {
         insts.push(Inst::new(isa::exit_exec, Class::Control));
     }
@@ -227,7 +231,10 @@ impl Flat<'_> {
         let size = u32::try_from(v.size()).unwrap_or(u32::MAX);
         self.shared_bytes = at.saturating_add(size);
         if self.shared_bytes > 1 << 22 {
-            return Err(Error::at(v.line, format!("shared variable `{}` of {} bytes is too large", v.name, v.size())));
+            return Err(Error::at(
+                v.line,
+                format!("shared variable `{}` of {} bytes is too large", v.name, v.size()),
+            ));
         }
         self.env.define(&v.name, Sym::Var(Addr::Shared(at)));
         Ok(())
@@ -237,7 +244,10 @@ impl Flat<'_> {
         let at = align_up(self.local_bytes, v.align);
         self.local_bytes = at.saturating_add(u32::try_from(v.size()).unwrap_or(u32::MAX));
         if self.local_bytes > 1 << 22 {
-            return Err(Error::at(v.line, format!("local variable `{}` of {} bytes is too large", v.name, v.size())));
+            return Err(Error::at(
+                v.line,
+                format!("local variable `{}` of {} bytes is too large", v.name, v.size()),
+            ));
         }
         self.env.define(&v.name, Sym::Var(Addr::Local(at)));
         Ok(at)
@@ -293,7 +303,10 @@ impl Flat<'_> {
                     }
                     _ => {
                         let line = v.line;
-                        return Err(Error::at(line, format!("not supported yet: `{}` inside a function", v.name)));
+                        return Err(Error::at(
+                            line,
+                            format!("not supported yet: `{}` inside a function", v.name),
+                        ));
                     }
                 },
                 Stmt::Label(n, _) => {
@@ -329,7 +342,12 @@ impl Flat<'_> {
         for n in std::mem::take(&mut self.env.jumps) {
             match self.find_label(&n) {
                 Some(l) => jumps.push(l),
-                None => return Err(Error::at(i.line, format!("`{}` goes to `{n}`, which is no label here", i.name()))),
+                None => {
+                    return Err(Error::at(
+                        i.line,
+                        format!("`{}` goes to `{n}`, which is no label here", i.name()),
+                    ));
+                }
             }
         }
         let mut kind = match i.op.as_str() {
@@ -381,7 +399,10 @@ impl Flat<'_> {
             _ => (&[], &[]),
         };
         if rets.len() != g.rets.len() || args.len() != g.params.len() {
-            return Err(Error::at(i.line, format!("`{}` is called with the wrong number of parameters", g.name)));
+            return Err(Error::at(
+                i.line,
+                format!("`{}` is called with the wrong number of parameters", g.name),
+            ));
         }
         let mut bind = vec![];
         for (v, o) in g.rets.iter().zip(rets).chain(g.params.iter().zip(args)) {
@@ -393,7 +414,10 @@ impl Flat<'_> {
                 (Space::Param, Some(s @ Sym::Var(Addr::Local(_)))) => bind.push((v, s)),
                 (Space::Reg, Some(s @ Sym::Reg(_))) => bind.push((v, s)),
                 _ => {
-                    return Err(Error::at(i.line, format!("not supported yet: how `{}` takes `{}`", g.name, v.name)));
+                    return Err(Error::at(
+                        i.line,
+                        format!("not supported yet: how `{}` takes `{}`", g.name, v.name),
+                    ));
                 }
             }
         }
@@ -435,8 +459,11 @@ struct Block {
     succ: Vec<usize>,
 }
 
+/// Instructions, their names, and how many registers are tracked.
+type Laid = (Vec<Inst>, Vec<Box<str>>, u32);
+
 /// Orders blocks, resolves jumps and finds the registers that need checking.
-fn layout(items: Vec<Item>, labels: &[usize], env: &Env) -> Result<(Vec<Inst>, Vec<Box<str>>, u32), Error> {
+fn layout(items: Vec<Item>, labels: &[usize], env: &Env) -> Laid {
     let n = items.len();
     let mut leader = vec![false; n + 1];
     leader[0] = true;
@@ -458,7 +485,8 @@ fn layout(items: Vec<Item>, labels: &[usize], env: &Env) -> Result<(Vec<Inst>, V
     for (b, &first) in starts.iter().enumerate() {
         let last = starts.get(b + 1).copied().unwrap_or(n) - 1;
         let it = &items[last];
-        let mut succ: Vec<usize> = it.jumps.iter().map(|&l| block_of[labels[l as usize].min(n - 1)]).collect();
+        let mut succ: Vec<usize> =
+            it.jumps.iter().map(|&l| block_of[labels[l as usize].min(n - 1)]).collect();
         let falls = match it.kind {
             Kind::Plain => true,
             Kind::Branch | Kind::Exit => it.inst.guard != isa::NONE,
@@ -513,7 +541,7 @@ fn layout(items: Vec<Item>, labels: &[usize], env: &Env) -> Result<(Vec<Inst>, V
     for (i, t) in tables {
         out[i].list = t.into_iter().map(|b| at[b]).collect();
     }
-    Ok((out, names, uninit.tracked))
+    (out, names, uninit.tracked)
 }
 
 /// Blocks reachable from the first, loops contiguous.
@@ -705,11 +733,3 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], env: &Env) -> Unini
     }
     UninitInfo { by_item, tracked: tracked.len() as u32 }
 }
-
-/// Registers are declared in files; this keeps the import in use where only widths matter.
-pub(crate) fn is_predicate(r: Reg) -> bool {
-    r.file == File::P
-}
-
-/// The flow of an instruction that always goes on.
-pub(crate) const NEXT: Flow = Flow::Next;

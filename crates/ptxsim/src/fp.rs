@@ -311,7 +311,17 @@ pub(crate) fn div64(a: f64, b: f64, mode: Round) -> f64 {
         return q;
     }
     let r = (-q).mul_add(b, a);
-    direct64(q, if q.is_infinite() { -q } else if b < 0.0 { -r } else { r }, mode)
+    direct64(
+        q,
+        if q.is_infinite() {
+            -q
+        } else if b < 0.0 {
+            -r
+        } else {
+            r
+        },
+        mode,
+    )
 }
 
 /// `√a` in f64 with a rounding mode.
@@ -379,8 +389,16 @@ mod tests {
             if x.is_nan() {
                 continue;
             }
-            assert_eq!(F16.encode(x.into(), Round::Rn, false) as u16, half::f16::from_f32(x).to_bits(), "{x:e}");
-            assert_eq!(BF16.encode(x.into(), Round::Rn, false) as u16, half::bf16::from_f32(x).to_bits(), "{x:e}");
+            assert_eq!(
+                F16.encode(x.into(), Round::Rn, false) as u16,
+                half::f16::from_f32(x).to_bits(),
+                "{x:e}"
+            );
+            assert_eq!(
+                BF16.encode(x.into(), Round::Rn, false) as u16,
+                half::bf16::from_f32(x).to_bits(),
+                "{x:e}"
+            );
             assert_eq!(F32.encode(x.into(), Round::Rz, false) as u32, x.to_bits());
         }
     }

@@ -173,9 +173,12 @@ impl Program {
         }
         if !params.is_empty() {
             // SAFETY: `params` outlives the launch below.
-            unsafe { memory.register(params.as_mut_ptr().cast(), code.param_bytes as usize, "parameters", false) };
+            unsafe {
+                memory.register(params.as_mut_ptr().cast(), code.param_bytes as usize, "parameters", false)
+            };
         }
-        let static_shared = if l.shared_bytes > 0 { code.static_shared.div_ceil(16) * 16 } else { code.static_shared };
+        let static_shared =
+            if l.shared_bytes > 0 { code.static_shared.div_ceil(16) * 16 } else { code.static_shared };
         let shared_bytes = static_shared.saturating_add(l.shared_bytes);
         if shared_bytes > 232_448 {
             return Err(Error::new(format!(
@@ -190,7 +193,6 @@ impl Program {
             grid: l.grid,
             block: l.block,
             cluster,
-            dynamic_shared: l.shared_bytes,
             shared_bytes,
             template: &template,
             findings: Mutex::new(vec![]),
@@ -273,7 +275,10 @@ fn check_shape(l: &Launch, code: &Code, cluster: [u32; 3]) -> Result<(), Error> 
     let threads = l.block.iter().map(|&b| u64::from(b)).product::<u64>();
     let bad = |m: String| Err(Error::new(m));
     if l.grid.contains(&0) || l.block.contains(&0) || cluster.contains(&0) {
-        return bad(format!("grid {:?}, block {:?} and cluster {cluster:?} must not have a zero", l.grid, l.block));
+        return bad(format!(
+            "grid {:?}, block {:?} and cluster {cluster:?} must not have a zero",
+            l.grid, l.block
+        ));
     }
     if threads > 1024 {
         return bad(format!("a block of {threads} threads is more than the 1024 a CTA can have"));
@@ -319,7 +324,8 @@ fn param_block(l: &Launch, code: &Code) -> Result<Vec<Line>, Error> {
             Param::Bytes(b) => b.clone(),
         };
         let size = size as usize;
-        if raw.len() < size && !matches!(p, Param::Int(_)) || matches!(p, Param::Bytes(b) if b.len() != size) {
+        if raw.len() < size && !matches!(p, Param::Int(_)) || matches!(p, Param::Bytes(b) if b.len() != size)
+        {
             return Err(Error::new(format!(
                 "parameter {k} of `{}` has {size} bytes, the value given has {}",
                 l.entry,
@@ -422,7 +428,10 @@ impl Globals {
             }
             let size = v.size();
             if v.external || size == 0 {
-                return Err(Error::at(v.line, format!("not supported yet: the external variable `{}`", v.name)));
+                return Err(Error::at(
+                    v.line,
+                    format!("not supported yet: the external variable `{}`", v.name),
+                ));
             }
             if size > 1 << 32 {
                 return Err(Error::at(v.line, format!("`{}` has {size} bytes, which is too much", v.name)));
@@ -448,7 +457,10 @@ impl Globals {
                     Init::Symbol { name, offset, .. } => match m.vars.iter().position(|x| x.name == *name) {
                         Some(t) if g.address[t] != 0 => g.address[t].wrapping_add(*offset as u64),
                         _ => {
-                            return Err(Error::at(v.line, format!("not supported yet: the address of `{name}`")));
+                            return Err(Error::at(
+                                v.line,
+                                format!("not supported yet: the address of `{name}`"),
+                            ));
                         }
                     },
                 };

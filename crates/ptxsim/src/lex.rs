@@ -96,7 +96,9 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, Error> {
                 while i < s.len() {
                     if is_word(s[i]) {
                         i += 1;
-                    } else if s[i] == b':' && s.get(i + 1) == Some(&b':') && s.get(i + 2).is_some_and(|&c| is_word(c))
+                    } else if s[i] == b':'
+                        && s.get(i + 1) == Some(&b':')
+                        && s.get(i + 2).is_some_and(|&c| is_word(c))
                     {
                         i += 2;
                     } else {
@@ -135,8 +137,8 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, Error> {
                 out.push(Token { tok: Tok::Ident(&text[start..i]), line });
                 continue;
             }
-            b'{' | b'}' | b'(' | b')' | b'[' | b']' | b',' | b';' | b':' | b'@' | b'!' | b'|' | b'+' | b'-' | b'='
-            | b'<' | b'>' | b'~' | b'*' | b'&' | b'^' | b'.' => {
+            b'{' | b'}' | b'(' | b')' | b'[' | b']' | b',' | b';' | b':' | b'@' | b'!' | b'|' | b'+'
+            | b'-' | b'=' | b'<' | b'>' | b'~' | b'*' | b'&' | b'^' | b'.' => {
                 out.push(Token { tok: Tok::P(c as char), line });
                 i += 1;
                 continue;

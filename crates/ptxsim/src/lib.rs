@@ -44,8 +44,12 @@
 //! # Ok::<(), tilewright_ptxsim::Error>(())
 //! ```
 
+// Loops over lanes walk several arrays by one index; bit fields are clearer without the parentheses.
+#![allow(clippy::needless_range_loop, clippy::precedence)]
+
 mod access;
 pub mod ast;
+mod barrier;
 mod clock;
 mod flatten;
 mod fp;
@@ -64,8 +68,8 @@ pub use isa::Class;
 pub use launch::{Launch, Options, Param, ParamInfo, Program};
 pub use memory::{Allocation, Memory};
 pub use parse::parse;
-pub use tensor_map::{Swizzle, TensorMap};
 pub use report::{Counters, Counts, Finding, FindingKind, Report, Source};
+pub use tensor_map::{Swizzle, TensorMap};
 
 /// A module that cannot be parsed or a launch that cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

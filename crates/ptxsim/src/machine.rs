@@ -10,18 +10,19 @@
 //! memory needs no locks and a seed fixes the order.
 
 use crate::Options;
+use crate::barrier::{Bar, BarrierOp};
+use crate::clock::Sync;
 use crate::flatten::Code;
 use crate::isa::{Flow, Inst, NONE};
 use crate::memory::Memory;
 use crate::regs::{LANES, Regs};
 use crate::report::{Finding, FindingKind, InstStat};
-use crate::clock::{Clock, Sync};
 use crate::shadow::{GlobalShadow, SharedShadow};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Backward branches after which a diverged fragment lets the others run.
-const SPIN: u32 = 2000;
+const SPIN: u32 = 256;
 /// Instructions a warp runs before the next one has its turn.
 const QUANTUM: u32 = 20_000;
 
@@ -33,7 +34,6 @@ pub(crate) struct Grid<'a> {
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub cluster: [u32; 3],
-    pub dynamic_shared: u32,
     pub shared_bytes: u32,
     /// Registers with constants, addresses and launch-wide special registers filled in.
     pub template: &'a Regs,
@@ -42,23 +42,6 @@ pub(crate) struct Grid<'a> {
     pub stop: AtomicBool,
     pub executed: AtomicU64,
     pub shadow: GlobalShadow,
-}
-
-/// An operation at a CTA barrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BarrierOp {
-    pub id: u32,
-    /// Threads expected, when the instruction says.
-    pub count: Option<u32>,
-    /// Arrives and goes on.
-    pub arrive: bool,
-    pub aligned: bool,
-    /// `.red`: 1 and, 2 or, 3 popc; with the predicate's lanes and the destination.
-    pub red: u32,
-    pub pred: u32,
-    pub dst: u32,
-    /// The cluster's barrier, not the CTA's.
-    pub cluster: bool,
 }
 
 /// Where a fragment stands.
@@ -94,7 +77,6 @@ pub(crate) struct Copy {
     /// Bytes to copy from the source; the rest up to `size` is zero.
     pub take: [u32; LANES],
     pub size: u32,
-    pub pc: u32,
 }
 
 /// A warp.
@@ -128,20 +110,6 @@ pub(crate) struct Warp {
     pub executed: u64,
     pub yielded: bool,
     pub done: bool,
-}
-
-/// A CTA barrier.
-#[derive(Clone, Default)]
-pub(crate) struct Bar {
-    /// Lanes of each warp that have arrived in this phase.
-    lanes: Vec<u32>,
-    arrived: u32,
-    count: Option<u32>,
-    /// Result of `.red`.
-    red: u32,
-    used: bool,
-    /// What the threads that arrived are ordered after.
-    clock: Clock,
 }
 
 /// A CTA.
@@ -219,11 +187,6 @@ impl Cx<'_> {
         self.tracked = was;
         r
     }
-
-    /// The CTA of the running warp.
-    pub fn cta(&mut self) -> &mut Cta {
-        &mut self.unit.ctas[self.w.cta]
-    }
 }
 
 /// The CTA of rank `rank` in unit `n`.
@@ -241,7 +204,7 @@ pub(crate) fn thread_of(block: [u32; 3], warp: u32, lane: usize) -> [u32; 3] {
     [t % block[0], t / block[0] % block[1], t / (block[0] * block[1])]
 }
 
-fn find(
+pub(crate) fn find(
     grid: &Grid<'_>,
     unit: &Unit,
     w: &Warp,
@@ -388,7 +351,9 @@ impl Unit {
                 ran |= r;
                 all_yield &= y || !r;
             }
-            if grid.options.max_instructions != 0 && grid.executed.load(Relaxed) > grid.options.max_instructions {
+            if grid.options.max_instructions != 0
+                && grid.executed.load(Relaxed) > grid.options.max_instructions
+            {
                 self.stuck(grid, FindingKind::Limit, "the launch ran past its instruction limit");
                 grid.stop.store(true, Relaxed);
                 return Slice::Done;
@@ -406,7 +371,11 @@ impl Unit {
             if all_yield && self.events == before {
                 self.idle_rounds += 1;
                 if grid.options.wait_rounds != 0 && self.idle_rounds > grid.options.wait_rounds {
-                    self.stuck(grid, FindingKind::Deadlock, "waits for something that nothing left running brings about");
+                    self.stuck(
+                        grid,
+                        FindingKind::Deadlock,
+                        "waits for something that nothing left running brings about",
+                    );
                     return Slice::Done;
                 }
                 return Slice::More;
@@ -421,7 +390,9 @@ impl Unit {
         let mut any = false;
         for k in 0..self.warps.len() {
             let Some(w) = &self.warps[k] else { continue };
-            let Some(f) = w.frags.iter().position(|f| matches!(f.state, State::Pending(..))) else { continue };
+            let Some(f) = w.frags.iter().position(|f| matches!(f.state, State::Pending(..))) else {
+                continue;
+            };
             self.arrive(k, f, grid);
             any = true;
         }
@@ -436,15 +407,22 @@ impl Unit {
                 let lane = f.mask.trailing_zeros() as usize % LANES;
                 let message = match f.state {
                     State::Waiting(b) | State::Pending(b, _) if b.cluster => {
-                        "waits at the cluster barrier, where not every thread of the cluster arrives".to_string()
+                        "waits at the cluster barrier, where not every thread of the cluster arrives"
+                            .to_string()
                     }
                     State::Waiting(b) | State::Pending(b, _) => {
                         let bar = &self.ctas[w.cta].bars[b.id as usize & 15];
                         let want = b.count.unwrap_or_else(|| self.live_warps(w.cta) * 32);
-                        format!("waits at barrier {}, where {} of {} threads have arrived", b.id, bar.arrived, want)
+                        format!(
+                            "waits at barrier {}, where {} of {} threads have arrived",
+                            b.id, bar.arrived, want
+                        )
                     }
                     State::Gather(need) => {
-                        format!("waits for lanes {:#010x} of its warp, which never come to this instruction", need & !f.mask)
+                        format!(
+                            "waits for lanes {:#010x} of its warp, which never come to this instruction",
+                            need & !f.mask
+                        )
                     }
                     State::Ready if why.is_empty() => continue,
                     State::Ready => why.to_string(),
@@ -456,8 +434,9 @@ impl Unit {
         }
     }
 
-    fn live_warps(&self, cta: usize) -> u32 {
-        self.ctas[cta].warps.clone().filter(|&k| self.warps[k].as_ref().is_some_and(|w| !w.done)).count() as u32
+    pub(crate) fn live_warps(&self, cta: usize) -> u32 {
+        self.ctas[cta].warps.clone().filter(|&k| self.warps[k].as_ref().is_some_and(|w| !w.done)).count()
+            as u32
     }
 
     /// Runs one warp until it blocks or its turn ends. Says whether it ran, and whether it only polled.
@@ -501,180 +480,6 @@ impl Unit {
         grid.executed.fetch_add(w.executed - before, Relaxed);
         self.warps[k] = Some(w);
         (ran, polled)
-    }
-
-    /// Fragment `f` of warp `k` is at a barrier, in state `Pending`: counts it when its warp is complete.
-    fn arrive(&mut self, k: usize, f: usize, grid: &Grid<'_>) {
-        let Some(w) = self.warps[k].as_mut() else { return };
-        let frag = w.frags[f];
-        let State::Pending(op, missing) = frag.state else { return };
-        let lost = missing & !frag.mask;
-        if op.aligned && lost != 0 {
-            let lane = frag.mask.trailing_zeros() as usize % LANES;
-            let Some(w) = self.warps[k].take() else { return };
-            let inst = &grid.code.insts[frag.pc as usize];
-            let elsewhere = w.frags.iter().find(|x| x.mask & lost != 0);
-            let message = format!(
-                "divergent barrier: lanes {:#010x} of the warp are here, lanes {lost:#010x} {}",
-                frag.mask,
-                match elsewhere {
-                    Some(x) => format!("are at line {}", grid.code.insts[x.pc as usize].line),
-                    None => "have exited".into(),
-                }
-            );
-            find(grid, self, &w, inst, FindingKind::DivergentBarrier, lane, None, message);
-            self.warps[k] = Some(w);
-        }
-        self.events += 1;
-        let Some(w) = self.warps[k].as_mut() else { return };
-        if op.cluster {
-            w.sync.cluster_arrived = w.sync.cluster_phase + 1;
-        }
-        let (cta, live) = (w.cta, w.live);
-        let wid = w.id as usize;
-        w.frags[f].state = State::Waiting(op);
-        if grid.options.checks {
-            let bar = if op.cluster { &mut self.cluster_bar } else { &mut self.ctas[cta].bars[op.id as usize & 15] };
-            bar.clock.join(&w.sync.clock);
-            if op.arrive { w.sync.tick() } else { w.sync.sync_lanes() }
-        }
-        if op.arrive {
-            w.frags[f].state = State::Ready;
-            w.frags[f].pc += 1;
-        }
-        if op.cluster {
-            self.cluster_bar.lanes[k] |= frag.mask;
-            self.cluster_bar.used = true;
-            self.recheck_cluster();
-            return;
-        }
-        let bar = &mut self.ctas[cta].bars[op.id as usize & 15];
-        let mut mismatch = None;
-        if bar.used && bar.count != op.count {
-            mismatch = Some(bar.count);
-        }
-        bar.used = true;
-        bar.count = op.count;
-        bar.red = match op.red {
-            // `and` counts the lanes where the predicate is false.
-            1 => bar.red + (frag.mask & !op.pred).count_ones(),
-            2 | 3 => bar.red + (frag.mask & op.pred).count_ones(),
-            _ => bar.red,
-        };
-        bar.lanes[wid] |= frag.mask;
-        // Arrivals are counted by warps, each as 32 threads, and a warp may arrive more than once in a phase.
-        if bar.lanes[wid] & live == live {
-            bar.arrived += 32;
-            bar.lanes[wid] = 0;
-        }
-        if let Some(other) = mismatch
-            && let Some(w) = self.warps[k].take()
-        {
-            let show = |c: Option<u32>| c.map_or("all".to_string(), |c| c.to_string());
-            let message = format!(
-                "barrier {} is used with {} threads here and {} threads elsewhere in one phase",
-                op.id,
-                show(op.count),
-                show(other)
-            );
-            let inst = &grid.code.insts[frag.pc as usize];
-            let lane = frag.mask.trailing_zeros() as usize % LANES;
-            find(grid, self, &w, inst, FindingKind::ArriveCount, lane, None, message);
-            self.warps[k] = Some(w);
-        }
-        self.complete(cta, op.id as usize & 15, grid);
-    }
-
-    /// Completes a CTA barrier if all expected threads have arrived.
-    fn complete(&mut self, cta: usize, id: usize, grid: &Grid<'_>) {
-        let expected = match self.ctas[cta].bars[id].count {
-            Some(c) => c,
-            None => self.live_warps(cta) * 32,
-        };
-        let bar = &mut self.ctas[cta].bars[id];
-        if !bar.used || bar.arrived < expected || bar.arrived == 0 {
-            return;
-        }
-        let red = bar.red;
-        let clock = std::mem::take(&mut bar.clock);
-        bar.lanes.iter_mut().for_each(|l| *l = 0);
-        bar.arrived = 0;
-        bar.red = 0;
-        bar.used = false;
-        bar.count = None;
-        self.events += 1;
-        // Every live thread takes part: a phase ends.
-        let mut whole = self.ctas.len() == 1;
-        for k in self.ctas[cta].warps.clone() {
-            let Some(w) = self.warps[k].as_mut() else { continue };
-            let mut here = 0;
-            for f in 0..w.frags.len() {
-                let State::Waiting(op) = w.frags[f].state else { continue };
-                if op.cluster || op.id as usize & 15 != id {
-                    continue;
-                }
-                here |= w.frags[f].mask;
-                let mask = w.frags[f].mask;
-                w.frags[f].state = State::Ready;
-                w.frags[f].pc += 1;
-                match op.red {
-                    1 | 2 if op.dst != NONE => {
-                        let v = (red != 0) == (op.red == 2);
-                        let p = &mut w.regs.p[op.dst as usize];
-                        *p = if v { *p | mask } else { *p & !mask };
-                    }
-                    3 if op.dst != NONE => {
-                        let r = &mut w.regs.w[op.dst as usize];
-                        for (l, r) in r.iter_mut().enumerate() {
-                            if mask >> l & 1 != 0 {
-                                *r = red;
-                            }
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            whole &= w.done || here == w.live;
-            if grid.options.checks && here != 0 {
-                w.sync.clock.join(&clock);
-            }
-        }
-        if whole {
-            self.ctas[cta].shadow.next_phase();
-        }
-    }
-
-    /// A warp has ended: barriers that wait for all may be complete.
-    fn recheck(&mut self, cta: usize, grid: &Grid<'_>) {
-        for id in 0..16 {
-            if self.ctas[cta].bars[id].count.is_none() {
-                self.complete(cta, id, grid);
-            }
-        }
-        self.recheck_cluster();
-    }
-
-    fn recheck_cluster(&mut self) {
-        if !self.cluster_bar.used {
-            return;
-        }
-        for (k, w) in self.warps.iter().enumerate() {
-            if let Some(w) = w
-                && !w.done
-                && self.cluster_bar.lanes[k] & w.live != w.live
-            {
-                return;
-            }
-        }
-        self.cluster_bar.lanes.iter_mut().for_each(|l| *l = 0);
-        self.cluster_bar.used = false;
-        self.cluster_bar.arrived += 1;
-        self.events += 1;
-        let clock = std::mem::take(&mut self.cluster_bar.clock);
-        for w in self.warps.iter_mut().flatten() {
-            w.sync.cluster_phase += 1;
-            w.sync.cluster_clock = Some(Box::new(clock.clone()));
-        }
     }
 }
 
@@ -883,11 +688,20 @@ fn lanes_gone(w: &Warp) -> Option<usize> {
     if w.live == 0 {
         return None;
     }
-    let f = w.frags.iter().position(|f| matches!(f.state, State::Pending(..)) && f.mask & w.live == w.live)?;
+    let f =
+        w.frags.iter().position(|f| matches!(f.state, State::Pending(..)) && f.mask & w.live == w.live)?;
     Some(f)
 }
 
-fn uninit(unit: &mut Unit, w: &mut Warp, grid: &Grid<'_>, inst: &Inst, u: &crate::isa::Uninit, m: u32, frag: u32) {
+fn uninit(
+    unit: &mut Unit,
+    w: &mut Warp,
+    grid: &Grid<'_>,
+    inst: &Inst,
+    u: &crate::isa::Uninit,
+    m: u32,
+    frag: u32,
+) {
     // The guard itself is read by every lane of the fragment.
     let _ = frag;
     let ok = u.reads.iter().fold(!0, |ok, r| ok & w.init[*r as usize]);

@@ -262,7 +262,11 @@ impl<'a> Parser<'_, 'a> {
                     f.cluster = Some(self.dims3()?);
                 }
                 Tok::Dot(
-                    "minnctapersm" | "maxnctapersm" | "maxnreg" | "maxclusterrank" | "abi_preserve"
+                    "minnctapersm"
+                    | "maxnctapersm"
+                    | "maxnreg"
+                    | "maxclusterrank"
+                    | "abi_preserve"
                     | "abi_preserve_control",
                 ) => {
                     self.next();
@@ -413,7 +417,10 @@ impl<'a> Parser<'_, 'a> {
                 }
                 Tok::Dot(t) => {
                     let Some(t) = Ty::parse(t) else {
-                        return Err(Error::at(self.line(), format!("not supported yet: a variable of type `.{t}`")));
+                        return Err(Error::at(
+                            self.line(),
+                            format!("not supported yet: a variable of type `.{t}`"),
+                        ));
                     };
                     self.next();
                     ty = Some(t);
@@ -701,7 +708,8 @@ impl<'a> Parser<'_, 'a> {
         }
         if let Tok::Num(n) = self.peek() {
             let bits = |s: &str, line| {
-                u64::from_str_radix(s, 16).map_err(|_| Error::at(line, format!("`{n}` is not a floating constant")))
+                u64::from_str_radix(s, 16)
+                    .map_err(|_| Error::at(line, format!("`{n}` is not a floating constant")))
             };
             if n.starts_with("0f") || n.starts_with("0F") {
                 let b = bits(&n[2..], self.line())? as u32;
@@ -715,8 +723,9 @@ impl<'a> Parser<'_, 'a> {
             }
             let hex = n.starts_with("0x") || n.starts_with("0X");
             if !hex && (n.contains('.') || n.contains('e') || n.contains('E')) {
-                let v: f64 =
-                    n.parse().map_err(|_| Error::at(self.line(), format!("`{n}` is not a floating constant")))?;
+                let v: f64 = n
+                    .parse()
+                    .map_err(|_| Error::at(self.line(), format!("`{n}` is not a floating constant")))?;
                 self.next();
                 return Ok(Operand::F64(if minus { -v } else { v }.to_bits()));
             }

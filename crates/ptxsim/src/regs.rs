@@ -131,7 +131,6 @@ pub(crate) trait Lane: Copy + Default + 'static {
     fn get(r: &Regs, idx: u32) -> &[Self; LANES];
     fn get_mut(r: &mut Regs, idx: u32) -> &mut [Self; LANES];
     fn from_u64(v: u64) -> Self;
-    fn to_u64(self) -> u64;
 }
 
 macro_rules! lane {
@@ -148,10 +147,6 @@ macro_rules! lane {
             #[inline(always)]
             fn from_u64(v: u64) -> Self {
                 v as $t
-            }
-            #[inline(always)]
-            fn to_u64(self) -> u64 {
-                self as u64
             }
         }
     };

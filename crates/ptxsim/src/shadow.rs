@@ -274,7 +274,10 @@ pub(crate) fn shared(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
         let mut same_ok = None;
         let bad = check_run(sh, &me, l as u32, at, bytes as usize, kind, &mut same_ok);
         if let Some((c, _)) = same_ok {
-            let m = format!("shared offset {at}: written here, and {} wrote it with no order between", who(cx, c));
+            let m = format!(
+                "shared offset {at}: written here, and {} wrote it with no order between",
+                who(cx, c)
+            );
             cx.suspects.push((l as u32, FindingKind::SharedRace, m));
             cx.suspect |= 1 << l;
         }
@@ -295,7 +298,10 @@ pub(crate) fn shared(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
             Some(Bad::Race(c, what)) => {
                 let verb = if kind.writes() { "written" } else { "read" };
                 let by = if what == "was read" { "read" } else { "wrote" };
-                let m = format!("shared offset {at}: {verb} here, and {} {by} it with no order between", who(cx, c));
+                let m = format!(
+                    "shared offset {at}: {verb} here, and {} {by} it with no order between",
+                    who(cx, c)
+                );
                 cx.find(FindingKind::SharedRace, l, Some(at as u64), m);
             }
         }
@@ -325,7 +331,8 @@ pub(crate) fn async_done(cx: &mut Cx<'_>, dst: &[u64; 32], mask: u32, bytes: u32
     for l in lanes(mask) {
         let (rank, at) = ((dst[l] >> 32) as usize, dst[l] as u32 as usize);
         let sh = &mut cx.unit.ctas[rank].shadow;
-        let me = Me { sync: &cx.w.sync, warp: cx.w.sync.index, phase: sh.phase, phased: true, agent: u32::MAX };
+        let me =
+            Me { sync: &cx.w.sync, warp: cx.w.sync.index, phase: sh.phase, phased: true, agent: u32::MAX };
         let c = me.cell(INIT, l as u32);
         sh.writes[at..at + bytes as usize].fill(c);
     }
@@ -410,16 +417,22 @@ fn agent_access(cx: &mut Cx<'_>, l: usize, to: (u32, u32), n: u32, stamp: u32, w
     let Some((k, bad)) = bad else { return };
     let verb = if write { "writes" } else { "reads" };
     let (kind, m) = match bad {
-        ProxyBad::Uninit => {
-            (FindingKind::UninitializedShared, format!("the asynchronous proxy reads shared offset {k}, which was not written"))
-        }
+        ProxyBad::Uninit => (
+            FindingKind::UninitializedShared,
+            format!("the asynchronous proxy reads shared offset {k}, which was not written"),
+        ),
         ProxyBad::Pending => (
             FindingKind::AsyncBeforeWait,
-            format!("the asynchronous proxy {verb} shared offset {k}, the target of a copy that was not waited for"),
+            format!(
+                "the asynchronous proxy {verb} shared offset {k}, the target of a copy that was not waited for"
+            ),
         ),
         ProxyBad::Race(c, what) => (
             FindingKind::SharedRace,
-            format!("the asynchronous proxy {verb} shared offset {k}, and {} {what} it with no order between", who(cx, c)),
+            format!(
+                "the asynchronous proxy {verb} shared offset {k}, and {} {what} it with no order between",
+                who(cx, c)
+            ),
         ),
         ProxyBad::Fence(c) => (
             FindingKind::ProxyFence,
@@ -588,7 +601,11 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
     let mut races: Vec<(usize, u64, Rec, &'static str)> = vec![];
     for l in lanes(p.host) {
         let at = p.at[l];
-        if alloc == usize::MAX || !(memory.allocations()[alloc].base..memory.allocations()[alloc].base + memory.allocations()[alloc].len).contains(&at) {
+        if alloc == usize::MAX
+            || !(memory.allocations()[alloc].base
+                ..memory.allocations()[alloc].base + memory.allocations()[alloc].len)
+                .contains(&at)
+        {
             let Some(k) = memory.find(at, bytes.into()) else { continue };
             alloc = k;
         }
@@ -624,7 +641,9 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
             let (w, r) = (c.0, c.1);
             // Strong accesses of the two sides don't race, if both scopes reach the other thread.
             let strong = |o: &Rec| {
-                kind.strong() && o.flags & R_STRONG != 0 && (o.unit == unit || (scope > 1 && o.flags >> 4 & 3 > 1))
+                kind.strong()
+                    && o.flags & R_STRONG != 0
+                    && (o.unit == unit || (scope > 1 && o.flags >> 4 & 3 > 1))
             };
             if !strong(&w) && !ordered(cx, unit, phase, &w, l as u32) {
                 found = Some((w, "wrote"));
@@ -643,7 +662,9 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
                         new.flags |= R_UNITS;
                     } else if u32::from(r.warp) != index {
                         new.flags |= R_WARPS;
-                    } else if u32::from(r.lane) != l as u32 && !cx.w.sync.lanes_ordered(l as u32, r.lane.into(), r.stamp) {
+                    } else if u32::from(r.lane) != l as u32
+                        && !cx.w.sync.lanes_ordered(l as u32, r.lane.into(), r.stamp)
+                    {
                         new.lane = MANY as u8;
                     }
                     new.flags &= r.flags | !R_STRONG;
@@ -681,7 +702,11 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
 
 /// The key of a place in the table of locations: shared ones are made distinct by unit and rank.
 fn key(cx: &Cx<'_>, p: &Places, l: usize) -> u64 {
-    if p.shared >> l & 1 != 0 { 1 << 63 | u64::from(cx.unit.number) << 36 | p.at[l] >> 32 << 24 | p.at[l] & 0xff_ffff } else { p.at[l] }
+    if p.shared >> l & 1 != 0 {
+        1 << 63 | u64::from(cx.unit.number) << 36 | p.at[l] >> 32 << 24 | p.at[l] & 0xff_ffff
+    } else {
+        p.at[l]
+    }
 }
 
 /// Before a strong write: what it publishes goes to the location, so that whoever sees the value finds it.

@@ -60,7 +60,11 @@ impl TensorMap {
         let n = self.dims.len();
         let bad = |m: String| Err(crate::Error::new(format!("tensor map: {m}")));
         if !(1..=5).contains(&n) || self.strides.len() != n - 1 || self.box_dims.len() != n {
-            return bad(format!("{n} dimensions, {} strides and {} box sizes", self.strides.len(), self.box_dims.len()));
+            return bad(format!(
+                "{n} dimensions, {} strides and {} box sizes",
+                self.strides.len(),
+                self.box_dims.len()
+            ));
         }
         if !matches!(self.element_bytes, 1 | 2 | 4 | 8) {
             return bad(format!("elements of {} bytes", self.element_bytes));

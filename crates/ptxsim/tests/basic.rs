@@ -28,7 +28,8 @@ fn run_unary(op: &str, input: &[u32]) -> Vec<u32> {
 
 fn inputs() -> Vec<u32> {
     let mut r = Rng(1);
-    let mut v = vec![0, 1, 2, 3, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fff_ffff, 0x8000_0000, !0, 32, 31, 33];
+    let mut v =
+        vec![0, 1, 2, 3, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fff_ffff, 0x8000_0000, !0, 32, 31, 33];
     v.extend((0..48).map(|_| r.u32()));
     v
 }
@@ -39,8 +40,8 @@ fn integer_operations() {
     let cases: &[Case] = &[
         ("add.s32 %r20, %r10, 7;", |a| a.wrapping_add(7)),
         ("sub.u32 %r20, 7, %r10;", |a| 7u32.wrapping_sub(a)),
-        ("mul.hi.s32 %r20, %r10, -12345;", |a| (i64::from(a as i32) * -12345 >> 32) as u32),
-        ("mul.hi.u32 %r20, %r10, 0x9e3779b9;", |a| (u64::from(a) * 0x9e3779b9 >> 32) as u32),
+        ("mul.hi.s32 %r20, %r10, -12345;", |a| ((i64::from(a as i32) * -12345) >> 32) as u32),
+        ("mul.hi.u32 %r20, %r10, 0x9e3779b9;", |a| ((u64::from(a) * 0x9e3779b9) >> 32) as u32),
         ("mad.lo.s32 %r20, %r10, 3, %r10;", |a| a.wrapping_mul(3).wrapping_add(a)),
         ("shr.s32 %r20, %r10, 5;", |a| ((a as i32) >> 5) as u32),
         ("shr.u32 %r20, %r10, 40;", |_| 0),
@@ -102,7 +103,8 @@ fn float_operations() {
         ("cvt.f64.f32 %fd1, %f1; cvt.rn.f32.f64 %f2, %fd1;", |a| a),
     ];
     let mut r = Rng(5);
-    let mut v: Vec<f32> = vec![0.0, -0.0, 1.0, -1.5, 0.5, 2.5, 1e30, -1e30, f32::INFINITY, 1e-40, 65504.0, 65520.0];
+    let mut v: Vec<f32> =
+        vec![0.0, -0.0, 1.0, -1.5, 0.5, 2.5, 1e30, -1e30, f32::INFINITY, 1e-40, 65504.0, 65520.0];
     v.extend((0..52).map(|_| r.f32() * 100.0));
     for (op, f) in cases {
         let op = format!("mov.b32 %f1, %r10; {op} mov.b32 %r20, %f2;");

@@ -30,7 +30,8 @@ fn none(r: &Report) {
     assert!(r.findings.is_empty(), "{:#?}", r.findings);
 }
 
-const TID: &str = "mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %a0, %rd1; shl.b32 %r2, %r1, 2;
+const TID: &str =
+    "mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %a0, %rd1; shl.b32 %r2, %r1, 2;
     mov.u32 %r3, s; add.u32 %r4, %r3, %r2;";
 
 fn body(s: &str) -> String {
@@ -46,7 +47,11 @@ fn global_bounds_and_alignment() {
     only(&r, GlobalBounds);
     // Lane 31 reads the first word past the end.
     assert_eq!(r.findings[0].thread, [31, 0, 0]);
-    assert!(r.findings[0].message.contains("0 bytes past the end of `arg0` (1024 bytes)"), "{}", r.findings[0]);
+    assert!(
+        r.findings[0].message.contains("0 bytes past the end of `arg0` (1024 bytes)"),
+        "{}",
+        r.findings[0]
+    );
     assert!(r.findings[0].text.contains("ld.global.u32 %r5"));
     none(&run(&body("ld.global.u32 %r5, [%rd2+896];"), 32));
 }
@@ -67,7 +72,10 @@ fn shared_bounds() {
 fn local_bounds() {
     let l = ".local .align 8 .b8 d[16]; mov.b64 %rd5, d; cvta.local.u64 %rd5, %rd5;";
     only(&run(&body(&format!("{l} st.u32 [%rd5+16], %r1;")), 32), LocalBounds);
-    none(&run(&body(&format!("{l} st.u32 [%rd5+12], %r1; ld.local.u32 %r5, [d+12]; st.global.u32 [%rd2], %r5;")), 32));
+    none(&run(
+        &body(&format!("{l} st.u32 [%rd5+12], %r1; ld.local.u32 %r5, [d+12]; st.global.u32 [%rd2], %r5;")),
+        32,
+    ));
 }
 
 #[test]
@@ -81,7 +89,10 @@ fn uninitialized_registers() {
     none(&run(&body(&format!("{half} @%p1 st.global.u32 [%rd2], %r5;")), 32));
     // Copying an undefined value is nothing; using the copy is.
     none(&run(&body(&format!("{half} mov.u32 %r6, %r5; @%p1 st.global.u32 [%rd2], %r6;")), 32));
-    only(&run(&body(&format!("{half} mov.u32 %r6, %r5; st.global.u32 [%rd2], %r6;")), 32), UninitializedRegister);
+    only(
+        &run(&body(&format!("{half} mov.u32 %r6, %r5; st.global.u32 [%rd2], %r6;")), 32),
+        UninitializedRegister,
+    );
 }
 
 #[test]
@@ -114,7 +125,9 @@ fn shared_races_inside_a_warp() {
     none(&run(&neighbour("bar.warp.sync -1;", 1), 32));
     none(&run(&neighbour("bar.sync 0;", 1), 32));
     // A partial warp sync orders its members only.
-    let part = |mask: &str| neighbour(&format!("and.b32 %r9, %r1, 30; shl.b32 %r9, 3, %r9; bar.warp.sync {mask};"), 1);
+    let part = |mask: &str| {
+        neighbour(&format!("and.b32 %r9, %r1, 30; shl.b32 %r9, 3, %r9; bar.warp.sync {mask};"), 1)
+    };
     none(&run(&part("%r9"), 32));
 }
 
@@ -182,7 +195,10 @@ fn global_races() {
     let r = run_grid(&k("bar.sync 0;"), 2, 64);
     assert!(r.findings.iter().any(|f| f.kind == GlobalRace), "{:#?}", r.findings);
     // Bytes of one word by different threads are no race.
-    none(&run("mov.u32 %r1, %tid.x; cvt.u64.u32 %rd1, %r1; add.s64 %rd2, %a0, %rd1; st.global.u8 [%rd2], %r1; ret;", 64));
+    none(&run(
+        "mov.u32 %r1, %tid.x; cvt.u64.u32 %rd1, %r1; add.s64 %rd2, %a0, %rd1; st.global.u8 [%rd2], %r1; ret;",
+        64,
+    ));
     none(&run_grid(&body("atom.global.add.u32 %r5, [%a0], 1; red.global.add.u32 [%a0], 1;"), 4, 64));
     // A plain read next to atomics is one.
     let r = run_grid(&body("red.global.add.u32 [%a0], 1; ld.global.u32 %r5, [%a0];"), 2, 32);
@@ -208,7 +224,11 @@ fn messages_between_ctas() {
         "ld.relaxed.gpu.global.u32 %r2, [%a0];",
         "fence.acq_rel.gpu;",
     ));
-    none(&go("membar.gl; atom.global.exch.b32 %r9, [%a0], 1;", "ld.volatile.global.u32 %r2, [%a0];", "membar.gl;"));
+    none(&go(
+        "membar.gl; atom.global.exch.b32 %r9, [%a0], 1;",
+        "ld.volatile.global.u32 %r2, [%a0];",
+        "membar.gl;",
+    ));
     only(&go("st.relaxed.gpu.global.u32 [%a0], 1;", "ld.acquire.gpu.global.u32 %r2, [%a0];", ""), GlobalRace);
     only(&go("st.release.gpu.global.u32 [%a0], 1;", "ld.relaxed.gpu.global.u32 %r2, [%a0];", ""), GlobalRace);
     // A flag of CTA scope is no flag for another CTA.
@@ -229,7 +249,15 @@ fn deadlocks() {
     let r = run(&body("setp.lt.u32 %p1, %r1, 32; @%p1 bar.sync 1, 64;"), 64);
     only(&r, Deadlock);
     assert!(r.findings[0].message.contains("barrier 1, where 32 of 64 threads"), "{}", r.findings[0]);
-    only(&run(&body("shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;").replace("shfl", "setp.lt.u32 %p1, %r1, 16; @!%p1 bra X; shfl").replace("\nret;", "X: bar.warp.sync -1; ret;"), 32), Deadlock);
+    only(
+        &run(
+            &body("shfl.sync.idx.b32 %r5, %r1, 0, 31, -1;")
+                .replace("shfl", "setp.lt.u32 %p1, %r1, 16; @!%p1 bra X; shfl")
+                .replace("\nret;", "X: bar.warp.sync -1; ret;"),
+            32,
+        ),
+        Deadlock,
+    );
 }
 
 #[test]
@@ -262,7 +290,10 @@ fn asynchronous_copies() {
 
 #[test]
 fn shuffles_from_absent_lanes() {
-    only(&run(&body("setp.lt.u32 %p1, %r1, 16; @%p1 shfl.sync.bfly.b32 %r5, %r1, 16, 31, 65535;"), 32), WarpSync);
+    only(
+        &run(&body("setp.lt.u32 %p1, %r1, 16; @%p1 shfl.sync.bfly.b32 %r5, %r1, 16, 31, 65535;"), 32),
+        WarpSync,
+    );
 }
 
 #[test]

@@ -262,15 +262,21 @@ pub(super) fn mul(d: &mut Dec) -> R {
         (Part::Lo, Ty::U16 | Ty::S16) => |cx, i| cx.map2(i, u16::wrapping_mul),
         (Part::Lo, Ty::U32 | Ty::S32) => |cx, i| cx.map2(i, u32::wrapping_mul),
         (Part::Lo, Ty::U64 | Ty::S64) => |cx, i| cx.map2(i, u64::wrapping_mul),
-        (Part::Hi, Ty::U16) => |cx, i| cx.map2(i, |a: u16, b: u16| (u32::from(a) * u32::from(b) >> 16) as u16),
+        (Part::Hi, Ty::U16) => {
+            |cx, i| cx.map2(i, |a: u16, b: u16| (u32::from(a) * u32::from(b) >> 16) as u16)
+        }
         (Part::Hi, Ty::S16) => {
             |cx, i| cx.map2(i, |a: u16, b: u16| (i32::from(a as i16) * i32::from(b as i16) >> 16) as u16)
         }
-        (Part::Hi, Ty::U32) => |cx, i| cx.map2(i, |a: u32, b: u32| (u64::from(a) * u64::from(b) >> 32) as u32),
+        (Part::Hi, Ty::U32) => {
+            |cx, i| cx.map2(i, |a: u32, b: u32| (u64::from(a) * u64::from(b) >> 32) as u32)
+        }
         (Part::Hi, Ty::S32) => {
             |cx, i| cx.map2(i, |a: u32, b: u32| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32)
         }
-        (Part::Hi, Ty::U64) => |cx, i| cx.map2(i, |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64),
+        (Part::Hi, Ty::U64) => {
+            |cx, i| cx.map2(i, |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64)
+        }
         (Part::Hi, Ty::S64) => {
             |cx, i| cx.map2(i, |a: u64, b: u64| (i128::from(a as i64) * i128::from(b as i64) >> 64) as u64)
         }
@@ -352,7 +358,9 @@ pub(super) fn mad(d: &mut Dec) -> R {
             })
         },
         (Part::Hi, Ty::U64) => |cx, i| {
-            cx.map3(i, |a: u64, b: u64, c: u64| ((u128::from(a) * u128::from(b) >> 64) as u64).wrapping_add(c))
+            cx.map3(i, |a: u64, b: u64, c: u64| {
+                ((u128::from(a) * u128::from(b) >> 64) as u64).wrapping_add(c)
+            })
         },
         (Part::Hi, Ty::S64) => |cx, i| {
             cx.map3(i, |a: u64, b: u64, c: u64| {
@@ -363,13 +371,17 @@ pub(super) fn mad(d: &mut Dec) -> R {
             |cx, i| cx.map3(i, |a: u16, b: u16, c: u32| (u32::from(a) * u32::from(b)).wrapping_add(c))
         }
         (Part::Wide, Ty::S16) => |cx, i| {
-            cx.map3(i, |a: u16, b: u16, c: u32| ((i32::from(a as i16) * i32::from(b as i16)) as u32).wrapping_add(c))
+            cx.map3(i, |a: u16, b: u16, c: u32| {
+                ((i32::from(a as i16) * i32::from(b as i16)) as u32).wrapping_add(c)
+            })
         },
         (Part::Wide, Ty::U32) => {
             |cx, i| cx.map3(i, |a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c))
         }
         (Part::Wide, Ty::S32) => |cx, i| {
-            cx.map3(i, |a: u32, b: u32, c: u64| ((i64::from(a as i32) * i64::from(b as i32)) as u64).wrapping_add(c))
+            cx.map3(i, |a: u32, b: u32, c: u64| {
+                ((i64::from(a as i32) * i64::from(b as i32)) as u64).wrapping_add(c)
+            })
         },
         _ => return Err(d.bad_type(ty)),
     };
@@ -405,9 +417,13 @@ pub(super) fn mad24(d: &mut Dec) -> R {
     d.d_abc(ty)?;
     d.out.exec = match (ty, hi) {
         (Ty::U32, false) => |cx, i| cx.map3(i, |a, b, c: u32| (prod24(a, b, false) as u32).wrapping_add(c)),
-        (Ty::U32, true) => |cx, i| cx.map3(i, |a, b, c: u32| ((prod24(a, b, false) >> 16) as u32).wrapping_add(c)),
+        (Ty::U32, true) => {
+            |cx, i| cx.map3(i, |a, b, c: u32| ((prod24(a, b, false) >> 16) as u32).wrapping_add(c))
+        }
         (Ty::S32, false) => |cx, i| cx.map3(i, |a, b, c: u32| (prod24(a, b, true) as u32).wrapping_add(c)),
-        (Ty::S32, true) => |cx, i| cx.map3(i, |a, b, c: u32| ((prod24(a, b, true) >> 16) as u32).wrapping_add(c)),
+        (Ty::S32, true) => {
+            |cx, i| cx.map3(i, |a, b, c: u32| ((prod24(a, b, true) >> 16) as u32).wrapping_add(c))
+        }
         _ => return Err(d.bad_type(ty)),
     };
     Ok(())
@@ -461,15 +477,15 @@ pub(super) fn rem(d: &mut Dec) -> R {
         Ty::U16 => |cx, i| cx.map2(i, |a: u16, b: u16| a.checked_rem(b).unwrap_or(a)),
         Ty::U32 => |cx, i| cx.map2(i, |a: u32, b: u32| a.checked_rem(b).unwrap_or(a)),
         Ty::U64 => |cx, i| cx.map2(i, |a: u64, b: u64| a.checked_rem(b).unwrap_or(a)),
-        Ty::S16 => {
-            |cx, i| cx.map2(i, |a: u16, b: u16| if b == 0 { a } else { (a as i16).wrapping_rem(b as i16) as u16 })
-        }
-        Ty::S32 => {
-            |cx, i| cx.map2(i, |a: u32, b: u32| if b == 0 { a } else { (a as i32).wrapping_rem(b as i32) as u32 })
-        }
-        Ty::S64 => {
-            |cx, i| cx.map2(i, |a: u64, b: u64| if b == 0 { a } else { (a as i64).wrapping_rem(b as i64) as u64 })
-        }
+        Ty::S16 => |cx, i| {
+            cx.map2(i, |a: u16, b: u16| if b == 0 { a } else { (a as i16).wrapping_rem(b as i16) as u16 })
+        },
+        Ty::S32 => |cx, i| {
+            cx.map2(i, |a: u32, b: u32| if b == 0 { a } else { (a as i32).wrapping_rem(b as i32) as u32 })
+        },
+        Ty::S64 => |cx, i| {
+            cx.map2(i, |a: u64, b: u64| if b == 0 { a } else { (a as i64).wrapping_rem(b as i64) as u64 })
+        },
         _ => return Err(d.bad_type(ty)),
     };
     Ok(())

@@ -107,8 +107,7 @@ fn issue(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     }
     crate::shadow::async_issue(cx, &to, size);
     let group = cx.w.group;
-    let pc = cx.pc;
-    cx.w.copies.push(Copy { mask: to.shared, group, dst: to.at, src, take, size, pc });
+    cx.w.copies.push(Copy { mask: to.shared, group, dst: to.at, src, take, size });
     Flow::Next
 }
 

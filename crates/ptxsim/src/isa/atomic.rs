@@ -108,7 +108,8 @@ pub(super) fn apply(op: Op, ty: Ty, a: u64, b: u64, c: u64) -> u64 {
         }
         (_, Ty::F16x2 | Ty::BF16x2) => {
             let f = if ty == Ty::F16x2 { F16 } else { BF16 };
-            u64::from(half(op, a as u16, b as u16, f)) | u64::from(half(op, (a >> 16) as u16, (b >> 16) as u16, f)) << 16
+            u64::from(half(op, a as u16, b as u16, f))
+                | u64::from(half(op, (a >> 16) as u16, (b >> 16) as u16, f)) << 16
         }
         (Op::Add, _) => a.wrapping_add(b),
         (Op::Min, Ty::S32) => (a as i32).min(b as i32) as u32 as u64,
@@ -203,7 +204,9 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             let bit = 1 << l;
             let old = if p.host & bit != 0 {
                 // SAFETY: `resolve` found the lane's bytes in a live writable allocation and aligned.
-                unsafe { crate::memory::update(p.at[l] + u64::from(off), size, |a| apply(op, ty, a, b[l], c[l])) }
+                unsafe {
+                    crate::memory::update(p.at[l] + u64::from(off), size, |a| apply(op, ty, a, b[l], c[l]))
+                }
             } else {
                 let (mem, at) = if p.shared & bit != 0 {
                     (&mut cx.unit.ctas[(p.at[l] >> 32) as usize].shared, (p.at[l] as u32 + off) as usize)

@@ -178,29 +178,32 @@ pub(super) fn shf(d: &mut Dec) -> R {
     d.d_abc(ty)?;
     d.out.exec = match (left, wrap) {
         (true, true) => |cx, i| {
-            cx.map3(i, |a: u32, b: u32, c: u32| ((u64::from(b) << 32 | u64::from(a)) << (c & 31) >> 32) as u32)
+            cx.map3(i, |a: u32, b: u32, c: u32| {
+                ((u64::from(b) << 32 | u64::from(a)) << (c & 31) >> 32) as u32
+            })
         },
         (true, false) => |cx, i| {
             cx.map3(i, |a: u32, b: u32, c: u32| {
                 ((u128::from(b) << 32 | u128::from(a)) << c.min(32) >> 32) as u32
             })
         },
-        (false, true) => {
-            |cx, i| cx.map3(i, |a: u32, b: u32, c: u32| ((u64::from(b) << 32 | u64::from(a)) >> (c & 31)) as u32)
-        }
-        (false, false) => {
-            |cx, i| cx.map3(i, |a: u32, b: u32, c: u32| ((u64::from(b) << 32 | u64::from(a)) >> c.min(32)) as u32)
-        }
+        (false, true) => |cx, i| {
+            cx.map3(i, |a: u32, b: u32, c: u32| ((u64::from(b) << 32 | u64::from(a)) >> (c & 31)) as u32)
+        },
+        (false, false) => |cx, i| {
+            cx.map3(i, |a: u32, b: u32, c: u32| ((u64::from(b) << 32 | u64::from(a)) >> c.min(32)) as u32)
+        },
     };
     Ok(())
 }
 
 pub(super) fn prmt(d: &mut Dec) -> R {
-    let mode = d
-        .one_of(&[("f4e", 1u32), ("b4e", 2), ("rc8", 3), ("ecl", 4), ("ecr", 5), ("rc16", 6)])
-        .unwrap_or(0);
+    let mode =
+        d.one_of(&[("f4e", 1u32), ("b4e", 2), ("rc8", 3), ("ecl", 4), ("ecr", 5), ("rc16", 6)]).unwrap_or(0);
     let ty = d.ty()?;
-    let mode = mode.max(d.one_of(&[("f4e", 1u32), ("b4e", 2), ("rc8", 3), ("ecl", 4), ("ecr", 5), ("rc16", 6)]).unwrap_or(0));
+    let mode = mode.max(
+        d.one_of(&[("f4e", 1u32), ("b4e", 2), ("rc8", 3), ("ecl", 4), ("ecr", 5), ("rc16", 6)]).unwrap_or(0),
+    );
     if ty != Ty::B32 {
         return Err(d.bad_type(ty));
     }

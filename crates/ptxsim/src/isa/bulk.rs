@@ -305,14 +305,17 @@ fn decode(d: &mut Dec, tensor: bool, red: bool) -> R {
     cache(d);
     let to_global = dst == Space::Global;
     if to_global == bar || (to_global && !group) {
-        return d.fail("a copy to shared memory signals an mbarrier, one to global memory is in a bulk group");
+        return d
+            .fail("a copy to shared memory signals an mbarrier, one to global memory is in a bulk group");
     }
     let mut p = Parts { mem: vec![] };
     let mut k;
     let coords: &[Operand];
     let tensor_at = if to_global { 0 } else { 1 };
     if tensor {
-        let Operand::Mem { coords: c, .. } = d.operand(tensor_at)? else { return d.fail("a tensor is wanted") };
+        let Operand::Mem { coords: c, .. } = d.operand(tensor_at)? else {
+            return d.fail("a tensor is wanted");
+        };
         if c.len() != dims as usize {
             return d.fail(format!("{} coordinates for {dims} dimensions", c.len()));
         }
@@ -387,7 +390,8 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
 fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
     let (dst, dst_shared) = lane(cx, i, slot::DST, l);
     let (src, src_shared) = lane(cx, i, slot::SRC, l);
-    let coords: Vec<i32> = i.list[slot::COORDS..].iter().map(|&r| cx.w.regs.w[r as usize][l] as i32).collect();
+    let coords: Vec<i32> =
+        i.list[slot::COORDS..].iter().map(|&r| cx.w.regs.w[r as usize][l] as i32).collect();
     let map = if i.flags & TENSOR != 0 {
         let m = tensor_map(cx, l, if i.flags & TO_GLOBAL != 0 { dst } else { src })?;
         if m.dims.len() != coords.len() {
@@ -435,7 +439,12 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
             }
             None => {
                 if !dst.is_multiple_of(16) {
-                    cx.find(FindingKind::Misaligned, l, Some(dst), format!("{dst:#x} is not a multiple of 16"));
+                    cx.find(
+                        FindingKind::Misaligned,
+                        l,
+                        Some(dst),
+                        format!("{dst:#x} is not a multiple of 16"),
+                    );
                     return None;
                 }
                 if !global(cx, l, dst, bytes.into(), kind) {
@@ -465,7 +474,12 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
             }
             None => {
                 if !src.is_multiple_of(16) {
-                    cx.find(FindingKind::Misaligned, l, Some(src), format!("{src:#x} is not a multiple of 16"));
+                    cx.find(
+                        FindingKind::Misaligned,
+                        l,
+                        Some(src),
+                        format!("{src:#x} is not a multiple of 16"),
+                    );
                     return None;
                 }
                 if !global(cx, l, src, bytes.into(), Kind::Read) {

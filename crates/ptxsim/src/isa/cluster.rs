@@ -5,7 +5,7 @@ use super::{Dec, Flow, NARROW_ADDRESS, NONE};
 use crate::Error;
 use crate::access::{Kind, SHARED_TAG, lanes};
 use crate::ast::{Operand, Space, Ty};
-use crate::machine::BarrierOp;
+use crate::barrier::BarrierOp;
 use crate::regs::{File, LANES, Reg};
 use crate::report::FindingKind;
 
@@ -33,8 +33,9 @@ pub(super) fn mapa(d: &mut Dec) -> R {
             let tag = if i.flags != 0 { 0 } else { SHARED_TAG };
             let a = cx.get::<u64>(i.a);
             let r = cx.get::<u32>(i.b);
-            let v: [u64; LANES] =
-                std::array::from_fn(|l| tag | u64::from(r[l].wrapping_add(1)) << 24 & 0xff00_0000 | a[l] & 0xff_ffff);
+            let v: [u64; LANES] = std::array::from_fn(|l| {
+                tag | u64::from(r[l].wrapping_add(1)) << 24 & 0xff00_0000 | a[l] & 0xff_ffff
+            });
             cx.put(i.d, &v);
             Flow::Next
         },
@@ -76,7 +77,12 @@ pub(super) fn barrier_cluster(d: &mut Dec) -> R {
             let s = &mut cx.w.sync;
             if s.cluster_arrived == 0 {
                 let l = cx.mask.trailing_zeros() as usize;
-                cx.find(FindingKind::ArriveCount, l, None, "waits at the cluster barrier without having arrived".into());
+                cx.find(
+                    FindingKind::ArriveCount,
+                    l,
+                    None,
+                    "waits at the cluster barrier without having arrived".into(),
+                );
                 return Flow::Stop;
             }
             if s.cluster_phase < s.cluster_arrived {
@@ -171,8 +177,20 @@ fn remote(d: &mut Dec, reduce: bool) -> R {
                     3 => old & v,
                     4 => old | v,
                     5 => old ^ v,
-                    6 => if old >= v { 0 } else { old + 1 },
-                    7 => if old == 0 || old > v { v } else { old - 1 },
+                    6 => {
+                        if old >= v {
+                            0
+                        } else {
+                            old + 1
+                        }
+                    }
+                    7 => {
+                        if old == 0 || old > v {
+                            v
+                        } else {
+                            old - 1
+                        }
+                    }
                     _ => v,
                 };
                 cx.write(&p, l, off, size, new);

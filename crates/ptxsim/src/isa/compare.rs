@@ -177,9 +177,7 @@ pub(super) fn setp(d: &mut Dec) -> R {
 /// Comparisons of packed halves: low and high.
 fn halves(cx: &Cx<'_>, i: &Inst) -> (u32, u32) {
     let f = if i.size != 0 { bf16_to_f32 } else { f16_to_f32 };
-    let at = |s: u32| {
-        lanes(cx, i, |a: u32, b: u32| bit(f((a >> s) as u16).partial_cmp(&f((b >> s) as u16))))
-    };
+    let at = |s: u32| lanes(cx, i, |a: u32, b: u32| bit(f((a >> s) as u16).partial_cmp(&f((b >> s) as u16))));
     (at(0), at(16))
 }
 

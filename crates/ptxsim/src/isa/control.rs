@@ -4,7 +4,8 @@ use super::{Dec, Flow, Inst, NONE};
 use crate::Error;
 use crate::access::lanes;
 use crate::ast::{Operand, Ty};
-use crate::machine::{BarrierOp, Cx};
+use crate::barrier::BarrierOp;
+use crate::machine::Cx;
 use crate::regs::File;
 use crate::report::FindingKind;
 
@@ -142,7 +143,11 @@ pub(super) fn call(d: &mut Dec) -> R {
         _ if d.env.lookup(name).is_some_and(|s| matches!(s, super::Sym::Reg(_))) => {
             return d.fail("not supported yet: calls through a function pointer");
         }
-        _ => return d.fail(format!("not supported yet: `{name}` has no body, and is not a system function known here")),
+        _ => {
+            return d.fail(format!(
+                "not supported yet: `{name}` has no body, and is not a system function known here"
+            ));
+        }
     };
     Ok(())
 }
@@ -215,9 +220,7 @@ pub(super) fn bar(d: &mut Dec) -> R {
 /// `membar` and `fence`, the proxy forms included.
 pub(super) fn fence(d: &mut Dec) -> R {
     let proxy = d.has("proxy");
-    let scope = d
-        .one_of(&[("cta", 0u32), ("cluster", 1), ("gpu", 2), ("gl", 2), ("sys", 3)])
-        .unwrap_or(2);
+    let scope = d.one_of(&[("cta", 0u32), ("cluster", 1), ("gpu", 2), ("gl", 2), ("sys", 3)]).unwrap_or(2);
     // Which kind of fence: bits 0–1 scope, bit 2 proxy, bit 3 the async proxy, bit 4 mbarrier init.
     let mut f = scope;
     if proxy {
@@ -252,4 +255,3 @@ pub(crate) fn macs(_: &Inst, name: &str) -> u64 {
         })
         .unwrap_or(0)
 }
-

@@ -132,11 +132,7 @@ fn convert(i: &Inst, from: Ty, to: Ty, bits: u64) -> u64 {
         }
         Val::I(n) => int_odd(n),
     };
-    let x = if i.flags & SAT != 0 {
-        if x.is_nan() || x < 0.0 { 0.0 } else { x.min(1.0) }
-    } else {
-        x
-    };
+    let x = if i.flags & SAT != 0 { if x.is_nan() || x < 0.0 { 0.0 } else { x.min(1.0) } } else { x };
     let x = if i.flags & RELU != 0 && x <= 0.0 { 0.0 } else { x };
     // Integral rounding is done; what is left is exact or rounds as usual.
     let mode = if i.flags & INTEGRAL != 0 { Round::Rn } else { mode };
@@ -173,7 +169,9 @@ pub(super) fn cvt(d: &mut Dec) -> R {
         }
     }
     let (to, from) = (d.ty()?, d.ty()?);
-    if matches!(to, Ty::F16x2 | Ty::BF16x2 | Ty::E4M3x2 | Ty::E5M2x2) || matches!(from, Ty::E4M3x2 | Ty::E5M2x2) {
+    if matches!(to, Ty::F16x2 | Ty::BF16x2 | Ty::E4M3x2 | Ty::E5M2x2)
+        || matches!(from, Ty::E4M3x2 | Ty::E5M2x2)
+    {
         return packed(d, to, from);
     }
     if r.is_none() && !to.float() && from.float() {
@@ -187,7 +185,11 @@ pub(super) fn cvt(d: &mut Dec) -> R {
         Some(r) => r,
         None => Reg { file: File::of(from.bits()), idx: d.src(1, from)? },
     };
-    if dst.file == File::P || src.file == File::P || dst.file.bits() < to.bits() || src.file.bits() < from.bits() {
+    if dst.file == File::P
+        || src.file == File::P
+        || dst.file.bits() < to.bits()
+        || src.file.bits() < from.bits()
+    {
         return d.fail("a register is too narrow for its type");
     }
     d.out.d = dst.idx;
@@ -272,7 +274,8 @@ fn packed(d: &mut Dec, to: Ty, from: Ty) -> R {
         }
         fn two16(cx: &mut Cx<'_>, i: &Inst, to: Ty) -> Flow {
             cx.map2(i, |a, b| {
-                (small_encode(i, flush(i, a).into(), to) << 8 | small_encode(i, flush(i, b).into(), to)) as u16
+                (small_encode(i, flush(i, a).into(), to) << 8 | small_encode(i, flush(i, b).into(), to))
+                    as u16
             })
         }
         d.out.exec = match to {
@@ -283,7 +286,8 @@ fn packed(d: &mut Dec, to: Ty, from: Ty) -> R {
             },
             Ty::BF16x2 if d.out.flags == 0 => |cx, i| {
                 cx.map2(i, |a: u32, b: u32| {
-                    u32::from(f32_to_bf16(f32::from_bits(a))) << 16 | u32::from(f32_to_bf16(f32::from_bits(b)))
+                    u32::from(f32_to_bf16(f32::from_bits(a))) << 16
+                        | u32::from(f32_to_bf16(f32::from_bits(b)))
                 })
             },
             Ty::F16x2 => |cx, i| two32(cx, i, Ty::F16x2),
@@ -346,7 +350,11 @@ pub(super) fn cvt_pack(d: &mut Dec) -> R {
     d.out.exec = |cx, i| {
         let n = i.flags & 0xff;
         let c = if i.c == super::NONE { [0; LANES] } else { cx.get::<u32>(i.c) };
-        let (lo, hi) = if i.flags >> 8 != 0 { (-(1i64 << (n - 1)), (1i64 << (n - 1)) - 1) } else { (0, (1i64 << n) - 1) };
+        let (lo, hi) = if i.flags >> 8 != 0 {
+            (-(1i64 << (n - 1)), (1i64 << (n - 1)) - 1)
+        } else {
+            (0, (1i64 << n) - 1)
+        };
         let (a, b) = (cx.get::<u32>(i.a), cx.get::<u32>(i.b));
         let f = |x: u32| ((x as i32 as i64).clamp(lo, hi) as u64 & ((1 << n) - 1)) as u32;
         let r: [u32; LANES] =

@@ -251,7 +251,10 @@ fn elements(d: &mut Dec, k: usize, ty: Ty, n: u8, dst: bool) -> Result<(Vec<u32>
     let parts: &[Operand] = match op {
         Operand::Vector(v) => v,
         Operand::Ident(name) if n > 1 && d.env.vector(name).is_some() => {
-            single = ['x', 'y', 'z', 'w'][..n as usize].iter().map(|&c| Operand::Component(name.clone(), c)).collect::<Vec<_>>();
+            single = ['x', 'y', 'z', 'w'][..n as usize]
+                .iter()
+                .map(|&c| Operand::Component(name.clone(), c))
+                .collect::<Vec<_>>();
             &single
         }
         o => std::slice::from_ref(o),
@@ -340,7 +343,8 @@ fn load<const N: u32, T: crate::regs::Lane>(cx: &mut Cx<'_>, i: &Inst) -> Flow {
         } else {
             for l in lanes(m) {
                 // A lane that failed its checks reads zero.
-                v[l] = if p.mask() >> l & 1 != 0 { T::from_u64(cx.read(&p, l, off, N)) } else { T::from_u64(0) };
+                v[l] =
+                    if p.mask() >> l & 1 != 0 { T::from_u64(cx.read(&p, l, off, N)) } else { T::from_u64(0) };
             }
         }
         *T::get_mut(&mut cx.w.regs, r) = v;
@@ -452,13 +456,17 @@ fn store128(cx: &mut Cx<'_>, i: &Inst) -> Flow {
 /// Hints that move no data.
 pub(super) fn prefetch(d: &mut Dec) -> R {
     d.space();
-    while d.take(|m| (m == "L1" || m == "L2" || m.contains("::") || m == "tensormap").then_some(())).is_some() {}
+    while d.take(|m| (m == "L1" || m == "L2" || m.contains("::") || m == "tensormap").then_some(())).is_some()
+    {
+    }
     d.out.exec = super::control::nop_exec;
     Ok(())
 }
 
 pub(super) fn createpolicy(d: &mut Dec) -> R {
-    while d.take(|m| (m.contains("::") || matches!(m, "fractional" | "range" | "global" | "cvt")).then_some(())).is_some()
+    while d
+        .take(|m| (m.contains("::") || matches!(m, "fractional" | "range" | "global" | "cvt")).then_some(()))
+        .is_some()
     {}
     d.ty()?;
     d.out.d = d.dst(0, File::D)?;
@@ -523,4 +531,3 @@ pub(super) fn isspacep(d: &mut Dec) -> R {
     };
     Ok(())
 }
-

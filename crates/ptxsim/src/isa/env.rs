@@ -97,8 +97,6 @@ pub(crate) struct Env {
     pub carry: Reg,
     /// `.branchtargets` lists.
     pub tables: HashMap<String, Vec<String>>,
-    /// Labels with the scope they are in made unique.
-    pub labels: Vec<String>,
     /// Labels that the instruction just decoded may go to, resolved by the flattening.
     pub jumps: Vec<String>,
 }
@@ -114,7 +112,6 @@ impl Env {
             declared: vec![],
             carry: Reg { file: File::P, idx: 0 },
             tables: HashMap::new(),
-            labels: vec![],
             jumps: vec![],
         };
         e.carry.idx = e.template.regs.push(File::P, 0);
@@ -202,9 +199,11 @@ impl Env {
             'z' => 2,
             _ => 3,
         };
-        self.scopes.iter().rev().find_map(|s| s.vectors.get(name)).and_then(|&(file, first, n)| {
-            (k < n).then_some(Reg { file, idx: first + k })
-        })
+        self.scopes
+            .iter()
+            .rev()
+            .find_map(|s| s.vectors.get(name))
+            .and_then(|&(file, first, n)| (k < n).then_some(Reg { file, idx: first + k }))
     }
 
     /// All components of a vector register.
@@ -254,11 +253,6 @@ impl Env {
         *self.sinks.entry(file).or_insert_with(|| regs.push(file, 0))
     }
 
-    /// A fresh register of the flattening's own.
-    pub fn fresh(&mut self, file: File) -> u32 {
-        self.template.regs.push(file, 0)
-    }
-
     /// A special register that holds one value for the whole run of a warp.
     pub fn special(&mut self, name: &str, c: Option<char>) -> Option<Reg> {
         let k = match c {
@@ -294,9 +288,10 @@ impl Env {
             ("%lanemask_gt", false) => (LanemaskGt, File::W),
             ("%dynamic_smem_size", false) => (DynamicSmem, File::W),
             ("%total_smem_size" | "%aggr_smem_size", false) => (TotalSmem, File::W),
-            ("%reserved_smem_offset_begin" | "%reserved_smem_offset_end" | "%reserved_smem_offset_cap", false) => {
-                (Zero, File::W)
-            }
+            (
+                "%reserved_smem_offset_begin" | "%reserved_smem_offset_end" | "%reserved_smem_offset_cap",
+                false,
+            ) => (Zero, File::W),
             ("WARP_SZ", false) => {
                 return Some(Reg { file: File::W, idx: self.constant(File::W, 32) });
             }

@@ -124,9 +124,7 @@ pub(super) fn op(d: &mut Dec, ty: Ty, op: Op) -> R {
                     if m == Round::Rn {
                         return cx.map2(i, |a, b| output(i, input(i, a) * input(i, b)));
                     }
-                    cx.map2(i, |a, b| {
-                        output(i, to_f32(mul_odd(input(i, a).into(), input(i, b).into()), m))
-                    })
+                    cx.map2(i, |a, b| output(i, to_f32(mul_odd(input(i, a).into(), input(i, b).into()), m)))
                 },
                 (Ty::F64, Op::Add, _) => {
                     |cx, i| cx.map2(i, |a, b| add64(f64::from_bits(a), f64::from_bits(b), mode(i)).to_bits())
@@ -452,17 +450,15 @@ pub(super) fn testp(d: &mut Dec) -> R {
     d.out.exec = match ty {
         Ty::F32 => |cx, i| {
             let a = cx.get::<u32>(i.a);
-            let v = (0..LANES).fold(0, |m, l| {
-                m | u32::from(test(i.flags, f32::from_bits(a[l]).classify())) << l
-            });
+            let v =
+                (0..LANES).fold(0, |m, l| m | u32::from(test(i.flags, f32::from_bits(a[l]).classify())) << l);
             cx.put_pred(i.d, v);
             Flow::Next
         },
         Ty::F64 => |cx, i| {
             let a = cx.get::<u64>(i.a);
-            let v = (0..LANES).fold(0, |m, l| {
-                m | u32::from(test(i.flags, f64::from_bits(a[l]).classify())) << l
-            });
+            let v =
+                (0..LANES).fold(0, |m, l| m | u32::from(test(i.flags, f64::from_bits(a[l]).classify())) << l);
             cx.put_pred(i.d, v);
             Flow::Next
         },

@@ -163,13 +163,15 @@ pub(super) fn fma(d: &mut Dec, ty: Ty) -> R {
         Ty::BF16 => |cx, i| cx.map3(i, |a, b, c| three::<B>(i, a, b, c)),
         Ty::F16x2 => |cx, i| {
             cx.map3(i, |a: u32, b: u32, c: u32| {
-                let f = |s: u32| u32::from(three::<H>(i, (a >> s) as u16, (b >> s) as u16, (c >> s) as u16)) << s;
+                let f =
+                    |s: u32| u32::from(three::<H>(i, (a >> s) as u16, (b >> s) as u16, (c >> s) as u16)) << s;
                 f(0) | f(16)
             })
         },
         Ty::BF16x2 => |cx, i| {
             cx.map3(i, |a: u32, b: u32, c: u32| {
-                let f = |s: u32| u32::from(three::<B>(i, (a >> s) as u16, (b >> s) as u16, (c >> s) as u16)) << s;
+                let f =
+                    |s: u32| u32::from(three::<B>(i, (a >> s) as u16, (b >> s) as u16, (c >> s) as u16)) << s;
                 f(0) | f(16)
             })
         },

@@ -90,7 +90,8 @@ fn place(p: &Places, l: usize) -> (u32, u32) {
 }
 
 fn missing(cx: &mut Cx<'_>, l: usize, at: (u32, u32)) {
-    let m = format!("there is no mbarrier at shared offset {}: it was not initialized, or was invalidated", at.1);
+    let m =
+        format!("there is no mbarrier at shared offset {}: it was not initialized, or was invalidated", at.1);
     cx.find(FindingKind::ArriveCount, l, Some(at.1.into()), m);
 }
 
@@ -370,4 +371,3 @@ pub(super) fn pending_count(d: &mut Dec) -> R {
     d.out.a = d.src(1, Ty::B64)?;
     d.fail("not supported yet: the pending count of a state")
 }
-

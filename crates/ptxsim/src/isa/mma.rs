@@ -93,8 +93,12 @@ pub(super) fn mma(d: &mut Dec) -> R {
         (Ty::F16, Ty::F16) | (Ty::BF16, Ty::BF16) => m == 16 && n == 8 && matches!(k, 8 | 16),
         (Ty::TF32, Ty::TF32) => m == 16 && n == 8 && matches!(k, 4 | 8),
         (Ty::F64, Ty::F64) => n == 8 && (m == 8 && k == 4 || m == 16 && matches!(k, 4 | 8 | 16)),
-        (Ty::S8 | Ty::U8, Ty::S8 | Ty::U8) => n == 8 && (m == 8 && k == 16 || m == 16 && matches!(k, 16 | 32)),
-        (Ty::S4 | Ty::U4, Ty::S4 | Ty::U4) => n == 8 && (m == 8 && k == 32 || m == 16 && matches!(k, 32 | 64)),
+        (Ty::S8 | Ty::U8, Ty::S8 | Ty::U8) => {
+            n == 8 && (m == 8 && k == 16 || m == 16 && matches!(k, 16 | 32))
+        }
+        (Ty::S4 | Ty::U4, Ty::S4 | Ty::U4) => {
+            n == 8 && (m == 8 && k == 32 || m == 16 && matches!(k, 32 | 64))
+        }
         (Ty::E4M3 | Ty::E5M2, Ty::E4M3 | Ty::E5M2) => m == 16 && n == 8 && matches!(k, 16 | 32),
         (Ty::B1, Ty::B1) => n == 8 && (m == 8 && k == 128 || m == 16 && matches!(k, 128 | 256)),
         _ => false,
@@ -119,7 +123,11 @@ pub(super) fn mma(d: &mut Dec) -> R {
             o => std::slice::from_ref(o),
         };
         if parts.len() as u32 != want {
-            return d.fail(format!("operand {} has {} registers where {want} are wanted", o + 1, parts.len()));
+            return d.fail(format!(
+                "operand {} has {} registers where {want} are wanted",
+                o + 1,
+                parts.len()
+            ));
         }
         for p in parts {
             let r = match (o, width(ty)) {
@@ -143,12 +151,22 @@ pub(super) fn mma(d: &mut Dec) -> R {
 fn whole_warp(cx: &mut Cx<'_>) -> Result<(), Flow> {
     let all = cx.w.live;
     if cx.w.full != !0 {
-        cx.find(FindingKind::WarpSync, 0, None, "a matrix instruction needs a whole warp of 32 threads".into());
+        cx.find(
+            FindingKind::WarpSync,
+            0,
+            None,
+            "a matrix instruction needs a whole warp of 32 threads".into(),
+        );
         return Err(Flow::Stop);
     }
     if cx.w.live != !0 {
         let l = (!cx.w.live).trailing_zeros() as usize;
-        cx.find(FindingKind::WarpSync, l, None, "a matrix instruction after a lane of the warp has exited".into());
+        cx.find(
+            FindingKind::WarpSync,
+            l,
+            None,
+            "a matrix instruction after a lane of the warp has exited".into(),
+        );
         return Err(Flow::Stop);
     }
     cx.converged(all)
@@ -171,15 +189,17 @@ fn element(ty: Ty, reg: u64, e: u32) -> f64 {
 /// Row and column of element `e` of register `r` of A, or of B with row and column exchanged.
 fn place(rows16: bool, lane: u32, r: u32, e: u32, per: u32) -> (u32, u32) {
     let (g, t) = (lane >> 2, lane & 3);
-    if rows16 {
-        (g + 8 * (r & 1), t * per + e + (r >> 1) * 4 * per)
-    } else {
-        (g, t * per + e + r * 4 * per)
-    }
+    if rows16 { (g + 8 * (r & 1), t * per + e + (r >> 1) * 4 * per) } else { (g, t * per + e + r * 4 * per) }
 }
 
 /// `acc[16][8] += a[16][K] × b[K][8]` in f64.
-pub(crate) fn mma_m16n8(acc: &mut [[f64; 8]; 16], a: &[[f64; 32]; 16], b: &[[f64; 8]; 32], m: usize, k: usize) {
+pub(crate) fn mma_m16n8(
+    acc: &mut [[f64; 8]; 16],
+    a: &[[f64; 32]; 16],
+    b: &[[f64; 8]; 32],
+    m: usize,
+    k: usize,
+) {
     for r in 0..m {
         let mut s = [0f64; 8];
         for (x, y) in a[r].iter().zip(b).take(k) {
@@ -362,7 +382,9 @@ fn matrices(d: &mut Dec) -> Result<u8, Error> {
     if !d.has("m8n8") {
         return d.fail("not supported yet: shapes other than .m8n8");
     }
-    let Some(n) = d.one_of(&[("x1", 1u8), ("x2", 2), ("x4", 4)]) else { return d.fail("`.x1`, `.x2` or `.x4` is wanted") };
+    let Some(n) = d.one_of(&[("x1", 1u8), ("x2", 2), ("x4", 4)]) else {
+        return d.fail("`.x1`, `.x2` or `.x4` is wanted");
+    };
     if d.has("trans") {
         d.out.flags |= 1;
     }
@@ -515,4 +537,3 @@ pub(super) fn movmatrix(d: &mut Dec) -> R {
     };
     Ok(())
 }
-

@@ -516,8 +516,11 @@ impl<'a> Dec<'a, '_> {
         if n.contains(&have) {
             return Ok(());
         }
-        let want =
-            if n.start() == n.end() { n.start().to_string() } else { format!("{} to {}", n.start(), n.end()) };
+        let want = if n.start() == n.end() {
+            n.start().to_string()
+        } else {
+            format!("{} to {}", n.start(), n.end())
+        };
         self.fail(format!("{have} operands where {want} are wanted"))
     }
 
@@ -606,10 +609,12 @@ impl<'a> Dec<'a, '_> {
                 None if n.starts_with('%') || n == "WARP_SZ" => self.env.special(n, None),
                 None => return self.fail(format!("`{n}` is not declared")),
             },
-            Operand::Component(n, c) => match self.env.component(n, *c).or_else(|| self.env.special(n, Some(*c))) {
-                Some(r) => Some(r),
-                None => return self.fail(format!("`{n}.{c}` is not a register")),
-            },
+            Operand::Component(n, c) => {
+                match self.env.component(n, *c).or_else(|| self.env.special(n, Some(*c))) {
+                    Some(r) => Some(r),
+                    None => return self.fail(format!("`{n}.{c}` is not a register")),
+                }
+            }
             _ => None,
         };
         if let Some(r) = r {

@@ -32,9 +32,8 @@ impl Cx<'_> {
     }
 
     fn number(&self, addr: u64, lane: usize, size: u32) -> u64 {
-        (0..u64::from(size)).fold(0, |v, k| {
-            v | u64::from(self.byte(addr.wrapping_add(k), lane).unwrap_or(0)) << (8 * k)
-        })
+        (0..u64::from(size))
+            .fold(0, |v, k| v | u64::from(self.byte(addr.wrapping_add(k), lane).unwrap_or(0)) << (8 * k))
     }
 }
 
@@ -82,7 +81,8 @@ fn format(cx: &Cx<'_>, fmt: &str, args: u64, lane: usize) -> String {
             out.push(c);
             continue;
         }
-        let (mut flags, mut width, mut precision, mut long) = (String::new(), None::<usize>, None::<usize>, 0);
+        let (mut flags, mut width, mut precision, mut long) =
+            (String::new(), None::<usize>, None::<usize>, 0);
         while let Some(&f) = it.peek() {
             if !"-+ #0".contains(f) {
                 break;
@@ -201,7 +201,11 @@ fn general(x: f64, p: usize) -> String {
         format!("{x:.*e}", p - 1).split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0)
     };
     let trim = |s: &str| {
-        if s.contains('.') { s.trim_end_matches('0').trim_end_matches('.').to_string() } else { s.to_string() }
+        if s.contains('.') {
+            s.trim_end_matches('0').trim_end_matches('.').to_string()
+        } else {
+            s.to_string()
+        }
     };
     if e < -4 || e >= p as i32 {
         let s = scientific(x, p - 1, false);

@@ -32,7 +32,6 @@ impl Cx<'_> {
         self.need = need;
         Err(Flow::Gather)
     }
-
 }
 
 /// Runs `f` once for each group of lanes that name the same members, when all of them are here.
@@ -54,7 +53,9 @@ fn grouped(cx: &mut Cx<'_>, i: &Inst, reg: u32, f: impl Fn(&mut Cx<'_>, &Inst)) 
             let disagree = cx.need & all & !g;
             if disagree != 0 {
                 let l = g.trailing_zeros() as usize;
-                let text = format!("lanes {disagree:#010x} are in lane {l}'s member mask {m:#010x} but name other members");
+                let text = format!(
+                    "lanes {disagree:#010x} are in lane {l}'s member mask {m:#010x} but name other members"
+                );
                 cx.find(FindingKind::WarpSync, l, None, text);
                 cx.need &= !disagree;
                 if cx.need & !all == 0 {
@@ -154,7 +155,12 @@ pub(super) fn shfl(d: &mut Dec) -> R {
                 }
             }
             if let Some((l, j)) = inactive {
-                cx.find(FindingKind::WarpSync, l, None, format!("lane {l} takes the value of lane {j}, which is not here"));
+                cx.find(
+                    FindingKind::WarpSync,
+                    l,
+                    None,
+                    format!("lane {l} takes the value of lane {j}, which is not here"),
+                );
             }
             cx.put(i.d, &r);
             if i.e != NONE {

@@ -114,7 +114,9 @@ pub(super) fn mma(d: &mut Dec) -> R {
     if k != want_k || !pair || !n_ok {
         return d.fail("no such combination of shape and types");
     }
-    let Operand::Vector(dv) = d.operand(0)? else { return d.fail("the accumulator must be a vector of registers") };
+    let Operand::Vector(dv) = d.operand(0)? else {
+        return d.fail("the accumulator must be a vector of registers");
+    };
     let per_lane = n / 2;
     let want = if dt == Ty::F16 { per_lane / 2 } else { per_lane };
     if dv.len() as u32 != want {
@@ -206,8 +208,11 @@ impl Desc {
     fn at(&self, mn: u32, k: u32, es: u32, mn_major: bool) -> u32 {
         let off = if mn_major {
             let atom = self.width / es;
-            let (outer, deep) =
-                if self.swizzle == Swizzle::None { (self.stride, self.leading) } else { (self.leading, self.stride) };
+            let (outer, deep) = if self.swizzle == Swizzle::None {
+                (self.stride, self.leading)
+            } else {
+                (self.leading, self.stride)
+            };
             mn % atom * es + mn / atom * outer + k % 8 * self.width + k / 8 * deep
         } else {
             let kb = k * es;
@@ -231,7 +236,16 @@ fn element(ty: Ty, bits: u64) -> f64 {
 }
 
 /// Reads a matrix by its descriptor: `out[k][mn]`.
-fn fetch(cx: &mut Cx<'_>, desc: u64, what: &str, rows: std::ops::Range<u32>, k: u32, ty: Ty, mn_major: bool, stamp: u32) -> Option<Vec<Vec<f64>>> {
+fn fetch(
+    cx: &mut Cx<'_>,
+    desc: u64,
+    what: &str,
+    rows: std::ops::Range<u32>,
+    k: u32,
+    ty: Ty,
+    mn_major: bool,
+    stamp: u32,
+) -> Option<Vec<Vec<f64>>> {
     let es = ty.bytes();
     let dsc = Desc::new(desc);
     let rank = cx.unit.ctas[cx.w.cta].rank;
@@ -279,7 +293,12 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             cx.need = !0;
             return Flow::Gather;
         }
-        cx.find(FindingKind::WarpSync, 0, None, "a warp-group instruction needs all threads of its warps".into());
+        cx.find(
+            FindingKind::WarpSync,
+            0,
+            None,
+            "a warp-group instruction needs all threads of its warps".into(),
+        );
         return Flow::Stop;
     }
     let (n, k) = (i.a, i.b);
