@@ -69,3 +69,11 @@ pub struct Artifact {
     /// How long the stages took, in their order. A stage that came from the cache is not listed.
     pub times: Vec<StageTime>,
 }
+
+impl Artifact {
+    /// The metadata as a JSON document.
+    pub fn metadata_json(&self) -> Vec<u8> {
+        // A struct of numbers and strings always serializes.
+        serde_json::to_vec_pretty(&self.metadata).unwrap_or_default()
+    }
+}

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_frontend::{Built, build_module};
-use tilewright_frontend::{Diagnostic, HostValue};
+use tilewright_frontend::{Built, Diagnostic, HostValue, build_module};
 use tilewright_ir as ir;
 use tilewright_nvidia::ptxas::{self, Ptxas};
 use tilewright_passes::pipeline;
@@ -18,6 +17,11 @@ use crate::request::{Request, Target};
 /// # Errors
 /// A wrong kernel, argument or option; a kernel that does not fit the target; a `ptxas` that fails.
 pub fn compile(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
+    // The IR knows places but no text: the lines are read where an error is to be shown.
+    run(request, cache).map_err(Diagnostic::with_source_files)
+}
+
+fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     let options = request.options;
     options.check()?;
     let mut clock = Clock::default();
@@ -182,7 +186,7 @@ fn describe(value: &HostValue) -> String {
 
 fn to_entry(artifact: &Artifact) -> Entry {
     let mut entry = Entry::new();
-    entry.add("json", serde_json::to_vec_pretty(&artifact.metadata).unwrap_or_default());
+    entry.add("json", artifact.metadata_json());
     entry.add("ttir", artifact.ttir.as_bytes());
     for (stage, text) in [("ttgir", &artifact.ttgir), ("llir", &artifact.llir), ("ptx", &artifact.ptx)] {
         if let Some(text) = text {
