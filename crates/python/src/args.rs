@@ -6,7 +6,6 @@
 
 use std::cell::RefCell;
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -20,6 +19,7 @@ use tilewright_frontend::Scalar;
 use crate::key::{self, Constants, Key};
 use crate::params::{Annotation, Param};
 use crate::torch::Torch;
+use crate::wrong_call;
 
 /// Where an array's memory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,10 +136,10 @@ fn integer(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
         int as u64
     } else {
         value.extract::<u64>().map_err(|_| {
-            PyOverflowError::new_err(format!(
-                "argument '{}' is {value}, which fits neither a signed nor an unsigned 64-bit integer",
-                param.text
-            ))
+            wrong_call::overflow_error(
+                format!("argument '{}' is {value}", param.text),
+                "integers are passed as signed or unsigned 64-bit numbers at most",
+            )
         })?
     };
     let divisible = param.align && bits.is_multiple_of(16);
@@ -158,11 +158,10 @@ fn integer(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
             let (least, most) = ty.int_range();
             let wide = if overflow == 0 { i128::from(int) } else { i128::from(bits) };
             if wide < least || wide > most {
-                return Err(PyOverflowError::new_err(format!(
-                    "argument '{}' is {value}, which does not fit its annotation {}",
-                    param.text,
-                    ty.name()
-                )));
+                return Err(wrong_call::overflow_error(
+                    format!("argument '{}' is {value}, which does not fit its annotation", param.text),
+                    format!("{} holds {least} to {most}", ty.name()),
+                ));
             }
             Ok(Spec::Scalar { ty, divisible, bits })
         }
@@ -179,10 +178,10 @@ fn float(value: f64, param: &Param) -> PyResult<Spec> {
         None => Scalar::Fp32,
         Some(Annotation::Scalar(ty)) if ty.is_float() => ty,
         Some(_) => {
-            return Err(PyTypeError::new_err(format!(
-                "argument '{}' is the float {value}, but the parameter is annotated otherwise",
-                param.text
-            )));
+            return Err(wrong_call::type_error(
+                format!("argument '{}' is the float {value}, but its annotation is no float", param.text),
+                "pass a value of the annotated type, or change the annotation",
+            ));
         }
     };
     Ok(Spec::Scalar { ty, divisible: false, bits: float_bits(value, ty, param)? })
@@ -196,11 +195,10 @@ fn float_bits(value: f64, ty: Scalar, param: &Param) -> PyResult<u64> {
         Scalar::Fp16 => u64::from(half::f16::from_f64(value).to_bits()),
         Scalar::Bf16 => u64::from(half::bf16::from_f64(value).to_bits()),
         other => {
-            return Err(PyTypeError::new_err(format!(
-                "argument '{}': a number cannot be passed as {}; use fp16, bf16, fp32 or fp64",
-                param.text,
-                other.name()
-            )));
+            return Err(wrong_call::type_error(
+                format!("argument '{}': a number cannot be passed as {}", param.text, other.name()),
+                "annotate it fp16, bf16, fp32 or fp64",
+            ));
         }
     })
 }
@@ -263,13 +261,12 @@ fn other(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
     if let Ok(index) = value.call_method0(intern!(py, "__index__")) {
         return integer(&index, param);
     }
-    Err(PyTypeError::new_err(format!(
-        "argument '{}' has type {}, which a kernel cannot take. It takes numbers, bools, None, tuples of these, NumPy \
-         arrays, torch tensors, and objects with data_ptr() and dtype, with __cuda_array_interface__ or with \
-         __dlpack__; annotate the parameter `tl.constexpr` to pass anything else as a compile-time constant",
-        param.text,
-        type_name(value)
-    )))
+    Err(wrong_call::type_error(
+        format!("argument '{}' has type {}, which a kernel cannot take", param.text, type_name(value)),
+        "a kernel takes numbers, bools, None, tuples of these, NumPy arrays, torch tensors, and objects with data_ptr() \
+         and dtype, with __cuda_array_interface__ or with __dlpack__; anything else can be a compile-time constant \
+         (annotate the parameter tl.constexpr)",
+    ))
 }
 
 /// Whether the object is one of NumPy's numbers (`np.int64(3)`, an element of an array).
@@ -398,10 +395,10 @@ fn dtype_slow(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
         return named_scalar(&name).ok_or_else(|| unknown_dtype(&name));
     }
     if object.getattr_opt(intern!(py, "isnative"))?.is_some_and(|n| !n.is_truthy().unwrap_or(true)) {
-        return Err(PyTypeError::new_err(format!(
-            "arrays of dtype {object} have the other byte order than this machine; convert them first \
-             (a.astype(a.dtype.newbyteorder('=')))"
-        )));
+        return Err(wrong_call::type_error(
+            format!("an array of dtype {object} has the other byte order than this machine"),
+            "convert it first: a.astype(a.dtype.newbyteorder('='))",
+        ));
     }
     let name = match object.getattr_opt(intern!(py, "name"))? {
         Some(name) => name.str()?.to_string(),
@@ -447,10 +444,11 @@ fn typestr_scalar(typestr: &str) -> Option<Scalar> {
 }
 
 fn unknown_dtype(name: &str) -> PyErr {
-    PyTypeError::new_err(format!(
-        "arrays of dtype {name} are not supported; supported are bool, (u)int8 to (u)int64, float16, bfloat16, float32, \
-         float64, and the fp8 types of torch and ml_dtypes (float8_e4m3fn, float8_e5m2, …)"
-    ))
+    wrong_call::type_error(
+        format!("arrays of dtype {name} are not supported"),
+        "supported are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64, and the fp8 types of \
+         torch and ml_dtypes (float8_e4m3fn, float8_e5m2, …)",
+    )
 }
 
 /// The arguments of one call after they were looked at.
@@ -502,11 +500,13 @@ impl Arguments {
     /// An error when some arrays are in host memory and others on a GPU.
     pub fn check_places(&self, params: &[Param]) -> PyResult<()> {
         if let (Some(host), Some((cuda, device))) = (self.host, self.cuda) {
-            return Err(PyValueError::new_err(format!(
-                "argument '{}' is in host memory, but argument '{}' is on GPU {device}: a kernel takes its arrays from \
-                 one of them. Move the first to the GPU (x.to('cuda')), or both to the host",
-                params[host].text, params[cuda].text
-            )));
+            return Err(wrong_call::value_error(
+                format!(
+                    "argument '{}' is in host memory, but argument '{}' is on GPU {device}",
+                    params[host].text, params[cuda].text
+                ),
+                "a kernel takes its arrays from one place: move the first to the GPU (x.to('cuda')), or both to the host",
+            ));
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! The grid of a launch: one to three extents, or a function of the launch's arguments that gives them.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
 use crate::params::{Bindings, Params};
+use crate::wrong_call;
 
 /// Extents along x, y and z.
 pub type Grid = [u32; 3];
@@ -56,11 +56,10 @@ fn extents<'py>(
             }
         };
         if value < 0 {
-            return Err(PyValueError::new_err(format!(
-                "the grid of {} is negative: dimension {axis} is {value}. \
-                 A grid counts programs; use max(0, …) where nothing is to be done",
-                params.kernel
-            )));
+            return Err(wrong_call::value_error(
+                format!("the grid of {} is negative: dimension {axis} is {value}", params.kernel),
+                "a grid counts programs; use max(0, …) where nothing is to be done",
+            ));
         }
         // The driver's limits: 2^31 - 1 along x, 65535 along y and z; the same on the CPU, so that a program that
         // runs there also runs on a GPU.
@@ -75,19 +74,21 @@ fn extents<'py>(
 #[cold]
 fn wrong(grid: &Bound<'_, PyAny>, params: &Params) -> PyErr {
     let shown = grid.repr().map(|r| r.to_string()).unwrap_or_default();
-    PyTypeError::new_err(format!(
-        "the grid of {0} must be one to three integers, or a function of the arguments that gives them, not {shown}. \
-         Write {0}[(blocks,)](…) or {0}[lambda meta: (cdiv(n, meta['BLOCK']),)](…)",
-        params.kernel
-    ))
+    let kernel = &params.kernel;
+    wrong_call::type_error(
+        format!("the grid of {kernel} is {shown}"),
+        format!(
+            "it must be one to three integers, or a function of the arguments that gives them: {kernel}[(blocks,)](…) or \
+             {kernel}[lambda meta: (cdiv(n, meta['BLOCK']),)](…)"
+        ),
+    )
 }
 
 #[cold]
 fn too_large(axis: usize, item: &Bound<'_, PyAny>, params: &Params) -> PyErr {
     let shown = item.repr().map(|r| r.to_string()).unwrap_or_default();
-    PyValueError::new_err(format!(
-        "the grid of {} is too large: dimension {axis} is {shown}, and a GPU takes at most {}",
-        params.kernel,
-        if axis == 0 { "2147483647" } else { "65535 along y and z" }
-    ))
+    wrong_call::value_error(
+        format!("the grid of {} is too large: dimension {axis} is {shown}", params.kernel),
+        "a GPU takes at most 2147483647 programs along x, and 65535 along y and z",
+    )
 }

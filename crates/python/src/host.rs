@@ -16,6 +16,7 @@ use tilewright_frontend::{Binding, DType, Host, HostError, HostObject, HostValue
 
 use crate::args;
 use crate::jit::JitBase;
+use crate::wrong_call;
 
 /// Asks CPython. Enters the interpreter for each question, so the compiler may run without holding it.
 #[derive(Default)]
@@ -72,11 +73,13 @@ impl Captured {
             Some(now) => format!("is now {}", now.repr()?),
             None => "is gone".to_string(),
         };
-        Err(pyo3::exceptions::PyRuntimeError::new_err(format!(
-            "the global variable '{}', which kernel '{}' uses, was {was} when the kernel was compiled and {is}. A kernel \
-             keeps the value it was compiled with: pass it as a tl.constexpr argument if it changes",
-            self.text, self.function
-        )))
+        Err(wrong_call::runtime_error(
+            format!(
+                "the variable '{}', which kernel '{}' uses, was {was} when the kernel was compiled and {is}",
+                self.text, self.function
+            ),
+            "a kernel keeps the value it was compiled with: pass it as a tl.constexpr argument if it changes",
+        ))
     }
 }
 

@@ -10,7 +10,6 @@ use pyo3::types::PyTuple;
 
 use tilewright_frontend::Scalar;
 use tilewright_interp::{Arg, Memory, RunOptions};
-use tilewright_ptxsim::{Launch, Param};
 use tilewright_runtime::{Device, DeviceBuffer, LaunchConfig, Stream};
 
 use crate::args::{Arguments, Place, Spec};
@@ -19,6 +18,7 @@ use crate::grid::Grid;
 use crate::kernel::CompiledKernel;
 use crate::launch::Backend;
 use crate::memory::{self, Extent};
+use crate::wrong_call;
 
 /// The memory behind the array arguments: each allocation once.
 struct Allocations {
@@ -80,11 +80,14 @@ pub fn start<'py>(
     values: &[Bound<'py, PyAny>],
 ) -> PyResult<()> {
     if let Some((at, device)) = arguments.cuda {
-        return Err(PyValueError::new_err(format!(
-            "argument '{}' is on GPU {device}, but TILEWRIGHT_BACKEND asks for {}: pass arrays in host memory",
-            kernel.params.params[at].text,
-            kernel.backend.describe()
-        )));
+        return Err(wrong_call::value_error(
+            format!(
+                "argument '{}' is on GPU {device}, but the kernel is to run on {}",
+                kernel.params.params[at].text,
+                kernel.backend.describe()
+            ),
+            "TILEWRIGHT_BACKEND chooses that: unset it, or pass arrays in host memory",
+        ));
     }
     let allocations = Allocations::collect(kernel, arguments, values)?;
     match kernel.backend {
@@ -210,58 +213,6 @@ fn interpret(
             .map_err(|error| errors::KernelError::new_err(error.diagnostic.with_source_files().to_string())),
         Err(panic) => std::panic::resume_unwind(panic),
     }
-}
-
-/// Runs the PTX in the simulator. A broken rule is an error, or, with `sanitize=True`, a report on standard error.
-fn simulate(
-    py: Python<'_>,
-    kernel: &CompiledKernel,
-    grid: Grid,
-    arguments: &Arguments,
-    allocations: &Allocations,
-) -> PyResult<()> {
-    let Some(program) = &kernel.code.program else {
-        return Err(PyValueError::new_err("the kernel was not compiled for the simulator"));
-    };
-    if grid.contains(&0) {
-        return Ok(());
-    }
-    let ctas = kernel.options.num_ctas;
-    let launch = Launch {
-        entry: kernel.code.name().to_string(),
-        grid: [grid[0] * ctas, grid[1], grid[2]],
-        block: [kernel.code.num_warps() * 32, 1, 1],
-        cluster: (ctas > 1).then_some([ctas, 1, 1]),
-        shared_bytes: kernel.code.artifact.metadata.shared,
-        // As many of the low bits are taken as the parameter has.
-        params: arguments.cells.iter().map(|bits| Param::Int(*bits as i64)).collect(),
-    };
-    let mut memory = tilewright_ptxsim::Memory::new();
-    for (extent, name) in allocations.extents.iter().zip(&allocations.names) {
-        // SAFETY: the arrays that own the memory are arguments of the call, alive until it returns. While the kernel
-        // runs, nothing here refers to their contents.
-        unsafe { memory.register(extent.base as *mut u8, extent.bytes as usize, name, extent.writable) };
-    }
-    let sanitize = kernel.options.sanitize;
-    let options = tilewright_ptxsim::Options { stop_at_first: !sanitize, ..Default::default() };
-    let report = py
-        .detach(|| program.launch(&launch, &memory, &options))
-        .map_err(|error| errors::KernelError::new_err(error.to_string()))?;
-    if !report.output.is_empty() {
-        py.import("sys")?.getattr("stdout")?.call_method1("write", (report.output.concat(),))?;
-    }
-    let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
-    *kernel.report.lock().unwrap_or_else(|e| e.into_inner()) = Some(report);
-    if findings.is_empty() {
-        return Ok(());
-    }
-    let text = findings.join("\n");
-    if !sanitize {
-        return Err(errors::KernelError::new_err(text));
-    }
-    let heading = format!("{}: {} finding(s)\n{text}\n", kernel.code.name(), findings.len());
-    py.import("sys")?.getattr("stderr")?.call_method1("write", (heading,))?;
-    Ok(())
 }
 
 /// Says that the work is done, and wakes who waits for it, when dropped.

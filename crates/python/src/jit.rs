@@ -73,15 +73,16 @@ impl JitBase {
     }
 
     /// Compiles if need be, and launches unless `warmup`; gives the compiled kernel.
-    #[pyo3(signature = (grid, warmup, args, kwargs))]
+    #[pyo3(signature = (grid, warmup, args, kwargs, target = None))]
     fn _run<'py>(
         slf: &Bound<'py, Self>,
         grid: &Bound<'py, PyAny>,
         warmup: bool,
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
+        target: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
-        launch::run_slow(slf, grid, warmup, args, kwargs)
+        launch::run_slow(slf, grid, warmup, args, kwargs, target)
     }
 
     /// Forgets the kernels compiled so far in this process.

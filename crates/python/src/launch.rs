@@ -7,7 +7,6 @@ use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -25,6 +24,7 @@ use crate::kernel::CompiledKernel;
 use crate::key::Key;
 use crate::params::{Bindings, fast_keywords};
 use crate::torch::Torch;
+use crate::wrong_call;
 
 /// Where a kernel runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,9 +74,10 @@ impl Backend {
                 }
                 b"cuda" => Ok(Backend::Cuda(current_gpu(py, arguments.cuda.map(|(_, d)| d))?)),
                 b"ptxsim" => Ok(Backend::PtxSim(target()?)),
-                _ => Err(PyValueError::new_err(format!(
-                    "TILEWRIGHT_BACKEND is {name:?}; it may be interp, cuda or ptxsim"
-                ))),
+                _ => Err(wrong_call::value_error(
+                    format!("TILEWRIGHT_BACKEND is {name:?}"),
+                    "it may be interp, cuda or ptxsim",
+                )),
             },
         }
     }
@@ -116,13 +117,20 @@ fn environment(name: &'static CStr) -> Option<&'static CStr> {
 
 /// The architecture that `TILEWRIGHT_TARGET` names, or the default one.
 fn target() -> PyResult<u32> {
-    let Some(text) = environment(c"TILEWRIGHT_TARGET") else { return Ok(90) };
-    let text = text.to_string_lossy();
+    match environment(c"TILEWRIGHT_TARGET") {
+        Some(text) => parse_target(&text.to_string_lossy()),
+        None => Ok(90),
+    }
+}
+
+/// The number of `cuda:90`.
+fn parse_target(text: &str) -> PyResult<u32> {
     let number = text.strip_prefix("cuda:").and_then(|n| n.trim_end_matches('a').parse().ok());
     number.ok_or_else(|| {
-        PyValueError::new_err(format!(
-            "TILEWRIGHT_TARGET is {text:?}; it names a GPU such as cuda:80 or cuda:90"
-        ))
+        wrong_call::value_error(
+            format!("the target {text:?} is no GPU"),
+            "TILEWRIGHT_TARGET and warmup(target=…) take cuda:80, cuda:86, cuda:89 or cuda:90",
+        )
     })
 }
 
@@ -149,13 +157,24 @@ fn current_stream(py: Python<'_>, device: u32) -> PyResult<Stream> {
     }
 }
 
+/// What a call is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To run the kernel.
+    Launch,
+    /// To compile it for where it would run.
+    Compile,
+    /// To compile it for this.
+    CompileFor(Backend),
+}
+
 /// Finds or compiles the kernel for bound arguments.
 #[inline]
 fn specialize(
     jit: &Bound<'_, JitBase>,
     prepared: &Prepared,
     bindings: &Bindings<'_>,
-    warmup: bool,
+    purpose: Purpose,
 ) -> PyResult<(Arc<Py<CompiledKernel>>, Arguments)> {
     let py = jit.py();
     let mut key = Key::new();
@@ -163,7 +182,10 @@ fn specialize(
     bindings.options.encode(&mut key);
     let arguments =
         Arguments::read(&prepared.params.params, &bindings.values, &prepared.constants, &mut key)?;
-    let backend = Backend::choose(py, &arguments, warmup)?;
+    let backend = match purpose {
+        Purpose::CompileFor(backend) => backend,
+        _ => Backend::choose(py, &arguments, purpose == Purpose::Compile)?,
+    };
     key[0] = backend.word();
     if let Some(kernel) = jit.get().compiled(&key) {
         kernel.get().check_captured(py)?;
@@ -225,11 +247,14 @@ fn check_reachable(
                 .map_err(errors::from_runtime)?
                 .is_none()
         {
-            return Err(PyValueError::new_err(format!(
-                "argument '{}' is in memory that GPU {device}, the current one, cannot reach (argument '{}' is on GPU \
-                 {on}). Launch inside `with torch.cuda.device(x.device):`",
-                param.text, kernel.params.params[at].text
-            )));
+            return Err(wrong_call::value_error(
+                format!(
+                    "argument '{}' is in memory that GPU {device}, the current one, cannot reach (argument '{}' is on \
+                     GPU {on})",
+                    param.text, kernel.params.params[at].text
+                ),
+                "launch inside `with torch.cuda.device(x.device):`",
+            ));
         }
     }
     Ok(())
@@ -242,11 +267,11 @@ fn run<'py>(
     prepared: &Prepared,
     grid: &Bound<'py, PyAny>,
     bindings: &Bindings<'py>,
-    warmup: bool,
+    purpose: Purpose,
 ) -> PyResult<Py<CompiledKernel>> {
     let py = jit.py();
-    let (kernel, arguments) = specialize(jit, prepared, bindings, warmup)?;
-    if !warmup {
+    let (kernel, arguments) = specialize(jit, prepared, bindings, purpose)?;
+    if purpose == Purpose::Launch {
         arguments.check_places(&prepared.params.params)?;
         if let Some(at) = arguments.nowhere {
             refuse_stand_in(prepared, at, &bindings.values[at])?;
@@ -264,12 +289,10 @@ fn refuse_stand_in(prepared: &Prepared, at: usize, value: &Bound<'_, PyAny>) -> 
     if value.hasattr("data_ptr")? || value.hasattr("__index__")? {
         return Ok(());
     }
-    Err(PyTypeError::new_err(format!(
-        "argument '{}' is {}, which has no memory: it can stand in for an array only in {}.warmup(…)",
-        prepared.params.params[at].text,
-        value.repr()?,
-        prepared.params.kernel
-    )))
+    Err(wrong_call::type_error(
+        format!("argument '{}' is {}, which has no memory", prepared.params.params[at].text, value.repr()?),
+        format!("a dtype can stand in for an array only in {}.warmup(…)", prepared.params.kernel),
+    ))
 }
 
 /// `JITFunction.run` and `warmup`: arguments in a tuple and a dict.
@@ -279,11 +302,18 @@ pub fn run_slow<'py>(
     warmup: bool,
     args: &Bound<'py, PyTuple>,
     kwargs: &Bound<'py, PyDict>,
+    target: Option<&str>,
 ) -> PyResult<Py<PyAny>> {
+    let purpose = match target {
+        Some("interp") => Purpose::CompileFor(Backend::Interp),
+        Some(target) => Purpose::CompileFor(Backend::Offline(parse_target(target)?)),
+        None if warmup => Purpose::Compile,
+        None => Purpose::Launch,
+    };
     let prepared = JitBase::prepared(jit)?;
     let positional: SmallVec<[Bound<'py, PyAny>; 24]> = args.iter().collect();
     let bindings = prepared.params.bind(jit.py(), &positional, kwargs.iter(), &prepared.defaults)?;
-    guarded(|| run(jit, prepared, grid, &bindings, warmup).map(Py::into_any))
+    guarded(|| run(jit, prepared, grid, &bindings, purpose).map(Py::into_any))
 }
 
 /// Turns a panic, which is a defect of ours, into an exception that says so.
@@ -426,7 +456,7 @@ fn fast_call<'py>(
     let prepared = JitBase::prepared(jit)?;
     let names_and_values = fast_keywords(names, keywords);
     let bindings = prepared.params.bind(jit.py(), positional, names_and_values, &prepared.defaults)?;
-    run(jit, prepared, grid, &bindings, false).map(Py::into_any)
+    run(jit, prepared, grid, &bindings, Purpose::Launch).map(Py::into_any)
 }
 
 /// `compiled[grid](…)`: every argument, or those alone that are not compiled in, in order.
@@ -439,10 +469,10 @@ fn fast_call_compiled<'py>(
 ) -> PyResult<Py<PyAny>> {
     let kernel = callee.cast::<CompiledKernel>()?.get();
     if names.is_some() {
-        return Err(PyTypeError::new_err(format!(
-            "{}: a compiled kernel takes its arguments by position",
-            kernel.code.name()
-        )));
+        return Err(wrong_call::type_error(
+            format!("{} was given keyword arguments", kernel.code.name()),
+            "a compiled kernel takes its arguments by position",
+        ));
     }
     kernel.launch_with(callee.py(), grid, positional)?;
     Ok(callee.py().None())
@@ -460,12 +490,13 @@ impl CompiledKernel {
         let runtime = self.specs.iter().filter(|s| is_runtime(s)).count();
         let all = positional.len() == params.len();
         if !all && positional.len() != runtime {
-            return Err(PyTypeError::new_err(format!(
-                "{} was compiled for {} arguments, {runtime} of which are given at run time; {} were given",
-                self.code.name(),
-                params.len(),
-                positional.len()
-            )));
+            return Err(wrong_call::type_error(
+                format!("{} got {} arguments", self.code.name(), positional.len()),
+                format!(
+                    "it was compiled for {} arguments, {runtime} of which are given at run time",
+                    params.len()
+                ),
+            ));
         }
         // Look at each argument as before, then keep what the compiled code takes.
         let mut given = positional.iter();
@@ -489,11 +520,14 @@ impl CompiledKernel {
                 | (Spec::Pointer { .. }, Spec::Pointer { .. })
                 | (Spec::Tuple(_), Spec::Tuple(_)) => now.for_each_runtime(&mut |bits, _| cells.push(bits)),
                 _ => {
-                    return Err(PyTypeError::new_err(format!(
-                        "{}: argument '{}' is of another kind than the kernel was compiled for",
-                        self.code.name(),
-                        param.text
-                    )));
+                    return Err(wrong_call::type_error(
+                        format!(
+                            "argument '{}' of {} is of another kind than it was compiled for",
+                            param.text,
+                            self.code.name()
+                        ),
+                        "call the kernel itself, which compiles for each kind of argument",
+                    ));
                 }
             }
         }
@@ -539,5 +573,6 @@ fn current_device(py: Python<'_>) -> PyResult<u32> {
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(device_properties, m)?)?;
     m.add_function(wrap_pyfunction!(device_count, m)?)?;
+    m.add_function(wrap_pyfunction!(wrong_call::call_error_text, m)?)?;
     m.add_function(wrap_pyfunction!(current_device, m)?)
 }

@@ -27,6 +27,7 @@ mod memory;
 mod params;
 mod simulate;
 mod torch;
+mod wrong_call;
 
 /// `tilewright._tilewright`: the compiler, the CPU executor and the launcher, as Python sees them.
 #[pymodule]

@@ -3,7 +3,6 @@
 
 use std::ffi::c_void;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -12,6 +11,7 @@ use tilewright_frontend::Scalar;
 
 use crate::args::{Place, Pointer, interface_address, type_name};
 use crate::torch::Torch;
+use crate::wrong_call;
 
 /// A range of memory that a kernel may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,11 +49,13 @@ pub fn extent(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Extent> {
         let base = value.call_method0(intern!(py, "data_ptr"))?.extract()?;
         return Ok(Extent { base, bytes: bytes.extract()?, writable: true });
     }
-    Err(PyTypeError::new_err(format!(
-        "argument '{name}' ({}) has an address but does not say how long its memory is: give it `nbytes` or \
-         `untyped_storage()`",
-        type_name(value)
-    )))
+    Err(wrong_call::type_error(
+        format!(
+            "argument '{name}' ({}) has an address but does not say how long its memory is",
+            type_name(value)
+        ),
+        "give the object `nbytes` or `untyped_storage()`",
+    ))
 }
 
 /// A tensor's storage.
@@ -140,18 +142,22 @@ fn dlpack_parts(value: &Bound<'_, PyAny>) -> PyResult<(Pointer, u64, bool)> {
     // SAFETY: a capsule named "dltensor" holds a DLManagedTensor, whose first field is the DLTensor.
     let tensor = unsafe { &*tensor.cast::<DlTensor>() };
     let element = dlpack_scalar(tensor).ok_or_else(|| {
-        PyTypeError::new_err(format!(
-            "DLPack element type (code {}, {} bits, {} lanes) is not supported",
-            tensor.type_code, tensor.type_bits, tensor.type_lanes
-        ))
+        wrong_call::type_error(
+            format!(
+                "DLPack element type (code {}, {} bits, {} lanes) is not supported",
+                tensor.type_code, tensor.type_bits, tensor.type_lanes
+            ),
+            "convert the array to a dtype of NumPy or torch that kernels take",
+        )
     })?;
     let place = match tensor.device_type {
         1 => Place::Host,
         2 | 3 | 13 => Place::Cuda(tensor.device_id as u32),
         other => {
-            return Err(PyValueError::new_err(format!(
-                "arrays on DLPack device type {other} are not supported: only host memory and CUDA"
-            )));
+            return Err(wrong_call::value_error(
+                format!("arrays on DLPack device type {other} are not supported"),
+                "move the array to host memory or a CUDA GPU",
+            ));
         }
     };
     let rank = tensor.ndim.max(0) as usize;

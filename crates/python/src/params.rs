@@ -1,6 +1,5 @@
 //! A kernel's parameters and the options of a launch, and how a call's arguments are bound to them.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
@@ -8,6 +7,7 @@ use smallvec::SmallVec;
 use tilewright_frontend::Scalar;
 
 use crate::key::Key;
+use crate::wrong_call;
 
 /// What an annotation other than `tl.constexpr` says about a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,20 +149,20 @@ impl Options {
             "num_warps" => {
                 self.num_warps = count(name, value, 1, 32)?;
                 if !self.num_warps.is_power_of_two() {
-                    return Err(PyValueError::new_err(format!(
-                        "num_warps must be a power of two (1, 2, 4, 8, 16 or 32), not {}",
-                        self.num_warps
-                    )));
+                    return Err(wrong_call::value_error(
+                        format!("num_warps is {}", self.num_warps),
+                        "it must be a power of two: 1, 2, 4, 8, 16 or 32",
+                    ));
                 }
             }
             "num_stages" => self.num_stages = count(name, value, 0, 1 << 12)?,
             "num_ctas" => {
                 self.num_ctas = count(name, value, 1, 16)?;
                 if !self.num_ctas.is_power_of_two() {
-                    return Err(PyValueError::new_err(format!(
-                        "num_ctas must be a power of two from 1 to 16, not {}",
-                        self.num_ctas
-                    )));
+                    return Err(wrong_call::value_error(
+                        format!("num_ctas is {}", self.num_ctas),
+                        "it must be a power of two from 1 to 16",
+                    ));
                 }
             }
             "maxnreg" => {
@@ -179,9 +179,10 @@ impl Options {
                     "tf32x3" => DotPrecision::Tf32x3,
                     "ieee" => DotPrecision::Ieee,
                     other => {
-                        return Err(PyValueError::new_err(format!(
-                            "default_dot_input_precision must be 'tf32', 'tf32x3' or 'ieee', not {other:?}"
-                        )));
+                        return Err(wrong_call::value_error(
+                            format!("default_dot_input_precision is {other:?}"),
+                            "it must be 'tf32', 'tf32x3' or 'ieee'",
+                        ));
                     }
                 };
             }
@@ -194,7 +195,10 @@ impl Options {
 fn count(name: &str, value: &Bound<'_, PyAny>, least: u32, most: u32) -> PyResult<u32> {
     let wrong = || {
         let shown = value.repr().map(|r| r.to_string()).unwrap_or_default();
-        PyValueError::new_err(format!("{name} must be an integer from {least} to {most}, not {shown}"))
+        wrong_call::value_error(
+            format!("{name} is {shown}"),
+            format!("it must be an integer from {least} to {most}"),
+        )
     };
     // A tl.constexpr is fine: an autotuner's configuration may hold one.
     let int: i64 =
@@ -247,10 +251,10 @@ impl Params {
             match self.position(&name) {
                 Some(at) if values[at].is_none() => values[at] = Some(value),
                 Some(at) => {
-                    return Err(PyTypeError::new_err(format!(
-                        "{}() got multiple values for argument '{}'",
-                        self.kernel, self.params[at].text
-                    )));
+                    return Err(wrong_call::type_error(
+                        format!("{}() got two values for argument '{}'", self.kernel, self.params[at].text),
+                        format!("one by position and one by name; the parameters are {}", self.signature()),
+                    ));
                 }
                 None => {
                     let text = name.cast::<PyString>()?.to_cow()?;
@@ -302,12 +306,12 @@ impl Params {
 
     #[cold]
     fn too_many(&self, given: usize) -> PyErr {
-        PyTypeError::new_err(format!(
-            "{}() takes {} arguments but {given} were given. Its parameters are {}",
-            self.kernel,
-            self.params.len(),
-            self.signature()
-        ))
+        let plural = |n: usize| if n == 1 { "" } else { "s" };
+        let takes = self.params.len();
+        wrong_call::type_error(
+            format!("{}() takes {takes} argument{} but was given {given}", self.kernel, plural(takes)),
+            format!("the parameters are {}", self.signature()),
+        )
     }
 
     #[cold]
@@ -319,26 +323,27 @@ impl Params {
             .filter(|(_, value)| value.is_none())
             .map(|(p, _)| format!("'{}'{}", p.text, if p.constexpr { " (a tl.constexpr)" } else { "" }))
             .collect();
-        PyTypeError::new_err(format!(
-            "{}() needs a value for {}, which has no default. Its parameters are {}",
-            self.kernel,
-            missing.join(", "),
-            self.signature()
-        ))
+        wrong_call::type_error(
+            format!("{}() needs a value for {}", self.kernel, missing.join(", ")),
+            format!("it has no default; the parameters are {}", self.signature()),
+        )
     }
 
     #[cold]
     fn unknown(&self, name: &str) -> PyErr {
         let known = self.params.iter().map(|p| p.text.as_str()).chain(OPTION_NAMES.iter().copied());
         let near = known.map(|k| (distance(k, name), k)).min().filter(|(d, _)| *d <= 2 && *d < name.len());
-        let hint = near.map(|(_, k)| format!(" Did you mean '{k}'?")).unwrap_or_default();
-        PyTypeError::new_err(format!(
-            "{}() got an unknown keyword argument '{name}': it is neither a parameter of {} nor a launch option \
-             ({}).{hint}",
-            self.kernel,
-            self.signature(),
-            OPTION_NAMES.join(", ")
-        ))
+        let hint = match near {
+            Some((_, near)) => format!("did you mean '{near}'?"),
+            None => {
+                format!(
+                    "the parameters are {}; the launch options are {}",
+                    self.signature(),
+                    OPTION_NAMES.join(", ")
+                )
+            }
+        };
+        wrong_call::type_error(format!("{}() got the unknown keyword argument '{name}'", self.kernel), hint)
     }
 }
 

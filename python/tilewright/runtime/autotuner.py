@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 
+from .._tilewright import call_error_text
 from .errors import CompilationError, OutOfResources
 from .jit import KernelInterface
 
@@ -128,8 +129,10 @@ class Autotuner(KernelInterface):
     def _bench(self, args, kwargs, config):
         if conflict := config.kwargs.keys() & kwargs.keys():
             raise ValueError(
-                f"{self.__name__}: {sorted(conflict)} is chosen by @autotune and was also given in the call; give it in "
-                "one of the two places"
+                call_error_text(
+                    f"{', '.join(sorted(conflict))} of {self.__name__} is chosen by @autotune, and was given in the call",
+                    "give it in one of the two places",
+                )
             )
         nargs = dict(zip(self.arg_names, args, strict=False)) | kwargs
         full = nargs | config.all_kwargs()

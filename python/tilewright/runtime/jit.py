@@ -10,7 +10,7 @@ import inspect
 import textwrap
 from functools import cached_property
 
-from .._tilewright import JitBase
+from .._tilewright import JitBase, call_error_text
 from ..language._marker import constexpr_function
 
 __all__ = [
@@ -238,15 +238,23 @@ class JITFunction(JitBase):
             hook(*args, **kwargs)
         return self._run(grid, warmup, args, kwargs)
 
-    def warmup(self, *args, grid=None, **kwargs):
+    def warmup(self, *args, grid=None, target=None, **kwargs):
         """Compiles without launching. A dtype (``torch.float32``, ``np.float32``, ``tl.float32``) stands for an array
-        of it that is aligned to 16 bytes. ``TILEWRIGHT_TARGET=cuda:90`` compiles for a GPU that is not there."""
-        return self._run(grid, True, args, kwargs)
+        of it that is aligned to 16 bytes.
+
+        :param target: what to compile for, such as ``"cuda:90"``, whether or not it is there (so does the environment
+            variable ``TILEWRIGHT_TARGET``); otherwise where the arguments live.
+        """
+        return self._run(grid, True, args, kwargs, target)
 
     def __call__(self, *args, **kwargs):
+        name = self.__name__
         raise TypeError(
-            f"{self.__name__} is a kernel: the grid is missing. Write {self.__name__}[grid](…), where grid is one to "
-            f"three program counts such as (n_blocks,), or call {self.__name__} inside another kernel"
+            call_error_text(
+                f"{name} is a kernel, and the grid is missing",
+                f"write {name}[grid](…), where grid is one to three program counts such as (n_blocks,); or call {name} "
+                "inside another kernel",
+            )
         )
 
     def __repr__(self):
@@ -269,7 +277,12 @@ class KernelInterface:
 
     def __call__(self, *args, **kwargs):
         name = getattr(self, "__name__", "the kernel")
-        raise TypeError(f"{name}: the grid is missing. Write {name}[grid](…)")
+        raise TypeError(
+            call_error_text(
+                f"{name} is a kernel, and the grid is missing",
+                f"write {name}[grid](…), where grid is one to three program counts such as (n_blocks,)",
+            )
+        )
 
 
 def jit(
