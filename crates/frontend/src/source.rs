@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ruff_python_ast::{Stmt, StmtFunctionDef};
+use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use tilewright_ir::{Diagnostic, Span};
@@ -79,7 +79,22 @@ impl SourceText {
     /// The statements of the text.
     pub fn parse(&self) -> Result<Vec<Stmt>, Diagnostic> {
         match ruff_python_parser::parse_module(&self.text) {
-            Ok(parsed) => Ok(parsed.into_syntax().body.into_iter().collect()),
+            Ok(parsed) => {
+                let body: Vec<Stmt> = parsed.into_syntax().body.into_iter().collect();
+                match too_deep(&body) {
+                    None => Ok(body),
+                    Some(range) => {
+                        // Dropping the tree recurses as deep as it is.
+                        stacker::grow(1 << 28, || drop(body));
+                        Err(self
+                            .error(range, "this is nested too deeply")
+                            .note(format!(
+                                "the limits are {MAX_EXPRESSION} levels of expressions (each operator of a long sum is one) \
+                                 and {MAX_STATEMENT} of statements; use variables and helper functions"
+                            )))
+                    }
+                }
+            }
             Err(error) => Err(self.error(error.location, format!("invalid Python syntax: {}", error.error))),
         }
     }
@@ -98,6 +113,49 @@ impl SourceText {
         }
         Err(Diagnostic::new(format!("{}: the source holds no function", self.file)))
     }
+}
+
+/// Levels of expressions that are accepted; each is some recursion here and in the passes.
+const MAX_EXPRESSION: u32 = 2000;
+/// Levels of statements that are accepted: each becomes a region inside a region, an `elif` too.
+const MAX_STATEMENT: u32 = 150;
+
+/// A place where the limits are passed.
+fn too_deep(body: &[Stmt]) -> Option<TextRange> {
+    use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
+    #[derive(Default)]
+    struct Depth {
+        expression: u32,
+        statement: u32,
+        found: Option<TextRange>,
+    }
+    impl<'a> Visitor<'a> for Depth {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if self.expression >= MAX_EXPRESSION {
+                self.found.get_or_insert(expr.range());
+                return;
+            }
+            self.expression += 1;
+            walk_expr(self, expr);
+            self.expression -= 1;
+        }
+        fn visit_stmt(&mut self, stmt: &'a Stmt) {
+            let levels = match stmt {
+                Stmt::If(s) => 1 + s.elif_else_clauses.len() as u32,
+                _ => 1,
+            };
+            if self.statement + levels > MAX_STATEMENT {
+                self.found.get_or_insert(stmt.range());
+                return;
+            }
+            self.statement += levels;
+            walk_stmt(self, stmt);
+            self.statement -= levels;
+        }
+    }
+    let mut depth = Depth::default();
+    stacker::maybe_grow(8 << 20, 16 << 20, || depth.visit_body(body));
+    depth.found
 }
 
 /// Removes the indentation that all lines share with the first one.
@@ -127,6 +185,21 @@ mod tests {
         let span = source.span(def.body[0].range());
         assert_eq!((span.line, span.column, span.end_column), (12, 9, 17));
         assert_eq!(span.text.as_deref(), Some("        return x"));
+    }
+
+    #[test]
+    fn what_is_nested_too_deeply_is_an_error() {
+        let parse = |body: String| SourceText::new("f.py", format!("def f(n):\n    {body}\n"), 1).parse();
+        for body in [
+            format!("return {}n", "n + ".repeat(50_000)),
+            format!("return {}n{}", "(".repeat(5_000), ",)".repeat(5_000)),
+            format!("return n{}", ".T".repeat(50_000)),
+            format!("if n:\n        pass\n{}", "    elif n:\n        pass\n".repeat(200)),
+        ] {
+            let error = parse(body).expect_err("is too deep");
+            assert!(error.message.contains("too deeply"), "{error}");
+        }
+        assert!(parse(format!("return {}n", "n + ".repeat(1_000))).is_ok());
     }
 
     #[test]

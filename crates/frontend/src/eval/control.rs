@@ -16,6 +16,9 @@ use crate::dtype::Scalar;
 use crate::host::HostValue;
 use crate::value::{RangeValue, Tensor, Value};
 
+/// How large unrolling may make a module.
+const MAX_OPS: usize = 1_000_000;
+
 /// A branch that has been evaluated: its block and the scope at its end.
 struct Branch {
     /// None for an `else` that nothing was put into yet.
@@ -372,6 +375,13 @@ impl Evaluator<'_> {
         rest: Option<&Rest<'_>>,
     ) -> Eval<Flow> {
         for (i, value) in values.iter().enumerate() {
+            if self.module.num_ops() > MAX_OPS {
+                self.range = target.range();
+                return Err(self
+                    .error(format!("unrolling this loop makes the kernel larger than {MAX_OPS} operations"))
+                    .note("use range or tl.range, which loop at run time")
+                    .into());
+            }
             self.assign(target, value.clone())?;
             let next =
                 Rest { kind: RestKind::Unrolled { target, values: &values[i + 1..], body }, next: rest };

@@ -17,6 +17,11 @@ use crate::value::{Method, MethodTarget, Tensor, TupleValue, Value};
 
 impl Evaluator<'_> {
     pub fn expr(&mut self, expr: &Expr) -> Eval<Value> {
+        // Kernels are compiled on threads with small stacks too.
+        stacker::maybe_grow(256 << 10, 4 << 20, || self.expr_inner(expr))
+    }
+
+    fn expr_inner(&mut self, expr: &Expr) -> Eval<Value> {
         self.range = expr.range();
         match expr {
             Expr::Name(name) => self.name(name.id.as_str()),

@@ -59,6 +59,10 @@ impl Evaluator<'_> {
     }
 
     pub fn run(&mut self, stmts: &[Stmt], rest: Option<&Rest<'_>>) -> Eval<Flow> {
+        stacker::maybe_grow(256 << 10, 4 << 20, || self.run_inner(stmts, rest))
+    }
+
+    fn run_inner(&mut self, stmts: &[Stmt], rest: Option<&Rest<'_>>) -> Eval<Flow> {
         for (i, stmt) in stmts.iter().enumerate() {
             let after = Rest { kind: RestKind::Stmts(&stmts[i + 1..]), next: rest };
             self.range = stmt.range();

@@ -498,3 +498,11 @@ def multi_line_call(x_ptr):
 @tilewright.jit
 def chained_comparison(x_ptr, n):
     tl.store(x_ptr, 1.0, mask=0 < n < 5)
+
+
+# *fp32
+@tilewright.jit
+def unrolled_too_far(x_ptr):
+    for i in tl.static_range(10000):
+        for j in tl.static_range(10000):
+            tl.store(x_ptr + i, j)
