@@ -67,6 +67,7 @@
 
 pub mod allocate_shared;
 pub mod assign_layouts;
+pub mod async_dots;
 pub mod axis;
 pub mod choose;
 pub mod derive;

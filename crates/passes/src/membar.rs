@@ -12,6 +12,8 @@
 //! - An asynchronous copy is visible to its own thread after the wait, to the others after a barrier that follows the
 //!   wait (PTX ISA, "cp.async.wait_group"). So a wait turns what copies have written into writes that a barrier must
 //!   settle; before the wait, a read of a ring of buffers does not conflict with a copy to another slot of it.
+//! - An asynchronous dot reads its buffers until a wait for it, and for other warps until a barrier after that. Whoever
+//!   makes a dot asynchronous sees to it that nothing is written there before the wait.
 //!
 //! ```text
 //! %b = ttg.local_alloc %x {allocation.offset = 0}        %b = ttg.local_alloc %x {allocation.offset = 0}
@@ -19,7 +21,7 @@
 //!                                                        %y = ttg.local_load %b
 //! ```
 
-use tilewright_ir::dialect::{scf, ttg};
+use tilewright_ir::dialect::{scf, ttg, ttng};
 use tilewright_ir::opdef::{Access, Proxy, Resource};
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region, Value};
 use tilewright_layout::{ConversionPlan, SyncScope, plan_conversion};
@@ -47,6 +49,8 @@ struct State {
     writes: Vec<Range>,
     /// Written by asynchronous copies since the function began; a wait makes them `writes`.
     copies: Vec<Range>,
+    /// Read by asynchronous dots since the function began; a wait makes them `reads`, which only a barrier settles.
+    dots: Vec<Range>,
 }
 
 fn add(list: &mut Vec<Range>, r: Range) {
@@ -75,6 +79,9 @@ impl State {
         for &r in &other.copies {
             add(&mut self.copies, r);
         }
+        for &r in &other.dots {
+            add(&mut self.dots, r);
+        }
     }
 }
 
@@ -84,6 +91,7 @@ struct Touches {
     reads: Vec<Range>,
     writes: Vec<Range>,
     copies: Vec<Range>,
+    dots: Vec<Range>,
     /// It has a barrier of its own between its writes and its reads.
     barrier_inside: bool,
 }
@@ -152,6 +160,14 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                     add(&mut state.writes, c);
                 }
             }
+            Some(Opcode::Ttng(ttng::Kind::WarpGroupDotWait)) => {
+                for &r in &state.dots.clone() {
+                    add(&mut state.reads, r);
+                }
+                if ttng::WarpGroupDotWait(op).pendings(module) == 0 {
+                    state.dots.clear();
+                }
+            }
             _ => {
                 let touches = touches(module, op);
                 visit(module, op, &touches, state);
@@ -178,7 +194,7 @@ fn until_stable(state: &mut State, mut body: impl FnMut(&mut State)) {
 }
 
 fn visit(module: &mut Module, op: Op, t: &Touches, state: &mut State) {
-    let read_conflict = t.reads.iter().any(|&r| overlaps(&state.writes, r));
+    let read_conflict = t.reads.iter().chain(&t.dots).any(|&r| overlaps(&state.writes, r));
     let write_conflict =
         t.writes.iter().chain(&t.copies).any(|&r| overlaps(&state.writes, r) || overlaps(&state.reads, r));
     // Writes of its own that it reads after its own barrier are no conflict.
@@ -199,6 +215,9 @@ fn visit(module: &mut Module, op: Op, t: &Touches, state: &mut State) {
     }
     for &c in &t.copies {
         add(&mut state.copies, c);
+    }
+    for &d in &t.dots {
+        add(&mut state.dots, d);
     }
 }
 
@@ -221,15 +240,20 @@ fn touches(module: &Module, op: Op) -> Touches {
         t.barrier_inside = has_barrier(module, op);
     }
     let Some(def) = module.def(op) else { return t };
+    // The left operand of a warp-group dot may be in registers: then there is no buffer to read.
     for effect in def.effects {
         if effect.resource != Resource::Shared {
             continue;
         }
         let Some(group) = effect.operand.and_then(|name| def.group(name)) else { continue };
         for &value in module.operand_group(op, group) {
+            if module.is_tensor(module.value_type(value)) {
+                continue;
+            }
             let range = buffer_range(module, value).unwrap_or((0, u32::MAX));
             match (effect.access, effect.proxy) {
-                (Access::Read, _) => t.reads.push(range),
+                (Access::Read, Proxy::Async) => t.dots.push(range),
+                (Access::Read, Proxy::Generic) => t.reads.push(range),
                 (Access::Write, Proxy::Generic) => t.writes.push(range),
                 (Access::Write, Proxy::Async) => t.copies.push(range),
                 _ => {}

@@ -6,6 +6,7 @@
 //!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
 //!   ▼
 //! ttg   software-pipeline     loads of loops become asynchronous copies, several iterations ahead
+//!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
 //!   │   (distribute-to-warps and match-target-size stand here for targets that have them: ML-Triton 2.2, 2.3)
 //!   │   dce                   what the two left behind
 //!   │   allocate-shared       offsets of buffers and scratch
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::target::TargetInfo;
-use crate::{allocate_shared, assign_layouts, legalize_dots, membar, software_pipeline, verify};
+use crate::{allocate_shared, assign_layouts, async_dots, legalize_dots, membar, software_pipeline, verify};
 
 /// What a launch decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,14 @@ pub static PASSES: &[Pass] = &[
         name: "software-pipeline",
         summary: "issue the loads of loops iterations ahead",
         run: |m, _, o| software_pipeline::run(m, o.num_stages),
+    },
+    Pass {
+        name: "async-dots",
+        summary: "wait for warp-group dots where their results are used",
+        run: |m, _, _| {
+            async_dots::run(m);
+            Ok(())
+        },
     },
     Pass { name: "dce", summary: "erase what nothing needs", run: |m, _, _| tilewright_ir::dce::run(m) },
     Pass {

@@ -45,7 +45,7 @@
 //! ```
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::dialect::{arith, scf, tt, ttg};
+use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::{
     AttrKind, Block, Builder, Diagnostic, Encoding, Module, Op, Opcode, Shape, Trait, Type, TypeKind, Value,
     ValueDef,
@@ -100,7 +100,7 @@ fn pipeline_loop(module: &mut Module, l: scf::For, num_stages: u32) -> bool {
     }
     let body = module.region_block(l.body(module));
     let ops: Vec<Op> = module.block_ops(body).collect();
-    let has_dot = ops.iter().any(|&op| tt::Dot::cast(module, op).is_some());
+    let has_dot = ops.iter().any(|&op| is_dot(module, op));
     if (!has_dot && asked.is_none()) || ops.iter().any(|&op| ttg::AsyncWait::cast(module, op).is_some()) {
         return false;
     }
@@ -150,6 +150,10 @@ fn synchronizes(module: &Module, op: Op) -> bool {
     }
 }
 
+fn is_dot(module: &Module, op: Op) -> bool {
+    tt::Dot::cast(module, op).is_some() || ttng::WarpGroupDot::cast(module, op).is_some()
+}
+
 /// Whether a value reaches a dot of the same iteration.
 fn reaches_dot(module: &Module, body: Block, value: Value) -> bool {
     let mut seen = FxHashSet::default();
@@ -159,7 +163,7 @@ fn reaches_dot(module: &Module, body: Block, value: Value) -> bool {
             if !seen.insert(u.op) || module.parent_block(u.op) != Some(body) {
                 continue;
             }
-            if tt::Dot::cast(module, u.op).is_some() {
+            if is_dot(module, u.op) {
                 return true;
             }
             work.extend(module.results(u.op));
@@ -393,11 +397,16 @@ impl<'m> Expander<'m> {
         let token =
             ttg::AsyncWait::build(&mut b, &[], self.stages as i32 - 2, Type::ASYNC_TOKEN).token(b.module);
         let iv_ahead = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
-        self.issue(top, iv_ahead, upper, free);
+        // The slot to fill may be read by an asynchronous dot of the last iteration until the first of this one has been
+        // issued and the others waited for (see `async_dots`).
+        let ops = self.m.block_ops(self.body);
+        let dot = ops.into_iter().find(|&op| ttng::WarpGroupDot::cast(self.m, op).is_some());
+        let anchor = dot.and_then(|d| self.m.next_op(d)).unwrap_or(top);
+        self.issue(anchor, iv_ahead, upper, free);
         if !self.far.ops.is_empty() {
-            let mut b = Builder::before(self.m, top);
+            let mut b = Builder::before(self.m, anchor);
             let iv_far = arith::Addi::build(&mut b, iv_ahead, step).result(b.module);
-            self.load_far(top, iv_far, upper);
+            self.load_far(anchor, iv_far, upper);
         }
         self.read_slots(top, slot, token);
 

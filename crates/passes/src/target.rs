@@ -34,6 +34,8 @@ pub struct TargetInfo {
     pub max_vector_bytes: u32,
     /// Whether `cp.async` exists.
     pub async_copy: bool,
+    /// Whether dots may become `wgmma` (sm_90a).
+    pub wgmma: bool,
 }
 
 impl TargetInfo {
@@ -59,6 +61,7 @@ impl TargetInfo {
             max_shared: shared_kib * 1024,
             max_vector_bytes: 16,
             async_copy: true,
+            wgmma: false,
         })
     }
 

@@ -132,6 +132,7 @@ fn check(module: &Module, op: Op) -> Result<(), String> {
             let end = module.last_op(after).ok_or("a loop without an end")?;
             same_types(module, module.operands(end), module.block_args(before))
         }
+        Some(Opcode::Tt(tt::Kind::Split)) => same(module, results),
         _ if derive::shares_encoding(module, op) => same(module, &all),
         _ => Ok(()),
     }

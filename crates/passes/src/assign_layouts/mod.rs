@@ -32,6 +32,7 @@
 mod flood;
 mod rewrite;
 mod roots;
+mod wgmma;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt};

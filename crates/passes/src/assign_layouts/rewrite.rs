@@ -12,17 +12,20 @@ use tilewright_layout::TileLayout;
 
 use super::Assigner;
 use super::roots::{dot_kind, pointer_of};
+use super::wgmma::is_warp_group_encoding;
 use crate::target::MmaKind;
 use crate::{choose, derive, scratch};
 
 pub(super) struct Rewriter<'a> {
-    a: Assigner<'a>,
+    pub(super) a: Assigner<'a>,
     /// The copy of a value in another encoding.
     copies: FxHashMap<(Value, Attr), Value>,
     /// The copy of a value that is loaded from shared memory in a block.
     loads: FxHashMap<(Value, Attr, Block), Value>,
     /// The buffer that holds a value.
     buffers: FxHashMap<Value, Value>,
+    /// The buffer that holds a value in an encoding for descriptors.
+    pub(super) descriptor_buffers: FxHashMap<(Value, Attr), Value>,
 }
 
 impl<'a> Rewriter<'a> {
@@ -32,10 +35,11 @@ impl<'a> Rewriter<'a> {
             copies: FxHashMap::default(),
             loads: FxHashMap::default(),
             buffers: FxHashMap::default(),
+            descriptor_buffers: FxHashMap::default(),
         }
     }
 
-    fn m(&self) -> &Module {
+    pub(super) fn m(&self) -> &Module {
         self.a.module
     }
 
@@ -70,12 +74,12 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn encoding_of(&self, value: Value) -> Option<Attr> {
+    pub(super) fn encoding_of(&self, value: Value) -> Option<Attr> {
         self.m().encoding(self.m().value_type(value))
     }
 
     /// The encoding that a value has, or for a cheap one a default.
-    fn own_encoding(&mut self, value: Value) -> Attr {
+    pub(super) fn own_encoding(&mut self, value: Value) -> Attr {
         match self.encoding_of(value) {
             Some(e) => e,
             None => {
@@ -86,7 +90,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn set_operand(&mut self, op: Op, index: usize, enc: Attr) {
+    pub(super) fn set_operand(&mut self, op: Op, index: usize, enc: Attr) {
         let value = self.m().operands(op)[index];
         let copy = self.get(value, enc);
         self.a.module.set_operand(op, index, copy);
@@ -192,14 +196,10 @@ impl<'a> Rewriter<'a> {
             }
         }
         let derived = derive::forward(self.m(), op, leader, self.a.encoding(enc)).map(|e| self.a.intern(e));
+        // The two results of a split share one encoding.
+        let Some(e) = derived.or(result_enc) else { return };
         for &r in &results {
-            if derive::is_tensor(self.m(), r) {
-                let e = match derived {
-                    Some(e) => e,
-                    None => self.own_encoding(r),
-                };
-                self.set_encoding(r, e);
-            }
+            self.set_encoding(r, e);
         }
     }
 
@@ -302,7 +302,16 @@ impl<'a> Rewriter<'a> {
 
     fn dot(&mut self, dot: tt::Dot) {
         let result = dot.result(self.m());
-        let enc = self.own_encoding(result);
+        let mut enc = self.own_encoding(result);
+        if let Some((_, n)) = is_warp_group_encoding(self.a.encoding(enc)) {
+            if self.a.warp_group_encoding(dot).is_some() {
+                return self.warp_group_dot(dot, enc, n);
+            }
+            // The accumulator of another dot has spread here: this one is for single warps.
+            let shape = self.a.shape(result);
+            enc = self.a.single_warp_encoding(dot, &shape);
+            self.set_encoding(result, enc);
+        }
         self.set_operand(dot.0, 2, enc);
         let kind = dot_kind(self.m(), self.a.target, dot);
         for op_idx in 0..2u32 {
@@ -471,21 +480,27 @@ impl<'a> Rewriter<'a> {
         loaded
     }
 
-    fn transposed_type(&mut self, buffer: Value, order: &[i32]) -> tilewright_ir::Type {
+    pub(super) fn transposed_type(&mut self, buffer: Value, order: &[i32]) -> tilewright_ir::Type {
         let TypeKind::MemDesc { shape, element, encoding, memory_space, mutable, .. } =
             self.m().type_kind(self.m().value_type(buffer)).clone()
         else {
             unreachable!("a buffer has a memdesc type")
         };
         let encoding = encoding.map(|e| {
-            let Encoding::Shared(SharedKind::Swizzled { vec, per_phase, max_phase, order: fast }) =
-                self.a.encoding(e).clone()
-            else {
-                return e;
+            let kind = match self.a.encoding(e).clone() {
+                Encoding::Shared(SharedKind::Swizzled { vec, per_phase, max_phase, order: fast }) => {
+                    let at = |d: u32| order.iter().position(|&o| o as u32 == d).unwrap_or(0) as u32;
+                    let order = fast.iter().map(|&d| at(d)).collect();
+                    SharedKind::Swizzled { vec, per_phase, max_phase, order }
+                }
+                Encoding::Shared(SharedKind::NvmmaShared { swizzle_bytes, transposed, element_bits, rank })
+                    if *order == [1, 0] =>
+                {
+                    SharedKind::NvmmaShared { swizzle_bytes, transposed: !transposed, element_bits, rank }
+                }
+                _ => return e,
             };
-            let at = |d: u32| order.iter().position(|&o| o as u32 == d).unwrap_or(0) as u32;
-            let order = fast.iter().map(|&d| at(d)).collect();
-            self.a.intern(Encoding::Shared(SharedKind::Swizzled { vec, per_phase, max_phase, order }))
+            self.a.intern(Encoding::Shared(kind))
         });
         let shape = order.iter().map(|&d| shape[d as usize]).collect();
         self.a.module.ty(TypeKind::MemDesc {
@@ -501,7 +516,7 @@ impl<'a> Rewriter<'a> {
     // ---- copies in other encodings ----------------------------------------------------------------------------
 
     /// A value in an encoding.
-    fn get(&mut self, value: Value, enc: Attr) -> Value {
+    pub(super) fn get(&mut self, value: Value, enc: Attr) -> Value {
         if !derive::is_tensor(self.m(), value) || self.encoding_of(value) == Some(enc) {
             return value;
         }
@@ -622,7 +637,7 @@ impl<'a> Rewriter<'a> {
 }
 
 /// A builder right after a value's definition.
-fn after_value(module: &mut Module, value: Value) -> Builder<'_> {
+pub(super) fn after_value(module: &mut Module, value: Value) -> Builder<'_> {
     match module.value_def(value) {
         ValueDef::Result(op, _) => Builder::after(module, op),
         ValueDef::Argument(block, _) => match module.first_op(block) {

@@ -55,17 +55,25 @@ impl Assigner<'_> {
     fn dot_root(&mut self, dot: tt::Dot) -> Root {
         let value = dot.result(self.module);
         let shape = self.shape(value);
-        let enc = match dot_kind(self.module, self.target, dot) {
-            MmaKind::Mma16x8 { .. } => {
-                let rows = self.wants_rows(dot);
-                choose::mma_v2(&shape, self.num_warps, rows)
-            }
-            MmaKind::Fma => choose::fma_blocked(&shape, self.num_warps),
+        let encoding = match self.warp_group_encoding(dot) {
+            Some(enc) => self.intern(enc),
+            None => self.single_warp_encoding(dot, &shape),
         };
-        let encoding = self.intern(enc);
         let depth = self.depth(dot.0);
         let weight = 1 << 40 | self.bytes(value) << (3 * depth.min(6));
         Root { value, encoding, weight, fixed: true }
+    }
+
+    /// The result encoding of a dot that each warp computes by itself.
+    pub(super) fn single_warp_encoding(&mut self, dot: tt::Dot, shape: &[u32]) -> Attr {
+        let enc = match dot_kind(self.module, self.target, dot) {
+            MmaKind::Mma16x8 { .. } => {
+                let rows = self.wants_rows(dot);
+                choose::mma_v2(shape, self.num_warps, rows)
+            }
+            MmaKind::Fma => choose::fma_blocked(shape, self.num_warps),
+        };
+        self.intern(enc)
     }
 
     /// Whether rows of the result should stay within a warp: it is reduced along them, or becomes an operand of another

@@ -1,0 +1,264 @@
+//! Dots for warp groups (`wgmma`, PTX ISA "Asynchronous Warpgroup Level Matrix Instructions"): which dots become
+//! `ttng.warp_group_dot`, in which encoding, and how their operands lie in shared memory.
+//!
+//! The four warps of a group hold 64 rows of the result. B is read from shared memory by descriptor; A too, unless it is
+//! in registers already as the instruction wants it (the probabilities of flash attention: an accumulator of one dot,
+//! narrowed, is the left operand of the next).
+//!
+//! ```text
+//! %a = tt.load ... : tensor<128x64xf16, #blocked>
+//! %d = tt.dot %a, %b, %acc
+//! =>
+//! %sa = ttg.local_alloc %a : ... -> !ttg.memdesc<128x64xf16, #nvmma_shared, #smem>
+//! %d = ttng.warp_group_dot %sa, %sb, %acc : ... -> tensor<128x128xf32, #mma3>
+//! ```
+
+use std::sync::Arc;
+
+use tilewright_ir::dialect::tt::{self, InputPrecision};
+use tilewright_ir::dialect::{ttg, ttng};
+use tilewright_ir::{
+    Attr, AttrKind, Builder, Encoding, FloatKind, Module, Op, Opcode, SharedKind, TypeKind, Value,
+};
+use tilewright_layout::{SharedLayout, TileLayout, WgmmaOperand};
+
+use super::Assigner;
+use super::rewrite::{Rewriter, after_value};
+use crate::legalize_dots::is_mma_fp8;
+use crate::{choose, derive, scratch};
+
+/// Bits of the operands' elements, if `wgmma` multiplies them into this accumulator.
+fn operand_bits(module: &Module, dot: tt::Dot) -> Option<u32> {
+    let kind = |v: Value| module.type_kind(module.element_type(module.value_type(v)));
+    let (a, b, acc) = (kind(dot.a(module)), kind(dot.b(module)), kind(dot.c(module)));
+    let f32_acc = *acc == TypeKind::Float(FloatKind::F32);
+    match (a, b) {
+        (TypeKind::Float(FloatKind::F16), TypeKind::Float(FloatKind::F16))
+        | (TypeKind::Float(FloatKind::BF16), TypeKind::Float(FloatKind::BF16))
+            if f32_acc =>
+        {
+            Some(16)
+        }
+        (TypeKind::Float(FloatKind::F32), TypeKind::Float(FloatKind::F32))
+            if f32_acc && dot.input_precision(module) == InputPrecision::Tf32 =>
+        {
+            Some(32)
+        }
+        (TypeKind::Float(x), TypeKind::Float(y)) if is_mma_fp8(*x) && is_mma_fp8(*y) && f32_acc => Some(8),
+        (TypeKind::Int(8), TypeKind::Int(8)) if *acc == TypeKind::Int(32) => Some(8),
+        _ => None,
+    }
+}
+
+/// N of one instruction: the largest that divides what a column of warp groups computes (PTX ISA, "wgmma.mma_async":
+/// multiples of 8 up to 256, for integers above 32 multiples of 16).
+fn instruction_n(columns: u32, integer: bool, power_of_two: bool) -> Option<u32> {
+    (1..=32).rev().map(|n| 8 * n).find(|&n| {
+        columns % n == 0
+            && (!power_of_two || n.is_power_of_two())
+            && (!integer || n <= 32 || n % 16 == 0)
+    })
+}
+
+/// The buffer encoding of an operand with this fast dimension, if descriptors can address instructions of `mn` rows at
+/// every `step` rows.
+fn operand_buffer_encoding(
+    shape: &[u32],
+    fast: usize,
+    bits: u32,
+    mn_axis: usize,
+    mn: u32,
+    step: u32,
+) -> Option<Encoding> {
+    let row = shape[fast] * bits / 8;
+    let swizzle_bytes = (1 << row.trailing_zeros()).min(128);
+    if swizzle_bytes < 32 {
+        return None;
+    }
+    let encoding = Encoding::Shared(SharedKind::NvmmaShared {
+        swizzle_bytes,
+        transposed: fast == 0,
+        element_bits: bits,
+        rank: 2,
+    });
+    let shared = SharedLayout::new(&encoding, shape, bits).ok()?;
+    let operand = WgmmaOperand::new(&encoding, &shared, mn_axis, mn)?;
+    (0..shape[mn_axis])
+        .step_by(step as usize)
+        .all(|at| operand.start(&shared, at, 0).is_some())
+        .then_some(encoding)
+}
+
+impl Assigner<'_> {
+    /// The accumulator encoding with which a dot is one for warp groups; `None` where it is not.
+    pub(super) fn warp_group_encoding(&self, dot: tt::Dot) -> Option<Encoding> {
+        if !self.target.wgmma || self.num_warps % 4 != 0 {
+            return None;
+        }
+        let bits = operand_bits(self.module, dot)?;
+        let (a, b) = (dot.a(self.module), dot.b(self.module));
+        let (shape_a, shape_b) = (self.shape(a), self.shape(b));
+        let (&[m, k], &[_, n]) = (&shape_a[..], &shape_b[..]) else { return None };
+        let instruction_k = 256 / bits;
+        if k % instruction_k != 0 {
+            return None;
+        }
+        // Warps along M first: they share B, the larger operand of an instruction, and keep rows within warps.
+        let mut along_m = self.num_warps;
+        while m % (16 * along_m) != 0 {
+            along_m /= 2;
+            if along_m < 4 {
+                return None;
+            }
+        }
+        let along_n = self.num_warps / along_m;
+        if n % along_n != 0 {
+            return None;
+        }
+        let integer = self.module.is_int(self.module.value_type(dot.c(self.module)));
+        let instruction_n = instruction_n(n / along_n, integer, along_n > 1)?;
+        // As the operands lie in memory, so they come into shared memory; a descriptor must be able to say how.
+        for (value, shape, mn_axis, mn) in [(a, &shape_a, 0, 64), (b, &shape_b, 1, instruction_n)] {
+            if let Some(fast) = self.fast_axis(value)
+                && !self.defined_by_dot(value)
+            {
+                operand_buffer_encoding(shape, fast, bits, mn_axis, mn, mn)?;
+            } else {
+                operand_buffer_encoding(shape, 1 - mn_axis, bits, mn_axis, mn, mn)?;
+            }
+        }
+        Some(Encoding::NvidiaMma {
+            version_major: 3,
+            version_minor: 0,
+            warps_per_cta: vec![along_m, along_n],
+            instr_shape: vec![16, instruction_n, instruction_k],
+        })
+    }
+
+    /// The dimension along which an operand is contiguous in memory, where it is loaded.
+    fn fast_axis(&self, value: Value) -> Option<usize> {
+        let m = &*self.module;
+        let op = m.defining_op(value)?;
+        match m.opcode(op)? {
+            Opcode::Tt(tt::Kind::Load) => {
+                let facts = self.axis.get(m, tt::Load(op).ptr(m));
+                let contiguity = |d: usize| facts.dims.get(d).map_or(1, |f| f.contiguity);
+                Some(if contiguity(0) > contiguity(1) { 0 } else { 1 })
+            }
+            Opcode::Tt(tt::Kind::Trans) => self.fast_axis(m.operands(op)[0]).map(|d| 1 - d),
+            _ if derive::shares_encoding(m, op) => m.operands(op).iter().find_map(|&v| self.fast_axis(v)),
+            _ => None,
+        }
+    }
+
+    /// Whether arithmetic makes the value from a dot's result.
+    fn defined_by_dot(&self, value: Value) -> bool {
+        let m = &*self.module;
+        let mut work = vec![value];
+        let mut seen = rustc_hash::FxHashSet::default();
+        while let Some(v) = work.pop() {
+            let Some(op) = m.defining_op(v) else { continue };
+            if !seen.insert(op) {
+                continue;
+            }
+            if tt::Dot::cast(m, op).is_some() || ttng::WarpGroupDot::cast(m, op).is_some() {
+                return true;
+            }
+            if derive::shares_encoding(m, op) {
+                work.extend(m.operands(op));
+            }
+        }
+        false
+    }
+}
+
+/// Warps and instruction shape of an accumulator for warp groups.
+pub(super) fn is_warp_group_encoding(encoding: &Encoding) -> Option<(&[u32], u32)> {
+    match encoding {
+        Encoding::NvidiaMma { version_major: 3, warps_per_cta, instr_shape, .. } => {
+            Some((warps_per_cta, instr_shape[1]))
+        }
+        _ => None,
+    }
+}
+
+impl Rewriter<'_> {
+    /// Replaces a dot by one for warp groups.
+    pub(super) fn warp_group_dot(&mut self, dot: tt::Dot, acc: Attr, instruction_n: u32) {
+        self.set_operand(dot.0, 2, acc);
+        let (a, b, c) = (dot.a(self.m()), dot.b(self.m()), dot.c(self.m()));
+        let bits = self.m().bits(self.m().value_type(a));
+        let parent = Arc::new(self.a.encoding(acc).clone());
+        let fragments = Encoding::DotOperand { op_idx: 0, parent, k_width: 32 / bits };
+        let shape = self.a.shape(a);
+        let in_registers = self.encoding_of(a).is_some_and(|have| {
+            scratch::stays_in_registers(self.a.encoding(have), &fragments, &shape)
+        });
+        let left = if in_registers {
+            let want = self.a.intern(fragments);
+            self.get(a, want)
+        } else {
+            self.operand_buffer(a, 0, 64, dot.0)
+        };
+        let right = self.operand_buffer(b, 1, instruction_n, dot.0);
+        let result = self.m().value_type(dot.result(self.m()));
+        let result = self.a.module.with_encoding(result, Some(acc));
+        let precision = match dot.input_precision(self.m()) {
+            InputPrecision::Tf32 => 0,
+            InputPrecision::Tf32x3 => 1,
+            _ => 2,
+        };
+        let mut builder = Builder::before(self.a.module, dot.0);
+        let d = ttng::WarpGroupDot::build(&mut builder, left, right, c, precision, None, false, result);
+        let d = d.d(builder.module);
+        self.a.module.replace_op(dot.0, &[d]);
+    }
+
+    /// The buffer from which a descriptor reads an operand; a transposition becomes a view of what is transposed.
+    fn operand_buffer(&mut self, value: Value, mn_axis: usize, mn: u32, dot: Op) -> Value {
+        if let Some(t) = tt::Trans::of(self.m(), value) {
+            let src = t.src(self.m());
+            if self.encoding_of(src).is_some() {
+                let order = t.order(self.m());
+                let buffer = self.descriptor_buffer(src, 1 - mn_axis, mn);
+                let view = self.transposed_type(buffer, &order);
+                let mut b = Builder::before(self.a.module, dot);
+                return ttg::MemdescTrans::build(&mut b, buffer, order, view).result(b.module);
+            }
+        }
+        self.descriptor_buffer(value, mn_axis, mn)
+    }
+
+    fn descriptor_buffer(&mut self, value: Value, mn_axis: usize, mn: u32) -> Value {
+        let enc = self.own_encoding(value);
+        let value = self.get(value, enc);
+        let shape = self.a.shape(value);
+        let ty = self.m().value_type(value);
+        let bits = self.m().bits(ty);
+        let fast = match TileLayout::new(self.a.encoding(enc), &shape) {
+            Ok(layout) => layout.order().first().map_or(1, |&d| usize::from(d)),
+            Err(_) => 1,
+        };
+        let shared = operand_buffer_encoding(&shape, fast, bits, mn_axis, mn, mn)
+            .or_else(|| operand_buffer_encoding(&shape, 1 - mn_axis, bits, mn_axis, mn, mn))
+            .unwrap_or_else(|| choose::shared_for_dot(&shape, &[1, 0], bits)); // the lowering says that it can't
+        let shared = self.a.intern(shared);
+        if let Some(&b) = self.descriptor_buffers.get(&(value, shared)) {
+            return b;
+        }
+        let element = self.m().element_type(ty);
+        let memory_space = self.a.module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
+        let buffer_ty = self.a.module.ty(TypeKind::MemDesc {
+            shape: shape.as_slice().into(),
+            element,
+            encoding: Some(shared),
+            memory_space,
+            mutable: false,
+            alloc_shape: None,
+        });
+        let mut b = after_value(self.a.module, value);
+        let buffer = ttg::LocalAlloc::build(&mut b, Some(value), buffer_ty).result(b.module);
+        self.descriptor_buffers.insert((value, shared), buffer);
+        buffer
+    }
+}

@@ -1,0 +1,249 @@
+//! Makes warp-group dots asynchronous: issues them, and waits only where a result is looked at.
+//!
+//! Why here: after the pipeliner, which decides which buffers hold the operands (a ring whose slots are not written again
+//! for some iterations), and before allocation, for which a wait keeps the operands' buffers alive.
+//!
+//! - A dot is waited for right before the first use of its result, unless that is the accumulator of a later dot: those
+//!   run in order.
+//! - A dot at the end of a loop whose result is only carried to the next iteration stays under way across the back edge
+//!   if its operands lie in slots of rings or in buffers made before the loop. The next iteration issues its first dot and
+//!   then waits until that one alone is pending: the tensor cores are never without work, the results of the iteration
+//!   before are valid, and the slots that it read are free for the copies, which the pipeliner puts behind that dot.
+//! - The asynchronous proxy, through which the operands are read, does not see ordinary writes to shared memory (`cp.async`
+//!   too) before a proxy fence (PTX ISA, "Async proxy"): one stands before each dot that follows such writes. The barrier
+//!   that the writes of other threads need is placed by [`membar`](crate::membar).
+//!
+//! ```text
+//! scf.for ... iter_args(%acc = %zero) {
+//!   %d = ttng.warp_group_dot %a[%slot], %b[%slot], %acc
+//!   ttg.async_copy_global_to_local ...
+//!   scf.yield %d
+//! }
+//! =>
+//! %r = scf.for ... iter_args(%acc = %zero) {
+//!   ttng.fence_async_shared
+//!   %d = ttng.warp_group_dot %a[%slot], %b[%slot], %acc {isAsync}
+//!   %w = ttng.warp_group_dot_wait %d {pendings = 1}
+//!   ttg.async_copy_global_to_local ...
+//!   scf.yield %w
+//! }
+//! %w = ttng.warp_group_dot_wait %r {pendings = 0}
+//! ```
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::dialect::{scf, ttg, ttng};
+use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
+
+/// Schedules the warp-group dots of every block.
+pub fn run(module: &mut Module) {
+    let root = module.root();
+    let mut blocks = Vec::new();
+    for op in module.all_ops(root) {
+        if ttng::WarpGroupDot::cast(module, op).is_some()
+            && let Some(block) = module.parent_block(op)
+            && blocks.last() != Some(&block)
+            && !blocks.contains(&block)
+        {
+            blocks.push(block);
+        }
+    }
+    for block in blocks {
+        fence(module, block);
+        schedule(module, block);
+    }
+}
+
+fn dots(module: &Module, block: Block) -> Vec<ttng::WarpGroupDot> {
+    module.block_ops(block).filter_map(|op| ttng::WarpGroupDot::cast(module, op)).collect()
+}
+
+/// Puts fences before the dots of a block that may read what was written since the last fence.
+fn fence(module: &mut Module, block: Block) {
+    let mut written = true;
+    for op in module.block_ops(block).collect::<Vec<_>>() {
+        match module.opcode(op) {
+            Some(Opcode::Ttg(
+                ttg::Kind::LocalAlloc | ttg::Kind::LocalStore | ttg::Kind::AsyncWait | ttg::Kind::Barrier,
+            )) => written = true,
+            Some(Opcode::Ttng(ttng::Kind::WarpGroupDot)) if written => {
+                let mut b = Builder::before(module, op);
+                ttng::FenceAsyncShared::build(&mut b, false);
+                written = false;
+            }
+            _ if !module.regions(op).is_empty() => written = true,
+            _ => {}
+        }
+    }
+}
+
+/// A dot whose result crosses the back edge of a loop unfinished.
+struct Crossing {
+    dot: Op,
+    /// The carried value, as an index of the loop's results.
+    index: usize,
+    arg: Value,
+}
+
+fn schedule(module: &mut Module, block: Block) {
+    let all = dots(module, block);
+    let Some(&first) = all.first() else { return };
+    let crossing = crossing(module, block, first);
+    for &dot in &all {
+        let yes = module.attr(AttrKind::Bool(true));
+        module.set_attr(dot.0, "isAsync", yes);
+    }
+    if !crossing.is_empty() {
+        // Everything before the first dot of this iteration is done after this.
+        let d = first.d(module);
+        let mut inputs = vec![d];
+        inputs.extend(crossing.iter().map(|c| c.arg).filter(|&a| a != first.c(module)));
+        wait(module, Place::After(first.0), &inputs, 1);
+    }
+    for &dot in &all {
+        if crossing.iter().any(|c| c.dot == dot.0) {
+            continue;
+        }
+        finish(module, block, dot);
+    }
+    // What is still under way when the loop ends.
+    if let Some(parent) = module.block_parent_op(block)
+        && !crossing.is_empty()
+    {
+        let results: Vec<Value> = crossing.iter().map(|c| module.results(parent)[c.index]).collect();
+        wait(module, Place::After(parent), &results, 0);
+    }
+}
+
+/// The dots of a loop's body that may stay under way into the next iteration.
+fn crossing(module: &Module, block: Block, first: ttng::WarpGroupDot) -> Vec<Crossing> {
+    let Some(l) = module.block_parent_op(block).and_then(|p| scf::For::cast(module, p)) else {
+        return Vec::new();
+    };
+    let Some(end) = module.last_op(block) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (index, &value) in module.operands(end).iter().enumerate() {
+        let Some(dot) = ttng::WarpGroupDot::of(module, value) else { continue };
+        let arg = module.block_args(block)[index + 1];
+        let carried_only = module.parent_block(dot.0) == Some(block) && module.uses(value).len() == 1;
+        // The last iteration's value is looked at only after the first dot of the next.
+        let looked_at_late = module.uses(arg).iter().all(|u| {
+            let Some(at) = module.ancestor_in_block(block, u.op) else { return false };
+            let accumulates = |op: Op| {
+                ttng::WarpGroupDot::cast(module, op).is_some_and(|d| d.c(module) == arg) && u.index == 2
+            };
+            accumulates(u.op) || module.is_before(first.0, at)
+        });
+        let operands = [dot.a(module), dot.b(module)];
+        if carried_only && looked_at_late && operands.iter().all(|&v| stays(module, l, v)) {
+            found.push(Crossing { dot: dot.0, index, arg });
+        }
+    }
+    found
+}
+
+/// Whether an operand stays as it is while later iterations begin: a buffer made before the loop (or a slot of a ring),
+/// or registers.
+fn stays(module: &Module, l: scf::For, operand: Value) -> bool {
+    match buffer_of(module, operand) {
+        Some(alloc) => !module.is_ancestor(l.0, alloc),
+        None => module.is_tensor(module.value_type(operand)),
+    }
+}
+
+/// The allocation that a buffer is a view of.
+fn buffer_of(module: &Module, value: Value) -> Option<Op> {
+    let mut op = module.defining_op(value)?;
+    loop {
+        match module.opcode(op)? {
+            Opcode::Ttg(ttg::Kind::LocalAlloc) => return Some(op),
+            Opcode::Ttg(ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans) => {
+                op = module.defining_op(module.operands(op)[0])?;
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// Waits for a dot right before the first use of its result.
+fn finish(module: &mut Module, block: Block, dot: ttng::WarpGroupDot) {
+    // Its value may have come through a wait for others.
+    let mut value = dot.d(module);
+    while let Some(w) = module.uses(value).iter().find_map(|u| ttng::WarpGroupDotWait::cast(module, u.op)) {
+        let Some(i) = w.inputs(module).iter().position(|&v| v == value) else { break };
+        value = w.outputs(module)[i];
+    }
+    let accumulates = |m: &Module, u: &tilewright_ir::Use| {
+        u.index == 2
+            && m.parent_block(u.op) == Some(block)
+            && ttng::WarpGroupDot::cast(m, u.op).is_some_and(|d| ![d.a(m), d.b(m)].contains(&value))
+    };
+    let Some(mut before) = module.last_op(block) else { return };
+    let mut looked_at = false;
+    for u in module.uses(value) {
+        if accumulates(module, u) {
+            continue;
+        }
+        let Some(at) = module.ancestor_in_block(block, u.op) else { continue };
+        looked_at = true;
+        if module.is_before(at, before) {
+            before = at;
+        }
+    }
+    if !looked_at && !module.is_unused(value) {
+        return; // the dot that accumulates on it is waited for
+    }
+    let mut pendings = 0;
+    let mut at = module.next_op(dot.0);
+    while let Some(op) = at.filter(|&op| op != before) {
+        pendings += i32::from(ttng::WarpGroupDot::cast(module, op).is_some());
+        at = module.next_op(op);
+    }
+    let mut inputs = vec![value];
+    let buffers = [dot.a(module), dot.b(module)];
+    inputs.extend(buffers.into_iter().filter(|&v| !module.is_tensor(module.value_type(v))));
+    wait(module, Place::Before(before), &inputs, pendings);
+}
+
+enum Place {
+    Before(Op),
+    After(Op),
+}
+
+/// Builds a wait; what follows it uses its results.
+fn wait(module: &mut Module, place: Place, inputs: &[Value], pendings: i32) {
+    let mut unique: Vec<Value> = Vec::new();
+    for &v in inputs {
+        if !unique.contains(&v) {
+            unique.push(v);
+        }
+    }
+    let types: Vec<_> = unique.iter().map(|&v| module.value_type(v)).collect();
+    let mut b = match place {
+        Place::Before(op) => Builder::before(module, op),
+        Place::After(op) => Builder::after(module, op),
+    };
+    let w = ttng::WarpGroupDotWait::build(&mut b, &unique, pendings, &types);
+    let block = module.parent_block(w.0);
+    let outputs = w.outputs(module).to_vec();
+    for (&old, new) in unique.iter().zip(outputs) {
+        if !module.is_tensor(module.value_type(old)) {
+            continue; // a buffer is the same before and after
+        }
+        let later: FxHashSet<Op> = module
+            .uses(old)
+            .iter()
+            .map(|u| u.op)
+            .filter(|&op| {
+                let at = block.and_then(|b| module.ancestor_in_block(b, op));
+                at.is_some_and(|at| at != w.0 && module.is_before(w.0, at))
+            })
+            .collect();
+        for op in later {
+            for i in 0..module.operands(op).len() {
+                if module.operands(op)[i] == old {
+                    module.set_operand(op, i, new);
+                }
+            }
+        }
+    }
+}
