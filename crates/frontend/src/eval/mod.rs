@@ -5,13 +5,14 @@
 //!   `noinline` functions become functions of the module, one for each specialization.
 //! - Control flow is structured: an early `return` puts what follows into the other branch.
 //!
-//! `stmt` has statements, `control` branches and loops, `expr` expressions, `call` calls, `semantic` the language's
+//! `stmt` has statements, `control` branches, `loops` loops, `expr` expressions, `call` calls, `semantic` the language's
 //! typing rules, and `builtins` one file a topic for the functions that [`crate::library`] declares.
 
 mod builtins;
 mod call;
 mod control;
 mod expr;
+mod loops;
 mod python;
 mod semantic;
 mod stmt;

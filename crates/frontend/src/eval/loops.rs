@@ -1,0 +1,574 @@
+//! Loops: run-time ones become `scf.for` and `scf.while`, compile-time ones are unrolled here.
+//!
+//! A loop first carries every variable that its body assigns by name; those that turn out unchanged (assigned in a branch
+//! that was not compiled) are taken out again. A compile-time number that the body changes at run time is carried too: the
+//! loop is evaluated once more with it.
+
+use ruff_python_ast::name::Name;
+use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
+use ruff_text_size::{Ranged, TextRange};
+use tilewright_ir::dialect::{arith, scf};
+use tilewright_ir::{AttrKind, Op};
+
+use super::control::{Condition, is_number};
+use super::stmt::{Flow, Rest, RestKind};
+use super::{Eval, Evaluator, Scope, builder};
+use crate::dtype::Scalar;
+use crate::host::HostValue;
+use crate::value::{RangeValue, Tensor, Value};
+
+/// How large unrolling may make a module.
+const MAX_OPS: usize = 1_000_000;
+
+impl Evaluator<'_> {
+    // ---- for ------------------------------------------------------------------------------------------------
+
+    pub fn for_stmt(&mut self, s: &StmtFor, rest: &Rest<'_>) -> Eval<Flow> {
+        if let Some(first) = s.orelse.first() {
+            self.range = first.range();
+            return Err(self.unsupported("`else` of a loop", "write it after the loop"));
+        }
+        let iterator = self.expr(&s.iter)?;
+        self.range = s.iter.range();
+        let range = match &iterator {
+            Value::Range(range) => range.clone(),
+            Value::Tuple(items) => {
+                let items = items.clone();
+                return self.run_unrolled(&s.target, &items.items, &s.body, Some(rest));
+            }
+            other => {
+                return Err(self.error(format!(
+                    "a `for` loop runs over range, tl.range, tl.static_range or a tuple, not {other}"
+                )));
+            }
+        };
+        if range.unrolled || self.frame().constexpr {
+            let mut values = Vec::new();
+            let bound =
+                |e: &Self, v: &Value, what: &str| match v.to_host().as_ref().and_then(crate::fold::number) {
+                    Some(crate::fold::Num::Int(i)) => Ok(i),
+                    _ => Err(Box::new(
+                        e.error(format!("{what} of tl.static_range must be a constexpr integer, not {v}"))
+                            .note("use tl.range (a run-time loop), or make it a tl.constexpr parameter"),
+                    )),
+                };
+            let (mut at, end, step) = (
+                bound(self, &range.start, "the start")?,
+                bound(self, &range.end, "the end")?,
+                bound(self, &range.step, "the step")?,
+            );
+            if step == 0 {
+                return Err(self.error("the step of a loop must not be 0"));
+            }
+            while (step > 0 && at < end) || (step < 0 && at > end) {
+                values.push(Value::int(at));
+                at += step;
+                if values.len() > 1 << 16 {
+                    return Err(self.error("a loop unrolled at compile time has more than 65536 steps"));
+                }
+            }
+            return self.run_unrolled(&s.target, &values, &s.body, Some(rest));
+        }
+        self.dynamic_for(s, &range)?;
+        Ok(Flow::Next)
+    }
+
+    pub fn run_unrolled(
+        &mut self,
+        target: &Expr,
+        values: &[Value],
+        body: &[Stmt],
+        rest: Option<&Rest<'_>>,
+    ) -> Eval<Flow> {
+        for (i, value) in values.iter().enumerate() {
+            if self.module.num_ops() > MAX_OPS {
+                self.range = target.range();
+                return Err(self
+                    .error(format!("unrolling this loop makes the kernel larger than {MAX_OPS} operations"))
+                    .note("use range or tl.range, which loop at run time")
+                    .into());
+            }
+            self.assign(target, value.clone())?;
+            let next =
+                Rest { kind: RestKind::Unrolled { target, values: &values[i + 1..], body }, next: rest };
+            if let Flow::Return(value) = self.run(body, Some(&next))? {
+                return Ok(Flow::Return(value));
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn dynamic_for(&mut self, s: &StmtFor, range: &RangeValue) -> Eval<()> {
+        let Expr::Name(target) = &*s.target else {
+            self.range = s.target.range();
+            return Err(self.error("the variable of a run-time loop must be one name"));
+        };
+        let negative = match range.step.to_host() {
+            Some(HostValue::Int(0)) => return Err(self.error("the step of a loop must not be 0")),
+            Some(HostValue::Int(step)) if step < 0 => Some(-step),
+            _ => None,
+        };
+        let (lower, upper) = match negative {
+            Some(_) => (&range.end, &range.start),
+            None => (&range.start, &range.end),
+        };
+        let step = negative.map_or_else(|| range.step.clone(), Value::int);
+        let mut bounds = Vec::with_capacity(3);
+        for (value, what) in [(lower, "start"), (upper, "end"), (&step, "step")] {
+            let t = self.tensor_of(value)?;
+            match t.number() {
+                Some(n) if n.is_int() && !t.is_block() => bounds.push((t, n)),
+                _ => {
+                    return Err(
+                        self.error(format!("the {what} of a loop must be an integer, not {}", t.ty()))
+                    );
+                }
+            }
+        }
+        let iv_type = self.promote_integers(self.promote_integers(bounds[0].1, bounds[1].1), bounds[2].1);
+        let mut cast = Vec::with_capacity(3);
+        for (bound, _) in &bounds {
+            cast.push(self.cast(bound, &iv_type.into())?.value);
+        }
+        let iv_ir = self.element_type(&iv_type.into());
+
+        let assigned = assigned_names(&s.body);
+        let mut promoted: Vec<Name> = Vec::new();
+        loop {
+            let mark = self.module.last_op(self.block);
+            let carried = self.carry(&assigned, &promoted, Some(&target.id))?;
+            self.range = s.range;
+            let init: Vec<_> = carried
+                .iter()
+                .flat_map(|(_, v)| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>())
+                .collect();
+            let op = scf::For::build(&mut builder!(self), cast[0], cast[1], cast[2], &init, &[]);
+            for (name, value) in
+                [("tt.num_stages", range.num_stages), ("tt.loop_unroll_factor", range.unroll_factor)]
+            {
+                if let Some(value) = value {
+                    self.module.set_i32_attr(op.0, name, value);
+                }
+            }
+            for &flag in &range.flags {
+                let unit = self.module.attr(AttrKind::Unit);
+                self.module.set_attr(op.0, flag, unit);
+            }
+            let mut types = vec![iv_ir];
+            types.extend(init.iter().map(|&v| self.module.value_type(v)));
+            let region = op.body(&self.module);
+            let body = self.module.append_block(region, &types);
+            let args = self.module.block_args(body).to_vec();
+            let before = self.frame().scope.clone();
+
+            // The body.
+            let outer = std::mem::replace(&mut self.block, body);
+            let mut iv = args[0];
+            if negative.is_some() {
+                // Counts up; the variable counts down: upper - iv + lower (of the exchanged bounds).
+                let mut b = builder!(self);
+                let down = arith::Subi::build(&mut b, cast[1], iv).result(b.module);
+                iv = arith::Addi::build(&mut b, down, cast[0]).result(b.module);
+            }
+            let iv = Value::Tensor(Tensor::scalar(iv, iv_type));
+            self.bind_carried(&carried, &args[1..]);
+            self.frame_mut().scope.insert(target.id.clone(), iv);
+            self.frame_mut().loops += 1;
+            let flow = self.run(&s.body, None);
+            self.frame_mut().loops -= 1;
+            flow?;
+            self.range = s.range;
+            let after = std::mem::replace(&mut self.frame_mut().scope, before);
+            if let Some(name) = self.changed_constant(&after, &assigned, &carried, Some(&target.id))? {
+                // A constant before the loop that the body makes a run-time value: start over with it carried.
+                self.block = outer;
+                self.erase_after(mark);
+                promoted.push(name);
+                continue;
+            }
+            let yielded = self.yielded(&carried, &after, &s.body)?;
+            scf::Yield::build(&mut builder!(self), &yielded);
+            self.block = outer;
+
+            // Results for what changed.
+            let mut kept = Vec::new();
+            let mut results = Vec::new();
+            for (i, (&arg, &out)) in args[1..].iter().zip(&yielded).enumerate() {
+                if arg == out {
+                    self.module.replace_all_uses(arg, init[i]);
+                    results.push(init[i]);
+                } else {
+                    kept.push(i);
+                    let ty = self.module.value_type(arg);
+                    results.push(self.module.add_result(op.0, ty));
+                }
+            }
+            if kept.len() != init.len() {
+                let keep =
+                    |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
+                let last = self.module.last_op(body).expect("the body ends in a yield");
+                let yielded = keep(self.module.operands(last));
+                self.module.set_operand_group(last, 0, &yielded);
+                self.module.set_operand_group(op.0, 3, &keep(&init));
+                for i in (0..init.len()).rev().filter(|i| !kept.contains(i)) {
+                    self.module.remove_block_arg(body, i + 1);
+                }
+            }
+            self.bind_carried(&carried, &results);
+            self.lose(&after, &target.id);
+            return Ok(());
+        }
+    }
+
+    /// The variables that a loop may change, with their values before it.
+    fn carry(
+        &mut self,
+        assigned: &[Name],
+        promoted: &[Name],
+        target: Option<&Name>,
+    ) -> Eval<Vec<(Name, Value)>> {
+        let mut carried = Vec::new();
+        let names: Vec<Name> = self.frame().scope.keys().cloned().collect();
+        for name in names {
+            if Some(&name) == target || !assigned.contains(&name) {
+                continue;
+            }
+            let mut value = self.frame().scope[&name].clone();
+            if promoted.contains(&name) {
+                value = self.assigned(value)?;
+                self.frame_mut().scope.insert(name.clone(), value.clone());
+            }
+            if !value.leaves().is_empty() {
+                carried.push((name, value));
+            }
+        }
+        Ok(carried)
+    }
+
+    /// Gives the carried variables new SSA values.
+    fn bind_carried(&mut self, carried: &[(Name, Value)], values: &[tilewright_ir::Value]) {
+        let mut next = values.iter();
+        for (name, value) in carried {
+            let value = value.map_leaves(&mut |t| match next.next() {
+                Some(&value) => Tensor { value, ..t.clone() },
+                None => t.clone(),
+            });
+            self.frame_mut().scope.insert(name.clone(), value);
+        }
+    }
+
+    /// A variable that was a compile-time number before the loop and is another value after its body.
+    fn changed_constant(
+        &mut self,
+        after: &Scope,
+        assigned: &[Name],
+        carried: &[(Name, Value)],
+        target: Option<&Name>,
+    ) -> Eval<Option<Name>> {
+        let scope = self.frame().scope.clone();
+        for (name, old) in &scope {
+            if Some(name) == target || !assigned.contains(name) || carried.iter().any(|(n, _)| n == name) {
+                continue;
+            }
+            let new = &after[name];
+            if old.identical(new) {
+                continue;
+            }
+            let number = is_number(old);
+            let tuple = matches!((old, new), (Value::Tuple(_), Value::Tuple(_)));
+            if number || tuple {
+                return Ok(Some(name.clone()));
+            }
+            return Err(self
+                .error(format!("`{name}` is {old} before the loop but the loop makes it {new}"))
+                .note("give it a value of that type before the loop, such as tl.zeros(shape, dtype)")
+                .into());
+        }
+        Ok(None)
+    }
+
+    /// The values of the carried variables at the end of the body, checked against those at its start.
+    fn yielded(
+        &mut self,
+        carried: &[(Name, Value)],
+        after: &Scope,
+        body: &[Stmt],
+    ) -> Eval<Vec<tilewright_ir::Value>> {
+        let mut out = Vec::new();
+        for (name, before) in carried {
+            let mut now = after.get(name).cloned().unwrap_or(Value::NONE);
+            if let (Value::Tensor(_), Value::Const(_)) = (before, &now) {
+                now = self.assigned(now)?;
+            }
+            if !before.same_type(&now) {
+                if let Some(range) = last_assignment(body, name) {
+                    self.range = range;
+                }
+                return Err(self.loop_type_error(name, before, &now));
+            }
+            out.extend(now.leaves().iter().map(|t| t.value));
+        }
+        Ok(out)
+    }
+
+    fn loop_type_error(&self, name: &Name, before: &Value, now: &Value) -> super::Error {
+        let hint = match (before, now) {
+            (Value::Tensor(a), Value::Tensor(b)) if a.shape == b.shape => format!(
+                "start with that type (before the loop: .to(tl.{})), or convert in the loop (.to(tl.{}))",
+                tl_name(&b.dtype),
+                tl_name(&a.dtype)
+            ),
+            (Value::Tensor(_), Value::Tensor(b)) if b.is_block() => format!(
+                "start with that shape: tl.zeros({:?}, …) or tl.full({:?}, …)",
+                b.shape.as_slice(),
+                b.shape.as_slice()
+            ),
+            _ => "a variable must keep its type and shape in a loop".to_string(),
+        };
+        self.error(format!(
+            "`{name}` changes its type in the loop: it is {before} before and {now} after one step"
+        ))
+        .note(hint)
+        .into()
+    }
+
+    /// Remembers which names the loop defined that do not exist after it.
+    fn lose(&mut self, after: &Scope, target: &Name) {
+        let frame = self.frames.last_mut().expect("a function is under evaluation");
+        for name in after.keys() {
+            if !frame.scope.contains_key(name) {
+                let why = if name == target {
+                    "a loop's variable does not exist after the loop"
+                } else {
+                    "it is assigned only inside a loop, which may run zero times; assign it before the loop too"
+                };
+                frame.lost.insert(name.clone(), why);
+            }
+        }
+    }
+
+    fn erase_after(&mut self, mark: Option<Op>) {
+        while let Some(last) = self.module.last_op(self.block) {
+            if Some(last) == mark {
+                break;
+            }
+            self.module.erase_op(last);
+        }
+    }
+
+    // ---- while ----------------------------------------------------------------------------------------------
+
+    pub fn while_stmt(&mut self, s: &StmtWhile, rest: &Rest<'_>) -> Eval<Flow> {
+        if let Some(first) = s.orelse.first() {
+            self.range = first.range();
+            return Err(self.unsupported("`else` of a loop", "write it after the loop"));
+        }
+        if self.frame().constexpr {
+            // At compile time a loop just runs.
+            for _ in 0..1 << 16 {
+                let test = self.expr(&s.test)?;
+                self.range = s.test.range();
+                match self.condition(test, "while")? {
+                    Condition::Static(false) => return Ok(Flow::Next),
+                    Condition::Static(true) => {}
+                    Condition::Dynamic(_) => {
+                        return Err(self.error("a compile-time function met a run-time value"));
+                    }
+                }
+                if let Flow::Return(value) = self.run(&s.body, Some(rest))? {
+                    return Ok(Flow::Return(value));
+                }
+            }
+            self.range = s.test.range();
+            return Err(self.error("a compile-time loop has run 65536 times"));
+        }
+        self.dynamic_while(s)?;
+        Ok(Flow::Next)
+    }
+
+    fn dynamic_while(&mut self, s: &StmtWhile) -> Eval<()> {
+        let mut assigned = assigned_names(&s.body);
+        collect_walrus(&s.test, &mut assigned);
+        let mut promoted: Vec<Name> = Vec::new();
+        loop {
+            let mark = self.module.last_op(self.block);
+            let carried = self.carry(&assigned, &promoted, None)?;
+            self.range = s.range;
+            let init: Vec<_> = carried
+                .iter()
+                .flat_map(|(_, v)| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>())
+                .collect();
+            let types: Vec<_> = init.iter().map(|&v| self.module.value_type(v)).collect();
+            let op = scf::While::build(&mut builder!(self), &init, &[]);
+            let (before_region, after_region) = (op.before(&self.module), op.after(&self.module));
+            let before_block = self.module.append_block(before_region, &types);
+            let after_block = self.module.append_block(after_region, &types);
+            let before_args = self.module.block_args(before_block).to_vec();
+            let after_args = self.module.block_args(after_block).to_vec();
+            let scope = self.frame().scope.clone();
+
+            let outer = std::mem::replace(&mut self.block, before_block);
+            self.bind_carried(&carried, &before_args);
+            let test = self.expr(&s.test)?;
+            self.range = s.test.range();
+            let condition = match self.condition(test, "while")? {
+                Condition::Static(false) if promoted.is_empty() => {
+                    self.block = outer;
+                    self.frame_mut().scope = scope;
+                    self.erase_after(mark);
+                    return Ok(());
+                }
+                Condition::Static(value) => self.tensor_of(&Value::bool(value))?,
+                Condition::Dynamic(condition) => condition,
+            };
+            scf::Condition::build(&mut builder!(self), condition.value, &before_args);
+
+            self.block = after_block;
+            self.bind_carried(&carried, &after_args);
+            self.frame_mut().loops += 1;
+            let flow = self.run(&s.body, None);
+            self.frame_mut().loops -= 1;
+            flow?;
+            self.range = s.range;
+            let after = std::mem::replace(&mut self.frame_mut().scope, scope);
+            if let Some(name) = self.changed_constant(&after, &assigned, &carried, None)? {
+                self.block = outer;
+                self.erase_after(mark);
+                promoted.push(name);
+                continue;
+            }
+            let yielded = self.yielded(&carried, &after, &s.body)?;
+            scf::Yield::build(&mut builder!(self), &yielded);
+            self.block = outer;
+
+            let mut kept = Vec::new();
+            let mut results = Vec::new();
+            for i in 0..init.len() {
+                if after_args[i] == yielded[i] {
+                    // The condition hands it on; nothing else reads it there afterwards.
+                    results.push(init[i]);
+                } else {
+                    kept.push(i);
+                    results.push(self.module.add_result(op.0, types[i]));
+                }
+            }
+            if kept.len() != init.len() {
+                let keep =
+                    |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
+                let condition = self.module.last_op(before_block).expect("ends in a condition");
+                self.module.set_operand_group(condition, 1, &keep(&before_args));
+                let last = self.module.last_op(after_block).expect("ends in a yield");
+                self.module.set_operand_group(last, 0, &keep(&yielded));
+                self.module.set_operand_group(op.0, 0, &keep(&init));
+                for i in (0..init.len()).rev().filter(|i| !kept.contains(i)) {
+                    self.module.replace_all_uses(before_args[i], init[i]);
+                    self.module.replace_all_uses(after_args[i], init[i]);
+                    self.module.remove_block_arg(before_block, i);
+                    self.module.remove_block_arg(after_block, i);
+                }
+            }
+            self.bind_carried(&carried, &results);
+            self.lose(&after, &Name::new_static(""));
+            return Ok(());
+        }
+    }
+}
+
+/// `float16` of `fp16`, for hints.
+fn tl_name(dtype: &crate::dtype::DType) -> String {
+    match dtype.as_scalar() {
+        Some(Scalar::Fp16) => "float16".into(),
+        Some(Scalar::Bf16) => "bfloat16".into(),
+        Some(Scalar::Fp32) => "float32".into(),
+        Some(Scalar::Fp64) => "float64".into(),
+        Some(other) => other.name().replace("fp8", "float8"),
+        None => dtype.to_string(),
+    }
+}
+
+/// The last statement that assigns a name.
+fn last_assignment(stmts: &[Stmt], name: &Name) -> Option<TextRange> {
+    stmts.iter().rev().find_map(|stmt| match stmt {
+        Stmt::If(s) => s
+            .elif_else_clauses
+            .iter()
+            .rev()
+            .find_map(|clause| last_assignment(&clause.body, name))
+            .or_else(|| last_assignment(&s.body, name)),
+        Stmt::For(s) => last_assignment(&s.body, name),
+        Stmt::While(s) => last_assignment(&s.body, name),
+        stmt => assigned_names(std::slice::from_ref(stmt)).contains(name).then(|| stmt.range()),
+    })
+}
+
+/// Every name that the statements assign, in any branch.
+fn assigned_names(stmts: &[Stmt]) -> Vec<Name> {
+    let mut names = Vec::new();
+    collect_assigned(stmts, &mut names);
+    names
+}
+
+fn collect_target(target: &Expr, names: &mut Vec<Name>) {
+    match target {
+        Expr::Name(name) if !names.contains(&name.id) => names.push(name.id.clone()),
+        Expr::Tuple(t) => t.elts.iter().for_each(|e| collect_target(e, names)),
+        Expr::List(t) => t.elts.iter().for_each(|e| collect_target(e, names)),
+        Expr::Starred(s) => collect_target(&s.value, names),
+        _ => {}
+    }
+}
+
+fn collect_walrus(expr: &Expr, names: &mut Vec<Name>) {
+    use ruff_python_ast::visitor::{Visitor, walk_expr};
+    struct Walrus<'a>(&'a mut Vec<Name>);
+    impl<'a> Visitor<'a> for Walrus<'_> {
+        fn visit_expr(&mut self, expr: &'a Expr) {
+            if let Expr::Named(named) = expr {
+                collect_target(&named.target, self.0);
+            }
+            walk_expr(self, expr);
+        }
+    }
+    Walrus(names).visit_expr(expr);
+}
+
+fn collect_assigned(stmts: &[Stmt], names: &mut Vec<Name>) {
+    for stmt in stmts {
+        match stmt {
+            Stmt::Assign(s) => {
+                s.targets.iter().for_each(|t| collect_target(t, names));
+                collect_walrus(&s.value, names);
+            }
+            Stmt::AugAssign(s) => {
+                collect_target(&s.target, names);
+                collect_walrus(&s.value, names);
+            }
+            Stmt::AnnAssign(s) => {
+                collect_target(&s.target, names);
+                if let Some(value) = &s.value {
+                    collect_walrus(value, names);
+                }
+            }
+            Stmt::Expr(s) => collect_walrus(&s.value, names),
+            Stmt::For(s) => {
+                collect_target(&s.target, names);
+                collect_assigned(&s.body, names);
+            }
+            Stmt::While(s) => {
+                collect_walrus(&s.test, names);
+                collect_assigned(&s.body, names);
+            }
+            Stmt::If(s) => {
+                collect_walrus(&s.test, names);
+                collect_assigned(&s.body, names);
+                for clause in &s.elif_else_clauses {
+                    if let Some(test) = &clause.test {
+                        collect_walrus(test, names);
+                    }
+                    collect_assigned(&clause.body, names);
+                }
+            }
+            _ => {}
+        }
+    }
+}
