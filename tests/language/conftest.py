@@ -1,6 +1,6 @@
-"""Runs every language test on each backend present: ``interp`` always, ``cuda`` where torch sees a GPU.
+"""Runs every language test on each backend present: ``interp`` and ``ptxsim`` always, ``cuda`` where torch sees a GPU.
 
-``TILEWRIGHT_TEST_BACKENDS`` (comma-separated) chooses others, such as ``ptxsim``.
+``TILEWRIGHT_TEST_BACKENDS`` (comma-separated) chooses others.
 """
 
 import os
@@ -20,9 +20,10 @@ def _backends() -> list[str]:
     try:
         import torch
 
-        return ["interp", "cuda"] if torch.cuda.is_available() else ["interp"]
+        present = ["cuda"] if torch.cuda.is_available() else []
     except ImportError:
-        return ["interp"]
+        present = []
+    return ["interp", "ptxsim", *present]
 
 
 @pytest.fixture(params=_backends())

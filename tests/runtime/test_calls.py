@@ -1,5 +1,10 @@
 """Calls: how arguments are bound, what they become in the kernel, and what a wrong call says."""
 
+import os
+import select
+import signal
+import threading
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -17,6 +22,11 @@ def kernel(x, n, scale, BLOCK: tl.constexpr, flag: tl.constexpr = True):
 @triton.jit
 def nothing(a, b=None):
     pass
+
+
+@triton.jit
+def count(x):
+    tl.atomic_add(x, 1)
 
 
 @pytest.fixture(autouse=True)
@@ -194,12 +204,12 @@ def test_a_grid_may_be_a_number_a_sequence_or_a_function():
     seen = []
 
     @triton.jit
-    def count(x, N: tl.constexpr):
+    def count_with(x, N: tl.constexpr):
         tl.atomic_add(x, 1)
 
     def programs(grid):
         x = np.zeros(1, np.int32)
-        count[grid](x, N=5)
+        count_with[grid](x, N=5)
         return int(x[0])
 
     def function(meta):
@@ -328,3 +338,36 @@ def test_introspection():
 def test_host_functions():
     assert triton.cdiv(7, 2) == 4
     assert [triton.next_power_of_2(n) for n in (0, 1, 2, 3, 1000)] == [0, 1, 2, 4, 1024]
+
+
+def test_a_forked_process_runs_kernels_too():
+    x = np.ones(1000, np.float32)
+    kernel[(1,)](x, 1000, 2.0, BLOCK=1024)  # the executor's threads are there now
+    count[(64,)](np.zeros(1, np.int32))
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        total = np.zeros(1, np.int32)
+        count[(64,)](total)
+        os.write(writing, bytes([int(total[0])]))
+        os._exit(0)
+    os.close(writing)
+    ready, _, _ = select.select([reading], [], [], 60)
+    if not ready:
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert ready, "the child waits for threads that it has not got"
+    assert os.read(reading, 1) == b"\x40"
+
+
+def test_ctrl_c_ends_a_kernel():
+    @triton.jit
+    def forever(x):
+        while tl.load(x) == 0:
+            tl.atomic_add(x + 1, 1)
+
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        forever[(1,)](np.zeros(2, np.int32))
+    timer.cancel()

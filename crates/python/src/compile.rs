@@ -12,7 +12,7 @@ use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
 use tilewright_frontend::{DType, Diagnostic, HostValue};
 
 use crate::args::{Arguments, Spec};
-use crate::errors::CompilationError;
+use crate::errors::{CompilationError, OutOfResources};
 use crate::host::PyHost;
 use crate::jit::{JitBase, Prepared};
 use crate::kernel::{Code, CompiledKernel};
@@ -34,7 +34,7 @@ pub fn compile(
     let specs = arguments.specs.iter().zip(&bindings.values);
     let args = specs.map(|(spec, value)| describe(&host, spec, value)).collect::<PyResult<_>>()?;
     let signature = Signature { args };
-    let target = Target::parse(&target_name(backend)?).map_err(diagnostic)?;
+    let target = Target::parse(&target_name(backend)?).map_err(|error| diagnostic(py, error))?;
     let options = compiler_options(&bindings.options);
     let package_dir = package_dir(py);
     // The host moves along: one thread at a time uses it, and it enters the interpreter by itself.
@@ -51,7 +51,7 @@ pub fn compile(
             .and_then(|artifact| Code::prepare(artifact, backend));
         (result, host)
     });
-    let code = result.map_err(diagnostic)?;
+    let code = result.map_err(|error| diagnostic(py, error))?;
     if !code.artifact.printed.is_empty() {
         py.import("sys")?.getattr("stdout")?.call_method1("write", (&code.artifact.printed,))?;
     }
@@ -108,11 +108,21 @@ fn compiler_options(options: &Options) -> tilewright_compiler::Options {
 }
 
 /// The folder of the Python package, beside which tools such as `ptxas` may be installed.
-fn package_dir(py: Python<'_>) -> Option<PathBuf> {
+pub fn package_dir(py: Python<'_>) -> Option<PathBuf> {
     let file: String = py.import("tilewright").ok()?.getattr("__file__").ok()?.extract().ok()?;
     Some(PathBuf::from(file).parent()?.to_path_buf())
 }
 
-fn diagnostic(diagnostic: Diagnostic) -> PyErr {
-    CompilationError::new_err(diagnostic.to_string())
+/// An error of the compiler as an exception. The passes know places but no text: Python's line cache, which knows
+/// notebook cells too, has it.
+fn diagnostic(py: Python<'_>, diagnostic: Diagnostic) -> PyErr {
+    let line_of = |file: &str, line: u32| -> Option<String> {
+        let text = py.import("linecache").ok()?.call_method1("getline", (file, line)).ok()?;
+        let text: String = text.extract().ok()?;
+        (!text.trim().is_empty()).then(|| text.trim_end().to_string())
+    };
+    // Programs that try one configuration after another catch this one.
+    let too_large = diagnostic.message.starts_with("too much shared memory");
+    let text = diagnostic.with_source(line_of).to_string();
+    if too_large { OutOfResources::new_err(text) } else { CompilationError::new_err(text) }
 }

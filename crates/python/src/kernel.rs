@@ -169,6 +169,33 @@ impl CompiledKernel {
         py.import("types")?.getattr("SimpleNamespace")?.call((), Some(values.cast::<PyDict>()?))
     }
 
+    /// Seconds that each stage of the compilation took, by stage; what came from the cache on disk is not listed.
+    #[getter]
+    fn times<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for stage in &self.code.artifact.times {
+            dict.set_item(stage.stage, stage.time.as_secs_f64())?;
+        }
+        Ok(dict)
+    }
+
+    /// How often each opcode stands in the cubin, as a dict. Runs `nvdisasm` or `cuobjdump`.
+    fn instruction_mix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let Some(cubin) = &self.code.artifact.cubin else {
+            return Err(pyo3::exceptions::PyValueError::new_err(format!(
+                "{} has no cubin",
+                self.code.name()
+            )));
+        };
+        let package = crate::compile::package_dir(py);
+        let mix = tilewright_compiler::instruction_mix(cubin, package.as_deref());
+        let dict = PyDict::new(py);
+        for (opcode, count) in mix.map_err(pyo3::exceptions::PyRuntimeError::new_err)? {
+            dict.set_item(opcode, count)?;
+        }
+        Ok(dict)
+    }
+
     /// Name of the entry in the code.
     #[getter]
     fn name(&self) -> &str {
