@@ -11,8 +11,8 @@ fn compile(source: &str, kernel: &str, signature: &str) -> Executable {
     let host = SourceHost::new("kernel.py", source).unwrap_or_else(|e| panic!("{e}"));
     let entry = host.function(kernel).unwrap_or_else(|e| panic!("{e}"));
     let signature = Signature::parse(signature).unwrap_or_else(|e| panic!("{e}"));
-    let built =
-        build_module(&host, &entry, &signature, &Options::default()).unwrap_or_else(|e| panic!("{kernel}: {e}"));
+    let built = build_module(&host, &entry, &signature, &Options::default())
+        .unwrap_or_else(|e| panic!("{kernel}: {e}"));
     Executable::compile(&built.module, &built.name).unwrap_or_else(|e| panic!("{kernel}: {e}"))
 }
 

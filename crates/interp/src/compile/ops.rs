@@ -191,6 +191,11 @@ impl Builder<'_, '_> {
         let (encode, decode) = (cast::to_memory(from), cast::from_memory(to));
         match (encode, decode) {
             _ if from == to => self.alias(op, src),
+            // Scalars and splats are kept widened, integers with their sign: here the bits must be widened anew.
+            (None, None) if matches!(from, Elem::Float(_)) && to == Elem::I32 => {
+                let dst = self.define(self.m.result(op))?;
+                self.map_to(op, cast::integer(to, to, true), vec![src], None, dst, None, Rule::Loop)
+            }
             (None, None) => self.alias(op, src),
             (Some(kernel), None) | (None, Some(kernel)) => {
                 let dst = self.define(self.m.result(op))?;
