@@ -216,10 +216,8 @@ impl Lower<'_> {
     fn dot_fma(&mut self, a: ir::Value, b: ir::Value, c: ir::Value) -> Result<Vec<Value>> {
         let (la, lb, lc) =
             (self.layout(self.value_ty(a))?, self.layout(self.value_ty(b))?, self.layout(self.value_ty(c))?);
-        let (ra, rb) = (self.regs(a)?, self.regs(b)?);
+        let (ra, rb) = (self.arithmetic(a)?, self.arithmetic(b)?);
         let mut acc = self.regs(c)?.to_vec();
-        self.check_arithmetic(a)?;
-        self.check_arithmetic(b)?;
         let rank = lc.rank();
         let depth = la.shape()[rank - 1];
         let (fa, fb) = (la.register_finder(), lb.register_finder());
@@ -246,6 +244,17 @@ impl Lower<'_> {
             }
         }
         Ok(acc)
+    }
+
+    /// An operand in a format that has arithmetic: 8-bit floats as fp32.
+    fn arithmetic(&mut self, v: ir::Value) -> Result<Regs> {
+        let regs = self.regs(v)?;
+        match self.float_kind(self.value_ty(v)) {
+            Some(kind) if kind.bits() == 8 => {
+                Ok(self.convert_floats(&regs, kind, FloatKind::F32, false)?.into())
+            }
+            _ => Ok(regs),
+        }
     }
 
     fn widen(&mut self, v: Value, to: Ty) -> Value {

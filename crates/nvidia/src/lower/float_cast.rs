@@ -1,12 +1,12 @@
 //! Conversions between floating-point formats.
 //!
 //! 32-bit floats become 16-bit ones in pairs (`cvt.rn.f16x2.f32`), 8-bit ones through `cvt` on `e4m3x2` and `e5m2x2`
-//! (PTX ISA, "cvt": sm_89 and later).
+//! (PTX ISA, "cvt": sm_89 and later; before, by integer arithmetic).
 
 use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::tt::RoundingMode;
-use tilewright_llvm::{BinOp, CastOp, Effect, Scalar, Ty, Value};
+use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Scalar, Ty, Value};
 
 use super::{Lower, Regs, Result};
 
@@ -36,7 +36,7 @@ impl Lower<'_> {
         self.convert_floats(&regs, from, to, rtz)
     }
 
-    fn convert_floats(
+    pub fn convert_floats(
         &mut self,
         regs: &Regs,
         from: FloatKind,
@@ -107,7 +107,8 @@ impl Lower<'_> {
                 let (lo, hi) = (self.b.shl(lo, 8), self.b.shl(hi, 24));
                 self.b.or(lo, hi)
             } else {
-                return Err(self.unsupported("fp8 e4m3 conversions before sm_89"));
+                let (lo, hi) = (self.widen_e4m3(lo), self.widen_e4m3(hi));
+                self.pack_word(&[lo, hi])
             };
             let v = self.b.bitcast(word, Ty::vector(Scalar::F16, 2));
             for i in 0..pair.len() as u32 {
@@ -122,16 +123,70 @@ impl Lower<'_> {
         self.convert_floats(&halves, FloatKind::F16, to, false)
     }
 
+    /// e4m3 to f16 where there is no instruction: the fields moved into place make the number over 2^8.
+    fn widen_e4m3(&mut self, x: Value) -> Value {
+        let x = self.b.int_cast(x, Ty::I16, false);
+        let magnitude = self.b.and_const(x, 0x7f);
+        let sign = self.b.and_const(x, 0x80);
+        let (fields, sign) = (self.b.shl(magnitude, 7), self.b.shl(sign, 8));
+        let bits = self.b.or(fields, sign);
+        let scaled = self.b.bitcast(bits, Ty::F16);
+        let scale = self.b.float(Ty::F16, 256.0);
+        let value = self.fmul(scaled, scale);
+        let nan_bits = self.b.constant(Ty::I16, 0x7f);
+        let is_nan = self.b.icmp(IntPred::Eq, magnitude, nan_bits);
+        let nan = self.b.float(Ty::F16, f64::NAN);
+        self.b.select(is_nan, nan, value)
+    }
+
+    /// fp32 to an 8-bit format where there is no instruction: to nearest even, saturating, as `cvt.rn.satfinite` does.
+    fn narrow_by_bits(&mut self, x: Value, to: FloatKind) -> Value {
+        let (mantissa, bias, least, max) = match to {
+            FloatKind::F8E4M3FN => (3u32, 7i64, 2f64.powi(-6), 448.0),
+            _ => (2, 15, 2f64.powi(-14), 57344.0),
+        };
+        let bits = self.b.bitcast(x, Ty::I32);
+        let sign = self.b.lshr(bits, 24);
+        let sign = self.b.and_const(sign, 0x80);
+        let magnitude = self.llvm_unary("fabs", x);
+        let limit = self.b.float(Ty::F32, max);
+        let clamped = self.b.intrinsic("llvm.minnum.f32", Effect::Pure, Some(Ty::F32), &[magnitude, limit]);
+        // Normal numbers: round the fraction's lower bits away; a carry into the exponent comes out right.
+        let drop = 23 - mantissa;
+        let field = self.b.bitcast(clamped, Ty::I32);
+        let odd = self.b.lshr(field, drop);
+        let odd = self.b.and_const(odd, 1);
+        let half = self.b.add_const(field, (1 << (drop - 1)) - 1);
+        let rounded = self.b.add(half, odd);
+        let normal = self.b.lshr(rounded, drop);
+        let normal = self.b.add_const(normal, -((127 - bias) << mantissa));
+        // Denormals: adding 2^23 steps leaves the number of steps in the low bits.
+        let step = least / f64::from(1 << mantissa);
+        let magic = self.b.float(Ty::F32, step * f64::from(1 << 23));
+        let sum = self.b.bin(BinOp::FAdd, clamped, magic);
+        let sum = self.b.bitcast(sum, Ty::I32);
+        let magic_bits = self.b.bitcast(magic, Ty::I32);
+        let small = self.b.sub(sum, magic_bits);
+        let least = self.b.float(Ty::F32, least);
+        let is_small = self.b.fcmp(FloatPred::Olt, clamped, least);
+        let code = self.b.select(is_small, small, normal);
+        let is_nan = self.b.fcmp(FloatPred::Uno, x, x);
+        let nan = self.b.i32(0x7f);
+        let code = self.b.select(is_nan, nan, code);
+        let code = self.b.or(code, sign);
+        self.b.int_cast(code, Ty::I8, false)
+    }
+
     fn narrow_fp8(&mut self, regs: &Regs, from: FloatKind, to: FloatKind) -> Result<Vec<Value>> {
-        if !self.target.has_fp8_cvt() {
-            return Err(self.unsupported(format!("conversions to {} before sm_89", to.name())));
-        }
         // From f16 and bf16 through f32, which holds them exactly: one rounding. From f64 that would be two.
         let wide: Regs = match from {
             FloatKind::F32 => regs.clone(),
             FloatKind::F16 | FloatKind::BF16 => self.simple_cast(regs, from, FloatKind::F32).into(),
             _ => return Err(self.unsupported(format!("conversions from {} to fp8", from.name()))),
         };
+        if !self.target.has_fp8_cvt() {
+            return Ok(self.map1(&wide, |s, x| s.narrow_by_bits(x, to)));
+        }
         let name = if to == FloatKind::F8E4M3FN { "e4m3x2" } else { "e5m2x2" };
         let text = format!("cvt.rn.satfinite.{name}.f32 $0, $2, $1;");
         let mut out = Vec::with_capacity(regs.len());

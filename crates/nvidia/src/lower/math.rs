@@ -64,11 +64,11 @@ impl Lower<'_> {
                 self.b.bin(BinOp::FDiv, one, root)
             }
             K::Rsqrt => self.asm_unary("rsqrt.approx.f32", x),
-            K::Exp2 if !double => self.asm_unary("ex2.approx.f32", x),
+            K::Exp2 if !double => self.asm_unary("ex2.approx.ftz.f32", x),
             K::Exp if !double => {
                 let scale = self.b.float(ty, std::f64::consts::LOG2_E);
                 let scaled = self.fmul(x, scale);
-                self.asm_unary("ex2.approx.f32", scaled)
+                self.asm_unary("ex2.approx.ftz.f32", scaled)
             }
             _ => return self.unary_series(kind, x),
         })

@@ -21,6 +21,7 @@ mod scan;
 mod series;
 mod shape;
 mod shared;
+mod wgmma;
 
 use std::rc::Rc;
 
@@ -95,8 +96,10 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
     }
     let shared_bytes = int("ttg.shared").unwrap_or(0) as u32;
     let mut out = llvm::Module::new("kernel");
+    // A 128-byte swizzle repeats every 1024 bytes of the address.
+    let align = if options.target.has_hopper() { 1024 } else { 128 };
     let smem =
-        out.global(llvm::Global { name: "global_smem".into(), space: Space::Shared, align: 128, init: None });
+        out.global(llvm::Global { name: "global_smem".into(), space: Space::Shared, align, init: None });
     let mut kernel = None;
     let functions: Vec<ir::Op> = module
         .block_ops(module.body())
@@ -389,6 +392,7 @@ impl<'a> Lower<'a> {
                     Ok(())
                 }
             },
+            Some(Opcode::Ttng(kind)) => self.hopper(op, kind),
             _ => Err(self.unsupported(format!("the operation `{}`", self.m.op_name(op)))),
         }
     }
