@@ -1,0 +1,164 @@
+"""The standard library that is written in the language: sorting, scans, random numbers, grid orders, block pointers."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def tile(M: tl.constexpr, N: tl.constexpr):
+    return tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+
+
+@triton.jit
+def sort_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, DESCENDING: tl.constexpr):
+    tl.store(out_ptr + tile(M, N), tl.sort(tl.load(x_ptr + tile(M, N)), descending=DESCENDING))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int16])
+@pytest.mark.parametrize("descending", [False, True])
+def test_sort(device, dtype, descending):
+    x = (np.random.default_rng(0).standard_normal((4, 64)) * 1000).astype(dtype)
+    out = device.empty((4, 64), dtype)
+    sort_kernel[(1,)](device.array(x), out, 4, 64, descending)
+    expected = np.sort(x, 1)
+    np.testing.assert_array_equal(device.numpy(out), expected[:, ::-1] if descending else expected)
+
+
+@triton.jit
+def topk_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    tl.store(out_ptr + tile(M, K), tl.topk(tl.load(x_ptr + tile(M, N)), K))
+
+
+@pytest.mark.parametrize("k", [1, 8, 32])
+def test_topk(device, k):
+    x = np.random.default_rng(1).standard_normal((4, 32)).astype(np.float32)
+    out = device.empty((4, k), np.float32)
+    topk_kernel[(1,)](device.array(x), out, 4, 32, k)
+    np.testing.assert_array_equal(device.numpy(out), np.sort(x, 1)[:, ::-1][:, :k])
+
+
+@triton.jit
+def flip_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, DIM: tl.constexpr):
+    tl.store(out_ptr + tile(M, N), tl.flip(tl.load(x_ptr + tile(M, N)), DIM))
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_flip(device, dim):
+    x = np.arange(4 * 32, dtype=np.int32).reshape(4, 32)
+    out = device.empty((4, 32), np.int32)
+    flip_kernel[(1,)](device.array(x), out, 4, 32, dim)
+    np.testing.assert_array_equal(device.numpy(out), np.flip(x, dim))
+
+
+@triton.jit
+def cumprod_kernel(
+    x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr
+):
+    tl.store(out_ptr + tile(M, N), tl.cumprod(tl.load(x_ptr + tile(M, N)), AXIS, reverse=REVERSE))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cumprod(device, axis, reverse):
+    x = np.random.default_rng(2).uniform(0.5, 1.5, (4, 24)).astype(np.float32)
+    out = device.empty((4, 24), np.float32)
+    cumprod_kernel[(1,)](device.array(x), out, 4, 24, axis, reverse)
+    expected = np.cumprod(np.flip(x, axis) if reverse else x, axis)
+    expected = np.flip(expected, axis) if reverse else expected
+    np.testing.assert_allclose(device.numpy(out), expected, rtol=1e-4)
+
+
+def philox_reference(seed: int, offset: int) -> int:
+    """The first word of ten rounds of Philox 4x32, straight from the paper."""
+    mask = 0xFFFFFFFF
+    c = [offset & mask, offset >> 32 & mask, 0, 0]
+    k = [seed & mask, seed >> 32 & mask]
+    for _ in range(10):
+        p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [p1 >> 32 ^ c[1] ^ k[0], p1 & mask, p0 >> 32 ^ c[3] ^ k[1], p0 & mask]
+        k = [k[0] + 0x9E3779B9 & mask, k[1] + 0xBB67AE85 & mask]
+    return c[0]
+
+
+@triton.jit
+def random_kernel(bits_ptr, uniform_ptr, normal_ptr, seed, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(bits_ptr + i, tl.randint(seed, i))
+    tl.store(uniform_ptr + i, tl.rand(seed, i))
+    tl.store(normal_ptr + i, tl.randn(seed, i))
+
+
+@pytest.mark.parametrize("seed", [1, 42, 1 << 40 | 7])
+def test_random(device, seed):
+    n = 4096
+    bits, uniform, normal = (device.empty(n, d) for d in (np.uint32, np.float32, np.float32))
+    random_kernel[(1,)](bits, uniform, normal, seed, n)
+    bits, uniform, normal = (device.numpy(a) for a in (bits, uniform, normal))
+    np.testing.assert_array_equal(bits[:64], [philox_reference(seed, i) for i in range(64)])
+    folded = bits.view(np.int32)
+    folded = np.where(folded < 0, -folded - 1, folded).astype(np.float32)
+    np.testing.assert_array_equal(uniform, folded * np.float32(4.6566127342e-10))
+    assert 0 <= uniform.min() and uniform.max() < 1
+    assert abs(normal.mean()) < 0.1 and abs(normal.std() - 1) < 0.1
+
+
+@triton.jit
+def swizzle_kernel(i_ptr, j_ptr, M, N, GROUP):
+    i, j = tl.program_id(0), tl.program_id(1)
+    new_i, new_j = tl.swizzle2d(i, j, M, N, GROUP)
+    tl.store(i_ptr + i * N + j, new_i)
+    tl.store(j_ptr + i * N + j, new_j)
+
+
+@pytest.mark.parametrize("shape", [(4, 4, 2), (5, 3, 2), (7, 2, 3)])
+def test_swizzle2d(device, shape):
+    M, N, group = shape
+    i, j = device.empty((M, N), np.int32), device.empty((M, N), np.int32)
+    swizzle_kernel[(M, N)](i, j, M, N, group)
+    bands = [range(start, min(M, start + group)) for start in range(0, M, group)]
+    expected = [(row, column) for band in bands for column in range(N) for row in band]
+    assert list(zip(device.numpy(i).ravel(), device.numpy(j).ravel(), strict=True)) == expected
+
+
+@triton.jit
+def block_pointer_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK
+    a = tl.make_block_ptr(a_ptr, (M, K), (K, 1), (row, 0), (BLOCK, BLOCK), (1, 0))
+    b = tl.make_block_ptr(b_ptr, (K, N), (N, 1), (0, column), (BLOCK, BLOCK), (1, 0))
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for _ in range(0, K, BLOCK):
+        x = tl.load(a, boundary_check=(0, 1), padding_option="zero")
+        y = tl.load(b, boundary_check=(0, 1), padding_option="zero")
+        acc = tl.dot(x, y, acc)
+        a = tl.advance(a, (0, BLOCK))
+        b = tl.advance(b, (BLOCK, 0))
+    c = tl.make_block_ptr(c_ptr, (M, N), (N, 1), (row, column), (BLOCK, BLOCK), (1, 0))
+    tl.store(c, acc, boundary_check=(0, 1))
+
+
+@triton.jit
+def descriptor_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BLOCK, BLOCK])
+    b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [BLOCK, BLOCK])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BLOCK, BLOCK])
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(0, K, BLOCK):
+        acc = tl.dot(a.load([row, k]), b.load([k, column]), acc)
+    c.store([row, column], acc)
+
+
+@pytest.mark.parametrize("kernel", [block_pointer_kernel, descriptor_kernel])
+@pytest.mark.parametrize("block", [16, 48])
+def test_blocks_of_a_tensor(device, kernel, block):
+    M, N, K = 50, 70, 40
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((M, K), (K, N)))
+    c = device.empty((M, N), np.float32)
+    grid = (triton.cdiv(M, block), triton.cdiv(N, block))
+    kernel[grid](device.array(a), device.array(b), c, M, N, K, block)
+    expected = a.astype(np.float32) @ b.astype(np.float32)
+    np.testing.assert_allclose(device.numpy(c), expected, rtol=1e-3, atol=1e-3)
