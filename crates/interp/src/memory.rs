@@ -132,7 +132,9 @@ impl Memory {
         };
         let place = if addr < a.base {
             format!("{} before the start of", elements(a.base - addr))
-        } else if addr >= end {
+        } else if addr == end {
+            "directly past the end of".to_string()
+        } else if addr > end {
             format!("{} past the end of", elements(addr - end))
         } else if addr.saturating_add(size) > end {
             format!("{} bytes past the end (the element straddles it) of", addr + size - end)
