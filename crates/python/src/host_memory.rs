@@ -8,7 +8,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use tilewright_frontend::Scalar;
 use tilewright_interp::{Arg, Memory, RunOptions};
 use tilewright_runtime::{Device, DeviceBuffer, LaunchConfig, Stream};
 
@@ -156,6 +155,16 @@ fn pointer_cells(arguments: &Arguments) -> Vec<bool> {
     pointers
 }
 
+/// Whether this process was forked from one that had loaded us. The threads of the executor's pool did not come along, so
+/// waiting for them would never end.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Called in a forked child.
+#[pyfunction]
+pub fn after_fork() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
 /// Runs in the CPU executor. Signals are looked for meanwhile, so that Ctrl-C ends a long run.
 fn interpret(
     py: Python<'_>,
@@ -167,8 +176,7 @@ fn interpret(
     let Some(executable) = &kernel.code.executable else {
         return Err(PyValueError::new_err("the kernel was not compiled for the CPU"));
     };
-    let mut args = Vec::with_capacity(arguments.cells.len());
-    arguments.specs.iter().for_each(|spec| interp_args(spec, &mut args));
+    let args: Vec<Arg> = arguments.cells.iter().map(|bits| Arg::Bits(*bits)).collect();
     let mut memory = Memory::new();
     for (extent, name) in allocations.extents.iter().zip(&allocations.names) {
         // SAFETY: the arrays that own the memory are arguments of the call, alive until it returns. While the kernel
@@ -178,7 +186,9 @@ fn interpret(
     let interrupt = AtomicBool::new(false);
     let printed = Mutex::new(String::new());
     let print = |text: &str| printed.lock().unwrap_or_else(|e| e.into_inner()).push_str(text);
-    let options = RunOptions { interrupt: Some(&interrupt), print: Some(&print), ..RunOptions::default() };
+    let threads = if FORKED.load(Ordering::Relaxed) { 1 } else { 0 };
+    let options =
+        RunOptions { threads, interrupt: Some(&interrupt), print: Some(&print), ..Default::default() };
     let done = AtomicBool::new(false);
     let mut signal = None;
     let result = py.detach(|| {
@@ -225,21 +235,5 @@ impl Drop for Wake<'_> {
     fn drop(&mut self) {
         self.done.store(true, Ordering::Release);
         self.waiting.unpark();
-    }
-}
-
-/// The run-time values of an argument.
-fn interp_args(spec: &Spec, args: &mut Vec<Arg>) {
-    match spec {
-        Spec::Constant | Spec::One => {}
-        Spec::Pointer { pointer, .. } => args.push(Arg::Pointer(pointer.address)),
-        Spec::Scalar { ty, bits, .. } => args.push(match ty {
-            Scalar::Fp64 => Arg::Float(f64::from_bits(*bits)),
-            Scalar::Fp32 => Arg::Float(f64::from(f32::from_bits(*bits as u32))),
-            Scalar::Fp16 => Arg::Float(half::f16::from_bits(*bits as u16).to_f64()),
-            Scalar::Bf16 => Arg::Float(half::bf16::from_bits(*bits as u16).to_f64()),
-            _ => Arg::Int(*bits as i64),
-        }),
-        Spec::Tuple(specs) => specs.iter().for_each(|spec| interp_args(spec, args)),
     }
 }

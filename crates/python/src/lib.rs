@@ -36,5 +36,9 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(m)?;
     m.add_class::<jit::JitBase>()?;
     m.add_class::<kernel::CompiledKernel>()?;
+    let after_fork = wrap_pyfunction!(host_memory::after_fork, m)?;
+    let hooks = pyo3::types::PyDict::new(m.py());
+    hooks.set_item("after_in_child", after_fork)?;
+    m.py().import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
     launch::register(m)
 }
