@@ -46,7 +46,9 @@ def example(device) -> None:
         out = device.empty(x.shape, np.float32)
         swiglu(device.array(x), device.array(y), out, limit)
         clipped = x.astype(np.float64) if limit is None else np.minimum(x.astype(np.float64), limit)
-        np.testing.assert_allclose(device.numpy(out), clipped / (1 + np.exp(-clipped)) * y, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            device.numpy(out), clipped / (1 + np.exp(-clipped)) * y, rtol=1e-5, atol=1e-6
+        )
 
 
 if __name__ == "__main__":

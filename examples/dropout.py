@@ -28,7 +28,12 @@ def philox_uint32(seed: int, offsets: np.ndarray, rounds: int = 10) -> np.ndarra
     low = np.uint64(0xFFFFFFFF)
     for _ in range(rounds):
         a, b = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
-        c = [(b >> np.uint64(32)) ^ c[1] ^ np.uint64(k0), b & low, (a >> np.uint64(32)) ^ c[3] ^ np.uint64(k1), a & low]
+        c = [
+            (b >> np.uint64(32)) ^ c[1] ^ np.uint64(k0),
+            b & low,
+            (a >> np.uint64(32)) ^ c[3] ^ np.uint64(k1),
+            a & low,
+        ]
         k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
     return c[0].astype(np.uint32)
 

@@ -74,7 +74,9 @@ def flash_kernel(
         tl.store(o_ptrs, acc.to(o_ptr.dtype.element_ty), mask=offs_m[:, None] < n_ctx)
 
 
-def flash_attention(q, k, v, o, causal: bool, block=(128, 64), num_warps: int = 8, num_stages: int = 3) -> None:
+def flash_attention(
+    q, k, v, o, causal: bool, block=(128, 64), num_warps: int = 8, num_stages: int = 3
+) -> None:
     """o = softmax(q kᵀ / sqrt(D)) v for contiguous (heads, sequence, D) arrays; D is any odd × 2^k from 16.
 
     With ``causal`` the first block size must be a multiple of the second.

@@ -7,7 +7,9 @@ import tilewright.language as tl
 
 
 @triton.jit
-def layer_norm_kernel(x_ptr, y_ptr, w_ptr, b_ptr, mean_ptr, rstd_ptr, stride, n_cols, eps, BLOCK: tl.constexpr):
+def layer_norm_kernel(
+    x_ptr, y_ptr, w_ptr, b_ptr, mean_ptr, rstd_ptr, stride, n_cols, eps, BLOCK: tl.constexpr
+):
     row = tl.program_id(0)
     x_ptr += row * stride
     y_ptr += row * stride
@@ -38,7 +40,9 @@ def layer_norm_kernel(x_ptr, y_ptr, w_ptr, b_ptr, mean_ptr, rstd_ptr, stride, n_
 def layer_norm(x, w, b, y, mean, rstd, eps: float = 1e-5, block: int = 1024, num_warps: int = 4) -> None:
     """y = (x - mean) / sqrt(var + eps) * w + b over the last dimension of a contiguous matrix."""
     n_rows, n_cols = x.shape
-    layer_norm_kernel[(n_rows,)](x, y, w, b, mean, rstd, n_cols, n_cols, eps, BLOCK=block, num_warps=num_warps)
+    layer_norm_kernel[(n_rows,)](
+        x, y, w, b, mean, rstd, n_cols, n_cols, eps, BLOCK=block, num_warps=num_warps
+    )
 
 
 def example(device) -> None:
@@ -47,7 +51,11 @@ def example(device) -> None:
     for n_cols, block in ((1024, 256), (1000, 192), (77, 80)):
         x = rng.standard_normal((33, n_cols), dtype=np.float32)
         w, b = (rng.standard_normal(n_cols, dtype=np.float32) for _ in range(2))
-        y, mean, rstd = device.empty(x.shape, np.float32), device.empty(33, np.float32), device.empty(33, np.float32)
+        y, mean, rstd = (
+            device.empty(x.shape, np.float32),
+            device.empty(33, np.float32),
+            device.empty(33, np.float32),
+        )
         layer_norm(device.array(x), device.array(w), device.array(b), y, mean, rstd, block=block)
         x64 = x.astype(np.float64)
         scale = 1 / np.sqrt(x64.var(axis=1, keepdims=True) + 1e-5)

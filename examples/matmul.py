@@ -91,7 +91,18 @@ def split_k_matmul(a, b, c, block=(64, 64, 32), split_k: int = 4, **options) -> 
     grid = (triton.cdiv(M, block_m) * triton.cdiv(N, block_n), split_k)
     strides = [stride(x, d) for x in (a, b, c) for d in (0, 1)]
     split_k_kernel[grid](
-        a, b, c, M, N, K, *strides, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, SPLIT_K=split_k, **options
+        a,
+        b,
+        c,
+        M,
+        N,
+        K,
+        *strides,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        BLOCK_K=block_k,
+        SPLIT_K=split_k,
+        **options,
     )
 
 

@@ -2,10 +2,13 @@
 
 import sys
 import traceback
+from pathlib import Path
 
-from peers import EXAMPLES, load, versions
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
-import common
+from peers import EXAMPLES, load, versions  # noqa: E402
+
+import common  # noqa: E402
 
 NAMES = sorted(p.stem for p in EXAMPLES.glob("*.py") if p.stem not in ("common", "__init__"))
 

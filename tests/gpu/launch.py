@@ -7,9 +7,12 @@ import time
 from pathlib import Path
 
 import torch
-from peers import versions
 
-SOURCE = '''
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+
+from peers import load, versions  # noqa: E402
+
+SOURCE = """
 import {package} as triton
 import {package}.language as tl
 
@@ -17,7 +20,7 @@ import {package}.language as tl
 @triton.jit
 def empty(x_ptr, y_ptr, n, alpha):
     pass
-'''
+"""
 
 
 def kernel(package: str):
@@ -56,8 +59,7 @@ def main():
         print(f"launch {name:12} {statistics.median(t):6.2f} us")
     graph = torch.cuda.CUDAGraph()
     out = torch.zeros(4096, device="cuda")
-    import vector_add
-
+    vector_add = load("vector_add")
     vector_add.add(out, out + 1, out)
     with torch.cuda.graph(graph):
         vector_add.add(out, out, out)

@@ -1,10 +1,15 @@
 """Kernel speed against Triton: same source, same process, results checked first, medians."""
 
 import argparse
+import sys
+from pathlib import Path
 
 import torch
 import triton.testing
-from peers import load, load_for_triton, versions
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+
+from peers import load, load_for_triton, versions  # noqa: E402
 
 
 def best(kernel, configs):
@@ -24,7 +29,10 @@ def best(kernel, configs):
 def report(name, ours, theirs, amount, unit):
     (t_ours, c_ours), (t_theirs, c_theirs) = ours, theirs
     rate = [amount / t * 1e-9 for t in (t_ours, t_theirs)]
-    print(f"{name:34} {rate[0]:9.3f} {rate[1]:9.3f} {unit:8} ratio {t_theirs / t_ours:5.3f}  {c_ours} | {c_theirs}", flush=True)
+    print(
+        f"{name:34} {rate[0]:9.3f} {rate[1]:9.3f} {unit:8} ratio {t_theirs / t_ours:5.3f}  {c_ours} | {c_theirs}",
+        flush=True,
+    )
 
 
 def both(name, run, check, configs, amount, unit):
@@ -38,7 +46,13 @@ def both(name, run, check, configs, amount, unit):
         print(f"{label:34} FAILED {str(error)[:1200]}", flush=True)
         return
     ours, theirs = (load(module), load_for_triton(module))
-    report(label, best(lambda **c: run(ours, **c), configs), best(lambda **c: run(theirs, **c), configs), amount, unit)
+    report(
+        label,
+        best(lambda **c: run(ours, **c), configs),
+        best(lambda **c: run(theirs, **c), configs),
+        amount,
+        unit,
+    )
 
 
 def main():
@@ -64,7 +78,11 @@ def main():
     if want("layer_norm"):
         x = torch.randn(8192, 8192, device="cuda", dtype=torch.float16)
         w, b = (torch.randn(8192, device="cuda", dtype=torch.float16) for _ in range(2))
-        y, mean, rstd = torch.empty_like(x), torch.empty(8192, device="cuda"), torch.empty(8192, device="cuda")
+        y, mean, rstd = (
+            torch.empty_like(x),
+            torch.empty(8192, device="cuda"),
+            torch.empty(8192, device="cuda"),
+        )
         both(("layer norm 8192x8192 fp16", "layer_norm"), lambda m, **c: m.layer_norm(x, w, b, y, mean, rstd, **c),
              lambda: torch.testing.assert_close(y, torch.nn.functional.layer_norm(x, (8192,), w, b), rtol=1e-2, atol=1e-2),
              [{"block": k, **c} for k in (1024, 2048, 4096, 8192) for c in warps], 4 * x.numel(), "TB/s")  # fmt: skip
@@ -85,11 +103,12 @@ def main():
             continue
         q, k, v = (torch.randn(64, 4096, d, device="cuda", dtype=torch.float16) for _ in range(3))
         o = torch.empty_like(q)
-        sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)  # noqa: E731
+        heads = [x.view(4, 16, 4096, d) for x in (q, k, v)]
+        sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=causal)  # noqa: E731
         configs = [{"block": blk, "num_warps": w, "num_stages": s}
                    for blk, w, s in (((128, 64), 8, 3), ((128, 64), 4, 3), ((128, 128), 8, 2), ((128, 64), 8, 2), ((128, 32), 4, 3))]  # fmt: skip
         both((f"flash D{d}{' causal' if causal else ''}", "flash_attention"), lambda m, **c: m.flash_attention(q, k, v, o, causal, **c),
-             lambda: torch.testing.assert_close(o, sdpa(), rtol=1e-2, atol=1e-2), configs, 4 * 64 * 4096**2 * d / (2 if causal else 1), "TFLOP/s")  # fmt: skip
+             lambda: torch.testing.assert_close(o, sdpa().view_as(o), rtol=1e-2, atol=1e-2), configs, 4 * 64 * 4096**2 * d / (2 if causal else 1), "TFLOP/s")  # fmt: skip
         t = triton.testing.do_bench(sdpa, return_mode="median")
         print(f"    SDPA {4 * 64 * 4096**2 * d / (2 if causal else 1) / t * 1e-9:.1f}")
 

@@ -122,7 +122,13 @@ def test_constants(device, flag, name, x):
     out = device.empty(5, np.int32)
     static_kernel[(1,)](out, x, FLAG=flag, NAME=name, SHAPE=(4, 6))
     second = 3 * x + 5 if flag and name == "wide" else 10
-    want = [(x + 1) * 10 + x, second, x if flag else -x, int(flag and x > 3), -(-x // 4) + max(x, 9) + min(x, 2) + flag]
+    want = [
+        (x + 1) * 10 + x,
+        second,
+        x if flag else -x,
+        int(flag and x > 3),
+        -(-x // 4) + max(x, 9) + min(x, 2) + flag,
+    ]
     np.testing.assert_array_equal(device.numpy(out), want)
 
 

@@ -19,8 +19,6 @@ def values(dtype, rng, n=N):
     return rng.standard_normal(n).astype(dtype)
 
 
-
-
 @triton.jit
 def binary_kernel(x_ptr, y_ptr, out_ptr, OP: tl.constexpr, N: tl.constexpr):
     i = tl.arange(0, N)
@@ -98,7 +96,9 @@ def test_int_division_truncates(device, op, dtype):
     y[y == -1 % 256] = 5
     if np.dtype(dtype).kind == "i":
         y[y == -1] = 7
-    quotient = np.array([int(abs(int(a)) // abs(int(b))) * (1 if (a >= 0) == (b >= 0) else -1) for a, b in zip(x, y)])
+    quotient = np.array(
+        [int(abs(int(a)) // abs(int(b))) * (1 if (a >= 0) == (b >= 0) else -1) for a, b in zip(x, y)]
+    )
     want = quotient if op == "//" else np.array([int(a) - int(q) * int(b) for a, q, b in zip(x, quotient, y)])
     np.testing.assert_array_equal(run_binary(device, op, x, y, dtype).astype(np.int64), want)
 
@@ -120,10 +120,14 @@ def test_float(device, op, dtype):
     x, y = values(dtype, rng), values(dtype, rng)
     wide = np.float64 if dtype == np.float64 else np.float32
     a, b = x.astype(wide), y.astype(wide)
-    want = {"+": a + b, "-": a - b, "*": a * b, "/": a / b, "min": np.minimum(a, b), "max": np.maximum(a, b)}[op]
+    want = {"+": a + b, "-": a - b, "*": a * b, "/": a / b, "min": np.minimum(a, b), "max": np.maximum(a, b)}[
+        op
+    ]
     got = run_binary(device, op, x, y, dtype).astype(wide)
     if op == "/":
-        np.testing.assert_allclose(got, want.astype(dtype).astype(wide), rtol=1e-2 if np.dtype(dtype).itemsize == 2 else 1e-6)
+        np.testing.assert_allclose(
+            got, want.astype(dtype).astype(wide), rtol=1e-2 if np.dtype(dtype).itemsize == 2 else 1e-6
+        )
     else:
         np.testing.assert_array_equal(got, want.astype(dtype).astype(wide))
 
@@ -216,7 +220,13 @@ def test_fma_clamp_where(device):
     out = device.empty((5, N), np.float32)
     fma_clamp_kernel[(1,)](device.array(x), device.array(y), out, N=N)
     x64, y64 = x.astype(np.float64), y.astype(np.float64)
-    want = [x64 * y64 + x64, np.clip(x, -0.5, 0.5), np.where(x > y, x, 7), -x, abs(np.minimum(x, y)) + np.maximum(x, np.float32(0.25))]
+    want = [
+        x64 * y64 + x64,
+        np.clip(x, -0.5, 0.5),
+        np.where(x > y, x, 7),
+        -x,
+        abs(np.minimum(x, y)) + np.maximum(x, np.float32(0.25)),
+    ]
     np.testing.assert_allclose(device.numpy(out), np.array(want, np.float64), rtol=1e-6, atol=1e-7)
 
 
@@ -226,8 +236,12 @@ def cast_kernel(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + i, tl.load(x_ptr + i).to(out_ptr.dtype.element_ty))
 
 
-@pytest.mark.parametrize("source", [np.int8, np.int32, np.int64, np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
-@pytest.mark.parametrize("target", [np.int8, np.int32, np.int64, np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+@pytest.mark.parametrize(
+    "source", [np.int8, np.int32, np.int64, np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
+)
+@pytest.mark.parametrize(
+    "target", [np.int8, np.int32, np.int64, np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
+)
 def test_cast(device, source, target):
     x = np.random.default_rng(7).uniform(-100, 100, N).astype(source)
     out = device.empty(N, target)

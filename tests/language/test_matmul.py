@@ -43,7 +43,9 @@ def test_transposed_operands(device, transposed):
     y = device.array(b.T).T if "b" in transposed else device.array(b)
     c = device.empty((M, N), np.float32)
     matmul.matmul(x, y, c, (64, 48, 32))
-    np.testing.assert_allclose(device.numpy(c), a.astype(np.float64) @ b.astype(np.float64), rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(
+        device.numpy(c), a.astype(np.float64) @ b.astype(np.float64), rtol=1e-3, atol=1e-2
+    )
 
 
 @pytest.mark.parametrize("num_warps", [1, 2, 4, 8])
@@ -53,5 +55,9 @@ def test_warps_and_stages(device, num_warps, num_stages):
     rng = np.random.default_rng(2)
     a, b = (rng.standard_normal(s).astype(np.float16) for s in ((M, K), (K, N)))
     c = device.empty((M, N), np.float32)
-    matmul.matmul(device.array(a), device.array(b), c, (64, 80, 32), num_warps=num_warps, num_stages=num_stages)
-    np.testing.assert_allclose(device.numpy(c), a.astype(np.float64) @ b.astype(np.float64), rtol=1e-3, atol=1e-2)
+    matmul.matmul(
+        device.array(a), device.array(b), c, (64, 80, 32), num_warps=num_warps, num_stages=num_stages
+    )
+    np.testing.assert_allclose(
+        device.numpy(c), a.astype(np.float64) @ b.astype(np.float64), rtol=1e-3, atol=1e-2
+    )

@@ -16,13 +16,17 @@ def masked_kernel(x_ptr, out_ptr, n, OTHER: tl.constexpr, N: tl.constexpr):
     tl.store(out_ptr + i, x)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int64, np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.int16, np.int64, np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
+)
 @pytest.mark.parametrize("size,n", [(64, 64), (64, 13), (96, 50), (1, 0), (1000, 999)])
 def test_masked_load(device, dtype, size, n):
     x = np.random.default_rng(0).integers(-100, 100, size).astype(dtype)
     out = device.empty(size, dtype)
     masked_kernel[(1,)](device.array(x), out, n, OTHER=-7, N=size)
-    np.testing.assert_array_equal(device.numpy(out), np.where(np.arange(size) < n, x, np.array(-7, dtype)).astype(dtype))
+    np.testing.assert_array_equal(
+        device.numpy(out), np.where(np.arange(size) < n, x, np.array(-7, dtype)).astype(dtype)
+    )
 
 
 @triton.jit

@@ -14,7 +14,9 @@ def reshape_kernel(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr, C: tl.const
     tl.store(out_ptr + tl.arange(0, C)[:, None] * D + tl.arange(0, D)[None, :], y)
 
 
-@pytest.mark.parametrize("shapes", [((8, 16), (16, 8)), ((4, 96), (16, 24)), ((6, 16), (32, 3)), ((1, 60), (5, 12))])
+@pytest.mark.parametrize(
+    "shapes", [((8, 16), (16, 8)), ((4, 96), (16, 24)), ((6, 16), (32, 3)), ((1, 60), (5, 12))]
+)
 def test_reshape(device, shapes):
     (a, b), (c, d) = shapes
     x = np.arange(a * b, dtype=np.int32).reshape(a, b)
@@ -91,7 +93,10 @@ def broadcast_kernel(row_ptr, col_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr
 @pytest.mark.parametrize("shape", [(16, 32), (24, 40), (1, 12), (9, 1)])
 def test_broadcast(device, shape):
     rng = np.random.default_rng(2)
-    row, col = rng.integers(0, 9, shape[1]).astype(np.float32), rng.integers(0, 9, shape[0]).astype(np.float32)
+    row, col = (
+        rng.integers(0, 9, shape[1]).astype(np.float32),
+        rng.integers(0, 9, shape[0]).astype(np.float32),
+    )
     out = device.empty(shape, np.float32)
     broadcast_kernel[(1,)](device.array(row), device.array(col), out, *shape)
     np.testing.assert_array_equal(device.numpy(out), np.outer(col, row) + 2)

@@ -9,7 +9,7 @@ import tilewright.language as tl
 @triton.jit
 def kernel(x_ptr):
     i = tl.arange(0, 64)
-    tl.device_assert(i < 63, 'index too large')
+    tl.device_assert(i < 63, "index too large")
     tl.store(x_ptr + i, 1.0)
 
 

@@ -8,7 +8,7 @@ import tilewright.language as tl
 
 @triton.jit
 def kernel(x_ptr, N: tl.constexpr):
-    tl.static_assert(N % 48 == 0, f'N is {N}')
+    tl.static_assert(N % 48 == 0, f"N is {N}")
     tl.store(x_ptr, 1.0)
 
 

@@ -8,7 +8,7 @@ import tilewright.language as tl
 
 @triton.jit
 def kernel(x_ptr):
-    with open('x') as f:
+    with open("x") as f:
         tl.store(x_ptr, 1.0)
 
 

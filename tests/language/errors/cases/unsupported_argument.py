@@ -12,4 +12,4 @@ def kernel(x_ptr, y):
 
 
 def call():
-    kernel[(1,)](np.zeros(64, np.float32), {'a': 1})
+    kernel[(1,)](np.zeros(64, np.float32), {"a": 1})

@@ -1,0 +1,8 @@
+"""`make bench`: what can be timed on a machine with no GPU."""
+
+import compile_time
+import executors
+
+if __name__ == "__main__":
+    compile_time.main()
+    executors.main()
