@@ -6,9 +6,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
-from peers import EXAMPLES, load, versions  # noqa: E402
-
-import common  # noqa: E402
+import common
+from peers import EXAMPLES, load, versions
 
 NAMES = sorted(p.stem for p in EXAMPLES.glob("*.py") if p.stem not in ("common", "__init__"))
 
@@ -20,7 +19,7 @@ def main() -> int:
         try:
             load(name).example(common.Device(cuda=True))
             print(f"{name:20} ok", flush=True)
-        except Exception:  # noqa: BLE001 - a report, whatever went wrong
+        except Exception:
             failed.append(name)
             print(f"{name:20} FAILED\n{traceback.format_exc(limit=-4)[-1500:]}", flush=True)
     print(f"{len(failed)} failed: {failed}")

@@ -10,7 +10,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
-from peers import load, versions  # noqa: E402
+from peers import load, versions
 
 SOURCE = """
 import {package} as triton

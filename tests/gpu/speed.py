@@ -9,7 +9,7 @@ import triton.testing
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
-from peers import load, load_for_triton, versions  # noqa: E402
+from peers import load, load_for_triton, versions
 
 
 def best(kernel, configs):
@@ -19,7 +19,7 @@ def best(kernel, configs):
         try:
             kernel(**config)
             torch.cuda.synchronize()
-        except Exception as error:  # noqa: BLE001 - a configuration that does not fit is not kept
+        except Exception as error:
             print(f"    {config}: {str(error).splitlines()[0][:150] if str(error) else type(error).__name__}")
             continue
         results.append((triton.testing.do_bench(lambda c=config: kernel(**c), return_mode="median"), config))
@@ -42,7 +42,7 @@ def both(name, run, check, configs, amount, unit):
         run(load(module), **configs[0])
         torch.cuda.synchronize()
         check()
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         print(f"{label:34} FAILED {str(error)[:1200]}", flush=True)
         return
     ours, theirs = (load(module), load_for_triton(module))
@@ -60,7 +60,7 @@ def main():
     parser.add_argument("only", nargs="*")
     only = parser.parse_args().only
     print(versions())
-    want = lambda name: not only or name in only  # noqa: E731
+    want = lambda name: not only or name in only
     torch.manual_seed(0)
     warps = [{"num_warps": w} for w in (4, 8, 16)]
 
@@ -104,7 +104,7 @@ def main():
         q, k, v = (torch.randn(64, 4096, d, device="cuda", dtype=torch.float16) for _ in range(3))
         o = torch.empty_like(q)
         heads = [x.view(4, 16, 4096, d) for x in (q, k, v)]
-        sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=causal)  # noqa: E731
+        sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=causal)
         configs = [{"block": blk, "num_warps": w, "num_stages": s}
                    for blk, w, s in (((128, 64), 8, 3), ((128, 64), 4, 3), ((128, 128), 8, 2), ((128, 64), 8, 2), ((128, 32), 4, 3))]  # fmt: skip
         both((f"flash D{d}{' causal' if causal else ''}", "flash_attention"), lambda m, **c: m.flash_attention(q, k, v, o, causal, **c),

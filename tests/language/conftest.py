@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
-from common import Device  # noqa: E402
+from common import Device
 
 
 def _backends() -> list[str]:

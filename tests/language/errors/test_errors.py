@@ -26,7 +26,7 @@ def test_error(path, monkeypatch):
     spec = importlib.util.spec_from_file_location(f"error_case_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - the snapshot holds the type
+    with pytest.raises(Exception) as caught:
         module.call()
     found = normalized(f"{type(caught.value).__name__}\n{caught.value}")
     snapshot = path.with_suffix(".txt")
