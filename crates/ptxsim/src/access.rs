@@ -104,7 +104,8 @@ impl Cx<'_> {
             }
         }
         if p.host != 0 {
-            self.host(&mut p, bytes, kind);
+            let counted = matches!(space, Space::Global | Space::Generic);
+            self.host(&mut p, bytes, kind, counted);
         }
         if p.shared != 0 {
             self.shared(&mut p, bytes, kind, space != Space::Generic);
@@ -115,7 +116,7 @@ impl Cx<'_> {
         p
     }
 
-    fn host(&mut self, p: &mut Places, bytes: u32, kind: Kind) {
+    fn host(&mut self, p: &mut Places, bytes: u32, kind: Kind, counted: bool) {
         let align = u64::from(bytes.max(1)) - 1;
         let memory = self.grid.memory;
         let (mut lo, mut hi, mut read_only) = (1u64, 0u64, false);
@@ -157,7 +158,7 @@ impl Cx<'_> {
             };
             self.find(k, l, Some(a), m);
         }
-        if self.tracked {
+        if self.tracked && counted {
             self.count_sectors(p, bytes);
         }
         if self.grid.options.checks && self.tracked && p.host != 0 {

@@ -199,6 +199,7 @@ impl Program {
             output: Mutex::new(vec![]),
             stop: AtomicBool::new(false),
             executed: AtomicU64::new(0),
+            progress: AtomicU64::new(0),
             shadow: GlobalShadow::new(&memory, options.checks),
         };
         let units = l.grid.iter().map(|&g| u64::from(g)).product::<u64>()
@@ -223,6 +224,8 @@ impl Program {
 /// Runs all units on a pool of workers, in order of their numbers.
 fn run(grid: &Grid<'_>, units: u64, options: &Options) -> Vec<InstStat> {
     let next = AtomicU64::new(0);
+    // Units wait for each other only if all of them can be resident, which is as many as a GPU holds.
+    let resident = ((512 << 20) / Unit::bytes(grid)).clamp(160, 4096);
     let total = Mutex::new(vec![InstStat::default(); grid.code.insts.len()]);
     let work = || {
         let mut pool = Pool::default();
@@ -237,7 +240,7 @@ fn run(grid: &Grid<'_>, units: u64, options: &Options) -> Vec<InstStat> {
                 break;
             }
             if turn >= active.len() {
-                let n = if active.len() < 1024 { next.fetch_add(1, Relaxed) } else { u64::MAX };
+                let n = if active.len() < resident { next.fetch_add(1, Relaxed) } else { u64::MAX };
                 if n < units {
                     active.push(Unit::new(grid, n, &mut pool));
                     turn = active.len() - 1;

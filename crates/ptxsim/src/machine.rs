@@ -23,6 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Backward branches after which a diverged fragment lets the others run.
 const SPIN: u32 = 256;
+/// Backward branches after which a fragment that only polls memory does.
+const POLL: u32 = 16;
 /// Instructions a warp runs before the next one has its turn.
 const QUANTUM: u32 = 20_000;
 
@@ -41,6 +43,8 @@ pub(crate) struct Grid<'a> {
     pub output: Mutex<Vec<String>>,
     pub stop: AtomicBool,
     pub executed: AtomicU64,
+    /// Counts rounds of any unit in which something was done.
+    pub progress: AtomicU64,
     pub shadow: GlobalShadow,
 }
 
@@ -108,6 +112,11 @@ pub(crate) struct Warp {
     pub sync: Sync,
     /// Instructions executed.
     pub executed: u64,
+    /// Strong reads so far.
+    pub polls: u64,
+    /// The fragment that ran last only waited for something.
+    pub polled: bool,
+    /// The warp gives its turn away.
     pub yielded: bool,
     pub done: bool,
 }
@@ -133,6 +142,8 @@ pub(crate) struct Unit {
     /// Counts state changes that a spinning wait can see.
     pub events: u64,
     pub idle_rounds: u32,
+    /// `Grid::progress` when it was last looked at.
+    progress: u64,
     pub cluster_bar: Bar,
     pub mbar: crate::isa::MbarTable,
     /// Stamp of the asynchronous proxy's last operation.
@@ -240,6 +251,16 @@ pub(crate) fn find(
 }
 
 impl Unit {
+    /// About how many bytes a unit takes.
+    pub fn bytes(grid: &Grid<'_>) -> usize {
+        let r = grid.template;
+        let regs = r.h.len() * 64 + r.w.len() * 128 + r.d.len() * 256 + r.q.len() * 512;
+        let threads = grid.block.iter().product::<u32>() as usize;
+        let shared = grid.shared_bytes as usize * if grid.options.checks { 17 } else { 1 };
+        let ctas = grid.cluster.iter().product::<u32>() as usize;
+        ctas * (shared + threads.div_ceil(32) * (regs + grid.code.local_bytes as usize * 32 + 8192))
+    }
+
     /// The unit numbered `n`, in the order of cluster ids.
     pub fn new(grid: &Grid<'_>, n: u64, pool: &mut Pool) -> Unit {
         let c = grid.cluster;
@@ -258,6 +279,7 @@ impl Unit {
             stats: pool.stats(grid),
             events: 0,
             idle_rounds: 0,
+            progress: 0,
             cluster_bar: Bar::default(),
             mbar: Default::default(),
             agent: 0,
@@ -293,6 +315,8 @@ impl Unit {
                     wgmma_reads: vec![],
                     sync: Sync::new(w + rank * per_cta, per_cta * size + 1),
                     executed: 0,
+                    polls: 0,
+                    polled: false,
                     yielded: false,
                     done: false,
                 })));
@@ -368,7 +392,14 @@ impl Unit {
                 self.stuck(grid, FindingKind::Deadlock, "");
                 return Slice::Done;
             }
-            if all_yield && self.events == before {
+            if all_yield {
+                // What other units do may be what this one waits for.
+                let now = grid.progress.load(Relaxed);
+                if self.events != before || now != self.progress {
+                    self.progress = now;
+                    self.idle_rounds = 0;
+                    return Slice::More;
+                }
                 self.idle_rounds += 1;
                 if grid.options.wait_rounds != 0 && self.idle_rounds > grid.options.wait_rounds {
                     self.stuck(
@@ -381,6 +412,7 @@ impl Unit {
                 return Slice::More;
             }
             self.idle_rounds = 0;
+            grid.progress.fetch_add(1, Relaxed);
         }
         Slice::More
     }
@@ -455,7 +487,7 @@ impl Unit {
             let Some(f) = select(&mut w.frags, w.live) else { break };
             ran = true;
             let arrived = run_frag(self, &mut w, f, grid, &mut budget);
-            polled &= w.yielded;
+            polled &= w.polled;
             self.warps[k] = Some(w);
             if let Some(f) = arrived {
                 self.arrive(k, f, grid);
@@ -540,6 +572,8 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
     let mut bound = others(w, pc);
     let mut first = true;
     let mut back = 0;
+    let (polls, start) = (w.polls, w.executed);
+    w.polled = false;
     let checks = grid.options.checks;
     loop {
         if *budget == 0 || (pc >= bound && !first) {
@@ -609,9 +643,15 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
                     }
                     pc = inst.target;
                 }
-                if back >= SPIN && !w.frags.is_empty() {
-                    turn = w.frags.iter().map(|f| f.turn).max().unwrap_or(0) + 1;
-                    break;
+                if back % POLL == POLL - 1 || back >= SPIN {
+                    // A loop that does little but look at memory waits for somebody else.
+                    let polls = (w.polls - polls) * 16 >= w.executed - start;
+                    if polls || (back >= SPIN && !w.frags.is_empty()) {
+                        turn = w.frags.iter().map(|f| f.turn).max().unwrap_or(0) + 1;
+                        w.polled = polls;
+                        w.yielded |= polls && w.frags.is_empty();
+                        break;
+                    }
                 }
             }
             Flow::Switch => {
@@ -640,12 +680,14 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
             }
             Flow::Yield => {
                 turn = w.frags.iter().map(|f| f.turn).max().unwrap_or(0) + 1;
+                w.polled = true;
                 w.yielded = true;
                 break;
             }
             Flow::YieldNext => {
                 pc += 1;
                 turn = w.frags.iter().map(|f| f.turn).max().unwrap_or(0) + 1;
+                w.polled = true;
                 w.yielded = true;
                 break;
             }

@@ -190,7 +190,7 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     cx.scope = i.flags >> SCOPE & 3;
     let p = cx.resolve(i.space, &addr, size * n as u32, Kind::Atomic);
     crate::shadow::release(cx, &p, i.flags & RELEASE != 0);
-    cx.unit.events += 1;
+    let mut changed = false;
     let file = File::of(ty.bits());
     debug_assert!(FILE_OF.contains(&file));
     for k in 0..n {
@@ -217,11 +217,15 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
                 write_bytes(mem, at, size, apply(op, ty, a, b[l], c[l]));
                 a
             };
+            changed |= apply(op, ty, old, b[l], c[l]) != old;
             if i.list[k] != NONE {
                 cx.w.regs.set_lane(Reg { file, idx: i.list[k] }, l, old);
             }
         }
     }
+    // An atomic that changes nothing is a look.
+    cx.unit.events += u64::from(changed);
+    cx.w.polls += u64::from(!changed);
     crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
     Flow::Next
 }

@@ -350,6 +350,7 @@ fn load<const N: u32, T: crate::regs::Lane>(cx: &mut Cx<'_>, i: &Inst) -> Flow {
         *T::get_mut(&mut cx.w.regs, r) = v;
     }
     if i.flags & STRONG != 0 {
+        cx.w.polls += 1;
         crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
     }
     Flow::Next
@@ -386,6 +387,7 @@ fn load_any(cx: &mut Cx<'_>, i: &Inst) -> Flow {
         }
     }
     if i.flags & STRONG != 0 {
+        cx.w.polls += 1;
         crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
     }
     Flow::Next

@@ -132,3 +132,15 @@ impl Rng {
         (self.u32() >> 8) as f32 / (1 << 23) as f32 - 1.0
     }
 }
+
+/// Words that start at a sector of 32 bytes.
+pub struct Sectors(Vec<u32>, usize);
+impl Sectors {
+    pub fn new(n: usize) -> Sectors {
+        Sectors(vec![0; n + 8], n)
+    }
+    pub fn words(&mut self) -> &mut [u32] {
+        let skip = (self.0.as_ptr() as usize).wrapping_neg() % 32 / 4;
+        &mut self.0[skip..skip + self.1]
+    }
+}
