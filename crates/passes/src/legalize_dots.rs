@@ -4,7 +4,7 @@
 //!
 //! - `tf32x3`: each fp32 operand is split into what tf32 holds and the rest; three tf32 products, smallest first, give
 //!   nearly fp32's accuracy on tensor cores.
-//! - fp8 where the target has no fp8 instruction, or an operand of another type: both are widened to f16 (exact).
+//! - fp8 where the target has no fp8 instruction, or not for such operands: both are widened to f16 (exact).
 //!
 //! ```text
 //! %d = tt.dot %a, %b, %c, inputPrecision = tf32x3
@@ -18,7 +18,7 @@
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::{Builder, FloatKind, Module, Type, TypeKind, Value};
 
-use crate::target::{MmaKind, TargetInfo};
+use crate::target::{MmaKind, TargetInfo, dot_kind};
 
 /// Rewrites every dot of the module that needs it.
 pub fn run(module: &mut Module, target: &TargetInfo) {
@@ -40,12 +40,9 @@ fn is_fp8(module: &Module, ty: Type) -> bool {
 
 fn widen_fp8(module: &mut Module, target: &TargetInfo, dot: tt::Dot) {
     let element = |m: &Module, v: Value| m.element_type(m.value_type(v));
-    let (a, b, c) = (dot.a(module), dot.b(module), dot.c(module));
-    let (ta, tb, tc) = (element(module, a), element(module, b), element(module, c));
-    if !is_fp8(module, ta) && !is_fp8(module, tb) {
-        return;
-    }
-    if target.mma_kind(module, ta, tb, tc, false) != MmaKind::Fma {
+    let (a, b) = (dot.a(module), dot.b(module));
+    let (ta, tb) = (element(module, a), element(module, b));
+    if !(is_fp8(module, ta) || is_fp8(module, tb)) || dot_kind(module, target, dot) != MmaKind::Fma {
         return;
     }
     // With a bf16 or f32 partner, its type; f16 holds every fp8 format exactly.

@@ -2,6 +2,7 @@
 //! fields (Intel: `warp_size` 16, its matrix engine as an [`MmaKind`] of its own).
 
 use crate::legalize_dots::is_mma_fp8;
+use tilewright_ir::dialect::tt;
 use tilewright_ir::{Diagnostic, FloatKind, Module, Type, TypeKind};
 
 /// How a dot is computed.
@@ -86,4 +87,18 @@ impl TargetInfo {
             _ => MmaKind::Fma,
         }
     }
+}
+
+/// Whether a dot uses tensor cores, and how wide an operand is in the instruction.
+pub fn dot_kind(module: &Module, target: &TargetInfo, dot: tt::Dot) -> MmaKind {
+    let element = |v: tilewright_ir::Value| module.element_type(module.value_type(v));
+    let result = dot.result(module);
+    let shape = module.shape(module.value_type(result)).unwrap_or(&[]);
+    let (m, n) = (shape[shape.len() - 2], shape[shape.len() - 1]);
+    // A result narrower than one instruction would hold the same element twice.
+    if m.next_power_of_two() < 16 || n.next_power_of_two() < 8 {
+        return MmaKind::Fma;
+    }
+    let tf32 = dot.input_precision(module) == tt::InputPrecision::Tf32;
+    target.mma_kind(module, element(dot.a(module)), element(dot.b(module)), element(result), tf32)
 }

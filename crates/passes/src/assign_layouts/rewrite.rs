@@ -11,9 +11,9 @@ use tilewright_ir::{
 use tilewright_layout::TileLayout;
 
 use super::Assigner;
-use super::roots::{dot_kind, pointer_of};
+use super::roots::pointer_of;
 use super::wgmma::is_warp_group_encoding;
-use crate::target::MmaKind;
+use crate::target::{MmaKind, dot_kind};
 use crate::{choose, derive, scratch};
 
 pub(super) struct Rewriter<'a> {

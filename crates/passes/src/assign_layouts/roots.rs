@@ -1,26 +1,12 @@
 //! The operations from which encodings spread, each with the encoding it wants, heaviest first.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::dialect::tt::{self, InputPrecision};
+use tilewright_ir::dialect::tt;
 use tilewright_ir::{Attr, Diagnostic, Module, Op, Opcode, Type, Value};
 
 use super::{Access, Assigner};
 use crate::choose::{self, WarpsAlong};
-use crate::target::MmaKind;
-
-/// Whether a dot uses tensor cores, and how wide an operand is in the instruction.
-pub(super) fn dot_kind(module: &Module, target: &crate::target::TargetInfo, dot: tt::Dot) -> MmaKind {
-    let element = |v: Value| module.element_type(module.value_type(v));
-    let result = dot.result(module);
-    let shape = module.shape(module.value_type(result)).unwrap_or(&[]);
-    let (m, n) = (shape[shape.len() - 2], shape[shape.len() - 1]);
-    // A result narrower than one instruction would hold the same element twice.
-    if m.next_power_of_two() < 16 || n.next_power_of_two() < 8 {
-        return MmaKind::Fma;
-    }
-    let tf32 = dot.input_precision(module) == InputPrecision::Tf32;
-    target.mma_kind(module, element(dot.a(module)), element(dot.b(module)), element(result), tf32)
-}
+use crate::target::{MmaKind, dot_kind};
 
 /// A root: the value whose encoding it fixes (if it has a result) and what it weighs.
 pub(super) struct Root {
