@@ -1,5 +1,6 @@
 //! The road of each target, stage by stage.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tilewright_frontend::{Built, Diagnostic, HostValue, build_module};
@@ -46,7 +47,8 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         optimize(&mut module)?;
         Ok(ir::print(&module))
     })?;
-    let info = TargetInfo::parse(&target.to_string())?;
+    let mut info = TargetInfo::parse(&target.to_string())?;
+    info.wgmma = target.capability == 90 && wgmma_enabled();
     let pass_options = pipeline::Options {
         num_warps: options.num_warps,
         num_ctas: options.num_ctas,
@@ -153,11 +155,18 @@ fn interp(request: &Request<'_>, built: Built, mut clock: Clock) -> Result<Artif
     })
 }
 
+/// Whether dots may become warp-group instructions: `TILEWRIGHT_WGMMA=1`, read once a process.
+fn wgmma_enabled() -> bool {
+    static ENABLED: OnceLock<bool> = OnceLock::new();
+    *ENABLED.get_or_init(|| std::env::var("TILEWRIGHT_WGMMA").is_ok_and(|v| v == "1"))
+}
+
 /// What a compilation depends on. The front end has run: the functions and values that it met are known.
 fn key(request: &Request<'_>, built: &Built, ptxas_version: Option<&str>) -> Key {
     let mut key = KeyBuilder::new();
     key.part("build", env!("TILEWRIGHT_BUILD_ID"));
     key.part("target", request.target.to_string());
+    key.part("wgmma", if wgmma_enabled() { "on" } else { "off" });
     key.part("ptxas", ptxas_version.unwrap_or("none"));
     key.part("options", serde_json::to_string(request.options).unwrap_or_default());
     for arg in &request.signature.args {
