@@ -6,6 +6,7 @@ use tilewright_ir::Diagnostic;
 
 use crate::dtype::{DType, PointerType, Scalar};
 use crate::host::HostValue;
+use crate::value::NamedClass;
 
 /// What one argument of a kernel is.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +17,8 @@ pub enum ArgType {
     Constant(HostValue),
     /// A tuple of arguments.
     Tuple(Vec<ArgSpec>),
+    /// An instance of a named tuple class.
+    NamedTuple(NamedClass, Vec<ArgSpec>),
 }
 
 /// One argument: its type and what is promised about its value.
@@ -134,7 +137,10 @@ impl fmt::Display for ArgSpec {
         match &self.ty {
             ArgType::Value(ty) => f.write_str(&dtype(ty))?,
             ArgType::Constant(value) => write!(f, "{value}/constexpr")?,
-            ArgType::Tuple(items) => {
+            ArgType::Tuple(items) | ArgType::NamedTuple(_, items) => {
+                if let ArgType::NamedTuple((class, _), _) = &self.ty {
+                    f.write_str(class)?;
+                }
                 let items: Vec<String> = items.iter().map(ArgSpec::to_string).collect();
                 write!(f, "({})", items.join(", "))?;
             }

@@ -399,6 +399,10 @@ class tensor:
     """
 
 
+class tensor_descriptor:
+    """A tensor in memory with its shape, strides and block shape, as :func:`make_tensor_descriptor` makes it."""
+
+
 class tuple:
     """A tuple of values inside a kernel. Python's own ``(a, b)`` makes one."""
 

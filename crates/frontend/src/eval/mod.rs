@@ -282,10 +282,14 @@ impl Evaluator<'_> {
                 Some(value) => Value::Tensor(Tensor::scalar(value, dtype.clone())),
                 None => Value::NONE,
             },
-            ArgType::Tuple(items) => Value::Tuple(Arc::new(TupleValue {
-                class: None,
-                items: items.iter().map(|item| self.kernel_argument(item, values)).collect(),
-            })),
+            ArgType::Tuple(items) | ArgType::NamedTuple(_, items) => {
+                let class = match &spec.ty {
+                    ArgType::NamedTuple(class, _) => Some(class.clone()),
+                    _ => None,
+                };
+                let items = items.iter().map(|item| self.kernel_argument(item, values)).collect();
+                Value::Tuple(Arc::new(TupleValue { class, items }))
+            }
         }
     }
 
@@ -311,7 +315,7 @@ impl Evaluator<'_> {
             for arg in args {
                 match &arg.ty {
                     ArgType::Value(_) => out.push(arg),
-                    ArgType::Tuple(items) => leaves(items, out),
+                    ArgType::Tuple(items) | ArgType::NamedTuple(_, items) => leaves(items, out),
                     ArgType::Constant(_) => {}
                 }
             }
