@@ -113,5 +113,9 @@ fn check(x: &[f32], out: &[f32]) -> Result<String, String> {
             worst = worst.max((e / sum - f64::from(g)).abs() * sum / e);
         }
     }
-    if worst < 1e-5 { Ok(format!("largest relative error {worst:.1e}")) } else { Err(format!("off by {worst:e}")) }
+    if worst < 1e-5 {
+        Ok(format!("largest relative error {worst:.1e}"))
+    } else {
+        Err(format!("off by {worst:e}"))
+    }
 }
