@@ -79,7 +79,17 @@ fn describe(host: &PyHost, spec: &Spec, value: &Bound<'_, PyAny>) -> PyResult<Ar
         Spec::Tuple(specs) => {
             let items = value.cast::<PyTuple>()?;
             let items = specs.iter().zip(items.iter()).map(|(spec, item)| describe(host, spec, &item));
-            ArgSpec { ty: ArgType::Tuple(items.collect::<PyResult<_>>()?), divisibility: None }
+            let items = items.collect::<PyResult<_>>()?;
+            let class = value.get_type();
+            let fields = class.getattr_opt("_fields")?.and_then(|f| f.extract::<Vec<String>>().ok());
+            let ty = match fields {
+                Some(fields) => {
+                    let fields = fields.iter().map(|f| f.as_str().into()).collect();
+                    ArgType::NamedTuple((class.name()?.to_string().into(), fields), items)
+                }
+                None => ArgType::Tuple(items),
+            };
+            ArgSpec { ty, divisibility: None }
         }
     })
 }
