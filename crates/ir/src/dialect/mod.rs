@@ -19,7 +19,9 @@ use crate::opdef::OpDef;
 
 /// The declarations of all dialects.
 pub fn all_defs() -> impl Iterator<Item = &'static OpDef> {
-    [builtin::DEFS, arith::DEFS, math::DEFS, scf::DEFS, cf::DEFS, tt::DEFS, ttg::DEFS, ttng::DEFS].into_iter().flatten()
+    [builtin::DEFS, arith::DEFS, math::DEFS, scf::DEFS, cf::DEFS, tt::DEFS, ttg::DEFS, ttng::DEFS]
+        .into_iter()
+        .flatten()
 }
 
 /// The declaration of a full operation name such as `tt.load`.
