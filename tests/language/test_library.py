@@ -1,5 +1,7 @@
 """The standard library that is written in the language: sorting, scans, random numbers, grid orders, block pointers."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -162,3 +164,40 @@ def test_blocks_of_a_tensor(device, kernel, block):
     kernel[grid](device.array(a), device.array(b), c, M, N, K, block)
     expected = a.astype(np.float32) @ b.astype(np.float32)
     np.testing.assert_allclose(device.numpy(c), expected, rtol=1e-3, atol=1e-3)
+
+
+class Tensor(NamedTuple):
+    ptr: object
+    shape: tuple
+
+
+class Function(NamedTuple):
+    fn: tl.constexpr
+    captured: tuple
+
+
+@triton.jit
+def scale(x, factor_ptr):
+    return x * tl.load(factor_ptr)
+
+
+@triton.jit
+def tensor_of(ptr, shape):
+    return Tensor(ptr=ptr, shape=shape)
+
+
+@triton.jit
+def named_tuple_kernel(function, x, out_ptr, BLOCK: tl.constexpr):
+    x = tensor_of(x.ptr, x.shape)
+    tl.static_assert(x[0].dtype.is_ptr())
+    i = tl.arange(0, BLOCK)
+    values = tl.load(x.ptr + i, mask=i < x.shape[0], other=0)
+    tl.store(out_ptr + i, function.fn(values, *function.captured), mask=i < x.shape[0])
+
+
+def test_named_tuples(device):
+    x = np.arange(20, dtype=np.float32)
+    out = device.zeros(20, np.float32)
+    factor = device.array(np.array([2.5], np.float32))
+    named_tuple_kernel[(1,)](Function(scale, (factor,)), Tensor(device.array(x), (17,)), out, 32)
+    np.testing.assert_array_equal(device.numpy(out), np.where(x < 17, x * 2.5, 0))
