@@ -70,7 +70,7 @@ fn fence(module: &mut Module, block: Block) {
                 ttng::FenceAsyncShared::build(&mut b, false);
                 written = false;
             }
-            _ if !module.regions(op).is_empty() => written = true,
+            Some(Opcode::Scf(_)) => written = true,
             _ => {}
         }
     }
@@ -97,7 +97,8 @@ fn schedule(module: &mut Module, block: Block) {
         let d = first.d(module);
         let mut inputs = vec![d];
         inputs.extend(crossing.iter().map(|c| c.arg).filter(|&a| a != first.c(module)));
-        wait(module, Place::After(first.0), &inputs, 1);
+        let pendings = if std::env::var("CW").is_ok() { 0 } else { 1 };
+        wait(module, Place::After(first.0), &inputs, pendings);
     }
     for &dot in &all {
         if crossing.iter().any(|c| c.dot == dot.0) {
@@ -131,7 +132,7 @@ fn crossing(module: &Module, block: Block, first: ttng::WarpGroupDot) -> Vec<Cro
             let accumulates = |op: Op| {
                 ttng::WarpGroupDot::cast(module, op).is_some_and(|d| d.c(module) == arg) && u.index == 2
             };
-            accumulates(u.op) || module.is_before(first.0, at)
+            accumulates(u.op) || std::env::var("CA").is_ok() && module.is_before(first.0, at)
         });
         let operands = [dot.a(module), dot.b(module)];
         if carried_only && looked_at_late && operands.iter().all(|&v| stays(module, l, v)) {

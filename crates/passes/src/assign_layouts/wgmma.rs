@@ -70,7 +70,9 @@ fn operand_buffer_encoding(
     mn: u32,
     step: u32,
 ) -> Option<Encoding> {
-    let row = shape[fast] * bits / 8;
+    // Tiles along the fast dimension begin at slabs.
+    let run = if fast == mn_axis && step < shape[fast] { shape[fast] | step } else { shape[fast] };
+    let row = run * bits / 8;
     let swizzle_bytes = (1 << row.trailing_zeros()).min(128);
     if swizzle_bytes < 32 {
         return None;

@@ -1,0 +1,102 @@
+// A tile that is read by rows and written by columns is converted once, as f16, not as the f32 that it is widened to.
+// RUN: -assign-layouts -num-warps=4
+tt.func public @transpose(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %q: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+  %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %c64 = arith.constant dense<64> : tensor<64x1xi32>
+  %row = tt.expand_dims %r {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %col = tt.expand_dims %r {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %far = arith.muli %row, %c64 : tensor<64x1xi32>
+  %fars = tt.broadcast %far : tensor<64x1xi32> -> tensor<64x64xi32>
+  %cols = tt.broadcast %col : tensor<1x64xi32> -> tensor<64x64xi32>
+  %o = arith.addi %fars, %cols : tensor<64x64xi32>
+  %ps = tt.splat %p : !tt.ptr<f16> -> tensor<64x64x!tt.ptr<f16>>
+  %pp = tt.addptr %ps, %o : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
+  %x = tt.load %pp : tensor<64x64x!tt.ptr<f16>>
+  %y = arith.extf %x : tensor<64x64xf16> to tensor<64x64xf32>
+  %ct = arith.constant dense<64> : tensor<1x64xi32>
+  %fart = arith.muli %col, %ct : tensor<1x64xi32>
+  %fartb = tt.broadcast %fart : tensor<1x64xi32> -> tensor<64x64xi32>
+  %rows = tt.broadcast %row : tensor<64x1xi32> -> tensor<64x64xi32>
+  %ot = arith.addi %fartb, %rows : tensor<64x64xi32>
+  %qs = tt.splat %q : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+  %qp = tt.addptr %qs, %ot : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
+  tt.store %qp, %y : tensor<64x64x!tt.ptr<f32>>
+  tt.return
+}
+// CHECK: #blocked = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [16, 2], warpsPerCTA = [1, 4], order = [0, 1]}>
+// CHECK: #blocked1 = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+// CHECK: tt.load {{.*}}tt.vec = 8 : i32, tt.vec_axis = 1
+// CHECK: ttg.convert_layout {{.*}}tensor<64x64xf16, #blocked1> -> tensor<64x64xf16, #blocked>
+// CHECK: arith.extf
+// CHECK-NOT: ttg.convert_layout
+// CHECK: tt.store {{.*}}tt.vec = 4 : i32, tt.vec_axis = 0
+// -----
+// Rows stay within a warp where they are reduced; their statistics are broadcast and stored as they lie, and nothing is
+// converted.
+// RUN: -assign-layouts -num-warps=4
+tt.func public @rows(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %q: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+  %m = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+  %r = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32>
+  %c256 = arith.constant dense<256> : tensor<16x1xi32>
+  %row = tt.expand_dims %m {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+  %col = tt.expand_dims %r {axis = 0 : i32} : tensor<256xi32> -> tensor<1x256xi32>
+  %far = arith.muli %row, %c256 : tensor<16x1xi32>
+  %fars = tt.broadcast %far : tensor<16x1xi32> -> tensor<16x256xi32>
+  %cols = tt.broadcast %col : tensor<1x256xi32> -> tensor<16x256xi32>
+  %o = arith.addi %fars, %cols : tensor<16x256xi32>
+  %ps = tt.splat %p : !tt.ptr<f32> -> tensor<16x256x!tt.ptr<f32>>
+  %pp = tt.addptr %ps, %o : tensor<16x256x!tt.ptr<f32>>, tensor<16x256xi32>
+  %x = tt.load %pp : tensor<16x256x!tt.ptr<f32>>
+  %s = "tt.reduce"(%x) <{axis = 1 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %t = arith.addf %a, %b : f32
+    tt.reduce.return %t : f32
+  }) : (tensor<16x256xf32>) -> tensor<16xf32>
+  %se = tt.expand_dims %s {axis = 1 : i32} : tensor<16xf32> -> tensor<16x1xf32>
+  %sb = tt.broadcast %se : tensor<16x1xf32> -> tensor<16x256xf32>
+  %y = arith.divf %x, %sb : tensor<16x256xf32>
+  tt.store %pp, %y : tensor<16x256x!tt.ptr<f32>>
+  %qs = tt.splat %q : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>
+  %qp = tt.addptr %qs, %m : tensor<16x!tt.ptr<f32>>, tensor<16xi32>
+  tt.store %qp, %s : tensor<16x!tt.ptr<f32>>
+  tt.return
+}
+// CHECK: #blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+// CHECK-NOT: ttg.convert_layout
+// CHECK: (tensor<16x256xf32, #blocked>) -> tensor<16xf32, #ttg.slice<{dim = 1, parent = #blocked}>>
+// CHECK-NOT: ttg.convert_layout
+// CHECK: tt.store {{.*}}tensor<16x!tt.ptr<f32>, #ttg.slice<{dim = 1, parent = #blocked}>>
+// CHECK-NOT: ttg.convert_layout
+// -----
+// What the branches of an `if` and the turns of a `while` give has one encoding everywhere.
+// RUN: -assign-layouts -num-warps=2
+tt.func public @control(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %c: i1, %n: i32) {
+  %r = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32>
+  %ps = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>>
+  %pp = tt.addptr %ps, %r : tensor<256x!tt.ptr<f32>>, tensor<256xi32>
+  %x = tt.load %pp : tensor<256x!tt.ptr<f32>>
+  %zero = arith.constant dense<0.0> : tensor<256xf32>
+  %0 = scf.if %c -> (tensor<256xf32>) {
+    scf.yield %x : tensor<256xf32>
+  } else {
+    scf.yield %zero : tensor<256xf32>
+  }
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %w:2 = scf.while (%i = %c0, %v = %0) : (i32, tensor<256xf32>) -> (i32, tensor<256xf32>) {
+    %go = arith.cmpi slt, %i, %n : i32
+    scf.condition(%go) %i, %v : i32, tensor<256xf32>
+  } do {
+  ^bb0(%i: i32, %v: tensor<256xf32>):
+    %v2 = arith.addf %v, %x : tensor<256xf32>
+    %i2 = arith.addi %i, %c1 : i32
+    scf.yield %i2, %v2 : i32, tensor<256xf32>
+  }
+  tt.store %pp, %w#1 : tensor<256x!tt.ptr<f32>>
+  tt.return
+}
+// CHECK: #blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [2], order = [0]}>
+// CHECK-NOT: #blocked1
+// CHECK: scf.if {{.*}}-> (tensor<256xf32, #blocked>)
+// CHECK: scf.while
+// CHECK-NOT: ttg.convert_layout

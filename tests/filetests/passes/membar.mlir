@@ -1,0 +1,105 @@
+// A barrier between a write and a read of the same bytes, none between reads, none where the bytes differ; around a loop
+// one between its reads and the writes of the next turn.
+// RUN: -allocate-shared -membar
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: tensor<32x32xf32, #blocked>, %n: i32, %c: i1) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %a = ttg.local_alloc : () -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    %b = ttg.local_alloc : () -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    // CHECK: ttg.local_store
+    // CHECK-NEXT: ttg.local_store
+    ttg.local_store %x, %a : tensor<32x32xf32, #blocked> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    ttg.local_store %x, %b : tensor<32x32xf32, #blocked> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_load
+    // CHECK-NEXT: ttg.local_load
+    %0 = ttg.local_load %a : !ttg.memdesc<32x32xf32, #shared, #smem, mutable> -> tensor<32x32xf32, #blocked>
+    %1 = ttg.local_load %b : !ttg.memdesc<32x32xf32, #shared, #smem, mutable> -> tensor<32x32xf32, #blocked>
+    // The reads above, and in later turns the read below, come before this write.
+    // CHECK-NEXT: scf.for
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_load
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      ttg.local_store %x, %a : tensor<32x32xf32, #blocked> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+      %2 = ttg.local_load %a : !ttg.memdesc<32x32xf32, #shared, #smem, mutable> -> tensor<32x32xf32, #blocked>
+    }
+    // Only one branch writes; after it nobody knows, so there is a barrier.
+    // CHECK: scf.if
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_store
+    scf.if %c {
+      ttg.local_store %x, %a : tensor<32x32xf32, #blocked> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    }
+    // CHECK: ttg.barrier
+    // CHECK-NEXT: ttg.local_load
+    %3 = ttg.local_load %a : !ttg.memdesc<32x32xf32, #shared, #smem, mutable> -> tensor<32x32xf32, #blocked>
+    // CHECK-NEXT: ttg.local_load
+    %4 = ttg.local_load %b : !ttg.memdesc<32x32xf32, #shared, #smem, mutable> -> tensor<32x32xf32, #blocked>
+    tt.return
+  }
+}
+// -----
+// A reduction has a barrier inside: what came before it is settled, but its scratch is still being read after it.
+// RUN: -allocate-shared -membar
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: tensor<512xf32, #blocked>, %p: !tt.ptr<f32>) {
+    // CHECK-NOT: ttg.barrier
+    // CHECK: tt.reduce"
+    %0 = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+    ^bb0(%a: f32, %b: f32):
+      %t = arith.addf %a, %b : f32
+      tt.reduce.return %t : f32
+    }) : (tensor<512xf32, #blocked>) -> f32
+    // CHECK: ttg.barrier
+    // CHECK-NEXT: tt.reduce"
+    %1 = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+    ^bb0(%a: f32, %b: f32):
+      %t = arith.maxnumf %a, %b : f32
+      tt.reduce.return %t : f32
+    }) : (tensor<512xf32, #blocked>) -> f32
+    // CHECK-NOT: ttg.barrier
+    // CHECK: tt.store
+    %2 = arith.addf %0, %1 : f32
+    tt.store %p, %2 : !tt.ptr<f32>
+    tt.return
+  }
+}
+// -----
+// Asynchronous copies: no barrier between copies to a ring, nor between a copy and a read of another slot; one after the
+// wait, before the first read or overwrite.
+// RUN: -allocate-shared -membar
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<32x32x!tt.ptr<f32>, #blocked>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %ring = ttg.local_alloc : () -> !ttg.memdesc<2x32x32xf32, #shared, #smem, mutable>
+    %a = ttg.memdesc_index %ring[%c0] : !ttg.memdesc<2x32x32xf32, #shared, #smem, mutable> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    %b = ttg.memdesc_index %ring[%c1] : !ttg.memdesc<2x32x32xf32, #shared, #smem, mutable> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    // CHECK-NOT: ttg.barrier
+    // CHECK: ttg.async_wait
+    %t0 = ttg.async_copy_global_to_local %p, %a : tensor<32x32x!tt.ptr<f32>, #blocked> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    %g0 = ttg.async_commit_group tokens %t0
+    %t1 = ttg.async_copy_global_to_local %p, %b : tensor<32x32x!tt.ptr<f32>, #blocked> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    %g1 = ttg.async_commit_group tokens %t1
+    %w = ttg.async_wait {num = 1 : i32}
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_load
+    %x = ttg.local_load %a token %w : !ttg.memdesc<32x32xf32, #shared, #smem, mutable> -> tensor<32x32xf32, #blocked>
+    // Overwriting what was just read needs one too.
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.async_copy_global_to_local
+    %t2 = ttg.async_copy_global_to_local %p, %a : tensor<32x32x!tt.ptr<f32>, #blocked> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    %g2 = ttg.async_commit_group tokens %t2
+    tt.return
+  }
+}
