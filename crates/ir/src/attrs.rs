@@ -71,6 +71,8 @@ pub trait AttrValue: Sized {
     const OPTIONAL: bool = false;
     /// The keywords of an enumeration; empty for everything else.
     const ENUM_KEYWORDS: &'static [&'static str] = &[];
+    /// The keyword that is said by absence, if one is.
+    const ENUM_DEFAULT: Option<&'static str> = None;
 }
 
 impl AttrValue for bool {
@@ -171,6 +173,7 @@ impl AttrValue for Vec<i32> {
 impl<T: AttrValue> AttrValue for Option<T> {
     const OPTIONAL: bool = true;
     const ENUM_KEYWORDS: &'static [&'static str] = T::ENUM_KEYWORDS;
+    const ENUM_DEFAULT: Option<&'static str> = T::ENUM_DEFAULT;
     fn read(module: &Module, attr: Option<Attr>) -> Option<Self> {
         match attr {
             None => Some(None),
@@ -196,13 +199,14 @@ macro_rules! attr_enum {
             /// All keywords, in the order of [`Self::ALL`].
             pub const KEYWORDS: &'static [&'static str] = &[$($s),*];
             /// The keyword in IR text.
-            pub fn keyword(self) -> &'static str { match self { $($name::$v => $s),* } }
+            pub const fn keyword(self) -> &'static str { match self { $($name::$v => $s),* } }
             /// The alternative of a keyword.
             pub fn from_keyword(s: &str) -> Option<Self> { match s { $($s => Some($name::$v),)* _ => None } }
         }
         impl $crate::attrs::AttrValue for $name {
             const OPTIONAL: bool = false $(|| { let _ = $name::$d; true })?;
             const ENUM_KEYWORDS: &'static [&'static str] = Self::KEYWORDS;
+            $(const ENUM_DEFAULT: Option<&'static str> = Some($name::$d.keyword());)?
             fn read(module: &$crate::Module, attr: Option<$crate::Attr>) -> Option<Self> {
                 $(if attr.is_none() { return Some($name::$d); })?
                 match module.attr_kind(attr?) {

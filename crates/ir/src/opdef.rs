@@ -54,6 +54,8 @@ pub struct AttrDef {
     pub ty: &'static str,
     /// The keywords, where it is an enumeration.
     pub keywords: &'static [&'static str],
+    /// The keyword that is said by absence, if one is.
+    pub default_keyword: Option<&'static str>,
 }
 
 /// The results of an [`OpDef`].
@@ -245,7 +247,8 @@ macro_rules! dialect {
                     optional: <$aty as $crate::attrs::AttrValue>::OPTIONAL,
                     check: |m, a| <$aty as $crate::attrs::AttrValue>::read(m, a).is_some(),
                     ty: stringify!($aty),
-                    keywords: <$aty as $crate::attrs::AttrValue>::ENUM_KEYWORDS }),*)?],
+                    keywords: <$aty as $crate::attrs::AttrValue>::ENUM_KEYWORDS,
+                    default_keyword: <$aty as $crate::attrs::AttrValue>::ENUM_DEFAULT }),*)?],
                 results: $crate::dialect!(@results [$($($rn),*)?] [$($same)?] [$($rv)?]),
                 regions: &[$($(stringify!($gn)),*)?],
                 traits: &[$($($crate::opdef::Trait::$tr),*)?],

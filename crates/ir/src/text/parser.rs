@@ -1012,7 +1012,15 @@ impl<'s> Parser<'s> {
     /// Enters an attribute, in the form in which its declaration stores it: an enumeration as a keyword, a flag that is
     /// not set as nothing.
     pub(crate) fn declared_attr(&mut self, spec: &mut OpSpec, def: &'static OpDef, name: Name, attr: Attr) {
-        let Some(declared) = def.attrs.iter().find(|a| a.name == name) else {
+        // What the generic form calls them in Triton.
+        let wanted = match name.as_ref() {
+            "cache" => "cacheModifier",
+            "evict" => "evictionPolicy",
+            n => n,
+        };
+        let declared =
+            def.attrs.iter().find(|a| a.name == name).or_else(|| def.attrs.iter().find(|a| a.name == wanted));
+        let Some(declared) = declared else {
             spec.attr(name, Some(attr));
             return;
         };
@@ -1024,8 +1032,26 @@ impl<'s> Parser<'s> {
             }
             AttrKind::Bool(false) if declared.ty == "bool" => return,
             AttrKind::Unit if declared.ty == "bool" => self.module.attr(AttrKind::Bool(true)),
-            AttrKind::Str(s) if !declared.keywords.is_empty() => {
-                match declared.keywords.iter().find(|k| *k == s) {
+            kind if !declared.keywords.is_empty() => {
+                let keyword = match kind {
+                    AttrKind::Str(s) => declared.keywords.iter().find(|k| *k == s),
+                    AttrKind::Keyword(k) => declared.keywords.iter().find(|d| *d == k),
+                    // The numbers of MLIR's enumerations start at 1 in Triton's dialect, but for these.
+                    AttrKind::Int(n, _) => {
+                        let from_zero = [
+                            "ProgramDim",
+                            "InputPrecision",
+                            "RoundingMode",
+                            "CmpIPredicate",
+                            "CmpFPredicate",
+                        ];
+                        let base = i64::from(!from_zero.iter().any(|t| declared.ty.contains(t)));
+                        usize::try_from(n - base).ok().and_then(|i| declared.keywords.get(i))
+                    }
+                    _ => None,
+                };
+                match keyword {
+                    Some(&k) if declared.default_keyword == Some(k) => return,
                     Some(&k) => self.module.attr(AttrKind::Keyword(k)),
                     None => attr,
                 }

@@ -316,6 +316,8 @@ fn the_generic_form_of_registered_operations() {
     %c = "arith.constant"() <{value = true}> : () -> i1
     %x = "tt.load"(%p, %m) <{isVolatile = false, operandSegmentSizes = array<i32: 1, 1, 0>, cacheModifier = "cg"}> : (!tt.ptr<f32>, i1) -> f32
     "tt.store"(%p, %x, %m) : (!tt.ptr<f32>, f32, i1) -> ()
+    %i = "tt.get_program_id"() <{axis = 1 : i32}> : () -> i32
+    %y = "tt.load"(%p) {cache = 1 : i32, evict = 3 : i32} : (!tt.ptr<f32>) -> f32
     "tt.return"() : () -> ()
   }) : () -> ()
 }) {"ttg.num-warps" = 4 : i32} : () -> ()
@@ -323,6 +325,8 @@ fn the_generic_form_of_registered_operations() {
     );
     assert!(text.contains("%0 = tt.load %arg0, %arg1 cacheModifier = cg : !tt.ptr<f32>"), "{text}");
     assert!(text.contains("tt.store %arg0, %0, %arg1 : !tt.ptr<f32>"), "{text}");
+    assert!(text.contains("tt.get_program_id y : i32"), "{text}");
+    assert!(text.contains("tt.load %arg0 evictionPolicy = evict_last : !tt.ptr<f32>"), "{text}");
     assert!(text.contains("tt.func public @k(%arg0: !tt.ptr<f32>, %arg1: i1) {"), "{text}");
 }
 
