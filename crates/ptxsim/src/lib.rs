@@ -48,6 +48,7 @@
 #![allow(clippy::needless_range_loop, clippy::precedence)]
 
 mod access;
+mod arguments;
 pub mod ast;
 mod barrier;
 mod clock;
@@ -64,6 +65,7 @@ mod report;
 mod shadow;
 mod tensor_map;
 
+pub use arguments::Arguments;
 pub use isa::Class;
 pub use launch::{Launch, Options, Param, ParamInfo, Program};
 pub use memory::{Allocation, Memory};
