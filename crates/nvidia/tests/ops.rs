@@ -420,3 +420,97 @@ fn every_target_compiles_the_kernels() {
         }
     }
 }
+
+/// Adds 1 to counters: each element once, whatever number of threads hold it, and the old values come back to all.
+#[test]
+fn atomics_happen_once_for_each_element() {
+    // 20 elements in a layout for 256: copies in other lanes and warps.
+    let (n, programs) = (20usize, 3);
+    let ir = format!(
+        r#"{HEAD}
+  tt.func public @kernel(%in: !tt.ptr<i32>, %out: !tt.ptr<i32>) {{
+    %r = tt.make_range {{end = {n} : i32, start = 0 : i32}} : tensor<{n}xi32, #blocked>
+    %is = tt.splat %in : !tt.ptr<i32> -> tensor<{n}x!tt.ptr<i32>, #blocked>
+    %ip = tt.addptr %is, %r : tensor<{n}x!tt.ptr<i32>, #blocked>, tensor<{n}xi32, #blocked>
+    %one = arith.constant dense<1> : tensor<{n}xi32, #blocked>
+    %yes = arith.constant dense<true> : tensor<{n}xi1, #blocked>
+    %old = tt.atomic_rmw add, acq_rel, gpu, %ip, %one, %yes {{allocation.offset = 0 : i32}} : (tensor<{n}x!tt.ptr<i32>, #blocked>, tensor<{n}xi32, #blocked>, tensor<{n}xi1, #blocked>) -> tensor<{n}xi32, #blocked>
+    %os = tt.splat %out : !tt.ptr<i32> -> tensor<{n}x!tt.ptr<i32>, #blocked>
+    %op = tt.addptr %os, %r : tensor<{n}x!tt.ptr<i32>, #blocked>, tensor<{n}xi32, #blocked>
+    %all = tt.atomic_rmw add, relaxed, gpu, %op, %old, %yes : (tensor<{n}x!tt.ptr<i32>, #blocked>, tensor<{n}xi32, #blocked>, tensor<{n}xi1, #blocked>) -> tensor<{n}xi32, #blocked>
+    tt.return
+  }}
+}}"#
+    );
+    let start: Vec<i32> = (0..n as i32).map(|i| i * 10).collect();
+    let (mut a, mut b) = (Buffer::i32(&start), Buffer::zeros(n * 4));
+    let kernel = run(&ir, "cuda:90", programs, &mut [Arg::Buffer(&mut a), Arg::Buffer(&mut b)]);
+    assert_eq!(a.to_i32(), start.iter().map(|v| v + programs as i32).collect::<Vec<_>>());
+    // Old values 10 i, 10 i + 1, 10 i + 2.
+    assert_eq!(b.to_i32(), start.iter().map(|v| 3 * v + 3).collect::<Vec<_>>());
+    assert!(kernel.ptx.contains("red.relaxed.gpu.global.add.u32"), "an unused result needs no atom");
+}
+
+#[test]
+fn bf16_sums_without_the_instruction() {
+    let n = 64usize;
+    let ir = format!(
+        r#"{HEAD}
+  tt.func public @kernel(%in: !tt.ptr<bf16>) {{
+    %ps = tt.splat %in : !tt.ptr<bf16> -> tensor<{n}x!tt.ptr<bf16>, #one>
+    %x = arith.constant dense<1.0> : tensor<{n}xbf16, #one>
+    %yes = arith.constant dense<true> : tensor<{n}xi1, #one>
+    %old = tt.atomic_rmw fadd, relaxed, gpu, %ps, %x, %yes : (tensor<{n}x!tt.ptr<bf16>, #one>, tensor<{n}xbf16, #one>, tensor<{n}xi1, #one>) -> tensor<{n}xbf16, #one>
+    tt.return
+  }}
+}}"#
+    );
+    for (target, instruction) in [("cuda:80", "cas.b16"), ("cuda:90", "add.noftz.bf16")] {
+        let mut a = Buffer::zeros(2);
+        let kernel = run(&ir, target, 2, &mut [Arg::Buffer(&mut a)]);
+        assert!(kernel.ptx.contains(instruction), "{}", kernel.ptx);
+        let sum = half::bf16::from_le_bytes([a.bytes[0], a.bytes[1]]).to_f32();
+        assert_eq!(sum, 128.0, "{target}");
+    }
+}
+
+#[test]
+fn prints_each_element_once() {
+    let n = 4;
+    let body = format!(
+        r#"tt.print " x: " {{hex = false, isSigned = array<i32: 1>}} : %x : tensor<{n}xi32, #blocked>
+    %y = arith.addi %x, %x : tensor<{n}xi32, #blocked>"#
+    );
+    let (mut a, mut b) = (Buffer::i32(&[5, -6, 7, 8]), Buffer::zeros(16));
+    let ir = one_dim(n, "i32", "i32", "#blocked", &body);
+    let (_, report) = run_report(&ir, "cuda:90", 1, &mut [Arg::Buffer(&mut a), Arg::Buffer(&mut b)]);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let mut lines: Vec<String> = report.output.concat().lines().map(str::to_string).collect();
+    lines.sort();
+    let want: Vec<String> = [(0, 5), (1, -6), (2, 7), (3, 8)]
+        .iter()
+        .map(|(i, v)| format!("pid (0, 0, 0) idx ({i}) x: {v}"))
+        .collect();
+    assert_eq!(lines, want);
+}
+
+#[test]
+fn a_failed_assertion_is_found() {
+    let n = 100;
+    let assertion = |limit: i32| {
+        format!(
+            r#"%l = arith.constant dense<{limit}> : tensor<{n}xi32, #blocked>
+    %c = arith.cmpi slt, %x, %l : tensor<{n}xi32, #blocked>
+    tt.assert %c, "too large" : tensor<{n}xi1, #blocked>
+    %y = arith.addi %x, %x : tensor<{n}xi32, #blocked>"#
+        )
+    };
+    let x: Vec<i32> = (0..n).collect();
+    for (limit, fails) in [(n, false), (n - 1, true)] {
+        let (mut a, mut b) = (Buffer::i32(&x), Buffer::zeros(n as usize * 4));
+        let ir = one_dim(n as usize, "i32", "i32", "#blocked", &assertion(limit));
+        let (_, report) = run_report(&ir, "cuda:90", 1, &mut [Arg::Buffer(&mut a), Arg::Buffer(&mut b)]);
+        let found = report.findings.iter().any(|f| f.message.contains("too large"));
+        assert_eq!(found, fails, "{:?}", report.findings);
+    }
+}

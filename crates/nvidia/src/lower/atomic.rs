@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
 use tilewright_layout::TileLayout;
-use tilewright_llvm::{Effect, Scalar, Ty, Value};
+use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Ty, Value};
 
 use super::elementwise::int_of;
 use super::memory::{Asm, memory_bits};
@@ -55,6 +55,7 @@ impl Lower<'_> {
             (tt::RmwOp::Fadd, Scalar::BF16) if self.target.has_bf16_arithmetic() => "add.noftz.bf16".into(),
             (tt::RmwOp::Fadd, Scalar::F32) => "add.f32".into(),
             (tt::RmwOp::Fadd, Scalar::F64) => "add.f64".into(),
+            (tt::RmwOp::Fadd, Scalar::BF16) => return self.atomic_add_bf16(op, &ptrs, &values, mask),
             _ => return Err(self.unsupported(format!("atomic {} of this type", kind.keyword()))),
         };
         let fadd16 = kind == tt::RmwOp::Fadd && bits == 16;
@@ -72,6 +73,48 @@ impl Lower<'_> {
             s.emit_atomic(&operation, &suffix, reduces, p, &[v], int, pred)
         };
         self.atomic(ptr, result, &ptrs, mask, sem, used, ty, |s, r, p, pred| emit(s, p, values[r], pred))
+    }
+
+    /// bf16 addition where there is no instruction: compare and swap until nobody came in between.
+    fn atomic_add_bf16(
+        &mut self,
+        op: tt::AtomicRmw,
+        ptrs: &Regs,
+        values: &Regs,
+        mask: Option<Regs>,
+    ) -> Result<()> {
+        let m = self.m;
+        let (ptr, result, sem) = (op.ptr(m), op.result(m), op.sem(m));
+        let suffix = format!("{}.{}", semantics(sem), scope(op.scope(m)));
+        let used = !m.is_unused(result);
+        let ty = Ty::scalar(Scalar::BF16);
+        self.atomic(ptr, result, ptrs, mask, sem, used, ty, |s, r, p, pred| {
+            let here = s.b.block();
+            let preheader = s.b.preheader();
+            let (start, done) =
+                (s.b.create_block(here, preheader, &[]), s.b.create_block(here, preheader, &[Ty::I16]));
+            let zero = s.b.constant(Ty::I16, 0);
+            match pred {
+                Some(pred) => s.b.cond_br(pred, start, &[], done, &[zero]),
+                None => s.b.br(start, &[]),
+            }
+            s.b.switch_to(start);
+            let first = s.b.asm1("ld.relaxed.gpu.global.b16 $0, [$1];", "=h,l", Effect::Write, Ty::I16, &[p]);
+            let again = s.b.create_block(start, Some(start), &[Ty::I16]);
+            s.b.br(again, &[first]);
+            s.b.switch_to(again);
+            let expected = s.b.params(again)[0];
+            let old = s.b.bitcast(expected, ty);
+            let (x, y) = (s.as_f32(old), s.as_f32(values[r]));
+            let sum = s.b.bin(BinOp::FAdd, x, y);
+            let sum = s.b.cast(CastOp::FpTrunc, sum, ty);
+            let sum = s.b.bitcast(sum, Ty::I16);
+            let seen = s.emit_atomic("cas.b16", &suffix, false, p, &[expected, sum], Ty::I16, None);
+            let same = s.b.icmp(IntPred::Eq, seen, expected);
+            s.b.cond_br(same, done, &[seen], again, &[seen]);
+            s.b.switch_to(done);
+            s.b.params(done)[0]
+        })
     }
 
     pub fn atomic_cas(&mut self, op: tt::AtomicCas) -> Result<()> {

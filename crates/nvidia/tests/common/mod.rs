@@ -51,6 +51,13 @@ pub fn to_ptx(ir: &str, target: &str) -> Kernel {
 
 /// Compiles and runs; every finding of the simulator fails the test.
 pub fn run(ir: &str, target: &str, grid: u32, args: &mut [Arg]) -> Kernel {
+    let (kernel, report) = run_report(ir, target, grid, args);
+    assert!(report.findings.is_empty(), "{:#?}\n{}", report.findings, kernel.ptx);
+    kernel
+}
+
+/// Compiles and runs; gives what the simulator found.
+pub fn run_report(ir: &str, target: &str, grid: u32, args: &mut [Arg]) -> (Kernel, sim::Report) {
     let kernel = to_ptx(ir, target);
     let program = sim::Program::parse(&kernel.ptx).unwrap_or_else(|e| panic!("{e}\n{}", kernel.ptx));
     let mut memory = sim::Memory::new();
@@ -74,8 +81,7 @@ pub fn run(ir: &str, target: &str, grid: u32, args: &mut [Arg]) -> Kernel {
         params,
     };
     let report = program.launch(&launch, &memory, &sim::Options::default()).unwrap_or_else(|e| panic!("{e}"));
-    assert!(report.findings.is_empty(), "{:#?}\n{}", report.findings, kernel.ptx);
-    kernel
+    (kernel, report)
 }
 
 /// Numbers that differ, small enough for fp16.
