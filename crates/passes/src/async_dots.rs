@@ -9,6 +9,8 @@
 //!   if its operands lie in slots of rings or in buffers made before the loop. The next iteration issues its first dot and
 //!   then waits until that one alone is pending: the tensor cores are never without work, the results of the iteration
 //!   before are valid, and the slots that it read are free for the copies, which the pipeliner puts behind that dot.
+//!   Where the carried result is used for more than accumulation (flash attention scales it), the wait is for both:
+//!   `ptxas` serializes all dots of a loop in which it sees accumulators read with a dot under way.
 //! - The asynchronous proxy, through which the operands are read, does not see ordinary writes to shared memory (`cp.async`
 //!   too) before a proxy fence (PTX ISA, "Async proxy"): one stands before each dot that follows such writes. The barrier
 //!   that the writes of other threads need is placed by [`membar`](crate::membar).
@@ -82,6 +84,8 @@ struct Crossing {
     /// The carried value, as an index of the loop's results.
     index: usize,
     arg: Value,
+    /// Whether the next iteration does nothing with it but accumulate on it.
+    accumulated: bool,
 }
 
 fn schedule(module: &mut Module, block: Block) {
@@ -97,8 +101,8 @@ fn schedule(module: &mut Module, block: Block) {
         let d = first.d(module);
         let mut inputs = vec![d];
         inputs.extend(crossing.iter().map(|c| c.arg).filter(|&a| a != first.c(module)));
-        let pendings = if std::env::var("CW").is_ok() { 0 } else { 1 };
-        wait(module, Place::After(first.0), &inputs, pendings);
+        let accumulated = crossing.iter().all(|c| c.accumulated);
+        wait(module, Place::After(first.0), &inputs, i32::from(accumulated));
     }
     for &dot in &all {
         if crossing.iter().any(|c| c.dot == dot.0) {
@@ -127,16 +131,18 @@ fn crossing(module: &Module, block: Block, first: ttng::WarpGroupDot) -> Vec<Cro
         let arg = module.block_args(block)[index + 1];
         let carried_only = module.parent_block(dot.0) == Some(block) && module.uses(value).len() == 1;
         // The last iteration's value is looked at only after the first dot of the next.
+        let mut accumulated = true;
         let looked_at_late = module.uses(arg).iter().all(|u| {
             let Some(at) = module.ancestor_in_block(block, u.op) else { return false };
             let accumulates = |op: Op| {
                 ttng::WarpGroupDot::cast(module, op).is_some_and(|d| d.c(module) == arg) && u.index == 2
             };
-            accumulates(u.op) || std::env::var("CA").is_ok() && module.is_before(first.0, at)
+            accumulated &= accumulates(u.op);
+            accumulates(u.op) || module.is_before(first.0, at)
         });
         let operands = [dot.a(module), dot.b(module)];
         if carried_only && looked_at_late && operands.iter().all(|&v| stays(module, l, v)) {
-            found.push(Crossing { dot: dot.0, index, arg });
+            found.push(Crossing { dot: dot.0, index, arg, accumulated });
         }
     }
     found

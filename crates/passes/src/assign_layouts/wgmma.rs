@@ -133,8 +133,23 @@ impl Assigner<'_> {
             version_major: 3,
             version_minor: 0,
             warps_per_cta: vec![along_m, along_n],
-            instr_shape: vec![16, instruction_n, instruction_k],
+            instr_shape: vec![16, self.common_n(instruction_n, n, along_n, bits), instruction_k],
         })
+    }
+
+    /// N for the encoding: dots of one function share it where the registers are the same, so that what passes from one to
+    /// the other has one encoding. An instruction is never wider than its tile.
+    fn common_n(&self, instruction_n: u32, n: u32, along_n: u32, bits: u32) -> u32 {
+        let shares = |n: u32| n.is_power_of_two() && (8..=256).contains(&n);
+        if along_n != 1 || !shares(n) {
+            return instruction_n;
+        }
+        let m = &*self.module;
+        let others = self.ops.iter().filter(|&&op| !m.is_erased(op)).filter_map(|&op| {
+            let other = tt::Dot::cast(m, op).filter(|&d| operand_bits(m, d) == Some(bits))?;
+            self.shape(other.result(m)).get(1).copied().filter(|&n| shares(n))
+        });
+        others.max().unwrap_or(instruction_n).max(instruction_n)
     }
 
     /// The dimension along which an operand is contiguous in memory, where it is loaded.
@@ -189,6 +204,7 @@ impl Rewriter<'_> {
     pub(super) fn warp_group_dot(&mut self, dot: tt::Dot, acc: Attr, instruction_n: u32) {
         self.set_operand(dot.0, 2, acc);
         let (a, b, c) = (dot.a(self.m()), dot.b(self.m()), dot.c(self.m()));
+        let instruction_n = instruction_n.min(self.a.shape(b)[1]);
         let bits = self.m().bits(self.m().value_type(a));
         let parent = Arc::new(self.a.encoding(acc).clone());
         let fragments = Encoding::DotOperand { op_idx: 0, parent, k_width: 32 / bits };
