@@ -8,6 +8,8 @@ from pathlib import Path
 EXAMPLES = Path(__file__).parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
+from common import Device  # noqa: E402, F401 - for the scripts that import this one
+
 
 def load(name: str):
     """The example under Tilewright."""

@@ -6,8 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
-import common
-from peers import EXAMPLES, load, versions
+from peers import EXAMPLES, Device, load, versions
 
 NAMES = sorted(p.stem for p in EXAMPLES.glob("*.py") if p.stem not in ("common", "__init__"))
 
@@ -17,7 +16,7 @@ def main() -> int:
     failed = []
     for name in sys.argv[1:] or NAMES:
         try:
-            load(name).example(common.Device(cuda=True))
+            load(name).example(Device(cuda=True))
             print(f"{name:20} ok", flush=True)
         except Exception:
             failed.append(name)
