@@ -89,13 +89,18 @@ fn decode(buffer: &Buffer, ty: &str) -> Vec<i32> {
 }
 
 fn check(case: &Case, target: &str, num_warps: u32) -> String {
+    check_with(case, target, num_warps, false)
+}
+
+fn check_with(case: &Case, target: &str, num_warps: u32, wgmma: bool) -> String {
     let (m, n, k) = case.shape;
     let small = |count: usize, seed: u32| -> Vec<i32> {
         numbers(count, seed).iter().map(|v| (v * 1.5).round() as i32).collect()
     };
     let (a, b) = (small(m * k, 1), small(k * n, 2));
     let mut module = tilewright_ir::parse(&ir(case), "dot.mlir").unwrap_or_else(|e| panic!("{e}"));
-    let info = TargetInfo::parse(target).unwrap_or_else(|e| panic!("{e}"));
+    let mut info = TargetInfo::parse(target).unwrap_or_else(|e| panic!("{e}"));
+    info.wgmma |= wgmma;
     lower_to_ttg(&mut module, &info, &PassOptions { num_warps, num_ctas: 1, num_stages: 2 })
         .unwrap_or_else(|e| panic!("{e}"));
     let text = tilewright_ir::print(&module);
@@ -153,6 +158,23 @@ fn shapes_that_repeat_or_pad() {
         for (ty, acc, precision) in [("f16", "f32", ""), ("f32", "f32", "tf32"), ("i8", "i32", "")] {
             for (target, num_warps) in [("cuda:80", 4), ("cuda:90", 4), ("cuda:90", 8), ("cuda:80", 1)] {
                 check(&Case { ty, acc, precision, shape }, target, num_warps);
+            }
+        }
+    }
+}
+
+#[test]
+fn warp_groups() {
+    for (ty, acc, precision) in
+        TYPES.into_iter().filter(|(ty, acc, precision)| *acc != "f16" && *ty != "f64" && *precision != "ieee")
+    {
+        for shape in [(64, 64, 64), (128, 32, 128), (64, 192, 96), (128, 128, 64), (192, 80, 64)] {
+            for num_warps in [4, 8] {
+                let ptx = check_with(&Case { ty, acc, precision, shape }, "cuda:90", num_warps, true);
+                let whole_groups = shape.0 % (16 * num_warps as usize) == 0;
+                if whole_groups && ty == "f16" {
+                    assert!(ptx.contains("wgmma.mma_async"), "{ty} {shape:?} with {num_warps} warps");
+                }
             }
         }
     }
