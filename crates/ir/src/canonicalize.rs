@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::builder::Builder;
 use crate::diagnostic::Diagnostic;
-use crate::dialect::{arith, scf, tt};
+use crate::dialect::{arith, scf, tt, ttg};
 use crate::effects::is_pure;
 use crate::entity::{Op, Type, Value};
 use crate::fold::{Number, constant, fold, number};
@@ -29,6 +29,7 @@ pub const PATTERNS: &[Pattern] = &[
     compare_extended,
     push_splats_out,
     reshape_of_reshape,
+    layout_conversions,
     combine_pointer_offsets,
     constant_masks,
     select_between_booleans,
@@ -260,6 +261,37 @@ fn reshape_of_reshape(r: &mut Rewriter<'_>, op: Op) -> bool {
         }
         _ => false,
     }
+}
+
+/// A conversion of a conversion is one; what any layout can make at no cost (splats, ranges) is made in the one wanted.
+fn layout_conversions(r: &mut Rewriter<'_>, op: Op) -> bool {
+    let Some(convert) = ttg::ConvertLayout::cast(r.module, op) else { return false };
+    let m = &*r.module;
+    let source = convert.src(m);
+    let ty = m.value_type(convert.result(m));
+    let Some(inner) = m.defining_op(source) else { return false };
+    match m.opcode(inner) {
+        Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => {
+            let from = m.operands(inner)[0];
+            r.module.set_operands(op, &[from]);
+            r.enqueue(inner);
+        }
+        Some(Opcode::Tt(tt::Kind::Splat)) => {
+            let scalar = m.operands(inner)[0];
+            let mut b = r.before(op);
+            let new = tt::Splat::build(&mut b, scalar, ty).result(r.module);
+            r.replace(op, &[new]);
+        }
+        Some(Opcode::Tt(tt::Kind::MakeRange)) => {
+            let range = tt::MakeRange(inner);
+            let (start, end) = (range.start(m), range.end(m));
+            let mut b = r.before(op);
+            let new = tt::MakeRange::build(&mut b, end, start, ty).result(r.module);
+            r.replace(op, &[new]);
+        }
+        _ => return false,
+    }
+    true
 }
 
 /// `addptr(addptr(p, c1), c2)` with constants to `addptr(p, c1 + c2)`, where the sum does not wrap.
