@@ -47,7 +47,7 @@ pub type Scope = IndexMap<Name, Value, FxBuildHasher>;
 /// What the front end must know besides the source.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Emit `tl.device_assert` (Triton's `debug`).
+    /// Emit `tl.device_assert`, and assertions that integer arithmetic does not overflow (Triton's `debug`).
     pub debug: bool,
     /// How float32 operands of a dot are multiplied where the kernel does not say.
     pub default_input_precision: tt::InputPrecision,
@@ -125,6 +125,8 @@ pub(crate) struct Evaluator<'h> {
     pub captured: Vec<Captured>,
     pub functions: Vec<Arc<JitFunction>>,
     pub printed: String,
+    /// Whether integer arithmetic is checked for overflow in debugging (off for `tl.add(…, sanitize_overflow=False)`).
+    pub sanitize_overflow: bool,
     /// Emitted `noinline` functions by specialization, with what they return.
     pub noinline: FxHashMap<String, (String, Value)>,
 }
@@ -377,6 +379,7 @@ pub fn build_module(
         captured: Vec::new(),
         functions: Vec::new(),
         printed: String::new(),
+        sanitize_overflow: true,
         noinline: FxHashMap::default(),
     };
     let name = eval.build_kernel(entry, signature).map_err(|e| *e)?;

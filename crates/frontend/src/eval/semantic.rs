@@ -636,6 +636,9 @@ impl Evaluator<'_> {
             (false, false) => {}
         }
         let float = x.number().is_some_and(Scalar::is_float);
+        if !float && self.options.debug && self.sanitize_overflow {
+            self.check_overflow(op, &x, &y)?;
+        }
         let mut bld = builder!(self);
         let value = match (op, float) {
             (Operator::Add, true) => arith::Addf::build(&mut bld, x.value, y.value).result(bld.module),
@@ -646,6 +649,25 @@ impl Evaluator<'_> {
             (_, false) => arith::Muli::build(&mut bld, x.value, y.value).result(bld.module),
         };
         Ok(Tensor { value, ..x })
+    }
+
+    /// In a kernel compiled for debugging, arithmetic on integers of up to 32 bits asserts that it does not overflow: the
+    /// result in 64 bits must lie in the type's range.
+    fn check_overflow(&mut self, op: Operator, x: &Tensor, y: &Tensor) -> Eval<()> {
+        let Some(scalar) = x.number().filter(|s| s.bits() < 64 && *s != Scalar::Int1) else { return Ok(()) };
+        let wide = |e: &mut Self, t: &Tensor| e.cast(t, &Scalar::Int64.into()).map(Value::Tensor);
+        let (x, y) = (wide(self, x)?, wide(self, y)?);
+        self.sanitize_overflow = false;
+        let exact = self.arithmetic(op, &x, &y).map(Value::Tensor);
+        self.sanitize_overflow = true;
+        let exact = exact?;
+        let (low, high) = scalar.int_range();
+        let above = Value::Tensor(self.tensor_compare(CmpOp::GtE, &exact, &Value::int(low))?);
+        let below = Value::Tensor(self.tensor_compare(CmpOp::LtE, &exact, &Value::int(high))?);
+        let inside = self.tensor_binary(Operator::BitAnd, &above, &below)?;
+        let message = format!("{scalar} overflow in `{}`", op.as_str());
+        tt::Assert::build(&mut builder!(self), inside.value, message);
+        Ok(())
     }
 
     /// Pointer plus offset; both have one shape already.

@@ -20,7 +20,11 @@ impl Evaluator<'_> {
                     "sub" => Operator::Sub,
                     _ => Operator::Mult,
                 };
-                return self.binary(op, args.get("x").clone(), args.get("y").clone()).map(Some);
+                let before = self.sanitize_overflow;
+                self.sanitize_overflow &= self.bool_arg(args, "sanitize_overflow")?;
+                let result = self.binary(op, args.get("x").clone(), args.get("y").clone());
+                self.sanitize_overflow = before;
+                return result.map(Some);
             }
             "where" => self.where_(args)?,
             "logical_and" | "logical_or" => {
