@@ -1,9 +1,13 @@
 """Calls: how arguments are bound, what they become in the kernel, and what a wrong call says."""
 
+import collections
+import gc
+import importlib.util
 import os
 import select
 import signal
 import threading
+import weakref
 
 import ml_dtypes
 import numpy as np
@@ -292,9 +296,6 @@ def test_only_functions_are_kernels():
 
 
 def test_a_kernel_is_collected_with_its_closure():
-    import gc
-    import weakref
-
     def make():
         factor = tl.constexpr(3)
 
@@ -308,6 +309,38 @@ def test_a_kernel_is_collected_with_its_closure():
         return weakref.ref(scaled)
 
     ref = make()
+    gc.collect()
+    assert ref() is None
+
+
+def test_named_tuples_of_equal_types_are_not_confused():
+    Forward = collections.namedtuple("Forward", ["first", "second"])
+    Backward = collections.namedtuple("Backward", ["second", "first"])
+
+    @triton.jit
+    def difference(x, pair):
+        tl.store(x, pair.first - pair.second)
+
+    x = np.zeros(1, np.int32)
+    for pair, expected in ((Forward(5, 3), 2), (Backward(5, 3), -2), (Forward(7, 3), 4)):
+        difference[(1,)](x, pair)
+        assert x[0] == expected
+
+
+def test_a_module_that_is_dropped_is_collected_with_its_kernels(tmp_path):
+    source = tmp_path / "some_kernels.py"
+    source.write_text(
+        "import tilewright as triton\nimport tilewright.language as tl\nN = tl.constexpr(3)\n"
+        "@triton.jit\ndef kernel(x):\n    tl.store(x, N)\n"
+    )
+    spec = importlib.util.spec_from_file_location("some_kernels", source)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    x = np.zeros(1, np.int32)
+    module.kernel[(1,)](x)
+    assert x[0] == 3
+    ref = weakref.ref(module.kernel)
+    del module, spec
     gc.collect()
     assert ref() is None
 

@@ -88,6 +88,10 @@ impl Spec {
             }
             Spec::Tuple(specs) => {
                 key.push(key::tuple(specs.len()));
+                // A named tuple's class gives its fields their names in the kernel.
+                if value.cast_exact::<PyTuple>().is_err() {
+                    constants.encode(value.get_type().as_any(), key)?;
+                }
                 for (spec, item) in specs.iter().zip(value.cast::<PyTuple>()?.iter()) {
                     spec.encode(&item, constants, key)?;
                 }

@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType};
@@ -47,6 +48,12 @@ pub struct Captured {
 }
 
 impl Captured {
+    /// Shows the collector what is held.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.container)?;
+        visit.call(&self.value)
+    }
+
     /// Whether the value is what it was when the kernel was compiled.
     #[inline]
     pub fn check(&self, py: Python<'_>) -> PyResult<()> {

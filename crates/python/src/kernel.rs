@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -256,6 +257,10 @@ impl CompiledKernel {
     /// `compiled[grid]`: a function that launches this kernel, without looking for another specialization.
     fn __getitem__<'py>(slf: &Bound<'py, Self>, grid: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         launch::compiled_launcher(slf, &grid)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.captured.iter().try_for_each(|captured| captured.traverse(&visit))
     }
 
     fn __repr__(&self) -> String {

@@ -70,8 +70,11 @@ impl Constants {
         } else if let Ok(value) = value.cast_exact::<PyFloat>() {
             // By bits: 0.0 and -0.0 are different constants, and NaN is equal to itself.
             key.extend([CONST_FLOAT, value.value().to_bits()]);
-        } else if let Ok(items) = value.cast_exact::<PyTuple>() {
+        } else if let Ok(items) = value.cast::<PyTuple>() {
             key.push(tuple(items.len()));
+            if value.cast_exact::<PyTuple>().is_err() {
+                self.encode(value.get_type().as_any(), key)?;
+            }
             for item in items.iter() {
                 self.encode(&item, key)?;
             }
