@@ -102,8 +102,21 @@ struct Argument {
     kind: Kind,
     /// `None` for a scalar.
     length: Option<usize>,
-    /// The array, in words so that it is aligned to 16 bytes; or the scalar's bits in the first word.
-    storage: Vec<u128>,
+    /// The array; or the scalar's bits in the first word.
+    storage: Vec<Line>,
+}
+
+/// Arrays begin where the CUDA driver's allocations do, at multiples of 256 bytes, so that the sectors that a kernel
+/// touches do not depend on where the host's allocator put them.
+#[derive(Clone)]
+#[repr(C, align(256))]
+struct Line([u128; 16]);
+
+impl Argument {
+    /// The word that holds byte `at`, and the bit of it where that byte begins.
+    fn place(at: usize) -> (usize, usize, usize) {
+        (at / 256, at / 16 % 16, 8 * (at % 16))
+    }
 }
 
 /// Arguments for each parameter of a kernel, owning their arrays.
@@ -144,7 +157,7 @@ impl Arguments {
             .map(|a| match a.length {
                 Some(_) => Param::Pointer(a.storage.as_ptr() as u64),
                 None => {
-                    let bits = a.storage[0] as u64;
+                    let bits = a.storage[0].0[0] as u64;
                     Param::Bytes(bits.to_le_bytes()[..a.kind.bytes()].to_vec())
                 }
             })
@@ -172,8 +185,8 @@ impl Arguments {
         let size = a.kind.bytes();
         let n = a.length.unwrap_or(1);
         let item = |i: usize| {
-            let word = a.storage[i * size / 16];
-            let bits = (word >> (8 * (i * size % 16))) as u64;
+            let (line, word, bit) = Argument::place(i * size);
+            let bits = (a.storage[line].0[word] >> bit) as u64;
             a.kind.show(if size == 8 { bits } else { bits & ((1 << (8 * size)) - 1) })
         };
         let mut s = (0..n.min(limit)).map(item).collect::<Vec<_>>().join(" ");
@@ -200,7 +213,9 @@ fn argument(item: &str) -> Result<Argument, String> {
     let value = value.trim();
     let Some(n) = length else {
         let bits = kind.number(value).ok_or_else(|| format!("`{value}` is no value of that type"))?;
-        return Ok(Argument { kind, length, storage: vec![bits.into()] });
+        let mut line = Line([0; 16]);
+        line.0[0] = bits.into();
+        return Ok(Argument { kind, length, storage: vec![line] });
     };
     let size = kind.bytes();
     if n == 0 || n.checked_mul(size).is_none_or(|b| b > MAX_BYTES) {
@@ -220,7 +235,7 @@ fn argument(item: &str) -> Result<Argument, String> {
         z ^ (z >> 31)
     };
     let constant = kind.number(value);
-    let mut storage = vec![0u128; (n * size).div_ceil(16)];
+    let mut storage = vec![Line([0; 16]); (n * size).div_ceil(256)];
     for i in 0..n {
         let bits = match value {
             "zeros" => 0,
@@ -235,7 +250,8 @@ fn argument(item: &str) -> Result<Argument, String> {
             })?,
         };
         let bits = if size == 8 { bits } else { bits & ((1 << (8 * size)) - 1) };
-        storage[i * size / 16] |= u128::from(bits) << (8 * (i * size % 16));
+        let (line, word, bit) = Argument::place(i * size);
+        storage[line].0[word] |= u128::from(bits) << bit;
     }
     Ok(Argument { kind, length, storage })
 }

@@ -1,5 +1,5 @@
 //! PTX that `nvcc` makes from CUDA C++ of our own (`tests/cuda/*.cu`, compiled by `tests/cuda/regenerate.sh`).
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::needless_range_loop)]
 mod common;
 use common::*;
 use half::f16;

@@ -1,5 +1,5 @@
 //! `mma.sync` in every shape and type, with fragments laid out as the ISA's figures have them, and matrix loads.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::needless_range_loop)]
 mod common;
 use common::*;
 use half::{bf16, f16};
