@@ -13,7 +13,7 @@ use crate::f2::log2;
 pub type Coord = SmallVec<[u32; 4]>;
 
 /// The most dimensions a tensor may have.
-pub(crate) const MAX_RANK: usize = 8;
+pub(crate) const MAX_RANK: usize = 16;
 
 /// The tile that a CTA covers once. Invariant: `size` is a power of two along every axis, and all bases lie inside it.
 #[derive(Debug, Clone)]

@@ -182,7 +182,9 @@ impl Lower<'_> {
         let shared = &plan.scratch;
         let writer = self.thread_part(scratch, &plan.store, bytes);
         let reader = self.thread_part(scratch, &plan.load, bytes);
-        let per_warp = plan.scope == SyncScope::Warp && from.num_warps() == self.num_warps;
+        // Padding reads element 0, which another warp has written: then all wait for all.
+        let reads_first = plan.load.needs_predicate || to.is_padded();
+        let per_warp = plan.scope == SyncScope::Warp && from.num_warps() == self.num_warps && !reads_first;
         let owner = if per_warp {
             // Each warp stores for itself: only lanes with copies hold back.
             let mask = from.free_variable_masks().lane;
@@ -208,16 +210,13 @@ impl Lower<'_> {
             }
             self.wait(per_warp);
             for access in &plan.load.accesses[round.loads.clone()] {
-                // Padding that nobody stored is not read: such lanes read element 0.
-                let inside = self.access_predicate(to, access, plan.load.needs_predicate || to.is_padded());
+                // Padding that nobody stored is not read.
+                let inside = self.access_predicate(to, access, reads_first);
                 if inside.is_some_and(|p| self.b.is_false(p)) {
                     continue;
                 }
-                let mut at = self.shared_address(reader, access.offset, shared, bytes);
-                if let Some(inside) = inside {
-                    at = self.b.select(inside, at, scratch);
-                }
-                let elements = self.load_shared(at, ty, access.registers.len() as u32);
+                let at = self.shared_address(reader, access.offset, shared, bytes);
+                let elements = self.load_shared_where(at, ty, access.registers.len() as u32, inside);
                 for (&r, e) in access.registers.iter().zip(elements) {
                     out[r as usize] = e;
                 }

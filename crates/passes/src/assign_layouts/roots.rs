@@ -76,10 +76,8 @@ impl Assigner<'_> {
                 }
                 match self.module.opcode(u.op) {
                     Some(Opcode::Tt(tt::Kind::Dot)) if u.index < 2 => return true,
-                    Some(Opcode::Tt(tt::Kind::Reduce)) => {
-                        if tt::Reduce(u.op).axis(self.module) == rank - 1 {
-                            return true;
-                        }
+                    Some(Opcode::Tt(tt::Kind::Reduce)) if tt::Reduce(u.op).axis(self.module) == rank - 1 => {
+                        return true;
                     }
                     _ if crate::derive::shares_encoding(self.module, u.op) => {
                         work.extend(self.module.results(u.op).to_vec());
