@@ -19,6 +19,7 @@ test: test-rust test-python ## every test
 test-rust: setup
 ifdef NEXTEST
 	cargo nextest run --workspace --no-fail-fast --cargo-quiet --status-level fail --final-status-level fail
+	cargo test --workspace --doc --quiet
 else
 	cargo test --workspace --quiet
 endif
