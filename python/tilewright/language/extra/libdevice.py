@@ -12,14 +12,20 @@ from ..math import abs, ceil, cos, div_rn, erf, exp, exp2, floor, fma, log, log2
 __all__ = [
     "abs",
     "acos",
+    "acosh",
     "asin",
+    "asinh",
     "atan",
     "atan2",
+    "atanh",
+    "cbrt",
     "ceil",
+    "copysign",
     "cos",
     "cosh",
     "div_rn",
     "erf",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
@@ -30,14 +36,17 @@ __all__ = [
     "floor",
     "fma",
     "fmod",
+    "hypot",
     "isinf",
     "isnan",
     "log",
     "log1p",
     "log2",
     "log10",
+    "nearbyint",
     "pow",
     "rint",
+    "round",
     "rsqrt",
     "sin",
     "sinh",
@@ -85,6 +94,41 @@ def atan(x):
 
 
 @builtin
+def asinh(x):
+    """The inverse hyperbolic sine."""
+
+
+@builtin
+def acosh(x):
+    """The inverse hyperbolic cosine."""
+
+
+@builtin
+def atanh(x):
+    """The inverse hyperbolic tangent."""
+
+
+@builtin
+def cbrt(x):
+    """The cube root."""
+
+
+@builtin
+def erfc(x):
+    """``1 - erf(x)``, exact where that is small."""
+
+
+@builtin
+def nearbyint(x):
+    """The nearest whole number, the even one of two."""
+
+
+@builtin
+def round(x):
+    """The nearest whole number, away from zero of two."""
+
+
+@builtin
 def atan2(x, y):
     """The angle of the point ``(y, x)``: ``atan(x / y)`` in the right quadrant."""
 
@@ -97,6 +141,16 @@ def pow(x, y):
 @builtin
 def fmod(x, y):
     """The remainder of ``x / y`` with the sign of ``x``."""
+
+
+@builtin
+def hypot(x, y):
+    """``sqrt(x * x + y * y)`` without overflow on the way."""
+
+
+@builtin
+def copysign(x, y):
+    """``x`` with the sign of ``y``."""
 
 
 @builtin

@@ -36,8 +36,8 @@ impl Evaluator<'_> {
             "minimum" | "maximum" => self.min_max(name, args)?,
             "clamp" => self.clamp(args)?,
             "exp" | "exp2" | "log" | "log2" | "cos" | "sin" | "sqrt" | "rsqrt" | "erf" | "floor" | "ceil"
-            | "tanh" | "tan" | "trunc" => {
-                let allow16 = matches!(name, "floor" | "ceil" | "trunc");
+            | "tanh" | "tan" | "trunc" | "round" => {
+                let allow16 = matches!(name, "floor" | "ceil" | "trunc" | "round");
                 let x = self.float_arg(args, "x", allow16)?;
                 let mut b = builder!(self);
                 let v = x.value;
@@ -54,6 +54,7 @@ impl Evaluator<'_> {
                     "floor" => math::Floor::build(&mut b, v).result(b.module),
                     "ceil" => math::Ceil::build(&mut b, v).result(b.module),
                     "tanh" => math::Tanh::build(&mut b, v).result(b.module),
+                    "round" => math::Round::build(&mut b, v).result(b.module),
                     "tan" => math::Tan::build(&mut b, v).result(b.module),
                     _ => math::Trunc::build(&mut b, v).result(b.module),
                 };
@@ -132,11 +133,12 @@ impl Evaluator<'_> {
                 let value = tt::Mulhiui::build(&mut builder!(self), x.value, y.value).result(&self.module);
                 Tensor { value, ..x }
             }
-            "sinh" | "cosh" | "asin" | "acos" | "atan" | "expm1" | "log1p" | "log10" | "rint" => {
+            "sinh" | "cosh" | "asin" | "acos" | "atan" | "asinh" | "acosh" | "atanh" | "expm1" | "log1p"
+            | "log10" | "rint" | "nearbyint" | "cbrt" | "erfc" => {
                 let x = self.float_arg(args, "x", false)?;
                 self.libdevice(name, &[x])
             }
-            "atan2" | "pow" | "fmod" => {
+            "atan2" | "pow" | "fmod" | "hypot" | "copysign" => {
                 let (x, y) = self.promote(args.get("x"), args.get("y"), Allow::default())?;
                 if !matches!(x.number(), Some(Scalar::Fp32 | Scalar::Fp64)) {
                     return Err(self
