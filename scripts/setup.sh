@@ -24,6 +24,8 @@ mkdir -p target
 exec 9>target/.setup.lock
 flock 9
 
+python=${TILEWRIGHT_PYTHON:-python3}
+
 # 1. Debian packages.
 debian_packages=(llvm-19-dev libpolly-19-dev libzstd-dev zlib1g-dev)
 install_debian_packages() {
@@ -36,6 +38,8 @@ install_debian_packages() {
     die "LLVM 19 with its headers is needed: install what your system calls ${debian_packages[*]}"
   fi
   command -v cc >/dev/null || missing+=(gcc libc6-dev)
+  # Debian's Python comes without what makes a virtual environment.
+  [ -x "$venv/bin/python" ] || "$python" -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3 python3-venv)
   [ ${#missing[@]} -gt 0 ] || return 0
   local as_root=()
   if [ "$(id -u)" -ne 0 ]; then
@@ -56,7 +60,6 @@ if ! fresh debian "$packages_key" || [ ! -e /usr/lib/llvm-19/include/llvm-c/Core
 fi
 
 # 2. The virtual environment.
-python=${TILEWRIGHT_PYTHON:-python3}
 if [ ! -x "$venv/bin/python" ]; then
   command -v "$python" >/dev/null || die "$python is missing: install Python 3.11 or later with its venv module"
   "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "$python is older than Python 3.11"
