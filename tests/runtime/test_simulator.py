@@ -1,0 +1,64 @@
+"""Kernels in the PTX simulator: findings are errors, or reports with `sanitize=True`."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@pytest.fixture(autouse=True)
+def in_the_simulator(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+
+
+@triton.jit
+def double(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+
+
+@triton.jit
+def double_unmasked(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, tl.load(x + i) * 2)
+
+
+def test_it_runs_what_the_gpu_would():
+    x = np.arange(200, dtype=np.float32)
+    compiled = double[(4,)](x, 200, BLOCK=64, num_warps=2)
+    np.testing.assert_array_equal(x, np.arange(200) * 2)
+    assert "ptx" in compiled.asm and "cuda:90" in repr(compiled)
+    report = compiled.sim_report
+    assert report["findings"] == []
+    assert report["counters"]["global_load_bytes"] == 800
+
+
+def test_the_target_is_chosen_by_the_environment(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:80")
+    compiled = double[(1,)](np.zeros(8, np.float32), 8, BLOCK=8)
+    assert compiled.metadata.target == "cuda:80"
+
+
+def test_a_broken_rule_is_an_error():
+    with pytest.raises(triton.KernelError, match="out of bounds") as caught:
+        double_unmasked[(1,)](np.zeros(40, np.float32), BLOCK=64)
+    assert "test_simulator.py:" in str(caught.value)
+
+
+def test_sanitize_reports_and_goes_on(capsys):
+    x = np.ones(40, np.float32)
+    compiled = double_unmasked[(1,)](x, BLOCK=64, sanitize=True)
+    assert x.tolist() == [2] * 40
+    assert "out of bounds" in capsys.readouterr().err
+    kinds = {finding["kind"] for finding in compiled.sim_report["findings"]}
+    assert kinds == {"global-bounds"}
+
+
+def test_what_the_kernel_prints_reaches_python(capsys):
+    @triton.jit
+    def printing(n):
+        tl.device_print("n", n)
+
+    printing[(1,)](7, num_warps=1)
+    assert "n: 7" in capsys.readouterr().out
