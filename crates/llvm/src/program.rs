@@ -331,6 +331,11 @@ impl Module {
         FuncId(self.signatures.len() as u32 - 1)
     }
 
+    /// The inline-assembly templates used, and the names of intrinsics.
+    pub fn inline_assembly(&self) -> impl Iterator<Item = &str> {
+        self.asms.iter().map(|a| a.text.as_str())
+    }
+
     /// Whether a function of this name was declared or called.
     pub fn declares(&self, name: &str) -> bool {
         self.signatures.iter().any(|(n, _, _)| n == name)

@@ -95,10 +95,12 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
         },
     )?;
     let mut timing = Timing { lower: start.elapsed(), ..Timing::default() };
+    let raised = lowered.module.inline_assembly().any(|text| options.target.needs_ptx84(text));
+    let features = if raised { "+ptx84" } else { options.target.ptx_feature() };
     let llvm = emit::Options {
         triple: "nvptx64-nvidia-cuda".into(),
         cpu: options.target.arch().into(),
-        features: options.target.ptx_feature().into(),
+        features: features.into(),
         passes: options.passes.clone().unwrap_or_else(|| emit::PASSES.into()),
         level: options.level,
         fp_contract: options.fp_contract,

@@ -46,16 +46,21 @@ impl Target {
         }
     }
 
-    /// The lowest PTX ISA version that has what we emit (PTX ISA, "Release Notes"): the driver's own compiler, the
-    /// fallback where there is no `ptxas`, takes no newer PTX than itself.
+    /// The lowest PTX ISA version that has the target (PTX ISA, "Release Notes"): the driver's own compiler, the fallback
+    /// where there is no `ptxas`, takes no newer PTX than itself.
     pub fn ptx_feature(self) -> &'static str {
         match self.capability {
             80 => "+ptx70",
             86 => "+ptx71",
-            // fp8 `mma` needs 8.4.
-            89 => "+ptx84",
+            89 => "+ptx78",
             _ => "+ptx80",
         }
+    }
+
+    /// Whether an instruction needs PTX ISA 8.4: fp8 operands of `mma`, and on sm_89 fp8 conversions (8.1).
+    pub fn needs_ptx84(self, instruction: &str) -> bool {
+        let fp8 = instruction.contains("e4m3") || instruction.contains("e5m2");
+        fp8 && (self.capability == 89 || instruction.starts_with("mma.sync"))
     }
 
     /// Shared memory that one CTA can have, in bytes (CUDA C++ Programming Guide, "Technical Specifications").

@@ -411,6 +411,11 @@ impl Lower<'_> {
 
     /// Loads `count` consecutive elements from shared memory, aligned to their whole width.
     pub fn load_shared(&mut self, ptr: Value, ty: Ty, count: u32) -> Vec<Value> {
+        self.load_shared_where(ptr, ty, count, None)
+    }
+
+    /// [`Lower::load_shared`] where `pred` holds; elsewhere the elements are zero.
+    pub fn load_shared_where(&mut self, ptr: Value, ty: Ty, count: u32, pred: Option<Value>) -> Vec<Value> {
         let words = Words::of(count, memory_bits(ty));
         let mut asm = Asm::default();
         asm.outputs(words.register(), words.constraint(), words.count);
@@ -422,6 +427,13 @@ impl Lower<'_> {
             let c = self.b.i32(offset);
             format!("+{}", asm.arg(c, 'n'))
         };
+        if let Some(pred) = pred.filter(|&p| !self.b.is_true(p)) {
+            for i in 0..words.count {
+                let _ = write!(asm.text, "mov.b{} ${i}, 0; ", words.bits.max(16));
+            }
+            let p = asm.arg(pred, 'b');
+            let _ = write!(asm.text, "@{p} ");
+        }
         let suffix = words.suffix();
         let targets = if words.count == 1 {
             "$0".to_string()

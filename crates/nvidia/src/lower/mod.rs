@@ -391,6 +391,7 @@ impl<'a> Lower<'a> {
                     self.set_regs(self.m.result(op), vec![warp]);
                     Ok(())
                 }
+                _ => Err(self.unsupported(format!("the operation `{}`", self.m.op_name(op)))),
             },
             Some(Opcode::Ttng(kind)) => self.hopper(op, kind),
             _ => Err(self.unsupported(format!("the operation `{}`", self.m.op_name(op)))),

@@ -206,16 +206,13 @@ impl Lower<'_> {
         let zero = self.b.zero(elem);
         let mut out = vec![zero; tile.num_registers() as usize];
         for access in &plan.accesses {
-            // Padding lies outside the buffer, or nobody stored it: such lanes read element 0 instead.
+            // Padding lies outside the buffer, or nobody stored it: it is not read.
             let inside = self.access_predicate(&tile, access, plan.needs_predicate || tile.is_padded());
             if inside.is_some_and(|p| self.b.is_false(p)) {
                 continue;
             }
-            let mut at = self.shared_address(thread, access.offset.combine(view), &shared, bytes);
-            if let Some(inside) = inside {
-                at = self.b.select(inside, at, buffer.base);
-            }
-            let elements = self.load_shared(at, elem, access.registers.len() as u32);
+            let at = self.shared_address(thread, access.offset.combine(view), &shared, bytes);
+            let elements = self.load_shared_where(at, elem, access.registers.len() as u32, inside);
             for (&r, e) in access.registers.iter().zip(elements) {
                 out[r as usize] = e;
             }
