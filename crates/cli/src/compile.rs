@@ -149,8 +149,8 @@ fn signature(args: &Args, entry: &Arc<JitFunction>) -> Result<Signature, Diagnos
 
 /// A constant: a number, `True`, `None`, a dtype such as `fp32`, or text.
 fn constant_value(text: &str) -> Result<ArgSpec, Diagnostic> {
-    use tilewright_frontend::signature::{ArgType, parse_dtype};
     use tilewright_frontend::HostValue;
+    use tilewright_frontend::signature::{ArgType, parse_dtype};
     if let Some(dtype) = parse_dtype(text.strip_prefix("tl.").unwrap_or(text)) {
         return Ok(ArgSpec::constant(HostValue::DType(dtype)));
     }
@@ -162,7 +162,10 @@ fn constant_value(text: &str) -> Result<ArgSpec, Diagnostic> {
 
 fn report(args: &Args, artifact: &Artifact) {
     let m = &artifact.metadata;
-    println!("{} for {}: {} warps, {} bytes of shared memory", m.name, m.target, m.options.num_warps, m.shared);
+    println!(
+        "{} for {}: {} warps, {} bytes of shared memory",
+        m.name, m.target, m.options.num_warps, m.shared
+    );
     if let (Some(cubin), Some(registers)) = (&artifact.cubin, m.n_regs) {
         println!(
             "cubin {} bytes, {registers} registers, {} bytes spilled (ptxas {})",

@@ -29,7 +29,9 @@ pub fn run(args: &Args) -> Result<(), String> {
         return Ok(());
     }
     let Some((file, passes)) = args.arguments.split_first() else {
-        return Err("a file is needed (`-` for standard input); `tilewright opt --help` says more".to_string());
+        return Err(
+            "a file is needed (`-` for standard input); `tilewright opt --help` says more".to_string()
+        );
     };
     let pipeline = Pipeline::parse(passes.iter().map(String::as_str))?;
     let (text, name) = if file == "-" {
@@ -42,7 +44,11 @@ pub fn run(args: &Args) -> Result<(), String> {
     let mut module = parse(&text, name).map_err(|d| d.to_string())?;
     pipeline.run(&mut module).map_err(|errors| {
         let line_of = |f: &str, line: u32| {
-            if f == name { text.lines().nth((line as usize).checked_sub(1)?).map(str::to_string) } else { None }
+            if f == name {
+                text.lines().nth((line as usize).checked_sub(1)?).map(str::to_string)
+            } else {
+                None
+            }
         };
         let texts = errors.into_iter().map(|d| d.with_source(line_of).to_string());
         texts.collect::<Vec<_>>().join("\n")
