@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from peers import EXAMPLES, Device, load, versions
 
-NAMES = sorted(p.stem for p in EXAMPLES.glob("*.py") if p.stem not in ("common", "__init__"))
+NAMES = sorted(p.stem for p in EXAMPLES.glob("*.py") if "def example(" in p.read_text())
 
 
 def main() -> int:
