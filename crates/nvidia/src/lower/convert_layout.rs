@@ -182,9 +182,9 @@ impl Lower<'_> {
         let shared = &plan.scratch;
         let writer = self.thread_part(scratch, &plan.store, bytes);
         let reader = self.thread_part(scratch, &plan.load, bytes);
-        // Padding reads element 0, which another warp has written: then all wait for all.
-        let reads_first = plan.load.needs_predicate || to.is_padded();
-        let per_warp = plan.scope == SyncScope::Warp && from.num_warps() == self.num_warps && !reads_first;
+        // Padding that nobody stored is not read.
+        let partial = plan.load.needs_predicate || to.is_padded();
+        let per_warp = plan.scope == SyncScope::Warp && from.num_warps() == self.num_warps;
         let owner = if per_warp {
             // Each warp stores for itself: only lanes with copies hold back.
             let mask = from.free_variable_masks().lane;
@@ -210,8 +210,7 @@ impl Lower<'_> {
             }
             self.wait(per_warp);
             for access in &plan.load.accesses[round.loads.clone()] {
-                // Padding that nobody stored is not read.
-                let inside = self.access_predicate(to, access, reads_first);
+                let inside = self.access_predicate(to, access, partial);
                 if inside.is_some_and(|p| self.b.is_false(p)) {
                     continue;
                 }
