@@ -155,10 +155,10 @@ fn interp(request: &Request<'_>, built: Built, mut clock: Clock) -> Result<Artif
     })
 }
 
-/// Whether dots may become warp-group instructions: `TILEWRIGHT_WGMMA=1`, read once a process.
+/// Whether dots may become warp-group instructions: unless `TILEWRIGHT_WGMMA=0`, read once a process.
 fn wgmma_enabled() -> bool {
     static ENABLED: OnceLock<bool> = OnceLock::new();
-    *ENABLED.get_or_init(|| std::env::var("TILEWRIGHT_WGMMA").is_ok_and(|v| v == "1"))
+    *ENABLED.get_or_init(|| std::env::var("TILEWRIGHT_WGMMA").map_or(true, |v| v != "0"))
 }
 
 /// What a compilation depends on. The front end has run: the functions and values that it met are known.

@@ -50,32 +50,58 @@ pub fn run(module: &mut Module) {
         }
     }
     for block in blocks {
-        fence(module, block);
         schedule(module, block);
     }
+    let functions: Vec<Op> = module.block_ops(module.body()).collect();
+    for func in functions {
+        for block in inner_blocks(module, func) {
+            fence(module, block, true, true);
+        }
+    }
+}
+
+fn inner_blocks(module: &Module, op: Op) -> Vec<Block> {
+    module.regions(op).iter().flat_map(|&r| module.region_blocks(r).to_vec()).collect()
 }
 
 fn dots(module: &Module, block: Block) -> Vec<ttng::WarpGroupDot> {
     module.block_ops(block).filter_map(|op| ttng::WarpGroupDot::cast(module, op)).collect()
 }
 
-/// Puts fences before the dots of a block that may read what was written since the last fence.
-fn fence(module: &mut Module, block: Block) {
-    let mut written = true;
+/// Puts fences before the dots of a block that may read what was written since the last fence. `written`: whether
+/// something may have been written before the block; returns whether something may have been since the last fence at its
+/// end. With `insert` false only this is found out.
+fn fence(module: &mut Module, block: Block, mut written: bool, insert: bool) -> bool {
     for op in module.block_ops(block).collect::<Vec<_>>() {
         match module.opcode(op) {
-            Some(Opcode::Ttg(
-                ttg::Kind::LocalAlloc | ttg::Kind::LocalStore | ttg::Kind::AsyncWait | ttg::Kind::Barrier,
-            )) => written = true,
+            Some(Opcode::Ttg(ttg::Kind::LocalAlloc)) => {
+                written |= ttg::LocalAlloc(op).src(module).is_some();
+            }
+            Some(Opcode::Ttg(ttg::Kind::LocalStore | ttg::Kind::AsyncWait)) => written = true,
+            Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => written = false,
             Some(Opcode::Ttng(ttng::Kind::WarpGroupDot)) if written => {
-                let mut b = Builder::before(module, op);
-                ttng::FenceAsyncShared::build(&mut b, false);
+                if insert {
+                    let mut b = Builder::before(module, op);
+                    ttng::FenceAsyncShared::build(&mut b, false);
+                }
                 written = false;
             }
-            Some(Opcode::Scf(_)) => written = true,
+            Some(Opcode::Scf(kind)) => {
+                let blocks = inner_blocks(module, op);
+                let mut before = written;
+                if kind != scf::Kind::If {
+                    for &b in &blocks {
+                        before |= fence(module, b, true, false);
+                    }
+                }
+                for b in blocks {
+                    written |= fence(module, b, before, insert);
+                }
+            }
             _ => {}
         }
     }
+    written
 }
 
 /// A dot whose result crosses the back edge of a loop unfinished.
@@ -105,7 +131,8 @@ fn schedule(module: &mut Module, block: Block) {
         wait(module, Place::After(first.0), &inputs, i32::from(accumulated));
     }
     for &dot in &all {
-        if crossing.iter().any(|c| c.dot == dot.0) {
+        let waited_for = dot == first && crossing.iter().any(|c| !c.accumulated);
+        if waited_for || crossing.iter().any(|c| c.dot == dot.0) {
             continue;
         }
         finish(module, block, dot);

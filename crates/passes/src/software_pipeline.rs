@@ -19,6 +19,9 @@
 //! A load whose value is part of another's address (a page table, indices) is not copied but carried: it is loaded into
 //! registers one iteration before the copies that need it, by a slice of its own (the *far* slice).
 //!
+//! Where the dots are for warp groups, steps 1 and 2 come behind the first dot and wait for the *next* iteration's copies
+//! (those of the first are waited for before the loop): the tensor cores are busy then.
+//!
 //! The first `n - 1` iterations' copies are issued before the loop. Which loops: those with a dot, or with
 //! `tt.num_stages` given by the author. Which loads: those that reach a dot within the iteration (all, if the author gave
 //! the number of stages), if each access is at least 4 bytes wide, masked-off elements may be zero and the slice is pure.
@@ -393,15 +396,26 @@ impl<'m> Expander<'m> {
         self.loaded_at = self.carry_all(&self.loaded_at.clone());
 
         let top = self.m.first_op(self.body).expect("a loop body has operations");
-        let mut b = Builder::before(self.m, top);
-        let token =
-            ttg::AsyncWait::build(&mut b, &[], self.stages as i32 - 2, Type::ASYNC_TOKEN).token(b.module);
-        let iv_ahead = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
         // The slot to fill may be read by an asynchronous dot of the last iteration until the first of this one has been
         // issued and the others waited for (see `async_dots`).
-        let ops = self.m.block_ops(self.body);
+        let ops: Vec<Op> = self.m.block_ops(self.body).collect();
         let dot = ops.into_iter().find(|&op| ttng::WarpGroupDot::cast(self.m, op).is_some());
         let anchor = dot.and_then(|d| self.m.next_op(d)).unwrap_or(top);
+        let stages = self.stages as i32;
+        let token = if dot.is_some() && stages > 2 {
+            // Behind that dot also wait for what the next iteration reads: one barrier then serves both, and the proxy
+            // fence, which waits for the thread's copies, stands where the fewest are under way.
+            self.wait_and_fence(anchor, stages - 3);
+            let token = self.wait_and_fence(self.l.0, stages - 2);
+            let mut b = Builder::before(self.m, self.l.0);
+            ttg::Barrier::build(&mut b);
+            token
+        } else {
+            let mut b = Builder::before(self.m, top);
+            ttg::AsyncWait::build(&mut b, &[], stages - 2, Type::ASYNC_TOKEN).token(b.module)
+        };
+        let mut b = Builder::before(self.m, top);
+        let iv_ahead = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
         self.issue(anchor, iv_ahead, upper, free);
         if !self.far.ops.is_empty() {
             let mut b = Builder::before(self.m, anchor);
@@ -423,6 +437,14 @@ impl<'m> Expander<'m> {
         // Copies masked off past the end still write zeros: none may be under way when the memory is used again.
         let mut b = Builder::after(self.m, self.l.0);
         ttg::AsyncWait::build(&mut b, &[], 0, Type::ASYNC_TOKEN);
+    }
+
+    /// Waits for copies, and makes them visible to the asynchronous proxy.
+    fn wait_and_fence(&mut self, anchor: Op, num: i32) -> Value {
+        let mut b = Builder::before(self.m, anchor);
+        let token = ttg::AsyncWait::build(&mut b, &[], num, Type::ASYNC_TOKEN).token(b.module);
+        ttng::FenceAsyncShared::build(&mut b, false);
+        token
     }
 
     fn carry_all(&mut self, init: &[Value]) -> Vec<Value> {
