@@ -51,8 +51,7 @@ pub fn run(args: &Args) -> Result<(), String> {
         Some((file, name)) => (file, Some(name)),
         None => (args.kernel.as_str(), None),
     };
-    let text = std::fs::read_to_string(file).map_err(|e| format!("cannot read {file}: {e}"))?;
-    let artifact = compile(args, file, name, &text).map_err(|d| d.to_string())?;
+    let artifact = compile(args, file, name).map_err(|d| d.to_string())?;
     print!("{}", artifact.printed);
     report(args, &artifact);
     if let Some(dir) = &args.output {
@@ -70,8 +69,8 @@ pub fn run(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-fn compile(args: &Args, file: &str, name: Option<&str>, text: &str) -> Result<Artifact, Diagnostic> {
-    let host = SourceHost::new(file, text)?;
+fn compile(args: &Args, file: &str, name: Option<&str>) -> Result<Artifact, Diagnostic> {
+    let host = SourceHost::open(std::path::Path::new(file))?;
     let name = match (name, host.kernels().as_slice()) {
         (Some(name), _) => name.to_string(),
         (None, [only]) => (*only).to_string(),
