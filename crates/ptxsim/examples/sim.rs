@@ -37,9 +37,13 @@ fn run() -> Result<bool, String> {
             "--grid" => launch.grid = three(&value()?)?,
             "--block" => launch.block = three(&value()?)?,
             "--cluster" => launch.cluster = Some(three(&value()?)?),
-            "--shared" => launch.shared_bytes = value()?.parse().map_err(|_| "--shared takes a number of bytes")?,
+            "--shared" => {
+                launch.shared_bytes = value()?.parse().map_err(|_| "--shared takes a number of bytes")?
+            }
             "--args" => text = value()?,
-            "--print" => print.push(value()?.parse::<usize>().map_err(|_| "--print takes an argument's number")?),
+            "--print" => {
+                print.push(value()?.parse::<usize>().map_err(|_| "--print takes an argument's number")?)
+            }
             "--json" => json = Some(value()?),
             "--seed" => options.seed = value()?.parse().map_err(|_| "--seed takes a number")?,
             "--no-checks" => options.checks = false,

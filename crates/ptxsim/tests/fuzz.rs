@@ -156,9 +156,7 @@ fn every_opcode_with_wrong_operands() {
     let mut ops: Vec<&str> = CORPUS
         .iter()
         .flat_map(|t| t.lines())
-        .filter_map(|l| {
-            l.trim().trim_start_matches('@').split_whitespace().find(|w| w.contains('.'))
-        })
+        .filter_map(|l| l.trim().trim_start_matches('@').split_whitespace().find(|w| w.contains('.')))
         .filter(|w| w.starts_with(|c: char| c.is_ascii_lowercase()))
         .collect();
     ops.sort_unstable();

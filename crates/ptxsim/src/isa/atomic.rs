@@ -95,7 +95,6 @@ pub(super) fn apply(op: Op, ty: Ty, a: u64, b: u64, c: u64) -> u64 {
                 a - 1
             }
         }
-        // Atomic f32 addition rounds to nearest; in global memory it flushes subnormals (§9.7.13.5).
         (Op::Add, Ty::F32) => canon32(f32::from_bits(a as u32) + f32::from_bits(b as u32)).into(),
         (Op::Add, Ty::F64) => (f64::from_bits(a) + f64::from_bits(b)).to_bits(),
         (_, Ty::F32) => {

@@ -115,8 +115,14 @@ fn convert(i: &Inst, from: Ty, to: Ty, bits: u64) -> u64 {
         let n = match v {
             Val::I(n) if i.flags & SAT != 0 => n.clamp(lo, hi),
             Val::I(n) => n,
-            // Float to integer always clamps; NaN is zero.
-            Val::F(x) if x.is_nan() => 0,
+            // Float to integer always clamps. NaN is zero, but for 64 bits on either side it is the top bit alone.
+            Val::F(x) if x.is_nan() => {
+                if from == Ty::F64 || to.bits() == 64 {
+                    1 << (to.bits() - 1)
+                } else {
+                    0
+                }
+            }
             Val::F(x) => (x as i128).clamp(lo, hi),
         };
         // The value as the destination type, extended to the register.
