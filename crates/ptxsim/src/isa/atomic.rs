@@ -202,10 +202,13 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
         for l in lanes(p.mask()) {
             let bit = 1 << l;
             let old = if p.host & bit != 0 {
+                // Atomic f32 addition in global memory flushes subnormals, unlike in shared memory (§9.7.13.5).
+                let flush = op == Op::Add && ty == Ty::F32;
+                let f = |x: u64| u64::from(ftz32(f32::from_bits(x as u32)).to_bits());
+                let new =
+                    |a| if flush { f(apply(op, ty, f(a), f(b[l]), 0)) } else { apply(op, ty, a, b[l], c[l]) };
                 // SAFETY: `resolve` found the lane's bytes in a live writable allocation and aligned.
-                unsafe {
-                    crate::memory::update(p.at[l] + u64::from(off), size, |a| apply(op, ty, a, b[l], c[l]))
-                }
+                unsafe { crate::memory::update(p.at[l] + u64::from(off), size, new) }
             } else {
                 let (mem, at) = if p.shared & bit != 0 {
                     (&mut cx.unit.ctas[(p.at[l] >> 32) as usize].shared, (p.at[l] as u32 + off) as usize)
