@@ -11,6 +11,9 @@ pub struct Args {
     /// Print each operation's location.
     #[arg(long)]
     locations: bool,
+    /// Run on each part of the file between `// -----` lines.
+    #[arg(long)]
+    split_input_file: bool,
     /// List the passes and exit.
     #[arg(long)]
     list_passes: bool,
@@ -41,7 +44,25 @@ pub fn run(args: &Args) -> Result<(), String> {
     } else {
         (std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?, file.as_str())
     };
-    let mut module = parse(&text, name).map_err(|d| d.to_string())?;
+    if !args.split_input_file {
+        print!("{}", optimized(&text, name, &pipeline, args.locations)?);
+        return Ok(());
+    }
+    let mut before = String::new();
+    for (i, part) in text.split_inclusive("// -----\n").enumerate() {
+        // Blank lines keep the numbers of lines in messages right.
+        let padded = format!("{}{part}", "\n".repeat(before.matches('\n').count()));
+        before.push_str(part);
+        if i > 0 {
+            println!("// -----");
+        }
+        print!("{}", optimized(&padded, name, &pipeline, args.locations)?);
+    }
+    Ok(())
+}
+
+fn optimized(text: &str, name: &str, pipeline: &Pipeline, locations: bool) -> Result<String, String> {
+    let mut module = parse(text, name).map_err(|d| d.to_string())?;
     pipeline.run(&mut module).map_err(|errors| {
         let line_of = |f: &str, line: u32| {
             if f == name {
@@ -53,7 +74,6 @@ pub fn run(args: &Args) -> Result<(), String> {
         let texts = errors.into_iter().map(|d| d.with_source(line_of).to_string());
         texts.collect::<Vec<_>>().join("\n")
     })?;
-    let options = if args.locations { PrintOptions::FULL } else { PrintOptions::PLAIN };
-    print!("{}", print_with(&module, options));
-    Ok(())
+    let options = if locations { PrintOptions::FULL } else { PrintOptions::PLAIN };
+    Ok(print_with(&module, options))
 }

@@ -19,6 +19,7 @@ pub enum Opcode {
     Tt(crate::dialect::tt::Kind),
     Ttg(crate::dialect::ttg::Kind),
     Ttng(crate::dialect::ttng::Kind),
+    Ub(crate::dialect::ub::Kind),
 }
 
 /// How many values an operand group holds.

@@ -1,7 +1,8 @@
 //! The operations, a file a dialect. Each is declared once with [`dialect!`](crate::dialect).
 //!
 //! Formats are in MLIR's declarative assembly notation: literals in backquotes, `$name` for an operand group or
-//! attribute, `type($name)`, `functional-type(from, to)`, `attr-dict`, `( ... ^ ... )?` for an optional group anchored at
+//! attribute, `type($name)`, `short-type(ttg.memdesc, $name)` (the
+//! type without its name), `functional-type(from, to)`, `attr-dict`, `( ... ^ ... )?` for an optional group anchored at
 //! the marked element, `oilist(clause | ...)` for clauses in any order, each with an attribute that decides whether it is
 //! printed, and an empty literal where no space is wanted. Types that a format does not print are inferred: see
 //! [`text`](crate::text).
@@ -14,12 +15,13 @@ pub mod scf;
 pub mod tt;
 pub mod ttg;
 pub mod ttng;
+pub mod ub;
 
 use crate::opdef::OpDef;
 
 /// The declarations of all dialects.
 pub fn all_defs() -> impl Iterator<Item = &'static OpDef> {
-    [builtin::DEFS, arith::DEFS, math::DEFS, scf::DEFS, cf::DEFS, tt::DEFS, ttg::DEFS, ttng::DEFS]
+    [builtin::DEFS, arith::DEFS, math::DEFS, scf::DEFS, cf::DEFS, tt::DEFS, ttg::DEFS, ttng::DEFS, ub::DEFS]
         .into_iter()
         .flatten()
 }

@@ -229,6 +229,48 @@ crate::dialect! {
         format "$ptr `,` $offset attr-dict `:` type($result) `,` type($offset)"
     }
 
+    /// A pointer to a tile of a tensor in memory: extents and strides (`i64`), offsets (`i32`). The result points to a
+    /// tensor type.
+    op MakeTensorPtr = "make_tensor_ptr" {
+        operands(base: one, shape: var, strides: var, offsets: var)
+        attrs(order: Vec<i32> = "order")
+        results(result)
+        traits(Pure)
+        format "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` short-type(tt.ptr, $result)"
+    }
+
+    /// The tile pointer moved by offsets (`i32`).
+    op Advance = "advance" {
+        operands(ptr: one, offsets: var)
+        same_as(ptr)
+        traits(Pure)
+        format "$ptr `,` `[` $offsets `]` attr-dict `:` short-type(tt.ptr, $result)"
+    }
+
+    /// Describes a tensor in memory for block accesses: extents (`i32`) and strides (`i64`).
+    op MakeTensorDescriptor = "make_tensor_descriptor" {
+        operands(base: one, shape: var, strides: var)
+        results(result)
+        traits(Pure)
+        format "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` short-type(tt.ptr, $base) `,` short-type(tt.tensordesc, $result)"
+    }
+
+    /// Loads the block at the indices; out of bounds it reads as zero.
+    op DescriptorLoad = "descriptor_load" {
+        operands(desc: one, indices: var)
+        attrs(cache: CacheModifier = "cacheModifier", evict: EvictionPolicy = "evictionPolicy")
+        results(result)
+        effects(Effect::new(Access::Read, Resource::Global, Some("desc")))
+        format "$desc `[` $indices `]` oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($desc) `->` type($result)"
+    }
+
+    /// Stores a block at the indices; what is out of bounds is not stored.
+    op DescriptorStore = "descriptor_store" {
+        operands(desc: one, src: one, indices: var)
+        effects(Effect::new(Access::Write, Resource::Global, Some("desc")))
+        format "$desc `[` $indices `]` `,` $src attr-dict `:` type($desc) `,` type($src)"
+    }
+
     /// An integer as a pointer.
     op IntToPtr = "int_to_ptr" {
         operands(src: one)
@@ -268,7 +310,6 @@ crate::dialect! {
         attrs(propagate_nan: bool = "propagateNan")
         same_as(x)
         traits(Pure, Elementwise, SameTypes)
-        format "$x `,` $min `,` $max attr-dict `:` type($result)"
     }
 
     /// Square root, rounded to nearest.
@@ -440,6 +481,10 @@ fn verify_load(module: &Module, op: Op) -> Result<(), String> {
     let ptr = module.value_type(load.ptr(module));
     check_mask(module, ptr, load.mask(module))?;
     let result = module.value_type(load.result(module));
+    // A pointer to a tile gives the tile.
+    if module.pointee_type(ptr) == Some(result) {
+        return Ok(());
+    }
     if module.pointee_type(ptr) != Some(module.element_type(result))
         || module.shape(ptr) != module.shape(result)
     {
@@ -456,6 +501,9 @@ fn verify_store(module: &Module, op: Op) -> Result<(), String> {
     let ptr = module.value_type(store.ptr(module));
     check_mask(module, ptr, store.mask(module))?;
     let value = module.value_type(store.value(module));
+    if module.pointee_type(ptr) == Some(value) {
+        return Ok(());
+    }
     if module.pointee_type(ptr) != Some(module.element_type(value))
         || module.shape(ptr) != module.shape(value)
     {

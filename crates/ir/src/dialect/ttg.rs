@@ -77,6 +77,30 @@ crate::dialect! {
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
+    /// The buffer's elements in row-major order under another shape (no data moves).
+    op MemdescReshape = "memdesc_reshape" {
+        operands(src: one)
+        results(result)
+        traits(Pure)
+        format "$src attr-dict `:` type($src) `->` type($result)"
+    }
+
+    /// The buffer's bytes as another shape, element type and layout.
+    op MemdescReinterpret = "memdesc_reinterpret" {
+        operands(src: one)
+        results(result)
+        traits(Pure)
+        format "$src attr-dict `:` type($src) `->` type($result)"
+    }
+
+    /// Global memory of this launch, `nbytes` for each CTA.
+    op GlobalScratchAlloc = "global_scratch_alloc" {
+        attrs(alignment: i32 = "alignment", nbytes: i32 = "nbytes")
+        results(result)
+        effects(Effect::new(Access::Allocate, Resource::Global, None))
+        format "attr-dict `:` type($result)"
+    }
+
     /// Starts copying global memory into a buffer (`cp.async`); done when a wait on its commit group returns.
     op AsyncCopyGlobalToLocal = "async_copy_global_to_local" {
         operands(src: one, dst: one, mask: opt, other: opt)
@@ -90,7 +114,7 @@ crate::dialect! {
             Effect::new(Access::Read, Resource::Global, Some("src")),
             WRITE_DST.asynchronous()
         )
-        format "$src `,` $dst (`mask` $mask^)? (`other` $other^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($src) `->` type($dst)"
+        format "$src `,` $dst (`mask` $mask^)? (`other` $other^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($src) `->` short-type(ttg.memdesc, $dst)"
     }
 
     /// Closes a group of asynchronous copies.

@@ -18,6 +18,7 @@ pub(crate) fn print(p: &mut Printer<'_>, op: Op, def: &'static OpDef) -> bool {
     match def.opcode {
         Opcode::Builtin(builtin::Kind::Module) => print_module(p, op),
         Opcode::Tt(tt::Kind::Func) => print_func(p, op),
+        Opcode::Tt(tt::Kind::Clampf) => print_clampf(p, op),
         Opcode::Arith(arith::Kind::Constant) => print_constant(p, op),
         Opcode::Arith(arith::Kind::Select) => print_select(p, op),
         Opcode::Scf(scf::Kind::For) => print_for(p, op),
@@ -142,6 +143,20 @@ fn print_select(p: &mut Printer<'_>, op: Op) -> bool {
         p.push(", ");
     }
     p.ty(p.m.value_type(a));
+    true
+}
+
+const PROPAGATE_NAN: &str = "propagateNan";
+
+fn print_clampf(p: &mut Printer<'_>, op: Op) -> bool {
+    let &[x, ..] = p.m.operands(op) else { return false };
+    p.push("tt.clampf ");
+    p.values(p.m.operands(op));
+    let all = p.m.op_attr(op, PROPAGATE_NAN).is_some();
+    p.push(if all { ", propagateNan = all" } else { ", propagateNan = none" });
+    p.attr_dict(op, &[PROPAGATE_NAN]);
+    p.push(" : ");
+    p.ty(p.m.value_type(x));
     true
 }
 
@@ -308,6 +323,7 @@ pub(crate) fn parse(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result
             Err(p.error_here("not supported yet: a module within a module"))
         }
         Opcode::Tt(tt::Kind::Func) => parse_func(p, def, loc).map(Some),
+        Opcode::Tt(tt::Kind::Clampf) => parse_clampf(p, def, loc).map(Some),
         Opcode::Arith(arith::Kind::Constant) => parse_constant(p, def, loc).map(Some),
         Opcode::Arith(arith::Kind::Select) => parse_select(p, def, loc).map(Some),
         Opcode::Scf(scf::Kind::For) => parse_for(p, def, loc).map(Some),
@@ -422,6 +438,33 @@ fn parse_constant(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result<O
         return Err(p.error_at(at, "a number or dense<...> expected"));
     };
     p.declared_attr(&mut spec, def, Name::Borrowed("value"), value);
+    spec.results.push(ty);
+    Ok(p.module.create_op(spec))
+}
+
+fn parse_clampf(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result<Op> {
+    let mut spec = OpSpec::new(def, loc);
+    let mut operands = vec![p.operand()?];
+    for _ in 0..2 {
+        p.expect(b',')?;
+        operands.push(p.operand()?);
+    }
+    if p.eat(b',') {
+        p.expect_word(PROPAGATE_NAN)?;
+        p.expect(b'=')?;
+        if !p.eat_word("none") {
+            p.expect_word("all")?;
+            let attr = p.module.attr(AttrKind::Bool(true));
+            spec.attr(PROPAGATE_NAN, Some(attr));
+        }
+    }
+    p.optional_attr_dict(&mut spec, def)?;
+    p.expect(b':')?;
+    let ty = p.parse_type()?;
+    for operand in operands {
+        let value = p.resolve(operand, ty)?;
+        spec.operand(value);
+    }
     spec.results.push(ty);
     Ok(p.module.create_op(spec))
 }

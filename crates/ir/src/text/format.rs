@@ -40,6 +40,8 @@ pub(crate) enum Element {
     Attr(usize),
     AttrDict,
     Types(TypesOf),
+    /// Types without their leading `!name`.
+    ShortTypes(&'static str, TypesOf),
     FunctionalType(TypesOf, TypesOf),
     Optional(Anchor, Vec<Element>),
     /// Clauses in any order, each with the attribute that decides whether it is printed.
@@ -175,6 +177,23 @@ impl Compiler<'_> {
                             let of = self.types_of()?;
                             self.expect(")")?;
                             elements.push(Element::Types(of));
+                            if self.rest.starts_with('^') {
+                                self.rest = &self.rest[1..];
+                                anchor = match of {
+                                    TypesOf::Operands(g) => Some(Anchor::Operands(g)),
+                                    _ => return Err("only operands' types can be an anchor".to_string()),
+                                };
+                            }
+                        }
+                        "short-type" => {
+                            self.expect("(")?;
+                            let name =
+                                ["ttg.memdesc", "tt.tensordesc", "tt.ptr"].into_iter().find(|n| self.eat(n));
+                            let name = name.ok_or("short-type takes ttg.memdesc, tt.tensordesc or tt.ptr")?;
+                            self.expect(",")?;
+                            let of = self.types_of()?;
+                            self.expect(")")?;
+                            elements.push(Element::ShortTypes(name, of));
                         }
                         "functional-type" => {
                             self.expect("(")?;

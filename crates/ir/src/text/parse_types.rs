@@ -71,21 +71,8 @@ impl<'s> Parser<'s> {
                 let start = self.position();
                 self.next();
                 match name {
-                    "tt.ptr" => {
-                        self.expect_open_angle()?;
-                        let pointee = self.parse_type()?;
-                        let address_space = if self.eat(b',') { self.parse_u32()? } else { 1 };
-                        self.expect(b'>')?;
-                        Ok(self.module.ty(TypeKind::Ptr { pointee, address_space }))
-                    }
+                    "tt.ptr" | "tt.tensordesc" | "ttg.memdesc" => self.short_type(name),
                     "ttg.async.token" => Ok(Type::ASYNC_TOKEN),
-                    "tt.tensordesc" => {
-                        self.expect_open_angle()?;
-                        let block = self.parse_type()?;
-                        self.expect(b'>')?;
-                        Ok(self.module.ty(TypeKind::TensorDesc { block }))
-                    }
-                    "ttg.memdesc" => self.memdesc(),
                     _ if name.contains('.') => {
                         let end = self.skip_balanced()?;
                         let text = self.expand_aliases(start, end)?;
@@ -98,6 +85,26 @@ impl<'s> Parser<'s> {
                 }
             }
             _ => Err(self.error_here("a type expected")),
+        }
+    }
+
+    /// What stands after the name of a type of ours.
+    pub(crate) fn short_type(&mut self, name: &str) -> Result<Type> {
+        match name {
+            "tt.ptr" => {
+                self.expect_open_angle()?;
+                let pointee = self.parse_type()?;
+                let address_space = if self.eat(b',') { self.parse_u32()? } else { 1 };
+                self.expect(b'>')?;
+                Ok(self.module.ty(TypeKind::Ptr { pointee, address_space }))
+            }
+            "tt.tensordesc" => {
+                self.expect_open_angle()?;
+                let block = self.parse_type()?;
+                self.expect(b'>')?;
+                Ok(self.module.ty(TypeKind::TensorDesc { block }))
+            }
+            _ => self.memdesc(),
         }
     }
 

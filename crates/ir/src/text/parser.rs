@@ -1130,6 +1130,14 @@ impl<'s> Parser<'s> {
                     self.optional_attr_dict(&mut parsed.spec, def)?;
                 }
                 Element::Types(of) => self.types_into(*of, def, parsed)?,
+                Element::ShortTypes(name, of) => {
+                    if self.peek() == Token::Punct(b'<') {
+                        let ty = self.nested(|p| p.short_type(name))?;
+                        self.store_types(*of, vec![ty], parsed)?;
+                    } else {
+                        self.types_into(*of, def, parsed)?;
+                    }
+                }
                 Element::FunctionalType(from, to) => {
                     let (inputs, results) = self.function_type()?;
                     self.store_types(*from, inputs, parsed)?;
@@ -1175,8 +1183,10 @@ impl<'s> Parser<'s> {
         let declared = &def.attrs[index];
         if !declared.keywords.is_empty() {
             let at = self.position();
+            // Older text has them quoted.
             let word = match self.next() {
                 Token::Word(w) => w,
+                Token::Str(s) => s.trim_matches('"'),
                 _ => "",
             };
             return match declared.keywords.iter().find(|k| **k == word) {

@@ -338,6 +338,18 @@ impl<'m> Printer<'m> {
                     self.space(s);
                     self.types(op, *of);
                 }
+                Element::ShortTypes(name, of) => {
+                    self.space(s);
+                    let start = self.out.len();
+                    self.types(op, *of);
+                    let prefix = format!("!{name}<");
+                    let short =
+                        self.out[start..].strip_prefix(prefix.as_str()).map(|rest| format!("<{rest}"));
+                    if let Some(short) = short {
+                        self.out.truncate(start);
+                        self.push(&short);
+                    }
+                }
                 Element::FunctionalType(from, to) => {
                     self.space(s);
                     self.function_type(self.values_of(op, *from), self.values_of(op, *to));

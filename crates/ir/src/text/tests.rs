@@ -132,7 +132,7 @@ module {
     %8 = tt.expand_dims %6 {axis = 1 : i32} : tensor<64xf32, #ttg.slice<{dim = 1, parent = #mma}>> -> tensor<64x1xf32, #mma>
     %9 = ttg.memdesc_index %arg2[%c1_i32] : !ttg.memdesc<2x64x32xf16, #shared, #smem, mutable> -> !ttg.memdesc<64x32xf16, #shared, #smem, mutable>
     %10 = ttg.memdesc_subslice %9[0, 16] : !ttg.memdesc<64x32xf16, #shared, #smem, mutable> -> !ttg.memdesc<64x16xf16, #shared, #smem, mutable, 64x32>
-    %11 = ttg.async_copy_global_to_local %arg5, %9 : tensor<64x32x!tt.ptr<f16>, #blocked> -> !ttg.memdesc<64x32xf16, #shared, #smem, mutable>
+    %11 = ttg.async_copy_global_to_local %arg5, %9 : tensor<64x32x!tt.ptr<f16>, #blocked> -> <64x32xf16, #shared, #smem, mutable>
     %12 = ttg.async_commit_group tokens %11
     %13 = ttg.async_wait %12 {num = 2 : i32}
     %14 = ttg.local_load %9 token %13 : !ttg.memdesc<64x32xf16, #shared, #smem, mutable> -> tensor<64x32xf16, #blocked>
@@ -157,7 +157,7 @@ fn atomics_conversions_and_assembly() {
     %3 = tt.fp_to_fp %2 : tensor<96xf8E4M3FN> -> tensor<96xf16>
     %4 = tt.extern_elementwise %arg1 {libname = "", libpath = "", pure = true, symbol = "__nv_tanf"} : (tensor<96xf32>) -> tensor<96xf32>
     %5:2 = tt.elementwise_inline_asm "shl.b32 $0, $0, 3;" {constraints = "=r,=r,r", packed_element = 1 : i32, pure = true} %arg6 : tensor<96xi32> -> tensor<96xi32>, tensor<96xi32>
-    %6 = tt.clampf %arg1, %arg1, %arg1 {propagateNan = true} : tensor<96xf32>
+    %6 = tt.clampf %arg1, %arg1, %arg1, propagateNan = all : tensor<96xf32>
     %7 = arith.select %arg2, %arg1, %6 : tensor<96xi1>, tensor<96xf32>
     %8 = arith.select %9, %arg1, %6 : tensor<96xf32>
     %9 = arith.cmpf oge, %10, %10 : f32
@@ -182,6 +182,24 @@ fn atomics_conversions_and_assembly() {
         .replace("%16", "%15")
         .replace("%17", "%16")
         .as_str(),
+    );
+}
+
+#[test]
+fn descriptors_and_tile_pointers() {
+    unchanged(
+        r#"module {
+  tt.func @f(%arg0: !tt.ptr<f16>, %arg1: i32, %arg2: i64) {
+    %c1_i64 = arith.constant 1 : i64
+    %0 = tt.make_tensor_descriptor %arg0, [%arg1, %arg1], [%arg2, %c1_i64] : <f16>, <tensor<16x32xf16>>
+    %1 = tt.descriptor_load %0[%arg1, %arg1] evictionPolicy = evict_first : !tt.tensordesc<tensor<16x32xf16>> -> tensor<16x32xf16>
+    tt.descriptor_store %0[%arg1, %arg1], %1 : !tt.tensordesc<tensor<16x32xf16>>, tensor<16x32xf16>
+    %2 = tt.make_tensor_ptr %arg0, [%arg2, %arg2], [%arg2, %c1_i64], [%arg1, %arg1] {order = array<i32: 1, 0>} : <tensor<16x32xf16>>
+    %3 = tt.advance %2, [%arg1, %arg1] : <tensor<16x32xf16>>
+    tt.return
+  }
+}
+"#,
     );
 }
 
