@@ -394,8 +394,19 @@ impl<'a> Lower<'a> {
                 _ => Err(self.unsupported(format!("the operation `{}`", self.m.op_name(op)))),
             },
             Some(Opcode::Ttng(kind)) => self.hopper(op, kind),
+            Some(Opcode::Ub(_)) => self.poison(op),
             _ => Err(self.unsupported(format!("the operation `{}`", self.m.op_name(op)))),
         }
+    }
+
+    /// A value that nothing looks at: zero, so that runs agree.
+    fn poison(&mut self, op: ir::Op) -> Result<()> {
+        let result = self.m.result(op);
+        let ty = self.value_ty(result);
+        let zero = self.elem_ty(ty).map(|t| self.b.zero(t))?;
+        let n = self.num_regs(ty)?;
+        self.set_regs(result, vec![zero; n]);
+        Ok(())
     }
 
     fn constant(&mut self, op: ir::Op) -> Result<()> {
