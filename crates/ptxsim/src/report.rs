@@ -229,8 +229,14 @@ impl Counts {
             }
             Class::Atomic => self.atomic_bytes += g + sh,
             Class::Async => self.async_bytes += g.max(sh),
-            Class::Tensor if name.starts_with("stmatrix") => self.shared_store_bytes += sh,
-            Class::Tensor => self.shared_load_bytes += sh,
+            Class::Tensor if name.starts_with("stmatrix") || name.starts_with("wmma.store") => {
+                self.global_store_bytes += g;
+                self.shared_store_bytes += sh;
+            }
+            Class::Tensor => {
+                self.global_load_bytes += g;
+                self.shared_load_bytes += sh;
+            }
             _ => {}
         }
         if class == Class::Barrier && (name.starts_with("bar") || name.starts_with("mbarrier")) {

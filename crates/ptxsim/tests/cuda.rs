@@ -402,3 +402,27 @@ fn integer_tensor_cores() {
         }
     }
 }
+
+#[test]
+fn matrix_fragments() {
+    let p = suite();
+    let k = 48usize;
+    let half = |s| -> Vec<u128> {
+        let v: Vec<u16> = floats(16 * k, s).iter().map(|&v| f16::from_f32(v).to_bits()).collect();
+        v.chunks(8).map(|c| c.iter().rev().fold(0, |w, &x| w << 16 | u128::from(x))).collect()
+    };
+    let (mut a, mut b) = (half(30), half(31));
+    let at = |m: &[u128], x: usize| f64::from(f16::from_bits((m[x / 8] >> (16 * (x % 8))) as u16));
+    let mut c = vec![0u128; 16 * 20 / 4];
+    let run = Run::new(&p, 1, 32).entry("fragments").array(&mut a).array(&mut b).array(&mut c);
+    let r = run.int(k as i64).int(20).clean();
+    assert_eq!(r.counters.total.tensor_macs, 3 * 4096);
+    for i in 0..16 {
+        for j in 0..16 {
+            let x = i * 20 + j;
+            let got = f64::from(f32::from_bits((c[x / 4] >> (32 * (x % 4))) as u32));
+            let want: f64 = 2.0 * (0..k).map(|e| at(&a, i * k + e) * at(&b, j * k + e)).sum::<f64>();
+            assert!((got - want).abs() < 1e-4, "{i},{j}: {got} not {want}");
+        }
+    }
+}

@@ -244,7 +244,7 @@ pub(super) fn fence(d: &mut Dec) -> R {
 
 /// Multiply-adds of a tensor instruction, for the counters; zero for anything else.
 pub(crate) fn macs(_: &Inst, name: &str) -> u64 {
-    if !(name.starts_with("mma") || name.starts_with("wgmma.mma_async")) {
+    if !["mma", "wmma.mma", "wgmma.mma_async"].iter().any(|p| name.starts_with(p)) {
         return 0;
     }
     name.split('.')

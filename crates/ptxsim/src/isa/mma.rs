@@ -148,7 +148,7 @@ pub(super) fn mma(d: &mut Dec) -> R {
 }
 
 /// All lanes of the warp must be here.
-fn whole_warp(cx: &mut Cx<'_>) -> Result<(), Flow> {
+pub(super) fn whole_warp(cx: &mut Cx<'_>) -> Result<(), Flow> {
     let all = cx.w.live;
     if cx.w.full != !0 {
         cx.find(
@@ -173,7 +173,7 @@ fn whole_warp(cx: &mut Cx<'_>) -> Result<(), Flow> {
 }
 
 /// An element of a packed register as f64.
-fn element(ty: Ty, reg: u64, e: u32) -> f64 {
+pub(super) fn element(ty: Ty, reg: u64, e: u32) -> f64 {
     match ty {
         Ty::F16 => f16_to_f32((reg >> (16 * e)) as u16).into(),
         Ty::BF16 => bf16_to_f32((reg >> (16 * e)) as u16).into(),
@@ -309,7 +309,7 @@ fn exec_float(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     Flow::Next
 }
 
-fn int_element(ty: Ty, reg: u32, e: u32) -> i32 {
+pub(super) fn int_element(ty: Ty, reg: u32, e: u32) -> i32 {
     match ty {
         Ty::S8 => (reg >> (8 * e)) as i8 as i32,
         Ty::U8 => (reg >> (8 * e)) as u8 as i32,

@@ -23,6 +23,7 @@ mod ops;
 mod printf;
 mod warp;
 mod wgmma;
+mod wmma;
 
 pub(crate) use asynch::finish_copies;
 pub(crate) use bulk::Pending as BulkPending;
@@ -336,6 +337,9 @@ instructions! {
     "mbarrier.test_wait" "9.7.13.15.16" Barrier mbarrier::test_wait;
     "mbarrier.try_wait" "9.7.13.15.16" Barrier mbarrier::try_wait;
     "mbarrier.pending_count" "9.7.13.15.15" Barrier mbarrier::pending_count;
+    "wmma.load"  "9.7.14.4.3" Tensor wmma::load;
+    "wmma.store" "9.7.14.4.4" Tensor wmma::store;
+    "wmma.mma"   "9.7.14.4.5" Tensor wmma::mma;
     "mma"        "9.7.14.5" Tensor  mma::mma;
     "ldmatrix"   "9.7.14.5.15" Tensor mma::ldmatrix;
     "stmatrix"   "9.7.14.5.16" Tensor mma::stmatrix;
@@ -364,7 +368,6 @@ static KNOWN: &[(&str, &str)] = &[
     ("alloca", "9.7.17.3"),
     ("stacksave", "9.7.17.1"),
     ("stackrestore", "9.7.17.2"),
-    ("wmma", "9.7.14.4"),
     ("tcgen05", "9.7.16"),
     ("multimem", "9.7.9.13"),
     ("tensormap", "9.7.13.8"),

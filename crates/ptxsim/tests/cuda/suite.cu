@@ -325,3 +325,20 @@ extern "C" __global__ void tensor_int8(const signed char* a, const signed char* 
     : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
   for (int i = 0; i < 4; i++) c[(g + 8 * (i >> 1)) * 8 + t * 2 + (i & 1)] = d[i];
 }
+
+#include <mma.h>
+// One 16x16 tile a warp, through the fragment classes.
+extern "C" __global__ void fragments(const half* a, const half* b, float* c, int k, int ldc) {
+  using namespace nvcuda;
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fb;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc;
+  wmma::fill_fragment(acc, 0.0f);
+  for (int i = 0; i < k; i += 16) {
+    wmma::load_matrix_sync(fa, a + i, k);
+    wmma::load_matrix_sync(fb, b + i, k);
+    wmma::mma_sync(acc, fa, fb, acc);
+  }
+  for (int i = 0; i < acc.num_elements; i++) acc.x[i] *= 2;
+  wmma::store_matrix_sync(c, acc, ldc, wmma::mem_row_major);
+}
