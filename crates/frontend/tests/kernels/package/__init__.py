@@ -1,0 +1,1 @@
+"""A package whose kernels use each other's functions (`imports.rs`)."""
