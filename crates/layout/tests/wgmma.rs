@@ -43,10 +43,13 @@ fn the_hardware_reads_what_the_layout_placed() {
                     ([96, 64], 96),
                 ] {
                     for mn_axis in [0usize, 1] {
-                        let kind = SharedKind::NvmmaShared { swizzle_bytes, transposed, element_bits, rank: 2 };
+                        let kind =
+                            SharedKind::NvmmaShared { swizzle_bytes, transposed, element_bits, rank: 2 };
                         let encoding = Encoding::Shared(kind);
                         let shared = SharedLayout::new(&encoding, &shape, element_bits).unwrap();
-                        let Some(operand) = WgmmaOperand::new(&encoding, &shared, mn_axis, tile) else { continue };
+                        let Some(operand) = WgmmaOperand::new(&encoding, &shared, mn_axis, tile) else {
+                            continue;
+                        };
                         let elem_bytes = element_bits / 8;
                         let k_step = 32 / elem_bytes;
                         let (mn_size, k_size) = (shape[mn_axis], shape[1 - mn_axis]);

@@ -70,6 +70,7 @@ pub mod assign_layouts;
 pub mod async_dots;
 pub mod axis;
 pub mod choose;
+pub mod delay_dots;
 pub mod derive;
 pub mod legalize_dots;
 pub mod membar;

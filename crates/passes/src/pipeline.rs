@@ -6,6 +6,7 @@
 //!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
 //!   ▼
 //! ttg   software-pipeline     loads of loops become asynchronous copies, several iterations ahead
+//!   │   delay-dots            the second of two chained dots runs behind the first of the next iteration
 //!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
 //!   │   (distribute-to-warps and match-target-size stand here for targets that have them: ML-Triton 2.2, 2.3)
 //!   │   dce                   what the two left behind
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::target::TargetInfo;
-use crate::{allocate_shared, assign_layouts, async_dots, legalize_dots, membar, software_pipeline, verify};
+use crate::{allocate_shared, assign_layouts, async_dots, delay_dots, legalize_dots, membar, software_pipeline, verify};
 
 /// What a launch decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +63,15 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "software-pipeline",
         summary: "issue the loads of loops iterations ahead",
-        run: |m, _, o| software_pipeline::run(m, o.num_stages),
+        run: |m, t, o| software_pipeline::run(m, t, o.num_stages),
+    },
+    Pass {
+        name: "delay-dots",
+        summary: "run the second of two chained warp-group dots an iteration later",
+        run: |m, _, _| {
+            delay_dots::run(m);
+            Ok(())
+        },
     },
     Pass {
         name: "async-dots",

@@ -55,13 +55,14 @@ use tilewright_ir::{
 };
 use tilewright_layout::TileLayout;
 
-use crate::{choose, scratch};
+use crate::target::TargetInfo;
+use crate::{choose, delay_dots, scratch};
 
 /// Pipelines every loop that asks for it. `num_stages` is the launch option; a loop's `tt.num_stages` overrides it.
 ///
 /// # Errors
 /// None of its own.
-pub fn run(module: &mut Module, num_stages: u32) -> Result<(), Diagnostic> {
+pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<(), Diagnostic> {
     // Inner loops first: an outer loop with a pipelined loop inside is left alone.
     let root = module.root();
     let mut loops: Vec<scf::For> =
@@ -69,7 +70,7 @@ pub fn run(module: &mut Module, num_stages: u32) -> Result<(), Diagnostic> {
     loops.reverse();
     let mut changed = false;
     for l in loops {
-        changed |= pipeline_loop(module, l, num_stages);
+        changed |= pipeline_loop(module, target, l, num_stages);
     }
     // Addresses are computed ahead now: the carried values that they came from before are dead.
     if changed { tilewright_ir::dce::run(module) } else { Ok(()) }
@@ -95,7 +96,7 @@ struct Slice {
     loaded: Vec<Value>,
 }
 
-fn pipeline_loop(module: &mut Module, l: scf::For, num_stages: u32) -> bool {
+fn pipeline_loop(module: &mut Module, target: &TargetInfo, l: scf::For, num_stages: u32) -> bool {
     let asked = module.int_attr(l.0, "tt.num_stages");
     let stages = asked.map_or(num_stages, |n| n.clamp(0, 64) as u32);
     if stages < 2 {
@@ -139,8 +140,33 @@ fn pipeline_loop(module: &mut Module, l: scf::For, num_stages: u32) -> bool {
     for &v in &near.loaded {
         far.collect(module, l, body, v, true);
     }
-    Expander::new(module, l, body, stages, (near, far), &ops, &chosen).expand();
+    let delay = target.delay_dots && delays(module, l, &chosen, stages, target.max_shared);
+    let slots = if delay { stages + 1 } else { stages };
+    Expander::new(module, l, body, (stages, slots), (near, far), &ops, &chosen).expand();
+    if slots > stages {
+        let mark = module.attr(AttrKind::Unit);
+        module.set_attr(l.0, delay_dots::MARK, mark);
+    }
     true
+}
+
+/// Whether a dot of the loop is to run an iteration later, for which every ring needs another slot.
+fn delays(module: &Module, l: scf::For, chosen: &[tt::Load], stages: u32, max_shared: u32) -> bool {
+    let Some((dot, _)) = delay_dots::delayable(module, l) else { return false };
+    let bytes =
+        |ty: Type| module.shape(ty).unwrap_or(&[]).iter().product::<u32>() * module.bits(ty).max(8) / 8;
+    let buffer_of = |load: &tt::Load| {
+        module.uses(load.result(module)).iter().find_map(|u| ttg::LocalAlloc::cast(module, u.op))
+    };
+    let rings: Vec<ttg::LocalAlloc> = chosen.iter().filter_map(buffer_of).collect();
+    let all = module.all_ops(module.root()).into_iter().filter_map(|op| ttg::LocalAlloc::cast(module, op));
+    let total: u32 = all
+        .map(|a| {
+            let slots = if rings.contains(&a) { stages + 1 } else { 1 };
+            bytes(module.value_type(a.result(module))) * slots
+        })
+        .sum();
+    rings.iter().any(|a| a.result(module) == dot.b(module)) && total <= max_shared
 }
 
 /// Whether an operation may wait for, or is waited for by, another program: a barrier, or an atomic whose old value
@@ -282,6 +308,8 @@ struct Expander<'m> {
     args: Vec<Value>,
     yielded: Op,
     stages: u32,
+    /// Slots of each ring: one more than there are stages where a dot reads its operand an iteration later.
+    slots: u32,
     /// The slice of the copies, with the chosen loads in it.
     near: Level,
     /// The slice of the values in registers that the copies' addresses need.
@@ -297,7 +325,7 @@ impl<'m> Expander<'m> {
         m: &'m mut Module,
         l: scf::For,
         body: Block,
-        stages: u32,
+        (stages, slots): (u32, u32),
         (near, far): (Slice, Slice),
         ops: &[Op],
         chosen: &[tt::Load],
@@ -309,7 +337,7 @@ impl<'m> Expander<'m> {
             carried: slice.carried.clone(),
         };
         let (n, f) = (level(&near, &|op| chosen.iter().any(|c| c.0 == op)), level(&far, &|_| false));
-        let loads = chosen.iter().map(|&load| Self::ring(m, l, load, stages)).collect();
+        let loads = chosen.iter().map(|&load| Self::ring(m, l, load, slots)).collect();
         Expander {
             args: m.block_args(body).to_vec(),
             yielded: m.last_op(body).expect("a loop body ends with a yield"),
@@ -317,6 +345,7 @@ impl<'m> Expander<'m> {
             l,
             body,
             stages,
+            slots,
             near: n,
             far: f,
             loaded: near.loaded,
@@ -388,7 +417,7 @@ impl<'m> Expander<'m> {
         let distance = b.int(i64::from(self.stages) - 1, iv_ty);
         let distance = arith::Muli::build(&mut b, step, distance).result(b.module);
         let (zero, last) = (b.i32(0), b.i32(self.stages as i32 - 1));
-        let (ring_size, one) = (b.i32(self.stages as i32), b.i32(1));
+        let (ring_size, one) = (b.i32(self.slots as i32), b.i32(1));
         let slot = self.carry(zero);
         let free = self.carry(last);
         self.near.at = self.carry_all(&self.near.at.clone());
@@ -425,12 +454,17 @@ impl<'m> Expander<'m> {
         self.read_slots(top, slot, token);
 
         let mut b = Builder::before(self.m, self.yielded);
-        let up = arith::Addi::build(&mut b, slot, one).result(b.module);
-        let wraps =
-            arith::Cmpi::build(&mut b, up, ring_size, arith::CmpIPredicate::Eq, Type::I1).result(b.module);
-        let up = arith::Select::build(&mut b, wraps, zero, up).result(b.module);
+        let mut step = |at: Value| {
+            let up = arith::Addi::build(&mut b, at, one).result(b.module);
+            let wraps = arith::Cmpi::build(&mut b, up, ring_size, arith::CmpIPredicate::Eq, Type::I1)
+                .result(b.module);
+            arith::Select::build(&mut b, wraps, zero, up).result(b.module)
+        };
+        let up = step(slot);
+        // Without slots to spare the one just read is the next to fill.
+        let next_free = if self.slots == self.stages { slot } else { step(free) };
         let ahead = [&self.near.at[..], &self.far.at, &self.loaded_at].concat();
-        for v in [up, slot].into_iter().chain(ahead) {
+        for v in [up, next_free].into_iter().chain(ahead) {
             self.m.push_operand(self.yielded, v);
         }
 

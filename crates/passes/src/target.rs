@@ -37,6 +37,8 @@ pub struct TargetInfo {
     pub async_copy: bool,
     /// Whether dots may become `wgmma` (sm_90a).
     pub wgmma: bool,
+    /// Whether the second of two chained warp-group dots runs an iteration later ([`crate::delay_dots`]).
+    pub delay_dots: bool,
 }
 
 impl TargetInfo {
@@ -63,6 +65,7 @@ impl TargetInfo {
             max_vector_bytes: 16,
             async_copy: true,
             wgmma: false,
+            delay_dots: false,
         })
     }
 

@@ -54,9 +54,7 @@ fn operand_bits(module: &Module, dot: tt::Dot) -> Option<u32> {
 /// multiples of 8 up to 256, for integers above 32 multiples of 16).
 fn instruction_n(columns: u32, integer: bool, power_of_two: bool) -> Option<u32> {
     (1..=32).rev().map(|n| 8 * n).find(|&n| {
-        columns % n == 0
-            && (!power_of_two || n.is_power_of_two())
-            && (!integer || n <= 32 || n % 16 == 0)
+        columns % n == 0 && (!power_of_two || n.is_power_of_two()) && (!integer || n <= 32 || n % 16 == 0)
     })
 }
 
@@ -209,9 +207,9 @@ impl Rewriter<'_> {
         let parent = Arc::new(self.a.encoding(acc).clone());
         let fragments = Encoding::DotOperand { op_idx: 0, parent, k_width: 32 / bits };
         let shape = self.a.shape(a);
-        let in_registers = self.encoding_of(a).is_some_and(|have| {
-            scratch::stays_in_registers(self.a.encoding(have), &fragments, &shape)
-        });
+        let in_registers = self
+            .encoding_of(a)
+            .is_some_and(|have| scratch::stays_in_registers(self.a.encoding(have), &fragments, &shape));
         let left = if in_registers {
             let want = self.a.intern(fragments);
             self.get(a, want)
