@@ -1,4 +1,4 @@
-"""Timing kernels and comparing results."""
+"""Timing kernels, comparing results, and running PTX in the simulator."""
 
 from __future__ import annotations
 
@@ -137,6 +137,35 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
     return _summarize(times, quantiles, return_mode)
 
 
+def simulate_ptx(ptx, entry, grid, block, arguments, *, cluster=None, shared=0, checks=True, seed=0):
+    """Runs PTX text of any origin in the simulator, on NumPy arrays in place, and returns its report.
+
+    :param entry: the name of the ``.entry``.
+    :param grid, block, cluster: CTAs, threads of a CTA and CTAs of a cluster: an int or up to three of them.
+    :param arguments: for each parameter a NumPy array (passed as its address), an int (as many of its low bits as the
+        parameter has) or a float (a parameter of 4 or 8 bytes).
+    :param shared: bytes of dynamic shared memory.
+    :param checks: whether races, uninitialized reads and asynchrony are checked.
+    :param seed: zero runs warps in order; another number shuffles them, the same way each time.
+    :return: a dict with ``findings`` (broken rules), ``counters`` and ``output`` (what the kernel printed).
+    :raises KernelError: the text is no PTX that the simulator runs, or the launch is impossible.
+    """
+    import json
+
+    from . import _tilewright
+
+    def three(size):
+        sizes = [size] if isinstance(size, int) else list(size)
+        if not 1 <= len(sizes) <= 3:
+            raise ValueError(f"{size!r} does not have one to three dimensions")
+        return [*sizes, 1, 1][:3]
+
+    report = _tilewright.simulate_ptx(
+        ptx, entry, three(grid), three(block), list(arguments), cluster and three(cluster), shared, checks, seed
+    )
+    return json.loads(report)
+
+
 def assert_close(x, y, atol=None, rtol=None, err_msg=""):
     """Raises ``AssertionError`` unless two arrays (NumPy, torch, numbers) agree within the tolerances.
 
@@ -170,4 +199,4 @@ def _as_numpy(array):
     )
 
 
-__all__ = ["assert_close", "do_bench", "do_bench_cudagraph"]
+__all__ = ["assert_close", "do_bench", "do_bench_cudagraph", "simulate_ptx"]

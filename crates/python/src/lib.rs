@@ -36,6 +36,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(m)?;
     m.add_class::<jit::JitBase>()?;
     m.add_class::<kernel::CompiledKernel>()?;
+    m.add_function(wrap_pyfunction!(simulate::simulate_ptx, m)?)?;
     let after_fork = wrap_pyfunction!(host_memory::after_fork, m)?;
     let hooks = pyo3::types::PyDict::new(m.py());
     hooks.set_item("after_in_child", after_fork)?;

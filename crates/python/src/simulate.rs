@@ -1,14 +1,15 @@
 //! Running a kernel's PTX in the simulator, on arrays in host memory.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt};
 use tilewright_ptxsim as sim;
 
 use crate::args::Arguments;
 use crate::errors;
 use crate::grid::Grid;
 use crate::kernel::CompiledKernel;
-use crate::memory::Extent;
+use crate::memory::{self, Extent};
 
 /// Runs the PTX in the simulator. A broken rule is an error, or, with `sanitize=True`, a report on standard error.
 pub fn run(
@@ -61,4 +62,65 @@ pub fn run(
     let heading = format!("{}: {} finding(s)\n{text}\n", kernel.code.name(), findings.len());
     py.import("sys")?.getattr("stderr")?.call_method1("write", (heading,))?;
     Ok(())
+}
+
+/// Runs PTX text on host arrays: what `tilewright.testing.simulate_ptx` calls. Returns the report as JSON.
+#[pyfunction]
+pub fn simulate_ptx(
+    py: Python<'_>,
+    ptx: &str,
+    entry: &str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    arguments: Vec<Bound<'_, PyAny>>,
+    cluster: Option<[u32; 3]>,
+    shared: u32,
+    checks: bool,
+    seed: u64,
+) -> PyResult<String> {
+    let refuse = |error: sim::Error| errors::KernelError::new_err(format!("the PTX simulator: {error}"));
+    let program = sim::Program::parse(ptx).map_err(refuse)?;
+    let sizes = program.params(entry).map_err(refuse)?;
+    if sizes.len() != arguments.len() {
+        return Err(PyTypeError::new_err(format!(
+            "`{entry}` has {} parameters; {} arguments were given",
+            sizes.len(),
+            arguments.len()
+        )));
+    }
+    let mut memory = sim::Memory::new();
+    let mut params = Vec::new();
+    for (at, (value, info)) in arguments.iter().zip(&sizes).enumerate() {
+        params.push(if value.is_instance_of::<PyFloat>() {
+            match info.size {
+                4 => sim::Param::F32(value.extract::<f64>()? as f32),
+                8 => sim::Param::F64(value.extract()?),
+                n => {
+                    return Err(PyTypeError::new_err(format!(
+                        "argument {at} is a float, and its parameter has {n} bytes: give the bits as an int"
+                    )));
+                }
+            }
+        } else if value.is_instance_of::<PyInt>() {
+            let bits: i128 = value.extract()?;
+            sim::Param::Int(bits as i64)
+        } else {
+            let name = format!("argument {at}");
+            let extent = memory::extent(value, &name)?;
+            // SAFETY: the array is an argument of this call, alive until it returns, and nothing here refers to its
+            // contents while the program runs.
+            unsafe {
+                memory.register(extent.base as *mut u8, extent.bytes as usize, &name, extent.writable)
+            };
+            let interface = value.getattr("__array_interface__").map_err(|_| {
+                PyTypeError::new_err(format!("argument {at} is neither a number nor a NumPy array"))
+            })?;
+            sim::Param::Pointer(interface.get_item("data")?.get_item(0)?.extract()?)
+        });
+    }
+    let launch =
+        sim::Launch { entry: entry.to_string(), grid, block, cluster, shared_bytes: shared, params };
+    let options = sim::Options { checks, seed, ..Default::default() };
+    let report = py.detach(|| program.launch(&launch, &memory, &options)).map_err(refuse)?;
+    Ok(report.to_json())
 }
