@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::lexer::Token;
 use super::parser::{Parser, Result};
+use super::print_types::Aliases;
 use crate::attrs::{AttrKind, FloatBits, Name};
 use crate::entity::{Attr, Loc, Type};
 use crate::float;
@@ -43,7 +44,7 @@ impl<'s> Parser<'s> {
                 self.expect_open_angle()?;
                 let shape = self.shape()?;
                 let element = self.parse_type()?;
-                let encoding = if self.eat(b',') { Some(self.parse_attr()?) } else { None };
+                let encoding = if self.eat(b',') { Some(self.layout_attr()?) } else { None };
                 self.expect(b'>')?;
                 Ok(self.module.ty(TypeKind::Tensor { shape, element, encoding }))
             }
@@ -176,16 +177,27 @@ impl<'s> Parser<'s> {
         }
     }
 
+    /// A layout or memory space within a type: `#alias` or `#dialect.name<...>`.
+    fn layout_attr(&mut self) -> Result<Attr> {
+        let at = self.position();
+        let attr = self.parse_attr()?;
+        match self.module.attr_kind(attr) {
+            AttrKind::Encoding(_) => Ok(attr),
+            AttrKind::Opaque(text) if text.starts_with('#') => Ok(attr),
+            _ => Err(self.error_at(at, "a layout or memory space expected")),
+        }
+    }
+
     fn memdesc(&mut self) -> Result<Type> {
         self.expect_open_angle()?;
         let shape = self.shape()?;
         let element = self.parse_type()?;
         self.expect(b',')?;
-        let first = self.parse_attr()?;
+        let first = self.layout_attr()?;
         let (mut second, mut mutable, mut alloc_shape) = (None, false, None);
         while self.eat(b',') {
             match self.peek() {
-                Token::Hash(_) if second.is_none() => second = Some(self.parse_attr()?),
+                Token::Hash(_) if second.is_none() => second = Some(self.layout_attr()?),
                 Token::Word("mutable") => {
                     self.next();
                     mutable = true;
@@ -881,15 +893,17 @@ impl<'s> Parser<'s> {
                         .take_while(|b| b.is_ascii_alphanumeric() || b"_.$".contains(b))
                         .count();
                     let name = &text[i..i + 1 + len];
-                    if len > 0
+                    if name[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                         && !name.contains('.')
-                        && let Some(alias) = self.use_alias(name)
                     {
+                        let Some(alias) = self.use_alias(name) else {
+                            return Err(self.error_at(start + i, format!("`{name}` is not defined")));
+                        };
                         out.push_str(&text[last..i]);
                         match alias {
                             Alias::Attr(a) => out.push_str(&super::print_attr(&self.module, a)),
                             Alias::Type(t) => out.push_str(&super::print_type(&self.module, t)),
-                            Alias::Loc(_) => out.push_str(name),
+                            Alias::Loc(l) => Aliases::default().loc(&self.module, l, &mut out),
                         }
                         last = i + 1 + len;
                         self.add_weight(out.len(), start)?;
