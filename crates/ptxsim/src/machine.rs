@@ -481,13 +481,17 @@ impl Unit {
         let mut budget = QUANTUM;
         let mut ran = false;
         let mut polled = true;
+        let mut runs = 0;
         w.yielded = false;
         let before = w.executed;
         while budget > 0 {
             let Some(f) = select(&mut w.frags, w.live) else { break };
             ran = true;
             let arrived = run_frag(self, &mut w, f, grid, &mut budget);
+            runs += 1;
             polled &= w.polled;
+            // Every fragment has had its look at memory: somebody else's turn.
+            let looked = polled && runs >= 2 * (w.frags.len() as u32 + 1);
             self.warps[k] = Some(w);
             if let Some(f) = arrived {
                 self.arrive(k, f, grid);
@@ -505,7 +509,7 @@ impl Unit {
                 let _ = id;
                 return (true, false);
             }
-            if w.yielded || grid.stop.load(Relaxed) {
+            if w.yielded || looked || grid.stop.load(Relaxed) {
                 break;
             }
         }

@@ -709,28 +709,55 @@ fn key(cx: &Cx<'_>, p: &Places, l: usize) -> u64 {
     }
 }
 
-/// Before a strong write: what it publishes goes to the location, so that whoever sees the value finds it.
-pub(crate) fn release(cx: &mut Cx<'_>, p: &Places, release: bool) {
-    if !cx.grid.options.checks || (!release && cx.w.sync.fenced.is_none()) {
-        return;
+/// A strong write in progress. The table of locations stays locked from before the write until what the write
+/// publishes is in it, so that whoever sees the value, and then looks, finds it.
+pub(crate) struct Publishing<'a> {
+    table: MutexGuard<'a, HashMap<u64, (u32, Clock)>>,
+    clock: Clock,
+    release: bool,
+}
+
+/// Begins a strong write; `None` when it has nothing to publish.
+pub(crate) fn publishing<'a>(cx: &Cx<'a>, release: bool) -> Option<Publishing<'a>> {
+    let grid = cx.grid;
+    if !grid.options.checks || (!release && cx.w.sync.fenced.is_none()) {
+        return None;
     }
-    let unit = cx.unit.number;
     let clock = match (&cx.w.sync.fenced, release) {
         (Some(f), false) => (**f).clone(),
         _ => cx.w.sync.clock.clone(),
     };
-    {
-        let mut t = lock(&cx.grid.shadow.locations);
-        for l in lanes(p.mask() & !p.local) {
-            let e = t.entry(key(cx, p, l)).or_insert_with(|| (unit, Clock::default()));
+    let table = lock(&grid.shadow.locations);
+    grid.shadow.published.store(table.len().max(1), Relaxed);
+    Some(Publishing { table, clock, release })
+}
+
+impl Publishing<'_> {
+    /// Ends it: the lanes of `mask` have written.
+    pub fn to(mut self, cx: &mut Cx<'_>, p: &Places, mask: u32) {
+        let unit = cx.unit.number;
+        for (k, _) in places(cx, p, mask) {
+            let e = self.table.entry(k).or_insert_with(|| (unit, Clock::default()));
             let of = e.0;
-            e.1.join_from(of, unit, &clock);
+            e.1.join_from(of, unit, &self.clock);
         }
-        cx.grid.shadow.published.store(t.len(), Relaxed);
+        if self.release {
+            cx.w.sync.tick();
+        }
     }
-    if release {
-        cx.w.sync.tick();
+}
+
+/// The distinct locations of lanes, with the lanes at each.
+fn places(cx: &Cx<'_>, p: &Places, mask: u32) -> Vec<(u64, u32)> {
+    let mut out: Vec<(u64, u32)> = vec![];
+    for l in lanes(mask & p.mask() & !p.local) {
+        let k = key(cx, p, l);
+        match out.iter_mut().find(|o| o.0 == k) {
+            Some(o) => o.1 |= 1 << l,
+            None => out.push((k, 1 << l)),
+        }
     }
+    out
 }
 
 /// After a strong read: what the location has is acquired, now or at the next fence.
@@ -739,14 +766,15 @@ pub(crate) fn acquire(cx: &mut Cx<'_>, p: &Places, acquire: bool) {
         return;
     }
     let unit = cx.unit.number;
-    let t = lock(&cx.grid.shadow.locations);
-    for l in lanes(p.mask() & !p.local) {
-        if let Some((of, c)) = t.get(&key(cx, p, l)) {
+    let grid = cx.grid;
+    let t = lock(&grid.shadow.locations);
+    for (k, mask) in places(cx, p, !0) {
+        if let Some((of, c)) = t.get(&k) {
             if *of == unit {
-                cx.w.sync.hear(1 << l, c, acquire);
+                cx.w.sync.hear(mask, c, acquire);
             } else if let Some(c) = c.foreign.as_ref().and_then(|f| f.get(&unit)) {
                 let c = Clock { own: c.clone(), ..Clock::default() };
-                cx.w.sync.hear(1 << l, &c, acquire);
+                cx.w.sync.hear(mask, &c, acquire);
             }
             if acquire {
                 cx.w.sync.clock.join_from(unit, *of, c);

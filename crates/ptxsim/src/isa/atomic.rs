@@ -188,8 +188,8 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     let (size, n) = (u32::from(i.size), i.vec as usize);
     cx.scope = i.flags >> SCOPE & 3;
     let p = cx.resolve(i.space, &addr, size * n as u32, Kind::Atomic);
-    crate::shadow::release(cx, &p, i.flags & RELEASE != 0);
-    let mut changed = false;
+    let publishing = crate::shadow::publishing(cx, i.flags & RELEASE != 0);
+    let mut changed = 0u32;
     let file = File::of(ty.bits());
     debug_assert!(FILE_OF.contains(&file));
     for k in 0..n {
@@ -219,15 +219,19 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
                 write_bytes(mem, at, size, apply(op, ty, a, b[l], c[l]));
                 a
             };
-            changed |= apply(op, ty, old, b[l], c[l]) != old;
+            changed |= u32::from(apply(op, ty, old, b[l], c[l]) != old) << l;
             if i.list[k] != NONE {
                 cx.w.regs.set_lane(Reg { file, idx: i.list[k] }, l, old);
             }
         }
     }
     // An atomic that changes nothing is a look.
-    cx.unit.events += u64::from(changed);
-    cx.w.polls += u64::from(!changed);
+    cx.unit.events += u64::from(changed != 0);
+    cx.w.polls += u64::from(changed == 0);
+    if let Some(x) = publishing {
+        // A compare-and-swap that failed has written nothing.
+        x.to(cx, &p, if op == Op::Cas { changed } else { p.mask() });
+    }
     crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
     Flow::Next
 }
@@ -238,7 +242,7 @@ fn exec128(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     let addr = cx.addresses(i);
     cx.scope = i.flags >> SCOPE & 3;
     let p = cx.resolve(i.space, &addr, 16, Kind::Atomic);
-    crate::shadow::release(cx, &p, i.flags & RELEASE != 0);
+    let publishing = crate::shadow::publishing(cx, i.flags & RELEASE != 0);
     cx.unit.events += 1;
     let _guard = LOCK.lock();
     for l in lanes(p.mask()) {
@@ -254,6 +258,9 @@ fn exec128(cx: &mut Cx<'_>, i: &Inst) -> Flow {
         if i.list[0] != NONE {
             cx.w.regs.q[i.list[0] as usize][l] = old;
         }
+    }
+    if let Some(x) = publishing {
+        x.to(cx, &p, p.mask());
     }
     crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
     Flow::Next

@@ -419,9 +419,10 @@ fn store(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     let size = u32::from(i.size);
     cx.scope = i.flags >> SCOPE & 3;
     let p = cx.resolve(i.space, &addr, size * u32::from(i.vec), kind_of(i.flags, true));
+    let mut publishing = None;
     if i.flags & STRONG != 0 {
         cx.unit.events += 1;
-        crate::shadow::release(cx, &p, i.flags & RELEASE != 0);
+        publishing = crate::shadow::publishing(cx, i.flags & RELEASE != 0);
     }
     let file = FILE_OF[i.e as usize & 3];
     for (k, &r) in i.list.iter().enumerate() {
@@ -436,6 +437,9 @@ fn store(cx: &mut Cx<'_>, i: &Inst) -> Flow {
                 cx.write(&p, l, k as u32 * size, size, v[l]);
             }
         }
+    }
+    if let Some(x) = publishing {
+        x.to(cx, &p, p.mask());
     }
     crate::shadow::settle(cx);
     Flow::Next
