@@ -161,7 +161,15 @@ def simulate_ptx(ptx, entry, grid, block, arguments, *, cluster=None, shared=0, 
         return [*sizes, 1, 1][:3]
 
     report = _tilewright.simulate_ptx(
-        ptx, entry, three(grid), three(block), list(arguments), cluster and three(cluster), shared, checks, seed
+        ptx,
+        entry,
+        three(grid),
+        three(block),
+        list(arguments),
+        cluster and three(cluster),
+        shared,
+        checks,
+        seed,
     )
     return json.loads(report)
 

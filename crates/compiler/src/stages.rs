@@ -26,7 +26,8 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     let options = request.options;
     options.check()?;
     let mut clock = Clock::default();
-    let front = tilewright_frontend::Options { debug: options.debug, ..tilewright_frontend::Options::default() };
+    let front =
+        tilewright_frontend::Options { debug: options.debug, ..tilewright_frontend::Options::default() };
     let built =
         clock.run("frontend", || build_module(request.host, request.entry, request.signature, &front))?;
 
@@ -36,10 +37,10 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     let ptxas = Ptxas::find(request.package_dir.as_deref());
     let ptxas_version = ptxas.as_ref().ok().map(Ptxas::version);
     let key = key(request, &built, ptxas_version.as_deref());
-    if let Some(entry) = cache.get(&key) {
-        if let Some(artifact) = from_entry(&entry, &built, &clock) {
-            return Ok(artifact);
-        }
+    if let Some(entry) = cache.get(&key)
+        && let Some(artifact) = from_entry(&entry, &built, &clock)
+    {
+        return Ok(artifact);
     }
 
     let Built { mut module, name, captured, printed, .. } = built;

@@ -90,10 +90,10 @@ fn signatures(source: &str) -> Vec<(String, String)> {
         if let (Some(signature), Some(name)) = (
             line.strip_prefix("# "),
             lines.get(i + 2).and_then(|l| l.strip_prefix("def ")).and_then(|l| l.split('(').next()),
-        ) {
-            if name != "unrolled_too_far" {
-                out.push((name.to_string(), signature.to_string())); // that one is slow by design
-            }
+        ) && name != "unrolled_too_far"
+        {
+            // That one is slow by design.
+            out.push((name.to_string(), signature.to_string()));
         }
     }
     out

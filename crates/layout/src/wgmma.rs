@@ -74,9 +74,9 @@ impl WgmmaOperand {
         at[self.mn_axis] = mn;
         let slab = self.swizzle_bytes / self.elem_bytes;
         let fits = if self.mn_major {
-            mn % slab == 0 && k % 8 == 0
+            mn.is_multiple_of(slab) && k.is_multiple_of(8)
         } else {
-            mn % 8 == 0 && k * self.elem_bytes % 16 == 0
+            mn.is_multiple_of(8) && (k * self.elem_bytes).is_multiple_of(16)
         };
         fits.then(|| shared.offset(&at) * self.elem_bytes)
     }

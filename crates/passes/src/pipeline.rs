@@ -20,7 +20,9 @@ use std::time::{Duration, Instant};
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::target::TargetInfo;
-use crate::{allocate_shared, assign_layouts, async_dots, delay_dots, legalize_dots, membar, software_pipeline, verify};
+use crate::{
+    allocate_shared, assign_layouts, async_dots, delay_dots, legalize_dots, membar, software_pipeline, verify,
+};
 
 /// What a launch decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -109,17 +109,14 @@ pub fn simulate_ptx(
             let extent = memory::extent(value, &name)?;
             // SAFETY: the array is an argument of this call, alive until it returns, and nothing here refers to its
             // contents while the program runs.
-            unsafe {
-                memory.register(extent.base as *mut u8, extent.bytes as usize, &name, extent.writable)
-            };
+            unsafe { memory.register(extent.base as *mut u8, extent.bytes as usize, &name, extent.writable) };
             let interface = value.getattr("__array_interface__").map_err(|_| {
                 PyTypeError::new_err(format!("argument {at} is neither a number nor a NumPy array"))
             })?;
             sim::Param::Pointer(interface.get_item("data")?.get_item(0)?.extract()?)
         });
     }
-    let launch =
-        sim::Launch { entry: entry.to_string(), grid, block, cluster, shared_bytes: shared, params };
+    let launch = sim::Launch { entry: entry.to_string(), grid, block, cluster, shared_bytes: shared, params };
     let options = sim::Options { checks, seed, ..Default::default() };
     let report = py.detach(|| program.launch(&launch, &memory, &options)).map_err(refuse)?;
     Ok(report.to_json())

@@ -493,9 +493,12 @@ impl<'a> Rewriter<'a> {
                     let order = fast.iter().map(|&d| at(d)).collect();
                     SharedKind::Swizzled { vec, per_phase, max_phase, order }
                 }
-                Encoding::Shared(SharedKind::NvmmaShared { swizzle_bytes, transposed, element_bits, rank })
-                    if *order == [1, 0] =>
-                {
+                Encoding::Shared(SharedKind::NvmmaShared {
+                    swizzle_bytes,
+                    transposed,
+                    element_bits,
+                    rank,
+                }) if *order == [1, 0] => {
                     SharedKind::NvmmaShared { swizzle_bytes, transposed: !transposed, element_bits, rank }
                 }
                 _ => return e,

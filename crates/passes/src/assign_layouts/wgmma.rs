@@ -54,7 +54,9 @@ fn operand_bits(module: &Module, dot: tt::Dot) -> Option<u32> {
 /// multiples of 8 up to 256, for integers above 32 multiples of 16).
 fn instruction_n(columns: u32, integer: bool, power_of_two: bool) -> Option<u32> {
     (1..=32).rev().map(|n| 8 * n).find(|&n| {
-        columns % n == 0 && (!power_of_two || n.is_power_of_two()) && (!integer || n <= 32 || n % 16 == 0)
+        columns.is_multiple_of(n)
+            && (!power_of_two || n.is_power_of_two())
+            && (!integer || n <= 32 || n % 16 == 0)
     })
 }
 
@@ -92,7 +94,7 @@ fn operand_buffer_encoding(
 impl Assigner<'_> {
     /// The accumulator encoding with which a dot is one for warp groups; `None` where it is not.
     pub(super) fn warp_group_encoding(&self, dot: tt::Dot) -> Option<Encoding> {
-        if !self.target.wgmma || self.num_warps % 4 != 0 {
+        if !self.target.wgmma || !self.num_warps.is_multiple_of(4) {
             return None;
         }
         let bits = operand_bits(self.module, dot)?;
