@@ -59,6 +59,7 @@ mod launch;
 mod lex;
 mod machine;
 mod memory;
+mod order;
 mod parse;
 mod regs;
 mod report;

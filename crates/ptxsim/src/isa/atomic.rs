@@ -188,7 +188,7 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     let (size, n) = (u32::from(i.size), i.vec as usize);
     cx.scope = i.flags >> SCOPE & 3;
     let p = cx.resolve(i.space, &addr, size * n as u32, Kind::Atomic);
-    let publishing = crate::shadow::publishing(cx, i.flags & RELEASE != 0);
+    let publishing = crate::order::publishing(cx, i.flags & RELEASE != 0);
     let mut changed = 0u32;
     let file = File::of(ty.bits());
     debug_assert!(FILE_OF.contains(&file));
@@ -232,7 +232,7 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
         // A compare-and-swap that failed has written nothing.
         x.to(cx, &p, if op == Op::Cas { changed } else { p.mask() });
     }
-    crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
+    crate::order::acquire(cx, &p, i.flags & ACQUIRE != 0);
     Flow::Next
 }
 
@@ -242,7 +242,7 @@ fn exec128(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     let addr = cx.addresses(i);
     cx.scope = i.flags >> SCOPE & 3;
     let p = cx.resolve(i.space, &addr, 16, Kind::Atomic);
-    let publishing = crate::shadow::publishing(cx, i.flags & RELEASE != 0);
+    let publishing = crate::order::publishing(cx, i.flags & RELEASE != 0);
     cx.unit.events += 1;
     let _guard = LOCK.lock();
     for l in lanes(p.mask()) {
@@ -262,6 +262,6 @@ fn exec128(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     if let Some(x) = publishing {
         x.to(cx, &p, p.mask());
     }
-    crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
+    crate::order::acquire(cx, &p, i.flags & ACQUIRE != 0);
     Flow::Next
 }

@@ -236,7 +236,7 @@ pub(super) fn fence(d: &mut Dec) -> R {
     d.reads.clear();
     d.out.flags = f;
     d.out.exec = |cx, i| {
-        crate::shadow::fence(cx, i.flags & 4 != 0, i.flags & 8 != 0);
+        crate::order::fence(cx, i.flags & 4 != 0, i.flags & 8 != 0);
         Flow::Next
     };
     Ok(())

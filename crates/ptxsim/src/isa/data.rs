@@ -351,7 +351,7 @@ fn load<const N: u32, T: crate::regs::Lane>(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     }
     if i.flags & STRONG != 0 {
         cx.w.polls += 1;
-        crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
+        crate::order::acquire(cx, &p, i.flags & ACQUIRE != 0);
     }
     Flow::Next
 }
@@ -388,7 +388,7 @@ fn load_any(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     }
     if i.flags & STRONG != 0 {
         cx.w.polls += 1;
-        crate::shadow::acquire(cx, &p, i.flags & ACQUIRE != 0);
+        crate::order::acquire(cx, &p, i.flags & ACQUIRE != 0);
     }
     Flow::Next
 }
@@ -422,7 +422,7 @@ fn store(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     let mut publishing = None;
     if i.flags & STRONG != 0 {
         cx.unit.events += 1;
-        publishing = crate::shadow::publishing(cx, i.flags & RELEASE != 0);
+        publishing = crate::order::publishing(cx, i.flags & RELEASE != 0);
     }
     let file = FILE_OF[i.e as usize & 3];
     for (k, &r) in i.list.iter().enumerate() {

@@ -84,7 +84,7 @@ pub(super) fn bar_warp_sync(d: &mut Dec) -> R {
     d.out.exec = |cx, i| {
         grouped(cx, i, i.a, |cx, _| {
             let m = cx.mask;
-            crate::shadow::warp_sync(cx, m);
+            crate::order::warp_sync(cx, m);
         })
     };
     Ok(())

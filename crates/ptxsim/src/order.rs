@@ -1,0 +1,126 @@
+//! Order made by the program: fences, and messages through memory.
+//!
+//! A strong write *publishes* its thread's clock at the location it writes: with `.release` all the thread knows, else
+//! what it knew at its last fence. A strong read takes the location's clock: with `.acquire` at once, else at the
+//! thread's next fence (PTX ISA §8.7–8.8, release and acquire patterns).
+
+use crate::access::{Places, lanes};
+use crate::clock::Clock;
+use crate::machine::Cx;
+use crate::shadow::lock;
+use std::collections::HashMap;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The key of a place in the table of locations: shared ones are made distinct by unit and rank.
+fn key(cx: &Cx<'_>, p: &Places, l: usize) -> u64 {
+    if p.shared >> l & 1 != 0 {
+        1 << 63 | u64::from(cx.unit.number) << 36 | p.at[l] >> 32 << 24 | p.at[l] & 0xff_ffff
+    } else {
+        p.at[l]
+    }
+}
+
+/// A strong write in progress. The table of locations stays locked from before the write until what the write
+/// publishes is in it, so that whoever sees the value, and then looks, finds it.
+pub(crate) struct Publishing<'a> {
+    table: MutexGuard<'a, HashMap<u64, (u32, Clock)>>,
+    clock: Clock,
+    release: bool,
+}
+
+/// Begins a strong write; `None` when it has nothing to publish.
+pub(crate) fn publishing<'a>(cx: &Cx<'a>, release: bool) -> Option<Publishing<'a>> {
+    let grid = cx.grid;
+    if !grid.options.checks || (!release && cx.w.sync.fenced.is_none()) {
+        return None;
+    }
+    let clock = match (&cx.w.sync.fenced, release) {
+        (Some(f), false) => (**f).clone(),
+        _ => cx.w.sync.clock.clone(),
+    };
+    let table = lock(&grid.shadow.locations);
+    grid.shadow.published.store(table.len().max(1), Relaxed);
+    Some(Publishing { table, clock, release })
+}
+
+impl Publishing<'_> {
+    /// Ends it: the lanes of `mask` have written.
+    pub fn to(mut self, cx: &mut Cx<'_>, p: &Places, mask: u32) {
+        let unit = cx.unit.number;
+        for (k, _) in places(cx, p, mask) {
+            let e = self.table.entry(k).or_insert_with(|| (unit, Clock::default()));
+            let of = e.0;
+            e.1.join_from(of, unit, &self.clock);
+        }
+        if self.release {
+            cx.w.sync.tick();
+        }
+    }
+}
+
+/// The distinct locations of lanes, with the lanes at each.
+fn places(cx: &Cx<'_>, p: &Places, mask: u32) -> Vec<(u64, u32)> {
+    let mut out: Vec<(u64, u32)> = vec![];
+    for l in lanes(mask & p.mask() & !p.local) {
+        let k = key(cx, p, l);
+        match out.iter_mut().find(|o| o.0 == k) {
+            Some(o) => o.1 |= 1 << l,
+            None => out.push((k, 1 << l)),
+        }
+    }
+    out
+}
+
+/// After a strong read: what the location has is acquired, now or at the next fence.
+pub(crate) fn acquire(cx: &mut Cx<'_>, p: &Places, acquire: bool) {
+    if !cx.grid.options.checks || cx.grid.shadow.published.load(Relaxed) == 0 {
+        return;
+    }
+    let unit = cx.unit.number;
+    let grid = cx.grid;
+    let t = lock(&grid.shadow.locations);
+    for (k, mask) in places(cx, p, !0) {
+        if let Some((of, c)) = t.get(&k) {
+            if *of == unit {
+                cx.w.sync.hear(mask, c, acquire);
+            } else if let Some(c) = c.foreign.as_ref().and_then(|f| f.get(&unit)) {
+                let c = Clock { own: c.clone(), ..Clock::default() };
+                cx.w.sync.hear(mask, &c, acquire);
+            }
+            if acquire {
+                cx.w.sync.clock.join_from(unit, *of, c);
+            } else {
+                cx.w.sync.seen.get_or_insert_default().join_from(unit, *of, c);
+            }
+        }
+    }
+}
+
+/// `fence` and `membar`.
+pub(crate) fn fence(cx: &mut Cx<'_>, proxy: bool, asynchronous: bool) {
+    if !cx.grid.options.checks {
+        return;
+    }
+    if proxy {
+        if asynchronous {
+            cx.w.sync.proxy_fence();
+        }
+    } else {
+        let m = cx.mask;
+        cx.w.sync.fence(m);
+    }
+}
+
+/// `bar.warp.sync`.
+pub(crate) fn warp_sync(cx: &mut Cx<'_>, member: u32) {
+    if !cx.grid.options.checks {
+        return;
+    }
+    let live = cx.w.live;
+    if member & live == live {
+        cx.w.sync.sync_lanes();
+    } else {
+        cx.w.sync.sync_some(member & live);
+    }
+}
