@@ -19,7 +19,7 @@
 //! A load whose value is part of another's address (a page table, indices) is not copied but carried: it is loaded into
 //! registers one iteration before the copies that need it, by a slice of its own (the *far* slice).
 //!
-//! Where the dots are for warp groups, steps 1 and 2 come behind the first dot and wait for the *next* iteration's copies
+//! Where a loop has several dots for warp groups, steps 1 and 2 come behind the first dot and wait for the *next* iteration's copies
 //! (those of the first are waited for before the loop): the tensor cores are busy then.
 //!
 //! The first `n - 1` iterations' copies are issued before the loop. Which loops: those with a dot, or with
@@ -431,9 +431,11 @@ impl<'m> Expander<'m> {
         let dot = ops.into_iter().find(|&op| ttng::WarpGroupDot::cast(self.m, op).is_some());
         let anchor = dot.and_then(|d| self.m.next_op(d)).unwrap_or(top);
         let stages = self.stages as i32;
-        let token = if dot.is_some() && stages > 2 {
+        let several = self.m.block_ops(self.body).filter(|&op| is_dot(self.m, op)).count() > 1;
+        let token = if dot.is_some() && several && stages > 2 {
             // Behind that dot also wait for what the next iteration reads: one barrier then serves both, and the proxy
-            // fence, which waits for the thread's copies, stands where the fewest are under way.
+            // fence, which waits for the thread's copies, stands where the fewest are under way. (A loop of one dot has
+            // no arithmetic to hide a copy behind: there more copies under way are worth more than a barrier less.)
             self.wait_and_fence(anchor, stages - 3);
             let token = self.wait_and_fence(self.l.0, stages - 2);
             let mut b = Builder::before(self.m, self.l.0);
@@ -620,8 +622,12 @@ impl<'m> Expander<'m> {
         }
         for (load, view) in views {
             let value = load.result(self.m);
+            // A buffer that is laid out otherwise is filled from the ring like any other use.
+            let ring_encoding = self.m.encoding(self.m.value_type(view));
             for u in self.m.uses(value).to_vec() {
-                if let Some(a) = ttg::LocalAlloc::cast(self.m, u.op) {
+                if let Some(a) = ttg::LocalAlloc::cast(self.m, u.op)
+                    && self.m.encoding(self.m.value_type(a.result(self.m))) == ring_encoding
+                {
                     self.use_view(a.result(self.m), view, token);
                     self.m.erase_op(u.op);
                 }
