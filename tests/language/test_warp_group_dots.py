@@ -27,8 +27,8 @@ def check(device, a, b, x, y, block, **options):
     if a.dtype == np.int8:
         np.testing.assert_array_equal(device.numpy(c), a.astype(np.int32) @ b.astype(np.int32))
         return
+    tolerance = 2e-3 if a.dtype == np.float32 else 1e-4
     a, b = a.astype(np.float64), b.astype(np.float64)
-    tolerance = 2e-3 if x.dtype == np.float32 else 1e-4
     assert np.all(np.abs(device.numpy(c) - a @ b) <= tolerance * (np.abs(a) @ np.abs(b)) + 1e-6)
 
 

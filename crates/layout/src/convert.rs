@@ -97,7 +97,7 @@ pub enum ShuffleUse {
 
 impl Default for ConversionOptions {
     fn default() -> Self {
-        Self { max_scratch_bytes: 32 << 10, shuffles: ShuffleUse::IfCheaper }
+        Self { max_scratch_bytes: 64 << 10, shuffles: ShuffleUse::IfCheaper }
     }
 }
 
