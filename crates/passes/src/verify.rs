@@ -4,7 +4,7 @@
 //! in wrong results. Runs after the pipeline where debug assertions are on.
 
 use tilewright_ir::dialect::{scf, tt, ttg};
-use tilewright_ir::{Diagnostic, Encoding, Module, Op, Opcode, Value};
+use tilewright_ir::{Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Value};
 use tilewright_layout::TileLayout;
 
 use crate::{derive, scratch};
@@ -105,6 +105,14 @@ fn check(module: &Module, op: Op) -> Result<(), String> {
             }
             Ok(())
         }
+        Some(Opcode::Ttg(ttg::Kind::MemdescIndex)) => {
+            let index = ttg::MemdescIndex(op);
+            match encoding(module, index.src(module)) == encoding(module, index.result(module)) {
+                true => Ok(()),
+                false => Err("a slot is laid out otherwise than its ring".into()),
+            }
+        }
+        Some(Opcode::Ttg(ttg::Kind::MemdescTrans)) => view_of(module, ttg::MemdescTrans(op)),
         Some(Opcode::Scf(scf::Kind::For)) => {
             let l = scf::For(op);
             let body = module.region_block(l.body(module));
@@ -136,4 +144,24 @@ fn check(module: &Module, op: Op) -> Result<(), String> {
         _ if derive::shares_encoding(module, op) => same(module, &all),
         _ => Ok(()),
     }
+}
+
+/// A transposed view keeps everything of its buffer's layout but the order of dimensions.
+fn view_of(module: &Module, op: ttg::MemdescTrans) -> Result<(), String> {
+    let (src, result) = (encoding(module, op.src(module)), encoding(module, op.result(module)));
+    let agree = match (src, result) {
+        (Some(Encoding::Shared(a)), Some(Encoding::Shared(b))) => match (a, b) {
+            (
+                SharedKind::Swizzled { vec, per_phase, max_phase, .. },
+                SharedKind::Swizzled { vec: v, per_phase: p, max_phase: m, .. },
+            ) => (vec, per_phase, max_phase) == (v, p, m),
+            (
+                SharedKind::NvmmaShared { swizzle_bytes, element_bits, .. },
+                SharedKind::NvmmaShared { swizzle_bytes: s, element_bits: e, .. },
+            ) => (swizzle_bytes, element_bits) == (s, e),
+            _ => false,
+        },
+        _ => false,
+    };
+    if agree { Ok(()) } else { Err(format!("{result:?} is not a view of {src:?}")) }
 }
