@@ -34,6 +34,7 @@
 //! | `tt.reduce` on `axis` | sources have the same; results are `slice<axis, parent = sources'>` (or scalars) |
 //! | `tt.scan` | sources and results have the same |
 //! | `tt.dot` | accumulator and result: `nvidia_mma` v2, or `blocked` (then it is made of multiply-adds). `a` is `dot_op<0, parent = result's>`, `b` is `dot_op<1, …>`; `kWidth` is 32 / bits of an operand for mma, 0 for blocked |
+//! | `ttng.warp_group_dot` | accumulator and result: `nvidia_mma` v3, whose N may be wider than the tensor. `b` is a buffer in `nvmma_shared`, `a` one too or a tensor of `dot_op<0, parent = result's>`, `kWidth` 32 / bits |
 //! | `tt.trans`, `tt.reshape`, `tt.join`, `tt.split`, `tt.cat` | any; [`scratch::reindex_registers`] says whether data stays in each thread's registers, otherwise it moves through scratch, stored at its row-major index |
 //! | `tt.gather`, `tt.histogram` | any |
 //! | `ttg.convert_layout` | any two that differ; `tilewright_layout::plan_conversion` says how |
@@ -58,6 +59,9 @@
 //!   between operations wherever one is needed.
 //! - `ttg.async_wait` is followed by a `ttg.barrier` where another thread's copies are read after it; the lowering of
 //!   the wait itself is the wait alone.
+//! - A `ttng.warp_group_dot` with `isAsync` is one group of products. Its result is valid and its buffers are free after a
+//!   `ttng.warp_group_dot_wait` that leaves fewer groups pending than were issued since; the results go through the wait.
+//!   A `ttng.fence_async_shared` and a barrier stand between writes to a buffer and a dot that reads it.
 //! - `ttg.local_alloc` with a source writes its buffer; `ttg.local_dealloc` lowers to nothing.
 //! - A pipelined loop has a buffer `memdesc<stages x …, mutable>` and takes views by `ttg.memdesc_index` with a slot
 //!   number that wraps around (`arith.select`), never a remainder.

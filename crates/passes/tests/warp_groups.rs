@@ -1,0 +1,96 @@
+//! Kernels whose dots become warp-group dots: where these are issued and waited for.
+
+use tilewright_ir::{parse, print};
+use tilewright_passes::{Options, TargetInfo, lower_to_ttg, verify};
+
+const MATMUL: &str = include_str!("ir/matmul.mlir");
+const MATMUL_ODD: &str = include_str!("ir/matmul_odd.mlir");
+const ATTENTION: &str = include_str!("ir/attention.mlir");
+
+fn lower(text: &str, num_warps: u32, num_stages: u32, delay_dots: bool) -> String {
+    let mut module = parse(text, "kernel.mlir").unwrap_or_else(|d| panic!("{d}"));
+    let target = TargetInfo { wgmma: true, delay_dots, ..TargetInfo::parse("cuda:90").unwrap() };
+    lower_to_ttg(&mut module, &target, &Options { num_warps, num_ctas: 1, num_stages })
+        .unwrap_or_else(|d| panic!("{d}"));
+    verify::run(&module).unwrap_or_else(|d| panic!("{d}"));
+    print(&module)
+}
+
+/// The text of the only loop's body, and of what follows it.
+fn split_loop(text: &str) -> (&str, &str) {
+    let begin = text.find("scf.for").expect("a loop");
+    let end = begin + text[begin..].find("scf.yield").expect("its end");
+    (&text[begin..end], &text[end..])
+}
+
+fn count(text: &str, what: &str) -> usize {
+    text.matches(what).count()
+}
+
+fn in_order(text: &str, what: &[&str]) {
+    let mut at = 0;
+    for w in what {
+        at += text[at..].find(w).unwrap_or_else(|| panic!("no `{w}` in its place:\n{text}"));
+    }
+}
+
+#[test]
+fn contract_holds_for_all_shapes_of_launch() {
+    for text in [MATMUL, MATMUL_ODD, ATTENTION] {
+        for warps in [4, 8, 16] {
+            for stages in [1, 2, 3, 4] {
+                for delay in [false, true] {
+                    let text = lower(text, warps, stages, delay);
+                    parse(&text, "lowered.mlir").unwrap_or_else(|d| panic!("{d}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_matmul_keeps_one_dot_under_way() {
+    let text = lower(MATMUL, 4, 3, false);
+    let (body, after) = split_loop(&text);
+    // The copies that refill the slot of the dot before come behind the wait for it, and a barrier.
+    in_order(
+        body,
+        &[
+            "ttg.async_wait",
+            "ttng.fence_async_shared",
+            "ttg.barrier",
+            "ttng.warp_group_dot ",
+            "pendings = 1",
+            "ttg.barrier",
+            "ttg.async_copy_global_to_local",
+        ],
+    );
+    assert_eq!(count(body, "ttng.warp_group_dot_wait"), 1, "{body}");
+    assert_eq!(count(body, "local_load") + count(body, "local_alloc"), 0, "{body}");
+    assert!(after.contains("pendings = 0"), "{after}");
+}
+
+#[test]
+fn attention_takes_probabilities_from_registers() {
+    let text = lower(ATTENTION, 4, 3, false);
+    let (body, _) = split_loop(&text);
+    assert_eq!(count(body, "ttng.warp_group_dot "), 2, "{body}");
+    assert_eq!(count(body, "local_alloc") + count(body, "local_load"), 0, "{body}");
+    assert_eq!(count(body, "ttg.barrier"), 1, "{body}");
+}
+
+#[test]
+fn a_delayed_dot_runs_during_the_next_softmax() {
+    let text = lower(ATTENTION, 4, 3, true);
+    let (body, after) = split_loop(&text);
+    in_order(body, &["ttng.warp_group_dot ", "ttng.warp_group_dot ", "pendings = 1", "pendings = 0"]);
+    // The last one, and the first iteration's before the loop.
+    assert_eq!(count(after, "ttng.warp_group_dot "), 1, "{after}");
+    assert_eq!(count(&text, "ttng.warp_group_dot "), 4, "{text}");
+}
+
+#[test]
+fn dots_of_few_warps_or_rows_stay_with_single_warps() {
+    assert_eq!(count(&lower(MATMUL, 2, 3, false), "ttng."), 0);
+    assert_eq!(count(&lower(MATMUL_ODD, 16, 3, false), "ttng.warp_group_dot "), 0);
+}
