@@ -13,6 +13,8 @@ mod format;
 mod infer;
 mod lexer;
 mod names;
+mod parse_encodings;
+mod parse_ops;
 mod parse_types;
 mod parser;
 mod print_types;
