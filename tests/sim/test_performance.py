@@ -6,6 +6,8 @@ meant to move them.
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import flash_attention
@@ -20,6 +22,7 @@ import tilewright.language as tl
 
 COUNTS = Path(__file__).parents[1] / "bench" / "instruction_counts.json"
 TOLERANCE = 0.02
+CONFLICTS = "test_matmul_has_no_bank_conflicts"
 
 
 def zeros(*shape, dtype=np.float32):
@@ -91,8 +94,18 @@ def test_vector_add_moves_the_fewest_sectors_in_the_widest_accesses():
 def test_matmul_has_no_bank_conflicts(block, num_warps):
     counts = counters(run_matmul(block, num_warps))
     assert counts["shared_wavefronts"] > 0 and counts["tensor_ops"] > 0
+    groups = os.environ.get("TILEWRIGHT_WGMMA") != "0"
+    assert groups == any(name.startswith("wgmma.mma_async") for name in counts["opcodes"])
     worst = {line: c["bank_conflicts"] for line, c in counts["lines"].items() if c["bank_conflicts"]}
     assert counts["bank_conflicts"] == 0, worst
+
+
+def test_matmul_has_no_bank_conflicts_without_warp_group_instructions():
+    # The choice is made once a process.
+    environment = {**os.environ, "TILEWRIGHT_WGMMA": "0"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{__file__}::{CONFLICTS}"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_instruction_counts():
