@@ -5,6 +5,7 @@ use crate::attrs::SymbolRef;
 use crate::entity::{Attr, Op, Type};
 use crate::module::Module;
 use crate::opdef::{Access, Effect, Resource};
+use crate::types::TypeKind;
 
 attr_enum! {
     /// Cache modifiers of loads and stores (PTX ISA, "Cache Operators").
@@ -30,6 +31,16 @@ attr_enum! {
     RmwOp {
         And = "and", Or = "or", Xor = "xor", Add = "add", Fadd = "fadd", Max = "max", Min = "min", Umax = "umax",
         Umin = "umin", Exch = "exch",
+    }
+}
+
+attr_enum! {
+    /// What a descriptor's reduction does with what lies in memory and the block (`umin` and `umax` are ours: our IR's
+    /// integers have no sign, which Triton says in the descriptor's element type).
+    #[allow(missing_docs)]
+    DescriptorReduceKind {
+        Add = "add", Min = "min", Max = "max", Umin = "umin", Umax = "umax", Inc = "inc", Dec = "dec", And = "and",
+        Or = "or", Xor = "xor",
     }
 }
 
@@ -66,6 +77,8 @@ attr_enum! {
 const READ: Effect = Effect::new(Access::Read, Resource::Global, Some("ptr"));
 const WRITE: Effect = Effect::new(Access::Write, Resource::Global, Some("ptr"));
 const OTHER: Effect = Effect::new(Access::Write, Resource::Other, None);
+const READ_DESC: Effect = Effect::new(Access::Read, Resource::Global, Some("desc"));
+const WRITE_DESC: Effect = Effect::new(Access::Write, Resource::Global, Some("desc"));
 
 crate::dialect! {
     dialect "tt" Tt;
@@ -247,28 +260,61 @@ crate::dialect! {
         format "$ptr `,` `[` $offsets `]` attr-dict `:` short-type(tt.ptr, $result)"
     }
 
-    /// Describes a tensor in memory for block accesses: extents (`i32`) and strides (`i64`).
+    /// Describes a tensor in memory for block accesses: extents (`i32`) and strides (`i64`, in elements; the last is 1).
+    /// `padding` is 2 where what is out of bounds reads as NaN; absent, it reads as zero.
     op MakeTensorDescriptor = "make_tensor_descriptor" {
         operands(base: one, shape: var, strides: var)
+        attrs(padding: Option<i32> = "padding")
         results(result)
         traits(Pure)
         format "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` short-type(tt.ptr, $base) `,` short-type(tt.tensordesc, $result)"
+        verify verify_make_descriptor
     }
 
-    /// Loads the block at the indices; out of bounds it reads as zero.
+    /// Loads the block at the indices (`i32`); out of bounds it reads as the descriptor's padding. Leading dimensions of
+    /// extent 1 may be missing in the result.
     op DescriptorLoad = "descriptor_load" {
         operands(desc: one, indices: var)
         attrs(cache: CacheModifier = "cacheModifier", evict: EvictionPolicy = "evictionPolicy")
         results(result)
-        effects(Effect::new(Access::Read, Resource::Global, Some("desc")))
+        effects(READ_DESC)
         format "$desc `[` $indices `]` oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($desc) `->` type($result)"
+        verify verify_descriptor_load
     }
 
     /// Stores a block at the indices; what is out of bounds is not stored.
     op DescriptorStore = "descriptor_store" {
         operands(desc: one, src: one, indices: var)
-        effects(Effect::new(Access::Write, Resource::Global, Some("desc")))
+        effects(READ_DESC, WRITE_DESC)
         format "$desc `[` $indices `]` `,` $src attr-dict `:` type($desc) `,` type($src)"
+        verify verify_descriptor_store
+    }
+
+    /// Combines a block at the indices with what lies there, element by element and atomically; what is out of bounds is
+    /// left out.
+    op DescriptorReduce = "descriptor_reduce" {
+        operands(desc: one, src: one, indices: var)
+        attrs(kind: DescriptorReduceKind = "kind")
+        effects(READ_DESC, WRITE_DESC)
+        format "$kind `,` $desc `[` $indices `]` `,` $src attr-dict `:` type($desc) `,` type($src)"
+        verify verify_descriptor_reduce
+    }
+
+    /// Loads parts of the rows `x_offsets` of a matrix, from the column `y_offset` on. The descriptor's block is one row.
+    op DescriptorGather = "descriptor_gather" {
+        operands(desc: one, x_offsets: one, y_offset: one)
+        results(result)
+        effects(READ_DESC)
+        format "$desc `[` $x_offsets `,` $y_offset `]` attr-dict `:` functional-type(operands, $result)"
+        verify verify_descriptor_gather
+    }
+
+    /// Stores parts of the rows `x_offsets` of a matrix, from the column `y_offset` on. The descriptor's block is one row.
+    op DescriptorScatter = "descriptor_scatter" {
+        operands(desc: one, x_offsets: one, y_offset: one, src: one)
+        effects(READ_DESC, WRITE_DESC)
+        format "$desc `[` $x_offsets `,` $y_offset `]` `,` $src attr-dict `:` type(operands)"
+        verify verify_descriptor_scatter
     }
 
     /// An integer as a pointer.
@@ -510,6 +556,101 @@ fn verify_store(module: &Module, op: Op) -> Result<(), String> {
         return Err("the value must have the pointer's shape and pointee type".into());
     }
     Ok(())
+}
+
+/// The block that a descriptor's accesses move.
+fn block_of(module: &Module, desc: crate::Value) -> Result<Type, String> {
+    match module.type_kind(module.value_type(desc)) {
+        TypeKind::TensorDesc { block } => Ok(*block),
+        _ => Err("a tensor descriptor expected".into()),
+    }
+}
+
+fn verify_make_descriptor(module: &Module, op: Op) -> Result<(), String> {
+    let make = MakeTensorDescriptor(op);
+    let block = block_of(module, make.result(module))?;
+    let rank = module.shape(block).map_or(0, <[u32]>::len);
+    if !(1..=5).contains(&rank) || make.shape(module).len() != rank || make.strides(module).len() != rank {
+        return Err("a descriptor has 1 to 5 dimensions, and as many extents and strides".into());
+    }
+    if module.pointee_type(module.value_type(make.base(module))) != Some(module.element_type(block)) {
+        return Err("the base must point to the block's elements".into());
+    }
+    match make.padding(module) {
+        None | Some(1 | 2) => Ok(()),
+        Some(other) => Err(format!("the padding is 1 (zero) or 2 (NaN), not {other}")),
+    }
+}
+
+/// A whole block at indices; leading dimensions of extent 1 may be missing in the tensor.
+fn check_block(
+    module: &Module,
+    desc: crate::Value,
+    indices: &[crate::Value],
+    tensor: crate::Value,
+) -> Result<(), String> {
+    let (block, tensor) = (block_of(module, desc)?, module.value_type(tensor));
+    let (from, to) = (module.shape(block).unwrap_or(&[]), module.shape(tensor).unwrap_or(&[]));
+    if indices.len() != from.len() || indices.iter().any(|&i| module.value_type(i) != Type::I32) {
+        return Err(format!("{} indices of type i32 expected", from.len()));
+    }
+    let missing = from.len().saturating_sub(to.len());
+    if from[..missing].iter().any(|&d| d != 1)
+        || from[missing..] != *to
+        || module.element_type(block) != module.element_type(tensor)
+    {
+        return Err("the tensor must be the descriptor's block".into());
+    }
+    Ok(())
+}
+
+fn verify_descriptor_load(module: &Module, op: Op) -> Result<(), String> {
+    let load = DescriptorLoad(op);
+    check_block(module, load.desc(module), load.indices(module), load.result(module))
+}
+
+fn verify_descriptor_store(module: &Module, op: Op) -> Result<(), String> {
+    let store = DescriptorStore(op);
+    check_block(module, store.desc(module), store.indices(module), store.src(module))
+}
+
+fn verify_descriptor_reduce(module: &Module, op: Op) -> Result<(), String> {
+    let reduce = DescriptorReduce(op);
+    check_block(module, reduce.desc(module), reduce.indices(module), reduce.src(module))
+}
+
+/// Rows of a matrix.
+fn check_rows(
+    module: &Module,
+    desc: crate::Value,
+    x_offsets: crate::Value,
+    y_offset: crate::Value,
+    tensor: crate::Value,
+) -> Result<(), String> {
+    let (block, tensor) = (block_of(module, desc)?, module.value_type(tensor));
+    let x = module.value_type(x_offsets);
+    match (module.shape(block), module.shape(x), module.shape(tensor)) {
+        (Some(&[1, columns]), Some(&[rows]), Some(&[r, c]))
+            if r == rows
+                && c == columns
+                && module.element_type(x) == Type::I32
+                && module.value_type(y_offset) == Type::I32
+                && module.element_type(tensor) == module.element_type(block) =>
+        {
+            Ok(())
+        }
+        _ => Err("a block of one row, a vector of i32 rows, and a tensor of as many rows expected".into()),
+    }
+}
+
+fn verify_descriptor_gather(module: &Module, op: Op) -> Result<(), String> {
+    let g = DescriptorGather(op);
+    check_rows(module, g.desc(module), g.x_offsets(module), g.y_offset(module), g.result(module))
+}
+
+fn verify_descriptor_scatter(module: &Module, op: Op) -> Result<(), String> {
+    let s = DescriptorScatter(op);
+    check_rows(module, s.desc(module), s.x_offsets(module), s.y_offset(module), s.src(module))
 }
 
 fn verify_dot(module: &Module, op: Op) -> Result<(), String> {

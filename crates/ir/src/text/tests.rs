@@ -194,8 +194,14 @@ fn descriptors_and_tile_pointers() {
     %0 = tt.make_tensor_descriptor %arg0, [%arg1, %arg1], [%arg2, %c1_i64] : <f16>, <tensor<16x32xf16>>
     %1 = tt.descriptor_load %0[%arg1, %arg1] evictionPolicy = evict_first : !tt.tensordesc<tensor<16x32xf16>> -> tensor<16x32xf16>
     tt.descriptor_store %0[%arg1, %arg1], %1 : !tt.tensordesc<tensor<16x32xf16>>, tensor<16x32xf16>
-    %2 = tt.make_tensor_ptr %arg0, [%arg2, %arg2], [%arg2, %c1_i64], [%arg1, %arg1] {order = array<i32: 1, 0>} : <tensor<16x32xf16>>
-    %3 = tt.advance %2, [%arg1, %arg1] : <tensor<16x32xf16>>
+    tt.descriptor_reduce add, %0[%arg1, %arg1], %1 : !tt.tensordesc<tensor<16x32xf16>>, tensor<16x32xf16>
+    %2 = tt.make_tensor_descriptor %arg0, [%arg1, %arg1], [%arg2, %c1_i64] {padding = 2 : i32} : <f16>, <tensor<1x32xf16>>
+    %3 = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
+    %4 = tt.descriptor_gather %2[%3, %arg1] : (!tt.tensordesc<tensor<1x32xf16>>, tensor<8xi32>, i32) -> tensor<8x32xf16>
+    tt.descriptor_scatter %2[%3, %arg1], %4 : !tt.tensordesc<tensor<1x32xf16>>, tensor<8xi32>, i32, tensor<8x32xf16>
+    %5 = tt.descriptor_load %2[%arg1, %arg1] : !tt.tensordesc<tensor<1x32xf16>> -> tensor<32xf16>
+    %6 = tt.make_tensor_ptr %arg0, [%arg2, %arg2], [%arg2, %c1_i64], [%arg1, %arg1] {order = array<i32: 1, 0>} : <tensor<16x32xf16>>
+    %7 = tt.advance %6, [%arg1, %arg1] : <tensor<16x32xf16>>
     tt.return
   }
 }
