@@ -123,6 +123,21 @@ pub enum Proxy {
     Async,
 }
 
+/// How it is known that an [`Effect`] is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Completion {
+    /// The operation itself is.
+    Immediate,
+    /// The issuing thread waits for a commit group of `cp.async` (`ttg.async_wait`).
+    Copies,
+    /// The warp group waits for a group of products (`ttng.warp_group_dot_wait`).
+    Dots,
+    /// The issuing thread waits for a group of bulk copies (`ttng.async_tma_store_wait`).
+    Stores,
+    /// An mbarrier completes a phase: whoever waits for that sees it.
+    Mbarrier,
+}
+
 /// Who sees an [`Effect`]'s ordering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
@@ -144,6 +159,8 @@ pub struct Effect {
     pub operand: Option<&'static str>,
     /// The path.
     pub proxy: Proxy,
+    /// How its end is known.
+    pub completion: Completion,
     /// The scope.
     pub scope: Scope,
 }
@@ -151,11 +168,13 @@ pub struct Effect {
 impl Effect {
     /// An effect through the generic proxy at CTA scope.
     pub const fn new(access: Access, resource: Resource, operand: Option<&'static str>) -> Self {
-        Effect { access, resource, operand, proxy: Proxy::Generic, scope: Scope::Cta }
+        let (proxy, completion, scope) = (Proxy::Generic, Completion::Immediate, Scope::Cta);
+        Effect { access, resource, operand, proxy, completion, scope }
     }
-    /// The same through the async proxy.
-    pub const fn asynchronous(mut self) -> Self {
+    /// The same through the async proxy, its end known in the given way.
+    pub const fn asynchronous(mut self, completion: Completion) -> Self {
         self.proxy = Proxy::Async;
+        self.completion = completion;
         self
     }
 }

@@ -13,7 +13,15 @@
 //!   wait (PTX ISA, "cp.async.wait_group"). So a wait turns what copies have written into writes that a barrier must
 //!   settle; before the wait, a read of a ring of buffers does not conflict with a copy to another slot of it.
 //! - An asynchronous dot reads its buffers until a wait for it, and for other warps until a barrier after that. Whoever
-//!   makes a dot asynchronous sees to it that nothing is written there before the wait.
+//!   makes a dot asynchronous sees to it that nothing is written there before the wait. Likewise a TMA copy to global
+//!   memory and its wait, which only the issuing thread sees return.
+//! - A TMA copy to shared memory is issued by one thread, so that all others must be done with the buffer before. Each
+//!   thread that waits for its mbarrier sees what it brought: no barrier after it.
+//! - Operations on mbarriers need no order among themselves, but for the first and the last of each.
+//!
+//! The hardware path of TMA ("async proxy") does not see ordinary writes without a fence, which goes before the barrier:
+//! where a TMA copy touches what has been written since the last `ttng.fence_async_shared`, one is placed. (The passes that
+//! make warp-group dots place theirs.)
 //!
 //! ```text
 //! %b = ttg.local_alloc %x {allocation.offset = 0}        %b = ttg.local_alloc %x {allocation.offset = 0}
@@ -22,7 +30,7 @@
 //! ```
 
 use tilewright_ir::dialect::{scf, ttg, ttng};
-use tilewright_ir::opdef::{Access, Proxy, Resource};
+use tilewright_ir::opdef::{Access, Completion, Resource};
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region, Value};
 use tilewright_layout::{ConversionPlan, SyncScope, plan_conversion};
 
@@ -51,6 +59,10 @@ struct State {
     copies: Vec<Range>,
     /// Read by asynchronous dots since the function began; a wait makes them `reads`, which only a barrier settles.
     dots: Vec<Range>,
+    /// Read by TMA copies to global memory since the function began; as `dots`.
+    drains: Vec<Range>,
+    /// Written by ordinary stores since the last proxy fence.
+    unfenced: Vec<Range>,
 }
 
 fn add(list: &mut Vec<Range>, r: Range) {
@@ -70,17 +82,17 @@ impl State {
     }
 
     fn join(&mut self, other: &State) {
-        for &r in &other.reads {
-            add(&mut self.reads, r);
-        }
-        for &r in &other.writes {
-            add(&mut self.writes, r);
-        }
-        for &r in &other.copies {
-            add(&mut self.copies, r);
-        }
-        for &r in &other.dots {
-            add(&mut self.dots, r);
+        for (mine, theirs) in [
+            (&mut self.reads, &other.reads),
+            (&mut self.writes, &other.writes),
+            (&mut self.copies, &other.copies),
+            (&mut self.dots, &other.dots),
+            (&mut self.drains, &other.drains),
+            (&mut self.unfenced, &other.unfenced),
+        ] {
+            for &r in theirs {
+                add(mine, r);
+            }
         }
     }
 }
@@ -92,6 +104,9 @@ struct Touches {
     writes: Vec<Range>,
     copies: Vec<Range>,
     dots: Vec<Range>,
+    drains: Vec<Range>,
+    /// Written by TMA copies, whose end an mbarrier announces.
+    fills: Vec<Range>,
     /// It has a barrier of its own between its writes and its reads.
     barrier_inside: bool,
 }
@@ -168,6 +183,15 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                     state.dots.clear();
                 }
             }
+            Some(Opcode::Ttng(ttng::Kind::TmaStoreWait)) => {
+                for &r in &state.drains.clone() {
+                    add(&mut state.reads, r);
+                }
+                if ttng::TmaStoreWait(op).pendings(module) == 0 {
+                    state.drains.clear();
+                }
+            }
+            Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => state.unfenced.clear(),
             _ => {
                 let touches = touches(module, op);
                 visit(module, op, &touches, state);
@@ -194,12 +218,21 @@ fn until_stable(state: &mut State, mut body: impl FnMut(&mut State)) {
 }
 
 fn visit(module: &mut Module, op: Op, t: &Touches, state: &mut State) {
-    let read_conflict = t.reads.iter().chain(&t.dots).any(|&r| overlaps(&state.writes, r));
-    let write_conflict =
-        t.writes.iter().chain(&t.copies).any(|&r| overlaps(&state.writes, r) || overlaps(&state.reads, r));
+    let read_conflict = t.reads.iter().chain(&t.dots).chain(&t.drains).any(|&r| overlaps(&state.writes, r));
+    let write_conflict = t
+        .writes
+        .iter()
+        .chain(&t.copies)
+        .chain(&t.fills)
+        .any(|&r| overlaps(&state.writes, r) || overlaps(&state.reads, r));
+    let unfenced = t.fills.iter().chain(&t.drains).any(|&r| overlaps(&state.unfenced, r));
     // Writes of its own that it reads after its own barrier are no conflict.
-    if write_conflict || (read_conflict && !t.barrier_inside) {
+    if write_conflict || (read_conflict && !t.barrier_inside) || unfenced {
         let mut b = Builder::before(module, op);
+        if unfenced {
+            ttng::FenceAsyncShared::build(&mut b, false);
+            state.unfenced.clear();
+        }
         ttg::Barrier::build(&mut b);
         state.settle();
     }
@@ -218,6 +251,12 @@ fn visit(module: &mut Module, op: Op, t: &Touches, state: &mut State) {
     }
     for &d in &t.dots {
         add(&mut state.dots, d);
+    }
+    for &d in &t.drains {
+        add(&mut state.drains, d);
+    }
+    for &w in &t.writes {
+        add(&mut state.unfenced, w);
     }
 }
 
@@ -251,11 +290,13 @@ fn touches(module: &Module, op: Op) -> Touches {
                 continue;
             }
             let range = buffer_range(module, value).unwrap_or((0, u32::MAX));
-            match (effect.access, effect.proxy) {
-                (Access::Read, Proxy::Async) => t.dots.push(range),
-                (Access::Read, Proxy::Generic) => t.reads.push(range),
-                (Access::Write, Proxy::Generic) => t.writes.push(range),
-                (Access::Write, Proxy::Async) => t.copies.push(range),
+            match (effect.access, effect.completion) {
+                (Access::Read, Completion::Dots) => t.dots.push(range),
+                (Access::Read, Completion::Stores) => t.drains.push(range),
+                (Access::Read, _) => t.reads.push(range),
+                (Access::Write, Completion::Copies) => t.copies.push(range),
+                (Access::Write, Completion::Mbarrier) => t.fills.push(range),
+                (Access::Write, _) => t.writes.push(range),
                 _ => {}
             }
         }

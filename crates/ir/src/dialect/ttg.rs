@@ -3,7 +3,7 @@
 //! Module attributes: `ttg.num-warps`, `ttg.num-ctas`, `ttg.threads-per-warp`, `ttg.target` (`"cuda:90"`), and after
 //! allocation `ttg.shared` (bytes). After allocation, operations with a buffer or scratch carry `allocation.offset`.
 
-use crate::opdef::{Access, Effect, Resource};
+use crate::opdef::{Access, Completion, Effect, Resource};
 
 const READ_SRC: Effect = Effect::new(Access::Read, Resource::Shared, Some("src"));
 const WRITE_DST: Effect = Effect::new(Access::Write, Resource::Shared, Some("dst"));
@@ -112,7 +112,7 @@ crate::dialect! {
         results(token)
         effects(
             Effect::new(Access::Read, Resource::Global, Some("src")),
-            WRITE_DST.asynchronous()
+            WRITE_DST.asynchronous(Completion::Copies)
         )
         format "$src `,` $dst (`mask` $mask^)? (`other` $other^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($src) `->` short-type(ttg.memdesc, $dst)"
     }

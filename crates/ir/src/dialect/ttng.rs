@@ -1,11 +1,41 @@
-//! `ttng`: operations of NVIDIA's Hopper that have no counterpart in `ttg`: warp-group matrix products and the fences
-//! between the generic and the asynchronous proxy.
+//! `ttng`: operations of NVIDIA's Hopper that have no counterpart in `ttg`: warp-group matrix products, mbarriers, copies
+//! of whole tiles through tensor maps (TMA), and the fences between the generic and the asynchronous proxy.
+//!
+//! **mbarriers** are buffers `!ttg.memdesc<1xi64, ..., mutable>` (a ring of them is `<n x1xi64>` with
+//! `ttg.memdesc_index`). An mbarrier counts arrivals and expected bytes; when both are all there its phase completes and the
+//! next begins. A wait names the parity of the phase: the first is 0. Operations on mbarriers order themselves; only
+//! `init_barrier` and `inval_barrier` need a CTA barrier between them and the others, which `membar` places.
+//!
+//! **TMA copies** are issued by one thread. A copy to shared memory announces its bytes to an mbarrier; a copy to global
+//! memory is a group of its own that `async_tma_store_wait` waits for.
+//!
+//! ```text
+//! %full = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #bar, #smem, mutable>
+//! ttng.init_barrier %full, 1 : ...
+//! ttng.barrier_expect %full, 16384, %true : ...
+//! ttng.async_tma_copy_global_to_local %desc[%row, %col] %tile, %full, %true : ...
+//! ttng.wait_barrier %full, %phase : ...
+//! ```
 
-use crate::opdef::{Access, Effect, Resource};
+use crate::entity::{Op, Type, Value};
+use crate::module::Module;
+use crate::opdef::{Access, Completion, Effect, Resource};
+use crate::types::TypeKind;
 
-const READ_A: Effect = Effect::new(Access::Read, Resource::Shared, Some("a")).asynchronous();
-const READ_B: Effect = Effect::new(Access::Read, Resource::Shared, Some("b")).asynchronous();
+const READ_A: Effect = Effect::new(Access::Read, Resource::Shared, Some("a")).asynchronous(Completion::Dots);
+const READ_B: Effect = Effect::new(Access::Read, Resource::Shared, Some("b")).asynchronous(Completion::Dots);
 const ORDER: Effect = Effect::new(Access::Write, Resource::Other, None);
+/// Begins or ends the life of an mbarrier.
+const OWN_BARRIER: Effect = Effect::new(Access::Write, Resource::Shared, Some("alloc"));
+/// Uses an mbarrier: atomically, so that users need no order among themselves.
+const USE_BARRIER: Effect = Effect::new(Access::Read, Resource::Shared, Some("alloc"));
+const SIGNAL: Effect = Effect::new(Access::Read, Resource::Shared, Some("barrier"));
+const READ_MAP: Effect = Effect::new(Access::Read, Resource::Global, Some("desc"));
+const WRITE_MAP: Effect = Effect::new(Access::Write, Resource::Global, Some("desc"));
+const FILL: Effect =
+    Effect::new(Access::Write, Resource::Shared, Some("result")).asynchronous(Completion::Mbarrier);
+const DRAIN: Effect =
+    Effect::new(Access::Read, Resource::Shared, Some("src")).asynchronous(Completion::Stores);
 
 crate::dialect! {
     dialect "ttng" Ttng;
@@ -42,4 +72,172 @@ crate::dialect! {
         effects(ORDER)
         format "attr-dict"
     }
+
+    /// Makes an mbarrier of a buffer: each of its phases needs `count` arrivals.
+    op InitBarrier = "init_barrier" {
+        operands(alloc: one)
+        attrs(count: i32 = "count")
+        effects(OWN_BARRIER)
+        format "$alloc `,` $count attr-dict `:` type($alloc)"
+        verify verify_barrier
+    }
+
+    /// Ends an mbarrier, whose memory may then be used for something else.
+    op InvalBarrier = "inval_barrier" {
+        operands(alloc: one)
+        effects(OWN_BARRIER)
+        format "$alloc attr-dict `:` type($alloc)"
+        verify verify_barrier
+    }
+
+    /// One arrival that also says how many bytes the copies of this phase will bring, where `pred` holds.
+    op BarrierExpect = "barrier_expect" {
+        operands(alloc: one, pred: one)
+        attrs(size: i32 = "size")
+        effects(USE_BARRIER, ORDER)
+        format "$alloc `,` $size attr-dict `,` $pred `:` type($alloc)"
+        verify verify_barrier
+    }
+
+    /// Waits until the phase of this parity has completed (where `pred` holds). What `deps` hold may be in use until then.
+    op WaitBarrier = "wait_barrier" {
+        operands(alloc: one, phase: one, pred: opt, deps: var)
+        effects(USE_BARRIER, ORDER)
+        format "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` type($alloc) (`,` type($deps)^)?"
+        verify verify_barrier
+    }
+
+    /// `count` arrivals, where `pred` holds: what this scope's threads did before is visible to those who wait.
+    op ArriveBarrier = "arrive_barrier" {
+        operands(alloc: one, pred: opt)
+        attrs(count: i32 = "count")
+        effects(USE_BARRIER, ORDER)
+        format "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)"
+        verify verify_barrier
+    }
+
+    /// Each thread arrives when its earlier `cp.async` copies are done. With `noIncrement` the mbarrier's count includes
+    /// these arrivals already.
+    op AsyncCopyMbarrierArrive = "async_copy_mbarrier_arrive" {
+        operands(barrier: one)
+        attrs(no_increment: bool = "noIncrement")
+        effects(SIGNAL, ORDER)
+        format "$barrier attr-dict `:` type($barrier)"
+    }
+
+    /// Starts copying the block at `coord` (outermost first) into a buffer, where `pred` holds. Its bytes count for
+    /// `barrier`. Outside the tensor it brings zeros (or NaN, if the tensor map says so).
+    op AsyncTmaCopyGlobalToLocal = "async_tma_copy_global_to_local" {
+        operands(desc: one, coord: var, barrier: one, result: one, pred: one)
+        attrs(
+            cache: crate::dialect::tt::CacheModifier = "cacheModifier",
+            evict: crate::dialect::tt::EvictionPolicy = "evictionPolicy",
+            is_volatile: bool = "isVolatile",
+        )
+        effects(READ_MAP, SIGNAL, FILL)
+        format "$desc `[` $coord `]` $result `,` $barrier `,` $pred oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($desc) `,` type($barrier) `->` type($result)"
+        verify verify_fill
+    }
+
+    /// Starts copying a buffer to the block at `coord`. Outside the tensor nothing is written. The buffer is in use until an
+    /// `async_tma_store_wait`.
+    op AsyncTmaCopyLocalToGlobal = "async_tma_copy_local_to_global" {
+        operands(desc: one, coord: var, src: one)
+        effects(READ_MAP, WRITE_MAP, DRAIN)
+        format "$desc `[` $coord `]` $src attr-dict `:` type($desc) `,` type($src)"
+        verify verify_drain
+    }
+
+    /// Waits until at most `pendings` copies from shared to global memory still read their buffers.
+    op TmaStoreWait = "async_tma_store_wait" {
+        attrs(pendings: i32 = "pendings")
+        effects(ORDER)
+        format "attr-dict"
+    }
+
+    /// Writes a tensor map: box sizes, extents and element strides innermost first; byte strides of all dimensions but the
+    /// innermost. `elem_type`, `swizzle_mode` and `fill_mode` are the numbers of `tensormap.replace` (PTX ISA).
+    op TensormapCreate = "tensormap_create" {
+        operands(
+            desc_ptr: one, global_address: one, box_dim: var, global_dim: var, global_stride: var, element_stride: var,
+        )
+        attrs(
+            elem_type: i32 = "elem_type", interleave_layout: i32 = "interleave_layout", swizzle_mode: i32 = "swizzle_mode",
+            fill_mode: i32 = "fill_mode",
+        )
+        effects(Effect::new(Access::Write, Resource::Global, Some("desc_ptr")), ORDER)
+        format "$desc_ptr `,` $global_address `,` `[` $box_dim `]` `,` `[` $global_dim `]` `,` `[` $global_stride `]` `,` `[` $element_stride `]` attr-dict `:` functional-type(operands, results)"
+    }
+
+    /// After it this scope's TMA copies see the tensor map that has been written.
+    op TensormapFenceproxyAcquire = "tensormap_fenceproxy_acquire" {
+        operands(desc_ptr: one)
+        effects(Effect::new(Access::Write, Resource::Global, Some("desc_ptr")), ORDER)
+        format "$desc_ptr attr-dict `:` type($desc_ptr)"
+    }
+
+    /// A tensor map in global memory as a descriptor.
+    op ReinterpretTensorDescriptor = "reinterpret_tensor_descriptor" {
+        operands(desc_ptr: one)
+        results(result)
+        traits(Pure)
+        format "$desc_ptr attr-dict `:` type($desc_ptr) `to` type($result)"
+    }
+
+    /// Arrives at the cluster's barrier.
+    op ClusterArrive = "cluster_arrive" {
+        attrs(relaxed: bool = "relaxed")
+        effects(ORDER)
+        format "attr-dict"
+    }
+
+    /// Waits until all threads of the cluster have arrived.
+    op ClusterWait = "cluster_wait" {
+        effects(ORDER)
+        format "attr-dict"
+    }
+}
+
+fn verify_barrier(module: &Module, op: Op) -> Result<(), String> {
+    is_barrier(module, module.operands(op)[0])
+}
+
+fn is_barrier(module: &Module, barrier: Value) -> Result<(), String> {
+    let ty = module.value_type(barrier);
+    let is_buffer = matches!(module.type_kind(ty), TypeKind::MemDesc { .. });
+    if is_buffer && module.shape(ty) == Some(&[1]) && module.element_type(ty) == Type::I64 {
+        return Ok(());
+    }
+    Err("an mbarrier is a buffer of the type !ttg.memdesc<1xi64, ...>".into())
+}
+
+fn verify_fill(module: &Module, op: Op) -> Result<(), String> {
+    let copy = AsyncTmaCopyGlobalToLocal(op);
+    is_barrier(module, copy.barrier(module))?;
+    verify_block(module, copy.desc(module), copy.coord(module).len(), copy.result(module))
+}
+
+fn verify_drain(module: &Module, op: Op) -> Result<(), String> {
+    let copy = AsyncTmaCopyLocalToGlobal(op);
+    verify_block(module, copy.desc(module), copy.coord(module).len(), copy.src(module))
+}
+
+/// The buffer holds the descriptor's block, to within dimensions of size 1.
+fn verify_block(module: &Module, desc: Value, coords: usize, buffer: Value) -> Result<(), String> {
+    let TypeKind::TensorDesc { block } = module.type_kind(module.value_type(desc)) else {
+        return Err("the first operand must be a tensor descriptor".into());
+    };
+    let (block, ty) = (*block, module.value_type(buffer));
+    let (of_block, of_buffer) = (module.shape(block).unwrap_or(&[]), module.shape(ty).unwrap_or(&[]));
+    if coords != of_block.len() {
+        return Err(format!(
+            "a block of shape {of_block:?} needs {} coordinates, not {coords}",
+            of_block.len()
+        ));
+    }
+    let count = |shape: &[u32]| shape.iter().map(|&n| u64::from(n)).product::<u64>();
+    if count(of_block) != count(of_buffer) || module.element_type(block) != module.element_type(ty) {
+        return Err(format!("a block of shape {of_block:?} does not fit a buffer of shape {of_buffer:?}"));
+    }
+    Ok(())
 }

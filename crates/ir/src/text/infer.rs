@@ -96,7 +96,8 @@ pub(crate) fn operand_type(
         (Opcode::Tt(T::Join | T::Cat), "rhs") => known[0],
         (Opcode::Ttg(G::MemdescIndex), "index") => Some(Type::I32),
         (Opcode::Ttg(_), "token" | "tokens") => Some(Type::ASYNC_TOKEN),
-        (Opcode::Scf(_) | Opcode::Cf(_), "condition") => Some(Type::I1),
+        (Opcode::Scf(_) | Opcode::Cf(_), "condition") | (Opcode::Ttng(_), "pred") => Some(Type::I1),
+        (Opcode::Ttng(_), "phase" | "coord") => Some(Type::I32),
         _ => None,
     }
 }

@@ -409,3 +409,46 @@ module {
 "#,
     );
 }
+
+#[test]
+fn mbarriers_and_tma_copies() {
+    unchanged(
+        r#"#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#shared1 = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @copy(%arg0: !tt.tensordesc<tensor<64x64xf16, #shared>>, %arg1: !tt.ptr<i8>, %arg2: i32, %arg3: i64) attributes {noinline = false} {
+    %true = arith.constant true
+    %0 = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    %1 = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #shared1, #smem, mutable>
+    ttng.init_barrier %1, 1 : !ttg.memdesc<1xi64, #shared1, #smem, mutable>
+    ttng.barrier_expect %1, 8192, %true : !ttg.memdesc<1xi64, #shared1, #smem, mutable>
+    ttng.async_tma_copy_global_to_local %arg0[%arg2, %arg2] %0, %1, %true evictionPolicy = evict_first : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<1xi64, #shared1, #smem, mutable> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    ttng.wait_barrier %1, %arg2 : !ttg.memdesc<1xi64, #shared1, #smem, mutable>
+    ttng.wait_barrier %1, %arg2, %true deps %0 : !ttg.memdesc<1xi64, #shared1, #smem, mutable>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    ttng.arrive_barrier %1, 2, %true : !ttg.memdesc<1xi64, #shared1, #smem, mutable>
+    ttng.async_copy_mbarrier_arrive %1 {noIncrement = true} : !ttg.memdesc<1xi64, #shared1, #smem, mutable>
+    ttng.inval_barrier %1 : !ttg.memdesc<1xi64, #shared1, #smem, mutable>
+    ttng.fence_async_shared
+    ttng.async_tma_copy_local_to_global %arg0[%arg2, %arg2] %0 : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    ttng.async_tma_store_wait {pendings = 0 : i32}
+    ttng.tensormap_create %arg1, %arg1, [%arg2, %arg2], [%arg2, %arg2], [%arg3], [%arg2, %arg2] {elem_type = 6 : i32, fill_mode = 0 : i32, interleave_layout = 0 : i32, swizzle_mode = 3 : i32} : (!tt.ptr<i8>, !tt.ptr<i8>, i32, i32, i32, i32, i64, i32, i32) -> ()
+    ttng.tensormap_fenceproxy_acquire %arg1 : !tt.ptr<i8>
+    %2 = ttng.reinterpret_tensor_descriptor %arg1 : !tt.ptr<i8> to !tt.tensordesc<tensor<64x64xf16, #shared>>
+    ttng.cluster_arrive {relaxed = true}
+    ttng.cluster_wait
+    tt.return
+  }
+}
+"#,
+    );
+    let wrong = r#"#bar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+module { tt.func @f() {
+    %0 = ttg.local_alloc : () -> !ttg.memdesc<2xi64, #bar, #ttg.shared_memory, mutable>
+    ttng.init_barrier %0, 1 : !ttg.memdesc<2xi64, #bar, #ttg.shared_memory, mutable>
+    tt.return
+} }"#;
+    let wrong =
+        crate::verify::verify(&parse(wrong, "test.mlir").unwrap()).expect_err("an error")[0].to_string();
+    assert!(wrong.contains("an mbarrier is a buffer"), "{wrong}");
+}

@@ -76,6 +76,7 @@ impl Lower<'_> {
                 self.b.asm("fence.proxy.async.shared::cta;", "", Effect::Write, &[], &[]);
                 Ok(())
             }
+            _ => Err(self.unsupported("this operation")),
         }
     }
 
