@@ -15,10 +15,10 @@ def dropout_kernel(x_ptr, out_ptr, n, p, seed, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, tl.where(keep, x / (1 - p), 0.0), mask=mask)
 
 
-def dropout(x, out, p: float, seed: int, block: int = 1024) -> None:
+def dropout(x, out, p: float, seed: int, block: int = 1024, num_warps: int = 4) -> None:
     """out = x / (1 - p) where kept (with probability 1 - p), else 0."""
     n = x.shape[0]
-    dropout_kernel[(triton.cdiv(n, block),)](x, out, n, p, seed, BLOCK=block)
+    dropout_kernel[(triton.cdiv(n, block),)](x, out, n, p, seed, BLOCK=block, num_warps=num_warps)
 
 
 def philox_uint32(seed: int, offsets: np.ndarray, rounds: int = 10) -> np.ndarray:

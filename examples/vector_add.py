@@ -15,10 +15,10 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, x + y, mask=mask)
 
 
-def add(x, y, out, block: int = 1024) -> None:
+def add(x, y, out, block: int = 1024, num_warps: int = 4) -> None:
     """out = x + y for contiguous vectors of one length."""
     n = out.shape[0]
-    add_kernel[(triton.cdiv(n, block),)](x, y, out, n, BLOCK=block)
+    add_kernel[(triton.cdiv(n, block),)](x, y, out, n, BLOCK=block, num_warps=num_warps)
 
 
 def example(device) -> None:

@@ -7,12 +7,19 @@ import pytest
 EXAMPLES = [
     "argmax",
     "calls",
+    "cross_entropy",
+    "cumsum",
     "dropout",
     "flash_attention",
     "histogram",
     "layer_norm",
+    "layer_norm_backward",
     "matmul",
+    "rms_norm",
+    "rope",
     "softmax",
+    "swiglu",
+    "transpose",
     "vector_add",
 ]
 
