@@ -258,6 +258,13 @@ def measure(case: Case, pool: ThreadPoolExecutor) -> tuple[list[float], list[dic
     return [statistics.median(t) for t in zip(*rounds)], best
 
 
+def copy_bandwidth(size: int) -> float:
+    """TB/s read and written by torch's copy of so many bytes."""
+    source = torch.randint(256, (size,), device="cuda", dtype=torch.uint8)
+    target = torch.empty_like(source)
+    return 2 * size / time(lambda: target.copy_(source), 50) * 1e-9
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("only", nargs="*", help="kernels, such as softmax")
@@ -266,11 +273,8 @@ def main() -> None:
     part, parts = map(int, arguments.part.split("/"))
     print(versions())
     torch.manual_seed(0)
-    x = randn(1 << 26)
-    out = torch.empty_like(x)
-    copy = 2 * x.nbytes / time(lambda: out.copy_(x), 50) * 1e-9
+    copy = copy_bandwidth(1 << 28)
     print(f"a copy of 256 MiB: {copy:.3f} TB/s")
-    del x, out
     cases = [(make, args) for make, list_of_args in CASES for args in list_of_args]
     if arguments.only:
         cases = [c for c in cases if c[0].__name__ in arguments.only]
