@@ -1,8 +1,12 @@
 //! Floating-point arithmetic with the ISA's rounding modes.
 //!
-//! Directed and odd rounding stand on one idea: an operation is done in f64 and *rounded to odd* (when it was inexact
-//! and the last bit is even, the neighbour on the exact result's side is taken). From such a value any rounding to a
-//! format with at most 51 bits is correct (Boldo & Melquiond, "Emulation of a FMA and correctly rounded sums").
+//! Narrow formats stand on one idea: an operation is done in f64 and *rounded to odd* (when it was inexact and the last
+//! bit is even, the neighbour on the exact result's side is taken). From such a value any rounding to a format with at
+//! most 51 bits is correct (Boldo & Melquiond, "Emulation of a FMA and correctly rounded sums"). Single and double
+//! precision have [`Directed`].
+
+use rustc_apfloat::Float;
+use std::cmp::Ordering;
 
 /// Rounding modes (PTX ISA §9.7.3, §9.7.9.21).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,33 +79,9 @@ pub(crate) fn add_odd(a: f64, b: f64) -> f64 {
     odd(s, two_sum_err(a, b, s))
 }
 
-/// `a × b` of values with at most 26 bits: exact.
-pub(crate) fn mul_odd(a: f64, b: f64) -> f64 {
-    a * b
-}
-
 /// `a × b + c` of values with at most 26 bits, rounded to odd.
 pub(crate) fn fma_odd(a: f64, b: f64, c: f64) -> f64 {
     add_odd(a * b, c)
-}
-
-/// `a ÷ b`, rounded to odd.
-pub(crate) fn div_odd(a: f64, b: f64) -> f64 {
-    let q = a / b;
-    if !q.is_finite() || b.is_infinite() {
-        return q;
-    }
-    let r = (-q).mul_add(b, a);
-    odd(q, if (r > 0.0) == (b > 0.0) { r.abs() } else { -r.abs() })
-}
-
-/// `√a`, rounded to odd.
-pub(crate) fn sqrt_odd(a: f64) -> f64 {
-    let q = a.sqrt();
-    if !q.is_finite() || q == 0.0 {
-        return q;
-    }
-    odd(q, (-q).mul_add(q, a))
 }
 
 /// A binary format by its exponent and fraction widths.
@@ -230,11 +210,6 @@ pub(crate) fn f16_to_f32(b: u16) -> f32 {
     f32::from_bits(bits | u32::from(b & 0x8000) << 16)
 }
 
-/// Rounds an odd-rounded f64 to f32.
-pub(crate) fn to_f32(x: f64, mode: Round) -> f32 {
-    f32::from_bits(F32.encode(x, mode, false) as u32)
-}
-
 /// f64 arithmetic with a rounding mode: `r` is the result to nearest and `err` has the sign of what it lacks.
 pub(crate) fn direct64(r: f64, err: f64, mode: Round) -> f64 {
     if err == 0.0 || r.is_nan() || err.is_nan() {
@@ -262,75 +237,118 @@ pub(crate) fn direct64(r: f64, err: f64, mode: Round) -> f64 {
     }
 }
 
-/// `a + b` in f64 with a rounding mode.
-pub(crate) fn add64(a: f64, b: f64, mode: Round) -> f64 {
-    let s = a + b;
-    if mode == Round::Rn {
-        return s;
-    }
-    if s == 0.0 && a != 0.0 {
-        // An exact cancellation is −0 only when rounding down.
-        return if mode == Round::Rm { -0.0 } else { 0.0 };
-    }
-    let err = if s.is_infinite() && a.is_finite() && b.is_finite() { -s } else { two_sum_err(a, b, s) };
-    direct64(s, err, mode)
+/// The two formats whose arithmetic has directed modes.
+///
+/// To nearest is the host's own arithmetic. The other modes are [`rustc_apfloat`]'s, which works on integer
+/// significands and so is exact for subnormals, near overflow, and in the sign of a zero sum. It has no square root.
+pub(crate) trait Directed: Copy {
+    fn add(self, b: Self, mode: Round) -> Self;
+    fn mul(self, b: Self, mode: Round) -> Self;
+    fn fma(self, b: Self, c: Self, mode: Round) -> Self;
+    fn div(self, b: Self, mode: Round) -> Self;
+    fn sqrt(self, mode: Round) -> Self;
 }
 
-/// `a × b` in f64 with a rounding mode.
-pub(crate) fn mul64(a: f64, b: f64, mode: Round) -> f64 {
-    let p = a * b;
-    if mode == Round::Rn {
-        return p;
+impl Round {
+    fn apfloat(self) -> rustc_apfloat::Round {
+        match self {
+            Round::Rn => rustc_apfloat::Round::NearestTiesToEven,
+            Round::Rna => rustc_apfloat::Round::NearestTiesToAway,
+            Round::Rz => rustc_apfloat::Round::TowardZero,
+            Round::Rm => rustc_apfloat::Round::TowardNegative,
+            Round::Rp => rustc_apfloat::Round::TowardPositive,
+        }
     }
-    let err = if p.is_infinite() && a.is_finite() && b.is_finite() { -p } else { a.mul_add(b, -p) };
-    direct64(p, err, mode)
 }
 
-/// `a × b + c` in f64 with a rounding mode.
-pub(crate) fn fma64(a: f64, b: f64, c: f64, mode: Round) -> f64 {
-    let r = a.mul_add(b, c);
-    if mode == Round::Rn {
-        return r;
-    }
-    // Error-free transformation of a fused multiply-add (Boldo & Muller).
-    let u1 = a * b;
-    let u2 = a.mul_add(b, -u1);
-    let a1 = c + u2;
-    let a2 = two_sum_err(c, u2, a1);
-    let b1 = u1 + a1;
-    let b2 = two_sum_err(u1, a1, b1);
-    let g = (b1 - r) + b2;
-    let err = if r.is_infinite() && a.is_finite() && b.is_finite() && c.is_finite() { -r } else { g + a2 };
-    direct64(r, err, mode)
+macro_rules! directed {
+    ($t:ty, $soft:ty, $bits:ty) => {
+        impl Directed for $t {
+            #[inline(always)]
+            fn add(self, b: Self, mode: Round) -> Self {
+                match mode {
+                    Round::Rn => self + b,
+                    _ => hard(soft(self).add_r(soft(b), mode.apfloat())),
+                }
+            }
+            #[inline(always)]
+            fn mul(self, b: Self, mode: Round) -> Self {
+                match mode {
+                    Round::Rn => self * b,
+                    _ => hard(soft(self).mul_r(soft(b), mode.apfloat())),
+                }
+            }
+            #[inline(always)]
+            fn fma(self, b: Self, c: Self, mode: Round) -> Self {
+                match mode {
+                    Round::Rn => self.mul_add(b, c),
+                    _ => hard(soft(self).mul_add_r(soft(b), soft(c), mode.apfloat())),
+                }
+            }
+            #[inline(always)]
+            fn div(self, b: Self, mode: Round) -> Self {
+                match mode {
+                    Round::Rn => self / b,
+                    _ => hard(soft(self).div_r(soft(b), mode.apfloat())),
+                }
+            }
+            #[inline(always)]
+            fn sqrt(self, mode: Round) -> Self {
+                let r = <$t>::sqrt(self);
+                if mode == Round::Rn || !r.is_finite() || r == 0.0 {
+                    return r;
+                }
+                // A root is normal and so is the root of what surrounds it: one step at most is missing.
+                let over = root_is_over(r.into(), self.into());
+                match (mode, over) {
+                    (Round::Rp, Ordering::Less) => r.next_up(),
+                    (Round::Rm | Round::Rz, Ordering::Greater) => r.next_down(),
+                    _ => r,
+                }
+            }
+        }
+
+        impl Soft for $t {
+            type As = $soft;
+            #[inline(always)]
+            fn bits(self) -> u128 {
+                self.to_bits().into()
+            }
+            #[inline(always)]
+            fn from_soft(bits: u128) -> Self {
+                <$t>::from_bits(bits as $bits)
+            }
+        }
+    };
 }
 
-/// `a ÷ b` in f64 with a rounding mode.
-pub(crate) fn div64(a: f64, b: f64, mode: Round) -> f64 {
-    let q = a / b;
-    if mode == Round::Rn || b == 0.0 || !a.is_finite() || b.is_infinite() {
-        return q;
-    }
-    let r = (-q).mul_add(b, a);
-    direct64(
-        q,
-        if q.is_infinite() {
-            -q
-        } else if b < 0.0 {
-            -r
-        } else {
-            r
-        },
-        mode,
-    )
+/// A host type and its software twin.
+trait Soft {
+    type As: Float;
+    fn bits(self) -> u128;
+    fn from_soft(bits: u128) -> Self;
 }
 
-/// `√a` in f64 with a rounding mode.
-pub(crate) fn sqrt64(a: f64, mode: Round) -> f64 {
-    let q = a.sqrt();
-    if mode == Round::Rn || !q.is_finite() || q == 0.0 {
-        return q;
-    }
-    direct64(q, (-q).mul_add(q, a), mode)
+fn soft<T: Soft>(x: T) -> T::As {
+    T::As::from_bits(x.bits())
+}
+
+fn hard<T: Soft>(x: rustc_apfloat::StatusAnd<T::As>) -> T {
+    T::from_soft(x.value.to_bits())
+}
+
+directed!(f32, rustc_apfloat::ieee::Single, u32);
+directed!(f64, rustc_apfloat::ieee::Double, u64);
+
+/// How `r²` compares with `a`, exactly; both are positive and finite, and `r` is near `√a`.
+fn root_is_over(r: f64, a: f64) -> Ordering {
+    let parts = |x: f64| {
+        let (e, m) = ((x.to_bits() >> 52) as i32, u128::from(x.to_bits() & ((1 << 52) - 1)));
+        if e == 0 { (m, -1074) } else { (m | 1 << 52, e - 1075) }
+    };
+    let ((mr, er), (ma, ea)) = (parts(r), parts(a));
+    // A root is normal, so r² has 105 or 106 bits, and the significand of `a`, which is as large, at most 53.
+    (mr * mr).cmp(&(ma << (ea - 2 * er)))
 }
 
 /// e4m3 → f64 (§5.2.3: no infinity, one NaN encoding a sign).
@@ -381,6 +399,7 @@ pub(crate) fn fma_lanes(a: &[f32; 32], b: &[f32; 32], c: &[f32; 32]) -> [f32; 32
 #[cfg(test)]
 mod tests {
     use super::*;
+    use num_bigint::BigInt;
 
     #[test]
     fn narrow_formats_round_like_the_half_crate() {
@@ -413,25 +432,160 @@ mod tests {
 
     #[test]
     fn odd_rounding_gives_native_sums() {
-        let mut s = 1u64;
+        let mut rng = Rng(1);
+        let single = |x: f64| f32::from_bits(F32.encode(x, Round::Rn, false) as u32);
         for _ in 0..200_000 {
-            s = s.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let a = f32::from_bits((s >> 32) as u32);
-            let b = f32::from_bits(((s >> 20) as u32) ^ 0x0040_0000);
+            let (a, b) = (f32::from_bits(rng.next() as u32), f32::from_bits(rng.next() as u32));
             if !a.is_finite() || !b.is_finite() {
                 continue;
             }
-            let (x, y) = (f64::from(a), f64::from(b));
-            assert_eq!(to_f32(add_odd(x, y), Round::Rn), a + b);
-            assert_eq!(to_f32(mul_odd(x, y), Round::Rn), a * b);
-            if b != 0.0 {
-                assert_eq!(to_f32(div_odd(x, y), Round::Rn), a / b);
-            }
-            assert_eq!(to_f32(fma_odd(x, y, 1.0), Round::Rn), a.mul_add(b, 1.0));
-            let (lo, hi) = (to_f32(add_odd(x, y), Round::Rm), to_f32(add_odd(x, y), Round::Rp));
-            assert!(f64::from(lo) <= x + y && x + y <= f64::from(hi));
+            assert_eq!(single(add_odd(a.into(), b.into())), a + b);
+            assert_eq!(single(fma_odd(a.into(), b.into(), 1.0)), a.mul_add(b, 1.0));
         }
     }
+
+    struct Rng(u64);
+    impl Rng {
+        fn next(&mut self) -> u64 {
+            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (self.0 ^ self.0 >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3
+        }
+        fn below(&mut self, n: u64) -> u64 {
+            self.next() % n
+        }
+    }
+
+    /// `m × 2^-e` as integers.
+    #[derive(Clone)]
+    struct Exact(BigInt, i64);
+
+    impl Exact {
+        /// Infinities are what is larger than all results.
+        fn of(x: f64) -> Exact {
+            if x.is_infinite() {
+                return Exact((BigInt::from(1) << 5000) * x.signum() as i32, 0);
+            }
+            let (e, m) = ((x.to_bits() >> 52 & 0x7ff) as i64, x.to_bits() & ((1 << 52) - 1));
+            let (m, e) = if e == 0 { (m, -1074) } else { (m | 1 << 52, e - 1075) };
+            let m = BigInt::from(m) << (e + 1074) as u64;
+            Exact(if x < 0.0 { -m } else { m }, 1074)
+        }
+        fn add(&self, o: &Exact) -> Exact {
+            let e = self.1.max(o.1);
+            Exact((&self.0 << (e - self.1) as u64) + (&o.0 << (e - o.1) as u64), e)
+        }
+        fn mul(&self, o: &Exact) -> Exact {
+            Exact(&self.0 * &o.0, self.1 + o.1)
+        }
+        /// `self` against `o`.
+        fn cmp(&self, o: &Exact) -> Ordering {
+            self.add(&Exact(-&o.0, o.1)).0.cmp(&BigInt::from(0))
+        }
+    }
+
+    /// Checks that `r` is the exact result's rounding; `cmp(y)` compares `y` with the exact result.
+    fn rounded(r: f64, up: f64, down: f64, mode: Round, cmp: impl Fn(f64) -> Ordering) -> bool {
+        let (below, above) = (cmp(r) != Ordering::Greater, cmp(r) != Ordering::Less);
+        match mode {
+            Round::Rm => below && cmp(up) == Ordering::Greater,
+            Round::Rp => above && cmp(down) == Ordering::Less,
+            _ if cmp(0.0) == Ordering::Less => below && r >= 0.0 && cmp(up) == Ordering::Greater,
+            _ => above && r <= 0.0 && (cmp(down) == Ordering::Less || cmp(r) == Ordering::Equal),
+        }
+    }
+
+    macro_rules! directed_test {
+        ($name:ident, $t:ty, $man:expr, $exps:expr) => {
+            #[test]
+            fn $name() {
+                let mut rng = Rng(7);
+                let mut value = |near: $t| -> $t {
+                    let man = match rng.below(4) {
+                        0 => 0,
+                        1 => (1 << $man) - 1 - rng.below(3),
+                        2 => rng.below(4),
+                        _ => rng.next(),
+                    } & ((1 << $man) - 1);
+                    let around = (near.to_bits() as u64 >> $man) % $exps;
+                    let e = match rng.below(6) {
+                        0 => rng.below(4),
+                        1 => $exps - 2 - rng.below(4),
+                        2 => rng.below($exps - 1),
+                        3 => $exps / 2 - 2 + rng.below(4),
+                        4 if around > 8 && around < $exps - 10 => around - 8 + rng.below(16),
+                        // Products and roots that end near the smallest numbers.
+                        _ => ($exps / 2 - $man + rng.below(2 * $man)) % ($exps - 1),
+                    };
+                    <$t>::from_bits(
+                        (man | e << $man | rng.below(2) << ($man + u64::from($exps.ilog2()))) as _,
+                    )
+                };
+                for k in 0..60_000u32 {
+                    let a = value(1.0);
+                    let b = value(a);
+                    // Sometimes a sum that cancels nearly all of the product.
+                    let c = if k % 3 == 0 { -(a * b) } else { value(a * b) };
+                    if !c.is_finite() {
+                        continue;
+                    }
+                    let mode = [Round::Rz, Round::Rm, Round::Rp][k as usize % 3];
+                    let (x, y, z) = (Exact::of(a.into()), Exact::of(b.into()), Exact::of(c.into()));
+                    let sums = [
+                        (Directed::add(a, b, mode), x.add(&y), "add"),
+                        (Directed::mul(a, b, mode), x.mul(&y), "mul"),
+                        (Directed::fma(a, b, c, mode), x.mul(&y).add(&z), "fma"),
+                    ];
+                    for (r, exact, what) in sums {
+                        assert!(
+                            rounded(r.into(), r.next_up().into(), r.next_down().into(), mode, |v| Exact::of(
+                                v
+                            )
+                            .cmp(&exact)),
+                            "{what} {a:e} {b:e} {c:e} {mode:?}: {r:e}"
+                        );
+                    }
+                    if b != 0.0 {
+                        let r = Directed::div(a, b, mode);
+                        // v against a ÷ b is v × b against a, the other way around for negative b.
+                        let cmp = |v: f64| {
+                            let o = Exact::of(v).mul(&y).cmp(&x);
+                            if b < 0.0 { o.reverse() } else { o }
+                        };
+                        assert!(
+                            rounded(r.into(), r.next_up().into(), r.next_down().into(), mode, cmp),
+                            "{a:e} ÷ {b:e} {mode:?}: {r:e}"
+                        );
+                    }
+                    let (p, x) = (a.abs(), Exact::of(a.abs().into()));
+                    let r = Directed::sqrt(p, mode);
+                    let cmp = |v: f64| {
+                        if v < 0.0 { Ordering::Less } else { Exact::of(v).mul(&Exact::of(v)).cmp(&x) }
+                    };
+                    assert!(
+                        rounded(r.into(), r.next_up().into(), r.next_down().into(), mode, cmp),
+                        "√{p:e} {mode:?}: {r:e}"
+                    );
+                }
+                // An exact zero from operands that are not is −0 only when rounding down.
+                for (mode, sign) in
+                    [(Round::Rn, false), (Round::Rz, false), (Round::Rm, true), (Round::Rp, false)]
+                {
+                    for r in [Directed::add(1.5, -1.5, mode), Directed::fma(1.5, 2.0, -3.0, mode)] as [$t; 2]
+                    {
+                        assert!(r == 0.0 && r.is_sign_negative() == sign, "{mode:?}");
+                    }
+                    let r: $t = Directed::add(0.0, -0.0, mode);
+                    assert!(r == 0.0 && r.is_sign_negative() == sign, "{mode:?}");
+                    let r: $t = Directed::add(-0.0, -0.0, mode);
+                    assert!(r == 0.0 && r.is_sign_negative(), "{mode:?}");
+                }
+                assert!(<$t as Directed>::sqrt(-1.0, Round::Rp).is_nan());
+                assert_eq!(<$t as Directed>::div(1.0, 0.0, Round::Rz), <$t>::INFINITY);
+            }
+        };
+    }
+    directed_test!(directed_single, f32, 23u64, 256u64);
+    directed_test!(directed_double, f64, 52u64, 2048u64);
 
     #[test]
     fn fp8_round_trips() {

@@ -119,21 +119,17 @@ pub(super) fn op(d: &mut Dec, ty: Ty, op: Op) -> R {
                 }
                 (Ty::F32, Op::Add, _) => |cx, i| add32(cx, i, false),
                 (Ty::F32, Op::Sub, _) => |cx, i| add32(cx, i, true),
-                (Ty::F32, _, _) => |cx, i| {
-                    let m = mode(i);
-                    if m == Round::Rn {
-                        return cx.map2(i, |a, b| output(i, input(i, a) * input(i, b)));
-                    }
-                    cx.map2(i, |a, b| output(i, to_f32(mul_odd(input(i, a).into(), input(i, b).into()), m)))
-                },
+                (Ty::F32, _, _) => {
+                    |cx, i| cx.map2(i, |a, b| output(i, input(i, a).mul(input(i, b), mode(i))))
+                }
                 (Ty::F64, Op::Add, _) => {
-                    |cx, i| cx.map2(i, |a, b| add64(f64::from_bits(a), f64::from_bits(b), mode(i)).to_bits())
+                    |cx, i| cx.map2(i, |a, b| f64::from_bits(a).add(f64::from_bits(b), mode(i)).to_bits())
                 }
                 (Ty::F64, Op::Sub, _) => {
-                    |cx, i| cx.map2(i, |a, b| add64(f64::from_bits(a), -f64::from_bits(b), mode(i)).to_bits())
+                    |cx, i| cx.map2(i, |a, b| f64::from_bits(a).add(-f64::from_bits(b), mode(i)).to_bits())
                 }
                 (Ty::F64, _, _) => {
-                    |cx, i| cx.map2(i, |a, b| mul64(f64::from_bits(a), f64::from_bits(b), mode(i)).to_bits())
+                    |cx, i| cx.map2(i, |a, b| f64::from_bits(a).mul(f64::from_bits(b), mode(i)).to_bits())
                 }
                 _ => return Err(d.bad_type(ty)),
             };
@@ -143,17 +139,8 @@ pub(super) fn op(d: &mut Dec, ty: Ty, op: Op) -> R {
 }
 
 fn add32(cx: &mut Cx<'_>, i: &Inst, sub: bool) -> Flow {
-    let m = mode(i);
     let s = if sub { -1.0f32 } else { 1.0 };
-    if m == Round::Rn {
-        return cx.map2(i, |a, b| output(i, input(i, a) + s * input(i, b)));
-    }
-    cx.map2(i, |a, b| {
-        let (x, y) = (f64::from(input(i, a)), f64::from(s * input(i, b)));
-        let r = add_odd(x, y);
-        let z = if m == Round::Rm { -0.0 } else { 0.0 };
-        output(i, if r == 0.0 && x != 0.0 { z } else { to_f32(r, m) })
-    })
+    cx.map2(i, |a, b| output(i, input(i, a).add(s * input(i, b), mode(i))))
 }
 
 /// Packed pairs of f32 (sm_100, but `nvcc` libraries use them under other targets as intrinsics).
@@ -163,18 +150,18 @@ fn op_x2(d: &mut Dec, op: Op) -> R {
         ($f:expr) => {
             |cx, i| {
                 cx.map2(i, |a: u64, b: u64| {
-                    let f: fn(f32, f32) -> f32 = $f;
-                    let lo = output(i, f(input(i, a as u32), input(i, b as u32)));
-                    let hi = output(i, f(input(i, (a >> 32) as u32), input(i, (b >> 32) as u32)));
+                    let f: fn(f32, f32, Round) -> f32 = $f;
+                    let lo = output(i, f(input(i, a as u32), input(i, b as u32), mode(i)));
+                    let hi = output(i, f(input(i, (a >> 32) as u32), input(i, (b >> 32) as u32), mode(i)));
                     u64::from(lo) | u64::from(hi) << 32
                 })
             }
         };
     }
     d.out.exec = match op {
-        Op::Add => pair!(|a, b| a + b),
-        Op::Sub => pair!(|a, b| a - b),
-        Op::Mul => pair!(|a, b| a * b),
+        Op::Add => pair!(Directed::add),
+        Op::Sub => pair!(|a, b, m| a.add(-b, m)),
+        Op::Mul => pair!(Directed::mul),
         _ => return Err(d.bad_type(Ty::F32x2)),
     };
     Ok(())
@@ -238,26 +225,21 @@ pub(super) fn fma(d: &mut Dec) -> R {
             let r = if m == Round::Rn {
                 fma_lanes(&a, &b, &c).map(|r| output(i, r))
             } else {
-                std::array::from_fn(|l| {
-                    let (x, y, z) = (f64::from(a[l]), f64::from(b[l]), f64::from(c[l]));
-                    let r = fma_odd(x, y, z);
-                    let zero = if m == Round::Rm { -0.0 } else { 0.0 };
-                    output(i, if r == 0.0 && z != 0.0 { zero } else { to_f32(r, m) })
-                })
+                std::array::from_fn(|l| output(i, a[l].fma(b[l], c[l], m)))
             };
             cx.put(i.d, &r);
             Flow::Next
         },
         Ty::F64 => |cx, i| {
             cx.map3(i, |a, b, c| {
-                fma64(f64::from_bits(a), f64::from_bits(b), f64::from_bits(c), mode(i)).to_bits()
+                f64::from_bits(a).fma(f64::from_bits(b), f64::from_bits(c), mode(i)).to_bits()
             })
         },
         Ty::F32x2 => |cx, i| {
             cx.map3(i, |a: u64, b: u64, c: u64| {
                 let f = |s: u32| {
                     let x = |v: u64| input(i, (v >> s) as u32);
-                    u64::from(output(i, x(a).mul_add(x(b), x(c)))) << s
+                    u64::from(output(i, x(a).fma(x(b), x(c), mode(i)))) << s
                 };
                 f(0) | f(32)
             })
@@ -273,14 +255,8 @@ pub(super) fn div(d: &mut Dec, ty: Ty) -> R {
     rounding(d);
     d.d_ab(ty)?;
     d.out.exec = match ty {
-        Ty::F32 => |cx, i| {
-            let m = mode(i);
-            if m == Round::Rn {
-                return cx.map2(i, |a, b| output(i, input(i, a) / input(i, b)));
-            }
-            cx.map2(i, |a, b| output(i, to_f32(div_odd(input(i, a).into(), input(i, b).into()), m)))
-        },
-        Ty::F64 => |cx, i| cx.map2(i, |a, b| div64(f64::from_bits(a), f64::from_bits(b), mode(i)).to_bits()),
+        Ty::F32 => |cx, i| cx.map2(i, |a, b| output(i, input(i, a).div(input(i, b), mode(i)))),
+        Ty::F64 => |cx, i| cx.map2(i, |a, b| f64::from_bits(a).div(f64::from_bits(b), mode(i)).to_bits()),
         _ => return Err(d.bad_type(ty)),
     };
     Ok(())
@@ -292,13 +268,7 @@ pub(super) fn rcp(d: &mut Dec) -> R {
     let ty = d.ty()?;
     d.d_a(ty)?;
     d.out.exec = match (ty, approx) {
-        (Ty::F32, _) => |cx, i| {
-            let m = mode(i);
-            cx.map1(i, |a| {
-                let x = input(i, a);
-                output(i, if m == Round::Rn { 1.0 / x } else { to_f32(div_odd(1.0, x.into()), m) })
-            })
-        },
+        (Ty::F32, _) => |cx, i| cx.map1(i, |a| output(i, 1f32.div(input(i, a), mode(i)))),
         // `rcp.approx.ftz.f64` keeps the upper 32 bits only (§9.7.3.14).
         (Ty::F64, true) => |cx, i| {
             cx.map1(i, |a: u64| {
@@ -309,7 +279,7 @@ pub(super) fn rcp(d: &mut Dec) -> R {
                 r.to_bits() & !0xffff_ffff
             })
         },
-        (Ty::F64, false) => |cx, i| cx.map1(i, |a: u64| div64(1.0, f64::from_bits(a), mode(i)).to_bits()),
+        (Ty::F64, false) => |cx, i| cx.map1(i, |a: u64| 1f64.div(f64::from_bits(a), mode(i)).to_bits()),
         _ => return Err(d.bad_type(ty)),
     };
     Ok(())
@@ -321,14 +291,8 @@ pub(super) fn sqrt(d: &mut Dec) -> R {
     let ty = d.ty()?;
     d.d_a(ty)?;
     d.out.exec = match ty {
-        Ty::F32 => |cx, i| {
-            let m = mode(i);
-            cx.map1(i, |a| {
-                let x = input(i, a);
-                output(i, if m == Round::Rn { x.sqrt() } else { to_f32(sqrt_odd(x.into()), m) })
-            })
-        },
-        Ty::F64 => |cx, i| cx.map1(i, |a: u64| sqrt64(f64::from_bits(a), mode(i)).to_bits()),
+        Ty::F32 => |cx, i| cx.map1(i, |a| output(i, Directed::sqrt(input(i, a), mode(i)))),
+        Ty::F64 => |cx, i| cx.map1(i, |a: u64| Directed::sqrt(f64::from_bits(a), mode(i)).to_bits()),
         _ => return Err(d.bad_type(ty)),
     };
     Ok(())
