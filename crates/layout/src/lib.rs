@@ -21,6 +21,7 @@ mod shared;
 mod shuffle;
 mod swizzle;
 mod tile;
+mod tma;
 mod view;
 mod wgmma;
 
@@ -40,5 +41,6 @@ pub use shared::{Padding, SharedLayout};
 pub use shuffle::{LaneExpr, SelectStep, ShufflePlan, ShuffleRound, ThreadParity};
 pub use swizzle::optimal_swizzle;
 pub use tile::{Bounds, FreeMasks, RegisterFinder, TileLayout};
+pub use tma::{TmaBlock, TmaCopy};
 pub use view::{plan_reshape, plan_transpose};
 pub use wgmma::WgmmaOperand;

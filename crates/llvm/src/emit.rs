@@ -464,6 +464,52 @@ impl<'m> Emitter<'m> {
             note("cluster_dim_y", 1);
             note("cluster_dim_z", 1);
         }
+        for structure in &attrs.by_value {
+            self.by_value(function, *structure);
+        }
+        if !attrs.by_value.is_empty() {
+            // Parameters count from 1 here.
+            let list = attrs.by_value.iter().map(|s| s.param + 1);
+            self.note_list(function, "grid_constant", list);
+        }
+    }
+
+    /// A parameter whose pointee the launch copies into the parameter block.
+    fn by_value(&self, function: LLVMValueRef, s: ByValue) {
+        let attribute = |name: &str, value: u64| {
+            // SAFETY: the name is a valid pointer and length; the context lives as long as the emitter.
+            unsafe {
+                let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+                LLVMCreateEnumAttribute(self.cx, kind, value)
+            }
+        };
+        // SAFETY: types and attributes belong to this context; the index is that of a parameter (0 is the result).
+        unsafe {
+            let bytes = LLVMArrayType2(LLVMInt8TypeInContext(self.cx), u64::from(s.size));
+            let kind = LLVMGetEnumAttributeKindForName("byval".as_ptr().cast(), 5);
+            let byval = LLVMCreateTypeAttribute(self.cx, kind, bytes);
+            for attribute in [byval, attribute("align", u64::from(s.align)), attribute("readonly", 0)] {
+                LLVMAddAttributeAtIndex(function, s.param + 1, attribute);
+            }
+        }
+    }
+
+    /// An entry of `!nvvm.annotations` whose value is a list of numbers.
+    fn note_list(&self, function: LLVMValueRef, key: &str, values: impl Iterator<Item = u32>) {
+        // SAFETY: the metadata nodes belong to this context; LLVM copies the arrays.
+        unsafe {
+            let i32 = LLVMInt32TypeInContext(self.cx);
+            let mut list: Vec<_> =
+                values.map(|v| LLVMValueAsMetadata(LLVMConstInt(i32, u64::from(v), 0))).collect();
+            let mut parts = [
+                LLVMValueAsMetadata(function),
+                LLVMMDStringInContext2(self.cx, key.as_ptr().cast(), key.len()),
+                LLVMMDNodeInContext2(self.cx, list.as_mut_ptr(), list.len()),
+            ];
+            let node = LLVMMDNodeInContext2(self.cx, parts.as_mut_ptr(), parts.len());
+            let node = LLVMMetadataAsValue(self.cx, node);
+            LLVMAddNamedMetadataOperand(self.llvm, c"nvvm.annotations".as_ptr(), node);
+        }
     }
 
     /// Blocks in reverse post-order from the entry; unreachable ones are left out.

@@ -15,7 +15,7 @@ pub mod ty;
 
 pub use builder::Builder;
 pub use program::{
-    BinOp, Block, CastOp, Effect, FloatPred, FuncId, Function, Global, GlobalId, IntPred, KernelAttrs, Loc,
-    Module, Op, Value,
+    BinOp, Block, ByValue, CastOp, Effect, FloatPred, FuncId, Function, Global, GlobalId, IntPred,
+    KernelAttrs, Loc, Module, Op, Value,
 };
 pub use ty::{Scalar, Space, Ty};

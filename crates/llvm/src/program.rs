@@ -258,6 +258,20 @@ pub struct KernelAttrs {
     pub min_ctas_per_sm: u32,
     /// CTAs of a cluster; 0 or 1 = none.
     pub cluster: u32,
+    /// Parameters that are the address of a structure which the launch passes by value and nobody writes
+    /// (`__grid_constant__`): their index, size and alignment in bytes. Their type is a generic pointer.
+    pub by_value: Vec<ByValue>,
+}
+
+/// A structure passed to a kernel by value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByValue {
+    /// Index of the parameter.
+    pub param: u32,
+    /// Bytes.
+    pub size: u32,
+    /// Alignment in bytes.
+    pub align: u32,
 }
 
 /// A function.

@@ -148,6 +148,15 @@ crate::dialect! {
         verify verify_drain
     }
 
+    /// Starts combining a buffer with the block at `coord`, each element atomically. As a copy to global memory otherwise.
+    op AsyncTmaReduce = "async_tma_reduce" {
+        operands(desc: one, coord: var, src: one)
+        attrs(kind: crate::dialect::tt::DescriptorReduceKind = "kind")
+        effects(READ_MAP, WRITE_MAP, DRAIN)
+        format "$kind `,` $desc `[` $coord `]` $src attr-dict `:` type($desc) `,` type($src)"
+        verify verify_drain
+    }
+
     /// Waits until at most `pendings` copies from shared to global memory still read their buffers.
     op TmaStoreWait = "async_tma_store_wait" {
         attrs(pendings: i32 = "pendings")
@@ -217,9 +226,12 @@ fn verify_fill(module: &Module, op: Op) -> Result<(), String> {
     verify_block(module, copy.desc(module), copy.coord(module).len(), copy.result(module))
 }
 
+/// Copies and reductions to global memory: descriptor, coordinates, buffer.
 fn verify_drain(module: &Module, op: Op) -> Result<(), String> {
-    let copy = AsyncTmaCopyLocalToGlobal(op);
-    verify_block(module, copy.desc(module), copy.coord(module).len(), copy.src(module))
+    match module.operands(op) {
+        [desc, coord @ .., src] => verify_block(module, *desc, coord.len(), *src),
+        _ => Err("a descriptor and a buffer expected".into()),
+    }
 }
 
 /// The buffer holds the descriptor's block, to within dimensions of size 1.

@@ -4,7 +4,7 @@ use tilewright_ir as ir;
 use tilewright_ir::dialect::{cf, scf, tt};
 use tilewright_ir::{Opcode, TypeKind};
 use tilewright_llvm as llvm;
-use tilewright_llvm::{Effect, IntPred, KernelAttrs, Ty, Value};
+use tilewright_llvm::{ByValue, Effect, IntPred, KernelAttrs, Ty, Value};
 
 use super::{Buffer, Locations, Lower, Options, Result, Val};
 
@@ -19,7 +19,7 @@ pub(super) fn lower_function<'a>(
     m: &'a ir::Module,
     func: ir::Op,
     name: &str,
-    kernel: Option<KernelAttrs>,
+    mut kernel: Option<KernelAttrs>,
     options: &Options,
     num_warps: u32,
     smem: llvm::GlobalId,
@@ -39,12 +39,22 @@ pub(super) fn lower_function<'a>(
         layouts: rustc_hash::FxHashMap::default(),
         locations,
         shared_loads: false,
+        global_scratch: None,
         op: func,
     };
     // The signature needs the layouts of tensor parameters, which `Lower` computes: build it, then start over.
     let mut params = Vec::new();
     for &arg in m.block_args(entry) {
+        if let (Some(attrs), TypeKind::TensorDesc { .. }) = (&mut kernel, m.type_kind(m.value_type(arg))) {
+            let (size, align) = super::tma::TENSOR_MAP;
+            attrs.by_value.push(ByValue { param: params.len() as u32, size, align });
+        }
         params.extend(lower.machine_types(m.value_type(arg))?);
+    }
+    let scratch = m.int_attr(m.root(), "ttg.global_scratch_memory_size").unwrap_or(0);
+    let has_scratch = kernel.is_some() && scratch > 0;
+    if has_scratch {
+        params.push(Ty::scalar(llvm::Scalar::Ptr(llvm::Space::Global)));
     }
     let mut results = Vec::new();
     if let TypeKind::Function { results: tys, .. } = m.type_kind(tt::Func(func).function_type(m)) {
@@ -62,6 +72,7 @@ pub(super) fn lower_function<'a>(
         next += n;
         lower.bind(arg, &values)?;
     }
+    lower.global_scratch = has_scratch.then(|| lower.b.arg(next));
     // Blocks of `cf` control flow: dominance is not known here, so that only the entry's values are shared.
     let first = lower.b.block();
     let mut targets = vec![(entry, first)];

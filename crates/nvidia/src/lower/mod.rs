@@ -15,12 +15,14 @@ mod elementwise;
 mod float_cast;
 mod index;
 mod math;
+mod mbarrier;
 mod memory;
 mod reduce;
 mod scan;
 mod series;
 mod shape;
 mod shared;
+mod tma;
 mod wgmma;
 
 use std::rc::Rc;
@@ -155,6 +157,8 @@ pub(crate) struct Lower<'a> {
     /// Whether, since the last barrier, several threads may have loaded one element of global memory: a store by one of
     /// them must wait for the others.
     shared_loads: bool,
+    /// Where the launch's scratch memory begins, if it has any.
+    global_scratch: Option<llvm::Value>,
     /// The operation being lowered, for errors.
     op: ir::Op,
 }
@@ -227,6 +231,8 @@ impl<'a> Lower<'a> {
             TypeKind::Index => Scalar::I64,
             TypeKind::Ptr { address_space: 3, .. } => Scalar::Ptr(Space::Shared),
             TypeKind::Ptr { .. } => Scalar::Ptr(Space::Global),
+            // The address of a tensor map, in a kernel parameter or in global memory.
+            TypeKind::TensorDesc { .. } => Scalar::Ptr(Space::Generic),
             _ => return Err(self.unsupported("values of this type")),
         };
         Ok(Ty::scalar(scalar))
@@ -382,6 +388,7 @@ impl<'a> Lower<'a> {
                 ttg::Kind::AsyncCopyGlobalToLocal => self.async_copy(ttg::AsyncCopyGlobalToLocal(op)),
                 ttg::Kind::AsyncCommitGroup => self.async_commit(op),
                 ttg::Kind::AsyncWait => self.async_wait(ttg::AsyncWait(op)),
+                ttg::Kind::GlobalScratchAlloc => self.global_scratch_alloc(ttg::GlobalScratchAlloc(op)),
                 ttg::Kind::Barrier => {
                     self.barrier();
                     Ok(())

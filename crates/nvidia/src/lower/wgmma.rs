@@ -76,7 +76,38 @@ impl Lower<'_> {
                 self.b.asm("fence.proxy.async.shared::cta;", "", Effect::Write, &[], &[]);
                 Ok(())
             }
-            _ => Err(self.unsupported("this operation")),
+            ttng::Kind::InitBarrier => self.init_barrier(ttng::InitBarrier(op)),
+            ttng::Kind::InvalBarrier => self.inval_barrier(ttng::InvalBarrier(op)),
+            ttng::Kind::BarrierExpect => self.barrier_expect(ttng::BarrierExpect(op)),
+            ttng::Kind::WaitBarrier => self.wait_barrier(ttng::WaitBarrier(op)),
+            ttng::Kind::ArriveBarrier => self.arrive_barrier(ttng::ArriveBarrier(op)),
+            ttng::Kind::AsyncCopyMbarrierArrive => {
+                self.async_copy_mbarrier_arrive(ttng::AsyncCopyMbarrierArrive(op))
+            }
+            ttng::Kind::AsyncTmaCopyGlobalToLocal => self.tma_load(ttng::AsyncTmaCopyGlobalToLocal(op)),
+            ttng::Kind::AsyncTmaCopyLocalToGlobal => self.tma_store(ttng::AsyncTmaCopyLocalToGlobal(op)),
+            ttng::Kind::AsyncTmaReduce => self.tma_reduce(ttng::AsyncTmaReduce(op)),
+            ttng::Kind::TmaStoreWait => {
+                self.tma_store_wait(ttng::TmaStoreWait(op));
+                Ok(())
+            }
+            ttng::Kind::TensormapCreate => self.tensormap_create(ttng::TensormapCreate(op)),
+            ttng::Kind::TensormapFenceproxyAcquire => {
+                self.tensormap_acquire(ttng::TensormapFenceproxyAcquire(op))
+            }
+            ttng::Kind::ReinterpretTensorDescriptor => {
+                self.reinterpret_descriptor(ttng::ReinterpretTensorDescriptor(op))
+            }
+            ttng::Kind::ClusterArrive => {
+                let relaxed = if ttng::ClusterArrive(op).relaxed(self.m) { ".relaxed" } else { "" };
+                let text = format!("barrier.cluster.arrive{relaxed}.aligned;");
+                self.b.asm(&text, "", Effect::Write, &[], &[]);
+                Ok(())
+            }
+            ttng::Kind::ClusterWait => {
+                self.b.asm("barrier.cluster.wait.aligned;", "", Effect::Write, &[], &[]);
+                Ok(())
+            }
         }
     }
 
@@ -283,7 +314,7 @@ impl Lower<'_> {
     }
 
     /// The warp's index, in a register that is known to be the same in all lanes.
-    fn uniform_warp(&mut self) -> Value {
+    pub fn uniform_warp(&mut self) -> Value {
         let warp = self.warp();
         let v = self.b.asm1("shfl.sync.idx.b32 $0, $1, 0, 31, -1;", "=r,r", Effect::Pure, Ty::I32, &[warp]);
         self.b.assume_zeros(v, 0xffff_ffe0);

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 use tilewright_nvidia::{Kernel, Options, Target, compile};
-use tilewright_ptxsim as sim;
+pub use tilewright_ptxsim as sim;
 pub use tilewright_ptxsim::Param;
 
 /// A buffer that the kernel reads or writes.
@@ -40,13 +40,19 @@ impl Buffer {
 pub enum Arg<'a> {
     Buffer(&'a mut Buffer),
     I32(i32),
+    /// A tensor map of a buffer; its address is filled in.
+    Map(&'a mut Buffer, sim::TensorMap),
 }
 
 pub fn to_ptx(ir: &str, target: &str) -> Kernel {
     let module = tilewright_ir::text::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
+    generate(&module, target)
+}
+
+pub fn generate(module: &tilewright_ir::Module, target: &str) -> Kernel {
     let mut options = Options::new(Target::parse(target).unwrap());
     options.verify = true;
-    compile(&module, &options).unwrap_or_else(|e| panic!("{e}"))
+    compile(module, &options).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Compiles and runs; every finding of the simulator fails the test.
@@ -59,6 +65,12 @@ pub fn run(ir: &str, target: &str, grid: u32, args: &mut [Arg]) -> Kernel {
 /// Compiles and runs; gives what the simulator found.
 pub fn run_report(ir: &str, target: &str, grid: u32, args: &mut [Arg]) -> (Kernel, sim::Report) {
     let kernel = to_ptx(ir, target);
+    let report = simulate(&kernel, grid, args);
+    (kernel, report)
+}
+
+/// Runs a kernel.
+pub fn simulate(kernel: &Kernel, grid: u32, args: &mut [Arg]) -> sim::Report {
     let program = sim::Program::parse(&kernel.ptx).unwrap_or_else(|e| panic!("{e}\n{}", kernel.ptx));
     let mut memory = sim::Memory::new();
     let mut params = Vec::new();
@@ -70,6 +82,12 @@ pub fn run_report(ir: &str, target: &str, grid: u32, args: &mut [Arg]) -> (Kerne
                 Param::Pointer(b.bytes.as_ptr() as u64)
             }
             Arg::I32(v) => Param::Int(i64::from(*v)),
+            Arg::Map(b, map) => {
+                // SAFETY: as above.
+                unsafe { memory.register_slice(&mut b.bytes, &format!("arg{i}")) };
+                map.address = b.bytes.as_ptr() as u64;
+                Param::Bytes(map.encode().unwrap_or_else(|e| panic!("{e}")))
+            }
         });
     }
     let launch = sim::Launch {
@@ -80,8 +98,7 @@ pub fn run_report(ir: &str, target: &str, grid: u32, args: &mut [Arg]) -> (Kerne
         shared_bytes: kernel.shared_bytes,
         params,
     };
-    let report = program.launch(&launch, &memory, &sim::Options::default()).unwrap_or_else(|e| panic!("{e}"));
-    (kernel, report)
+    program.launch(&launch, &memory, &sim::Options::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Numbers that differ, small enough for fp16.

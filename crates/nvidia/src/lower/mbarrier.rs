@@ -1,0 +1,121 @@
+//! mbarriers: objects of 8 bytes in shared memory that count arrivals and bytes of copies (PTX ISA, "mbarrier").
+//!
+//! One thread of the scope works on them on behalf of all, but for waits, which every thread does for itself: it then sees
+//! what the phase waited for brought.
+
+use tilewright_ir as ir;
+use tilewright_ir::dialect::ttng;
+use tilewright_llvm::{BinOp, Effect, IntPred, Ty, Value};
+
+use super::memory::Asm;
+use super::{Lower, Result};
+
+impl Lower<'_> {
+    /// The address of an mbarrier.
+    pub fn mbarrier(&mut self, barrier: ir::Value) -> Result<Value> {
+        let ty = self.value_ty(barrier);
+        let buffer = self.buffer(barrier)?;
+        let shared = self.shared_layout(ty)?;
+        let at = shared.offset(&buffer.offsets) * 8;
+        Ok(self.b.ptr_add_const(buffer.base, i64::from(at)))
+    }
+
+    /// Whether this is the one thread of the scope that speaks for all: an elected lane of the first warp. `elect.sync`
+    /// tells `ptxas` that a single thread runs what follows, so that descriptors and coordinates may be in uniform registers.
+    pub fn one_thread(&mut self) -> Value {
+        let elected = self.b.asm1("elect.sync _|$0, 0xffffffff;", "=b", Effect::Write, Ty::I1, &[]);
+        if self.num_warps == 1 {
+            return elected;
+        }
+        let warp = self.uniform_warp();
+        let zero = self.b.i32(0);
+        let first = self.b.icmp(IntPred::Eq, warp, zero);
+        self.b.bin(BinOp::And, first, elected)
+    }
+
+    /// The one thread, where a condition of the program holds too.
+    pub fn one_thread_where(&mut self, pred: Option<ir::Value>) -> Result<Value> {
+        let one = self.one_thread();
+        let Some(pred) = pred else { return Ok(one) };
+        let pred = self.scalar(pred)?;
+        Ok(if self.b.is_true(pred) { one } else { self.b.bin(BinOp::And, one, pred) })
+    }
+
+    /// One instruction on an mbarrier under a predicate: `text` with `[$]` for the address and what follows it.
+    fn on_barrier(&mut self, pred: Value, name: &str, sink: bool, address: Value, argument: Option<i32>) {
+        let mut asm = Asm::default();
+        let pred = asm.arg(pred, 'b');
+        let (base, offset) = self.b.split_offset(address);
+        let base = asm.arg(base, 'r');
+        let offset = self.b.i32(offset);
+        let offset = asm.arg(offset, 'n');
+        let sink = if sink { "_, " } else { "" };
+        let argument = argument.map_or(String::new(), |a| format!(", {a}"));
+        let text = format!("@{pred} mbarrier.{name}.shared::cta.b64 {sink}[{base}+{offset}]{argument};");
+        self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
+    }
+
+    pub fn init_barrier(&mut self, op: ttng::InitBarrier) -> Result<()> {
+        let address = self.mbarrier(op.alloc(self.m))?;
+        let one = self.one_thread();
+        self.on_barrier(one, "init", false, address, Some(op.count(self.m)));
+        Ok(())
+    }
+
+    pub fn inval_barrier(&mut self, op: ttng::InvalBarrier) -> Result<()> {
+        let address = self.mbarrier(op.alloc(self.m))?;
+        let one = self.one_thread();
+        self.on_barrier(one, "inval", false, address, None);
+        Ok(())
+    }
+
+    pub fn barrier_expect(&mut self, op: ttng::BarrierExpect) -> Result<()> {
+        let address = self.mbarrier(op.alloc(self.m))?;
+        let pred = self.one_thread_where(Some(op.pred(self.m)))?;
+        self.on_barrier(pred, "arrive.expect_tx", true, address, Some(op.size(self.m)));
+        Ok(())
+    }
+
+    pub fn arrive_barrier(&mut self, op: ttng::ArriveBarrier) -> Result<()> {
+        let address = self.mbarrier(op.alloc(self.m))?;
+        let pred = self.one_thread_where(op.pred(self.m))?;
+        self.on_barrier(pred, "arrive", true, address, Some(op.count(self.m)));
+        Ok(())
+    }
+
+    pub fn async_copy_mbarrier_arrive(&mut self, op: ttng::AsyncCopyMbarrierArrive) -> Result<()> {
+        let address = self.mbarrier(op.barrier(self.m))?;
+        let noinc = if op.no_increment(self.m) { ".noinc" } else { "" };
+        let text = format!("cp.async.mbarrier.arrive{noinc}.shared::cta.b64 [$0];");
+        self.b.asm(&text, "r", Effect::Write, &[], &[address]);
+        Ok(())
+    }
+
+    /// Every thread polls; the hardware lets it sleep for a while in `try_wait`.
+    pub fn wait_barrier(&mut self, op: ttng::WaitBarrier) -> Result<()> {
+        let address = self.mbarrier(op.alloc(self.m))?;
+        let phase = self.scalar(op.phase(self.m))?;
+        let mut asm = Asm::default();
+        let (base, offset) = self.b.split_offset(address);
+        let base = asm.arg(base, 'r');
+        let offset = self.b.i32(offset);
+        let offset = asm.arg(offset, 'n');
+        let phase = asm.arg(phase, 'r');
+        let mut skip = String::new();
+        if let Some(pred) = op.pred(self.m) {
+            let pred = self.scalar(pred)?;
+            if !self.b.is_true(pred) {
+                let pred = asm.arg(pred, 'b');
+                skip = format!("@!{pred} bra done;\n");
+            }
+        }
+        let text = format!(
+            "{{\n.reg .pred complete;\n{skip}again:\n\
+             mbarrier.try_wait.parity.shared::cta.b64 complete, [{base}+{offset}], {phase};\n\
+             @!complete bra again;\n{}}}",
+            if skip.is_empty() { "" } else { "done:\n" }
+        );
+        self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! Copies of blocks by the tensor memory accelerator (PTX ISA, "cp.async.bulk.tensor"), and tensor maps.
+//!
+//! A descriptor is the generic address of a tensor map: of a kernel parameter that the launch passes by value, or of global
+//! memory where the kernel has written one. [`TmaBlock`] says which boxes make a block; one thread issues them all.
+
+use std::fmt::Write as _;
+
+use tilewright_ir as ir;
+use tilewright_ir::TypeKind;
+use tilewright_ir::dialect::tt::DescriptorReduceKind;
+use tilewright_ir::dialect::{ttg, ttng};
+use tilewright_layout::TmaBlock;
+use tilewright_llvm::{CastOp, Effect, Scalar, Space, Ty, Value};
+
+use super::memory::Asm;
+use super::{Lower, Result, Val};
+
+/// A tensor map: bytes and alignment (CUDA driver API, `CUtensorMap`).
+pub(crate) const TENSOR_MAP: (u32, u32) = (128, 64);
+
+impl Lower<'_> {
+    /// The copies of a descriptor's block to or from a buffer.
+    fn tma_block(&mut self, desc: ir::Value) -> Result<TmaBlock> {
+        let m = self.m;
+        let TypeKind::TensorDesc { block } = m.type_kind(self.value_ty(desc)) else {
+            return Err(self.error("expected a tensor descriptor"));
+        };
+        let shape = m.shape(*block).unwrap_or(&[]);
+        TmaBlock::new(self.encoding(*block)?, shape, m.bits(*block).max(8)).ok_or_else(|| {
+            self.unsupported(format!("TMA copies of blocks of shape {shape:?} in this layout"))
+        })
+    }
+
+    /// Emits one instruction for each box: `text(coordinates, map, buffer)` under the predicate.
+    fn each_box(
+        &mut self,
+        desc: ir::Value,
+        coord: &[ir::Value],
+        buffer: ir::Value,
+        pred: Value,
+        text: impl Fn(&mut Asm, &str, &str) -> String,
+    ) -> Result<()> {
+        let block = self.tma_block(desc)?;
+        let map = self.scalar(desc)?;
+        let coord: Vec<Value> = coord.iter().map(|&c| self.scalar(c)).collect::<Result<_>>()?;
+        let buffer = self.buffer(buffer)?;
+        if buffer.offsets.iter().any(|&o| o != 0) {
+            return Err(self.unsupported("a TMA copy of a slice of a buffer"));
+        }
+        for copy in &block.copies {
+            let mut asm = Asm::default();
+            let pred = asm.arg(pred, 'b');
+            let map = asm.arg(map, 'l');
+            // Innermost first.
+            let mut at = Vec::new();
+            for (&c, &offset) in coord.iter().zip(&copy.at).rev() {
+                let c = self.b.add_const(c, i64::from(offset));
+                at.push(asm.arg(c, 'r'));
+            }
+            let tensor = format!("[{map}, {{{}}}]", at.join(", "));
+            let address = self.b.ptr_add_const(buffer.base, i64::from(copy.offset));
+            let shared = format!("[{}]", asm.arg(address, 'r'));
+            let body = text(&mut asm, &tensor, &shared);
+            self.b.asm(&format!("@{pred} {body}"), &asm.constraints, Effect::Write, &[], &asm.args);
+        }
+        Ok(())
+    }
+
+    pub fn tma_load(&mut self, op: ttng::AsyncTmaCopyGlobalToLocal) -> Result<()> {
+        let m = self.m;
+        let barrier = self.mbarrier(op.barrier(m))?;
+        let pred = self.one_thread_where(Some(op.pred(m)))?;
+        let coord = op.coord(m).to_vec();
+        let rank = coord.len();
+        self.each_box(op.desc(m), &coord, op.result(m), pred, |asm, tensor, shared| {
+            let barrier = asm.arg(barrier, 'r');
+            format!(
+                "cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes \
+                 {shared}, {tensor}, [{barrier}];"
+            )
+        })
+    }
+
+    pub fn tma_store(&mut self, op: ttng::AsyncTmaCopyLocalToGlobal) -> Result<()> {
+        let m = self.m;
+        let coord = op.coord(m).to_vec();
+        let rank = coord.len();
+        let name = format!("cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group");
+        self.drain(op.desc(m), &coord, op.src(m), &name)
+    }
+
+    pub fn tma_reduce(&mut self, op: ttng::AsyncTmaReduce) -> Result<()> {
+        let m = self.m;
+        let coord = op.coord(m).to_vec();
+        let rank = coord.len();
+        let kind = match op.kind(m) {
+            DescriptorReduceKind::Umin => "min",
+            DescriptorReduceKind::Umax => "max",
+            kind => kind.keyword(),
+        };
+        let name = format!("cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{kind}.bulk_group");
+        self.drain(op.desc(m), &coord, op.src(m), &name)
+    }
+
+    /// Copies to global memory: one bulk group.
+    fn drain(&mut self, desc: ir::Value, coord: &[ir::Value], src: ir::Value, name: &str) -> Result<()> {
+        let pred = self.one_thread();
+        self.each_box(desc, coord, src, pred, |_, tensor, shared| format!("{name} {tensor}, {shared};"))?;
+        // Threads that issued nothing close an empty group.
+        self.b.asm("cp.async.bulk.commit_group;", "", Effect::Write, &[], &[]);
+        Ok(())
+    }
+
+    pub fn tma_store_wait(&mut self, op: ttng::TmaStoreWait) {
+        let text = format!("cp.async.bulk.wait_group.read {};", op.pendings(self.m).max(0));
+        self.b.asm(&text, "", Effect::Write, &[], &[]);
+    }
+
+    // ---- tensor maps -----------------------------------------------------------------------------------------------
+
+    /// This CTA's part of the launch's scratch memory.
+    pub fn global_scratch_alloc(&mut self, op: ttg::GlobalScratchAlloc) -> Result<()> {
+        let root = self.m.root();
+        let size = self.m.int_attr(root, "ttg.global_scratch_memory_size").unwrap_or(0);
+        let offset = self.int_attr("ttg.global_scratch_memory_offset").unwrap_or(0);
+        let Some(base) = self.global_scratch else {
+            return Err(
+                self.error("internal: the module does not say how much global scratch memory it needs")
+            );
+        };
+        let register = |s: &mut Self, name: &str| {
+            let name = format!("llvm.nvvm.read.ptx.sreg.{name}");
+            s.b.intrinsic(&name, Effect::Pure, Some(Ty::I32), &[])
+        };
+        let mut cta = register(self, "ctaid.z");
+        for axis in ["y", "x"] {
+            let count = register(self, &format!("nctaid.{axis}"));
+            let index = register(self, &format!("ctaid.{axis}"));
+            cta = self.b.mul(cta, count);
+            cta = self.b.add(cta, index);
+        }
+        let cta = self.b.int_cast(cta, Ty::I64, false);
+        let at = self.b.mul_const(cta, size);
+        let at = self.b.add_const(at, offset);
+        let address = self.b.ptr_add(base, at);
+        self.set_regs(op.result(self.m), vec![address]);
+        Ok(())
+    }
+
+    /// Zeros, then each field by `tensormap.replace`, by one thread; the fence makes it a tensor map for this GPU.
+    pub fn tensormap_create(&mut self, op: ttng::TensormapCreate) -> Result<()> {
+        let m = self.m;
+        let pred = self.one_thread();
+        let map = self.scalar(op.desc_ptr(m))?;
+        let base = self.scalar(op.global_address(m))?;
+        let mut asm = Asm::default();
+        let pred = asm.arg(pred, 'b');
+        let map = asm.arg(map, 'l');
+        let mut text = String::from("{\n");
+        for at in (0..TENSOR_MAP.0).step_by(16) {
+            let _ = writeln!(text, "@{pred} st.global.v4.b32 [{map}+{at}], {{0, 0, 0, 0}};");
+        }
+        let mut replace = |field: &str, bits: u32, index: Option<usize>, value: String| {
+            let index = index.map_or(String::new(), |i| format!(" {i},"));
+            let _ = writeln!(
+                text,
+                "@{pred} tensormap.replace.tile.{field}.global.b1024.b{bits} [{map}],{index} {value};"
+            );
+        };
+        replace("global_address", 64, None, asm.arg(base, 'l'));
+        let rank = op.box_dim(m).len();
+        replace("rank", 32, None, (rank - 1).to_string());
+        let (boxes, extents) = (op.box_dim(m).to_vec(), op.global_dim(m).to_vec());
+        let (strides, steps) = (op.global_stride(m).to_vec(), op.element_stride(m).to_vec());
+        for (i, &v) in boxes.iter().enumerate() {
+            let v = self.scalar(v)?;
+            replace("box_dim", 32, Some(i), asm.arg(v, 'r'));
+        }
+        for (i, &v) in extents.iter().enumerate() {
+            let v = self.scalar(v)?;
+            replace("global_dim", 32, Some(i), asm.arg(v, 'r'));
+        }
+        for (i, &v) in strides.iter().enumerate() {
+            let v = self.scalar(v)?;
+            replace("global_stride", 64, Some(i), asm.arg(v, 'l'));
+        }
+        for (i, &v) in steps.iter().enumerate() {
+            let v = self.scalar(v)?;
+            replace("element_stride", 32, Some(i), asm.arg(v, 'r'));
+        }
+        replace("elemtype", 32, None, op.elem_type(m).to_string());
+        replace("interleave_layout", 32, None, op.interleave_layout(m).to_string());
+        replace("swizzle_mode", 32, None, op.swizzle_mode(m).to_string());
+        replace("fill_mode", 32, None, op.fill_mode(m).to_string());
+        let _ = write!(text, "@{pred} fence.proxy.tensormap::generic.release.gpu;\n}}");
+        self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
+        Ok(())
+    }
+
+    pub fn tensormap_acquire(&mut self, op: ttng::TensormapFenceproxyAcquire) -> Result<()> {
+        let map = self.scalar(op.desc_ptr(self.m))?;
+        let text = format!("fence.proxy.tensormap::generic.acquire.gpu [$0], {};", TENSOR_MAP.0);
+        self.b.asm(&text, "l", Effect::Write, &[], &[map]);
+        Ok(())
+    }
+
+    pub fn reinterpret_descriptor(&mut self, op: ttng::ReinterpretTensorDescriptor) -> Result<()> {
+        let map = self.scalar(op.desc_ptr(self.m))?;
+        let map = self.b.cast(CastOp::AddrSpaceCast, map, Ty::scalar(Scalar::Ptr(Space::Generic)));
+        self.set(op.result(self.m), Val::Regs(vec![map].into()));
+        Ok(())
+    }
+}
