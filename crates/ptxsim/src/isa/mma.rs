@@ -80,6 +80,8 @@ pub(super) fn mma(d: &mut Dec) -> R {
         d.out.flags |= SATFINITE;
     }
     d.take(|m| m.starts_with("kind::").then_some(()));
+    // Double precision may name its rounding, which is to nearest anyway.
+    d.has("rn");
     let (dt, at, bt, ct) = (d.ty()?, d.ty()?, d.ty()?, d.ty()?);
     if d.has("xor") {
         d.out.flags |= XOR_POPC;

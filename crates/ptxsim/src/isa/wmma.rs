@@ -57,7 +57,8 @@ fn count(s: [u32; 3], which: u32, ty: Ty) -> usize {
     let bits = r * c / 32 * ty.bits();
     match ty {
         Ty::F64 => (bits / 64) as usize,
-        Ty::F16 if which < 2 => (bits / 16) as usize,
+        // Eight whatever the shape (§9.7.14.4.1).
+        Ty::F16 if which < 2 => 8,
         _ => bits.div_ceil(32) as usize,
     }
 }

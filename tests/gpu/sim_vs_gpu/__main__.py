@@ -1,0 +1,10 @@
+"""``python tests/gpu/sim_vs_gpu`` runs the comparison."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from sim_vs_gpu.run import main
+
+sys.exit(main())
