@@ -143,7 +143,7 @@ def simulate_ptx(ptx, entry, grid, block, arguments, *, cluster=None, shared=0, 
     :param entry: the name of the ``.entry``.
     :param grid, block, cluster: CTAs, threads of a CTA and CTAs of a cluster: an int or up to three of them.
     :param arguments: for each parameter a NumPy array (passed as its address), an int (as many of its low bits as the
-        parameter has) or a float (a parameter of 4 or 8 bytes).
+        parameter has), a float (a parameter of 4 or 8 bytes) or bytes (a structure; see :func:`tensor_map`).
     :param shared: bytes of dynamic shared memory.
     :param checks: whether races, uninitialized reads and asynchrony are checked.
     :param seed: zero runs warps in order; another number shuffles them, the same way each time.
@@ -172,6 +172,37 @@ def simulate_ptx(ptx, entry, grid, block, arguments, *, cluster=None, shared=0, 
         seed,
     )
     return json.loads(report)
+
+
+def tensor_map(array, dims, strides, box, *, element=None, element_strides=None, swizzle=0, nan_fill=False):
+    """The 128 bytes of a tensor map as the simulator reads them, for :func:`simulate_ptx`.
+
+    Dimension 0 is the innermost, as for ``cuTensorMapEncodeTiled``, whose rules hold.
+
+    :param array: a NumPy array, which must be another argument of the launch and begin at a multiple of 16 bytes.
+    :param dims: elements by dimension.
+    :param strides: bytes between neighbours, for each dimension but the innermost.
+    :param box: extent of what one copy moves, by dimension.
+    :param element: ``u8``, ``u16``, ``u32``, ``s32``, ``u64``, ``s64``, ``f16``, ``bf16``, ``f32`` or ``f64``; the array's
+        own type when left out.
+    :param element_strides: every how many-th element of the box is copied, by dimension.
+    :param swizzle: 0, 32, 64 or 128 bytes.
+    :param nan_fill: whether elements outside the tensor read as NaN instead of zero.
+    :raises ValueError: a rule is broken.
+    """
+    from . import _tilewright
+
+    kind = {"i": "s", "u": "u", "f": "f"}.get(array.dtype.kind, array.dtype.kind)
+    return _tilewright.tensor_map(
+        array.ctypes.data,
+        element or f"{kind}{8 * array.dtype.itemsize}",
+        list(dims),
+        list(strides),
+        list(box),
+        list(element_strides or [1] * len(dims)),
+        swizzle,
+        nan_fill,
+    )
 
 
 def assert_close(x, y, atol=None, rtol=None, err_msg=""):
@@ -207,4 +238,4 @@ def _as_numpy(array):
     )
 
 
-__all__ = ["assert_close", "do_bench", "do_bench_cudagraph", "simulate_ptx"]
+__all__ = ["assert_close", "do_bench", "do_bench_cudagraph", "simulate_ptx", "tensor_map"]

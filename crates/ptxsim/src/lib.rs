@@ -72,7 +72,7 @@ pub use launch::{Launch, Options, Param, ParamInfo, Program};
 pub use memory::{Allocation, Memory};
 pub use parse::parse;
 pub use report::{Counters, Counts, Finding, FindingKind, Report, Source};
-pub use tensor_map::{Swizzle, TensorMap};
+pub use tensor_map::{Element, Swizzle, TensorMap};
 
 /// A module that cannot be parsed or a launch that cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,6 +3,8 @@
 //! The 128 bytes that a GPU driver makes are opaque. Here they hold the fields of [`TensorMap`] plainly, so that a
 //! host that runs a kernel in the simulator makes them with [`TensorMap::encode`].
 
+use crate::ast::Ty;
+
 /// How a box is laid out in shared memory (§5.5.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swizzle {
@@ -29,19 +31,75 @@ impl Swizzle {
     }
 }
 
+/// What the elements of a tensor are; the numbers are those of `CUtensorMapDataType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Element {
+    U8,
+    U16,
+    U32,
+    S32,
+    U64,
+    S64,
+    F16,
+    F32,
+    F64,
+    BF16,
+}
+
+impl Element {
+    const ALL: [(Element, &str, Ty); 10] = [
+        (Element::U8, "u8", Ty::U8),
+        (Element::U16, "u16", Ty::U16),
+        (Element::U32, "u32", Ty::U32),
+        (Element::S32, "s32", Ty::S32),
+        (Element::U64, "u64", Ty::U64),
+        (Element::S64, "s64", Ty::S64),
+        (Element::F16, "f16", Ty::F16),
+        (Element::F32, "f32", Ty::F32),
+        (Element::F64, "f64", Ty::F64),
+        (Element::BF16, "bf16", Ty::BF16),
+    ];
+
+    /// By its PTX name: `u8`, `u16`, `u32`, `s32`, `u64`, `s64`, `f16`, `bf16`, `f32`, `f64`.
+    pub fn parse(name: &str) -> Option<Element> {
+        Element::ALL.iter().find(|e| e.1 == name).map(|e| e.0)
+    }
+
+    /// Size of an element.
+    pub fn bytes(self) -> u32 {
+        self.ty().bytes()
+    }
+
+    pub(crate) fn ty(self) -> Ty {
+        Element::ALL[self as usize].2
+    }
+
+    /// What `nan_fill` writes outside the tensor.
+    pub(crate) fn nan(self) -> u64 {
+        match self {
+            Element::F16 | Element::BF16 => 0x7fff,
+            Element::F32 => 0x7fff_ffff,
+            _ => 0x7fff_ffff_ffff_ffff,
+        }
+    }
+}
+
 /// A tensor in global memory and the box that one copy moves. Dimension 0 is the innermost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
     /// Address of element 0.
     pub address: u64,
-    /// Bytes of an element: 1, 2, 4 or 8.
-    pub element_bytes: u32,
+    /// What its elements are.
+    pub element: Element,
     /// Elements by dimension, one to five of them.
     pub dims: Vec<u32>,
     /// Bytes between neighbours, for each dimension but the innermost.
     pub strides: Vec<u64>,
-    /// Elements of the box by dimension.
+    /// Extent of the box by dimension, in elements of the tensor.
     pub box_dims: Vec<u32>,
+    /// Every how many-th element of the box is copied, by dimension (§5.5.3.3); the innermost is not looked at.
+    pub element_strides: Vec<u32>,
     /// Layout in shared memory.
     pub swizzle: Swizzle,
     /// Elements outside the tensor read as NaN, not zero.
@@ -54,20 +112,19 @@ impl TensorMap {
     /// The 128 bytes to pass as the kernel's parameter.
     ///
     /// # Errors
-    /// When a rule of §5.5 is broken: rank, element size, box of at most 256 elements a dimension, strides that are
-    /// multiples of 16, or an inner box wider than the swizzle.
+    /// When a rule of §5.5 is broken: rank, box of at most 256 elements a dimension, strides that are multiples of 16,
+    /// element strides of at most 8, or an inner box wider than the swizzle.
     pub fn encode(&self) -> Result<Vec<u8>, crate::Error> {
         let n = self.dims.len();
         let bad = |m: String| Err(crate::Error::new(format!("tensor map: {m}")));
-        if !(1..=5).contains(&n) || self.strides.len() != n - 1 || self.box_dims.len() != n {
+        let lengths = [self.strides.len() + 1, self.box_dims.len(), self.element_strides.len()];
+        if !(1..=5).contains(&n) || lengths != [n; 3] {
             return bad(format!(
-                "{n} dimensions, {} strides and {} box sizes",
+                "{n} dimensions, {} strides, {} box sizes and {} element strides",
                 self.strides.len(),
-                self.box_dims.len()
+                self.box_dims.len(),
+                self.element_strides.len()
             ));
-        }
-        if !matches!(self.element_bytes, 1 | 2 | 4 | 8) {
-            return bad(format!("elements of {} bytes", self.element_bytes));
         }
         if !self.address.is_multiple_of(16) || self.strides.iter().any(|s| !s.is_multiple_of(16)) {
             return bad("address and strides must be multiples of 16".into());
@@ -75,7 +132,10 @@ impl TensorMap {
         if self.box_dims.iter().any(|b| !(1..=256).contains(b)) {
             return bad(format!("box {:?}: each size must be between 1 and 256", self.box_dims));
         }
-        let row = self.box_dims[0] * self.element_bytes;
+        if self.element_strides.iter().any(|s| !(1..=8).contains(s)) {
+            return bad(format!("element strides {:?}: each must be between 1 and 8", self.element_strides));
+        }
+        let row = self.box_dims[0] * self.element.bytes();
         let wide = match self.swizzle {
             Swizzle::None => u32::MAX,
             Swizzle::B32 => 32,
@@ -86,7 +146,7 @@ impl TensorMap {
             return bad(format!("a box row of {row} bytes with swizzle {:?}", self.swizzle));
         }
         let mut b = MAGIC.to_vec();
-        b.extend([n as u8, self.element_bytes as u8, self.swizzle as u8, u8::from(self.nan_fill)]);
+        b.extend([n as u8, self.element as u8, self.swizzle as u8, u8::from(self.nan_fill)]);
         b.extend(self.address.to_le_bytes());
         for k in 0..5 {
             b.extend(self.dims.get(k).copied().unwrap_or(1).to_le_bytes());
@@ -95,6 +155,7 @@ impl TensorMap {
         for k in 0..4 {
             b.extend(self.strides.get(k).copied().unwrap_or(0).to_le_bytes());
         }
+        b.extend(self.element_strides.iter().map(|&s| s as u8));
         b.resize(128, 0);
         Ok(b)
     }
@@ -105,10 +166,11 @@ impl TensorMap {
         if b[..4] != MAGIC || !(1..=5).contains(&n) {
             return None;
         }
+        let element = Element::ALL.get(usize::from(b[5]))?.0;
         let u64_at = |k: usize| b[k..k + 8].iter().rev().fold(0u64, |v, x| v << 8 | u64::from(*x));
         let u32_at = |k: usize| b[k..k + 4].iter().rev().fold(0u32, |v, x| v << 8 | u32::from(*x));
         Some(TensorMap {
-            element_bytes: b[5].into(),
+            element,
             swizzle: match b[6] {
                 0 => Swizzle::None,
                 1 => Swizzle::B32,
@@ -120,31 +182,43 @@ impl TensorMap {
             dims: (0..n).map(|k| u32_at(16 + 6 * k)).collect(),
             box_dims: (0..n).map(|k| u32::from(u16::from_le_bytes([b[20 + 6 * k], b[21 + 6 * k]]))).collect(),
             strides: (0..n - 1).map(|k| u64_at(46 + 8 * k)).collect(),
+            element_strides: (0..n).map(|k| b[78 + k].into()).collect(),
         })
     }
 
-    /// Bytes of the box.
+    /// The step along a dimension.
+    fn step(&self, d: usize) -> u32 {
+        if d == 0 { 1 } else { self.element_strides[d] }
+    }
+
+    /// Elements copied along a dimension.
+    fn copied(&self, d: usize) -> u32 {
+        self.box_dims[d].div_ceil(self.step(d))
+    }
+
+    /// Bytes that a copy moves.
     pub(crate) fn box_bytes(&self) -> u32 {
-        self.box_dims.iter().product::<u32>() * self.element_bytes
+        (0..self.dims.len()).map(|d| self.copied(d)).product::<u32>() * self.element.bytes()
     }
 
     /// Calls `f(offset in the box, global address or `None` outside the tensor)` for each element of the box at
     /// `coords`.
     pub(crate) fn each(&self, coords: &[i32], mut f: impl FnMut(u32, Option<u64>)) {
         let n = self.dims.len();
-        let total: u32 = self.box_dims.iter().product();
-        for k in 0..total {
+        let es = self.element.bytes();
+        for k in 0..self.box_bytes() / es {
             let mut left = k;
             let mut addr = self.address;
             let mut inside = true;
             for d in 0..n {
-                let x = i64::from(coords[d]) + i64::from(left % self.box_dims[d]);
-                left /= self.box_dims[d];
+                let n = self.copied(d);
+                let x = i64::from(coords[d]) + i64::from(left % n * self.step(d));
+                left /= n;
                 inside &= (0..i64::from(self.dims[d])).contains(&x);
-                let step = if d == 0 { u64::from(self.element_bytes) } else { self.strides[d - 1] };
+                let step = if d == 0 { u64::from(es) } else { self.strides[d - 1] };
                 addr = addr.wrapping_add((x as u64).wrapping_mul(step));
             }
-            f(k * self.element_bytes, inside.then_some(addr));
+            f(k * es, inside.then_some(addr));
         }
     }
 }

@@ -4,7 +4,7 @@ mod common;
 use common::*;
 use half::f16;
 use tilewright_ptxsim::FindingKind::*;
-use tilewright_ptxsim::{FindingKind, Report, Swizzle, TensorMap};
+use tilewright_ptxsim::{Element, FindingKind, Report, Swizzle, TensorMap};
 
 fn has(r: &Report, kind: FindingKind) {
     assert!(r.findings.iter().any(|f| f.kind == kind), "no {kind:?} in {:#?}", r.findings);
@@ -145,10 +145,11 @@ fn wgmma(n: u32, wait: &str) -> String {
 fn map(a: &[f16], rows: u32, swizzle: Swizzle) -> Vec<u8> {
     TensorMap {
         address: a.as_ptr() as u64,
-        element_bytes: 2,
+        element: Element::F16,
         dims: vec![64, rows],
         strides: vec![128],
         box_dims: vec![64, rows],
+        element_strides: vec![1, 1],
         swizzle,
         nan_fill: false,
     }
@@ -235,10 +236,11 @@ fn tensor_boxes_outside_are_filled_with_zero() {
     let mut c = vec![0u32; 64];
     let m = TensorMap {
         address: a.as_ptr() as u64,
-        element_bytes: 4,
+        element: Element::U32,
         dims: vec![8, 4],
         strides: vec![32],
         box_dims: vec![8, 8],
+        element_strides: vec![1, 1],
         swizzle: Swizzle::None,
         nan_fill: false,
     };

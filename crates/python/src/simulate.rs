@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt};
+use pyo3::types::{PyBytes, PyFloat, PyInt};
 use tilewright_ptxsim as sim;
 
 use crate::args::Arguments;
@@ -91,7 +91,9 @@ pub fn simulate_ptx(
     let mut memory = sim::Memory::new();
     let mut params = Vec::new();
     for (at, (value, info)) in arguments.iter().zip(&sizes).enumerate() {
-        params.push(if value.is_instance_of::<PyFloat>() {
+        params.push(if let Ok(bytes) = value.cast::<PyBytes>() {
+            sim::Param::Bytes(bytes.as_bytes().to_vec())
+        } else if value.is_instance_of::<PyFloat>() {
             match info.size {
                 4 => sim::Param::F32(value.extract::<f64>()? as f32),
                 8 => sim::Param::F64(value.extract()?),
@@ -120,4 +122,35 @@ pub fn simulate_ptx(
     let options = sim::Options { checks, seed, ..Default::default() };
     let report = py.detach(|| program.launch(&launch, &memory, &options)).map_err(refuse)?;
     Ok(report.to_json())
+}
+
+/// The simulator's form of a tensor map: what `tilewright.testing.tensor_map` calls.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the fields of a tensor map, with names on the Python side")]
+pub fn tensor_map<'py>(
+    py: Python<'py>,
+    address: u64,
+    element: &str,
+    dims: Vec<u32>,
+    strides: Vec<u64>,
+    box_dims: Vec<u32>,
+    element_strides: Vec<u32>,
+    swizzle: u32,
+    nan_fill: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let element = sim::Element::parse(element)
+        .ok_or_else(|| PyValueError::new_err(format!("a tensor map has no element type `{element}`")))?;
+    let swizzle = match swizzle {
+        0 => sim::Swizzle::None,
+        32 => sim::Swizzle::B32,
+        64 => sim::Swizzle::B64,
+        128 => sim::Swizzle::B128,
+        n => {
+            return Err(PyValueError::new_err(format!("a swizzle of {n} bytes: it may be 0, 32, 64 or 128")));
+        }
+    };
+    let map =
+        sim::TensorMap { address, element, dims, strides, box_dims, element_strides, swizzle, nan_fill };
+    let bytes = map.encode().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(PyBytes::new(py, &bytes))
 }

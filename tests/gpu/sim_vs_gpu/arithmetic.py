@@ -117,7 +117,9 @@ def bits() -> Iterator[Program]:
         for ty in ("s32", "u32"):
             yield simple(f"szext.{mode}.{ty}", f"{ty} u32")
         yield simple(f"bmsk.{mode}.b32", "u32 u32")
-    yield simple("fns.b32", "b32 b32 s32", body="and.b32 %b, %b, 31; rem.s32 %c, %c, 33; fns.b32 %d, %a, %b, %c;")
+    yield simple(
+        "fns.b32", "b32 b32 s32", body="and.b32 %b, %b, 31; rem.s32 %c, %c, 33; fns.b32 %d, %a, %b, %c;"
+    )
 
 
 ORDERED = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -167,7 +169,9 @@ def halves() -> Iterator[Program]:
             for mode in modes:
                 yield simple(f"fma.{mode}.{ty}", f"{ty} {ty} {ty}")
             for name in ("min", "max"):
-                for mode in ("", ".NaN", ".xorsign.abs", ".NaN.xorsign.abs") + ((".ftz",) if base == "f16" else ()):
+                for mode in ("", ".NaN", ".xorsign.abs", ".NaN.xorsign.abs") + (
+                    (".ftz",) if base == "f16" else ()
+                ):
                     yield simple(f"{name}{mode}.{ty}", f"{ty} {ty}")
             for name in ("abs", "neg"):
                 yield simple(f"{name}.{ty}", ty)
@@ -206,7 +210,9 @@ def approximations() -> Iterator[Program]:
         yield approximation(f"cos.approx{ftz}.f32", "f32", np.cos, -3.14, 3.14, absolute=2.0**-20.5)
         for name in ("div.approx", "div.full"):
             yield approximation(f"{name}{ftz}.f32", "f32", lambda x, y: x / y, 0.01, 100, relative=2.0**-22, count=2)  # fmt: skip
-    yield approximation("lg2.approx.f32", "f32", np.log2, 2, 1e6, relative=2.0**-22, label="lg2.approx.f32 wide")
+    yield approximation(
+        "lg2.approx.f32", "f32", np.log2, 2, 1e6, relative=2.0**-22, label="lg2.approx.f32 wide"
+    )
     yield approximation("tanh.approx.f32", "f32", np.tanh, -8, 8, relative=2.0**-11)
     for ty, relative in (("f16", 2.0**-9.9), ("f16x2", 2.0**-9.9)):
         yield approximation(f"ex2.approx.{ty}", ty, np.exp2, -12, 12, relative=relative)
@@ -217,7 +223,15 @@ def approximations() -> Iterator[Program]:
     yield approximation("rcp.approx.ftz.f64", "f64", lambda x: 1 / x, 1e-3, 1e3, relative=2.0**-20)
     yield approximation("rsqrt.approx.f64", "f64", lambda x: 1 / np.sqrt(x), 1e-3, 1e3, relative=2.0**-20)
     # At zeros, infinities and NaN approximations are defined exactly.
-    for name in ("ex2.approx.ftz", "lg2.approx.ftz", "rcp.approx.ftz", "sqrt.approx.ftz", "rsqrt.approx.ftz", "sin.approx.ftz", "tanh.approx"):
+    for name in (
+        "ex2.approx.ftz",
+        "lg2.approx.ftz",
+        "rcp.approx.ftz",
+        "sqrt.approx.ftz",
+        "rsqrt.approx.ftz",
+        "sin.approx.ftz",
+        "tanh.approx",
+    ):
         edges = np.array([0, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000], np.uint32)
         values = np.resize(edges, N)
         yield threadwise(f"{name}.f32 edges", f"{name}.f32 %d, %a;", [(values, 1)], "f32", Exact("f32"))

@@ -47,7 +47,9 @@ def alone(op: str, ty: str, space: str) -> Program:
         start, n = f"st.{{s}}.b{bits} [%rd1], %a;", 2
         result = f"mov.b{bits} %d0, %old; ld.{{s}}.b{bits} %d1, [%rd1];"
     if space == "shared":
-        place = f".shared .align 16 .b8 s[{128 * size}]; mov.u64 %rd0, s; mad.wide.u32 %rd1, %tid0, {size}, %rd0;"
+        place = (
+            f".shared .align 16 .b8 s[{128 * size}]; mov.u64 %rd0, s; mad.wide.u32 %rd1, %tid0, {size}, %rd0;"
+        )
     else:
         # The operand's own array is what is updated.
         place = f"ld.param.u64 %rd0, [in0]; mad.wide.u32 %rd1, %index, {size}, %rd0;"
@@ -101,7 +103,11 @@ def generic_order(instruction: str) -> Program:
     """Orders and scopes are accepted and change no result."""
     name = f"{instruction} with orders and scopes"
     values = operand("u32", N, 0, generator(name))
-    forms = [f"{o}.{s}" for o in ("relaxed", "acquire", "release", "acq_rel") for s in ("cta", "gpu", "sys", "cluster")]
+    forms = [
+        f"{o}.{s}"
+        for o in ("relaxed", "acquire", "release", "acq_rel")
+        for s in ("cta", "gpu", "sys", "cluster")
+    ]
     if instruction == "red":
         forms = [f for f in forms if f.startswith(("relaxed", "release"))]
     old = "%r1, " if instruction == "atom" else ""
@@ -130,5 +136,3 @@ def programs() -> Iterator[Program]:
     for n in (2, 4):
         for ty in ("f16x2", "bf16x2"):
             yield together("red", "add.noftz", ty, "global", n)
-
-

@@ -9,7 +9,18 @@ import numpy as np
 from .program import Program, TensorMap
 
 # CUtensorMapDataType.
-TENSOR_TYPES = {"u8": 0, "u16": 1, "u32": 2, "s32": 3, "u64": 4, "s64": 5, "f16": 6, "f32": 7, "f64": 8, "bf16": 9}
+TENSOR_TYPES = {
+    "u8": 0,
+    "u16": 1,
+    "u32": 2,
+    "s32": 3,
+    "u64": 4,
+    "s64": 5,
+    "f16": 6,
+    "f32": 7,
+    "f64": 8,
+    "bf16": 9,
+}
 
 
 class Attribute(ctypes.Structure):
@@ -113,9 +124,7 @@ class Driver:
             places = [c.ctypes.data if isinstance(c, np.ndarray) else ctypes.addressof(c) for c in cells]
             params = (ctypes.c_void_p * len(places))(*places)
             cluster = Attribute(4, b"", (ctypes.c_uint32 * 16)(p.cluster, 1, 1))
-            config = Config(
-                p.grid, 1, 1, p.block, 1, 1, 0, None, ctypes.pointer(cluster), int(p.cluster > 1)
-            )
+            config = Config(p.grid, 1, 1, p.block, 1, 1, 0, None, ctypes.pointer(cluster), int(p.cluster > 1))
             self.call("cuLaunchKernelEx", ctypes.byref(config), function, params, None)
             self.call("cuCtxSynchronize")
             for k, pointer in pointers.items():

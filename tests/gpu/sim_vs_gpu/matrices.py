@@ -7,14 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from .formats import FLOATS, UINT, generator, operand, width
-from .program import CTAS, N, THREADS, Exact, Products, Program, module, threadwise
+from .program import CTAS, THREADS, Exact, N, Products, Program, module, threadwise
 
 WARPS = N // 32
 LANE = np.arange(32)
 G, T = LANE // 4, LANE % 4
 
 
-def values(ty: str, shape: tuple[int, ...], rng: np.random.Generator, warps_alike: bool = False) -> np.ndarray:
+def values(
+    ty: str, shape: tuple[int, ...], rng: np.random.Generator, warps_alike: bool = False
+) -> np.ndarray:
     """Encoded elements; the first dimension counts problems, of which a half is normal and a quarter wide in range."""
     if ty not in FLOATS:
         bits = width(ty)
@@ -104,7 +106,17 @@ def product(kind: str, a_type: str, b_type: str, d_type: str, a, b, c, places) -
     return Products(d_type, exact[:, rows, columns], magnitude[:, rows, columns], kind)
 
 
-def mma(m: int, k: int, a_type: str, b_type: str, d_type: str, mode: str = "", special: bool = False, bit_op: str = "", **keywords) -> Program:
+def mma(
+    m: int,
+    k: int,
+    a_type: str,
+    b_type: str,
+    d_type: str,
+    mode: str = "",
+    special: bool = False,
+    bit_op: str = "",
+    **keywords,
+) -> Program:
     """One multiply of m × 8 × k a warp."""
     name = f"mma.m{m}n8k{k}{mode}.{d_type}.{a_type}.{b_type}.{d_type}{bit_op}" + (" edges" if special else "")
     rng, make = generator(name), edges if special else values
@@ -172,19 +184,27 @@ def bits_mma(m: int, k: int, op: str) -> Program:
     return threadwise(name, body, inputs, "b32", Exact(), per_thread=counts[2], group="mma")
 
 
-def wmma(shape: tuple[int, int, int], a_type: str, d_type: str, a_layout: str, b_layout: str, space: str = "global") -> Program:
+def wmma(
+    shape: tuple[int, int, int], a_type: str, d_type: str, a_layout: str, b_layout: str, space: str = "global"
+) -> Program:
     """Whole matrices from memory to memory: the fragments are nobody's business."""
     m, n, k = shape
     name = f"wmma.m{m}n{n}k{k}.{a_layout}.{b_layout}.{d_type}.{a_type} {space}"
     rng = generator(name)
-    a, b, c = values(a_type, (WARPS, m, k), rng), values(a_type, (WARPS, k, n), rng), values(d_type, (WARPS, m, n), rng)
+    a, b, c = (
+        values(a_type, (WARPS, m, k), rng),
+        values(a_type, (WARPS, k, n), rng),
+        values(d_type, (WARPS, m, n), rng),
+    )
     if d_type == "s32":
         c &= np.uint32(0x3FFFFFFF)
     rows, columns = np.indices((m, n))
     judge = product(f"wmma.{d_type}.{a_type}", a_type, a_type, d_type, a, b, c, (rows, columns))
     memory_a = np.ascontiguousarray(a if a_layout == "row" else a.transpose(0, 2, 1))
     memory_b = np.ascontiguousarray(b if b_layout == "row" else b.transpose(0, 2, 1))
-    counts = {"f16": (8, 8), "bf16": (4, 4), "tf32": (4, 4), "s8": (2, 2), "u8": (2, 2), "f64": (1, 1)}[a_type]
+    counts = {"f16": (8, 8), "bf16": (4, 4), "tf32": (4, 4), "s8": (2, 2), "u8": (2, 2), "f64": (1, 1)}[
+        a_type
+    ]
     if (m, n) == (32, 8) and a_type != "f16":
         counts = (counts[0] * 2, counts[1] // 2)
     if (m, n) == (8, 32) and a_type != "f16":
@@ -245,11 +265,17 @@ def loads_and_stores() -> Iterator[Program]:
         for trans in ("", ".trans"):
             name = f"ldmatrix.m8n8.x{n}{trans}.b16"
             data = operand("b32", 4 * N, 0, generator(name))
-            body = rows.format(start=fill) + f"ldmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 {registers('d', n)}, [%rd2];"
+            body = (
+                rows.format(start=fill)
+                + f"ldmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 {registers('d', n)}, [%rd2];"
+            )
             yield threadwise(name, body, [(data, 4)], "b32", Exact(), per_thread=n)
             name = f"stmatrix.m8n8.x{n}{trans}.b16"
             data = operand("b32", n * N, 0, generator(name))
-            body = rows.format(start=zero) + f"stmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 [%rd2], {registers('a', n)};"
+            body = (
+                rows.format(start=zero)
+                + f"stmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 [%rd2], {registers('a', n)};"
+            )
             body += " bar.sync 0; ld.shared.v4.b32 {%d0, %d1, %d2, %d3}, [%rd1];"
             yield threadwise(name, body, [(data, n)], "b32", Exact(), per_thread=4)
     data = operand("b32", N, 0, generator("movmatrix"))

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilewright.testing import simulate_ptx
 
-from . import arithmetic, atomics, conversions, matrices, warp
+from . import arithmetic, atomics, conversions, copies, matrices, warp
 from .driver import Driver
 from .program import Exact, Near, Products, Program
 
@@ -24,7 +24,7 @@ BOUNDS: dict[str, float] = {}
 def programs(only: str = "") -> Iterator[Program]:
     """All of them, or those whose name contains ``only``."""
     seen = set()
-    for source in (arithmetic, conversions, warp, atomics, matrices):
+    for source in (arithmetic, conversions, warp, atomics, matrices, copies):
         for p in source.programs():
             if p.name in seen:
                 raise ValueError(f"two programs are called {p.name}")
@@ -36,7 +36,9 @@ def programs(only: str = "") -> Iterator[Program]:
 def simulate(p: Program) -> list:
     """What the arguments hold after the simulator has run the program with every check."""
     arguments = p.copies()
-    report = simulate_ptx(p.ptx, "k", p.grid, p.block, arguments, cluster=p.cluster if p.cluster > 1 else None)
+    report = simulate_ptx(
+        p.ptx, "k", p.grid, p.block, arguments, cluster=p.cluster if p.cluster > 1 else None
+    )
     if report["findings"]:
         f = report["findings"][0]
         raise RuntimeError(f"{f['kind']}: {f['message']}")
@@ -117,7 +119,9 @@ def main() -> int:
     parser.add_argument("--ptxas", metavar="PATH", help="only assemble each program with this ptxas")
     parser.add_argument("--show", action="store_true", help="print the PTX of each program")
     parser.add_argument("--save", metavar="FILE", help="keep the GPU's results in an .npz file")
-    parser.add_argument("--against", metavar="FILE", help="compare with results kept by --save, without a GPU")
+    parser.add_argument(
+        "--against", metavar="FILE", help="compare with results kept by --save, without a GPU"
+    )
     parser.add_argument("--near", action="store_true", help="print the errors of approximations")
     options = parser.parse_args()
     alone = options.sim or options.ptxas or options.show or options.against
@@ -153,12 +157,17 @@ def main() -> int:
     if options.save:
         np.savez_compressed(options.save, GPU=np.array(driver.name), **saved)
     for kind, ratios in sorted(tally.ratios.items()):
-        print(f"c of {kind:40} simulator {ratios[0]:.3g}" + (f"  GPU {ratios[1]:.3g}" if driver or recorded else ""))
+        print(
+            f"c of {kind:40} simulator {ratios[0]:.3g}"
+            + (f"  GPU {ratios[1]:.3g}" if driver or recorded else "")
+        )
     if options.near:
         for name, errors in tally.near.items():
             print(f"{name:32} " + "  ".join(f"{e:.3f}" for e in errors))
     for group, counts in tally.groups.items():
         print(f"{group:20} {sum(counts.values()):5}  " + ", ".join(f"{n} {k}" for k, n in counts.items()))
     total = sum(sum(c.values()) for c in tally.groups.values())
-    print(f"{total} programs ran; {len(tally.failed)} failed; {tally.same} results are the same in NaN payloads too")
+    print(
+        f"{total} programs ran; {len(tally.failed)} failed; {tally.same} results are the same in NaN payloads too"
+    )
     return bool(tally.failed)

@@ -74,7 +74,9 @@ def reductions() -> Iterator[Program]:
             if result == "u32":
                 body = f"setp.lt.s32 %p0, %a, 0; {form}.red.popc.u32 %d, 1, !%p0;"
             else:
-                body = f"setp.ne.b32 %p0, %a, 0x55; {form}.red.{name}.pred %p1, 1, %p0; selp.b32 %d, 1, 0, %p1;"
+                body = (
+                    f"setp.ne.b32 %p0, %a, 0x55; {form}.red.{name}.pred %p1, 1, %p0; selp.b32 %d, 1, 0, %p1;"
+                )
             yield simple(f"{form}.red.{name}", "b32", body=body)
     # Two warps at a barrier of their own.
     yield simple("barrier.sync of 64 threads", "b32", body=(

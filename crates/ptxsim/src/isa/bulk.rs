@@ -24,7 +24,7 @@ type At = (u32, u32);
 #[derive(Clone, Debug)]
 pub(crate) enum Job {
     Load { dst: At, src: u64, bytes: u32 },
-    Shared { dst: At, src: At, bytes: u32 },
+    Shared { dst: At, src: At, bytes: u32, red: Option<(u32, Ty)> },
     TensorLoad { dst: At, map: Arc<TensorMap>, coords: Vec<i32> },
     Store { src: At, dst: u64, bytes: u32, red: Option<(u32, Ty)> },
     TensorStore { src: At, map: Arc<TensorMap>, coords: Vec<i32>, red: Option<(u32, Ty)> },
@@ -77,26 +77,29 @@ pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, stamp: u32) {
             cx.unit.ctas[dst.0 as usize].shared[dst.1 as usize..(dst.1 + bytes) as usize].copy_from_slice(&b);
             crate::shadow::agent_done(cx, *dst, *bytes, stamp);
         }
-        Job::Shared { dst, src, bytes } => {
+        Job::Shared { dst, src, bytes, red } => {
             let n = *bytes as usize;
-            let b = cx.unit.ctas[src.0 as usize].shared[src.1 as usize..src.1 as usize + n].to_vec();
+            let mut b = cx.unit.ctas[src.0 as usize].shared[src.1 as usize..src.1 as usize + n].to_vec();
+            if let Some((op, ty)) = *red {
+                let old = &cx.unit.ctas[dst.0 as usize].shared;
+                for k in (0..n).step_by(ty.bytes() as usize) {
+                    let a = crate::access::read_bytes(old, dst.1 as usize + k, ty.bytes());
+                    let v = crate::access::read_bytes(&b, k, ty.bytes());
+                    crate::access::write_bytes(&mut b, k, ty.bytes(), reduce(op, ty, a, v));
+                }
+            }
             cx.unit.ctas[dst.0 as usize].shared[dst.1 as usize..dst.1 as usize + n].copy_from_slice(&b);
             crate::shadow::agent_done(cx, *dst, *bytes, stamp);
         }
         Job::TensorLoad { dst, map, coords } => {
             let shared = &mut cx.unit.ctas[dst.0 as usize].shared;
-            let es = map.element_bytes;
-            let nan = match es {
-                2 => 0x7fff,
-                4 => 0x7fff_ffff,
-                _ => 0x7fff_ffff_ffff_ffff,
-            };
+            let es = map.element.bytes();
             map.each(coords, |off, addr| {
                 let at = map.swizzle.apply(dst.1 + off) as usize;
                 let v = match addr {
                     // SAFETY: the rows were found in a live allocation when the copy was issued.
                     Some(a) => unsafe { crate::memory::read(a, es) },
-                    None if map.nan_fill => nan,
+                    None if map.nan_fill => map.element.nan(),
                     None => 0,
                 };
                 if at + es as usize <= shared.len() {
@@ -115,7 +118,7 @@ pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, stamp: u32) {
         }
         Job::TensorStore { src, map, coords, red } => {
             let shared = &cx.unit.ctas[src.0 as usize].shared;
-            let es = map.element_bytes;
+            let es = map.element.bytes();
             map.each(coords, |off, addr| {
                 let at = map.swizzle.apply(src.1 + off) as usize;
                 if let Some(a) = addr
@@ -205,7 +208,7 @@ fn global(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind) -> bool {
 /// Checks the rows of a box that lie in the tensor.
 fn tensor_rows(cx: &mut Cx<'_>, l: usize, map: &TensorMap, coords: &[i32], kind: Kind) -> bool {
     let mut rows: Vec<(u64, u64)> = vec![];
-    let es = u64::from(map.element_bytes);
+    let es = u64::from(map.element.bytes());
     map.each(coords, |_, a| {
         if let Some(a) = a {
             match rows.last_mut() {
@@ -416,11 +419,7 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
     let stamp = cx.unit.agent;
     let red = (i.list[slot::RED] != NONE).then(|| {
         let ty = match &map {
-            Some(m) => match m.element_bytes {
-                2 => Ty::F16,
-                4 => Ty::F32,
-                _ => Ty::U64,
-            },
+            Some(m) => m.element.ty(),
             None => RED_TYPES[i.list[slot::RED_TY] as usize],
         };
         (i.list[slot::RED], ty)
@@ -502,7 +501,7 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
         crate::shadow::agent_write(cx, l, dst, bytes, stamp);
         let job = match (&map, from) {
             (Some(map), _) => Job::TensorLoad { dst, map: map.clone(), coords: coords.clone() },
-            (None, Some(src)) => Job::Shared { dst, src, bytes },
+            (None, Some(src)) => Job::Shared { dst, src, bytes, red },
             (None, None) => Job::Load { dst, src, bytes },
         };
         match cx.unit.mbar.get(bar.0, bar.1) {
