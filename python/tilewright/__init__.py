@@ -4,7 +4,7 @@ A kernel is a function decorated with :func:`jit`, written with ``tilewright.lan
 where its arrays are: NumPy arrays and CPU tensors on the CPU, CUDA tensors on their GPU.
 """
 
-from . import language, runtime, testing
+from . import language, runtime, testing, tools
 from ._tilewright import CompiledKernel, __version__
 from .compiler import CompilationError
 from .language._marker import constexpr_function
@@ -22,6 +22,7 @@ from .runtime import (
     heuristics,
     reinterpret,
 )
+from .runtime.allocation import set_allocator
 from .runtime.errors import TritonError
 from .runtime.jit import jit
 
@@ -61,5 +62,7 @@ __all__ = [
     "next_power_of_2",
     "reinterpret",
     "runtime",
+    "set_allocator",
     "testing",
+    "tools",
 ]

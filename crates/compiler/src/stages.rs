@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use tilewright_frontend::{Built, Diagnostic, HostValue, build_module};
 use tilewright_ir as ir;
 use tilewright_nvidia::ptxas::{self, Ptxas};
-use tilewright_passes::pipeline;
 use tilewright_passes::target::TargetInfo;
+use tilewright_passes::{lower_descriptors, pipeline};
 
 use crate::artifact::{Artifact, Metadata, StageTime};
 use crate::cache::{Cache, Entry, Key, KeyBuilder};
@@ -128,6 +128,7 @@ fn interp(request: &Request<'_>, built: Built, mut clock: Clock) -> Result<Artif
     let Built { mut module, name, captured, printed, .. } = built;
     let ttir = clock.run("ttir", || {
         optimize(&mut module)?;
+        lower_descriptors::run(&mut module)?;
         Ok(ir::print(&module))
     })?;
     let metadata = Metadata {

@@ -15,6 +15,16 @@ pub enum ArgType {
     Value(DType),
     /// A compile-time constant (a `tl.constexpr` parameter, an integer that equals 1, `None`).
     Constant(HostValue),
+    /// A tensor descriptor of the host: elements, extents of the block, and whether what lies outside reads as NaN
+    /// instead of zero. In the kernel it is followed by the tensor's extents (`i32`) and strides (`i64`).
+    Descriptor {
+        /// Elements.
+        element: Scalar,
+        /// Extents of the block.
+        block: Vec<u32>,
+        /// NaN outside.
+        nan: bool,
+    },
     /// A tuple of arguments.
     Tuple(Vec<ArgSpec>),
     /// An instance of a named tuple class.
@@ -26,7 +36,7 @@ pub enum ArgType {
 pub struct ArgSpec {
     /// Type.
     pub ty: ArgType,
-    /// The value (of a pointer: the address) is a multiple of this.
+    /// The value (of a pointer: the address; of a descriptor: the tensor's last extent) is a multiple of this.
     pub divisibility: Option<u32>,
 }
 
@@ -49,7 +59,8 @@ impl ArgSpec {
     }
 
     /// Reads one entry of an ahead-of-time signature: `*fp32`, `*fp32:16`, `i32`, `i32:16`, `i32:1` (the constant 1),
-    /// `*kfp16` (not stored through), `fp32`, `128` or `128/constexpr`, `None`, `True`, `1.5`, `'text'`.
+    /// `*kfp16` (not stored through), `fp32`, `tensordesc<fp16[128,64]>` (`tensordesc<fp16[128,64],nan>` with NaN outside),
+    /// `128` or `128/constexpr`, `None`, `True`, `1.5`, `'text'`.
     pub fn parse(text: &str) -> Result<ArgSpec, Diagnostic> {
         let text = text.trim();
         if let Some(constant) = parse_constant(text.strip_suffix("/constexpr").unwrap_or(text).trim()) {
@@ -59,20 +70,46 @@ impl ArgSpec {
             Some((ty, promise)) => (ty.trim(), Some(promise.trim())),
             None => (text, None),
         };
-        let dtype = parse_dtype(ty).ok_or_else(|| {
+        let descriptor = match ty.strip_prefix("tensordesc<") {
+            Some(rest) => Some(parse_descriptor(rest).ok_or_else(|| {
+                Diagnostic::new(format!("`{ty}` in the signature is no tensor descriptor"))
+                    .note("write tensordesc<fp16[128,64]>")
+            })?),
+            None => None,
+        };
+        let dtype = parse_dtype(ty);
+        let ty = descriptor.or_else(|| dtype.clone().map(ArgType::Value)).ok_or_else(|| {
             Diagnostic::new(format!("`{ty}` in the signature is no type"))
                 .note("write *fp32, *fp16:16 (16: divisible by 16), i32, fp32, or a constant such as 128")
         })?;
         match promise {
-            None => Ok(ArgSpec::value(dtype)),
-            Some("1") if !dtype.is_pointer() => Ok(ArgSpec::constant(HostValue::Int(1))),
+            None => Ok(ArgSpec { ty, divisibility: None }),
+            Some("1") if dtype.is_some_and(|d| !d.is_pointer()) => Ok(ArgSpec::constant(HostValue::Int(1))),
             Some(n) => match n.parse::<u32>() {
-                Ok(n) if n.is_power_of_two() => Ok(ArgSpec::value(dtype).divisible_by(n)),
+                Ok(n) if n.is_power_of_two() => Ok(ArgSpec { ty, divisibility: None }.divisible_by(n)),
                 _ => Err(Diagnostic::new(format!("`:{n}` in the signature is no divisibility"))
                     .note("`:16` promises that the value, or the pointer's address, is a multiple of 16")),
             },
         }
     }
+}
+
+/// What follows `tensordesc<`.
+fn parse_descriptor(text: &str) -> Option<ArgType> {
+    let (element, rest) = text.strip_suffix('>')?.split_once('[')?;
+    let (block, padding) = rest.split_once(']')?;
+    let nan = match padding.trim() {
+        "" => false,
+        ",nan" => true,
+        _ => return None,
+    };
+    let element = Scalar::parse(element.trim()).filter(|s| !matches!(s, Scalar::Void | Scalar::Int1))?;
+    let block: Vec<u32> = block.split(',').map(|n| n.trim().parse().ok()).collect::<Option<_>>()?;
+    ((1..=5).contains(&block.len()) && !block.contains(&0)).then_some(ArgType::Descriptor {
+        element,
+        block,
+        nan,
+    })
 }
 
 /// A type as signatures write it: `i32`, `fp16`, `*fp32`, `**i8`, `*ku8`.
@@ -120,7 +157,17 @@ impl Signature {
         if text.trim().is_empty() {
             return Ok(Signature::default());
         }
-        let args = text.split(',').map(ArgSpec::parse).collect::<Result<_, _>>()?;
+        // A comma inside brackets belongs to an entry.
+        let mut depth = 0i32;
+        let entries = text.split(|c| {
+            depth += match c {
+                '<' | '[' | '(' => 1,
+                '>' | ']' | ')' => -1,
+                _ => 0,
+            };
+            c == ',' && depth == 0
+        });
+        let args = entries.map(ArgSpec::parse).collect::<Result<_, _>>()?;
         Ok(Signature { args })
     }
 }
@@ -137,6 +184,11 @@ impl fmt::Display for ArgSpec {
         match &self.ty {
             ArgType::Value(ty) => f.write_str(&dtype(ty))?,
             ArgType::Constant(value) => write!(f, "{value}/constexpr")?,
+            ArgType::Descriptor { element, block, nan } => {
+                let block: Vec<String> = block.iter().map(u32::to_string).collect();
+                let padding = if *nan { ",nan" } else { "" };
+                write!(f, "tensordesc<{}[{}]{padding}>", element.signature_name(), block.join(","))?;
+            }
             ArgType::Tuple(items) | ArgType::NamedTuple(_, items) => {
                 if let ArgType::NamedTuple((class, _), _) = &self.ty {
                     f.write_str(class)?;
@@ -158,12 +210,25 @@ mod tests {
 
     #[test]
     fn signatures_read_back() {
-        for text in ["*fp32:16", "i32", "fp64", "**i8", "*ku8", "i32:16", "128/constexpr", "None/constexpr"] {
+        for text in [
+            "*fp32:16",
+            "i32",
+            "fp64",
+            "**i8",
+            "*ku8",
+            "i32:16",
+            "128/constexpr",
+            "None/constexpr",
+            "tensordesc<fp16[128,64]>:16",
+            "tensordesc<fp32[8],nan>",
+        ] {
             assert_eq!(ArgSpec::parse(text).expect("parses").to_string(), text);
         }
         assert_eq!(ArgSpec::parse("i32:1").expect("parses"), ArgSpec::constant(HostValue::Int(1)));
         assert_eq!(ArgSpec::parse("1.5").expect("parses"), ArgSpec::constant(HostValue::Float(1.5)));
         assert_eq!(Signature::parse("*fp32:16, i32,64").expect("parses").args.len(), 3);
+        assert_eq!(Signature::parse("tensordesc<fp16[8,64]>, i32").expect("parses").args.len(), 2);
+        assert!(ArgSpec::parse("tensordesc<fp16[]>").is_err());
         assert!(ArgSpec::parse("fp33").is_err());
         assert!(ArgSpec::parse("*fp32:7").is_err());
     }

@@ -85,7 +85,7 @@ pub struct RangeValue {
     pub flags: Vec<&'static str>,
 }
 
-/// A block of a tensor in memory: what `tl.make_block_ptr` and `tl.make_tensor_descriptor` give.
+/// A block of a tensor in memory: what `tl.make_block_ptr` gives.
 ///
 /// It is taken apart here: a load or store builds the pointers and the mask from these parts, and a loop carries only
 /// those parts that it changes.
@@ -97,12 +97,10 @@ pub struct BlockPointer {
     pub shape: Vec<Tensor>,
     /// Strides of the tensor in elements, int64.
     pub strides: Vec<Tensor>,
-    /// Where the block begins, int32; zeros for a descriptor.
+    /// Where the block begins, int32.
     pub offsets: Vec<Tensor>,
     /// Extents of the block.
     pub block: Shape,
-    /// For a tensor descriptor, what lies outside reads as NaN (else as zero). None for a block pointer.
-    pub descriptor: Option<bool>,
 }
 
 impl BlockPointer {
@@ -117,7 +115,6 @@ impl BlockPointer {
             strides: self.strides.iter().map(&mut *f).collect(),
             offsets: self.offsets.iter().map(&mut *f).collect(),
             block: self.block.clone(),
-            descriptor: self.descriptor,
         }
     }
 
@@ -129,6 +126,47 @@ impl BlockPointer {
     /// The type of the block.
     pub fn block_type(&self) -> DType {
         DType::block(self.element(), self.block.iter().map(|&n| i64::from(n)).collect())
+    }
+}
+
+/// A tensor in memory with the block in which it is accessed: what `tl.make_tensor_descriptor` gives, and what a
+/// `TensorDescriptor` of the host is in a kernel.
+#[derive(Debug, Clone)]
+pub struct TensorDescriptor {
+    /// The SSA value, of type `!tt.tensordesc`. The dtype is a pointer to the block.
+    pub handle: Tensor,
+    /// Extents of the tensor, int32.
+    pub shape: Vec<Tensor>,
+    /// Strides of the tensor in elements, int64.
+    pub strides: Vec<Tensor>,
+}
+
+impl TensorDescriptor {
+    fn parts(&self) -> impl Iterator<Item = &Tensor> {
+        std::iter::once(&self.handle).chain(&self.shape).chain(&self.strides)
+    }
+
+    fn map(&self, f: &mut impl FnMut(&Tensor) -> Tensor) -> TensorDescriptor {
+        TensorDescriptor {
+            handle: f(&self.handle),
+            shape: self.shape.iter().map(&mut *f).collect(),
+            strides: self.strides.iter().map(&mut *f).collect(),
+        }
+    }
+
+    /// The type of the block.
+    pub fn block_type(&self) -> DType {
+        self.handle.dtype.as_pointer().map_or(DType::Scalar(Scalar::Void), |p| p.element.clone())
+    }
+
+    /// The type of the elements.
+    pub fn element(&self) -> DType {
+        self.block_type().scalar().clone()
+    }
+
+    /// Extents of the block.
+    pub fn block(&self) -> Shape {
+        self.block_type().shape().iter().map(|&n| n as u32).collect()
     }
 }
 
@@ -167,8 +205,10 @@ pub enum Value {
     Range(Arc<RangeValue>),
     /// A slice `a:b:c`.
     Slice(Arc<[Value; 3]>),
-    /// A block pointer or tensor descriptor.
+    /// A block pointer.
     Block(Arc<BlockPointer>),
+    /// A tensor descriptor.
+    Descriptor(Arc<TensorDescriptor>),
 }
 
 impl Value {
@@ -246,6 +286,7 @@ impl Value {
                 Value::Tensor(t) => out.push(t),
                 Value::Tuple(t) => t.items.iter().for_each(|item| walk(item, out)),
                 Value::Block(b) => out.extend(b.parts()),
+                Value::Descriptor(d) => out.extend(d.parts()),
                 _ => {}
             }
         }
@@ -263,6 +304,7 @@ impl Value {
                 items: t.items.iter().map(|item| item.map_leaves(f)).collect(),
             })),
             Value::Block(b) => Value::Block(Arc::new(b.map(f))),
+            Value::Descriptor(d) => Value::Descriptor(Arc::new(d.map(f))),
             other => other.clone(),
         }
     }
@@ -279,10 +321,10 @@ impl Value {
             (Value::Const(a), Value::Const(b)) => a == b,
             (Value::Block(a), Value::Block(b)) => {
                 a.block == b.block
-                    && a.descriptor == b.descriptor
                     && a.parts().count() == b.parts().count()
                     && a.parts().zip(b.parts()).all(|(x, y)| x.same_type(y))
             }
+            (Value::Descriptor(a), Value::Descriptor(b)) => a.handle.same_type(&b.handle),
             _ => false,
         }
     }
@@ -298,6 +340,9 @@ impl Value {
             }
             (Value::Const(a), Value::Const(b)) => a == b,
             (Value::Block(a), Value::Block(b)) => {
+                self.same_type(other) && a.parts().zip(b.parts()).all(|(x, y)| x.value == y.value)
+            }
+            (Value::Descriptor(a), Value::Descriptor(b)) => {
                 self.same_type(other) && a.parts().zip(b.parts()).all(|(x, y)| x.value == y.value)
             }
             (Value::Range(a), Value::Range(b)) => Arc::ptr_eq(a, b),
@@ -332,8 +377,8 @@ impl fmt::Display for Value {
             Value::Method(_) => f.write_str("method"),
             Value::Range(_) => f.write_str("range"),
             Value::Slice(_) => f.write_str("slice"),
-            Value::Block(b) if b.descriptor.is_some() => write!(f, "tensor descriptor of {}", b.block_type()),
             Value::Block(b) => write!(f, "block pointer to {}", b.block_type()),
+            Value::Descriptor(d) => write!(f, "tensor_descriptor<{}>", d.block_type()),
         }
     }
 }

@@ -77,6 +77,7 @@ pub mod choose;
 pub mod delay_dots;
 pub mod derive;
 pub mod legalize_dots;
+pub mod lower_descriptors;
 pub mod membar;
 pub mod opt;
 pub mod pipeline;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! tt    (inline, canonicalize, cse, licm: crates/ir)
+//!   │   lower-descriptors     blocks of tensors become pointers and masks where no hardware moves them
 //!   │   legalize-dots         dots that no instruction does become ones that some do
 //!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
 //!   ▼
@@ -21,7 +22,8 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::target::TargetInfo;
 use crate::{
-    allocate_shared, assign_layouts, async_dots, delay_dots, legalize_dots, membar, software_pipeline, verify,
+    allocate_shared, assign_layouts, async_dots, delay_dots, legalize_dots, lower_descriptors, membar,
+    software_pipeline, verify,
 };
 
 /// What a launch decides.
@@ -53,6 +55,11 @@ pub struct Pass {
 
 /// The passes from `tt` to `ttg`, in the order in which they run.
 pub static PASSES: &[Pass] = &[
+    Pass {
+        name: "lower-descriptors",
+        summary: "turn descriptor accesses that no hardware does into pointers and masks",
+        run: |m, _, _| lower_descriptors::run(m),
+    },
     Pass {
         name: "legalize-dots",
         summary: "turn dots that no instruction does into ones that some do",

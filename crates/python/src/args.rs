@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use tilewright_frontend::Scalar;
 
+use crate::descriptor::{self, Descriptor};
 use crate::key::{self, Constants, Key};
 use crate::params::{Annotation, Param};
 use crate::torch::Torch;
@@ -51,6 +52,8 @@ pub enum Spec {
     Scalar { ty: Scalar, divisible: bool, bits: u64 },
     /// An array.
     Pointer { pointer: Pointer, constant: bool, divisible: bool },
+    /// A tensor descriptor: an address, extents and strides at run time.
+    Descriptor(Box<Descriptor>),
     /// A tuple of arguments.
     Tuple(Vec<Spec>),
 }
@@ -86,6 +89,7 @@ impl Spec {
             Spec::Pointer { pointer, constant, divisible } => {
                 key.push(key::pointer(pointer.element, *constant, *divisible));
             }
+            Spec::Descriptor(descriptor) => descriptor.encode(key),
             Spec::Tuple(specs) => {
                 key.push(key::tuple(specs.len()));
                 // A named tuple's class gives its fields their names in the kernel.
@@ -107,6 +111,7 @@ impl Spec {
             Spec::Constant | Spec::One => {}
             Spec::Scalar { bits, .. } => f(*bits, None),
             Spec::Pointer { pointer, .. } => f(pointer.address, Some(pointer)),
+            Spec::Descriptor(descriptor) => descriptor.for_each_runtime(f),
             Spec::Tuple(specs) => specs.iter().for_each(|s| s.for_each_runtime(f)),
         }
     }
@@ -250,6 +255,10 @@ fn other(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
         let specs = items.iter().map(|item| Spec::of(&item, param)).collect::<PyResult<Vec<_>>>()?;
         return Ok(Spec::Tuple(specs));
     }
+    if descriptor::is_descriptor(value)? {
+        let name = format!("argument '{}'", param.text);
+        return Ok(Spec::Descriptor(Box::new(Descriptor::read(value, &name)?)));
+    }
     // Functions are constants, as `None` is.
     if value.cast::<crate::jit::JitBase>().is_ok() {
         return Ok(Spec::Constant);
@@ -267,7 +276,7 @@ fn other(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
     }
     Err(wrong_call::type_error(
         format!("argument '{}' has type {}, which a kernel cannot take", param.text, type_name(value)),
-        "a kernel takes numbers, bools, None, tuples of these, NumPy arrays, torch tensors, and objects with data_ptr() \
+        "a kernel takes numbers, bools, None, tuples of these, NumPy arrays, torch tensors, tensor descriptors, and objects with data_ptr() \
          and dtype, with __cuda_array_interface__ or with __dlpack__; anything else can be a compile-time constant \
          (annotate the parameter tl.constexpr)",
     ))

@@ -76,6 +76,11 @@ fn describe(host: &PyHost, spec: &Spec, value: &Bound<'_, PyAny>) -> PyResult<Ar
             let ty = PointerType { element: pointer.element.into(), address_space: 1, constant: *constant };
             promised(ArgSpec::value(DType::Pointer(ty.into())), *divisible)
         }
+        Spec::Descriptor(descriptor) => {
+            let (element, block) = (descriptor.pointer.element, descriptor.block.to_vec());
+            let ty = ArgType::Descriptor { element, block, nan: descriptor.nan };
+            promised(ArgSpec { ty, divisibility: None }, descriptor.divisible())
+        }
         Spec::Tuple(specs) => {
             let items = value.cast::<PyTuple>()?;
             let items = specs.iter().zip(items.iter()).map(|(spec, item)| describe(host, spec, &item));

@@ -41,15 +41,10 @@ impl Allocations {
     fn add(&mut self, spec: &Spec, value: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
         match spec {
             Spec::Pointer { pointer, .. } if pointer.place != Place::Nowhere => {
-                let extent = memory::extent(value, name)?;
-                match self.extents.iter_mut().find(|e| e.base == extent.base && e.bytes == extent.bytes) {
-                    // Two views of one allocation: it may be written if one of them may.
-                    Some(known) => known.writable |= extent.writable,
-                    None => {
-                        self.extents.push(extent);
-                        self.names.push(name.to_string());
-                    }
-                }
+                self.hold(memory::extent(value, name)?, name);
+            }
+            Spec::Descriptor(descriptor) if descriptor.pointer.place != Place::Nowhere => {
+                self.hold(memory::extent(&value.getattr("base")?, name)?, name);
             }
             Spec::Tuple(specs) => {
                 let items = value.cast::<PyTuple>()?;
@@ -60,6 +55,17 @@ impl Allocations {
             _ => {}
         }
         Ok(())
+    }
+
+    fn hold(&mut self, extent: Extent, name: &str) {
+        match self.extents.iter_mut().find(|e| e.base == extent.base && e.bytes == extent.bytes) {
+            // Two views of one allocation: it may be written if one of them may.
+            Some(known) => known.writable |= extent.writable,
+            None => {
+                self.extents.push(extent);
+                self.names.push(name.to_string());
+            }
+        }
     }
 
     /// The allocation that holds an address (its end counts too: an empty view may stand there).

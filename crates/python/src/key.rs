@@ -23,6 +23,7 @@ const CONST_INT: u64 = 7;
 const CONST_FLOAT: u64 = 8;
 const CONST_LIST: u64 = 9;
 const CONST_OBJECT: u64 = 10;
+const DESCRIPTOR: u64 = 11;
 
 /// The integer 1, which is compiled in.
 pub fn one() -> u64 {
@@ -37,6 +38,11 @@ pub fn scalar(ty: Scalar, divisible: bool) -> u64 {
 /// An address that is given at run time.
 pub fn pointer(ty: Scalar, constant: bool, divisible: bool) -> u64 {
     POINTER | (ty as u64) << 8 | (divisible as u64) << 16 | (constant as u64) << 17
+}
+
+/// A tensor descriptor of `rank` dimensions, whose block extents follow.
+pub fn descriptor(ty: Scalar, rank: usize, nan: bool, divisible: bool) -> u64 {
+    DESCRIPTOR | (ty as u64) << 8 | (divisible as u64) << 16 | (nan as u64) << 17 | (rank as u64) << 18
 }
 
 /// A tuple whose `len` elements follow.

@@ -241,7 +241,11 @@ fn check_reachable(
     let gpu = Device::get(device).map_err(errors::from_runtime)?;
     gpu.make_current().map_err(errors::from_runtime)?;
     for (spec, param) in arguments.specs.iter().zip(&kernel.params.params) {
-        let Spec::Pointer { pointer, .. } = spec else { continue };
+        let pointer = match spec {
+            Spec::Pointer { pointer, .. } => pointer,
+            Spec::Descriptor(descriptor) => &descriptor.pointer,
+            _ => continue,
+        };
         if pointer.address != 0
             && tilewright_runtime::is_device_accessible(pointer.address)
                 .map_err(errors::from_runtime)?
@@ -518,7 +522,10 @@ impl CompiledKernel {
                 (Spec::Scalar { .. }, Spec::One) => cells.push(1),
                 (Spec::Scalar { .. }, Spec::Scalar { .. })
                 | (Spec::Pointer { .. }, Spec::Pointer { .. })
-                | (Spec::Tuple(_), Spec::Tuple(_)) => now.for_each_runtime(&mut |bits, _| cells.push(bits)),
+                | (Spec::Tuple(_), Spec::Tuple(_))
+                | (Spec::Descriptor(_), Spec::Descriptor(_)) => {
+                    now.for_each_runtime(&mut |bits, _| cells.push(bits))
+                }
                 _ => {
                     return Err(wrong_call::type_error(
                         format!(

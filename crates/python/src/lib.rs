@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 
 mod args;
 mod compile;
+mod descriptor;
 mod errors;
 mod grid;
 mod host;
@@ -38,6 +39,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<kernel::CompiledKernel>()?;
     m.add_function(wrap_pyfunction!(simulate::simulate_ptx, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::tensor_map, m)?)?;
+    m.add_function(wrap_pyfunction!(descriptor::check_tensor_descriptor, m)?)?;
     let after_fork = wrap_pyfunction!(host_memory::after_fork, m)?;
     let hooks = pyo3::types::PyDict::new(m.py());
     hooks.set_item("after_in_child", after_fork)?;

@@ -400,7 +400,43 @@ class tensor:
 
 
 class tensor_descriptor:
-    """A tensor in memory with its shape, strides and block shape, as :func:`make_tensor_descriptor` makes it."""
+    """A tensor in memory with its shape, strides and the block in which it is accessed: what
+    :func:`make_tensor_descriptor` makes, and what a ``TensorDescriptor`` of the host is in a kernel.
+
+    ``shape`` and ``strides`` are run-time numbers, ``block_shape``, ``block_type`` and ``dtype`` compile-time ones.
+    """
+
+    def load(self, offsets):
+        """The block at ``offsets``. What lies outside of the tensor reads as zero, or NaN where the descriptor says so."""
+
+    def store(self, offsets, value):
+        """Stores a block at ``offsets``. What lies outside of the tensor is not stored."""
+
+    def atomic_add(self, offsets, value):
+        """Adds a block to what lies at ``offsets``. Integers of 32 and 64 bits, float16, bfloat16, float32."""
+
+    def atomic_min(self, offsets, value):
+        """Keeps the smaller of a block and what lies at ``offsets``. Integers of 32 and 64 bits; float16 and bfloat16 on
+        GPUs with a tensor memory accelerator."""
+
+    def atomic_max(self, offsets, value):
+        """Keeps the larger; as :meth:`atomic_min`."""
+
+    def atomic_and(self, offsets, value):
+        """Bitwise and. Integers of 32 and 64 bits."""
+
+    def atomic_or(self, offsets, value):
+        """Bitwise or. Integers of 32 and 64 bits."""
+
+    def atomic_xor(self, offsets, value):
+        """Bitwise exclusive or. Integers of 32 and 64 bits."""
+
+    def gather(self, x_offsets, y_offset):
+        """Of the rows ``x_offsets`` of a matrix, the columns from ``y_offset`` on. The descriptor's block is one row
+        (``[1, columns]`` of at least 32 bytes), and there are at least 8 rows."""
+
+    def scatter(self, value, x_offsets, y_offset):
+        """Stores to the rows ``x_offsets`` from the column ``y_offset`` on; as :meth:`gather`."""
 
 
 class tuple:
@@ -678,9 +714,10 @@ def advance(base, offsets):
 
 @builtin
 def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="zero"):
-    """A descriptor of a tensor in memory: ``desc.load(offsets)`` and ``desc.store(offsets, value)`` move blocks of
-    ``block_shape``. What lies outside of ``shape`` reads as zero (NaN with ``padding_option="nan"``) and is not written.
-    ``strides`` are in elements; the last one is the constant 1."""
+    """A :class:`tensor_descriptor` of a tensor in memory: ``desc.load(offsets)`` and ``desc.store(offsets, value)`` move
+    blocks of ``block_shape``, whose last extent has at least 16 bytes. What lies outside of ``shape`` reads as zero (NaN
+    with ``padding_option="nan"``) and is not written. ``base`` and all strides (in elements) but the last are multiples
+    of 16 bytes; the last stride is the constant 1."""
 
 
 @builtin

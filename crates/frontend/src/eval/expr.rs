@@ -8,6 +8,7 @@ use ruff_python_ast::{
 };
 use ruff_text_size::Ranged;
 
+use super::builtins::descriptor;
 use super::{Captured, Error, Eval, Evaluator};
 use crate::dtype::{DType, Scalar};
 use crate::fold;
@@ -260,18 +261,23 @@ impl Evaluator<'_> {
                 }
             }
             Value::Block(b) => match attr {
-                "load" | "store" | "atomic_add" | "atomic_max" | "atomic_min" | "gather" | "scatter"
-                    if b.descriptor.is_some() =>
-                {
-                    method(MethodTarget::Descriptor(attr.into()))
-                }
-                "dtype" if b.descriptor.is_some() => Value::Const(HostValue::DType(b.element())),
                 "block_shape" => Value::shape(&b.block),
                 "block_type" => Value::Const(HostValue::DType(b.block_type())),
                 "type" | "dtype" => Value::Const(HostValue::DType(DType::pointer_to(b.block_type()))),
                 "shape" => Value::tuple(b.shape.iter().cloned().map(Value::Tensor).collect()),
                 "strides" => Value::tuple(b.strides.iter().cloned().map(Value::Tensor).collect()),
                 "advance" | "store" => method(MethodTarget::Member(attr.into())),
+                _ => return Ok(None),
+            },
+            Value::Descriptor(d) => match attr {
+                _ if descriptor::methods().any(|m| m == attr) => {
+                    method(MethodTarget::Descriptor(attr.into()))
+                }
+                "dtype" => Value::Const(HostValue::DType(d.element())),
+                "block_shape" => Value::shape(&d.block()),
+                "block_type" => Value::Const(HostValue::DType(d.block_type())),
+                "shape" => Value::tuple(d.shape.iter().cloned().map(Value::Tensor).collect()),
+                "strides" => Value::tuple(d.strides.iter().cloned().map(Value::Tensor).collect()),
                 _ => return Ok(None),
             },
             Value::Const(HostValue::Library(path)) => return Ok(library_attribute(path, attr)),
@@ -305,6 +311,14 @@ impl Evaluator<'_> {
             Value::Const(HostValue::Library(path)) => (
                 format!("`{}`", HostValue::Library(path.clone())),
                 library.names(path).into_iter().map(String::from).collect(),
+            ),
+            Value::Descriptor(_) => (
+                format!("a {value}"),
+                ["dtype", "block_shape", "block_type", "shape", "strides"]
+                    .into_iter()
+                    .chain(descriptor::methods())
+                    .map(String::from)
+                    .collect(),
             ),
             Value::Const(HostValue::DType(d)) => {
                 (format!("the dtype {d}"), DTYPE_NAMES.iter().map(|s| (*s).to_string()).collect())

@@ -34,7 +34,7 @@ use crate::dtype::{DType, Scalar};
 use crate::host::{Host, HostValue, JitFunction};
 use crate::library;
 use crate::signature::{ArgSpec, ArgType, Signature};
-use crate::value::{Tensor, TupleValue, Value};
+use crate::value::{Tensor, TensorDescriptor, TupleValue, Value};
 
 /// An error on its way out; boxed because results are returned often and errors once.
 pub type Error = Box<Diagnostic>;
@@ -284,6 +284,18 @@ impl Evaluator<'_> {
                 Some(value) => Value::Tensor(Tensor::scalar(value, dtype.clone())),
                 None => Value::NONE,
             },
+            ArgType::Descriptor { element, block, .. } => {
+                let mut scalar = |dtype: Scalar| match values.next() {
+                    Some(value) => Tensor::scalar(value, dtype),
+                    None => unreachable!("an SSA value for each part of a descriptor"),
+                };
+                let mut handle = scalar(*element);
+                handle =
+                    builtins::descriptor::descriptor_handle(handle.value, (*element).into(), block, false);
+                let shape = block.iter().map(|_| scalar(Scalar::Int32)).collect();
+                let strides = block.iter().map(|_| scalar(Scalar::Int64)).collect();
+                Value::Descriptor(Arc::new(TensorDescriptor { handle, shape, strides }))
+            }
             ArgType::Tuple(items) | ArgType::NamedTuple(_, items) => {
                 let class = match &spec.ty {
                     ArgType::NamedTuple(class, _) => Some(class.clone()),
@@ -293,6 +305,19 @@ impl Evaluator<'_> {
                 Value::Tuple(Arc::new(TupleValue { class, items }))
             }
         }
+    }
+
+    /// What is known of a kernel's argument: a power of two that divides it, and for a descriptor that what lies outside
+    /// reads as NaN.
+    fn promises(&mut self, divisibility: Option<u32>, nan: bool) -> tilewright_ir::Attr {
+        let mut dict = Vec::new();
+        if let Some(n) = divisibility {
+            dict.push(("tt.divisibility".into(), self.module.attr(AttrKind::Int(i64::from(n), Type::I32))));
+        }
+        if nan {
+            dict.push(("tt.padding".into(), self.module.attr(AttrKind::Int(2, Type::I32))));
+        }
+        self.module.attr(AttrKind::Dict(dict))
     }
 
     fn build_kernel(&mut self, entry: &Arc<JitFunction>, signature: &Signature) -> Eval<String> {
@@ -316,7 +341,7 @@ impl Evaluator<'_> {
         fn leaves<'a>(args: &'a [ArgSpec], out: &mut Vec<&'a ArgSpec>) {
             for arg in args {
                 match &arg.ty {
-                    ArgType::Value(_) => out.push(arg),
+                    ArgType::Value(_) | ArgType::Descriptor { .. } => out.push(arg),
                     ArgType::Tuple(items) | ArgType::NamedTuple(_, items) => leaves(items, out),
                     ArgType::Constant(_) => {}
                 }
@@ -327,15 +352,27 @@ impl Evaluator<'_> {
         let mut inputs = Vec::with_capacity(flat.len());
         let mut attrs = Vec::with_capacity(flat.len());
         for arg in &flat {
-            if let ArgType::Value(dtype) = &arg.ty {
-                inputs.push(self.element_type(dtype));
+            match &arg.ty {
+                ArgType::Value(dtype) => {
+                    inputs.push(self.element_type(dtype));
+                    attrs.push(self.promises(arg.divisibility, false));
+                }
+                ArgType::Descriptor { element, block, nan } => {
+                    self.check_descriptor_block(&(*element).into(), block)?;
+                    inputs.push(self.descriptor_type(&(*element).into(), block));
+                    attrs.push(self.promises(None, *nan));
+                    let (last, rank) = (block.len() - 1, block.len());
+                    inputs.extend(std::iter::repeat_n(Type::I32, rank));
+                    attrs.extend(
+                        (0..rank).map(|d| self.promises(arg.divisibility.filter(|_| d == last), false)),
+                    );
+                    // All strides but the last are multiples of 16 bytes.
+                    let whole = 128 / element.bits();
+                    inputs.extend(std::iter::repeat_n(Type::I64, rank));
+                    attrs.extend((0..rank).map(|d| self.promises((d != last).then_some(whole), false)));
+                }
+                _ => {}
             }
-            let mut dict = Vec::new();
-            if let Some(n) = arg.divisibility {
-                let n = self.module.attr(AttrKind::Int(i64::from(n), Type::I32));
-                dict.push(("tt.divisibility".into(), n));
-            }
-            attrs.push(self.module.attr(AttrKind::Dict(dict)));
         }
         let name = entry.name.rsplit('.').next().unwrap_or(&entry.name).to_string();
         let func = self.begin_function(&name, &inputs, true);

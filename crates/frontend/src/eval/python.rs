@@ -280,7 +280,7 @@ impl Evaluator<'_> {
         };
         Ok(match &*name {
             "tensor" => matches!(value, Value::Tensor(_)),
-            "tensor_descriptor" => matches!(value, Value::Block(b) if b.descriptor.is_some()),
+            "tensor_descriptor" => matches!(value, Value::Descriptor(_)),
             "constexpr" => matches!(value, Value::Const(_)),
             "tuple" | "list" => matches!(value, Value::Tuple(_)),
             "dtype" => matches!(value, Value::Const(HostValue::DType(_))),

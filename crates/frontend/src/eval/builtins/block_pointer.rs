@@ -1,4 +1,4 @@
-//! Block pointers and tensor descriptors, taken apart into tensors of pointers and masks.
+//! Block pointers, taken apart into tensors of pointers and masks.
 //!
 //! `tl.load(block_pointer)` of a block at offsets `o` in a tensor with strides `s` loads
 //! `base + Σ (o[d] + range[d]) * s[d]`, masked by `0 <= o[d] + range[d] < shape[d]` for the checked dimensions. Index
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ruff_python_ast::{CmpOp, Operator};
 use tilewright_ir::dialect::tt;
 
-use super::super::call::{Args, CallArgs};
+use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
 use crate::dtype::{DType, Scalar};
 use crate::host::HostValue;
@@ -19,37 +19,26 @@ impl Evaluator<'_> {
     pub(crate) fn call_block_pointer(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
         match name {
             "make_block_ptr" => self.make_block_pointer(args).map(Some),
-            "make_tensor_descriptor" => self.make_descriptor(args).map(Some),
             "advance" => self.advance(args).map(Some),
             "load" => match args.get("pointer") {
-                Value::Block(b) if b.descriptor.is_none() => self.block_load(args, &b.clone()).map(Some),
+                Value::Block(b) => self.block_load(args, &b.clone()).map(Some),
                 _ => Ok(None),
             },
             "store" => match args.get("pointer") {
-                Value::Block(b) if b.descriptor.is_none() => self.block_store(args, &b.clone()).map(Some),
+                Value::Block(b) => self.block_store(args, &b.clone()).map(Some),
                 _ => Ok(None),
             },
-            "load_tensor_descriptor" | "store_tensor_descriptor" => {
-                let method = name.split('_').next().unwrap_or(name).to_string();
-                let mut positional = vec![args.get("offsets").clone()];
-                if method == "store" {
-                    positional.push(args.get("value").clone());
-                }
-                let descriptor = args.get("desc").clone();
-                self.call_descriptor_method(&descriptor, &method, CallArgs { positional, keywords: vec![] })
-                    .map(Some)
-            }
             _ => Ok(None),
         }
     }
 
     /// A list of integers, each a constant or a run-time scalar, converted to one dtype.
-    fn scalars(&mut self, args: &Args, name: &str, dtype: Scalar) -> Eval<Vec<Tensor>> {
+    pub(crate) fn scalars(&mut self, args: &Args, name: &str, dtype: Scalar) -> Eval<Vec<Tensor>> {
         let value = args.get(name).clone();
         self.scalar_list(&value, &format!("`{name}` of tl.{}", args.builtin.name), dtype)
     }
 
-    fn scalar_list(&mut self, value: &Value, what: &str, dtype: Scalar) -> Eval<Vec<Tensor>> {
+    pub(crate) fn scalar_list(&mut self, value: &Value, what: &str, dtype: Scalar) -> Eval<Vec<Tensor>> {
         let single = std::slice::from_ref(value);
         let items: &[Value] = match value {
             Value::Tuple(t) => &t.items,
@@ -79,7 +68,7 @@ impl Evaluator<'_> {
         Ok(out)
     }
 
-    fn base_pointer(&mut self, args: &Args) -> Eval<Tensor> {
+    pub(crate) fn base_pointer(&mut self, args: &Args) -> Eval<Tensor> {
         let base = self.pointer_arg(args, "base")?;
         if base.is_block() {
             return Err(self.error(format!(
@@ -115,43 +104,7 @@ impl Evaluator<'_> {
                 "`order` of tl.make_block_ptr is {order:?}, which is no order of {rank} dimensions"
             )));
         }
-        Ok(Value::Block(Arc::new(BlockPointer { base, shape, strides, offsets, block, descriptor: None })))
-    }
-
-    fn make_descriptor(&mut self, args: &Args) -> Eval<Value> {
-        let base = self.base_pointer(args)?;
-        let shape = self.scalars(args, "shape", Scalar::Int64)?;
-        let strides = self.scalars(args, "strides", Scalar::Int64)?;
-        let block = self.shape_of(args.get("block_shape"))?;
-        let rank = block.len();
-        if !(1..=5).contains(&rank) || shape.len() != rank || strides.len() != rank {
-            return Err(self.error(format!(
-                "a tensor descriptor has 1 to 5 dimensions and as many extents, strides and block extents; given are {}, {} and {rank}",
-                shape.len(),
-                strides.len()
-            )));
-        }
-        let last = match args.get("strides") {
-            Value::Tuple(t) => t.items.last().and_then(Value::to_host),
-            other => other.to_host(),
-        };
-        if last != Some(HostValue::Int(1)) {
-            return Err(self
-                .error("the last stride of a tensor descriptor must be the constant 1")
-                .note("make a contiguous copy, or use a tensor of pointers")
-                .into());
-        }
-        let nan = self.choice(args, "padding_option", &[("", false), ("zero", false), ("nan", true)])?;
-        let zero = self.scalar_constant(&HostValue::Int(0), &Scalar::Int32.into())?;
-        let offsets = vec![zero; rank];
-        Ok(Value::Block(Arc::new(BlockPointer {
-            base,
-            shape,
-            strides,
-            offsets,
-            block,
-            descriptor: Some(nan),
-        })))
+        Ok(Value::Block(Arc::new(BlockPointer { base, shape, strides, offsets, block })))
     }
 
     fn advance(&mut self, args: &Args) -> Eval<Value> {
@@ -343,68 +296,6 @@ impl Evaluator<'_> {
             evict,
         );
         Ok(())
-    }
-
-    /// `desc.load(offsets)`, `desc.store(offsets, value)`.
-    pub(crate) fn call_descriptor_method(
-        &mut self,
-        receiver: &Value,
-        name: &str,
-        args: CallArgs,
-    ) -> Eval<Value> {
-        let Value::Block(b) = receiver else {
-            return Err(self.error(format!("a tensor descriptor is needed, not {receiver}")));
-        };
-        let b = b.clone();
-        let Some(nan) = b.descriptor else {
-            return Err(self.error(format!("a block pointer has no `{name}`; use tl.{name}(pointer)")));
-        };
-        let mut given = args.positional;
-        for (keyword, value) in args.keywords {
-            match keyword.as_str() {
-                "offsets" => given.insert(0, value),
-                "value" => given.push(value),
-                other => {
-                    return Err(
-                        self.error(format!("`{name}` of a tensor descriptor has no parameter `{other}`"))
-                    );
-                }
-            }
-        }
-        let expected = if name == "store" { 2 } else { 1 };
-        if !matches!(name, "load" | "store") {
-            return Err(self.error(format!("`{name}` of a tensor descriptor is not supported yet")));
-        }
-        if given.len() != expected {
-            return Err(self.error(format!(
-                "`{name}` of a tensor descriptor takes the offsets{}",
-                if expected == 2 { " and a value" } else { "" }
-            )));
-        }
-        let offsets = self.scalar_list(&given[0], "the offsets of a tensor descriptor", Scalar::Int32)?;
-        let rank = b.block.len();
-        if offsets.len() != rank {
-            return Err(self.error(format!(
-                "a tensor descriptor of {rank} dimensions is given {} offsets",
-                offsets.len()
-            )));
-        }
-        let checked: Vec<usize> = (0..rank).collect();
-        if name == "load" {
-            let (pointer, mask) = self.block_access(&b, &offsets, &checked)?;
-            let loaded = self.load_from(
-                pointer,
-                mask,
-                nan,
-                tt::CacheModifier::None,
-                tt::EvictionPolicy::Normal,
-                false,
-            )?;
-            return Ok(Value::Tensor(loaded));
-        }
-        let value = self.tensor_of(&given[1])?;
-        self.store_to(&b, &offsets, &checked, &value, tt::CacheModifier::None, tt::EvictionPolicy::Normal)?;
-        Ok(Value::NONE)
     }
 
     /// A pointer to booleans accesses bytes. Gives the pointer, its element and whether it was one to booleans.

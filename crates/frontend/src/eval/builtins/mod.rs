@@ -7,6 +7,7 @@ mod atomics;
 mod block_pointer;
 mod create;
 mod debug;
+pub(crate) mod descriptor;
 mod math;
 mod memory;
 mod reduce;
@@ -26,6 +27,7 @@ impl Evaluator<'_> {
             Self::call_math,
             Self::call_shape,
             Self::call_block_pointer,
+            Self::call_descriptor,
             Self::call_memory,
             Self::call_reduce,
             Self::call_atomic,

@@ -1,0 +1,1 @@
+"""What programs need beside kernels."""
