@@ -16,7 +16,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::diagnostic::Diagnostic;
-use crate::dialect::scf;
+use crate::dialect::{scf, ttg};
 use crate::effects::effects;
 use crate::entity::{Block, Op, Value};
 use crate::module::{Module, OpSpec, ValueDef};
@@ -150,6 +150,11 @@ impl Liveness<'_> {
             Some(Opcode::Scf(scf::Kind::While)) => self.terminators(op),
             Some(Opcode::Scf(scf::Kind::Yield)) => {}
             Some(Opcode::Scf(scf::Kind::Condition)) => self.value(m.operands(op)[0]),
+            // What lies in its regions is asked on its own.
+            Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
+                self.values(m.operands(op));
+                self.terminators(op);
+            }
             _ => {
                 self.values(m.operands(op));
                 // A combine function or the regions of an unknown operation: all of it.

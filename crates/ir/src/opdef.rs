@@ -91,6 +91,8 @@ pub enum Trait {
     Isolated,
     /// Every region has one block.
     SingleBlock,
+    /// It has any number of regions.
+    VariadicRegions,
 }
 
 /// Whether an [`Effect`] reads or writes.

@@ -231,7 +231,7 @@ fn declared(m: &Module, op: Op, def: &OpDef) -> Result<(), String> {
             return Err(format!("the attribute `{}` is not of the kind {}", attr.name, attr.ty));
         }
     }
-    if m.regions(op).len() != def.regions.len() {
+    if m.regions(op).len() != def.regions.len() && !def.has(Trait::VariadicRegions) {
         return Err(format!("{} regions instead of {}", m.regions(op).len(), def.regions.len()));
     }
     if def.has(Trait::SingleBlock) {

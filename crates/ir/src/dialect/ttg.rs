@@ -3,6 +3,8 @@
 //! Module attributes: `ttg.num-warps`, `ttg.num-ctas`, `ttg.threads-per-warp`, `ttg.target` (`"cuda:90"`), and after
 //! allocation `ttg.shared` (bytes). After allocation, operations with a buffer or scratch carry `allocation.offset`.
 
+use crate::entity::{Op, Region, Type, Value};
+use crate::module::Module;
 use crate::opdef::{Access, Completion, Effect, Resource};
 
 const READ_SRC: Effect = Effect::new(Access::Read, Resource::Shared, Some("src"));
@@ -146,4 +148,119 @@ crate::dialect! {
         traits(Pure)
         format "attr-dict"
     }
+
+    /// Runs its regions at the same time, each on warps of its own: the default region on the `ttg.num-warps` warps that
+    /// run the function around it, partition i on `partitionNumWarps[i]` further ones. All begin when the operation is
+    /// reached, and it ends when all have ended; its results are what the default region yields.
+    ///
+    /// The default region sees the values around it. The partitions lie in a [`Partitions`] in the second region and see
+    /// only their arguments, which are the captures: scalars, pointers and buffers. Thread and warp indices, barriers and
+    /// layouts within a region are those of its warps alone.
+    ///
+    /// `requestedRegisters` is how many registers a thread of each partition wants; the default region gets what is left.
+    /// `warpGroupStartIds` (the first warp of each partition) and `actualRegisters` (of the default region, then of
+    /// each partition) are what the pass `allocate-warp-groups` decides.
+    op WarpSpecialize = "warp_specialize" {
+        operands(captures: var)
+        attrs(
+            partition_num_warps: Vec<i32> = "partitionNumWarps",
+            requested_registers: Option<Vec<i32>> = "requestedRegisters",
+            warp_group_start_ids: Option<Vec<i32>> = "warpGroupStartIds",
+            actual_registers: Option<Vec<i32>> = "actualRegisters",
+        )
+        variadic_results(results)
+        regions(default_region, partition_holder)
+        effects(BARRIER)
+        verify verify_warp_specialize
+    }
+
+    /// The partitions of a [`WarpSpecialize`], a region each.
+    op Partitions = "warp_specialize.partitions" {
+        traits(Isolated, Terminator, VariadicRegions)
+    }
+
+    /// Ends the default region of a `ttg.warp_specialize`, giving its results.
+    op WarpYield = "warp_yield" {
+        operands(values: var)
+        traits(Terminator)
+        format "attr-dict ($values^ `:` type($values))?"
+    }
+
+    /// Ends a partition of a `ttg.warp_specialize`.
+    op WarpReturn = "warp_return" {
+        traits(Terminator)
+        format "attr-dict"
+    }
+}
+
+impl WarpSpecialize {
+    /// The regions of the partitions.
+    pub fn partitions(self, module: &Module) -> &[Region] {
+        let holder = module.region_blocks(self.partition_holder(module)).first();
+        match holder.and_then(|&b| module.first_op(b)) {
+            Some(op) => module.regions(op),
+            None => &[],
+        }
+    }
+
+    /// The default region, then the partitions: what runs at the same time.
+    pub fn all_regions(self, module: &Module) -> Vec<Region> {
+        std::iter::once(self.default_region(module)).chain(self.partitions(module).iter().copied()).collect()
+    }
+}
+
+fn verify_warp_specialize(module: &Module, op: Op) -> Result<(), String> {
+    let w = WarpSpecialize(op);
+    let holder = match module.region_blocks(w.partition_holder(module)) {
+        &[b] => module.first_op(b).filter(|&o| Partitions::cast(module, o).is_some()),
+        _ => None,
+    };
+    if holder.is_none() {
+        return Err("the second region must hold one ttg.warp_specialize.partitions".into());
+    }
+    let types = |vs: &[Value]| vs.iter().map(|&v| module.value_type(v)).collect::<Vec<Type>>();
+    let yielded = match module.region_blocks(w.default_region(module)) {
+        &[b] => module.last_op(b).and_then(|o| WarpYield::cast(module, o)),
+        _ => return Err("the default region must have one block".into()),
+    };
+    match yielded {
+        Some(y) if types(y.values(module)) == types(w.results(module)) => {}
+        Some(_) => return Err("the yielded types differ from the results'".into()),
+        None => return Err("the default region must end with ttg.warp_yield".into()),
+    }
+    let captures = types(w.captures(module));
+    if let Some(&ty) = captures.iter().find(|&&t| module.is_tensor(t)) {
+        let ty = crate::text::print_type(module, ty);
+        return Err(format!("a tensor ({ty}) is spread over warps and cannot be captured; put it into a buffer"));
+    }
+    let partitions = w.partitions(module);
+    let num_warps = w.partition_num_warps(module);
+    if num_warps.len() != partitions.len() {
+        return Err(format!("{} warp counts for {} partitions", num_warps.len(), partitions.len()));
+    }
+    if let Some(n) = num_warps.iter().find(|n| !matches!(n, 1 | 2 | 4 | 8 | 16)) {
+        return Err(format!("a partition of {n} warps: it must be 1, 2, 4, 8 or 16"));
+    }
+    let counts = [
+        (w.requested_registers(module), partitions.len(), "requestedRegisters"),
+        (w.warp_group_start_ids(module), partitions.len(), "warpGroupStartIds"),
+        (w.actual_registers(module), partitions.len() + 1, "actualRegisters"),
+    ];
+    for (list, expected, name) in counts {
+        if list.is_some_and(|l| l.len() != expected) {
+            return Err(format!("`{name}` must have {expected} elements"));
+        }
+    }
+    for &region in partitions {
+        let &[block] = module.region_blocks(region) else {
+            return Err("a partition must have one block".into());
+        };
+        if types(module.block_args(block)) != captures {
+            return Err("the arguments of a partition must have the types of the captures".into());
+        }
+        if module.last_op(block).and_then(|o| WarpReturn::cast(module, o)).is_none() {
+            return Err("a partition must end with ttg.warp_return".into());
+        }
+    }
+    Ok(())
 }

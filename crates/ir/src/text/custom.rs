@@ -4,8 +4,9 @@ use super::infer;
 use super::lexer::Token;
 use super::parser::{Operand, Parser, Result};
 use super::printer::Printer;
+use super::warp_specialize;
 use crate::attrs::{AttrKind, Name};
-use crate::dialect::{arith, builtin, cf, scf, tt};
+use crate::dialect::{arith, builtin, cf, scf, tt, ttg};
 use crate::entity::{Attr, Block, Loc, Op, Region, Type, Value};
 use crate::module::{Module, OpSpec};
 use crate::opdef::{OpDef, Opcode, Trait};
@@ -26,6 +27,7 @@ pub(crate) fn print(p: &mut Printer<'_>, op: Op, def: &'static OpDef) -> bool {
         Opcode::Scf(scf::Kind::While) => print_while(p, op),
         Opcode::Cf(cf::Kind::Br) => print_br(p, op),
         Opcode::Cf(cf::Kind::CondBr) => print_cond_br(p, op),
+        Opcode::Ttg(ttg::Kind::WarpSpecialize) => warp_specialize::print(p, op),
         _ => false,
     }
 }
@@ -331,6 +333,7 @@ pub(crate) fn parse(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result
         Opcode::Scf(scf::Kind::While) => parse_while(p, def, loc).map(Some),
         Opcode::Cf(cf::Kind::Br) => parse_br(p, def, loc).map(Some),
         Opcode::Cf(cf::Kind::CondBr) => parse_cond_br(p, def, loc).map(Some),
+        Opcode::Ttg(ttg::Kind::WarpSpecialize) => warp_specialize::parse(p, def, loc).map(Some),
         _ => Ok(None),
     }
 }
@@ -425,7 +428,8 @@ fn parse_func(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result<Op> {
     Ok(op)
 }
 
-fn dict(p: &mut Parser<'_>) -> Result<Vec<(Name, Attr)>> {
+/// An attribute dictionary, if one follows.
+pub(crate) fn dict(p: &mut Parser<'_>) -> Result<Vec<(Name, Attr)>> {
     if p.peek() == Token::Punct(b'{') { p.parse_dict() } else { Ok(Vec::new()) }
 }
 

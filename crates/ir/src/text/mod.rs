@@ -19,6 +19,7 @@ mod parse_types;
 mod parser;
 mod print_types;
 mod printer;
+mod warp_specialize;
 
 #[cfg(test)]
 mod tests;

@@ -71,7 +71,7 @@ impl<'m> Printer<'m> {
         }
     }
 
-    fn start_line(&mut self) {
+    pub(super) fn start_line(&mut self) {
         for _ in 0..self.indent {
             self.out.push_str("  ");
         }

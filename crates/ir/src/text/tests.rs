@@ -453,3 +453,43 @@ module { tt.func @f() {
         crate::verify::verify(&parse(wrong, "test.mlir").unwrap()).expect_err("an error")[0].to_string();
     assert!(wrong.contains("an mbarrier is a buffer"), "{wrong}");
 }
+
+#[test]
+fn warp_specialize() {
+    unchanged(
+        r#"module attributes {"ttg.num-warps" = 8 : i32} {
+  tt.func public @f(%arg0: i32, %arg1: !tt.ptr<i32>) {
+    %0 = ttg.warp_specialize(%arg0, %arg1) attributes {requestedRegisters = array<i32: 24, 40>}
+    default {
+      %1 = arith.addi %arg0, %arg0 : i32
+      ttg.warp_yield %1 : i32
+    }
+    partition0(%arg0: i32, %arg1: !tt.ptr<i32>) num_warps(1) {
+      %0 = arith.muli %arg0, %arg0 : i32
+      tt.store %arg1, %0 : !tt.ptr<i32>
+      ttg.warp_return
+    }
+    partition1(%arg0: i32, %arg1: !tt.ptr<i32>) num_warps(4) {
+      ttg.warp_return
+    } : (i32, !tt.ptr<i32>) -> i32
+    tt.return
+  }
+}
+"#,
+    );
+}
+
+#[test]
+fn a_partition_sees_only_its_arguments() {
+    let with = |body: &str, ty: &str| {
+        format!(
+            "tt.func @f(%x: {ty}) {{ ttg.warp_specialize(%x) default {{ ttg.warp_yield }} \
+             partition0(%a: {ty}) num_warps(1) {{ {body} ttg.warp_return }} : ({ty}) -> () tt.return }}"
+        )
+    };
+    let error = parse(&with("%y = arith.addi %x, %x : i32", "i32"), "t.mlir").unwrap_err().to_string();
+    assert!(error.contains("`%x` is not defined"), "{error}");
+    let module = parse(&with("", "tensor<8xi32>"), "t.mlir").unwrap_or_else(|e| panic!("{e}"));
+    let errors = crate::verify(&module).unwrap_err();
+    assert!(errors[0].to_string().contains("cannot be captured"), "{}", errors[0]);
+}
