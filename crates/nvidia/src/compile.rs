@@ -70,7 +70,7 @@ pub struct Kernel {
     pub ptx: String,
     /// LLVM IR after the passes, if it was wanted.
     pub llvm_ir: String,
-    /// Warps of a CTA.
+    /// Warps of a CTA, those of partitions included.
     pub num_warps: u32,
     /// Dynamic shared memory, in bytes.
     pub shared_bytes: u32,

@@ -6,6 +6,7 @@ use tilewright_ir::{Opcode, TypeKind};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{ByValue, Effect, IntPred, KernelAttrs, Ty, Value};
 
+use super::warp_specialize::{self, Scope};
 use super::{Buffer, Locations, Lower, Options, Result, Val};
 
 /// A public function, or the only one.
@@ -21,7 +22,7 @@ pub(super) fn lower_function<'a>(
     name: &str,
     mut kernel: Option<KernelAttrs>,
     options: &Options,
-    num_warps: u32,
+    (num_warps, launched): (u32, u32),
     smem: llvm::GlobalId,
     out: &'a mut llvm::Module,
     locations: Locations,
@@ -29,11 +30,16 @@ pub(super) fn lower_function<'a>(
     let body = tt::Func(func).body(m);
     let blocks = m.region_blocks(body).to_vec();
     let entry = blocks[0];
+    let specialized = warp_specialize::find(m, func)?;
     let mut lower = Lower {
         m,
         b: llvm::Builder::new(out, "", &[], &[], None, llvm::Loc::NONE),
         target: options.target,
         num_warps,
+        scope: Scope { first_warp: 0, barrier: 0, launched },
+        worker_warp: None,
+        handoffs: Vec::new(),
+        last_specialized: specialized.last().map(|w| w.0),
         smem,
         values: vec![None; m.num_values()],
         layouts: rustc_hash::FxHashMap::default(),
@@ -73,6 +79,7 @@ pub(super) fn lower_function<'a>(
         lower.bind(arg, &values)?;
     }
     lower.global_scratch = has_scratch.then(|| lower.b.arg(next));
+    let workers = (!specialized.is_empty()).then(|| lower.split_workers());
     // Blocks of `cf` control flow: dominance is not known here, so that only the entry's values are shared.
     let first = lower.b.block();
     let mut targets = vec![(entry, first)];
@@ -90,6 +97,9 @@ pub(super) fn lower_function<'a>(
         }
         let end = lower.block(block)?;
         lower.function_end(end, &targets)?;
+    }
+    if let Some(workers) = workers {
+        lower.workers(workers)?;
     }
     let Lower { b, locations, .. } = lower;
     b.finish();

@@ -6,17 +6,25 @@
 
 use tilewright_layout::{Bounds, TileLayout};
 
-use tilewright_llvm::{Effect, IntPred, Ty, Value};
+use tilewright_llvm::{Effect, IntPred, Value};
 
 use super::Lower;
 
 impl Lower<'_> {
-    /// The thread's index in the CTA.
+    /// The thread's index among those that run this: in the CTA, or in its partition.
     pub fn tid(&mut self) -> Value {
-        let tid = self.b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", Effect::Pure, Some(Ty::I32), &[]);
-        let threads = self.num_warps * 32;
-        self.b.assume_zeros(tid, !u64::from(threads.next_power_of_two() - 1) & 0xffff_ffff);
-        tid
+        let tid = self.launched_tid();
+        let (warps, scope) = (self.num_warps, self.scope);
+        if warps == scope.launched {
+            return tid;
+        }
+        let threads = warps * 32;
+        if warps.is_power_of_two() && scope.first_warp % warps == 0 {
+            return self.b.and_const(tid, u64::from(threads - 1));
+        }
+        let relative = self.b.add_const(tid, -i64::from(scope.first_warp * 32));
+        self.b.assume_zeros(relative, !u64::from(threads.next_power_of_two() - 1) & 0xffff_ffff);
+        relative
     }
 
     /// The thread's index in its warp.
@@ -25,7 +33,7 @@ impl Lower<'_> {
         self.b.and_const(tid, 31)
     }
 
-    /// The warp's index in the CTA.
+    /// The warp's index among those that run this.
     pub fn warp(&mut self) -> Value {
         let tid = self.tid();
         self.b.lshr(tid, 5)
@@ -158,7 +166,7 @@ impl Lower<'_> {
         Some(self.b.icmp(IntPred::Eq, bits, zero))
     }
 
-    /// Whether this is thread 0.
+    /// Whether this is thread 0 of those that run this.
     pub fn is_first_thread(&mut self) -> Value {
         let tid = self.tid();
         let zero = self.b.i32(0);
@@ -177,9 +185,16 @@ impl Lower<'_> {
         all.filter(|&a| !self.b.is_true(a))
     }
 
-    /// Waits for all threads of the CTA; their writes to shared memory are visible after it.
+    /// Waits for all threads that run this; their writes to shared memory are visible after it.
     pub fn barrier(&mut self) {
         self.shared_loads = false;
-        self.b.intrinsic("llvm.nvvm.barrier0", Effect::Write, None, &[]);
+        if self.num_warps == self.scope.launched {
+            self.b.intrinsic("llvm.nvvm.barrier0", Effect::Write, None, &[]);
+        } else if self.num_warps == 1 {
+            let all = self.b.i32(-1);
+            self.b.intrinsic("llvm.nvvm.bar.warp.sync", Effect::Write, None, &[all]);
+        } else {
+            self.named_barrier(self.scope.barrier, self.num_warps);
+        }
     }
 }

@@ -23,6 +23,7 @@ mod series;
 mod shape;
 mod shared;
 mod tma;
+mod warp_specialize;
 mod wgmma;
 
 use std::rc::Rc;
@@ -56,7 +57,7 @@ pub struct Lowered {
     pub module: llvm::Module,
     /// The kernel's symbol.
     pub kernel: String,
-    /// Warps of a CTA.
+    /// Warps of a CTA, those of partitions included.
     pub num_warps: u32,
     /// Dynamic shared memory, in bytes.
     pub shared_bytes: u32,
@@ -96,6 +97,8 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
             "not supported yet: clusters of more than one CTA (num_ctas > 1)",
         )));
     }
+    let launched = int("ttg.total-num-warps").map_or(num_warps, |n| n as u32);
+    let max_registers = options.max_registers.or(int("ttg.maxnreg").map(|n| n as u32));
     let shared_bytes = int("ttg.shared").unwrap_or(0) as u32;
     let mut out = llvm::Module::new("kernel");
     // A 128-byte swizzle repeats every 1024 bytes of the address.
@@ -116,12 +119,12 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
             kernel = Some(name.clone());
         }
         let attrs = is_kernel.then(|| KernelAttrs {
-            threads: num_warps * 32,
-            max_registers: options.max_registers.unwrap_or(0),
+            threads: launched * 32,
+            max_registers: max_registers.unwrap_or(0),
             ..KernelAttrs::default()
         });
         locations = control::lower_function(
-            module, func, &name, attrs, options, num_warps, smem, &mut out, locations,
+            module, func, &name, attrs, options, (num_warps, launched), smem, &mut out, locations,
         )?;
     }
     let kernel =
@@ -129,7 +132,7 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
     if out.declares(series::REDUCE_ANGLE) {
         series::define_reduce_angle(&mut out);
     }
-    Ok(Lowered { module: out, kernel, num_warps, shared_bytes })
+    Ok(Lowered { module: out, kernel, num_warps: launched, shared_bytes })
 }
 
 /// Source positions, translated once each.
@@ -149,7 +152,15 @@ pub(crate) struct Lower<'a> {
     pub m: &'a ir::Module,
     pub b: Builder<'a>,
     pub target: Target,
+    /// Warps that run what is being lowered.
     pub num_warps: u32,
+    /// Which warps they are.
+    scope: warp_specialize::Scope,
+    /// The index of this warp, in the code of the extra warps of `ttg.warp_specialize`.
+    worker_warp: Option<llvm::Value>,
+    /// What those warps' code must follow, and the last of it.
+    handoffs: Vec<warp_specialize::Handoff>,
+    last_specialized: Option<ir::Op>,
     smem: llvm::GlobalId,
     values: Vec<Option<Val>>,
     layouts: FxHashMap<ir::Type, Rc<TileLayout>>,
@@ -393,6 +404,7 @@ impl<'a> Lower<'a> {
                     self.barrier();
                     Ok(())
                 }
+                ttg::Kind::WarpSpecialize => self.warp_specialize(ttg::WarpSpecialize(op)),
                 ttg::Kind::WarpId => {
                     let warp = self.warp();
                     self.set_regs(self.m.result(op), vec![warp]);
