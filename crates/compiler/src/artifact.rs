@@ -20,6 +20,8 @@ pub struct Metadata {
     pub options: Options,
     /// The arguments, in the notation of ahead-of-time signatures.
     pub signature: Vec<String>,
+    /// Warps that a launch starts a CTA with: the option's, and those of partitions.
+    pub total_num_warps: u32,
     /// Dynamic shared memory of a CTA, in bytes.
     pub shared: u32,
     /// Registers a thread, as `ptxas` says.

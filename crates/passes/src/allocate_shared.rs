@@ -4,6 +4,7 @@
 //! Why here: after the pipeliner, which makes the buffers that count, and before barriers, which need to know what
 //! overlaps. Operations are numbered in program order; a buffer lives from its allocation to its last use, where a use
 //! inside a loop (or branch) that the allocation is outside of lasts to that loop's end. Scratch lives for its operation.
+//! What lies in different regions of a `ttg.warp_specialize` lives at the same time.
 //! Largest first, each goes to the lowest offset that is free for all of its life.
 //!
 //! ```text
@@ -18,6 +19,7 @@ use tilewright_ir::dialect::ttg;
 use tilewright_ir::{Diagnostic, LocKind, Module, Op, Opcode, Trait, Type, TypeKind, Value};
 use tilewright_layout::SharedLayout;
 
+use crate::scope;
 use crate::scratch::scratch_bytes;
 use crate::target::TargetInfo;
 
@@ -41,7 +43,7 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     let mut total = 0;
     for func in functions {
         let mut pieces = lives(module, func)?;
-        place(&mut pieces);
+        place(&mut pieces, |a, b| scope::concurrent(module, a, b));
         let bytes = pieces.iter().map(|p| p.offset + p.bytes).max().unwrap_or(0);
         if bytes > target.max_shared {
             return Err(too_much(module, target, &pieces, bytes));
@@ -110,7 +112,9 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
         } else {
             let bytes = scratch_bytes(module, op);
             if bytes > 0 {
-                pieces.push(Piece { op, bytes, align: 128, first, last: first, offset: 0 });
+                // What a `ttg.warp_specialize` hands over lies there while it runs.
+                let last = if ttg::WarpSpecialize::cast(module, op).is_some() { end[&op] } else { first };
+                pieces.push(Piece { op, bytes, align: 128, first, last, offset: 0 });
             }
         }
     }
@@ -132,6 +136,10 @@ pub(crate) fn buffer_users(module: &Module, buffer: Value) -> Vec<Op> {
             );
             if view {
                 work.extend(module.results(u.op));
+            } else if let Some(w) = ttg::WarpSpecialize::cast(module, u.op) {
+                for &region in w.partitions(module) {
+                    work.push(module.block_args(module.region_block(region))[u.index as usize]);
+                }
             } else if module.has_trait(u.op, Trait::Terminator) || !module.regions(u.op).is_empty() {
                 // Carried by control flow: it lives as long as the function.
                 users.extend(module.parent_op(u.op));
@@ -141,16 +149,17 @@ pub(crate) fn buffer_users(module: &Module, buffer: Value) -> Vec<Op> {
     users
 }
 
-fn place(pieces: &mut [Piece]) {
+/// `concurrent` says whether two operations may run at the same time, although one comes after the other.
+fn place(pieces: &mut [Piece], concurrent: impl Fn(Op, Op) -> bool) {
     let mut order: Vec<usize> = (0..pieces.len()).collect();
     order.sort_by_key(|&i| (std::cmp::Reverse(pieces[i].bytes), pieces[i].first));
     for n in 0..order.len() {
         let i = order[n];
-        let (first, last, bytes, align) = (pieces[i].first, pieces[i].last, pieces[i].bytes, pieces[i].align);
+        let Piece { op, first, last, bytes, align, .. } = pieces[i];
         let mut taken: Vec<(u32, u32)> = order[..n]
             .iter()
             .map(|&j| &pieces[j])
-            .filter(|p| p.first <= last && first <= p.last)
+            .filter(|p| (p.first <= last && first <= p.last) || concurrent(p.op, op))
             .map(|p| (p.offset, p.offset + p.bytes))
             .collect();
         taken.sort_unstable();

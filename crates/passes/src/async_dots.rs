@@ -36,6 +36,8 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, ttg, ttng};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
 
+use crate::scope;
+
 /// Schedules the warp-group dots of every block.
 pub fn run(module: &mut Module) {
     let root = module.root();
@@ -85,6 +87,13 @@ fn fence(module: &mut Module, block: Block, mut written: bool, insert: bool) -> 
                     ttng::FenceAsyncShared::build(&mut b, false);
                 }
                 written = false;
+            }
+            // Each region runs by itself; its fences are its own.
+            Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
+                for region in ttg::WarpSpecialize(op).all_regions(module) {
+                    fence(module, module.region_block(region), true, insert);
+                }
+                written = true;
             }
             Some(Opcode::Scf(kind)) => {
                 let blocks = inner_blocks(module, op);
@@ -186,12 +195,13 @@ fn stays(module: &Module, l: scf::For, operand: Value) -> bool {
 
 /// The allocation that a buffer is a view of.
 fn buffer_of(module: &Module, value: Value) -> Option<Op> {
-    let mut op = module.defining_op(value)?;
+    let defining = |v: Value| module.defining_op(scope::captured(module, v));
+    let mut op = defining(value)?;
     loop {
         match module.opcode(op)? {
             Opcode::Ttg(ttg::Kind::LocalAlloc) => return Some(op),
             Opcode::Ttg(ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans) => {
-                op = module.defining_op(module.operands(op)[0])?;
+                op = defining(module.operands(op)[0])?;
             }
             _ => return None,
         }

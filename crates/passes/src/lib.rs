@@ -11,7 +11,9 @@
 //!
 //! | attribute | meaning |
 //! | --- | --- |
-//! | `ttg.num-warps : i32` | warps of a CTA |
+//! | `ttg.num-warps : i32` | warps that run the function |
+//! | `ttg.total-num-warps : i32` | warps of a CTA, those of partitions included, where there are any |
+//! | `ttg.maxnreg : i32` | registers of a thread at the start, where partitions change them |
 //! | `ttg.num-ctas : i32` | CTAs of a cluster (1 for now) |
 //! | `ttg.threads-per-warp : i32` | 32 |
 //! | `ttg.target = "cuda:90"` | the target |
@@ -19,6 +21,10 @@
 //!
 //! There is one public function, the kernel; calls are inlined (a `noinline` callee is an error for now). Control flow
 //! is `scf.for`, `scf.if` and `scf.while`.
+//!
+//! A `ttg.warp_specialize` runs its regions at the same time on warps of their own: `warpGroupStartIds` says which,
+//! `actualRegisters` (the default region's, then the partitions') what `setmaxnreg` asks for. Layouts, barriers and scratch
+//! within a region are those of its warps ([`scope`]).
 //!
 //! # Encodings
 //!
@@ -70,6 +76,7 @@
 //!   zero read as zero. Loads with another `other` stay synchronous.
 
 pub mod allocate_shared;
+pub mod allocate_warp_groups;
 pub mod assign_layouts;
 pub mod async_dots;
 pub mod axis;
@@ -81,6 +88,7 @@ pub mod lower_descriptors;
 pub mod membar;
 pub mod opt;
 pub mod pipeline;
+pub mod scope;
 pub mod scratch;
 pub mod software_pipeline;
 pub mod target;

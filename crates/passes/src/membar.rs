@@ -17,6 +17,7 @@
 //!   memory and its wait, which only the issuing thread sees return.
 //! - A TMA copy to shared memory is issued by one thread, so that all others must be done with the buffer before. Each
 //!   thread that waits for its mbarrier sees what it brought: no barrier after it.
+//! - The regions of a `ttg.warp_specialize` are walked each on its own: their barriers are for their warps alone.
 //! - Operations on mbarriers need no order among themselves, but for the first and the last of each.
 //!
 //! The hardware path of TMA ("async proxy") does not see ordinary writes without a fence, which goes before the barrier:
@@ -35,7 +36,7 @@ use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region, Value};
 use tilewright_layout::{ConversionPlan, SyncScope, plan_conversion};
 
 use crate::allocate_shared::buffer_bytes;
-use crate::scratch;
+use crate::{scope, scratch};
 
 /// Places barriers in every function.
 pub fn run(module: &mut Module) {
@@ -170,6 +171,19 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 *state = joined;
             }
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => state.settle(),
+            // All warps meet where it begins and where it ends. What its regions do to each other they order by
+            // mbarriers.
+            Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
+                let own = touches(module, op);
+                visit(module, op, &own, state);
+                state.settle();
+                let w = ttg::WarpSpecialize(op);
+                for region in w.partitions(module).to_vec() {
+                    region_ops(module, region, &mut State::default());
+                }
+                region_ops(module, w.default_region(module), state);
+                state.settle();
+            }
             Some(Opcode::Ttg(ttg::Kind::AsyncWait)) => {
                 for &c in &state.copies.clone() {
                     add(&mut state.writes, c);
@@ -312,7 +326,7 @@ fn has_barrier(module: &Module, op: Op) -> bool {
     let bits = module.bits(module.value_type(c.src(module))).max(8);
     match plan_conversion(&src, &dst, bits) {
         Ok(ConversionPlan::SharedMemory(p)) => {
-            p.scope == SyncScope::Cta || src.num_warps() != scratch::num_warps(module)
+            p.scope == SyncScope::Cta || src.num_warps() != scope::num_warps(module, op)
         }
         _ => true,
     }
@@ -322,6 +336,7 @@ fn has_barrier(module: &Module, op: Op) -> bool {
 fn buffer_range(module: &Module, value: Value) -> Option<Range> {
     let mut at = value;
     loop {
+        at = scope::captured(module, at);
         let op = module.defining_op(at)?;
         match module.opcode(op)? {
             Opcode::Ttg(ttg::Kind::LocalAlloc) => {

@@ -11,6 +11,7 @@
 //!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
 //!   │   (distribute-to-warps and match-target-size stand here for targets that have them: ML-Triton 2.2, 2.3)
 //!   │   dce                   what the two left behind
+//!   │   allocate-warp-groups  warps and registers of partitions
 //!   │   allocate-shared       offsets of buffers and scratch
 //!   ▼   membar                barriers
 //! lowering
@@ -22,8 +23,8 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::target::TargetInfo;
 use crate::{
-    allocate_shared, assign_layouts, async_dots, delay_dots, legalize_dots, lower_descriptors, membar,
-    software_pipeline, verify,
+    allocate_shared, allocate_warp_groups, assign_layouts, async_dots, delay_dots, legalize_dots,
+    lower_descriptors, membar, software_pipeline, verify,
 };
 
 /// What a launch decides.
@@ -91,6 +92,11 @@ pub static PASSES: &[Pass] = &[
         },
     },
     Pass { name: "dce", summary: "erase what nothing needs", run: |m, _, _| tilewright_ir::dce::run(m) },
+    Pass {
+        name: "allocate-warp-groups",
+        summary: "give partitions their warps and registers",
+        run: |m, _, _| allocate_warp_groups::run(m),
+    },
     Pass {
         name: "allocate-shared",
         summary: "place buffers and scratch",

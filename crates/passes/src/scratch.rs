@@ -11,6 +11,7 @@
 //! | `tt.trans`, `tt.reshape`, `tt.join`, `tt.split`, `tt.cat` | the source (row-major index of the result) unless [`reindex_registers`] |
 //! | `tt.gather` | the source, row-major |
 //! | `tt.histogram` | the bins |
+//! | `ttg.warp_specialize` | 8 bytes for each of its `passed_captures` |
 //!
 //! Elements of `i1` take a byte.
 
@@ -18,6 +19,8 @@ use smallvec::SmallVec;
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::{Encoding, Module, Op, Opcode, Type, Value};
 use tilewright_layout::{ConversionPlan, Dim, TileLayout, plan_conversion};
+
+use crate::scope;
 
 /// The layout of a tensor type; `None` for anything else or an encoding that does not fit.
 pub fn tile_layout(module: &Module, ty: Type) -> Option<TileLayout> {
@@ -101,7 +104,7 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
                 None => true,
                 Some(l) => {
                     let free = l.free_variable_masks();
-                    free.lane != 0 || free.warp != 0 || l.num_warps() < num_warps(module)
+                    free.lane != 0 || free.warp != 0 || l.num_warps() < scope::num_warps(module, op)
                 }
             };
             if module.is_unused(result) || !copies {
@@ -121,13 +124,11 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
         }
         Some(Opcode::Tt(tt::Kind::Gather)) => whole(tt::Gather(op).src(module)),
         Some(Opcode::Tt(tt::Kind::Histogram)) => whole(module.result(op)),
+        Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
+            8 * ttg::WarpSpecialize(op).passed_captures(module).len() as u32
+        }
         _ => 0,
     }
-}
-
-/// The module's `ttg.num-warps`.
-pub fn num_warps(module: &Module) -> u32 {
-    module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as u32)
 }
 
 fn convert_scratch(module: &Module, src: Value, dst: Value) -> u32 {

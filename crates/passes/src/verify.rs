@@ -7,7 +7,7 @@ use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_ir::{Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Value};
 use tilewright_layout::TileLayout;
 
-use crate::{derive, scratch};
+use crate::{derive, scope};
 
 /// Checks every operation of the module.
 ///
@@ -56,7 +56,7 @@ fn check(module: &Module, op: Op) -> Result<(), String> {
             let enc = encoding(module, v).ok_or("a tensor without an encoding")?;
             let shape = module.shape(module.value_type(v)).unwrap_or(&[]);
             let layout = TileLayout::new(enc, shape).map_err(|e| e.to_string())?;
-            let warps = scratch::num_warps(module);
+            let warps = scope::num_warps(module, op);
             if layout.num_warps() > warps {
                 return Err(format!("an encoding for {} warps where there are {warps}", layout.num_warps()));
             }

@@ -119,7 +119,7 @@ fn by_copies(
 ) -> PyResult<()> {
     let device = Device::get(device).map_err(errors::from_runtime)?;
     let function = kernel.function()?;
-    let mut config = LaunchConfig::new(grid, kernel.code.num_warps() * 32);
+    let mut config = LaunchConfig::new(grid, kernel.code.launched_threads());
     config.cluster[0] = kernel.options.num_ctas;
     config.grid[0] *= kernel.options.num_ctas;
     config.cooperative = kernel.options.launch_cooperative_grid;

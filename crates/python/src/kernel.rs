@@ -59,6 +59,11 @@ impl Code {
     pub fn num_warps(&self) -> u32 {
         self.artifact.metadata.options.num_warps
     }
+
+    /// Threads that a launch starts a CTA with: those of partitions too.
+    pub fn launched_threads(&self) -> u32 {
+        self.artifact.metadata.total_num_warps * 32
+    }
 }
 
 /// The code on its GPU.

@@ -214,7 +214,7 @@ fn start<'py>(
             }
             let function = kernel.function()?;
             let stream = current_stream(py, device)?;
-            let mut config = LaunchConfig::new(grid, kernel.code.num_warps() * 32);
+            let mut config = LaunchConfig::new(grid, kernel.code.launched_threads());
             config.cluster[0] = kernel.options.num_ctas;
             config.grid[0] *= kernel.options.num_ctas;
             config.programmatic_dependent = kernel.options.launch_pdl;

@@ -30,7 +30,7 @@ pub fn run(
     let launch = sim::Launch {
         entry: kernel.code.name().to_string(),
         grid: [grid[0] * ctas, grid[1], grid[2]],
-        block: [kernel.code.num_warps() * 32, 1, 1],
+        block: [kernel.code.launched_threads(), 1, 1],
         cluster: (ctas > 1).then_some([ctas, 1, 1]),
         shared_bytes: kernel.code.artifact.metadata.shared,
         // As many of the low bits are taken as the parameter has.

@@ -3,9 +3,11 @@
 //! Module attributes: `ttg.num-warps`, `ttg.num-ctas`, `ttg.threads-per-warp`, `ttg.target` (`"cuda:90"`), and after
 //! allocation `ttg.shared` (bytes). After allocation, operations with a buffer or scratch carry `allocation.offset`.
 
+use crate::dialect::tt;
 use crate::entity::{Op, Region, Type, Value};
-use crate::module::Module;
+use crate::module::{Module, ValueDef};
 use crate::opdef::{Access, Completion, Effect, Resource};
+use crate::types::TypeKind;
 
 const READ_SRC: Effect = Effect::new(Access::Read, Resource::Shared, Some("src"));
 const WRITE_DST: Effect = Effect::new(Access::Write, Resource::Shared, Some("dst"));
@@ -207,6 +209,21 @@ impl WarpSpecialize {
     pub fn all_regions(self, module: &Module) -> Vec<Region> {
         std::iter::once(self.default_region(module)).chain(self.partitions(module).iter().copied()).collect()
     }
+
+    /// The captures that its partitions read from shared memory: scalars that the warps around it have computed. Arguments
+    /// of the function, constants and buffers are known to every warp.
+    pub fn passed_captures(self, module: &Module) -> Vec<Value> {
+        let known = |v: Value| match module.value_def(v) {
+            ValueDef::Argument(block, _) => {
+                module.block_parent_op(block).is_some_and(|p| tt::Func::cast(module, p).is_some())
+            }
+            ValueDef::Result(..) => module.constant_value(v).is_some(),
+        };
+        let has_registers = |v: Value| {
+            !matches!(module.type_kind(module.value_type(v)), TypeKind::MemDesc { .. } | TypeKind::AsyncToken)
+        };
+        self.captures(module).iter().copied().filter(|&v| has_registers(v) && !known(v)).collect()
+    }
 }
 
 fn verify_warp_specialize(module: &Module, op: Op) -> Result<(), String> {
@@ -231,7 +248,9 @@ fn verify_warp_specialize(module: &Module, op: Op) -> Result<(), String> {
     let captures = types(w.captures(module));
     if let Some(&ty) = captures.iter().find(|&&t| module.is_tensor(t)) {
         let ty = crate::text::print_type(module, ty);
-        return Err(format!("a tensor ({ty}) is spread over warps and cannot be captured; put it into a buffer"));
+        return Err(format!(
+            "a tensor ({ty}) is spread over warps and cannot be captured; put it into a buffer"
+        ));
     }
     let partitions = w.partitions(module);
     let num_warps = w.partition_num_warps(module);

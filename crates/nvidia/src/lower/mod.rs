@@ -124,7 +124,15 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
             ..KernelAttrs::default()
         });
         locations = control::lower_function(
-            module, func, &name, attrs, options, (num_warps, launched), smem, &mut out, locations,
+            module,
+            func,
+            &name,
+            attrs,
+            options,
+            (num_warps, launched),
+            smem,
+            &mut out,
+            locations,
         )?;
     }
     let kernel =

@@ -168,11 +168,12 @@ impl Lower<'_> {
         let mut out = Vec::new();
         let mut offset = 0;
         let first = self.is_first_thread();
+        let passed = op.passed_captures(m);
         for &v in op.captures(m) {
             let capture = match self.val(v)?.clone() {
                 Val::Token => Capture::Known(Val::Token),
                 Val::Buffer(_) => Capture::Buffer,
-                Val::Regs(regs) if self.is_known_everywhere(v) => Capture::Known(Val::Regs(regs)),
+                Val::Regs(regs) if !passed.contains(&v) => Capture::Known(Val::Regs(regs)),
                 Val::Regs(regs) => {
                     let types: Vec<Ty> = regs.iter().map(|&r| self.b.ty(r)).collect();
                     let base = self.scratch()?;
@@ -186,17 +187,6 @@ impl Lower<'_> {
             out.push(capture);
         }
         Ok(out)
-    }
-
-    /// Whether a value is one that any warp has from the entry on.
-    fn is_known_everywhere(&self, v: ir::Value) -> bool {
-        match self.m.value_def(v) {
-            ir::ValueDef::Argument(block, _) => {
-                let parent = self.m.block_parent_op(block);
-                parent.is_some_and(|p| tt::Func::cast(self.m, p).is_some())
-            }
-            ir::ValueDef::Result(..) => self.m.constant_value(v).is_some(),
-        }
     }
 
     /// The code of the extra warps, once the main warps' is there.

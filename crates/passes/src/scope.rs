@@ -1,0 +1,62 @@
+//! Execution scopes: which warps run an operation.
+//!
+//! A function runs on the module's `ttg.num-warps` warps; inside a `ttg.warp_specialize` the default region stays on
+//! them, and each partition has warps of its own. Layouts, barriers and scratch memory are those of the scope.
+
+use tilewright_ir::dialect::ttg;
+use tilewright_ir::{Module, Op, Value, ValueDef};
+
+/// How many warps run an operation.
+pub fn num_warps(module: &Module, op: Op) -> u32 {
+    for (w, region) in enclosing(module, op) {
+        if region > 0
+            && let Some(&n) = w.partition_num_warps(module).get(region - 1)
+        {
+            return n as u32;
+        }
+    }
+    module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as u32)
+}
+
+/// The `ttg.warp_specialize` operations around an operation, innermost first, each with the region that it is in: 0 is
+/// the default one, 1 + i partition i.
+pub fn enclosing(module: &Module, op: Op) -> Vec<(ttg::WarpSpecialize, usize)> {
+    let mut out = Vec::new();
+    let mut at = op;
+    while let Some(block) = module.parent_block(at) {
+        let Some(region) = module.block_region(block) else { break };
+        let Some(parent) = module.region_op(region) else { break };
+        if let Some(w) = ttg::WarpSpecialize::cast(module, parent) {
+            if region == w.default_region(module) {
+                out.push((w, 0));
+            }
+        } else if ttg::Partitions::cast(module, parent).is_some()
+            && let Some(w) = module.parent_op(parent).and_then(|p| ttg::WarpSpecialize::cast(module, p))
+            && let Some(i) = w.partitions(module).iter().position(|&r| r == region)
+        {
+            out.push((w, 1 + i));
+        }
+        at = parent;
+    }
+    out
+}
+
+/// Whether two operations may run at the same time: they lie in different regions of one `ttg.warp_specialize`.
+pub fn concurrent(module: &Module, a: Op, b: Op) -> bool {
+    let of_b = enclosing(module, b);
+    enclosing(module, a).iter().any(|(w, region)| of_b.iter().any(|(v, other)| v == w && other != region))
+}
+
+/// What an argument of a partition stands for outside of it; any other value is itself.
+pub fn captured(module: &Module, value: Value) -> Value {
+    let mut value = value;
+    while let ValueDef::Argument(block, index) = module.value_def(value)
+        && let Some(parent) = module.block_parent_op(block)
+        && ttg::Partitions::cast(module, parent).is_some()
+        && let Some(w) = module.parent_op(parent).and_then(|p| ttg::WarpSpecialize::cast(module, p))
+        && let Some(&outer) = w.captures(module).get(index as usize)
+    {
+        value = outer;
+    }
+    value
+}
