@@ -90,10 +90,10 @@ fn registers(module: &Module, w: ttg::WarpSpecialize, (main, total): (u32, u32),
     // A warp group has what the greediest of its partitions wants; one that nobody runs on, the least.
     let mut of_group = vec![MIN_REGISTERS; (total / 4) as usize];
     let groups = |i: usize| starts[i] as usize / 4..=(starts[i] + warps[i] - 1) as usize / 4;
-    for i in 0..warps.len() {
+    for (i, &wanted) in requested.iter().enumerate() {
+        let wanted = (wanted.max(0) as u32).next_multiple_of(8).min(MAX_REGISTERS);
         for g in groups(i) {
-            of_group[g] =
-                of_group[g].max((requested[i].max(0) as u32).next_multiple_of(8).min(MAX_REGISTERS));
+            of_group[g] = of_group[g].max(wanted);
         }
     }
     let used: u32 = of_group[(main / 4) as usize..].iter().map(|r| r * 128).sum();
