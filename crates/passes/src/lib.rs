@@ -78,19 +78,17 @@
 pub mod allocate_shared;
 pub mod allocate_warp_groups;
 pub mod assign_layouts;
-pub mod async_dots;
 pub mod axis;
 pub mod choose;
-pub mod delay_dots;
 pub mod derive;
 pub mod legalize_dots;
 pub mod lower_descriptors;
 pub mod membar;
 pub mod opt;
 pub mod pipeline;
+pub mod pipeline_loops;
 pub mod scope;
 pub mod scratch;
-pub mod software_pipeline;
 pub mod target;
 pub mod verify;
 

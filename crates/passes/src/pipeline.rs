@@ -6,8 +6,7 @@
 //!   │   legalize-dots         dots that no instruction does become ones that some do
 //!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
 //!   ▼
-//! ttg   software-pipeline     loads of loops become asynchronous copies, several iterations ahead
-//!   │   delay-dots            the second of two chained dots runs behind the first of the next iteration
+//! ttg   software-pipeline     loads of loops become asynchronous copies, several iterations ahead; chained dots overlap
 //!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
 //!   │   (distribute-to-warps and match-target-size stand here for targets that have them: ML-Triton 2.2, 2.3)
 //!   │   dce                   what the two left behind
@@ -23,8 +22,8 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::target::TargetInfo;
 use crate::{
-    allocate_shared, allocate_warp_groups, assign_layouts, async_dots, delay_dots, legalize_dots,
-    lower_descriptors, membar, software_pipeline, verify,
+    allocate_shared, allocate_warp_groups, assign_layouts, legalize_dots, lower_descriptors, membar,
+    pipeline_loops, verify,
 };
 
 /// What a launch decides.
@@ -73,21 +72,13 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "software-pipeline",
         summary: "issue the loads of loops iterations ahead",
-        run: |m, t, o| software_pipeline::run(m, t, o.num_stages),
-    },
-    Pass {
-        name: "delay-dots",
-        summary: "run the second of two chained warp-group dots an iteration later",
-        run: |m, _, _| {
-            delay_dots::run(m);
-            Ok(())
-        },
+        run: |m, t, o| pipeline_loops::run(m, t, o.num_stages),
     },
     Pass {
         name: "async-dots",
         summary: "wait for warp-group dots where their results are used",
         run: |m, _, _| {
-            async_dots::run(m);
+            pipeline_loops::dots::run(m);
             Ok(())
         },
     },

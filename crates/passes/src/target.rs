@@ -37,7 +37,7 @@ pub struct TargetInfo {
     pub async_copy: bool,
     /// Whether dots may become `wgmma` (sm_90a).
     pub wgmma: bool,
-    /// Whether the second of two chained warp-group dots runs an iteration later ([`crate::delay_dots`]).
+    /// Whether the second of two chained warp-group dots runs an iteration later ([`crate::pipeline_loops::late`]).
     pub delay_dots: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Delays the second of two chained warp-group dots by an iteration, so that the arithmetic between them (the softmax of
 //! flash attention) runs while the tensor cores compute (FlashAttention-3, section 3.2, "intra-warpgroup overlap").
 //!
-//! Why here: after the pipeliner, whose rings hold the operands of the delayed dot for one iteration more, and before the
+//! Why here: on the expanded loop, whose rings hold the operands of the delayed dot for one iteration more, and before the
 //! dots become asynchronous.
 //!
 //! A dot is delayed if its left operand is in registers and comes from another dot of the iteration, and its result is
@@ -33,14 +33,11 @@
 //! ```
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::dialect::{arith, scf, ttg, ttng};
+use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, Value, ValueDef};
 
-/// The mark that the pipeliner leaves on a loop whose rings have the slot more that a delayed dot needs.
-pub const MARK: &str = "tilewright.delay_dot";
-
 /// The dot of a loop to delay, and the index of the carried value that is its result.
-pub fn delayable(module: &Module, l: scf::For) -> Option<(ttng::WarpGroupDot, usize)> {
+fn delayable(module: &Module, l: scf::For) -> Option<(ttng::WarpGroupDot, usize)> {
     let body = module.region_block(l.body(module));
     let dots: Vec<ttng::WarpGroupDot> =
         module.block_ops(body).filter_map(|op| ttng::WarpGroupDot::cast(module, op)).collect();
@@ -56,6 +53,25 @@ pub fn delayable(module: &Module, l: scf::For) -> Option<(ttng::WarpGroupDot, us
     let chained = module.is_tensor(module.value_type(dot.a(module)))
         && comes_from(module, body, dot.a(module), first.d(module));
     (chained && module.uses(d).len() == 1 && module.uses(arg).iter().all(late)).then_some((dot, index))
+}
+
+/// Whether a dot of the loop is to run an iteration later, for which every ring needs another slot.
+pub fn pays(module: &Module, l: scf::For, copies: &[tt::Load], stages: u32, max_shared: u32) -> bool {
+    let Some((dot, _)) = delayable(module, l) else { return false };
+    let bytes =
+        |ty: Type| module.shape(ty).unwrap_or(&[]).iter().product::<u32>() * module.bits(ty).max(8) / 8;
+    let buffer_of = |load: &tt::Load| {
+        module.uses(load.result(module)).iter().find_map(|u| ttg::LocalAlloc::cast(module, u.op))
+    };
+    let rings: Vec<ttg::LocalAlloc> = copies.iter().filter_map(buffer_of).collect();
+    let all = module.all_ops(module.root()).into_iter().filter_map(|op| ttg::LocalAlloc::cast(module, op));
+    let total: u32 = all
+        .map(|a| {
+            let slots = if rings.contains(&a) { stages + 1 } else { 1 };
+            bytes(module.value_type(a.result(module))) * slots
+        })
+        .sum();
+    rings.iter().any(|a| a.result(module) == dot.b(module)) && total <= max_shared
 }
 
 /// Whether a value is computed, within the block, from another.
@@ -74,19 +90,6 @@ fn comes_from(module: &Module, block: Block, value: Value, source: Value) -> boo
         }
     }
     false
-}
-
-/// Delays the dots of all marked loops.
-pub fn run(module: &mut Module) {
-    let root = module.root();
-    for op in module.all_ops(root) {
-        if module.op_attr(op, MARK).is_some()
-            && let Some(l) = scf::For::cast(module, op)
-        {
-            module.remove_attr(op, MARK);
-            delay(module, l);
-        }
-    }
 }
 
 /// The operations between a ring and the view that a dot reads, innermost first, and the number of the slot.
@@ -130,7 +133,8 @@ fn dot_before(
     module.result(last)
 }
 
-fn delay(module: &mut Module, l: scf::For) {
+/// Delays the dot of a loop whose rings have a slot to spare.
+pub fn delay(module: &mut Module, l: scf::For) {
     let body = module.region_block(l.body(module));
     let Some((dot, index)) = delayable(module, l) else { return };
     let Some((chain, slot)) = views(module, body, dot.b(module)) else { return };

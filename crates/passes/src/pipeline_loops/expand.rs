@@ -1,0 +1,283 @@
+//! Writes a scheduled loop: a prologue that fills the pipeline, and the kernel, in which what runs ahead is masked off past
+//! the last iteration. So there is no epilogue, and the loop's results need nothing.
+//!
+//! What runs ahead is a chain of *levels* ([`schedule`](super::schedule)). Level 0 stands `stages - 1` iterations ahead of
+//! the body and issues the copies; level k stands k iterations before that, and hands the values it has loaded to level
+//! k - 1 one iteration later. Each level is a clone of its slice, with carried values of its own. To step level k on is
+//!
+//! 1. to emit its slice for the iteration at which it stands, on the values that level k + 1 has loaded for it;
+//! 2. to step level k + 1 on.
+//!
+//! At run time, iteration i of the new loop
+//!
+//! 1. waits until the copies of iteration i have arrived (`stages - 2` groups may still be under way);
+//! 2. issues the copies of iteration i + stages - 1 into the slot that iteration i - 1 has read; the barrier that follows
+//!    the wait is what makes this safe, so the loop has one barrier;
+//! 3. runs the body on the slot of iteration i.
+//!
+//! Where a loop has several dots for warp groups, steps 1 and 2 come behind the first dot and wait for the *next* iteration's
+//! copies (those of the first are waited for before the loop): the tensor cores are busy then.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
+use tilewright_ir::{Block, Builder, Module, Op, Type, Value};
+
+use super::copies::{self, Copy};
+use super::schedule::{self, Schedule};
+use super::slice::Slice;
+
+/// Rewrites a loop as its schedule says.
+pub fn expand(module: &mut Module, l: scf::For, schedule: Schedule) {
+    Expander::new(module, l, schedule).expand();
+}
+
+/// A slice in program order, with where it stands.
+struct Level {
+    ops: Vec<Op>,
+    carried: Vec<usize>,
+    /// The values of the carried values in the iteration to come.
+    at: Vec<Value>,
+    /// The values that it loads for the level before.
+    gives: Vec<Value>,
+    /// What they are in the iteration that the level before is to emit next.
+    given: Vec<Value>,
+}
+
+struct Expander<'m> {
+    m: &'m mut Module,
+    l: scf::For,
+    body: Block,
+    /// The body's arguments before any were added, and its end.
+    args: Vec<Value>,
+    yielded: Op,
+    stages: u32,
+    slots: u32,
+    levels: Vec<Level>,
+    copies: Vec<Copy>,
+}
+
+/// The bounds of the loop.
+#[derive(Clone, Copy)]
+struct Bounds {
+    lower: Value,
+    upper: Value,
+    step: Value,
+}
+
+impl<'m> Expander<'m> {
+    fn new(m: &'m mut Module, l: scf::For, schedule: Schedule) -> Self {
+        let body = m.region_block(l.body(m));
+        let ops: Vec<Op> = m.block_ops(body).collect();
+        let init = l.init(m).to_vec();
+        let slots = schedule.slots();
+        let Schedule { stages, copies, levels, .. } = schedule;
+        let mut gives = Vec::new();
+        let mut out = Vec::new();
+        for (k, Slice { ops: slice, mut carried, loaded }) in levels.into_iter().enumerate() {
+            let copied = |op: Op| k == 0 && copies.iter().any(|c| c.0 == op);
+            carried.sort_unstable();
+            out.push(Level {
+                ops: ops.iter().copied().filter(|&op| slice.contains(&op) || copied(op)).collect(),
+                at: carried.iter().map(|&c| init[c]).collect(),
+                carried,
+                gives: std::mem::replace(&mut gives, loaded),
+                given: Vec::new(),
+            });
+        }
+        let copies = copies.into_iter().map(|load| Copy::allocate(m, l, load, slots)).collect();
+        Expander {
+            args: m.block_args(body).to_vec(),
+            yielded: m.last_op(body).expect("a loop body ends with a yield"),
+            m,
+            l,
+            body,
+            stages,
+            slots,
+            levels: out,
+            copies,
+        }
+    }
+
+    fn expand(mut self) {
+        let bounds = Bounds {
+            lower: self.l.lower_bound(self.m),
+            upper: self.l.upper_bound(self.m),
+            step: self.l.step(self.m),
+        };
+        let iv_ty = self.m.value_type(bounds.lower);
+
+        // Before the loop: what later levels need, and the copies of the first iterations.
+        self.fill(1, bounds);
+        let mut iv = bounds.lower;
+        for slot in 0..self.stages - 1 {
+            let mut b = Builder::before(self.m, self.l.0);
+            let slot = b.i32(slot as i32);
+            iv = self.issue(self.l.0, iv, bounds, slot);
+        }
+
+        // The loop.
+        let mut b = Builder::before(self.m, self.l.0);
+        let distance = b.int(i64::from(self.stages) - 1, iv_ty);
+        let distance = arith::Muli::build(&mut b, bounds.step, distance).result(b.module);
+        let (zero, last) = (b.i32(0), b.i32(self.stages as i32 - 1));
+        let (ring_size, one) = (b.i32(self.slots as i32), b.i32(1));
+        let slot = self.carry(zero);
+        let free = self.carry(last);
+        for k in 0..self.levels.len() {
+            self.levels[k].at = self.carry_all(&self.levels[k].at.clone());
+            self.levels[k].given = self.carry_all(&self.levels[k].given.clone());
+        }
+
+        let top = self.m.first_op(self.body).expect("a loop body has operations");
+        // The slot to fill may be read by an asynchronous dot of the last iteration until the first of this one has been
+        // issued and the others waited for (see `dots`).
+        let ops: Vec<Op> = self.m.block_ops(self.body).collect();
+        let dot = ops.into_iter().find(|&op| ttng::WarpGroupDot::cast(self.m, op).is_some());
+        let anchor = dot.and_then(|d| self.m.next_op(d)).unwrap_or(top);
+        let stages = self.stages as i32;
+        let several = self.m.block_ops(self.body).filter(|&op| schedule::is_dot(self.m, op)).count() > 1;
+        let token = if dot.is_some() && several && stages > 2 {
+            // Behind that dot also wait for what the next iteration reads: one barrier then serves both, and the proxy
+            // fence, which waits for the thread's copies, stands where the fewest are under way. (A loop of one dot has
+            // no arithmetic to hide a copy behind: there more copies under way are worth more than a barrier less.)
+            self.wait_and_fence(anchor, stages - 3);
+            let token = self.wait_and_fence(self.l.0, stages - 2);
+            let mut b = Builder::before(self.m, self.l.0);
+            ttg::Barrier::build(&mut b);
+            token
+        } else {
+            let mut b = Builder::before(self.m, top);
+            ttg::AsyncWait::build(&mut b, &[], stages - 2, Type::ASYNC_TOKEN).token(b.module)
+        };
+        let mut b = Builder::before(self.m, top);
+        let ahead = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
+        self.issue(anchor, ahead, bounds, free);
+        copies::read_slots(self.m, &self.copies, top, slot, token);
+
+        let mut b = Builder::before(self.m, self.yielded);
+        let mut step = |at: Value| {
+            let up = arith::Addi::build(&mut b, at, one).result(b.module);
+            let wraps = arith::Cmpi::build(&mut b, up, ring_size, arith::CmpIPredicate::Eq, Type::I1)
+                .result(b.module);
+            arith::Select::build(&mut b, wraps, zero, up).result(b.module)
+        };
+        let up = step(slot);
+        // Without slots to spare the one just read is the next to fill.
+        let next_free = if self.slots == self.stages { slot } else { step(free) };
+        let levels = self.levels.iter().flat_map(|level| level.at.iter().chain(&level.given)).copied();
+        for v in [up, next_free].into_iter().chain(levels.collect::<Vec<_>>()) {
+            self.m.push_operand(self.yielded, v);
+        }
+
+        // Copies masked off past the end still write zeros: none may be under way when the memory is used again.
+        let mut b = Builder::after(self.m, self.l.0);
+        ttg::AsyncWait::build(&mut b, &[], 0, Type::ASYNC_TOKEN);
+    }
+
+    /// Waits for copies, and makes them visible to the asynchronous proxy.
+    fn wait_and_fence(&mut self, anchor: Op, num: i32) -> Value {
+        let mut b = Builder::before(self.m, anchor);
+        let token = ttg::AsyncWait::build(&mut b, &[], num, Type::ASYNC_TOKEN).token(b.module);
+        ttng::FenceAsyncShared::build(&mut b, false);
+        token
+    }
+
+    fn carry_all(&mut self, init: &[Value]) -> Vec<Value> {
+        init.iter().map(|&v| self.carry(v)).collect()
+    }
+
+    /// Adds a carried value to the loop and returns its argument.
+    fn carry(&mut self, init: Value) -> Value {
+        let ty = self.m.value_type(init);
+        self.m.push_operand(self.l.0, init);
+        self.m.add_result(self.l.0, ty);
+        self.m.add_block_arg(self.body, ty)
+    }
+
+    /// Brings the levels from `k` on to where level `k - 1` can emit its first iteration.
+    fn fill(&mut self, k: usize, bounds: Bounds) {
+        if k < self.levels.len() {
+            self.fill(k + 1, bounds);
+            self.step(k, self.l.0, bounds.lower, bounds);
+        }
+    }
+
+    /// Emits level `k` of the iteration `iv` before `anchor`, and steps the levels behind it on.
+    fn step(&mut self, k: usize, anchor: Op, iv: Value, bounds: Bounds) {
+        if k >= self.levels.len() {
+            return;
+        }
+        let inside = self.is_inside(anchor, iv, bounds.upper);
+        let mut map = self.values_of(k, iv);
+        for op in self.levels[k].ops.clone() {
+            let clone = self.m.clone_op(op, &mut map);
+            self.m.insert_before(clone, anchor);
+            if let Some(load) = tt::Load::cast(self.m, clone) {
+                // An address that the loop itself would not have loaded from.
+                let ptr_ty = self.m.value_type(load.ptr(self.m));
+                let mask = copies::and_mask(self.m, clone, load.mask(self.m), ptr_ty, inside);
+                self.m.set_operand_group(clone, 1, &[mask]);
+            }
+        }
+        self.levels[k].given = self.levels[k].gives.iter().map(|v| map[v]).collect();
+        self.go_on(k, anchor, iv, &map, bounds);
+    }
+
+    /// Emits level 0 with the copies of the iteration `iv` before `anchor`, into slot `slot` of each ring, and steps the
+    /// levels behind it on. Returns the iteration to come.
+    fn issue(&mut self, anchor: Op, iv: Value, bounds: Bounds, slot: Value) -> Value {
+        let inside = self.is_inside(anchor, iv, bounds.upper);
+        let mut map = self.values_of(0, iv);
+        let mut tokens = Vec::new();
+        for op in self.levels[0].ops.clone() {
+            if let Some(copy) = self.copies.iter().copied().find(|c| c.load.0 == op) {
+                let mapped = |v: Value| *map.get(&v).unwrap_or(&v);
+                let ptr = mapped(copy.load.ptr(self.m));
+                let mask = copy.load.mask(self.m).map(mapped);
+                let mask = copies::and_mask(self.m, anchor, mask, self.m.value_type(ptr), inside);
+                tokens.push(copy.issue(self.m, anchor, ptr, mask, slot));
+            } else {
+                let clone = self.m.clone_op(op, &mut map);
+                self.m.insert_before(clone, anchor);
+            }
+        }
+        let mut b = Builder::before(self.m, anchor);
+        ttg::AsyncCommitGroup::build(&mut b, &tokens, Type::ASYNC_TOKEN);
+        self.go_on(0, anchor, iv, &map, bounds)
+    }
+
+    /// Moves level `k` to its next iteration, which is returned, and steps the level behind it on.
+    fn go_on(
+        &mut self,
+        k: usize,
+        anchor: Op,
+        iv: Value,
+        map: &FxHashMap<Value, Value>,
+        bounds: Bounds,
+    ) -> Value {
+        let yielded = self.m.operands(self.yielded);
+        let level = &mut self.levels[k];
+        level.at = level.carried.iter().map(|&c| *map.get(&yielded[c]).unwrap_or(&yielded[c])).collect();
+        let mut b = Builder::before(self.m, anchor);
+        let next = arith::Addi::build(&mut b, iv, bounds.step).result(b.module);
+        self.step(k + 1, anchor, next, bounds);
+        next
+    }
+
+    /// The values of the iteration to which level `k` has come.
+    fn values_of(&self, k: usize, iv: Value) -> FxHashMap<Value, Value> {
+        let mut map: FxHashMap<Value, Value> = FxHashMap::default();
+        map.insert(self.args[0], iv);
+        let level = &self.levels[k];
+        map.extend(level.carried.iter().map(|&c| self.args[c + 1]).zip(level.at.iter().copied()));
+        if let Some(behind) = self.levels.get(k + 1) {
+            map.extend(behind.gives.iter().copied().zip(behind.given.iter().copied()));
+        }
+        map
+    }
+
+    fn is_inside(&mut self, anchor: Op, iv: Value, upper: Value) -> Value {
+        let mut b = Builder::before(self.m, anchor);
+        arith::Cmpi::build(&mut b, iv, upper, arith::CmpIPredicate::Slt, Type::I1).result(b.module)
+    }
+}

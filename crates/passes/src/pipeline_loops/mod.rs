@@ -1,0 +1,89 @@
+//! Loops in software pipelines: loads are issued several iterations ahead, as asynchronous copies into rings of
+//! shared-memory buffers, so that their latency is hidden behind the arithmetic of the iterations before; dots for warp
+//! groups run while the rest of the body goes on.
+//!
+//! Why here: after layout assignment it is known which loads go through shared memory (operands of dots) and how wide
+//! their accesses are; before allocation and barriers, which see buffers and copies like any others.
+//!
+//! | file | |
+//! | --- | --- |
+//! | [`schedule`] | when each operation runs, in iterations ahead |
+//! | [`slice`] | what must run ahead with a load |
+//! | [`expand`] | prologue and kernel |
+//! | [`copies`] | rings, asynchronous copies, views of slots |
+//! | [`late`] | a dot that runs an iteration later than its operands are computed |
+//! | [`dots`] | asynchronous dots, their waits and fences (a pass of its own, which also serves code outside loops) |
+//!
+//! Which loops: those with a dot, or with `tt.num_stages` given by the author. Which loads: those that reach a dot within
+//! the iteration (all, if the author gave the number of stages), if each access is at least 4 bytes wide, masked-off
+//! elements may be zero and their addresses are computed without effects.
+//!
+//! ```text
+//! scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z, %p = %p0) {
+//!   %x = tt.load %p
+//!   %s = ttg.local_alloc %x
+//!   %a = ttg.local_load %s
+//!   ...
+//!   %p2 = tt.addptr %p, %step
+//! }
+//! =>
+//! %buf = ttg.local_alloc : !ttg.memdesc<3x128x64xf16, ..., mutable>
+//! ttg.async_copy_global_to_local %p0, %buf[0] mask %0_lt_n ; ttg.async_commit_group
+//! ttg.async_copy_global_to_local %p1, %buf[1] mask %1_lt_n ; ttg.async_commit_group
+//! scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z, %slot = 0, %free = 2, %q = %p2) {
+//!   %t = ttg.async_wait {num = 1}
+//!   ttg.async_copy_global_to_local %q, %buf[%free] mask %i_plus_2_lt_n ; ttg.async_commit_group
+//!   %a = ttg.local_load %buf[%slot] token %t
+//!   ...
+//! }
+//! ttg.async_wait {num = 0}
+//! ```
+//!
+//! Indices that are loaded run further ahead, in registers:
+//!
+//! ```text
+//! %j = tt.load %index[%i] ; %x = tt.load %p[%j] ; tt.dot %x, ...
+//! =>
+//! scf.for %i ... iter_args(..., %j = ...) {           // %j: the indices of iteration %i + 2
+//!   ttg.async_copy_global_to_local %p[%j], %buf[%free]
+//!   %j2 = tt.load %index[%i + 3] mask %i_plus_3_lt_n
+//!   ...
+//! }
+//! ```
+
+pub mod copies;
+pub mod dots;
+pub mod expand;
+pub mod late;
+pub mod schedule;
+pub mod slice;
+
+use tilewright_ir::dialect::scf;
+use tilewright_ir::{Diagnostic, Module};
+
+use crate::target::TargetInfo;
+use schedule::Schedule;
+
+/// Pipelines every loop that asks for it. `num_stages` is the launch option; a loop's `tt.num_stages` overrides it.
+///
+/// # Errors
+/// None of its own.
+pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<(), Diagnostic> {
+    // Inner loops first: an outer loop with a pipelined loop inside is left alone.
+    let root = module.root();
+    let mut loops: Vec<scf::For> =
+        module.all_ops(root).into_iter().filter_map(|op| scf::For::cast(module, op)).collect();
+    loops.reverse();
+    let mut changed = false;
+    for l in loops {
+        let Some(schedule) = Schedule::of(module, target, l, num_stages) else { continue };
+        let late = schedule.late;
+        expand::expand(module, l, schedule);
+        if late {
+            late::delay(module, l);
+        }
+        changed = true;
+    }
+    // Addresses are computed ahead now: the carried values that they came from before are dead.
+    if changed { tilewright_ir::dce::run(module) } else { Ok(()) }
+}

@@ -1,0 +1,191 @@
+//! When the operations of a loop run: how many iterations ahead of the main part of the body.
+//!
+//! | operation | iterations ahead | its value waits in |
+//! | --- | --- | --- |
+//! | a load whose value a dot needs (`cp.async`) | `num_stages - 1` | a ring of `num_stages` buffers |
+//! | a load that an address of these needs (page tables, indices) | one more than the load that needs it | registers |
+//! | a load that an address of *those* needs | and one more | registers |
+//! | a dot between whose operand and the dot before lies other arithmetic | -1, if that shortens an iteration ([`late`]) | |
+//! | all else | 0 | |
+//!
+//! The latency of a load is taken to be as long as the buffers reach: what they cost is decided by `num_stages`. Operations
+//! without effects from which addresses are computed run wherever they are needed: they are cloned for each level, since
+//! a few additions cost less than registers that wait.
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::dialect::{scf, tt, ttg, ttng};
+use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Value};
+
+use super::late;
+use super::slice::Slice;
+use crate::scratch;
+use crate::target::TargetInfo;
+
+/// Addresses of addresses of addresses: what is behind more of them is not read ahead.
+const MAX_LEVELS: usize = 4;
+
+/// When the operations of one loop run.
+#[derive(Debug)]
+pub struct Schedule {
+    /// How many iterations are under way, the one being computed included.
+    pub stages: u32,
+    /// The loads that become asynchronous copies, in program order.
+    pub copies: Vec<tt::Load>,
+    /// What runs ahead: `levels[0]` with the copies; each further level one iteration earlier, to give the level before
+    /// the values that its addresses need.
+    pub levels: Vec<Slice>,
+    /// Whether a dot runs an iteration late.
+    pub late: bool,
+}
+
+impl Schedule {
+    /// The schedule of a loop, or `None` if it stays as it is. `num_stages` is the launch option; the loop's own
+    /// `tt.num_stages` overrides it.
+    pub fn of(module: &Module, target: &TargetInfo, l: scf::For, num_stages: u32) -> Option<Self> {
+        let asked = module.int_attr(l.0, "tt.num_stages");
+        let stages = asked.map_or(num_stages, |n| n.clamp(0, 64) as u32);
+        if stages < 2 {
+            return None;
+        }
+        let body = module.region_block(l.body(module));
+        let ops: Vec<Op> = module.block_ops(body).collect();
+        let dots = ops.iter().any(|&op| has_dot(module, op));
+        if (!dots && asked.is_none()) || ops.iter().any(|&op| ttg::AsyncWait::cast(module, op).is_some()) {
+            return None;
+        }
+        // An iteration that waits for other programs must not read ahead of its wait.
+        if module.all_ops(l.0).into_iter().any(|op| synchronizes(module, op)) {
+            return None;
+        }
+        let mut levels = Vec::new();
+        let mut copies = Vec::new();
+        for &op in &ops {
+            let Some(load) = tt::Load::cast(module, op) else { continue };
+            // Where the author asked for it, what anything but an address needs.
+            let needs = |op| has_dot(module, op) || (asked.is_some() && !module.has_trait(op, Trait::Pure));
+            if reaches(module, body, load.result(module), needs)
+                && can_copy(module, load)
+                && let Some(own) = levels_of(module, l, body, op)
+            {
+                for (k, slice) in own.into_iter().enumerate() {
+                    match levels.get_mut(k) {
+                        None => levels.push(slice),
+                        Some(level) => level.merge(slice),
+                    }
+                }
+                copies.push(load);
+            }
+        }
+        if copies.is_empty() {
+            return None;
+        }
+        let late = target.delay_dots && late::pays(module, l, &copies, stages, target.max_shared);
+        Some(Schedule { stages, copies, levels, late })
+    }
+
+    /// Slots of a ring: a dot that runs late reads its operand an iteration later.
+    pub fn slots(&self) -> u32 {
+        self.stages + u32::from(self.late)
+    }
+}
+
+/// What must run ahead for a load: with it, and for each load in its address an iteration before it, and so on. `None` if
+/// that can't be.
+fn levels_of(module: &Module, l: scf::For, body: Block, load: Op) -> Option<Vec<Slice>> {
+    let mut slice = Slice::default();
+    if !slice.collect_operands(module, l, body, load) {
+        return None;
+    }
+    let mut levels = vec![slice];
+    loop {
+        let mut next = Slice::default();
+        for &v in &levels.last()?.loaded {
+            let op = module.defining_op(v)?;
+            next.ops.insert(op);
+            if !next.collect_operands(module, l, body, op) {
+                return None;
+            }
+        }
+        if next.ops.is_empty() {
+            return Some(levels);
+        }
+        levels.push(next);
+        // Also where an address is what the iteration before has loaded: a list can't be read ahead.
+        if levels.len() > MAX_LEVELS {
+            return None;
+        }
+    }
+}
+
+/// Whether an operation may wait for, or is waited for by, another program: a barrier, or an atomic whose old value
+/// matters.
+fn synchronizes(module: &Module, op: Op) -> bool {
+    match module.opcode(op) {
+        Some(Opcode::Ttg(ttg::Kind::Barrier) | Opcode::Tt(tt::Kind::AtomicCas)) => true,
+        Some(Opcode::Tt(tt::Kind::AtomicRmw)) => !module.is_unused(module.result(op)),
+        _ => false,
+    }
+}
+
+/// Whether an operation is a dot.
+pub fn is_dot(module: &Module, op: Op) -> bool {
+    tt::Dot::cast(module, op).is_some() || ttng::WarpGroupDot::cast(module, op).is_some()
+}
+
+/// Whether an operation is a dot or has one inside (a branch, an inner loop).
+fn has_dot(module: &Module, op: Op) -> bool {
+    is_dot(module, op)
+        || (!module.regions(op).is_empty() && module.all_ops(op).into_iter().any(|o| is_dot(module, o)))
+}
+
+/// Whether a value reaches an operation of the same iteration, other than as the address of a load that is copied itself.
+fn reaches(module: &Module, body: Block, value: Value, wanted: impl Fn(Op) -> bool) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut work = vec![value];
+    while let Some(v) = work.pop() {
+        for u in module.uses(v) {
+            let Some(at) = module.ancestor_in_block(body, u.op) else { continue };
+            if !seen.insert(at) || tt::Load::cast(module, at).is_some_and(|load| can_copy(module, load)) {
+                continue;
+            }
+            if wanted(at) {
+                return true;
+            }
+            work.extend(module.results(at));
+        }
+    }
+    false
+}
+
+/// Whether a load can be an asynchronous copy: `cp.async` moves 4, 8 or 16 bytes and fills with zeros (PTX ISA,
+/// "cp.async").
+fn can_copy(module: &Module, load: tt::Load) -> bool {
+    let ty = module.value_type(load.result(module));
+    let Some(layout) = scratch::tile_layout(module, ty) else { return false };
+    if load.is_volatile(module) || module.is_ptr(ty) || module.bits(ty) < 8 {
+        return false;
+    }
+    let vec = module.int_attr(load.0, "tt.vec").unwrap_or(1) as u32;
+    let axis = module.int_attr(load.0, "tt.vec_axis").unwrap_or(0) as usize;
+    if vec.min(layout.contig_along(axis)) * module.bits(ty) < 32 {
+        return false;
+    }
+    load.other(module).is_none_or(|o| is_zero(module, o))
+}
+
+fn is_zero(module: &Module, value: Value) -> bool {
+    if let Some(s) = tt::Splat::of(module, value) {
+        return is_zero(module, s.src(module));
+    }
+    let Some(attr) = module.constant_value(value) else { return false };
+    let scalar = match module.attr_kind(attr) {
+        AttrKind::Splat(a, _) => module.attr_kind(*a),
+        other => other,
+    };
+    match scalar {
+        AttrKind::Int(v, _) => *v == 0,
+        AttrKind::Float(f, _) => f.0 == 0, // not -0.0: the copy writes zero bits
+        AttrKind::Bool(b) => !b,
+        _ => false,
+    }
+}
