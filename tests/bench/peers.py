@@ -19,7 +19,9 @@ def load(name: str):
 def load_for_triton(name: str):
     """The example's own source with Triton imported in Tilewright's place."""
     text = (EXAMPLES / f"{name}.py").read_text().replace("import tilewright", "import triton")
-    text = text.replace("import triton as triton", "import triton")
+    text = text.replace("import triton as triton", "import triton").replace(
+        "from tilewright.", "from triton."
+    )
     path = Path(tempfile.mkdtemp()) / f"{name}_triton.py"
     path.write_text(text)
     spec = importlib.util.spec_from_file_location(path.stem, path)

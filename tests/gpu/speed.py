@@ -111,6 +111,51 @@ def main():
              lambda: torch.testing.assert_close(o, sdpa().view_as(o), rtol=1e-2, atol=1e-2), configs, 4 * 64 * 4096**2 * d / (2 if causal else 1), "TFLOP/s")  # fmt: skip
         t = triton.testing.do_bench(sdpa, return_mode="median")
         print(f"    SDPA {4 * 64 * 4096**2 * d / (2 if causal else 1) / t * 1e-9:.1f}")
+    descriptors(want)
+
+
+def descriptors(want):
+    """Persistent matmul and flash attention on tensor descriptors, with and without warp specialization."""
+    # Triton asks for the memory of the descriptors that kernels make.
+    triton.set_allocator(lambda size, alignment, stream: torch.empty(size, device="cuda", dtype=torch.int8))
+    programs = torch.cuda.get_device_properties(0).multi_processor_count
+    for size in (8192, 4096, 2048):
+        if not want("persistent") and not want(f"persistent{size}"):
+            continue
+        a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+        c = torch.empty_like(a)
+        blocks = [
+            ((128, 256, 64), 8, 3),
+            ((128, 256, 64), 8, 4),
+            ((128, 128, 64), 8, 4),
+            ((128, 128, 64), 4, 4),
+        ]
+        for made in (False, True):
+            for ws in (False, True):
+                configs = [{"block": blk, "num_warps": w, "num_stages": s, "halves": halves, "flatten": flatten}
+                           for blk, w, s in blocks for halves in (False, True) for flatten in (False, True)]  # fmt: skip
+                name = f"persistent {size} {'made' if made else 'given'}{' ws' if ws else ''}"
+                both((name, "persistent_matmul"),
+                     lambda m, **k: m.persistent_matmul(a, b, c, programs=programs, made=made, warp_specialize=ws, **k),
+                     lambda: torch.testing.assert_close(c, a @ b.T, rtol=1e-2, atol=1e-1), configs, 2 * size**3, "TFLOP/s")  # fmt: skip
+        t = triton.testing.do_bench(lambda: torch.mm(a, b.T, out=c), return_mode="median")
+        print(f"    cuBLAS {2 * size**3 / t * 1e-9:.1f}")
+    for causal in (False, True):
+        if not want("flash_descriptors"):
+            continue
+        q, k, v = (torch.randn(64, 4096, 128, device="cuda", dtype=torch.float16) for _ in range(3))
+        o = torch.empty_like(q)
+        heads = [x.view(4, 16, 4096, 128) for x in (q, k, v)]
+        sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=causal)
+        amount = 4 * 64 * 4096**2 * 128 / (2 if causal else 1)
+        for ws in (False, True):
+            configs = [{"block": blk, "num_warps": w, "num_stages": s}
+                       for blk, w, s in (((128, 64), 8, 2), ((128, 64), 8, 3), ((128, 128), 8, 2), ((64, 64), 4, 3), ((128, 64), 4, 3))]  # fmt: skip
+            both((f"flash desc D128{' causal' if causal else ''}{' ws' if ws else ''}", "flash_attention_descriptors"),
+                 lambda m, **c: m.flash_attention_descriptors(q, k, v, o, causal, warp_specialize=ws, **c),
+                 lambda: torch.testing.assert_close(o, sdpa().view_as(o), rtol=1e-2, atol=1e-2), configs, amount, "TFLOP/s")  # fmt: skip
+        t = triton.testing.do_bench(sdpa, return_mode="median")
+        print(f"    SDPA {amount / t * 1e-9:.1f}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,93 @@
+"""Flash attention, forward, on tensor descriptors: the mathematics of `flash_attention.py`, with blocks moved by the GPU's
+copy engine and, if asked for, loading and computing given to different warps."""
+
+import numpy as np
+from flash_attention import reference
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+
+@triton.jit
+def attend(
+    acc, l_i, m_i, q, k, v, head, lo, hi, offs_m, offs_n, scale,
+    BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr, WARP_SPECIALIZE: tl.constexpr,
+):  # fmt: skip
+    """Folds the keys lo..hi into the running maximum, denominator and output."""
+    for start in tl.range(lo, hi, BLOCK_N, warp_specialize=WARP_SPECIALIZE):
+        s = tl.dot(q, k.load([head + start, 0]).T) * scale
+        if CAUSAL:
+            s = tl.where(offs_m[:, None] >= start + offs_n[None, :], s, -1.0e6)
+        m_new = tl.maximum(m_i, tl.max(s, 1))
+        p = tl.exp2(s - m_new[:, None])
+        alpha = tl.exp2(m_i - m_new)
+        l_i = l_i * alpha + tl.sum(p, 1)
+        acc = acc * alpha[:, None]
+        acc = tl.dot(p.to(v.dtype), v.load([head + start, 0]), acc)
+        m_i = m_new
+    return acc, l_i, m_i
+
+
+@triton.jit
+def flash_descriptor_kernel(
+    q_desc, k_desc, v_desc, o_desc, scale, n_ctx,
+    D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr,
+    WARP_SPECIALIZE: tl.constexpr,
+):  # fmt: skip
+    start_m = tl.program_id(0) * BLOCK_M
+    head = tl.program_id(1) * n_ctx  # the heads' rows lie one after the other
+    offs_m = start_m + tl.arange(0, BLOCK_M)
+    offs_n = tl.arange(0, BLOCK_N)
+    q = q_desc.load([head + start_m, 0])
+    m_i = tl.full([BLOCK_M], -float("inf"), dtype=tl.float32)
+    l_i = tl.zeros([BLOCK_M], dtype=tl.float32)
+    acc = tl.zeros([BLOCK_M, D], dtype=tl.float32)
+    scale *= 1.4426950408889634  # log2(e): exponentials are taken to base 2
+    if CAUSAL:
+        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, head, 0, start_m, offs_m, offs_n, scale, BLOCK_N,
+                               False, WARP_SPECIALIZE)  # fmt: skip
+        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, head, start_m, start_m + BLOCK_M, offs_m, offs_n, scale,
+                               BLOCK_N, True, WARP_SPECIALIZE)  # fmt: skip
+    else:
+        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, head, 0, n_ctx, offs_m, offs_n, scale, BLOCK_N,
+                               False, WARP_SPECIALIZE)  # fmt: skip
+    acc = acc / l_i[:, None]
+    o_desc.store([head + start_m, 0], acc.to(o_desc.dtype))
+
+
+def flash_attention_descriptors(
+    q, k, v, o, causal: bool, block=(128, 64), warp_specialize: bool = False, **options
+) -> None:
+    """o = softmax(q kᵀ / sqrt(D)) v for contiguous (heads, sequence, D) arrays.
+
+    The sequence is a multiple of both block sizes, and with ``causal`` the first block size of the second.
+    """
+    heads, n_ctx, d = q.shape
+    block_m, block_n = block
+    rows = [
+        TensorDescriptor(x, [heads * n_ctx, d], [d, 1], [size, d])
+        for x, size in ((q, block_m), (k, block_n), (v, block_n), (o, block_m))
+    ]
+    flash_descriptor_kernel[(n_ctx // block_m, heads)](
+        *rows, d**-0.5, n_ctx,
+        D=d, BLOCK_M=block_m, BLOCK_N=block_n, CAUSAL=causal, WARP_SPECIALIZE=warp_specialize, **options,
+    )  # fmt: skip
+
+
+def example(device) -> None:
+    """Head sizes 64, 96 and 128, causal and not, with and without warp specialization."""
+    rng = np.random.default_rng(0)
+    for d, causal, ws in ((64, False, False), (64, True, True), (96, True, False), (128, False, True)):
+        q, k, v = (rng.standard_normal((2, 128, d)).astype(np.float16) for _ in range(3))
+        o = device.empty(q.shape, np.float16)
+        flash_attention_descriptors(
+            *(device.array(x) for x in (q, k, v)), o, causal, block=(64, 32), warp_specialize=ws, num_warps=4
+        )
+        np.testing.assert_allclose(device.numpy(o), reference(q, k, v, causal), rtol=1e-2, atol=1e-2)
+
+
+if __name__ == "__main__":
+    from common import run
+
+    run(example)
