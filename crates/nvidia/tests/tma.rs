@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use tilewright_passes::{Options as PassOptions, TargetInfo, pipeline};
+use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg, pipeline, tma};
 
 const ALIASES: &str = r#"
 #bar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
@@ -26,9 +26,11 @@ fn finish(ir: &str) -> tilewright_nvidia::Kernel {
 }
 
 fn map(dims: [u32; 2], elem: u32, block: [u32; 2], swizzle: sim::Swizzle) -> sim::TensorMap {
+    let element = if elem == 2 { sim::Element::F16 } else { sim::Element::F32 };
     sim::TensorMap {
         address: 0,
-        element_bytes: elem,
+        element,
+        element_strides: vec![1, 1],
         dims: vec![dims[1], dims[0]],
         strides: vec![u64::from(dims[1] * elem)],
         box_dims: vec![block[1], block[0]],
@@ -147,4 +149,96 @@ fn the_barrier_and_the_fence_before_a_copy_to_global_memory_are_needed() {
         let report = simulate(&without, 1, &mut [Arg::Map(&mut input, from), Arg::Map(&mut output, to)]);
         assert!(!report.findings.is_empty(), "without line {at} `{line}`:\n{}", kernel.ptx);
     }
+}
+
+/// From `tt` through all passes.
+fn compile_tt(ir: &str, num_stages: u32) -> (tilewright_ir::Module, tilewright_nvidia::Kernel) {
+    let mut module = tilewright_ir::text::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
+    tilewright_ir::verify::verify(&module).unwrap_or_else(|e| panic!("{}", e[0]));
+    let mut target = TargetInfo::parse("cuda:90").unwrap();
+    target.wgmma = true;
+    let options = PassOptions { num_stages, ..PassOptions::default() };
+    lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
+    let kernel = generate(&module, "cuda:90");
+    (module, kernel)
+}
+
+/// `c = a · b` by descriptors, `b` as it is or transposed.
+fn matmul_kernel(shape: (u32, u32, u32), k: u32, transposed: bool) -> String {
+    let (bm, bn, bk) = shape;
+    let b_block = if transposed { format!("{bn}x{bk}") } else { format!("{bk}x{bn}") };
+    let b_at = if transposed { "%c0, %k" } else { "%k, %c0" };
+    let b = if transposed {
+        format!(
+            "%b = tt.trans %bl {{order = array<i32: 1, 0>}} : tensor<{b_block}xf16> -> tensor<{bk}x{bn}xf16>"
+        )
+    } else {
+        String::new()
+    };
+    let b_name = if transposed { "%b" } else { "%bl" };
+    format!(
+        r#"module {{
+  tt.func public @kernel(%ad: !tt.tensordesc<tensor<{bm}x{bk}xf16>>, %bd: !tt.tensordesc<tensor<{b_block}xf16>>, %cd: !tt.tensordesc<tensor<{bm}x{bn}xf32>>) {{
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant {bk} : i32
+    %end = arith.constant {k} : i32
+    %zero = arith.constant dense<0.0> : tensor<{bm}x{bn}xf32>
+    %sum = scf.for %k = %c0 to %end step %step iter_args(%acc = %zero) -> (tensor<{bm}x{bn}xf32>) : i32 {{
+      %a = tt.descriptor_load %ad[%c0, %k] : !tt.tensordesc<tensor<{bm}x{bk}xf16>> -> tensor<{bm}x{bk}xf16>
+      %bl = tt.descriptor_load %bd[{b_at}] : !tt.tensordesc<tensor<{b_block}xf16>> -> tensor<{b_block}xf16>
+      {b}
+      %d = tt.dot %a, {b_name}, %acc : tensor<{bm}x{bk}xf16> * tensor<{bk}x{bn}xf16> -> tensor<{bm}x{bn}xf32>
+      scf.yield %d : tensor<{bm}x{bn}xf32>
+    }}
+    tt.descriptor_store %cd[%c0, %c0], %sum : !tt.tensordesc<tensor<{bm}x{bn}xf32>>, tensor<{bm}x{bn}xf32>
+    tt.return
+  }}
+}}"#
+    )
+}
+
+/// The map that the compiler says an argument needs, for a matrix.
+fn map_for(module: &tilewright_ir::Module, arg: usize, dims: [u32; 2]) -> sim::TensorMap {
+    let maps = tma::kernel_maps(module);
+    let a = maps.iter().find(|m| m.arg == arg).expect("a tensor map");
+    let swizzle = match a.swizzle_bytes {
+        32 => sim::Swizzle::B32,
+        64 => sim::Swizzle::B64,
+        128 => sim::Swizzle::B128,
+        _ => sim::Swizzle::None,
+    };
+    map(dims, module.bits(a.element) / 8, [a.box_dims[0], a.box_dims[1]], swizzle)
+}
+
+fn matmul(shape: (u32, u32, u32), k: u32, transposed: bool, num_stages: u32) {
+    let (m, n, _) = shape;
+    let (module, kernel) = compile_tt(&matmul_kernel(shape, k, transposed), num_stages);
+    assert!(kernel.ptx.contains("wgmma"), "{}", kernel.ptx);
+    assert!(!kernel.ptx.contains("ld.global") && !kernel.ptx.contains("cp.async.cg"), "{}", kernel.ptx);
+    // The operands are read where the copies put them.
+    assert!(!kernel.ptx.contains("ldmatrix"), "{}", kernel.ptx);
+    let half = |v: f32| half::f16::from_f32(v).to_f32();
+    let (a, b) = (numbers((m * k) as usize, 1), numbers((k * n) as usize, 2));
+    let at = |i: u32, j: u32| if transposed { j * k + i } else { i * n + j };
+    let mut want = vec![0.0; (m * n) as usize];
+    for i in 0..m {
+        for j in 0..n {
+            want[(i * n + j) as usize] =
+                (0..k).map(|x| half(a[(i * k + x) as usize]) * half(b[at(x, j) as usize])).sum();
+        }
+    }
+    let b_dims = if transposed { [n, k] } else { [k, n] };
+    let maps = [map_for(&module, 0, [m, k]), map_for(&module, 1, b_dims), map_for(&module, 2, [m, n])];
+    let [a_map, b_map, c_map] = maps;
+    let (mut a, mut b, mut c) = (Buffer::f16(&a), Buffer::f16(&b), Buffer::zeros((m * n * 4) as usize));
+    let mut args = [Arg::Map(&mut a, a_map), Arg::Map(&mut b, b_map), Arg::Map(&mut c, c_map)];
+    let report = simulate(&kernel, 1, &mut args);
+    assert!(report.findings.is_empty(), "{:#?}\n{}", report.findings, kernel.ptx);
+    close(&c.to_f32(), &want, 1e-3);
+}
+
+#[test]
+fn matmul_through_descriptors() {
+    matmul((64, 64, 64), 192, false, 1);
+    matmul((64, 128, 32), 96, true, 1);
 }

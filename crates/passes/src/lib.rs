@@ -45,6 +45,7 @@
 //! | `tt.gather`, `tt.histogram` | any |
 //! | `ttg.convert_layout` | any two that differ; `tilewright_layout::plan_conversion` says how |
 //! | `ttg.local_load` | buffer to any; to `dot_op` this is where `ldmatrix` applies |
+//! | `ttng.async_tma_*` | the descriptor's block and the buffer have the same, one that [`tilewright_layout::TmaBlock`] knows; mbarriers are `memdesc<1xi64>` |
 //!
 //! # Memory operations
 //!
@@ -68,6 +69,12 @@
 //! - A `ttng.warp_group_dot` with `isAsync` is one group of products. Its result is valid and its buffers are free after a
 //!   `ttng.warp_group_dot_wait` that leaves fewer groups pending than were issued since; the results go through the wait.
 //!   A `ttng.fence_async_shared` and a barrier stand between writes to a buffer and a dot that reads it.
+//! - TMA copies are issued by one thread of the scope; `ttng.wait_barrier` by all, each of which then sees what came. A
+//!   barrier stands before a copy into a buffer that others have read, a proxy fence and a barrier before one out of a
+//!   buffer that threads have written.
+//! - Kernel arguments of type `!tt.tensordesc` are tensor maps ([`tma::kernel_maps`]). With
+//!   `ttg.global_scratch_memory_size : i32` on the module the kernel has one more, last parameter: the launch's scratch
+//!   memory, that many bytes for each CTA.
 //! - `ttg.local_alloc` with a source writes its buffer; `ttg.local_dealloc` lowers to nothing.
 //! - A pipelined loop has a buffer `memdesc<stages x …, mutable>` and takes views by `ttg.memdesc_index` with a slot
 //!   number that wraps around (`arith.select`), never a remainder.
@@ -83,6 +90,7 @@ pub mod choose;
 pub mod derive;
 pub mod legalize_dots;
 pub mod lower_descriptors;
+pub mod lower_tma;
 pub mod membar;
 pub mod opt;
 pub mod pipeline;
@@ -90,6 +98,7 @@ pub mod pipeline_loops;
 pub mod scope;
 pub mod scratch;
 pub mod target;
+pub mod tma;
 pub mod verify;
 
 pub use pipeline::{Options, lower_to_ttg, lower_to_ttg_with};

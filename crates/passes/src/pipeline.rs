@@ -6,7 +6,9 @@
 //!   │   legalize-dots         dots that no instruction does become ones that some do
 //!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
 //!   ▼
-//! ttg   software-pipeline     loads of loops become asynchronous copies, several iterations ahead; chained dots overlap
+//! ttg   encode-descriptors    blocks of descriptors get the layout in which TMA copies them
+//!   │   software-pipeline     loads of loops become asynchronous copies, several iterations ahead; chained dots overlap
+//!   │   lower-tma             what is left of descriptor accesses becomes TMA copies
 //!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
 //!   │   (distribute-to-warps and match-target-size stand here for targets that have them: ML-Triton 2.2, 2.3)
 //!   │   dce                   what the two left behind
@@ -22,8 +24,8 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::target::TargetInfo;
 use crate::{
-    allocate_shared, allocate_warp_groups, assign_layouts, legalize_dots, lower_descriptors, membar,
-    pipeline_loops, verify,
+    allocate_shared, allocate_warp_groups, assign_layouts, legalize_dots, lower_descriptors, lower_tma,
+    membar, pipeline_loops, tma, verify,
 };
 
 /// What a launch decides.
@@ -70,9 +72,22 @@ pub static PASSES: &[Pass] = &[
     },
     Pass { name: "assign-layouts", summary: "give every tensor its encoding", run: assign },
     Pass {
+        name: "encode-descriptors",
+        summary: "give the blocks of descriptors their layout in shared memory",
+        run: |m, t, _| {
+            tma::encode_descriptors(m, t);
+            Ok(())
+        },
+    },
+    Pass {
         name: "software-pipeline",
         summary: "issue the loads of loops iterations ahead",
         run: |m, t, o| pipeline_loops::run(m, t, o.num_stages),
+    },
+    Pass {
+        name: "lower-tma",
+        summary: "turn accesses through descriptors into TMA copies",
+        run: |m, t, _| lower_tma::run(m, t),
     },
     Pass {
         name: "async-dots",

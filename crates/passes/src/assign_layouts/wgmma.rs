@@ -162,6 +162,8 @@ impl Assigner<'_> {
                 let contiguity = |d: usize| facts.dims.get(d).map_or(1, |f| f.contiguity);
                 Some(if contiguity(0) > contiguity(1) { 0 } else { 1 })
             }
+            // TMA keeps the order of memory, whose last dimension is contiguous.
+            Opcode::Tt(tt::Kind::DescriptorLoad) => Some(1),
             Opcode::Tt(tt::Kind::Trans) => self.fast_axis(m.operands(op)[0]).map(|d| 1 - d),
             _ if derive::shares_encoding(m, op) => m.operands(op).iter().find_map(|&v| self.fast_axis(v)),
             _ => None,
