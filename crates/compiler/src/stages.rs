@@ -129,7 +129,7 @@ fn interp(request: &Request<'_>, built: Built, mut clock: Clock) -> Result<Artif
     let Built { mut module, name, captured, printed, .. } = built;
     let ttir = clock.run("ttir", || {
         optimize(&mut module)?;
-        lower_descriptors::run(&mut module)?;
+        lower_descriptors::run(&mut module, None)?;
         Ok(ir::print(&module))
     })?;
     let metadata = Metadata {

@@ -156,7 +156,7 @@ fn compile_tt(ir: &str, num_stages: u32) -> (tilewright_ir::Module, tilewright_n
     let mut module = tilewright_ir::text::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
     tilewright_ir::verify::verify(&module).unwrap_or_else(|e| panic!("{}", e[0]));
     let mut target = TargetInfo::parse("cuda:90").unwrap();
-    target.wgmma = true;
+    (target.wgmma, target.tma) = (true, true);
     let options = PassOptions { num_stages, ..PassOptions::default() };
     lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
     let kernel = generate(&module, "cuda:90");

@@ -19,16 +19,20 @@
 //! then, and dead code elimination erases them. A function's descriptor argument becomes the pointer; the extents and
 //! strides are the arguments that follow it.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
 use tilewright_ir::dialect::{arith, scf};
 use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Loc, Module, Op, Type, TypeKind, Value, pass};
 
-/// Lowers every descriptor of the module.
+use crate::target::TargetInfo;
+use crate::tma;
+
+/// Lowers every descriptor of the module that the target's copy engine does not serve ([`tma::supports`]); all of them
+/// where there is no target (on the CPU executor).
 ///
 /// # Errors
 /// A descriptor argument without its extents and strides; a reduction for which there is no atomic operation.
-pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
+pub fn run(module: &mut Module, target: Option<&TargetInfo>) -> Result<(), Diagnostic> {
     let root = module.root();
     let ops = module.all_ops(root);
     let is_desc = |m: &Module, v: Value| matches!(m.type_kind(m.value_type(v)), TypeKind::TensorDesc { .. });
@@ -36,12 +40,18 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
         let regions = m.regions(op).iter();
         regions.flat_map(|&r| m.region_blocks(r)).flat_map(|&b| m.block_args(b).to_vec()).collect()
     };
-    let any = ops.iter().any(|&op| m_results(module, op).chain(args(module, op)).any(|v| is_desc(module, v)));
-    if !any {
+    let values = ops.iter().flat_map(|&op| m_results(module, op).chain(args(module, op)));
+    let descriptors: Vec<Value> = values.filter(|&v| is_desc(module, v)).collect();
+    let kept: FxHashSet<Value> = descriptors
+        .iter()
+        .copied()
+        .filter(|&v| target.is_some_and(|t| tma::supports(module, t, v)))
+        .collect();
+    if kept.len() == descriptors.len() {
         return Ok(());
     }
     let funcs: Vec<tt::Func> = ops.iter().filter_map(|&op| tt::Func::cast(module, op)).collect();
-    let mut lowering = Lowering { m: module, parts: FxHashMap::default() };
+    let mut lowering = Lowering { m: module, parts: FxHashMap::default(), kept };
     for &func in &funcs {
         lowering.arguments(func)?;
     }
@@ -94,6 +104,8 @@ impl Parts {
 struct Lowering<'m> {
     m: &'m mut Module,
     parts: FxHashMap<Value, Parts>,
+    /// Descriptors that stay.
+    kept: FxHashSet<Value>,
 }
 
 impl Lowering<'_> {
@@ -121,7 +133,7 @@ impl Lowering<'_> {
         let loc = self.m.op_loc(func.0);
         let public = func.sym_visibility(self.m).as_deref() != Some("private");
         for (at, &arg) in args.iter().enumerate() {
-            let Some(block) = self.block_type(arg) else { continue };
+            let Some(block) = self.block_type(arg).filter(|_| !self.kept.contains(&arg)) else { continue };
             let rank = self.m.shape(block).map_or(0, <[u32]>::len);
             let rest = args.get(at + 1..at + 1 + 2 * rank).unwrap_or(&[]);
             let ty = |i: usize| if i < rank { Type::I32 } else { Type::I64 };
@@ -199,6 +211,9 @@ impl Lowering<'_> {
     }
 
     fn op(&mut self, op: Op) -> Result<(), Diagnostic> {
+        if m_results(self.m, op).chain(self.m.operands(op).first().copied()).any(|v| self.kept.contains(&v)) {
+            return Ok(());
+        }
         if let Some(make) = tt::MakeTensorDescriptor::cast(self.m, op) {
             let strides = make.strides(self.m);
             let strides = strides[..strides.len() - 1].to_vec();

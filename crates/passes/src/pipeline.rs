@@ -60,7 +60,7 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "lower-descriptors",
         summary: "turn descriptor accesses that no hardware does into pointers and masks",
-        run: |m, _, _| lower_descriptors::run(m),
+        run: |m, t, _| lower_descriptors::run(m, Some(t)),
     },
     Pass {
         name: "legalize-dots",

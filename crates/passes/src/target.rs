@@ -37,6 +37,8 @@ pub struct TargetInfo {
     pub async_copy: bool,
     /// Whether dots may become `wgmma` (sm_90a).
     pub wgmma: bool,
+    /// Whether blocks of descriptors are copied by TMA (sm_90, and a launch that passes tensor maps).
+    pub tma: bool,
     /// Whether the second of two chained warp-group dots runs an iteration later ([`crate::pipeline_loops::late`]).
     pub delay_dots: bool,
 }
@@ -65,6 +67,7 @@ impl TargetInfo {
             max_vector_bytes: 16,
             async_copy: true,
             wgmma: false,
+            tma: false,
             delay_dots: false,
         })
     }

@@ -29,7 +29,7 @@ use crate::target::TargetInfo;
 /// `tt.make_tensor_descriptor`, without or with encoding.
 pub fn supports(module: &Module, target: &TargetInfo, desc: Value) -> bool {
     let Some(block) = block_type(module, desc) else { return false };
-    if target.capability < 90 || !made_once(module, desc) || module.uses(desc).is_empty() {
+    if !target.tma || !made_once(module, desc) || module.uses(desc).is_empty() {
         return false;
     }
     let element = module.element_type(block);
