@@ -325,11 +325,11 @@ impl Lower<'_> {
         // `.cg` goes past L1 and exists for 16 bytes only.
         let cache = if size == 16 { "cg" } else { "ca" };
         let _ = write!(asm.text, "cp.async.{cache}.shared.global [{to}], [{from}], {size}");
+        // "ignore-src": the instruction's own predicate, where a source size would have to be made and compared.
         if let Some(wanted) = wanted {
-            let (all, none) = (self.b.i32(i64::from(size)), self.b.i32(0));
-            let bytes = self.b.select(wanted, all, none);
-            let bytes = asm.arg(bytes, 'r');
-            let _ = write!(asm.text, ", {bytes}");
+            let ignore = self.b.not(wanted);
+            let ignore = asm.arg(ignore, 'b');
+            let _ = write!(asm.text, ", {ignore}");
         }
         asm.text.push(';');
         let (text, constraints) = (asm.text, asm.constraints);
