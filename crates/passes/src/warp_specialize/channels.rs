@@ -1,0 +1,297 @@
+//! Channels: which loads go through a ring together, the rings, and the consumers' side.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::{scf, tt, ttg, ttng};
+use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
+
+use super::{Positions, barrier_encoding, mark, position};
+
+/// Loads of one loop body that are waited for at one place.
+#[derive(Debug, Clone)]
+pub(super) struct Channel {
+    /// The loop body.
+    pub block: Block,
+    /// The loads, in program order.
+    pub loads: Vec<tt::DescriptorLoad>,
+    /// The type of a slot of each load's ring.
+    pub slot_types: Vec<Type>,
+    /// Before which operation of the body consumers wait, and after which all have read.
+    pub first_reader: Op,
+    pub last_reader: Op,
+    /// How many slots the rings have.
+    pub slots: u32,
+    /// Channels of loops that don't run at the same time, with the same loads, share their rings: the family's number.
+    pub family: u32,
+    /// Which counter it advances: families that advance at the same places have one.
+    pub counter: u32,
+    /// The rings, and those of the mbarriers; from [`allocate`].
+    pub rings: Vec<Value>,
+    pub full: Option<Value>,
+    pub empty: Option<Value>,
+}
+
+/// The channels of a range of operations.
+pub(super) fn find(module: &Module, range: &[Op], num_stages: u32) -> Vec<Channel> {
+    let mut channels: Vec<Channel> = Vec::new();
+    for &root in range {
+        for op in module.all_ops(root) {
+            let Some(load) = tt::DescriptorLoad::cast(module, op) else { continue };
+            let Some(block) = module.parent_block(op).filter(|&b| in_loops(module, b, root)) else { continue };
+            let Some(slot) = slot_type(module, load) else { continue };
+            let Some((first, last)) = readers(module, block, load) else { continue };
+            if let Some(c) = channels.iter_mut().find(|c| c.block == block && c.first_reader == first) {
+                if module.is_before(c.last_reader, last) {
+                    c.last_reader = last;
+                }
+                c.loads.push(load);
+                c.slot_types.push(slot);
+                continue;
+            }
+            let l = module.block_parent_op(block).expect("a loop body");
+            let innermost = module.all_ops(l).into_iter().skip(1).all(|o| scf::For::cast(module, o).is_none());
+            let stages = module.int_attr(l, "tt.num_stages").map_or(num_stages, |n| n.clamp(0, 64) as u32);
+            channels.push(Channel {
+                block,
+                loads: vec![load],
+                slot_types: vec![slot],
+                first_reader: first,
+                last_reader: last,
+                slots: if innermost { stages.max(2) } else { 1 },
+                family: 0,
+                counter: 0,
+                rings: Vec::new(),
+                full: None,
+                empty: None,
+            });
+        }
+    }
+    share(module, &mut channels);
+    channels
+}
+
+/// Whether a block is the body of a loop which, up to `root`, lies in loops only.
+fn in_loops(module: &Module, block: Block, root: Op) -> bool {
+    let mut at = block;
+    loop {
+        let Some(parent) = module.block_parent_op(at) else { return false };
+        if scf::For::cast(module, parent).is_none() {
+            return false;
+        }
+        if parent == root {
+            return true;
+        }
+        let Some(outer) = module.parent_block(parent) else { return false };
+        at = outer;
+    }
+}
+
+/// The type of a slot for a load: laid out as the buffer that it fills, which its descriptor must agree with.
+fn slot_type(module: &Module, load: tt::DescriptorLoad) -> Option<Type> {
+    let TypeKind::TensorDesc { block } = module.type_kind(module.value_type(load.desc(module))) else {
+        return None;
+    };
+    let encoding = module.encoding(*block)?;
+    module.find_type(&TypeKind::MemDesc {
+        shape: module.shape(module.value_type(load.result(module)))?.into(),
+        element: module.element_type(*block),
+        encoding: Some(encoding),
+        memory_space: module.find_attr(&AttrKind::Opaque("#ttg.shared_memory".into()))?,
+        mutable: true,
+        alloc_shape: None,
+    })
+}
+
+/// The buffers that a load fills and that its slot can stand for: laid out alike.
+fn buffers(module: &Module, load: tt::DescriptorLoad, slot: Type) -> Vec<ttg::LocalAlloc> {
+    let uses = module.uses(load.result(module)).iter();
+    uses.filter_map(|u| ttg::LocalAlloc::cast(module, u.op))
+        .filter(|a| module.encoding(module.value_type(a.result(module))) == module.encoding(slot))
+        .collect()
+}
+
+/// The first and the last operation of the body that read what a load brings.
+fn readers(module: &Module, block: Block, load: tt::DescriptorLoad) -> Option<(Op, Op)> {
+    let slot = slot_type(module, load)?;
+    let direct = buffers(module, load, slot);
+    let mut found: Vec<Op> = Vec::new();
+    let mut work = vec![load.result(module)];
+    while let Some(v) = work.pop() {
+        for u in module.uses(v) {
+            let view = matches!(
+                module.opcode(u.op),
+                Some(Opcode::Ttg(
+                    ttg::Kind::MemdescTrans | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescReshape
+                ))
+            );
+            if view || direct.iter().any(|a| a.0 == u.op) {
+                work.push(module.result(u.op));
+            } else {
+                found.push(module.ancestor_in_block(block, u.op)?);
+            }
+        }
+    }
+    let mut ends = (*found.first()?, *found.first()?);
+    for &op in &found {
+        if module.is_before(op, ends.0) {
+            ends.0 = op;
+        }
+        if module.is_before(ends.1, op) {
+            ends.1 = op;
+        }
+    }
+    // Carried on to the next iteration, it would have to stay longer than its slot.
+    (Some(ends.1) != module.last_op(block)).then_some(ends)
+}
+
+/// Finds which channels may share rings and counters.
+fn share(module: &Module, channels: &mut [Channel]) {
+    let signature = |c: &Channel| -> Vec<(Value, Type)> {
+        c.loads.iter().map(|l| l.desc(module)).zip(c.slot_types.iter().copied()).collect()
+    };
+    let loop_of = |c: &Channel| module.block_parent_op(c.block).expect("a loop body");
+    let apart = |a: &Channel, b: &Channel| {
+        !module.is_ancestor(loop_of(a), loop_of(b)) && !module.is_ancestor(loop_of(b), loop_of(a))
+    };
+    let mut families: Vec<Vec<usize>> = Vec::new();
+    for i in 0..channels.len() {
+        let fits = |f: &Vec<usize>| {
+            f.iter().all(|&j| {
+                channels[j].slots == channels[i].slots
+                    && signature(&channels[j]) == signature(&channels[i])
+                    && apart(&channels[i], &channels[j])
+            })
+        };
+        match families.iter().position(fits) {
+            Some(f) => families[f].push(i),
+            None => families.push(vec![i]),
+        }
+    }
+    let mut counters: FxHashMap<(Vec<Block>, u32), u32> = FxHashMap::default();
+    for (number, family) in families.iter().enumerate() {
+        let mut blocks: Vec<Block> = family.iter().map(|&i| channels[i].block).collect();
+        blocks.sort_unstable();
+        let next = counters.len() as u32;
+        let counter = *counters.entry((blocks, channels[family[0]].slots)).or_insert(next);
+        for &i in family {
+            channels[i].family = number as u32;
+            channels[i].counter = counter;
+        }
+    }
+}
+
+/// Allocates rings and mbarriers before `first`, once a family. `readers` warps arrive at each `empty`.
+pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel], readers: i32) {
+    type Rings = (Vec<Value>, Value, Value);
+    let mut made: FxHashMap<u32, Rings> = FxHashMap::default();
+    for c in channels {
+        let (rings, full, empty) = made
+            .entry(c.family)
+            .or_insert_with(|| {
+                let rings = c.slot_types.iter().map(|&t| ring(module, first, t, c.slots)).collect::<Vec<_>>();
+                let barrier = barrier_type(module);
+                let full = ring(module, first, barrier, c.slots);
+                let empty = ring(module, first, barrier, c.slots);
+                for &v in rings.iter().chain([&full, &empty]) {
+                    let op = module.defining_op(v).expect("an allocation");
+                    mark(module, op, c.family);
+                }
+                let mut b = Builder::before(module, first);
+                for slot in 0..c.slots {
+                    let slot = b.i32(slot as i32);
+                    for (ring, count) in [(full, 1), (empty, readers)] {
+                        let one = ttg::MemdescIndex::build(&mut b, ring, slot, barrier).result(b.module);
+                        ttng::InitBarrier::build(&mut b, one, count);
+                    }
+                }
+                (rings, full, empty)
+            })
+            .clone();
+        c.rings = rings;
+        c.full = Some(full);
+        c.empty = Some(empty);
+    }
+}
+
+/// The type of one mbarrier.
+fn barrier_type(module: &mut Module) -> Type {
+    let encoding = barrier_encoding(module);
+    let memory_space = module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
+    module.ty(TypeKind::MemDesc {
+        shape: [1].into_iter().collect(),
+        element: Type::I64,
+        encoding: Some(encoding),
+        memory_space,
+        mutable: true,
+        alloc_shape: None,
+    })
+}
+
+fn ring(module: &mut Module, first: Op, slot: Type, slots: u32) -> Value {
+    let TypeKind::MemDesc { mut shape, element, encoding, memory_space, .. } = module.type_kind(slot).clone() else {
+        unreachable!("a slot is a buffer")
+    };
+    shape.insert(0, slots);
+    let shape: Shape = shape;
+    let kind = TypeKind::MemDesc { shape, element, encoding, memory_space, mutable: true, alloc_shape: None };
+    let ty = module.ty(kind);
+    let mut b = Builder::before(module, first);
+    ttg::LocalAlloc::build(&mut b, None, ty).result(b.module)
+}
+
+/// One mbarrier of a ring.
+pub(super) fn barrier(b: &mut Builder<'_>, ring: Value, slot: Value) -> Value {
+    let ty = barrier_type(b.module);
+    ttg::MemdescIndex::build(b, ring, slot, ty).result(b.module)
+}
+
+/// The consumers' side: they wait, read the slots, and say when they have.
+pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Positions) {
+    for c in channels {
+        let (slot, phase) = position(positions, c);
+        let (full, empty) = (c.full.expect("allocated"), c.empty.expect("allocated"));
+        let mut b = Builder::after(module, c.last_reader);
+        let released = barrier(&mut b, empty, slot);
+        ttng::ArriveBarrier::build(&mut b, released, None, 1, true);
+        let mut b = Builder::before(module, c.first_reader);
+        let arrived = barrier(&mut b, full, slot);
+        ttng::WaitBarrier::build(&mut b, arrived, phase, None, &[]);
+        for ((&load, &ring), &ty) in c.loads.iter().zip(&c.rings).zip(&c.slot_types) {
+            let mut b = Builder::before(module, load.0);
+            let view = ttg::MemdescIndex::build(&mut b, ring, slot, ty).result(b.module);
+            for a in buffers(module, load, ty) {
+                make_mutable(module, a.result(module));
+                module.replace_op(a.0, &[view]);
+            }
+            let value = load.result(module);
+            if !module.is_unused(value) {
+                let tensor = module.value_type(value);
+                let mut b = Builder::before(module, c.first_reader);
+                let loaded = ttg::LocalLoad::build(&mut b, view, None, tensor).result(b.module);
+                module.replace_all_uses(value, loaded);
+            }
+            module.erase_op(load.0);
+        }
+    }
+}
+
+/// Views of a buffer that becomes mutable are mutable.
+fn make_mutable(module: &mut Module, buffer: Value) {
+    for u in module.uses(buffer).to_vec() {
+        let view = matches!(
+            module.opcode(u.op),
+            Some(Opcode::Ttg(ttg::Kind::MemdescTrans | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescReshape))
+        );
+        if view {
+            let r = module.result(u.op);
+            if let TypeKind::MemDesc { shape, element, encoding, memory_space, alloc_shape, .. } =
+                module.type_kind(module.value_type(r)).clone()
+            {
+                let kind =
+                    TypeKind::MemDesc { shape, element, encoding, memory_space, mutable: true, alloc_shape };
+                let ty = module.ty(kind);
+                module.set_value_type(r, ty);
+            }
+            make_mutable(module, r);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Warp specialization: in loops that ask for it (`tt.warp_specialize`), one extra warp loads and the others compute.
+//!
+//! Why here: layouts are assigned, so that it is known which buffers dots read, and loads are still single operations. What
+//! stays behind in the consumers goes on through the ordinary passes (pipelining, asynchronous dots).
+//!
+//! # How
+//!
+//! The operations from the first to the last loop that asks, with all that lies inside and between, become the default
+//! region of a `ttg.warp_specialize`; a clone of them becomes a partition, of which only the loads and what they are
+//! computed from stay alive ([`producer`]). So the producer has the same loops, and runs ahead of the consumers through
+//! all of them: over the tiles of a persistent kernel too.
+//!
+//! Descriptor loads that are needed at the same place of one loop body are a *channel* ([`channels`]): a ring of buffers
+//! and, for each slot, an mbarrier `full` (the copies have arrived) and one `empty` (all consumer warps have read). Both
+//! sides count slots and phases by themselves, through the loops ([`counters`]).
+//!
+//! - producer: wait for `empty[slot]`, announce the bytes to `full[slot]`, start the copies;
+//! - consumers: wait for `full[slot]`, read, arrive at `empty[slot]` warp by warp.
+//!
+//! The arrival stands behind the last reader; where that is an asynchronous dot, [`release_slots`](crate::release_slots)
+//! moves it behind the wait for it.
+//!
+//! Where it can't be done (no such loads, addresses that depend on what is computed, kernels that wait for other programs)
+//! the loop stays as it is.
+//!
+//! ```text
+//! %r = scf.for %k = ... iter_args(%acc = %z) {
+//!   %x = tt.descriptor_load %d[%i, %k]
+//!   %s = ttg.local_alloc %x
+//!   %a = ttng.warp_group_dot %s, ..., %acc
+//!   scf.yield %a
+//! } {tt.warp_specialize}
+//! =>
+//! %ring = ttg.local_alloc ; %full = ttg.local_alloc ; %empty = ttg.local_alloc ; ttng.init_barrier ...
+//! %r = ttg.warp_specialize(%ring, %full, %empty, %d, %i)
+//! default {
+//!   %c = scf.for ... iter_args(%acc = %z, %slot = 0, %phase = 0) {
+//!     ttng.wait_barrier %full[%slot], %phase
+//!     %a = ttng.warp_group_dot %ring[%slot], ..., %acc
+//!     ttng.arrive_barrier %empty[%slot], 1 {perWarp}
+//!     ...
+//!   }
+//!   ttg.warp_yield %c
+//! }
+//! partition0(...) num_warps(1) {
+//!   scf.for ... iter_args(%slot = 0, %phase = 0) {
+//!     ttng.wait_barrier %empty[%slot], %phase ^ 1
+//!     ttng.barrier_expect %full[%slot], bytes
+//!     ttng.async_tma_copy_global_to_local %d[%i, %k] %ring[%slot], %full[%slot]
+//!     ...
+//!   }
+//!   ttg.warp_return
+//! }
+//! ```
+
+mod channels;
+mod counters;
+mod producer;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Value};
+
+use crate::target::TargetInfo;
+use channels::Channel;
+
+/// The hint of a loop.
+const HINT: &str = "tt.warp_specialize";
+/// Registers that a thread of the producer warp wants: loop counters, coordinates and addresses.
+const PRODUCER_REGISTERS: i32 = 40;
+
+/// Specializes the warps of every function that asks for it and allows it.
+///
+/// # Errors
+/// None of its own.
+pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<(), Diagnostic> {
+    let functions: Vec<tt::Func> =
+        module.block_ops(module.body()).filter_map(|op| tt::Func::cast(module, op)).collect();
+    for func in functions {
+        let Some(range) = asked(module, func) else { continue };
+        if target.capability >= 90 && !range.iter().any(|&op| waits_for_programs(module, op)) {
+            let before = module.clone();
+            if specialize(module, &range, num_stages).is_none() {
+                *module = before;
+            }
+        }
+        for op in module.all_ops(func.0) {
+            module.remove_attr(op, HINT);
+        }
+    }
+    tilewright_ir::dce::run(module)
+}
+
+/// The operations of a function's body from the first to the last that holds a loop which asks for it.
+fn asked(module: &Module, func: tt::Func) -> Option<Vec<Op>> {
+    let &[entry] = module.region_blocks(func.body(module)) else { return None };
+    let ops: Vec<Op> = module.block_ops(entry).collect();
+    let asks = |&op: &Op| {
+        scf::For::cast(module, op).is_some()
+            && module.all_ops(op).into_iter().any(|inner| module.op_attr(inner, HINT).is_some())
+    };
+    let first = ops.iter().position(asks)?;
+    let last = ops.iter().rposition(asks)?;
+    Some(ops[first..=last].to_vec())
+}
+
+/// Whether an operation may wait for, or be waited for by, another program: loads must not run ahead of that.
+fn waits_for_programs(module: &Module, op: Op) -> bool {
+    module.all_ops(op).into_iter().any(|op| match module.opcode(op) {
+        Some(Opcode::Tt(tt::Kind::AtomicCas) | Opcode::Ttg(ttg::Kind::Barrier)) => true,
+        Some(Opcode::Tt(tt::Kind::AtomicRmw)) => !module.is_unused(module.result(op)),
+        _ => false,
+    })
+}
+
+/// Rewrites the operations; `None` where that turns out impossible, with the module in any state.
+fn specialize(module: &mut Module, range: &[Op], num_stages: u32) -> Option<()> {
+    let mut channels = channels::find(module, range, num_stages);
+    if channels.is_empty() {
+        return None;
+    }
+    let first = *range.first()?;
+    let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as i32);
+    channels::allocate(module, first, &mut channels, num_warps);
+    let positions = counters::thread(module, first, range, &channels);
+
+    // Values that what follows needs.
+    let inside = |m: &Module, op: Op| range.iter().any(|&r| m.is_ancestor(r, op));
+    let results: Vec<Value> = range
+        .iter()
+        .flat_map(|&op| module.results(op).to_vec())
+        .filter(|&v| module.uses(v).iter().any(|u| !inside(module, u.op)))
+        .collect();
+    let types: Vec<_> = results.iter().map(|&v| module.value_type(v)).collect();
+    let mut b = Builder::before(module, first);
+    let w = ttg::WarpSpecialize::build(
+        &mut b,
+        &[],
+        vec![1],
+        Some(vec![PRODUCER_REGISTERS]),
+        None,
+        None,
+        &types,
+    );
+    for (i, &v) in results.iter().enumerate() {
+        let new = w.results(module)[i];
+        let users: Vec<_> = module.uses(v).iter().filter(|u| !inside(module, u.op)).copied().collect();
+        for u in users {
+            module.set_operand(u.op, u.index as usize, new);
+        }
+    }
+
+    let holder = module.append_block(w.partition_holder(module), &[]);
+    let mut b = Builder::at_end(module, holder);
+    let partitions = ttg::Partitions::build(&mut b);
+    let region = module.add_region(partitions.0);
+    let partition = module.append_block(region, &[]);
+    let mut map: FxHashMap<Value, Value> = FxHashMap::default();
+    let clones: Vec<Op> = range.iter().map(|&op| module.clone_op(op, &mut map)).collect();
+    for clone in clones {
+        module.append_op(partition, clone);
+    }
+    let end = ttg::WarpReturn::build(&mut Builder::at_end(module, partition));
+    module.set_op_loc(end.0, module.op_loc(first));
+
+    let default = module.append_block(w.default_region(module), &[]);
+    for &op in range {
+        module.detach_op(op);
+        module.append_op(default, op);
+    }
+    ttg::WarpYield::build(&mut Builder::at_end(module, default), &results);
+
+    producer::make(module, partition, &channels, &positions, &map)?;
+    channels::consume(module, &channels, &positions);
+    tilewright_ir::dce::run(module).ok()?;
+    producer::is_scalar(module, region, range).then_some(())?;
+    producer::capture(module, w, partition);
+    Some(())
+}
+
+/// Where a channel stands in an iteration: slot and phase, in the consumers' block.
+type Positions = FxHashMap<Block, Vec<(u32, Value, Value)>>;
+
+/// The slot and phase of a channel.
+fn position(positions: &Positions, channel: &Channel) -> (Value, Value) {
+    let of_block = &positions[&channel.block];
+    let found = of_block.iter().find(|p| p.0 == channel.counter).expect("each channel has a counter");
+    (found.1, found.2)
+}
+
+/// Marks an allocation as part of a channel, for [`release_slots`](crate::release_slots).
+pub(crate) const CHANNEL: &str = "tt.channel";
+
+fn mark(module: &mut Module, op: Op, channel: u32) {
+    module.set_i32_attr(op, CHANNEL, channel as i32);
+}
+
+/// The encoding of mbarriers.
+fn barrier_encoding(module: &mut Module) -> tilewright_ir::Attr {
+    let plain =
+        tilewright_ir::SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order: [0].into_iter().collect() };
+    module.attr(AttrKind::Encoding(tilewright_ir::Encoding::Shared(plain)))
+}
