@@ -107,3 +107,117 @@ fn registers_move_from_partitions_to_the_default_region() {
     }
     close(&out.to_f32()[1..2], &[x.iter().sum()], 1e-4);
 }
+
+/// A persistent matrix product as it is after layout assignment: tiles of 128×32, B given transposed.
+const MATMUL: &str = r#"
+#ba = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 32, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#sharedt = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @matmul(%a: !tt.tensordesc<tensor<128x64xf16, #shared>>, %b: !tt.tensordesc<tensor<32x64xf16, #shared>>, %out: !tt.ptr<f32>, %tiles: i32, %steps: i32, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c32 = arith.constant 32 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x32xf32, #mma>
+    %first = tt.get_program_id x : i32
+    %programs = tt.get_num_programs x : i32
+    %total = arith.muli %tiles, %c1 : i32
+    scf.for %t = %first to %total step %programs  : i32 {
+      %column = arith.muli %t, %c32 : i32
+      %acc = scf.for %i = %c0 to %steps step %c1 iter_args(%x = %zero) -> (tensor<128x32xf32, #mma>) : i32 {
+        %k = arith.muli %i, %c64 : i32
+        %la = tt.descriptor_load %a[%c0, %k] : !tt.tensordesc<tensor<128x64xf16, #shared>> -> tensor<128x64xf16, #ba>
+        %lb = tt.descriptor_load %b[%column, %k] : !tt.tensordesc<tensor<32x64xf16, #shared>> -> tensor<32x64xf16, #ba>
+        %sa = ttg.local_alloc %la : (tensor<128x64xf16, #ba>) -> !ttg.memdesc<128x64xf16, #shared, #smem>
+        %sb = ttg.local_alloc %lb : (tensor<32x64xf16, #ba>) -> !ttg.memdesc<32x64xf16, #shared, #smem>
+        %tb = ttg.memdesc_trans %sb {order = array<i32: 1, 0>} : !ttg.memdesc<32x64xf16, #shared, #smem> -> !ttg.memdesc<64x32xf16, #sharedt, #smem>
+        %d = ttng.warp_group_dot %sa, %tb, %x {inputPrecision = 0 : i32} : !ttg.memdesc<128x64xf16, #shared, #smem> * !ttg.memdesc<64x32xf16, #sharedt, #smem> -> tensor<128x32xf32, #mma>
+        scf.yield %d : tensor<128x32xf32, #mma>
+      }
+      %rows = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32, #ttg.slice<{dim = 1, parent = #mma}>>
+      %cols = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32, #ttg.slice<{dim = 0, parent = #mma}>>
+      %r1 = tt.expand_dims %rows {axis = 1 : i32} : tensor<128xi32, #ttg.slice<{dim = 1, parent = #mma}>> -> tensor<128x1xi32, #mma>
+      %ns = tt.splat %n : i32 -> tensor<128x1xi32, #mma>
+      %r2 = arith.muli %r1, %ns : tensor<128x1xi32, #mma>
+      %cs = tt.splat %column : i32 -> tensor<32xi32, #ttg.slice<{dim = 0, parent = #mma}>>
+      %c2 = arith.addi %cols, %cs : tensor<32xi32, #ttg.slice<{dim = 0, parent = #mma}>>
+      %c3 = tt.expand_dims %c2 {axis = 0 : i32} : tensor<32xi32, #ttg.slice<{dim = 0, parent = #mma}>> -> tensor<1x32xi32, #mma>
+      %r3 = tt.broadcast %r2 : tensor<128x1xi32, #mma> -> tensor<128x32xi32, #mma>
+      %c4 = tt.broadcast %c3 : tensor<1x32xi32, #mma> -> tensor<128x32xi32, #mma>
+      %o = arith.addi %r3, %c4 : tensor<128x32xi32, #mma>
+      %ps = tt.splat %out : !tt.ptr<f32> -> tensor<128x32x!tt.ptr<f32>, #mma>
+      %p = tt.addptr %ps, %o : tensor<128x32x!tt.ptr<f32>, #mma>, tensor<128x32xi32, #mma>
+      tt.store %p, %acc {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x32x!tt.ptr<f32>, #mma>
+    } {tt.warp_specialize}
+    tt.return
+  }
+}
+"#;
+
+/// The way from layouts on, with a number of stages.
+fn specialized(ir: &str, num_stages: u32) -> tilewright_ir::Module {
+    let mut module = tilewright_ir::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
+    let mut target = TargetInfo::parse("cuda:90").unwrap();
+    target.wgmma = true;
+    let options = PassOptions { num_stages, num_warps: 8, ..PassOptions::default() };
+    let all = pipeline::PASSES.iter().skip_while(|p| p.name != "warp-specialize");
+    for pass in all {
+        pass.run(&mut module, &target, &options).unwrap_or_else(|e| panic!("{}: {e}", pass.name));
+        tilewright_ir::verify(&module)
+            .unwrap_or_else(|e| panic!("{}: {}\n{}", pass.name, e[0], tilewright_ir::print(&module)));
+    }
+    module
+}
+
+fn half_map(rows: u32, columns: u32, block: [u32; 2]) -> sim::TensorMap {
+    sim::TensorMap {
+        address: 0,
+        element: sim::Element::F16,
+        element_strides: vec![1, 1],
+        dims: vec![columns, rows],
+        strides: vec![u64::from(columns * 2)],
+        box_dims: vec![block[1], block[0]],
+        swizzle: sim::Swizzle::B128,
+        nan_fill: false,
+    }
+}
+
+#[test]
+fn a_persistent_matmul_is_loaded_by_a_warp_of_its_own() {
+    for (stages, tiles, steps, programs) in [(3, 3, 5, 1), (2, 5, 1, 2), (4, 2, 7, 1)] {
+        let module = specialized(MATMUL, stages);
+        let text = tilewright_ir::print(&module);
+        assert!(text.contains("partition0"), "{text}");
+        let kernel = generate(&module, "cuda:90");
+        assert_eq!(kernel.num_warps, 12);
+        let (n, k) = (32 * tiles, 64 * steps);
+        let (a, b) = (numbers(128 * k, 1), numbers(n * k, 2));
+        let (mut ba, mut bb, mut out) = (Buffer::f16(&a), Buffer::f16(&b), Buffer::zeros(128 * n * 4));
+        let maps = [half_map(128, k as u32, [128, 64]), half_map(n as u32, k as u32, [32, 64])];
+        let [ma, mb] = maps;
+        let report = simulate(
+            &kernel,
+            programs,
+            &mut [
+                Arg::Map(&mut ba, ma),
+                Arg::Map(&mut bb, mb),
+                Arg::Buffer(&mut out),
+                Arg::I32(tiles as i32),
+                Arg::I32(steps as i32),
+                Arg::I32(n as i32),
+            ],
+        );
+        assert!(report.findings.is_empty(), "{:#?}\n{text}\n{}", report.findings, kernel.ptx);
+        let h = |v: f32| half::f16::from_f32(v).to_f32();
+        let mut want = vec![0f32; 128 * n];
+        for i in 0..128 {
+            for j in 0..n {
+                want[i * n + j] = (0..k).map(|l| h(a[i * k + l]) * h(b[j * k + l])).sum();
+            }
+        }
+        close(&out.to_f32(), &want, 1e-2);
+    }
+}

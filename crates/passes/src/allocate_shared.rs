@@ -15,7 +15,7 @@
 //! ```
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::ttg;
+use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::{Diagnostic, LocKind, Module, Op, Opcode, Trait, Type, TypeKind, Value};
 use tilewright_layout::SharedLayout;
 
@@ -103,8 +103,13 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
             let (bytes, align) =
                 buffer_bytes(module, ty).map_err(|e| Diagnostic::at(module, module.op_loc(op), e))?;
             let block = module.parent_block(op).expect("an attached operation");
-            let mut last = first;
-            for user in buffer_users(module, buffer) {
+            let users = buffer_users(module, buffer);
+            // The memory of an mbarrier that nobody ends can't be used for anything else (PTX ISA, "mbarrier.inval").
+            let is_a = |op: Op, kind| module.opcode(op) == Some(Opcode::Ttng(kind));
+            let begun = users.iter().any(|&op| is_a(op, ttng::Kind::InitBarrier));
+            let ended = users.iter().any(|&op| is_a(op, ttng::Kind::InvalBarrier));
+            let mut last = if begun && !ended { u32::MAX } else { first };
+            for user in users {
                 let at = module.ancestor_in_block(block, user).map_or(u32::MAX, |a| end[&a]);
                 last = last.max(at);
             }

@@ -95,11 +95,13 @@ pub mod membar;
 pub mod opt;
 pub mod pipeline;
 pub mod pipeline_loops;
+pub mod release_slots;
 pub mod scope;
 pub mod scratch;
 pub mod target;
 pub mod tma;
 pub mod verify;
+pub mod warp_specialize;
 
 pub use pipeline::{Options, lower_to_ttg, lower_to_ttg_with};
 pub use target::TargetInfo;

@@ -7,9 +7,11 @@
 //!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
 //!   ▼
 //! ttg   encode-descriptors    blocks of descriptors get the layout in which TMA copies them
+//!   │   warp-specialize       in loops that ask for it, one warp loads and the others compute
 //!   │   software-pipeline     loads of loops become asynchronous copies, several iterations ahead; chained dots overlap
 //!   │   lower-tma             what is left of descriptor accesses becomes TMA copies
 //!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
+//!   │   release-slots         slots of channels are free when the dots that read them have been waited for
 //!   │   (distribute-to-warps and match-target-size stand here for targets that have them: ML-Triton 2.2, 2.3)
 //!   │   dce                   what the two left behind
 //!   │   allocate-warp-groups  warps and registers of partitions
@@ -25,7 +27,7 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 use crate::target::TargetInfo;
 use crate::{
     allocate_shared, allocate_warp_groups, assign_layouts, legalize_dots, lower_descriptors, lower_tma,
-    membar, pipeline_loops, tma, verify,
+    membar, pipeline_loops, release_slots, tma, verify, warp_specialize,
 };
 
 /// What a launch decides.
@@ -80,6 +82,11 @@ pub static PASSES: &[Pass] = &[
         },
     },
     Pass {
+        name: "warp-specialize",
+        summary: "give loading and computing to different warps in loops that ask for it",
+        run: |m, t, o| warp_specialize::run(m, t, o.num_stages),
+    },
+    Pass {
         name: "software-pipeline",
         summary: "issue the loads of loops iterations ahead",
         run: |m, t, o| pipeline_loops::run(m, t, o.num_stages),
@@ -94,6 +101,14 @@ pub static PASSES: &[Pass] = &[
         summary: "wait for warp-group dots where their results are used",
         run: |m, _, _| {
             pipeline_loops::dots::run(m);
+            Ok(())
+        },
+    },
+    Pass {
+        name: "release-slots",
+        summary: "free the slots of channels when the dots that read them have been waited for",
+        run: |m, _, _| {
+            release_slots::run(m);
             Ok(())
         },
     },

@@ -107,10 +107,11 @@ crate::dialect! {
         verify verify_barrier
     }
 
-    /// `count` arrivals, where `pred` holds: what this scope's threads did before is visible to those who wait.
+    /// `count` arrivals, where `pred` holds: what this scope's threads did before is visible to those who wait. With
+    /// `perWarp` each warp makes them for itself, and only its own threads are done with what is before.
     op ArriveBarrier = "arrive_barrier" {
         operands(alloc: one, pred: opt)
-        attrs(count: i32 = "count")
+        attrs(count: i32 = "count", per_warp: bool = "perWarp")
         effects(USE_BARRIER, ORDER)
         format "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)"
         verify verify_barrier

@@ -23,7 +23,7 @@ impl Lower<'_> {
     /// Whether this is the one thread of the scope that speaks for all: an elected lane of the first warp. `elect.sync`
     /// tells `ptxas` that a single thread runs what follows, so that descriptors and coordinates may be in uniform registers.
     pub fn one_thread(&mut self) -> Value {
-        let elected = self.b.asm1("elect.sync _|$0, 0xffffffff;", "=b", Effect::Write, Ty::I1, &[]);
+        let elected = self.elected_lane();
         if self.num_warps == 1 {
             return elected;
         }
@@ -31,6 +31,11 @@ impl Lower<'_> {
         let zero = self.b.i32(0);
         let first = self.b.icmp(IntPred::Eq, warp, zero);
         self.b.bin(BinOp::And, first, elected)
+    }
+
+    /// Whether this is the lane of its warp that speaks for it.
+    fn elected_lane(&mut self) -> Value {
+        self.b.asm1("elect.sync _|$0, 0xffffffff;", "=b", Effect::Write, Ty::I1, &[])
     }
 
     /// The one thread, where a condition of the program holds too.
@@ -78,7 +83,21 @@ impl Lower<'_> {
 
     pub fn arrive_barrier(&mut self, op: ttng::ArriveBarrier) -> Result<()> {
         let address = self.mbarrier(op.alloc(self.m))?;
-        let pred = self.one_thread_where(op.pred(self.m))?;
+        let pred = if op.per_warp(self.m) {
+            // One lane speaks for the warp, once all of its lanes have come here.
+            let all = self.b.i32(-1);
+            self.b.intrinsic("llvm.nvvm.bar.warp.sync", Effect::Write, None, &[all]);
+            let elected = self.elected_lane();
+            match op.pred(self.m) {
+                Some(pred) => {
+                    let pred = self.scalar(pred)?;
+                    self.b.and(elected, pred)
+                }
+                None => elected,
+            }
+        } else {
+            self.one_thread_where(op.pred(self.m))?
+        };
         self.on_barrier(pred, "arrive", true, address, Some(op.count(self.m)));
         Ok(())
     }

@@ -31,14 +31,16 @@ pub(super) struct Channel {
 }
 
 /// The channels of a range of operations.
-pub(super) fn find(module: &Module, range: &[Op], num_stages: u32) -> Vec<Channel> {
+pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32) -> Vec<Channel> {
     let mut channels: Vec<Channel> = Vec::new();
     for &root in range {
         for op in module.all_ops(root) {
             let Some(load) = tt::DescriptorLoad::cast(module, op) else { continue };
-            let Some(block) = module.parent_block(op).filter(|&b| in_loops(module, b, root)) else { continue };
+            let Some(block) = module.parent_block(op).filter(|&b| in_loops(module, b, root)) else {
+                continue;
+            };
             let Some(slot) = slot_type(module, load) else { continue };
-            let Some((first, last)) = readers(module, block, load) else { continue };
+            let Some((first, last)) = readers(module, block, load, slot) else { continue };
             if let Some(c) = channels.iter_mut().find(|c| c.block == block && c.first_reader == first) {
                 if module.is_before(c.last_reader, last) {
                     c.last_reader = last;
@@ -48,7 +50,8 @@ pub(super) fn find(module: &Module, range: &[Op], num_stages: u32) -> Vec<Channe
                 continue;
             }
             let l = module.block_parent_op(block).expect("a loop body");
-            let innermost = module.all_ops(l).into_iter().skip(1).all(|o| scf::For::cast(module, o).is_none());
+            let innermost =
+                module.all_ops(l).into_iter().skip(1).all(|o| scf::For::cast(module, o).is_none());
             let stages = module.int_attr(l, "tt.num_stages").map_or(num_stages, |n| n.clamp(0, 64) as u32);
             channels.push(Channel {
                 block,
@@ -86,19 +89,22 @@ fn in_loops(module: &Module, block: Block, root: Op) -> bool {
 }
 
 /// The type of a slot for a load: laid out as the buffer that it fills, which its descriptor must agree with.
-fn slot_type(module: &Module, load: tt::DescriptorLoad) -> Option<Type> {
+fn slot_type(module: &mut Module, load: tt::DescriptorLoad) -> Option<Type> {
     let TypeKind::TensorDesc { block } = module.type_kind(module.value_type(load.desc(module))) else {
         return None;
     };
-    let encoding = module.encoding(*block)?;
-    module.find_type(&TypeKind::MemDesc {
-        shape: module.shape(module.value_type(load.result(module)))?.into(),
-        element: module.element_type(*block),
+    let (encoding, element) = (module.encoding(*block)?, module.element_type(*block));
+    let shape: Shape = module.shape(module.value_type(load.result(module)))?.into();
+    let memory_space = module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
+    let kind = TypeKind::MemDesc {
+        shape,
+        element,
         encoding: Some(encoding),
-        memory_space: module.find_attr(&AttrKind::Opaque("#ttg.shared_memory".into()))?,
+        memory_space,
         mutable: true,
         alloc_shape: None,
-    })
+    };
+    Some(module.ty(kind))
 }
 
 /// The buffers that a load fills and that its slot can stand for: laid out alike.
@@ -110,8 +116,7 @@ fn buffers(module: &Module, load: tt::DescriptorLoad, slot: Type) -> Vec<ttg::Lo
 }
 
 /// The first and the last operation of the body that read what a load brings.
-fn readers(module: &Module, block: Block, load: tt::DescriptorLoad) -> Option<(Op, Op)> {
-    let slot = slot_type(module, load)?;
+fn readers(module: &Module, block: Block, load: tt::DescriptorLoad, slot: Type) -> Option<(Op, Op)> {
     let direct = buffers(module, load, slot);
     let mut found: Vec<Op> = Vec::new();
     let mut work = vec![load.result(module)];
@@ -227,7 +232,8 @@ fn barrier_type(module: &mut Module) -> Type {
 }
 
 fn ring(module: &mut Module, first: Op, slot: Type, slots: u32) -> Value {
-    let TypeKind::MemDesc { mut shape, element, encoding, memory_space, .. } = module.type_kind(slot).clone() else {
+    let TypeKind::MemDesc { mut shape, element, encoding, memory_space, .. } = module.type_kind(slot).clone()
+    else {
         unreachable!("a slot is a buffer")
     };
     shape.insert(0, slots);
@@ -279,7 +285,9 @@ fn make_mutable(module: &mut Module, buffer: Value) {
     for u in module.uses(buffer).to_vec() {
         let view = matches!(
             module.opcode(u.op),
-            Some(Opcode::Ttg(ttg::Kind::MemdescTrans | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescReshape))
+            Some(Opcode::Ttg(
+                ttg::Kind::MemdescTrans | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescReshape
+            ))
         );
         if view {
             let r = module.result(u.op);

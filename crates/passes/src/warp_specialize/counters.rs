@@ -51,7 +51,8 @@ fn through(
     for &op in ops {
         let Some(l) = scf::For::cast(module, op) else { continue };
         let body = module.region_block(l.body(module));
-        let holds = |&b: &Block| b == body || module.block_parent_op(b).is_some_and(|p| module.is_ancestor(op, p));
+        let holds =
+            |&b: &Block| b == body || module.block_parent_op(b).is_some_and(|p| module.is_ancestor(op, p));
         if !blocks.iter().any(holds) {
             continue;
         }

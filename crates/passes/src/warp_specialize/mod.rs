@@ -133,15 +133,8 @@ fn specialize(module: &mut Module, range: &[Op], num_stages: u32) -> Option<()> 
         .collect();
     let types: Vec<_> = results.iter().map(|&v| module.value_type(v)).collect();
     let mut b = Builder::before(module, first);
-    let w = ttg::WarpSpecialize::build(
-        &mut b,
-        &[],
-        vec![1],
-        Some(vec![PRODUCER_REGISTERS]),
-        None,
-        None,
-        &types,
-    );
+    let w =
+        ttg::WarpSpecialize::build(&mut b, &[], vec![1], Some(vec![PRODUCER_REGISTERS]), None, None, &types);
     for (i, &v) in results.iter().enumerate() {
         let new = w.results(module)[i];
         let users: Vec<_> = module.uses(v).iter().filter(|u| !inside(module, u.op)).copied().collect();
@@ -197,7 +190,11 @@ fn mark(module: &mut Module, op: Op, channel: u32) {
 
 /// The encoding of mbarriers.
 fn barrier_encoding(module: &mut Module) -> tilewright_ir::Attr {
-    let plain =
-        tilewright_ir::SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order: [0].into_iter().collect() };
+    let plain = tilewright_ir::SharedKind::Swizzled {
+        vec: 1,
+        per_phase: 1,
+        max_phase: 1,
+        order: [0].into_iter().collect(),
+    };
     module.attr(AttrKind::Encoding(tilewright_ir::Encoding::Shared(plain)))
 }

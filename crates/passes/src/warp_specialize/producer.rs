@@ -23,8 +23,11 @@ pub(super) fn make(
         .map(|l| module.defining_op(map[&l.result(module)]).expect("a clone of a load"))
         .collect();
     // What the consumers do.
-    let all: Vec<Op> =
-        module.block_ops(partition).flat_map(|op| module.all_ops(op)).filter(|op| !loads.contains(op)).collect();
+    let all: Vec<Op> = module
+        .block_ops(partition)
+        .flat_map(|op| module.all_ops(op))
+        .filter(|op| !loads.contains(op))
+        .collect();
     for &op in all.iter().rev() {
         let ends = module.has_trait(op, Trait::Terminator);
         if ends || !module.regions(op).is_empty() || !effects(module, op).writes {
@@ -106,8 +109,11 @@ pub(super) fn is_scalar(module: &Module, region: Region, range: &[Op]) -> bool {
     let block = module.region_block(region);
     let ops: Vec<Op> = module.block_ops(block).flat_map(|op| module.all_ops(op)).collect();
     ops.iter().all(|&op| {
-        let tensors =
-            module.operands(op).iter().chain(module.results(op)).any(|&v| module.is_tensor(module.value_type(v)));
+        let tensors = module
+            .operands(op)
+            .iter()
+            .chain(module.results(op))
+            .any(|&v| module.is_tensor(module.value_type(v)));
         let reads = tt::Load::cast(module, op).is_some();
         !tensors && ub::Poison::cast(module, op).is_none() && !(reads && writes)
     })
@@ -128,9 +134,9 @@ pub(super) fn capture(module: &mut Module, w: ttg::WarpSpecialize, partition: Bl
                 None => continue,
             };
             let is_inside = from == partition
-                || module.block_parent_op(from).is_some_and(|p| {
-                    module.ancestor_in_block(partition, p).is_some()
-                });
+                || module
+                    .block_parent_op(from)
+                    .is_some_and(|p| module.ancestor_in_block(partition, p).is_some());
             if is_inside {
                 continue;
             }
