@@ -193,6 +193,8 @@ fn a_persistent_matmul_is_loaded_by_a_warp_of_its_own() {
         assert!(text.contains("partition0"), "{text}");
         let kernel = generate(&module, "cuda:90");
         assert_eq!(kernel.num_warps, 12);
+        // TMA and the tensor cores take the same path to shared memory.
+        assert!(!text.contains("fence_async_shared"), "{text}");
         let (n, k) = (32 * tiles, 64 * steps);
         let (a, b) = (numbers(128 * k, 1), numbers(n * k, 2));
         let (mut ba, mut bb, mut out) = (Buffer::f16(&a), Buffer::f16(&b), Buffer::zeros(128 * n * 4));

@@ -1,7 +1,7 @@
 //! Puts the release of a channel's slot behind the wait for the asynchronous dots that read it.
 //!
 //! Why here: [`warp_specialize`](crate::warp_specialize) puts the arrival at `empty[slot]` behind the last reader as the
-//! program has it; [`async_dots`](crate::async_dots), which runs in between, decides where dots are waited for. A dot that is
+//! program has it; [`dots`](crate::pipeline_loops::dots), which runs in between, decides where dots are waited for. A dot that is
 //! still under way when the iteration ends is waited for in the next one: the slot before the current one is released
 //! there, and the last one after the loop.
 //!

@@ -36,6 +36,7 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, ttg, ttng};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
 
+use crate::allocate_shared::buffer_users;
 use crate::scope;
 
 /// Schedules the warp-group dots of every block.
@@ -57,7 +58,7 @@ pub fn run(module: &mut Module) {
     let functions: Vec<Op> = module.block_ops(module.body()).collect();
     for func in functions {
         for block in inner_blocks(module, func) {
-            fence(module, block, true, true);
+            fence(module, block, false, true);
         }
     }
 }
@@ -81,7 +82,7 @@ fn fence(module: &mut Module, block: Block, mut written: bool, insert: bool) -> 
             }
             Some(Opcode::Ttg(ttg::Kind::LocalStore | ttg::Kind::AsyncWait)) => written = true,
             Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => written = false,
-            Some(Opcode::Ttng(ttng::Kind::WarpGroupDot)) if written => {
+            Some(Opcode::Ttng(ttng::Kind::WarpGroupDot)) if written && reads_ordinary_writes(module, op) => {
                 if insert {
                     let mut b = Builder::before(module, op);
                     ttng::FenceAsyncShared::build(&mut b, false);
@@ -91,16 +92,15 @@ fn fence(module: &mut Module, block: Block, mut written: bool, insert: bool) -> 
             // Each region runs by itself; its fences are its own.
             Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
                 for region in ttg::WarpSpecialize(op).all_regions(module) {
-                    fence(module, module.region_block(region), true, insert);
+                    written |= fence(module, module.region_block(region), written, insert);
                 }
-                written = true;
             }
             Some(Opcode::Scf(kind)) => {
                 let blocks = inner_blocks(module, op);
                 let mut before = written;
                 if kind != scf::Kind::If {
                     for &b in &blocks {
-                        before |= fence(module, b, true, false);
+                        before |= fence(module, b, before, false);
                     }
                 }
                 for b in blocks {
@@ -111,6 +111,23 @@ fn fence(module: &mut Module, block: Block, mut written: bool, insert: bool) -> 
         }
     }
     written
+}
+
+/// Whether a dot reads a buffer into which anything but TMA writes: TMA takes the same path as the dot.
+fn reads_ordinary_writes(module: &Module, dot: Op) -> bool {
+    let dot = ttng::WarpGroupDot(dot);
+    [dot.a(module), dot.b(module)].into_iter().filter(|&v| !module.is_tensor(module.value_type(v))).any(|v| {
+        let Some(alloc) = buffer_of(module, v).and_then(|op| ttg::LocalAlloc::cast(module, op)) else {
+            return true;
+        };
+        let writes = |op: Op| {
+            matches!(
+                module.opcode(op),
+                Some(Opcode::Ttg(ttg::Kind::LocalStore | ttg::Kind::AsyncCopyGlobalToLocal))
+            )
+        };
+        alloc.src(module).is_some() || buffer_users(module, alloc.result(module)).into_iter().any(writes)
+    })
 }
 
 /// A dot whose result crosses the back edge of a loop unfinished.
