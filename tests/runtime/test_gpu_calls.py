@@ -83,7 +83,7 @@ def test_a_launch_passes_what_the_kernel_takes(run):
         print(compiled.n_regs, compiled.metadata.signature, sorted(compiled.asm))
     """)
     assert "launch grid 3 2 1 block 64 1 1" in output
-    assert "42 ['*fp32:16', '*fp32', 'i32', 'fp32', '64/constexpr']" in output
+    assert "42 ['*fp32:16', '*fp32', 'i32:8', 'fp32', '64/constexpr']" in output
     assert "'ptx'" in output and "'ttgir'" in output
 
 

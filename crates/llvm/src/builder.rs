@@ -238,7 +238,7 @@ impl<'m> Builder<'m> {
         self.func.values[v.0 as usize].def == Def::Undef
     }
 
-    fn inst_of(&self, v: Value) -> Option<&Inst> {
+    pub(crate) fn inst_of(&self, v: Value) -> Option<&Inst> {
         match self.func.values[v.0 as usize].def {
             Def::Inst(i, _) => Some(&self.func.insts[i as usize]),
             _ => None,
@@ -395,6 +395,11 @@ impl<'m> Builder<'m> {
             let outside = self.bin(op, inner, b);
             return self.bin(Add, x, outside);
         }
+        if op == Or
+            && let Some(both) = self.greater_or_equal(a, b)
+        {
+            return both;
+        }
         if a == b {
             match op {
                 And | Or => return a,
@@ -454,6 +459,30 @@ impl<'m> Builder<'m> {
         let v = self.pure(Op::Bin(op), ty, &[a, b]);
         self.assume_zeros(v, zeros & mask);
         v
+    }
+
+    /// `x > y || x == y` as one comparison, likewise with `<`.
+    fn greater_or_equal(&mut self, a: Value, b: Value) -> Option<Value> {
+        let (first, second) = (self.inst_of(a)?, self.inst_of(b)?);
+        if first.args != second.args {
+            return None;
+        }
+        let (x, y) = (first.args[0], *first.args.get(1)?);
+        match (first.op, second.op) {
+            (Op::FCmp(p), Op::FCmp(FloatPred::Oeq)) | (Op::FCmp(FloatPred::Oeq), Op::FCmp(p)) => match p {
+                FloatPred::Ogt => Some(self.fcmp(FloatPred::Oge, x, y)),
+                FloatPred::Olt => Some(self.fcmp(FloatPred::Ole, x, y)),
+                _ => None,
+            },
+            (Op::ICmp(p), Op::ICmp(IntPred::Eq)) | (Op::ICmp(IntPred::Eq), Op::ICmp(p)) => match p {
+                IntPred::Sgt => Some(self.icmp(IntPred::Sge, x, y)),
+                IntPred::Slt => Some(self.icmp(IntPred::Sle, x, y)),
+                IntPred::Ugt => Some(self.icmp(IntPred::Uge, x, y)),
+                IntPred::Ult => Some(self.icmp(IntPred::Ule, x, y)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn float_bin(&mut self, op: BinOp, ty: Ty, a: Value, b: Value) -> Value {
@@ -595,6 +624,9 @@ impl<'m> Builder<'m> {
             if a == b {
                 return self.bool(matches!(pred, Eq | Uge | Ule | Sge | Sle));
             }
+            if let Some(decided) = self.compare_offsets(pred, a, b) {
+                return self.bool(decided);
+            }
         }
         self.pure(Op::ICmp(pred), result, &[a, b])
     }
@@ -635,6 +667,9 @@ impl<'m> Builder<'m> {
                 (Some(1), _) => return self.or(cond, b),
                 _ => {}
             }
+        }
+        if let Some(sum) = self.select_offsets(cond, a, b) {
+            return sum;
         }
         let zeros = self.zeros_of(a) & self.zeros_of(b);
         let v = self.pure(Op::Select, ty, &[cond, a, b]);
@@ -805,6 +840,17 @@ impl<'m> Builder<'m> {
             return (inst.args[0], fold::signed(c, self.ty(inst.args[1]).bits()));
         }
         (ptr, 0)
+    }
+
+    /// Splits an integer into a variable part and a signed constant that was added to it.
+    pub fn split_constant(&self, v: Value) -> (Value, i64) {
+        if let Some(inst) = self.inst_of(v)
+            && inst.op == Op::Bin(BinOp::Add)
+            && let Some(c) = self.as_const(inst.args[1])
+        {
+            return (inst.args[0], fold::signed(c, self.ty(v).bits()));
+        }
+        (v, 0)
     }
 
     /// Loads a value of type `ty`.

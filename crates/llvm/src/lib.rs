@@ -10,6 +10,7 @@
 pub mod builder;
 pub mod emit;
 mod fold;
+mod offsets;
 pub mod program;
 pub mod ty;
 

@@ -3,9 +3,11 @@
 //!
 //! Why here: after the pipeliner, which makes the buffers that count, and before barriers, which need to know what
 //! overlaps. Operations are numbered in program order; a buffer lives from its allocation to its last use, where a use
-//! inside a loop (or branch) that the allocation is outside of lasts to that loop's end. Scratch lives for its operation.
-//! What lies in different regions of a `ttg.warp_specialize` lives at the same time.
-//! Largest first, each goes to the lowest offset that is free for all of its life.
+//! inside a loop (or branch) that the allocation is outside of lasts to that loop's end. Scratch lives for its operation;
+//! but where a kernel's scratch is small (a few words a warp, for reductions) each keeps a place of its own, which saves
+//! the barrier between one operation's reads and the next one's writes. What lies in different regions of a
+//! `ttg.warp_specialize` lives at the same time. Largest first, each goes to the lowest offset that is free for all of its
+//! life.
 //!
 //! ```text
 //! %0 = ttg.local_alloc %x   (32 KiB, last used before %1)      %0 = ttg.local_alloc %x {allocation.offset = 0}
@@ -22,6 +24,9 @@ use tilewright_layout::SharedLayout;
 use crate::scope;
 use crate::scratch::scratch_bytes;
 use crate::target::TargetInfo;
+
+/// All scratch together may have as many bytes as this without sharing any.
+const SMALL_SCRATCH: u32 = 2048;
 
 /// A piece of shared memory and its life, in operation numbers (both ends included).
 #[derive(Debug, Clone)]
@@ -95,6 +100,7 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
         }
     }
     let mut pieces = Vec::new();
+    let mut scratch = Vec::new();
     for &op in &ops {
         let first = number[&op];
         if let Some(alloc) = ttg::LocalAlloc::cast(module, op) {
@@ -119,8 +125,15 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
             if bytes > 0 {
                 // What a `ttg.warp_specialize` hands over lies there while it runs.
                 let last = if ttg::WarpSpecialize::cast(module, op).is_some() { end[&op] } else { first };
+                scratch.push(pieces.len());
                 pieces.push(Piece { op, bytes, align: 128, first, last, offset: 0 });
             }
+        }
+    }
+    let together: u32 = scratch.iter().map(|&i| pieces[i].bytes.next_multiple_of(128)).sum();
+    if together <= SMALL_SCRATCH {
+        for i in scratch {
+            (pieces[i].first, pieces[i].last) = (0, u32::MAX);
         }
     }
     Ok(pieces)

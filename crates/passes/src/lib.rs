@@ -56,6 +56,9 @@
 //! width of an access is then `min(v, TileLayout::contig_along(d))`; nothing else must be proved. Elements past the
 //! logical shape (padding) are never accessed, and elements held by several threads are stored once.
 //!
+//! `arith.cmpi` may carry `tt.constancy = array<i32: r, …>`, one power of two per dimension: runs of r elements that begin
+//! at multiples of r have one result, which a thread computes once.
+//!
 //! # Shared memory and barriers
 //!
 //! - `allocation.offset : i32` (bytes from the start of the CTA's dynamic shared memory) stands on every

@@ -1,7 +1,7 @@
 //! What an argument of a call is to the kernel: its type there, what is compiled in, its bits and where its memory is.
 //!
 //! The rules are Triton 3.6's: Python integers are i32, i64 or u64 by their size, floats fp32, bools i1; the number 1 is
-//! a constant, multiples of 16 are known as such (`do_not_specialize` and annotations turn that off); `None` is a constant;
+//! a constant, multiples of 16, and larger ones of 8, are known as such (`do_not_specialize` and annotations turn that off); `None` is a constant;
 //! an array is a pointer to its elements, known to be aligned when its address is a multiple of 16.
 
 use std::cell::RefCell;
@@ -48,8 +48,8 @@ pub enum Spec {
     Constant,
     /// The integer 1, compiled in.
     One,
-    /// A number given at run time; `bits` are its own in the low end.
-    Scalar { ty: Scalar, divisible: bool, bits: u64 },
+    /// A number given at run time; `bits` are its own in the low end, and it is a multiple of `divisor` (1, 8 or 16).
+    Scalar { ty: Scalar, divisor: u32, bits: u64 },
     /// An array.
     Pointer { pointer: Pointer, constant: bool, divisible: bool },
     /// A tensor descriptor: an address, extents and strides at run time.
@@ -85,7 +85,7 @@ impl Spec {
         match self {
             Spec::Constant => constants.encode(&unwrapped(value)?, key)?,
             Spec::One => key.push(key::one()),
-            Spec::Scalar { ty, divisible, .. } => key.push(key::scalar(*ty, *divisible)),
+            Spec::Scalar { ty, divisor, .. } => key.push(key::scalar(*ty, *divisor)),
             Spec::Pointer { pointer, constant, divisible } => {
                 key.push(key::pointer(pointer.element, *constant, *divisible));
             }
@@ -132,6 +132,16 @@ fn constexpr_type(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     TYPE.import(py, "tilewright.language.core", "constexpr")
 }
 
+/// What a kernel is told that a number is a multiple of. Rows of 1000 or 5000 elements are whole 16-byte words of 16-bit
+/// types, so that 8 is worth a kernel of its own; for small numbers it is not.
+fn divisor(bits: u64) -> u32 {
+    match bits {
+        _ if bits.is_multiple_of(16) => 16,
+        _ if bits.is_multiple_of(8) && bits > 64 => 8,
+        _ => 1,
+    }
+}
+
 fn integer(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
     let mut overflow = 0;
     // SAFETY: the object is an int, alive; overflow is reported through the flag.
@@ -151,17 +161,17 @@ fn integer(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
             )
         })?
     };
-    let divisible = param.align && bits.is_multiple_of(16);
+    let divisor = if param.align { divisor(bits) } else { 1 };
     match param.annotation {
         None if param.specialize && bits == 1 => Ok(Spec::One),
-        None => Ok(Spec::Scalar { ty: natural, divisible, bits }),
+        None => Ok(Spec::Scalar { ty: natural, divisor, bits }),
         Some(Annotation::Scalar(ty)) if ty.is_float() => Ok(Spec::Scalar {
             ty,
-            divisible: false,
+            divisor: 1,
             bits: float_bits(if overflow == 0 { int as f64 } else { bits as f64 }, ty, param)?,
         }),
         Some(Annotation::Scalar(Scalar::Int1)) => {
-            Ok(Spec::Scalar { ty: Scalar::Int1, divisible: false, bits: u64::from(bits != 0) })
+            Ok(Spec::Scalar { ty: Scalar::Int1, divisor: 1, bits: u64::from(bits != 0) })
         }
         Some(Annotation::Scalar(ty)) => {
             let (least, most) = ty.int_range();
@@ -172,12 +182,12 @@ fn integer(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
                     format!("{} holds {least} to {most}", ty.name()),
                 ));
             }
-            Ok(Spec::Scalar { ty, divisible, bits })
+            Ok(Spec::Scalar { ty, divisor, bits })
         }
         // An address as a plain number (`data_ptr()` of something that we don't know).
         Some(Annotation::Pointer(element)) => {
             let pointer = Pointer { element, address: bits, place: Place::Nowhere };
-            Ok(Spec::Pointer { pointer, constant: param.constant, divisible })
+            Ok(Spec::Pointer { pointer, constant: param.constant, divisible: divisor == 16 })
         }
     }
 }
@@ -193,7 +203,7 @@ fn float(value: f64, param: &Param) -> PyResult<Spec> {
             ));
         }
     };
-    Ok(Spec::Scalar { ty, divisible: false, bits: float_bits(value, ty, param)? })
+    Ok(Spec::Scalar { ty, divisor: 1, bits: float_bits(value, ty, param)? })
 }
 
 /// The bits of a float in its type.
@@ -239,10 +249,10 @@ fn other(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
         let bits = u64::from(value.is_true());
         return Ok(match param.annotation {
             Some(Annotation::Scalar(ty)) if ty.is_float() => {
-                Spec::Scalar { ty, divisible: false, bits: float_bits(bits as f64, ty, param)? }
+                Spec::Scalar { ty, divisor: 1, bits: float_bits(bits as f64, ty, param)? }
             }
-            Some(Annotation::Scalar(ty)) => Spec::Scalar { ty, divisible: false, bits },
-            _ => Spec::Scalar { ty: Scalar::Int1, divisible: false, bits },
+            Some(Annotation::Scalar(ty)) => Spec::Scalar { ty, divisor: 1, bits },
+            _ => Spec::Scalar { ty: Scalar::Int1, divisor: 1, bits },
         });
     }
     if let Ok(value) = value.cast::<PyFloat>() {

@@ -67,14 +67,14 @@ pub fn compile(
 
 /// An argument as the compiler gets it.
 fn describe(host: &PyHost, spec: &Spec, value: &Bound<'_, PyAny>) -> PyResult<ArgSpec> {
-    let promised = |spec: ArgSpec, divisible: bool| if divisible { spec.divisible_by(16) } else { spec };
+    let promised = |spec: ArgSpec, divisor: u32| if divisor > 1 { spec.divisible_by(divisor) } else { spec };
     Ok(match spec {
         Spec::Constant => ArgSpec::constant(host.value(value)?),
         Spec::One => ArgSpec::constant(HostValue::Int(1)),
-        Spec::Scalar { ty, divisible, .. } => promised(ArgSpec::value(*ty), *divisible),
+        Spec::Scalar { ty, divisor, .. } => promised(ArgSpec::value(*ty), *divisor),
         Spec::Pointer { pointer, constant, divisible } => {
             let ty = PointerType { element: pointer.element.into(), address_space: 1, constant: *constant };
-            promised(ArgSpec::value(DType::Pointer(ty.into())), *divisible)
+            promised(ArgSpec::value(DType::Pointer(ty.into())), if *divisible { 16 } else { 1 })
         }
         Spec::Descriptor(descriptor) => {
             let (element, block) = (descriptor.pointer.element, descriptor.block.to_vec());

@@ -31,8 +31,8 @@ pub fn one() -> u64 {
 }
 
 /// A number that is given at run time.
-pub fn scalar(ty: Scalar, divisible: bool) -> u64 {
-    SCALAR | (ty as u64) << 8 | (divisible as u64) << 16
+pub fn scalar(ty: Scalar, divisor: u32) -> u64 {
+    SCALAR | (ty as u64) << 8 | u64::from(divisor) << 16
 }
 
 /// An address that is given at run time.

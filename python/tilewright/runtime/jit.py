@@ -298,9 +298,9 @@ def jit(
 ):
     """Marks a function as written in the Triton language: a kernel, or a function that kernels call.
 
-    :param do_not_specialize: names or numbers of parameters for which neither 1 nor multiples of 16 get a kernel of
+    :param do_not_specialize: names or numbers of parameters for which neither 1 nor multiples of 16 or 8 get a kernel of
         their own.
-    :param do_not_specialize_on_alignment: the same for multiples of 16 alone.
+    :param do_not_specialize_on_alignment: the same for multiples alone.
     :param debug: checks ``tl.device_assert`` in this kernel.
     :param noinline: keeps a call to this function a call.
     """

@@ -46,7 +46,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 }
 // -----
 // A reduction has a barrier inside: what came before it is settled, but its scratch is still being read after it.
-// RUN: -allocate-shared -membar
+// RUN: -membar
 #blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   tt.func public @f(%x: tensor<512xf32, #blocked>, %p: !tt.ptr<f32>) {
@@ -56,14 +56,14 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     ^bb0(%a: f32, %b: f32):
       %t = arith.addf %a, %b : f32
       tt.reduce.return %t : f32
-    }) : (tensor<512xf32, #blocked>) -> f32
+    }) {allocation.offset = 0 : i32} : (tensor<512xf32, #blocked>) -> f32
     // CHECK: ttg.barrier
     // CHECK-NEXT: tt.reduce"
     %1 = "tt.reduce"(%x) <{axis = 0 : i32}> ({
     ^bb0(%a: f32, %b: f32):
       %t = arith.maxnumf %a, %b : f32
       tt.reduce.return %t : f32
-    }) : (tensor<512xf32, #blocked>) -> f32
+    }) {allocation.offset = 0 : i32} : (tensor<512xf32, #blocked>) -> f32
     // CHECK-NOT: ttg.barrier
     // CHECK: tt.store
     %2 = arith.addf %0, %1 : f32

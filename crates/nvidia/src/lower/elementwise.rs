@@ -79,7 +79,14 @@ impl Lower<'_> {
         };
         if let Some(int_op) = int_op {
             let b = self.regs(operands[1])?;
-            let out = self.map2(&a, &b, |s, x, y| s.b.bin(int_op, x, y));
+            let halves = kind == K::Muli && self.has_high_half(op);
+            let out = self.map2(&a, &b, |s, x, y| match halves && s.b.ty(x) == Ty::I32 {
+                true => {
+                    let product = s.wide_product(x, y);
+                    s.b.int_cast(product, Ty::I32, false)
+                }
+                false => s.b.bin(int_op, x, y),
+            });
             self.set_regs(result, out);
             return Ok(());
         }
@@ -121,7 +128,15 @@ impl Lower<'_> {
             K::Cmpi => {
                 let pred = int_pred(arith::Cmpi(op).predicate(m));
                 let b = self.regs(operands[1])?;
-                self.map2(&a, &b, |s, x, y| s.b.icmp(pred, x, y))
+                let first = self.first_of_runs(op)?;
+                let mut out: Vec<Value> = Vec::with_capacity(a.len());
+                for r in 0..a.len() {
+                    out.push(match first.as_ref().map(|f| f[r]).filter(|&f| f < r) {
+                        Some(f) => out[f],
+                        None => self.b.icmp(pred, a[r], b[r]),
+                    });
+                }
+                out
             }
             K::Cmpf => {
                 let pred = arith::Cmpf(op).predicate(m);
@@ -171,6 +186,40 @@ impl Lower<'_> {
         };
         self.set_regs(result, out);
         Ok(())
+    }
+
+    /// The 64 bits of an unsigned product of 32-bit integers: one `mul.wide`.
+    fn wide_product(&mut self, x: Value, y: Value) -> Value {
+        let (x, y) = (self.b.int_cast(x, Ty::I64, false), self.b.int_cast(y, Ty::I64, false));
+        self.b.mul(x, y)
+    }
+
+    /// Whether the upper half of a product is computed as well (a round of Philox): one instruction gives both.
+    fn has_high_half(&self, mul: ir::Op) -> bool {
+        let operands = self.m.operands(mul);
+        self.m.uses(operands[0]).iter().any(|u| {
+            let other = self.m.operands(u.op);
+            self.m.opcode(u.op) == Some(ir::Opcode::Tt(tt::Kind::Mulhiui))
+                && (other == operands || (other[0] == operands[1] && other[1] == operands[0]))
+        })
+    }
+
+    /// For each register of a comparison's result the first that `tt.constancy` promises to be equal: their coordinates
+    /// in every thread lie in one run.
+    fn first_of_runs(&mut self, op: ir::Op) -> Result<Option<Vec<usize>>> {
+        let Some(attr) = self.m.op_attr(op, "tt.constancy") else { return Ok(None) };
+        let ir::AttrKind::I32Array(runs) = self.m.attr_kind(attr).clone() else { return Ok(None) };
+        let layout = self.layout(self.value_ty(self.m.result(op)))?;
+        if runs.len() != layout.rank() {
+            return Ok(None);
+        }
+        let mut seen = rustc_hash::FxHashMap::default();
+        let first = (0..layout.num_registers()).map(|r| {
+            let at = layout.register_coord(r);
+            let run: Vec<u32> = at.iter().zip(&runs).map(|(&c, &run)| c / run.max(1) as u32).collect();
+            *seen.entry(run).or_insert(r as usize)
+        });
+        Ok(Some(first.collect()))
     }
 
     /// fp8 values are bits here: they have no arithmetic of their own.
@@ -257,7 +306,9 @@ impl Lower<'_> {
                         return s.b.asm1("mul.hi.u64 $0, $1, $2;", "=l,l,l", Effect::Pure, ty, &[x, y]);
                     }
                     if ty == Ty::I32 {
-                        return s.b.asm1("mul.hi.u32 $0, $1, $2;", "=r,r,r", Effect::Pure, ty, &[x, y]);
+                        let product = s.wide_product(x, y);
+                        let high = s.b.lshr(product, 32);
+                        return s.b.int_cast(high, ty, false);
                     }
                     let (x, y) = (s.b.int_cast(x, Ty::I32, false), s.b.int_cast(y, Ty::I32, false));
                     let p = s.b.mul(x, y);
@@ -273,11 +324,16 @@ impl Lower<'_> {
 
     /// Pointer plus offset · bytes. Where the whole tensor starts from one pointer, offsets that differ by constants
     /// share one 64-bit address and the constant goes into the access.
+    /// Pointers moved by elements. A 32-bit offset `x + c` is widened as `x` plus a wide `c`: the registers of a tile
+    /// differ by constants, which the accesses take as immediates. An offset that overflows 32 bits is the program's
+    /// error (`docs/numerics.md`), and what a masked-off lane would address does not matter.
     fn addptr(&mut self, _p: ir::Value, _o: ir::Value, ptr: &Regs, offset: &Regs, bytes: u32) -> Vec<Value> {
         self.map2(ptr, offset, |s, p, o| {
-            let wide = s.b.int_cast(o, Ty::I64, true);
+            let (variable, constant) = s.b.split_constant(o);
+            let wide = s.b.int_cast(variable, Ty::I64, true);
             let scaled = s.b.mul_const(wide, i64::from(bytes));
-            s.b.ptr_add(p, scaled)
+            let moved = s.b.ptr_add(p, scaled);
+            s.b.ptr_add_const(moved, constant * i64::from(bytes))
         })
     }
 

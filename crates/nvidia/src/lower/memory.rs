@@ -304,8 +304,9 @@ impl Lower<'_> {
         let groups = layout
             .vector_groups(axis, width)
             .ok_or_else(|| self.error("internal: the layout has no vectors of the promised width"))?;
-        let mut out: Vec<Option<Value>> = vec![None; layout.num_registers() as usize];
-        for group in groups {
+        // All loads first: what unpacks a word would stand between them, and the assembler keeps to the order it sees.
+        let mut all = Vec::with_capacity(groups.len());
+        for group in &groups {
             let first = group[0] as usize;
             let inside = self.in_bounds(&layout, group[0]);
             let pred = self.all(&[mask.as_ref().map(|p| p[first]), inside]);
@@ -327,6 +328,10 @@ impl Lower<'_> {
             } else {
                 self.load_global(ptrs[first], words, pred, fallback.as_deref(), &modifiers)
             };
+            all.push(loaded);
+        }
+        let mut out: Vec<Option<Value>> = vec![None; layout.num_registers() as usize];
+        for (group, loaded) in groups.iter().zip(all) {
             let elements = self.elements_of(&loaded, words, ty);
             for (&r, e) in group.iter().zip(elements) {
                 out[r as usize] = Some(e);

@@ -15,6 +15,9 @@ use super::convert_layout::Shuffle;
 use super::memory::memory_bits;
 use super::{Lower, Regs, Result};
 
+/// From this many warps on their partial results are combined by shuffles, not by each thread.
+const MANY_WARPS: u32 = 16;
+
 /// A partial result: a value per operand, and whether it holds anything (`None`: it does).
 #[derive(Debug, Clone)]
 pub(crate) struct Partial {
@@ -89,7 +92,7 @@ impl Lower<'_> {
                     parts.push(part);
                 }
             }
-            let mut partial = self.tree(region, parts)?;
+            let mut partial = self.tree(region, &parts)?;
             for &bit in &spread.lanes {
                 let moved = self.shuffle_partial(&partial, Shuffle::Xor(1 << bit));
                 partial = self.combine(region, &partial, &moved)?;
@@ -186,19 +189,18 @@ impl Lower<'_> {
         }])
     }
 
-    /// Combines neighbours until one is left: a chain as short as can be, and small rounding errors.
-    fn tree(&mut self, region: ir::Block, mut parts: Vec<Partial>) -> Result<Partial> {
-        while parts.len() > 1 {
-            let mut next = Vec::with_capacity(parts.len().div_ceil(2));
-            for pair in parts.chunks(2) {
-                next.push(match pair {
-                    [a, b] => self.combine(region, a, b)?,
-                    _ => pair[0].clone(),
-                });
+    /// Combines halves, each by its halves first: a chain as short as can be, small rounding errors, and few partial
+    /// results alive at a time.
+    fn tree(&mut self, region: ir::Block, parts: &[Partial]) -> Result<Partial> {
+        match parts {
+            [] => Err(self.error("internal: a reduction without elements")),
+            [part] => Ok(part.clone()),
+            _ => {
+                let (left, right) = parts.split_at(parts.len().next_power_of_two() / 2);
+                let (left, right) = (self.tree(region, left)?, self.tree(region, right)?);
+                self.combine(region, &left, &right)
             }
-            parts = next;
         }
-        parts.pop().ok_or_else(|| self.error("internal: a reduction without elements"))
     }
 
     /// The region's function of two partial results, in this order.
@@ -236,7 +238,8 @@ impl Lower<'_> {
         Partial { values, valid }
     }
 
-    /// Writes each warp's partial results to scratch memory; then every thread reads and combines all of them.
+    /// Writes each warp's partial results to scratch memory; then every thread reads and combines all of them, or, where
+    /// they are many, every lane reads one and the lanes combine them.
     fn across_warps(
         &mut self,
         region: ir::Block,
@@ -326,6 +329,25 @@ impl Lower<'_> {
             })
             .collect();
         let size = layout.shape()[axis];
+        if count >= MANY_WARPS && elements == 1 && least.iter().all(|&c| c < size) {
+            let key = &order[0];
+            let lane = self.lane();
+            let mine = self.b.and_const(lane, u64::from(count - 1));
+            let mut values = Vec::new();
+            for (k, &ty) in tys.iter().enumerate() {
+                let offset = self.b.mul_const(mine, i64::from(memory_bits(ty) / 8));
+                let base = self.b.ptr_add_const(scratch, regions[k]);
+                let p = self.b.ptr_add(base, offset);
+                values.push(self.load_shared(p, ty, 1)[0]);
+            }
+            let mut total = Partial { values, valid: None };
+            for bit in 0..spread.warps.len() {
+                let moved = self.shuffle_partial(&total, Shuffle::Xor(1 << bit));
+                total = self.combine(region, &total, &moved)?;
+            }
+            partials.insert(key.clone(), total);
+            return Ok(());
+        }
         for key in order {
             let mut all: Vec<Vec<Value>> = vec![Vec::new(); count as usize];
             for (k, &ty) in tys.iter().enumerate() {
@@ -347,7 +369,7 @@ impl Lower<'_> {
                 .filter(|&(_, &c)| c < size)
                 .map(|(values, _)| Partial { values, valid: None })
                 .collect();
-            let total = self.tree(region, parts)?;
+            let total = self.tree(region, &parts)?;
             partials.insert(key.clone(), total);
         }
         Ok(())

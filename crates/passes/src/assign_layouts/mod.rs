@@ -65,6 +65,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
             depths: FxHashMap::default(),
             accesses: FxHashMap::default(),
         };
+        assigner.note_runs();
         let roots = assigner.roots()?;
         assigner.flood_all(&roots);
         rewrite::Rewriter::new(assigner).run()?;
@@ -100,6 +101,22 @@ struct Assigner<'a> {
 }
 
 impl Assigner<'_> {
+    /// Writes on comparisons in what runs their results are constant (a mask `offsets < n` of whole vectors), so that a
+    /// thread compares once for each run.
+    fn note_runs(&mut self) {
+        for op in self.ops.clone() {
+            let Some(Opcode::Arith(arith::Kind::Cmpi)) = self.module.opcode(op) else { continue };
+            let result = self.module.result(op);
+            let runs: Vec<i32> =
+                self.axis.get(self.module, result).dims.iter().map(|d| 1 << d.constancy.min(30)).collect();
+            let shape = self.shape(result);
+            if shape.iter().zip(&runs).any(|(&extent, &run)| run > 1 && (run as u32) < extent) {
+                let attr = self.module.attr(AttrKind::I32Array(runs));
+                self.module.set_attr(op, "tt.constancy", attr);
+            }
+        }
+    }
+
     fn shape(&self, value: Value) -> Vec<u32> {
         self.module.shape(self.module.value_type(value)).unwrap_or(&[]).to_vec()
     }
