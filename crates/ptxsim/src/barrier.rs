@@ -78,7 +78,7 @@ impl Unit {
             } else {
                 &mut self.ctas[cta].bars[op.id as usize & 15]
             };
-            bar.clock.join(&w.sync.clock);
+            bar.clock.join(&w.sync.known(frag.mask));
             if op.arrive { w.sync.tick() } else { w.sync.sync_lanes() }
         }
         if op.arrive {

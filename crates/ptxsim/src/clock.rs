@@ -3,7 +3,11 @@
 //! A warp's own entry counts its *release points* (barriers, releases, `bar.warp.sync`); an access is stamped with the
 //! entry at its time. Warp `v`'s access with stamp `c` happened before what warp `w` does now when `w`'s entry for `v`
 //! is at least `c`. Warps of one unit (a cluster, mostly one CTA) have dense clocks; what is known of other units comes
-//! in only through atomics in global memory, and is kept aside, mostly empty.
+//! in only through atomics in global memory, and is kept aside, mostly empty. After the warps' entries come those of the
+//! asynchronous proxy's agents ([`crate::shadow::Agent`]).
+//!
+//! A warp's clock holds what all its lanes know. What one lane has learnt alone (an elected lane that waits at an mbarrier)
+//! is kept for that lane until the lanes synchronize.
 
 use std::collections::HashMap;
 
@@ -14,6 +18,8 @@ pub(crate) struct Clock {
     pub own: Vec<u32>,
     /// As `own`, but of accesses that a proxy fence has made visible to the asynchronous proxy.
     pub proxy: Vec<u32>,
+    /// The same for the lanes of a mask only, whose warp's other lanes did not make the fence: warp, mask, stamp.
+    pub proxy_lanes: Vec<(u32, u32, u32)>,
     /// By other unit.
     pub foreign: Option<HashMap<u32, Vec<u32>>>,
 }
@@ -32,12 +38,38 @@ impl Clock {
     pub fn join(&mut self, o: &Clock) {
         join(&mut self.own, &o.own);
         join(&mut self.proxy, &o.proxy);
+        for &(w, m, c) in &o.proxy_lanes {
+            self.proxy_fenced(w, m, c);
+        }
         if let Some(f) = &o.foreign {
             let mine = self.foreign.get_or_insert_default();
             for (u, c) in f.iter() {
                 join(mine.entry(*u).or_default(), c);
             }
         }
+    }
+
+    /// Lanes `mask` of warp `w` have made a proxy fence at stamp `c`.
+    fn proxy_fenced(&mut self, w: u32, mask: u32, c: u32) {
+        match self.proxy_lanes.iter_mut().find(|x| (x.0, x.1) == (w, mask)) {
+            Some(x) => x.2 = x.2.max(c),
+            None => self.proxy_lanes.push((w, mask, c)),
+        }
+    }
+
+    /// Whether the asynchronous proxy sees what lane `lane` of warp `w` wrote at stamp `c`.
+    fn proxy_sees(&self, w: u32, lane: u32, c: u32) -> bool {
+        self.proxy.get(w as usize).is_some_and(|&p| p >= c)
+            || self.proxy_lanes.iter().any(|x| x.0 == w && lane < 32 && x.1 >> lane & 1 != 0 && x.2 >= c)
+    }
+
+    /// An agent's operations up to stamp `c` are complete.
+    pub fn completed(&mut self, party: u32, c: u32) {
+        let k = party as usize;
+        if self.own.len() <= k {
+            self.own.resize(k + 1, 0);
+        }
+        self.own[k] = self.own[k].max(c);
     }
 
     /// Takes in what warps of unit `other` know, into a clock of unit `me`.
@@ -77,6 +109,8 @@ pub(crate) struct Sync {
     /// Its index in the unit.
     pub index: u32,
     pub clock: Clock,
+    /// What single lanes know beyond it.
+    alone: Option<Box<[Option<Clock>; 32]>>,
     /// Accesses of this warp up to this stamp are ordered between all its lanes.
     synced: u32,
     /// The same between two lanes only, after `bar.warp.sync` of part of the warp.
@@ -88,7 +122,7 @@ pub(crate) struct Sync {
     /// The clock at the last fence: what relaxed writes publish.
     pub fenced: Option<Box<Clock>>,
     /// What relaxed reads have seen: acquired at the next fence.
-    pub seen: Option<Box<Clock>>,
+    pub seen: Option<Box<(u32, Clock)>>,
     /// Cluster barriers passed.
     pub cluster_phase: u32,
     /// The cluster barrier's phase at the last arrive, by which a wait knows what it waits for.
@@ -98,9 +132,9 @@ pub(crate) struct Sync {
 }
 
 impl Sync {
-    pub fn new(index: u32, warps: u32) -> Sync {
+    pub fn new(index: u32, parties: u32) -> Sync {
         let mut s = Sync { index, ..Sync::default() };
-        s.clock.own = vec![0; warps as usize];
+        s.clock.own = vec![0; parties as usize];
         s.clock.own[index as usize] = 1;
         s
     }
@@ -116,10 +150,62 @@ impl Sync {
         self.clock.own[self.index as usize] += 1;
     }
 
+    /// Lanes `mask`, of those alive, learn `c`.
+    pub fn acquire(&mut self, mask: u32, live: u32, c: &Clock) {
+        if mask & live == live {
+            self.clock.join(c);
+            return;
+        }
+        let alone = self.alone.get_or_insert_default();
+        for l in crate::access::lanes(mask) {
+            alone[l].get_or_insert_default().join(c);
+        }
+    }
+
+    /// What lanes `mask` know together.
+    pub fn known(&self, mask: u32) -> std::borrow::Cow<'_, Clock> {
+        let mut c = std::borrow::Cow::Borrowed(&self.clock);
+        if let Some(a) = &self.alone {
+            for l in crate::access::lanes(mask) {
+                if let Some(x) = &a[l] {
+                    c.to_mut().join(x);
+                }
+            }
+        }
+        c
+    }
+
+    /// Whether lane `lane` knows party `party` of unit `unit` up to stamp `c`, `me` being its own unit.
+    #[inline]
+    pub fn covers(&self, lane: u32, me: u32, unit: u32, party: u32, c: u32) -> bool {
+        self.clock.covers(me, unit, party, c)
+            || self
+                .alone
+                .as_ref()
+                .is_some_and(|a| a[lane as usize].as_ref().is_some_and(|x| x.covers(me, unit, party, c)))
+    }
+
+    /// Whether the asynchronous proxy, set to work by lane `lane`, sees a write of the generic proxy.
+    pub fn proxy_sees(&self, lane: u32, warp: u32, other: u32, c: u32) -> bool {
+        self.clock.proxy_sees(warp, other, c)
+            || self
+                .alone
+                .as_ref()
+                .is_some_and(|a| a[lane as usize].as_ref().is_some_and(|x| x.proxy_sees(warp, other, c)))
+    }
+
     /// All lanes are ordered with each other up to now.
     pub fn sync_lanes(&mut self) {
         self.synced = self.now();
         self.pairs = None;
+        for c in self.alone.take().into_iter().flat_map(|a| *a).flatten() {
+            self.clock.join(&c);
+        }
+        // What one lane has seen becomes the others' by their own fence: more than the letter of §8.7 gives, but what
+        // the last block of a reduction relies on (one thread takes the ticket, then a barrier, then all make a fence).
+        if let Some(s) = &mut self.seen {
+            s.0 = !0;
+        }
         self.tick();
     }
 
@@ -132,6 +218,10 @@ impl Sync {
                 p[a][b] = now;
             }
         }
+        if self.alone.is_some() {
+            let c = self.known(mask).into_owned();
+            self.acquire(mask, !0, &c);
+        }
         self.tick();
     }
 
@@ -141,7 +231,11 @@ impl Sync {
         c <= self.synced
             || lane == other
             || c <= self.heard[lane as usize]
-            || other < 32 && self.pairs.as_ref().is_some_and(|p| p[lane as usize][other as usize] >= c)
+            || self.pairs.as_ref().is_some_and(|p| {
+                let p = &p[lane as usize];
+                // Which the several lanes were is not known: they may be those that synchronized.
+                if other < 32 { p[other as usize] >= c } else { p.iter().any(|&x| x >= c) }
+            })
     }
 
     /// Lanes `mask` have read a message with this clock, of the same unit, in it.
@@ -154,20 +248,33 @@ impl Sync {
     }
 
     /// A fence: reads so far are acquired, and writes from here on publish what is known now.
-    pub fn fence(&mut self, mask: u32) {
+    pub fn fence(&mut self, mask: u32, live: u32) {
         for l in crate::access::lanes(mask) {
             self.heard[l] = self.heard[l].max(self.hears[l]);
         }
         if let Some(s) = self.seen.take() {
-            self.clock.join(&s);
+            self.acquire(mask & s.0, live, &s.1);
         }
-        self.fenced = Some(Box::new(self.clock.clone()));
+        self.fenced = Some(Box::new(self.known(mask).into_owned()));
         self.tick();
     }
 
-    /// A fence between the generic and the asynchronous proxy.
-    pub fn proxy_fence(&mut self) {
-        self.clock.proxy = self.clock.own.clone();
+    /// A fence between the generic and the asynchronous proxy, by lanes `mask` of those alive.
+    pub fn proxy_fence(&mut self, mask: u32, live: u32) {
+        let (me, now) = (self.index, self.now());
+        if mask & live == live {
+            self.clock.proxy = self.clock.own.clone();
+        } else {
+            // What others wrote is behind the fence, but of this warp only what these lanes wrote or know of.
+            let synced = self.synced;
+            for l in crate::access::lanes(mask) {
+                let mut c = self.known(1 << l).into_owned();
+                c.proxy = c.own.clone();
+                c.proxy[me as usize] = synced;
+                c.proxy_fenced(me, mask, now);
+                self.alone.get_or_insert_default()[l].get_or_insert_default().join(&c);
+            }
+        }
         self.tick();
     }
 }

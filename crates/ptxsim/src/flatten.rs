@@ -53,6 +53,7 @@ struct Item {
     writes: Vec<Reg>,
     copy: bool,
     held: Vec<Reg>,
+    inputs: Vec<Reg>,
     /// Labels it may go to.
     jumps: Vec<u32>,
     kind: Kind,
@@ -274,6 +275,7 @@ impl Flat<'_> {
             writes: vec![],
             copy: false,
             held: vec![],
+            inputs: vec![],
             jumps: vec![],
             kind,
         });
@@ -374,6 +376,7 @@ impl Flat<'_> {
             writes: d.writes,
             copy: d.copy,
             held: d.held,
+            inputs: d.inputs,
             jumps,
             kind,
         });
@@ -696,24 +699,37 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], env: &Env) -> Unini
             flow(&mut set, it);
         }
     }
-    for it in items {
-        for k in it.held.iter().filter_map(|r| number.get(r)) {
+    let track = |tracked: &mut HashMap<u32, u32>, r: &Reg| {
+        if let Some(&k) = number.get(r) {
             let t = tracked.len() as u32;
-            tracked.entry(*k).or_insert(t);
+            tracked.entry(k).or_insert(t);
         }
+    };
+    let has = |t: &HashMap<u32, u32>, r: &Reg| number.get(r).is_some_and(|k| t.contains_key(k));
+    // Where what a `wgmma` has in its registers comes from: the sources of copies too.
+    let mut fenced: HashMap<u32, u32> = HashMap::new();
+    items.iter().flat_map(|it| it.held.iter().chain(&it.inputs)).for_each(|r| track(&mut fenced, r));
+    loop {
+        let before = fenced.len();
+        for it in items.iter().filter(|it| it.copy) {
+            if it.writes.iter().any(|r| has(&fenced, r)) {
+                it.reads.iter().for_each(|r| track(&mut fenced, r));
+            }
+        }
+        if fenced.len() == before {
+            break;
+        }
+    }
+    for k in fenced.keys() {
+        let t = tracked.len() as u32;
+        tracked.entry(*k).or_insert(t);
     }
     // A copy of a tracked register makes its destination doubtful too.
     loop {
         let before = tracked.len();
-        for it in items {
-            let from = |r: &Reg| number.get(r).is_some_and(|k| tracked.contains_key(k));
-            if it.copy && it.reads.iter().any(from) {
-                for w in &it.writes {
-                    if let Some(&k) = number.get(w) {
-                        let t = tracked.len() as u32;
-                        tracked.entry(k).or_insert(t);
-                    }
-                }
+        for it in items.iter().filter(|it| it.copy) {
+            if it.reads.iter().any(|r| has(&tracked, r)) {
+                it.writes.iter().for_each(|r| track(&mut tracked, r));
             }
         }
         if tracked.len() == before {
@@ -726,9 +742,10 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], env: &Env) -> Unini
             v.iter().filter_map(|r| number.get(r).and_then(|k| tracked.get(k)).copied()).collect()
         };
         let (reads, mut writes, hold) = (pick(&it.reads), pick(&it.writes), pick(&it.held));
+        let inputs = pick(&it.inputs);
         writes.retain(|w| !hold.contains(w));
         if !reads.is_empty() || !writes.is_empty() || !hold.is_empty() {
-            by_item.insert(i, isa::Uninit { reads, writes, copy: it.copy, hold });
+            by_item.insert(i, isa::Uninit { reads, writes, copy: it.copy, hold, inputs });
         }
     }
     UninitInfo { by_item, tracked: tracked.len() as u32 }

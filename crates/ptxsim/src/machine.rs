@@ -105,10 +105,9 @@ pub(crate) struct Warp {
     /// Bulk stores in flight, and the open bulk group of each lane.
     pub bulk: Vec<crate::isa::BulkPending>,
     pub bulk_group: [u32; LANES],
-    /// The open `wgmma` group; accumulators held, and stamps of reads of shared memory, by group.
-    pub wgmma_group: u32,
-    pub held: Vec<(u32, u32)>,
-    pub wgmma_reads: Vec<(u32, u32)>,
+    /// The number of the last bulk store, as the agent's stamp.
+    pub bulk_stamp: u32,
+    pub wgmma: crate::isa::Wgmma,
     pub sync: Sync,
     /// Instructions executed.
     pub executed: u64,
@@ -146,8 +145,8 @@ pub(crate) struct Unit {
     progress: u64,
     pub cluster_bar: Bar,
     pub mbar: crate::isa::MbarTable,
-    /// Stamp of the asynchronous proxy's last operation.
-    pub agent: u32,
+    /// What the warp groups have executed together, by CTA and group.
+    pub groups: crate::isa::GroupLog,
     order: u64,
 }
 
@@ -282,7 +281,7 @@ impl Unit {
             progress: 0,
             cluster_bar: Bar::default(),
             mbar: Default::default(),
-            agent: 0,
+            groups: Default::default(),
             order: grid.options.seed ^ n.wrapping_mul(0x9e37_79b9_7f4a_7c15),
         };
         let size = c[0] * c[1] * c[2];
@@ -310,10 +309,9 @@ impl Unit {
                     group: [0; LANES],
                     bulk: vec![],
                     bulk_group: [0; LANES],
-                    wgmma_group: 0,
-                    held: vec![],
-                    wgmma_reads: vec![],
-                    sync: Sync::new(w + rank * per_cta, per_cta * size + 1),
+                    bulk_stamp: 0,
+                    wgmma: crate::isa::Wgmma::new(grid.code.tracked),
+                    sync: Sync::new(w + rank * per_cta, 3 * per_cta * size),
                     executed: 0,
                     polls: 0,
                     polled: false,
@@ -666,6 +664,9 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
             }
             Flow::Exit => {
                 crate::isa::finish_copies(&mut cx);
+                if cx.w.live & !m == 0 {
+                    crate::isa::left_behind(&mut cx);
+                }
                 w.live &= !m;
                 mask &= !m;
                 if mask == 0 {
@@ -751,13 +752,11 @@ fn uninit(
     // The guard itself is read by every lane of the fragment.
     let _ = frag;
     let ok = u.reads.iter().fold(!0, |ok, r| ok & w.init[*r as usize]);
-    if !w.held.is_empty()
-        && m != 0
-        && u.reads.iter().chain(&u.writes).any(|r| w.held.iter().any(|h| h.0 == *r))
+    if m != 0
+        && let Some(text) = w.wgmma.trespass(u)
     {
         let lane = m.trailing_zeros() as usize;
-        let text = "uses an accumulator of a `wgmma` that was not waited for".to_string();
-        find(grid, unit, w, inst, FindingKind::AsyncBeforeWait, lane, None, text);
+        find(grid, unit, w, inst, FindingKind::AsyncBeforeWait, lane, None, text.into());
         return;
     }
     if !u.copy && m & !ok != 0 {
@@ -772,6 +771,9 @@ fn uninit(
             None,
             "reads a register that this thread has not written".into(),
         );
+    }
+    if m != 0 {
+        w.wgmma.written(u);
     }
     for r in &u.writes {
         let i = &mut w.init[*r as usize];

@@ -37,7 +37,7 @@ pub(crate) fn publishing<'a>(cx: &Cx<'a>, release: bool) -> Option<Publishing<'a
     }
     let clock = match (&cx.w.sync.fenced, release) {
         (Some(f), false) => (**f).clone(),
-        _ => cx.w.sync.clock.clone(),
+        _ => cx.w.sync.known(cx.mask).into_owned(),
     };
     let table = lock(&grid.shadow.locations);
     grid.shadow.published.store(table.len().max(1), Relaxed);
@@ -88,10 +88,14 @@ pub(crate) fn acquire(cx: &mut Cx<'_>, p: &Places, acquire: bool) {
                 let c = Clock { own: c.clone(), ..Clock::default() };
                 cx.w.sync.hear(mask, &c, acquire);
             }
+            let mut learnt = Clock::default();
+            learnt.join_from(unit, *of, c);
             if acquire {
-                cx.w.sync.clock.join_from(unit, *of, c);
+                cx.w.sync.acquire(mask, cx.w.live, &learnt);
             } else {
-                cx.w.sync.seen.get_or_insert_default().join_from(unit, *of, c);
+                let s = cx.w.sync.seen.get_or_insert_default();
+                s.0 |= mask;
+                s.1.join(&learnt);
             }
         }
     }
@@ -104,11 +108,10 @@ pub(crate) fn fence(cx: &mut Cx<'_>, proxy: bool, asynchronous: bool) {
     }
     if proxy {
         if asynchronous {
-            cx.w.sync.proxy_fence();
+            cx.w.sync.proxy_fence(cx.mask, cx.w.live);
         }
     } else {
-        let m = cx.mask;
-        cx.w.sync.fence(m);
+        cx.w.sync.fence(cx.mask, cx.w.live);
     }
 }
 

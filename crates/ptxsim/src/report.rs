@@ -38,6 +38,8 @@ pub enum FindingKind {
     AsyncBeforeWait,
     /// An asynchronous-proxy access to what the generic proxy wrote, with no proxy fence between.
     ProxyFence,
+    /// A `wgmma` on registers that other instructions wrote, with no `wgmma.fence` between.
+    RegisterFence,
     /// A matrix descriptor or tensor map that is not valid.
     Descriptor,
     /// A warp-wide instruction used against its rules.
@@ -67,6 +69,7 @@ impl FindingKind {
             Deadlock => "deadlock",
             AsyncBeforeWait => "asynchronous copy used before its wait",
             ProxyFence => "missing proxy fence",
+            RegisterFence => "missing wgmma fence",
             Descriptor => "bad descriptor",
             WarpSync => "warp-wide instruction misused",
             Trap => "trap",

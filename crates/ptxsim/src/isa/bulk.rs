@@ -9,9 +9,11 @@ use super::{Dec, Flow, Inst, NARROW_ADDRESS, NONE};
 use crate::Error;
 use crate::access::{Kind, Places, lanes};
 use crate::ast::{Operand, Space, Ty};
+use crate::clock::Clock;
 use crate::machine::Cx;
 use crate::regs::{LANES, Reg};
 use crate::report::FindingKind;
+use crate::shadow::Agent;
 use crate::tensor_map::TensorMap;
 use std::sync::Arc;
 
@@ -66,7 +68,7 @@ fn reduce(op: u32, ty: Ty, a: u64, b: u64) -> u64 {
 }
 
 /// Does a copy. All places were checked when it was issued.
-pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, stamp: u32) {
+pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, agent: Agent, stamp: u32) {
     match j {
         Job::Load { dst, src, bytes } => {
             let mut b = vec![0u8; *bytes as usize];
@@ -75,7 +77,7 @@ pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, stamp: u32) {
                 *b = unsafe { crate::memory::read(src + k as u64, 1) } as u8;
             }
             cx.unit.ctas[dst.0 as usize].shared[dst.1 as usize..(dst.1 + bytes) as usize].copy_from_slice(&b);
-            crate::shadow::agent_done(cx, *dst, *bytes, stamp);
+            crate::shadow::agent_done(cx, *dst, *bytes, agent, stamp);
         }
         Job::Shared { dst, src, bytes, red } => {
             let n = *bytes as usize;
@@ -89,7 +91,7 @@ pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, stamp: u32) {
                 }
             }
             cx.unit.ctas[dst.0 as usize].shared[dst.1 as usize..dst.1 as usize + n].copy_from_slice(&b);
-            crate::shadow::agent_done(cx, *dst, *bytes, stamp);
+            crate::shadow::agent_done(cx, *dst, *bytes, agent, stamp);
         }
         Job::TensorLoad { dst, map, coords } => {
             let shared = &mut cx.unit.ctas[dst.0 as usize].shared;
@@ -106,7 +108,7 @@ pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, stamp: u32) {
                     crate::access::write_bytes(shared, at, es, v);
                 }
             });
-            crate::shadow::agent_done(cx, *dst, map.box_bytes(), stamp);
+            crate::shadow::agent_done(cx, *dst, map.box_bytes(), agent, stamp);
         }
         Job::Store { src, dst, bytes, red } => {
             let shared = &cx.unit.ctas[src.0 as usize].shared;
@@ -415,8 +417,6 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
         cx.find(FindingKind::Misaligned, l, None, m);
         return None;
     }
-    cx.unit.agent += 1;
-    let stamp = cx.unit.agent;
     let red = (i.list[slot::RED] != NONE).then(|| {
         let ty = match &map {
             Some(m) => m.element.ty(),
@@ -427,7 +427,9 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
     let align = if map.is_some() { 128 } else { 16 };
     if i.flags & TO_GLOBAL != 0 {
         let at = window(cx, l, src, bytes, align, src_shared)?;
-        crate::shadow::agent_read(cx, l, at, bytes, stamp);
+        cx.w.bulk_stamp += 1;
+        let (agent, stamp) = (Agent::Bulk(cx.w.sync.index), cx.w.bulk_stamp);
+        crate::shadow::agent_read(cx, l, at, bytes, agent, stamp);
         let kind = if red.is_some() { Kind::Atomic } else { Kind::Write };
         let job = match map {
             Some(map) => {
@@ -459,9 +461,22 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
     let (bar, bar_shared) = lane(cx, i, slot::BAR, l);
     let bar = window(cx, l, bar, 8, 8, bar_shared)?;
     let to = window(cx, l, dst, bytes, align, dst_shared)?;
+    // Where it signals, and the agent that the copies of this mbarrier are.
+    let signal = |cx: &mut Cx<'_>, bar: At| match cx.unit.mbar.get(bar.0, bar.1) {
+        Some(b) => {
+            b.stamp += 1;
+            Some((Agent::Mbar(b.agent), b.stamp))
+        }
+        None => {
+            let m = format!("there is no mbarrier at shared offset {}", bar.1);
+            cx.find(FindingKind::ArriveCount, l, Some(bar.1.into()), m);
+            None
+        }
+    };
     let from = if i.flags & FROM_SHARED != 0 {
         let from = window(cx, l, src, bytes, align, src_shared)?;
-        crate::shadow::agent_read(cx, l, from, bytes, stamp);
+        let (agent, stamp) = signal(cx, bar)?;
+        crate::shadow::agent_read(cx, l, from, bytes, agent, stamp);
         Some(from)
     } else {
         match &map {
@@ -498,18 +513,15 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
     for r in ctas {
         let dst = (r, to.1);
         let bar = if i.list[slot::MASK] == NONE { bar } else { (r, bar.1) };
-        crate::shadow::agent_write(cx, l, dst, bytes, stamp);
+        let (agent, stamp) = signal(cx, bar)?;
+        crate::shadow::agent_write(cx, l, dst, bytes, agent, stamp);
         let job = match (&map, from) {
             (Some(map), _) => Job::TensorLoad { dst, map: map.clone(), coords: coords.clone() },
             (None, Some(src)) => Job::Shared { dst, src, bytes, red },
             (None, None) => Job::Load { dst, src, bytes },
         };
-        match cx.unit.mbar.get(bar.0, bar.1) {
-            Some(b) => b.jobs.push((job, stamp)),
-            None => {
-                let m = format!("there is no mbarrier at shared offset {}", bar.1);
-                cx.find(FindingKind::ArriveCount, l, Some(bar.1.into()), m);
-            }
+        if let Some(b) = cx.unit.mbar.get(bar.0, bar.1) {
+            b.jobs.push((job, stamp));
         }
     }
     cx.unit.events += 1;
@@ -552,17 +564,19 @@ pub(crate) fn finish(cx: &mut Cx<'_>, limit: [u32; LANES]) {
     if cx.w.bulk.is_empty() {
         return;
     }
-    let agent = cx.unit.warps.len();
+    let agent = Agent::Bulk(cx.w.sync.index);
+    let party = agent.party(cx.unit.warps.len() as u32);
     let mask = cx.mask;
     let (done, left): (Vec<Pending>, Vec<Pending>) = std::mem::take(&mut cx.w.bulk)
         .into_iter()
         .partition(|p| mask >> p.lane & 1 != 0 && p.group < limit[p.lane]);
     cx.w.bulk = left;
     for p in done {
-        perform(cx, &p.job, p.stamp);
+        perform(cx, &p.job, agent, p.stamp);
         if cx.grid.options.checks {
-            let own = &mut cx.w.sync.clock.own;
-            own[agent] = own[agent].max(p.stamp);
+            let mut c = Clock::default();
+            c.completed(party, p.stamp);
+            cx.w.sync.acquire(1 << p.lane, cx.w.live, &c);
         }
     }
 }

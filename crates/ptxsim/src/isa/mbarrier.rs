@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::machine::Cx;
 use crate::regs::{File, LANES};
 use crate::report::FindingKind;
+use crate::shadow::Agent;
 use std::collections::HashMap;
 
 type R = Result<(), Error>;
@@ -33,15 +34,24 @@ pub(crate) struct Mbar {
     complete: Clock,
     /// Copies on their way.
     pub jobs: Vec<(Job, u32)>,
+    /// Its copies' agent, and the stamp of the last of them.
+    pub agent: u32,
+    pub stamp: u32,
 }
 
 /// The mbarriers of a unit, by CTA rank and offset.
 #[derive(Default)]
 pub(crate) struct MbarTable {
     map: HashMap<(u32, u32), Mbar>,
+    /// Mbarriers so far.
+    count: u32,
 }
 
 impl MbarTable {
+    fn init(&mut self, at: (u32, u32), expected: u32) {
+        self.map.insert(at, Mbar { expected, pending: expected, agent: self.count, ..Mbar::default() });
+        self.count += 1;
+    }
     pub fn get(&mut self, rank: u32, at: u32) -> Option<&mut Mbar> {
         self.map.get_mut(&(rank, at))
     }
@@ -109,8 +119,7 @@ pub(super) fn init(d: &mut Dec) -> R {
                 continue;
             }
             let (rank, at) = place(&p, l);
-            let b = Mbar { expected: n[l], pending: n[l], ..Mbar::default() };
-            cx.unit.mbar.map.insert((rank, at), b);
+            cx.unit.mbar.init((rank, at), n[l]);
             crate::shadow::initialized(cx, rank as usize, at as usize, 8);
         }
         cx.unit.events += 1;
@@ -174,7 +183,7 @@ const EXPECT: u32 = 4;
 
 /// One arrival of `count`, with `tx` bytes announced first.
 fn arrive_at(cx: &mut Cx<'_>, l: usize, at: (u32, u32), count: u32, tx: u32, flags: u32) -> u64 {
-    let clock = &cx.w.sync.clock;
+    let clock = &cx.w.sync.known(1 << l);
     let Some(b) = cx.unit.mbar.map.get_mut(&at) else {
         missing(cx, l, at);
         return 0;
@@ -281,19 +290,17 @@ fn deliver(cx: &mut Cx<'_>, at: (u32, u32)) {
         return;
     }
     let jobs = std::mem::take(&mut b.jobs);
-    let agent = cx.unit.warps.len();
+    let agent = Agent::Mbar(b.agent);
+    let party = agent.party(cx.unit.warps.len() as u32);
     let mut bytes = 0i64;
     let mut last = 0;
     for (j, stamp) in jobs {
         bytes += i64::from(j.bytes());
         last = last.max(stamp);
-        super::bulk::perform(cx, &j, stamp);
+        super::bulk::perform(cx, &j, agent, stamp);
     }
     if let Some(b) = cx.unit.mbar.map.get_mut(&at) {
-        if b.arriving.own.len() <= agent {
-            b.arriving.own.resize(agent + 1, 0);
-        }
-        b.arriving.own[agent] = b.arriving.own[agent].max(last);
+        b.arriving.completed(party, last);
         b.tx -= bytes;
         b.settle();
     }
@@ -302,7 +309,7 @@ fn deliver(cx: &mut Cx<'_>, at: (u32, u32)) {
 
 /// Signals bytes at an mbarrier from `st.async` and the like.
 pub(super) fn bytes_came(cx: &mut Cx<'_>, l: usize, at: (u32, u32), bytes: u32) {
-    let clock = cx.w.sync.clock.clone();
+    let clock = cx.w.sync.known(1 << l).into_owned();
     match cx.unit.mbar.map.get_mut(&at) {
         Some(b) => {
             b.arriving.join(&clock);
@@ -327,6 +334,7 @@ fn waits(d: &mut Dec) -> R {
     d.out.exec = |cx, i| {
         let p = places(cx, i);
         let mut done = 0;
+        let mut learnt: Vec<(usize, (u32, u32), Clock)> = vec![];
         for l in lanes(p.shared) {
             let at = place(&p, l);
             deliver(cx, at);
@@ -345,9 +353,18 @@ fn waits(d: &mut Dec) -> R {
                 if i.flags & RELAXED == 0 && cx.grid.options.checks {
                     let c = b.complete.clone();
                     cx.w.sync.hear(1 << l, &c, true);
-                    cx.w.sync.clock.join(&c);
+                    learnt.push((l, at, c));
                 }
             }
+        }
+        // Lanes that have waited at one mbarrier know the same.
+        while let Some((l, at, c)) = learnt.pop() {
+            let mut mask = 1 << l;
+            learnt.retain(|x| {
+                mask |= u32::from(x.1 == at) << x.0;
+                x.1 != at
+            });
+            cx.w.sync.acquire(mask, cx.w.live, &c);
         }
         let all = done == cx.mask;
         cx.put_pred(i.d, done);

@@ -30,6 +30,7 @@ pub(crate) use bulk::Pending as BulkPending;
 pub(crate) use control::{bra_exec, exit_exec, macs};
 pub(crate) use env::{Addr, Env, Reloc, Special, Sym, Template};
 pub(crate) use mbarrier::MbarTable;
+pub(crate) use wgmma::{GroupLog, Wgmma, left_behind};
 
 use crate::Error;
 use crate::ast::{Instr, Loc, Operand, Space, Ty};
@@ -141,8 +142,9 @@ pub(crate) struct Uninit {
     pub writes: Vec<u32>,
     /// The instruction only copies: its result is as initialized as its sources.
     pub copy: bool,
-    /// Tracked registers that an asynchronous instruction holds until its wait.
+    /// Tracked registers that an asynchronous instruction holds until its wait, to write and to read them.
     pub hold: Vec<u32>,
+    pub inputs: Vec<u32>,
 }
 
 /// A decoded instruction.
@@ -415,8 +417,9 @@ pub(crate) struct Dec<'a, 'e> {
     pub writes: Vec<Reg>,
     /// The result is a copy of the sources.
     pub copy: bool,
-    /// Registers that stay unreadable until a wait.
+    /// Registers that an asynchronous instruction writes, and reads, until a wait.
     pub held: Vec<Reg>,
+    pub inputs: Vec<Reg>,
 }
 
 /// A decoded instruction with what it reads and writes.
@@ -426,6 +429,7 @@ pub(crate) struct Decoded {
     pub writes: Vec<Reg>,
     pub copy: bool,
     pub held: Vec<Reg>,
+    pub inputs: Vec<Reg>,
 }
 
 /// Decodes `ins` in `env`.
@@ -444,6 +448,7 @@ pub(crate) fn decode(ins: &Instr, env: &mut Env) -> Result<Decoded, Error> {
         writes: vec![],
         copy: false,
         held: vec![],
+        inputs: vec![],
     };
     d.out.line = ins.line;
     d.out.loc = ins.loc;
@@ -458,7 +463,14 @@ pub(crate) fn decode(ins: &Instr, env: &mut Env) -> Result<Decoded, Error> {
     }
     (row.decode)(&mut d)?;
     d.finish()?;
-    Ok(Decoded { inst: d.out, reads: d.reads, writes: d.writes, copy: d.copy, held: d.held })
+    Ok(Decoded {
+        inst: d.out,
+        reads: d.reads,
+        writes: d.writes,
+        copy: d.copy,
+        held: d.held,
+        inputs: d.inputs,
+    })
 }
 
 impl<'a> Dec<'a, '_> {

@@ -2,17 +2,20 @@
 //!
 //! Each warp of the group owns 16 of the 64 rows, so the four need nothing of each other: a warp computes its rows
 //! when it executes the instruction. Results are in the registers at once, but the registers count as unwritten until
-//! `wgmma.wait_group`, so that a read before it is reported. Shared memory is read by the asynchronous proxy's agent
-//! ([`super::bulk`]).
+//! `wgmma.wait_group`, so that an access before it is reported. Shared memory is read by the asynchronous proxy, all of A
+//! and B for each warp, from the instruction to the warp's own wait ([`Agent::Wgmma`]): that a warp needs only its rows of A
+//! is how this simulator and perhaps a GPU works, not what the ISA says.
 
-use super::{Dec, Flow, Inst, NONE};
+use super::{Dec, Flow, Inst, NONE, Uninit};
 use crate::Error;
 use crate::ast::{Operand, Ty};
 use crate::fp::*;
 use crate::machine::Cx;
 use crate::regs::{File, LANES, Reg};
 use crate::report::FindingKind;
+use crate::shadow::Agent;
 use crate::tensor_map::Swizzle;
+use std::collections::HashMap;
 
 type R = Result<(), Error>;
 
@@ -22,11 +25,195 @@ fn number(d: &Dec, t: Ty) -> Result<u32, Error> {
     TYPES.iter().position(|&x| x == t).map(|k| k as u32).ok_or_else(|| d.bad_type(t))
 }
 
+/// Which of a warp's registers and of its reads are in flight. Registers go by their tracked numbers.
+#[derive(Default)]
+pub(crate) struct Wgmma {
+    /// The open group.
+    group: u32,
+    /// Registers in flight with the group that ends it: accumulators, and A.
+    held: Vec<(u32, u32)>,
+    inputs: Vec<(u32, u32)>,
+    /// Stamps of reads of shared memory, by group; the last stamp.
+    reads: Vec<(u32, u32)>,
+    stamp: u32,
+    /// `wgmma.fence`s so far.
+    fences: u32,
+    /// How many there were when a register was last written, and by whom.
+    written: Vec<(u32, By)>,
+    /// Warp-group instructions executed.
+    aligned: u32,
+}
+
+/// Who wrote a register.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum By {
+    #[default]
+    Other,
+    /// A `wgmma` with accumulators of this shape.
+    Wgmma { n: u32, f16: bool },
+}
+
+impl Wgmma {
+    pub fn new(tracked: u32) -> Wgmma {
+        Wgmma { written: vec![Default::default(); tracked as usize], ..Wgmma::default() }
+    }
+
+    /// What is wrong with an instruction that uses these registers now.
+    pub fn trespass(&self, u: &Uninit) -> Option<&'static str> {
+        if self.held.is_empty() {
+            return None;
+        }
+        let in_flight = |v: &[(u32, u32)], r: &u32| v.iter().any(|h| h.0 == *r);
+        if u.reads.iter().chain(&u.writes).any(|r| in_flight(&self.held, r)) {
+            return Some("uses an accumulator of a `wgmma` that was not waited for");
+        }
+        let others = u.writes.iter().chain(u.reads.iter().filter(|_| u.hold.is_empty()));
+        if others.chain(&u.hold).any(|r| in_flight(&self.inputs, r)) {
+            return Some("uses a register that is matrix A of a `wgmma` that was not waited for");
+        }
+        None
+    }
+
+    /// An instruction that is no `wgmma` writes registers. A copy is as well ordered as what it copies: the assembler makes
+    /// one register of the two, and code generators leave such copies between the fence and the multiply.
+    pub fn written(&mut self, u: &Uninit) {
+        let by = match (u.copy, &u.reads[..]) {
+            (true, [r, ..]) => self.written[*r as usize],
+            _ => (self.fences, By::Other),
+        };
+        for w in &u.writes {
+            self.written[*w as usize] = by;
+        }
+    }
+
+    /// Whether a `wgmma.fence` is missing before a multiply with accumulators of shape `by`.
+    fn unfenced(&self, u: &Uninit, by: By) -> Option<&'static str> {
+        let now = |r: &u32| {
+            let (f, who) = self.written[*r as usize];
+            (f == self.fences).then_some(who)
+        };
+        if self.fences == 0 {
+            return Some("no `wgmma.fence` comes before the first `wgmma`");
+        }
+        // Multiplies of one shape into the same accumulators are in order (§9.7.15.7.1).
+        if u.hold.iter().filter_map(now).any(|w| w == By::Other) {
+            return Some("an accumulator was written with no `wgmma.fence` since");
+        }
+        if u.hold.iter().filter_map(now).any(|w| w != by) {
+            return Some("a `wgmma` of another shape wrote the accumulators with no `wgmma.fence` since");
+        }
+        // `reads` also has the descriptors and predicates.
+        if u.inputs.iter().any(|r| now(r).is_some()) {
+            return Some("a register of matrix A was written with no `wgmma.fence` since");
+        }
+        None
+    }
+
+    /// A multiply is issued: its registers are in flight.
+    fn issued(&mut self, u: &Uninit, by: By, init: &mut [u32]) {
+        for &h in &u.hold {
+            init[h as usize] = 0;
+            self.written[h as usize] = (self.fences, by);
+        }
+        for (v, regs) in [(&mut self.held, &u.hold), (&mut self.inputs, &u.inputs)] {
+            for &r in regs {
+                match v.iter_mut().find(|x| x.0 == r) {
+                    Some(x) => x.1 = self.group,
+                    None => v.push((r, self.group)),
+                }
+            }
+        }
+    }
+
+    /// Waits until `pending` groups are in flight. Gives the last stamp of what is complete.
+    fn wait(&mut self, pending: u32, init: &mut [u32]) -> u32 {
+        let limit = self.group.saturating_sub(pending);
+        self.held.retain(|&(reg, group)| {
+            if group < limit {
+                init[reg as usize] = !0;
+            }
+            group >= limit
+        });
+        self.inputs.retain(|x| x.1 >= limit);
+        let mut stamp = 0;
+        self.reads.retain(|&(s, group)| {
+            if group < limit {
+                stamp = stamp.max(s);
+            }
+            group >= limit
+        });
+        stamp
+    }
+}
+
+/// The instructions that each warp group has executed, by CTA and group: its four warps must execute the same.
+#[derive(Default)]
+pub(crate) struct GroupLog(HashMap<(usize, u32), Vec<u32>>);
+
+/// A `.sync.aligned` instruction of a warp group: all its threads must execute it. Gives what to do when this is not (yet)
+/// so.
+pub(super) fn aligned(cx: &mut Cx<'_>) -> Option<Flow> {
+    let wrong = |cx: &mut Cx<'_>, m: String| {
+        cx.find(FindingKind::WarpSync, cx.mask.trailing_zeros() as usize, None, m);
+        Some(Flow::Stop)
+    };
+    if cx.mask != !0 {
+        if cx.w.live == !0 && cx.frag == cx.mask {
+            cx.need = !0;
+            return Some(Flow::Gather);
+        }
+        return wrong(cx, "a warp-group instruction needs all threads of its warps".into());
+    }
+    let group = cx.w.id / 4;
+    let of = cx.unit.ctas[cx.w.cta].warps.len() as u32;
+    if of < 4 * group + 4 {
+        return wrong(cx, format!("warp {} is in no whole group of four warps: the CTA has {of}", cx.w.id));
+    }
+    let n = cx.w.wgmma.aligned as usize;
+    cx.w.wgmma.aligned += 1;
+    let first = cx.unit.ctas[cx.w.cta].warps.start + 4 * group as usize;
+    let gone = |w: &Option<Box<crate::machine::Warp>>| {
+        w.as_ref().is_some_and(|w| w.done && w.wgmma.aligned as usize <= n)
+    };
+    if let Some(k) = cx.unit.warps[first..first + 4].iter().position(gone) {
+        return wrong(cx, format!("warp {} of the group has ended", 4 * group as usize + k));
+    }
+    let log = cx.unit.groups.0.entry((cx.w.cta, group)).or_default();
+    match log.get(n) {
+        None => log.push(cx.pc),
+        Some(&pc) if pc != cx.pc => {
+            let line = cx.grid.code.insts[pc as usize].line;
+            return wrong(cx, format!("another warp of the group executes the one at line {line} instead"));
+        }
+        _ => {}
+    }
+    None
+}
+
+/// Warps of a group that ended without what the others executed.
+pub(crate) fn left_behind(cx: &mut Cx<'_>) {
+    let n = cx.w.wgmma.aligned as usize;
+    let Some(log) = cx.unit.groups.0.get(&(cx.w.cta, cx.w.id / 4)) else { return };
+    if let Some(&pc) = log.get(n) {
+        let line = cx.grid.code.insts[pc as usize].line;
+        let m = format!(
+            "the thread ends, and another warp of its group executed the warp-group instruction at line {line}"
+        );
+        cx.find(FindingKind::WarpSync, 0, None, m);
+    }
+}
+
 pub(super) fn fence(d: &mut Dec) -> R {
     d.has("sync");
     d.has("aligned");
     d.count(0..=0)?;
-    d.out.exec = super::control::nop_exec;
+    d.out.exec = |cx, _| {
+        if let Some(f) = aligned(cx) {
+            return f;
+        }
+        cx.w.wgmma.fences += 1;
+        Flow::Next
+    };
     Ok(())
 }
 
@@ -35,7 +222,10 @@ pub(super) fn commit(d: &mut Dec) -> R {
     d.has("aligned");
     d.count(0..=0)?;
     d.out.exec = |cx, _| {
-        cx.w.wgmma_group += 1;
+        if let Some(f) = aligned(cx) {
+            return f;
+        }
+        cx.w.wgmma.group += 1;
         Flow::Next
     };
     Ok(())
@@ -48,26 +238,13 @@ pub(super) fn wait(d: &mut Dec) -> R {
     let Operand::Int(n) = d.operand(0)? else { return d.fail("the number of groups must be a constant") };
     d.out.imm = *n as i64;
     d.out.exec = |cx, i| {
-        let limit = cx.w.wgmma_group.saturating_sub(i.imm as u32);
-        let w = &mut *cx.w;
-        w.held.retain(|&(reg, group)| {
-            if group < limit {
-                w.init[reg as usize] = !0;
-            }
-            group >= limit
-        });
-        let agent = cx.unit.warps.len();
-        let mut stamp = 0;
-        cx.w.wgmma_reads.retain(|&(s, group)| {
-            if group < limit {
-                stamp = stamp.max(s);
-            }
-            group >= limit
-        });
-        if cx.grid.options.checks {
-            let own = &mut cx.w.sync.clock.own;
-            own[agent] = own[agent].max(stamp);
+        if let Some(f) = aligned(cx) {
+            return f;
         }
+        let w = &mut *cx.w;
+        let stamp = w.wgmma.wait(i.imm as u32, &mut w.init);
+        let party = Agent::Wgmma(w.sync.index).party(cx.unit.warps.len() as u32);
+        w.sync.clock.completed(party, stamp);
         Flow::Next
     };
     Ok(())
@@ -135,7 +312,9 @@ pub(super) fn mma(d: &mut Dec) -> R {
             }
             d.out.flags |= A_REGS;
             for o in a {
-                list.push(d.src_op(o, Ty::B32)?);
+                let r = d.src_op(o, Ty::B32)?;
+                d.inputs.push(Reg { file: File::W, idx: r });
+                list.push(r);
             }
         }
         _ => list.push(d.src(1, Ty::B64)?),
@@ -235,79 +414,73 @@ fn element(ty: Ty, bits: u64) -> f64 {
     }
 }
 
-/// Reads a matrix by its descriptor: `out[k][mn]`.
+/// Reads rows `rows` of a matrix of `all` rows by its descriptor, `out[k][mn]`. The asynchronous proxy reads all of it.
 fn fetch(
     cx: &mut Cx<'_>,
     desc: u64,
     what: &str,
+    all: u32,
     rows: std::ops::Range<u32>,
     k: u32,
     ty: Ty,
     mn_major: bool,
-    stamp: u32,
 ) -> Option<Vec<Vec<f64>>> {
     let es = ty.bytes();
     let dsc = Desc::new(desc);
     let rank = cx.unit.ctas[cx.w.cta].rank;
     let size = cx.grid.shared_bytes;
-    let mut out = vec![vec![0f64; rows.len()]; k as usize];
+    // Elements along the contiguous dimension lie together by 16 bytes.
+    let (step, inner, outer) = if mn_major { (16 / es, all, k) } else { (16 / es, k, all) };
     let mut touched: Vec<u32> = vec![];
-    for x in 0..k {
-        for (j, r) in rows.clone().enumerate() {
+    for o in 0..outer {
+        for x in (0..inner).step_by(step as usize) {
+            let (r, x) = if mn_major { (x, o) } else { (o, x) };
             let a = dsc.at(r, x, es, mn_major);
-            if u64::from(a) + u64::from(es) > size.into() {
+            if u64::from(a) + u64::from(16.min((inner - if mn_major { r } else { x }) * es)) > size.into() {
                 let m = format!(
                     "matrix {what}: element ({r}, {x}) is at shared offset {a}, outside the window of {size} bytes: {dsc:?}"
                 );
                 cx.find(FindingKind::Descriptor, 0, Some(a.into()), m);
                 return None;
             }
-            if touched.last() != Some(&(a & !15)) {
-                touched.push(a & !15);
-            }
-            let v = crate::access::read_bytes(&cx.unit.ctas[rank as usize].shared, a as usize, es);
-            out[x as usize][j] = element(ty, v);
+            touched.push(a & !15);
         }
     }
     if cx.grid.options.checks {
         touched.sort_unstable();
         touched.dedup();
+        let agent = Agent::Wgmma(cx.w.sync.index);
+        let stamp = cx.w.wgmma.stamp;
         // Neighbouring pieces go together.
-        let mut s = 0;
-        while s < touched.len() {
-            let mut e = s + 1;
-            while e < touched.len() && touched[e] == touched[e - 1] + 16 {
-                e += 1;
-            }
-            let n = (touched[e - 1] - touched[s] + 16).min(size - touched[s]);
-            crate::shadow::agent_read(cx, 0, (rank, touched[s]), n, stamp);
-            s = e;
+        for run in touched.chunk_by(|a, b| a + 16 == *b) {
+            let n = (run.len() as u32 * 16).min(size - run[0]);
+            crate::shadow::agent_read(cx, 0, (rank, run[0]), n, agent, stamp);
         }
     }
-    Some(out)
+    let shared = &cx.unit.ctas[rank as usize].shared;
+    let read = |r, x| element(ty, crate::access::read_bytes(shared, dsc.at(r, x, es, mn_major) as usize, es));
+    Some((0..k).map(|x| rows.clone().map(|r| read(r, x)).collect()).collect())
 }
 
 fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
-    if cx.mask != !0 {
-        if cx.w.live == !0 {
-            cx.need = !0;
-            return Flow::Gather;
-        }
-        cx.find(
-            FindingKind::WarpSync,
-            0,
-            None,
-            "a warp-group instruction needs all threads of its warps".into(),
-        );
-        return Flow::Stop;
+    if let Some(f) = aligned(cx) {
+        return f;
     }
     let (n, k) = (i.a, i.b);
     let (dt, at, bt) = (TYPES[i.list[0] as usize], TYPES[i.list[1] as usize], TYPES[i.list[2] as usize]);
     let nd = i.list[3] as usize;
     let rd = &i.list[4..4 + nd];
     let ra = &i.list[4 + nd..];
-    cx.unit.agent += 1;
-    let stamp = cx.unit.agent;
+    let by = By::Wgmma { n, f16: dt == Ty::F16 };
+    if let Some(u) = &i.uninit
+        && cx.grid.options.checks
+        && let Some(m) = cx.w.wgmma.unfenced(u, by)
+    {
+        cx.find(FindingKind::RegisterFence, 0, None, m.into());
+    }
+    cx.w.wgmma.stamp += 1;
+    let (stamp, group) = (cx.w.wgmma.stamp, cx.w.wgmma.group);
+    cx.w.wgmma.reads.push((stamp, group));
     // A: 16 rows of this warp, `a[k][row]`.
     let a = if i.flags & A_REGS != 0 {
         let per = 32 / at.bits();
@@ -328,15 +501,13 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     } else {
         let first = cx.w.id % 4 * 16;
         let desc = cx.w.regs.d[ra[0] as usize][0];
-        match fetch(cx, desc, "A", first..first + 16, k, at, i.flags & MN_A != 0, stamp) {
+        match fetch(cx, desc, "A", 64, first..first + 16, k, at, i.flags & MN_A != 0) {
             Some(a) => a,
             None => return Flow::Next,
         }
     };
     let bd = cx.w.regs.d[ra[if i.flags & A_REGS != 0 { 4 } else { 1 }] as usize][0];
-    let Some(b) = fetch(cx, bd, "B", 0..n, k, bt, i.flags & MN_B != 0, stamp) else { return Flow::Next };
-    let group = cx.w.wgmma_group;
-    cx.w.wgmma_reads.push((stamp, group));
+    let Some(b) = fetch(cx, bd, "B", n, 0..n, k, bt, i.flags & MN_B != 0) else { return Flow::Next };
     let keep = cx.pred(i.c, i.flags & NOT_P != 0) & 1 != 0;
     let sign = if (i.flags & NEG_A != 0) != (i.flags & NEG_B != 0) { -1.0 } else { 1.0 };
     let mut acc = vec![vec![0f64; n as usize]; 16];
@@ -384,15 +555,10 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             }
         }
     }
-    // Nobody may read the accumulator until the group is waited for.
+    // Nobody may touch the accumulator until the group is waited for.
     if let Some(u) = &i.uninit {
-        for &h in &u.hold {
-            cx.w.init[h as usize] = 0;
-            match cx.w.held.iter_mut().find(|x| x.0 == h) {
-                Some(x) => x.1 = group,
-                None => cx.w.held.push((h, group)),
-            }
-        }
+        let w = &mut *cx.w;
+        w.wgmma.issued(u, by, &mut w.init);
     }
     debug_assert!(i.c != NONE);
     Flow::Next
