@@ -9,7 +9,7 @@ use crate::ast::{Function, Instr, Loc, Module, Operand, Space, Stmt, Var};
 use crate::isa::{self, Addr, Class, Env, Inst, Sym, Template};
 use crate::regs::Reg;
 use crate::report::Source;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Calls nested deeper than this are refused: they are inlined, so recursion would not end.
 const MAX_CALLS: u32 = 24;
@@ -736,17 +736,54 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], env: &Env) -> Unini
             break;
         }
     }
+    // A register that is packed from or unpacked to narrower ones is tracked in parts of 16 bits, for a code generator may
+    // leave one part undefined and never look at it.
+    let bits = |v: &[Reg]| v.iter().map(|r| r.file.bits()).sum::<u32>();
+    let repacks = |it: &Item| {
+        it.copy
+            && bits(&it.reads) == bits(&it.writes)
+            && it.reads.iter().chain(&it.writes).all(|r| r.file.bits() % 16 == 0)
+    };
+    let mut split: HashSet<Reg> = HashSet::new();
+    for it in items.iter().filter(|it| it.reads.len() != it.writes.len() && repacks(it)) {
+        split.extend(it.reads.iter().chain(&it.writes));
+    }
+    let parts = |r: &Reg| if split.contains(r) { r.file.bits() / 16 } else { 1 };
+    let mut ids: HashMap<Reg, std::ops::Range<u32>> = HashMap::new();
+    let mut count = 0;
+    for r in env.declared.iter().filter(|r| has(&tracked, r)) {
+        ids.entry(*r).or_insert_with(|| {
+            let first = count;
+            count += parts(r);
+            first..count
+        });
+    }
+    let pick = |v: &[Reg]| -> Vec<u32> { v.iter().filter_map(|r| ids.get(r).cloned()).flatten().collect() };
     let mut by_item = HashMap::new();
     for (i, it) in items.iter().enumerate() {
-        let pick = |v: &[Reg]| -> Vec<u32> {
-            v.iter().filter_map(|r| number.get(r).and_then(|k| tracked.get(k)).copied()).collect()
-        };
         let (reads, mut writes, hold) = (pick(&it.reads), pick(&it.writes), pick(&it.held));
         let inputs = pick(&it.inputs);
         writes.retain(|w| !hold.contains(w));
+        let copy = it.copy.then(|| {
+            let whole = |r: &Reg| ids.contains_key(r) && parts(r) != r.file.bits() / 16;
+            if !repacks(it) || it.reads.iter().chain(&it.writes).any(whole) {
+                return writes.iter().map(|&w| (w, reads.clone())).collect();
+            }
+            // Part by part; untracked registers have parts too, which are always initialized.
+            let flat = |v: &[Reg]| -> Vec<Option<u32>> {
+                v.iter()
+                    .flat_map(|r| {
+                        let first = ids.get(r).map(|x| x.start);
+                        (0..r.file.bits() / 16).map(move |k| first.map(|f| f + k))
+                    })
+                    .collect()
+            };
+            let (from, to) = (flat(&it.reads), flat(&it.writes));
+            to.iter().zip(from).filter_map(|(t, f)| t.map(|t| (t, f.into_iter().collect()))).collect()
+        });
         if !reads.is_empty() || !writes.is_empty() || !hold.is_empty() {
-            by_item.insert(i, isa::Uninit { reads, writes, copy: it.copy, hold, inputs });
+            by_item.insert(i, isa::Uninit { reads, writes, copy, hold, inputs });
         }
     }
-    UninitInfo { by_item, tracked: tracked.len() as u32 }
+    UninitInfo { by_item, tracked: count }
 }

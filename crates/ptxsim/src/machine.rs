@@ -594,7 +594,7 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
         stat.warps += 1;
         stat.threads += u64::from(m.count_ones());
         if checks && let Some(u) = &inst.uninit {
-            uninit(unit, w, grid, inst, u, m, mask);
+            uninit(unit, w, grid, inst, u, m);
         }
         // A guarded-off instruction does nothing, except that a branch is still not taken.
         if m == 0 {
@@ -740,18 +740,8 @@ fn lanes_gone(w: &Warp) -> Option<usize> {
     Some(f)
 }
 
-fn uninit(
-    unit: &mut Unit,
-    w: &mut Warp,
-    grid: &Grid<'_>,
-    inst: &Inst,
-    u: &crate::isa::Uninit,
-    m: u32,
-    frag: u32,
-) {
-    // The guard itself is read by every lane of the fragment.
-    let _ = frag;
-    let ok = u.reads.iter().fold(!0, |ok, r| ok & w.init[*r as usize]);
+fn uninit(unit: &mut Unit, w: &mut Warp, grid: &Grid<'_>, inst: &Inst, u: &crate::isa::Uninit, m: u32) {
+    let known = |w: &Warp, v: &[u32]| v.iter().fold(!0, |ok, r| ok & w.init[*r as usize]);
     if m != 0
         && let Some(text) = w.wgmma.trespass(u)
     {
@@ -759,25 +749,26 @@ fn uninit(
         find(grid, unit, w, inst, FindingKind::AsyncBeforeWait, lane, None, text.into());
         return;
     }
-    if !u.copy && m & !ok != 0 {
-        let lane = (m & !ok).trailing_zeros() as usize;
-        find(
-            grid,
-            unit,
-            w,
-            inst,
-            FindingKind::UninitializedRegister,
-            lane,
-            None,
-            "reads a register that this thread has not written".into(),
-        );
+    if m == 0 {
+        return;
     }
-    if m != 0 {
-        w.wgmma.written(u);
+    w.wgmma.written(u);
+    if let Some(pairs) = &u.copy {
+        for (to, from) in pairs {
+            let ok = known(w, from);
+            let i = &mut w.init[*to as usize];
+            *i = *i & !m | m & ok;
+        }
+        return;
+    }
+    let ok = known(w, &u.reads);
+    if m & !ok != 0 {
+        let lane = (m & !ok).trailing_zeros() as usize;
+        let text = "reads a register that this thread has not written".to_string();
+        find(grid, unit, w, inst, FindingKind::UninitializedRegister, lane, None, text);
     }
     for r in &u.writes {
-        let i = &mut w.init[*r as usize];
-        *i = if u.copy { *i & !m | m & ok } else { *i | m };
+        w.init[*r as usize] |= m;
     }
 }
 

@@ -96,6 +96,23 @@ fn uninitialized_registers() {
 }
 
 #[test]
+fn uninitialized_halves() {
+    // `%h2` is never written: a code generator packs it beside what it wants, and takes what it wants out again.
+    let k = |part: &str| {
+        body(&format!(
+            "mov.b16 %h1, 7; mov.b32 %r5, {{%h1, %h2}}; mov.b32 %r6, %r5; mov.b32 {{%h3, %h4}}, %r6;
+             mov.b32 %r7, {{{part}, {part}}}; st.global.u32 [%rd2], %r7;"
+        ))
+    };
+    none(&run(&k("%h3"), 32));
+    only(&run(&k("%h4"), 32), UninitializedRegister);
+    only(
+        &run(&body("mov.b16 %h1, 7; mov.b32 %r5, {%h1, %h2}; st.global.u32 [%rd2], %r5;"), 32),
+        UninitializedRegister,
+    );
+}
+
+#[test]
 fn uninitialized_shared() {
     only(&run(&body("ld.shared.u32 %r5, [%r4];"), 32), UninitializedShared);
     only(&run(&body("st.shared.u16 [%r4], 1; ld.shared.u32 %r5, [%r4];"), 32), UninitializedShared);

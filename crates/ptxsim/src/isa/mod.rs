@@ -133,15 +133,15 @@ pub(crate) enum Flow {
 /// No register.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Registers to check and to mark at run time, where the static analysis could not prove them initialized.
+/// Registers, or parts of them, to check and to mark at run time, where the static analysis could not prove them initialized.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uninit {
     /// Tracked registers read.
     pub reads: Vec<u32>,
     /// Tracked registers written.
     pub writes: Vec<u32>,
-    /// The instruction only copies: its result is as initialized as its sources.
-    pub copy: bool,
+    /// The instruction only copies: what is written with what it is copied from, as which it is as initialized.
+    pub copy: Option<Vec<(u32, Vec<u32>)>>,
     /// Tracked registers that an asynchronous instruction holds until its wait, to write and to read them.
     pub hold: Vec<u32>,
     pub inputs: Vec<u32>,

@@ -77,12 +77,18 @@ impl Wgmma {
     /// An instruction that is no `wgmma` writes registers. A copy is as well ordered as what it copies: the assembler makes
     /// one register of the two, and code generators leave such copies between the fence and the multiply.
     pub fn written(&mut self, u: &Uninit) {
-        let by = match (u.copy, &u.reads[..]) {
-            (true, [r, ..]) => self.written[*r as usize],
-            _ => (self.fences, By::Other),
-        };
-        for w in &u.writes {
-            self.written[*w as usize] = by;
+        let now = (self.fences, By::Other);
+        match &u.copy {
+            None => u.writes.iter().for_each(|&w| self.written[w as usize] = now),
+            Some(pairs) => {
+                for (to, from) in pairs {
+                    let of = from
+                        .iter()
+                        .map(|&r| self.written[r as usize])
+                        .max_by_key(|x| (x.0, x.1 == By::Other));
+                    self.written[*to as usize] = of.unwrap_or(now);
+                }
+            }
         }
     }
 

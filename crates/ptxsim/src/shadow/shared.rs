@@ -116,7 +116,7 @@ impl SharedShadow {
         if me.stale(c) {
             return None;
         }
-        self.sets.of(&c).iter().find(|c| !(strong && c.has(STRONG)) && !me.ordered(**c, lane)).copied()
+        self.sets.of(&c).iter().find(|c| !(strong && c.has(STRONG) || me.ordered(**c, lane))).copied()
     }
 
     /// The record after `new` in place of `old`: those of `old` with no order before `new` stay beside it.
