@@ -156,6 +156,35 @@ def floats() -> Iterator[Program]:
         yield simple(f"{name}.f32", "f32 f32")
 
 
+def smallest_normal() -> Iterator[Program]:
+    """Results just below the smallest normal number: whether ``.ftz`` looks at them before or after rounding."""
+    rng = generator("smallest normal")
+    for ty in ("f32", "f16"):
+        f = FLOATS[ty]
+        x = np.exp2(-rng.integers(f.fraction // 2, f.fraction + 1, N).astype(np.float64))
+        scale = np.where(rng.integers(0, 2, N), 1.0, -1.0)
+        half = np.exp2((1 - f.bias) // 2)
+        other = np.exp2((1 - f.bias) - (1 - f.bias) // 2)
+        # (1 + x)(1 − x) = 1 − x²: exact products a hair below a power of two.
+        a, b = f.encode((1 + x) * half * scale), f.encode((1 - x) * other)
+        c = np.where(rng.integers(0, 2, N), f.encode(np.exp2(1.0 - f.bias) * scale), 0).astype(a.dtype)
+        b3 = np.where(c != 0, f.encode(-x * x / 8 * other), b).astype(b.dtype)
+        modes = ("rn", "rz", "rm", "rp") if ty == "f32" else ("rn",)
+        for mode in modes:
+            for name, inputs in (("mul", (a, b)), ("fma", (a, b3, c))):
+                instruction = f"{name}.{mode}.ftz.{ty}"
+                body = f"{instruction} %d, {', '.join('%' + x for x in LETTERS[: len(inputs)])};"
+                label = f"{instruction} at the smallest normal"
+                yield threadwise(label, body, [(v, 1) for v in inputs], ty, Exact(ty))
+        yield threadwise(
+            f"fma.rn.{ty} at the smallest normal",
+            f"fma.rn.{ty} %d, %a, %b, %c;",
+            [(v, 1) for v in (a, b3, c)],
+            ty,
+            Exact(ty),
+        )
+
+
 def halves() -> Iterator[Program]:
     for base in ("f16", "bf16"):
         for ty in (base, base + "x2"):
@@ -238,7 +267,7 @@ def approximations() -> Iterator[Program]:
 
 
 def programs() -> Iterator[Program]:
-    for group in (integers, bits, floats, halves, approximations):
+    for group in (integers, bits, floats, smallest_normal, halves, approximations):
         for p in group():
             p.group = group.__name__
             yield p

@@ -52,19 +52,20 @@ class Near:
 
 @dataclass
 class Products:
-    """Sums of products: |Δ| ≤ c · Σ|a·b| against ``exact``, the addend counted as one of the products."""
+    """Sums of products: |Δ| ≤ c · Σ|a·b| against ``exact`` for each instruction; the addend counts as a product."""
 
     type: str
     exact: np.ndarray
     magnitude: np.ndarray
     kind: str  # which c holds: the instruction and its types
+    instructions: int = 1  # how many followed each other
 
     def ratio(self, bits: np.ndarray) -> float:
-        """The largest |Δ| / Σ|a·b|."""
+        """The largest |Δ| / Σ|a·b| of an instruction."""
         name = scalar(self.type)[0]
         got = FLOATS[name].decode(bits.reshape(-1).view(UINT[width(name)]))
         delta = np.abs(got - self.exact.reshape(-1))
-        return float(np.max(delta / np.maximum(self.magnitude.reshape(-1), 1e-300)))
+        return float(np.max(delta / np.maximum(self.magnitude.reshape(-1), 1e-300))) / self.instructions
 
 
 @dataclass

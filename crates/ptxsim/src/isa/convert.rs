@@ -138,7 +138,14 @@ fn convert(i: &Inst, from: Ty, to: Ty, bits: u64) -> u64 {
         }
         Val::I(n) => int_odd(n),
     };
-    let x = if i.flags & SAT != 0 { if x.is_nan() || x < 0.0 { 0.0 } else { x.min(1.0) } } else { x };
+    // NaN and −0 saturate to +0.
+    let x = if i.flags & SAT == 0 {
+        x
+    } else if x > 0.0 {
+        x.min(1.0)
+    } else {
+        0.0
+    };
     let x = if i.flags & RELU != 0 && x <= 0.0 { 0.0 } else { x };
     // Integral rounding is done; what is left is exact or rounds as usual.
     let mode = if i.flags & INTEGRAL != 0 { Round::Rn } else { mode };
@@ -146,6 +153,11 @@ fn convert(i: &Inst, from: Ty, to: Ty, bits: u64) -> u64 {
     match to {
         Ty::F16 => F16.encode(x, mode, fin),
         Ty::BF16 => BF16.encode(x, mode, fin),
+        // The hardware loses the lower bits of a NaN: with nothing left above it is infinity.
+        Ty::TF32 if x.is_nan() && mode == Round::Rna && bits & 0x007f_e000 == 0 => {
+            let sign = bits & 1 << 31;
+            sign | if fin { 0x7f7f_e000 } else { 0x7f80_0000 }
+        }
         Ty::TF32 => TF32.encode(x, mode, fin) << 13,
         Ty::F32 => {
             let r = F32.encode(x, mode, fin) as u32;

@@ -407,7 +407,8 @@ pub(super) fn testp(d: &mut Dec) -> R {
             1 => c == Infinite,
             2 => c != Nan,
             3 => c == Nan,
-            4 => c == Normal,
+            // Zeros count as normal numbers (§9.7.3.1).
+            4 => matches!(c, Normal | Zero),
             _ => c == Subnormal,
         }
     }
