@@ -43,10 +43,8 @@ class Operand:
     @property
     def strides(self) -> tuple[int, int]:
         """Bytes between atoms along the rows' direction, and between groups of 8 across it."""
-        along, across = self.lines
         atom = 8 * self.width
-        # Along first for K-major swizzled operands, whose atoms along K are whole rows of the tile apart.
-        return (atom * across, atom) if along > 1 else (atom * across, atom)
+        return atom * self.lines[1], atom
 
     @property
     def bytes(self) -> int:
