@@ -45,6 +45,24 @@ pub(crate) fn ftz32(x: f32) -> f32 {
     if x.abs() < f32::MIN_POSITIVE { 0f32.copysign(x) } else { x }
 }
 
+/// Whether `.ftz` flushes an operation whose exact result has this size, in units of the smallest normal number: it
+/// does when that is below one once it is rounded to `fraction` bits with no limit to the exponent.
+pub(crate) fn flushes(units: f64, negative: bool, fraction: i32, mode: Round) -> bool {
+    let outward = match mode {
+        Round::Rm => negative,
+        Round::Rp => !negative,
+        Round::Rn | Round::Rna | Round::Rz => false,
+    };
+    // The number below one, and the middle between them, which ties to one.
+    let below = 1.0 - 0.5f64.powi(fraction + 1);
+    match mode {
+        Round::Rz => units < 1.0,
+        Round::Rn | Round::Rna => units < 1.0 - 0.5f64.powi(fraction + 2),
+        _ if outward => units <= below,
+        _ => units < 1.0,
+    }
+}
+
 /// NaN in its one form.
 #[inline(always)]
 pub(crate) fn canon32(x: f32) -> u32 {

@@ -7,4 +7,5 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from sim_vs_gpu.run import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -330,6 +330,18 @@ def clusters() -> Iterator[Program]:
             + f"xor.b32 %r1, %tid0, 45; mad.lo.u32 %r1, %r1, 16, %r14; ld.shared.v4.b32 {vector('d', 4)}, [%r1]; {both}"
         )
         yield in_cluster(threadwise(name, body, [(words(name, 4), 4)], "b32", Exact(), per_thread=4), n)
+        for op in ("add", "xor"):
+            ty = "u32" if op == "add" else "b32"
+            name = f"cp.reduce.async.bulk {op}.{ty} to another CTA in a cluster of {n}"
+            body = (
+                start
+                + f"mad.lo.u32 %r0, %tid0, 16, %r50; @%p10 mbarrier.init.shared::cta.b64 [bar], 1; .shared .align 128 .b8 to[2048]; mov.u32 %r14, to; mad.lo.u32 %r15, %tid0, 16, %r14; st.shared.v4.b32 [%r0], {vector('a', 4)}; st.shared.v4.b32 [%r15], {vector('b', 4)}; fence.proxy.async.shared::cta; {both}"
+                + f"@!%p10 bra L; mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 2048; mov.u32 %r13, bar; mapa.shared::cluster.u32 %r2, %r14, %r12; mapa.shared::cluster.u32 %r3, %r13, %r12; cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{op}.{ty} [%r2], [%r50], 2048, [%r3]; L: "
+                + wait("bar", 0, "")
+                + f"xor.b32 %r1, %tid0, 45; mad.lo.u32 %r1, %r1, 16, %r14; ld.shared.v4.b32 {vector('d', 4)}, [%r1]; {both}"
+            )
+            values = [(words(name, 4), 4), (words(name + "b", 4), 4)]
+            yield in_cluster(threadwise(name, body, values, "b32", Exact(), per_thread=4), n)
 
 
 def programs() -> Iterator[Program]:

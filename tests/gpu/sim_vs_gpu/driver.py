@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 
 import numpy as np
 
@@ -47,22 +48,13 @@ class Driver:
         self.call("cuInit", 0)
         self.device = ctypes.c_int()
         self.call("cuDeviceGet", ctypes.byref(self.device), 0)
-        self.retain()
+        context = ctypes.c_void_p()
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self.device)
+        self.call("cuCtxSetCurrent", context)
         name, version = ctypes.create_string_buffer(100), ctypes.c_int()
         self.call("cuDeviceGetName", name, 100, self.device)
         self.call("cuDriverGetVersion", ctypes.byref(version))
         self.name = f"{name.value.decode()}, CUDA {version.value // 1000}.{version.value % 1000 // 10}"
-
-    def retain(self):
-        """Makes the primary context current."""
-        context = ctypes.c_void_p()
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self.device)
-        self.call("cuCtxSetCurrent", context)
-
-    def restart(self):
-        """A context that has seen a trap or a bad address runs nothing more: makes a new one."""
-        self.call("cuDevicePrimaryCtxReset_v2", self.device)
-        self.retain()
 
     def call(self, name, *args):
         status = getattr(self.cuda, name)(*args)
@@ -134,3 +126,58 @@ class Driver:
             for pointer in pointers.values():
                 self.cuda.cuMemFree_v2(pointer)
             self.cuda.cuModuleUnload(module)
+
+
+SECONDS = 20
+
+
+def serve(pipe) -> None:
+    """Runs the programs that come in, until one fails: a context that has seen a trap runs nothing more."""
+    driver = Driver()
+    pipe.send(driver.name)
+    while True:
+        program, arguments = pipe.recv()
+        try:
+            driver.run(program, arguments)
+        except RuntimeError as error:
+            pipe.send(str(error))
+            return
+        pipe.send(arguments)
+
+
+class Gpu:
+    """A GPU in a process of its own, begun anew after a program that failed or never ended."""
+
+    def __init__(self):
+        self.start()
+
+    def start(self):
+        """Begins a process."""
+        spawn = multiprocessing.get_context("spawn")
+        self.pipe, other = spawn.Pipe()
+        self.process = spawn.Process(target=serve, args=(other,), daemon=True)
+        self.process.start()
+        self.name = self.receive(60)
+
+    def receive(self, seconds: float):
+        """What the process sends next."""
+        try:
+            if self.pipe.poll(seconds):
+                return self.pipe.recv()
+            text = f"no answer in {seconds} seconds"
+        except EOFError:
+            text = "the process died"
+        raise RuntimeError(text)
+
+    def run(self, p: Program, arguments: list) -> list:
+        """What the arguments hold after the program has run."""
+        try:
+            self.pipe.send((p, arguments))
+            answer = self.receive(SECONDS)
+            if isinstance(answer, str):
+                raise RuntimeError(answer)
+            return answer
+        except RuntimeError:
+            self.process.kill()
+            self.start()
+            raise

@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.testing import simulate_ptx, tensor_map
 
 from . import arithmetic, atomics, conversions, copies, matrices, tensors, warp, warp_groups
-from .driver import Driver
+from .driver import Gpu
 from .program import Exact, Near, Products, Program, TensorMap
 
 # c of |Δ| ≤ c · Σ|a·b| by kind of product.
@@ -139,7 +139,7 @@ def main() -> int:
     parser.add_argument("--near", action="store_true", help="print the errors of approximations")
     options = parser.parse_args()
     alone = options.sim or options.ptxas or options.show or options.against
-    driver = None if alone else Driver()
+    driver = None if alone else Gpu()
     recorded = dict(np.load(options.against)) if options.against else {}
     print(driver.name if driver else recorded.get("GPU", "no GPU"))
     tally, saved = Tally(), {}
@@ -156,8 +156,7 @@ def main() -> int:
         try:
             sides.append(simulate(p))
             if driver:
-                arguments = p.copies()
-                driver.run(p, arguments)
+                arguments = driver.run(p, p.copies())
                 sides.append(arguments)
                 saved |= {f"{p.name}#{k}": arguments[k] for k in p.outputs}
             elif options.against:
@@ -166,8 +165,6 @@ def main() -> int:
                 sides.append({k: recorded[f"{p.name}#{k}"] for k in p.outputs})
         except Exception as error:
             tally.fail(p, f"{'GPU' if sides else 'simulator'}: {str(error)[:300]}")
-            if sides and driver:
-                driver.restart()
             continue
         tally.compare(p, sides)
     if options.save:

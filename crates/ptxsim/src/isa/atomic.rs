@@ -61,8 +61,9 @@ fn half(op: Op, a: u16, b: u16, f: Format) -> u16 {
     let (x, y) = (f.decode(a.into()), f.decode(b.into()));
     match op {
         Op::Add => f.encode(add_odd(x, y), Round::Rn, false) as u16,
-        Op::Min if y < x || x.is_nan() => b,
-        Op::Max if y > x || x.is_nan() => b,
+        // −0 is below +0.
+        Op::Min if y < x || x.is_nan() || (x == y && b > a) => b,
+        Op::Max if y > x || x.is_nan() || (x == y && b < a) => b,
         _ => a,
     }
 }

@@ -63,6 +63,34 @@ fn output(i: &Inst, r: f32) -> u32 {
     canon32(r)
 }
 
+/// [`output`] of a result that may have been rounded up to the smallest normal number. `exact` is the result before
+/// rounding.
+#[inline(always)]
+fn output_of(i: &Inst, r: f32, exact: impl FnOnce() -> f64) -> u32 {
+    if i.flags & FTZ != 0 && r.abs() == f32::MIN_POSITIVE {
+        let units = exact().abs() / f64::from(f32::MIN_POSITIVE);
+        if flushes(units, r < 0.0, 23, mode(i)) {
+            return output(i, 0f32.copysign(r));
+        }
+    }
+    output(i, r)
+}
+
+fn mul32(i: &Inst, a: u32, b: u32) -> u32 {
+    let (a, b) = (input(i, a), input(i, b));
+    output_of(i, a.mul(b, mode(i)), || f64::from(a) * f64::from(b))
+}
+
+fn div32(i: &Inst, a: u32, b: u32) -> u32 {
+    let (a, b) = (input(i, a), input(i, b));
+    // No quotient of two normal numbers lies between the two that are compared here: f64 is as good as exact.
+    output_of(i, a.div(b, mode(i)), || f64::from(a) / f64::from(b))
+}
+
+fn fma32(i: &Inst, r: f32, a: f32, b: f32, c: f32) -> u32 {
+    output_of(i, r, || fma_odd(a.into(), b.into(), c.into()))
+}
+
 pub(super) fn op(d: &mut Dec, ty: Ty, op: Op) -> R {
     rounding(d);
     if ty == Ty::F32x2 {
@@ -119,9 +147,7 @@ pub(super) fn op(d: &mut Dec, ty: Ty, op: Op) -> R {
                 }
                 (Ty::F32, Op::Add, _) => |cx, i| add32(cx, i, false),
                 (Ty::F32, Op::Sub, _) => |cx, i| add32(cx, i, true),
-                (Ty::F32, _, _) => {
-                    |cx, i| cx.map2(i, |a, b| output(i, input(i, a).mul(input(i, b), mode(i))))
-                }
+                (Ty::F32, _, _) => |cx, i| cx.map2(i, |a, b| mul32(i, a, b)),
                 (Ty::F64, Op::Add, _) => {
                     |cx, i| cx.map2(i, |a, b| f64::from_bits(a).add(f64::from_bits(b), mode(i)).to_bits())
                 }
@@ -223,10 +249,11 @@ pub(super) fn fma(d: &mut Dec) -> R {
             let (a, b, c) = (cx.get::<u32>(i.a), cx.get::<u32>(i.b), cx.get::<u32>(i.c));
             let (a, b, c) = (a.map(|x| input(i, x)), b.map(|x| input(i, x)), c.map(|x| input(i, x)));
             let r = if m == Round::Rn {
-                fma_lanes(&a, &b, &c).map(|r| output(i, r))
+                fma_lanes(&a, &b, &c)
             } else {
-                std::array::from_fn(|l| output(i, a[l].fma(b[l], c[l], m)))
+                std::array::from_fn(|l| a[l].fma(b[l], c[l], m))
             };
+            let r = std::array::from_fn(|l| fma32(i, r[l], a[l], b[l], c[l]));
             cx.put(i.d, &r);
             Flow::Next
         },
@@ -255,7 +282,7 @@ pub(super) fn div(d: &mut Dec, ty: Ty) -> R {
     rounding(d);
     d.d_ab(ty)?;
     d.out.exec = match ty {
-        Ty::F32 => |cx, i| cx.map2(i, |a, b| output(i, input(i, a).div(input(i, b), mode(i)))),
+        Ty::F32 => |cx, i| cx.map2(i, |a, b| div32(i, a, b)),
         Ty::F64 => |cx, i| cx.map2(i, |a, b| f64::from_bits(a).div(f64::from_bits(b), mode(i)).to_bits()),
         _ => return Err(d.bad_type(ty)),
     };

@@ -67,6 +67,18 @@ fn output<T: Half>(i: &Inst, b: u16) -> u16 {
     b
 }
 
+/// [`output`] of a result that may have been rounded up to the smallest normal number.
+fn output_of<T: Half>(i: &Inst, b: u16, exact: f64) -> u16 {
+    let one = 1u16 << T::F.man;
+    if i.flags & FTZ != 0 && b & 0x7fff == one {
+        let units = exact.abs() / T::F.decode(one.into());
+        if flushes(units, b != one, T::F.man as i32, Round::Rn) {
+            return output::<T>(i, b & 0x8000);
+        }
+    }
+    output::<T>(i, b)
+}
+
 fn two<T: Half>(i: &Inst, op: Op, a: u16, b: u16) -> u16 {
     let (a, b) = (input::<T>(i, a), input::<T>(i, b));
     let (x, y) = (T::dec(a), T::dec(b));
@@ -74,7 +86,7 @@ fn two<T: Half>(i: &Inst, op: Op, a: u16, b: u16) -> u16 {
         // bf16 sums can need more than f32 holds before the one rounding: go by f64.
         Op::Add => output::<T>(i, T::F.encode(add_odd(x.into(), y.into()), Round::Rn, false) as u16),
         Op::Sub => output::<T>(i, T::F.encode(add_odd(x.into(), (-y).into()), Round::Rn, false) as u16),
-        Op::Mul => output::<T>(i, T::enc(x * y)),
+        Op::Mul => output_of::<T>(i, T::enc(x * y), f64::from(x) * f64::from(y)),
         _ => {
             let sign = (a ^ b) & 0x8000;
             let (a, b) = if i.flags & XORSIGN != 0 { (a & 0x7fff, b & 0x7fff) } else { (a, b) };
@@ -99,7 +111,8 @@ fn two<T: Half>(i: &Inst, op: Op, a: u16, b: u16) -> u16 {
 
 fn three<T: Half>(i: &Inst, a: u16, b: u16, c: u16) -> u16 {
     let f = |v| f64::from(T::dec(input::<T>(i, v)));
-    output::<T>(i, T::F.encode(fma_odd(f(a), f(b), f(c)), Round::Rn, false) as u16)
+    let exact = fma_odd(f(a), f(b), f(c));
+    output_of::<T>(i, T::F.encode(exact, Round::Rn, false) as u16, exact)
 }
 
 macro_rules! pick2 {
