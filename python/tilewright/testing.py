@@ -137,7 +137,9 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
     return _summarize(times, quantiles, return_mode)
 
 
-def simulate_ptx(ptx, entry, grid, block, arguments, *, cluster=None, shared=0, checks=True, seed=0):
+def simulate_ptx(
+    ptx, entry, grid, block, arguments, *, cluster=None, shared=0, checks=True, seed=0, threads=0
+):
     """Runs PTX text of any origin in the simulator, on NumPy arrays in place, and returns its report.
 
     :param entry: the name of the ``.entry``.
@@ -147,6 +149,7 @@ def simulate_ptx(ptx, entry, grid, block, arguments, *, cluster=None, shared=0, 
     :param shared: bytes of dynamic shared memory.
     :param checks: whether races, uninitialized reads and asynchrony are checked.
     :param seed: zero runs warps in order; another number shuffles them, the same way each time.
+    :param threads: how many cores run CTAs; zero for all.
     :return: a dict with ``findings`` (broken rules), ``counters`` and ``output`` (what the kernel printed).
     :raises KernelError: the text is no PTX that the simulator runs, or the launch is impossible.
     """
@@ -170,6 +173,7 @@ def simulate_ptx(ptx, entry, grid, block, arguments, *, cluster=None, shared=0, 
         shared,
         checks,
         seed,
+        threads,
     )
     return json.loads(report)
 

@@ -2,7 +2,9 @@
 
 import compile_time
 import executors
+import simulator
 
 if __name__ == "__main__":
     compile_time.main()
     executors.main()
+    simulator.main()

@@ -31,6 +31,25 @@ fn matmul_with_mma_sync() {
     assert_eq!(report.counters.total.tensor_ops, 4 * 4 * 3 * 16);
 }
 
+#[test]
+fn softmax() {
+    let p = parse(include_str!("cuda/softmax.ptx"));
+    let (rows, cols) = (16usize, 1000usize);
+    let mut r = Rng(7);
+    let mut x: Vec<f32> = (0..rows * cols).map(|_| r.f32() * 4.0).collect();
+    let mut y = vec![0f32; rows * cols];
+    Run::new(&p, rows as u32, 128).array(&mut x).array(&mut y).int(cols as i64).clean();
+    for row in 0..rows {
+        let x = &x[row * cols..][..cols];
+        let m = x.iter().fold(f32::MIN, |a, b| a.max(*b));
+        let sum: f64 = x.iter().map(|v| f64::from(v - m).exp()).sum();
+        for (v, got) in x.iter().zip(&y[row * cols..]) {
+            let want = f64::from(v - m).exp() / sum;
+            assert!((want - f64::from(*got)).abs() < 1e-6, "{want} {got}");
+        }
+    }
+}
+
 fn suite() -> tilewright_ptxsim::Program {
     parse(include_str!("cuda/suite.ptx"))
 }

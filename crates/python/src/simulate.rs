@@ -77,6 +77,7 @@ pub fn simulate_ptx(
     shared: u32,
     checks: bool,
     seed: u64,
+    threads: usize,
 ) -> PyResult<String> {
     let refuse = |error: sim::Error| errors::KernelError::new_err(format!("the PTX simulator: {error}"));
     let program = sim::Program::parse(ptx).map_err(refuse)?;
@@ -119,7 +120,7 @@ pub fn simulate_ptx(
         });
     }
     let launch = sim::Launch { entry: entry.to_string(), grid, block, cluster, shared_bytes: shared, params };
-    let options = sim::Options { checks, seed, ..Default::default() };
+    let options = sim::Options { checks, seed, threads, ..Default::default() };
     let report = py.detach(|| program.launch(&launch, &memory, &options)).map_err(refuse)?;
     Ok(report.to_json())
 }
