@@ -4,20 +4,11 @@ The blocks of both operands lie along K, as tensor cores read them best: c = a b
 """
 
 import numpy as np
+from matmul import tile_of
 
 import tilewright as triton
 import tilewright.language as tl
 from tilewright.tools.tensor_descriptor import TensorDescriptor
-
-
-@triton.jit
-def tile_of(tile, num_m, num_n, GROUP_M: tl.constexpr):
-    """Row and column of a tile, in groups of GROUP_M rows, so that programs that run together share operands in L2."""
-    width = GROUP_M * num_n
-    group = tile // width
-    first_m = group * GROUP_M
-    rows = min(num_m - first_m, GROUP_M)
-    return first_m + (tile % width) % rows, (tile % width) // rows
 
 
 @triton.jit

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -14,15 +15,22 @@ from peers import load, load_for_triton, versions
 
 def best(kernel, configs):
     """The smallest median time in ms over the configurations that compile, and which one it was."""
-    results = []
-    for config in configs:
+
+    def compiled(config):
         try:
             kernel(**config)
-            torch.cuda.synchronize()
+            return True
         except Exception as error:
             print(f"    {config}: {str(error).splitlines()[0][:150] if str(error) else type(error).__name__}")
-            continue
-        results.append((triton.testing.do_bench(lambda c=config: kernel(**c), return_mode="median"), config))
+
+    with ThreadPoolExecutor(16) as pool:
+        works = list(pool.map(compiled, configs))
+    torch.cuda.synchronize()
+    results = [
+        (triton.testing.do_bench(lambda c=config: kernel(**c), return_mode="median"), config)
+        for config, works in zip(configs, works)
+        if works
+    ]
     return min(results, key=lambda r: r[0]) if results else (float("inf"), None)
 
 
@@ -36,7 +44,7 @@ def report(name, ours, theirs, amount, unit):
 
 
 def both(name, run, check, configs, amount, unit):
-    """``run(module, **config)`` under each compiler; ``check()`` asserts the result of ours."""
+    """``run(module, **config)`` under each compiler; ``check()`` asserts the result of ours. Gives both times in ms."""
     label, module = name
     try:
         run(load(module), **configs[0])
@@ -44,15 +52,13 @@ def both(name, run, check, configs, amount, unit):
         check()
     except Exception as error:
         print(f"{label:34} FAILED {str(error)[:1200]}", flush=True)
-        return
-    ours, theirs = (load(module), load_for_triton(module))
-    report(
-        label,
-        best(lambda **c: run(ours, **c), configs),
-        best(lambda **c: run(theirs, **c), configs),
-        amount,
-        unit,
+        return float("nan"), float("nan")
+    ours, theirs = (
+        best(lambda m=m, **c: run(m, **c), configs) for m in (load(module), load_for_triton(module))
     )
+    check()
+    report(label, ours, theirs, amount, unit)
+    return ours[0], theirs[0]
 
 
 def main():
@@ -112,6 +118,9 @@ def main():
         t = triton.testing.do_bench(sdpa, return_mode="median")
         print(f"    SDPA {4 * 64 * 4096**2 * d / (2 if causal else 1) / t * 1e-9:.1f}")
     descriptors(want)
+    backward(want)
+    paged(want)
+    sparse(want)
 
 
 def descriptors(want):
@@ -156,6 +165,124 @@ def descriptors(want):
                  lambda: torch.testing.assert_close(o, sdpa().view_as(o), rtol=1e-2, atol=1e-2), configs, amount, "TFLOP/s")  # fmt: skip
         t = triton.testing.do_bench(sdpa, return_mode="median")
         print(f"    SDPA {amount / t * 1e-9:.1f}")
+
+
+def backward(want):
+    """Flash attention backward: each kernel with its best configuration, then their sum against SDPA's backward."""
+    name = "flash_attention_backward"
+    for d, causal in ((128, False), (128, True), (64, False), (64, True)):
+        if not want("backward") and not want(f"backward{d}"):
+            continue
+        q, k, v, do = (torch.randn(64, 4096, d, device="cuda", dtype=torch.float16) for _ in range(4))
+        leaves = [x.view(4, 16, 4096, d).requires_grad_() for x in (q, k, v)]
+        o = torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=causal)
+        sdpa = lambda: torch.autograd.grad(o, leaves, do.view_as(o), retain_graph=True)
+        wanted = sdpa()
+        lse = torch.empty(64, 4096, device="cuda")
+        for head in range(64):
+            s = (q[head] @ k[head].T).float() * d**-0.5
+            if causal:
+                s.masked_fill_(torch.ones_like(s, dtype=torch.bool).triu_(1), -float("inf"))
+            lse[head] = s.logsumexp(1)
+        o_rows, delta = o.detach().view_as(q), torch.empty_like(lse)
+        dq, dk, dv = (torch.empty_like(q) for _ in range(3))
+
+        def check(*pairs):
+            torch.cuda.synchronize()
+            for mine, theirs in pairs:
+                torch.testing.assert_close(mine, theirs.view_as(mine), rtol=2e-2, atol=4e-3)
+
+        shape = f"D{d}{' causal' if causal else ''}"
+        dot = 2 * 64 * 4096**2 * d / (2 if causal else 1)
+        steps = [
+            both((f"backward delta {shape}", name), lambda m, **c: m.delta(o_rows, do, delta, **c),
+                 lambda: torch.testing.assert_close(delta, (o_rows.float() * do).sum(-1), rtol=1e-3, atol=1e-3),
+                 [{"block": b, "num_warps": w} for b in (16, 32, 64) for w in (2, 4)], 4 * q.numel(), "TB/s"),
+            both((f"backward dk dv {shape}", name), lambda m, **c: m.dkdv(q, k, v, do, lse, delta, dk, dv, causal, **c),
+                 lambda: check((dk, wanted[1]), (dv, wanted[2])),
+                 [{"block": b, "num_warps": w, "num_stages": s}
+                  for b, w, s in (((64, 128), 8, 2), ((64, 128), 8, 3), ((32, 128), 8, 3), ((32, 128), 4, 3), ((64, 64), 4, 2),
+                                  ((64, 64), 4, 3), ((32, 64), 4, 3), ((128, 128), 8, 1))], 4 * dot, "TFLOP/s"),
+            both((f"backward dq {shape}", name), lambda m, **c: m.dq(q, k, v, do, lse, delta, dq, causal, **c),
+                 lambda: check((dq, wanted[0])),
+                 [{"block": b, "num_warps": w, "num_stages": s}
+                  for b, w, s in (((128, 64), 8, 2), ((128, 64), 8, 3), ((128, 32), 8, 3), ((128, 128), 8, 2), ((64, 64), 4, 2),
+                                  ((64, 64), 4, 3), ((64, 32), 4, 3), ((128, 64), 4, 2))], 3 * dot, "TFLOP/s"),
+        ]  # fmt: skip
+        ours, theirs = map(sum, zip(*steps))
+        t = triton.testing.do_bench(sdpa, return_mode="median")
+        print(f"backward {shape}, all three: {5 * dot / ours * 1e-9:.1f} {5 * dot / theirs * 1e-9:.1f} TFLOP/s ratio "
+              f"{theirs / ours:.3f}; SDPA {5 * dot / t * 1e-9:.1f}", flush=True)  # fmt: skip
+
+
+def paged(want):
+    """Paged attention, decode: bandwidth over the keys and values read."""
+    for sequences, length, heads, kv_heads, page in (
+        (64, 4096, 32, 8, 16),
+        (8, 32768, 64, 8, 64),
+        (128, 2048, 32, 4, 16),
+    ):
+        if not want("paged"):
+            continue
+        d, width = 128, length // page
+        q = torch.randn(sequences, heads, d, device="cuda", dtype=torch.float16)
+        k, v = (
+            torch.randn(sequences * width, page, kv_heads, d, device="cuda", dtype=torch.float16)
+            for _ in range(2)
+        )
+        table = torch.randperm(sequences * width, device="cuda").int().view(sequences, width)
+        lengths = torch.randint(length // 2, length + 1, (sequences,), device="cuda", dtype=torch.int32)
+        o = torch.empty_like(q)
+        room = {n: (torch.empty(sequences, heads, n, d, device="cuda"), torch.empty(sequences, heads, n, device="cuda"))
+                for n in (1, 2, 4, 8, 16)}  # fmt: skip
+
+        def check():
+            for i in range(sequences):
+                n = int(lengths[i])
+                mine = [x[table[i]].reshape(-1, kv_heads, d)[:n].transpose(0, 1)[None] for x in (k, v)]
+                wanted = torch.nn.functional.scaled_dot_product_attention(
+                    q[i][None, :, None], *mine, enable_gqa=True
+                )
+                torch.testing.assert_close(o[i], wanted.view_as(o[i]), rtol=1e-2, atol=2e-3)
+
+        programs = sequences * kv_heads
+        configs = [{"block": b, "num_warps": w, "num_stages": s, "parts": p}
+                   for p in room if 256 <= programs * p <= 4096
+                   for b, w, s in ((32, 4, 3), (64, 4, 3), (64, 2, 3), (64, 4, 4), (128, 4, 2), (128, 4, 3), (128, 8, 3))]  # fmt: skip
+        both((f"paged {sequences}x{length} {heads}/{kv_heads} page {page}", "paged_decode"),
+             lambda m, parts, **c: m.paged_decode(q, k, v, table, lengths, o, *room[parts], **c),
+             check, configs, 2 * 2 * int(lengths.sum()) * kv_heads * d, "TB/s")  # fmt: skip
+
+
+def sparse(want):
+    """Sparse attention, forward, with the indices that a causal top-k leaves: none beyond the query."""
+    for causal in (False, True):
+        if not want("sparse"):
+            continue
+        n, heads, d, d_value, topk = 4096, 128, 576, 512, 2048
+        q, kv = (
+            torch.randn(*shape, device="cuda", dtype=torch.bfloat16) for shape in ((n, heads, d), (n, d))
+        )
+        order = torch.rand(n, n, device="cuda")
+        if causal:
+            order.masked_fill_(torch.ones_like(order, dtype=torch.bool).triu_(1), 2.0)
+        index = order.argsort(1)[:, :topk].int()
+        if causal:
+            index[index > torch.arange(n, device="cuda")[:, None]] = -1
+        o, lse = q.new_empty(n, heads, d_value), torch.empty(n, heads, device="cuda")
+
+        def check():
+            for i in (0, 1, 700, 2047, 4095):
+                rows = kv[index[i][index[i] >= 0]].float()
+                wanted = torch.softmax(q[i].float() @ rows.T * d**-0.5, 1) @ rows[:, :d_value]
+                torch.testing.assert_close(o[i].float(), wanted, rtol=2e-2, atol=1e-2)
+
+        configs = [{"block": b, "num_warps": w, "num_stages": s}
+                   for b, w, s in (((64, 64), 8, 1), ((64, 64), 8, 2), ((64, 32), 8, 2), ((64, 32), 8, 3), ((64, 32), 4, 2),
+                                   ((128, 32), 8, 2), ((128, 64), 8, 1), ((32, 64), 4, 2), ((16, 64), 4, 2))]  # fmt: skip
+        amount = 2 * heads * (d + d_value) * int((index >= 0).sum() if causal else index.numel())
+        both((f"sparse{' causal' if causal else ''}", "sparse_attention"), lambda m, **c: m.sparse_attention(q, kv, index, o, lse, **c),
+             check, configs, amount, "TFLOP/s")  # fmt: skip
 
 
 if __name__ == "__main__":

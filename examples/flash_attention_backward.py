@@ -1,0 +1,222 @@
+"""Flash attention, backward: the gradients of q, k and v with no score matrix in memory, causal or not.
+
+With s = q kᵀ · scale, p = exp(s - lse) and o = p v: dv = pᵀ do, ds = p (do vᵀ - delta) with delta = Σ o do over a row,
+dq = ds k · scale, dk = dsᵀ q · scale. One kernel walks over the queries for a block of keys (dk, dv), another over the keys
+for a block of queries (dq), so that nothing is added up in memory.
+"""
+
+import numpy as np
+from flash_attention import reference as forward
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def delta_kernel(o_ptr, do_ptr, delta_ptr, rows, D: tl.constexpr, BLOCK: tl.constexpr):
+    """delta = Σ o do over each row."""
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = row[:, None].to(tl.int64) * D + tl.arange(0, D)[None, :]
+    inside = row[:, None] < rows
+    o = tl.load(o_ptr + at, mask=inside, other=0.0).to(tl.float32)
+    do = tl.load(do_ptr + at, mask=inside, other=0.0).to(tl.float32)
+    tl.store(delta_ptr + row, tl.sum(o * do, 1), mask=row < rows)
+
+
+@triton.jit
+def over_queries(dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, lo, hi, offs_n, offs_d, n_ctx, scale,
+                 D: tl.constexpr, BLOCK_M: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr):  # fmt: skip
+    """Adds what the queries lo..hi give to dk and dv of one block of keys; scores stand with a row a key."""
+    for start in range(lo, hi, BLOCK_M):
+        offs_m = start + tl.arange(0, BLOCK_M)
+        at = offs_m[:, None] * D + offs_d[None, :]
+        if EVEN:
+            q = tl.load(q_ptr + at)
+            lse = tl.load(lse_ptr + offs_m)
+            do = tl.load(do_ptr + at)
+            delta = tl.load(delta_ptr + offs_m)
+        else:
+            inside = offs_m < n_ctx
+            q = tl.load(q_ptr + at, mask=inside[:, None], other=0.0)
+            lse = tl.load(lse_ptr + offs_m, mask=inside, other=float("inf"))
+            do = tl.load(do_ptr + at, mask=inside[:, None], other=0.0)
+            delta = tl.load(delta_ptr + offs_m, mask=inside, other=0.0)
+        p = tl.exp2(tl.dot(k, tl.trans(q)) * scale - (lse * 1.4426950408889634)[None, :])
+        if CAUSAL:
+            p = tl.where(offs_m[None, :] >= offs_n[:, None], p, 0.0)
+        dv = tl.dot(p.to(do.dtype), do, dv)
+        ds = p * (tl.dot(v, tl.trans(do)) - delta[None, :])
+        dk = tl.dot(ds.to(q.dtype), q, dk)
+    return dk, dv
+
+
+@triton.jit
+def dkdv_kernel(
+    q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, scale, n_ctx,
+    D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
+    """dk and dv of one block of BLOCK_N keys."""
+    start_n = tl.program_id(0) * BLOCK_N
+    row = tl.program_id(1).to(tl.int64) * n_ctx
+    head = row * D
+    offs_n = start_n + tl.arange(0, BLOCK_N)
+    offs_d = tl.arange(0, D)
+    at = head + offs_n[:, None] * D + offs_d[None, :]
+    if EVEN:
+        k = tl.load(k_ptr + at)
+        v = tl.load(v_ptr + at)
+    else:
+        inside = offs_n[:, None] < n_ctx
+        k = tl.load(k_ptr + at, mask=inside, other=0.0)
+        v = tl.load(v_ptr + at, mask=inside, other=0.0)
+    dk = tl.zeros([BLOCK_N, D], dtype=tl.float32)
+    dv = tl.zeros([BLOCK_N, D], dtype=tl.float32)
+    log2_scale = scale * 1.4426950408889634  # log2(e): exponentials are taken to base 2
+    lo = 0
+    if CAUSAL:  # the blocks of queries that the diagonal crosses, then those below it
+        lo = min(start_n + BLOCK_N, n_ctx)
+        dk, dv = over_queries(dk, dv, k, v, q_ptr + head, do_ptr + head, lse_ptr + row, delta_ptr + row, start_n, lo,
+                              offs_n, offs_d, n_ctx, log2_scale, D, BLOCK_M, EVEN, True)  # fmt: skip
+    dk, dv = over_queries(dk, dv, k, v, q_ptr + head, do_ptr + head, lse_ptr + row, delta_ptr + row, lo, n_ctx,
+                          offs_n, offs_d, n_ctx, log2_scale, D, BLOCK_M, EVEN, False)  # fmt: skip
+    dk *= scale
+    if EVEN:
+        tl.store(dk_ptr + at, dk.to(dk_ptr.dtype.element_ty))
+        tl.store(dv_ptr + at, dv.to(dv_ptr.dtype.element_ty))
+    else:
+        inside = offs_n[:, None] < n_ctx
+        tl.store(dk_ptr + at, dk.to(dk_ptr.dtype.element_ty), mask=inside)
+        tl.store(dv_ptr + at, dv.to(dv_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def over_keys(dq, q, do, k_ptr, v_ptr, lse, delta, lo, hi, offs_m, offs_d, n_ctx, scale,
+              D: tl.constexpr, BLOCK_N: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr):  # fmt: skip
+    """Adds what the keys lo..hi give to dq of one block of queries."""
+    for start in range(lo, hi, BLOCK_N):
+        offs_n = start + tl.arange(0, BLOCK_N)
+        at = offs_n[:, None] * D + offs_d[None, :]
+        if EVEN:
+            k = tl.load(k_ptr + at)
+            v = tl.load(v_ptr + at)
+        else:
+            inside = offs_n[:, None] < n_ctx
+            k = tl.load(k_ptr + at, mask=inside, other=0.0)
+            v = tl.load(v_ptr + at, mask=inside, other=0.0)
+        p = tl.exp2(tl.dot(q, tl.trans(k)) * scale - lse[:, None])
+        if CAUSAL:
+            p = tl.where(offs_m[:, None] >= offs_n[None, :], p, 0.0)
+        ds = p * (tl.dot(do, tl.trans(v)) - delta[:, None])
+        dq = tl.dot(ds.to(k.dtype), k, dq)
+    return dq
+
+
+@triton.jit
+def dq_kernel(
+    q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, scale, n_ctx,
+    D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
+    """dq of one block of BLOCK_M queries."""
+    start_m = tl.program_id(0) * BLOCK_M
+    row = tl.program_id(1).to(tl.int64) * n_ctx
+    head = row * D
+    offs_m = start_m + tl.arange(0, BLOCK_M)
+    offs_d = tl.arange(0, D)
+    at = head + offs_m[:, None] * D + offs_d[None, :]
+    if EVEN:
+        q = tl.load(q_ptr + at)
+        do = tl.load(do_ptr + at)
+        lse = tl.load(lse_ptr + row + offs_m)
+        delta = tl.load(delta_ptr + row + offs_m)
+    else:
+        inside = offs_m < n_ctx
+        q = tl.load(q_ptr + at, mask=inside[:, None], other=0.0)
+        do = tl.load(do_ptr + at, mask=inside[:, None], other=0.0)
+        lse = tl.load(lse_ptr + row + offs_m, mask=inside, other=float("inf"))
+        delta = tl.load(delta_ptr + row + offs_m, mask=inside, other=0.0)
+    lse *= 1.4426950408889634
+    dq = tl.zeros([BLOCK_M, D], dtype=tl.float32)
+    log2_scale = scale * 1.4426950408889634
+    hi = n_ctx
+    if CAUSAL:  # the keys below the diagonal's blocks, then those that it crosses
+        hi = min(start_m + BLOCK_M, n_ctx)
+        dq = over_keys(dq, q, do, k_ptr + head, v_ptr + head, lse, delta, 0, start_m, offs_m, offs_d, n_ctx,
+                       log2_scale, D, BLOCK_N, EVEN, False)  # fmt: skip
+        dq = over_keys(dq, q, do, k_ptr + head, v_ptr + head, lse, delta, start_m, hi, offs_m, offs_d, n_ctx,
+                       log2_scale, D, BLOCK_N, EVEN, True)  # fmt: skip
+    else:
+        dq = over_keys(dq, q, do, k_ptr + head, v_ptr + head, lse, delta, 0, hi, offs_m, offs_d, n_ctx,
+                       log2_scale, D, BLOCK_N, EVEN, False)  # fmt: skip
+    dq *= scale
+    if EVEN:
+        tl.store(dq_ptr + at, dq.to(dq_ptr.dtype.element_ty))
+    else:
+        tl.store(dq_ptr + at, dq.to(dq_ptr.dtype.element_ty), mask=offs_m[:, None] < n_ctx)
+
+
+def delta(o, do, out, block: int = 32, num_warps: int = 4) -> None:
+    """out = Σ o do over the last dimension of (heads, sequence, D) arrays."""
+    heads, n_ctx, d = o.shape
+    grid = (triton.cdiv(heads * n_ctx, block),)
+    delta_kernel[grid](o, do, out, heads * n_ctx, D=d, BLOCK=block, num_warps=num_warps)
+
+
+def dkdv(q, k, v, do, lse, delta, dk, dv, causal: bool, block=(64, 128), **options) -> None:
+    """dk and dv by blocks of (queries, keys); with ``causal`` the second must be a multiple of the first."""
+    heads, n_ctx, d = q.shape
+    block_m, block_n = block
+    dkdv_kernel[(triton.cdiv(n_ctx, block_n), heads)](
+        q, k, v, do, lse, delta, dk, dv, d**-0.5, n_ctx, D=d, BLOCK_M=block_m, BLOCK_N=block_n, CAUSAL=causal,
+        EVEN=n_ctx % block_m == 0 and n_ctx % block_n == 0, **options,
+    )  # fmt: skip
+
+
+def dq(q, k, v, do, lse, delta, out, causal: bool, block=(128, 64), **options) -> None:
+    """dq by blocks of (queries, keys); with ``causal`` the first must be a multiple of the second."""
+    heads, n_ctx, d = q.shape
+    block_m, block_n = block
+    dq_kernel[(triton.cdiv(n_ctx, block_m), heads)](
+        q, k, v, do, lse, delta, out, d**-0.5, n_ctx, D=d, BLOCK_M=block_m, BLOCK_N=block_n, CAUSAL=causal,
+        EVEN=n_ctx % block_m == 0 and n_ctx % block_n == 0, **options,
+    )  # fmt: skip
+
+
+def reference(q, k, v, do, causal: bool):
+    """o, the logarithms of the softmax's denominators, dq, dk, dv in float64."""
+    q, k, v, do = (x.astype(np.float64) for x in (q, k, v, do))
+    scale = q.shape[-1] ** -0.5
+    s = q @ k.transpose(0, 2, 1) * scale
+    if causal:
+        s = np.where(np.tri(s.shape[1], dtype=bool), s, -np.inf)
+    lse = np.log(np.exp(s).sum(-1))
+    o = forward(q, k, v, causal)
+    p = np.exp(s - lse[..., None])
+    ds = p * (do @ v.transpose(0, 2, 1) - (o * do).sum(-1, keepdims=True))
+    return o, lse, ds @ k * scale, ds.transpose(0, 2, 1) @ q * scale, p.transpose(0, 2, 1) @ do
+
+
+def example(device) -> None:
+    """Head sizes 64, 96 and 128, causal and not, with and without a ragged end."""
+    rng = np.random.default_rng(0)
+    for d, n_ctx, causal, options in (
+        (64, 128, True, {"num_warps": 4, "num_stages": 3}),
+        (64, 100, False, {"num_warps": 4, "num_stages": 1}),
+        (96, 100, True, {"num_warps": 8, "num_stages": 2}),
+        (128, 128, False, {"num_warps": 8, "num_stages": 2}),
+    ):
+        q, k, v, do = (rng.standard_normal((2, n_ctx, d)).astype(np.float16) for _ in range(4))
+        o, lse, *want = reference(q, k, v, do, causal)
+        q, k, v, o, do = (device.array(x.astype(np.float16)) for x in (q, k, v, o, do))
+        lse, sums = device.array(lse.astype(np.float32)), device.empty(lse.shape, np.float32)
+        grads = [device.empty(w.shape, np.float16) for w in want]
+        delta(o, do, sums)
+        dq(q, k, v, do, lse, sums, grads[0], causal, block=(64, 32), **options)
+        dkdv(q, k, v, do, lse, sums, *grads[1:], causal, block=(32, 64), **options)
+        for grad, w in zip(grads, want, strict=True):
+            np.testing.assert_allclose(device.numpy(grad), w, rtol=1e-2, atol=1e-2)
+
+
+if __name__ == "__main__":
+    from common import run
+
+    run(example)
