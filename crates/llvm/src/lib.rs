@@ -13,6 +13,7 @@ mod fold;
 mod offsets;
 pub mod program;
 pub mod ty;
+mod wide_offsets;
 
 pub use builder::Builder;
 pub use program::{

@@ -86,7 +86,7 @@ pub struct Kernel {
 /// What the lowering does not support, with its place in the source; what LLVM refuses.
 pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Diagnostic>> {
     let start = Instant::now();
-    let lowered = lower::lower(
+    let mut lowered = lower::lower(
         module,
         &lower::Options {
             target: options.target,
@@ -94,6 +94,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
             line_info: options.line_info,
         },
     )?;
+    lowered.module.keep_wide_offsets("wgmma.mma_async");
     let mut timing = Timing { lower: start.elapsed(), ..Timing::default() };
     let raised = lowered.module.inline_assembly().any(|text| options.target.needs_ptx84(text));
     let features = if raised { "+ptx84" } else { options.target.ptx_feature() };
