@@ -36,6 +36,7 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, ttg, ttng};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
 
+use super::order;
 use crate::allocate_shared::buffer_users;
 use crate::scope;
 
@@ -53,6 +54,7 @@ pub fn run(module: &mut Module) {
         }
     }
     for block in blocks {
+        order::hoist(module, block);
         schedule(module, block);
     }
     let functions: Vec<Op> = module.block_ops(module.body()).collect();

@@ -12,6 +12,7 @@
 //! | [`expand`] | prologue and kernel |
 //! | [`copies`] | rings, asynchronous copies, views of slots |
 //! | [`late`] | a dot that runs an iteration later than its operands are computed |
+//! | [`order`] | dots are issued as soon as their operands are there |
 //! | [`dots`] | asynchronous dots, their waits and fences (a pass of its own, which also serves code outside loops) |
 //!
 //! Which loops: those with a dot, or with `tt.num_stages` given by the author. Which loads: those that reach a dot within
@@ -55,6 +56,7 @@ pub mod copies;
 pub mod dots;
 pub mod expand;
 pub mod late;
+pub mod order;
 pub mod schedule;
 pub mod slice;
 
