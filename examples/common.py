@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-import ml_dtypes
+import ml_dtypes  # noqa: F401  (NumPy knows these dtypes by name then)
 import numpy as np
 
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+# What torch and NumPy do not hand each other, and travels as integers of the same size.
+AS_INTEGERS = {"bfloat16", "float8_e4m3fn", "float8_e5m2", "uint16", "uint32", "uint64"}
 
 
 class Device:
@@ -17,14 +18,15 @@ class Device:
         self.cuda = cuda
 
     def array(self, values: np.ndarray):
-        """The values as an array that kernels on this device take."""
-        values = np.ascontiguousarray(values)
+        """A copy of the values as an array that kernels on this device take."""
+        values = np.array(values, order="C")
         if not self.cuda:
             return values
         import torch
 
-        if values.dtype == BFLOAT16:
-            return torch.from_numpy(values.view(np.int16)).cuda().view(torch.bfloat16)
+        name = values.dtype.name
+        if name in AS_INTEGERS:
+            return torch.from_numpy(values.view(f"i{values.itemsize}")).cuda().view(getattr(torch, name))
         return torch.from_numpy(values).cuda()
 
     def empty(self, shape, dtype):
@@ -43,8 +45,9 @@ class Device:
             return np.array(array)
         import torch
 
-        if array.dtype == torch.bfloat16:
-            return array.view(torch.int16).cpu().numpy().view(BFLOAT16)
+        name = str(array.dtype).removeprefix("torch.")
+        if name in AS_INTEGERS:
+            return array.view(getattr(torch, f"int{8 * array.itemsize}")).cpu().numpy().view(np.dtype(name))
         return array.cpu().numpy()
 
 

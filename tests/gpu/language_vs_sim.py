@@ -4,7 +4,7 @@
 processes as there are cores, and prints how many tests agree and which do not. Arguments go to pytest (``-k matmul``).
 ``--backends interp,ptxsim`` compares other backends, for a machine without a GPU.
 
-This file is also the pytest plugin that records: each array that a test takes back with ``Device.numpy`` is an output.
+This file is also the pytest plugin that records: each array that a test takes back with ``device.numpy`` is an output.
 """
 
 from __future__ import annotations
@@ -18,35 +18,16 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
-
 HERE = Path(__file__).resolve().parent
 TESTS = HERE.parent / "language"
 
-# Differences that rounding explains, as a fraction of the largest value of the array: sums in another order, products
-# that tensor cores truncate, approximate functions.
-ROUNDING = {"float64": 2.0**-45, "float32": 2.0**-16, "float16": 2.0**-8, "bfloat16": 2.0**-6}
-SMALL = 2.0**-2  # fp8
+sys.path.insert(0, str(TESTS))
+import agreement  # noqa: E402
 
-recorded: dict[str, list] = {}
+# By test: what it read back and how far apart it may be, and how it ended.
+recorded: dict[str, tuple[list, float | None]] = {}
 outcomes: dict[str, str] = {}
 current: str | None = None
-
-
-def pytest_configure(config):
-    """Wraps ``Device.numpy``."""
-    sys.path.insert(0, str(HERE.parents[1] / "examples"))
-    import common
-
-    original = common.Device.numpy
-
-    def numpy(self, array):
-        result = original(self, array)
-        if current is not None:
-            recorded.setdefault(current, []).append(result.copy())
-        return result
-
-    common.Device.numpy = numpy
 
 
 def pytest_collection_modifyitems(items):
@@ -57,13 +38,12 @@ def pytest_collection_modifyitems(items):
 
 def pytest_runtest_setup(item):
     global current
-    backend = os.environ["TILEWRIGHT_TEST_BACKENDS"]
-    current = (
-        item.nodeid.replace(f"[{backend}", "[")
-        .replace(f"-{backend}", "")
-        .replace("[]", "")
-        .replace("[-", "[")
-    )
+    current = agreement.key(item.nodeid, os.environ["TILEWRIGHT_TEST_BACKENDS"])
+
+
+def pytest_runtest_teardown(item):
+    if device := item.funcargs.get("device"):
+        recorded[current] = device.outputs, device.rounding
 
 
 def pytest_runtest_logreport(report):
@@ -115,26 +95,6 @@ def run(backend: str, folder: Path, jobs: int, target: str, pytest_arguments: li
     return outcomes, outputs
 
 
-def difference(a: np.ndarray, b: np.ndarray) -> float:
-    """Zero when bit-equal (NaNs are equal); else the largest difference as a fraction of what rounding explains."""
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return np.inf
-    if a.tobytes() == b.tobytes():
-        return 0.0
-    if a.dtype.kind in "iub":
-        return np.inf
-    x, y = a.astype(np.float64), b.astype(np.float64)
-    if not np.array_equal(np.isnan(x), np.isnan(y)):
-        return np.inf
-    same = (x == y) | np.isnan(x)
-    with np.errstate(invalid="ignore"):
-        delta = np.where(same, 0, np.abs(x - y))
-    finite = np.abs(y[np.isfinite(y)])
-    if not delta.any() or not finite.size:
-        return 0.0 if not delta.any() else np.inf
-    return float(delta.max() / (ROUNDING.get(a.dtype.name, SMALL) * finite.max()))
-
-
 def main() -> int:
     """Returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -168,10 +128,10 @@ def main() -> int:
                 + "; ".join(f"{b} {' '.join(e.split())[-150:]}" for b, e in zip(backends, ends, strict=True))
             )
             continue
-        a, b = first.get(test, []), second.get(test, [])
-        worst = max((difference(x, y) for x, y in zip(a, b, strict=False)), default=0.0)
+        (a, rounding), (b, _) = first[test], second[test]
+        worst = agreement.worst(a, b, rounding)
         arrays += len(a)
-        if len(a) != len(b) or worst > 1:
+        if worst > 1:
             bad.append(f"{test}: {len(a)} and {len(b)} outputs, {worst:.2g} of what rounding explains")
         elif worst == 0:
             exact += 1

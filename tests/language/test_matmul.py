@@ -1,5 +1,6 @@
 """Matmul over dtypes, shapes, strides and tiles."""
 
+import agreement
 import matmul
 import ml_dtypes
 import numpy as np
@@ -26,6 +27,8 @@ def test_matmul(device, dtype, shape, block):
         matmul.matmul(device.array(a), device.array(b), c, block)
         np.testing.assert_array_equal(device.numpy(c), a.astype(np.int32) @ b.astype(np.int32))
         return
+    if dtype == "tf32":
+        device.rounding = agreement.TF32
     c = device.empty((shape[0], shape[1]), np.float32)
     matmul.matmul(device.array(a), device.array(b), c, block, precision="ieee" if dtype == "ieee" else "tf32")
     want = a.astype(np.float64) @ b.astype(np.float64)
