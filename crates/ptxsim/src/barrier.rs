@@ -25,6 +25,8 @@ pub(crate) struct BarrierOp {
     pub dst: u32,
     /// The cluster's barrier, not the CTA's.
     pub cluster: bool,
+    /// Arrives without a release: only what was fenced before is published.
+    pub relaxed: bool,
 }
 
 /// A CTA barrier.
@@ -78,7 +80,11 @@ impl Unit {
             } else {
                 &mut self.ctas[cta].bars[op.id as usize & 15]
             };
-            bar.clock.join(&w.sync.known(frag.mask));
+            if !op.relaxed {
+                bar.clock.join(&w.sync.known(frag.mask));
+            } else if let Some(c) = &w.sync.fenced {
+                bar.clock.join(c);
+            }
             if op.arrive { w.sync.tick() } else { w.sync.sync_lanes() }
         }
         if op.arrive {

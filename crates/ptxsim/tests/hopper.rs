@@ -21,7 +21,7 @@ fn bulk(expect: &str, wait: &str) -> String {
         &format!(
             ".shared .align 128 .b8 s[512]; .shared .align 8 .b64 bar;
              mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;
-             @%p1 mbarrier.init.shared::cta.b64 [bar], 1;
+             @%p1 mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster;
              bar.sync 0;
              @%p1 {expect}
              @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%a0], 512, [bar];
@@ -121,7 +121,7 @@ fn wgmma(n: u32, wait: &str) -> String {
         .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>; .reg .f32 %d<{regs}>;
         .shared .align 1024 .b8 sa[8192]; .shared .align 1024 .b8 sb[{b_bytes}]; .shared .align 8 .b64 bar;
         mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.b64 %rd1, ma; mov.b64 %rd2, mb;
-        @%p1 mbarrier.init.shared::cta.b64 [bar], 1;
+        @%p1 mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster;
         fence.proxy.async; bar.sync 0;
         @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {bytes};
         @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [sa], [%rd1, {{0, 0}}], [bar];
@@ -223,7 +223,7 @@ fn tensor_boxes_outside_are_filled_with_zero() {
         .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;
         .shared .align 128 .b8 s[256]; .shared .align 8 .b64 bar;
         mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.b64 %rd1, m;
-        @%p1 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
+        @%p1 mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster; bar.sync 0;
         @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;
         @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1, {-2, 3}], [bar];
         W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra W;

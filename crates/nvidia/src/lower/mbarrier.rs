@@ -64,6 +64,11 @@ impl Lower<'_> {
         let address = self.mbarrier(op.alloc(self.m))?;
         let one = self.one_thread();
         self.on_barrier(one, "init", false, address, Some(op.count(self.m)));
+        // For the copies that will signal it; `ptxas` makes no instruction of it.
+        let mut asm = Asm::default();
+        let one = asm.arg(one, 'b');
+        let text = format!("@{one} fence.mbarrier_init.release.cluster;");
+        self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
         Ok(())
     }
 

@@ -465,7 +465,9 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
     let signal = |cx: &mut Cx<'_>, bar: At| match cx.unit.mbar.get(bar.0, bar.1) {
         Some(b) => {
             b.stamp += 1;
-            Some((Agent::Mbar(b.agent), b.stamp))
+            let of = (Agent::Mbar(b.agent), b.stamp);
+            super::mbarrier::seen_by_proxy(cx, l, bar);
+            Some(of)
         }
         None => {
             let m = format!("there is no mbarrier at shared offset {}", bar.1);

@@ -73,7 +73,7 @@ pub(super) fn barrier_cluster(d: &mut Dec) -> R {
     d.count(0..=0)?;
     d.out.flags = u32::from(aligned) | u32::from(relaxed) << 1;
     d.out.exec = if wait {
-        |cx, i| {
+        |cx, _| {
             let s = &mut cx.w.sync;
             if s.cluster_arrived == 0 {
                 let l = cx.mask.trailing_zeros() as usize;
@@ -92,7 +92,6 @@ pub(super) fn barrier_cluster(d: &mut Dec) -> R {
                 s.clock.join(&c);
                 s.sync_lanes();
             }
-            let _ = i;
             Flow::Next
         }
     } else {
@@ -106,6 +105,7 @@ pub(super) fn barrier_cluster(d: &mut Dec) -> R {
                 pred: 0,
                 dst: NONE,
                 cluster: true,
+                relaxed: i.flags & 2 != 0,
             });
             Flow::Barrier
         }

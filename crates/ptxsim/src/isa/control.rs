@@ -211,6 +211,7 @@ pub(super) fn bar(d: &mut Dec) -> R {
             pred,
             dst: i.d,
             cluster: false,
+            relaxed: false,
         });
         Flow::Barrier
     };
@@ -236,6 +237,9 @@ pub(super) fn fence(d: &mut Dec) -> R {
     d.reads.clear();
     d.out.flags = f;
     d.out.exec = |cx, i| {
+        if i.flags & 16 != 0 {
+            cx.unit.mbar.fence(cx.w.sync.index, cx.mask);
+        }
         crate::order::fence(cx, i.flags & 4 != 0, i.flags & 8 != 0);
         Flow::Next
     };

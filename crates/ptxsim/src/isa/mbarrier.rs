@@ -37,7 +37,15 @@ pub(crate) struct Mbar {
     /// Its copies' agent, and the stamp of the last of them.
     pub agent: u32,
     pub stamp: u32,
+    /// Warp, lane and stamp of its `init`, and whether that thread has made a `fence.mbarrier_init` since.
+    by: (u32, u32, u32),
+    fenced: bool,
 }
+
+/// Bits of a state that hold the pending count; the phase lies above.
+const COUNT_BITS: u32 = 20;
+/// The largest count of arrivals, and of bytes pending (§9.7.13.15.4).
+const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
 
 /// The mbarriers of a unit, by CTA rank and offset.
 #[derive(Default)]
@@ -48,10 +56,19 @@ pub(crate) struct MbarTable {
 }
 
 impl MbarTable {
-    fn init(&mut self, at: (u32, u32), expected: u32) {
-        self.map.insert(at, Mbar { expected, pending: expected, agent: self.count, ..Mbar::default() });
+    fn init(&mut self, at: (u32, u32), expected: u32, by: (u32, u32, u32)) {
+        let agent = self.count;
+        self.map.insert(at, Mbar { expected, pending: expected, agent, by, ..Mbar::default() });
         self.count += 1;
     }
+
+    /// Lanes `mask` of warp `warp` make a `fence.mbarrier_init`.
+    pub fn fence(&mut self, warp: u32, mask: u32) {
+        for b in self.map.values_mut().filter(|b| b.by.0 == warp && mask >> b.by.1 & 1 != 0) {
+            b.fenced = true;
+        }
+    }
+
     pub fn get(&mut self, rank: u32, at: u32) -> Option<&mut Mbar> {
         self.map.get_mut(&(rank, at))
     }
@@ -83,8 +100,9 @@ fn common(d: &mut Dec, k: usize) -> Result<u32, Error> {
     Ok(f)
 }
 
-/// The place of the mbarrier, which is the same for the lanes in most programs; each lane goes on its own.
-fn places(cx: &mut Cx<'_>, i: &Inst) -> Places {
+/// The place of the mbarrier, which is the same for the lanes in most programs; each lane goes on its own. `kind` says what
+/// the operation is to the rules of order: `init` and `inval` are plain writes, the others excuse each other.
+fn places(cx: &mut Cx<'_>, i: &Inst, kind: Kind) -> Places {
     let addr = cx.addresses(i);
     // The object is not plain memory: only its bounds are checked here.
     let checks = cx.untracked(|cx| cx.resolve(i.space, &addr, 8, Kind::Atomic));
@@ -92,7 +110,25 @@ fn places(cx: &mut Cx<'_>, i: &Inst) -> Places {
         let l = (checks.host | checks.local).trailing_zeros() as usize;
         cx.find(FindingKind::SharedBounds, l, Some(addr[l]), "an mbarrier must lie in shared memory".into());
     }
+    if cx.grid.options.checks {
+        crate::shadow::object(cx, &checks, 8, kind);
+    }
     checks
+}
+
+/// Whether the asynchronous proxy, set to work by lane `l`, sees that the mbarrier was initialized: the thread that did
+/// must have made a `fence.mbarrier_init`, or somebody since a `fence.proxy.async`.
+pub(super) fn seen_by_proxy(cx: &mut Cx<'_>, l: usize, at: (u32, u32)) {
+    let Some(b) = cx.unit.mbar.map.get(&at) else { return };
+    let (warp, lane, stamp) = b.by;
+    if cx.grid.options.checks && !b.fenced && !cx.w.sync.proxy_sees(l as u32, warp, lane, stamp) {
+        let m = format!(
+            "the copy signals the mbarrier at shared offset {}, which was initialized with no `fence.mbarrier_init` or \
+             `fence.proxy.async` since",
+            at.1
+        );
+        cx.find(FindingKind::ProxyFence, l, Some(at.1.into()), m);
+    }
 }
 
 fn place(p: &Places, l: usize) -> (u32, u32) {
@@ -110,17 +146,16 @@ pub(super) fn init(d: &mut Dec) -> R {
     common(d, 0)?;
     d.out.b = d.src(1, Ty::U32)?;
     d.out.exec = |cx, i| {
-        let p = places(cx, i);
+        let p = places(cx, i, Kind::Write);
         let n = cx.get::<u32>(i.b);
+        let stamp = cx.w.sync.now();
         for l in lanes(p.shared) {
-            if n[l] == 0 || n[l] >= 1 << 20 {
-                let m = format!("an mbarrier's count must be between 1 and 1048575, not {}", n[l]);
+            if n[l] == 0 || n[l] > MAX_COUNT {
+                let m = format!("an mbarrier's count must be between 1 and {MAX_COUNT}, not {}", n[l]);
                 cx.find(FindingKind::ArriveCount, l, None, m);
                 continue;
             }
-            let (rank, at) = place(&p, l);
-            cx.unit.mbar.init((rank, at), n[l]);
-            crate::shadow::initialized(cx, rank as usize, at as usize, 8);
+            cx.unit.mbar.init(place(&p, l), n[l], (cx.w.sync.index, l as u32, stamp));
         }
         cx.unit.events += 1;
         Flow::Next
@@ -132,7 +167,7 @@ pub(super) fn inval(d: &mut Dec) -> R {
     d.count(1..=1)?;
     common(d, 0)?;
     d.out.exec = |cx, i| {
-        let p = places(cx, i);
+        let p = places(cx, i, Kind::Write);
         for l in lanes(p.shared) {
             if cx.unit.mbar.map.remove(&place(&p, l)).is_none() {
                 missing(cx, l, place(&p, l));
@@ -150,7 +185,7 @@ fn transact(d: &mut Dec, sign: i64) -> R {
     d.out.b = d.src(1, Ty::U32)?;
     d.out.e = u32::from(sign < 0);
     d.out.exec = |cx, i| {
-        let p = places(cx, i);
+        let p = places(cx, i, Kind::Atomic);
         let n = cx.get::<u32>(i.b);
         for l in lanes(p.shared) {
             let at = place(&p, l);
@@ -160,6 +195,7 @@ fn transact(d: &mut Dec, sign: i64) -> R {
                     if i.e != 0 {
                         b.settle();
                     }
+                    bytes_fit(cx, l, at);
                 }
                 None => missing(cx, l, at),
             }
@@ -177,9 +213,23 @@ pub(super) fn complete_tx(d: &mut Dec) -> R {
     transact(d, -1)
 }
 
+/// The bytes pending must stay within what an mbarrier counts.
+fn bytes_fit(cx: &mut Cx<'_>, l: usize, at: (u32, u32)) {
+    let Some(b) = cx.unit.mbar.map.get(&at) else { return };
+    if b.tx.unsigned_abs() > MAX_COUNT.into() {
+        let m = format!(
+            "{} bytes are pending at the mbarrier at shared offset {}, which counts to {MAX_COUNT}",
+            b.tx, at.1
+        );
+        cx.find(FindingKind::ArriveCount, l, Some(at.1.into()), m);
+    }
+}
+
 const RELAXED: u32 = 1;
 const DROP: u32 = 2;
 const EXPECT: u32 = 4;
+/// The arrival must not end the phase.
+const NO_COMPLETE: u32 = 8;
 
 /// One arrival of `count`, with `tx` bytes announced first.
 fn arrive_at(cx: &mut Cx<'_>, l: usize, at: (u32, u32), count: u32, tx: u32, flags: u32) -> u64 {
@@ -188,13 +238,20 @@ fn arrive_at(cx: &mut Cx<'_>, l: usize, at: (u32, u32), count: u32, tx: u32, fla
         missing(cx, l, at);
         return 0;
     };
-    let token = b.phase;
+    let token = b.phase << COUNT_BITS | u64::from(b.pending);
     b.tx += i64::from(tx);
     if flags & RELAXED == 0 && cx.grid.options.checks {
         b.arriving.join(clock);
     }
     if flags & DROP != 0 {
         b.expected = b.expected.saturating_sub(count);
+    }
+    if count == 0 || flags & NO_COMPLETE != 0 && b.pending == count && b.tx == 0 {
+        let what =
+            if count == 0 { "an arrival of zero" } else { "a `.noComplete` arrival that ends the phase" };
+        let m = format!("{what} at the mbarrier at shared offset {}", at.1);
+        cx.find(FindingKind::ArriveCount, l, Some(at.1.into()), m);
+        return token;
     }
     if b.pending < count {
         let m = format!(
@@ -206,12 +263,13 @@ fn arrive_at(cx: &mut Cx<'_>, l: usize, at: (u32, u32), count: u32, tx: u32, fla
     }
     b.pending -= count;
     b.settle();
+    bytes_fit(cx, l, at);
     token
 }
 
 fn arrives(d: &mut Dec, drop: bool) -> R {
     let expect = d.has("expect_tx");
-    d.has("noComplete");
+    let no_complete = d.has("noComplete");
     // The state comes first unless the object is in another CTA.
     let k = usize::from(!matches!(d.operand(0)?, Operand::Mem { .. }));
     let f = common(d, k)?;
@@ -227,9 +285,12 @@ fn arrives(d: &mut Dec, drop: bool) -> R {
     } else if expect {
         return d.fail("the number of bytes is missing");
     }
-    d.out.flags |= f | if drop { DROP } else { 0 } | if expect { EXPECT } else { 0 };
+    d.out.flags |= f
+        | if drop { DROP } else { 0 }
+        | if expect { EXPECT } else { 0 }
+        | if no_complete { NO_COMPLETE } else { 0 };
     d.out.exec = |cx, i| {
-        let p = places(cx, i);
+        let p = places(cx, i, Kind::Atomic);
         let n = if i.b == NONE { [1; LANES] } else { cx.get::<u32>(i.b) };
         let mut state = [0u64; LANES];
         for l in lanes(p.shared) {
@@ -263,7 +324,7 @@ pub(super) fn cp_async_arrive(d: &mut Dec) -> R {
     d.out.flags |= if noinc { 2 } else { 0 };
     d.out.exec = |cx, i| {
         super::asynch::finish(cx, [u32::MAX; LANES]);
-        let p = places(cx, i);
+        let p = places(cx, i, Kind::Atomic);
         for l in lanes(p.shared) {
             let at = place(&p, l);
             if i.flags & 2 == 0
@@ -332,7 +393,7 @@ fn waits(d: &mut Dec) -> R {
     }
     d.out.flags |= f | u32::from(parity) << 1;
     d.out.exec = |cx, i| {
-        let p = places(cx, i);
+        let p = places(cx, i, Kind::StrongRead);
         let mut done = 0;
         let mut learnt: Vec<(usize, (u32, u32), Clock)> = vec![];
         for l in lanes(p.shared) {
@@ -347,7 +408,7 @@ fn waits(d: &mut Dec) -> R {
                 missing(cx, l, at);
                 return Flow::Stop;
             };
-            let yes = if i.flags & 2 != 0 { b.phase & 1 != want & 1 } else { b.phase > want };
+            let yes = if i.flags & 2 != 0 { b.phase & 1 != want & 1 } else { b.phase > want >> COUNT_BITS };
             if yes {
                 done |= 1 << l;
                 if i.flags & RELAXED == 0 && cx.grid.options.checks {
@@ -386,5 +447,10 @@ pub(super) fn pending_count(d: &mut Dec) -> R {
     d.count(2..=2)?;
     d.out.d = d.dst(0, File::W)?;
     d.out.a = d.src(1, Ty::B64)?;
-    d.fail("not supported yet: the pending count of a state")
+    d.out.exec = |cx, i| {
+        let n = cx.get::<u64>(i.a).map(|state| state as u32 & MAX_COUNT);
+        cx.put(i.d, &n);
+        Flow::Next
+    };
+    Ok(())
 }

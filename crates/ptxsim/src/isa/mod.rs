@@ -354,7 +354,7 @@ instructions! {
     "brkpt"      "9.7.19.2" Control control::nop;
     "pmevent"    "9.7.19.3" Control control::nop;
     "trap"       "9.7.19.4" Control control::trap;
-    "setmaxnreg" "9.7.19.5" Control control::nop;
+    "setmaxnreg" "9.7.19.5" Control wgmma::setmaxnreg;
 }
 
 /// Opcodes of the ISA that have no row, with their sections, so that the message can say where to read.

@@ -42,6 +42,8 @@ pub(crate) struct Wgmma {
     written: Vec<(u32, By)>,
     /// Warp-group instructions executed.
     aligned: u32,
+    /// Registers a thread has by the last `setmaxnreg`; zero before the first.
+    registers: u32,
 }
 
 /// Who wrote a register.
@@ -251,6 +253,39 @@ pub(super) fn wait(d: &mut Dec) -> R {
         let stamp = w.wgmma.wait(i.imm as u32, &mut w.init);
         let party = Agent::Wgmma(w.sync.index).party(cx.unit.warps.len() as u32);
         w.sync.clock.completed(party, stamp);
+        Flow::Next
+    };
+    Ok(())
+}
+
+/// `setmaxnreg` (§9.7.19.5): the whole warp group gives registers back or takes them. The simulator has registers without
+/// end; it holds the program to the rules.
+pub(super) fn setmaxnreg(d: &mut Dec) -> R {
+    let Some(increase) = d.one_of(&[("inc", true), ("dec", false)]) else {
+        return d.fail("`.inc` or `.dec` is wanted");
+    };
+    d.has("sync");
+    d.has("aligned");
+    d.has("u32");
+    d.count(1..=1)?;
+    let Operand::Int(n) = d.operand(0)? else { return d.fail("the number of registers must be a constant") };
+    if !(24..=256).contains(n) || n % 8 != 0 {
+        return d.fail(format!("{n} registers: the number must be a multiple of 8 from 24 to 256"));
+    }
+    d.out.b = *n as u32;
+    d.out.flags = increase.into();
+    d.out.exec = |cx, i| {
+        if let Some(f) = aligned(cx) {
+            return f;
+        }
+        let had = std::mem::replace(&mut cx.w.wgmma.registers, i.b);
+        // How many a thread has at first is the assembler's choice.
+        let wrong = had != 0 && if i.flags != 0 { i.b < had } else { i.b > had };
+        if wrong {
+            let verb = if i.flags != 0 { "increased" } else { "decreased" };
+            let m = format!("the number of registers is {verb} to {} from {had}", i.b);
+            cx.find(FindingKind::WarpSync, 0, None, m);
+        }
         Flow::Next
     };
     Ok(())

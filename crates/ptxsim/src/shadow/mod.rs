@@ -18,7 +18,7 @@ mod shared;
 
 pub(crate) use agent::{Agent, agent_done, agent_read, agent_write};
 pub(crate) use global::{GlobalShadow, global};
-pub(crate) use shared::{SharedShadow, async_done, async_issue, initialized, shared};
+pub(crate) use shared::{SharedShadow, async_done, async_issue, object, shared};
 
 use crate::machine::Cx;
 use std::sync::{Mutex, MutexGuard};

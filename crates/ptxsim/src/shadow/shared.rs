@@ -119,9 +119,11 @@ impl SharedShadow {
         self.sets.of(&c).iter().find(|c| !(strong && c.has(STRONG) || me.ordered(**c, lane))).copied()
     }
 
-    /// The record after `new` in place of `old`: those of `old` with no order before `new` stay beside it.
+    /// The record after `new` in place of `old`: those of `old` with no order before `new` stay beside it. So do plain
+    /// accesses before a strong one, which excuses other strong ones but not the plain one before it.
     pub(super) fn with(&mut self, me: &Me<'_>, old: Cell, new: Cell, lane: u32) -> Cell {
-        if me.stale(old) || (!old.has(SET) && me.ordered(old, lane)) {
+        let stays = |c: Cell| !me.stale(c) && (new.has(STRONG) && !c.has(STRONG) || !me.ordered(c, lane));
+        if me.stale(old) || (!old.has(SET) && !stays(old)) {
             return new;
         }
         if let Some(c) = self.sets.grow.get(&(old.0, new.0)) {
@@ -135,12 +137,11 @@ impl SharedShadow {
             }
             return new;
         }
-        let mut s: Vec<Cell> = self.sets.of(&old).iter().copied().filter(|c| !me.ordered(*c, lane)).collect();
-        match s.iter_mut().find(|c| c.party() == new.party()) {
+        let mut s: Vec<Cell> = self.sets.of(&old).iter().copied().filter(|c| stays(*c)).collect();
+        match s.iter_mut().find(|c| c.party() == new.party() && c.has(STRONG) == new.has(STRONG)) {
             Some(c) => {
                 let lane = if c.lane() == new.lane() { new.lane() } else { MANY };
-                let flags = new.0 & FLAGS & !STRONG | c.0 & new.0 & STRONG;
-                *c = Cell::new(flags, new.phase(), new.party(), lane, new.stamp());
+                *c = Cell::new(new.0 & FLAGS, new.phase(), new.party(), lane, new.stamp());
             }
             None => s.push(new),
         }
@@ -342,9 +343,27 @@ pub(crate) fn async_done(cx: &mut Cx<'_>, dst: &[u64; 32], mask: u32, bytes: u32
     }
 }
 
-/// Marks bytes as written by the running warp with no check: objects like mbarriers, which have rules of their own.
-pub(crate) fn initialized(cx: &mut Cx<'_>, rank: usize, at: usize, n: usize) {
-    if let Some(c) = cx.unit.ctas[rank].shadow.writes.get_mut(at..at + n) {
-        c.fill(Cell(INIT | STRONG));
+/// Checks and records an operation on an object in shared memory, an mbarrier. Whether it was initialized is not asked:
+/// that is the object's own rule. Two threads that initialize it alike don't race.
+pub(crate) fn object(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
+    for l in lanes(p.shared) {
+        let (rank, at) = ((p.at[l] >> 32) as usize, p.at[l] as u32 as usize);
+        let phased = cx.unit.ctas.len() == 1;
+        let warps = cx.unit.warps.len() as u32;
+        let sh = &mut cx.unit.ctas[rank].shadow;
+        let me = Me { sync: &cx.w.sync, phase: sh.phase, phased, warps };
+        let bad = check_run(sh, &me, l as u32, at, bytes as usize, kind, &mut None);
+        if let Some(Bad::Race(c, what)) = bad {
+            let (here, there) = match (kind, what) {
+                (Kind::Write, _) => ("initialized or invalidated", "used"),
+                (_, "wrote") => ("used", "initialized or wrote"),
+                _ => ("used", "read"),
+            };
+            let m = format!(
+                "the mbarrier at shared offset {at}: {here} here, and {} {there} it with no order between",
+                who(cx, c)
+            );
+            cx.find(FindingKind::SharedRace, l, Some(at as u64), m);
+        }
     }
 }

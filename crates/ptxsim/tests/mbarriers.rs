@@ -1,0 +1,167 @@
+//! The rules of mbarriers, of the cluster's barrier and of `setmaxnreg`: each broken alone, beside a kernel that keeps it.
+#![allow(missing_docs)]
+mod common;
+use common::*;
+use tilewright_ptxsim::FindingKind::*;
+use tilewright_ptxsim::{FindingKind, Report};
+
+fn run(body: &str, threads: u32, cluster: u32) -> (Report, Vec<u32>) {
+    let p = parse(&kernel(
+        1,
+        &format!(
+            ".shared .align 128 .b8 s[1024]; .shared .align 8 .b64 bar;
+             mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; shr.u32 %r2, %r1, 5; setp.eq.u32 %p2, %r2, 0;
+             mov.u32 %r4, s; mad.lo.u32 %r4, %r1, 4, %r4; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %a0, %rd1;
+             {body} ret;"
+        ),
+    ));
+    let mut out = vec![0u32; 256];
+    let r = Run::new(&p, cluster, threads).cluster(cluster).array(&mut out).go();
+    (r, out)
+}
+
+fn finds(body: &str, threads: u32, kind: FindingKind) -> Report {
+    let (r, _) = run(body, threads, 1);
+    assert!(r.findings.iter().any(|f| f.kind == kind), "no {kind:?} in {:#?}", r.findings);
+    r
+}
+
+fn clean(body: &str, threads: u32) -> Vec<u32> {
+    let (r, out) = run(body, threads, 1);
+    assert!(r.findings.is_empty(), "{:#?}", r.findings);
+    out
+}
+
+const WAIT: &str = "W: mbarrier.try_wait.parity.shared::cta.b64 %p3, [bar], 0; @!%p3 bra W;";
+
+#[test]
+fn others_use_an_mbarrier_after_its_initialization() {
+    let k = |order: &str| {
+        format!(
+            "@%p1 mbarrier.init.shared::cta.b64 [bar], 64; {order} mbarrier.arrive.shared::cta.b64 %rd5, [bar]; {WAIT}"
+        )
+    };
+    let r = finds(&k(""), 64, SharedRace);
+    assert!(r.findings[0].message.contains("initialized"), "{}", r.findings[0]);
+    // Nor does an order inside the warp help the other one.
+    finds(&k("bar.warp.sync -1;"), 64, SharedRace);
+    clean(&k("bar.sync 0;"), 64);
+    clean(&k("bar.warp.sync -1;").replace(", 64;", ", 32;"), 32);
+}
+
+#[test]
+fn copies_signal_an_mbarrier_that_their_proxy_sees() {
+    let k = |fence: &str, later: &str| {
+        format!(
+            "@%p1 mbarrier.init.shared::cta.b64 [bar], 1; {fence} bar.sync 0; {later}
+             @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;
+             @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%a0], 512, [bar];
+             {WAIT} ld.shared.u32 %r5, [%r4];"
+        )
+    };
+    finds(&k("", ""), 128, ProxyFence);
+    clean(&k("fence.mbarrier_init.release.cluster;", ""), 128);
+    clean(&k("@%p1 fence.mbarrier_init.release.cluster;", ""), 128);
+    clean(&k("@%p1 fence.proxy.async.shared::cta;", ""), 128);
+    clean(&k("", "@%p1 fence.proxy.async;"), 128);
+    // The fence of another thread, with no order between, is not the initializing one's.
+    finds(&k("setp.eq.u32 %p5, %r1, 1; @%p5 fence.mbarrier_init.release.cluster;", ""), 128, ProxyFence);
+}
+
+#[test]
+fn an_mbarrier_is_left_alone_before_it_is_invalidated_or_its_place_used() {
+    let k = |order: &str, end: &str| {
+        format!(
+            "@%p1 mbarrier.init.shared::cta.b64 [bar], 64; bar.sync 0;
+             mbarrier.arrive.shared::cta.b64 %rd5, [bar]; {WAIT} {order} {end}"
+        )
+    };
+    for end in ["@%p1 mbarrier.inval.shared::cta.b64 [bar];", "@%p1 mbarrier.init.shared::cta.b64 [bar], 1;"]
+    {
+        finds(&k("", end), 64, SharedRace);
+        clean(&k("bar.sync 0;", end), 64);
+    }
+    let store = "@%p1 st.shared.u64 [bar], %rd5;";
+    finds(&k("", store), 64, SharedRace);
+    clean(&k("bar.sync 0;", store), 64);
+    finds(
+        &k("bar.sync 0; @%p1 mbarrier.inval.shared::cta.b64 [bar]; bar.sync 0;", WAIT)
+            .replacen("W:", "V:", 1)
+            .replacen("bra W", "bra V", 1),
+        64,
+        ArriveCount,
+    );
+}
+
+#[test]
+fn arrivals_are_counted() {
+    let k = |body: &str| format!("@%p1 mbarrier.init.shared::cta.b64 [bar], 2; bar.sync 0; {body}");
+    finds(&k("@%p1 mbarrier.arrive.shared::cta.b64 _, [bar], 3;"), 32, ArriveCount);
+    finds(&k("@%p1 mbarrier.arrive.shared::cta.b64 _, [bar], 0;"), 32, ArriveCount);
+    finds("@%p1 mbarrier.init.shared::cta.b64 [bar], 0;", 32, ArriveCount);
+    finds("@%p1 mbarrier.init.shared::cta.b64 [bar], 1048576;", 32, ArriveCount);
+    // `.noComplete` promises that the phase goes on.
+    clean(&k("@%p1 mbarrier.arrive.noComplete.shared::cta.b64 %rd5, [bar], 1;"), 32);
+    finds(&k("@%p1 mbarrier.arrive.noComplete.shared::cta.b64 %rd5, [bar], 2;"), 32, ArriveCount);
+    // More bytes than an mbarrier counts.
+    let expect = |n: u32| k(&format!("@%p1 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], {n};"));
+    clean(&expect(1048575), 32);
+    finds(&expect(1048576), 32, ArriveCount);
+    // Too few arrivals: nobody wakes.
+    finds(&k(&format!("@%p1 mbarrier.arrive.shared::cta.b64 _, [bar]; {WAIT}")), 32, Deadlock);
+}
+
+#[test]
+fn the_pending_count_of_a_state() {
+    let out = clean(
+        "@%p1 mbarrier.init.shared::cta.b64 [bar], 7; bar.sync 0; setp.ne.u32 %p5, %r1, 0; @%p5 bra E;
+         mbarrier.arrive.shared::cta.b64 %rd5, [bar]; mbarrier.arrive.shared::cta.b64 %rd6, [bar], 4;
+         mbarrier.arrive.shared::cta.b64 %rd7, [bar], 2; mbarrier.arrive.shared::cta.b64 %rd8, [bar];
+         mbarrier.pending_count.b64 %r5, %rd5; mbarrier.pending_count.b64 %r6, %rd6;
+         mbarrier.pending_count.b64 %r7, %rd7; mbarrier.pending_count.b64 %r8, %rd8;
+         mbarrier.test_wait.shared::cta.b64 %p6, [bar], %rd7; mbarrier.test_wait.shared::cta.b64 %p7, [bar], %rd8;
+         selp.u32 %r9, 1, 0, %p6; selp.u32 %r10, 1, 0, %p7;
+         st.global.v4.u32 [%a0], {%r5, %r6, %r7, %r8}; st.global.v2.u32 [%a0+16], {%r9, %r10}; E:",
+        32,
+    );
+    assert_eq!(out[..6], [7, 6, 2, 7, 1, 0]);
+}
+
+#[test]
+fn a_relaxed_arrival_at_the_cluster_barrier_publishes_what_was_fenced() {
+    let k = |fence: &str, sem: &str| {
+        format!(
+            "st.shared.u32 [%r4], %r1; {fence} barrier.cluster.arrive{sem}.aligned; barrier.cluster.wait.aligned;
+             mov.u32 %r5, %cluster_ctarank; xor.b32 %r5, %r5, 1; mapa.shared::cluster.u32 %r6, %r4, %r5;
+             ld.shared::cluster.u32 %r7, [%r6]; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
+        )
+    };
+    let go = |fence: &str, sem: &str| run(&k(fence, sem), 32, 2).0;
+    let r = go("", ".relaxed");
+    assert!(r.findings.iter().any(|f| f.kind == SharedRace), "{:#?}", r.findings);
+    for (fence, sem) in [("", ""), ("", ".release"), ("fence.acq_rel.cluster;", ".relaxed")] {
+        let r = go(fence, sem);
+        assert!(r.findings.is_empty(), "{:#?}", r.findings);
+    }
+}
+
+#[test]
+fn registers_are_given_and_taken_by_whole_warp_groups() {
+    let set = |n: u32, what: &str| format!("setmaxnreg.{what}.sync.aligned.u32 {n};");
+    clean(&(set(40, "dec") + &set(232, "inc")), 128);
+    // The halves of a kernel by warps go different ways; each is whole.
+    let halves =
+        format!("setp.lt.u32 %p5, %r1, 128; @%p5 bra P; {} bra E; P: {} E:", set(240, "inc"), set(24, "dec"));
+    clean(&halves, 256);
+    finds(&format!("@!%p2 bra E; {} E:", set(40, "dec")), 128, WarpSync);
+    finds(&set(40, "dec"), 96, WarpSync);
+    finds(&(set(40, "dec") + &set(80, "dec")), 128, WarpSync);
+    finds(&(set(80, "inc") + &set(40, "inc")), 128, WarpSync);
+    for n in [16, 44, 264] {
+        let e = match tilewright_ptxsim::Program::parse(&kernel(0, &set(n, "dec"))) {
+            Err(e) => e,
+            Ok(p) => p.params("k").expect_err("a wrong number"),
+        };
+        assert!(e.to_string().contains("multiple of 8 from 24 to 256"), "{e}");
+    }
+}
