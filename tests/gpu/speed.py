@@ -27,7 +27,10 @@ def best(kernel, configs):
         works = list(pool.map(compiled, configs))
     torch.cuda.synchronize()
     results = [
-        (triton.testing.do_bench(lambda c=config: kernel(**c), return_mode="median"), config)
+        (
+            triton.testing.do_bench(lambda c=config: kernel(**c), warmup=10, rep=60, return_mode="median"),
+            config,
+        )
         for config, works in zip(configs, works)
         if works
     ]
