@@ -154,8 +154,9 @@ impl Lower<'_> {
         let inst = self.wgmma_instruction(op)?;
         let layout = self.layout(self.value_ty(d))?;
         let finder = layout.register_finder();
-        // The encoding may be shared with a wider dot.
-        let n = if warps_n == 1 { n.min(layout.physical(1)) } else { n };
+        // The encoding may be shared with a wider dot: then warp groups that lie side by side there compute the same here.
+        let n = n.min(layout.physical(1));
+        let warps_n = warps_n.min(layout.physical(1) / n);
         let k_size = m.shape(self.value_ty(b)).map_or(0, |s| s[0]);
         let steps = k_size / inst.k();
         let (rows, columns) = (16 * warps_m, n * warps_n);

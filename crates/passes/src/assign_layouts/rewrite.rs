@@ -270,7 +270,7 @@ impl<'a> Rewriter<'a> {
     }
 
     fn memory(&mut self, op: Op, own: Attr) {
-        let (ptr, mask) = pointer_of(self.m(), op).expect("a memory operation");
+        let (ptr, _) = pointer_of(self.m(), op).expect("a memory operation");
         let result = self.m().results(op).first().copied();
         let fixed = result.filter(|&r| tt::Load::cast(self.m(), op).is_some() || !self.m().is_unused(r));
         let enc = match fixed {
@@ -287,15 +287,22 @@ impl<'a> Rewriter<'a> {
         if let Some(r) = result {
             self.set_encoding(r, enc);
         }
+        self.note_vector(op, op, enc);
+        self.set_operands(op, enc);
+    }
+
+    /// Writes on a memory operation (`op`, or a copy of it) how many elements of its encoding one access takes, and along
+    /// which dimension.
+    fn note_vector(&mut self, op: Op, copy: Op, enc: Attr) {
+        let (ptr, mask) = pointer_of(self.m(), op).expect("a memory operation");
         let shape = self.a.shape(ptr);
         let axis = TileLayout::new(self.a.encoding(enc), &shape)
             .ok()
             .and_then(|l| l.order().first().copied())
             .map_or(0, usize::from);
         let vec = self.a.axis.vector_width(self.m(), ptr, mask, axis, self.a.target.max_vector_bytes);
-        self.a.module.set_i32_attr(op, "tt.vec", vec as i32);
-        self.a.module.set_i32_attr(op, "tt.vec_axis", axis as i32);
-        self.set_operands(op, enc);
+        self.a.module.set_i32_attr(copy, "tt.vec", vec as i32);
+        self.a.module.set_i32_attr(copy, "tt.vec_axis", axis as i32);
     }
 
     // ---- dots -------------------------------------------------------------------------------------------------
@@ -550,14 +557,15 @@ impl<'a> Rewriter<'a> {
         let mut inputs = self.m().operands(op).to_vec();
         for (i, input) in inputs.iter_mut().enumerate() {
             if derive::is_tensor(self.m(), *input) {
-                let e = derive::backward(self.m(), op, i, self.a.encoding(enc))
-                    .expect("a recomputable operation");
-                let e = self.a.intern(e);
+                let e = self.operand_encoding(op, i, enc).expect("a recomputable operation");
                 *input = self.get(*input, e);
             }
         }
         let copy = self.clone_with(op, &inputs, enc);
         self.a.module.insert_after(copy, op);
+        if tt::Load::cast(self.m(), op).is_some() {
+            self.note_vector(op, copy, enc);
+        }
         self.m().result(copy)
     }
 
@@ -603,25 +611,46 @@ impl<'a> Rewriter<'a> {
 
     /// What it costs to convert a value's operands instead of the value; `None` if it can't be recomputed.
     fn recomputed_cost(&mut self, value: Value, enc: Attr, level: u32) -> Option<u64> {
-        if level > 5 {
+        if level > 8 {
             return None;
         }
         let op = self.m().defining_op(value)?;
-        let moves_along =
-            matches!(self.m().opcode(op), Some(Opcode::Tt(tt::Kind::Broadcast | tt::Kind::ExpandDims)));
-        if !moves_along && !self.is_cast_like(op) {
+        let moves_along = matches!(
+            self.m().opcode(op),
+            Some(Opcode::Tt(tt::Kind::Broadcast | tt::Kind::ExpandDims | tt::Kind::Addptr))
+        );
+        let again = self.is_small_load(op);
+        if !moves_along && !again && !self.is_cast_like(op) {
             return None;
         }
         let operands = self.m().operands(op).to_vec();
-        let mut sum = 0;
+        // A second load finds its bytes in L1 and needs neither shared memory nor a barrier.
+        let mut sum = if again { self.move_cost(value) / 2 } else { 0 };
         for (i, v) in operands.into_iter().enumerate() {
             if derive::is_tensor(self.m(), v) {
-                let e = derive::backward(self.m(), op, i, self.a.encoding(enc))?;
-                let e = self.a.intern(e);
+                let e = self.operand_encoding(op, i, enc)?;
                 sum += self.cost(v, e, level + 1);
             }
         }
         Some(sum)
+    }
+
+    /// The encoding of an operand of something that is computed again in an encoding.
+    fn operand_encoding(&mut self, op: Op, index: usize, enc: Attr) -> Option<Attr> {
+        if tt::Load::cast(self.m(), op).is_some() {
+            return Some(enc);
+        }
+        let e = derive::backward(self.m(), op, index, self.a.encoding(enc))?;
+        Some(self.a.intern(e))
+    }
+
+    /// A load of no more elements than threads, which may as well be made twice: of the indices by which a gather finds
+    /// its rows, say, which its addresses want in one encoding and its mask in another.
+    fn is_small_load(&self, op: Op) -> bool {
+        let Some(load) = tt::Load::cast(self.m(), op) else { return false };
+        let result = load.result(self.m());
+        let elements: u32 = self.a.shape(result).iter().product();
+        !load.is_volatile(self.m()) && elements <= 32 * self.a.num_warps
     }
 
     /// No tensor may be left without an encoding.

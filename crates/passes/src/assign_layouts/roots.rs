@@ -42,7 +42,10 @@ impl Assigner<'_> {
         let value = dot.result(self.module);
         let shape = self.shape(value);
         let encoding = match self.warp_group_encoding(dot) {
-            Some(enc) => self.intern(enc),
+            Some(enc) => {
+                let enc = self.with_whole_rows(dot, enc);
+                self.intern(enc)
+            }
             None => self.single_warp_encoding(dot, &shape),
         };
         let depth = self.depth(dot.0);

@@ -152,6 +152,48 @@ impl Assigner<'_> {
         others.max().unwrap_or(instruction_n).max(instruction_n)
     }
 
+    /// Where warp groups lie side by side in the accumulators of two dots and arithmetic makes the left operand of the
+    /// second of the first one's result (attention of 64 rows by 8 warps): each group needs whole rows, so each computes all
+    /// of the first. Half of its columns would have to go through shared memory, twice reduced and behind barriers.
+    pub(super) fn with_whole_rows(&self, dot: tt::Dot, mut encoding: Encoding) -> Encoding {
+        let Encoding::NvidiaMma { warps_per_cta, instr_shape, .. } = &mut encoding else { return encoding };
+        let n = self.shape(dot.result(self.module))[1];
+        if warps_per_cta[1] == 1 || n > 256 || !n.is_power_of_two() {
+            return encoding;
+        }
+        let Some(next) = self.feeds_left_operand(dot).and_then(|d| self.warp_group_encoding(d)) else {
+            return encoding;
+        };
+        if let Encoding::NvidiaMma { warps_per_cta: warps, instr_shape: shape, .. } = next
+            && warps == *warps_per_cta
+            && shape[2] == instr_shape[2]
+        {
+            instr_shape[1] = n.max(shape[1]);
+        }
+        encoding
+    }
+
+    /// The dot whose left operand arithmetic makes of this one's result, maybe after other dots have added to it.
+    fn feeds_left_operand(&self, dot: tt::Dot) -> Option<tt::Dot> {
+        let m = &*self.module;
+        let mut work = vec![dot.result(m)];
+        let mut seen = rustc_hash::FxHashSet::default();
+        while let Some(v) = work.pop() {
+            for u in m.uses(v) {
+                if !seen.insert(u.op) {
+                    continue;
+                }
+                match tt::Dot::cast(m, u.op) {
+                    Some(next) if u.index == 0 => return Some(next),
+                    Some(next) if u.index == 2 => work.push(next.result(m)),
+                    None if derive::shares_encoding(m, u.op) => work.extend(m.results(u.op)),
+                    _ => {}
+                }
+            }
+        }
+        None
+    }
+
     /// The dimension along which an operand is contiguous in memory, where it is loaded.
     fn fast_axis(&self, value: Value) -> Option<usize> {
         let m = &*self.module;
