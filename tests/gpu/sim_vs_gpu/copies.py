@@ -195,22 +195,6 @@ def bulk() -> Iterator[Program]:
             f"@!%p10 bra L; cp.reduce.async.bulk.global.shared::cta.bulk_group.{op}.{form} [%rd0], [%r50], 2048; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; L: "
         ) + read.format(cta="")  # fmt: skip
         yield threadwise(name, body, [(a, 4), (b, 4)], "b32", Typed(ty), per_thread=4)
-    for op, ty in ([(o, t) for o in ("add", "min", "max") for t in ("u32", "s32")] + [("inc", "u32"), ("dec", "u32"), ("add", "u64")]
-                   + [(o, "b32") for o in ("and", "or", "xor")]):  # fmt: skip
-        name = f"cp.reduce.async.bulk to shared memory {op}.{ty}"
-        body = SHARED.format(bytes=THREADS * 32) + FIRST + (
-            "@%p10 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0; " + put.replace("fence", "st.shared.v4.b32 [%r0+2048], {%b0, %b1, %b2, %b3}; fence")
-            + f"@!%p10 bra L; {expect} cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{op}.{ty} [%r50], [%r50+2048], 2048, [bar]; L: "
-            + wait("bar", 0, "") + get)  # fmt: skip
-        yield threadwise(
-            name, body, [(words(name, 4), 4), (words(name + "b", 4), 4)], "b32", Exact(), per_thread=4
-        )
-    name = "cp.async.bulk within shared memory"
-    body = SHARED.format(bytes=THREADS * 32) + FIRST + (
-        "@%p10 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0; " + put
-        + f"@!%p10 bra L; {expect} cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r50+2048], [%r50], 2048, [bar]; L: "
-        + wait("bar", 0, "") + get.replace("[%r1]", "[%r1+2048]"))  # fmt: skip
-    yield threadwise(name, body, [(words(name, 4), 4)], "b32", Exact(), per_thread=4)
 
 
 class Typed(Exact):
@@ -220,6 +204,11 @@ class Typed(Exact):
         if self.type[0] in "usb" and self.type not in FLOATS:
             return bits
         return super().canonical(bits)
+
+
+# cp.reduce.async.bulk to shared memory.
+REDUCTIONS = [(o, t) for o in ("add", "min", "max") for t in ("u32", "s32")]
+REDUCTIONS += [("inc", "u32"), ("dec", "u32"), ("add", "u64")] + [(o, "b32") for o in ("and", "or", "xor")]
 
 
 def clusters() -> Iterator[Program]:
@@ -330,8 +319,7 @@ def clusters() -> Iterator[Program]:
             + f"xor.b32 %r1, %tid0, 45; mad.lo.u32 %r1, %r1, 16, %r14; ld.shared.v4.b32 {vector('d', 4)}, [%r1]; {both}"
         )
         yield in_cluster(threadwise(name, body, [(words(name, 4), 4)], "b32", Exact(), per_thread=4), n)
-        for op in ("add", "xor"):
-            ty = "u32" if op == "add" else "b32"
+        for op, ty in REDUCTIONS if n == 2 else [("add", "u32"), ("xor", "b32")]:
             name = f"cp.reduce.async.bulk {op}.{ty} to another CTA in a cluster of {n}"
             body = (
                 start
@@ -342,6 +330,18 @@ def clusters() -> Iterator[Program]:
             )
             values = [(words(name, 4), 4), (words(name + "b", 4), 4)]
             yield in_cluster(threadwise(name, body, values, "b32", Exact(), per_thread=4), n)
+    # A CTA's copy to itself.
+    for how, to in (("mapa", "mapa.shared::cluster.u32 %r2, %r14, %r10; mapa.shared::cluster.u32 %r3, %r13, %r10;"), ("its own address", "mov.u32 %r2, %r14; mov.u32 %r3, %r13;")):  # fmt: skip
+        for n in (2, 1):
+            name = f"cp.async.bulk within shared memory by {how} in a cluster of {n}"
+            body = (
+                start
+                + f"mad.lo.u32 %r0, %tid0, 16, %r50; @%p10 mbarrier.init.shared::cta.b64 [bar], 1; .shared .align 128 .b8 to[2048]; mov.u32 %r14, to; st.shared.v4.b32 [%r0], {vector('a', 4)}; fence.proxy.async.shared::cta; {both}"
+                + f"@!%p10 bra L; mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 2048; mov.u32 %r13, bar; {to} cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [%r50], 2048, [%r3]; L: "
+                + wait("bar", 0, "")
+                + f"xor.b32 %r1, %tid0, 45; mad.lo.u32 %r1, %r1, 16, %r14; ld.shared.v4.b32 {vector('d', 4)}, [%r1]; {both}"
+            )
+            yield in_cluster(threadwise(name, body, [(words(name, 4), 4)], "b32", Exact(), per_thread=4), n)
 
 
 def programs() -> Iterator[Program]:

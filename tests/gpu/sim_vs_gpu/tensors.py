@@ -29,15 +29,18 @@ def tensor_map(
 
 
 def coordinates(m: TensorMap) -> list[list[int]]:
-    """Inside, and past each end of each dimension."""
+    """Inside, and past each end of each dimension; a box begins at a multiple of 16 bytes of its row."""
     n = len(m.dims)
+    step = 16 * 8 // width(m.type)
+    unit = [step] + [1] * (n - 1)
+    last = [(d - 1) // u for d, u in zip(m.dims, unit, strict=True)]
     out = [[0] * n, [1] * n]
     for d in range(n):
         low, high = [0] * n, [0] * n
-        low[d], high[d] = -2, m.dims[d] - 2
+        low[d], high[d] = -2 if d else -1, last[d] - (1 if d else 0)
         out += [low, high]
-    out += [[d - 1 for d in m.dims], [-1000] * n]
-    return out
+    out += [last, [-1000] * n]
+    return [[c * u for c, u in zip(place, unit, strict=True)] for place in out]
 
 
 def copied(m: TensorMap) -> int:
