@@ -4,10 +4,12 @@
 meant to move them.
 """
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import flash_attention
@@ -17,11 +19,15 @@ import pytest
 import softmax
 import vector_add
 from aligned_arrays import aligned
+from common import Device
 
+import tilewright
 import tilewright.language as tl
 
 COUNTS = Path(__file__).parents[1] / "bench" / "instruction_counts.json"
 TOLERANCE = 0.02
+# `common` and `demo` are no examples of a kernel.
+EXAMPLES = sorted({p.stem for p in Path(matmul.__file__).parent.glob("*.py")} - {"common", "demo"})
 CONFLICTS = "test_matmul_has_no_bank_conflicts"
 
 
@@ -44,8 +50,9 @@ def run_softmax(n_cols=1024, num_warps=4):
     return softmax.softmax_kernel[(4,)](out, x, n_cols, n_cols, n_cols, BLOCK=n_cols, num_warps=num_warps)
 
 
-def run_matmul(block, num_warps=4, size=128):
-    a, b, c = (numbers(size, size, dtype=np.float16) for _ in range(3))
+def run_matmul(block, num_warps=4, size=128, result=np.float16):
+    a, b = (numbers(size, size, dtype=np.float16) for _ in range(2))
+    c = zeros(size, size, dtype=result)
     m, n, k = block
     return matmul.matmul_kernel[(size // m * (size // n),)](
         a, b, c, size, size, size, size, 1, size, 1, size, 1,
@@ -88,12 +95,21 @@ def test_vector_add_moves_the_fewest_sectors_in_the_widest_accesses():
     assert sum(counts["opcodes"][name] for name in accesses) == 3 * 8192 * 4 // 512
 
 
+# Float16 results go through shared memory to be stored in rows, float32 ones from the registers that hold them.
+@pytest.mark.parametrize("result", [np.float16, np.float32])
 @pytest.mark.parametrize(
-    "block, num_warps", [((64, 64, 32), 4), ((128, 128, 64), 4), ((128, 128, 64), 8), ((64, 128, 64), 4)]
-)
-def test_matmul_has_no_bank_conflicts(block, num_warps):
-    counts = counters(run_matmul(block, num_warps))
+    "block, num_warps",
+    [
+        ((64, 64, 32), 4), ((128, 128, 64), 4), ((128, 128, 64), 8), ((64, 128, 64), 4), ((128, 256, 64), 8),
+        ((256, 128, 64), 8), ((128, 64, 32), 4),
+    ],
+)  # fmt: skip
+def test_matmul_has_no_bank_conflicts(block, num_warps, result):
+    counts = counters(run_matmul(block, num_warps, size=256, result=result))
     assert counts["shared_wavefronts"] > 0 and counts["tensor_ops"] > 0
+    assert counts["global_sectors"] == counts["global_sectors_min"]
+    staged = any(name.startswith(("st.shared", "stmatrix")) for name in counts["opcodes"])
+    assert staged == (result == np.float16)
     groups = os.environ.get("TILEWRIGHT_WGMMA") != "0"
     assert groups == any(name.startswith("wgmma.mma_async") for name in counts["opcodes"])
     worst = {line: c["bank_conflicts"] for line, c in counts["lines"].items() if c["bank_conflicts"]}
@@ -108,17 +124,54 @@ def test_matmul_has_no_bank_conflicts_without_warp_group_instructions():
     assert done.returncode == 0, done.stdout
 
 
-def test_instruction_counts():
-    found = {name: counters(run())["warp_instructions"] for name, run in KERNELS.items()}
-    if os.environ.get("TILEWRIGHT_BLESS") == "1":
-        COUNTS.write_text(json.dumps(found, indent=2) + "\n")
+class Counted:
+    """A kernel whose launches are counted: stands in its module under its own name."""
+
+    def __init__(self, kernel, counts: Counter, name: str):
+        self.kernel, self.counts, self.name = kernel, counts, name
+
+    def __getitem__(self, grid):
+        def launch(*args, **options):
+            compiled = self.kernel[grid](*args, **options)
+            self.counts[self.name] += counters(compiled)["warp_instructions"]
+            return compiled
+
+        return launch
+
+
+def count_example(name: str, monkeypatch) -> dict[str, int]:
+    """Warp instructions of each kernel that the example launches, all its launches together."""
+    module, counts = importlib.import_module(name), Counter()
+    for attribute, value in vars(module).copy().items():
+        if isinstance(value, tilewright.JITFunction) and attribute.endswith("_kernel"):
+            monkeypatch.setattr(module, attribute, Counted(value, counts, attribute))
+    module.example(Device())
+    assert counts, f"{name} launches no kernel called *_kernel"
+    return dict(counts)
+
+
+@pytest.mark.parametrize("name", [*KERNELS, *EXAMPLES])
+def test_instruction_counts(name, monkeypatch):
+    if name in KERNELS:
+        found = {"warp_instructions": counters(KERNELS[name]())["warp_instructions"]}
+    else:
+        found = count_example(name, monkeypatch)
     known = json.loads(COUNTS.read_text())
-    assert found.keys() == known.keys(), "the kernels changed: TILEWRIGHT_BLESS=1 writes the file anew"
+    if os.environ.get("TILEWRIGHT_BLESS") == "1":
+        known[name] = found
+        COUNTS.write_text(
+            json.dumps({n: known[n] for n in [*KERNELS, *EXAMPLES] if n in known}, indent=2) + "\n"
+        )
+    assert found.keys() == known[name].keys(), "the kernels changed: TILEWRIGHT_BLESS=1 writes the file anew"
     moved = {
-        name: f"{known[name]} -> {n} ({n / known[name] - 1:+.1%})"
-        for name, n in found.items()
-        if abs(n - known[name]) > TOLERANCE * known[name]
+        kernel: f"{known[name][kernel]} -> {n} ({n / known[name][kernel] - 1:+.1%})"
+        for kernel, n in found.items()
+        if abs(n - known[name][kernel]) > TOLERANCE * known[name][kernel]
     }
     assert not moved, (
         f"warp instructions moved by more than {TOLERANCE:.0%} (TILEWRIGHT_BLESS=1 if meant): {moved}"
     )
+
+
+def test_every_kernel_has_its_count():
+    assert list(json.loads(COUNTS.read_text())) == [*KERNELS, *EXAMPLES]
