@@ -160,6 +160,9 @@ fn compile_tt(ir: &str, num_stages: u32) -> (tilewright_ir::Module, tilewright_n
     let options = PassOptions { num_stages, ..PassOptions::default() };
     lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
     let kernel = generate(&module, "cuda:90");
+    if std::env::var_os("SHOW").is_some() {
+        eprintln!("{}", tilewright_ir::print(&module));
+    }
     (module, kernel)
 }
 
@@ -218,17 +221,19 @@ fn matmul(shape: (u32, u32, u32), k: u32, transposed: bool, num_stages: u32) {
     // The operands are read where the copies put them.
     assert!(!kernel.ptx.contains("ldmatrix"), "{}", kernel.ptx);
     let half = |v: f32| half::f16::from_f32(v).to_f32();
-    let (a, b) = (numbers((m * k) as usize, 1), numbers((k * n) as usize, 2));
-    let at = |i: u32, j: u32| if transposed { j * k + i } else { i * n + j };
+    // A matrix has at least some columns, also where the loop has no iteration.
+    let width = k.max(16);
+    let (a, b) = (numbers((m * width) as usize, 1), numbers((width * n) as usize, 2));
+    let at = |i: u32, j: u32| if transposed { j * width + i } else { i * n + j };
     let mut want = vec![0.0; (m * n) as usize];
     for i in 0..m {
         for j in 0..n {
             want[(i * n + j) as usize] =
-                (0..k).map(|x| half(a[(i * k + x) as usize]) * half(b[at(x, j) as usize])).sum();
+                (0..k).map(|x| half(a[(i * width + x) as usize]) * half(b[at(x, j) as usize])).sum();
         }
     }
-    let b_dims = if transposed { [n, k] } else { [k, n] };
-    let maps = [map_for(&module, 0, [m, k]), map_for(&module, 1, b_dims), map_for(&module, 2, [m, n])];
+    let b_dims = if transposed { [n, width] } else { [width, n] };
+    let maps = [map_for(&module, 0, [m, width]), map_for(&module, 1, b_dims), map_for(&module, 2, [m, n])];
     let [a_map, b_map, c_map] = maps;
     let (mut a, mut b, mut c) = (Buffer::f16(&a), Buffer::f16(&b), Buffer::zeros((m * n * 4) as usize));
     let mut args = [Arg::Map(&mut a, a_map), Arg::Map(&mut b, b_map), Arg::Map(&mut c, c_map)];
@@ -241,4 +246,13 @@ fn matmul(shape: (u32, u32, u32), k: u32, transposed: bool, num_stages: u32) {
 fn matmul_through_descriptors() {
     matmul((64, 64, 64), 192, false, 1);
     matmul((64, 128, 32), 96, true, 1);
+}
+
+/// More iterations than slots (the phase flips), as many, fewer than are issued ahead, and none.
+#[test]
+fn matmul_through_descriptors_in_a_pipeline() {
+    for (k, num_stages) in [(7, 3), (3, 3), (1, 4), (0, 3), (5, 2)] {
+        matmul((64, 64, 32), 32 * k, false, num_stages);
+    }
+    matmul((128, 64, 32), 32 * 5, true, 3);
 }

@@ -332,9 +332,11 @@ fn has_barrier(module: &Module, op: Op) -> bool {
     }
 }
 
-/// The bytes of the buffer that a value is (a view of); `None` where it can't be told.
+/// The bytes of the buffer that a value is (a view of); `None` where it can't be told. A slot of a ring is its own bytes where
+/// its number is known.
 fn buffer_range(module: &Module, value: Value) -> Option<Range> {
     let mut at = value;
+    let mut slot: Option<Range> = None;
     loop {
         at = scope::captured(module, at);
         let op = module.defining_op(at)?;
@@ -342,9 +344,20 @@ fn buffer_range(module: &Module, value: Value) -> Option<Range> {
             Opcode::Ttg(ttg::Kind::LocalAlloc) => {
                 let offset = module.int_attr(op, "allocation.offset")? as u32;
                 let (bytes, _) = buffer_bytes(module, module.value_type(at)).ok()?;
-                return Some((offset, offset + bytes));
+                let (begin, end) = slot.unwrap_or((0, bytes));
+                return Some((offset + begin, offset + end));
             }
-            Opcode::Ttg(ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans) => {
+            Opcode::Ttg(ttg::Kind::MemdescIndex) => {
+                let index = ttg::MemdescIndex(op);
+                // Of several indices the outermost alone is looked at.
+                slot = module.constant_int(index.index(module)).and_then(|i| {
+                    let (bytes, _) = buffer_bytes(module, module.value_type(index.result(module))).ok()?;
+                    let begin = u32::try_from(i).ok()? * bytes;
+                    Some((begin, begin + bytes))
+                });
+                at = index.src(module);
+            }
+            Opcode::Ttg(ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans) => {
                 at = module.operands(op)[0];
             }
             _ => return None,

@@ -22,6 +22,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::{Block, Builder, Module, Op, Type, Value};
 
+use super::blocks::Blocks;
 use super::copies::{self, Copy};
 use super::schedule::{self, Schedule};
 use super::slice::Slice;
@@ -54,6 +55,7 @@ struct Expander<'m> {
     slots: u32,
     levels: Vec<Level>,
     copies: Vec<Copy>,
+    blocks: Blocks,
 }
 
 /// The bounds of the loop.
@@ -70,11 +72,12 @@ impl<'m> Expander<'m> {
         let ops: Vec<Op> = m.block_ops(body).collect();
         let init = l.init(m).to_vec();
         let slots = schedule.slots();
-        let Schedule { stages, copies, levels, .. } = schedule;
+        let Schedule { stages, copies, blocks, levels, .. } = schedule;
         let mut gives = Vec::new();
         let mut out = Vec::new();
         for (k, Slice { ops: slice, mut carried, loaded }) in levels.into_iter().enumerate() {
-            let copied = |op: Op| k == 0 && copies.iter().any(|c| c.0 == op);
+            let copied =
+                |op: Op| k == 0 && (copies.iter().any(|c| c.0 == op) || blocks.iter().any(|c| c.0 == op));
             carried.sort_unstable();
             out.push(Level {
                 ops: ops.iter().copied().filter(|&op| slice.contains(&op) || copied(op)).collect(),
@@ -85,6 +88,7 @@ impl<'m> Expander<'m> {
             });
         }
         let copies = copies.into_iter().map(|load| Copy::allocate(m, l, load, slots)).collect();
+        let blocks = Blocks::allocate(m, l, &blocks, slots);
         Expander {
             args: m.block_args(body).to_vec(),
             yielded: m.last_op(body).expect("a loop body ends with a yield"),
@@ -95,6 +99,7 @@ impl<'m> Expander<'m> {
             slots,
             levels: out,
             copies,
+            blocks,
         }
     }
 
@@ -123,6 +128,7 @@ impl<'m> Expander<'m> {
         let (ring_size, one) = (b.i32(self.slots as i32), b.i32(1));
         let slot = self.carry(zero);
         let free = self.carry(last);
+        let phase = self.carry(zero);
         for k in 0..self.levels.len() {
             self.levels[k].at = self.carry_all(&self.levels[k].at.clone());
             self.levels[k].given = self.carry_all(&self.levels[k].given.clone());
@@ -136,7 +142,9 @@ impl<'m> Expander<'m> {
         let anchor = dot.and_then(|d| self.m.next_op(d)).unwrap_or(top);
         let stages = self.stages as i32;
         let several = self.m.block_ops(self.body).filter(|&op| schedule::is_dot(self.m, op)).count() > 1;
-        let token = if dot.is_some() && several && stages > 2 {
+        let token = if self.copies.is_empty() {
+            None
+        } else if dot.is_some() && several && stages > 2 {
             // Behind that dot also wait for what the next iteration reads: one barrier then serves both, and the proxy
             // fence, which waits for the thread's copies, stands where the fewest are under way. (A loop of one dot has
             // no arithmetic to hide a copy behind: there more copies under way are worth more than a barrier less.)
@@ -144,31 +152,40 @@ impl<'m> Expander<'m> {
             let token = self.wait_and_fence(self.l.0, stages - 2);
             let mut b = Builder::before(self.m, self.l.0);
             ttg::Barrier::build(&mut b);
-            token
+            Some(token)
         } else {
             let mut b = Builder::before(self.m, top);
-            ttg::AsyncWait::build(&mut b, &[], stages - 2, Type::ASYNC_TOKEN).token(b.module)
+            Some(ttg::AsyncWait::build(&mut b, &[], stages - 2, Type::ASYNC_TOKEN).token(b.module))
         };
         let mut b = Builder::before(self.m, top);
         let ahead = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
         self.issue(anchor, ahead, bounds, free);
-        copies::read_slots(self.m, &self.copies, top, slot, token);
+        if let Some(token) = token {
+            copies::read_slots(self.m, &self.copies, top, slot, token);
+        }
+        let top = self.m.first_op(self.body).expect("a loop body has operations");
+        self.blocks.read(self.m, top, slot, phase);
 
         let mut b = Builder::before(self.m, self.yielded);
         let mut step = |at: Value| {
             let up = arith::Addi::build(&mut b, at, one).result(b.module);
             let wraps = arith::Cmpi::build(&mut b, up, ring_size, arith::CmpIPredicate::Eq, Type::I1)
                 .result(b.module);
-            arith::Select::build(&mut b, wraps, zero, up).result(b.module)
+            (arith::Select::build(&mut b, wraps, zero, up).result(b.module), wraps)
         };
-        let up = step(slot);
+        let (up, wraps) = step(slot);
         // Without slots to spare the one just read is the next to fill.
-        let next_free = if self.slots == self.stages { slot } else { step(free) };
+        let next_free = if self.slots == self.stages { slot } else { step(free).0 };
+        let flipped = arith::Xori::build(&mut b, phase, one).result(b.module);
+        let next_phase = arith::Select::build(&mut b, wraps, flipped, phase).result(b.module);
         let levels = self.levels.iter().flat_map(|level| level.at.iter().chain(&level.given)).copied();
-        for v in [up, next_free].into_iter().chain(levels.collect::<Vec<_>>()) {
+        for v in [up, next_free, next_phase].into_iter().chain(levels.collect::<Vec<_>>()) {
             self.m.push_operand(self.yielded, v);
         }
 
+        if self.copies.is_empty() {
+            return;
+        }
         // Copies masked off past the end still write zeros: none may be under way when the memory is used again.
         let mut b = Builder::after(self.m, self.l.0);
         ttg::AsyncWait::build(&mut b, &[], 0, Type::ASYNC_TOKEN);
@@ -229,6 +246,7 @@ impl<'m> Expander<'m> {
         let inside = self.is_inside(anchor, iv, bounds.upper);
         let mut map = self.values_of(0, iv);
         let mut tokens = Vec::new();
+        let mut blocks = self.blocks.issue(inside, slot);
         for op in self.levels[0].ops.clone() {
             if let Some(copy) = self.copies.iter().copied().find(|c| c.load.0 == op) {
                 let mapped = |v: Value| *map.get(&v).unwrap_or(&v);
@@ -236,13 +254,15 @@ impl<'m> Expander<'m> {
                 let mask = copy.load.mask(self.m).map(mapped);
                 let mask = copies::and_mask(self.m, anchor, mask, self.m.value_type(ptr), inside);
                 tokens.push(copy.issue(self.m, anchor, ptr, mask, slot));
-            } else {
+            } else if !blocks.copy(self.m, anchor, op, |v| *map.get(&v).unwrap_or(&v)) {
                 let clone = self.m.clone_op(op, &mut map);
                 self.m.insert_before(clone, anchor);
             }
         }
-        let mut b = Builder::before(self.m, anchor);
-        ttg::AsyncCommitGroup::build(&mut b, &tokens, Type::ASYNC_TOKEN);
+        if !tokens.is_empty() {
+            let mut b = Builder::before(self.m, anchor);
+            ttg::AsyncCommitGroup::build(&mut b, &tokens, Type::ASYNC_TOKEN);
+        }
         self.go_on(0, anchor, iv, &map, bounds)
     }
 

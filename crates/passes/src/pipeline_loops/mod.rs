@@ -11,6 +11,7 @@
 //! | [`slice`] | what must run ahead with a load |
 //! | [`expand`] | prologue and kernel |
 //! | [`copies`] | rings, asynchronous copies, views of slots |
+//! | [`blocks`] | the same for loads through descriptors (TMA) |
 //! | [`late`] | a dot that runs an iteration later than its operands are computed |
 //! | [`order`] | dots are issued as soon as their operands are there |
 //! | [`dots`] | asynchronous dots, their waits and fences (a pass of its own, which also serves code outside loops) |
@@ -52,6 +53,7 @@
 //! }
 //! ```
 
+pub mod blocks;
 pub mod copies;
 pub mod dots;
 pub mod expand;

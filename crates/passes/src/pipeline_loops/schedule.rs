@@ -2,7 +2,7 @@
 //!
 //! | operation | iterations ahead | its value waits in |
 //! | --- | --- | --- |
-//! | a load whose value a dot needs (`cp.async`) | `num_stages - 1` | a ring of `num_stages` buffers |
+//! | a load whose value a dot needs (`cp.async`, TMA) | `num_stages - 1` | a ring of `num_stages` buffers |
 //! | a load that an address of these needs (page tables, indices) | one more than the load that needs it | registers |
 //! | a load that an address of *those* needs | and one more | registers |
 //! | a dot between whose operand and the dot before lies other arithmetic | -1, if that shortens an iteration ([`late`]) | |
@@ -20,6 +20,7 @@ use super::late;
 use super::slice::Slice;
 use crate::scratch;
 use crate::target::TargetInfo;
+use crate::tma;
 
 /// Addresses of addresses of addresses: what is behind more of them is not read ahead.
 const MAX_LEVELS: usize = 4;
@@ -31,6 +32,8 @@ pub struct Schedule {
     pub stages: u32,
     /// The loads that become asynchronous copies, in program order.
     pub copies: Vec<tt::Load>,
+    /// The loads through descriptors that become TMA copies.
+    pub blocks: Vec<tt::DescriptorLoad>,
     /// What runs ahead: `levels[0]` with the copies; each further level one iteration earlier, to give the level before
     /// the values that its addresses need.
     pub levels: Vec<Slice>,
@@ -50,7 +53,7 @@ impl Schedule {
         let body = module.region_block(l.body(module));
         let ops: Vec<Op> = module.block_ops(body).collect();
         let dots = ops.iter().any(|&op| has_dot(module, op));
-        if (!dots && asked.is_none()) || ops.iter().any(|&op| ttg::AsyncWait::cast(module, op).is_some()) {
+        if (!dots && asked.is_none()) || ops.iter().any(|&op| is_pipelined(module, op)) {
             return None;
         }
         // An iteration that waits for other programs must not read ahead of its wait.
@@ -58,13 +61,15 @@ impl Schedule {
             return None;
         }
         let mut levels = Vec::new();
-        let mut copies = Vec::new();
+        let (mut copies, mut blocks) = (Vec::new(), Vec::new());
         for &op in &ops {
-            let Some(load) = tt::Load::cast(module, op) else { continue };
+            if !is_load(module, op) {
+                continue;
+            }
             // Where the author asked for it, what anything but an address needs.
             let needs = |op| has_dot(module, op) || (asked.is_some() && !module.has_trait(op, Trait::Pure));
-            if reaches(module, body, load.result(module), needs)
-                && can_copy(module, load)
+            if reaches(module, body, module.result(op), needs)
+                && can_copy(module, op)
                 && let Some(own) = levels_of(module, l, body, op)
             {
                 for (k, slice) in own.into_iter().enumerate() {
@@ -73,14 +78,17 @@ impl Schedule {
                         Some(level) => level.merge(slice),
                     }
                 }
-                copies.push(load);
+                copies.extend(tt::Load::cast(module, op));
+                blocks.extend(tt::DescriptorLoad::cast(module, op));
             }
         }
-        if copies.is_empty() {
+        if copies.is_empty() && blocks.is_empty() {
             return None;
         }
-        let late = target.delay_dots && late::pays(module, l, &copies, stages, target.max_shared);
-        Some(Schedule { stages, copies, levels, late })
+        let late = target.delay_dots
+            && blocks.is_empty()
+            && late::pays(module, l, &copies, stages, target.max_shared);
+        Some(Schedule { stages, copies, blocks, levels, late })
     }
 
     /// Slots of a ring: a dot that runs late reads its operand an iteration later.
@@ -127,6 +135,15 @@ fn synchronizes(module: &Module, op: Op) -> bool {
     }
 }
 
+/// Whether an operation says that a loop around it has been pipelined, or has a pipelined one inside.
+fn is_pipelined(module: &Module, op: Op) -> bool {
+    ttg::AsyncWait::cast(module, op).is_some() || ttng::InitBarrier::cast(module, op).is_some()
+}
+
+fn is_load(module: &Module, op: Op) -> bool {
+    tt::Load::cast(module, op).is_some() || tt::DescriptorLoad::cast(module, op).is_some()
+}
+
 /// Whether an operation is a dot.
 pub fn is_dot(module: &Module, op: Op) -> bool {
     tt::Dot::cast(module, op).is_some() || ttng::WarpGroupDot::cast(module, op).is_some()
@@ -145,7 +162,7 @@ fn reaches(module: &Module, body: Block, value: Value, wanted: impl Fn(Op) -> bo
     while let Some(v) = work.pop() {
         for u in module.uses(v) {
             let Some(at) = module.ancestor_in_block(body, u.op) else { continue };
-            if !seen.insert(at) || tt::Load::cast(module, at).is_some_and(|load| can_copy(module, load)) {
+            if !seen.insert(at) || (is_load(module, at) && can_copy(module, at)) {
                 continue;
             }
             if wanted(at) {
@@ -157,9 +174,12 @@ fn reaches(module: &Module, body: Block, value: Value, wanted: impl Fn(Op) -> bo
     false
 }
 
-/// Whether a load can be an asynchronous copy: `cp.async` moves 4, 8 or 16 bytes and fills with zeros (PTX ISA,
-/// "cp.async").
-fn can_copy(module: &Module, load: tt::Load) -> bool {
+/// Whether a load can be an asynchronous copy: by TMA, or by `cp.async`, which moves 4, 8 or 16 bytes and fills with zeros
+/// (PTX ISA, "cp.async").
+fn can_copy(module: &Module, op: Op) -> bool {
+    let Some(load) = tt::Load::cast(module, op) else {
+        return tma::is_encoded(module, module.operands(op)[0]);
+    };
     let ty = module.value_type(load.result(module));
     let Some(layout) = scratch::tile_layout(module, ty) else { return false };
     if load.is_volatile(module) || module.is_ptr(ty) || module.bits(ty) < 8 {
