@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use libloading::Library;
 
 use crate::error::{Error, Result, check};
+use crate::tensor_map::TensorMapBytes;
 
 /// `CUresult`; 0 is success.
 pub(crate) type CuResult = c_int;
@@ -144,6 +145,11 @@ driver_table! {
     // Since CUDA 11.8; needed for clusters only.
     launch_kernel_ex = b"cuLaunchKernelEx\0": fn(
         *const CuLaunchConfig, CuFunction, *mut *mut c_void, *mut *mut c_void
+    );
+    // Since CUDA 12.0.
+    tensor_map_encode_tiled = b"cuTensorMapEncodeTiled\0": fn(
+        *mut TensorMapBytes, c_int, c_uint, *mut c_void, *const u64, *const u64, *const c_uint, *const c_uint, c_int,
+        c_int, c_int, c_int
     );
     }
 }

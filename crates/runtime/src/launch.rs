@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use crate::driver::{CuLaunchAttribute, CuLaunchConfig, Stream, driver};
 use crate::error::{Error, Result, check};
 use crate::module::Function;
+use crate::tensor_map::TensorMapBytes;
 
 /// The shape of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ const INLINE_ARGS: usize = 32;
 
 /// The values of a kernel's parameters, in order.
 ///
-/// Each value is kept in an 8-byte cell; the driver knows the parameter's real size from the code and copies that many
+/// Each value (but for tensor maps) is kept in an 8-byte cell; the driver knows the parameter's real size from the code and copies that many
 /// bytes, which on a little-endian host are the value's own.
 #[derive(Debug, Default, Clone)]
 pub struct KernelArgs {
@@ -67,6 +68,23 @@ impl Function {
     /// ended. A wrong address can corrupt device memory or lose the context.
     #[inline]
     pub unsafe fn launch(&self, config: &LaunchConfig, stream: Stream, cells: &[u64]) -> Result<()> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.launch_with_maps(config, stream, cells, &[]) }
+    }
+
+    /// As [`launch`](Function::launch), with tensor maps in place of some of the cells: those of the numbers given.
+    ///
+    /// # Safety
+    ///
+    /// As for [`launch`](Function::launch); the maps' tensors are accessed too.
+    #[inline]
+    pub unsafe fn launch_with_maps(
+        &self,
+        config: &LaunchConfig,
+        stream: Stream,
+        cells: &[u64],
+        maps: &[(usize, TensorMapBytes)],
+    ) -> Result<()> {
         if config.grid.contains(&0) {
             return Ok(()); // Nothing to run; the driver would call it an error.
         }
@@ -81,6 +99,9 @@ impl Function {
         };
         for (slot, cell) in params.iter_mut().zip(cells) {
             *slot = std::ptr::from_ref(cell).cast_mut().cast();
+        }
+        for (at, map) in maps {
+            params[*at] = std::ptr::from_ref(map).cast_mut().cast();
         }
         let driver = driver()?;
         let [x, y, z] = config.grid;

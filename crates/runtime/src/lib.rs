@@ -20,6 +20,7 @@ mod error;
 mod launch;
 mod memory;
 mod module;
+mod tensor_map;
 
 pub use device::{Device, DeviceProperties, device_count, driver_version};
 pub use driver::{DevicePtr, Stream};
@@ -27,3 +28,4 @@ pub use error::{Error, Result};
 pub use launch::{KernelArgs, LaunchConfig};
 pub use memory::{DeviceBuffer, Event, is_device_accessible, synchronize};
 pub use module::{Function, FunctionAttributes, Module};
+pub use tensor_map::{MAX_RANK, TensorMap, TensorMapBytes};
