@@ -24,6 +24,11 @@ pub struct Metadata {
     pub total_num_warps: u32,
     /// Dynamic shared memory of a CTA, in bytes.
     pub shared: u32,
+    /// The parameters that are tensor maps.
+    pub tensor_maps: Vec<TensorMapParam>,
+    /// Bytes of global memory that each CTA needs for itself; where there are some, the last parameter is their address,
+    /// a multiple of 128.
+    pub global_scratch: u32,
     /// Registers a thread, as `ptxas` says.
     pub n_regs: Option<u32>,
     /// Bytes spilled to local memory, as `ptxas` says.
@@ -34,6 +39,24 @@ pub struct Metadata {
     pub tilewright_version: String,
     /// Release of `ptxas`, where one ran.
     pub ptxas_version: Option<String>,
+}
+
+/// A parameter that is a tensor map: what the launch must know to make it, beside the address, extents and strides that
+/// the descriptor has at run time (which follow in the arguments).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TensorMapParam {
+    /// The number of the parameter.
+    pub param: u32,
+    /// Type of the elements: the number of a `CUtensorMapDataType`.
+    pub element: u32,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Extents of the box that one copy moves, outermost first.
+    pub box_dims: Vec<u32>,
+    /// How a box lies in shared memory: 0 (row by row), or the period of the swizzle in bytes, 32, 64 or 128.
+    pub swizzle_bytes: u32,
+    /// What is outside of the tensor reads as NaN, not zero.
+    pub nan: bool,
 }
 
 /// How long a stage took.

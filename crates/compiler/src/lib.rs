@@ -10,7 +10,7 @@ pub mod cache;
 mod request;
 mod stages;
 
-pub use artifact::{Artifact, Metadata, StageTime};
+pub use artifact::{Artifact, Metadata, StageTime, TensorMapParam};
 pub use request::{Options, Request, Target};
 pub use stages::compile;
 pub use tilewright_nvidia::sass::instruction_mix;

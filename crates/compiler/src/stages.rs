@@ -7,9 +7,9 @@ use tilewright_frontend::{Built, Diagnostic, HostValue, build_module};
 use tilewright_ir as ir;
 use tilewright_nvidia::ptxas::{self, Ptxas};
 use tilewright_passes::target::TargetInfo;
-use tilewright_passes::{lower_descriptors, pipeline};
+use tilewright_passes::{lower_descriptors, pipeline, tma};
 
-use crate::artifact::{Artifact, Metadata, StageTime};
+use crate::artifact::{Artifact, Metadata, StageTime, TensorMapParam};
 use crate::cache::{Cache, Entry, Key, KeyBuilder};
 use crate::request::{Request, Target};
 
@@ -49,6 +49,7 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         Ok(ir::print(&module))
     })?;
     let mut info = TargetInfo::parse(&target.to_string())?;
+    info.tma = target.capability == 90;
     info.wgmma = target.capability == 90 && wgmma_enabled();
     info.delay_dots = info.wgmma && delay_enabled();
     let pass_options = pipeline::Options {
@@ -78,6 +79,10 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         signature: request.signature.args.iter().map(ToString::to_string).collect(),
         total_num_warps: code.num_warps,
         shared: code.shared_bytes,
+        tensor_maps: tensor_maps(&module),
+        global_scratch: module
+            .int_attr(module.root(), "ttg.global_scratch_memory_size")
+            .map_or(0, |bytes| bytes as u32),
         n_regs: None,
         n_spills: None,
         llvm_instructions: Some(code.instructions),
@@ -139,6 +144,8 @@ fn interp(request: &Request<'_>, built: Built, mut clock: Clock) -> Result<Artif
         signature: request.signature.args.iter().map(ToString::to_string).collect(),
         total_num_warps: request.options.num_warps,
         shared: 0,
+        tensor_maps: Vec::new(),
+        global_scratch: 0,
         n_regs: None,
         n_spills: None,
         llvm_instructions: None,
@@ -158,6 +165,45 @@ fn interp(request: &Request<'_>, built: Built, mut clock: Clock) -> Result<Artif
         printed,
         times: clock.times,
     })
+}
+
+/// The arguments of a finished module's kernel that are tensor maps.
+fn tensor_maps(module: &ir::Module) -> Vec<TensorMapParam> {
+    use ir::FloatKind as F;
+    let kernel = module.block_ops(module.body()).find_map(|op| ir::dialect::tt::Func::cast(module, op));
+    let attrs = kernel.and_then(|func| match module.attr_kind(module.op_attr(func.0, "arg_attrs")?) {
+        ir::AttrKind::Array(attrs) => Some(attrs),
+        _ => None,
+    });
+    let nan = |arg: usize| match attrs.and_then(|a| a.get(arg)).map(|&a| module.attr_kind(a)) {
+        Some(ir::AttrKind::Dict(d)) => d.iter().any(|(name, value)| {
+            *name == "tt.padding" && matches!(module.attr_kind(*value), ir::AttrKind::Int(2, _))
+        }),
+        _ => false,
+    };
+    let param = |map: tma::TensorMapArg| {
+        let bytes = module.bits(map.element) / 8;
+        // `CUtensorMapDataType`
+        let element = match (module.type_kind(map.element), bytes) {
+            (ir::TypeKind::Float(F::F16), _) => 6,
+            (ir::TypeKind::Float(F::F32), _) => 7,
+            (ir::TypeKind::Float(F::F64), _) => 8,
+            (ir::TypeKind::Float(F::BF16), _) => 9,
+            (_, 1) => 0,
+            (_, 2) => 1,
+            (_, 4) => 2 + u32::from(!map.unsigned),
+            _ => 4 + u32::from(!map.unsigned),
+        };
+        TensorMapParam {
+            param: map.arg as u32,
+            element,
+            element_bytes: bytes,
+            box_dims: map.box_dims,
+            swizzle_bytes: map.swizzle_bytes,
+            nan: nan(map.arg),
+        }
+    };
+    tma::kernel_maps(module).into_iter().map(param).collect()
 }
 
 /// Whether dots may become warp-group instructions: unless `TILEWRIGHT_WGMMA=0`, read once a process.

@@ -57,10 +57,12 @@ impl Target {
         }
     }
 
-    /// Whether an instruction needs PTX ISA 8.4: fp8 operands of `mma`, and on sm_89 fp8 conversions (8.1).
+    /// Whether an instruction needs PTX ISA 8.4: fp8 operands of `mma`, on sm_89 fp8 conversions (8.1), and changes of
+    /// tensor maps with their fences (8.3).
     pub fn needs_ptx84(self, instruction: &str) -> bool {
         let fp8 = instruction.contains("e4m3") || instruction.contains("e5m2");
         fp8 && (self.capability == 89 || instruction.starts_with("mma.sync"))
+            || instruction.contains("tensormap")
     }
 
     /// Shared memory that one CTA can have, in bytes (CUDA C++ Programming Guide, "Technical Specifications").

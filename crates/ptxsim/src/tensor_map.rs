@@ -66,6 +66,11 @@ impl Element {
         Element::ALL.iter().find(|e| e.1 == name).map(|e| e.0)
     }
 
+    /// By its number in `CUtensorMapDataType`.
+    pub fn from_number(number: u32) -> Option<Element> {
+        Element::ALL.get(number as usize).map(|e| e.0)
+    }
+
     /// Size of an element.
     pub fn bytes(self) -> u32 {
         self.ty().bytes()
@@ -104,6 +109,22 @@ pub struct TensorMap {
     pub swizzle: Swizzle,
     /// Elements outside the tensor read as NaN, not zero.
     pub nan_fill: bool,
+}
+
+/// The fields that `tensormap.replace` changes (§9.7.13.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Address,
+    Rank,
+    Box,
+    Dim,
+    Stride,
+    ElementStride,
+    Element,
+    Interleave,
+    Swizzle,
+    SwizzleAtomicity,
+    Fill,
 }
 
 const MAGIC: [u8; 4] = *b"tmap";
@@ -158,6 +179,59 @@ impl TensorMap {
         b.extend(self.element_strides.iter().map(|&s| s as u8));
         b.resize(128, 0);
         Ok(b)
+    }
+
+    /// Changes a field of an encoded map, or of 128 zeros, which become one.
+    pub(crate) fn replace(b: &mut [u8; 128], field: Field, ord: u32, value: u64) -> Result<(), String> {
+        if b.iter().all(|&x| x == 0) {
+            b[..4].copy_from_slice(&MAGIC);
+            b[4] = 1;
+        }
+        if b[..4] != MAGIC {
+            return Err("tensormap.replace of memory that is neither a tensor map nor zero".into());
+        }
+        let count = if field == Field::Stride { 4 } else { 5 };
+        if ord >= count {
+            return Err(format!("a tensor map has {count} of this field; the index is {ord}"));
+        }
+        let k = ord as usize;
+        let small = |most: u64, what: &str| match value <= most {
+            true => Ok(value as u8),
+            false => Err(format!("{value} is no {what} of a tensor map")),
+        };
+        match field {
+            Field::Address => b[8..16].copy_from_slice(&value.to_le_bytes()),
+            Field::Rank => b[4] = 1 + small(4, "rank (counted from 0)")?,
+            Field::Box if (1..=256).contains(&value) => {
+                b[20 + 6 * k..22 + 6 * k].copy_from_slice(&(value as u16).to_le_bytes());
+            }
+            Field::Box => return Err(format!("a box size of {value}: it must be between 1 and 256")),
+            Field::Dim => b[16 + 6 * k..20 + 6 * k].copy_from_slice(&(value as u32).to_le_bytes()),
+            Field::Stride if value.is_multiple_of(16) => {
+                b[46 + 8 * k..54 + 8 * k].copy_from_slice(&value.to_le_bytes())
+            }
+            Field::Stride => return Err(format!("a stride of {value} bytes: it must be a multiple of 16")),
+            Field::ElementStride => b[78 + k] = small(8, "element stride")?.max(1),
+            // Table of §9.7.13.8: 8 is f32 with flushed denormals, 11 and 12 are tf32.
+            Field::Element => {
+                b[5] = match value {
+                    0..=7 => value as u8,
+                    8 | 11 | 12 => Element::F32 as u8,
+                    9 => Element::F64 as u8,
+                    10 => Element::BF16 as u8,
+                    _ => return Err(format!("{value} is no element type of a tensor map")),
+                }
+            }
+            Field::Interleave | Field::SwizzleAtomicity if value != 0 => {
+                return Err(
+                    "not supported yet: interleaved tensor maps, and swizzles of more than 16 bytes".into()
+                );
+            }
+            Field::Interleave | Field::SwizzleAtomicity => {}
+            Field::Swizzle => b[6] = small(3, "swizzle")?,
+            Field::Fill => b[7] = small(1, "fill mode")?,
+        }
+        Ok(())
     }
 
     /// Reads what [`TensorMap::encode`] wrote.

@@ -252,6 +252,73 @@ fn tensor_boxes_outside_are_filled_with_zero() {
     }
 }
 
+/// A kernel that writes a tensor map itself and copies through it. `field` is put among the changes of the map.
+fn made_map(field: &str) -> String {
+    let changes: String = [
+        "global_address.global.b1024.b64 [%a0], %a1",
+        "rank.global.b1024.b32 [%a0], 1",
+        "box_dim.global.b1024.b32 [%a0], 0, 8",
+        "box_dim.global.b1024.b32 [%a0], 1, 4",
+        "global_dim.global.b1024.b32 [%a0], 0, 6",
+        "global_dim.global.b1024.b32 [%a0], 1, %r9",
+        "global_stride.global.b1024.b64 [%a0], 0, 32",
+        "element_stride.global.b1024.b32 [%a0], 0, 1",
+        "element_stride.global.b1024.b32 [%a0], 1, 1",
+        "elemtype.global.b1024.b32 [%a0], 7",
+        "interleave_layout.global.b1024.b32 [%a0], 0",
+        "swizzle_mode.global.b1024.b32 [%a0], 0",
+        field,
+    ]
+    .iter()
+    .map(|c| format!("@%p1 tensormap.replace.tile.{c};\n"))
+    .collect();
+    kernel(
+        3,
+        &format!(
+            ".shared .align 128 .b8 s[128]; .shared .align 8 .b64 bar;
+             mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.u32 %r9, 3;
+             {changes}
+             @%p1 fence.proxy.tensormap::generic.release.gpu;
+             @%p1 fence.proxy.tensormap::generic.acquire.gpu [%a0], 128;
+             @%p1 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
+             @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
+             @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%a0, {{0, 0}}], [bar];
+             {WAIT}
+             mov.u32 %r2, s; mad.lo.u32 %r3, %r1, 4, %r2; ld.shared.u32 %r4, [%r3];
+             mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %a2, %rd1; st.global.u32 [%rd2], %r4; ret;"
+        ),
+    )
+}
+
+#[test]
+fn a_kernel_makes_its_own_tensor_map() {
+    #[repr(align(128))]
+    #[derive(Clone, Copy)]
+    struct Map([u64; 16]);
+    let go = |field: &str| {
+        let p = parse(&made_map(field));
+        let mut map = vec![Map([0; 16])];
+        let mut a: Vec<u128> =
+            (0..8u128).map(|k| (0..4).fold(0, |v, j| v | (4 * k + j + 1) << (32 * j))).collect();
+        let mut c = vec![0u32; 32];
+        let r = Run::new(&p, 1, 32).array(&mut map).array(&mut a).array(&mut c).go();
+        (r, c, map[0].0[0])
+    };
+    for (fill, outside) in [(0, 0), (1, 0x7fff_ffff)] {
+        let (r, c, head) = go(&format!("fill_mode.global.b1024.b32 [%a0], {fill}"));
+        none(&r);
+        assert_ne!(head, 0);
+        for (k, v) in c.iter().enumerate() {
+            let want = if k % 8 < 6 && k / 8 < 3 { k as u32 + 1 } else { outside };
+            assert_eq!(*v, want, "{k}");
+        }
+    }
+    has(&go("global_stride.global.b1024.b64 [%a0], 0, 40").0, Descriptor);
+    has(&go("box_dim.global.b1024.b32 [%a0], 0, 257").0, Descriptor);
+    has(&go("box_dim.global.b1024.b32 [%a0], 5, 8").0, Descriptor);
+    has(&go("elemtype.global.b1024.b32 [%a0], 15").0, Descriptor);
+}
+
 /// Each CTA of a cluster of 2 writes its window; each reads the other's.
 fn exchange(arrive: &str, wait: &str) -> String {
     kernel(

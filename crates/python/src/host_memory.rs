@@ -138,8 +138,14 @@ fn by_copies(
                 *cell = buffers[at].pointer() + (*cell - allocations.extents[at].base);
             }
         }
+        let maps = crate::tensor_map::for_gpu(kernel, &cells)?;
+        let scratch = crate::tensor_map::scratch_bytes(kernel, grid);
+        if scratch > 0 {
+            buffers.push(DeviceBuffer::new(device, scratch)?);
+            cells.extend(buffers.last().map(DeviceBuffer::pointer));
+        }
         // SAFETY: one cell for each parameter, in order; the addresses are those of live buffers.
-        unsafe { function.launch(&config, Stream::default(), &cells) }?;
+        unsafe { function.launch_with_maps(&config, Stream::default(), &cells, &maps) }?;
         tilewright_runtime::synchronize(device)?;
         for (extent, buffer) in allocations.extents.iter().zip(&buffers).filter(|(e, _)| e.writable) {
             // SAFETY: as above; the array may be written.

@@ -84,6 +84,8 @@ pub struct CompiledKernel {
     pub options: Options,
     captured: Vec<Captured>,
     loaded: OnceLock<Loaded>,
+    /// The tensor maps of the last launch.
+    pub last_maps: crate::tensor_map::LastMaps,
     /// What the simulator reported of the last launch.
     pub report: Mutex<Option<tilewright_ptxsim::Report>>,
 }
@@ -105,6 +107,7 @@ impl CompiledKernel {
             options,
             captured,
             loaded: OnceLock::new(),
+            last_maps: crate::tensor_map::LastMaps::default(),
             report: Mutex::default(),
         }
     }

@@ -23,6 +23,7 @@ use crate::jit::{JitBase, Prepared};
 use crate::kernel::CompiledKernel;
 use crate::key::Key;
 use crate::params::{Bindings, fast_keywords};
+use crate::tensor_map;
 use crate::torch::Torch;
 use crate::wrong_call;
 
@@ -219,10 +220,21 @@ fn start<'py>(
             config.grid[0] *= kernel.options.num_ctas;
             config.programmatic_dependent = kernel.options.launch_pdl;
             config.cooperative = kernel.options.launch_cooperative_grid;
+            let maps = tensor_map::for_gpu(kernel, &arguments.cells).map_err(errors::from_runtime)?;
+            let bytes = tensor_map::scratch_bytes(kernel, grid);
+            let mut cells = &arguments.cells[..];
+            let mut more;
+            let mut scratch = None;
+            if bytes > 0 {
+                let memory = scratch.insert(tensor_map::scratch(py, bytes, device, stream)?);
+                more = arguments.cells.clone();
+                more.push(memory.address);
+                cells = &more;
+            }
             // The interpreter is released: a launch may wait for room in the queue, and what empties the queue may be
             // a callback into Python.
             // SAFETY: the values were bound to the parameters the kernel was compiled with, one cell each.
-            py.detach(|| unsafe { function.launch(&config, stream, &arguments.cells) })
+            py.detach(|| unsafe { function.launch_with_maps(&config, stream, cells, &maps) })
                 .map_err(errors::from_runtime)
         }
         _ => host_memory::start(py, kernel, grid, arguments, values),

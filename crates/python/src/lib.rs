@@ -27,6 +27,7 @@ mod launch;
 mod memory;
 mod params;
 mod simulate;
+mod tensor_map;
 mod torch;
 mod wrong_call;
 

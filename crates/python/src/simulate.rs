@@ -10,6 +10,13 @@ use crate::errors;
 use crate::grid::Grid;
 use crate::kernel::CompiledKernel;
 use crate::memory::{self, Extent};
+use crate::tensor_map as maps;
+
+/// 128 bytes, aligned to as many.
+#[derive(Clone)]
+#[repr(align(128))]
+#[allow(dead_code)] // looked at by the simulated kernel only
+struct Line([u8; 128]);
 
 /// Runs the PTX in the simulator. A broken rule is an error, or, with `sanitize=True`, a report on standard error.
 pub fn run(
@@ -27,14 +34,19 @@ pub fn run(
         return Ok(());
     }
     let ctas = kernel.options.num_ctas;
+    let mut cells = arguments.cells.clone();
+    // Whole lines, so that it is aligned as tensor maps must be.
+    let mut scratch = vec![Line([0; 128]); maps::scratch_bytes(kernel, grid).div_ceil(128)];
+    if !scratch.is_empty() {
+        cells.push(scratch.as_mut_ptr() as u64);
+    }
     let launch = sim::Launch {
         entry: kernel.code.name().to_string(),
         grid: [grid[0] * ctas, grid[1], grid[2]],
         block: [kernel.code.launched_threads(), 1, 1],
         cluster: (ctas > 1).then_some([ctas, 1, 1]),
         shared_bytes: kernel.code.artifact.metadata.shared,
-        // As many of the low bits are taken as the parameter has.
-        params: arguments.cells.iter().map(|bits| sim::Param::Int(*bits as i64)).collect(),
+        params: maps::for_simulator(kernel, &cells)?,
     };
     let mut memory = sim::Memory::new();
     for (extent, name) in extents.iter().zip(names) {
@@ -42,6 +54,8 @@ pub fn run(
         // runs, nothing here refers to their contents.
         unsafe { memory.register(extent.base as *mut u8, extent.bytes as usize, name, extent.writable) };
     }
+    // SAFETY: the memory is ours until the end of the call, and is not looked at meanwhile.
+    unsafe { memory.register(scratch.as_mut_ptr().cast(), scratch.len() * 128, "scratch", true) };
     let sanitize = kernel.options.sanitize;
     let options = sim::Options { stop_at_first: !sanitize, ..Default::default() };
     let report = py.detach(|| program.launch(&launch, &memory, &options)).map_err(|error| {

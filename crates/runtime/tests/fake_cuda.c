@@ -115,6 +115,16 @@ CUresult cuLaunchKernelEx(const struct config *c, void *f, void **p, void **extr
   parameters(f, p);
   return 0;
 }
+CUresult cuTensorMapEncodeTiled(void *map, int element, unsigned rank, void *address, const uint64_t *dims,
+                                const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
+                                int swizzle, int promotion, int fill) {
+  if ((uintptr_t)map % 64 || interleave) return 1;
+  note("map of %d: rank %u dims %llu.. strides %llu.. box %u.. steps %u swizzle %d promotion %d fill %d", element, rank,
+       (unsigned long long)dims[0], (unsigned long long)strides[0], box[0], steps[rank - 1], swizzle, promotion, fill);
+  memset(map, 0, 128);
+  *(uint64_t *)map = (uint64_t)(uintptr_t)address + 1;
+  return 0;
+}
 CUresult cuMemAlloc_v2(uint64_t *p, size_t n) {
   if (n > 2 << 20) return 2;
   *p = (uint64_t)(uintptr_t)malloc(n);

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use tilewright_runtime::{
-    Device, DeviceBuffer, Error, Event, LaunchConfig, Module, Stream, device_count, driver_version,
+    Device, DeviceBuffer, Error, Event, LaunchConfig, Module, Stream, TensorMap, device_count, driver_version,
 };
 
 /// One parameter list of three.
@@ -112,6 +112,41 @@ fn many_parameters_are_passed() {
     // SAFETY: the stand-in only prints the parameters.
     unsafe { function.launch(&LaunchConfig::new([1; 3], 32), Stream::default(), &cells) }.expect("launches");
     assert!(fake.lines().iter().any(|l| l == "  parameter 79 = 0x4f"));
+}
+
+#[test]
+fn tensor_maps_stand_in_for_cells() {
+    let fake = Fake::new();
+    let module = Module::from_cubin(Device::get(0).expect("opens"), CUBIN).expect("loads");
+    let function = module.function("kernel", 0).expect("is there");
+    let map = TensorMap {
+        address: 0x1000,
+        element: 6,
+        dims: &[72, 100],
+        strides: &[144],
+        box_dims: &[64, 128],
+        swizzle_bytes: 128,
+        nan: true,
+    };
+    let bytes = map.encode().expect("encodes");
+    let config = LaunchConfig::new([1; 3], 32);
+    // SAFETY: the stand-in only prints the parameters.
+    unsafe { function.launch_with_maps(&config, Stream::default(), &[1, 2, 3], &[(1, bytes)]) }
+        .expect("launches");
+    let lines = fake.lines();
+    assert!(
+        lines.contains(
+            &"map of 6: rank 2 dims 72.. strides 144.. box 64.. steps 1 swizzle 3 promotion 2 fill 1"
+                .to_string()
+        ),
+        "{lines:?}"
+    );
+    assert_eq!(
+        lines[lines.len() - 3..],
+        ["  parameter 0 = 0x1", "  parameter 1 = 0x1001", "  parameter 2 = 0x3"]
+    );
+    let error = TensorMap { strides: &[], ..map }.encode().expect_err("a stride is missing").to_string();
+    assert!(error.contains("2 dimensions"), "{error}");
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod mbarrier;
 mod mma;
 mod ops;
 mod printf;
+mod tensormap;
 mod warp;
 mod wgmma;
 mod wmma;
@@ -330,6 +331,7 @@ instructions! {
     "redux"      "9.7.13.12" Warp   warp::redux;
     "griddepcontrol" "9.7.13.13" Control control::nop;
     "elect"      "9.7.13.14" Warp   warp::elect;
+    "tensormap.replace" "9.7.13.8" Other tensormap::replace;
     "mbarrier.init" "9.7.13.15.9" Barrier mbarrier::init;
     "mbarrier.inval" "9.7.13.15.10" Barrier mbarrier::inval;
     "mbarrier.expect_tx" "9.7.13.15.11" Barrier mbarrier::expect_tx;
@@ -372,7 +374,6 @@ static KNOWN: &[(&str, &str)] = &[
     ("stackrestore", "9.7.17.2"),
     ("tcgen05", "9.7.16"),
     ("multimem", "9.7.9.13"),
-    ("tensormap", "9.7.13.8"),
     ("vadd", "9.7.18"),
     ("vsub", "9.7.18"),
     ("vmin", "9.7.18"),

@@ -1,0 +1,178 @@
+//! What a launch makes besides the arguments' own values: tensor maps of descriptors, and memory that the kernel writes
+//! descriptors of its own to.
+
+use std::sync::Mutex;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use tilewright_compiler::TensorMapParam;
+use tilewright_ptxsim as sim;
+use tilewright_runtime::{Device, DeviceBuffer, MAX_RANK, Stream, TensorMap, TensorMapBytes};
+
+use crate::errors;
+use crate::grid::Grid;
+use crate::kernel::CompiledKernel;
+use crate::torch::{self, Torch};
+
+/// The tensor maps of a launch, each with the number of its parameter.
+pub type Maps = SmallVec<[(usize, TensorMapBytes); 4]>;
+
+/// A tensor map's fields in the order that the GPU wants them, innermost dimension first.
+struct Fields {
+    address: u64,
+    dims: SmallVec<[u64; MAX_RANK]>,
+    /// In bytes, without the innermost.
+    strides: SmallVec<[u64; MAX_RANK]>,
+    box_dims: SmallVec<[u32; MAX_RANK]>,
+}
+
+impl Fields {
+    /// From the cells of the launch: address, extents and strides stand one after the other, outermost first.
+    fn read(map: &TensorMapParam, cells: &[u64]) -> Fields {
+        let rank = map.box_dims.len();
+        let at = map.param as usize;
+        let (shape, strides) = (&cells[at + 1..=at + rank], &cells[at + 1 + rank..=at + 2 * rank]);
+        Fields {
+            address: cells[at],
+            dims: shape.iter().rev().copied().collect(),
+            strides: strides.iter().rev().skip(1).map(|s| s * u64::from(map.element_bytes)).collect(),
+            box_dims: map.box_dims.iter().rev().copied().collect(),
+        }
+    }
+}
+
+/// The maps of the last launch with the cells they were made from: most launches of a kernel are like the one before.
+#[derive(Default)]
+pub struct LastMaps(Mutex<Vec<(SmallVec<[u64; 2 * MAX_RANK + 1]>, TensorMapBytes)>>);
+
+/// The kernel's tensor maps for these arguments, for a GPU.
+#[inline]
+pub fn for_gpu(kernel: &CompiledKernel, cells: &[u64]) -> tilewright_runtime::Result<Maps> {
+    let wanted = &kernel.code.artifact.metadata.tensor_maps;
+    if wanted.is_empty() {
+        return Ok(Maps::new());
+    }
+    let mut last = kernel.last_maps.0.lock().unwrap_or_else(|e| e.into_inner());
+    let mut maps = Maps::new();
+    for (i, map) in wanted.iter().enumerate() {
+        let at = map.param as usize;
+        let from = &cells[at..=at + 2 * map.box_dims.len()];
+        if let Some((known, bytes)) = last.get(i)
+            && known[..] == *from
+        {
+            maps.push((at, *bytes));
+            continue;
+        }
+        let fields = Fields::read(map, cells);
+        let bytes = TensorMap {
+            address: fields.address,
+            element: map.element,
+            dims: &fields.dims,
+            strides: &fields.strides,
+            box_dims: &fields.box_dims,
+            swizzle_bytes: map.swizzle_bytes,
+            nan: map.nan,
+        }
+        .encode()?;
+        let entry = (SmallVec::from_slice(from), bytes);
+        match last.get_mut(i) {
+            Some(slot) => *slot = entry,
+            None => last.push(entry),
+        }
+        maps.push((at, bytes));
+    }
+    Ok(maps)
+}
+
+/// The kernel's parameters for the simulator.
+pub fn for_simulator(kernel: &CompiledKernel, cells: &[u64]) -> PyResult<Vec<sim::Param>> {
+    // As many of the low bits are taken as the parameter has.
+    let mut params: Vec<sim::Param> = cells.iter().map(|bits| sim::Param::Int(*bits as i64)).collect();
+    for map in &kernel.code.artifact.metadata.tensor_maps {
+        let fields = Fields::read(map, cells);
+        let element = sim::Element::from_number(map.element)
+            .ok_or_else(|| errors::KernelError::new_err("the simulator does not know this element type"))?;
+        let bytes = sim::TensorMap {
+            address: fields.address,
+            element,
+            dims: fields.dims.iter().map(|&n| n as u32).collect(),
+            strides: fields.strides.to_vec(),
+            element_strides: vec![1; fields.box_dims.len()],
+            box_dims: fields.box_dims.to_vec(),
+            swizzle: match map.swizzle_bytes {
+                32 => sim::Swizzle::B32,
+                64 => sim::Swizzle::B64,
+                128 => sim::Swizzle::B128,
+                _ => sim::Swizzle::None,
+            },
+            nan_fill: map.nan,
+        }
+        .encode()
+        .map_err(|error| errors::KernelError::new_err(error.to_string()))?;
+        params[map.param as usize] = sim::Param::Bytes(bytes);
+    }
+    Ok(params)
+}
+
+/// Bytes of scratch memory that the whole grid needs.
+pub fn scratch_bytes(kernel: &CompiledKernel, grid: Grid) -> usize {
+    let programs: usize = grid.iter().map(|&n| n as usize).product();
+    programs * (kernel.options.num_ctas * kernel.code.artifact.metadata.global_scratch) as usize
+}
+
+/// Memory on a GPU that a launch may write to, for as long as this lives (and, in the order of its stream, after).
+pub struct Scratch {
+    /// Its address, a multiple of 128.
+    pub address: u64,
+    /// What keeps it: torch's allocator gives memory back in the order of the stream.
+    _owner: Option<Py<PyAny>>,
+}
+
+/// Alignment of tensor maps.
+const ALIGNMENT: usize = 128;
+
+/// Buffers for programs without torch, one a device and stream: launches of one stream run one after the other.
+static BUFFERS: Mutex<Vec<((u32, usize), DeviceBuffer)>> = Mutex::new(Vec::new());
+
+/// Memory for a launch's scratch: from the program's allocator (`set_allocator`), torch's, or the driver.
+#[cold]
+pub fn scratch(py: Python<'_>, bytes: usize, device: u32, stream: Stream) -> PyResult<Scratch> {
+    let allocator = py
+        .import(intern!(py, "tilewright.runtime.allocation"))?
+        .getattr(intern!(py, "_allocator"))?
+        .call_method0(intern!(py, "get"))?;
+    if !allocator.is_none() {
+        let memory = allocator.call1((bytes, ALIGNMENT, stream.0 as usize))?;
+        let address = memory.call_method0(intern!(py, "data_ptr"))?.extract()?;
+        return Ok(Scratch { address, _owner: Some(memory.unbind()) });
+    }
+    if Torch::cuda_in_use(py)
+        && let Some(torch) = torch::imported(py, "torch")
+    {
+        let options = pyo3::types::PyDict::new(py);
+        options.set_item("dtype", torch.getattr("int8")?)?;
+        options.set_item("device", format!("cuda:{device}"))?;
+        let memory = torch.call_method("empty", (bytes,), Some(&options))?;
+        let address = memory.call_method0(intern!(py, "data_ptr"))?.extract()?;
+        return Ok(Scratch { address, _owner: Some(memory.unbind()) });
+    }
+    let mut buffers = BUFFERS.lock().unwrap_or_else(|e| e.into_inner());
+    let key = (device, stream.0 as usize);
+    let at = buffers.iter().position(|(known, _)| *known == key);
+    if let Some(at) = at
+        && buffers[at].1.len() >= bytes
+    {
+        return Ok(Scratch { address: buffers[at].1.pointer(), _owner: None });
+    }
+    let on = Device::get(device).map_err(errors::from_runtime)?;
+    // Freeing waits for the GPU, so kernels that still use the old one are safe.
+    let buffer = DeviceBuffer::new(on, bytes.next_power_of_two()).map_err(errors::from_runtime)?;
+    let address = buffer.pointer();
+    match at {
+        Some(at) => buffers[at].1 = buffer,
+        None => buffers.push((key, buffer)),
+    }
+    Ok(Scratch { address, _owner: None })
+}
