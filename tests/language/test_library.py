@@ -156,7 +156,7 @@ def descriptor_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK: tl.constexpr):
 @pytest.mark.parametrize("kernel", [block_pointer_kernel, descriptor_kernel])
 @pytest.mark.parametrize("block", [16, 48])
 def test_blocks_of_a_tensor(device, kernel, block):
-    M, N, K = 50, 70, 40
+    M, N, K = 50, 72, 40  # rows of descriptors are multiples of 16 bytes
     rng = np.random.default_rng(3)
     a, b = (rng.standard_normal(s).astype(np.float16) for s in ((M, K), (K, N)))
     c = device.empty((M, N), np.float32)
