@@ -199,8 +199,16 @@ impl Lower<'_> {
 
     pub fn tensormap_acquire(&mut self, op: ttng::TensormapFenceproxyAcquire) -> Result<()> {
         let map = self.scalar(op.desc_ptr(self.m))?;
-        let text = format!("fence.proxy.tensormap::generic.acquire.gpu [$0], {};", TENSOR_MAP.0);
-        self.b.asm(&text, "l", Effect::Write, &[], &[map]);
+        // Only the thread that issues copies needs it. The empty group and its wait keep `ptxas` from moving copies before
+        // the fence.
+        let pred = self.one_thread();
+        let text = format!(
+            "@$0 fence.proxy.tensormap::generic.acquire.gpu [$1], {};\n\
+             cp.async.bulk.commit_group;\n\
+             cp.async.bulk.wait_group.read 0;",
+            TENSOR_MAP.0
+        );
+        self.b.asm(&text, "b,l", Effect::Write, &[], &[pred, map]);
         Ok(())
     }
 
