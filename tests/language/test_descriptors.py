@@ -10,15 +10,18 @@ from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit
-def copy_made(x_ptr, y_ptr, m, n, stride, i, j, M: tl.constexpr, N: tl.constexpr, PAD: tl.constexpr):
+def copy_made(
+    x_ptr, y_ptr, m, n, stride, i, j, STEP: tl.constexpr, M: tl.constexpr, N: tl.constexpr, PAD: tl.constexpr
+):  # fmt: skip
+    """The block at row i, column j · STEP. TMA serves it if STEP columns are known to be a multiple of 16 bytes."""
     x = tl.make_tensor_descriptor(x_ptr, [m, n], [stride, 1], [M, N], padding_option=PAD)
     y = tl.make_tensor_descriptor(y_ptr, [M, N], [N, 1], [M, N])
-    y.store([0, 0], x.load([i, j]))
+    y.store([0, 0], x.load([i, j * STEP]))
 
 
 @triton.jit
-def copy_given(x, y, i, j):
-    y.store([0, 0], x.load([i, j]))
+def copy_given(x, y, i, j, STEP: tl.constexpr):
+    y.store([0, 0], x.load([i, j * STEP]))
 
 
 def window(x, i, j, M, N, outside):
@@ -37,16 +40,17 @@ PLACES = [(0, 0), (8, 16), (32, 40), (-4, -8), (64, 0), (0, 72)]
 @pytest.mark.parametrize("block", [(16, 16), (8, 24), (1, 32)])
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("host", [False, True])
-def test_blocks_anywhere(device, block, place, host):
+@pytest.mark.parametrize("step", [1, 8])
+def test_blocks_anywhere(device, block, place, host, step):
     (M, N), (i, j) = block, place
     x = np.random.default_rng(0).standard_normal((40, 56)).astype(np.float16)
     X, Y = device.array(x), device.empty((M, N), np.float16)
     if host:
         copy_given[(1,)](
-            TensorDescriptor.from_tensor(X, [M, N]), TensorDescriptor.from_tensor(Y, [M, N]), i, j
+            TensorDescriptor.from_tensor(X, [M, N]), TensorDescriptor.from_tensor(Y, [M, N]), i, j // step, step
         )
     else:
-        copy_made[(1,)](X, Y, 40, 56, 56, i, j, M, N, "zero")
+        copy_made[(1,)](X, Y, 40, 56, 56, i, j // step, step, M, N, "zero")
     np.testing.assert_array_equal(device.numpy(Y), window(x, i, j, M, N, 0))
 
 
@@ -57,22 +61,24 @@ def test_nan_padding(device, dtype, host):
     X, Y = device.array(x), device.zeros((16, 16), dtype)
     if host:
         given = TensorDescriptor.from_tensor(X, [16, 16], padding="nan")
-        copy_given[(1,)](given, TensorDescriptor.from_tensor(Y, [16, 16]), 8, 16)
+        copy_given[(1,)](given, TensorDescriptor.from_tensor(Y, [16, 16]), 8, 2, 8)
     else:
-        copy_made[(1,)](X, Y, 20, 24, 24, 8, 16, 16, 16, "nan")
+        copy_made[(1,)](X, Y, 20, 24, 24, 8, 2, 8, 16, 16, "nan")
     want = window(x, 8, 16, 16, 16, np.nan).astype(np.float32)
     assert np.isnan(want).any()
     np.testing.assert_array_equal(device.numpy(Y).astype(np.float32), want)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.float64])
-def test_dtypes(device, dtype):
-    x = np.random.default_rng(2).integers(-100, 100, (16, 32)).astype(dtype)
-    X, Y = device.array(x), device.empty((8, 16), dtype)
-    copy_given[(1,)](
-        TensorDescriptor.from_tensor(X, [8, 16]), TensorDescriptor.from_tensor(Y, [8, 16]), 12, 24
-    )
-    np.testing.assert_array_equal(device.numpy(Y), window(x, 12, 24, 8, 16, 0))
+@pytest.mark.parametrize("step", [1, 16])
+def test_dtypes(device, dtype, step):
+    x = np.random.default_rng(2).integers(-100, 100, (16, 48)).astype(dtype)
+    column = 32 if step == 16 else 37
+    X, Y = device.array(x), device.empty((8, 32), dtype)
+    given = [TensorDescriptor.from_tensor(array, [8, 32]) for array in (X, Y)]
+    copy_given[(1,)](*given, 12, column // step, step)
+    np.testing.assert_array_equal(device.numpy(Y), window(x, 12, column, 8, 32, 0))
+
 
 
 def test_host_and_made_in_one_loop(device):

@@ -24,6 +24,7 @@ use tilewright_layout::SharedLayout;
 use crate::scope;
 use crate::scratch::scratch_bytes;
 use crate::target::TargetInfo;
+use crate::tma;
 
 /// All scratch together may have as many bytes as this without sharing any.
 const SMALL_SCRATCH: u32 = 2048;
@@ -106,7 +107,7 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
         if let Some(alloc) = ttg::LocalAlloc::cast(module, op) {
             let buffer = alloc.result(module);
             let ty = module.value_type(buffer);
-            let (bytes, align) =
+            let (bytes, mut align) =
                 buffer_bytes(module, ty).map_err(|e| Diagnostic::at(module, module.op_loc(op), e))?;
             let block = module.parent_block(op).expect("an attached operation");
             let users = buffer_users(module, buffer);
@@ -114,6 +115,9 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
             let is_a = |op: Op, kind| module.opcode(op) == Some(Opcode::Ttng(kind));
             let begun = users.iter().any(|&op| is_a(op, ttng::Kind::InitBarrier));
             let ended = users.iter().any(|&op| is_a(op, ttng::Kind::InvalBarrier));
+            if users.iter().any(|&op| tma::is_copy(module, op)) {
+                align = align.max(tma::BUFFER_ALIGNMENT);
+            }
             let mut last = if begun && !ended { u32::MAX } else { first };
             for user in users {
                 let at = module.ancestor_in_block(block, user).map_or(u32::MAX, |a| end[&a]);

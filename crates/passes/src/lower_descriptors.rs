@@ -24,6 +24,7 @@ use tilewright_ir::dialect::tt::{self, DescriptorReduceKind, MemSemantic, MemSyn
 use tilewright_ir::dialect::{arith, scf};
 use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Loc, Module, Op, Type, TypeKind, Value, pass};
 
+use crate::axis::AxisAnalysis;
 use crate::target::TargetInfo;
 use crate::tma;
 
@@ -42,11 +43,11 @@ pub fn run(module: &mut Module, target: Option<&TargetInfo>) -> Result<(), Diagn
     };
     let values = ops.iter().flat_map(|&op| m_results(module, op).chain(args(module, op)));
     let descriptors: Vec<Value> = values.filter(|&v| is_desc(module, v)).collect();
-    let kept: FxHashSet<Value> = descriptors
-        .iter()
-        .copied()
-        .filter(|&v| target.is_some_and(|t| tma::supports(module, t, v)))
-        .collect();
+    let mut kept = FxHashSet::default();
+    if let Some(target) = target.filter(|t| t.tma && !descriptors.is_empty()) {
+        let axis = AxisAnalysis::run(module);
+        kept.extend(descriptors.iter().copied().filter(|&v| tma::supports(module, target, &axis, v)));
+    }
     if kept.len() == descriptors.len() {
         return Ok(());
     }

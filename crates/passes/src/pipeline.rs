@@ -76,8 +76,8 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "encode-descriptors",
         summary: "give the blocks of descriptors their layout in shared memory",
-        run: |m, t, _| {
-            tma::encode_descriptors(m, t);
+        run: |m, _, _| {
+            tma::encode_descriptors(m);
             Ok(())
         },
     },

@@ -17,17 +17,21 @@
 //! [`lower_tma`](crate::lower_tma).
 
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind};
-use tilewright_ir::dialect::{scf, ttg};
+use tilewright_ir::dialect::{scf, ttg, ttng};
 use tilewright_ir::{
     Attr, AttrKind, Encoding, FloatKind, Module, Op, Opcode, SharedKind, Type, TypeKind, Value, ValueDef,
 };
 use tilewright_layout::TmaBlock;
 
+use crate::axis::AxisAnalysis;
 use crate::target::TargetInfo;
 
 /// Whether a descriptor's accesses all become TMA copies. It is a kernel argument or the result of a
-/// `tt.make_tensor_descriptor`, without or with encoding.
-pub fn supports(module: &Module, target: &TargetInfo, desc: Value) -> bool {
+/// `tt.make_tensor_descriptor`, without encoding.
+///
+/// Base and rows of its tensor are aligned to 16 bytes, or the program may not use a descriptor; where a block begins in
+/// its row must be known to be: an H100 takes a copy from in between for an illegal instruction.
+pub fn supports(module: &Module, target: &TargetInfo, axis: &AxisAnalysis, desc: Value) -> bool {
     let Some(block) = block_type(module, desc) else { return false };
     if !target.tma || !made_once(module, desc) || module.uses(desc).is_empty() {
         return false;
@@ -42,9 +46,15 @@ pub fn supports(module: &Module, target: &TargetInfo, desc: Value) -> bool {
     }
     let mut signs = [false; 2];
     let all = module.uses(desc).iter().all(|u| {
-        let accessed = match module.opcode(u.op) {
-            Some(Opcode::Tt(tt::Kind::DescriptorLoad)) => tt::DescriptorLoad(u.op).result(module),
-            Some(Opcode::Tt(tt::Kind::DescriptorStore)) => tt::DescriptorStore(u.op).src(module),
+        let (accessed, indices) = match module.opcode(u.op) {
+            Some(Opcode::Tt(tt::Kind::DescriptorLoad)) => {
+                let load = tt::DescriptorLoad(u.op);
+                (load.result(module), load.indices(module))
+            }
+            Some(Opcode::Tt(tt::Kind::DescriptorStore)) => {
+                let store = tt::DescriptorStore(u.op);
+                (store.src(module), store.indices(module))
+            }
             Some(Opcode::Tt(tt::Kind::DescriptorReduce)) => {
                 let reduce = tt::DescriptorReduce(u.op);
                 let kind = reduce.kind(module);
@@ -52,10 +62,14 @@ pub fn supports(module: &Module, target: &TargetInfo, desc: Value) -> bool {
                 if !reduces(module, element, kind) {
                     return false;
                 }
-                reduce.src(module)
+                (reduce.src(module), reduce.indices(module))
             }
             _ => return false,
         };
+        let column = indices.last().map_or(0, |&i| axis.get(module, i).dims[0].divisibility);
+        if u32::from(column) + (bits / 8).trailing_zeros() < 4 {
+            return false;
+        }
         let tile = module.shape(module.value_type(accessed)).unwrap_or(&[]);
         u.index == 0 && TmaBlock::new(&TmaBlock::natural_encoding(tile, bits), tile, bits).is_some()
     });
@@ -111,8 +125,8 @@ pub fn block_type(module: &Module, desc: Value) -> Option<Type> {
     }
 }
 
-/// Gives the block of every descriptor its shared-memory encoding.
-pub fn encode_descriptors(module: &mut Module, target: &TargetInfo) {
+/// Gives the block of every descriptor that is left its shared-memory encoding.
+pub fn encode_descriptors(module: &mut Module) {
     let functions: Vec<Op> = module.block_ops(module.body()).collect();
     for func in functions {
         if tt::Func::cast(module, func).is_none() {
@@ -126,7 +140,7 @@ pub fn encode_descriptors(module: &mut Module, target: &TargetInfo) {
             }
         }
         for desc in descs {
-            if block_type(module, desc).is_some() && supports(module, target, desc) {
+            if block_type(module, desc).is_some() {
                 encode(module, desc);
             }
         }
@@ -190,6 +204,23 @@ pub fn tile_buffer(module: &mut Module, desc: Value, tile: &[u32]) -> Type {
 pub fn block_bytes(module: &Module, desc: Value) -> i32 {
     block_type(module, desc).and_then(|b| tma_block(module, b)).map_or(0, |(block, bits)| block.bytes(bits))
         as i32
+}
+
+/// Whether a ring of buffers can be filled through a descriptor: each slot begins where TMA can put it.
+pub fn fills_rings(module: &Module, desc: Value) -> bool {
+    is_encoded(module, desc) && (block_bytes(module, desc) as u32).is_multiple_of(BUFFER_ALIGNMENT)
+}
+
+/// What every buffer that TMA copies to or from is aligned to at least (PTX ISA, "cp.async.bulk.tensor").
+pub const BUFFER_ALIGNMENT: u32 = 128;
+
+/// Whether an operation copies between a buffer and global memory by TMA.
+pub fn is_copy(module: &Module, op: Op) -> bool {
+    use ttng::Kind as K;
+    matches!(
+        module.opcode(op),
+        Some(Opcode::Ttng(K::AsyncTmaCopyGlobalToLocal | K::AsyncTmaCopyLocalToGlobal | K::AsyncTmaReduce))
+    )
 }
 
 fn tma_block(module: &Module, block: Type) -> Option<(TmaBlock, u32)> {
@@ -260,7 +291,6 @@ pub fn kernel_maps(module: &Module) -> Vec<TensorMapArg> {
 
 /// Whether the reductions through a descriptor, if any, take integers as unsigned. (Copies don't care.)
 fn unsigned(module: &Module, desc: Value) -> bool {
-    use tilewright_ir::dialect::ttng;
     !module.uses(desc).iter().any(|u| match module.opcode(u.op) {
         Some(Opcode::Tt(tt::Kind::DescriptorReduce)) => is_signed(tt::DescriptorReduce(u.op).kind(module)),
         Some(Opcode::Ttng(ttng::Kind::AsyncTmaReduce)) => is_signed(ttng::AsyncTmaReduce(u.op).kind(module)),

@@ -217,20 +217,19 @@ fn a_descriptor_outside_shared_memory() {
 
 #[test]
 fn tensor_boxes_outside_are_filled_with_zero() {
-    let p = parse(
-        ".version 8.4\n.target sm_90a\n.address_size 64
+    let text = ".version 8.4\n.target sm_90a\n.address_size 64
         .visible .entry k(.param .align 64 .b8 m[128], .param .u64 c) {
         .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;
         .shared .align 128 .b8 s[256]; .shared .align 8 .b64 bar;
         mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.b64 %rd1, m;
         @%p1 mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster; bar.sync 0;
         @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;
-        @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1, {-2, 3}], [bar];
+        @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd1, {-4, 3}], [bar];
         W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra W;
         mov.u32 %r2, s; mad.lo.u32 %r3, %r1, 4, %r2; ld.shared.u32 %r4, [%r3];
-        ld.param.u64 %rd2, [c]; mul.wide.u32 %rd3, %r1, 4; add.s64 %rd4, %rd2, %rd3; st.global.u32 [%rd4], %r4; ret; }",
-    );
-    // 4 rows of 8 words; the box has 8 rows of 8 and starts at column −2, row 3.
+        ld.param.u64 %rd2, [c]; mul.wide.u32 %rd3, %r1, 4; add.s64 %rd4, %rd2, %rd3; st.global.u32 [%rd4], %r4; ret; }";
+    let p = parse(text);
+    // 4 rows of 8 words; the box has 8 rows of 8 and starts at column −4, row 3.
     let mut a: Vec<u128> =
         (0..8u128).map(|k| (0..4).fold(0, |v, j| v | (4 * k + j + 1) << (32 * j))).collect();
     let mut c = vec![0u32; 64];
@@ -246,10 +245,17 @@ fn tensor_boxes_outside_are_filled_with_zero() {
     };
     Run::new(&p, 1, 64).bytes(m.encode().expect("valid")).array(&mut c).memory(&mut a, "a").clean();
     for (k, v) in c.iter().enumerate() {
-        let (x, y) = (k as i32 % 8 - 2, k as i32 / 8 + 3);
+        let (x, y) = (k as i32 % 8 - 4, k as i32 / 8 + 3);
         let want = if (0..8).contains(&x) && y < 4 { (y * 8 + x + 1) as u32 } else { 0 };
         assert_eq!(*v, want, "{k}");
     }
+
+    // Rows are entered at multiples of 16 bytes only.
+    let p = parse(&text.replace("{-4, 3}", "{-2, 3}"));
+    has(
+        &Run::new(&p, 1, 64).bytes(m.encode().expect("valid")).array(&mut c).memory(&mut a, "a").go(),
+        Misaligned,
+    );
 }
 
 /// A kernel that writes a tensor map itself and copies through it. `field` is put among the changes of the map.

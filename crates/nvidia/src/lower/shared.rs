@@ -168,8 +168,12 @@ impl Lower<'_> {
         let bits = memory_bits(self.b.ty(regs[0]));
         let (plan, shared) = self.plan_shared(&tile, buffer_ty, 128 / bits)?;
         let bytes = bits / 8;
-        let thread = self.thread_part(buffer.base, &plan, bytes);
         let view = Self::view_offset(buffer, &shared);
+        let width = plan.accesses.iter().map(|a| a.registers.len() as u32 * bits).min();
+        if width < Some(128) && self.store_matrices(buffer.base, &tile, &regs, &shared, view) {
+            return Ok(());
+        }
+        let thread = self.thread_part(buffer.base, &plan, bytes);
         let owner = self.is_owner(&tile);
         let copies = tile.free_variable_masks().register;
         for access in &plan.accesses {
@@ -186,6 +190,52 @@ impl Lower<'_> {
             self.store_shared(at, &elements, pred);
         }
         Ok(())
+    }
+
+    /// `stmatrix`, where the GPU has it and the tile fits it (fragments of tensor cores do), and every thread has something to
+    /// store; false where not. An instruction writes 16 bytes a lane, free of bank conflicts where rows are swizzled.
+    fn store_matrices(
+        &mut self,
+        base: Value,
+        tile: &TileLayout,
+        regs: &[Value],
+        shared: &SharedLayout,
+        view: Offset,
+    ) -> bool {
+        let elem = self.b.ty(regs[0]);
+        let bits = memory_bits(elem);
+        let copies = self.copies(tile) != 0 || tile.free_variable_masks().register != 0;
+        if !self.target.has_hopper() || elem == Ty::I1 || elem.is_ptr() || tile.is_padded() || copies {
+            return false;
+        }
+        let Some(plan) = MatrixAccess::new(tile, shared, bits) else { return false };
+        let bytes = bits / 8;
+        let thread = self.thread_offsets(base, &plan.address, bytes);
+        let trans = if plan.trans { ".trans" } else { "" };
+        for instruction in &plan.instructions {
+            let at = self.shared_address(thread, instruction.offset.combine(view), shared, bytes);
+            let mut asm = Asm::default();
+            let (base, offset) = self.b.split_offset(at);
+            let base = asm.arg(base, 'r');
+            let offset = self.b.i32(offset);
+            let offset = asm.arg(offset, 'n');
+            let words: Vec<String> = instruction
+                .registers
+                .chunks(plan.pack as usize)
+                .map(|word| {
+                    let elements: Vec<Value> = word.iter().map(|&r| self.as_int(regs[r as usize])).collect();
+                    let word = self.pack_word(&elements);
+                    asm.arg(word, 'r')
+                })
+                .collect();
+            let text = format!(
+                "stmatrix.sync.aligned.m8n8.x{}{trans}.shared.b16 [{base}+{offset}], {{{}}};",
+                plan.count,
+                words.join(", ")
+            );
+            self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
+        }
+        true
     }
 
     pub fn local_load(&mut self, op: ttg::LocalLoad) -> Result<()> {

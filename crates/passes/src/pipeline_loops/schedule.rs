@@ -178,7 +178,7 @@ fn reaches(module: &Module, body: Block, value: Value, wanted: impl Fn(Op) -> bo
 /// (PTX ISA, "cp.async").
 fn can_copy(module: &Module, op: Op) -> bool {
     let Some(load) = tt::Load::cast(module, op) else {
-        return tma::is_encoded(module, module.operands(op)[0]);
+        return tma::fills_rings(module, module.operands(op)[0]);
     };
     let ty = module.value_type(load.result(module));
     let Some(layout) = scratch::tile_layout(module, ty) else { return false };

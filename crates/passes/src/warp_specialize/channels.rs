@@ -5,6 +5,7 @@ use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
 
 use super::{Positions, barrier_encoding, mark, position};
+use crate::tma;
 
 /// Loads of one loop body that are waited for at one place.
 #[derive(Debug, Clone)]
@@ -90,6 +91,9 @@ fn in_loops(module: &Module, block: Block, root: Op) -> bool {
 
 /// The type of a slot for a load: laid out as the buffer that it fills, which its descriptor must agree with.
 fn slot_type(module: &mut Module, load: tt::DescriptorLoad) -> Option<Type> {
+    if !tma::fills_rings(module, load.desc(module)) {
+        return None;
+    }
     let TypeKind::TensorDesc { block } = module.type_kind(module.value_type(load.desc(module))) else {
         return None;
     };

@@ -404,6 +404,15 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
             cx.find(FindingKind::Descriptor, l, None, text);
             return None;
         }
+        let first = i64::from(coords[0]) * i64::from(m.element.bytes());
+        if first % 16 != 0 {
+            let text = format!(
+                "the box begins {first} bytes into a row: that must be a multiple of 16 (an H100 takes it for an illegal \
+                 instruction)"
+            );
+            cx.find(FindingKind::Misaligned, l, None, text);
+            return None;
+        }
         Some(m)
     } else {
         None
