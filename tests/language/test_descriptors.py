@@ -47,7 +47,11 @@ def test_blocks_anywhere(device, block, place, host, step):
     X, Y = device.array(x), device.empty((M, N), np.float16)
     if host:
         copy_given[(1,)](
-            TensorDescriptor.from_tensor(X, [M, N]), TensorDescriptor.from_tensor(Y, [M, N]), i, j // step, step
+            TensorDescriptor.from_tensor(X, [M, N]),
+            TensorDescriptor.from_tensor(Y, [M, N]),
+            i,
+            j // step,
+            step,
         )
     else:
         copy_made[(1,)](X, Y, 40, 56, 56, i, j // step, step, M, N, "zero")
@@ -78,7 +82,6 @@ def test_dtypes(device, dtype, step):
     given = [TensorDescriptor.from_tensor(array, [8, 32]) for array in (X, Y)]
     copy_given[(1,)](*given, 12, column // step, step)
     np.testing.assert_array_equal(device.numpy(Y), window(x, 12, column, 8, 32, 0))
-
 
 
 def test_host_and_made_in_one_loop(device):

@@ -178,6 +178,17 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 visit(module, op, &own, state);
                 state.settle();
                 let w = ttg::WarpSpecialize(op);
+                let inside = w.partitions(module).iter().flat_map(|&r| module.region_blocks(r).to_vec());
+                let inside = inside.flat_map(|b| module.block_ops(b).collect::<Vec<_>>());
+                let copied = inside.flat_map(|op| module.all_ops(op)).any(|op| {
+                    let t = touches(module, op);
+                    t.fills.iter().chain(&t.drains).any(|&r| overlaps(&state.unfenced, r))
+                });
+                if copied {
+                    // Where it begins is the barrier that must follow.
+                    ttng::FenceAsyncShared::build(&mut Builder::before(module, op), false);
+                    state.unfenced.clear();
+                }
                 for region in w.partitions(module).to_vec() {
                     region_ops(module, region, &mut State::default());
                 }
