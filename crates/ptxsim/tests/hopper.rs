@@ -286,7 +286,7 @@ fn made_map(field: &str) -> String {
              {changes}
              @%p1 fence.proxy.tensormap::generic.release.gpu;
              @%p1 fence.proxy.tensormap::generic.acquire.gpu [%a0], 128;
-             @%p1 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
+             @%p1 mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster; bar.sync 0;
              @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
              @%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%a0, {{0, 0}}], [bar];
              {WAIT}
