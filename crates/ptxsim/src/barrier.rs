@@ -136,6 +136,7 @@ impl Unit {
 
     /// Completes a CTA barrier if all expected threads have arrived.
     fn complete(&mut self, cta: usize, id: usize, grid: &Grid<'_>) {
+        let counted = self.ctas[cta].bars[id].count.is_some();
         let expected = match self.ctas[cta].bars[id].count {
             Some(c) => c,
             None => self.live_warps(cta) * 32,
@@ -183,7 +184,8 @@ impl Unit {
                     _ => {}
                 }
             }
-            whole &= w.done || here == w.live;
+            // A barrier of all threads waits for those that end; one that counts does without them.
+            whole &= if w.done { !counted } else { here == w.live };
             if grid.options.checks && here != 0 {
                 w.sync.clock.join(&clock);
             }

@@ -18,6 +18,7 @@ use crate::memory::Memory;
 use crate::regs::{LANES, Regs};
 use crate::report::{Finding, FindingKind, InstStat};
 use crate::shadow::{GlobalShadow, SharedShadow};
+use crate::tensor_map::Swizzle;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -127,6 +128,8 @@ pub(crate) struct Cta {
     pub shared: Vec<u8>,
     pub shadow: SharedShadow,
     pub bars: Vec<Bar>,
+    /// Where tensor copies put their boxes, how many bytes and how swizzled.
+    pub tensors: Vec<(u32, u32, Swizzle)>,
     /// Warps in the unit.
     pub warps: std::ops::Range<usize>,
 }
@@ -328,6 +331,7 @@ impl Unit {
                 rank,
                 shared,
                 shadow,
+                tensors: vec![],
                 bars: vec![Bar { lanes: vec![0; per_cta as usize], ..Bar::default() }; 16],
                 warps: first..unit.warps.len(),
             });

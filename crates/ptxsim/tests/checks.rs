@@ -222,6 +222,42 @@ fn global_races() {
     assert!(r.findings.iter().any(|f| f.kind == GlobalRace), "{:#?}", r.findings);
 }
 
+#[test]
+fn a_writer_of_global_memory_is_ordered_after_every_reader() {
+    // All warps read word 0. Warp 3 is told by `tell` that some of them are done, and writes it.
+    let k = |tell: &str, told: &str| {
+        body(&format!(
+            "ld.global.u32 %r5, [%a0]; setp.ge.u32 %p1, %r1, 96; @%p1 bra W; {tell} bra E; W: {told} st.global.u32 [%a0], 5; E:"
+        ))
+    };
+    none(&run(&k("bar.arrive 1, 128;", "bar.sync 1, 128;"), 128));
+    // Each of the others in turn does not tell: the readers before and after it are not enough.
+    for silent in [0, 32, 64] {
+        let tell =
+            format!("and.b32 %r6, %r1, 96; setp.eq.u32 %p2, %r6, {silent}; @%p2 bra E; bar.arrive 1, 96;");
+        has(&run(&k(&tell, "bar.sync 1, 96;"), 128), GlobalRace);
+    }
+}
+
+#[test]
+fn a_plain_write_is_not_excused_by_an_atomic_after_it() {
+    // Thread 0 sets the counter, counts, and so does everybody.
+    let k = |b: &str| {
+        body(&format!(
+            "setp.eq.u32 %p1, %r1, 0; @%p1 st.global.u32 [%a0], 0; bar.warp.sync -1; {b} red.global.add.u32 [%a0], 1;"
+        ))
+    };
+    has(&run(&k(""), 64), GlobalRace);
+    none(&run(&k("bar.sync 0;"), 64));
+    let k = |b: &str| {
+        body(&format!(
+            "setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [s], 0; bar.warp.sync -1; {b} red.shared.add.u32 [s], 1;"
+        ))
+    };
+    has(&run(&k(""), 64), SharedRace);
+    none(&run(&k("bar.sync 0;"), 64));
+}
+
 /// CTA 0 writes data and raises a flag; CTA 1 waits for the flag and reads the data.
 fn message(release: &str, acquire: &str) -> String {
     format!(

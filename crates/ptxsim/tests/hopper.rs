@@ -216,6 +216,21 @@ fn a_descriptor_outside_shared_memory() {
 }
 
 #[test]
+fn a_descriptor_says_the_swizzle_of_the_copy() {
+    let mut a = Halves::new(64 * 64, || f16::ONE);
+    let mut c = vec![0f32; 64 * 64];
+    let (right, wrong) = (map(a.get(), 64, Swizzle::B128), map(a.get(), 64, Swizzle::None));
+    let p = parse(&wgmma(64, "wgmma.wait_group.sync.aligned 0;"));
+    let mut go = |ma: &[u8], mb: &[u8]| {
+        Run::new(&p, 1, 128).bytes(ma.into()).bytes(mb.into()).array(&mut c).memory(a.get(), "a").go()
+    };
+    none(&go(&right, &right));
+    let r = go(&right, &wrong);
+    has(&r, Descriptor);
+    assert!(r.findings[0].message.starts_with("matrix B: the tensor copy that wrote"), "{}", r.findings[0]);
+}
+
+#[test]
 fn tensor_boxes_outside_are_filled_with_zero() {
     let text = ".version 8.4\n.target sm_90a\n.address_size 64
         .visible .entry k(.param .align 64 .b8 m[128], .param .u64 c) {

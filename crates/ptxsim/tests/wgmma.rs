@@ -489,3 +489,22 @@ fn all_warps_of_a_group_take_part() {
         t.replace("// issued", &format!("setp.lt.u32 %p4, %r1, 32; @%p4 bra E; {group} bra F; E: {group} F:"))
     });
 }
+
+#[test]
+fn descriptors_say_where_a_matrix_is() {
+    let a = |bits: u64| move |t: String| t.replace("// before", &format!("xor.b64 %rd10, %rd10, {bits};"));
+    // Bits with no meaning, and a base offset where the pattern starts at a multiple of its size.
+    for bit in [14, 15, 30, 46, 52, 61] {
+        finds(C, Descriptor, a(1 << bit));
+    }
+    finds(C, Descriptor, a(1 << 49));
+    // A start inside the pattern: row 1 of an atom of 8 rows.
+    finds(C, Descriptor, |t| t.replace("// before", "add.s64 %rd10, %rd10, 8;"));
+    // No distance between groups of 8 rows: all of them at one place.
+    let layout = Layout::new(64, C.k(), 2, C.width, false);
+    finds(C, Descriptor, a((layout.stride as u64 >> 4) << 32));
+    // Without a swizzle the leading offset counts too.
+    let plain = Case { width: 16, ..C };
+    let layout = Layout::new(64, C.k(), 2, 16, false);
+    finds(plain, Descriptor, a((layout.leading as u64 >> 4) << 16));
+}

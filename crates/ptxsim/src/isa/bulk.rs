@@ -69,6 +69,11 @@ fn reduce(op: u32, ty: Ty, a: u64, b: u64) -> u64 {
 
 /// Does a copy. All places were checked when it was issued.
 pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, agent: Agent, stamp: u32) {
+    if let Job::Load { dst, .. } | Job::Shared { dst, .. } | Job::TensorLoad { dst, .. } = j {
+        // What tensor copies put here is gone.
+        let (from, to) = (dst.1, dst.1 + j.bytes());
+        cx.unit.ctas[dst.0 as usize].tensors.retain(|&(at, n, _)| at + n <= from || at >= to);
+    }
     match j {
         Job::Load { dst, src, bytes } => {
             let mut b = vec![0u8; *bytes as usize];
@@ -94,7 +99,9 @@ pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, agent: Agent, stamp: u32) {
             crate::shadow::agent_done(cx, *dst, *bytes, agent, stamp);
         }
         Job::TensorLoad { dst, map, coords } => {
-            let shared = &mut cx.unit.ctas[dst.0 as usize].shared;
+            let cta = &mut cx.unit.ctas[dst.0 as usize];
+            cta.tensors.push((dst.1, map.box_bytes(), map.swizzle));
+            let shared = &mut cta.shared;
             let es = map.element.bytes();
             map.each(coords, |off, addr| {
                 let at = map.swizzle.apply(dst.1 + off) as usize;

@@ -424,6 +424,31 @@ impl Desc {
         Desc { start: f(0), leading: f(16), stride: f(32), swizzle, width }
     }
 
+    /// What is wrong with the bits `b` of it, whatever it describes.
+    fn wrong(self, b: u64) -> Option<String> {
+        // Bits 49–51 are the base offset.
+        const UNUSED: u64 = 3 << 14 | 3 << 30 | 7 << 46 | 0x3ff << 52;
+        if b & UNUSED != 0 {
+            return Some(format!("bits of the descriptor {b:#018x} are set that have no meaning"));
+        }
+        // The pattern of a swizzle repeats after 256, 512 or 1024 bytes and must start at such a multiple; otherwise the
+        // base offset would have to say where.
+        let pattern = 8 * self.width;
+        if self.swizzle != Swizzle::None && self.start % pattern >= 128 {
+            return Some(format!(
+                "it starts at shared offset {}, and the pattern of a {}-byte swizzle at a multiple of {pattern}",
+                self.start, self.width
+            ));
+        }
+        if b >> 49 & 7 != 0 {
+            return Some(format!(
+                "base offset {}, where the pattern starts at a multiple of {pattern}",
+                b >> 49 & 7
+            ));
+        }
+        None
+    }
+
     /// Address of element (`mn`, `k`) of `es` bytes.
     fn at(&self, mn: u32, k: u32, es: u32, mn_major: bool) -> u32 {
         let off = if mn_major {
@@ -468,6 +493,10 @@ fn fetch(
 ) -> Option<Vec<Vec<f64>>> {
     let es = ty.bytes();
     let dsc = Desc::new(desc);
+    if let Some(m) = dsc.wrong(desc) {
+        cx.find(FindingKind::Descriptor, 0, Some(dsc.start.into()), format!("matrix {what}: {m}"));
+        return None;
+    }
     let rank = cx.unit.ctas[cx.w.cta].rank;
     let size = cx.grid.shared_bytes;
     // Elements along the contiguous dimension lie together by 16 bytes.
@@ -488,8 +517,30 @@ fn fetch(
         }
     }
     if cx.grid.options.checks {
+        let pieces = touched.len();
         touched.sort_unstable();
         touched.dedup();
+        if touched.len() != pieces {
+            let m = format!("matrix {what}: several of its elements are at one place, by {dsc:?}");
+            cx.find(FindingKind::Descriptor, 0, Some(dsc.start.into()), m);
+            return None;
+        }
+        let other = |&(at, n, s): &(u32, u32, Swizzle)| {
+            let first = touched.partition_point(|&t| t < at);
+            let inside = touched.get(first).is_some_and(|&t| t < at + n);
+            (inside && s != dsc.swizzle).then_some((touched[first.min(pieces - 1)], s))
+        };
+        let cta = &cx.unit.ctas[rank as usize];
+        if let Some((at, s)) = cta.tensors.iter().find_map(other)
+            && cta.shadow.by_proxy(at)
+        {
+            let m = format!(
+                "matrix {what}: the tensor copy that wrote shared offset {at} swizzled it {s:?}, the descriptor says {:?}",
+                dsc.swizzle
+            );
+            cx.find(FindingKind::Descriptor, 0, Some(at.into()), m);
+            return None;
+        }
         let agent = Agent::Wgmma(cx.w.sync.index);
         let stamp = cx.w.wgmma.stamp;
         // Neighbouring pieces go together.

@@ -6,33 +6,94 @@ use crate::clock::Clock;
 use crate::machine::Cx;
 use crate::memory::Memory;
 use crate::report::FindingKind;
+use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// A record of an access to global memory.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Rec {
-    /// Stamp; zero for no record.
+    /// Stamp; zero for no record. The number of a set of records where the flags say so.
     stamp: u32,
     unit: u32,
     phase: u32,
     warp: u16,
     lane: u8,
-    /// Bit 0 strong, bit 1 other warps have read too, bit 2 other units have read too, bits 4–5 scope.
+    /// Bit 0 strong, bit 1 a set, bit 2 plain reads of other units came before that are in no record, bits 4–5 scope.
     flags: u8,
 }
 
 const R_STRONG: u8 = 1;
-const R_WARPS: u8 = 2;
+const R_SET: u8 = 2;
 const R_UNITS: u8 = 4;
+
+/// Sets that a page holds before it forgets them.
+const MAX_SETS: usize = 4096;
+
+/// Sets of records of a page, by number from one, and the way from one to a larger one.
+#[derive(Default)]
+struct Sets {
+    sets: Vec<Vec<Rec>>,
+    grow: FxHashMap<(Rec, Rec), Rec>,
+}
+
+impl Sets {
+    /// The records that `r` stands for.
+    fn of<'a>(&'a self, r: &'a Rec) -> &'a [Rec] {
+        if r.stamp == 0 {
+            return &[];
+        }
+        if r.flags & R_SET == 0 {
+            return std::slice::from_ref(r);
+        }
+        self.sets.get(r.stamp as usize - 1).map_or(&[], |s| &s[..])
+    }
+
+    /// The record after `new` in place of `old`, of which those stay that `stays` says.
+    fn with(&mut self, old: Rec, new: Rec, stays: impl Fn(&Rec) -> bool) -> Rec {
+        if old.stamp == 0 || (old.flags & R_SET == 0 && !stays(&old)) {
+            return Rec { flags: new.flags | old.flags & R_UNITS, ..new };
+        }
+        let flags = old.flags & R_UNITS;
+        let same =
+            |r: &Rec| (r.unit, r.warp) == (new.unit, new.warp) && r.flags & R_STRONG == new.flags & R_STRONG;
+        let both = |r: &Rec| {
+            let lane = if r.lane == new.lane { new.lane } else { MANY as u8 };
+            Rec { lane, flags: new.flags | flags, ..new }
+        };
+        // Mostly lanes of one warp that access one place together.
+        if old.flags & R_SET == 0 && same(&old) {
+            return both(&old);
+        }
+        if let Some(r) = self.grow.get(&(old, new)) {
+            return *r;
+        }
+        let mut s: Vec<Rec> = self.of(&old).iter().copied().filter(|r| stays(r)).collect();
+        match s.iter_mut().find(|r| same(r)) {
+            Some(r) if r.stamp == new.stamp && r.lane == MANY as u8 => return old,
+            Some(r) => *r = both(r),
+            None => s.push(new),
+        }
+        let r = if let [one] = s[..] {
+            Rec { flags: one.flags | flags, ..one }
+        } else {
+            self.sets.push(s);
+            Rec { stamp: self.sets.len() as u32, unit: new.unit, flags: R_SET | flags, ..Rec::default() }
+        };
+        self.grow.insert((old, new), r);
+        r
+    }
+}
 
 const PAGE: u64 = 4096;
 
 /// A page's records: by word at first, by byte once something smaller than a word was accessed.
 struct Page {
     grain: u32,
+    /// The last writers and, since then, the last readers.
     cells: Vec<(Rec, Rec)>,
+    sets: Sets,
 }
 
 /// Records of global memory, and the clocks of locations used to synchronize.
@@ -77,7 +138,8 @@ impl GlobalShadow {
                 }
                 self.left.fetch_sub(size, Relaxed);
                 slot.get_or_init(|| {
-                    Mutex::new(Page { grain: 4, cells: vec![Default::default(); PAGE as usize / 4] })
+                    let cells = vec![Default::default(); PAGE as usize / 4];
+                    Mutex::new(Page { grain: 4, cells, sets: Sets::default() })
                 })
             }
         };
@@ -86,6 +148,15 @@ impl GlobalShadow {
 }
 
 impl Page {
+    /// Of each set only the last member is left.
+    fn forget(&mut self) {
+        let sets = std::mem::take(&mut self.sets);
+        for r in self.cells.iter_mut().flat_map(|c| [&mut c.0, &mut c.1]).filter(|r| r.flags & R_SET != 0) {
+            let flags = R_UNITS | r.flags & !R_SET;
+            *r = sets.of(r).last().map_or(Rec::default(), |l| Rec { flags: l.flags | flags, ..*l });
+        }
+    }
+
     /// Splits the records to bytes.
     fn refine(&mut self) {
         if self.grain == 4 {
@@ -159,41 +230,53 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
             lane: l as u8,
             flags: u8::from(kind.strong()) * (R_STRONG | (scope as u8) << 4),
         };
+        // Strong accesses of the two sides don't race, if both scopes reach the other thread.
+        let excused = |o: &Rec| {
+            kind.strong()
+                && o.flags & R_STRONG != 0
+                && (o.unit == unit || (scope > 1 && o.flags >> 4 & 3 > 1))
+        };
+        let ordered = |o: &Rec| ordered(cx, unit, phase, o, l as u32);
         let mut found = None;
-        for c in &mut pg.cells[first..first + n] {
-            let (w, r) = (c.0, c.1);
-            // Strong accesses of the two sides don't race, if both scopes reach the other thread.
-            let strong = |o: &Rec| {
-                kind.strong()
-                    && o.flags & R_STRONG != 0
-                    && (o.unit == unit || (scope > 1 && o.flags >> 4 & 3 > 1))
-            };
-            if !strong(&w) && !ordered(cx, unit, phase, &w, l as u32) {
-                found = Some((w, "wrote"));
+        if pg.sets.sets.len() > MAX_SETS {
+            pg.forget();
+        }
+        let Page { cells, sets, .. } = &mut **pg;
+        let mut before: Option<((Rec, Rec), (Rec, Rec))> = None;
+        for c in &mut cells[first..first + n] {
+            // Mostly the words of an access have one past.
+            if let Some((old, new)) = before
+                && *c == old
+            {
+                *c = new;
+                continue;
+            }
+            let old = *c;
+            let (w, r) = old;
+            if let Some(o) = sets.of(&w).iter().find(|o| !excused(o) && !ordered(o)) {
+                found = Some((*o, "wrote"));
             }
             if kind.writes() {
-                let many = r.stamp != 0 && r.flags & R_UNITS != 0 && cx.w.sync.clock.foreign.is_none();
-                if !strong(&r) && (many || !ordered(cx, unit, phase, &r, l as u32)) {
-                    found = Some((r, "read"));
+                // Readers that are in no record may be ordered before this only if anything of other units is.
+                let many = r.flags & R_UNITS != 0 && cx.w.sync.clock.foreign.is_none();
+                let mut readers = sets.of(&r).iter();
+                if let Some(o) = readers.find(|o| many || !excused(o) && !ordered(o)) {
+                    found = Some((*o, "read"));
                 }
-                *c = (mine, if kind.strong() { r } else { Rec::default() });
+                // A strong write excuses other strong ones, but not the plain one before it.
+                let stays = |o: &Rec| o.flags & R_STRONG == 0 && (kind.strong() || !ordered(o));
+                *c = (sets.with(w, mine, stays), if kind.strong() { r } else { Rec::default() });
             } else {
-                let mut new = mine;
-                if r.stamp != 0 {
-                    new.flags |= r.flags & (R_WARPS | R_UNITS);
-                    if r.unit != unit {
-                        new.flags |= R_UNITS;
-                    } else if u32::from(r.warp) != index {
-                        new.flags |= R_WARPS;
-                    } else if u32::from(r.lane) != l as u32
-                        && !cx.w.sync.lanes_ordered(l as u32, r.lane.into(), r.stamp)
-                    {
-                        new.lane = MANY as u8;
-                    }
-                    new.flags &= r.flags | !R_STRONG;
-                }
-                c.1 = new;
+                // Of the readers the last unit's are kept, all of them; of plain ones before, that there were some.
+                let r = if r.unit == unit {
+                    r
+                } else {
+                    let plain = sets.of(&r).iter().any(|o| o.flags & R_STRONG == 0);
+                    Rec { flags: r.flags & R_UNITS | u8::from(plain) * R_UNITS, ..Rec::default() }
+                };
+                c.1 = sets.with(r, mine, |o| !ordered(o));
             }
+            before = Some((old, *c));
         }
         if let Some((r, what)) = found {
             races.push((l, at, r, what));

@@ -103,6 +103,11 @@ impl SharedShadow {
         self.phase = 0;
     }
 
+    /// Whether the asynchronous proxy wrote the byte at `at` last.
+    pub fn by_proxy(&self, at: u32) -> bool {
+        self.writes.get(at as usize).is_some_and(|c| c.has(ASYNC))
+    }
+
     /// A barrier of all warps: everything before is ordered before everything after.
     pub fn next_phase(&mut self) {
         self.phase += 1;
