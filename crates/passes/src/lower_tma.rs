@@ -322,5 +322,32 @@ fn make_map(module: &mut Module, make: tt::MakeTensorDescriptor, offset: &mut i3
     );
     ttng::TensormapFenceproxyAcquire::build(&mut b, at);
     let new = ttng::ReinterpretTensorDescriptor::build(&mut b, at, ty).result(b.module);
+    acquire_in_partitions(module, desc, at);
     module.replace_op(make.0, &[new]);
+}
+
+/// Partitions that copy through a descriptor get the address of its map, and a fence of their own: an acquire orders the
+/// accesses of the threads that execute it only (PTX ISA, "membar/fence": `fence.proxy.tensormap`).
+fn acquire_in_partitions(module: &mut Module, desc: Value, at: Value) {
+    let (desc_ty, map_ty) = (module.value_type(desc), module.value_type(at));
+    for u in module.uses(desc).to_vec() {
+        let Some(w) = ttg::WarpSpecialize::cast(module, u.op) else { continue };
+        module.set_operand(u.op, u.index as usize, at);
+        for region in w.partitions(module).to_vec() {
+            let block = module.region_block(region);
+            let map = module.block_args(block)[u.index as usize];
+            let first = module.first_op(block).expect("a partition has an end");
+            let users = module.uses(map).to_vec();
+            module.set_value_type(map, map_ty);
+            if users.is_empty() {
+                continue;
+            }
+            let mut b = Builder::before(module, first);
+            ttng::TensormapFenceproxyAcquire::build(&mut b, map);
+            let here = ttng::ReinterpretTensorDescriptor::build(&mut b, map, desc_ty).result(b.module);
+            for user in users {
+                module.set_operand(user.op, user.index as usize, here);
+            }
+        }
+    }
 }
