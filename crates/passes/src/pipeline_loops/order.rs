@@ -34,7 +34,8 @@ pub fn hoist(module: &mut Module, block: Block) {
     }
     for &dot in others {
         let mut views = Vec::new();
-        let mut after = first;
+        // An operand may be what an mbarrier announces: nothing else says which.
+        let mut after = last_wait(module, first, dot);
         for v in module.operands(dot).to_vec() {
             settle(module, block, v, &mut views, &mut after);
         }
@@ -86,6 +87,19 @@ fn settle(module: &Module, block: Block, value: Value, views: &mut Vec<Op>, afte
     } else if module.is_before(*after, op) {
         *after = op;
     }
+}
+
+/// The last wait for an mbarrier between two operations, or the first of them.
+fn last_wait(module: &Module, first: Op, before: Op) -> Op {
+    let mut found = first;
+    let mut at = module.next_op(first);
+    while let Some(op) = at.filter(|&op| op != before) {
+        if ttng::WaitBarrier::cast(module, op).is_some() {
+            found = op;
+        }
+        at = module.next_op(op);
+    }
+    found
 }
 
 /// Whether anything between two operations takes time that a dot could use.

@@ -1,0 +1,270 @@
+"""Loops with ``warp_specialize=True``: a result is what it is without, whether a warp of its own loads or not."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+
+@pytest.fixture(autouse=True)
+def hopper(monkeypatch):
+    """Targets without TMA ignore the hint."""
+    monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:90")
+
+
+@triton.jit
+def product_kernel(a, b, c_ptr, K, N, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    i, j = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in tl.range(0, K, BK, warp_specialize=True):
+        acc = tl.dot(a.load([i, k]), b.load([k, j]), acc)
+    rows, columns = i + tl.arange(0, BM), j + tl.arange(0, BN)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc)
+
+
+def product(device, m, n, k, block, **options):
+    rng = np.random.default_rng(k)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((m, max(k, 8)), (max(k, 8), n)))
+    c = device.empty((m, n), np.float32)
+    bm, bn, bk = block
+    descs = [
+        TensorDescriptor.from_tensor(device.array(x), list(size))
+        for x, size in ((a, (bm, bk)), (b, (bk, bn)))
+    ]
+    product_kernel[(m // bm, n // bn)](*descs, c, k, n, BM=bm, BN=bn, BK=bk, **options)
+    want = a[:, :k].astype(np.float64) @ b[:k].astype(np.float64)
+    np.testing.assert_allclose(device.numpy(c), want, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("num_stages", [1, 2, 4])
+@pytest.mark.parametrize("k", [0, 32, 64, 224])
+def test_steps(device, k, num_stages):
+    """No iteration, one, and more than there are slots."""
+    product(device, 64, 64, k, (64, 32, 32), num_warps=4, num_stages=num_stages)
+
+
+@pytest.mark.parametrize(
+    "block,num_warps",
+    [((64, 96, 32), 4), ((128, 64, 64), 8), ((128, 64, 16), 4), ((32, 32, 32), 2), ((16, 64, 32), 1)],
+)
+def test_tiles(device, block, num_warps):
+    """One and two warp groups, N that is no power of two, tiles below a warp group's."""
+    product(device, 128, 192, 128, block, num_warps=num_warps)
+
+
+@triton.jit
+def persistent_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [N, K], [K, 1], [BN, BK])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BM, BN])
+    across = tl.cdiv(N, BN)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0), warp_specialize=True):
+        row, column = tile // across * BM, tile % across * BN
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in range(0, K, BK):
+            acc = tl.dot(a.load([row, k]), b.load([column, k]).T, acc)
+        c.store([row, column], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("programs", [1, 3, 8])
+@pytest.mark.parametrize("k,num_stages", [(32, 3), (96, 2), (160, 4)])
+def test_persistent(device, programs, k, num_stages):
+    """The producer runs on into the next tile: slots and phases go on from one to the next. Descriptors of the kernel."""
+    m, n = 128, 96
+    rng = np.random.default_rng(programs)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((m, k), (n, k)))
+    c = device.empty((m, n), np.float16)
+    persistent_kernel[(programs,)](
+        device.array(a), device.array(b), c, m, n, k, BM=64, BN=32, BK=32, num_warps=4, num_stages=num_stages
+    )  # fmt: skip
+    want = a.astype(np.float64) @ b.astype(np.float64).T
+    np.testing.assert_allclose(device.numpy(c), want, rtol=1e-2, atol=2e-2)
+
+
+@triton.jit
+def attend(acc, total, top, q, k, v, lo, hi, rows, BN: tl.constexpr, CAUSAL: tl.constexpr):
+    columns = tl.arange(0, BN)
+    for start in tl.range(lo, hi, BN, warp_specialize=True):
+        s = tl.dot(q, k.load([start, 0]).T)
+        if CAUSAL:
+            s = tl.where(rows[:, None] >= start + columns[None, :], s, -1.0e6)
+        now = tl.maximum(top, tl.max(s, 1))
+        p = tl.exp2(s - now[:, None])
+        scale = tl.exp2(top - now)
+        total = total * scale + tl.sum(p, 1)
+        acc = tl.dot(p.to(tl.float16), v.load([start, 0]), acc * scale[:, None])
+        top = now
+    return acc, total, top
+
+
+@triton.jit
+def attention_kernel(
+    q, k, v, o, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, CAUSAL: tl.constexpr
+):
+    first = tl.program_id(0) * BM
+    rows = first + tl.arange(0, BM)
+    x = q.load([first, 0])
+    acc = tl.zeros((BM, D), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    top = tl.full((BM,), -float("inf"), tl.float32)
+    if CAUSAL:
+        acc, total, top = attend(acc, total, top, x, k, v, 0, first, rows, BN, False)
+        acc, total, top = attend(acc, total, top, x, k, v, first, first + BM, rows, BN, True)
+    else:
+        acc, total, top = attend(acc, total, top, x, k, v, 0, n, rows, BN, False)
+    o.store([first, 0], (acc / total[:, None]).to(tl.float16))
+
+
+@pytest.mark.parametrize("block,num_warps", [((64, 32), 4), ((128, 32), 8), ((32, 32), 2)])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("num_stages", [2, 3])
+def test_attention(device, block, num_warps, causal, num_stages):
+    """Two channels in a loop; two loops, the first of which may run no iteration, that share them."""
+    n, d = 256, 64
+    rng = np.random.default_rng(3)
+    q, k, v = (rng.standard_normal((n, d)).astype(np.float16) * np.float16(0.5) for _ in range(3))
+    o = device.empty((n, d), np.float16)
+    bm, bn = block
+    descs = [
+        TensorDescriptor.from_tensor(x, [size, d])
+        for x, size in ((device.array(q), bm), (device.array(k), bn), (device.array(v), bn), (o, bm))
+    ]
+    attention_kernel[(n // bm,)](
+        *descs, n, D=d, BM=bm, BN=bn, CAUSAL=causal, num_warps=num_warps, num_stages=num_stages
+    )
+    s = q.astype(np.float64) @ k.astype(np.float64).T
+    if causal:
+        s = np.where(np.tril(np.ones((n, n), bool)), s, -np.inf)
+    p = np.exp2(s - s.max(1, keepdims=True))
+    np.testing.assert_allclose(
+        device.numpy(o), (p / p.sum(1, keepdims=True)) @ v.astype(np.float64), rtol=1e-2, atol=1e-2
+    )
+
+
+@triton.jit
+def sums_kernel(x, y, out, tiles, BM: tl.constexpr, BN: tl.constexpr):
+    total = tl.zeros((BM,), tl.float32)
+    most = tl.zeros((BM,), tl.float32)
+    for i in tl.range(tiles, warp_specialize=True):
+        block = x.load([0, i * BN]).to(tl.float32)
+        total += tl.sum(block * y.load([0, i * BN]).to(tl.float32), 1)
+        most = tl.maximum(most, tl.max(block, 1))
+    at = tl.arange(0, BM)
+    tl.store(out + at, total)
+    tl.store(out + BM + at, most)
+
+
+def test_without_dots(device):
+    """Blocks that come to registers, one of them read twice."""
+    rng = np.random.default_rng(4)
+    x, y = (rng.standard_normal((32, 160)).astype(np.float16) for _ in range(2))
+    out = device.empty((2, 32), np.float32)
+    descs = [TensorDescriptor.from_tensor(device.array(v), [32, 32]) for v in (x, y)]
+    sums_kernel[(1,)](*descs, out, 5, BM=32, BN=32, num_warps=4)
+    want = np.stack([(x.astype(np.float64) * y).sum(1), np.maximum(x.max(1), 0)])
+    np.testing.assert_allclose(device.numpy(out), want, rtol=1e-3, atol=1e-2)
+
+
+@triton.jit
+def indexed_kernel(x, index, out, count, BN: tl.constexpr, WRITES: tl.constexpr):
+    acc = tl.zeros((16, BN), tl.float32)
+    for i in tl.range(count, warp_specialize=True):
+        row = tl.load(index + i)
+        acc += x.load([row * 16, 0]).to(tl.float32)
+        if WRITES:
+            tl.store(index + i, row + 1)
+    rows, columns = tl.arange(0, 16), tl.arange(0, BN)
+    tl.store(out + rows[:, None] * BN + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_indices_from_memory(device, writes):
+    """The producer loads the indices, unless the loop writes them as well."""
+    x = np.random.default_rng(5).standard_normal((96, 32)).astype(np.float16)
+    index = np.array([3, 0, 5, 1, 3], np.int32)
+    at, out = device.array(index.copy()), device.empty((16, 32), np.float32)
+    given = TensorDescriptor.from_tensor(device.array(x), [16, 32])
+    indexed_kernel[(1,)](given, at, out, len(index), BN=32, WRITES=writes, num_warps=4)
+    want = sum(x[16 * i : 16 * i + 16].astype(np.float64) for i in index)
+    np.testing.assert_allclose(device.numpy(out), want, rtol=1e-3, atol=1e-3)
+    np.testing.assert_array_equal(device.numpy(at), index + writes)
+
+
+@triton.jit
+def following_kernel(x, out, steps, BN: tl.constexpr):
+    row = 0
+    acc = tl.zeros((16, BN), tl.float32)
+    for _ in tl.range(steps, warp_specialize=True):
+        block = x.load([row * 16, 0]).to(tl.float32)
+        row = tl.max(block).to(tl.int32)
+        acc += block
+    rows, columns = tl.arange(0, 16), tl.arange(0, BN)
+    tl.store(out + rows[:, None] * BN + columns[None, :], acc)
+
+
+def test_blocks_that_name_the_next(device):
+    """Where a load goes depends on what the one before brought: one warp can't run ahead."""
+    order = [0, 2, 3, 1]
+    x = np.zeros((64, 32), np.float16)
+    for i, row in enumerate(order):
+        x[16 * row : 16 * row + 16] = np.random.default_rng(i).uniform(0, 0.5, (16, 32))
+        x[16 * row + 7, 11] = order[(i + 1) % 4] + 0.5
+    out = device.empty((16, 32), np.float32)
+    following_kernel[(1,)](
+        TensorDescriptor.from_tensor(device.array(x), [16, 32]), out, 3, BN=32, num_warps=4
+    )
+    want = sum(x[16 * row : 16 * row + 16].astype(np.float64) for row in order[:3])
+    np.testing.assert_allclose(device.numpy(out), want, rtol=1e-3, atol=1e-3)
+
+
+@triton.jit
+def pointers_kernel(x, y, n, BLOCK: tl.constexpr):
+    for start in tl.range(0, n, BLOCK, warp_specialize=True):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+def test_pointers(device):
+    """Nothing that TMA could load: the hint says nothing."""
+    x = np.arange(300, dtype=np.float32)
+    y = device.empty(300, np.float32)
+    pointers_kernel[(1,)](device.array(x), y, 300, BLOCK=128, num_warps=4)
+    np.testing.assert_array_equal(device.numpy(y), 2 * x)
+
+
+@triton.jit
+def sometimes_kernel(x, y, tiles, BN: tl.constexpr):
+    for i in tl.range(tiles, warp_specialize=True):
+        first = x.load([0, i * BN])
+        if i % 2 == 1:
+            y.store([0, i * BN], first + x.load([16, i * BN]))
+        else:
+            y.store([0, i * BN], first)
+
+
+def test_loads_in_branches(device):
+    """A load in a branch stays with the warps that compute; what is stored leaves from there too."""
+    x = np.random.default_rng(6).standard_normal((32, 160)).astype(np.float16)
+    y = device.empty((16, 160), np.float16)
+    descs = [TensorDescriptor.from_tensor(v, [16, 32]) for v in (device.array(x), y)]
+    sometimes_kernel[(1,)](*descs, 5, BN=32, num_warps=4)
+    odd = (np.arange(160) // 32 % 2 == 1).astype(np.float16)
+    np.testing.assert_allclose(device.numpy(y), x[:16] + odd * x[16:], rtol=1e-3)
+
+
+@pytest.mark.parametrize("num_warps", [4, 8])
+def test_who_loads(num_warps):
+    """Where it applies, a CTA has a warp group more, which gives up registers if they are scarce."""
+    desc = TensorDescriptor.from_tensor(np.empty((128, 64), np.float16), [128, 32])
+    other = TensorDescriptor.from_tensor(np.empty((64, 64), np.float16), [32, 64])
+    out = np.empty((128, 64), np.float32)
+    kernel = product_kernel.warmup(
+        desc, other, out, 64, 64, BM=128, BN=64, BK=32, num_warps=num_warps, grid=(1,)
+    )
+    assert kernel.metadata.total_num_warps == num_warps + 4
+    assert "ttg.warp_specialize" in kernel.asm["ttgir"]
+    assert ("setmaxnreg.dec" in kernel.asm["ptx"]) == (num_warps == 8)
+    pointers = pointers_kernel.warmup(out, out, 300, BLOCK=128, num_warps=num_warps, grid=(1,))
+    assert "ttg.warp_specialize" not in pointers.asm["ttgir"]
