@@ -10,7 +10,9 @@
 //!   then waits until that one alone is pending: the tensor cores are never without work, the results of the iteration
 //!   before are valid, and the slots that it read are free for the copies, which the pipeliner puts behind that dot.
 //!   Where the carried result is used for more than accumulation (flash attention scales it), the wait is for both:
-//!   `ptxas` serializes all dots of a loop in which it sees accumulators read with a dot under way.
+//!   `ptxas` serializes all dots of a loop in which it sees accumulators read with a dot under way. If the copies behind
+//!   the first dot have only this iteration's time, they don't wait for that dot too: the carried result is waited for
+//!   before it instead, with the arrival of the iteration's own copies, and one barrier serves both.
 //! - The asynchronous proxy, through which the operands are read, does not see ordinary writes to shared memory (`cp.async`
 //!   too) before a proxy fence (PTX ISA, "Async proxy"): one stands before each dot that follows such writes. The barrier
 //!   that the writes of other threads need is placed by [`membar`](crate::membar).
@@ -146,6 +148,8 @@ fn schedule(module: &mut Module, block: Block) {
     let all = dots(module, block);
     let Some(&first) = all.first() else { return };
     let crossing = crossing(module, block, first);
+    let accumulated = crossing.iter().all(|c| c.accumulated);
+    let at_once = !accumulated && copies_are_due_next(module, first);
     for &dot in &all {
         let yes = module.attr(AttrKind::Bool(true));
         module.set_attr(dot.0, "isAsync", yes);
@@ -153,13 +157,17 @@ fn schedule(module: &mut Module, block: Block) {
     if !crossing.is_empty() {
         // Everything before the first dot of this iteration is done after this.
         let d = first.d(module);
-        let mut inputs = vec![d];
-        inputs.extend(crossing.iter().map(|c| c.arg).filter(|&a| a != first.c(module)));
-        let accumulated = crossing.iter().all(|c| c.accumulated);
-        wait(module, Place::After(first.0), &inputs, i32::from(accumulated));
+        let args = crossing.iter().map(|c| c.arg).filter(|&a| a != first.c(module));
+        if at_once {
+            let args: Vec<Value> = args.collect();
+            wait(module, Place::Before(first.0), &args, 0);
+        } else {
+            let inputs: Vec<Value> = [d].into_iter().chain(args).collect();
+            wait(module, Place::After(first.0), &inputs, i32::from(accumulated));
+        }
     }
     for &dot in &all {
-        let waited_for = dot == first && crossing.iter().any(|c| !c.accumulated);
+        let waited_for = dot == first && !accumulated && !at_once;
         if waited_for || crossing.iter().any(|c| c.dot == dot.0) {
             continue;
         }
@@ -172,6 +180,16 @@ fn schedule(module: &mut Module, block: Block) {
         let results: Vec<Value> = crossing.iter().map(|c| module.results(parent)[c.index]).collect();
         wait(module, Place::After(parent), &results, 0);
     }
+}
+
+/// Whether the copies behind the first dot of a loop must have arrived when the next iteration begins: rings of two slots.
+fn copies_are_due_next(module: &Module, first: ttng::WarpGroupDot) -> bool {
+    let Some(block) = module.parent_block(first.0) else { return false };
+    module
+        .block_ops(block)
+        .take_while(|&op| op != first.0)
+        .filter_map(|op| ttg::AsyncWait::cast(module, op))
+        .any(|w| w.num(module) == 0)
 }
 
 /// The dots of a loop's body that may stay under way into the next iteration.
