@@ -6,6 +6,8 @@ use tilewright_passes::{Options, TargetInfo, lower_to_ttg, verify};
 const MATMUL: &str = include_str!("ir/matmul.mlir");
 const MATMUL_ODD: &str = include_str!("ir/matmul_odd.mlir");
 const ATTENTION: &str = include_str!("ir/attention.mlir");
+/// 64 rows and 8 warps; keys and values are gathered through indices.
+const SPARSE: &str = include_str!("ir/sparse_attention.mlir");
 
 fn lower(text: &str, num_warps: u32, num_stages: u32, delay_dots: bool) -> String {
     let mut module = parse(text, "kernel.mlir").unwrap_or_else(|d| panic!("{d}"));
@@ -36,7 +38,7 @@ fn in_order(text: &str, what: &[&str]) {
 
 #[test]
 fn contract_holds_for_all_shapes_of_launch() {
-    for text in [MATMUL, MATMUL_ODD, ATTENTION] {
+    for text in [MATMUL, MATMUL_ODD, ATTENTION, SPARSE] {
         for warps in [4, 8, 16] {
             for stages in [1, 2, 3, 4] {
                 for delay in [false, true] {
@@ -76,6 +78,39 @@ fn attention_takes_probabilities_from_registers() {
     let (body, _) = split_loop(&text);
     assert_eq!(count(body, "ttng.warp_group_dot "), 2, "{body}");
     assert_eq!(count(body, "local_alloc") + count(body, "local_load"), 0, "{body}");
+    assert_eq!(count(body, "ttg.barrier"), 1, "{body}");
+}
+
+#[test]
+fn warp_groups_side_by_side_compute_whole_rows_of_the_probabilities() {
+    let text = lower(SPARSE, 8, 2, false);
+    let (body, _) = split_loop(&text);
+    assert_eq!(count(body, "ttng.warp_group_dot "), 3, "{body}");
+    // Nothing crosses shared memory but the copies: no scores, no pointers, no indices.
+    assert_eq!(
+        count(body, "local_alloc") + count(body, "local_load") + count(body, "allocation.offset"),
+        0,
+        "{body}"
+    );
+    // The indices for two shapes of rows, and for the mask.
+    assert_eq!(count(body, "tt.load"), 3, "{body}");
+}
+
+#[test]
+fn copies_with_one_iterations_time_do_not_wait_for_its_first_dot() {
+    let text = lower(SPARSE, 8, 2, false);
+    let (body, _) = split_loop(&text);
+    in_order(
+        body,
+        &[
+            "ttg.async_wait",
+            "ttng.warp_group_dot_wait",
+            "ttg.barrier",
+            "ttng.warp_group_dot ",
+            "ttg.async_copy_global_to_local",
+            "ttng.warp_group_dot_wait",
+        ],
+    );
     assert_eq!(count(body, "ttg.barrier"), 1, "{body}");
 }
 
