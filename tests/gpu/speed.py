@@ -251,7 +251,8 @@ def paged(want):
         programs = sequences * kv_heads
         configs = [{"block": b, "num_warps": w, "num_stages": s, "parts": p}
                    for p in room if 256 <= programs * p <= 4096
-                   for b, w, s in ((32, 4, 3), (64, 4, 3), (64, 2, 3), (64, 4, 4), (128, 4, 2), (128, 4, 3), (128, 8, 3))]  # fmt: skip
+                   for b, w, s in ((32, 4, 2), (32, 4, 3), (32, 2, 3), (64, 4, 2), (64, 4, 3), (64, 2, 3), (64, 4, 4), (128, 4, 2),
+                                   (128, 4, 3), (128, 8, 2))]  # fmt: skip
         both((f"paged {sequences}x{length} {heads}/{kv_heads} page {page}", "paged_decode"),
              lambda m, parts, **c: m.paged_decode(q, k, v, table, lengths, o, *room[parts], **c),
              check, configs, 2 * 2 * int(lengths.sum()) * kv_heads * d, "TB/s")  # fmt: skip
