@@ -96,8 +96,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
     )?;
     lowered.module.keep_wide_offsets("wgmma.mma_async");
     let mut timing = Timing { lower: start.elapsed(), ..Timing::default() };
-    let raised = lowered.module.inline_assembly().any(|text| options.target.needs_ptx84(text));
-    let features = if raised { "+ptx84" } else { options.target.ptx_feature() };
+    let features = options.target.ptx_feature(lowered.module.inline_assembly());
     let llvm = emit::Options {
         triple: "nvptx64-nvidia-cuda".into(),
         cpu: options.target.arch().into(),

@@ -46,23 +46,37 @@ impl Target {
         }
     }
 
-    /// The lowest PTX ISA version that has the target (PTX ISA, "Release Notes"): the driver's own compiler, the fallback
-    /// where there is no `ptxas`, takes no newer PTX than itself.
-    pub fn ptx_feature(self) -> &'static str {
-        match self.capability {
-            80 => "+ptx70",
-            86 => "+ptx71",
-            89 => "+ptx78",
-            _ => "+ptx80",
-        }
+    /// The lowest PTX ISA version that has the target and these instructions of inline assembly (PTX ISA, "Release Notes"):
+    /// the driver's own compiler, the fallback where there is no `ptxas`, takes no newer PTX than itself.
+    pub fn ptx_feature<'a>(self, mut inline: impl Iterator<Item = &'a str>) -> &'static str {
+        const VERSIONS: [(u32, &str); 6] =
+            [(70, "+ptx70"), (71, "+ptx71"), (75, "+ptx75"), (78, "+ptx78"), (80, "+ptx80"), (84, "+ptx84")];
+        let target = match self.capability {
+            80 => 70,
+            86 => 71,
+            89 => 78,
+            _ => 80,
+        };
+        let most = inline.try_fold(target, |most, text| match most.max(self.needs(text)) {
+            84 => Err(84),
+            most => Ok(most),
+        });
+        let version = most.unwrap_or_else(|most| most);
+        VERSIONS.iter().find(|v| v.0 == version).map_or("+ptx84", |v| v.1)
     }
 
-    /// Whether an instruction needs PTX ISA 8.4: fp8 operands of `mma`, on sm_89 fp8 conversions (8.1), and changes of
-    /// tensor maps with their fences (8.3).
-    pub fn needs_ptx84(self, instruction: &str) -> bool {
+    /// The PTX ISA version times ten that has the instruction, where this may be more than the target's.
+    fn needs(self, instruction: &str) -> u32 {
         let fp8 = instruction.contains("e4m3") || instruction.contains("e5m2");
-        fp8 && (self.capability == 89 || instruction.starts_with("mma.sync"))
+        if fp8 && (self.capability == 89 || instruction.starts_with("mma.sync"))
             || instruction.contains("tensormap")
+        {
+            // fp8 operands of `mma`, on sm_89 fp8 conversions (8.1), changes of tensor maps with their fences (8.3).
+            return 84;
+        }
+        // `cp.async` with a predicate that ignores the source, its fourth operand.
+        let ignores = instruction.contains("shared.global") && instruction.matches(',').count() == 3;
+        if ignores { 75 } else { 0 }
     }
 
     /// Shared memory that one CTA can have, in bytes (CUDA C++ Programming Guide, "Technical Specifications").
@@ -125,5 +139,19 @@ mod tests {
         assert_eq!(Target::for_device(87).map(|t| t.capability), Some(86));
         assert_eq!(Target::for_device(90).map(|t| t.capability), Some(90));
         assert_eq!(Target::for_device(75), None);
+    }
+
+    #[test]
+    fn versions_by_target_and_instruction() {
+        let copy = "cp.async.cg.shared.global [$0], [$1], 16";
+        let masked = format!("@$2 {copy}, $3;");
+        let version = |capability, texts: &[&str]| Target { capability }.ptx_feature(texts.iter().copied());
+        assert_eq!(version(80, &[copy]), "+ptx70");
+        assert_eq!(version(80, &[copy, &masked]), "+ptx75");
+        assert_eq!(version(86, &[&masked]), "+ptx75");
+        assert_eq!(version(89, &[&masked]), "+ptx78");
+        let fp8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32";
+        assert_eq!(version(90, &[&masked]), "+ptx80");
+        assert_eq!(version(90, &[&masked, fp8, copy]), "+ptx84");
     }
 }

@@ -351,7 +351,19 @@ pub(super) fn cvt_pack(d: &mut Dec) -> R {
     if !d.has("sat") {
         return d.fail("`.sat` is wanted");
     }
-    let (to, from) = (d.ty()?, d.ty()?);
+    // Types of 2 bits appear nowhere else.
+    const TO: [(&str, (u32, bool)); 8] = [
+        ("s2", (2, true)),
+        ("u2", (2, false)),
+        ("s4", (4, true)),
+        ("u4", (4, false)),
+        ("s8", (8, true)),
+        ("u8", (8, false)),
+        ("s16", (16, true)),
+        ("u16", (16, false)),
+    ];
+    let Some((bits, signed)) = d.one_of(&TO) else { return d.fail("the type to pack is missing") };
+    let from = d.ty()?;
     if from != Ty::S32 {
         return Err(d.bad_type(from));
     }
@@ -364,7 +376,7 @@ pub(super) fn cvt_pack(d: &mut Dec) -> R {
     d.out.d = d.dst(0, File::W)?;
     d.out.a = d.src(1, from)?;
     d.out.b = d.src(2, from)?;
-    d.out.flags = to.bits() | u32::from(to.signed()) << 8;
+    d.out.flags = bits | u32::from(signed) << 8;
     d.out.exec = |cx, i| {
         let n = i.flags & 0xff;
         let c = if i.c == super::NONE { [0; LANES] } else { cx.get::<u32>(i.c) };
