@@ -85,6 +85,7 @@ def example(device) -> None:
         (64, 80, 64, 64, (64, 32), 4),
         (20, 144, 128, 40, (16, 32), 4),
         (64, 288, 256, 32, (64, 32), 8),
+        (64, 288, 256, 60, (64, 48), 8),
     ):
         queries = 3
         q, kv = (rng.standard_normal(s).astype(np.float16) for s in ((queries, heads, d), (96, d)))

@@ -77,11 +77,11 @@ fn scaled_offset(f: &Function, v: Value) -> Option<(usize, u64)> {
         _ => None,
     };
     let (index, shift) = inst(v).filter(|(_, i)| i.op == Op::Bin(BinOp::Shl))?;
-    let (_, extension) = inst(shift.args[0])?;
-    let extends = matches!(extension.op, Op::Cast(CastOp::SExt | CastOp::ZExt));
+    let (_, extension) =
+        inst(shift.args[0]).filter(|(_, i)| matches!(i.op, Op::Cast(CastOp::SExt | CastOp::ZExt)))?;
     let narrow = f.ty(extension.args[0]) == Ty::I32 && f.ty(v) == Ty::I64;
     match f.values[shift.args[1].0 as usize].def {
-        Def::Const(c) if extends && narrow => Some((index, c)),
+        Def::Const(c) if narrow => Some((index, c)),
         _ => None,
     }
 }
