@@ -6,17 +6,17 @@ of the ratios and the smallest. Results are checked against torch before anythin
 """
 
 import argparse
+import functools
 import math
-import statistics
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import timing
 import torch
 import torch.nn.functional as F
-import triton.testing
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
@@ -221,10 +221,6 @@ CASES = [
 ]  # fmt: skip
 
 
-def time(run, rep: int) -> float:
-    return triton.testing.do_bench(run, warmup=3, rep=rep, return_mode="median")
-
-
 def compiled(case: Case, module, config) -> bool:
     """Whether it compiles and runs; only powers of two do in Triton."""
     try:
@@ -251,18 +247,16 @@ def measure(case: Case, pool: ThreadPoolExecutor) -> tuple[list[float], list[dic
             for config in mine[1:]:
                 case.run(module, **config)
                 case.check()
-        times = [time(lambda m=module, c=c: case.run(m, **c), 8) for c in mine]
-        best.append(mine[times.index(min(times))])
-    # The clock drifts: both alternate, and the medians count.
-    rounds = [[time(lambda m=m, c=c: case.run(m, **c), 12) for m, c in zip(modules, best)] for _ in range(3)]
-    return [statistics.median(t) for t in zip(*rounds)], best
+        best.append(timing.best(lambda m=module, **c: case.run(m, **c), mine, 8))
+    competitors = {m.__name__: functools.partial(case.run, m, **c) for m, c in zip(modules, best)}
+    return list(timing.race(competitors, rounds=3, rep=12).values()), best
 
 
 def copy_bandwidth(size: int) -> float:
     """TB/s read and written by torch's copy of so many bytes."""
     source = torch.randint(256, (size,), device="cuda", dtype=torch.uint8)
     target = torch.empty_like(source)
-    return 2 * size / time(lambda: target.copy_(source), 50) * 1e-9
+    return 2 * size / timing.time(lambda: target.copy_(source), 50) * 1e-9
 
 
 def main() -> None:

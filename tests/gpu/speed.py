@@ -1,67 +1,61 @@
 """Kernel speed against Triton: same source, same process, results checked first, medians."""
 
 import argparse
+import functools
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import timing
 import torch
-import triton.testing
+import triton
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 from peers import load, load_for_triton, versions
 
 
-def best(kernel, configs):
-    """The smallest median time in ms over the configurations that compile, and which one it was."""
+def both(name, run, check, configs, amount, unit, outs, library=None):
+    """``run(module, **config)`` under each compiler; ``check()`` asserts the result of each of ours. Gives both times in ms.
 
-    def compiled(config):
-        try:
-            kernel(**config)
-            return True
-        except Exception as error:
-            print(f"    {config}: {str(error).splitlines()[0][:150] if str(error) else type(error).__name__}")
-
-    with ThreadPoolExecutor(16) as pool:
-        works = list(pool.map(compiled, configs))
-    torch.cuda.synchronize()
-    results = [
-        (
-            triton.testing.do_bench(lambda c=config: kernel(**c), warmup=10, rep=60, return_mode="median"),
-            config,
-        )
-        for config, works in zip(configs, works)
-        if works
-    ]
-    return min(results, key=lambda r: r[0]) if results else (float("inf"), None)
-
-
-def report(name, ours, theirs, amount, unit):
-    (t_ours, c_ours), (t_theirs, c_theirs) = ours, theirs
-    rate = [amount / t * 1e-9 for t in (t_ours, t_theirs)]
-    print(
-        f"{name:34} {rate[0]:9.3f} {rate[1]:9.3f} {unit:8} ratio {t_theirs / t_ours:5.3f}  {c_ours} | {c_theirs}",
-        flush=True,
-    )
-
-
-def both(name, run, check, configs, amount, unit):
-    """``run(module, **config)`` under each compiler; ``check()`` asserts the result of ours. Gives both times in ms."""
+    ``outs`` are the tensors that it writes; ``library`` is a dictionary of one competitor more.
+    """
     label, module = name
-    try:
-        run(load(module), **configs[0])
-        torch.cuda.synchronize()
-        check()
-    except Exception as error:
-        print(f"{label:34} FAILED {str(error)[:1200]}", flush=True)
-        return float("nan"), float("nan")
-    ours, theirs = (
-        best(lambda m=m, **c: run(m, **c), configs) for m in (load(module), load_for_triton(module))
+    runs = {
+        "ours": lambda **c: run(load(module), **c),
+        "Triton": lambda **c: run(load_for_triton(module), **c),
+    }
+    chosen = {}
+    for who, f in runs.items():
+        usable, reasons = timing.compiled(f, configs)
+        for config, reason in reasons.items():
+            print(f"    {who} {config}: {reason[:150]}")
+        if not usable:
+            print(f"{label:34} FAILED: no configuration of {who} works", flush=True)
+            return float("nan"), float("nan")
+        for config in usable if who == "ours" else usable[:1]:
+            try:
+                for out in outs:
+                    out.fill_(float("nan"))
+                f(**config)
+                torch.cuda.synchronize()
+                check()
+            except Exception as error:
+                print(f"{label:34} FAILED {who} {config} {str(error)[:1200]}", flush=True)
+                return float("nan"), float("nan")
+        chosen[who] = timing.best(f, usable)
+    competitors = {who: functools.partial(f, **chosen[who]) for who, f in runs.items()} | (library or {})
+    times = timing.race(competitors)
+    ours = times["ours"]
+    others = "".join(
+        f"  {who} {amount / t * 1e-9:.3f} ratio {t / ours:.3f}" for who, t in times.items() if who != "ours"
     )
-    check()
-    report(label, ours, theirs, amount, unit)
-    return ours[0], theirs[0]
+    print(f"{label:34} {amount / ours * 1e-9:.3f} {unit}{others}  {short(chosen['ours'])} | {short(chosen['Triton'])}", flush=True)  # fmt: skip
+    return ours, times["Triton"]
+
+
+def short(config: dict) -> str:
+    """A configuration's values."""
+    return "/".join(str(v).replace(" ", "") for v in config.values())
 
 
 def main():
@@ -78,12 +72,12 @@ def main():
         x, y = torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
         out = torch.empty_like(x)
         both(("add 64M fp32", "vector_add"), lambda m, block: m.add(x, y, out, block=block),
-             lambda: torch.testing.assert_close(out, x + y), [{"block": b} for b in (1024, 2048, 4096)], 12 * n, "TB/s")  # fmt: skip
+             lambda: torch.testing.assert_close(out, x + y), [{"block": b} for b in (1024, 2048, 4096)], 12 * n, "TB/s", [out])  # fmt: skip
     if want("softmax"):
         x = torch.randn(8192, 8192, device="cuda", dtype=torch.float16)
         out = torch.empty_like(x)
         both(("softmax 8192x8192 fp16", "softmax"), lambda m, **c: m.softmax(x, out, **c),
-             lambda: torch.testing.assert_close(out, torch.softmax(x.float(), 1).half()), warps, 4 * x.numel(), "TB/s")  # fmt: skip
+             lambda: torch.testing.assert_close(out, torch.softmax(x.float(), 1).half()), warps, 4 * x.numel(), "TB/s", [out])  # fmt: skip
     if want("layer_norm"):
         x = torch.randn(8192, 8192, device="cuda", dtype=torch.float16)
         w, b = (torch.randn(8192, device="cuda", dtype=torch.float16) for _ in range(2))
@@ -94,19 +88,7 @@ def main():
         )
         both(("layer norm 8192x8192 fp16", "layer_norm"), lambda m, **c: m.layer_norm(x, w, b, y, mean, rstd, **c),
              lambda: torch.testing.assert_close(y, torch.nn.functional.layer_norm(x, (8192,), w, b), rtol=1e-2, atol=1e-2),
-             [{"block": k, **c} for k in (1024, 2048, 4096, 8192) for c in warps], 4 * x.numel(), "TB/s")  # fmt: skip
-    for size in (8192, 4096, 2048):
-        if not want("matmul") and not want(f"matmul{size}"):
-            continue
-        a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
-        c = torch.empty_like(a)
-        configs = [{"block": blk, "num_warps": w, "num_stages": s}
-                   for blk, w, s in (((128, 256, 64), 8, 3), ((128, 128, 64), 8, 3), ((128, 128, 32), 4, 4), ((128, 128, 64), 4, 3),
-                                     ((256, 128, 64), 8, 3), ((128, 256, 32), 8, 4))]  # fmt: skip
-        both((f"matmul {size} fp16", "matmul"), lambda m, **k: m.matmul(a, b, c, **k),
-             lambda: torch.testing.assert_close(c, a @ b, rtol=1e-2, atol=1e-1), configs, 2 * size**3, "TFLOP/s")  # fmt: skip
-        t = triton.testing.do_bench(lambda: torch.mm(a, b, out=c), return_mode="median")
-        print(f"    cuBLAS {2 * size**3 / t * 1e-9:.1f}")
+             [{"block": k, **c} for k in (1024, 2048, 4096, 8192) for c in warps], 4 * x.numel(), "TB/s", [y])  # fmt: skip
     for d, causal in ((128, False), (128, True), (64, False)):
         if not want("flash") and not want(f"flash{d}"):
             continue
@@ -117,9 +99,7 @@ def main():
         configs = [{"block": blk, "num_warps": w, "num_stages": s}
                    for blk, w, s in (((128, 64), 8, 3), ((128, 64), 4, 3), ((128, 128), 8, 2), ((128, 64), 8, 2), ((128, 32), 4, 3))]  # fmt: skip
         both((f"flash D{d}{' causal' if causal else ''}", "flash_attention"), lambda m, **c: m.flash_attention(q, k, v, o, causal, **c),
-             lambda: torch.testing.assert_close(o, sdpa().view_as(o), rtol=1e-2, atol=1e-2), configs, 4 * 64 * 4096**2 * d / (2 if causal else 1), "TFLOP/s")  # fmt: skip
-        t = triton.testing.do_bench(sdpa, return_mode="median")
-        print(f"    SDPA {4 * 64 * 4096**2 * d / (2 if causal else 1) / t * 1e-9:.1f}")
+             lambda: torch.testing.assert_close(o, sdpa().view_as(o), rtol=1e-2, atol=1e-2), configs, 4 * 64 * 4096**2 * d / (2 if causal else 1), "TFLOP/s", [o], {"SDPA": sdpa})  # fmt: skip
     descriptors(want)
     backward(want)
     paged(want)
@@ -136,22 +116,16 @@ def descriptors(want):
             continue
         a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
         c = torch.empty_like(a)
-        blocks = [
-            ((128, 256, 64), 8, 3),
-            ((128, 256, 64), 8, 4),
-            ((128, 128, 64), 8, 4),
-            ((128, 128, 64), 4, 4),
-        ]
+        blocks = [((128, 256, 64), 8, 3, False), ((128, 256, 64), 8, 3, True), ((128, 256, 64), 8, 4, True),
+                  ((128, 128, 64), 8, 4, False), ((128, 128, 64), 4, 4, False)]  # fmt: skip
         for made in (False, True):
             for ws in (False, True):
                 configs = [{"block": blk, "num_warps": w, "num_stages": s, "halves": halves, "flatten": flatten}
-                           for blk, w, s in blocks for halves in (False, True) for flatten in (False, True)]  # fmt: skip
+                           for blk, w, s, halves in blocks for flatten in (False, True)]  # fmt: skip
                 name = f"persistent {size} {'made' if made else 'given'}{' ws' if ws else ''}"
                 both((name, "persistent_matmul"),
                      lambda m, **k: m.persistent_matmul(a, b, c, programs=programs, made=made, warp_specialize=ws, **k),
-                     lambda: torch.testing.assert_close(c, a @ b.T, rtol=1e-2, atol=1e-1), configs, 2 * size**3, "TFLOP/s")  # fmt: skip
-        t = triton.testing.do_bench(lambda: torch.mm(a, b.T, out=c), return_mode="median")
-        print(f"    cuBLAS {2 * size**3 / t * 1e-9:.1f}")
+                     lambda: torch.testing.assert_close(c, a @ b.T, rtol=1e-2, atol=1e-1), configs, 2 * size**3, "TFLOP/s", [c], {"cuBLAS": lambda: torch.mm(a, b.T, out=c)})  # fmt: skip
     for causal in (False, True):
         if not want("flash_descriptors"):
             continue
@@ -165,9 +139,7 @@ def descriptors(want):
                        for blk, w, s in (((128, 64), 8, 2), ((128, 64), 8, 3), ((128, 128), 8, 2), ((64, 64), 4, 3), ((128, 64), 4, 3))]  # fmt: skip
             both((f"flash desc D128{' causal' if causal else ''}{' ws' if ws else ''}", "flash_attention_descriptors"),
                  lambda m, **c: m.flash_attention_descriptors(q, k, v, o, causal, warp_specialize=ws, **c),
-                 lambda: torch.testing.assert_close(o, sdpa().view_as(o), rtol=1e-2, atol=1e-2), configs, amount, "TFLOP/s")  # fmt: skip
-        t = triton.testing.do_bench(sdpa, return_mode="median")
-        print(f"    SDPA {amount / t * 1e-9:.1f}")
+                 lambda: torch.testing.assert_close(o, sdpa().view_as(o), rtol=1e-2, atol=1e-2), configs, amount, "TFLOP/s", [o], {"SDPA": sdpa})  # fmt: skip
 
 
 def backward(want):
@@ -200,20 +172,20 @@ def backward(want):
         steps = [
             both((f"backward delta {shape}", name), lambda m, **c: m.delta(o_rows, do, delta, **c),
                  lambda: torch.testing.assert_close(delta, (o_rows.float() * do).sum(-1), rtol=1e-3, atol=1e-3),
-                 [{"block": b, "num_warps": w} for b in (16, 32, 64) for w in (2, 4)], 4 * q.numel(), "TB/s"),
+                 [{"block": b, "num_warps": w} for b in (16, 32, 64) for w in (2, 4)], 4 * q.numel(), "TB/s", [delta]),
             both((f"backward dk dv {shape}", name), lambda m, **c: m.dkdv(q, k, v, do, lse, delta, dk, dv, causal, **c),
                  lambda: check((dk, wanted[1]), (dv, wanted[2])),
                  [{"block": b, "num_warps": w, "num_stages": s}
                   for b, w, s in (((64, 128), 8, 2), ((64, 128), 8, 3), ((32, 128), 8, 3), ((32, 128), 4, 3), ((64, 64), 4, 2),
-                                  ((64, 64), 4, 3), ((32, 64), 4, 3), ((128, 128), 8, 1))], 4 * dot, "TFLOP/s"),
+                                  ((64, 64), 4, 3), ((32, 64), 4, 3), ((128, 128), 8, 1))], 4 * dot, "TFLOP/s", [dk, dv]),
             both((f"backward dq {shape}", name), lambda m, **c: m.dq(q, k, v, do, lse, delta, dq, causal, **c),
                  lambda: check((dq, wanted[0])),
                  [{"block": b, "num_warps": w, "num_stages": s}
                   for b, w, s in (((128, 64), 8, 2), ((128, 64), 8, 3), ((128, 32), 8, 3), ((128, 128), 8, 2), ((64, 64), 4, 2),
-                                  ((64, 64), 4, 3), ((64, 32), 4, 3), ((128, 64), 4, 2))], 3 * dot, "TFLOP/s"),
+                                  ((64, 64), 4, 3), ((64, 32), 4, 3), ((128, 64), 4, 2))], 3 * dot, "TFLOP/s", [dq]),
         ]  # fmt: skip
         ours, theirs = map(sum, zip(*steps))
-        t = triton.testing.do_bench(sdpa, return_mode="median")
+        t = timing.time(sdpa, 60)
         print(f"backward {shape}, all three: {5 * dot / ours * 1e-9:.1f} {5 * dot / theirs * 1e-9:.1f} TFLOP/s ratio "
               f"{theirs / ours:.3f}; SDPA {5 * dot / t * 1e-9:.1f}", flush=True)  # fmt: skip
 
@@ -255,7 +227,7 @@ def paged(want):
                                    (128, 4, 3), (128, 8, 2))]  # fmt: skip
         both((f"paged {sequences}x{length} {heads}/{kv_heads} page {page}", "paged_decode"),
              lambda m, parts, **c: m.paged_decode(q, k, v, table, lengths, o, *room[parts], **c),
-             check, configs, 2 * 2 * int(lengths.sum()) * kv_heads * d, "TB/s")  # fmt: skip
+             check, configs, 2 * 2 * int(lengths.sum()) * kv_heads * d, "TB/s", [o])  # fmt: skip
 
 
 def sparse(want):
@@ -286,7 +258,7 @@ def sparse(want):
                                    ((128, 32), 8, 2), ((128, 64), 8, 1), ((32, 64), 4, 2), ((16, 64), 4, 2))]  # fmt: skip
         amount = 2 * heads * (d + d_value) * int((index >= 0).sum() if causal else index.numel())
         both((f"sparse{' causal' if causal else ''}", "sparse_attention"), lambda m, **c: m.sparse_attention(q, kv, index, o, lse, **c),
-             check, configs, amount, "TFLOP/s")  # fmt: skip
+             check, configs, amount, "TFLOP/s", [o])  # fmt: skip
 
 
 if __name__ == "__main__":

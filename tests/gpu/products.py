@@ -1,6 +1,6 @@
 """The plain matmul of ``examples/matmul.py`` against Triton on the same source and the same configurations, and against cuBLAS.
 
-``python matmul.py [--all] [WORD …]`` prints a line a case whose label has one of the words: TFLOP/s under both compilers and
+``python products.py [--all] [WORD …]`` prints a line a case whose label has one of the words: TFLOP/s under both compilers and
 of cuBLAS, the ratios, and the configuration that each compiler kept; ``--all`` prints every configuration's times too. Tiles
 that are not powers of two are in the list of the last case: Triton refuses them. Each result is checked against torch first.
 """
@@ -10,8 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import timing
 import torch
-import triton.testing
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
@@ -59,11 +59,6 @@ CASES = [
 ]
 
 
-def time_of(f) -> float:
-    """The median time in ms."""
-    return triton.testing.do_bench(f, warmup=10, rep=60, return_mode="median")
-
-
 def measure(case: Case, show_all: bool) -> None:
     m, n, k = case.shape
     a = torch.randn(m, k, device="cuda").to(case.dtype)
@@ -90,19 +85,27 @@ def measure(case: Case, show_all: bool) -> None:
                     )
                 continue
             torch.testing.assert_close(out.float(), want, rtol=2e-2, atol=tolerance)
-            times.append((time_of(launch), config))
+            times.append((timing.time(launch, 20), config))
             if show_all:
                 print(f"    {who} {config}: {tera / times[-1][0]:.1f}")
-        best[who] = min(times) if times else (float("inf"), None)
+        best[who] = module, min(times)[1]
     if case.dtype == FP8:
         one = torch.ones((), device="cuda")
         library = (lambda: torch._scaled_mm(a, b, one, one, out_dtype=FP16)) if case.trans_b else None
     else:
         library = lambda: torch.mm(a, b, out=out)
-    cublas = tera / time_of(library) if library else float("nan")
-    (t_ours, c_ours), (t_theirs, c_theirs) = best["ours"], best["Triton"]
-    print(f"{case.label():40} {tera / t_ours:7.1f}  Triton {tera / t_theirs:7.1f} ratio {t_theirs / t_ours:5.3f}  "
-          f"cuBLAS {cublas:7.1f} ratio {tera / t_ours / cublas:5.3f}  {c_ours} | {c_theirs}", flush=True)  # fmt: skip
+    competitors = {
+        who: lambda m=module, c=config: m.matmul(a, b, out, block=c[0], num_warps=c[1], num_stages=c[2])
+        for who, (module, config) in best.items()
+    }
+    times = timing.race(competitors | ({"cuBLAS": library} if library else {}))
+    ours = times["ours"]
+    others = "  ".join(
+        f"{who} {tera / t:7.1f} ratio {t / ours:5.3f}" for who, t in times.items() if who != "ours"
+    )
+    print(
+        f"{case.label():40} {tera / ours:7.1f}  {others}  {best['ours'][1]} | {best['Triton'][1]}", flush=True
+    )
 
 
 def main() -> None:
