@@ -2,7 +2,7 @@
 # Sets up everything that building, testing and running Tilewright from this checkout needs:
 #   1. Debian packages: LLVM 19 and what a static link of it wants;
 #   2. .venv/ with the pinned Python packages of requirements.txt;
-#   3. the extension module and the `tilewright` command, built by cargo and put where Python and .venv/bin see them.
+#   3. the extension module, built by cargo and put where Python sees it, and the `tilewright` command, which calls it.
 # Each step is skipped when what it depends on has not changed (.venv/.stamps holds a hash of each step's inputs), so a
 # second run only takes the time of hashing the sources. TILEWRIGHT_PROFILE=release builds with optimisation.
 set -euo pipefail
@@ -79,8 +79,8 @@ site=$(echo "$venv"/lib/python3.*/site-packages)
 pth=$site/tilewright-checkout.pth
 [ "$(cat "$pth" 2>/dev/null)" = "$root/python" ] || printf '%s\n' "$root/python" >"$pth"
 
-# 3. The extension module and the command. Both come from one cargo call and one profile, which is also the profile that
-# `cargo test` uses: nothing is compiled twice.
+# 3. The extension module, in the profile that `cargo test` uses, too: nothing is compiled twice. The command is the console
+# script that a wheel would install.
 case $profile in
   dev) out=target/debug ;;
   *) out=target/$profile ;;
@@ -94,13 +94,14 @@ sources_key=$profile-$({
     sort -z | xargs -0 sha256sum
 } | sha256sum | cut -d' ' -f1)
 if ! fresh build "$sources_key" || [ ! -e "$extension" ] || [ ! -x "$venv/bin/tilewright" ]; then
-  say "building the extension and the command ($profile)"
+  say "building the extension ($profile)"
   # The stable ABI is the same whichever interpreter builds it; naming one keeps pyo3's build script from rerunning.
-  PYO3_PYTHON="$venv/bin/python" cargo build --quiet --profile "$profile" -p tilewright-python -p tilewright-cli
-  install_file() { # a running process keeps the old file: replace it, never write into it
-    cp "$1" "$2.new.$$" && mv -f "$2.new.$$" "$2"
-  }
-  install_file "$out/lib_tilewright.so" "$extension"
-  install_file "$out/tilewright" "$venv/bin/tilewright"
+  PYO3_PYTHON="$venv/bin/python" cargo build --quiet --profile "$profile" -p tilewright-python
+  # A running process keeps the old file: it is replaced, never written into.
+  cp "$out/lib_tilewright.so" "$extension.new.$$" && mv -f "$extension.new.$$" "$extension"
+  command=$venv/bin/tilewright
+  printf '#!%s\nimport sys\n\nfrom tilewright.__main__ import main\n\nsys.exit(main())\n' \
+    "$venv/bin/python" >"$command.new.$$"
+  chmod +x "$command.new.$$" && mv -f "$command.new.$$" "$command"
   stamp build "$sources_key"
 fi

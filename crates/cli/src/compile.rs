@@ -1,39 +1,17 @@
 //! `tilewright compile FILE.py::kernel --signature … --target … -o DIR`.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use ruff_text_size::Ranged;
-use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{Artifact, Options, Request, Target};
-use tilewright_frontend::{ArgSpec, Diagnostic, JitFunction, Signature, SourceHost};
+use tilewright_compiler::Artifact;
+
+use crate::{Failure, kernel};
 
 /// Arguments of `tilewright compile`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The kernel: `FILE.py::name`. The name may be left out where the file has one kernel.
-    kernel: String,
-    /// Types of the run-time parameters in their order, such as `*fp32:16,*fp32,i32` (`:16` promises a multiple of 16).
-    #[arg(long, default_value = "")]
-    signature: String,
-    /// A compile-time constant, `NAME=VALUE`; may be repeated.
-    #[arg(long = "constexpr", value_name = "NAME=VALUE")]
-    constants: Vec<String>,
-    /// `cuda:80`, `cuda:86`, `cuda:89`, `cuda:90`, or `interp`.
-    #[arg(long, default_value = "cuda:90")]
-    target: String,
-    /// Warps of a CTA.
-    #[arg(long, default_value_t = 4)]
-    num_warps: u32,
-    /// Depth of software pipelines.
-    #[arg(long, default_value_t = 3)]
-    num_stages: u32,
-    /// Upper bound of registers a thread.
-    #[arg(long)]
-    maxnreg: Option<u32>,
-    /// Compile `tl.device_assert` in.
-    #[arg(long)]
-    debug: bool,
+    #[command(flatten)]
+    kernel: kernel::Specialized,
     /// The folder for the results (made if need be); without it only a summary is printed.
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -46,144 +24,53 @@ pub struct Args {
 }
 
 /// Compiles, writes the stages and prints a summary.
-pub fn run(args: &Args) -> Result<(), String> {
-    let (file, name) = match args.kernel.rsplit_once("::") {
-        Some((file, name)) => (file, Some(name)),
-        None => (args.kernel.as_str(), None),
-    };
-    let artifact = compile(args, file, name).map_err(|d| d.to_string())?;
-    print!("{}", artifact.printed);
-    report(args, &artifact);
+pub fn run(args: &Args, python_package: Option<&Path>, out: &mut dyn Write) -> Result<u8, Failure> {
+    let artifact = kernel::compile(&args.kernel, python_package).map_err(|d| d.to_string())?;
+    write!(out, "{}", artifact.printed)?;
+    report(args, &artifact, out)?;
     if let Some(dir) = &args.output {
         write(dir, &artifact).map_err(|e| format!("cannot write to {}: {e}", dir.display()))?;
     }
     if args.mix {
         let cubin = artifact.cubin.as_deref().ok_or("there is no cubin to count instructions of")?;
-        let mix = tilewright_nvidia::sass::instruction_mix(cubin, None)?;
+        let mix = tilewright_nvidia::sass::instruction_mix(cubin, python_package)?;
         let mut counts: Vec<_> = mix.into_iter().collect();
         counts.sort_by_key(|(opcode, count)| (std::cmp::Reverse(*count), opcode.clone()));
         for (opcode, count) in counts {
-            println!("{count:6} {opcode}");
+            writeln!(out, "{count:6} {opcode}")?;
         }
     }
-    Ok(())
+    Ok(0)
 }
 
-fn compile(args: &Args, file: &str, name: Option<&str>) -> Result<Artifact, Diagnostic> {
-    let host = SourceHost::open(std::path::Path::new(file))?;
-    let name = match (name, host.kernels().as_slice()) {
-        (Some(name), _) => name.to_string(),
-        (None, [only]) => (*only).to_string(),
-        (None, names) => {
-            return Err(Diagnostic::new(format!("{file} has {} kernels: say which", names.len()))
-                .note(format!("write {file}::NAME with one of: {}", names.join(", "))));
-        }
-    };
-    let entry = host.function(&name)?;
-    let signature = signature(args, &entry)?;
-    let options = Options {
-        num_warps: args.num_warps,
-        num_stages: args.num_stages,
-        maxnreg: args.maxnreg,
-        debug: args.debug,
-        ..Options::default()
-    };
-    let target = Target::parse(&args.target)?;
-    let request = Request {
-        host: &host,
-        entry: &entry,
-        signature: &signature,
-        options: &options,
-        target,
-        package_dir: None,
-    };
-    tilewright_compiler::compile(&request, &Cache::disabled())
-}
-
-/// One argument for each parameter: constants by name, defaults of what is named nowhere at the end, and the rest from
-/// the signature in order.
-fn signature(args: &Args, entry: &Arc<JitFunction>) -> Result<Signature, Diagnostic> {
-    let mut constants = Vec::new();
-    for constant in &args.constants {
-        let Some((name, value)) = constant.split_once('=') else {
-            return Err(Diagnostic::new(format!("`--constexpr {constant}` is not NAME=VALUE")));
-        };
-        constants.push((name.trim(), constant_value(value.trim())?));
-    }
-    let given = Signature::parse(&args.signature)?.args;
-    let count = given.len();
-    let mut given = given.into_iter();
-    let definition = entry.definition()?;
-    let mut result = Vec::new();
-    let mut missing = Vec::new();
-    let mut used = Vec::new();
-    for parameter in &definition.parameters.args {
-        let name = parameter.parameter.name.as_str();
-        if let Some((_, value)) = constants.iter().find(|(n, _)| *n == name) {
-            used.push(name);
-            result.push(value.clone());
-        } else if let Some(spec) = given.next() {
-            result.push(spec);
-        } else if let Some(default) = &parameter.default {
-            result.push(constant_value(entry.source.slice(default.range()))?);
-        } else {
-            missing.push(name);
-        }
-    }
-    if let Some((name, _)) = constants.iter().find(|(n, _)| !used.contains(n)) {
-        return Err(Diagnostic::new(format!("`{}` has no parameter `{name}`", entry.name)));
-    }
-    if !missing.is_empty() || given.next().is_some() {
-        return Err(Diagnostic::new(format!(
-            "the signature has {count} types, which do not fit the run-time parameters of `{}`",
-            entry.name
-        ))
-        .note(match missing.is_empty() {
-            true => "there are more types than parameters".to_string(),
-            false => format!("nothing is said of: {}", missing.join(", ")),
-        }));
-    }
-    Ok(Signature { args: result })
-}
-
-/// A constant: a number, `True`, `None`, a dtype such as `fp32`, or text.
-fn constant_value(text: &str) -> Result<ArgSpec, Diagnostic> {
-    use tilewright_frontend::HostValue;
-    use tilewright_frontend::signature::{ArgType, parse_dtype};
-    if let Some(dtype) = parse_dtype(text.strip_prefix("tl.").unwrap_or(text)) {
-        return Ok(ArgSpec::constant(HostValue::DType(dtype)));
-    }
-    match ArgSpec::parse(&format!("{text}/constexpr")) {
-        Ok(spec) if matches!(spec.ty, ArgType::Constant(_)) => Ok(spec),
-        _ => Ok(ArgSpec::constant(HostValue::str(text.trim_matches(['"', '\''])))),
-    }
-}
-
-fn report(args: &Args, artifact: &Artifact) {
+fn report(args: &Args, artifact: &Artifact, out: &mut dyn Write) -> Result<(), Failure> {
     let m = &artifact.metadata;
-    println!(
+    writeln!(
+        out,
         "{} for {}: {} warps, {} bytes of shared memory",
         m.name, m.target, m.options.num_warps, m.shared
-    );
+    )?;
     if let (Some(cubin), Some(registers)) = (&artifact.cubin, m.n_regs) {
-        println!(
+        writeln!(
+            out,
             "cubin {} bytes, {registers} registers, {} bytes spilled (ptxas {})",
             cubin.len(),
             m.n_spills.unwrap_or(0),
             m.ptxas_version.as_deref().unwrap_or("?")
-        );
+        )?;
     }
     if let Some(why) = &artifact.no_cubin {
-        println!("no cubin: {why}");
+        writeln!(out, "no cubin: {why}")?;
     }
     if args.time {
         for stage in &artifact.times {
-            println!("{:10} {:8.2} ms", stage.stage, stage.time.as_secs_f64() * 1e3);
+            writeln!(out, "{:10} {:8.2} ms", stage.stage, stage.time.as_secs_f64() * 1e3)?;
         }
         if let Some(n) = m.llvm_instructions {
-            println!("{n} instructions handed to LLVM");
+            writeln!(out, "{n} instructions handed to LLVM")?;
         }
     }
+    Ok(())
 }
 
 fn write(dir: &Path, artifact: &Artifact) -> std::io::Result<()> {

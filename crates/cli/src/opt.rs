@@ -1,9 +1,11 @@
 //! `tilewright opt FILE -pass -pass …`: runs named passes on a file of IR and prints the result.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use tilewright_ir::{PrintOptions, parse, print_with};
 use tilewright_passes::opt::{Pipeline, pass_names};
+
+use crate::Failure;
 
 /// Arguments of `tilewright opt`.
 #[derive(clap::Args)]
@@ -24,17 +26,15 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> Result<(), String> {
+pub fn run(args: &Args, out: &mut dyn Write) -> Result<u8, Failure> {
     if args.list_passes {
         for (name, summary) in pass_names() {
-            println!("{name:20} {summary}");
+            writeln!(out, "{name:20} {summary}")?;
         }
-        return Ok(());
+        return Ok(0);
     }
     let Some((file, passes)) = args.arguments.split_first() else {
-        return Err(
-            "a file is needed (`-` for standard input); `tilewright opt --help` says more".to_string()
-        );
+        return Err("a file is needed (`-` for standard input); `tilewright opt --help` says more".into());
     };
     let pipeline = Pipeline::parse(passes.iter().map(String::as_str))?;
     let (text, name) = if file == "-" {
@@ -45,8 +45,8 @@ pub fn run(args: &Args) -> Result<(), String> {
         (std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?, file.as_str())
     };
     if !args.split_input_file {
-        print!("{}", optimized(&text, name, &pipeline, args.locations)?);
-        return Ok(());
+        write!(out, "{}", optimized(&text, name, &pipeline, args.locations)?)?;
+        return Ok(0);
     }
     let mut before = String::new();
     for (i, part) in text.split_inclusive("// -----\n").enumerate() {
@@ -54,11 +54,11 @@ pub fn run(args: &Args) -> Result<(), String> {
         let padded = format!("{}{part}", "\n".repeat(before.matches('\n').count()));
         before.push_str(part);
         if i > 0 {
-            println!("// -----");
+            writeln!(out, "// -----")?;
         }
-        print!("{}", optimized(&padded, name, &pipeline, args.locations)?);
+        write!(out, "{}", optimized(&padded, name, &pipeline, args.locations)?)?;
     }
-    Ok(())
+    Ok(0)
 }
 
 fn optimized(text: &str, name: &str, pipeline: &Pipeline, locations: bool) -> Result<String, String> {

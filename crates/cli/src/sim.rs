@@ -3,10 +3,12 @@
 //! The exit status is 0 when every rule was kept, 1 when a check fired (the findings are on standard error), and 2 when
 //! the file, the arguments or the launch are wrong.
 
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use tilewright_ptxsim::{Arguments, Launch, Options, Program};
+
+use crate::Failure;
 
 /// Elements of an array that `--print` shows.
 const PRINTED: usize = 1024;
@@ -73,20 +75,8 @@ fn dimensions(text: &str) -> Result<Dimensions, String> {
     Ok(Dimensions(sizes))
 }
 
-/// Runs the file, prints the counters, and says by the exit status whether a check fired.
-pub fn run(args: &Args) -> ExitCode {
-    match simulate(args) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::from(1),
-        Err(message) => {
-            eprintln!("{message}");
-            ExitCode::from(2)
-        }
-    }
-}
-
-/// Number of findings.
-fn simulate(args: &Args) -> Result<usize, String> {
+/// Runs the file and prints the counters; the status says whether a check fired.
+pub fn run(args: &Args, out: &mut dyn Write) -> Result<u8, Failure> {
     let file = args.file.display();
     let text = std::fs::read_to_string(&args.file).map_err(|e| format!("cannot read {file}: {e}"))?;
     let program = Program::parse(&text).map_err(|e| format!("{file}: {e}"))?;
@@ -97,10 +87,11 @@ fn simulate(args: &Args) -> Result<usize, String> {
         return Err(format!(
             "`{entry}` has {parameters} parameters and --args gives {}: give one for each",
             arguments.len()
-        ));
+        )
+        .into());
     }
     if let Some(n) = args.print.iter().find(|n| **n >= parameters) {
-        return Err(format!("--print {n}: `{entry}` has {parameters} parameters, counted from 0"));
+        return Err(format!("--print {n}: `{entry}` has {parameters} parameters, counted from 0").into());
     }
     let launch = Launch {
         entry,
@@ -119,24 +110,24 @@ fn simulate(args: &Args) -> Result<usize, String> {
     let report = arguments
         .with_memory(|_, memory| program.launch(&launch, memory, &options))
         .map_err(|e| format!("{file}: {e}"))?;
-    print!("{}", report.output.concat());
+    write!(out, "{}", report.output.concat())?;
     for n in &args.print {
-        println!("argument {n}: {}", arguments.show(*n, PRINTED).unwrap_or_default());
+        writeln!(out, "argument {n}: {}", arguments.show(*n, PRINTED).unwrap_or_default())?;
     }
     match &args.json {
-        Some(path) if path.as_os_str() == "-" => println!("{}", report.to_json()),
+        Some(path) if path.as_os_str() == "-" => writeln!(out, "{}", report.to_json())?,
         json => {
             if let Some(path) = json {
                 std::fs::write(path, report.to_json() + "\n")
                     .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
             }
-            print!("{}", report.table());
+            write!(out, "{}", report.table())?;
         }
     }
     for finding in &report.findings {
-        eprintln!("{finding}");
+        let _ = writeln!(std::io::stderr(), "{finding}");
     }
-    Ok(report.findings.len())
+    Ok(u8::from(!report.findings.is_empty()))
 }
 
 fn entry(program: &Program, args: &Args) -> Result<String, String> {

@@ -13,4 +13,4 @@ mod stages;
 pub use artifact::{Artifact, Metadata, StageTime, TensorMapParam};
 pub use request::{Options, Request, Target};
 pub use stages::compile;
-pub use tilewright_nvidia::sass::instruction_mix;
+pub use tilewright_nvidia::sass;

@@ -7,7 +7,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use tilewright_compiler::Artifact;
+use tilewright_compiler::{Artifact, sass};
 use tilewright_frontend::Diagnostic;
 use tilewright_runtime::{Device, Function, Module};
 
@@ -150,13 +150,28 @@ impl CompiledKernel {
     }
 }
 
+impl CompiledKernel {
+    fn disassembled(&self, py: Python<'_>) -> PyResult<String> {
+        let Some(cubin) = &self.code.artifact.cubin else {
+            let name = self.code.name();
+            return Err(pyo3::exceptions::PyValueError::new_err(format!("{name} has no cubin")));
+        };
+        let package = crate::compile::package_dir(py);
+        py.detach(|| sass::disassemble(cubin, package.as_deref()))
+            .map_err(pyo3::exceptions::PyRuntimeError::new_err)
+    }
+}
+
 #[pymethods]
 impl CompiledKernel {
-    /// The stages that ran: `ttir`, `ttgir`, `llir` and `ptx` as text, `cubin` as bytes.
+    /// The stages that ran: `ttir`, `ttgir`, `llir` and `ptx` as text, `cubin` as bytes, and `sass`, the disassembled
+    /// cubin, once it is asked for.
     #[getter]
-    fn asm<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        let artifact = &self.code.artifact;
+    fn asm<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
+        let py = slf.py();
+        let dict =
+            py.import("tilewright.compiler")?.getattr("AsmDict")?.call1((slf,))?.cast_into::<PyDict>()?;
+        let artifact = &slf.get().code.artifact;
         dict.set_item("ttir", &artifact.ttir)?;
         for (stage, text) in [("ttgir", &artifact.ttgir), ("llir", &artifact.llir), ("ptx", &artifact.ptx)] {
             if let Some(text) = text {
@@ -190,19 +205,16 @@ impl CompiledKernel {
 
     /// How often each opcode stands in the cubin, as a dict. Runs `nvdisasm` or `cuobjdump`.
     fn instruction_mix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let Some(cubin) = &self.code.artifact.cubin else {
-            return Err(pyo3::exceptions::PyValueError::new_err(format!(
-                "{} has no cubin",
-                self.code.name()
-            )));
-        };
-        let package = crate::compile::package_dir(py);
-        let mix = tilewright_compiler::instruction_mix(cubin, package.as_deref());
         let dict = PyDict::new(py);
-        for (opcode, count) in mix.map_err(pyo3::exceptions::PyRuntimeError::new_err)? {
+        for (opcode, count) in sass::Listing::parse(&self.disassembled(py)?).mix() {
             dict.set_item(opcode, count)?;
         }
         Ok(dict)
+    }
+
+    /// The cubin's instructions with their source lines, as text. Runs `nvdisasm` or `cuobjdump`.
+    fn disassemble(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(sass::readable(&self.disassembled(py)?))
     }
 
     /// Name of the entry in the code.

@@ -14,6 +14,7 @@
 use pyo3::prelude::*;
 
 mod args;
+mod command;
 mod compile;
 mod descriptor;
 mod errors;
@@ -38,6 +39,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(m)?;
     m.add_class::<jit::JitBase>()?;
     m.add_class::<kernel::CompiledKernel>()?;
+    m.add_function(wrap_pyfunction!(command::command, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::simulate_ptx, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::tensor_map, m)?)?;
     m.add_function(wrap_pyfunction!(descriptor::check_tensor_descriptor, m)?)?;

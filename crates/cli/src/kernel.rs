@@ -1,0 +1,132 @@
+//! The kernel that a command works on: what names it, its types and options on the command line, and its compilation.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ruff_text_size::Ranged;
+use tilewright_compiler::cache::Cache;
+use tilewright_compiler::{Artifact, Options, Request, Target};
+use tilewright_frontend::{ArgSpec, Diagnostic, JitFunction, Signature, SourceHost};
+
+/// A kernel of a file, specialized.
+#[derive(clap::Args)]
+pub struct Specialized {
+    /// The kernel: `FILE.py::name`. The name may be left out where the file has one kernel.
+    pub kernel: String,
+    /// Types of the run-time parameters in their order, such as `*fp32:16,*fp32,i32` (`:16` promises a multiple of 16).
+    #[arg(long, default_value = "")]
+    signature: String,
+    /// A compile-time constant, `NAME=VALUE`; may be repeated.
+    #[arg(long = "constexpr", value_name = "NAME=VALUE")]
+    constants: Vec<String>,
+    /// `cuda:80`, `cuda:86`, `cuda:89`, `cuda:90`, or `interp`.
+    #[arg(long, default_value = "cuda:90")]
+    pub target: String,
+    /// Warps of a CTA.
+    #[arg(long, default_value_t = 4)]
+    num_warps: u32,
+    /// Depth of software pipelines.
+    #[arg(long, default_value_t = 3)]
+    num_stages: u32,
+    /// Upper bound of registers a thread.
+    #[arg(long)]
+    maxnreg: Option<u32>,
+    /// Compile `tl.device_assert` in.
+    #[arg(long)]
+    debug: bool,
+}
+
+/// Compiles it, without the cache.
+pub fn compile(args: &Specialized, python_package: Option<&Path>) -> Result<Artifact, Diagnostic> {
+    let (file, name) = match args.kernel.rsplit_once("::") {
+        Some((file, name)) => (file, Some(name)),
+        None => (args.kernel.as_str(), None),
+    };
+    let host = SourceHost::open(std::path::Path::new(file))?;
+    let name = match (name, host.kernels().as_slice()) {
+        (Some(name), _) => name.to_string(),
+        (None, [only]) => (*only).to_string(),
+        (None, names) => {
+            return Err(Diagnostic::new(format!("{file} has {} kernels: say which", names.len()))
+                .note(format!("write {file}::NAME with one of: {}", names.join(", "))));
+        }
+    };
+    let entry = host.function(&name)?;
+    let signature = signature(args, &entry)?;
+    let options = Options {
+        num_warps: args.num_warps,
+        num_stages: args.num_stages,
+        maxnreg: args.maxnreg,
+        debug: args.debug,
+        ..Options::default()
+    };
+    let target = Target::parse(&args.target)?;
+    let request = Request {
+        host: &host,
+        entry: &entry,
+        signature: &signature,
+        options: &options,
+        target,
+        package_dir: python_package.map(Path::to_path_buf),
+    };
+    tilewright_compiler::compile(&request, &Cache::disabled())
+}
+
+/// One argument for each parameter: constants by name, defaults of what is named nowhere at the end, and the rest from
+/// the signature in order.
+fn signature(args: &Specialized, entry: &Arc<JitFunction>) -> Result<Signature, Diagnostic> {
+    let mut constants = Vec::new();
+    for constant in &args.constants {
+        let Some((name, value)) = constant.split_once('=') else {
+            return Err(Diagnostic::new(format!("`--constexpr {constant}` is not NAME=VALUE")));
+        };
+        constants.push((name.trim(), constant_value(value.trim())?));
+    }
+    let given = Signature::parse(&args.signature)?.args;
+    let count = given.len();
+    let mut given = given.into_iter();
+    let definition = entry.definition()?;
+    let mut result = Vec::new();
+    let mut missing = Vec::new();
+    let mut used = Vec::new();
+    for parameter in &definition.parameters.args {
+        let name = parameter.parameter.name.as_str();
+        if let Some((_, value)) = constants.iter().find(|(n, _)| *n == name) {
+            used.push(name);
+            result.push(value.clone());
+        } else if let Some(spec) = given.next() {
+            result.push(spec);
+        } else if let Some(default) = &parameter.default {
+            result.push(constant_value(entry.source.slice(default.range()))?);
+        } else {
+            missing.push(name);
+        }
+    }
+    if let Some((name, _)) = constants.iter().find(|(n, _)| !used.contains(n)) {
+        return Err(Diagnostic::new(format!("`{}` has no parameter `{name}`", entry.name)));
+    }
+    if !missing.is_empty() || given.next().is_some() {
+        return Err(Diagnostic::new(format!(
+            "the signature has {count} types, which do not fit the run-time parameters of `{}`",
+            entry.name
+        ))
+        .note(match missing.is_empty() {
+            true => "there are more types than parameters".to_string(),
+            false => format!("nothing is said of: {}", missing.join(", ")),
+        }));
+    }
+    Ok(Signature { args: result })
+}
+
+/// A constant: a number, `True`, `None`, a dtype such as `fp32`, or text.
+fn constant_value(text: &str) -> Result<ArgSpec, Diagnostic> {
+    use tilewright_frontend::HostValue;
+    use tilewright_frontend::signature::{ArgType, parse_dtype};
+    if let Some(dtype) = parse_dtype(text.strip_prefix("tl.").unwrap_or(text)) {
+        return Ok(ArgSpec::constant(HostValue::DType(dtype)));
+    }
+    match ArgSpec::parse(&format!("{text}/constexpr")) {
+        Ok(spec) if matches!(spec.ty, ArgType::Constant(_)) => Ok(spec),
+        _ => Ok(ArgSpec::constant(HostValue::str(text.trim_matches(['"', '\''])))),
+    }
+}

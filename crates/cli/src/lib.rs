@@ -1,0 +1,98 @@
+//! The `tilewright` command: compiles kernel files and says what became of them, runs passes and simulates PTX, with no
+//! Python in the process. [`main`] is the whole command, for the program and for the Python package's console script.
+
+// An error ends the command: its size does not matter.
+#![allow(clippy::result_large_err)]
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::{Parser, Subcommand};
+
+mod compile;
+mod inspect;
+mod kernel;
+mod opt;
+mod sim;
+
+/// A compiler for tile kernels in the Triton language.
+#[derive(Parser)]
+#[command(name = "tilewright", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compiles a kernel of a Python file ahead of time.
+    Compile(compile::Args),
+    /// Says what bounds a kernel: registers, spills, occupancy, and the instructions of its loops by source line.
+    Inspect(inspect::Args),
+    /// Runs passes on a file of IR.
+    Opt(opt::Args),
+    /// Runs a PTX file on the CPU and checks it for races, bad addresses and deadlock.
+    Sim(sim::Args),
+}
+
+/// Why a command ended early.
+enum Failure {
+    /// What the user is told.
+    Message(String),
+    /// Standard output could not be written.
+    Output(io::Error),
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Failure {
+        Failure::Message(message)
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(message: &str) -> Failure {
+        Failure::Message(message.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Output(error)
+    }
+}
+
+/// What a shell reports of a program that wrote into a closed pipe (128 and SIGPIPE's 13), as of `yes | head`.
+const CLOSED_PIPE: u8 = 141;
+
+/// Runs the command with these arguments, of which the first is the program's name, and gives its exit status.
+///
+/// `python_package` is the folder of the Python package, if there is one in the process: NVIDIA's tools may lie beside it.
+pub fn main(arguments: impl IntoIterator<Item = OsString>, python_package: Option<&Path>) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help goes to standard output; a reader that closed it has seen enough.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let mut out = io::stdout().lock();
+    let result = match &cli.command {
+        Command::Compile(args) => compile::run(args, python_package, &mut out),
+        Command::Inspect(args) => inspect::run(args, python_package, &mut out),
+        Command::Opt(args) => opt::run(args, &mut out),
+        Command::Sim(args) => sim::run(args, &mut out),
+    };
+    // What is still buffered may find the pipe closed, too.
+    let result = result.and_then(|status| out.flush().map(|()| status).map_err(Failure::from));
+    let message = match result {
+        Ok(status) => return status,
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => return CLOSED_PIPE,
+        Err(Failure::Output(error)) => format!("cannot write to standard output: {error}"),
+        Err(Failure::Message(message)) => message,
+    };
+    let _ = writeln!(io::stderr(), "{message}");
+    // A finding of the simulator has status 1, so that what is wrong with its arguments has another.
+    if matches!(cli.command, Command::Sim(_)) { 2 } else { 1 }
+}

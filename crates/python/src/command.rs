@@ -1,0 +1,12 @@
+//! The `tilewright` command for the package's console script.
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// Runs the `tilewright` command with `sys.argv` and gives its exit status.
+#[pyfunction]
+pub fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    let package = crate::compile::package_dir(py);
+    py.detach(|| tilewright_cli::main(arguments, package.as_deref()))
+}

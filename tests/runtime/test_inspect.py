@@ -1,0 +1,60 @@
+"""What Python says of a kernel's machine code, and the ``tilewright`` command of the package; no GPU is needed."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def sums(x, y, n, BLOCK: tl.constexpr):
+    kept = tl.load(x + tl.arange(0, BLOCK))
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(0, n, BLOCK):
+        total += tl.load(x + start + tl.arange(0, BLOCK)) * kept
+    tl.store(y + tl.arange(0, BLOCK), total + kept)
+
+
+def compiled(**options):
+    return sums.warmup(np.float32, np.float32, 4096, grid=(1,), target="cuda:90", **options)
+
+
+def test_sass():
+    kernel = compiled(BLOCK=512)
+    asm = kernel.asm
+    assert "sass" not in asm and isinstance(asm["cubin"], bytes)
+    assert "LDG.E.128" in asm["sass"] and "test_inspect.py" in asm["sass"]
+    assert "/* 0x" not in asm["sass"]
+    assert asm["sass"] is asm["sass"] and "sass" in asm
+    assert kernel.instruction_mix()["EXIT"] >= 1
+    with pytest.raises(KeyError):
+        asm["amdgcn"]
+
+
+def test_no_sass_without_a_cubin():
+    kernel = sums.warmup(np.float32, np.float32, 4096, grid=(1,), target="interp", BLOCK=512)
+    with pytest.raises(KeyError):
+        kernel.asm["sass"]
+    assert kernel.n_regs is None and kernel.n_spills is None
+
+
+def test_maxnreg():
+    free, few = compiled(BLOCK=2048, num_warps=2), compiled(BLOCK=2048, num_warps=2, maxnreg=32)
+    assert free.n_regs > 32 and free.n_spills == 0
+    assert few.n_regs <= 32 and few.n_spills > 0
+    assert ".maxnreg 32" in few.asm["ptx"]
+    metadata = few.metadata
+    assert (metadata.maxnreg, metadata.num_warps, metadata.name) == (32, 2, "sums")
+    assert metadata.n_regs == few.n_regs and metadata.shared == few.shared
+
+
+def test_command():
+    command = [sys.executable, "-m", "tilewright"]
+    version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout.split() == ["tilewright", triton.__version__]
+    wrong = subprocess.run([*command, "inspect", "nowhere.py"], capture_output=True, text=True)
+    assert wrong.returncode == 1 and "nowhere.py" in wrong.stderr and not wrong.stdout
