@@ -16,11 +16,11 @@ def attend(
 ):  # fmt: skip
     """Folds the keys lo..hi into the running maximum, denominator and output."""
     for start in tl.range(lo, hi, BLOCK_N, warp_specialize=WARP_SPECIALIZE):
-        s = tl.dot(q, k.load([head + start, 0]).T) * scale
+        s = tl.dot(q, k.load([head + start, 0]).T)
         if CAUSAL:
             s = tl.where(offs_m[:, None] >= start + offs_n[None, :], s, -1.0e6)
-        m_new = tl.maximum(m_i, tl.max(s, 1))
-        p = tl.exp2(s - m_new[:, None])
+        m_new = tl.maximum(m_i, tl.max(s, 1) * scale)
+        p = tl.exp2(s * scale - m_new[:, None])
         alpha = tl.exp2(m_i - m_new)
         l_i = l_i * alpha + tl.sum(p, 1)
         acc = acc * alpha[:, None]
@@ -35,7 +35,10 @@ def flash_descriptor_kernel(
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr,
     WARP_SPECIALIZE: tl.constexpr,
 ):  # fmt: skip
-    start_m = tl.program_id(0) * BLOCK_M
+    block = tl.program_id(0)
+    if CAUSAL:
+        block = tl.num_programs(0) - 1 - block  # the longest rows first: what is left for the end is short
+    start_m = block * BLOCK_M
     head = tl.program_id(1) * n_ctx  # the heads' rows lie one after the other
     offs_m = start_m + tl.arange(0, BLOCK_M)
     offs_n = tl.arange(0, BLOCK_N)

@@ -101,6 +101,7 @@ pub mod pipeline_loops;
 pub mod release_slots;
 pub mod scope;
 pub mod scratch;
+pub mod take_turns;
 pub mod target;
 pub mod tma;
 pub mod verify;

@@ -12,6 +12,7 @@
 //!   │   lower-tma             what is left of descriptor accesses becomes TMA copies
 //!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
 //!   │   release-slots         slots of channels are free when the dots that read them have been waited for
+//!   │   take-turns            warp groups that compute between dots use the tensor cores in turns
 //!   │   (distribute-to-warps and match-target-size stand here for targets that have them: ML-Triton 2.2, 2.3)
 //!   │   dce                   what the two left behind
 //!   │   allocate-warp-groups  warps and registers of partitions
@@ -27,7 +28,7 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 use crate::target::TargetInfo;
 use crate::{
     allocate_shared, allocate_warp_groups, assign_layouts, legalize_dots, lower_descriptors, lower_tma,
-    membar, pipeline_loops, release_slots, tma, verify, warp_specialize,
+    membar, pipeline_loops, release_slots, take_turns, tma, verify, warp_specialize,
 };
 
 /// What a launch decides.
@@ -109,6 +110,16 @@ pub static PASSES: &[Pass] = &[
         summary: "free the slots of channels when the dots that read them have been waited for",
         run: |m, _, _| {
             release_slots::run(m);
+            Ok(())
+        },
+    },
+    Pass {
+        name: "take-turns",
+        summary: "let warp groups use the tensor cores in turns",
+        run: |m, _, _| {
+            if std::env::var("TW_NOTURNS").is_err() {
+                take_turns::run(m);
+            }
             Ok(())
         },
     },

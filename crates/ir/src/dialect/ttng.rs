@@ -6,6 +6,10 @@
 //! next begins. A wait names the parity of the phase: the first is 0. Operations on mbarriers order themselves; only
 //! `init_barrier` and `inval_barrier` need a CTA barrier between them and the others, which `membar` places.
 //!
+//! **Turns** let the warp groups of a scope use the tensor cores one after the other: what stands between `take_turn` and
+//! `pass_turn` is run by one warp group at a time. `pass_turn {begins}` stands before the first and `take_turn {ends}` behind
+//! the last of them.
+//!
 //! **TMA copies** are issued by one thread. A copy to shared memory announces its bytes to an mbarrier; a copy to global
 //! memory is a group of its own that `async_tma_store_wait` waits for.
 //!
@@ -115,6 +119,24 @@ crate::dialect! {
         effects(USE_BARRIER, ORDER)
         format "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)"
         verify verify_barrier
+    }
+
+    /// Waits until this warp group's turn has come: its warp groups go on one after the other, from the first to the last and
+    /// round again. With `ends` the first one alone waits, for the last one's last turn to be over.
+    op TakeTurn = "take_turn" {
+        operands()
+        attrs(ends: bool = "ends")
+        effects(ORDER)
+        format "attr-dict"
+    }
+
+    /// Ends this warp group's turn and begins the next one's. With `begins` it is the last one that speaks, so that the
+    /// first begins.
+    op PassTurn = "pass_turn" {
+        operands()
+        attrs(begins: bool = "begins")
+        effects(ORDER)
+        format "attr-dict"
     }
 
     /// Each thread arrives when its earlier `cp.async` copies are done. With `noIncrement` the mbarrier's count includes

@@ -17,17 +17,18 @@
 
 use tilewright_ir as ir;
 use tilewright_ir::TypeKind;
-use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_llvm as llvm;
-use tilewright_llvm::{Effect, IntPred, Ty, Value};
+use tilewright_llvm::{BinOp, Effect, IntPred, Ty, Value};
 
 use super::{Lower, Result, Val};
 
-/// The named barrier at which a `ttg.warp_specialize` begins and ends, for all warps. The function has barrier 0 and
-/// partition i barrier 2 + i (PTX ISA, "bar": 16 barriers).
+/// The named barrier at which a `ttg.warp_specialize` begins and ends, for all warps. The function has barrier 0,
+/// partition i barrier 2 + i, and the warp groups that take turns those from 8 on (PTX ISA, "bar": 16 barriers).
 const ALL_WARPS: u32 = 1;
 const FIRST_PARTITION: u32 = 2;
-const MAX_PARTITIONS: usize = 14;
+const MAX_PARTITIONS: usize = 6;
+const FIRST_TURN: u32 = 8;
 
 /// The warps that run what is being lowered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +120,48 @@ impl Lower<'_> {
         self.shared_loads = false;
         let text = format!("bar.sync {barrier}, {};", warps * 32);
         self.b.asm(&text, "", Effect::Write, &[], &[]);
+    }
+
+    // ---- turns ---------------------------------------------------------------------------------------------------
+
+    /// `ttng.take_turn`: a warp group waits at the barrier of its number, for the one before to arrive there.
+    pub(super) fn take_turn(&mut self, op: ttng::TakeTurn) {
+        let group = self.warp_group();
+        let zero = self.b.i32(0);
+        let first = op.ends(self.m).then(|| self.b.icmp(IntPred::Eq, group, zero));
+        self.turn_barrier("bar.sync", group, first);
+    }
+
+    /// `ttng.pass_turn`: it arrives at the next one's.
+    pub(super) fn pass_turn(&mut self, op: ttng::PassTurn) {
+        let group = self.warp_group();
+        let last_index = i64::from(self.num_warps / 4 - 1);
+        let (zero, last) = (self.b.i32(0), self.b.i32(last_index));
+        let is_last = self.b.icmp(IntPred::Eq, group, last);
+        let after = self.b.add_const(group, 1);
+        let next = self.b.select(is_last, zero, after);
+        self.turn_barrier("bar.arrive", next, op.begins(self.m).then_some(is_last));
+    }
+
+    /// The index of this warp group in its scope, the same in all lanes.
+    fn warp_group(&mut self) -> Value {
+        let warp = self.uniform_warp();
+        let two = self.b.i32(2);
+        self.b.bin(BinOp::LShr, warp, two)
+    }
+
+    fn turn_barrier(&mut self, instruction: &str, group: Value, pred: Option<Value>) {
+        let barrier = self.b.add_const(group, i64::from(FIRST_TURN));
+        let pair = 2 * 4 * 32;
+        match pred {
+            Some(pred) => {
+                let text = format!("@$1 {instruction} $0, {pair};");
+                self.b.asm(&text, "r,b", Effect::Write, &[], &[barrier, pred]);
+            }
+            None => {
+                self.b.asm(&format!("{instruction} $0, {pair};"), "r", Effect::Write, &[], &[barrier]);
+            }
+        }
     }
 
     /// The default region, in the main warps' code.

@@ -81,6 +81,14 @@ impl Lower<'_> {
             ttng::Kind::BarrierExpect => self.barrier_expect(ttng::BarrierExpect(op)),
             ttng::Kind::WaitBarrier => self.wait_barrier(ttng::WaitBarrier(op)),
             ttng::Kind::ArriveBarrier => self.arrive_barrier(ttng::ArriveBarrier(op)),
+            ttng::Kind::TakeTurn => {
+                self.take_turn(ttng::TakeTurn(op));
+                Ok(())
+            }
+            ttng::Kind::PassTurn => {
+                self.pass_turn(ttng::PassTurn(op));
+                Ok(())
+            }
             ttng::Kind::AsyncCopyMbarrierArrive => {
                 self.async_copy_mbarrier_arrive(ttng::AsyncCopyMbarrierArrive(op))
             }

@@ -1,0 +1,167 @@
+//! Lets the warp groups of a loop use the tensor cores in turns, where each spends long on other arithmetic between its dots.
+//!
+//! Why here: behind the passes that decide where dots are issued and waited for. (FlashAttention-3, Shah et al. 2024, 3.1:
+//! "pingpong scheduling".)
+//!
+//! Left to themselves, warp groups that run the same loop issue their dots at the same time and then compute at the same time,
+//! while the tensor cores have nothing to do. With turns one computes while the other's dots run. A turn lasts from the first
+//! dot behind the longest arithmetic of an iteration to the last dot before that arithmetic. Where this goes round the
+//! end of the body, the first turn begins before the loop and the last ends behind it.
+//!
+//! ```text
+//!                                          ttng.pass_turn {begins}
+//!                                          ttng.take_turn
+//! scf.for ... {                            scf.for ... {
+//!   %s = dot %q, %k                          %s = dot %q, %k
+//!                                            ttng.pass_turn
+//!   wait %s                           =>     wait %s
+//!   %p = softmax(%s)                         %p = softmax(%s)
+//!                                            ttng.take_turn
+//!   %acc = dot %p, %v, %acc0                 %acc = dot %p, %v, %acc0
+//! }                                        }
+//!                                          ttng.pass_turn
+//!                                          ttng.take_turn {ends}
+//! ```
+//!
+//! Only loops of a `ttg.warp_specialize`: in others a barrier of the whole CTA keeps warp groups in step. And only loops in
+//! which no operation waits for other warps, since that might be one that waits for its turn.
+
+use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
+use tilewright_ir::effects::is_pure;
+use tilewright_ir::{Builder, Module, Op, Opcode, Trait};
+
+use crate::scratch;
+
+/// Warps of a warp group.
+const GROUP: u32 = 4;
+
+/// Places turns in every loop that they help.
+pub fn run(module: &mut Module) {
+    let root = module.root();
+    let all: Vec<ttg::WarpSpecialize> =
+        module.all_ops(root).into_iter().filter_map(|op| ttg::WarpSpecialize::cast(module, op)).collect();
+    let num_warps = module.int_attr(root, "ttg.num-warps").map_or(4, |n| n as u32);
+    if !num_warps.is_multiple_of(GROUP) || num_warps < 2 * GROUP {
+        return;
+    }
+    for w in all {
+        let default = module.region_block(w.default_region(module));
+        let loops: Vec<scf::For> = module
+            .block_ops(default)
+            .flat_map(|op| module.all_ops(op))
+            .filter_map(|op| scf::For::cast(module, op))
+            .collect();
+        let mut any = false;
+        for l in loops {
+            if let Some(turn) = turn(module, l, num_warps) {
+                place(module, l, turn);
+                any = true;
+            }
+        }
+        if any {
+            let first = module.first_op(default).expect("a region has an end");
+            ttng::PassTurn::build(&mut Builder::before(module, first), true);
+            let end = module.last_op(default).expect("a region has an end");
+            ttng::TakeTurn::build(&mut Builder::before(module, end), true);
+        }
+    }
+}
+
+/// The first and the last dot of a turn.
+#[derive(Clone, Copy)]
+struct Turn {
+    first: Op,
+    last: Op,
+}
+
+/// The turn of a loop, if turns help it.
+fn turn(module: &Module, l: scf::For, num_warps: u32) -> Option<Turn> {
+    let body = module.region_block(l.body(module));
+    let ops: Vec<Op> = module.block_ops(body).collect();
+    if !ops.iter().all(|&op| waits_for_nobody(module, op)) {
+        return None;
+    }
+    let dots: Vec<usize> =
+        (0..ops.len()).filter(|&i| ttng::WarpGroupDot::cast(module, ops[i]).is_some()).collect();
+    let &first = dots.first()?;
+    let between = |from: usize, to: usize| -> u32 {
+        ops[from + 1..to].iter().map(|&op| arithmetic(module, op, num_warps)).sum()
+    };
+    let last = dots[dots.len() - 1];
+    // The arithmetic round the end of the body, and that between two dots.
+    let around = between(last, ops.len())
+        + ops[..first].iter().map(|&o| arithmetic(module, o, num_warps)).sum::<u32>();
+    let mut longest = (around, Turn { first: ops[first], last: ops[last] });
+    for pair in dots.windows(2) {
+        let cycles = between(pair[0], pair[1]);
+        if cycles > longest.0 {
+            longest = (cycles, Turn { first: ops[pair[1]], last: ops[pair[0]] });
+        }
+    }
+    let products: u32 =
+        dots.iter().map(|&i| tensor_cycles(module, ttng::WarpGroupDot(ops[i]), num_warps)).sum();
+    (longest.0 >= products / 4).then_some(longest.1)
+}
+
+/// Whether an operation waits for no other warp of its scope. (mbarriers that the producer fills it may wait for.)
+fn waits_for_nobody(module: &Module, op: Op) -> bool {
+    if tt::Reduce::cast(module, op).is_none() && !module.regions(op).is_empty() {
+        return false;
+    }
+    if scratch::scratch_bytes(module, op) > 0 {
+        return false;
+    }
+    let known = matches!(
+        module.opcode(op),
+        Some(Opcode::Ttng(
+            ttng::Kind::WarpGroupDot
+                | ttng::Kind::WarpGroupDotWait
+                | ttng::Kind::WaitBarrier
+                | ttng::Kind::ArriveBarrier
+        ))
+    );
+    known || is_pure(module, op) || module.has_trait(op, Trait::Terminator)
+}
+
+/// About how many cycles a warp is busy with an operation: instructions, of which one issues in a cycle.
+fn arithmetic(module: &Module, op: Op, num_warps: u32) -> u32 {
+    let of = match module.opcode(op) {
+        Some(Opcode::Tt(tt::Kind::Reduce)) => module.operands(op)[0],
+        Some(Opcode::Arith(arith::Kind::Constant) | Opcode::Tt(_) | Opcode::Ttg(_) | Opcode::Ttng(_)) => {
+            return 0;
+        }
+        Some(_) => match module.results(op) {
+            &[one] => one,
+            _ => return 0,
+        },
+        None => return 0,
+    };
+    let ty = module.value_type(of);
+    if !module.is_tensor(ty) {
+        return 0;
+    }
+    let elements: u32 = module.shape(ty).unwrap_or(&[]).iter().product();
+    // Special functions issue every fourth cycle and more.
+    let weight = if matches!(module.opcode(op), Some(Opcode::Math(_))) { 8 } else { 1 };
+    elements / (num_warps * 32) * weight
+}
+
+/// How many cycles the tensor cores need for one warp group's part of a dot: 64 rows times N times K at 2048 products of
+/// 16-bit numbers a cycle (H100 whitepaper: 989 TFLOP/s on 132 multiprocessors).
+fn tensor_cycles(module: &Module, dot: ttng::WarpGroupDot, num_warps: u32) -> u32 {
+    let result = module.value_type(dot.d(module));
+    let b = module.value_type(dot.b(module));
+    let elements: u32 = module.shape(result).unwrap_or(&[]).iter().product();
+    let k = module.shape(b).and_then(|s| s.first().copied()).unwrap_or(1);
+    let groups = num_warps / GROUP;
+    elements / groups * k / 2048 * module.bits(b).max(8) / 16
+}
+
+fn place(module: &mut Module, l: scf::For, turn: Turn) {
+    ttng::TakeTurn::build(&mut Builder::before(module, turn.first), false);
+    ttng::PassTurn::build(&mut Builder::after(module, turn.last), false);
+    if module.is_before(turn.last, turn.first) {
+        ttng::TakeTurn::build(&mut Builder::before(module, l.0), false);
+        ttng::PassTurn::build(&mut Builder::after(module, l.0), false);
+    }
+}
