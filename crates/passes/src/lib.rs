@@ -96,6 +96,7 @@ pub mod lower_descriptors;
 pub mod lower_tma;
 pub mod membar;
 pub mod opt;
+pub mod overlap_dots;
 pub mod pipeline;
 pub mod pipeline_loops;
 pub mod release_slots;

@@ -8,6 +8,7 @@
 //!   ▼
 //! ttg   encode-descriptors    blocks of descriptors get the layout in which TMA copies them
 //!   │   warp-specialize       in loops that ask for it, one warp loads and the others compute
+//!   │   overlap-dots          the second of two chained dots runs together with the next iteration's first
 //!   │   software-pipeline     loads of loops become asynchronous copies, several iterations ahead; chained dots overlap
 //!   │   lower-tma             what is left of descriptor accesses becomes TMA copies
 //!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
@@ -28,7 +29,7 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 use crate::target::TargetInfo;
 use crate::{
     allocate_shared, allocate_warp_groups, assign_layouts, legalize_dots, lower_descriptors, lower_tma,
-    membar, pipeline_loops, release_slots, take_turns, tma, verify, warp_specialize,
+    membar, overlap_dots, pipeline_loops, release_slots, take_turns, tma, verify, warp_specialize,
 };
 
 /// What a launch decides.
@@ -86,6 +87,16 @@ pub static PASSES: &[Pass] = &[
         name: "warp-specialize",
         summary: "give loading and computing to different warps in loops that ask for it",
         run: |m, t, o| warp_specialize::run(m, t, o.num_stages),
+    },
+    Pass {
+        name: "overlap-dots",
+        summary: "run chained dots of different iterations together",
+        run: |m, _, _| {
+            if std::env::var("TW_NOLATE").is_err() {
+                overlap_dots::run(m);
+            }
+            Ok(())
+        },
     },
     Pass {
         name: "software-pipeline",

@@ -35,7 +35,7 @@ pub fn run(module: &mut Module) {
 }
 
 /// The channel whose buffer, or mbarrier, a value is a view of.
-fn channel_of(module: &Module, value: Value) -> Option<i64> {
+pub(crate) fn channel_of(module: &Module, value: Value) -> Option<i64> {
     let mut at = value;
     loop {
         let op = module.defining_op(scope::captured(module, at))?;
