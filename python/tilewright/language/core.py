@@ -457,8 +457,9 @@ class range:
     """A loop at run time with advice for the compiler: ``for i in tl.range(start, stop, step, num_stages=3)``.
 
     ``num_stages`` is the depth of software pipelining of this loop, ``loop_unroll_factor`` how often the body is
-    unrolled, ``disallow_acc_multi_buffer`` keeps a dot's accumulator in one buffer, ``flatten`` merges this loop with
-    the one inside it, ``warp_specialize`` gives loading and computing to different warps (not supported yet: ignored).
+    unrolled, ``disallow_acc_multi_buffer`` keeps a dot's accumulator in one buffer, ``flatten`` lets the loads of
+    the loop inside this one go on from one of its runs to the next, ``warp_specialize`` gives loading and computing to
+    different warps. The last two work where loads go through tensor descriptors by TMA (sm_90), and say nothing elsewhere.
     """
 
     def __init__(

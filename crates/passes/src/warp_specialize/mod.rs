@@ -1,5 +1,8 @@
 //! Warp specialization: in loops that ask for it (`tt.warp_specialize`), one extra warp loads and the others compute.
 //!
+//! `tt.flatten` on a loop around another asks for it too. What one wants from a single loop in their place is that loads go on
+//! from one tile to the next: the producer's do, and the consumers are spared the conditions of a merged loop.
+//!
 //! Why here: layouts are assigned, so that it is known which buffers dots read, and loads are still single operations. What
 //! stays behind in the consumers goes on through the ordinary passes (pipelining, asynchronous dots).
 //!
@@ -64,8 +67,9 @@ use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Va
 use crate::target::TargetInfo;
 use channels::Channel;
 
-/// The hint of a loop.
+/// The hints of a loop.
 const HINT: &str = "tt.warp_specialize";
+const FLATTEN: &str = "tt.flatten";
 /// Registers that a thread of the producer warp wants: loop counters, coordinates and addresses.
 const PRODUCER_REGISTERS: i32 = 40;
 
@@ -86,6 +90,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
         }
         for op in module.all_ops(func.0) {
             module.remove_attr(op, HINT);
+            module.remove_attr(op, FLATTEN);
         }
     }
     tilewright_ir::dce::run(module)
@@ -97,11 +102,17 @@ fn asked(module: &Module, func: tt::Func) -> Option<Vec<Op>> {
     let ops: Vec<Op> = module.block_ops(entry).collect();
     let asks = |&op: &Op| {
         scf::For::cast(module, op).is_some()
-            && module.all_ops(op).into_iter().any(|inner| module.op_attr(inner, HINT).is_some())
+            && module.all_ops(op).into_iter().any(|inner| hinted(module, inner))
     };
     let first = ops.iter().position(asks)?;
     let last = ops.iter().rposition(asks)?;
     Some(ops[first..=last].to_vec())
+}
+
+/// Whether a loop has a hint that says something of it.
+fn hinted(module: &Module, op: Op) -> bool {
+    let nested = || module.all_ops(op).into_iter().skip(1).any(|o| scf::For::cast(module, o).is_some());
+    module.op_attr(op, HINT).is_some() || (module.op_attr(op, FLATTEN).is_some() && nested())
 }
 
 /// Whether an operation may wait for, or be waited for by, another program: loads must not run ahead of that.

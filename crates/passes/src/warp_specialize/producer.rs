@@ -6,7 +6,7 @@ use tilewright_ir::effects::effects;
 use tilewright_ir::{Block, Builder, Module, Op, Region, Trait, Type, Value};
 
 use super::channels::{Channel, barrier};
-use super::{HINT, Positions, position};
+use super::{FLATTEN, HINT, Positions, position};
 
 /// Turns the clone in `partition` into the producer: loads become copies, everything else with effects goes. `None` if a
 /// channel's loads can't be issued together.
@@ -47,7 +47,7 @@ pub(super) fn make(
     }
     for &op in &all {
         if scf::For::cast(module, op).is_some() {
-            for name in [HINT, "tt.num_stages"] {
+            for name in [HINT, FLATTEN, "tt.num_stages"] {
                 module.remove_attr(op, name);
             }
         }

@@ -1,0 +1,38 @@
+// Two partitions share a warp group behind the default region's two; what they don't want of its registers, the default has.
+// RUN: -allocate-warp-groups
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f() {
+    ttg.warp_specialize() attributes {requestedRegisters = array<i32: 24, 40>}
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(1) {
+      ttg.warp_return
+    }
+    partition1() num_warps(2) {
+      ttg.warp_return
+    } : () -> ()
+    tt.return
+  }
+}
+// CHECK: ttg.maxnreg = 168 {{.*}}"ttg.total-num-warps" = 12
+// CHECK: actualRegisters = array<i32: 232, 40, 40>{{.*}}warpGroupStartIds = array<i32: 10, 8>
+// -----
+// All threads fit with as many registers as they can have: nothing changes hands.
+// RUN: -allocate-warp-groups
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f() {
+    ttg.warp_specialize() attributes {requestedRegisters = array<i32: 24>}
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(1) {
+      ttg.warp_return
+    } : () -> ()
+    tt.return
+  }
+}
+// CHECK-NOT: ttg.maxnreg
+// CHECK: "ttg.total-num-warps" = 8
+// CHECK-NOT: actualRegisters
+// CHECK: tt.return

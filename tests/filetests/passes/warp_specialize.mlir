@@ -1,0 +1,156 @@
+// A persistent loop: the producer's loops are the consumers' without products and stores. Both loads of an iteration share a slot.
+// RUN: -warp-specialize -num-stages=3
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 64, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#shared1 = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @matmul(%a: !tt.tensordesc<tensor<128x64xf16, #shared>>, %b: !tt.tensordesc<tensor<64x64xf16, #shared>>, %c: !tt.tensordesc<tensor<128x64xf16, #shared>>, %tiles: i32, %steps: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.000000e+00> : tensor<128x64xf32, #mma>
+    scf.for %t = %c0 to %tiles step %c1  : i32 {
+      %row = arith.muli %t, %c64 : i32
+      %acc = scf.for %i = %c0 to %steps step %c1 iter_args(%x = %zero) -> (tensor<128x64xf32, #mma>)  : i32 {
+        %k = arith.muli %i, %c64 : i32
+        %la = tt.descriptor_load %a[%c0, %k] : !tt.tensordesc<tensor<128x64xf16, #shared>> -> tensor<128x64xf16, #blocked>
+        %lb = tt.descriptor_load %b[%row, %k] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
+        %sa = ttg.local_alloc %la : (tensor<128x64xf16, #blocked>) -> !ttg.memdesc<128x64xf16, #shared, #smem>
+        %sb = ttg.local_alloc %lb : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+        %tb = ttg.memdesc_trans %sb {order = array<i32: 1, 0>} : !ttg.memdesc<64x64xf16, #shared, #smem> -> !ttg.memdesc<64x64xf16, #shared1, #smem>
+        %d = ttng.warp_group_dot %sa, %tb, %x {inputPrecision = 0 : i32} : !ttg.memdesc<128x64xf16, #shared, #smem> * !ttg.memdesc<64x64xf16, #shared1, #smem> -> tensor<128x64xf32, #mma>
+        scf.yield %d : tensor<128x64xf32, #mma>
+      }
+      %h = arith.truncf %acc : tensor<128x64xf32, #mma> to tensor<128x64xf16, #mma>
+      tt.descriptor_store %c[%c0, %row], %h : !tt.tensordesc<tensor<128x64xf16, #shared>>, tensor<128x64xf16, #mma>
+    } {tt.warp_specialize}
+    tt.return
+  }
+}
+// CHECK: [[A:%.*]] = ttg.local_alloc {tt.channel = 0 : i32} : () -> !ttg.memdesc<3x128x64xf16
+// CHECK: [[B:%.*]] = ttg.local_alloc {tt.channel = 0 : i32} : () -> !ttg.memdesc<3x64x64xf16
+// CHECK: [[FULL:%.*]] = ttg.local_alloc {tt.channel = 0 : i32} : () -> !ttg.memdesc<3x1xi64
+// CHECK: [[EMPTY:%.*]] = ttg.local_alloc {tt.channel = 0 : i32} : () -> !ttg.memdesc<3x1xi64
+// CHECK: ttg.warp_specialize
+// CHECK: default
+// CHECK-NEXT: scf.for
+// CHECK: scf.for
+// CHECK: ttg.memdesc_index [[A]]
+// CHECK: ttg.memdesc_index [[B]]
+// CHECK: [[F:%.*]] = ttg.memdesc_index [[FULL]]
+// CHECK-NEXT: ttng.wait_barrier [[F]]
+// CHECK-NEXT: ttng.warp_group_dot
+// CHECK-NEXT: [[E:%.*]] = ttg.memdesc_index [[EMPTY]]
+// CHECK-NEXT: ttng.arrive_barrier [[E]], 1 {perWarp = true}
+// CHECK: tt.descriptor_store
+// CHECK: partition0
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: ttng.wait_barrier
+// CHECK: ttng.barrier_expect {{.*}}, 24576
+// CHECK: ttng.async_tma_copy_global_to_local
+// CHECK: ttng.async_tma_copy_global_to_local
+// CHECK-NOT: tt.descriptor_store
+// CHECK: ttg.warp_return
+// -----
+// Loads that go on from tile to tile are what `flatten` asks for.
+// RUN: -warp-specialize -num-stages=3
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 64, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#shared1 = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @matmul(%a: !tt.tensordesc<tensor<128x64xf16, #shared>>, %b: !tt.tensordesc<tensor<64x64xf16, #shared>>, %c: !tt.tensordesc<tensor<128x64xf16, #shared>>, %tiles: i32, %steps: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.000000e+00> : tensor<128x64xf32, #mma>
+    scf.for %t = %c0 to %tiles step %c1  : i32 {
+      %row = arith.muli %t, %c64 : i32
+      %acc = scf.for %i = %c0 to %steps step %c1 iter_args(%x = %zero) -> (tensor<128x64xf32, #mma>)  : i32 {
+        %k = arith.muli %i, %c64 : i32
+        %la = tt.descriptor_load %a[%c0, %k] : !tt.tensordesc<tensor<128x64xf16, #shared>> -> tensor<128x64xf16, #blocked>
+        %lb = tt.descriptor_load %b[%row, %k] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
+        %sa = ttg.local_alloc %la : (tensor<128x64xf16, #blocked>) -> !ttg.memdesc<128x64xf16, #shared, #smem>
+        %sb = ttg.local_alloc %lb : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+        %tb = ttg.memdesc_trans %sb {order = array<i32: 1, 0>} : !ttg.memdesc<64x64xf16, #shared, #smem> -> !ttg.memdesc<64x64xf16, #shared1, #smem>
+        %d = ttng.warp_group_dot %sa, %tb, %x {inputPrecision = 0 : i32} : !ttg.memdesc<128x64xf16, #shared, #smem> * !ttg.memdesc<64x64xf16, #shared1, #smem> -> tensor<128x64xf32, #mma>
+        scf.yield %d : tensor<128x64xf32, #mma>
+      }
+      %h = arith.truncf %acc : tensor<128x64xf32, #mma> to tensor<128x64xf16, #mma>
+      tt.descriptor_store %c[%c0, %row], %h : !tt.tensordesc<tensor<128x64xf16, #shared>>, tensor<128x64xf16, #mma>
+    } {tt.flatten}
+    tt.return
+  }
+}
+// CHECK: ttg.warp_specialize
+// CHECK: partition0
+// -----
+// Without another loop inside there is nothing to flatten.
+// RUN: -warp-specialize -num-stages=3
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 64, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#shared1 = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @matmul(%a: !tt.tensordesc<tensor<128x64xf16, #shared>>, %b: !tt.tensordesc<tensor<64x64xf16, #shared>>, %c: !tt.tensordesc<tensor<128x64xf16, #shared>>, %tiles: i32, %steps: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.000000e+00> : tensor<128x64xf32, #mma>
+    scf.for %t = %c0 to %tiles step %c1  : i32 {
+      %row = arith.muli %t, %c64 : i32
+      %acc = scf.for %i = %c0 to %steps step %c1 iter_args(%x = %zero) -> (tensor<128x64xf32, #mma>)  : i32 {
+        %k = arith.muli %i, %c64 : i32
+        %la = tt.descriptor_load %a[%c0, %k] : !tt.tensordesc<tensor<128x64xf16, #shared>> -> tensor<128x64xf16, #blocked>
+        %lb = tt.descriptor_load %b[%row, %k] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
+        %sa = ttg.local_alloc %la : (tensor<128x64xf16, #blocked>) -> !ttg.memdesc<128x64xf16, #shared, #smem>
+        %sb = ttg.local_alloc %lb : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+        %tb = ttg.memdesc_trans %sb {order = array<i32: 1, 0>} : !ttg.memdesc<64x64xf16, #shared, #smem> -> !ttg.memdesc<64x64xf16, #shared1, #smem>
+        %d = ttng.warp_group_dot %sa, %tb, %x {inputPrecision = 0 : i32} : !ttg.memdesc<128x64xf16, #shared, #smem> * !ttg.memdesc<64x64xf16, #shared1, #smem> -> tensor<128x64xf32, #mma>
+        scf.yield %d : tensor<128x64xf32, #mma>
+      } {tt.flatten}
+      %h = arith.truncf %acc : tensor<128x64xf32, #mma> to tensor<128x64xf16, #mma>
+      tt.descriptor_store %c[%c0, %row], %h : !tt.tensordesc<tensor<128x64xf16, #shared>>, tensor<128x64xf16, #mma>
+    }
+    tt.return
+  }
+}
+// CHECK-NOT: ttg.warp_specialize
+// CHECK: tt.return
+// -----
+// What is loaded says where to load next: nothing can run ahead.
+// RUN: -warp-specialize -num-stages=3
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 64, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#shared1 = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @chase(%a: !tt.tensordesc<tensor<16x64xf16, #shared>>, %n: i32, %z: tensor<16x64xf16, #blocked>) -> tensor<16x64xf16, #blocked> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%at = %c0, %x = %z) -> (i32, tensor<16x64xf16, #blocked>)  : i32 {
+      %l = tt.descriptor_load %a[%at, %c0] : !tt.tensordesc<tensor<16x64xf16, #shared>> -> tensor<16x64xf16, #blocked>
+      %rows = "tt.reduce"(%l) <{axis = 1 : i32}> ({
+      ^bb0(%p: f16, %q: f16):
+        %m = arith.maxnumf %p, %q : f16
+        tt.reduce.return %m : f16
+      }) : (tensor<16x64xf16, #blocked>) -> tensor<16xf16, #ttg.slice<{dim = 1, parent = #blocked}>>
+      %most = "tt.reduce"(%rows) <{axis = 0 : i32}> ({
+      ^bb0(%p: f16, %q: f16):
+        %m = arith.maxnumf %p, %q : f16
+        tt.reduce.return %m : f16
+      }) : (tensor<16xf16, #ttg.slice<{dim = 1, parent = #blocked}>>) -> f16
+      %next = arith.fptosi %most : f16 to i32
+      scf.yield %next, %l : i32, tensor<16x64xf16, #blocked>
+    } {tt.warp_specialize}
+    tt.return %r#1 : tensor<16x64xf16, #blocked>
+  }
+}
+// CHECK-NOT: ttg.warp_specialize
+// CHECK: tt.descriptor_load
