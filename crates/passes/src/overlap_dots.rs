@@ -11,6 +11,9 @@
 //! slot's release. The loop then carries the left operand, and the number and phase of the slot. The first iteration is
 //! peeled; the last dot follows the loop.
 //!
+//! On an H100, attention forward with D = 128 (128×128, 8 warps) gains 4.2 % by this alone, and 4.6 % together with
+//! [`take_turns`](crate::take_turns), which alone gains 2.6 %.
+//!
 //! Two things stand at the end of the iteration, since they must come behind the wait for the delayed dot: what is done to its
 //! result (attention scales it), and the conversion of the new left operand, which takes the old one's registers.
 //!

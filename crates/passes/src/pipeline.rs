@@ -92,9 +92,7 @@ pub static PASSES: &[Pass] = &[
         name: "overlap-dots",
         summary: "run chained dots of different iterations together",
         run: |m, _, _| {
-            if std::env::var("TW_NOLATE").is_err() {
-                overlap_dots::run(m);
-            }
+            overlap_dots::run(m);
             Ok(())
         },
     },
@@ -128,9 +126,7 @@ pub static PASSES: &[Pass] = &[
         name: "take-turns",
         summary: "let warp groups use the tensor cores in turns",
         run: |m, _, _| {
-            if std::env::var("TW_NOTURNS").is_err() {
-                take_turns::run(m);
-            }
+            take_turns::run(m);
             Ok(())
         },
     },

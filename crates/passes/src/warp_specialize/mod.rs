@@ -8,7 +8,8 @@
 //!
 //! # How
 //!
-//! The operations from the first to the last loop that asks, with all that lies inside and between, become the default
+//! The operations from the first to the last loop that asks, with all that lies inside and between, and loads just for them
+//! that stand before (so that both sides begin at once), become the default
 //! region of a `ttg.warp_specialize`; a clone of them becomes a partition, of which only the loads and what they are
 //! computed from stay alive ([`producer`]). So the producer has the same loops, and runs ahead of the consumers through
 //! all of them: over the tiles of a persistent kernel too.
@@ -62,6 +63,7 @@ mod producer;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::effects::effects;
 use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Value};
 
 use crate::target::TargetInfo;
@@ -106,7 +108,30 @@ fn asked(module: &Module, func: tt::Func) -> Option<Vec<Op>> {
     };
     let first = ops.iter().position(asks)?;
     let last = ops.iter().rposition(asks)?;
-    Some(ops[first..=last].to_vec())
+    let mut range = loads_before(module, &ops[..first], &ops[first..=last]);
+    range.extend_from_slice(&ops[first..=last]);
+    Some(range)
+}
+
+/// The loads among `before`, with the buffers that they fill, that only `range` needs and that nothing that writes separates
+/// from it.
+fn loads_before(module: &Module, before: &[Op], range: &[Op]) -> Vec<Op> {
+    let mut found: Vec<Op> = Vec::new();
+    let inside =
+        |found: &[Op], op: Op| found.contains(&op) || range.iter().any(|&r| module.is_ancestor(r, op));
+    for &op in before.iter().rev() {
+        let effects = effects(module, op);
+        let load = tt::DescriptorLoad::cast(module, op).is_some();
+        let buffer = ttg::LocalAlloc::cast(module, op).is_some();
+        let view = ttg::MemdescTrans::cast(module, op).is_some();
+        if (load || buffer || view) && module.uses(module.result(op)).iter().all(|u| inside(&found, u.op)) {
+            found.push(op);
+        } else if effects.writes {
+            break;
+        }
+    }
+    found.reverse();
+    found
 }
 
 /// Whether a loop has a hint that says something of it.
@@ -129,6 +154,11 @@ fn specialize(module: &mut Module, range: &[Op], num_stages: u32) -> Option<()> 
     let mut channels = channels::find(module, range, num_stages);
     if channels.is_empty() {
         return None;
+    }
+    // What the loops need besides comes before the loads, too.
+    let begin = range.iter().copied().find(|&op| scf::For::cast(module, op).is_some())?;
+    for &op in range.iter().take_while(|&&op| op != begin) {
+        module.move_before(op, begin);
     }
     let first = *range.first()?;
     let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as i32);
