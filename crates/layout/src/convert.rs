@@ -17,6 +17,7 @@ use crate::distribute::Coord;
 use crate::error::{LayoutError, Result};
 use crate::f2::{Span, Vectors, extend, intersection, log2};
 use crate::linear::{Dim, LinearLayout};
+use crate::matrix::{MatrixAccess, matrix_rows};
 use crate::shared::SharedLayout;
 use crate::shuffle::{ShufflePlan, Source, source_in_warp};
 use crate::swizzle::swizzle;
@@ -58,6 +59,8 @@ pub struct SharedPlan {
     /// `needs_predicate`. Threads with copies ([`TileLayout::free_variable_masks`]) may store or not, but where the scope is
     /// the warp, lanes only.
     pub store: SharedAccess,
+    /// The source's stores by `stmatrix` instead, in the order of the rounds: whole warps store, without predicates.
+    pub matrices: Option<MatrixAccess>,
     /// The result's loads, in the order of the rounds. Registers out of bounds keep any value.
     pub load: SharedAccess,
     /// The accesses of each round.
@@ -69,7 +72,7 @@ pub struct SharedPlan {
 /// One round of a [`SharedPlan`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedRound {
-    /// Indices of `store.accesses`.
+    /// Indices of `store.accesses`, or of the instructions of `matrices` where there are any.
     pub stores: Range<usize>,
     /// Indices of `load.accesses`.
     pub loads: Range<usize>,
@@ -82,6 +85,8 @@ pub struct ConversionOptions {
     pub max_scratch_bytes: u32,
     /// When to use shuffles.
     pub shuffles: ShuffleUse,
+    /// Whether there is `stmatrix`.
+    pub stmatrix: bool,
 }
 
 /// When a conversion within warps uses shuffles.
@@ -97,7 +102,7 @@ pub enum ShuffleUse {
 
 impl Default for ConversionOptions {
     fn default() -> Self {
-        Self { max_scratch_bytes: 64 << 10, shuffles: ShuffleUse::IfCheaper }
+        Self { max_scratch_bytes: 64 << 10, shuffles: ShuffleUse::IfCheaper, stmatrix: false }
     }
 }
 
@@ -168,13 +173,25 @@ fn shuffle_cost(plan: &ShufflePlan, elem_bits: u32) -> u64 {
 }
 
 /// The cost of a round trip through shared memory in the same unit: each access its wavefronts and its issue, each round two
-/// barriers and the latency of a load.
+/// barriers and the latency of a load. Elements that follow each other in memory but not in registers are moved: what stores
+/// them makes words of them, and what uses the result most likely wants vectors of registers in order.
 fn shared_cost(plan: &SharedPlan, src: &TileLayout, dst: &TileLayout, elem_bits: u32) -> u64 {
     let side = |access: &SharedAccess, tile: &TileLayout| {
         access.accesses.len() as u64 * (1 + sample_wavefronts(access, tile, &plan.scratch, elem_bits))
     };
     let sync = if plan.scope == SyncScope::Cta { 60 } else { 30 };
-    side(&plan.store, src) + side(&plan.load, dst) + plan.rounds.len() as u64 * sync
+    let in_order = |r: &[u32]| r.windows(2).all(|w| w[0] + 1 == w[1]);
+    let per_word = (32 / elem_bits).max(1) as usize;
+    let words = |a: &Access| a.registers.chunks(per_word).filter(|r| !in_order(r)).count() as u64;
+    let packed: u64 = plan.store.accesses.iter().map(words).sum();
+    let vector =
+        |a: &Access| if in_order(&a.registers) { 0 } else { a.registers.len().div_ceil(per_word) as u64 };
+    let unpacked: u64 = plan.load.accesses.iter().map(|a| words(a) + vector(a)).sum();
+    let store = match &plan.matrices {
+        Some(m) => m.instructions.len() as u64 * (1 + matrix_wavefronts(m, &plan.scratch, elem_bits)),
+        None => side(&plan.store, src) + packed,
+    };
+    store + side(&plan.load, dst) + unpacked + plan.rounds.len() as u64 * sync
 }
 
 /// The wavefronts of one access of warp 0. Where offsets are linear all accesses and warps cost the same.
@@ -184,6 +201,15 @@ fn sample_wavefronts(access: &SharedAccess, tile: &TileLayout, shared: &SharedLa
     let addresses: Vec<_> =
         (0..tile.num_lanes()).map(|lane| Some(access.offset(first, shared, lane, 0) * elem_bytes)).collect();
     wavefronts(&addresses, access.width * elem_bytes).wavefronts
+}
+
+/// The wavefronts of one `stmatrix` of warp 0.
+fn matrix_wavefronts(access: &MatrixAccess, shared: &SharedLayout, elem_bits: u32) -> u64 {
+    let Some(first) = access.instructions.first() else { return 0 };
+    let rows: Vec<_> = (0..8 * access.count)
+        .map(|lane| Some(access.offset(first, shared, lane, 0) * elem_bits / 8))
+        .collect();
+    wavefronts(&rows, 16).wavefronts
 }
 
 /// The smaller of two units, over which both layouts are linear, and each layout seen from there: what steps over
@@ -238,18 +264,31 @@ fn round_trip(
             candidates.push(common.iter().copied().chain(wider).collect());
         }
     }
+    let straight = candidates.into_iter().map(|vector| (a.clone(), vector, false));
+    // Or what whole rows of matrices have: then it is lanes that go through a vector, and `stmatrix` that stores it.
+    let whole = options.stmatrix && src.free_variable_masks().lane == 0;
+    let rows = if whole { matrix_rows(&a, elem_bits) } else { Vec::new() };
     let mut best: Option<(u64, SharedPlan)> = None;
-    for vector in candidates {
-        let linear = swizzle(&a, &b, elem_bits, &vector, &split.directions);
+    for (writer, vector, by_matrices) in straight.chain(rows.into_iter().map(|(l, v)| (l, v, true))) {
+        let linear = swizzle(&writer, &b, elem_bits, &vector, &split.directions);
         let scratch = SharedLayout::scratch(src.shape(), linear, &counts, reused);
         let store = SharedAccess::new(src, &scratch, elem_bits)?;
         let load = SharedAccess::new(dst, &scratch, elem_bits)?;
+        let matrices = if by_matrices { MatrixAccess::new(src, &scratch, elem_bits) } else { None };
+        let in_rounds = |m: &MatrixAccess| {
+            let part = |&r: &u32| round_of(src, &split.src_bits, reused, r);
+            m.instructions.iter().all(|i| i.registers.iter().all(|r| part(r) == part(&i.registers[0])))
+        };
+        if by_matrices && !matrices.as_ref().is_some_and(in_rounds) {
+            continue;
+        }
         let crosses =
             in_warp.is_none() || src.free_variable_masks().warp != 0 || src.num_warps() != dst.num_warps();
         let plan = SharedPlan {
             scratch_bytes: (scratch.allocation_elems() * elem_bytes).next_multiple_of(16),
             scratch,
             store,
+            matrices,
             load,
             rounds: Vec::new(),
             scope: if crosses { SyncScope::Cta } else { SyncScope::Warp },
@@ -260,26 +299,33 @@ fn round_trip(
         }
     }
     let (_, mut plan) = best.expect("there is at least one candidate");
-    let key = |tile: &TileLayout, bits: &[u32], access: &Access| {
-        let r = access.registers[0];
-        let in_unit = r % tile.unit_registers();
-        let part = bits.iter().enumerate().fold(0, |k, (i, &bit)| k | (in_unit >> bit & 1) << i);
-        let rep = if reused { tile.rep_coord(r / tile.unit_registers()) } else { Coord::new() };
-        (rep, part)
+    let stored = |r: u32| round_of(src, &split.src_bits, reused, r);
+    let loaded = |r: u32| round_of(dst, &split.dst_bits, reused, r);
+    let stores = match &mut plan.matrices {
+        Some(m) => in_order(&mut m.instructions, |i| stored(i.registers[0])),
+        None => in_order(&mut plan.store.accesses, |x| stored(x.registers[0])),
     };
-    plan.store.accesses.sort_by_cached_key(|x| key(src, &split.src_bits, x));
-    plan.load.accesses.sort_by_cached_key(|x| key(dst, &split.dst_bits, x));
-    let ends = |tile: &TileLayout, bits: &[u32], accesses: &[Access]| -> Vec<Range<usize>> {
-        let mut start = 0;
-        let groups = accesses.chunk_by(|x, y| key(tile, bits, x) == key(tile, bits, y));
-        groups.map(|g| (start, start += g.len(), start)).map(|(s, (), e)| s..e).collect()
-    };
-    let stores = ends(src, &split.src_bits, &plan.store.accesses);
-    let loads = ends(dst, &split.dst_bits, &plan.load.accesses);
+    let loads = in_order(&mut plan.load.accesses, |x| loaded(x.registers[0]));
     debug_assert_eq!(stores.len(), loads.len());
     plan.rounds =
         stores.into_iter().zip(loads).map(|(stores, loads)| SharedRound { stores, loads }).collect();
     Ok(plan)
+}
+
+/// The round in which a register is moved, in the order of the rounds.
+fn round_of(tile: &TileLayout, bits: &[u32], reused: bool, register: u32) -> (Coord, u32) {
+    let in_unit = register % tile.unit_registers();
+    let part = bits.iter().enumerate().fold(0, |k, (i, &bit)| k | (in_unit >> bit & 1) << i);
+    let rep = if reused { tile.rep_coord(register / tile.unit_registers()) } else { Coord::new() };
+    (rep, part)
+}
+
+/// Sorts accesses by their rounds, and gives the accesses of each.
+fn in_order<T, K: Ord>(accesses: &mut [T], round: impl Fn(&T) -> K) -> Vec<Range<usize>> {
+    accesses.sort_by_cached_key(&round);
+    let mut start = 0;
+    let groups = accesses.chunk_by(|x, y| round(x) == round(y));
+    groups.map(|g| (start, start += g.len(), start)).map(|(s, (), e)| s..e).collect()
 }
 
 /// Directions of the unit that are registers on both sides, so that a round can take one half of them each.
@@ -330,5 +376,5 @@ fn in_rows(src: &TileLayout, dst: &TileLayout, elem_bits: u32) -> Result<SharedP
     let load = SharedAccess::new(dst, &scratch, elem_bits)?;
     let rounds = vec![SharedRound { stores: 0..store.accesses.len(), loads: 0..load.accesses.len() }];
     let scratch_bytes = (scratch.allocation_elems() * (elem_bits.max(8) / 8)).next_multiple_of(16);
-    Ok(SharedPlan { scratch, scratch_bytes, store, load, rounds, scope: SyncScope::Cta })
+    Ok(SharedPlan { scratch, scratch_bytes, store, matrices: None, load, rounds, scope: SyncScope::Cta })
 }

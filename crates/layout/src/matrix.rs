@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use crate::access::{Images, Offset, ThreadOffset, Window};
 use crate::distribute::Coord;
 use crate::f2::{Vectors, combine, log2};
+use crate::linear::{Dim, LinearLayout};
 use crate::shared::SharedLayout;
 use crate::tile::TileLayout;
 
@@ -117,6 +118,35 @@ impl MatrixAccess {
     pub fn is_immediate(&self, instruction: &MatrixInstruction) -> bool {
         self.address.xor_bits() & instruction.offset.xor == 0
     }
+}
+
+/// The layout of a warp's 16-byte rows, without and with `.trans`, as a swizzle wants to know it: what a row goes through as
+/// registers, the steps from row to row of a matrix as lanes. Each with the directions of its row.
+pub(crate) fn matrix_rows(layout: &LinearLayout, elem_bits: u32) -> Vec<(LinearLayout, Vectors)> {
+    let (register, lane) = (layout.flat_bases(Dim::Register), layout.flat_bases(Dim::Lane));
+    if lane.len() != 5 || !matches!(elem_bits, 8 | 16 | 32) {
+        return Vec::new();
+    }
+    let Some((word, others)) = register.split_at_checked(log2(32 / elem_bits) as usize) else {
+        return Vec::new();
+    };
+    let along: Vectors = word.iter().chain(&lane[..2]).copied().collect();
+    let across: Vectors = lane[2..].iter().copied().collect();
+    let mut forms = vec![(along.clone(), across.clone())];
+    if elem_bits == 16 {
+        forms.push((across, along));
+    }
+    let outs: SmallVec<[(Dim, u32); 4]> = layout.out_dims().map(|d| (d, 1 << layout.out_bits(d))).collect();
+    let view = |(row, steps): (Vectors, Vectors)| {
+        let registers: Vectors = row.iter().chain(others).copied().collect();
+        let ins = [
+            (Dim::Register, registers.as_slice()),
+            (Dim::Lane, steps.as_slice()),
+            (Dim::Warp, layout.flat_bases(Dim::Warp)),
+        ];
+        Some((LinearLayout::from_bases(&ins, &outs).ok()?, row))
+    };
+    forms.into_iter().filter_map(view).collect()
 }
 
 /// Whether the images are offsets 1, 2, 4, ….

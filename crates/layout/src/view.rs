@@ -207,6 +207,7 @@ pub fn plan_reshape(src: &TileLayout, dst: &TileLayout, elem_bits: u32) -> Resul
         scope: SyncScope::Cta,
         scratch,
         store,
+        matrices: None,
         load,
     })))
 }

@@ -9,14 +9,16 @@ use common::simulate::simulate;
 use proptest::prelude::*;
 use tilewright_layout::{
     ConversionOptions, ConversionPlan, Encoding, ShuffleUse, SyncScope, TileLayout, bank_cost,
-    plan_conversion, plan_conversion_with,
+    plan_conversion, plan_conversion_with, wavefronts,
 };
 
 fn check(src: &Encoding, dst: &Encoding, shape: &[u32], elem_bits: u32) -> ConversionPlan {
     let (src, dst) = (TileLayout::new(src, shape).unwrap(), TileLayout::new(dst, shape).unwrap());
     for shuffles in [ShuffleUse::Always, ShuffleUse::Never] {
-        let options = ConversionOptions { shuffles, ..Default::default() };
-        simulate(&plan_conversion_with(&src, &dst, elem_bits, options).unwrap(), &src, &dst, elem_bits);
+        for stmatrix in [false, true] {
+            let options = ConversionOptions { shuffles, stmatrix, ..Default::default() };
+            simulate(&plan_conversion_with(&src, &dst, elem_bits, options).unwrap(), &src, &dst, elem_bits);
+        }
     }
     let plan = plan_conversion(&src, &dst, elem_bits).unwrap();
     simulate(&plan, &src, &dst, elem_bits);
@@ -107,7 +109,8 @@ proptest! {
         let other =
             Encoding::Linear { register: take(0..4), lane: take(4..9), warp: take(9..11), block: block.clone() };
         let (src, dst) = (TileLayout::new(&base, &[2048]).unwrap(), TileLayout::new(&other, &[2048]).unwrap());
-        let options = ConversionOptions { shuffles: ShuffleUse::Never, max_scratch_bytes: 1 << 10 };
+        let options =
+            ConversionOptions { shuffles: ShuffleUse::Never, max_scratch_bytes: 1 << 10, ..Default::default() };
         let plan = plan_conversion_with(&src, &dst, 32, options).unwrap();
         simulate(&plan, &src, &dst, 32);
     }
@@ -118,7 +121,8 @@ proptest! {
     ) {
         let shape = [128, 64 * reps];
         let (src, dst) = (TileLayout::new(&src, &shape).unwrap(), TileLayout::new(&dst, &shape).unwrap());
-        let options = ConversionOptions { shuffles: ShuffleUse::Never, max_scratch_bytes: 4 << 10 };
+        let options =
+            ConversionOptions { shuffles: ShuffleUse::Never, max_scratch_bytes: 4 << 10, ..Default::default() };
         let plan = plan_conversion_with(&src, &dst, 32, options).unwrap();
         simulate(&plan, &src, &dst, 32);
     }
@@ -208,6 +212,49 @@ fn round_trips_have_no_conflicts() {
     let (src, dst) = &pairs[5];
     let ConversionPlan::SharedMemory(plan) = check(src, dst, &[64, 128], 16) else { panic!("crosses warps") };
     assert_eq!((plan.store.width, plan.load.width), (8, 8));
+}
+
+/// Results of 16 bits, by rows or by columns, from either kind of accumulator.
+#[test]
+fn accumulators_are_stored_by_stmatrix() {
+    let wgmma = |n| Encoding::NvidiaMma {
+        version_major: 3,
+        version_minor: 0,
+        warps_per_cta: vec![8, 1],
+        instr_shape: vec![16, n, 16],
+    };
+    let by_row = blocked([1, 8], [2, 16], [8, 1], [1, 0]);
+    let by_column = blocked([8, 1], [16, 2], [1, 8], [0, 1]);
+    let by_rows_of_mma = blocked([1, 8], [4, 8], [4, 1], [1, 0]);
+    for (src, dst, shape, trans) in [
+        (wgmma(256), &by_row, [128, 256], false),
+        (wgmma(256), &by_column, [128, 256], true),
+        (wgmma(96), &by_row, [128, 192], false),
+        (mma([2, 2]), &by_rows_of_mma, [128, 128], false),
+        // In rounds.
+        (wgmma(128), &by_row, [256, 256], false),
+    ] {
+        let options = ConversionOptions { stmatrix: true, shuffles: ShuffleUse::Never, ..Default::default() };
+        let (s, d) = (TileLayout::new(&src, &shape).unwrap(), TileLayout::new(dst, &shape).unwrap());
+        let plan = plan_conversion_with(&s, &d, 16, options).unwrap();
+        simulate(&plan, &s, &d, 16);
+        let ConversionPlan::SharedMemory(plan) = plan else { panic!("crosses warps") };
+        let matrices = plan.matrices.as_ref().unwrap_or_else(|| {
+            panic!(
+                "{src:?} -> {dst:?}: {:?} {:?} of {}",
+                plan.store.width,
+                plan.load.width,
+                plan.store.accesses.len()
+            )
+        });
+        assert_eq!((matrices.count, matrices.trans, plan.load.width), (4, trans, 8));
+        assert_eq!(bank_cost(&plan.load, &d, &plan.scratch, 16).conflicts(), 0);
+        for (i, warp) in matrices.instructions.iter().zip((0..s.num_warps()).cycle()) {
+            let rows: Vec<_> =
+                (0..32).map(|l| Some(matrices.offset(i, &plan.scratch, l, warp) * 2)).collect();
+            assert_eq!(wavefronts(&rows, 16).conflicts(), 0);
+        }
+    }
 }
 
 #[test]

@@ -128,8 +128,10 @@ pub struct Output {
 fn initialize() {
     static INIT: Once = Once::new();
     INIT.call_once(|| {
-        // 32-bit pointers to shared, constant and local memory: half the address registers.
-        let args = [c"tilewright".as_ptr(), c"-nvptx-short-ptr".as_ptr()];
+        // 32-bit pointers to shared, constant and local memory: half the address registers. No loop strength reduction: it
+        // would give each pointer of a loop a register and an addition of its own again (`shared_steps`), from which it
+        // subtracts what the first iteration is ahead.
+        let args = [c"tilewright".as_ptr(), c"-nvptx-short-ptr".as_ptr(), c"-disable-lsr".as_ptr()];
         // SAFETY: the strings are static and nul-terminated; runs once, before any target machine exists.
         unsafe {
             inkwell::llvm_sys::support::LLVMParseCommandLineOptions(

@@ -12,6 +12,7 @@ pub mod emit;
 mod fold;
 mod offsets;
 pub mod program;
+mod shared_steps;
 pub mod ty;
 mod wide_offsets;
 

@@ -69,6 +69,42 @@ fn a_loop_becomes_ptx() {
     assert!(!out.assembly.contains(", debug"), "{}", out.assembly);
 }
 
+/// Two pointers that move by the same run-time step, one that moves alone.
+#[test]
+fn pointers_that_move_together_share_an_offset() {
+    let mut m = Module::new("t");
+    let params = [Ty::GLOBAL, Ty::GLOBAL, Ty::GLOBAL, Ty::I32, Ty::I64];
+    let mut b = Builder::new(&mut m, "k", &params, &[], Some(kernel()), Loc::NONE);
+    let (n, step) = (b.arg(3), b.arg(4));
+    let pre = b.block();
+    let body = b.create_block(pre, Some(pre), &[Ty::I32, Ty::GLOBAL, Ty::GLOBAL, Ty::GLOBAL]);
+    let exit = b.create_block(body, None, &[]);
+    let zero = b.i32(0);
+    let first = [zero, b.arg(0), b.arg(1), b.arg(2)];
+    b.br(body, &first);
+    b.switch_to(body);
+    let [k, p, q, alone] = b.params(body).try_into().unwrap();
+    for at in [p, q, alone] {
+        b.asm("st.global.b32 [$0], 7;", "l", Effect::Write, &[], &[at]);
+    }
+    let (p, q) = (b.ptr_add(p, step), b.ptr_add(q, step));
+    let four = b.constant(Ty::I64, 4);
+    let alone = b.ptr_add(alone, four);
+    let k = b.add_const(k, 1);
+    let more = b.icmp(IntPred::Slt, k, n);
+    b.cond_br(more, body, &[k, p, q, alone], exit, &[]);
+    b.switch_to(exit);
+    b.ret(&[]);
+    b.finish();
+    m.share_steps();
+    let out = emit::compile(&m, &options()).unwrap();
+    assert_eq!(out.llvm_ir.matches("phi ptr").count(), 1, "{}", out.llvm_ir);
+    assert_eq!(out.llvm_ir.matches("phi i64").count(), 1, "{}", out.llvm_ir);
+    // The addresses, the offset, the pointer of its own.
+    let body = out.assembly.rsplit_once("$L__BB0_1:").unwrap().1;
+    assert_eq!(body.matches("add.s64").count(), 4, "{}", out.assembly);
+}
+
 #[test]
 fn invariant_addresses_leave_the_loop() {
     let mut m = Module::new("t");

@@ -94,6 +94,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
             line_info: options.line_info,
         },
     )?;
+    lowered.module.share_steps();
     lowered.module.keep_wide_offsets("wgmma.mma_async");
     let mut timing = Timing { lower: start.elapsed(), ..Timing::default() };
     let features = options.target.ptx_feature(lowered.module.inline_assembly());

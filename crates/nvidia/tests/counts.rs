@@ -6,10 +6,14 @@ use tilewright_nvidia::{Kernel, Options, Target, compile};
 use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg};
 
 fn kernel(name: &str, num_warps: u32, num_stages: u32) -> Kernel {
+    kernel_with(name, num_warps, num_stages, false)
+}
+
+fn kernel_with(name: &str, num_warps: u32, num_stages: u32, wgmma: bool) -> Kernel {
     let path = format!("{}/../passes/tests/ir/{name}.mlir", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
     let mut module = tilewright_ir::parse(&text, &path).unwrap_or_else(|e| panic!("{e}"));
-    let info = TargetInfo::parse("cuda:90").unwrap_or_else(|e| panic!("{e}"));
+    let info = TargetInfo { wgmma, ..TargetInfo::parse("cuda:90").unwrap_or_else(|e| panic!("{e}")) };
     lower_to_ttg(&mut module, &info, &PassOptions { num_warps, num_ctas: 1, num_stages })
         .unwrap_or_else(|e| panic!("{e}"));
     let mut options = Options::new(Target::parse("cuda:90").unwrap());
@@ -62,6 +66,24 @@ fn matmul() {
     assert_eq!(count(&body, "cp.async.cg.shared.global"), 16);
     assert_eq!(count(&body, "bar.sync"), 1);
     assert!(body.len() < 300, "{} instructions in the loop", body.len());
+}
+
+#[test]
+fn matmul_by_warp_groups() {
+    // Tiles of 128 x 128 x 64 with 4 warps: 16 copies of 16 bytes a thread.
+    for stages in [3, 4] {
+        let k = kernel_with("matmul", 4, stages, true);
+        let body = loop_body(&k.ptx);
+        assert_eq!(count(&body, "wgmma.mma_async"), 8);
+        assert_eq!(count(&body, "cp.async.cg.shared.global"), 16);
+        // An address each and the offset of either operand, and two descriptors for each product.
+        let adds = count(&body, "add.s64");
+        assert!(adds <= 16 + 2 + 2 * 8, "{adds} additions of 64 bits with {stages} stages");
+        assert_eq!(count(&body, "mul.wide"), 0);
+        // 128 results a thread, in pairs, four matrices at once.
+        assert_eq!(k.ptx.matches("stmatrix.sync.aligned.m8n8.x4.shared.b16").count(), 16);
+        assert_eq!(k.ptx.matches("st.shared").count(), 0);
+    }
 }
 
 #[test]

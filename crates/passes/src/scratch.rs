@@ -17,10 +17,11 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::dialect::{tt, ttg};
-use tilewright_ir::{Encoding, Module, Op, Opcode, Type, Value};
-use tilewright_layout::{ConversionPlan, Dim, TileLayout, plan_conversion};
+use tilewright_ir::{AttrKind, Encoding, Module, Op, Opcode, Type, Value};
+use tilewright_layout::{ConversionOptions, ConversionPlan, Dim, TileLayout, plan_conversion_with};
 
 use crate::scope;
+use crate::target::TargetInfo;
 
 /// The layout of a tensor type; `None` for anything else or an encoding that does not fit.
 pub fn tile_layout(module: &Module, ty: Type) -> Option<TileLayout> {
@@ -131,10 +132,17 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
     }
 }
 
+/// What conversions may use on the module's target.
+pub fn conversion_options(module: &Module) -> ConversionOptions {
+    let target = module.op_attr(module.root(), "ttg.target").map(|a| module.attr_kind(a));
+    let stmatrix = matches!(target, Some(AttrKind::Str(name)) if TargetInfo::parse(name).is_ok_and(|t| t.capability >= 90));
+    ConversionOptions { stmatrix, ..ConversionOptions::default() }
+}
+
 fn convert_scratch(module: &Module, src: Value, dst: Value) -> u32 {
     let ty = module.value_type(src);
     let (Some(s), Some(d)) = (layout_of(module, src), layout_of(module, dst)) else { return 0 };
-    match plan_conversion(&s, &d, module.bits(ty).max(8)) {
+    match plan_conversion_with(&s, &d, module.bits(ty).max(8), conversion_options(module)) {
         Ok(ConversionPlan::SharedMemory(plan)) => plan.scratch_bytes,
         _ => 0,
     }

@@ -1,6 +1,9 @@
 //! Carries out conversion plans on a simulated CTA.
 
-use tilewright_layout::{ConversionPlan, SelectStep, SharedPlan, ShufflePlan, SyncScope, TileLayout};
+use tilewright_layout::{
+    ConversionPlan, MatrixAccess, MatrixInstruction, SelectStep, SharedPlan, ShufflePlan, SyncScope,
+    TileLayout,
+};
 
 /// Values of registers: `[warp][lane][register]`, each the number of its element.
 type Values = Vec<Vec<Vec<Option<u32>>>>;
@@ -80,12 +83,23 @@ fn run_shared(
     for warps in groups {
         for round in &plan.rounds {
             let mut memory: Vec<Option<u32>> = vec![None; size as usize];
+            if let Some(m) = &plan.matrices {
+                for &warp in &warps {
+                    for i in &m.instructions[round.stores.clone()] {
+                        let rows: Vec<_> = (0..32)
+                            .map(|l| m.offset(i, &plan.scratch, l, warp % src_tile.num_warps()))
+                            .collect();
+                        store_matrices(m, i, &rows, &src[warp as usize], &mut memory, elem_bits);
+                    }
+                }
+            }
+            let stores = if plan.matrices.is_some() { 0..0 } else { round.stores.clone() };
             for &warp in &warps {
                 for lane in 0..lanes {
                     if lane & free.lane != 0 || warp & free.warp != 0 {
                         continue;
                     }
-                    for a in &plan.store.accesses[round.stores.clone()] {
+                    for a in &plan.store.accesses[stores.clone()] {
                         let regs = &src[warp as usize][lane as usize];
                         if plan.store.needs_predicate && regs[a.registers[0] as usize].is_none() {
                             continue;
@@ -120,6 +134,36 @@ fn run_shared(
         }
     }
     out
+}
+
+/// One `stmatrix` of a warp (PTX ISA, "Warp-level matrix store instruction: stmatrix"), with what each lane holds and the
+/// offsets of the rows that it gives.
+fn store_matrices(
+    m: &MatrixAccess,
+    i: &MatrixInstruction,
+    rows: &[u32],
+    held: &[Vec<Option<u32>>],
+    memory: &mut [Option<u32>],
+    elem_bits: u32,
+) {
+    let bytes = elem_bits / 8;
+    for (lane, held) in held.iter().enumerate() {
+        let lane = lane as u32;
+        for matrix in 0..m.count {
+            for e in 0..m.pack {
+                let (row, byte) = if m.trans {
+                    (2 * (lane % 4) + e, 2 * (lane / 4))
+                } else {
+                    (lane / 4, lane % 4 * 4 + e * bytes)
+                };
+                let r = i.registers[(matrix * m.pack + e) as usize];
+                let cell = &mut memory[(rows[(8 * matrix + row) as usize] + byte / bytes) as usize];
+                let value = held[r as usize];
+                assert!(cell.is_none() || *cell == value || value.is_none(), "two elements in one place");
+                *cell = value;
+            }
+        }
+    }
 }
 
 /// Checks that a plan brings each element of `src` to where `dst` has it.

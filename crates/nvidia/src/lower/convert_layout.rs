@@ -2,7 +2,8 @@
 
 use tilewright_ir::dialect::ttg;
 use tilewright_layout::{
-    ConversionPlan, LaneExpr, SharedPlan, ShufflePlan, SyncScope, ThreadParity, TileLayout, plan_conversion,
+    ConversionOptions, ConversionPlan, LaneExpr, SharedPlan, ShufflePlan, SyncScope, ThreadParity,
+    TileLayout, plan_conversion_with,
 };
 use tilewright_llvm::{CastOp, Effect, IntPred, Ty, Value};
 
@@ -16,7 +17,8 @@ impl Lower<'_> {
         let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(result))?);
         let regs = self.regs(src)?;
         let bits = memory_bits(self.b.ty(regs[0]));
-        let plan = plan_conversion(&from, &to, bits).map_err(|e| self.error(e.to_string()))?;
+        let options = ConversionOptions { stmatrix: self.target.has_hopper(), ..Default::default() };
+        let plan = plan_conversion_with(&from, &to, bits, options).map_err(|e| self.error(e.to_string()))?;
         let out = match plan {
             ConversionPlan::Noop => regs.to_vec(),
             ConversionPlan::RegisterPermute(map) => map.iter().map(|&r| regs[r as usize]).collect(),
@@ -198,7 +200,15 @@ impl Lower<'_> {
             if i > 0 {
                 self.wait(per_warp);
             }
-            for access in &plan.store.accesses[round.stores.clone()] {
+            if let Some(matrices) = &plan.matrices {
+                let writer = self.thread_offsets(scratch, &matrices.address, bytes);
+                for instruction in &matrices.instructions[round.stores.clone()] {
+                    let at = self.shared_address(writer, instruction.offset, shared, bytes);
+                    self.stmatrix(matrices, instruction, at, regs, owner);
+                }
+            }
+            let stores = if plan.matrices.is_some() { 0..0 } else { round.stores.clone() };
+            for access in &plan.store.accesses[stores] {
                 let inside = self.access_predicate(from, access, plan.store.needs_predicate);
                 let pred = self.all(&[owner, inside]);
                 if pred.is_some_and(|p| self.b.is_false(p)) {

@@ -10,7 +10,8 @@ use tilewright_ir as ir;
 use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::ttg;
 use tilewright_layout::{
-    Access, Encoding, MatrixAccess, Offset, SharedAccess, SharedLayout, ThreadOffset, TileLayout,
+    Access, Encoding, MatrixAccess, MatrixInstruction, Offset, SharedAccess, SharedLayout, ThreadOffset,
+    TileLayout,
 };
 use tilewright_llvm::{Effect, Ty, Value};
 
@@ -80,7 +81,7 @@ impl Lower<'_> {
         self.thread_offsets(base, &access.thread, bytes)
     }
 
-    fn thread_offsets(&mut self, base: Value, thread: &ThreadOffset, bytes: u32) -> ThreadPart {
+    pub fn thread_offsets(&mut self, base: Value, thread: &ThreadOffset, bytes: u32) -> ThreadPart {
         let parts = |offsets: &[Offset], f: fn(&Offset) -> u32| -> Vec<u32> {
             offsets.iter().map(|o| f(o) * bytes).collect()
         };
@@ -211,29 +212,9 @@ impl Lower<'_> {
         let Some(plan) = MatrixAccess::new(tile, shared, bits) else { return false };
         let bytes = bits / 8;
         let thread = self.thread_offsets(base, &plan.address, bytes);
-        let trans = if plan.trans { ".trans" } else { "" };
         for instruction in &plan.instructions {
             let at = self.shared_address(thread, instruction.offset.combine(view), shared, bytes);
-            let mut asm = Asm::default();
-            let (base, offset) = self.b.split_offset(at);
-            let base = asm.arg(base, 'r');
-            let offset = self.b.i32(offset);
-            let offset = asm.arg(offset, 'n');
-            let words: Vec<String> = instruction
-                .registers
-                .chunks(plan.pack as usize)
-                .map(|word| {
-                    let elements: Vec<Value> = word.iter().map(|&r| self.as_int(regs[r as usize])).collect();
-                    let word = self.pack_word(&elements);
-                    asm.arg(word, 'r')
-                })
-                .collect();
-            let text = format!(
-                "stmatrix.sync.aligned.m8n8.x{}{trans}.shared.b16 [{base}+{offset}], {{{}}};",
-                plan.count,
-                words.join(", ")
-            );
-            self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
+            self.stmatrix(&plan, instruction, at, regs, None);
         }
         true
     }
@@ -450,5 +431,42 @@ impl Lower<'_> {
             }
         }
         Ok(Some(out))
+    }
+
+    /// One `stmatrix` to rows at `at`. Warps store whole matrices, so `pred` is the same in all lanes.
+    pub fn stmatrix(
+        &mut self,
+        plan: &MatrixAccess,
+        instruction: &MatrixInstruction,
+        at: Value,
+        regs: &[Value],
+        pred: Option<Value>,
+    ) {
+        let mut asm = Asm::default();
+        let (base, offset) = self.b.split_offset(at);
+        let base = asm.arg(base, 'r');
+        let offset = self.b.i32(offset);
+        let offset = asm.arg(offset, 'n');
+        let words: Vec<String> = instruction
+            .registers
+            .chunks(plan.pack as usize)
+            .map(|word| {
+                let mut elements: Vec<Value> = word.iter().map(|&r| regs[r as usize]).collect();
+                if self.b.ty(elements[0]) == Ty::I1 {
+                    elements = elements.into_iter().map(|v| self.as_int(v)).collect();
+                }
+                let word = self.pack_word(&elements);
+                let word = self.b.bitcast(word, Ty::I32);
+                asm.arg(word, 'r')
+            })
+            .collect();
+        let pred = pred.map_or(String::new(), |p| format!("@{} ", asm.arg(p, 'b')));
+        let trans = if plan.trans { ".trans" } else { "" };
+        let text = format!(
+            "{pred}stmatrix.sync.aligned.m8n8.x{}{trans}.shared.b16 [{base}+{offset}], {{{}}};",
+            plan.count,
+            words.join(", ")
+        );
+        self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
     }
 }
