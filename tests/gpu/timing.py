@@ -4,6 +4,7 @@ The clock of a card follows its power limit and drifts by more than the differen
 another say little.
 """
 
+import contextvars
 import statistics
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +29,10 @@ def compiled(run: Callable, configs: Iterable[dict]) -> tuple[list[dict], dict[s
             return f"{type(error).__name__}: {lines[0]}"
 
     configs = list(configs)
+    # Triton keeps its allocator of descriptors in a context variable, which threads do not inherit.
+    contexts = [contextvars.copy_context() for _ in configs]
     with ThreadPoolExecutor(16) as pool:
-        reasons = list(pool.map(reason, configs))
+        reasons = list(pool.map(lambda context, config: context.run(reason, config), contexts, configs))
     torch.cuda.synchronize()
     return (
         [c for c, r in zip(configs, reasons) if r is None],
