@@ -52,6 +52,9 @@ struct Item {
     reads: Vec<Reg>,
     writes: Vec<Reg>,
     copy: bool,
+    computes: bool,
+    shuffle: Option<(Reg, Reg)>,
+    guard: Option<Reg>,
     held: Vec<Reg>,
     inputs: Vec<Reg>,
     /// Labels it may go to.
@@ -274,6 +277,9 @@ impl Flat<'_> {
             reads: vec![],
             writes: vec![],
             copy: false,
+            computes: false,
+            shuffle: None,
+            guard: None,
             held: vec![],
             inputs: vec![],
             jumps: vec![],
@@ -369,12 +375,17 @@ impl Flat<'_> {
         if kind == Kind::Plain && !jumps.is_empty() {
             kind = Kind::Branch;
         }
+        // Decoding reads the guard first.
+        let guard = i.guard.as_ref().and(d.reads.first().copied());
         self.items.push(Item {
             inst,
             name: i.name().into(),
             reads: d.reads,
             writes: d.writes,
             copy: d.copy,
+            computes: d.computes && !d.copy,
+            shuffle: d.shuffle,
+            guard,
             held: d.held,
             inputs: d.inputs,
             jumps,
@@ -706,6 +717,18 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], env: &Env) -> Unini
         }
     };
     let has = |t: &HashMap<u32, u32>, r: &Reg| number.get(r).is_some_and(|k| t.contains_key(k));
+    // What is computed from a doubtful register is doubtful too.
+    loop {
+        let before = tracked.len();
+        for it in items.iter().filter(|it| it.copy || it.computes || it.shuffle.is_some()) {
+            if it.reads.iter().any(|r| has(&tracked, r)) {
+                it.writes.iter().for_each(|r| track(&mut tracked, r));
+            }
+        }
+        if tracked.len() == before {
+            break;
+        }
+    }
     // Where what a `wgmma` has in its registers comes from: the sources of copies too.
     let mut fenced: HashMap<u32, u32> = HashMap::new();
     items.iter().flat_map(|it| it.held.iter().chain(&it.inputs)).for_each(|r| track(&mut fenced, r));
@@ -782,7 +805,14 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], env: &Env) -> Unini
             to.iter().zip(from).filter_map(|(t, f)| t.map(|t| (t, f.into_iter().collect()))).collect()
         });
         if !reads.is_empty() || !writes.is_empty() || !hold.is_empty() {
-            by_item.insert(i, isa::Uninit { reads, writes, copy, hold, inputs });
+            let shuffle = it.shuffle.map_or(vec![], |(to, from)| {
+                let (to, from) = (pick(&[to]), pick(&[from]));
+                let of = |k: usize| if to.len() == from.len() { vec![from[k]] } else { from.clone() };
+                to.iter().enumerate().map(|(k, &t)| (t, of(k))).collect()
+            });
+            let guard = it.guard.and_then(|g| pick(&[g]).first().copied());
+            let computes = it.computes;
+            by_item.insert(i, isa::Uninit { reads, writes, copy, computes, guard, shuffle, hold, inputs });
         }
     }
     UninitInfo { by_item, tracked: count }

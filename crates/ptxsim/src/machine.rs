@@ -598,6 +598,10 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
         stat.warps += 1;
         stat.threads += u64::from(m.count_ones());
         if checks && let Some(u) = &inst.uninit {
+            if let Some(g) = u.guard {
+                let bad = mask & !w.init[g as usize];
+                undefined(unit, w, grid, inst, bad);
+            }
             uninit(unit, w, grid, inst, u, m);
         }
         // A guarded-off instruction does nothing, except that a branch is still not taken.
@@ -766,13 +770,36 @@ fn uninit(unit: &mut Unit, w: &mut Warp, grid: &Grid<'_>, inst: &Inst, u: &crate
         return;
     }
     let ok = known(w, &u.reads);
-    if m & !ok != 0 {
-        let lane = (m & !ok).trailing_zeros() as usize;
-        let text = "reads a register that this thread has not written".to_string();
-        find(grid, unit, w, inst, FindingKind::UninitializedRegister, lane, None, text);
+    if !u.shuffle.is_empty() {
+        // What it moves from where is for the instruction to say.
+        let rest = u.reads.iter().filter(|&r| u.shuffle.iter().all(|s| !s.1.contains(r)));
+        let ok = rest.fold(!0, |ok, &r| ok & w.init[r as usize]);
+        undefined(unit, w, grid, inst, m & !ok);
+        for r in u.writes.iter().filter(|&r| u.shuffle.iter().all(|s| s.0 != *r)) {
+            w.init[*r as usize] |= m;
+        }
+        return;
     }
+    if u.computes {
+        for r in &u.writes {
+            let i = &mut w.init[*r as usize];
+            *i = *i & !m | m & ok;
+        }
+        return;
+    }
+    undefined(unit, w, grid, inst, m & !ok);
     for r in &u.writes {
         w.init[*r as usize] |= m;
+    }
+}
+
+/// Lanes of `bad` use what they have not written.
+fn undefined(unit: &mut Unit, w: &mut Warp, grid: &Grid<'_>, inst: &Inst, bad: u32) {
+    if bad != 0 {
+        let lane = bad.trailing_zeros() as usize;
+        let text =
+            "uses a register that this thread has not written, or what was computed from one".to_string();
+        find(grid, unit, w, inst, FindingKind::UninitializedRegister, lane, None, text);
     }
 }
 

@@ -96,6 +96,37 @@ fn uninitialized_registers() {
 }
 
 #[test]
+fn undefined_values_may_be_computed_with_but_not_used() {
+    // The last lanes of a reduction have nothing: what they make of it goes nowhere.
+    let k = |lane: u32| {
+        body(&format!(
+            "setp.lt.u32 %p1, %r1, 4; @%p1 mov.u32 %r5, %r1;
+             shfl.sync.bfly.b32 %r6, %r5, 2, 31, -1; add.u32 %r7, %r5, %r6;
+             shfl.sync.bfly.b32 %r8, %r7, 1, 31, -1; add.u32 %r9, %r7, %r8;
+             setp.eq.u32 %p2, %r1, {lane}; @%p2 st.global.u32 [%rd2], %r9;"
+        ))
+    };
+    for lane in 0..4 {
+        none(&run(&k(lane), 32));
+    }
+    only(&run(&k(4), 32), UninitializedRegister);
+    // A shuffle moves what each lane has.
+    let k = |from: u32| {
+        body(&format!(
+            "setp.eq.u32 %p1, %r1, 7; @%p1 mov.u32 %r5, 1; shfl.sync.idx.b32 %r6, %r5, {from}, 31, -1;
+             st.global.u32 [%rd2], %r6;"
+        ))
+    };
+    none(&run(&k(7), 32));
+    only(&run(&k(6), 32), UninitializedRegister);
+    // A branch, a guard, an address are uses.
+    let half = "setp.lt.u32 %p1, %r1, 16; @%p1 mov.u32 %r5, 1; setp.eq.u32 %p2, %r5, 1;";
+    for used in ["@%p2 bra E; E:", "@%p2 mov.u32 %r6, 1;", "add.u32 %r6, %r4, %r5; st.shared.u8 [%r6], 1;"] {
+        only(&run(&body(&format!("{half} {used}")), 32), UninitializedRegister);
+    }
+}
+
+#[test]
 fn uninitialized_halves() {
     // `%h2` is never written: a code generator packs it beside what it wants, and takes what it wants out again.
     let k = |part: &str| {

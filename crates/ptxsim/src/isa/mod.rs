@@ -143,6 +143,12 @@ pub(crate) struct Uninit {
     pub writes: Vec<u32>,
     /// The instruction only copies: what is written with what it is copied from, as which it is as initialized.
     pub copy: Option<Vec<(u32, Vec<u32>)>>,
+    /// The instruction only computes: what it makes of undefined values is undefined, which is no harm by itself. Its guard
+    /// must be initialized all the same.
+    pub computes: bool,
+    pub guard: Option<u32>,
+    /// A shuffle: as `copy`, but lane by lane as the instruction moves values.
+    pub shuffle: Vec<(u32, Vec<u32>)>,
     /// Tracked registers that an asynchronous instruction holds until its wait, to write and to read them.
     pub hold: Vec<u32>,
     pub inputs: Vec<u32>,
@@ -332,6 +338,7 @@ instructions! {
     "griddepcontrol" "9.7.13.13" Control control::nop;
     "elect"      "9.7.13.14" Warp   warp::elect;
     "tensormap.replace" "9.7.13.8" Other tensormap::replace;
+    "tensormap.cp_fenceproxy" "9.7.13.15.19" Other tensormap::copy;
     "mbarrier.init" "9.7.13.15.9" Barrier mbarrier::init;
     "mbarrier.inval" "9.7.13.15.10" Barrier mbarrier::inval;
     "mbarrier.expect_tx" "9.7.13.15.11" Barrier mbarrier::expect_tx;
@@ -418,6 +425,8 @@ pub(crate) struct Dec<'a, 'e> {
     pub writes: Vec<Reg>,
     /// The result is a copy of the sources.
     pub copy: bool,
+    /// What a shuffle moves: destination and source.
+    pub shuffle: Option<(Reg, Reg)>,
     /// Registers that an asynchronous instruction writes, and reads, until a wait.
     pub held: Vec<Reg>,
     pub inputs: Vec<Reg>,
@@ -426,6 +435,10 @@ pub(crate) struct Dec<'a, 'e> {
 /// A decoded instruction with what it reads and writes.
 pub(crate) struct Decoded {
     pub inst: Inst,
+    /// It computes, or shuffles: see [`Uninit`].
+    pub computes: bool,
+    /// What a shuffle moves: destination and source.
+    pub shuffle: Option<(Reg, Reg)>,
     pub reads: Vec<Reg>,
     pub writes: Vec<Reg>,
     pub copy: bool,
@@ -448,6 +461,7 @@ pub(crate) fn decode(ins: &Instr, env: &mut Env) -> Result<Decoded, Error> {
         reads: vec![],
         writes: vec![],
         copy: false,
+        shuffle: None,
         held: vec![],
         inputs: vec![],
     };
@@ -464,8 +478,13 @@ pub(crate) fn decode(ins: &Instr, env: &mut Env) -> Result<Decoded, Error> {
     }
     (row.decode)(&mut d)?;
     d.finish()?;
+    use Class::*;
+    let computes =
+        matches!(row.class, Integer | Logic | Float | Half | Double | Special | Convert | Compare | Move);
     Ok(Decoded {
         inst: d.out,
+        computes,
+        shuffle: d.shuffle,
         reads: d.reads,
         writes: d.writes,
         copy: d.copy,

@@ -1,9 +1,9 @@
 //! Changing fields of tensor maps (§9.7.13.8).
 
-use super::{Dec, Flow};
+use super::{Dec, Flow, NARROW_ADDRESS};
 use crate::Error;
 use crate::access::{Kind, lanes};
-use crate::ast::{Space, Ty};
+use crate::ast::{Operand, Space, Ty};
 use crate::report::FindingKind;
 use crate::tensor_map::{Field, TensorMap};
 
@@ -76,6 +76,52 @@ pub(super) fn replace(d: &mut Dec) -> R {
             }
         }
         crate::shadow::settle(cx);
+        Flow::Next
+    };
+    Ok(())
+}
+
+/// `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src], 128`: the warp
+/// copies a tensor map made in shared memory to where copies look for it (§9.7.13.15.19).
+pub(super) fn copy(d: &mut Dec) -> R {
+    let (to, from) = (d.space(), d.space());
+    d.has("tensormap::generic");
+    d.has("release");
+    d.one_of(&[("cta", ()), ("cluster", ()), ("gpu", ()), ("sys", ())]);
+    if (to, from) != (Space::Global, Space::Shared) || !d.has("sync") || !d.has("aligned") {
+        return d.fail("`.global.shared::cta`, `.sync` and `.aligned` are wanted");
+    }
+    d.count(3..=3)?;
+    if !matches!(d.operand(2)?, Operand::Int(128)) {
+        return d.fail("the size must be 128");
+    }
+    let (a, off, _) = d.mem(0, Space::Global)?;
+    (d.out.a, d.out.imm) = (a, off);
+    d.out.flags = 0;
+    let (b, off, _) = d.mem(1, Space::Shared)?;
+    d.out.b = b;
+    d.out.list = [off as u32, u32::from(d.out.flags & NARROW_ADDRESS != 0)].into();
+    d.out.flags = 0;
+    d.out.exec = |cx, i| {
+        let all = cx.mask;
+        if let Err(flow) = cx.converged(cx.w.full) {
+            return flow;
+        }
+        let to = cx.address_of(i.a, i.imm, false);
+        let from = cx.address_of(i.b, i64::from(i.list[0] as i32), i.list[1] != 0);
+        cx.mask = 1 << all.trailing_zeros();
+        let (from, to) = (
+            cx.resolve(Space::Shared, &from, 128, Kind::Read),
+            cx.resolve(Space::Global, &to, 128, Kind::Write),
+        );
+        for l in lanes(from.mask() & to.mask()) {
+            for k in (0..128).step_by(8) {
+                let v = cx.read(&from, l, k, 8);
+                cx.write(&to, l, k, 8, v);
+            }
+        }
+        crate::shadow::settle(cx);
+        cx.mask = all;
         Flow::Next
     };
     Ok(())

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::access::lanes;
 use crate::ast::{Operand, Ty};
 use crate::machine::Cx;
-use crate::regs::{File, LANES};
+use crate::regs::{File, LANES, Reg};
 use crate::report::FindingKind;
 
 type R = Result<(), Error>;
@@ -112,6 +112,7 @@ pub(super) fn shfl(d: &mut Dec) -> R {
         d.out.e = d.dst_op(p, File::P)?;
     }
     d.out.a = d.src(1, Ty::B32)?;
+    d.shuffle = Some((Reg { file: File::W, idx: d.out.d }, Reg { file: File::W, idx: d.out.a }));
     d.out.b = d.src(2, Ty::B32)?;
     d.out.c = d.src(3, Ty::B32)?;
     d.out.list = [d.src(4, Ty::B32)?].into();
@@ -120,6 +121,7 @@ pub(super) fn shfl(d: &mut Dec) -> R {
         grouped(cx, i, i.list[0], |cx, i| {
             let (a, b, c) = (cx.get::<u32>(i.a), cx.get::<u32>(i.b), cx.get::<u32>(i.c));
             let mut r = a;
+            let mut from: [u8; LANES] = std::array::from_fn(|l| l as u8);
             let mut ok = 0u32;
             let mut inactive = None;
             for l in lanes(cx.mask) {
@@ -149,6 +151,7 @@ pub(super) fn shfl(d: &mut Dec) -> R {
                 if inside {
                     ok |= 1 << l;
                     r[l] = a[j as usize & 31];
+                    from[l] = j as u8 & 31;
                     if cx.mask >> (j & 31) & 1 == 0 {
                         inactive = Some((l, j));
                     }
@@ -161,6 +164,14 @@ pub(super) fn shfl(d: &mut Dec) -> R {
                     None,
                     format!("lane {l} takes the value of lane {j}, which is not here"),
                 );
+            }
+            if let Some(u) = &i.uninit {
+                for (to, of) in &u.shuffle {
+                    let known = of.iter().fold(!0, |ok, &s| ok & cx.w.init[s as usize]);
+                    let moved = lanes(cx.mask).fold(0, |m, l| m | (known >> from[l] & 1) << l);
+                    let to = &mut cx.w.init[*to as usize];
+                    *to = *to & !cx.mask | moved;
+                }
             }
             cx.put(i.d, &r);
             if i.e != NONE {
