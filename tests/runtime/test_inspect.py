@@ -58,3 +58,38 @@ def test_command():
     assert version.stdout.split() == ["tilewright", triton.__version__]
     wrong = subprocess.run([*command, "inspect", "nowhere.py"], capture_output=True, text=True)
     assert wrong.returncode == 1 and "nowhere.py" in wrong.stderr and not wrong.stdout
+
+
+@triton.jit
+def rows(x, y, n, BLOCK: tl.constexpr, HINT: tl.constexpr):
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(0, n, BLOCK):
+        total += tl.load(x + start + tl.arange(0, BLOCK))
+    tl.store(y + tl.arange(0, BLOCK), total, cache_modifier=HINT)
+
+
+@pytest.mark.parametrize(
+    "options, together",
+    [
+        # 16 bytes a thread are one load; 64 are four, which should be under way at a time.
+        ({"BLOCK": 512}, False),
+        ({"BLOCK": 2048}, True),
+        ({"BLOCK": 2048, "maxnreg": 64}, False),
+    ],
+)
+def test_loads_of_a_loop_are_kept_apart(options, together):
+    kernel = rows.warmup(np.float32, np.float32, 8192, grid=(1,), target="cuda:90", HINT="", **options)
+    assert (".minnctapersm" in kernel.asm["ptx"]) == together
+    if together:
+        sass = kernel.asm["sass"]
+        loads = [line.split("LDG.E.128 R")[1].split(",")[0] for line in sass.splitlines() if "LDG.E.128" in line]
+        assert len(loads) >= 4 and len(set(loads[:4])) == 4
+
+
+def test_stores_leave_the_l1_cache_alone():
+    ptx = [
+        rows.warmup(np.float32, np.float32, 8192, grid=(1,), target=target, BLOCK=512, HINT=hint).asm["ptx"]
+        for target, hint in (("cuda:90", ""), ("cuda:90", ".cs"), ("cuda:80", ""))
+    ]
+    stores = [next(line.split()[0] for line in p.splitlines() if "st.global" in line) for p in ptx]
+    assert stores == ["st.global.L1::no_allocate.v4.b32", "st.global.cs.v4.b32", "st.global.v4.b32"]

@@ -45,6 +45,7 @@ pub(super) fn lower_function<'a>(
         layouts: rustc_hash::FxHashMap::default(),
         locations,
         shared_loads: false,
+        loads_in_loops: false,
         global_scratch: None,
         op: func,
     };
@@ -101,7 +102,17 @@ pub(super) fn lower_function<'a>(
     if let Some(workers) = workers {
         lower.workers(workers)?;
     }
-    let Lower { b, locations, .. } = lower;
+    let Lower { mut b, locations, loads_in_loops, .. } = lower;
+    if let Some(attrs) = b.kernel_attrs()
+        && loads_in_loops
+        && attrs.max_registers == 0
+    {
+        // By itself the assembler gives a thread so few registers that as many CTAs as possible fit a multiprocessor, and
+        // issues a loop's loads one after the other into the same registers. One CTA asks for no more than any kernel
+        // has, but it makes the assembler keep loads apart, with which fewer threads have more bytes under way and
+        // share the L1 cache (PTX ISA, "Performance-Tuning Directives: .minnctapersm"; docs/performance.md).
+        attrs.min_ctas_per_sm = 1;
+    }
     b.finish();
     Ok(locations)
 }

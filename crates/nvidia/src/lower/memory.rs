@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 
 use smallvec::SmallVec;
-use tilewright_ir::dialect::tt;
+use tilewright_ir::Opcode;
+use tilewright_ir::dialect::{scf, tt};
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{Effect, Scalar, Ty, Value};
 
@@ -304,6 +305,7 @@ impl Lower<'_> {
         let groups = layout
             .vector_groups(axis, width)
             .ok_or_else(|| self.error("internal: the layout has no vectors of the promised width"))?;
+        self.loads_in_loops |= groups.len() > 1 && self.is_in_loop();
         // All loads first: what unpacks a word would stand between them, and the assembler keeps to the order it sees.
         let mut all = Vec::with_capacity(groups.len());
         for group in &groups {
@@ -342,6 +344,12 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// Whether the operation being lowered may run more than once in a program.
+    fn is_in_loop(&self) -> bool {
+        let is_loop = |op| matches!(self.m.opcode(op), Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)));
+        std::iter::successors(self.m.parent_op(self.op), |&op| self.m.parent_op(op)).any(is_loop)
+    }
+
     pub fn store(&mut self, op: tt::Store) -> Result<()> {
         let m = self.m;
         self.before_global_write();
@@ -351,8 +359,13 @@ impl Lower<'_> {
         let ptrs = self.regs(op.ptr(m))?;
         let values = self.regs(value)?;
         let mask = op.mask(m).map(|v| self.regs(v)).transpose()?;
-        let evict = evict_suffix(op.evict(m));
-        let modifiers = format!(".global{}{evict}", cache_suffix(op.cache(m), false));
+        let cache = cache_suffix(op.cache(m), false);
+        let evict = match op.evict(m) {
+            // Results are rarely read again by the program that writes them, and L1 has room for what it reads.
+            tt::EvictionPolicy::Normal if cache.is_empty() && self.target.has_hopper() => ".L1::no_allocate",
+            policy => evict_suffix(policy),
+        };
+        let modifiers = format!(".global{cache}{evict}");
         if !m.is_tensor(self.value_ty(value)) {
             let words = Words::of(1, bits);
             let first = self.is_first_thread();

@@ -176,6 +176,8 @@ pub(crate) struct Lower<'a> {
     /// Whether, since the last barrier, several threads may have loaded one element of global memory: a store by one of
     /// them must wait for the others.
     shared_loads: bool,
+    /// Whether a loop has a load of which each thread executes several instructions.
+    loads_in_loops: bool,
     /// Where the launch's scratch memory begins, if it has any.
     global_scratch: Option<llvm::Value>,
     /// The operation being lowered, for errors.
