@@ -23,7 +23,7 @@ from .runtime import (
     reinterpret,
 )
 from .runtime.allocation import set_allocator
-from .runtime.errors import TritonError
+from .runtime.errors import InterpreterError, TritonError
 from .runtime.jit import jit
 
 
@@ -44,6 +44,7 @@ __all__ = [
     "CompiledKernel",
     "Config",
     "DriverError",
+    "InterpreterError",
     "JITFunction",
     "KernelError",
     "KernelInterface",

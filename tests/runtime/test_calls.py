@@ -409,3 +409,61 @@ def test_ctrl_c_ends_a_kernel():
     finally:
         timer.cancel()
         signal.signal(signal.SIGINT, before)
+
+
+@triton.jit
+def times(value, FACTOR: tl.constexpr):
+    return value * FACTOR
+
+
+@triton.jit
+def replaced(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, EXPRESSION(tl.load(x + at), 2))  # noqa: F821
+
+
+def test_replaced_source():
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    for expression, want in (("times", 2 * x), ("FACTOR * 0 +", None), ("tl.minimum", np.minimum(x, 2))):
+        kernel = triton.JITFunction(replaced.fn)
+        kernel._unsafe_update_src(kernel.src.replace("EXPRESSION", expression))
+        if want is None:
+            with pytest.raises(triton.CompilationError, match="FACTOR"):
+                kernel[(1,)](x, y, BLOCK=8)
+        else:
+            kernel[(1,)](x, y, BLOCK=8)
+            np.testing.assert_array_equal(y, want)
+    # A kernel that ran, too, and the function that it was made from is what it was.
+    kernel._unsafe_update_src(kernel.src.replace("2)", "3)"))
+    kernel[(1,)](x, y, BLOCK=8)
+    np.testing.assert_array_equal(y, np.minimum(x, 3))
+    assert "EXPRESSION" in replaced.src
+    # Errors name the line of the file.
+    kernel._unsafe_update_src(replaced.src)
+    with pytest.raises(triton.CompilationError, match=f":{replaced.fn.__code__.co_firstlineno + 3}"):
+        kernel[(1,)](x, y, BLOCK=8)
+
+
+def test_cache_key():
+    keys = set()
+    for factor in ("FACTOR", "FACTOR + 1"):
+        inner = triton.JITFunction(times.fn)
+        inner._unsafe_update_src(times.src.replace("* FACTOR", f"* ({factor})"))
+        outer = triton.JITFunction(calls_times.fn)
+        outer.fn.__globals__["inner_times"] = inner
+        assert outer.cache_key == outer.cache_key and outer.cache_key != inner.cache_key
+        keys.add(outer.cache_key)
+    assert len(keys) == 2
+
+
+@triton.jit
+def calls_times(x):
+    tl.store(x, inner_times(tl.load(x), 2))  # noqa: F821
+
+
+def test_names_that_programs_use():
+    assert "int32" in tl.dtype.SINT_TYPES and "int1" in tl.dtype.UINT_TYPES
+    for name in tl.dtype.SINT_TYPES + tl.dtype.UINT_TYPES:
+        assert tl.dtype(name).is_int()
+    assert all(tl.dtype(name).is_floating() for name in tl.dtype.FP_TYPES)
+    assert issubclass(triton.runtime.errors.InterpreterError, triton.TritonError)

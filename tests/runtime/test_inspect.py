@@ -82,7 +82,9 @@ def test_loads_of_a_loop_are_kept_apart(options, together):
     assert (".minnctapersm" in kernel.asm["ptx"]) == together
     if together:
         sass = kernel.asm["sass"]
-        loads = [line.split("LDG.E.128 R")[1].split(",")[0] for line in sass.splitlines() if "LDG.E.128" in line]
+        loads = [
+            line.split("LDG.E.128 R")[1].split(",")[0] for line in sass.splitlines() if "LDG.E.128" in line
+        ]
         assert len(loads) >= 4 and len(set(loads[:4])) == 4
 
 

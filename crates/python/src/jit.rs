@@ -2,7 +2,7 @@
 //! `kernel[grid]`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -27,9 +27,11 @@ pub struct JitBase {
     pub function: Py<PyAny>,
     noinline: bool,
     debug: bool,
-    id: u64,
     prepared: PyOnceLock<Prepared>,
-    frontend: OnceLock<Arc<JitFunction>>,
+    /// The function as the front end knows it, once it is asked for.
+    frontend: Mutex<Option<Arc<JitFunction>>>,
+    /// Source that stands for the function's own, with its first line's number.
+    replaced: Mutex<Option<(String, u32)>>,
     /// Compiled kernels by key. Never held while Python code may run.
     kernels: Mutex<FxHashMap<Key, Arc<Py<CompiledKernel>>>>,
 }
@@ -54,9 +56,9 @@ impl JitBase {
             function,
             noinline,
             debug,
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             prepared: PyOnceLock::new(),
-            frontend: OnceLock::new(),
+            frontend: Mutex::default(),
+            replaced: Mutex::default(),
             kernels: Mutex::default(),
         }
     }
@@ -91,6 +93,13 @@ impl JitBase {
         drop(dropped);
     }
 
+    /// Has the function mean other source from now on: a `def` with the same parameters, whose first line has this number.
+    fn _replace_source(&self, text: String, first_line: u32) {
+        *lock(&self.replaced) = Some((text, first_line));
+        *lock(&self.frontend) = None;
+        self.clear_cache();
+    }
+
     /// The kernels compiled so far in this process.
     #[getter]
     fn compiled_kernels(&self, py: Python<'_>) -> Vec<Py<CompiledKernel>> {
@@ -109,9 +118,14 @@ impl JitBase {
     }
 }
 
+/// A lock whose holder cannot leave what it guards half changed.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
 impl JitBase {
     fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<Key, Arc<Py<CompiledKernel>>>> {
-        self.kernels.lock().unwrap_or_else(|e| e.into_inner())
+        lock(&self.kernels)
     }
 
     /// The kernel compiled for a key.
@@ -142,24 +156,33 @@ impl JitBase {
 
     /// The function as the front end knows it; its source is read at the first call.
     pub fn frontend(&self, py: Python<'_>) -> PyResult<Arc<JitFunction>> {
-        if let Some(known) = self.frontend.get() {
+        if let Some(known) = &*lock(&self.frontend) {
             return Ok(known.clone());
         }
         let function = self.function.bind(py);
-        let inspect = py.import(intern!(py, "inspect"))?;
         let name: String = function.getattr(intern!(py, "__qualname__"))?.extract()?;
         let module: Option<String> = function.getattr(intern!(py, "__module__"))?.extract()?;
-        let lines = inspect.call_method1("getsourcelines", (function,)).map_err(|error| {
-            pyo3::exceptions::PyOSError::new_err(format!(
-                "the source of kernel {name} cannot be read ({error}): define kernels in a file (or a notebook cell), \
-                 not through exec() or at the plain Python prompt"
-            ))
-        })?;
-        let (lines, first): (Vec<String>, u32) = lines.extract()?;
+        let replaced = lock(&self.replaced).clone();
+        let (text, first) = match replaced {
+            Some(source) => source,
+            None => {
+                let inspect = py.import(intern!(py, "inspect"))?;
+                let lines = inspect.call_method1("getsourcelines", (function,)).map_err(|error| {
+                    pyo3::exceptions::PyOSError::new_err(format!(
+                        "the source of kernel {name} cannot be read ({error}): define kernels in a file (or a notebook \
+                         cell), not through exec() or at the plain Python prompt"
+                    ))
+                })?;
+                let (lines, first): (Vec<String>, u32) = lines.extract()?;
+                (lines.concat(), first)
+            }
+        };
         let code = function.getattr(intern!(py, "__code__"))?;
         let file: String = code.getattr(intern!(py, "co_filename"))?.extract()?;
-        let source = SourceText::new(file, lines.concat(), first);
-        let made = JitFunction::new(self.id, module.unwrap_or_default(), name, source, self.noinline);
-        Ok(self.frontend.get_or_init(|| made).clone())
+        let source = SourceText::new(file, text, first);
+        // What is known of a function elsewhere goes by this number: replaced source gets another.
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let made = JitFunction::new(id, module.unwrap_or_default(), name, source, self.noinline);
+        Ok(lock(&self.frontend).get_or_insert(made).clone())
     }
 }

@@ -137,6 +137,12 @@ class dtype:
     bytes. All of these, and the ``is_*`` questions, are usable at compile time inside kernels.
     """
 
+    SINT_TYPES = ("int8", "int16", "int32", "int64")
+    UINT_TYPES = ("int1", "uint8", "uint16", "uint32", "uint64")
+    FP_TYPES = ("fp8e4b15", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16", "fp16", "bf16", "fp32", "fp64")
+    STANDARD_FP_TYPES = ("fp16", "bf16", "fp32", "fp64")
+    OTHER_TYPES = ("void",)
+
     def __init__(self, name):
         name = _plain(name)
         if name not in _BITS:
@@ -175,7 +181,7 @@ class dtype:
 
     def is_standard_floating(self):
         """16 bits or wider."""
-        return self.name in ("fp16", "bf16", "fp32", "fp64")
+        return self.name in self.STANDARD_FP_TYPES
 
     def is_int(self):
         """Any integer, booleans included."""

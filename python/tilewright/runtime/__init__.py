@@ -5,6 +5,7 @@ from .driver import driver
 from .errors import (
     CompilationError,
     DriverError,
+    InterpreterError,
     KernelError,
     OutOfResources,
     PTXASError,
@@ -25,6 +26,7 @@ __all__ = [
     "Config",
     "DriverError",
     "Heuristics",
+    "InterpreterError",
     "JITFunction",
     "KernelError",
     "KernelInterface",

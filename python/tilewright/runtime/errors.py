@@ -8,10 +8,12 @@ from .._tilewright import CompilationError, DriverError, KernelError, OutOfResou
 # Names that Triton programs catch.
 TritonError = TilewrightError
 PTXASError = CompilationError
+InterpreterError = KernelError
 
 __all__ = [
     "CompilationError",
     "DriverError",
+    "InterpreterError",
     "KernelError",
     "OutOfResources",
     "PTXASError",

@@ -6,6 +6,8 @@ decorator's options, the kernel's parameters and its source.
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import inspect
 import textwrap
 from functools import cached_property
@@ -215,12 +217,29 @@ class JITFunction(JitBase):
         return inspect.getsourcelines(self.fn)[1]
 
     @cached_property
-    def src(self) -> str:
-        """The function's source, dedented, from ``def`` on."""
+    def _def(self) -> tuple[str, int]:
+        """The function's source, dedented, from ``def`` on, and the number of its first line."""
         text = textwrap.dedent("".join(self.raw_src))
         lines = text.splitlines(keepends=True)
         start = next((i for i, line in enumerate(lines) if line.startswith(("def ", "async def "))), 0)
-        return "".join(lines[start:])
+        return "".join(lines[start:]), self.starting_line_number + start
+
+    @property
+    def src(self) -> str:
+        """The function's source, dedented, from ``def`` on."""
+        return self._def[0]
+
+    def _unsafe_update_src(self, new_src: str):
+        """Has the function mean other source, with the same parameters. Functions that call it and are compiled already
+        keep what they have."""
+        self._def = (new_src, self._def[1])
+        self._replace_source(*self._def)
+
+    @property
+    def cache_key(self) -> str:
+        """A digest of the source of this function and of the functions that it calls, and of the constants that they
+        name. The kernels on disk have keys of their own, of which it is no part."""
+        return _digest(self, set())
 
     def repr(self, specialization):
         """The name under which a specialization appears in profiles."""
@@ -259,6 +278,22 @@ class JITFunction(JitBase):
 
     def __repr__(self):
         return f"JITFunction({self.module}:{self.__qualname__})"
+
+
+def _digest(function: JITFunction, above: set[JITFunction]) -> str:
+    """See :attr:`JITFunction.cache_key`; ``above`` are the functions that lead here, so that recursion ends."""
+    parts = [function.src, str(function.starting_line_number)]
+    names = {**function.__globals__, **inspect.getclosurevars(function.fn).nonlocals}
+    tree = ast.parse(function.src)
+    loads = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    for name in sorted(loads & names.keys()):
+        value = names[name]
+        if isinstance(value, JITFunction):
+            if value is not function and value not in above:
+                parts.append(f"{name}={_digest(value, above | {function})}")
+        elif not inspect.ismodule(value) and not callable(value):
+            parts.append(f"{name}={value!r}")
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 class KernelInterface:
