@@ -4,7 +4,7 @@ A kernel is a function decorated with :func:`jit`, written with ``tilewright.lan
 where its arrays are: NumPy arrays and CPU tensors on the CPU, CUDA tensors on their GPU.
 """
 
-from . import language, runtime, testing, tools
+from . import knobs, language, runtime, testing, tools
 from ._tilewright import CompiledKernel, __version__
 from .compiler import CompilationError
 from .language._marker import constexpr_function
@@ -59,6 +59,7 @@ __all__ = [
     "constexpr_function",
     "heuristics",
     "jit",
+    "knobs",
     "language",
     "next_power_of_2",
     "reinterpret",

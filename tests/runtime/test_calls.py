@@ -467,3 +467,51 @@ def test_names_that_programs_use():
         assert tl.dtype(name).is_int()
     assert all(tl.dtype(name).is_floating() for name in tl.dtype.FP_TYPES)
     assert issubclass(triton.runtime.errors.InterpreterError, triton.TritonError)
+
+
+@triton.jit(launch_metadata=lambda grid, metadata, args: {"programs": grid[0], "bytes": args["x"].nbytes})
+def hooked(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(x + at) + 1, mask=at < n)
+
+
+@pytest.fixture
+def launch_hooks():
+    runtime = triton.knobs.runtime
+    yield runtime
+    runtime.launch_enter_hook = runtime.launch_exit_hook = None
+
+
+def test_launch_hooks(launch_hooks):
+    x, seen = np.zeros(64, np.float32), []
+
+    def enter(metadata):
+        seen.append(("enter", x[0], metadata.get()))
+
+    def leave(metadata):
+        seen.append(("exit", x[0], metadata.get()["name"]))
+
+    def second(metadata):
+        seen.append("second")
+
+    hooked[(4,)](x, 64, BLOCK=16)
+    launch_hooks.launch_enter_hook.add(enter)
+    launch_hooks.launch_enter_hook.add(enter)
+    launch_hooks.launch_exit_hook.add(leave)
+    launch_hooks.launch_exit_hook.add(second)
+    compiled = hooked[(4,)](x, 64, BLOCK=16)
+    wanted = {"name": "hooked", "stream": None, "programs": 4, "bytes": 256}
+    assert seen == [("enter", 1, wanted), "second", ("exit", 2, "hooked")]
+    launch_hooks.launch_exit_hook = None
+    seen.clear()
+    compiled[(4,)](x, 64, 16)
+    assert seen == [("enter", 2, {"name": "hooked", "stream": None})]
+    launch_hooks.launch_enter_hook.remove(enter)
+    hooked[(4,)](x, 64, BLOCK=16)
+    assert len(seen) == 1 and x[0] == 4
+    # Only launches are seen, and an error in a hook is the caller's.
+    launch_hooks.launch_enter_hook = lambda metadata: 1 // 0
+    hooked.warmup(x, 64, BLOCK=16)
+    with pytest.raises(ZeroDivisionError):
+        hooked[(4,)](x, 64, BLOCK=16)
+    assert x[0] == 4

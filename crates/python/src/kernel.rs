@@ -151,6 +151,14 @@ impl CompiledKernel {
 }
 
 impl CompiledKernel {
+    /// The handle of the stream that it would be launched on; `None` where there are no streams.
+    pub fn stream(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        match self.backend {
+            Backend::Cuda(device) => launch::current_stream(py, device).map(|stream| Some(stream.0 as usize)),
+            _ => Ok(None),
+        }
+    }
+
     fn disassembled(&self, py: Python<'_>) -> PyResult<String> {
         let Some(cubin) = &self.code.artifact.cubin else {
             let name = self.code.name();
@@ -186,7 +194,7 @@ impl CompiledKernel {
 
     /// What the compiler noted, as an object with attributes.
     #[getter]
-    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let text = serde_json::to_string(&self.code.artifact.metadata)
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
         let values = py.import("json")?.call_method1("loads", (text,))?;

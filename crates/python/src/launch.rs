@@ -18,6 +18,7 @@ use crate::args::{Arguments, Spec};
 use crate::compile;
 use crate::errors::{self, TilewrightError};
 use crate::grid::{self, Grid};
+use crate::hooks;
 use crate::host_memory;
 use crate::jit::{JitBase, Prepared};
 use crate::kernel::CompiledKernel;
@@ -151,7 +152,7 @@ fn current_gpu(py: Python<'_>, of_arguments: Option<u32>) -> PyResult<u32> {
     }
 }
 
-fn current_stream(py: Python<'_>, device: u32) -> PyResult<Stream> {
+pub fn current_stream(py: Python<'_>, device: u32) -> PyResult<Stream> {
     match Torch::get(py) {
         Some(torch) => torch.current_stream(py, device),
         None => Ok(Stream::default()),
@@ -293,7 +294,10 @@ fn run<'py>(
             refuse_stand_in(prepared, at, &bindings.values[at])?;
         }
         let extents = grid::read(grid, &prepared.params, bindings)?;
-        start(py, kernel.get(), extents, &arguments, &bindings.values)?;
+        let (kernel, values) = (kernel.get(), &bindings.values);
+        hooks::around(py, Some(jit), kernel, extents, values, || {
+            start(py, kernel, extents, &arguments, values)
+        })?;
     }
     Ok((*kernel).clone_ref(py))
 }
@@ -552,7 +556,8 @@ impl CompiledKernel {
         }
         let bindings = Bindings { values, options: self.options.clone(), named: SmallVec::new() };
         let extents = grid::read(grid, &self.params, &bindings)?;
-        start(py, self, extents, &arguments, &bindings.values)
+        let values = &bindings.values;
+        hooks::around(py, None, self, extents, values, || start(py, self, extents, &arguments, values))
     }
 }
 

@@ -19,6 +19,7 @@ mod compile;
 mod descriptor;
 mod errors;
 mod grid;
+mod hooks;
 mod host;
 mod host_memory;
 mod jit;
@@ -40,6 +41,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<jit::JitBase>()?;
     m.add_class::<kernel::CompiledKernel>()?;
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
+    m.add_function(wrap_pyfunction!(hooks::hook_launches, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::simulate_ptx, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::tensor_map, m)?)?;
     m.add_function(wrap_pyfunction!(descriptor::check_tensor_descriptor, m)?)?;
