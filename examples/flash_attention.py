@@ -16,13 +16,13 @@ def attend(acc, l_i, m_i, q, k_ptrs, v_ptrs, stride_kn, stride_vn, lo, hi, offs_
             k = tl.load(k_ptrs + start * stride_kn, mask=cols[None, :] < n_ctx, other=0.0)
         else:
             k = tl.load(k_ptrs + start * stride_kn)
-        s = tl.dot(q, k) * scale
+        s = tl.dot(q, k)
         if MASKED:
             s = tl.where(cols[None, :] < n_ctx, s, -1.0e6)
         if CAUSAL:
             s = tl.where(offs_m[:, None] >= cols[None, :], s, -1.0e6)
-        m_new = tl.maximum(m_i, tl.max(s, 1))
-        p = tl.exp2(s - m_new[:, None])
+        m_new = tl.maximum(m_i, tl.max(s, 1) * scale)
+        p = tl.exp2(s * scale - m_new[:, None])
         alpha = tl.exp2(m_i - m_new)
         l_i = l_i * alpha + tl.sum(p, 1)
         acc = acc * alpha[:, None]

@@ -51,7 +51,6 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     let mut info = TargetInfo::parse(&target.to_string())?;
     info.tma = target.capability == 90;
     info.wgmma = target.capability == 90 && wgmma_enabled();
-    info.delay_dots = info.wgmma && delay_enabled();
     let pass_options = pipeline::Options {
         num_warps: options.num_warps,
         num_ctas: options.num_ctas,
@@ -212,19 +211,12 @@ fn wgmma_enabled() -> bool {
     *ENABLED.get_or_init(|| std::env::var("TILEWRIGHT_WGMMA").map_or(true, |v| v != "0"))
 }
 
-/// Whether chained dots may be spread over two iterations: with `TILEWRIGHT_DELAY_DOTS=1`, read once a process.
-fn delay_enabled() -> bool {
-    static ENABLED: OnceLock<bool> = OnceLock::new();
-    *ENABLED.get_or_init(|| std::env::var("TILEWRIGHT_DELAY_DOTS").is_ok_and(|v| v == "1"))
-}
-
 /// What a compilation depends on. The front end has run: the functions and values that it met are known.
 fn key(request: &Request<'_>, built: &Built, ptxas_version: Option<&str>) -> Key {
     let mut key = KeyBuilder::new();
     key.part("build", env!("TILEWRIGHT_BUILD_ID"));
     key.part("target", request.target.to_string());
     key.part("wgmma", if wgmma_enabled() { "on" } else { "off" });
-    key.part("delay", if delay_enabled() { "on" } else { "off" });
     key.part("ptxas", ptxas_version.unwrap_or("none"));
     key.part("options", serde_json::to_string(request.options).unwrap_or_default());
     for arg in &request.signature.args {

@@ -32,7 +32,7 @@
 
 use tilewright_ir::dialect::{scf, ttg, ttng};
 use tilewright_ir::opdef::{Access, Completion, Resource};
-use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region, Value};
+use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Region, Value};
 use tilewright_layout::{ConversionPlan, SyncScope, plan_conversion_with};
 
 use crate::allocate_shared::buffer_bytes;
@@ -46,6 +46,18 @@ pub fn run(module: &mut Module) {
             let mut state = State::default();
             region_ops(module, region, &mut state);
         }
+    }
+}
+
+/// The attribute of an allocation whose users see to their order themselves.
+const ORDERED: &str = "tilewright.ordered";
+
+/// Leaves a buffer alone: whoever pipelined the loop that uses it has placed what keeps its accesses apart, from each other
+/// and from those to whatever shares its memory before and after.
+pub fn leave_alone(module: &mut Module, buffer: Value) {
+    if let Some(op) = module.defining_op(buffer) {
+        let mark = module.attr(AttrKind::Unit);
+        module.set_attr(op, ORDERED, mark);
     }
 }
 
@@ -311,7 +323,7 @@ fn touches(module: &Module, op: Op) -> Touches {
         }
         let Some(group) = effect.operand.and_then(|name| def.group(name)) else { continue };
         for &value in module.operand_group(op, group) {
-            if module.is_tensor(module.value_type(value)) {
+            if module.is_tensor(module.value_type(value)) || is_left_alone(module, value) {
                 continue;
             }
             let range = buffer_range(module, value).unwrap_or((0, u32::MAX));
@@ -327,6 +339,18 @@ fn touches(module: &Module, op: Op) -> Touches {
         }
     }
     t
+}
+
+/// Whether a value is (a view of) a buffer that is left alone.
+fn is_left_alone(module: &Module, value: Value) -> bool {
+    let Some(op) = module.defining_op(scope::captured(module, value)) else { return false };
+    match module.opcode(op) {
+        Some(Opcode::Ttg(ttg::Kind::LocalAlloc)) => module.op_attr(op, ORDERED).is_some(),
+        Some(Opcode::Ttg(ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans)) => {
+            is_left_alone(module, module.operands(op)[0])
+        }
+        _ => false,
+    }
 }
 
 /// Whether the scratch protocol of an operation waits for the whole CTA. A conversion within warps does not.

@@ -39,8 +39,6 @@ pub struct TargetInfo {
     pub wgmma: bool,
     /// Whether blocks of descriptors are copied by TMA (sm_90, and a launch that passes tensor maps).
     pub tma: bool,
-    /// Whether the second of two chained warp-group dots runs an iteration later ([`crate::pipeline_loops::late`]).
-    pub delay_dots: bool,
 }
 
 impl TargetInfo {
@@ -68,7 +66,6 @@ impl TargetInfo {
             async_copy: true,
             wgmma: false,
             tma: false,
-            delay_dots: false,
         })
     }
 

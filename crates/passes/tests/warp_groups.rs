@@ -9,9 +9,9 @@ const ATTENTION: &str = include_str!("ir/attention.mlir");
 /// 64 rows and 8 warps; keys and values are gathered through indices.
 const SPARSE: &str = include_str!("ir/sparse_attention.mlir");
 
-fn lower(text: &str, num_warps: u32, num_stages: u32, delay_dots: bool) -> String {
+fn lower(text: &str, num_warps: u32, num_stages: u32) -> String {
     let mut module = parse(text, "kernel.mlir").unwrap_or_else(|d| panic!("{d}"));
-    let target = TargetInfo { wgmma: true, delay_dots, ..TargetInfo::parse("cuda:90").unwrap() };
+    let target = TargetInfo { wgmma: true, ..TargetInfo::parse("cuda:90").unwrap() };
     lower_to_ttg(&mut module, &target, &Options { num_warps, num_ctas: 1, num_stages })
         .unwrap_or_else(|d| panic!("{d}"));
     verify::run(&module).unwrap_or_else(|d| panic!("{d}"));
@@ -41,10 +41,8 @@ fn contract_holds_for_all_shapes_of_launch() {
     for text in [MATMUL, MATMUL_ODD, ATTENTION, SPARSE] {
         for warps in [4, 8, 16] {
             for stages in [1, 2, 3, 4] {
-                for delay in [false, true] {
-                    let text = lower(text, warps, stages, delay);
-                    parse(&text, "lowered.mlir").unwrap_or_else(|d| panic!("{d}"));
-                }
+                let text = lower(text, warps, stages);
+                parse(&text, "lowered.mlir").unwrap_or_else(|d| panic!("{d}"));
             }
         }
     }
@@ -52,7 +50,7 @@ fn contract_holds_for_all_shapes_of_launch() {
 
 #[test]
 fn a_matmul_keeps_one_dot_under_way() {
-    let text = lower(MATMUL, 4, 3, false);
+    let text = lower(MATMUL, 4, 3);
     let (body, after) = split_loop(&text);
     // The copies that refill the slot of the dot before come behind the wait for it, and a barrier.
     in_order(
@@ -74,7 +72,7 @@ fn a_matmul_keeps_one_dot_under_way() {
 
 #[test]
 fn attention_takes_probabilities_from_registers() {
-    let text = lower(ATTENTION, 4, 3, false);
+    let text = lower(ATTENTION, 4, 3);
     let (body, _) = split_loop(&text);
     assert_eq!(count(body, "ttng.warp_group_dot "), 2, "{body}");
     assert_eq!(count(body, "local_alloc") + count(body, "local_load"), 0, "{body}");
@@ -83,7 +81,7 @@ fn attention_takes_probabilities_from_registers() {
 
 #[test]
 fn warp_groups_side_by_side_compute_whole_rows_of_the_probabilities() {
-    let text = lower(SPARSE, 8, 2, false);
+    let text = lower(SPARSE, 8, 2);
     let (body, _) = split_loop(&text);
     assert_eq!(count(body, "ttng.warp_group_dot "), 3, "{body}");
     // Nothing crosses shared memory but the copies: no scores, no pointers, no indices.
@@ -98,7 +96,7 @@ fn warp_groups_side_by_side_compute_whole_rows_of_the_probabilities() {
 
 #[test]
 fn copies_with_one_iterations_time_do_not_wait_for_its_first_dot() {
-    let text = lower(SPARSE, 8, 2, false);
+    let text = lower(SPARSE, 8, 2);
     let (body, _) = split_loop(&text);
     in_order(
         body,
@@ -115,17 +113,24 @@ fn copies_with_one_iterations_time_do_not_wait_for_its_first_dot() {
 }
 
 #[test]
-fn a_delayed_dot_runs_during_the_next_softmax() {
-    let text = lower(ATTENTION, 4, 3, true);
-    let (body, after) = split_loop(&text);
-    in_order(body, &["ttng.warp_group_dot ", "ttng.warp_group_dot ", "pendings = 1", "pendings = 0"]);
-    // The last one, and the first iteration's before the loop.
-    assert_eq!(count(after, "ttng.warp_group_dot "), 1, "{after}");
-    assert_eq!(count(&text, "ttng.warp_group_dot "), 4, "{text}");
+fn warp_groups_of_attention_need_not_go_in_step() {
+    for (stages, copies_first) in [(3, false), (2, true)] {
+        let text = lower(ATTENTION, 8, stages);
+        let (body, after) = split_loop(&text);
+        assert_eq!(count(body, "ttg.barrier"), 0, "{body}");
+        let copies = "ttg.async_copy_global_to_local";
+        let mut order =
+            vec!["ttng.wait_barrier", "ttng.warp_group_dot ", "ttg.async_wait", "ttng.arrive_barrier"];
+        order.insert(if copies_first { 1 } else { order.len() }, copies);
+        in_order(body, &order);
+        in_order(after, &["ttg.barrier", "ttng.inval_barrier"]);
+        // A slot more than stages.
+        assert!(text.contains(&format!("!ttg.memdesc<{}x64x128xf16", stages + 1)), "{text}");
+    }
 }
 
 #[test]
 fn dots_of_few_warps_or_rows_stay_with_single_warps() {
-    assert_eq!(count(&lower(MATMUL, 2, 3, false), "ttng."), 0);
-    assert_eq!(count(&lower(MATMUL_ODD, 16, 3, false), "ttng.warp_group_dot "), 0);
+    assert_eq!(count(&lower(MATMUL, 2, 3), "ttng."), 0);
+    assert_eq!(count(&lower(MATMUL_ODD, 16, 3), "ttng.warp_group_dot "), 0);
 }

@@ -90,6 +90,17 @@ impl Copy {
     }
 }
 
+/// Whether a buffer will be a slot of a ring: filled by one of these loads, and laid out as the first buffer that the load
+/// fills, as the ring will be.
+pub fn becomes_slot(m: &Module, alloc: ttg::LocalAlloc, loads: &[tt::Load]) -> bool {
+    let Some(src) = alloc.src(m).filter(|&src| loads.iter().any(|load| load.result(m) == src)) else {
+        return false;
+    };
+    let encoding = |a: ttg::LocalAlloc| m.encoding(m.value_type(a.result(m)));
+    let first = m.uses(src).iter().find_map(|u| ttg::LocalAlloc::cast(m, u.op));
+    first.is_some_and(|first| encoding(first) == encoding(alloc))
+}
+
 /// `mask and inside`, in the shape and encoding of the pointers.
 pub fn and_mask(m: &mut Module, anchor: Op, mask: Option<Value>, ptr_ty: Type, inside: Value) -> Value {
     let ty = m.with_element(ptr_ty, Type::I1);

@@ -17,6 +17,14 @@
 //!
 //! Where a loop has several dots for warp groups, steps 1 and 2 come behind the first dot and wait for the *next* iteration's
 //! copies (those of the first are waited for before the loop): the tensor cores are busy then.
+//!
+//! Where it can, such a loop has no barrier at all but a [split](super::split_barrier) one, and rings with a slot more:
+//! iteration i
+//!
+//! 1. waits until all warps have arrived in iteration i - 1: then they have finished iteration i - 2, and the copies of
+//!    iteration i are visible;
+//! 2. issues its first dot, waits for its copies of the next iteration, and arrives;
+//! 3. issues the copies of iteration i + stages - 1 into the slot that iteration i - 2 has read (with two stages before 2).
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
@@ -26,6 +34,8 @@ use super::blocks::Blocks;
 use super::copies::{self, Copy};
 use super::schedule::{self, Schedule};
 use super::slice::Slice;
+use super::split_barrier::SplitBarrier;
+use crate::membar;
 
 /// Rewrites a loop as its schedule says.
 pub fn expand(module: &mut Module, l: scf::For, schedule: Schedule) {
@@ -53,6 +63,7 @@ struct Expander<'m> {
     yielded: Op,
     stages: u32,
     slots: u32,
+    split: bool,
     levels: Vec<Level>,
     copies: Vec<Copy>,
     blocks: Blocks,
@@ -72,7 +83,7 @@ impl<'m> Expander<'m> {
         let ops: Vec<Op> = m.block_ops(body).collect();
         let init = l.init(m).to_vec();
         let slots = schedule.slots();
-        let Schedule { stages, copies, blocks, levels, .. } = schedule;
+        let Schedule { stages, copies, blocks, levels, split } = schedule;
         let mut gives = Vec::new();
         let mut out = Vec::new();
         for (k, Slice { ops: slice, mut carried, loaded }) in levels.into_iter().enumerate() {
@@ -87,8 +98,11 @@ impl<'m> Expander<'m> {
                 given: Vec::new(),
             });
         }
-        let copies = copies.into_iter().map(|load| Copy::allocate(m, l, load, slots)).collect();
+        let copies: Vec<Copy> = copies.into_iter().map(|load| Copy::allocate(m, l, load, slots)).collect();
         let blocks = Blocks::allocate(m, l, &blocks, slots);
+        if split {
+            copies.iter().for_each(|copy| membar::leave_alone(m, copy.ring));
+        }
         Expander {
             args: m.block_args(body).to_vec(),
             yielded: m.last_op(body).expect("a loop body ends with a yield"),
@@ -97,6 +111,7 @@ impl<'m> Expander<'m> {
             body,
             stages,
             slots,
+            split,
             levels: out,
             copies,
             blocks,
@@ -110,6 +125,8 @@ impl<'m> Expander<'m> {
             step: self.l.step(self.m),
         };
         let iv_ty = self.m.value_type(bounds.lower);
+
+        let barrier = self.split.then(|| SplitBarrier::create(self.m, self.l));
 
         // Before the loop: what later levels need, and the copies of the first iterations.
         self.fill(1, bounds);
@@ -144,6 +161,11 @@ impl<'m> Expander<'m> {
         let several = self.m.block_ops(self.body).filter(|&op| schedule::is_dot(self.m, op)).count() > 1;
         let token = if self.copies.is_empty() {
             None
+        } else if let Some(barrier) = barrier {
+            let token = self.wait_and_fence(self.l.0, stages - 2);
+            barrier.arrive(self.m, self.l.0);
+            barrier.wait(self.m, top, phase);
+            Some(token)
         } else if dot.is_some() && several && stages > 2 {
             // Behind that dot also wait for what the next iteration reads: one barrier then serves both, and the proxy
             // fence, which waits for the thread's copies, stands where the fewest are under way. (A loop of one dot has
@@ -159,25 +181,42 @@ impl<'m> Expander<'m> {
         };
         let mut b = Builder::before(self.m, top);
         let ahead = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
-        self.issue(anchor, ahead, bounds, free);
+        // Behind a split barrier the slot is free at the top already; that early if the copies must have arrived soon.
+        let early = barrier.is_some() && stages == 2;
+        if early {
+            self.issue(top, ahead, bounds, free);
+        }
+        if let Some(barrier) = barrier {
+            self.wait_and_fence(anchor, (stages - 3).max(0));
+            barrier.arrive(self.m, anchor);
+        }
+        if !early {
+            self.issue(anchor, ahead, bounds, free);
+        }
         if let Some(token) = token {
             copies::read_slots(self.m, &self.copies, top, slot, token);
         }
         let top = self.m.first_op(self.body).expect("a loop body has operations");
         self.blocks.read(self.m, top, slot, phase);
 
-        let mut b = Builder::before(self.m, self.yielded);
-        let mut step = |at: Value| {
+        let step = |m: &mut Module, anchor: Op, at: Value| {
+            let mut b = Builder::before(m, anchor);
             let up = arith::Addi::build(&mut b, at, one).result(b.module);
             let wraps = arith::Cmpi::build(&mut b, up, ring_size, arith::CmpIPredicate::Eq, Type::I1)
                 .result(b.module);
             (arith::Select::build(&mut b, wraps, zero, up).result(b.module), wraps)
         };
-        let (up, wraps) = step(slot);
+        let (up, wraps) = step(self.m, self.yielded, slot);
         // Without slots to spare the one just read is the next to fill.
-        let next_free = if self.slots == self.stages { slot } else { step(free).0 };
-        let flipped = arith::Xori::build(&mut b, phase, one).result(b.module);
-        let next_phase = arith::Select::build(&mut b, wraps, flipped, phase).result(b.module);
+        let next_free = if self.slots == self.stages { slot } else { step(self.m, self.yielded, free).0 };
+        let flipped = SplitBarrier::flip(self.m, self.yielded, phase);
+        // A split barrier has a phase an iteration, the mbarriers of slots one each time that slots begin anew.
+        let next_phase = if self.split {
+            flipped
+        } else {
+            let mut b = Builder::before(self.m, self.yielded);
+            arith::Select::build(&mut b, wraps, flipped, phase).result(b.module)
+        };
         let levels = self.levels.iter().flat_map(|level| level.at.iter().chain(&level.given)).copied();
         for v in [up, next_free, next_phase].into_iter().chain(levels.collect::<Vec<_>>()) {
             self.m.push_operand(self.yielded, v);
@@ -189,6 +228,9 @@ impl<'m> Expander<'m> {
         // Copies masked off past the end still write zeros: none may be under way when the memory is used again.
         let mut b = Builder::after(self.m, self.l.0);
         ttg::AsyncWait::build(&mut b, &[], 0, Type::ASYNC_TOKEN);
+        if let Some(barrier) = barrier {
+            barrier.end(&mut b);
+        }
     }
 
     /// Waits for copies, and makes them visible to the asynchronous proxy.

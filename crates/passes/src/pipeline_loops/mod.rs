@@ -8,11 +8,12 @@
 //! | file | |
 //! | --- | --- |
 //! | [`schedule`] | when each operation runs, in iterations ahead |
+//! | [`budget`] | how much shared memory rings would take |
 //! | [`slice`] | what must run ahead with a load |
 //! | [`expand`] | prologue and kernel |
+//! | [`split_barrier`] | a barrier with room between its halves, so that warp groups need not go in step |
 //! | [`copies`] | rings, asynchronous copies, views of slots |
 //! | [`blocks`] | the same for loads through descriptors (TMA) |
-//! | [`late`] | a dot that runs an iteration later than its operands are computed |
 //! | [`order`] | dots are issued as soon as their operands are there |
 //! | [`dots`] | asynchronous dots, their waits and fences (a pass of its own, which also serves code outside loops) |
 //!
@@ -54,13 +55,14 @@
 //! ```
 
 pub mod blocks;
+pub mod budget;
 pub mod copies;
 pub mod dots;
 pub mod expand;
-pub mod late;
 pub mod order;
 pub mod schedule;
 pub mod slice;
+pub mod split_barrier;
 
 use tilewright_ir::dialect::scf;
 use tilewright_ir::{Diagnostic, Module};
@@ -81,11 +83,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
     let mut changed = false;
     for l in loops {
         let Some(schedule) = Schedule::of(module, target, l, num_stages) else { continue };
-        let late = schedule.late;
         expand::expand(module, l, schedule);
-        if late {
-            late::delay(module, l);
-        }
         changed = true;
     }
     // Addresses are computed ahead now: the carried values that they came from before are dead.

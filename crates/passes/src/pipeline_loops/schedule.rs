@@ -5,7 +5,6 @@
 //! | a load whose value a dot needs (`cp.async`, TMA) | `num_stages - 1` | a ring of `num_stages` buffers |
 //! | a load that an address of these needs (page tables, indices) | one more than the load that needs it | registers |
 //! | a load that an address of *those* needs | and one more | registers |
-//! | a dot between whose operand and the dot before lies other arithmetic | -1, if that shortens an iteration ([`late`]) | |
 //! | all else | 0 | |
 //!
 //! The latency of a load is taken to be as long as the buffers reach: what they cost is decided by `num_stages`. Operations
@@ -16,11 +15,11 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Value};
 
-use super::late;
+use super::budget;
+use super::copies::becomes_slot;
 use super::slice::Slice;
-use crate::scratch;
 use crate::target::TargetInfo;
-use crate::tma;
+use crate::{scope, scratch, tma};
 
 /// Addresses of addresses of addresses: what is behind more of them is not read ahead.
 const MAX_LEVELS: usize = 4;
@@ -37,8 +36,8 @@ pub struct Schedule {
     /// What runs ahead: `levels[0]` with the copies; each further level one iteration earlier, to give the level before
     /// the values that its addresses need.
     pub levels: Vec<Slice>,
-    /// Whether a dot runs an iteration late.
-    pub late: bool,
+    /// Whether warp groups may be half an iteration apart ([`split_barrier`](super::split_barrier)).
+    pub split: bool,
 }
 
 impl Schedule {
@@ -85,16 +84,40 @@ impl Schedule {
         if copies.is_empty() && blocks.is_empty() {
             return None;
         }
-        let late = target.delay_dots
-            && blocks.is_empty()
-            && late::pays(module, l, &copies, stages, target.max_shared);
-        Some(Schedule { stages, copies, blocks, levels, late })
+        // (With loads that feed loads it has not been measured.)
+        let split =
+            blocks.is_empty() && levels.len() == 1 && may_split(module, target, l, &ops, &copies, stages);
+        Some(Schedule { stages, copies, blocks, levels, split })
     }
 
-    /// Slots of a ring: a dot that runs late reads its operand an iteration later.
+    /// Slots of a ring: a warp group that is half an iteration behind still reads the one before.
     pub fn slots(&self) -> u32 {
-        self.stages + u32::from(self.late)
+        self.stages + u32::from(self.split)
     }
+}
+
+/// Whether the warp groups of a loop should go their own ways: there are several, with dots and other work to take turns
+/// at; nothing else makes them wait for each other; and the rings may have another slot.
+fn may_split(
+    module: &Module,
+    target: &TargetInfo,
+    l: scf::For,
+    ops: &[Op],
+    copies: &[tt::Load],
+    stages: u32,
+) -> bool {
+    let dots = ops.iter().filter(|&&op| ttng::WarpGroupDot::cast(module, op).is_some()).count();
+    let is_filled = |op: Op| {
+        ttg::LocalAlloc::cast(module, op)
+            .is_some_and(|a| a.src(module).is_some() && !becomes_slot(module, a, copies))
+    };
+    let meets = |op: Op| scratch::scratch_bytes(module, op) > 0 || is_filled(op);
+    dots > 1
+        && ops.iter().filter(|&&op| is_dot(module, op)).count() == dots
+        && scope::num_warps(module, l.0) >= 8
+        && scope::enclosing(module, l.0).is_empty()
+        && !module.all_ops(l.0).into_iter().any(meets)
+        && budget::shared_bytes(module, l, copies, stages + 1) <= target.max_shared
 }
 
 /// What must run ahead for a load: with it, and for each load in its address an iteration before it, and so on. `None` if
