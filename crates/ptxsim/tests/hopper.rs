@@ -372,6 +372,36 @@ fn clusters_share_memory() {
     }
 }
 
+/// Thread 0 of each CTA copies the CTA's words to the CTA that follows in its cluster.
+#[test]
+fn bulk_copies_between_shared_memories_need_a_cluster() {
+    let both = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
+    let p = parse(&kernel(
+        1,
+        &format!(
+            ".shared .align 128 .b8 s[256]; .shared .align 128 .b8 to[256]; .shared .align 8 .b64 bar;
+             mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.u32 %r2, %cluster_ctarank;
+             @%p1 mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster;
+             shl.b32 %r3, %r1, 2; mov.u32 %r4, s; add.u32 %r4, %r4, %r3; mad.lo.u32 %r5, %r2, 100, %r1;
+             st.shared.u32 [%r4], %r5; fence.proxy.async.shared::cta; {both}
+             @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;
+             mov.u32 %r6, %cluster_nctarank; add.u32 %r7, %r2, 1; rem.u32 %r7, %r7, %r6;
+             mov.u32 %r8, to; mapa.shared::cluster.u32 %r8, %r8, %r7;
+             mov.u32 %r9, bar; mapa.shared::cluster.u32 %r9, %r9, %r7;
+             @%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r8], [s], 256, [%r9];
+             {WAIT} mov.u32 %r10, to; add.u32 %r10, %r10, %r3; ld.shared.u32 %r11, [%r10];
+             mov.u32 %r12, %ctaid.x; mad.lo.u32 %r12, %r12, 64, %r1; mul.wide.u32 %rd1, %r12, 4;
+             add.s64 %rd2, %a0, %rd1; st.global.u32 [%rd2], %r11; {both} ret;"
+        ),
+    ));
+    let mut out = vec![0u32; 128];
+    none(&Run::new(&p, 2, 64).cluster(2).array(&mut out).go());
+    for (k, v) in out.iter().enumerate() {
+        assert_eq!(*v as usize, (k / 64 ^ 1) * 100 + k % 64);
+    }
+    has(&Run::new(&p, 2, 64).array(&mut out).go(), SharedBounds);
+}
+
 #[test]
 fn mbarrier_pipelines_between_warps() {
     // Warp 0 produces, warp 1 consumes through one slot, with full and empty mbarriers.

@@ -492,6 +492,12 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
         }
     };
     let from = if i.flags & FROM_SHARED != 0 {
+        if cx.unit.ctas.len() == 1 {
+            let text = "a copy between shared memories in a launch without clusters (an H100 takes it for an illegal \
+                        instruction): launch clusters of two CTAs or more";
+            cx.find(FindingKind::SharedBounds, l, Some(dst), text.into());
+            return None;
+        }
         let from = window(cx, l, src, bytes, align, src_shared)?;
         let (agent, stamp) = signal(cx, bar)?;
         crate::shadow::agent_read(cx, l, from, bytes, agent, stamp);
