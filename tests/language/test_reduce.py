@@ -109,3 +109,23 @@ def test_cumsum(device, shape, axis, reverse):
     scan_kernel[(1,)](device.array(x), out, *shape, AXIS=axis, REVERSE=reverse)
     want = np.flip(np.flip(x, axis).cumsum(axis), axis) if reverse else x.cumsum(axis)
     np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def histogram_kernel(x_ptr, out_ptr, limit, N: tl.constexpr, BINS: tl.constexpr, MASKED: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    bins = tl.histogram(x, BINS, mask=i < limit) if MASKED else tl.histogram(x, BINS)
+    tl.store(out_ptr + tl.arange(0, BINS), bins)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("n,bins", [(2048, 8), (2048, 128), (96, 24)])
+def test_histogram(device, n, bins, masked):
+    """The mask is made otherwise than the loaded values are laid out, and goes with them all the same."""
+    x = np.random.default_rng(0).integers(-2, bins + 2, n).astype(np.int32)
+    out, limit = device.empty(bins, np.int32), n // 2 - 5
+    histogram_kernel[(1,)](device.array(x), out, limit, n, bins, masked)
+    counted = x[:limit] if masked else x
+    want = np.bincount(counted[(counted >= 0) & (counted < bins)], minlength=bins)
+    np.testing.assert_array_equal(device.numpy(out), want)

@@ -74,6 +74,7 @@ fn check(module: &Module, op: Op) -> Result<(), String> {
             same(module, &all)
         }
         Some(Opcode::Ttg(ttg::Kind::AsyncCopyGlobalToLocal)) => same(module, &all),
+        Some(Opcode::Tt(tt::Kind::Histogram)) => same(module, operands),
         Some(Opcode::Tt(tt::Kind::ExpandDims | tt::Kind::Reduce)) => {
             same(module, operands)?;
             same(module, results)?;

@@ -397,7 +397,7 @@ fn bulk_copies_between_shared_memories_need_a_cluster() {
     let mut out = vec![0u32; 128];
     none(&Run::new(&p, 2, 64).cluster(2).array(&mut out).go());
     for (k, v) in out.iter().enumerate() {
-        assert_eq!(*v as usize, (k / 64 ^ 1) * 100 + k % 64);
+        assert_eq!(*v as usize, ((k / 64) ^ 1) * 100 + k % 64);
     }
     has(&Run::new(&p, 2, 64).array(&mut out).go(), SharedBounds);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import tempfile
 from collections import Counter, defaultdict
@@ -119,6 +120,22 @@ class Tally:
                         self.fail(p, f"|Δ|/Σ|ab| (simulator, GPU) {ratios}, bound {bound(judge.kind)}")
         self.groups[p.group][type(next(iter(p.outputs.values()))).__name__] += 1
 
+    def report(self, near: bool, sides: int):
+        """Prints the largest errors and the counts."""
+        for kind, ratios in sorted(self.ratios.items()):
+            print(
+                f"c of {kind:40} simulator {ratios[0]:.3g}" + (f"  GPU {ratios[1]:.3g}" if sides > 1 else "")
+            )
+        if near:
+            for name, errors in self.near.items():
+                print(f"{name:32} " + "  ".join(f"{e:.3f}" for e in errors))
+        for group, counts in self.groups.items():
+            print(f"{group:20} {sum(counts.values()):5}  " + ", ".join(f"{n} {k}" for k, n in counts.items()))
+        total = sum(sum(c.values()) for c in self.groups.values())
+        print(
+            f"{total} programs ran; {len(self.failed)} failed; {self.same} results are the same in NaN payloads too"
+        )
+
 
 def describe(p: Program, judge: Exact, gpu: np.ndarray, sim: np.ndarray, wrong: np.ndarray) -> str:
     """The first difference with the operands of its thread, where the program is one of threads."""
@@ -152,6 +169,20 @@ def main() -> int:
     recorded = dict(np.load(options.against)) if options.against else {}
     print(driver.name if driver else recorded.get("GPU", "no GPU"))
     tally, saved = Tally(), {}
+    # What was seen is kept when time runs out.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        run_all(options, driver, recorded, tally, saved)
+    except KeyboardInterrupt:
+        print("stopped")
+    if options.save:
+        np.savez_compressed(options.save, GPU=np.array(driver.name), **saved)
+    tally.report(options.near, sides=2 if driver or recorded else 1)
+    return bool(tally.failed)
+
+
+def run_all(options, driver: Gpu | None, recorded: dict, tally: Tally, saved: dict) -> None:
+    """Each program as the options say."""
     for p in programs(options.only):
         if options.show:
             print(f"// {p.name}\n{p.ptx}")
@@ -183,20 +214,3 @@ def main() -> int:
             tally.fail(p, f"{'GPU' if sides else 'simulator'}: {str(error)[:300]}")
             continue
         tally.compare(p, sides)
-    if options.save:
-        np.savez_compressed(options.save, GPU=np.array(driver.name), **saved)
-    for kind, ratios in sorted(tally.ratios.items()):
-        print(
-            f"c of {kind:40} simulator {ratios[0]:.3g}"
-            + (f"  GPU {ratios[1]:.3g}" if driver or recorded else "")
-        )
-    if options.near:
-        for name, errors in tally.near.items():
-            print(f"{name:32} " + "  ".join(f"{e:.3f}" for e in errors))
-    for group, counts in tally.groups.items():
-        print(f"{group:20} {sum(counts.values()):5}  " + ", ".join(f"{n} {k}" for k, n in counts.items()))
-    total = sum(sum(c.values()) for c in tally.groups.values())
-    print(
-        f"{total} programs ran; {len(tally.failed)} failed; {tally.same} results are the same in NaN payloads too"
-    )
-    return bool(tally.failed)

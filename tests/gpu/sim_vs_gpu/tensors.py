@@ -28,8 +28,9 @@ def tensor_map(
     return TensorMap(1, ty, dims, strides, box, steps or [1] * rank, swizzle, nan_fill), pitch
 
 
-def coordinates(m: TensorMap) -> list[list[int]]:
-    """Inside, and past each end of each dimension; a box begins at a multiple of 16 bytes of its row."""
+def coordinates(m: TensorMap, before: bool = True) -> list[list[int]]:
+    """Inside, and past each end of each dimension; ``before``: before its beginning too, where an H100 stores nothing but
+    stops. A box begins at a multiple of 16 bytes of its row."""
     n = len(m.dims)
     step = 16 * 8 // width(m.type)
     unit = [step] + [1] * (n - 1)
@@ -40,7 +41,8 @@ def coordinates(m: TensorMap) -> list[list[int]]:
         low[d], high[d] = -2 if d else -1, last[d] - (1 if d else 0)
         out += [low, high]
     out += [last, [-1000] * n]
-    return [[c * u for c, u in zip(place, unit, strict=True)] for place in out]
+    places = [[c * u for c, u in zip(place, unit, strict=True)] for place in out]
+    return [p for p in places if before or min(p) >= 0] + [[1000 * u for u in unit]]
 
 
 def copied(m: TensorMap) -> int:
@@ -107,7 +109,7 @@ def store(
     verb = f"cp.reduce.async.bulk.tensor {reduction}" if reduction else "cp.async.bulk.tensor store"
     name = f"{verb} {rank}d {ty} swizzle {swizzle}" + (f" rows of {inner}" if inner else "") + (f" strides {m.element_strides}" if steps else "")  # fmt: skip
     rng = generator(name)
-    places, size, bits = coordinates(m), copied(m), width(ty)
+    places, size, bits = coordinates(m, before=False), copied(m), width(ty)
     elements = -(-total // (bits // 8))
     if ty in FLOATS and reduction == "add":
         tensor = FLOATS[ty].encode(rng.integers(-8, 9, elements).astype(np.float64))

@@ -171,7 +171,11 @@ impl<'a> Rewriter<'a> {
     fn reindexing(&mut self, op: Op, tensor_operands: &[usize]) {
         let operands = self.m().operands(op).to_vec();
         let results = self.m().results(op).to_vec();
-        let joined = matches!(self.m().opcode(op), Some(Opcode::Tt(tt::Kind::Join | tt::Kind::Cat)));
+        // Operands that go element by element with each other; a histogram's are its source and its mask.
+        let joined = matches!(
+            self.m().opcode(op),
+            Some(Opcode::Tt(tt::Kind::Join | tt::Kind::Cat | tt::Kind::Histogram))
+        );
         let leader = if tt::Gather::cast(self.m(), op).is_some() { 1 } else { tensor_operands[0] };
         let has = |s: &Self, i: usize| s.encoding_of(operands[i]).is_some();
         let leader = if has(self, leader) || !joined {

@@ -420,6 +420,11 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
             cx.find(FindingKind::Misaligned, l, None, text);
             return None;
         }
+        if i.flags & TO_GLOBAL != 0 && coords.iter().any(|&c| c < 0) {
+            let text = format!("a store to {coords:?}: an H100 takes a negative coordinate for an illegal instruction");
+            cx.find(FindingKind::GlobalBounds, l, None, text);
+            return None;
+        }
         Some(m)
     } else {
         None
