@@ -12,8 +12,9 @@ import pytest
 from test_examples import EXAMPLES
 
 HERE = Path(__file__).parent
-# These (and `errors/`, kernels that do not compile) look at Python or at the sources and launch nothing.
+# These (and `errors/`, kernels that do not compile) look at Python, at the sources or at the IR, and launch nothing.
 WITHOUT_KERNELS = {
+    "test_who_loads",
     "test_the_host_checks_descriptors",
     "test_every_example_is_a_test",
     "test_every_test_runs_in_the_executor_and_in_the_simulator",
