@@ -421,7 +421,9 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
             return None;
         }
         if i.flags & TO_GLOBAL != 0 && coords.iter().any(|&c| c < 0) {
-            let text = format!("a store to {coords:?}: an H100 takes a negative coordinate for an illegal instruction");
+            let text = format!(
+                "a store to {coords:?}: an H100 takes a negative coordinate for an illegal instruction"
+            );
             cx.find(FindingKind::GlobalBounds, l, None, text);
             return None;
         }
