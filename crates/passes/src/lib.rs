@@ -60,6 +60,9 @@
 //! `arith.cmpi` may carry `tt.constancy = array<i32: r, …>`, one power of two per dimension: runs of r elements that begin
 //! at multiples of r have one result, which a thread computes once.
 //!
+//! `ttg.async_copy_global_to_local` may carry `ttg.free_slot`: nothing reads the slot of the ring that it fills between the
+//! last `ttg.async_wait` and the copy. [`membar`] needs no barrier for what is read of other slots there.
+//!
 //! # Shared memory and barriers
 //!
 //! - `allocation.offset : i32` (bytes from the start of the CTA's dynamic shared memory) stands on every

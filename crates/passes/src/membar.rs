@@ -11,7 +11,8 @@
 //!   that one, and its own reads are what remains.
 //! - An asynchronous copy is visible to its own thread after the wait, to the others after a barrier that follows the
 //!   wait (PTX ISA, "cp.async.wait_group"). So a wait turns what copies have written into writes that a barrier must
-//!   settle; before the wait, a read of a ring of buffers does not conflict with a copy to another slot of it.
+//!   settle; before the wait, a read of a ring of buffers does not conflict with a copy to another slot of it. Nor does a
+//!   copy that the pipeliner says goes to a free slot with the reads of this iteration's ([`FREE_SLOT`]).
 //! - An asynchronous dot reads its buffers until a wait for it, and for other warps until a barrier after that. Whoever
 //!   makes a dot asynchronous sees to it that nothing is written there before the wait. Likewise a TMA copy to global
 //!   memory and its wait, which only the issuing thread sees return.
@@ -37,6 +38,10 @@ use tilewright_layout::{ConversionPlan, SyncScope, plan_conversion_with};
 
 use crate::allocate_shared::buffer_bytes;
 use crate::{scope, scratch};
+
+/// On a copy: its slot is not the one that is read between the last `ttg.async_wait` and the copy. The pipeliner says so of
+/// the copies of loops, of which each iteration waits for its slot first.
+pub(crate) const FREE_SLOT: &str = "ttg.free_slot";
 
 /// Places barriers in every function.
 pub fn run(module: &mut Module) {
@@ -67,6 +72,8 @@ type Range = (u32, u32);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct State {
     reads: Vec<Range>,
+    /// Read in a ring's slot since the last wait for copies: of no concern to a copy into a free slot.
+    slot_reads: Vec<Range>,
     writes: Vec<Range>,
     /// Written by asynchronous copies since the function began; a wait makes them `writes`.
     copies: Vec<Range>,
@@ -91,12 +98,14 @@ fn overlaps(list: &[Range], r: Range) -> bool {
 impl State {
     fn settle(&mut self) {
         self.reads.clear();
+        self.slot_reads.clear();
         self.writes.clear();
     }
 
     fn join(&mut self, other: &State) {
         for (mine, theirs) in [
             (&mut self.reads, &other.reads),
+            (&mut self.slot_reads, &other.slot_reads),
             (&mut self.writes, &other.writes),
             (&mut self.copies, &other.copies),
             (&mut self.dots, &other.dots),
@@ -114,8 +123,12 @@ impl State {
 #[derive(Debug, Default)]
 struct Touches {
     reads: Vec<Range>,
+    /// Read in one slot of a ring.
+    slot_reads: Vec<Range>,
     writes: Vec<Range>,
     copies: Vec<Range>,
+    /// Whether the copy goes to a slot that is not read between a wait for copies and the copy.
+    free_slot: bool,
     dots: Vec<Range>,
     drains: Vec<Range>,
     /// Written by TMA copies, whose end an mbarrier announces.
@@ -211,6 +224,9 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 for &c in &state.copies.clone() {
                     add(&mut state.writes, c);
                 }
+                for r in std::mem::take(&mut state.slot_reads) {
+                    add(&mut state.reads, r);
+                }
             }
             Some(Opcode::Ttng(ttng::Kind::WarpGroupDotWait)) => {
                 for &r in &state.dots.clone() {
@@ -255,13 +271,14 @@ fn until_stable(state: &mut State, mut body: impl FnMut(&mut State)) {
 }
 
 fn visit(module: &mut Module, op: Op, t: &Touches, state: &mut State) {
-    let read_conflict = t.reads.iter().chain(&t.dots).chain(&t.drains).any(|&r| overlaps(&state.writes, r));
-    let write_conflict = t
-        .writes
-        .iter()
-        .chain(&t.copies)
-        .chain(&t.fills)
-        .any(|&r| overlaps(&state.writes, r) || overlaps(&state.reads, r));
+    let reads = t.reads.iter().chain(&t.slot_reads).chain(&t.dots).chain(&t.drains);
+    let read_conflict = reads.copied().any(|r| overlaps(&state.writes, r));
+    let mut writes = t.writes.iter().chain(&t.copies).chain(&t.fills);
+    let write_conflict = writes.any(|&r| {
+        overlaps(&state.writes, r)
+            || overlaps(&state.reads, r)
+            || !t.free_slot && overlaps(&state.slot_reads, r)
+    });
     let unfenced = t.fills.iter().chain(&t.drains).any(|&r| overlaps(&state.unfenced, r));
     // Writes of its own that it reads after its own barrier are no conflict.
     if write_conflict || (read_conflict && !t.barrier_inside) || unfenced {
@@ -283,6 +300,9 @@ fn visit(module: &mut Module, op: Op, t: &Touches, state: &mut State) {
     for &r in &t.reads {
         add(&mut state.reads, r);
     }
+    for &r in &t.slot_reads {
+        add(&mut state.slot_reads, r);
+    }
     for &c in &t.copies {
         add(&mut state.copies, c);
     }
@@ -298,7 +318,7 @@ fn visit(module: &mut Module, op: Op, t: &Touches, state: &mut State) {
 }
 
 fn touches(module: &Module, op: Op) -> Touches {
-    let mut t = Touches::default();
+    let mut t = Touches { free_slot: module.op_attr(op, FREE_SLOT).is_some(), ..Touches::default() };
     let offset = module.int_attr(op, "allocation.offset").map(|o| o as u32);
     let alloc = ttg::LocalAlloc::cast(module, op);
     if let Some(alloc) = alloc {
@@ -330,6 +350,7 @@ fn touches(module: &Module, op: Op) -> Touches {
             match (effect.access, effect.completion) {
                 (Access::Read, Completion::Dots) => t.dots.push(range),
                 (Access::Read, Completion::Stores) => t.drains.push(range),
+                (Access::Read, _) if is_slot(module, value) => t.slot_reads.push(range),
                 (Access::Read, _) => t.reads.push(range),
                 (Access::Write, Completion::Copies) => t.copies.push(range),
                 (Access::Write, Completion::Mbarrier) => t.fills.push(range),
@@ -365,6 +386,18 @@ fn has_barrier(module: &Module, op: Op) -> bool {
         }
         _ => true,
     }
+}
+
+/// Whether a value is a view of one slot of a ring.
+fn is_slot(module: &Module, value: Value) -> bool {
+    let op = module.defining_op(scope::captured(module, value));
+    op.is_some_and(|op| match module.opcode(op) {
+        Some(Opcode::Ttg(ttg::Kind::MemdescIndex)) => true,
+        Some(Opcode::Ttg(ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans)) => {
+            is_slot(module, module.operands(op)[0])
+        }
+        _ => false,
+    })
 }
 
 /// The bytes of the buffer that a value is (a view of); `None` where it can't be told. A slot of a ring is its own bytes where

@@ -103,3 +103,30 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// A copy into a free slot (the pipeliner's word) does not wait for this iteration's reads of another slot; reads of the
+// iteration before, which the wait for copies ends, are settled by the barrier after that wait.
+// RUN: -allocate-shared -membar
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<32x32x!tt.ptr<f32>, #blocked>, %n: i32, %i: i32, %j: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %ring = ttg.local_alloc : () -> !ttg.memdesc<2x32x32xf32, #shared, #smem, mutable>
+    scf.for %k = %c0 to %n step %c1  : i32 {
+      %a = ttg.memdesc_index %ring[%i] : !ttg.memdesc<2x32x32xf32, #shared, #smem, mutable> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+      %b = ttg.memdesc_index %ring[%j] : !ttg.memdesc<2x32x32xf32, #shared, #smem, mutable> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+      // CHECK: ttg.async_wait
+      // CHECK-NEXT: ttg.barrier
+      // CHECK-NEXT: ttg.local_load
+      %w = ttg.async_wait {num = 0 : i32}
+      %x = ttg.local_load %a token %w : !ttg.memdesc<32x32xf32, #shared, #smem, mutable> -> tensor<32x32xf32, #blocked>
+      // CHECK-NEXT: ttg.async_copy_global_to_local
+      %t = ttg.async_copy_global_to_local %p, %b {ttg.free_slot} : tensor<32x32x!tt.ptr<f32>, #blocked> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+      %g = ttg.async_commit_group tokens %t
+    }
+    tt.return
+  }
+}

@@ -8,6 +8,7 @@ use tilewright_ir::{AttrKind, Builder, Encoding, Module, Op, Opcode, Shape, Type
 use tilewright_layout::TileLayout;
 
 use crate::choose;
+use crate::membar::FREE_SLOT;
 
 /// A load that becomes asynchronous.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +87,8 @@ impl Copy {
                 m.set_attr(copy.0, name, a);
             }
         }
+        let free = m.attr(AttrKind::Unit);
+        m.set_attr(copy.0, FREE_SLOT, free);
         copy.token(m)
     }
 }

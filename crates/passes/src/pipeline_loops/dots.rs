@@ -12,7 +12,9 @@
 //!   Where the carried result is used for more than accumulation (flash attention scales it), the wait is for both:
 //!   `ptxas` serializes all dots of a loop in which it sees accumulators read with a dot under way. If the copies behind
 //!   the first dot have only this iteration's time, they don't wait for that dot too: the carried result is waited for
-//!   before it instead, with the arrival of the iteration's own copies, and one barrier serves both.
+//!   before it instead, with the arrival of the iteration's own copies, and one barrier serves both. So are several
+//!   carried results to which the first dot leads (the backward pass of attention), which is as fast or faster. Others
+//!   that are only accumulated on (matrix products) would leave the tensor cores without work in between.
 //! - The asynchronous proxy, through which the operands are read, does not see ordinary writes to shared memory (`cp.async`
 //!   too) before a proxy fence (PTX ISA, "Async proxy"): one stands before each dot that follows such writes. The barrier
 //!   that the writes of other threads need is placed by [`membar`](crate::membar).
@@ -149,7 +151,8 @@ fn schedule(module: &mut Module, block: Block) {
     let Some(&first) = all.first() else { return };
     let crossing = crossing(module, block, first);
     let accumulated = crossing.iter().all(|c| c.accumulated);
-    let at_once = !accumulated && copies_are_due_next(module, first);
+    let feeds = crossing.len() > 1 && crossing.iter().all(|c| c.dot != first.0);
+    let at_once = if !accumulated || feeds { copies_are_due_next(module, first) } else { None };
     for &dot in &all {
         let yes = module.attr(AttrKind::Bool(true));
         module.set_attr(dot.0, "isAsync", yes);
@@ -158,16 +161,16 @@ fn schedule(module: &mut Module, block: Block) {
         // Everything before the first dot of this iteration is done after this.
         let d = first.d(module);
         let args = crossing.iter().map(|c| c.arg).filter(|&a| a != first.c(module));
-        if at_once {
+        if let Some(arrival) = at_once {
             let args: Vec<Value> = args.collect();
-            wait(module, Place::Before(first.0), &args, 0);
+            wait(module, Place::After(arrival), &args, 0);
         } else {
             let inputs: Vec<Value> = [d].into_iter().chain(args).collect();
             wait(module, Place::After(first.0), &inputs, i32::from(accumulated));
         }
     }
     for &dot in &all {
-        let waited_for = dot == first && !accumulated && !at_once;
+        let waited_for = dot == first && !accumulated && at_once.is_none();
         if waited_for || crossing.iter().any(|c| c.dot == dot.0) {
             continue;
         }
@@ -182,14 +185,12 @@ fn schedule(module: &mut Module, block: Block) {
     }
 }
 
-/// Whether the copies behind the first dot of a loop must have arrived when the next iteration begins: rings of two slots.
-fn copies_are_due_next(module: &Module, first: ttng::WarpGroupDot) -> bool {
-    let Some(block) = module.parent_block(first.0) else { return false };
-    module
-        .block_ops(block)
-        .take_while(|&op| op != first.0)
-        .filter_map(|op| ttg::AsyncWait::cast(module, op))
-        .any(|w| w.num(module) == 0)
+/// The wait for an iteration's copies, if those behind the first dot must have arrived when the next iteration begins: rings
+/// of two slots.
+fn copies_are_due_next(module: &Module, first: ttng::WarpGroupDot) -> Option<Op> {
+    let before = module.block_ops(module.parent_block(first.0)?).take_while(|&op| op != first.0);
+    let mut waits = before.filter_map(|op| ttg::AsyncWait::cast(module, op));
+    waits.find(|w| w.num(module) == 0).map(|w| w.0)
 }
 
 /// The dots of a loop's body that may stay under way into the next iteration.
