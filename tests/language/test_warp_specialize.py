@@ -119,10 +119,10 @@ def attention_kernel(
 
 @pytest.mark.parametrize("block,num_warps", [((64, 32), 4), ((128, 32), 8), ((32, 32), 2)])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("num_stages", [2, 3])
-def test_attention(device, block, num_warps, causal, num_stages):
+@pytest.mark.parametrize("num_stages,d", [(2, 64), (3, 64), (2, 128), (3, 128)])
+def test_attention(device, block, num_warps, causal, num_stages, d):
     """Two channels in a loop; two loops, the first of which may run no iteration, that share them."""
-    n, d = 256, 64
+    n = 256
     rng = np.random.default_rng(3)
     q, k, v = (rng.standard_normal((n, d)).astype(np.float16) * np.float16(0.5) for _ in range(3))
     o = device.empty((n, d), np.float16)
@@ -268,3 +268,29 @@ def test_who_loads(num_warps):
     assert ("setmaxnreg.dec" in kernel.asm["ptx"]) == (num_warps == 8)
     pointers = pointers_kernel.warmup(out, out, 300, BLOCK=128, num_warps=num_warps, grid=(1,))
     assert "ttg.warp_specialize" not in pointers.asm["ttgir"]
+
+
+@pytest.mark.parametrize("d,num_warps", [(128, 8), (64, 8), (128, 4)])
+def test_turns(d, num_warps):
+    """Where products take about as long as the arithmetic between them, warp groups use the tensor cores in turns."""
+    descs = [
+        TensorDescriptor.from_tensor(np.empty((512, d), np.float16), [size, d])
+        for size in (16 * num_warps, 128, 128, 16 * num_warps)
+    ]
+    kernel = attention_kernel.warmup(
+        *descs,
+        512,
+        D=d,
+        BM=16 * num_warps,
+        BN=128,
+        CAUSAL=False,
+        num_warps=num_warps,
+        num_stages=2,
+        grid=(4,),
+    )
+    ttgir = kernel.asm["ttgir"]
+    assert ("ttng.take_turn" in ttgir) == (d == 128 and num_warps == 8)
+    # The first product of an iteration and the second of the one before are under way together.
+    loop = ttgir[ttgir.index("scf.for") :]
+    together = "pendings = 1" in loop[: loop.index("scf.yield")]
+    assert together == (d == 128)

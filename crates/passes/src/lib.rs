@@ -79,6 +79,9 @@
 //! - TMA copies are issued by one thread of the scope; `ttng.wait_barrier` by all, each of which then sees what came. A
 //!   barrier stands before a copy into a buffer that others have read, a proxy fence and a barrier before one out of a
 //!   buffer that threads have written.
+//! - `ttng.take_turn` and `ttng.pass_turn` stand in the default region of a `ttg.warp_specialize` of two warp groups or more;
+//!   between them nothing waits for other warps of the scope. Each `take_turn` is followed by one `pass_turn` on every way
+//!   through the region, `pass_turn {begins}` stands before all of them and `take_turn {ends}` behind.
 //! - Kernel arguments of type `!tt.tensordesc` are tensor maps ([`tma::kernel_maps`]). With
 //!   `ttg.global_scratch_memory_size : i32` on the module the kernel has one more, last parameter: the launch's scratch
 //!   memory, that many bytes for each CTA.
@@ -95,6 +98,7 @@ pub mod assign_layouts;
 pub mod axis;
 pub mod choose;
 pub mod derive;
+pub mod dot_times;
 pub mod legalize_dots;
 pub mod lower_descriptors;
 pub mod lower_tma;

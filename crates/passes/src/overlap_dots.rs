@@ -46,7 +46,9 @@ use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, Value};
 
+use crate::dot_times::{arithmetic, hides, tensor_cycles};
 use crate::release_slots::channel_of;
+use crate::scope;
 
 /// Delays a dot in every loop of consumers that has one to delay.
 pub fn run(module: &mut Module) {
@@ -130,6 +132,12 @@ impl Late {
                     uses.push(v);
                 }
             }
+        }
+        let num_warps = scope::num_warps(module, l.0);
+        let busy = ops.iter().map(|&op| arithmetic(module, op, num_warps)).sum();
+        let products = dots.iter().map(|&d| tensor_cycles(module, d, num_warps)).sum();
+        if !hides(busy, products) {
+            return None;
         }
         // Slots, phases and conditions; nothing as large as a tensor.
         let small = uses.iter().all(|&v| !module.is_tensor(module.value_type(v)));

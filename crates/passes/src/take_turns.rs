@@ -26,14 +26,12 @@
 //! Only loops of a `ttg.warp_specialize`: in others a barrier of the whole CTA keeps warp groups in step. And only loops in
 //! which no operation waits for other warps, since that might be one that waits for its turn.
 
-use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
+use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{Builder, Module, Op, Opcode, Trait};
 
+use crate::dot_times::{GROUP, arithmetic, hides, tensor_cycles};
 use crate::scratch;
-
-/// Warps of a warp group.
-const GROUP: u32 = 4;
 
 /// Places turns in every loop that they help.
 pub fn run(module: &mut Module) {
@@ -100,7 +98,7 @@ fn turn(module: &Module, l: scf::For, num_warps: u32) -> Option<Turn> {
     }
     let products: u32 =
         dots.iter().map(|&i| tensor_cycles(module, ttng::WarpGroupDot(ops[i]), num_warps)).sum();
-    (longest.0 >= products / 4).then_some(longest.1)
+    hides(longest.0, products).then_some(longest.1)
 }
 
 /// Whether an operation waits for no other warp of its scope. (mbarriers that the producer fills it may wait for.)
@@ -121,40 +119,6 @@ fn waits_for_nobody(module: &Module, op: Op) -> bool {
         ))
     );
     known || is_pure(module, op) || module.has_trait(op, Trait::Terminator)
-}
-
-/// About how many cycles a warp is busy with an operation: instructions, of which one issues in a cycle.
-fn arithmetic(module: &Module, op: Op, num_warps: u32) -> u32 {
-    let of = match module.opcode(op) {
-        Some(Opcode::Tt(tt::Kind::Reduce)) => module.operands(op)[0],
-        Some(Opcode::Arith(arith::Kind::Constant) | Opcode::Tt(_) | Opcode::Ttg(_) | Opcode::Ttng(_)) => {
-            return 0;
-        }
-        Some(_) => match module.results(op) {
-            &[one] => one,
-            _ => return 0,
-        },
-        None => return 0,
-    };
-    let ty = module.value_type(of);
-    if !module.is_tensor(ty) {
-        return 0;
-    }
-    let elements: u32 = module.shape(ty).unwrap_or(&[]).iter().product();
-    // Special functions issue every fourth cycle and more.
-    let weight = if matches!(module.opcode(op), Some(Opcode::Math(_))) { 8 } else { 1 };
-    elements / (num_warps * 32) * weight
-}
-
-/// How many cycles the tensor cores need for one warp group's part of a dot: 64 rows times N times K at 2048 products of
-/// 16-bit numbers a cycle (H100 whitepaper: 989 TFLOP/s on 132 multiprocessors).
-fn tensor_cycles(module: &Module, dot: ttng::WarpGroupDot, num_warps: u32) -> u32 {
-    let result = module.value_type(dot.d(module));
-    let b = module.value_type(dot.b(module));
-    let elements: u32 = module.shape(result).unwrap_or(&[]).iter().product();
-    let k = module.shape(b).and_then(|s| s.first().copied()).unwrap_or(1);
-    let groups = num_warps / GROUP;
-    elements / groups * k / 2048 * module.bits(b).max(8) / 16
 }
 
 fn place(module: &mut Module, l: scf::For, turn: Turn) {
