@@ -116,6 +116,26 @@ def test_matmul_has_no_bank_conflicts(block, num_warps, result):
     assert counts["bank_conflicts"] == 0, worst
 
 
+@pytest.mark.parametrize("block, num_warps", [((64, 128, 128), 4), ((128, 128, 128), 8), ((64, 256, 128), 4)])
+@pytest.mark.parametrize("dtype", [np.int8, np.float32])
+def test_operands_that_are_turned_have_no_bank_conflicts(dtype, block, num_warps):
+    # wgmma wants elements of 8 and 32 bits with K contiguous; the right operand has N so.
+    m, n, k = block if dtype == np.int8 else (*block[:2], block[2] // 4)
+    rng = np.random.default_rng(0)
+    a, b = (aligned(rng.integers(-9, 9, shape).astype(dtype)) for shape in ((m, 2 * k), (2 * k, n)))
+    acc = np.int32 if dtype == np.int8 else np.float32
+    c = zeros(m, n, dtype=acc)
+    compiled = matmul.matmul_kernel[(1,)](
+        a, b, c, m, n, 2 * k, 2 * k, 1, n, 1, n, 1, BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, GROUP_M=8,
+        ACC=tl.int32 if dtype == np.int8 else tl.float32, PRECISION="tf32", num_warps=num_warps,
+    )  # fmt: skip
+    np.testing.assert_array_equal(c, a.astype(acc) @ b.astype(acc))
+    counts = counters(compiled)
+    assert any(name.startswith("wgmma.mma_async") for name in counts["opcodes"])
+    assert not any(name.startswith(("st.shared.b8", "st.shared.b16")) for name in counts["opcodes"])
+    assert counts["bank_conflicts"] == 0, counts["lines"]
+
+
 def test_matmul_has_no_bank_conflicts_without_warp_group_instructions():
     # The choice is made once a process.
     environment = {**os.environ, "TILEWRIGHT_WGMMA": "0"}

@@ -144,6 +144,18 @@ fn uninitialized_halves() {
 }
 
 #[test]
+fn permutes_read_what_they_select() {
+    // `%r5` is never written.
+    let k = |bytes: &str, selector: &str| {
+        body(&format!("prmt.b32 %r6, {bytes}, {selector}; st.global.u32 [%rd2], %r6;"))
+    };
+    none(&run(&k("%r1, %r5", "0x0123"), 32));
+    none(&run(&k("%r5, %r1", "0x4567"), 32));
+    only(&run(&k("%r1, %r5", "0x0143"), 32), UninitializedRegister);
+    only(&run(&k("%r1, %r5", "%r1"), 32), UninitializedRegister);
+}
+
+#[test]
 fn uninitialized_shared() {
     only(&run(&body("ld.shared.u32 %r5, [%r4];"), 32), UninitializedShared);
     only(&run(&body("st.shared.u16 [%r4], 1; ld.shared.u32 %r5, [%r4];"), 32), UninitializedShared);

@@ -12,6 +12,17 @@
 //! %sa = ttg.local_alloc %a : ... -> !ttg.memdesc<128x64xf16, #nvmma_shared, #smem>
 //! %d = ttng.warp_group_dot %sa, %sb, %acc : ... -> tensor<128x128xf32, #mma3>
 //! ```
+//!
+//! Operands of 8 and 32 bits must lie with K contiguous. One that is loaded the other way is turned on its way: copied as it
+//! is, read with few elements along memory's rows and many along K in each thread, and stored again.
+//!
+//! ```text
+//! %b = tt.load ... : tensor<128x128xf8E4M3FN, #blocked>          // N contiguous
+//! =>
+//! %s = ttg.local_alloc %b : ... -> !ttg.memdesc<128x128xf8E4M3FN, #swizzled, #smem>
+//! %t = ttg.local_load %s : ... -> tensor<128x128xf8E4M3FN, #blocked<sizePerThread = [16, 4], order = [0, 1]>>
+//! %sb = ttg.local_alloc %t : ... -> !ttg.memdesc<128x128xf8E4M3FN, #nvmma_shared<transposed = true>, #smem>
+//! ```
 
 use std::sync::Arc;
 
@@ -124,10 +135,15 @@ impl Assigner<'_> {
             if let Some(fast) = self.fast_axis(value)
                 && !self.defined_by_dot(value)
             {
-                operand_buffer_encoding(shape, fast, bits, mn_axis, mn, mn)?;
-            } else {
-                operand_buffer_encoding(shape, 1 - mn_axis, bits, mn_axis, mn, mn)?;
+                match operand_buffer_encoding(shape, fast, bits, mn_axis, mn, mn) {
+                    None if self.turns(value, mn_axis, bits) => {}
+                    found => {
+                        found?;
+                        continue;
+                    }
+                }
             }
+            operand_buffer_encoding(shape, 1 - mn_axis, bits, mn_axis, mn, mn)?;
         }
         Some(Encoding::NvidiaMma {
             version_major: 3,
@@ -212,6 +228,20 @@ impl Assigner<'_> {
         }
     }
 
+    /// Whether an operand can be turned on its way into shared memory: it is loaded, in words at least.
+    fn turns(&self, value: Value, mn_axis: usize, bits: u32) -> bool {
+        let m = &*self.module;
+        let (value, mn_axis) = match tt::Trans::of(m, value) {
+            Some(t) => (t.src(m), 1 - mn_axis),
+            None => (value, mn_axis),
+        };
+        let Some(load) = m.defining_op(value).and_then(|op| tt::Load::cast(m, op)) else { return false };
+        let shape = self.shape(value);
+        let facts = self.axis.get(m, load.ptr(m));
+        let run = facts.dims.get(mn_axis).map_or(0, |f| f.contiguity);
+        bits << run.min(5) >= 32 && turning(&shape, bits, mn_axis, self.num_warps).is_some()
+    }
+
     /// Whether arithmetic makes the value from a dot's result.
     fn defined_by_dot(&self, value: Value) -> bool {
         let m = &*self.module;
@@ -231,6 +261,42 @@ impl Assigner<'_> {
         }
         false
     }
+}
+
+/// How an operand whose K is not contiguous in memory is turned: the buffer into which it is copied, and the registers
+/// through which it goes on. Each thread reads words along the rows and holds 16 bytes along K, or fewer where the tile is
+/// small; the lanes that read together are as many of these runs apart as the swizzle tells apart.
+fn turning(shape: &[u32], bits: u32, mn_axis: usize, num_warps: u32) -> Option<(Encoding, Encoding)> {
+    let (k, mn) = (shape[1 - mn_axis], shape[mn_axis]);
+    let (chunk, word) = (128 / bits, 32 / bits);
+    if !mn.is_multiple_of(chunk) {
+        return None;
+    }
+    let power = |n: u32, most: u32| (1 << n.trailing_zeros()).min(most);
+    let of = |k: u32, mn: u32| if mn_axis == 1 { vec![k, mn] } else { vec![mn, k] };
+    let runs = std::iter::successors(Some(chunk), |run| Some(run / 2)).take_while(|&run| run >= word);
+    runs.filter(|&run| k.is_multiple_of(run)).find_map(|run| {
+        let along_k = power(k / run, 8);
+        let along_mn = 32 / along_k;
+        let warps_mn = power((mn / (word * along_mn)).max(1), num_warps);
+        let warps_k = num_warps / warps_mn;
+        if !mn.is_multiple_of(word * along_mn * warps_mn) || !k.is_multiple_of(run * along_k * warps_k) {
+            return None;
+        }
+        let registers = Encoding::Blocked {
+            size_per_thread: of(run, word),
+            threads_per_warp: of(along_k, along_mn),
+            warps_per_cta: of(warps_k, warps_mn),
+            order: vec![1 - mn_axis as u32, mn_axis as u32],
+        };
+        let buffer = Encoding::Shared(SharedKind::Swizzled {
+            vec: chunk,
+            per_phase: run,
+            max_phase: power(mn / chunk, 8),
+            order: vec![mn_axis as u32, 1 - mn_axis as u32],
+        });
+        Some((buffer, registers))
+    })
 }
 
 /// Warps and instruction shape of an accumulator for warp groups.
@@ -301,9 +367,44 @@ impl Rewriter<'_> {
             Ok(layout) => layout.order().first().map_or(1, |&d| usize::from(d)),
             Err(_) => 1,
         };
-        let shared = operand_buffer_encoding(&shape, fast, bits, mn_axis, mn, mn)
+        let as_it_is = operand_buffer_encoding(&shape, fast, bits, mn_axis, mn, mn);
+        if as_it_is.is_none()
+            && self.m().defining_op(value).is_some_and(|op| tt::Load::cast(self.m(), op).is_some())
+            && let Some((buffer, registers)) = turning(&shape, bits, mn_axis, self.a.num_warps)
+        {
+            return self.turned_buffer(value, mn_axis, mn, buffer, registers);
+        }
+        let shared = as_it_is
             .or_else(|| operand_buffer_encoding(&shape, 1 - mn_axis, bits, mn_axis, mn, mn))
             .unwrap_or_else(|| choose::shared_for_dot(&shape, &[1, 0], bits)); // the lowering says that it can't
+        self.buffer_in(value, shared)
+    }
+
+    /// The buffer of a loaded operand with K contiguous, which it isn't in memory.
+    fn turned_buffer(
+        &mut self,
+        value: Value,
+        mn_axis: usize,
+        mn: u32,
+        copied: Encoding,
+        registers: Encoding,
+    ) -> Value {
+        let shape = self.a.shape(value);
+        let bits = self.m().bits(self.m().value_type(value));
+        let copied = self.buffer_in(value, copied);
+        let registers = self.a.intern(registers);
+        let ty = self.a.module.with_encoding(self.m().value_type(value), Some(registers));
+        let mut b = after_value(self.a.module, copied);
+        let turned = ttg::LocalLoad::build(&mut b, copied, None, ty).result(b.module);
+        let shared = operand_buffer_encoding(&shape, 1 - mn_axis, bits, mn_axis, mn, mn)
+            .unwrap_or_else(|| choose::shared_for_dot(&shape, &[1, 0], bits)); // the lowering says that it can't
+        self.buffer_in(turned, shared)
+    }
+
+    /// A buffer that holds a value.
+    fn buffer_in(&mut self, value: Value, shared: Encoding) -> Value {
+        let shape = self.a.shape(value);
+        let ty = self.m().value_type(value);
         let shared = self.a.intern(shared);
         if let Some(&b) = self.descriptor_buffers.get(&(value, shared)) {
             return b;

@@ -207,7 +207,26 @@ pub(super) fn prmt(d: &mut Dec) -> R {
     if ty != Ty::B32 {
         return Err(d.bad_type(ty));
     }
-    d.d_abc(ty)?;
+    d.count(4..=4)?;
+    d.out.d = d.dst_ty(0, ty)?;
+    // An operand of which a constant selects nothing is not read: it may be any register.
+    let selects = |d: &mut Dec, operand: u64| {
+        Ok(match d.operand(3)? {
+            Operand::Int(c) if mode == 0 => (0..4).any(|k| c >> (4 * k + 2) & 1 == operand),
+            _ => true,
+        })
+    };
+    let reads = d.reads.len();
+    d.out.a = d.src(1, ty)?;
+    if !selects(d, 0)? {
+        d.reads.truncate(reads);
+    }
+    let reads = d.reads.len();
+    d.out.b = d.src(2, ty)?;
+    if !selects(d, 1)? {
+        d.reads.truncate(reads);
+    }
+    d.out.c = d.src(3, ty)?;
     d.out.flags = mode;
     d.out.exec = |cx, i| {
         let mode = i.flags;
