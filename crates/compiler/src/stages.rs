@@ -64,6 +64,7 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         max_registers: options.maxnreg,
         fp_contract: options.enable_fp_fusion,
         line_info: options.line_info,
+        python_package: request.package_dir.clone(),
         ..tilewright_nvidia::Options::new(target)
     };
     let code = tilewright_nvidia::compile(&module, &code_options).map_err(|e| *e)?;

@@ -11,6 +11,8 @@ use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::*;
 use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::{LLVMInlineAsmDialect, LLVMIntPredicate, LLVMLinkage, LLVMOpcode, LLVMRealPredicate};
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Linkage;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
@@ -38,6 +40,9 @@ pub enum Error {
     /// The module is malformed.
     #[error("LLVM rejects the generated module: {0}")]
     Verify(String),
+    /// The bitcode library cannot be used.
+    #[error("the device library cannot be linked: {0}")]
+    Library(String),
     /// A pass or the code generator failed.
     #[error("LLVM's {stage} failed: {message}")]
     Codegen {
@@ -78,6 +83,8 @@ pub struct Options {
     pub verify: bool,
     /// Whether [`Output::llvm_ir`] is wanted.
     pub keep_ir: bool,
+    /// Bitcode that defines functions which the module declares and does not define; what of it is not called is dropped.
+    pub library: Option<Vec<u8>>,
 }
 
 /// The passes that pay on our IR. The builder has already folded, merged and hoisted; what is left for LLVM is the
@@ -95,6 +102,7 @@ impl Default for Options {
             fp_contract: true,
             verify: cfg!(debug_assertions),
             keep_ir: true,
+            library: None,
         }
     }
 }
@@ -177,15 +185,21 @@ pub fn compile(module: &Module, options: &Options) -> Result<Output, Error> {
     }
     let instructions = emitter.count;
     emitter.finish();
+    let mut passes = options.passes.clone();
+    if let Some(library) = &options.library {
+        link_library(&context, &llvm, library)?;
+        // What asks about flushing (`__nvvm_reflect`) is answered, calls are expanded, and the rest goes.
+        passes = [LIBRARY_PASSES, &passes].join(",").trim_end_matches(',').to_string();
+    }
     let mut timing = Timing { build: start.elapsed(), ..Timing::default() };
     if options.verify {
         llvm.verify().map_err(|e| Error::Verify(format!("{e}\n{}", llvm.print_to_string())))?;
     }
 
     let start = Instant::now();
-    if !options.passes.is_empty() {
+    if !passes.is_empty() {
         let pass_options = PassBuilderOptions::create();
-        llvm.run_passes(&options.passes, &machine, pass_options)
+        llvm.run_passes(&passes, &machine, pass_options)
             .map_err(|e| Error::Codegen { stage: "passes", message: e.to_string() })?;
     }
     timing.passes = start.elapsed();
@@ -202,6 +216,38 @@ pub fn compile(module: &Module, options: &Options) -> Result<Output, Error> {
     let assembly = String::from_utf8_lossy(bytes.strip_suffix(b"\0").unwrap_or(bytes)).into_owned();
     timing.codegen = start.elapsed();
     Ok(Output { llvm_ir, assembly, instructions, timing })
+}
+
+/// Passes over what a library brought.
+const LIBRARY_PASSES: &str = "function(nvvm-reflect),always-inline,inline,globaldce,function(simplifycfg)";
+
+/// Adds the definitions of a library, as functions that the module alone can see.
+fn link_library<'c>(
+    context: &'c Context,
+    module: &inkwell::module::Module<'c>,
+    bitcode: &[u8],
+) -> Result<(), Error> {
+    let buffer = MemoryBuffer::create_from_memory_range_copy(bitcode, "library");
+    let library = inkwell::module::Module::parse_bitcode_from_buffer(&buffer, context)
+        .map_err(|e| Error::Library(e.to_string()))?;
+    library.set_triple(&module.get_triple());
+    library.set_data_layout(&module.get_data_layout());
+    let defined: Vec<String> = library
+        .get_functions()
+        .filter(|f| f.count_basic_blocks() > 0)
+        .map(|f| f.get_name().to_string_lossy().into_owned())
+        .collect();
+    module.link_in_module(library).map_err(|e| Error::Library(e.to_string()))?;
+    for name in defined {
+        if let Some(function) = module.get_function(&name) {
+            function.set_linkage(Linkage::Internal);
+        }
+    }
+    let missing = module.get_functions().find(|f| f.count_basic_blocks() == 0 && f.get_intrinsic_id() == 0);
+    match missing.map(|f| f.get_name().to_string_lossy().into_owned()) {
+        Some(name) if name != "__nvvm_reflect" => Err(Error::Library(format!("it has no function `{name}`"))),
+        _ => Ok(()),
+    }
 }
 
 // LLVM's own declaration takes an enumeration that lacks `DebugDirectivesOnly`; in C it is an int.

@@ -350,6 +350,11 @@ impl Module {
         self.asms.iter().map(|a| a.text.as_str())
     }
 
+    /// The names of functions that were declared or called.
+    pub fn declared(&self) -> impl Iterator<Item = &str> {
+        self.signatures.iter().map(|(name, _, _)| name.as_str())
+    }
+
     /// Whether a function of this name was declared or called.
     pub fn declares(&self, name: &str) -> bool {
         self.signatures.iter().any(|(n, _, _)| n == name)

@@ -1,11 +1,13 @@
 //! The road from a `ttg` module to PTX.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
 use tilewright_llvm::emit;
 
+use crate::libdevice;
 use crate::lower;
 use crate::target::Target;
 
@@ -28,6 +30,8 @@ pub struct Options {
     pub level: emit::CodegenLevel,
     /// Whether LLVM's verifier checks the module.
     pub verify: bool,
+    /// The folder of our Python package, if there is one in the process: libdevice is looked for beside it.
+    pub python_package: Option<PathBuf>,
 }
 
 impl Options {
@@ -42,6 +46,7 @@ impl Options {
             passes: None,
             level: emit::CodegenLevel::Default,
             verify: cfg!(debug_assertions),
+            python_package: None,
         }
     }
 }
@@ -98,6 +103,13 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
     lowered.module.keep_wide_offsets("wgmma.mma_async");
     let mut timing = Timing { lower: start.elapsed(), ..Timing::default() };
     let features = options.target.ptx_feature(lowered.module.inline_assembly());
+    let library = match lowered.module.declared().any(|name| name.starts_with(libdevice::PREFIX)) {
+        true => {
+            let package = options.python_package.as_deref();
+            Some(libdevice::read(package).map_err(|e| Box::new(Diagnostic::new(e)))?)
+        }
+        false => None,
+    };
     let llvm = emit::Options {
         triple: "nvptx64-nvidia-cuda".into(),
         cpu: options.target.arch().into(),
@@ -107,6 +119,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
         fp_contract: options.fp_contract,
         verify: options.verify,
         keep_ir: options.keep_llvm_ir,
+        library,
     };
     let out = emit::compile(&lowered.module, &llvm).map_err(|e| Box::new(Diagnostic::new(e.to_string())))?;
     timing.build = out.timing.build;

@@ -4,6 +4,7 @@
 //! on to PTX, and [`ptxas::Ptxas`] to a cubin.
 
 pub mod compile;
+pub mod libdevice;
 pub mod lower;
 pub mod ptxas;
 pub mod sass;

@@ -1,4 +1,4 @@
-//! Where NVIDIA's command-line tools are: `ptxas`, `cuobjdump`, `nvdisasm`.
+//! Where NVIDIA's command-line tools are: `ptxas`, `cuobjdump`, `nvdisasm`, and the library `libdevice`.
 //!
 //! In order: the tool's environment variable; beside this executable; the `.venv` of the folder we stand in or one
 //! above it; the PyPI packages next to our own Python package; `CUDA_HOME`; `/usr/local/cuda`; the `PATH`.
@@ -6,8 +6,15 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Folders that PyPI packages of the CUDA toolkit put their programs in, below `site-packages`.
-const PACKAGES: [&str; 3] = ["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin", "nvidia/cu12/bin"];
+/// Folders that PyPI packages of the CUDA toolkit put their programs and libdevice in, below `site-packages`.
+const PACKAGES: [&str; 6] = [
+    "nvidia/cu13/bin",
+    "nvidia/cuda_nvcc/bin",
+    "nvidia/cu12/bin",
+    "nvidia/cu13/nvvm/libdevice",
+    "nvidia/cuda_nvcc/nvvm/libdevice",
+    "triton/backends/nvidia/lib",
+];
 
 /// Finds a tool, or says where it was looked for.
 ///
@@ -63,10 +70,10 @@ fn folders(python_package: Option<&Path>) -> Vec<PathBuf> {
     }
     for variable in ["CUDA_HOME", "CUDA_PATH"] {
         if let Some(home) = env::var_os(variable) {
-            folders.push(PathBuf::from(home).join("bin"));
+            folders.extend(["bin", "nvvm/libdevice"].map(|f| Path::new(&home).join(f)));
         }
     }
-    folders.push(PathBuf::from("/usr/local/cuda/bin"));
+    folders.extend(["bin", "nvvm/libdevice"].map(|f| Path::new("/usr/local/cuda").join(f)));
     if let Some(path) = env::var_os("PATH") {
         folders.extend(env::split_paths(&path));
     }

@@ -280,19 +280,21 @@ fn erf(x: f64) -> f64 {
 
 /// 1 - erf(x) without cancellation.
 fn erfc(x: f64) -> f64 {
-    if x < 2.5 { 1.0 - erf(x) } else { erfc_tail(x) }
+    if x < 0.5 { 1.0 - erf(x) } else { erfc_tail(x) }
 }
 
-/// erfc of x ≥ 2.5.
+/// erfc of x ≥ 0.5 by its continued fraction (Abramowitz and Stegun, 7.1.14). About 171 / x² terms make the rest less than
+/// 2^-53 of it.
 fn erfc_tail(x: f64) -> f64 {
     if x > 27.5 {
         return 0.0;
     }
-    let mut f = x;
-    for k in (1..=60).rev() {
-        f = x + f64::from(k) * 0.5 / f;
-    }
-    (-x * x).exp() * FRAC_2_SQRT_PI * 0.5 / f
+    let terms = (200.0 / (x * x)) as u32 + 20;
+    let f = (1..=terms).rev().fold(x, |f, k| x + f64::from(k) * 0.5 / f);
+    // exp(-x²) with what x² loses when it is rounded.
+    let square = x * x;
+    let lost = x.mul_add(x, -square);
+    (-square).exp() * (1.0 - lost) * FRAC_2_SQRT_PI * 0.5 / f
 }
 
 /// Nodes per unit and number of nodes of the table for `f32`: up to 4, beyond which erf rounds to 1.

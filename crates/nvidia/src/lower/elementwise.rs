@@ -7,6 +7,8 @@ use tilewright_ir as ir;
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Scalar, Ty, Value};
 
+use crate::libdevice;
+
 use super::{Lower, Regs, Result};
 
 impl Lower<'_> {
@@ -465,6 +467,29 @@ impl Lower<'_> {
     }
 
     /// `tt.elementwise_inline_asm`: the author's PTX, `packed_element` elements at a time.
+    /// A call of a function of libdevice for each element.
+    pub fn extern_elementwise(&mut self, op: tt::ExternElementwise) -> Result<()> {
+        let m = self.m;
+        let symbol = op.symbol(m);
+        if !symbol.starts_with(libdevice::PREFIX) {
+            return Err(
+                self.unsupported(format!("the function `{symbol}`: only those of libdevice can be called"))
+            );
+        }
+        let args: Vec<Regs> = op.srcs(m).iter().map(|&a| self.regs(a)).collect::<Result<_>>()?;
+        let result = self.elem_ty(self.value_ty(op.result(m)))?;
+        let params: Vec<Ty> = args.iter().map(|a| self.b.ty(a[0])).collect();
+        let callee = self.b.module.declare(&symbol, &params, &[result]);
+        let count = self.num_regs(self.value_ty(op.result(m)))?;
+        let mut out = Vec::with_capacity(count);
+        for i in 0..count {
+            let of_element: Vec<Value> = args.iter().map(|a| a[i]).collect();
+            out.extend(self.b.call(callee, &of_element));
+        }
+        self.set_regs(op.result(m), out);
+        Ok(())
+    }
+
     pub fn inline_asm(&mut self, op: tt::ElementwiseInlineAsm) -> Result<()> {
         let m = self.m;
         let (text, constraints) = (op.asm_string(m), op.constraints(m));

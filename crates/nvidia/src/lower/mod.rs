@@ -394,6 +394,7 @@ impl<'a> Lower<'a> {
                 tt::Kind::Call => self.call(tt::Call(op)),
                 tt::Kind::Print => self.print(tt::Print(op)),
                 tt::Kind::Assert => self.assert(tt::Assert(op)),
+                tt::Kind::ExternElementwise => self.extern_elementwise(tt::ExternElementwise(op)),
                 tt::Kind::ElementwiseInlineAsm => self.inline_asm(tt::ElementwiseInlineAsm(op)),
                 _ => self.elementwise_tt(op, kind),
             },

@@ -1,0 +1,18 @@
+//! NVIDIA's library of mathematical functions, `libdevice`, as bitcode: accurate versions of what has no instruction.
+//!
+//! It comes with `ptxas` in CUDA's toolkit and in the PyPI package `nvidia-nvvm`; Triton's package has a copy. Only kernels that
+//! call one of its functions (`__nv_…`) need it.
+
+use std::path::Path;
+
+use crate::tools;
+
+/// What the names of its functions begin with.
+pub const PREFIX: &str = "__nv_";
+
+/// Reads the library, or says where it was looked for.
+pub fn read(python_package: Option<&Path>) -> Result<Vec<u8>, String> {
+    let path = tools::find("libdevice.10.bc", "TRITON_LIBDEVICE_PATH", python_package)
+        .map_err(|e| format!("{e}\nhint: `pip install nvidia-nvvm`"))?;
+    std::fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
