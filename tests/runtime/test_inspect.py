@@ -8,6 +8,7 @@ import pytest
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright.language.extra import libdevice
 
 
 @triton.jit
@@ -95,3 +96,20 @@ def test_stores_leave_the_l1_cache_alone():
     ]
     stores = [next(line.split()[0] for line in p.splitlines() if "st.global" in line) for p in ptx]
     assert stores == ["st.global.L1::no_allocate.v4.b32", "st.global.cs.v4.b32", "st.global.v4.b32"]
+
+
+@triton.jit
+def roots(x, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x + at, libdevice.cbrt(tl.load(x + at)))
+
+
+def test_libdevice_is_linked_in(monkeypatch):
+    ptx = roots.warmup(np.float32, 128, grid=(1,), target="cuda:90").asm["ptx"]
+    assert "__nv_" not in ptx and ".func" not in ptx
+    monkeypatch.setenv("TRITON_LIBDEVICE_PATH", "/nowhere/libdevice.10.bc")
+    monkeypatch.setenv("TILEWRIGHT_ALWAYS_COMPILE", "1")
+    with pytest.raises(
+        triton.CompilationError, match=r"/nowhere/libdevice.10.bc(.|\n)*pip install nvidia-nvvm"
+    ):
+        roots.warmup(np.float32, 256, grid=(1,), target="cuda:90")
