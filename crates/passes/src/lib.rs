@@ -44,7 +44,7 @@
 //! | `tt.trans`, `tt.reshape`, `tt.join`, `tt.split`, `tt.cat` | any; [`scratch::reindex_registers`] says whether data stays in each thread's registers, otherwise it moves through scratch, stored at its row-major index |
 //! | `tt.gather` | any |
 //! | `tt.histogram` | source and mask have the same; result any |
-//! | `ttg.convert_layout` | any two that differ; `tilewright_layout::plan_conversion` says how |
+//! | `ttg.convert_layout` | any two that differ; `tilewright_layout::plan_conversion_with` and [`scratch::conversion_options`] say how |
 //! | `ttg.local_load` | buffer to any; to `dot_op` this is where `ldmatrix` applies |
 //! | `ttng.async_tma_*` | the descriptor's block and the buffer have the same, one that [`tilewright_layout::TmaBlock`] knows; mbarriers are `memdesc<1xi64>` |
 //!

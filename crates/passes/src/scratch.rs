@@ -4,7 +4,7 @@
 //!
 //! | operation | scratch |
 //! | --- | --- |
-//! | `ttg.convert_layout` | what `plan_conversion` says for elements of at least 8 bits |
+//! | `ttg.convert_layout` | what `plan_conversion_with` says for elements of at least 8 bits |
 //! | `tt.reduce` | per operand: one element per result element and warp along the axis, at `result index × warps + warp` (result index in row-major order of the reduced shape); an operand's part begins at a multiple of 16 bytes |
 //! | `tt.scan` | the same, with one element per run of a warp along the axis |
 //! | `tt.atomic_rmw`, `tt.atomic_cas` | a scalar's old value; a tensor's old values (row-major) where threads hold copies |
