@@ -117,7 +117,7 @@ def attention_kernel(
     o.store([first, 0], (acc / total[:, None]).to(tl.float16))
 
 
-@pytest.mark.parametrize("block,num_warps", [((64, 32), 4), ((128, 32), 8), ((32, 32), 2)])
+@pytest.mark.parametrize("block,num_warps", [((64, 32), 4), ((128, 32), 8), ((256, 32), 16), ((32, 32), 2)])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("num_stages,d", [(2, 64), (3, 64), (2, 128), (3, 128)])
 def test_attention(device, block, num_warps, causal, num_stages, d):
