@@ -1,12 +1,11 @@
-//! Every barrier that the pipeline places is needed: with any one of them removed from the PTX the simulator reports a
-//! race, and with all of them it reports nothing.
+//! Every barrier, wait and fence that the pipeline places is needed: with any one of them removed from the PTX the simulator
+//! reports it, and with all of them it reports nothing.
 
 mod common;
 
 use common::*;
 use tilewright_nvidia::{Kernel, Options, Target, compile};
 use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg};
-use tilewright_ptxsim as sim;
 
 fn kernel(name: &str, target: &str, wgmma: bool, num_warps: u32, num_stages: u32) -> Kernel {
     let path = format!("{}/../passes/tests/ir/{name}.mlir", env!("CARGO_MANIFEST_DIR"));
@@ -19,62 +18,17 @@ fn kernel(name: &str, target: &str, wgmma: bool, num_warps: u32, num_stages: u32
     compile(&module, &Options::new(Target::parse(target).unwrap())).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn findings(kernel: &Kernel, ptx: &str, buffers: &mut [Buffer], scalars: &[i32]) -> Vec<sim::Finding> {
-    let program = sim::Program::parse(ptx).unwrap_or_else(|e| panic!("{e}\n{ptx}"));
-    let mut memory = sim::Memory::new();
-    let mut params = Vec::new();
-    for (i, b) in buffers.iter_mut().enumerate() {
-        // SAFETY: the buffers outlive the launch, which alone uses them.
-        unsafe { memory.register_slice(&mut b.bytes, &format!("arg{i}")) };
-        params.push(Param::Pointer(b.bytes.as_ptr() as u64));
-    }
-    params.extend(scalars.iter().map(|v| Param::Int(i64::from(*v))));
-    let launch = sim::Launch {
-        entry: kernel.name.clone(),
-        grid: [1, 1, 1],
-        block: [kernel.num_warps * 32, 1, 1],
-        cluster: None,
-        shared_bytes: kernel.shared_bytes,
-        params,
-    };
-    program.launch(&launch, &memory, &sim::Options::default()).unwrap_or_else(|e| panic!("{e}")).findings
-}
-
-/// Checks a kernel as it is, and without each of its barriers. A barrier is needed if one of the launches shows it.
-/// `least` guards against a kernel that has none.
-fn each_is_needed(what: &str, kernel: &Kernel, least: usize, buffers: &mut [Buffer], launches: &[&[i32]]) {
-    for scalars in launches {
-        let clean = findings(kernel, &kernel.ptx, buffers, scalars);
-        assert!(clean.is_empty(), "{what} {scalars:?}: {clean:#?}");
-    }
-    let lines: Vec<&str> = kernel.ptx.lines().collect();
-    let barriers: Vec<usize> = (0..lines.len())
-        .filter(|&i| {
-            let l = lines[i].trim_start();
-            // What an elected lane publishes for the others of its warp the simulator doesn't tell from its own.
-            let elects = || lines[i + 1..].iter().take(4).any(|l| l.contains("elect.sync"));
-            l.starts_with("bar.sync")
-                || l.starts_with("barrier.sync")
-                || (l.starts_with("bar.warp.sync") && !elects())
-        })
-        .collect();
-    assert!(barriers.len() >= least, "{what} has {} barriers\n{}", barriers.len(), kernel.ptx);
-    let mut redundant = vec![];
-    for &at in &barriers {
-        let mut without = lines.clone();
-        without[at] = "";
-        let without = without.join("\n");
-        let race =
-            |f: &sim::Finding| matches!(f.kind, sim::FindingKind::SharedRace | sim::FindingKind::GlobalRace);
-        if !launches.iter().any(|l| findings(kernel, &without, buffers, l).iter().any(race)) {
-            redundant.push(format!("line {}: {}", at + 1, lines[at].trim()));
+/// Runs one CTA with each of some sets of integers behind the buffers.
+fn needed(what: &str, kernel: &Kernel, least: usize, buffers: &mut [Buffer], launches: &[&[i32]]) {
+    each_is_needed(what, kernel, least, &mut |kernel| {
+        let mut found = vec![];
+        for scalars in launches {
+            let mut args: Vec<Arg> = buffers.iter_mut().map(Arg::Buffer).collect();
+            args.extend(scalars.iter().map(|&v| Arg::I32(v)));
+            found.extend(simulate(kernel, 1, &mut args).findings);
         }
-    }
-    assert!(
-        redundant.is_empty(),
-        "{what}: of {} barriers, these are not needed: {redundant:#?}",
-        barriers.len()
-    );
+        found
+    });
 }
 
 fn matmul(target: &str, wgmma: bool, num_warps: u32, num_stages: u32) {
@@ -87,7 +41,7 @@ fn matmul(target: &str, wgmma: bool, num_warps: u32, num_stages: u32) {
         Buffer::zeros(128 * 128 * 2),
     ];
     let d = depth as i32;
-    each_is_needed(
+    needed(
         &format!("matmul, {target}, wgmma {wgmma}, {num_warps} warps, {num_stages} stages"),
         &k,
         1,
@@ -107,7 +61,7 @@ fn attention(target: &str, wgmma: bool, num_warps: u32, num_stages: u32) {
         Buffer::zeros(128 * d * 2),
         Buffer::zeros(128 * 4),
     ];
-    each_is_needed(
+    needed(
         &format!("attention, {target}, wgmma {wgmma}, {num_warps} warps, {num_stages} stages"),
         &k,
         1,
@@ -152,12 +106,6 @@ fn softmax_reductions() {
     for (target, num_warps) in [("cuda:80", 4), ("cuda:90", 8), ("cuda:90", 2)] {
         let k = kernel("softmax", target, false, num_warps, 3);
         let mut buffers = [Buffer::zeros(1008 * 2), Buffer::f16(&numbers(1008, 1))];
-        each_is_needed(
-            &format!("softmax, {target}, {num_warps} warps"),
-            &k,
-            2,
-            &mut buffers,
-            &[&[1008, 1000]],
-        );
+        needed(&format!("softmax, {target}, {num_warps} warps"), &k, 2, &mut buffers, &[&[1008, 1000]]);
     }
 }

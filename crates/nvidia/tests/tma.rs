@@ -127,28 +127,20 @@ fn a_wrong_swizzle_is_seen() {
     assert_ne!(output.to_f32(), values.iter().map(|v| v + 1.0).collect::<Vec<_>>());
 }
 
-/// Without the barrier and the fence between a store to the tile and its copy to global memory the simulator complains: the
-/// tests above do not pass by luck. (What it checks only as far as its schedule goes: the first and the last operation on
-/// an mbarrier, and that a buffer is not stored to before another thread has waited for its copy.)
+/// Without any one of the barriers, waits, arrivals and fences around the copies the simulator complains: the tests above do
+/// not pass by luck.
 #[test]
-fn the_barrier_and_the_fence_before_a_copy_to_global_memory_are_needed() {
-    let kernel = finish(&copy_kernel(16, 32, &nvmma(128), 2));
-    let mut lines: Vec<&str> = kernel.ptx.lines().collect();
-    let places = |what: &str| -> Vec<usize> {
-        kernel.ptx.lines().enumerate().filter(|(_, l)| l.contains(what)).map(|(i, _)| i).collect()
-    };
-    let (barriers, fences) = (places("bar.sync"), places("fence.proxy.async"));
-    assert_eq!((barriers.len(), fences.len()), (4, 1), "{}", kernel.ptx);
-    for at in [barriers[2], fences[0]] {
-        let line = std::mem::take(&mut lines[at]);
-        let without = tilewright_nvidia::Kernel { ptx: lines.join("\n"), ..kernel.clone() };
-        lines[at] = line;
-        let values = numbers(16 * 64, 1);
-        let (mut input, mut output) = (Buffer::f32(&values), Buffer::zeros(16 * 64 * 4));
-        let [from, to] = [(); 2].map(|()| map([16, 64], 4, [16, 32], sim::Swizzle::B128));
-        let report = simulate(&without, 1, &mut [Arg::Map(&mut input, from), Arg::Map(&mut output, to)]);
-        assert!(!report.findings.is_empty(), "without line {at} `{line}`:\n{}", kernel.ptx);
-    }
+fn what_orders_copies_is_needed() {
+    // The kernel's end needs no invalidation, and without it not the barrier before it.
+    let ir = copy_kernel(16, 32, &nvmma(128), 3);
+    let ir: Vec<&str> = ir.lines().filter(|l| !l.contains("inval_barrier")).collect();
+    let kernel = finish(&ir.join("\n"));
+    let values = numbers(16 * 96, 1);
+    let (mut input, mut output) = (Buffer::f32(&values), Buffer::zeros(16 * 96 * 4));
+    each_is_needed("copies", &kernel, 8, &mut |kernel| {
+        let [from, to] = [(); 2].map(|()| map([16, 96], 4, [16, 32], sim::Swizzle::B128));
+        simulate(kernel, 1, &mut [Arg::Map(&mut input, from), Arg::Map(&mut output, to)]).findings
+    });
 }
 
 /// From `tt` through all passes.
@@ -255,4 +247,23 @@ fn matmul_through_descriptors_in_a_pipeline() {
         matmul((64, 64, 32), 32 * k, false, num_stages);
     }
     matmul((128, 64, 32), 32 * 5, true, 3);
+}
+
+#[test]
+fn what_orders_a_pipeline_of_copies_is_needed() {
+    // Not with one stage: of the two barriers between an mbarrier's initialization and the waits either would do.
+    for (k, num_stages) in [(7, 3), (5, 2)] {
+        let shape = (64, 64, 32);
+        let k = 32 * k;
+        let (module, kernel) = compile_tt(&matmul_kernel(shape, k, false), num_stages);
+        let (mut a, mut b) =
+            (Buffer::f16(&numbers(64 * k as usize, 1)), Buffer::f16(&numbers(64 * k as usize, 2)));
+        let mut c = Buffer::zeros(64 * 64 * 4);
+        each_is_needed(&format!("{num_stages} stages"), &kernel, 8, &mut |kernel| {
+            let (ma, mb) = (map_for(&module, 0, [64, k]), map_for(&module, 1, [k, 64]));
+            let mc = map_for(&module, 2, [64, 64]);
+            let mut args = [Arg::Map(&mut a, ma), Arg::Map(&mut b, mb), Arg::Map(&mut c, mc)];
+            simulate(kernel, 1, &mut args).findings
+        });
+    }
 }

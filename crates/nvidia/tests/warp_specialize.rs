@@ -223,3 +223,26 @@ fn a_persistent_matmul_is_loaded_by_a_warp_of_its_own() {
         close(&out.to_f32(), &want, 1e-2);
     }
 }
+
+#[test]
+fn what_orders_the_partitions_is_needed() {
+    for stages in [2, 3] {
+        let kernel = generate(&specialized(MATMUL, stages), "cuda:90");
+        let (tiles, steps) = (2, 5);
+        let (n, k) = (32 * tiles, 64 * steps);
+        let (mut ba, mut bb) = (Buffer::f16(&numbers(128 * k, 1)), Buffer::f16(&numbers(n * k, 2)));
+        let mut out = Buffer::zeros(128 * n * 4);
+        each_is_needed(&format!("{stages} stages"), &kernel, 8, &mut |kernel| {
+            let (ma, mb) = (half_map(128, k as u32, [128, 64]), half_map(n as u32, k as u32, [32, 64]));
+            let mut args = [
+                Arg::Map(&mut ba, ma),
+                Arg::Map(&mut bb, mb),
+                Arg::Buffer(&mut out),
+                Arg::I32(tiles as i32),
+                Arg::I32(steps as i32),
+                Arg::I32(n as i32),
+            ];
+            simulate(kernel, 1, &mut args).findings
+        });
+    }
+}

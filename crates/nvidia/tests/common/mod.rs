@@ -71,6 +71,11 @@ pub fn run_report(ir: &str, target: &str, grid: u32, args: &mut [Arg]) -> (Kerne
 
 /// Runs a kernel.
 pub fn simulate(kernel: &Kernel, grid: u32, args: &mut [Arg]) -> sim::Report {
+    simulate_with(kernel, grid, args, &sim::Options::default())
+}
+
+/// Runs a kernel with options of the simulator.
+pub fn simulate_with(kernel: &Kernel, grid: u32, args: &mut [Arg], options: &sim::Options) -> sim::Report {
     let program = sim::Program::parse(&kernel.ptx).unwrap_or_else(|e| panic!("{e}\n{}", kernel.ptx));
     let mut memory = sim::Memory::new();
     let mut params = Vec::new();
@@ -98,7 +103,79 @@ pub fn simulate(kernel: &Kernel, grid: u32, args: &mut [Arg]) -> sim::Report {
         shared_bytes: kernel.shared_bytes,
         params,
     };
-    program.launch(&launch, &memory, &sim::Options::default()).unwrap_or_else(|e| panic!("{e}"))
+    program.launch(&launch, &memory, options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The lines of PTX that keep threads and asynchronous work in order, each with what it is without: nothing, or, for a
+/// look at an mbarrier, that it always says yes. The fences of several mbarriers' initializations go together: the last
+/// stands for those before it.
+pub fn ordering(ptx: &str) -> Vec<(Vec<usize>, &'static str)> {
+    const GONE: [&str; 8] = [
+        "bar.",
+        "barrier.",
+        "fence.proxy.async",
+        "mbarrier.arrive",
+        "mbarrier.expect_tx",
+        "cp.async.wait_",
+        "cp.async.bulk.wait_group",
+        "wgmma.wait_group",
+    ];
+    let mut found = vec![];
+    let mut fences = vec![];
+    for (i, line) in ptx.lines().enumerate() {
+        let mut text = line.trim_start();
+        if text.starts_with('@') {
+            text = text.split_once(' ').map_or("", |t| t.1.trim_start());
+        }
+        if text.starts_with("mbarrier.try_wait.parity.shared::cta.b64 complete,") {
+            found.push((vec![i], "setp.eq.u32 complete, 0, 0;"));
+        } else if text.starts_with("fence.mbarrier_init") {
+            fences.push(i);
+        } else if text.starts_with("bar.warp.sync")
+            && ptx.lines().skip(i).take(5).any(|l| l.contains("elect.sync"))
+        {
+            // What an elected lane publishes for the others of its warp the simulator doesn't tell from its own.
+        } else if GONE.iter().any(|g| text.starts_with(g)) {
+            found.push((vec![i], ""));
+        }
+    }
+    // They are for the copies that signal the mbarrier, and the lowering places them where threads alone do, too.
+    if !fences.is_empty() && ptx.contains("mbarrier::complete_tx") {
+        found.push((fences, ""));
+    }
+    found
+}
+
+/// Checks that a kernel has no finding as it is and has one without each line of [`ordering`]. A line is needed if one of
+/// the runs (argument sets, schedules) shows it. `least` guards against a kernel that has none.
+pub fn each_is_needed(
+    what: &str,
+    kernel: &Kernel,
+    least: usize,
+    run: &mut dyn FnMut(&Kernel) -> Vec<sim::Finding>,
+) {
+    let clean = run(kernel);
+    assert!(clean.is_empty(), "{what}: {clean:#?}\n{}", kernel.ptx);
+    let lines: Vec<&str> = kernel.ptx.lines().collect();
+    let places = ordering(&kernel.ptx);
+    assert!(places.len() >= least, "{what} has {} of them\n{}", places.len(), kernel.ptx);
+    let mut silent = vec![];
+    for (at, instead) in &places {
+        let mut without = lines.clone();
+        at.iter().for_each(|&at| without[at] = instead);
+        if run(&Kernel { ptx: without.join("\n"), ..kernel.clone() }).is_empty() {
+            silent.push(format!("line {}: {}", at[0] + 1, lines[at[0]].trim()));
+        }
+    }
+    // What a loop leaves in flight is waited for at its end, though its buffers may not be used again.
+    let drain = |s: &&String| s.ends_with("cp.async.wait_group 0;");
+    if silent.iter().filter(drain).count() == 1 {
+        silent.retain(|s| !drain(&s));
+    }
+    if !silent.is_empty() && std::env::var_os("SHOW").is_some() {
+        eprintln!("{}", kernel.ptx);
+    }
+    assert!(silent.is_empty(), "{what}: of {} lines these are not needed: {silent:#?}", places.len());
 }
 
 /// Numbers that differ, small enough for fp16.

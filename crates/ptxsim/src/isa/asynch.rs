@@ -146,6 +146,7 @@ pub(crate) fn finish_copies(cx: &mut Cx<'_>) {
     if !cx.w.copies.is_empty() {
         finish(cx, [u32::MAX; LANES]);
     }
+    super::bulk::ends(cx);
     super::bulk::finish(cx, [u32::MAX; LANES]);
 }
 

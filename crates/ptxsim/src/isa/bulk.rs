@@ -590,6 +590,26 @@ pub(super) fn wait(d: &mut Dec) -> R {
     Ok(())
 }
 
+/// The active lanes end: the CTA's shared memory may be gone before copies that they have not waited for have read it, or
+/// before copies that signal an mbarrier have written it.
+pub(crate) fn ends(cx: &mut Cx<'_>) {
+    if !cx.grid.options.checks {
+        return;
+    }
+    if let Some(p) = cx.w.bulk.iter().find(|p| cx.mask >> p.lane & 1 != 0) {
+        let m = "the thread ends, and a bulk copy that it made from shared memory was not waited for".into();
+        cx.find(FindingKind::AsyncBeforeWait, p.lane, None, m);
+    }
+    let last = cx.w.live & !cx.mask == 0 && cx.unit.warps.iter().flatten().all(|w| w.done);
+    if last && let Some((rank, at)) = cx.unit.mbar.in_flight() {
+        let m = format!(
+            "the last thread ends, and a bulk copy that signals the mbarrier at shared offset {at} of CTA rank {rank} was \
+             not waited for"
+        );
+        cx.find(FindingKind::AsyncBeforeWait, cx.mask.trailing_zeros() as usize % LANES, None, m);
+    }
+}
+
 /// Does the bulk stores of the active lanes whose group is below the lane's limit.
 pub(crate) fn finish(cx: &mut Cx<'_>, limit: [u32; LANES]) {
     if cx.w.bulk.is_empty() {

@@ -69,6 +69,10 @@ impl MbarTable {
         }
     }
 
+    /// An mbarrier with copies on their way.
+    pub fn in_flight(&self) -> Option<(u32, u32)> {
+        self.map.iter().filter(|(_, b)| !b.jobs.is_empty()).map(|(k, _)| *k).min()
+    }
     pub fn get(&mut self, rank: u32, at: u32) -> Option<&mut Mbar> {
         self.map.get_mut(&(rank, at))
     }
