@@ -89,6 +89,32 @@ fn bulk_stores_need_a_proxy_fence() {
     );
 }
 
+#[test]
+fn copies_end_before_the_cta() {
+    // The store's wait is left out, then the load's; with them nothing is found (tests above).
+    let store = kernel(
+        1,
+        ".shared .align 128 .b8 s[512]; mov.u32 %r1, %tid.x; mov.u32 %r3, s; mad.lo.u32 %r3, %r1, 4, %r3;
+         st.shared.u32 [%r3], %r1; fence.proxy.async.shared::cta; bar.sync 0; setp.ne.u32 %p1, %r1, 0; @%p1 bra E;
+         cp.async.bulk.global.shared::cta.bulk_group [%a0], [s], 512; cp.async.bulk.commit_group; WAIT E: ret;",
+    );
+    let mut a = vec![0u32; 128];
+    let mut go = |wait: &str| {
+        let p = parse(&store.replace("WAIT", wait));
+        Run::new(&p, 1, 128).array(&mut a).go()
+    };
+    has(&go(""), AsyncBeforeWait);
+    has(&go("cp.async.bulk.wait_group.read 1;"), AsyncBeforeWait);
+    none(&go("cp.async.bulk.wait_group.read 0;"));
+    let load = |wait: &str| {
+        let text = bulk(EXPECT, wait).replace("ld.shared.u32 %r4, [%r3];", "mov.u32 %r4, 0;");
+        let (p, mut a, mut b) = (parse(&text), vec![0u32; 128], vec![0u32; 128]);
+        Run::new(&p, 1, 128).array(&mut a).array(&mut b).go()
+    };
+    has(&load(""), AsyncBeforeWait);
+    none(&load(WAIT));
+}
+
 /// One 64×N×64 product: tensor copies with a 128-byte swizzle, then four `wgmma`.
 fn wgmma(n: u32, wait: &str) -> String {
     let regs = n / 2;
