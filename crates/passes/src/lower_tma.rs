@@ -7,8 +7,8 @@
 //! - Loads that stand together (nothing but pure operations between, which don't need them) share an mbarrier and are under
 //!   way together. What was loaded to be the operand of a dot is read where the copy puts it.
 //! - A store writes its tile to a buffer, from which the copy reads. In a loop the buffer is made before the outermost loop
-//!   if there is room for it, and waited for where the next turn writes it again: the copy overlaps all between. Otherwise
-//!   the wait stands at the end of the block.
+//!   if there is room for it, and waited for where it is written again, in the next turn or by another store: the copy overlaps
+//!   all between. Otherwise the wait stands at the end of the block.
 //! - A descriptor that the kernel makes becomes a tensor map in the launch's scratch memory.
 //!
 //! ```text
@@ -180,6 +180,8 @@ fn read(module: &mut Module, load: tt::DescriptorLoad, buffer: Value, at: Op) {
 /// How much shared memory is left for buffers that live through loops.
 struct Room {
     bytes: u32,
+    /// The buffers that have been made there, each with its loop.
+    buffers: Vec<(Op, Value)>,
 }
 
 impl Room {
@@ -192,13 +194,24 @@ impl Room {
             .map(|(bytes, _)| bytes)
             .sum();
         // Scratch of conversions and reductions, which is small beside the buffers of pipelined loops.
-        Room { bytes: target.max_shared.saturating_sub(used + 8 * 1024) }
+        Room { bytes: target.max_shared.saturating_sub(used + 1024), buffers: Vec::new() }
     }
 
-    fn take(&mut self, bytes: u32) -> bool {
-        let fits = bytes <= self.bytes;
-        self.bytes -= if fits { bytes } else { 0 };
-        fits
+    /// A buffer of this type before the loop, its own or, where there is no room for it, another store's.
+    fn buffer(&mut self, module: &mut Module, outer: Op, ty: Type) -> Option<Value> {
+        let (bytes, _) = buffer_bytes(module, ty).ok()?;
+        if bytes > self.bytes {
+            let same = |&&(l, v): &&(Op, Value)| l == outer && module.value_type(v) == ty;
+            return self.buffers.iter().find(same).map(|b| b.1);
+        }
+        self.bytes -= bytes;
+        let mut b = Builder::before(module, outer);
+        let buffer = ttg::LocalAlloc::build(&mut b, None, ty).result(b.module);
+        let mut b = Builder::after(module, outer);
+        ttng::TmaStoreWait::build(&mut b, 0);
+        ttg::LocalDealloc::build(&mut b, buffer);
+        self.buffers.push((outer, buffer));
+        Some(buffer)
     }
 }
 
@@ -230,18 +243,12 @@ impl Store {
     fn lower(&self, module: &mut Module, room: &mut Room) {
         let tile = module.shape(module.value_type(self.src)).unwrap_or(&[]).to_vec();
         let ty = tma::tile_buffer(module, self.desc, &tile);
-        let bytes = buffer_bytes(module, ty).map_or(0, |(bytes, _)| bytes);
-        match outermost_loop(module, self.op).filter(|_| room.take(bytes)) {
-            Some(outer) => {
-                let mut b = Builder::before(module, outer);
-                let buffer = ttg::LocalAlloc::build(&mut b, None, ty).result(b.module);
+        match outermost_loop(module, self.op).and_then(|outer| room.buffer(module, outer, ty)) {
+            Some(buffer) => {
                 let mut b = Builder::before(module, self.op);
                 ttng::TmaStoreWait::build(&mut b, 0);
                 ttg::LocalStore::build(&mut b, self.src, buffer);
                 self.copy(&mut b, buffer);
-                let mut b = Builder::after(module, outer);
-                ttng::TmaStoreWait::build(&mut b, 0);
-                ttg::LocalDealloc::build(&mut b, buffer);
             }
             None => {
                 let mut b = Builder::before(module, self.op);

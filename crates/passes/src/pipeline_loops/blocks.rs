@@ -45,8 +45,15 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Allocates rings of `slots` buffers and mbarriers before the loop `l`, and ends the mbarriers behind it.
-    pub fn allocate(m: &mut Module, l: scf::For, loads: &[tt::DescriptorLoad], slots: u32) -> Self {
+    /// Allocates rings of `slots` buffers and mbarriers for the loop `l` before the loop `around`, which is `l` itself or
+    /// has it inside, and ends the mbarriers behind it.
+    pub fn allocate(
+        m: &mut Module,
+        l: scf::For,
+        around: scf::For,
+        loads: &[tt::DescriptorLoad],
+        slots: u32,
+    ) -> Self {
         let body = m.region_block(l.body(m));
         let barrier = tma::mbarrier_type(m, None);
         let mut blocks = Blocks { copies: Vec::new(), groups: Vec::new(), barrier };
@@ -59,7 +66,7 @@ impl Blocks {
             let group = match blocks.groups.iter().position(|g| g.reader == reader) {
                 Some(g) => g,
                 None => {
-                    let ring = blocks.barriers(m, l, slots);
+                    let ring = blocks.barriers(m, around, slots);
                     blocks.groups.push(Group { ring, bytes: 0, reader });
                     blocks.groups.len() - 1
                 }
@@ -69,7 +76,7 @@ impl Blocks {
             let encoding = m.encoding(slot).expect("an encoded buffer");
             let ring = tma::buffer_type(m, &shape, m.element_type(slot), encoding);
             let loc = m.op_loc(load.0);
-            let mut b = Builder::before(m, l.0);
+            let mut b = Builder::before(m, around.0);
             b.set_loc(loc);
             let ring = ttg::LocalAlloc::build(&mut b, None, ring).result(b.module);
             blocks.copies.push(Copy { load, ring, slot, group });
@@ -78,16 +85,16 @@ impl Blocks {
     }
 
     /// A ring of mbarriers.
-    fn barriers(&self, m: &mut Module, l: scf::For, slots: u32) -> Value {
+    fn barriers(&self, m: &mut Module, around: scf::For, slots: u32) -> Value {
         let ty = tma::mbarrier_type(m, Some(slots));
-        let mut b = Builder::before(m, l.0);
+        let mut b = Builder::before(m, around.0);
         let ring = ttg::LocalAlloc::build(&mut b, None, ty).result(b.module);
         for slot in 0..slots as i32 {
             let slot = b.i32(slot);
             let one = ttg::MemdescIndex::build(&mut b, ring, slot, self.barrier).result(b.module);
             ttng::InitBarrier::build(&mut b, one, 1);
         }
-        let mut b = Builder::after(m, l.0);
+        let mut b = Builder::after(m, around.0);
         for slot in 0..slots as i32 {
             let slot = b.i32(slot);
             let one = ttg::MemdescIndex::build(&mut b, ring, slot, self.barrier).result(b.module);

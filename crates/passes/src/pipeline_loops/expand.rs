@@ -15,6 +15,9 @@
 //!    the wait is what makes this safe, so the loop has one barrier;
 //! 3. runs the body on the slot of iteration i.
 //!
+//! Where the loop stands in another one and its first copies can be issued in the iteration before ([`across`](super::across)),
+//! they are: behind the loop, and before the other loop for its first iteration. The ring goes on where it stood.
+//!
 //! Where a loop has several dots for warp groups, steps 1 and 2 come behind the first dot and wait for the *next* iteration's
 //! copies (those of the first are waited for before the loop): the tensor cores are busy then.
 //!
@@ -30,6 +33,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::{Block, Builder, Module, Op, Type, Value};
 
+use super::across::Outer;
 use super::blocks::Blocks;
 use super::copies::{self, Copy};
 use super::schedule::{self, Schedule};
@@ -38,8 +42,10 @@ use super::split_barrier::SplitBarrier;
 use crate::membar;
 
 /// Rewrites a loop as its schedule says.
-pub fn expand(module: &mut Module, l: scf::For, schedule: Schedule) {
-    Expander::new(module, l, schedule).expand();
+///
+/// `max_shared` are the bytes of shared memory that a CTA can have.
+pub fn expand(module: &mut Module, l: scf::For, schedule: Schedule, max_shared: u32) {
+    Expander::new(module, l, schedule, max_shared).expand();
 }
 
 /// A slice in program order, with where it stands.
@@ -67,22 +73,29 @@ struct Expander<'m> {
     levels: Vec<Level>,
     copies: Vec<Copy>,
     blocks: Blocks,
+    /// The loop around, if the pipeline runs on through its iterations.
+    outer: Option<Outer>,
 }
 
 /// The bounds of the loop.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Bounds {
     lower: Value,
     upper: Value,
     step: Value,
+    /// Whether the loop runs at all, where it is that of a later iteration of the loop around.
+    runs: Option<Value>,
+    /// What values from outside the loop are in that iteration.
+    outside: FxHashMap<Value, Value>,
 }
 
 impl<'m> Expander<'m> {
-    fn new(m: &'m mut Module, l: scf::For, schedule: Schedule) -> Self {
+    fn new(m: &'m mut Module, l: scf::For, schedule: Schedule, max_shared: u32) -> Self {
         let body = m.region_block(l.body(m));
         let ops: Vec<Op> = m.block_ops(body).collect();
         let init = l.init(m).to_vec();
         let slots = schedule.slots();
+        let outer = Outer::of(m, l, &schedule, max_shared);
         let Schedule { stages, copies, blocks, levels, split } = schedule;
         let mut gives = Vec::new();
         let mut out = Vec::new();
@@ -99,7 +112,8 @@ impl<'m> Expander<'m> {
             });
         }
         let copies: Vec<Copy> = copies.into_iter().map(|load| Copy::allocate(m, l, load, slots)).collect();
-        let blocks = Blocks::allocate(m, l, &blocks, slots);
+        let around = outer.as_ref().map_or(l, |o| o.l);
+        let blocks = Blocks::allocate(m, l, around, &blocks, slots);
         if split {
             copies.iter().for_each(|copy| membar::leave_alone(m, copy.ring));
         }
@@ -115,26 +129,31 @@ impl<'m> Expander<'m> {
             levels: out,
             copies,
             blocks,
+            outer,
         }
     }
 
     fn expand(mut self) {
-        let bounds = Bounds {
+        let bounds = &Bounds {
             lower: self.l.lower_bound(self.m),
             upper: self.l.upper_bound(self.m),
             step: self.l.step(self.m),
+            runs: None,
+            outside: FxHashMap::default(),
         };
         let iv_ty = self.m.value_type(bounds.lower);
 
         let barrier = self.split.then(|| SplitBarrier::create(self.m, self.l));
 
         // Before the loop: what later levels need, and the copies of the first iterations.
-        self.fill(1, bounds);
-        let mut iv = bounds.lower;
-        for slot in 0..self.stages - 1 {
+        let outer = self.outer.take();
+        let begin = outer.as_ref().map(|outer| self.enter(outer, bounds));
+        if begin.is_none() {
+            self.fill(1, bounds);
+            let slots: Vec<u32> = (0..self.stages - 1).collect();
             let mut b = Builder::before(self.m, self.l.0);
-            let slot = b.i32(slot as i32);
-            iv = self.issue(self.l.0, iv, bounds, slot);
+            let slots: Vec<Value> = slots.into_iter().map(|slot| b.i32(slot as i32)).collect();
+            self.prologue(self.l.0, bounds, &slots);
         }
 
         // The loop.
@@ -143,9 +162,13 @@ impl<'m> Expander<'m> {
         let distance = arith::Muli::build(&mut b, bounds.step, distance).result(b.module);
         let (zero, last) = (b.i32(0), b.i32(self.stages as i32 - 1));
         let (ring_size, one) = (b.i32(self.slots as i32), b.i32(1));
-        let slot = self.carry(zero);
-        let free = self.carry(last);
-        let phase = self.carry(zero);
+        let (first, first_phase) = begin.unwrap_or((zero, zero));
+        let first_free =
+            if begin.is_some() { self.slots_from(self.l.0, first).pop().unwrap_or(last) } else { last };
+        let index = self.l.init(self.m).len();
+        let slot = self.carry(first);
+        let free = self.carry(first_free);
+        let phase = self.carry(first_phase);
         for k in 0..self.levels.len() {
             self.levels[k].at = self.carry_all(&self.levels[k].at.clone());
             self.levels[k].given = self.carry_all(&self.levels[k].given.clone());
@@ -193,6 +216,10 @@ impl<'m> Expander<'m> {
         if !early {
             self.issue(anchor, ahead, bounds, free);
         }
+        if let Some(outer) = outer {
+            let results = self.m.results(self.l.0);
+            self.go_on_outside(&outer, bounds, results[index], results[index + 2]);
+        }
         if let Some(token) = token {
             copies::read_slots(self.m, &self.copies, top, slot, token);
         }
@@ -233,6 +260,68 @@ impl<'m> Expander<'m> {
         }
     }
 
+    /// Issues the copies of the first iterations before `anchor`, into these slots.
+    fn prologue(&mut self, anchor: Op, bounds: &Bounds, slots: &[Value]) {
+        let mut iv = bounds.lower;
+        for &slot in slots {
+            iv = self.issue(anchor, iv, bounds, slot);
+        }
+    }
+
+    /// The numbers of `stages` slots one after the other, computed before `anchor`.
+    fn slots_from(&mut self, anchor: Op, first: Value) -> Vec<Value> {
+        let mut b = Builder::before(self.m, anchor);
+        let (zero, one, size) = (b.i32(0), b.i32(1), b.i32(self.slots as i32));
+        let mut slots = vec![first];
+        while slots.len() < self.stages as usize {
+            let up = arith::Addi::build(&mut b, slots[slots.len() - 1], one).result(b.module);
+            let wraps =
+                arith::Cmpi::build(&mut b, up, size, arith::CmpIPredicate::Eq, Type::I1).result(b.module);
+            slots.push(arith::Select::build(&mut b, wraps, zero, up).result(b.module));
+        }
+        slots
+    }
+
+    /// The bounds of the loop in the iteration `iv` of the loop around, and what they and the copies need.
+    fn bounds_in(&mut self, outer: &Outer, anchor: Op, iv: Value, bounds: &Bounds) -> Bounds {
+        let outside = outer.values_at(self.m, anchor, iv);
+        let mut b = Builder::before(self.m, anchor);
+        let end = outer.l.upper_bound(b.module);
+        let runs = arith::Cmpi::build(&mut b, iv, end, arith::CmpIPredicate::Slt, Type::I1).result(b.module);
+        let mapped = |v: Value| *outside.get(&v).unwrap_or(&v);
+        Bounds {
+            lower: mapped(bounds.lower),
+            upper: mapped(bounds.upper),
+            step: mapped(bounds.step),
+            runs: Some(runs),
+            outside,
+        }
+    }
+
+    /// Issues the first copies of the loop around's first iteration before that loop, which then carries the slot and the
+    /// phase with which an iteration begins.
+    fn enter(&mut self, outer: &Outer, bounds: &Bounds) -> (Value, Value) {
+        let (anchor, iv) = (outer.l.0, outer.l.lower_bound(self.m));
+        let first = self.bounds_in(outer, anchor, iv, bounds);
+        let zero = Builder::before(self.m, anchor).i32(0);
+        let slots = self.slots_from(anchor, zero);
+        self.prologue(anchor, &first, &slots[..slots.len() - 1]);
+        (outer.carry(self.m, zero), outer.carry(self.m, zero))
+    }
+
+    /// Issues the first copies of the loop around's next iteration behind the loop, which ends at this slot and phase.
+    fn go_on_outside(&mut self, outer: &Outer, bounds: &Bounds, slot: Value, phase: Value) {
+        let anchor = self.m.next_op(self.l.0).expect("a loop is followed by what ends its block");
+        let (step, now) = (outer.l.step(self.m), outer.iv(self.m));
+        // Before the loop, where there is time for divisions.
+        let mut b = Builder::before(self.m, self.l.0);
+        let iv = arith::Addi::build(&mut b, now, step).result(b.module);
+        let next = self.bounds_in(outer, self.l.0, iv, bounds);
+        let slots = self.slots_from(anchor, slot);
+        self.prologue(anchor, &next, &slots[..slots.len() - 1]);
+        outer.yields(self.m, &[slot, phase]);
+    }
+
     /// Waits for copies, and makes them visible to the asynchronous proxy.
     fn wait_and_fence(&mut self, anchor: Op, num: i32) -> Value {
         let mut b = Builder::before(self.m, anchor);
@@ -254,7 +343,7 @@ impl<'m> Expander<'m> {
     }
 
     /// Brings the levels from `k` on to where level `k - 1` can emit its first iteration.
-    fn fill(&mut self, k: usize, bounds: Bounds) {
+    fn fill(&mut self, k: usize, bounds: &Bounds) {
         if k < self.levels.len() {
             self.fill(k + 1, bounds);
             self.step(k, self.l.0, bounds.lower, bounds);
@@ -262,12 +351,12 @@ impl<'m> Expander<'m> {
     }
 
     /// Emits level `k` of the iteration `iv` before `anchor`, and steps the levels behind it on.
-    fn step(&mut self, k: usize, anchor: Op, iv: Value, bounds: Bounds) {
+    fn step(&mut self, k: usize, anchor: Op, iv: Value, bounds: &Bounds) {
         if k >= self.levels.len() {
             return;
         }
-        let inside = self.is_inside(anchor, iv, bounds.upper);
-        let mut map = self.values_of(k, iv);
+        let inside = self.is_inside(anchor, iv, bounds);
+        let mut map = self.values_of(k, iv, bounds);
         for op in self.levels[k].ops.clone() {
             let clone = self.m.clone_op(op, &mut map);
             self.m.insert_before(clone, anchor);
@@ -284,9 +373,9 @@ impl<'m> Expander<'m> {
 
     /// Emits level 0 with the copies of the iteration `iv` before `anchor`, into slot `slot` of each ring, and steps the
     /// levels behind it on. Returns the iteration to come.
-    fn issue(&mut self, anchor: Op, iv: Value, bounds: Bounds, slot: Value) -> Value {
-        let inside = self.is_inside(anchor, iv, bounds.upper);
-        let mut map = self.values_of(0, iv);
+    fn issue(&mut self, anchor: Op, iv: Value, bounds: &Bounds, slot: Value) -> Value {
+        let inside = self.is_inside(anchor, iv, bounds);
+        let mut map = self.values_of(0, iv, bounds);
         let mut tokens = Vec::new();
         let mut blocks = self.blocks.issue(inside, slot);
         for op in self.levels[0].ops.clone() {
@@ -315,7 +404,7 @@ impl<'m> Expander<'m> {
         anchor: Op,
         iv: Value,
         map: &FxHashMap<Value, Value>,
-        bounds: Bounds,
+        bounds: &Bounds,
     ) -> Value {
         let yielded = self.m.operands(self.yielded);
         let level = &mut self.levels[k];
@@ -327,8 +416,8 @@ impl<'m> Expander<'m> {
     }
 
     /// The values of the iteration to which level `k` has come.
-    fn values_of(&self, k: usize, iv: Value) -> FxHashMap<Value, Value> {
-        let mut map: FxHashMap<Value, Value> = FxHashMap::default();
+    fn values_of(&self, k: usize, iv: Value, bounds: &Bounds) -> FxHashMap<Value, Value> {
+        let mut map = bounds.outside.clone();
         map.insert(self.args[0], iv);
         let level = &self.levels[k];
         map.extend(level.carried.iter().map(|&c| self.args[c + 1]).zip(level.at.iter().copied()));
@@ -338,8 +427,13 @@ impl<'m> Expander<'m> {
         map
     }
 
-    fn is_inside(&mut self, anchor: Op, iv: Value, upper: Value) -> Value {
+    fn is_inside(&mut self, anchor: Op, iv: Value, bounds: &Bounds) -> Value {
         let mut b = Builder::before(self.m, anchor);
-        arith::Cmpi::build(&mut b, iv, upper, arith::CmpIPredicate::Slt, Type::I1).result(b.module)
+        let inside = arith::Cmpi::build(&mut b, iv, bounds.upper, arith::CmpIPredicate::Slt, Type::I1)
+            .result(b.module);
+        match bounds.runs {
+            Some(runs) => arith::Andi::build(&mut b, inside, runs).result(b.module),
+            None => inside,
+        }
     }
 }

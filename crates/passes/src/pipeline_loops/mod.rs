@@ -54,6 +54,7 @@
 //! }
 //! ```
 
+pub mod across;
 pub mod blocks;
 pub mod budget;
 pub mod copies;
@@ -83,7 +84,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
     let mut changed = false;
     for l in loops {
         let Some(schedule) = Schedule::of(module, target, l, num_stages) else { continue };
-        expand::expand(module, l, schedule);
+        expand::expand(module, l, schedule, target.max_shared);
         changed = true;
     }
     // Addresses are computed ahead now: the carried values that they came from before are dead.

@@ -160,7 +160,7 @@ fn synchronizes(module: &Module, op: Op) -> bool {
 
 /// Whether an operation says that a loop around it has been pipelined, or has a pipelined one inside.
 fn is_pipelined(module: &Module, op: Op) -> bool {
-    ttg::AsyncWait::cast(module, op).is_some() || ttng::InitBarrier::cast(module, op).is_some()
+    ttg::AsyncWait::cast(module, op).is_some() || ttng::BarrierExpect::cast(module, op).is_some()
 }
 
 fn is_load(module: &Module, op: Op) -> bool {
