@@ -65,6 +65,7 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
                 store.lower(module, &mut room);
             }
         }
+        room.relax(module);
         for &op in &ops {
             if !module.is_erased(op)
                 && let Some(make) = tt::MakeTensorDescriptor::cast(module, op)
@@ -182,6 +183,8 @@ struct Room {
     bytes: u32,
     /// The buffers that have been made there, each with its loop.
     buffers: Vec<(Op, Value)>,
+    /// The stores to them in program order: loop, buffer, and the wait before it.
+    stores: Vec<(Op, Value, ttng::TmaStoreWait)>,
 }
 
 impl Room {
@@ -194,7 +197,7 @@ impl Room {
             .map(|(bytes, _)| bytes)
             .sum();
         // Scratch of conversions and reductions, which is small beside the buffers of pipelined loops.
-        Room { bytes: target.max_shared.saturating_sub(used + 1024), buffers: Vec::new() }
+        Room { bytes: target.max_shared.saturating_sub(used + 1024), buffers: Vec::new(), stores: Vec::new() }
     }
 
     /// A buffer of this type before the loop, its own or, where there is no room for it, another store's.
@@ -212,6 +215,21 @@ impl Room {
         ttg::LocalDealloc::build(&mut b, buffer);
         self.buffers.push((outer, buffer));
         Some(buffer)
+    }
+
+    /// Lets waits of stores that always run together leave those under way that read other buffers.
+    fn relax(&self, module: &mut Module) {
+        for of_loop in self.stores.chunk_by(|a, b| a.0 == b.0) {
+            let block = module.parent_block(of_loop[0].2.0);
+            if of_loop.iter().any(|s| module.parent_block(s.2.0) != block) {
+                continue;
+            }
+            for (i, &(_, buffer, wait)) in of_loop.iter().enumerate() {
+                let before = of_loop[..i].iter().rev().chain(of_loop[i..].iter().rev());
+                let others = before.take_while(|s| s.1 != buffer).count();
+                module.set_i32_attr(wait.0, "pendings", others as i32);
+            }
+        }
     }
 }
 
@@ -243,10 +261,12 @@ impl Store {
     fn lower(&self, module: &mut Module, room: &mut Room) {
         let tile = module.shape(module.value_type(self.src)).unwrap_or(&[]).to_vec();
         let ty = tma::tile_buffer(module, self.desc, &tile);
-        match outermost_loop(module, self.op).and_then(|outer| room.buffer(module, outer, ty)) {
-            Some(buffer) => {
+        let outer = outermost_loop(module, self.op);
+        match outer.and_then(|outer| Some((outer, room.buffer(module, outer, ty)?))) {
+            Some((outer, buffer)) => {
                 let mut b = Builder::before(module, self.op);
-                ttng::TmaStoreWait::build(&mut b, 0);
+                let wait = ttng::TmaStoreWait::build(&mut b, 0);
+                room.stores.push((outer, buffer, wait));
                 ttg::LocalStore::build(&mut b, self.src, buffer);
                 self.copy(&mut b, buffer);
             }

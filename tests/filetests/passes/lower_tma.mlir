@@ -1,0 +1,56 @@
+// Loads that stand together share an mbarrier; what is to be a dot's operand is read where the copy puts it, the other comes
+// to registers. The store at the end of the function is waited for there.
+// RUN: -lower-tma
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @together(%a: !tt.tensordesc<tensor<64x64xf16, #shared>>, %b: !tt.tensordesc<tensor<64x64xf16, #shared>>, %i: i32) {
+    %c0 = arith.constant 0 : i32
+    %x = tt.descriptor_load %a[%i, %c0] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
+    %y = tt.descriptor_load %b[%c0, %i] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
+    %s = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+    %t = ttg.local_load %s : !ttg.memdesc<64x64xf16, #shared, #smem> -> tensor<64x64xf16, #blocked>
+    %z = arith.addf %t, %y : tensor<64x64xf16, #blocked>
+    tt.descriptor_store %a[%i, %i], %z : !tt.tensordesc<tensor<64x64xf16, #shared>>, tensor<64x64xf16, #blocked>
+    tt.return
+  }
+}
+// CHECK: [[BAR:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<1xi64
+// CHECK-NEXT: ttng.init_barrier [[BAR]], 1
+// CHECK: ttng.barrier_expect [[BAR]], 16384
+// CHECK: [[X:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16
+// CHECK-NEXT: ttng.async_tma_copy_global_to_local %arg0[%arg2, %c0_i32] [[X]], [[BAR]]
+// CHECK: [[Y:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16
+// CHECK-NEXT: ttng.async_tma_copy_global_to_local %arg1[%c0_i32, %arg2] [[Y]], [[BAR]]
+// CHECK: ttng.wait_barrier [[BAR]]
+// CHECK: ttng.inval_barrier [[BAR]]
+// CHECK: ttg.local_load [[Y]]
+// CHECK: ttg.local_load [[X]]
+// CHECK: [[Z:%.*]] = ttg.local_alloc
+// CHECK-NEXT: ttng.async_tma_copy_local_to_global %arg0[%arg2, %arg2] [[Z]]
+// CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+// CHECK-NEXT: ttg.local_dealloc [[Z]]
+// CHECK-NEXT: tt.return
+// -----
+// A store in a loop: its buffer lives as long as the loop, and is waited for where it is written again.
+// RUN: -lower-tma
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @loop(%a: !tt.tensordesc<tensor<64x64xf16, #shared>>, %x: tensor<64x64xf16, #blocked>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    scf.for %i = %c0 to %n step %c64 : i32 {
+      tt.descriptor_store %a[%i, %c0], %x : !tt.tensordesc<tensor<64x64xf16, #shared>>, tensor<64x64xf16, #blocked>
+    }
+    tt.return
+  }
+}
+// CHECK: [[BUFFER:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+// CHECK-NEXT: ttg.local_store %arg1, [[BUFFER]]
+// CHECK-NEXT: ttng.async_tma_copy_local_to_global %arg0[{{.*}}, %c0_i32] [[BUFFER]]
+// CHECK: ttng.async_tma_store_wait {pendings = 0 : i32}
+// CHECK-NEXT: ttg.local_dealloc [[BUFFER]]
