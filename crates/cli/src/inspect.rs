@@ -49,6 +49,7 @@ pub fn run(args: &Args, python_package: Option<&Path>, out: &mut dyn Write) -> R
         kernel: m.name.clone(),
         target: m.target.clone(),
         num_warps: m.total_num_warps,
+        warps_of_loops: m.options.num_warps,
         registers: m.n_regs.unwrap_or(0),
         spilled_bytes: m.n_spills.unwrap_or(0),
         shared_bytes: m.shared,
@@ -107,7 +108,7 @@ fn print_loop(l: &LoopReport, source: &mut Source, out: &mut dyn Write) -> io::R
     let mut busy: Vec<_> = cycles.throughput.iter().filter(|(_, n)| **n >= 0.5).collect();
     busy.sort_by(|a, b| b.1.total_cmp(a.1));
     let busy: Vec<String> = busy.iter().map(|(pipe, n)| format!("{} {n:.0}", pipe_name(**pipe))).collect();
-    writeln!(out, "  cycles for an iteration of all warps of a multiprocessor: {}", busy.join(", "))?;
+    writeln!(out, "  cycles for an iteration of a multiprocessor's warps: {}", busy.join(", "))?;
     writeln!(
         out,
         "  cycles for one warp: {:.0}; {} loads from global memory under way at most",

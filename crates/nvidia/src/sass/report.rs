@@ -26,6 +26,9 @@ pub struct Facts {
     pub target: String,
     /// Warps of a CTA.
     pub num_warps: u32,
+    /// Those that run a loop: all, or with warp specialization as many as `num_warps` of the launch says. Which loop is whose
+    /// does not stand in the code.
+    pub warps_of_loops: u32,
     /// Registers of a thread.
     pub registers: u32,
     /// Bytes of registers that a thread spills.
@@ -195,7 +198,7 @@ fn look(l: &Loop, listing: &Listing, machine: Machine, facts: &Facts, occupancy:
     let warp_bytes: u64 = body.iter().map(|i| u64::from(machine.cost(i).global_bytes)).sum();
     // Warps of a CTA walk in step between two barriers, so that all its warp groups want the tensor cores at once.
     let groups = match body.iter().any(|i| i.name() == "BAR" && i.has("SYNC")) {
-        true => (facts.num_warps / 4).max(1),
+        true => (facts.warps_of_loops / 4).max(1),
         false => 1,
     };
     let walked = timeline::walk(&body, machine, groups, true);
@@ -207,7 +210,7 @@ fn look(l: &Loop, listing: &Listing, machine: Machine, facts: &Facts, occupancy:
             *waits.entry(Cause::Barriers).or_insert(0.0) += barriers;
         }
         Cycles {
-            throughput: throughput(&body, machine, occupancy.warps, warp_bytes),
+            throughput: throughput(&body, machine, occupancy.ctas * facts.warps_of_loops, warp_bytes),
             latency: walked.cycles,
             waits,
         }
@@ -221,7 +224,7 @@ fn look(l: &Loop, listing: &Listing, machine: Machine, facts: &Facts, occupancy:
         instructions: mix(&body),
         by_line: by_line(body.iter()),
         loads_in_flight: walked.loads_in_flight,
-        global_bytes: warp_bytes * u64::from(facts.num_warps),
+        global_bytes: warp_bytes * u64::from(facts.warps_of_loops),
         bound_in_l2: in_l2.filter(|v| bound.as_ref().is_some_and(|b| b.bound != v.bound)),
         bound,
         cycles,
@@ -294,7 +297,15 @@ mod tests {
 
     fn facts(num_warps: u32, registers: u32, shared_bytes: u32) -> Facts {
         let (kernel, target) = ("k".to_string(), "cuda:90".to_string());
-        Facts { kernel, target, num_warps, registers, spilled_bytes: 0, shared_bytes }
+        Facts {
+            kernel,
+            target,
+            num_warps,
+            warps_of_loops: num_warps,
+            registers,
+            spilled_bytes: 0,
+            shared_bytes,
+        }
     }
 
     #[test]
