@@ -416,7 +416,10 @@ class tensor_descriptor:
         """The block at ``offsets``. What lies outside of the tensor reads as zero, or NaN where the descriptor says so."""
 
     def store(self, offsets, value):
-        """Stores a block at ``offsets``. What lies outside of the tensor is not stored."""
+        """Stores a block at ``offsets``. What lies outside of the tensor is not stored.
+
+        A GPU's tensor memory accelerator stops a kernel that stores, adds, … at a negative offset; loads may begin there.
+        """
 
     def atomic_add(self, offsets, value):
         """Adds a block to what lies at ``offsets``. Integers of 32 and 64 bits, float16, bfloat16, float32."""
