@@ -276,3 +276,13 @@ def test_promotion(device, a, b, result):
     out = device.empty(16, result)
     promote_kernel[(1,)](device.array(x), device.array(y), out, N=16)
     np.testing.assert_array_equal(device.numpy(out).astype(np.float64), 2.0 * np.arange(16))
+
+
+@pytest.mark.parametrize("out", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, np.int8])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_casts_to_bytes(device, dtype, out):
+    """Four results share a register, which is put together byte by byte."""
+    x = np.random.default_rng(0).integers(-16, 17, 1024).astype(dtype)
+    y = device.empty(1024, np.dtype(out))
+    cast_kernel[(1,)](device.array(x), y, N=1024, num_warps=1)
+    np.testing.assert_array_equal(device.numpy(y).astype(np.float32), x.astype(out).astype(np.float32))
