@@ -63,6 +63,11 @@ fn runs_prints_and_counts() {
     assert_eq!(row("global sectors"), "16 (minimum 16)");
     assert_eq!(row("barriers"), "2");
     assert_eq!(row("bank conflicts"), "0");
+    // By line: two warps execute each, whether or not it touches memory.
+    assert!(row("busiest lines").starts_with("instructions"));
+    let lines: Vec<&str> = stdout.lines().filter(|l| l.starts_with("ptx:")).collect();
+    assert_eq!(lines.len(), 10, "{stdout}");
+    assert!(lines.iter().all(|l| l.split_whitespace().nth(1) == Some("2")), "{stdout}");
 }
 
 #[test]

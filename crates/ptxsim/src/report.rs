@@ -292,7 +292,26 @@ impl Report {
             ("tensor multiply-adds".into(), c.tensor_macs.to_string()),
         ]);
         let w = rows.iter().map(|r| r.0.len()).max().unwrap_or(0);
-        rows.iter().map(|(k, v)| format!("{k:<w$}  {v}\n")).collect()
+        let total: String = rows.iter().map(|(k, v)| format!("{k:<w$}  {v}\n")).collect();
+        total + &self.busiest_lines()
+    }
+
+    /// The source lines with the most instructions, as a table.
+    fn busiest_lines(&self) -> String {
+        const SHOWN: usize = 10;
+        let mut lines: Vec<(&String, &Counts)> = self.counters.lines.iter().collect();
+        lines.sort_by_key(|(_, c)| std::cmp::Reverse(c.warp_instructions));
+        lines.truncate(SHOWN);
+        let w = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max("busiest lines".len());
+        let mut text =
+            format!("{:<w$}  instructions  sectors  (minimum)  bank conflicts  barriers\n", "busiest lines");
+        for (name, c) in lines {
+            text += &format!(
+                "{name:<w$}  {:>12}  {:>7}  {:>9}  {:>14}  {:>8}\n",
+                c.warp_instructions, c.global_sectors, c.global_sectors_min, c.bank_conflicts, c.barriers
+            );
+        }
+        text
     }
 }
 
