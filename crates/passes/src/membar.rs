@@ -22,8 +22,8 @@
 //! - Operations on mbarriers need no order among themselves, but for the first and the last of each.
 //!
 //! The hardware path of TMA ("async proxy") does not see ordinary writes without a fence, which goes before the barrier:
-//! where a TMA copy touches what has been written since the last `ttng.fence_async_shared`, one is placed. (The passes that
-//! make warp-group dots place theirs.)
+//! where a TMA copy touches what has been written since the last `ttng.fence_async_shared`, one is placed: before the last barrier if
+//! that follows the writes, else with a barrier of its own. (The passes that make warp-group dots place theirs.)
 //!
 //! ```text
 //! %b = ttg.local_alloc %x {allocation.offset = 0}        %b = ttg.local_alloc %x {allocation.offset = 0}
@@ -163,7 +163,10 @@ fn region_ops(module: &mut Module, region: Region, state: &mut State) {
 
 fn block_ops(module: &mut Module, block: Block, state: &mut State) {
     let ops: Vec<Op> = module.block_ops(block).collect();
+    // The barrier of this block since which no other op has settled anything.
+    let mut barrier = None;
     for op in ops {
+        let last = barrier.take();
         match module.opcode(op) {
             Some(Opcode::Scf(scf::Kind::For)) => {
                 let body = scf::For(op).body(module);
@@ -195,12 +198,15 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 }
                 *state = joined;
             }
-            Some(Opcode::Ttg(ttg::Kind::Barrier)) => state.settle(),
+            Some(Opcode::Ttg(ttg::Kind::Barrier)) => {
+                state.settle();
+                barrier = Some(op);
+            }
             // All warps meet where it begins and where it ends. What its regions do to each other they order by
             // mbarriers.
             Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
                 let own = touches(module, op);
-                visit(module, op, &own, state);
+                visit(module, op, &own, None, state);
                 state.settle();
                 let w = ttg::WarpSpecialize(op);
                 let inside = w.partitions(module).iter().flat_map(|&r| module.region_blocks(r).to_vec());
@@ -227,6 +233,7 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 for r in std::mem::take(&mut state.slot_reads) {
                     add(&mut state.reads, r);
                 }
+                barrier = last;
             }
             Some(Opcode::Ttng(ttng::Kind::WarpGroupDotWait)) => {
                 for &r in &state.dots.clone() {
@@ -235,6 +242,7 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 if ttng::WarpGroupDotWait(op).pendings(module) == 0 {
                     state.dots.clear();
                 }
+                barrier = last;
             }
             Some(Opcode::Ttng(ttng::Kind::TmaStoreWait)) => {
                 for &r in &state.drains.clone() {
@@ -243,11 +251,15 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 if ttng::TmaStoreWait(op).pendings(module) == 0 {
                     state.drains.clear();
                 }
+                barrier = last;
             }
-            Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => state.unfenced.clear(),
+            Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => {
+                state.unfenced.clear();
+                barrier = last;
+            }
             _ => {
                 let touches = touches(module, op);
-                visit(module, op, &touches, state);
+                barrier = visit(module, op, &touches, last, state);
             }
         }
     }
@@ -270,7 +282,10 @@ fn until_stable(state: &mut State, mut body: impl FnMut(&mut State)) {
     }
 }
 
-fn visit(module: &mut Module, op: Op, t: &Touches, state: &mut State) {
+/// Places what `op` needs before it; `last` and the result are the barrier before it and before what follows, where nothing
+/// but that barrier has settled the state.
+fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut State) -> Option<Op> {
+    let mut barrier = last;
     let reads = t.reads.iter().chain(&t.slot_reads).chain(&t.dots).chain(&t.drains);
     let read_conflict = reads.copied().any(|r| overlaps(&state.writes, r));
     let mut writes = t.writes.iter().chain(&t.copies).chain(&t.fills);
@@ -281,16 +296,23 @@ fn visit(module: &mut Module, op: Op, t: &Touches, state: &mut State) {
     });
     let unfenced = t.fills.iter().chain(&t.drains).any(|&r| overlaps(&state.unfenced, r));
     // Writes of its own that it reads after its own barrier are no conflict.
-    if write_conflict || (read_conflict && !t.barrier_inside) || unfenced {
+    let conflict = write_conflict || (read_conflict && !t.barrier_inside);
+    if let (true, false, Some(last)) = (unfenced, conflict, last) {
+        // No conflict: what it touches was written before the last barrier, where the fence may stand too.
+        ttng::FenceAsyncShared::build(&mut Builder::before(module, last), false);
+        let writes = &state.writes;
+        state.unfenced.retain(|&r| overlaps(writes, r));
+    } else if conflict || unfenced {
         let mut b = Builder::before(module, op);
         if unfenced {
             ttng::FenceAsyncShared::build(&mut b, false);
             state.unfenced.clear();
         }
-        ttg::Barrier::build(&mut b);
+        barrier = Some(ttg::Barrier::build(&mut b).0);
         state.settle();
     }
     if t.barrier_inside {
+        barrier = None;
         state.settle();
     } else {
         for &w in &t.writes {
@@ -315,6 +337,7 @@ fn visit(module: &mut Module, op: Op, t: &Touches, state: &mut State) {
     for &w in &t.writes {
         add(&mut state.unfenced, w);
     }
+    barrier
 }
 
 fn touches(module: &Module, op: Op) -> Touches {
