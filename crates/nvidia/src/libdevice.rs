@@ -12,7 +12,7 @@ pub const PREFIX: &str = "__nv_";
 
 /// Reads the library, or says where it was looked for.
 pub fn read(python_package: Option<&Path>) -> Result<Vec<u8>, String> {
-    let path = tools::find("libdevice.10.bc", "TRITON_LIBDEVICE_PATH", python_package)
+    let path = tools::find("libdevice.10.bc", "TRITON_LIBDEVICE_PATH", &tools::LIBDEVICE, python_package)
         .map_err(|e| format!("{e}\nhint: `pip install nvidia-nvvm`"))?;
     std::fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }

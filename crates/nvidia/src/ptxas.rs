@@ -72,7 +72,8 @@ pub struct Options {
 impl Ptxas {
     /// Finds the program; see [`tools`] for where it looks.
     pub fn find(python_package: Option<&Path>) -> Result<Ptxas, Error> {
-        let path = tools::find("ptxas", "TRITON_PTXAS_PATH", python_package).map_err(Error::NotFound)?;
+        let path = tools::find("ptxas", "TRITON_PTXAS_PATH", &tools::PROGRAMS, python_package)
+            .map_err(Error::NotFound)?;
         Ok(Ptxas { path })
     }
 
@@ -174,7 +175,8 @@ mod tests {
 
     #[test]
     fn a_missing_program_says_where_it_was_looked_for() {
-        let message = tools::find("no-such-tool", "TILEWRIGHT_NO_SUCH_VARIABLE", None).unwrap_err();
+        let message =
+            tools::find("no-such-tool", "TILEWRIGHT_NO_SUCH_VARIABLE", &tools::PROGRAMS, None).unwrap_err();
         assert!(
             message.contains("TILEWRIGHT_NO_SUCH_VARIABLE") && message.contains("/usr/local/cuda/bin"),
             "{message}"

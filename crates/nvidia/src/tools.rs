@@ -6,20 +6,43 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// Folders that PyPI packages of the CUDA toolkit put their programs and libdevice in, below `site-packages`.
-const PACKAGES: [&str; 6] = [
-    "nvidia/cu13/bin",
-    "nvidia/cuda_nvcc/bin",
-    "nvidia/cu12/bin",
-    "nvidia/cu13/nvvm/libdevice",
-    "nvidia/cuda_nvcc/nvvm/libdevice",
-    "triton/backends/nvidia/lib",
-];
+/// Where a kind of file lies in an installation of the CUDA toolkit.
+pub struct Place {
+    /// Folders of PyPI packages, below `site-packages`.
+    packages: &'static [&'static str],
+    /// The folder below `CUDA_HOME`.
+    toolkit: &'static str,
+    /// Whether the `PATH` may name it.
+    on_path: bool,
+}
+
+/// Programs.
+pub const PROGRAMS: Place = Place {
+    packages: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin", "nvidia/cu12/bin"],
+    toolkit: "bin",
+    on_path: true,
+};
+
+/// The bitcode of libdevice.
+pub const LIBDEVICE: Place = Place {
+    packages: &[
+        "nvidia/cu13/nvvm/libdevice",
+        "nvidia/cuda_nvcc/nvvm/libdevice",
+        "triton/backends/nvidia/lib",
+    ],
+    toolkit: "nvvm/libdevice",
+    on_path: false,
+};
 
 /// Finds a tool, or says where it was looked for.
 ///
 /// `python_package` is the folder of our Python package, if there is one in the process: `site-packages` holds it.
-pub fn find(tool: &str, variable: &str, python_package: Option<&Path>) -> Result<PathBuf, String> {
+pub fn find(
+    tool: &str,
+    variable: &str,
+    place: &Place,
+    python_package: Option<&Path>,
+) -> Result<PathBuf, String> {
     let mut looked: Vec<String> = Vec::new();
     if let Some(path) = env::var_os(variable).filter(|v| !v.is_empty()) {
         let path = PathBuf::from(path);
@@ -29,7 +52,7 @@ pub fn find(tool: &str, variable: &str, python_package: Option<&Path>) -> Result
         return Err(format!("{variable} names `{}`, which is no file", path.display()));
     }
     looked.push(format!("{variable} (not set)"));
-    for folder in folders(python_package) {
+    for folder in folders(place, python_package) {
         let path = folder.join(tool);
         if path.is_file() {
             return Ok(path);
@@ -39,7 +62,7 @@ pub fn find(tool: &str, variable: &str, python_package: Option<&Path>) -> Result
     Err(format!("`{tool}` was not found; looked in: {}", looked.join(", ")))
 }
 
-fn folders(python_package: Option<&Path>) -> Vec<PathBuf> {
+fn folders(place: &Place, python_package: Option<&Path>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     let mut sites = Vec::new();
     if let Ok(exe) = env::current_exe()
@@ -66,15 +89,17 @@ fn folders(python_package: Option<&Path>) -> Vec<PathBuf> {
         }
     }
     for site in sites {
-        folders.extend(PACKAGES.iter().map(|p| site.join(p)));
+        folders.extend(place.packages.iter().map(|p| site.join(p)));
     }
     for variable in ["CUDA_HOME", "CUDA_PATH"] {
         if let Some(home) = env::var_os(variable) {
-            folders.extend(["bin", "nvvm/libdevice"].map(|f| Path::new(&home).join(f)));
+            folders.push(Path::new(&home).join(place.toolkit));
         }
     }
-    folders.extend(["bin", "nvvm/libdevice"].map(|f| Path::new("/usr/local/cuda").join(f)));
-    if let Some(path) = env::var_os("PATH") {
+    folders.push(Path::new("/usr/local/cuda").join(place.toolkit));
+    if place.on_path
+        && let Some(path) = env::var_os("PATH")
+    {
         folders.extend(env::split_paths(&path));
     }
     let mut seen = std::collections::HashSet::new();

@@ -32,9 +32,11 @@ pub fn disassemble(cubin: &[u8], python_package: Option<&Path>) -> Result<String
     let dir = tempfile::tempdir().map_err(|e| format!("no temporary folder: {e}"))?;
     let file = dir.path().join("kernel.cubin");
     std::fs::write(&file, cubin).map_err(|e| format!("cannot write {}: {e}", file.display()))?;
-    let disassembler = tools::find("nvdisasm", "TRITON_NVDISASM_PATH", python_package);
-    let mut command = match (disassembler, tools::find("cuobjdump", "TRITON_CUOBJDUMP_PATH", python_package))
-    {
+    let disassembler = tools::find("nvdisasm", "TRITON_NVDISASM_PATH", &tools::PROGRAMS, python_package);
+    let mut command = match (
+        disassembler,
+        tools::find("cuobjdump", "TRITON_CUOBJDUMP_PATH", &tools::PROGRAMS, python_package),
+    ) {
         (Ok(path), _) => {
             let mut c = Command::new(path);
             c.args(["-c", "-g", "-hex"]).arg(&file);
