@@ -22,6 +22,8 @@
 use tilewright_ir::dialect::ttg;
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
+use crate::scope;
+
 /// Registers of a streaming multiprocessor (CUDA C Programming Guide, "Technical Specifications per Compute Capability").
 const REGISTERS: u32 = 65536;
 /// Warps of a CTA at most (the same).
@@ -36,8 +38,7 @@ const MAX_REGISTERS: u32 = 240;
 /// More warps than a CTA may have.
 pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     let root = module.root();
-    let all: Vec<ttg::WarpSpecialize> =
-        module.all_ops(root).into_iter().filter_map(|op| ttg::WarpSpecialize::cast(module, op)).collect();
+    let all = scope::specializations(module);
     if all.is_empty() {
         return Ok(());
     }

@@ -52,17 +52,8 @@ use crate::scope;
 
 /// Delays a dot in every loop of consumers that has one to delay.
 pub fn run(module: &mut Module) {
-    let root = module.root();
-    let all: Vec<ttg::WarpSpecialize> =
-        module.all_ops(root).into_iter().filter_map(|op| ttg::WarpSpecialize::cast(module, op)).collect();
-    for w in all {
-        let default = module.region_block(w.default_region(module));
-        let loops: Vec<scf::For> = module
-            .block_ops(default)
-            .flat_map(|op| module.all_ops(op))
-            .filter_map(|op| scf::For::cast(module, op))
-            .collect();
-        for l in loops {
+    for w in scope::specializations(module) {
+        for l in scope::consumer_loops(module, w) {
             if let Some(late) = Late::find(module, l) {
                 late.delay(module, l);
             }

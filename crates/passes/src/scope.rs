@@ -3,7 +3,7 @@
 //! A function runs on the module's `ttg.num-warps` warps; inside a `ttg.warp_specialize` the default region stays on
 //! them, and each partition has warps of its own. Layouts, barriers and scratch memory are those of the scope.
 
-use tilewright_ir::dialect::ttg;
+use tilewright_ir::dialect::{scf, ttg};
 use tilewright_ir::{Module, Op, Value, ValueDef};
 
 /// How many warps run an operation.
@@ -16,6 +16,19 @@ pub fn num_warps(module: &Module, op: Op) -> u32 {
         }
     }
     module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as u32)
+}
+
+/// Every `ttg.warp_specialize` of a module.
+pub fn specializations(module: &Module) -> Vec<ttg::WarpSpecialize> {
+    let all = module.all_ops(module.root());
+    all.into_iter().filter_map(|op| ttg::WarpSpecialize::cast(module, op)).collect()
+}
+
+/// The loops of the default region, at any depth: those of the consumers.
+pub fn consumer_loops(module: &Module, w: ttg::WarpSpecialize) -> Vec<scf::For> {
+    let default = module.region_block(w.default_region(module));
+    let ops = module.block_ops(default).flat_map(|op| module.all_ops(op));
+    ops.filter_map(|op| scf::For::cast(module, op)).collect()
 }
 
 /// The `ttg.warp_specialize` operations around an operation, innermost first, each with the region that it is in: 0 is

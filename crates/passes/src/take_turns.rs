@@ -26,37 +26,29 @@
 //! Only loops of a `ttg.warp_specialize`: in others a barrier of the whole CTA keeps warp groups in step. And only loops in
 //! which no operation waits for other warps, since that might be one that waits for its turn.
 
-use tilewright_ir::dialect::{scf, tt, ttg, ttng};
+use tilewright_ir::dialect::{scf, tt, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{Builder, Module, Op, Opcode, Trait};
 
 use crate::dot_times::{GROUP, arithmetic, hides, tensor_cycles};
-use crate::scratch;
+use crate::{scope, scratch};
 
 /// Places turns in every loop that they help.
 pub fn run(module: &mut Module) {
-    let root = module.root();
-    let all: Vec<ttg::WarpSpecialize> =
-        module.all_ops(root).into_iter().filter_map(|op| ttg::WarpSpecialize::cast(module, op)).collect();
-    let num_warps = module.int_attr(root, "ttg.num-warps").map_or(4, |n| n as u32);
+    let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as u32);
     if !num_warps.is_multiple_of(GROUP) || num_warps < 2 * GROUP {
         return;
     }
-    for w in all {
-        let default = module.region_block(w.default_region(module));
-        let loops: Vec<scf::For> = module
-            .block_ops(default)
-            .flat_map(|op| module.all_ops(op))
-            .filter_map(|op| scf::For::cast(module, op))
-            .collect();
+    for w in scope::specializations(module) {
         let mut any = false;
-        for l in loops {
+        for l in scope::consumer_loops(module, w) {
             if let Some(turn) = turn(module, l, num_warps) {
                 place(module, l, turn);
                 any = true;
             }
         }
         if any {
+            let default = module.region_block(w.default_region(module));
             let first = module.first_op(default).expect("a region has an end");
             ttng::PassTurn::build(&mut Builder::before(module, first), true);
             let end = module.last_op(default).expect("a region has an end");
