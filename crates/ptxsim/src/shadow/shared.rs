@@ -275,14 +275,19 @@ pub(super) fn who(cx: &Cx<'_>, c: Cell) -> String {
     }
 }
 
+/// What an access to an address of the shared window needs: the records of its CTA, the party, and the offset.
+fn access<'a>(cx: &'a mut Cx<'_>, address: u64) -> (&'a mut SharedShadow, Me<'a>, usize) {
+    let phased = cx.unit.ctas.len() == 1;
+    let warps = cx.unit.warps.len() as u32;
+    let sh = &mut cx.unit.ctas[(address >> 32) as usize].shadow;
+    let me = Me { sync: &cx.w.sync, phase: sh.phase, phased, warps };
+    (sh, me, address as u32 as usize)
+}
+
 /// Checks and records an access to shared memory.
 pub(crate) fn shared(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
     for l in lanes(p.shared) {
-        let (rank, at) = ((p.at[l] >> 32) as usize, p.at[l] as u32 as usize);
-        let phased = cx.unit.ctas.len() == 1;
-        let warps = cx.unit.warps.len() as u32;
-        let sh = &mut cx.unit.ctas[rank].shadow;
-        let me = Me { sync: &cx.w.sync, phase: sh.phase, phased, warps };
+        let (sh, me, at) = access(cx, p.at[l]);
         let mut same_ok = None;
         let bad = check_run(sh, &me, l as u32, at, bytes as usize, kind, &mut same_ok);
         if let Some(c) = same_ok {
@@ -352,11 +357,7 @@ pub(crate) fn async_done(cx: &mut Cx<'_>, dst: &[u64; 32], mask: u32, bytes: u32
 /// that is the object's own rule. Two threads that initialize it alike don't race.
 pub(crate) fn object(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
     for l in lanes(p.shared) {
-        let (rank, at) = ((p.at[l] >> 32) as usize, p.at[l] as u32 as usize);
-        let phased = cx.unit.ctas.len() == 1;
-        let warps = cx.unit.warps.len() as u32;
-        let sh = &mut cx.unit.ctas[rank].shadow;
-        let me = Me { sync: &cx.w.sync, phase: sh.phase, phased, warps };
+        let (sh, me, at) = access(cx, p.at[l]);
         let bad = check_run(sh, &me, l as u32, at, bytes as usize, kind, &mut None);
         if let Some(Bad::Race(c, what)) = bad {
             let (here, there) = match (kind, what) {
