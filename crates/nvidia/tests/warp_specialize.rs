@@ -198,20 +198,7 @@ fn a_persistent_matmul_is_loaded_by_a_warp_of_its_own() {
         let (n, k) = (32 * tiles, 64 * steps);
         let (a, b) = (numbers(128 * k, 1), numbers(n * k, 2));
         let (mut ba, mut bb, mut out) = (Buffer::f16(&a), Buffer::f16(&b), Buffer::zeros(128 * n * 4));
-        let maps = [half_map(128, k as u32, [128, 64]), half_map(n as u32, k as u32, [32, 64])];
-        let [ma, mb] = maps;
-        let report = simulate(
-            &kernel,
-            programs,
-            &mut [
-                Arg::Map(&mut ba, ma),
-                Arg::Map(&mut bb, mb),
-                Arg::Buffer(&mut out),
-                Arg::I32(tiles as i32),
-                Arg::I32(steps as i32),
-                Arg::I32(n as i32),
-            ],
-        );
+        let report = simulate(&kernel, programs, &mut arguments(&mut ba, &mut bb, &mut out, tiles, steps));
         assert!(report.findings.is_empty(), "{:#?}\n{text}\n{}", report.findings, kernel.ptx);
         let h = |v: f32| half::f16::from_f32(v).to_f32();
         let mut want = vec![0f32; 128 * n];
@@ -224,6 +211,25 @@ fn a_persistent_matmul_is_loaded_by_a_warp_of_its_own() {
     }
 }
 
+/// The arguments of [`MATMUL`]: 128 rows, `tiles` tiles of 32 columns, `steps` steps of 64 along K.
+fn arguments<'a>(
+    a: &'a mut Buffer,
+    b: &'a mut Buffer,
+    out: &'a mut Buffer,
+    tiles: usize,
+    steps: usize,
+) -> [Arg<'a>; 6] {
+    let (n, k) = (32 * tiles, 64 * steps);
+    [
+        Arg::Map(a, half_map(128, k as u32, [128, 64])),
+        Arg::Map(b, half_map(n as u32, k as u32, [32, 64])),
+        Arg::Buffer(out),
+        Arg::I32(tiles as i32),
+        Arg::I32(steps as i32),
+        Arg::I32(n as i32),
+    ]
+}
+
 #[test]
 fn what_orders_the_partitions_is_needed() {
     for stages in [2, 3] {
@@ -233,16 +239,7 @@ fn what_orders_the_partitions_is_needed() {
         let (mut ba, mut bb) = (Buffer::f16(&numbers(128 * k, 1)), Buffer::f16(&numbers(n * k, 2)));
         let mut out = Buffer::zeros(128 * n * 4);
         each_is_needed(&format!("{stages} stages"), &kernel, 8, &mut |kernel| {
-            let (ma, mb) = (half_map(128, k as u32, [128, 64]), half_map(n as u32, k as u32, [32, 64]));
-            let mut args = [
-                Arg::Map(&mut ba, ma),
-                Arg::Map(&mut bb, mb),
-                Arg::Buffer(&mut out),
-                Arg::I32(tiles as i32),
-                Arg::I32(steps as i32),
-                Arg::I32(n as i32),
-            ];
-            simulate(kernel, 1, &mut args).findings
+            simulate(kernel, 1, &mut arguments(&mut ba, &mut bb, &mut out, tiles, steps)).findings
         });
     }
 }
