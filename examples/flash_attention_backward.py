@@ -24,23 +24,35 @@ def delta_kernel(o_ptr, do_ptr, delta_ptr, rows, D: tl.constexpr, BLOCK: tl.cons
 
 
 @triton.jit
+def load_inside(ptr, inside, other: tl.constexpr, EVEN: tl.constexpr):
+    """What stands there; ``EVEN``: all of it is inside."""
+    if EVEN:
+        return tl.load(ptr)
+    else:
+        return tl.load(ptr, mask=inside, other=other)
+
+
+@triton.jit
+def store_inside(ptr, value, inside, EVEN: tl.constexpr):
+    """Rounds to what the pointers name; ``EVEN`` as above."""
+    if EVEN:
+        tl.store(ptr, value.to(ptr.dtype.element_ty))
+    else:
+        tl.store(ptr, value.to(ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
 def over_queries(dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, lo, hi, offs_n, offs_d, n_ctx, scale,
                  D: tl.constexpr, BLOCK_M: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr):  # fmt: skip
     """Adds what the queries lo..hi give to dk and dv of one block of keys; scores stand with a row a key."""
     for start in range(lo, hi, BLOCK_M):
         offs_m = start + tl.arange(0, BLOCK_M)
         at = offs_m[:, None] * D + offs_d[None, :]
-        if EVEN:
-            q = tl.load(q_ptr + at)
-            lse = tl.load(lse_ptr + offs_m)
-            do = tl.load(do_ptr + at)
-            delta = tl.load(delta_ptr + offs_m)
-        else:
-            inside = offs_m < n_ctx
-            q = tl.load(q_ptr + at, mask=inside[:, None], other=0.0)
-            lse = tl.load(lse_ptr + offs_m, mask=inside, other=float("inf"))
-            do = tl.load(do_ptr + at, mask=inside[:, None], other=0.0)
-            delta = tl.load(delta_ptr + offs_m, mask=inside, other=0.0)
+        inside = offs_m < n_ctx
+        q = load_inside(q_ptr + at, inside[:, None], 0.0, EVEN)
+        lse = load_inside(lse_ptr + offs_m, inside, float("inf"), EVEN)
+        do = load_inside(do_ptr + at, inside[:, None], 0.0, EVEN)
+        delta = load_inside(delta_ptr + offs_m, inside, 0.0, EVEN)
         p = tl.exp2(tl.dot(k, tl.trans(q)) * scale - (lse * 1.4426950408889634)[None, :])
         if CAUSAL:
             p = tl.where(offs_m[None, :] >= offs_n[:, None], p, 0.0)
@@ -62,13 +74,9 @@ def dkdv_kernel(
     offs_n = start_n + tl.arange(0, BLOCK_N)
     offs_d = tl.arange(0, D)
     at = head + offs_n[:, None] * D + offs_d[None, :]
-    if EVEN:
-        k = tl.load(k_ptr + at)
-        v = tl.load(v_ptr + at)
-    else:
-        inside = offs_n[:, None] < n_ctx
-        k = tl.load(k_ptr + at, mask=inside, other=0.0)
-        v = tl.load(v_ptr + at, mask=inside, other=0.0)
+    inside = offs_n[:, None] < n_ctx
+    k = load_inside(k_ptr + at, inside, 0.0, EVEN)
+    v = load_inside(v_ptr + at, inside, 0.0, EVEN)
     dk = tl.zeros([BLOCK_N, D], dtype=tl.float32)
     dv = tl.zeros([BLOCK_N, D], dtype=tl.float32)
     log2_scale = scale * 1.4426950408889634  # log2(e): exponentials are taken to base 2
@@ -80,13 +88,8 @@ def dkdv_kernel(
     dk, dv = over_queries(dk, dv, k, v, q_ptr + head, do_ptr + head, lse_ptr + row, delta_ptr + row, lo, n_ctx,
                           offs_n, offs_d, n_ctx, log2_scale, D, BLOCK_M, EVEN, False)  # fmt: skip
     dk *= scale
-    if EVEN:
-        tl.store(dk_ptr + at, dk.to(dk_ptr.dtype.element_ty))
-        tl.store(dv_ptr + at, dv.to(dv_ptr.dtype.element_ty))
-    else:
-        inside = offs_n[:, None] < n_ctx
-        tl.store(dk_ptr + at, dk.to(dk_ptr.dtype.element_ty), mask=inside)
-        tl.store(dv_ptr + at, dv.to(dv_ptr.dtype.element_ty), mask=inside)
+    store_inside(dk_ptr + at, dk, inside, EVEN)
+    store_inside(dv_ptr + at, dv, inside, EVEN)
 
 
 @triton.jit
@@ -96,13 +99,9 @@ def over_keys(dq, q, do, k_ptr, v_ptr, lse, delta, lo, hi, offs_m, offs_d, n_ctx
     for start in range(lo, hi, BLOCK_N):
         offs_n = start + tl.arange(0, BLOCK_N)
         at = offs_n[:, None] * D + offs_d[None, :]
-        if EVEN:
-            k = tl.load(k_ptr + at)
-            v = tl.load(v_ptr + at)
-        else:
-            inside = offs_n[:, None] < n_ctx
-            k = tl.load(k_ptr + at, mask=inside, other=0.0)
-            v = tl.load(v_ptr + at, mask=inside, other=0.0)
+        inside = offs_n[:, None] < n_ctx
+        k = load_inside(k_ptr + at, inside, 0.0, EVEN)
+        v = load_inside(v_ptr + at, inside, 0.0, EVEN)
         p = tl.exp2(tl.dot(q, tl.trans(k)) * scale - lse[:, None])
         if CAUSAL:
             p = tl.where(offs_m[:, None] >= offs_n[None, :], p, 0.0)
@@ -123,17 +122,11 @@ def dq_kernel(
     offs_m = start_m + tl.arange(0, BLOCK_M)
     offs_d = tl.arange(0, D)
     at = head + offs_m[:, None] * D + offs_d[None, :]
-    if EVEN:
-        q = tl.load(q_ptr + at)
-        do = tl.load(do_ptr + at)
-        lse = tl.load(lse_ptr + row + offs_m)
-        delta = tl.load(delta_ptr + row + offs_m)
-    else:
-        inside = offs_m < n_ctx
-        q = tl.load(q_ptr + at, mask=inside[:, None], other=0.0)
-        do = tl.load(do_ptr + at, mask=inside[:, None], other=0.0)
-        lse = tl.load(lse_ptr + row + offs_m, mask=inside, other=float("inf"))
-        delta = tl.load(delta_ptr + row + offs_m, mask=inside, other=0.0)
+    inside = offs_m < n_ctx
+    q = load_inside(q_ptr + at, inside[:, None], 0.0, EVEN)
+    do = load_inside(do_ptr + at, inside[:, None], 0.0, EVEN)
+    lse = load_inside(lse_ptr + row + offs_m, inside, float("inf"), EVEN)
+    delta = load_inside(delta_ptr + row + offs_m, inside, 0.0, EVEN)
     lse *= 1.4426950408889634
     dq = tl.zeros([BLOCK_M, D], dtype=tl.float32)
     log2_scale = scale * 1.4426950408889634
@@ -148,10 +141,7 @@ def dq_kernel(
         dq = over_keys(dq, q, do, k_ptr + head, v_ptr + head, lse, delta, 0, hi, offs_m, offs_d, n_ctx,
                        log2_scale, D, BLOCK_N, EVEN, False)  # fmt: skip
     dq *= scale
-    if EVEN:
-        tl.store(dq_ptr + at, dq.to(dq_ptr.dtype.element_ty))
-    else:
-        tl.store(dq_ptr + at, dq.to(dq_ptr.dtype.element_ty), mask=offs_m[:, None] < n_ctx)
+    store_inside(dq_ptr + at, dq, inside[:, None], EVEN)
 
 
 def delta(o, do, out, block: int = 32, num_warps: int = 4) -> None:
