@@ -20,9 +20,10 @@ def both(name, run, check, configs, amount, unit, outs, library=None):
     ``outs`` are the tensors that it writes; ``library`` is a dictionary of one competitor more.
     """
     label, module = name
+    # Imported here, not by the threads that compile.
     runs = {
-        "ours": lambda **c: run(load(module), **c),
-        "Triton": lambda **c: run(load_for_triton(module), **c),
+        "ours": functools.partial(run, load(module)),
+        "Triton": functools.partial(run, load_for_triton(module)),
     }
     chosen = {}
     for who, f in runs.items():

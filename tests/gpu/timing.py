@@ -22,6 +22,7 @@ def compiled(run: Callable, configs: Iterable[dict]) -> tuple[list[dict], dict[s
     """The configurations with which ``run(**config)`` works, and why the others don't; they compile side by side."""
 
     def reason(config):
+        torch.cuda.synchronize()  # makes the context current on this thread, which Triton's tensor maps want
         try:
             run(**config)
         except Exception as error:

@@ -138,7 +138,7 @@ fn by_copies(
                 *cell = buffers[at].pointer() + (*cell - allocations.extents[at].base);
             }
         }
-        let maps = crate::tensor_map::for_gpu(kernel, &cells)?;
+        let maps = crate::tensor_map::for_gpu(kernel, device, &cells)?;
         let scratch = crate::tensor_map::scratch_bytes(kernel, grid);
         if scratch > 0 {
             buffers.push(DeviceBuffer::new(device, scratch)?);

@@ -221,7 +221,8 @@ fn start<'py>(
             config.grid[0] *= kernel.options.num_ctas;
             config.programmatic_dependent = kernel.options.launch_pdl;
             config.cooperative = kernel.options.launch_cooperative_grid;
-            let maps = tensor_map::for_gpu(kernel, &arguments.cells).map_err(errors::from_runtime)?;
+            let maps = tensor_map::for_gpu(kernel, function.device(), &arguments.cells)
+                .map_err(errors::from_runtime)?;
             let bytes = tensor_map::scratch_bytes(kernel, grid);
             let mut cells = &arguments.cells[..];
             let mut more;

@@ -49,7 +49,7 @@ pub struct LastMaps(Mutex<Vec<(SmallVec<[u64; 2 * MAX_RANK + 1]>, TensorMapBytes
 
 /// The kernel's tensor maps for these arguments, for a GPU.
 #[inline]
-pub fn for_gpu(kernel: &CompiledKernel, cells: &[u64]) -> tilewright_runtime::Result<Maps> {
+pub fn for_gpu(kernel: &CompiledKernel, device: &Device, cells: &[u64]) -> tilewright_runtime::Result<Maps> {
     let wanted = &kernel.code.artifact.metadata.tensor_maps;
     if wanted.is_empty() {
         return Ok(Maps::new());
@@ -65,6 +65,8 @@ pub fn for_gpu(kernel: &CompiledKernel, cells: &[u64]) -> tilewright_runtime::Re
             maps.push((at, *bytes));
             continue;
         }
+        // The driver makes maps only where a context is current: a thread's first launch may be this one.
+        device.make_current()?;
         let fields = Fields::read(map, cells);
         let bytes = TensorMap {
             address: fields.address,
