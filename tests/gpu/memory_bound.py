@@ -10,8 +10,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import timing
@@ -36,7 +35,6 @@ class Case:
     check: Callable
     bytes: int
     configs: list
-    failures: dict = field(default_factory=dict)
 
 
 def next_power(n: int) -> int:
@@ -221,35 +219,11 @@ CASES = [
 ]  # fmt: skip
 
 
-def compiled(case: Case, module, config) -> bool:
-    """Whether it compiles and runs; only powers of two do in Triton."""
-    try:
-        case.run(module, **config)
-        return True
-    except Exception as error:
-        lines = str(error).splitlines() or [""]
-        case.failures[module.__name__, str(config)] = f"{type(error).__name__}: {lines[0]}"
-        return False
-
-
-def measure(case: Case, pool: ThreadPoolExecutor) -> tuple[list[float], list[dict]]:
-    """Milliseconds of both compilers, each with its best configuration."""
-    modules = load(case.module), load_for_triton(case.module)
-    jobs = [(m, c) for c in case.configs for m in modules]
-    works = list(pool.map(lambda job: compiled(case, *job), jobs))
-    torch.cuda.synchronize()
-    best = []
-    for module in modules:
-        mine = [c for (m, c), ok in zip(jobs, works) if ok and m is module]
-        case.run(module, **mine[0])
-        case.check()
-        if module is modules[0]:
-            for config in mine[1:]:
-                case.run(module, **config)
-                case.check()
-        best.append(timing.best(lambda m=module, **c: case.run(m, **c), mine, 8))
-    competitors = {m.__name__: functools.partial(case.run, m, **c) for m, c in zip(modules, best)}
-    return list(timing.race(competitors, rounds=3, rep=12).values()), best
+def measure(case: Case) -> timing.Contest:
+    """Both compilers, each with its best configuration."""
+    modules = {"ours": load(case.module), "Triton": load_for_triton(case.module)}
+    runs = {who: functools.partial(case.run, module) for who, module in modules.items()}
+    return timing.contest(runs, case.configs, case.check, rounds=3, rep=12)
 
 
 def copy_bandwidth(size: int) -> float:
@@ -273,22 +247,21 @@ def main() -> None:
     if arguments.only:
         cases = [c for c in cases if c[0].__name__ in arguments.only]
     ratios = []
-    with ThreadPoolExecutor(16) as pool:
-        for make, args in cases[part - 1 :: parts]:
-            name = f"{make.__name__} {SHORT[args[0]]} {'x'.join(map(str, args[1:]))}"
-            case = make(*args)
-            try:
-                (ours, theirs), best = measure(case, pool)
-            except Exception as error:
-                print(
-                    f"{name:42} FAILED {type(error).__name__} {str(error)[:600]} {case.failures}"[:1500],
-                    flush=True,
-                )
-                continue
-            ratios.append((theirs / ours, name))
-            rates = [case.bytes / t * 1e-9 for t in (ours, theirs)]
-            configs = " | ".join("/".join(map(str, c.values())).replace(" ", "") for c in best)
-            print(f"{name:42} {rates[0]:6.3f} {rates[1]:6.3f} {theirs / ours:6.3f} {rates[0] / copy:5.2f}  {configs}", flush=True)  # fmt: skip
+    for make, args in cases[part - 1 :: parts]:
+        name = f"{make.__name__} {SHORT[args[0]]} {'x'.join(map(str, args[1:]))}"
+        case = make(*args)
+        try:
+            result = measure(case)
+        except Exception as error:
+            print(f"{name:42} FAILED {type(error).__name__} {str(error)[:1500]}", flush=True)
+            continue
+        ratio = result.ratios()["Triton"]
+        ratios.append((ratio, name))
+        ours, theirs = (case.bytes / result.times[who] * 1e-9 for who in ("ours", "Triton"))
+        print(
+            f"{name:42} {ours:6.3f} {theirs:6.3f} {ratio:6.3f} {ours / copy:5.2f}  {result.kept()}",
+            flush=True,
+        )
     mean = math.exp(sum(math.log(r) for r, _ in ratios) / len(ratios))
     print(f"{len(ratios)} cases: geometric mean {mean:.3f}, smallest {min(ratios)[0]:.3f} ({min(ratios)[1]})")
 

@@ -1,11 +1,12 @@
 """The plain matmul of ``examples/matmul.py`` against Triton on the same source and the same configurations, and against cuBLAS.
 
-``python products.py [--all] [WORD …]`` prints a line a case whose label has one of the words: TFLOP/s under both compilers and
-of cuBLAS, the ratios, and the configuration that each compiler kept; ``--all`` prints every configuration's times too. Tiles
+``python products.py [--refused] [WORD …]`` prints a line a case whose label has one of the words: TFLOP/s under both compilers and
+of cuBLAS, the ratios, and the configuration that each compiler kept; ``--refused`` prints why configurations were left out. Tiles
 that are not powers of two are in the list of the last case: Triton refuses them. Each result is checked against torch first.
 """
 
 import argparse
+import functools
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +60,7 @@ CASES = [
 ]
 
 
-def measure(case: Case, show_all: bool) -> None:
+def measure(case: Case, show_refused: bool) -> None:
     m, n, k = case.shape
     a = torch.randn(m, k, device="cuda").to(case.dtype)
     b = (torch.randn(n, k, device="cuda").to(case.dtype).T if case.trans_b else torch.randn(k, n, device="cuda").to(case.dtype))  # fmt: skip
@@ -68,49 +69,32 @@ def measure(case: Case, show_all: bool) -> None:
     # Products of fp8 are summed with 14 bits by the hardware.
     tolerance = k**0.5 * {FP16: 4e-3, BF16: 2e-2, FP8: 5e-2}[case.dtype] + 0.1
     tera = 2 * m * n * k * 1e-9
-    best = {}
-    for who, module in (("ours", load("matmul")), ("Triton", load_for_triton("matmul"))):
-        times = []
-        for config in case.configs:
-            block, warps, stages = config
-            launch = lambda: module.matmul(a, b, out, block=block, num_warps=warps, num_stages=stages)
-            try:
-                out.fill_(float("nan"))
-                launch()
-                torch.cuda.synchronize()
-            except Exception as error:  # a configuration that one compiler refuses is none of its list
-                if show_all:
-                    print(
-                        f"    {who} {config}: {str(error).splitlines()[0][:100] if str(error) else type(error).__name__}"
-                    )
-                continue
-            torch.testing.assert_close(out.float(), want, rtol=2e-2, atol=tolerance)
-            times.append((timing.time(launch, 20), config))
-            if show_all:
-                print(f"    {who} {config}: {tera / times[-1][0]:.1f}")
-        best[who] = module, min(times)[1]
     if case.dtype == FP8:
         one = torch.ones((), device="cuda")
         library = (lambda: torch._scaled_mm(a, b, one, one, out_dtype=FP16)) if case.trans_b else None
     else:
         library = lambda: torch.mm(a, b, out=out)
-    competitors = {
-        who: lambda m=module, c=config: m.matmul(a, b, out, block=c[0], num_warps=c[1], num_stages=c[2])
-        for who, (module, config) in best.items()
-    }
-    times = timing.race(competitors | ({"cuBLAS": library} if library else {}))
-    ours = times["ours"]
+    modules = {"ours": load("matmul"), "Triton": load_for_triton("matmul")}
+    result = timing.contest(
+        {who: functools.partial(module.matmul, a, b, out) for who, module in modules.items()},
+        [{"block": block, "num_warps": warps, "num_stages": stages} for block, warps, stages in case.configs],
+        lambda: torch.testing.assert_close(out.float(), want, rtol=2e-2, atol=tolerance),
+        [out],
+        {"cuBLAS": library} if library else None,
+    )
+    if show_refused:
+        for who, reasons in result.refused.items():
+            for config, reason in reasons.items():
+                print(f"    {who} {config}: {reason[:150]}")
     others = "  ".join(
-        f"{who} {tera / t:7.1f} ratio {t / ours:5.3f}" for who, t in times.items() if who != "ours"
+        f"{who} {tera / result.times[who]:7.1f} ratio {ratio:5.3f}" for who, ratio in result.ratios().items()
     )
-    print(
-        f"{case.label():40} {tera / ours:7.1f}  {others}  {best['ours'][1]} | {best['Triton'][1]}", flush=True
-    )
+    print(f"{case.label():40} {tera / result.times['ours']:7.1f}  {others}  {result.kept()}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--all", action="store_true", help="print every configuration")
+    parser.add_argument("--refused", action="store_true", help="print why configurations were left out")
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
     print(versions())
@@ -118,7 +102,7 @@ def main() -> None:
     for case in CASES:
         if not options.words or any(w in case.label() for w in options.words):
             try:
-                measure(case, options.all)
+                measure(case, options.refused)
             except Exception as error:
                 print(f"{case.label():40} FAILED {str(error)[:600]}", flush=True)
 

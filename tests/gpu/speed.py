@@ -15,48 +15,29 @@ from peers import load, load_for_triton, versions
 
 
 def both(name, run, check, configs, amount, unit, outs, library=None):
-    """``run(module, **config)`` under each compiler; ``check()`` asserts the result of each of ours. Gives both times in ms.
-
-    ``outs`` are the tensors that it writes; ``library`` is a dictionary of one competitor more.
-    """
+    """``run(module, **config)`` under each compiler; see ``timing.contest``. Gives both times in ms, NaN where one failed."""
     label, module = name
     # Imported here, not by the threads that compile.
     runs = {
         "ours": functools.partial(run, load(module)),
         "Triton": functools.partial(run, load_for_triton(module)),
     }
-    chosen = {}
-    for who, f in runs.items():
-        usable, reasons = timing.compiled(f, configs)
+    try:
+        result = timing.contest(runs, configs, check, outs, library)
+    except Exception as error:
+        print(f"{label:34} FAILED {type(error).__name__} {str(error)[:1200]}", flush=True)
+        return float("nan"), float("nan")
+    for who, reasons in result.refused.items():
         for config, reason in reasons.items():
             print(f"    {who} {config}: {reason[:150]}")
-        if not usable:
-            print(f"{label:34} FAILED: no configuration of {who} works", flush=True)
-            return float("nan"), float("nan")
-        for config in usable if who == "ours" else usable[:1]:
-            try:
-                for out in outs:
-                    out.fill_(float("nan"))
-                f(**config)
-                torch.cuda.synchronize()
-                check()
-            except Exception as error:
-                print(f"{label:34} FAILED {who} {config} {str(error)[:1200]}", flush=True)
-                return float("nan"), float("nan")
-        chosen[who] = timing.best(f, usable)
-    competitors = {who: functools.partial(f, **chosen[who]) for who, f in runs.items()} | (library or {})
-    times = timing.race(competitors)
-    ours = times["ours"]
     others = "".join(
-        f"  {who} {amount / t * 1e-9:.3f} ratio {t / ours:.3f}" for who, t in times.items() if who != "ours"
+        f"  {who} {amount / result.times[who] * 1e-9:.3f} ratio {ratio:.3f}"
+        for who, ratio in result.ratios().items()
     )
-    print(f"{label:34} {amount / ours * 1e-9:.3f} {unit}{others}  {short(chosen['ours'])} | {short(chosen['Triton'])}", flush=True)  # fmt: skip
-    return ours, times["Triton"]
-
-
-def short(config: dict) -> str:
-    """A configuration's values."""
-    return "/".join(str(v).replace(" ", "") for v in config.values())
+    print(
+        f"{label:34} {amount / result.times['ours'] * 1e-9:.3f} {unit}{others}  {result.kept()}", flush=True
+    )
+    return result.times["ours"], result.times["Triton"]
 
 
 def main():
