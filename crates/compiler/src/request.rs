@@ -86,8 +86,8 @@ impl Options {
         if self.num_stages > 64 {
             return fail(format!("num_stages is {}", self.num_stages), "it must be at most 64");
         }
-        if self.num_ctas != 1 {
-            return fail(format!("not supported yet: num_ctas = {}", self.num_ctas), "leave it at 1");
+        if !self.num_ctas.is_power_of_two() || self.num_ctas > 8 {
+            return fail(format!("num_ctas is {}", self.num_ctas), "it must be 1, 2, 4 or 8");
         }
         match self.maxnreg {
             Some(n) if !(24..=255).contains(&n) => {

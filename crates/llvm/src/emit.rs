@@ -213,9 +213,21 @@ pub fn compile(module: &Module, options: &Options) -> Result<Output, Error> {
         .write_to_memory_buffer(&llvm, FileType::Assembly)
         .map_err(|e| Error::Codegen { stage: "code generator", message: e.to_string() })?;
     let bytes = buffer.as_slice();
-    let assembly = String::from_utf8_lossy(bytes.strip_suffix(b"\0").unwrap_or(bytes)).into_owned();
+    let mut assembly = String::from_utf8_lossy(bytes.strip_suffix(b"\0").unwrap_or(bytes)).into_owned();
+    for function in &module.functions {
+        require_cluster(&mut assembly, function);
+    }
     timing.codegen = start.elapsed();
     Ok(Output { llvm_ir, assembly, instructions, timing })
+}
+
+/// Says how many CTAs a kernel's clusters have, for which LLVM 19 has no annotation.
+fn require_cluster(assembly: &mut String, function: &Function) {
+    let Some(attrs) = function.kernel.as_ref().filter(|k| k.cluster > 1) else { return };
+    let entry = assembly.find(&format!(".entry {}(", function.name));
+    if let Some(body) = entry.and_then(|at| Some(at + assembly[at..].find("\n{")?)) {
+        assembly.insert_str(body, &format!("\n.reqnctapercluster {}, 1, 1", attrs.cluster));
+    }
 }
 
 /// Passes over what a library brought.
@@ -506,11 +518,6 @@ impl<'m> Emitter<'m> {
         }
         if attrs.min_ctas_per_sm != 0 {
             note("minctasm", attrs.min_ctas_per_sm);
-        }
-        if attrs.cluster > 1 {
-            note("cluster_dim_x", attrs.cluster);
-            note("cluster_dim_y", 1);
-            note("cluster_dim_z", 1);
         }
         for structure in &attrs.by_value {
             self.by_value(function, *structure);

@@ -256,7 +256,7 @@ pub struct KernelAttrs {
     pub max_registers: u32,
     /// `.minnctapersm`; 0 = unsaid.
     pub min_ctas_per_sm: u32,
-    /// CTAs of a cluster; 0 or 1 = none.
+    /// CTAs of a cluster along x (`.reqnctapercluster`); 0 or 1 = none.
     pub cluster: u32,
     /// Parameters that are the address of a structure which the launch passes by value and nobody writes
     /// (`__grid_constant__`): their index, size and alignment in bytes. Their type is a generic pointer.

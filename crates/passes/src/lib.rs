@@ -14,7 +14,7 @@
 //! | `ttg.num-warps : i32` | warps that run the function |
 //! | `ttg.total-num-warps : i32` | warps of a CTA, those of partitions included, where there are any |
 //! | `ttg.maxnreg : i32` | registers of a thread at the start, where partitions change them |
-//! | `ttg.num-ctas : i32` | CTAs of a cluster (1 for now) |
+//! | `ttg.num-ctas : i32` | CTAs of a cluster, which runs one program: tensors, buffers and blocks of descriptors are what one CTA has ([`distribute_ctas`]) |
 //! | `ttg.threads-per-warp : i32` | 32 |
 //! | `ttg.target = "cuda:90"` | the target |
 //! | `ttg.shared : i32` | bytes of shared memory, buffers and scratch together |
@@ -26,6 +26,9 @@
 //! `actualRegisters` (the default region's, then the partitions') what `setmaxnreg` asks for. Layouts, barriers and scratch
 //! within a region are those of its warps ([`scope`]).
 //!
+//! With several CTAs to a cluster `ttng.cluster_cta_rank` says which one this is. A `ttng.cluster_exchange` emits its own
+//! barriers of the cluster, after its writes and after its reads.
+//!
 //! # Encodings
 //!
 //! Every tensor type has a distributed encoding and every `!ttg.memdesc` a shared one; there is no tensor without.
@@ -33,6 +36,7 @@
 //! | operation | encodings |
 //! | --- | --- |
 //! | elementwise (`arith`, `math`, `tt.addptr`, casts, `arith.select`, …) | all tensor operands and results have the same |
+//! | `ttng.cluster_exchange` | source and result have the same |
 //! | `tt.load`, `tt.store`, `tt.atomic_*`, `ttg.async_copy_global_to_local` | pointer, value, mask, other and result have the same |
 //! | `tt.make_range`, `tt.splat`, `arith.constant` | any |
 //! | `tt.expand_dims` on `axis` | source is `slice<axis, parent = result's>` |
@@ -98,6 +102,7 @@ pub mod assign_layouts;
 pub mod axis;
 pub mod choose;
 pub mod derive;
+pub mod distribute_ctas;
 pub mod dot_times;
 pub mod legalize_dots;
 pub mod lower_descriptors;

@@ -202,6 +202,8 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 state.settle();
                 barrier = Some(op);
             }
+            // All threads of the cluster have met.
+            Some(Opcode::Ttng(ttng::Kind::ClusterWait)) => state.settle(),
             // All warps meet where it begins and where it ends. What its regions do to each other they order by
             // mbarriers.
             Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! tt    (inline, canonicalize, cse, licm: crates/ir)
+//!   │   distribute-ctas       tiles shrink to the part that one CTA of the cluster has (num_ctas)
 //!   │   lower-descriptors     blocks of tensors become pointers and masks where no hardware moves them
 //!   │   legalize-dots         dots that no instruction does become ones that some do
 //!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
@@ -28,8 +29,8 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::target::TargetInfo;
 use crate::{
-    allocate_shared, allocate_warp_groups, assign_layouts, legalize_dots, lower_descriptors, lower_tma,
-    membar, overlap_dots, pipeline_loops, release_slots, take_turns, tma, verify, warp_specialize,
+    allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, legalize_dots, lower_descriptors,
+    lower_tma, membar, overlap_dots, pipeline_loops, release_slots, take_turns, tma, verify, warp_specialize,
 };
 
 /// What a launch decides.
@@ -61,6 +62,11 @@ pub struct Pass {
 
 /// The passes from `tt` to `ttg`, in the order in which they run.
 pub static PASSES: &[Pass] = &[
+    Pass {
+        name: "distribute-ctas",
+        summary: "distribute tiles over the CTAs of a cluster",
+        run: |m, t, o| distribute_ctas::run(m, t, o.num_ctas),
+    },
     Pass {
         name: "lower-descriptors",
         summary: "turn descriptor accesses that no hardware does into pointers and masks",
@@ -200,9 +206,6 @@ fn assign(module: &mut Module, target: &TargetInfo, options: &Options) -> Result
     let Options { num_warps, num_ctas, .. } = *options;
     if !num_warps.is_power_of_two() || num_warps > 32 {
         return Err(Diagnostic::new(format!("num_warps is {num_warps}: it must be 1, 2, 4, 8, 16 or 32")));
-    }
-    if num_ctas != 1 {
-        return Err(Diagnostic::new(format!("not supported yet: num_ctas = {num_ctas} (clusters); use 1")));
     }
     let root = module.root();
     module.set_i32_attr(root, "ttg.num-warps", num_warps as i32);

@@ -8,6 +8,7 @@
 //! | `tt.reduce` | per operand: one element per result element and warp along the axis, at `result index × warps + warp` (result index in row-major order of the reduced shape); an operand's part begins at a multiple of 16 bytes |
 //! | `tt.scan` | the same, with one element per run of a warp along the axis |
 //! | `tt.atomic_rmw`, `tt.atomic_cas` | a scalar's old value; a tensor's old values (row-major) where threads hold copies |
+//! | `ttng.cluster_exchange` | the registers of all threads, register by register; a number once |
 //! | `tt.trans`, `tt.reshape`, `tt.join`, `tt.split`, `tt.cat` | the source (row-major index of the result) unless [`reindex_registers`] |
 //! | `tt.gather` | the source, row-major |
 //! | `tt.histogram` | the bins |
@@ -16,7 +17,7 @@
 //! Elements of `i1` take a byte.
 
 use smallvec::SmallVec;
-use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::{AttrKind, Encoding, Module, Op, Opcode, Type, Value};
 use tilewright_layout::{ConversionOptions, ConversionPlan, Dim, TileLayout, plan_conversion_with};
 
@@ -125,6 +126,12 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
         }
         Some(Opcode::Tt(tt::Kind::Gather)) => whole(tt::Gather(op).src(module)),
         Some(Opcode::Tt(tt::Kind::Histogram)) => whole(module.result(op)),
+        Some(Opcode::Ttng(ttng::Kind::ClusterExchange)) => {
+            let src = module.operands(op)[0];
+            let registers =
+                layout_of(module, src).map(|l| l.num_registers() * 32 * scope::num_warps(module, op));
+            registers.unwrap_or(1) * element_bytes(module, module.value_type(src))
+        }
         Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
             8 * ttg::WarpSpecialize(op).passed_captures(module).len() as u32
         }

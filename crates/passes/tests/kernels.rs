@@ -149,7 +149,7 @@ fn too_much_shared_memory_names_the_buffers() {
 #[test]
 fn wrong_options_are_errors() {
     let target = TargetInfo::parse("cuda:90").unwrap();
-    for (num_warps, num_ctas) in [(3, 1), (64, 1), (4, 2)] {
+    for (num_warps, num_ctas) in [(3, 1), (64, 1), (4, 3), (4, 16)] {
         let mut module = parse(ADD, "kernel.mlir").unwrap();
         assert!(lower_to_ttg(&mut module, &target, &Options { num_warps, num_ctas, num_stages: 3 }).is_err());
     }

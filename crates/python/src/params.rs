@@ -157,11 +157,11 @@ impl Options {
             }
             "num_stages" => self.num_stages = count(name, value, 0, 1 << 12)?,
             "num_ctas" => {
-                self.num_ctas = count(name, value, 1, 16)?;
+                self.num_ctas = count(name, value, 1, 8)?;
                 if !self.num_ctas.is_power_of_two() {
                     return Err(wrong_call::value_error(
                         format!("num_ctas is {}", self.num_ctas),
-                        "it must be a power of two from 1 to 16",
+                        "it must be a power of two from 1 to 8",
                     ));
                 }
             }

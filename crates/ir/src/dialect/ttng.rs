@@ -228,6 +228,23 @@ crate::dialect! {
         effects(ORDER)
         format "attr-dict"
     }
+
+    /// Which CTA of its cluster this one is, from 0 on.
+    op ClusterCtaRank = "cluster_cta_rank" {
+        results(result)
+        traits(Pure)
+        format "attr-dict `:` type($result)"
+    }
+
+    /// What the CTA `peer` of this cluster has for `src`: a number, or each thread's part of a tensor. All threads of the
+    /// cluster come here together; it goes through distributed shared memory.
+    op ClusterExchange = "cluster_exchange" {
+        operands(src: one, peer: one)
+        same_as(src)
+        traits(Elementwise)
+        effects(ORDER)
+        format "$src `,` $peer attr-dict `:` type($result)"
+    }
 }
 
 fn verify_barrier(module: &Module, op: Op) -> Result<(), String> {

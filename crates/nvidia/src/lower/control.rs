@@ -36,6 +36,7 @@ pub(super) fn lower_function<'a>(
         b: llvm::Builder::new(out, "", &[], &[], None, llvm::Loc::NONE),
         target: options.target,
         num_warps,
+        num_ctas: m.int_attr(m.root(), "ttg.num-ctas").unwrap_or(1) as u32,
         scope: Scope { first_warp: 0, barrier: 0, launched },
         worker_warp: None,
         handoffs: Vec::new(),
@@ -225,6 +226,9 @@ impl Lower<'_> {
         let v = self.b.intrinsic(&name, Effect::Pure, Some(Ty::I32), &[]);
         // A grid has at most 2^31 - 1 programs along an axis.
         self.b.assume_zeros(v, 1 << 31);
+        // A program is a cluster, which lies along x.
+        let clustered = axis == "x" && self.num_ctas > 1;
+        let v = if clustered { self.b.lshr(v, self.num_ctas.trailing_zeros()) } else { v };
         self.set_regs(self.m.result(op), vec![v]);
         Ok(())
     }

@@ -434,6 +434,18 @@ impl Lower<'_> {
 
     /// [`Lower::load_shared`] where `pred` holds; elsewhere the elements are zero.
     pub fn load_shared_where(&mut self, ptr: Value, ty: Ty, count: u32, pred: Option<Value>) -> Vec<Value> {
+        self.load_shared_of("shared", ptr, ty, count, pred)
+    }
+
+    /// [`Lower::load_shared_where`] from a state space: `shared` or, for addresses in a CTA of the cluster, `shared::cluster`.
+    pub fn load_shared_of(
+        &mut self,
+        space: &str,
+        ptr: Value,
+        ty: Ty,
+        count: u32,
+        pred: Option<Value>,
+    ) -> Vec<Value> {
         let words = Words::of(count, memory_bits(ty));
         let mut asm = Asm::default();
         asm.outputs(words.register(), words.constraint(), words.count);
@@ -459,7 +471,7 @@ impl Lower<'_> {
             let names: Vec<String> = (0..words.count).map(|i| format!("${i}")).collect();
             format!("{{{}}}", names.join(", "))
         };
-        let _ = write!(asm.text, "ld.shared{suffix} {targets}, [{address}{immediate}];");
+        let _ = write!(asm.text, "ld.{space}{suffix} {targets}, [{address}{immediate}];");
         let (text, constraints) = (asm.text, asm.constraints);
         let loaded = self.b.asm(&text, &constraints, Effect::Read, &asm.results, &asm.args);
         self.elements_of(&loaded, words, ty)

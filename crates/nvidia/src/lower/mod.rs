@@ -7,6 +7,7 @@
 //! conversion) emits its own barrier between its writes and its reads.
 
 mod atomic;
+mod cluster;
 mod control;
 mod convert_layout;
 mod debug;
@@ -92,11 +93,7 @@ pub(crate) enum Val {
 pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
     let int = |name: &str| module.int_attr(module.root(), name);
     let num_warps = int("ttg.num-warps").unwrap_or(4) as u32;
-    if int("ttg.num-ctas").unwrap_or(1) != 1 {
-        return Err(Box::new(Diagnostic::new(
-            "not supported yet: clusters of more than one CTA (num_ctas > 1)",
-        )));
-    }
+    let num_ctas = int("ttg.num-ctas").unwrap_or(1) as u32;
     let launched = int("ttg.total-num-warps").map_or(num_warps, |n| n as u32);
     let max_registers = options.max_registers.or(int("ttg.maxnreg").map(|n| n as u32));
     let shared_bytes = int("ttg.shared").unwrap_or(0) as u32;
@@ -121,6 +118,7 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
         let attrs = is_kernel.then(|| KernelAttrs {
             threads: launched * 32,
             max_registers: max_registers.unwrap_or(0),
+            cluster: num_ctas,
             ..KernelAttrs::default()
         });
         locations = control::lower_function(
@@ -162,6 +160,8 @@ pub(crate) struct Lower<'a> {
     pub target: Target,
     /// Warps that run what is being lowered.
     pub num_warps: u32,
+    /// CTAs of a cluster.
+    pub num_ctas: u32,
     /// Which warps they are.
     scope: warp_specialize::Scope,
     /// The index of this warp, in the code of the extra warps of `ttg.warp_specialize`.

@@ -106,16 +106,14 @@ impl Lower<'_> {
             ttng::Kind::ReinterpretTensorDescriptor => {
                 self.reinterpret_descriptor(ttng::ReinterpretTensorDescriptor(op))
             }
-            ttng::Kind::ClusterArrive => {
-                let relaxed = if ttng::ClusterArrive(op).relaxed(self.m) { ".relaxed" } else { "" };
-                let text = format!("barrier.cluster.arrive{relaxed}.aligned;");
-                self.b.asm(&text, "", Effect::Write, &[], &[]);
+            ttng::Kind::ClusterArrive => self.cluster_arrive(ttng::ClusterArrive(op).relaxed(self.m)),
+            ttng::Kind::ClusterWait => self.cluster_wait(),
+            ttng::Kind::ClusterCtaRank => {
+                let rank = self.cluster_cta_rank();
+                self.set_regs(self.m.result(op), vec![rank]);
                 Ok(())
             }
-            ttng::Kind::ClusterWait => {
-                self.b.asm("barrier.cluster.wait.aligned;", "", Effect::Write, &[], &[]);
-                Ok(())
-            }
+            ttng::Kind::ClusterExchange => self.cluster_exchange(ttng::ClusterExchange(op)),
         }
     }
 

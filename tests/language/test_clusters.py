@@ -1,0 +1,229 @@
+"""Programs that are run by clusters of CTAs (``num_ctas``): what a program computes doesn't depend on how many run it."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+CTAS = [1, 2, 4]
+
+
+def normal(*shape, dtype=np.float32, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+@triton.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    offsets = tl.max_contiguous(tl.multiple_of(offsets, BLOCK), BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
+
+
+@pytest.mark.parametrize("ctas", [1, 2, 4, 8])
+def test_add(device, ctas):
+    x, y = normal(3000), normal(3000, seed=1)
+    out = device.empty(3000, np.float32)
+    add[(3,)](device.array(x), device.array(y), out, 3000, 1024, num_ctas=ctas)
+    np.testing.assert_array_equal(device.numpy(out), x + y)
+
+
+@triton.jit
+def softmax_row(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    columns = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n + columns, mask=columns < n, other=float("-inf"))
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + row * n + columns, e / tl.sum(e, axis=0), mask=columns < n)
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+def test_a_row_of_several_ctas(device, ctas):
+    x = normal(3, 700)
+    out = device.empty(x.shape, np.float32)
+    softmax_row[(3,)](device.array(x), out, 700, 1024, num_ctas=ctas)
+    e = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(device.numpy(out), e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
+@triton.jit
+def rows_and_columns(x_ptr, rows_ptr, columns_ptr, best_ptr, M: tl.constexpr, N: tl.constexpr):
+    """One axis is split, so that one of the reductions crosses CTAs; the index of the largest goes along."""
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    x = tl.load(x_ptr + m[:, None] * N + n[None, :])
+    tl.store(rows_ptr + m, tl.sum(x, axis=1))
+    tl.store(columns_ptr + n, tl.max(x, axis=0))
+    tl.store(best_ptr + n, tl.argmax(x, axis=0))
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+@pytest.mark.parametrize("shape", [(64, 32), (32, 128), (48, 16)])
+def test_rows_and_columns(device, ctas, shape):
+    M, N = shape
+    x = np.random.default_rng(0).integers(0, 9, shape).astype(np.int32)
+    rows, columns, best = (device.empty(k, np.int32) for k in (M, N, N))
+    rows_and_columns[(1,)](device.array(x), rows, columns, best, M, N, num_ctas=ctas)
+    np.testing.assert_array_equal(device.numpy(rows), x.sum(1))
+    np.testing.assert_array_equal(device.numpy(columns), x.max(0))
+    np.testing.assert_array_equal(device.numpy(best), x.argmax(0))
+
+
+@triton.jit
+def transpose(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    x = tl.load(x_ptr + m[:, None] * N + n[None, :])
+    tl.store(out_ptr + n[:, None] * M + m[None, :], tl.trans(x))
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+def test_transpose(device, ctas):
+    x = normal(32, 64)
+    out = device.empty((64, 32), np.float32)
+    transpose[(1,)](device.array(x), out, 32, 64, num_ctas=ctas)
+    np.testing.assert_array_equal(device.numpy(out), x.T)
+
+
+@triton.jit
+def outer_difference(x_ptr, out_ptr, N: tl.constexpr):
+    """One vector is both the rows and the columns."""
+    n = tl.arange(0, N)
+    x = tl.load(x_ptr + n)
+    tl.store(out_ptr + n[:, None] * N + n[None, :], x[:, None] - x[None, :])
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+def test_one_vector_along_both_axes(device, ctas):
+    x = normal(32)
+    out = device.empty((32, 32), np.float32)
+    outer_difference[(1,)](device.array(x), out, 32, num_ctas=ctas)
+    np.testing.assert_array_equal(device.numpy(out), x[:, None] - x[None, :])
+
+
+@triton.jit
+def whole_lines(x_ptr, sums_ptr, counts_ptr, sorted_ptr, picked_ptr, N: tl.constexpr):
+    """Operations that need whole lines, or that mix them."""
+    n = tl.arange(0, N)
+    x = tl.load(x_ptr + n)
+    tl.store(sums_ptr + n, tl.cumsum(x, axis=0))
+    tl.store(counts_ptr + tl.arange(0, 16), tl.histogram(x, 16))
+    tl.store(sorted_ptr + n, tl.sort(x))
+    tl.store(picked_ptr + n, tl.gather(x, N - 1 - n, axis=0))
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+def test_whole_lines(device, ctas):
+    x = np.random.default_rng(0).integers(0, 16, 256).astype(np.int32)
+    sums, counts, ordered, picked = (device.empty(k, np.int32) for k in (256, 16, 256, 256))
+    whole_lines[(1,)](device.array(x), sums, counts, ordered, picked, 256, num_ctas=ctas)
+    np.testing.assert_array_equal(device.numpy(sums), np.cumsum(x))
+    np.testing.assert_array_equal(device.numpy(counts), np.bincount(x, minlength=16))
+    np.testing.assert_array_equal(device.numpy(ordered), np.sort(x))
+    np.testing.assert_array_equal(device.numpy(picked), x[::-1])
+
+
+@triton.jit
+def counts(x_ptr, counts_ptr, N: tl.constexpr):
+    n = tl.program_id(0) * N + tl.arange(0, N)
+    tl.store(counts_ptr + tl.program_id(0) * 8 + tl.arange(0, 8), tl.histogram(tl.load(x_ptr + n), 8))
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+def test_histogram(device, ctas):
+    x = np.random.default_rng(0).integers(0, 8, (2, 512)).astype(np.int32)
+    out = device.empty((2, 8), np.int32)
+    counts[(2,)](device.array(x), out, 512, num_ctas=ctas)
+    np.testing.assert_array_equal(device.numpy(out), [np.bincount(row, minlength=8) for row in x])
+
+
+@triton.jit
+def numbers(state_ptr, seen_ptr, sums_ptr, N: tl.constexpr):
+    """Numbers are the whole program's: each is read, changed and written once."""
+    pid = tl.program_id(0) + tl.num_programs(0) * tl.program_id(1)
+    ticket = tl.atomic_add(state_ptr, 1)
+    tl.store(seen_ptr + ticket, pid)
+    old = tl.load(state_ptr + 2 + pid)
+    tl.store(state_ptr + 2 + pid, old + 5)
+    while tl.atomic_cas(state_ptr + 1, 0, 1) == 1:
+        pass
+    total = tl.load(sums_ptr, volatile=True)
+    tl.store(sums_ptr, total + tl.sum(tl.arange(0, N), axis=0))
+    tl.atomic_xchg(state_ptr + 1, 0)
+    tl.atomic_add(sums_ptr + 1 + tl.arange(0, N), tl.arange(0, N))
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+def test_numbers(device, ctas):
+    state, seen = device.array(np.zeros(8, np.int32)), device.array(np.full(6, -1, np.int32))
+    sums = device.array(np.zeros(33, np.int32))
+    numbers[(3, 2)](state, seen, sums, 32, num_ctas=ctas)
+    np.testing.assert_array_equal(device.numpy(state), [6, 0] + [5] * 6)
+    np.testing.assert_array_equal(device.numpy(sums), [6 * 496, *(6 * np.arange(32))])
+    # Which program came when is not said.
+    assert sorted(unrecorded(device, seen)) == list(range(6))
+
+
+def unrecorded(device, array):
+    """What lies in an array, where it may differ between backends."""
+    return super(type(device), device).numpy(array)
+
+
+@triton.jit
+def matmul(
+    a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    a_ptrs = a_ptr + m[:, None] * K + k[None, :]
+    b_ptrs = b_ptr + k[:, None] * N + n[None, :]
+    acc = tl.zeros((BM, BN), tl.float32)
+    for left in range(K, 0, -BK):
+        a = tl.load(a_ptrs, mask=(m[:, None] < M) & (k[None, :] < left), other=0.0)
+        b = tl.load(b_ptrs, mask=(k[:, None] < left) & (n[None, :] < N), other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BK
+        b_ptrs += BK * N
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc, mask=(m[:, None] < M) & (n[None, :] < N))
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+@pytest.mark.parametrize("tile", [(128, 64, 32), (64, 128, 32), (32, 32, 32)])
+def test_matmul(device, ctas, tile):
+    M, N, K = 136, 144, 80
+    a, b = normal(M, K, dtype=np.float16), normal(K, N, dtype=np.float16, seed=1)
+    c = device.empty((M, N), np.float32)
+    grid = (triton.cdiv(M, tile[0]), triton.cdiv(N, tile[1]))
+    matmul[grid](device.array(a), device.array(b), c, M, N, K, *tile, num_ctas=ctas)
+    np.testing.assert_allclose(device.numpy(c), a.astype(np.float32) @ b, rtol=1e-3, atol=2e-2)
+
+
+@triton.jit
+def persistent(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, WS: tl.constexpr):
+    tiles_n = tl.cdiv(N, BN)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * tiles_n, tl.num_programs(0)):
+        m, n = tile // tiles_n * BM, tile % tiles_n * BN
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in tl.range(0, tl.cdiv(K, BK), warp_specialize=WS):
+            acc = tl.dot(a.load([m, k * BK]), b.load([k * BK, n]), acc)
+        c.store([m, n], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+@pytest.mark.parametrize("specialize", [False, True])
+@pytest.mark.parametrize("tile", [(128, 128, 64), (256, 64, 64)])
+def test_persistent_matmul_with_descriptors(device, ctas, specialize, tile):
+    M, N, K = 272, 264, 200
+    a, b = normal(M, K, dtype=np.float16), normal(K, N, dtype=np.float16, seed=1)
+    C = device.empty((M, N), np.float16)
+    BM, BN, BK = tile
+    descs = [
+        TensorDescriptor.from_tensor(device.array(a), [BM, BK]),
+        TensorDescriptor.from_tensor(device.array(b), [BK, BN]),
+        TensorDescriptor.from_tensor(C, [BM, BN]),
+    ]
+    persistent[(3,)](*descs, M, N, K, *tile, specialize, num_ctas=ctas)
+    np.testing.assert_allclose(device.numpy(C), a.astype(np.float32) @ b, rtol=2e-3, atol=5e-2)
