@@ -399,8 +399,12 @@ fn is_left_alone(module: &Module, value: Value) -> bool {
     }
 }
 
-/// Whether the scratch protocol of an operation waits for the whole CTA. A conversion within warps does not.
+/// Whether the scratch protocol of an operation waits for the whole CTA. A conversion within warps does not, and one warp
+/// alone makes a tensor map.
 fn has_barrier(module: &Module, op: Op) -> bool {
+    if ttng::TensormapCreate::cast(module, op).is_some() {
+        return false;
+    }
     let Some(c) = ttg::ConvertLayout::cast(module, op) else { return true };
     let layout = |v| scratch::tile_layout(module, module.value_type(v));
     let (Some(src), Some(dst)) = (layout(c.src(module)), layout(c.result(module))) else { return true };

@@ -135,6 +135,8 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
         Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
             8 * ttg::WarpSpecialize(op).passed_captures(module).len() as u32
         }
+        // A tensor map.
+        Some(Opcode::Ttng(ttng::Kind::TensormapCreate)) => 128,
         _ => 0,
     }
 }

@@ -10,7 +10,7 @@ use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::tt::DescriptorReduceKind;
 use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_layout::TmaBlock;
-use tilewright_llvm::{CastOp, Effect, Scalar, Space, Ty, Value};
+use tilewright_llvm::{CastOp, Effect, IntPred, Scalar, Space, Ty, Value};
 
 use super::memory::Asm;
 use super::{Lower, Result, Val};
@@ -147,24 +147,34 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Zeros, then each field by `tensormap.replace`, by one thread; the fence makes it a tensor map for this GPU.
+    /// The first warp makes it in shared memory, where changing a field is fast: zeros, then each field by one thread with
+    /// `tensormap.replace`. A copy to global memory with a fence makes it a tensor map for this GPU (PTX ISA,
+    /// "tensormap.cp_fenceproxy").
     pub fn tensormap_create(&mut self, op: ttng::TensormapCreate) -> Result<()> {
         let m = self.m;
+        let warp = self.uniform_warp();
+        let zero = self.b.i32(0);
+        let first_warp = self.b.icmp(IntPred::Eq, warp, zero);
         let pred = self.one_thread();
         let map = self.scalar(op.desc_ptr(m))?;
         let base = self.scalar(op.global_address(m))?;
+        let scratch = self.scratch()?;
+        let tid = self.tid();
+        let lane = self.b.and_const(tid, 31);
+        let at = self.b.mul_const(lane, 4);
+        let own = self.b.ptr_add(scratch, at);
         let mut asm = Asm::default();
+        let first_warp = asm.arg(first_warp, 'b');
         let pred = asm.arg(pred, 'b');
         let map = asm.arg(map, 'l');
-        let mut text = String::from("{\n");
-        for at in (0..TENSOR_MAP.0).step_by(16) {
-            let _ = writeln!(text, "@{pred} st.global.v4.b32 [{map}+{at}], {{0, 0, 0, 0}};");
-        }
+        let scratch = asm.arg(scratch, 'r');
+        let own = asm.arg(own, 'r');
+        let mut text = format!("{{\n@{first_warp} st.shared.b32 [{own}], 0;\nbar.warp.sync 0xffffffff;\n");
         let mut replace = |field: &str, bits: u32, index: Option<usize>, value: String| {
             let index = index.map_or(String::new(), |i| format!(" {i},"));
             let _ = writeln!(
                 text,
-                "@{pred} tensormap.replace.tile.{field}.global.b1024.b{bits} [{map}],{index} {value};"
+                "@{pred} tensormap.replace.tile.{field}.shared::cta.b1024.b{bits} [{scratch}],{index} {value};"
             );
         };
         replace("global_address", 64, None, asm.arg(base, 'l'));
@@ -192,7 +202,13 @@ impl Lower<'_> {
         replace("interleave_layout", 32, None, op.interleave_layout(m).to_string());
         replace("swizzle_mode", 32, None, op.swizzle_mode(m).to_string());
         replace("fill_mode", 32, None, op.fill_mode(m).to_string());
-        let _ = write!(text, "@{pred} fence.proxy.tensormap::generic.release.gpu;\n}}");
+        let _ = write!(
+            text,
+            "bar.warp.sync 0xffffffff;\n\
+             @{first_warp} tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned \
+             [{map}], [{scratch}], {};\n}}",
+            TENSOR_MAP.0
+        );
         self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
         Ok(())
     }
