@@ -86,6 +86,9 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
 /// A tensor map, which must be aligned to 64 bytes and is changed in pieces of 128 (PTX ISA, "tensormap.replace").
 const MAP_BYTES: i32 = 128;
 
+/// On a `ttng.tensormap_create`: which warp does it.
+const MAKER: &str = "tilewright.warp";
+
 fn check(module: &Module, op: Op) -> Result<(), Diagnostic> {
     let accesses = matches!(
         module.opcode(op),
@@ -334,7 +337,7 @@ fn make_map(module: &mut Module, make: tt::MakeTensorDescriptor, offset: &mut i3
         .collect();
     let one = b.i32(1);
     let ones = vec![one; boxes.len()];
-    ttng::TensormapCreate::build(
+    let create = ttng::TensormapCreate::build(
         &mut b,
         at,
         base,
@@ -347,10 +350,47 @@ fn make_map(module: &mut Module, make: tt::MakeTensorDescriptor, offset: &mut i3
         fields.swizzle_mode,
         fill,
     );
+    // One after the other maps would take as many times as long; in loops, warps may not be that far apart.
+    let outside = module.parent_op(make.0).is_some_and(|p| tt::Func::cast(module, p).is_some());
+    let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(1, |n| n as i32);
+    let warp = if outside { (*offset / MAP_BYTES - 1) % num_warps } else { 0 };
+    module.set_i32_attr(create.0, MAKER, warp);
+    acquire_in_partitions(module, desc, at);
+    acquire(module, desc, at, ty, outside.then_some(create.0));
+    module.erase_op(make.0);
+}
+
+/// A fence of the thread that copies, and the descriptor for all that use it there: right before the first of them, since the
+/// fence takes as long as a memory access and nothing else needs it.
+/// `made`: where any warp made the map, for which there must be a barrier between.
+fn acquire(module: &mut Module, desc: Value, at: Value, ty: Type, made: Option<Op>) {
+    let users: Vec<Op> = module.uses(desc).iter().map(|u| u.op).collect();
+    let Some(mut block) = module.defining_op(desc).and_then(|op| module.parent_block(op)) else { return };
+    let anchor = loop {
+        let within: Vec<Op> = users.iter().filter_map(|&op| module.ancestor_in_block(block, op)).collect();
+        let first = within.into_iter().reduce(|a, b| if module.is_before(b, a) { b } else { a });
+        let Some(first) = first else { return };
+        match ttg::WarpSpecialize::cast(module, first) {
+            Some(w) if users.iter().all(|&op| module.is_ancestor(first, op)) => {
+                block = module.region_block(w.default_region(module));
+            }
+            _ => break first,
+        }
+    };
+    let settled = |made: Op| {
+        // A `ttg.warp_specialize` begins with a barrier.
+        let mut between = std::iter::successors(module.next_op(made), |&op| module.next_op(op))
+            .take_while(|&op| op != anchor);
+        module.parent_block(made) != Some(block) || between.any(|op| ttg::Barrier::cast(module, op).is_some())
+    };
+    let barrier = made.is_some_and(|made| !settled(made));
+    let mut b = Builder::before(module, anchor);
+    if barrier {
+        ttg::Barrier::build(&mut b);
+    }
     ttng::TensormapFenceproxyAcquire::build(&mut b, at);
     let new = ttng::ReinterpretTensorDescriptor::build(&mut b, at, ty).result(b.module);
-    acquire_in_partitions(module, desc, at);
-    module.replace_op(make.0, &[new]);
+    module.replace_all_uses(desc, new);
 }
 
 /// Partitions that copy through a descriptor get the address of its map, and a fence of their own: an acquire orders the

@@ -145,12 +145,10 @@ fn release_previous(module: &mut Module, arrive: ttng::ArriveBarrier, wait: Op, 
         ValueDef::Argument(at, index) if at == block && index > 0 => module.results(l.0)[index as usize - 1],
         _ => slot, // one slot, which never changes
     };
-    let mut anchor = l.0;
-    while let Some(op) = module.next_op(anchor)
-        && ttng::WarpGroupDotWait::cast(module, op).is_some()
-    {
-        anchor = op;
-    }
+    // Other work may stand between the loop and the wait for its last dots.
+    let is_wait = |op: &Op| ttng::WarpGroupDotWait::cast(module, *op).is_some();
+    let anchor =
+        std::iter::successors(module.next_op(l.0), |&op| module.next_op(op)).find(is_wait).unwrap_or(l.0);
     let mut b = Builder::after(module, anchor);
     let ran = arith::Cmpi::build(&mut b, lower, upper, arith::CmpIPredicate::Slt, Type::I1).result(b.module);
     let last = before(&mut b, after, slots);

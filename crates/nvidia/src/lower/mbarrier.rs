@@ -34,7 +34,7 @@ impl Lower<'_> {
     }
 
     /// Whether this is the lane of its warp that speaks for it.
-    fn elected_lane(&mut self) -> Value {
+    pub fn elected_lane(&mut self) -> Value {
         self.b.asm1("elect.sync _|$0, 0xffffffff;", "=b", Effect::Write, Ty::I1, &[])
     }
 

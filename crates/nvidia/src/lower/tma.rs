@@ -10,7 +10,7 @@ use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::tt::DescriptorReduceKind;
 use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_layout::TmaBlock;
-use tilewright_llvm::{CastOp, Effect, IntPred, Scalar, Space, Ty, Value};
+use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Space, Ty, Value};
 
 use super::memory::Asm;
 use super::{Lower, Result, Val};
@@ -161,15 +161,17 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The first warp makes it in shared memory, where changing a field is fast: zeros, then each field by one thread with
+    /// One warp makes it in shared memory, where changing a field is fast: zeros, then each field by one thread with
     /// `tensormap.replace`. A copy to global memory with a fence makes it a tensor map for this GPU (PTX ISA,
     /// "tensormap.cp_fenceproxy").
     pub fn tensormap_create(&mut self, op: ttng::TensormapCreate) -> Result<()> {
         let m = self.m;
+        let maker = self.int_attr("tilewright.warp").unwrap_or(0);
         let warp = self.uniform_warp();
-        let zero = self.b.i32(0);
-        let first_warp = self.b.icmp(IntPred::Eq, warp, zero);
-        let pred = self.one_thread();
+        let maker = self.b.i32(maker);
+        let this_warp = self.b.icmp(IntPred::Eq, warp, maker);
+        let elected = self.elected_lane();
+        let pred = self.b.bin(BinOp::And, this_warp, elected);
         let map = self.scalar(op.desc_ptr(m))?;
         let base = self.scalar(op.global_address(m))?;
         let scratch = self.scratch()?;
@@ -178,12 +180,12 @@ impl Lower<'_> {
         let at = self.b.mul_const(lane, 4);
         let own = self.b.ptr_add(scratch, at);
         let mut asm = Asm::default();
-        let first_warp = asm.arg(first_warp, 'b');
+        let this_warp = asm.arg(this_warp, 'b');
         let pred = asm.arg(pred, 'b');
         let map = asm.arg(map, 'l');
         let scratch = asm.arg(scratch, 'r');
         let own = asm.arg(own, 'r');
-        let mut text = format!("{{\n@{first_warp} st.shared.b32 [{own}], 0;\nbar.warp.sync 0xffffffff;\n");
+        let mut text = format!("{{\n@{this_warp} st.shared.b32 [{own}], 0;\nbar.warp.sync 0xffffffff;\n");
         let mut replace = |field: &str, bits: u32, index: Option<usize>, value: String| {
             let index = index.map_or(String::new(), |i| format!(" {i},"));
             let _ = writeln!(
@@ -219,7 +221,7 @@ impl Lower<'_> {
         let _ = write!(
             text,
             "bar.warp.sync 0xffffffff;\n\
-             @{first_warp} tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned \
+             @{this_warp} tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned \
              [{map}], [{scratch}], {};\n}}",
             TENSOR_MAP.0
         );

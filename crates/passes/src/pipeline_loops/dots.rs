@@ -40,7 +40,7 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, ttg, ttng};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
 
-use super::order;
+use super::{order, shadow};
 use crate::allocate_shared::buffer_users;
 use crate::scope;
 
@@ -182,6 +182,7 @@ fn schedule(module: &mut Module, block: Block) {
     {
         let results: Vec<Value> = crossing.iter().map(|c| module.results(parent)[c.index]).collect();
         wait(module, Place::After(parent), &results, 0);
+        shadow::fill(module, parent);
     }
 }
 

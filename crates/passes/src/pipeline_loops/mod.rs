@@ -15,6 +15,7 @@
 //! | [`copies`] | rings, asynchronous copies, views of slots |
 //! | [`blocks`] | the same for loads through descriptors (TMA) |
 //! | [`order`] | dots are issued as soon as their operands are there |
+//! | [`shadow`] | what is done before the wait for a loop's last dots |
 //! | [`dots`] | asynchronous dots, their waits and fences (a pass of its own, which also serves code outside loops) |
 //!
 //! Which loops: those with a dot, or with `tt.num_stages` given by the author. Which loads: those that reach a dot within
@@ -62,6 +63,7 @@ pub mod dots;
 pub mod expand;
 pub mod order;
 pub mod schedule;
+pub mod shadow;
 pub mod slice;
 pub mod split_barrier;
 
