@@ -54,3 +54,33 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK-NEXT: ttng.async_tma_copy_local_to_global %arg0[{{.*}}, %c0_i32] [[BUFFER]]
 // CHECK: ttng.async_tma_store_wait {pendings = 0 : i32}
 // CHECK-NEXT: ttg.local_dealloc [[BUFFER]]
+// -----
+// Maps that the kernel makes are made by a warp each, and acquired behind a barrier by who copies, right before the first copy.
+// RUN: -lower-tma
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @made(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %q: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %n: i32, %s: i64) {
+    %c0 = arith.constant 0 : i32
+    %one = arith.constant 1 : i64
+    %a = tt.make_tensor_descriptor %p, [%n, %n], [%s, %one] : <f16>, <tensor<64x64xf16, #shared>>
+    %b = tt.make_tensor_descriptor %q, [%n, %n], [%s, %one] : <f16>, <tensor<64x64xf16, #shared>>
+    %x = tt.descriptor_load %a[%n, %c0] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
+    %y = arith.addf %x, %x : tensor<64x64xf16, #blocked>
+    tt.descriptor_store %b[%n, %c0], %y : !tt.tensordesc<tensor<64x64xf16, #shared>>, tensor<64x64xf16, #blocked>
+    tt.return
+  }
+}
+// CHECK: [[A:%.*]] = ttg.global_scratch_alloc
+// CHECK: ttng.tensormap_create [[A]], %arg0, {{.*}}tilewright.warp = 0
+// CHECK-NOT: ttng.tensormap_fenceproxy_acquire
+// CHECK: [[B:%.*]] = ttg.global_scratch_alloc
+// CHECK: ttng.tensormap_create [[B]], %arg1, {{.*}}tilewright.warp = 1
+// CHECK: ttg.barrier
+// CHECK-NEXT: ttng.tensormap_fenceproxy_acquire [[A]]
+// CHECK-NOT: ttng.tensormap_fenceproxy_acquire
+// CHECK: ttng.async_tma_copy_global_to_local
+// CHECK-NOT: ttg.barrier
+// CHECK: ttng.tensormap_fenceproxy_acquire [[B]]
+// CHECK: ttng.async_tma_copy_local_to_global
