@@ -81,7 +81,6 @@ pub(super) fn lower_function<'a>(
         lower.bind(arg, &values)?;
     }
     lower.global_scratch = has_scratch.then(|| lower.b.arg(next));
-    lower.prefetch_tensor_maps(m.block_args(entry))?;
     let workers = (!specialized.is_empty()).then(|| lower.split_workers());
     // Blocks of `cf` control flow: dominance is not known here, so that only the entry's values are shared.
     let first = lower.b.block();

@@ -116,20 +116,6 @@ impl Lower<'_> {
         self.b.asm(&text, "", Effect::Write, &[], &[]);
     }
 
-    /// Brings the tensor maps among a kernel's arguments nearer, while it still computes where to copy from.
-    pub fn prefetch_tensor_maps(&mut self, args: &[ir::Value]) -> Result<()> {
-        let m = self.m;
-        let is_map = |&v: &ir::Value| {
-            matches!(m.type_kind(m.value_type(v)), TypeKind::TensorDesc { .. }) && !m.is_unused(v)
-        };
-        for map in args.iter().copied().filter(is_map) {
-            let first = self.is_first_thread();
-            let map = self.scalar(map)?;
-            self.b.asm("@$0 prefetch.tensormap [$1];", "b,l", Effect::Write, &[], &[first, map]);
-        }
-        Ok(())
-    }
-
     // ---- tensor maps -----------------------------------------------------------------------------------------------
 
     /// This CTA's part of the launch's scratch memory.
