@@ -19,6 +19,16 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
+    /// Bytes within which pieces are exchanged.
+    pub fn width(self) -> Option<u32> {
+        match self {
+            Swizzle::None => None,
+            Swizzle::B32 => Some(32),
+            Swizzle::B64 => Some(64),
+            Swizzle::B128 => Some(128),
+        }
+    }
+
     /// A byte address in shared memory, swizzled: the bits from 7 up are added without carry to those from 4 up.
     pub fn apply(self, addr: u32) -> u32 {
         let bits = match self {
@@ -156,14 +166,8 @@ impl TensorMap {
         if self.element_strides.iter().any(|s| !(1..=8).contains(s)) {
             return bad(format!("element strides {:?}: each must be between 1 and 8", self.element_strides));
         }
-        let row = self.box_dims[0] * self.element.bytes();
-        let wide = match self.swizzle {
-            Swizzle::None => u32::MAX,
-            Swizzle::B32 => 32,
-            Swizzle::B64 => 64,
-            Swizzle::B128 => 128,
-        };
-        if row > wide || !row.is_multiple_of(16) {
+        let row = self.row();
+        if self.swizzle.width().is_some_and(|wide| row > wide) || !row.is_multiple_of(16) {
             return bad(format!("a box row of {row} bytes with swizzle {:?}", self.swizzle));
         }
         let mut b = MAGIC.to_vec();
@@ -270,16 +274,32 @@ impl TensorMap {
         self.box_dims[d].div_ceil(self.step(d))
     }
 
+    /// Bytes of a row of the box.
+    fn row(&self) -> u32 {
+        self.box_dims[0] * self.element.bytes()
+    }
+
+    /// Bytes between rows in shared memory: where they are narrower than the swizzle they begin at multiples of it.
+    fn pitch(&self) -> u32 {
+        self.swizzle.width().unwrap_or(0).max(self.row())
+    }
+
+    /// Bytes of shared memory that the box lies in.
+    pub(crate) fn footprint(&self) -> u32 {
+        (1..self.dims.len()).map(|d| self.copied(d)).product::<u32>() * self.pitch()
+    }
+
     /// Bytes that a copy moves.
     pub(crate) fn box_bytes(&self) -> u32 {
         (0..self.dims.len()).map(|d| self.copied(d)).product::<u32>() * self.element.bytes()
     }
 
-    /// Calls `f(offset in the box, global address or `None` outside the tensor)` for each element of the box at
+    /// Calls `f(offset in shared memory, global address or `None` outside the tensor)` for each element of the box at
     /// `coords`.
     pub(crate) fn each(&self, coords: &[i32], mut f: impl FnMut(u32, Option<u64>)) {
         let n = self.dims.len();
         let es = self.element.bytes();
+        let (row, pitch) = (self.row(), self.pitch());
         for k in 0..self.box_bytes() / es {
             let mut left = k;
             let mut addr = self.address;
@@ -292,7 +312,8 @@ impl TensorMap {
                 let step = if d == 0 { u64::from(es) } else { self.strides[d - 1] };
                 addr = addr.wrapping_add((x as u64).wrapping_mul(step));
             }
-            f(k * es, inside.then_some(addr));
+            let at = k * es;
+            f(at / row * pitch + at % row, inside.then_some(addr));
         }
     }
 }

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import signal
+import multiprocessing
+import os
 import subprocess
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -85,15 +88,31 @@ class Tally:
     """What was compared, and what differed."""
 
     def __init__(self):
+        self.gpu = "no GPU"
         self.groups: dict[str, Counter] = defaultdict(Counter)
-        self.ratios: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        self.ratios: dict[str, list[float]] = {}
         self.near: dict[str, list[float]] = {}
         self.same = 0
-        self.failed: list[str] = []
+        self.failed: dict[str, list] = {}  # by name; what the GPU gave, where it gave anything
 
-    def fail(self, p: Program, text: str):
-        if p.name not in self.failed:
-            self.failed.append(p.name)
+    def add(self, other: Tally):
+        """What another process compared."""
+        self.gpu = other.gpu
+        for group, counts in other.groups.items():
+            self.groups[group] += counts
+        for kind, ratios in other.ratios.items():
+            self.keep(kind, ratios)
+        self.near |= other.near
+        self.same += other.same
+        self.failed |= other.failed
+
+    def keep(self, kind: str, ratios: list[float]):
+        """The largest ratio of each side."""
+        kept = self.ratios.get(kind, [0.0] * len(ratios))
+        self.ratios[kind] = [max(a, b) for a, b in zip(kept, ratios, strict=True)]
+
+    def fail(self, p: Program, text: str, results: list | None = None):
+        self.failed[p.name] = results or []
         print(f"{p.name:32} {text}", flush=True)
 
     def compare(self, p: Program, sides: list[list]):
@@ -105,7 +124,7 @@ class Tally:
                     self.same += bool(np.array_equal(results[-1], results[0]))
                     wrong = judge.wrong(results[-1], results[0])
                     if len(wrong):
-                        self.fail(p, describe(p, judge, results[-1], results[0], wrong))
+                        self.fail(p, describe(p, judge, results[-1], results[0], wrong), sides[-1])
                 case Near():
                     errors = [judge.error(r) for r in results]
                     self.near[p.name] = errors
@@ -113,19 +132,18 @@ class Tally:
                         self.fail(p, f"errors over the bound (simulator, GPU): {errors}")
                 case Products():
                     ratios = [judge.ratio(r) for r in results]
-                    kept = self.ratios[judge.kind]
-                    for side, r in enumerate(ratios):
-                        kept[side] = max(kept[side], r)
+                    self.keep(judge.kind, ratios)
                     if max(ratios) > bound(judge.kind):
-                        self.fail(p, f"|Δ|/Σ|ab| (simulator, GPU) {ratios}, bound {bound(judge.kind)}")
+                        text = f"|Δ|/Σ|ab| (simulator, GPU) {ratios}, bound {bound(judge.kind)}"
+                        self.fail(p, text, sides[-1])
         self.groups[p.group][type(next(iter(p.outputs.values()))).__name__] += 1
 
-    def report(self, near: bool, sides: int):
+    def report(self, near: bool):
         """Prints the largest errors and the counts."""
+        print(self.gpu)
         for kind, ratios in sorted(self.ratios.items()):
-            print(
-                f"c of {kind:40} simulator {ratios[0]:.3g}" + (f"  GPU {ratios[1]:.3g}" if sides > 1 else "")
-            )
+            sides = zip(("simulator", "GPU"), ratios, strict=False)
+            print(f"c of {kind:40} " + "  ".join(f"{side} {r:.3g}" for side, r in sides))
         if near:
             for name, errors in self.near.items():
                 print(f"{name:32} " + "  ".join(f"{e:.3f}" for e in errors))
@@ -133,7 +151,7 @@ class Tally:
             print(f"{group:20} {sum(counts.values()):5}  " + ", ".join(f"{n} {k}" for k, n in counts.items()))
         total = sum(sum(c.values()) for c in self.groups.values())
         print(
-            f"{total} programs ran; {len(self.failed)} failed; {self.same} results are the same in NaN payloads too"
+            f"{total} programs ran; {len(self.failed)} failed; {self.same} results are the same in every bit"
         )
 
 
@@ -151,55 +169,17 @@ def describe(p: Program, judge: Exact, gpu: np.ndarray, sim: np.ndarray, wrong: 
     return f"{text}, of ({', '.join(operands)})"
 
 
-def main() -> int:
-    """Returns the exit status."""
-    parser = argparse.ArgumentParser(description="Generated PTX programs on the GPU against the simulator.")
-    parser.add_argument("only", nargs="?", default="", help="programs whose name contains this, or a group")
-    parser.add_argument("--sim", action="store_true", help="the simulator alone, where there is no GPU")
-    parser.add_argument("--ptxas", metavar="PATH", help="only assemble each program with this ptxas")
-    parser.add_argument("--show", action="store_true", help="print the PTX of each program")
-    parser.add_argument("--save", metavar="FILE", help="the GPU alone: its results go into an .npz file")
-    parser.add_argument(
-        "--against", metavar="FILE", help="compare with results kept by --save, without a GPU"
-    )
-    parser.add_argument("--near", action="store_true", help="print the errors of approximations")
-    options = parser.parse_args()
-    alone = options.sim or options.ptxas or options.show or options.against
-    driver = None if alone else Gpu()
+def run_share(options: argparse.Namespace, share: int, shares: int) -> Tally:
+    """Every ``shares``-th program from number ``share``, on a GPU context of this process."""
+    tally = Tally()
     recorded = dict(np.load(options.against)) if options.against else {}
-    print(driver.name if driver else recorded.get("GPU", "no GPU"))
-    tally, saved = Tally(), {}
-    # What was seen is kept when time runs out.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        run_all(options, driver, recorded, tally, saved)
-    except KeyboardInterrupt:
-        print("stopped")
-    if options.save:
-        np.savez_compressed(options.save, GPU=np.array(driver.name), **saved)
-    tally.report(options.near, sides=2 if driver or recorded else 1)
-    return bool(tally.failed)
-
-
-def run_all(options, driver: Gpu | None, recorded: dict, tally: Tally, saved: dict) -> None:
-    """Each program as the options say."""
-    for p in programs(options.only):
-        if options.show:
-            print(f"// {p.name}\n{p.ptx}")
-            continue
+    driver = None if options.sim or options.ptxas or options.against else Gpu()
+    tally.gpu = driver.name if driver else str(recorded.get("GPU", tally.gpu))
+    for p in islice(programs(options.only), share, None, shares):
         if options.ptxas:
             if error := assemble(p, options.ptxas):
                 tally.fail(p, error[:600])
             tally.groups[p.group]["assembled"] += 1
-            continue
-        if options.save:
-            try:
-                arguments = driver.run(p, p.copies())
-            except RuntimeError as error:
-                tally.fail(p, f"GPU: {str(error)[:300]}")
-            else:
-                saved |= {f"{p.name}#{k}": arguments[k] for k in p.outputs}
-                tally.groups[p.group]["ran"] += 1
             continue
         if options.against and f"{p.name}#{min(p.outputs)}" not in recorded:
             continue
@@ -214,3 +194,41 @@ def run_all(options, driver: Gpu | None, recorded: dict, tally: Tally, saved: di
             tally.fail(p, f"{'GPU' if sides else 'simulator'}: {str(error)[:300]}")
             continue
         tally.compare(p, sides)
+    return tally
+
+
+def main() -> int:
+    """Returns the exit status."""
+    parser = argparse.ArgumentParser(description="Generated PTX programs on the GPU against the simulator.")
+    parser.add_argument("only", nargs="?", default="", help="programs whose name contains this, or a group")
+    parser.add_argument("--sim", action="store_true", help="the simulator alone, where there is no GPU")
+    parser.add_argument("--ptxas", metavar="PATH", help="only assemble each program with this ptxas")
+    parser.add_argument("--show", action="store_true", help="print the PTX of each program")
+    parser.add_argument(
+        "--save",
+        metavar="FILE",
+        help="what the GPU gave where the simulator gave another result: an .npz file",
+    )
+    parser.add_argument(
+        "--against", metavar="FILE", help="compare with results kept by --save, without a GPU"
+    )
+    parser.add_argument("--near", action="store_true", help="print the errors of approximations")
+    parser.add_argument(
+        "--processes", type=int, default=min(os.cpu_count() or 1, 12), help="how many share the work"
+    )
+    options = parser.parse_args()
+    if options.show:
+        for p in programs(options.only):
+            print(f"// {p.name}\n{p.ptx}")
+        return 0
+    tally, n = Tally(), options.processes
+    # Not by fork: a child has no use for its parent's CUDA context.
+    with ProcessPoolExecutor(n, multiprocessing.get_context("spawn")) as pool:
+        for part in pool.map(run_share, [options] * n, range(n), [n] * n):
+            tally.add(part)
+    tally.report(options.near)
+    if options.save:
+        outputs = {p.name: p.outputs for p in programs() if tally.failed.get(p.name)}
+        kept = {f"{name}#{k}": tally.failed[name][k] for name in outputs for k in outputs[name]}
+        np.savez_compressed(options.save, GPU=np.array(tally.gpu), **kept)
+    return bool(tally.failed)

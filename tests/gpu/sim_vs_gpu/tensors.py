@@ -53,6 +53,12 @@ def copied(m: TensorMap) -> int:
     return count * width(m.type) // 8
 
 
+def footprint(m: TensorMap) -> int:
+    """Bytes of shared memory that a box lies in: rows narrower than the swizzle begin at multiples of it."""
+    row = m.box[0] * width(m.type) // 8
+    return copied(m) // row * max(row, m.swizzle)
+
+
 def coordinate_loads(rank: int, at: str) -> str:
     lines = f"ld.param.u64 %rd4, [coords]; mul.lo.u32 %r20, {at}, {4 * rank}; cvt.u64.u32 %rd5, %r20; add.u64 %rd4, %rd4, %rd5;"
     return lines + "".join(f" ld.global.s32 %r{21 + d}, [%rd4+{4 * d}];" for d in range(rank))
@@ -76,12 +82,18 @@ def load(
     name += " NaN" if nan_fill else ""
     rng = generator(name)
     places = coordinates(m)
-    size = copied(m)
+    size = footprint(m)
+    # What a copy leaves between narrow rows is seen too.
+    fill = (
+        f"mov.u32 %r11, %tid0; mov.b32 %r13, 0x5a5a5a5a; G: setp.ge.u32 %p1, %r11, {size // 4}; @%p1 bra H;"
+        " mad.lo.u32 %r12, %r11, 4, %r50; st.shared.b32 [%r12], %r13; add.u32 %r11, %r11, 128; bra G; H: "
+    )
     body = (
         f".shared .align 1024 .b8 s[{-(-size // 1024) * 1024}]; .shared .align 8 .b64 bar; mov.u32 %r50, s; setp.eq.u32 %p10, %tid0, 0;"
         " mov.b64 %rd0, map; cvta.param.u64 %rd0, %rd0; mov.u32 %r10, %ctaid.x; " + coordinate_loads(rank, "%r10")
+        + (fill if size > copied(m) else "")
         + " @%p10 mbarrier.init.shared::cta.b64 [bar], 1; fence.proxy.async.shared::cta; bar.sync 0; @!%p10 bra L;"
-        f" mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {size};"
+        f" mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {copied(m)};"
         f" cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes [%r50], {place(rank)}, [bar]; L: "
         + wait("bar", 0, "")
         + f"ld.param.u64 %rd1, [data]; mad.wide.u32 %rd1, %r10, {size}, %rd1; mov.u32 %r11, %tid0;"
@@ -109,7 +121,7 @@ def store(
     verb = f"cp.reduce.async.bulk.tensor {reduction}" if reduction else "cp.async.bulk.tensor store"
     name = f"{verb} {rank}d {ty} swizzle {swizzle}" + (f" rows of {inner}" if inner else "") + (f" strides {m.element_strides}" if steps else "")  # fmt: skip
     rng = generator(name)
-    places, size, bits = coordinates(m, before=False), copied(m), width(ty)
+    places, size, bits = coordinates(m, before=False), footprint(m), width(ty)
     elements = -(-total // (bits // 8))
     if ty in FLOATS and reduction == "add":
         tensor = FLOATS[ty].encode(rng.integers(-8, 9, elements).astype(np.float64))

@@ -40,6 +40,14 @@ impl Job {
             Job::TensorLoad { map, .. } | Job::TensorStore { map, .. } => map.box_bytes(),
         }
     }
+
+    /// Bytes of shared memory from its first to its last.
+    fn footprint(&self) -> u32 {
+        match self {
+            Job::TensorLoad { map, .. } | Job::TensorStore { map, .. } => map.footprint(),
+            _ => self.bytes(),
+        }
+    }
 }
 
 /// Bulk stores of a lane that nobody has waited for.
@@ -71,7 +79,7 @@ fn reduce(op: u32, ty: Ty, a: u64, b: u64) -> u64 {
 pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, agent: Agent, stamp: u32) {
     if let Job::Load { dst, .. } | Job::Shared { dst, .. } | Job::TensorLoad { dst, .. } = j {
         // What tensor copies put here is gone.
-        let (from, to) = (dst.1, dst.1 + j.bytes());
+        let (from, to) = (dst.1, dst.1 + j.footprint());
         cx.unit.ctas[dst.0 as usize].tensors.retain(|&(at, n, _)| at + n <= from || at >= to);
     }
     match j {
@@ -100,7 +108,7 @@ pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, agent: Agent, stamp: u32) {
         }
         Job::TensorLoad { dst, map, coords } => {
             let cta = &mut cx.unit.ctas[dst.0 as usize];
-            cta.tensors.push((dst.1, map.box_bytes(), map.swizzle));
+            cta.tensors.push((dst.1, map.footprint(), map.swizzle));
             let shared = &mut cta.shared;
             let es = map.element.bytes();
             map.each(coords, |off, addr| {
@@ -115,7 +123,7 @@ pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, agent: Agent, stamp: u32) {
                     crate::access::write_bytes(shared, at, es, v);
                 }
             });
-            crate::shadow::agent_done(cx, *dst, map.box_bytes(), agent, stamp);
+            crate::shadow::agent_done(cx, *dst, map.footprint(), agent, stamp);
         }
         Job::Store { src, dst, bytes, red } => {
             let shared = &cx.unit.ctas[src.0 as usize].shared;
@@ -440,6 +448,8 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
         cx.find(FindingKind::Misaligned, l, None, m);
         return None;
     }
+    // What it occupies in shared memory, gaps between narrow rows of a swizzled box with it.
+    let bytes = map.as_ref().map_or(bytes, |m| m.footprint());
     let red = (i.list[slot::RED] != NONE).then(|| {
         let ty = match &map {
             Some(m) => m.element.ty(),
