@@ -457,8 +457,12 @@ impl Globals {
                     Init::Int(b) => *b,
                     Init::Float(f) if v.ty.bits() == 32 => u64::from((*f as f32).to_bits()),
                     Init::Float(f) => f.to_bits(),
-                    Init::Symbol { name, offset, .. } => match m.vars.iter().position(|x| x.name == *name) {
-                        Some(t) if g.address[t] != 0 => g.address[t].wrapping_add(*offset as u64),
+                    Init::Symbol { name, offset, .. } => match (
+                        m.vars.iter().position(|x| x.name == *name),
+                        m.functions.iter().position(|f| f.name == *name && f.body.is_some()),
+                    ) {
+                        (Some(t), _) if g.address[t] != 0 => g.address[t].wrapping_add(*offset as u64),
+                        (None, Some(f)) => crate::isa::function_address(f).wrapping_add(*offset as u64),
                         _ => {
                             return Err(Error::at(
                                 v.line,

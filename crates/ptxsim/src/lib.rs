@@ -5,7 +5,7 @@
 //! kernels, on machines with no GPU.
 //!
 //! The road through the crate: [`parse`] makes the syntax tree ([`ast`]); `isa` holds the instruction table and decodes
-//! each instruction to a function and register indices; `flatten` inlines calls and lays blocks out; `machine` runs
+//! each instruction to a function and register indices; `flatten` inlines calls, `layout` orders blocks; `machine` runs
 //! warps; `access` and `shadow` check memory; [`launch`](Program::launch) spreads CTAs over the cores.
 //!
 //! ```
@@ -56,11 +56,13 @@ mod flatten;
 mod fp;
 mod isa;
 mod launch;
+mod layout;
 mod lex;
 mod machine;
 mod memory;
 mod order;
 mod parse;
+mod reach;
 mod regs;
 mod report;
 mod shadow;

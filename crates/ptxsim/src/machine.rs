@@ -19,6 +19,7 @@ use crate::regs::{LANES, Regs};
 use crate::report::{Finding, FindingKind, InstStat};
 use crate::shadow::{GlobalShadow, SharedShadow};
 use crate::tensor_map::Swizzle;
+use std::cmp::Reverse;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -110,6 +111,7 @@ pub(crate) struct Warp {
     pub bulk_stamp: u32,
     pub wgmma: crate::isa::Wgmma,
     pub sync: Sync,
+    pub calls: crate::isa::Calls,
     /// Instructions executed.
     pub executed: u64,
     /// Strong reads so far.
@@ -315,6 +317,7 @@ impl Unit {
                     bulk_stamp: 0,
                     wgmma: crate::isa::Wgmma::new(grid.code.tracked),
                     sync: Sync::new(w + rank * per_cta, 3 * per_cta * size),
+                    calls: Default::default(),
                     executed: 0,
                     polls: 0,
                     polled: false,
@@ -487,7 +490,7 @@ impl Unit {
         w.yielded = false;
         let before = w.executed;
         while budget > 0 {
-            let Some(f) = select(&mut w.frags, w.live) else { break };
+            let Some(f) = select(&mut w.frags, w.live, &w.calls) else { break };
             ran = true;
             let arrived = run_frag(self, &mut w, f, grid, &mut budget);
             runs += 1;
@@ -522,7 +525,7 @@ impl Unit {
 }
 
 /// Picks the fragment to run and merges into it those at the same instruction.
-fn select(frags: &mut Vec<Frag>, live: u32) -> Option<usize> {
+fn select(frags: &mut Vec<Frag>, live: u32, calls: &crate::isa::Calls) -> Option<usize> {
     if let [f] = &mut frags[..] {
         return match f.state {
             State::Ready => Some(0),
@@ -546,7 +549,9 @@ fn select(frags: &mut Vec<Frag>, live: u32) -> Option<usize> {
             }
         }
     }
-    let best = frags.iter().filter(|f| f.state == State::Ready).min_by_key(|f| (f.turn, f.pc))?;
+    // Lanes in a call first, so that they are back where the others wait for them.
+    let depth = |f: &Frag| Reverse(calls.depth(f.mask.trailing_zeros() as usize));
+    let best = frags.iter().filter(|f| f.state == State::Ready).min_by_key(|f| (f.turn, depth(f), f.pc))?;
     let pc = best.pc;
     let mut mask = 0;
     let mut turn = u32::MAX;
@@ -627,31 +632,38 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
         };
         match (inst.exec)(&mut cx, inst) {
             Flow::Next => pc += 1,
-            Flow::Branch => {
-                if m != mask {
+            flow @ (Flow::Branch | Flow::Switch) => {
+                // All lanes to one place, or each part to its own.
+                let (target, m) = match (flow, &std::mem::take(&mut cx.targets)[..]) {
+                    (Flow::Branch, _) => (inst.target, m),
+                    (_, &[(to, _)]) => (to, mask),
+                    (_, parts) => {
+                        let ready = |&(pc, mask): &(u32, u32)| Frag { pc, mask, state: State::Ready, turn };
+                        w.frags.extend(parts.iter().map(ready));
+                        return None;
+                    }
+                };
+                back += u32::from(target <= pc);
+                let whole = m == mask;
+                if whole {
+                    pc = target;
+                } else {
                     // The two sides part; the lower one goes on here.
                     let not = mask & !m;
-                    let (here, there) = if inst.target <= pc {
-                        ((inst.target, m), (pc + 1, not))
+                    let (here, there) = if target <= pc {
+                        ((target, m), (pc + 1, not))
                     } else {
-                        ((pc + 1, not), (inst.target, m))
+                        ((pc + 1, not), (target, m))
                     };
                     w.frags.push(Frag { pc: there.0, mask: there.1, state: State::Ready, turn });
-                    if inst.target <= pc {
-                        back += 1;
-                    }
-                    pc = here.0;
-                    mask = here.1;
+                    (pc, mask) = here;
+                }
+                if !whole || flow == Flow::Switch {
                     bound = others(w, pc);
                     // A waiting fragment may be there already.
                     if pc >= bound {
                         break;
                     }
-                } else {
-                    if inst.target <= pc {
-                        back += 1;
-                    }
-                    pc = inst.target;
                 }
                 if back % POLL == POLL - 1 || back >= SPIN {
                     // A loop that does little but look at memory waits for somebody else.
@@ -663,12 +675,6 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
                         break;
                     }
                 }
-            }
-            Flow::Switch => {
-                for (t, m) in std::mem::take(&mut cx.targets) {
-                    w.frags.push(Frag { pc: t, mask: m, state: State::Ready, turn });
-                }
-                return None;
             }
             Flow::Exit => {
                 crate::isa::finish_copies(&mut cx);

@@ -572,7 +572,7 @@ impl<'a> Parser<'_, 'a> {
                             self.expect(';')?;
                             out.push(Stmt::BranchTargets(name.to_string(), t));
                         }
-                        Tok::Dot("callprototype") => self.skip_to_semicolon()?,
+                        Tok::Dot("callprototype" | "calltargets") => self.skip_to_semicolon()?,
                         _ => out.push(Stmt::Label(name.to_string(), line)),
                     }
                 }

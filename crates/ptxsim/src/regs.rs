@@ -113,6 +113,22 @@ impl Regs {
         }
     }
 
+    /// One lane with all its bits.
+    pub fn lane_bits(&self, r: Reg, lane: usize) -> u128 {
+        match r.file {
+            File::Q => self.q[r.idx as usize][lane],
+            _ => self.lane(r, lane).into(),
+        }
+    }
+
+    /// Sets one lane to what [`Regs::lane_bits`] gave.
+    pub fn set_lane_bits(&mut self, r: Reg, lane: usize, v: u128) {
+        match r.file {
+            File::Q => self.q[r.idx as usize][lane] = v,
+            _ => self.set_lane(r, lane, v as u64),
+        }
+    }
+
     /// All lanes, zero-extended to 64 bits.
     pub fn wide(&self, r: Reg) -> [u64; LANES] {
         let i = r.idx as usize;

@@ -295,11 +295,15 @@ impl TensorMap {
     }
 
     /// Calls `f(offset in shared memory, global address or `None` outside the tensor)` for each element of the box at
-    /// `coords`.
-    pub(crate) fn each(&self, coords: &[i32], mut f: impl FnMut(u32, Option<u64>)) {
+    /// `coords`. A store writes whole pieces of 16 bytes, past the end of a row where it ends inside of one: so does an
+    /// H100, though §5.5.1 has it that nothing is written outside.
+    pub(crate) fn each(&self, coords: &[i32], store: bool, mut f: impl FnMut(u32, Option<u64>)) {
         let n = self.dims.len();
         let es = self.element.bytes();
         let (row, pitch) = (self.row(), self.pitch());
+        let piece = if store { 16 / es } else { 1 };
+        let end =
+            |d: usize| u64::from(self.dims[d]).next_multiple_of(if d == 0 { piece.into() } else { 1 }) as i64;
         for k in 0..self.box_bytes() / es {
             let mut left = k;
             let mut addr = self.address;
@@ -308,7 +312,7 @@ impl TensorMap {
                 let n = self.copied(d);
                 let x = i64::from(coords[d]) + i64::from(left % n * self.step(d));
                 left /= n;
-                inside &= (0..i64::from(self.dims[d])).contains(&x);
+                inside &= (0..end(d)).contains(&x);
                 let step = if d == 0 { u64::from(es) } else { self.strides[d - 1] };
                 addr = addr.wrapping_add((x as u64).wrapping_mul(step));
             }

@@ -445,3 +445,46 @@ fn matrix_fragments() {
         }
     }
 }
+
+#[test]
+fn recursion() {
+    fn fib(n: u32) -> u32 {
+        if n < 2 { n } else { fib(n - 1) + fib(n - 2) }
+    }
+    fn path(n: u32, above: &mut [u32; 4]) -> u32 {
+        let mut mine = [n, n + 1, n + 2, n + 3];
+        if n > 0 {
+            above[n as usize % 4] += path(n - 1, &mut mine);
+        }
+        mine[0] + 3 * mine[1] + 5 * mine[2] + 7 * mine[3]
+    }
+    let p = parse(include_str!("cuda/calls.ptx"));
+    let mut x: Vec<u32> = ints(96, 41, 1 << 20).iter().map(|&v| v as u32).collect();
+    let mut out = vec![0u32; 4 * 96];
+    Run::new(&p, 2, 48).entry("recursion").array(&mut x).array(&mut out).clean();
+    for (x, got) in x.iter().zip(out.chunks(4)) {
+        let (n, mut top) = (x % 16, [1, 2, 3, 4]);
+        let p = path(n, &mut top);
+        let [a, b, c, d] = top;
+        assert_eq!(got, [fib(n), if n.is_multiple_of(2) { 1 } else { 2 }, p, a ^ b << 8 ^ c << 16 ^ d << 24]);
+    }
+}
+
+#[test]
+fn calls_by_address() {
+    let p = parse(include_str!("cuda/calls.ptx"));
+    let mut x = ints(2 * 64, 42, 1000);
+    let (mut out, mut wide) = (vec![0i32; 64], vec![0f64; 64]);
+    Run::new(&p, 1, 64).entry("pointers").array(&mut x).array(&mut out).array(&mut wide).clean();
+    let of = |t: usize| {
+        let (a, b) = (x[2 * t], x[2 * t + 1]);
+        let op = [a + b, a * b, a.max(b)][a as usize % 3];
+        (a, b, op + if b % 2 == 1 { a * b } else { a * b / 2 })
+    };
+    for t in 0..64 {
+        let (a, b, sum) = of(t);
+        let step = |(x, y): (f64, i32)| if a % 2 == 1 { (x * 1.5, y + 3) } else { (x - 2.0, y * 2) };
+        let (x, y) = step(step((f64::from(a), b)));
+        assert_eq!((out[t], wide[t]), (sum + y + of(t ^ 1).2, x));
+    }
+}

@@ -299,6 +299,49 @@ fn tensor_boxes_outside_are_filled_with_zero() {
     );
 }
 
+/// As an H100 does (`tests/gpu/sim_vs_gpu`): rows of a box that are narrower than the swizzle begin at multiples of it, and
+/// a store writes pieces of 16 bytes.
+#[test]
+fn tensor_stores_of_narrow_rows_and_at_their_ends() {
+    let text = |shared: u32| {
+        format!(
+            ".version 8.4\n.target sm_90a\n.address_size 64
+            .visible .entry k(.param .align 64 .b8 m[128]) {{
+            .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>; .shared .align 128 .b8 s[{shared}];
+            mov.u32 %r1, %tid.x; mov.b64 %rd1, m; mov.u32 %r2, s; mad.lo.u32 %r3, %r1, 4, %r2; st.shared.u32 [%r3], %r1;
+            fence.proxy.async.shared::cta; bar.sync 0; setp.eq.u32 %p1, %r1, 0; @!%p1 ret;
+            cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd1, {{4, 0}}], [%r2];
+            cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret; }}"
+        )
+    };
+    let mut a = vec![!0u128; 8];
+    // Rows of 6 words, 8 words apart; a box of 4 × 4 words in 4 × 8 of shared memory.
+    let m = TensorMap {
+        address: a.as_ptr() as u64,
+        element: Element::U32,
+        dims: vec![6, 4],
+        strides: vec![32],
+        box_dims: vec![4, 4],
+        element_strides: vec![1, 1],
+        swizzle: Swizzle::B32,
+        nan_fill: false,
+    };
+    let map = m.encode().expect("valid");
+    Run::new(&parse(&text(128)), 1, 32).bytes(map.clone()).memory(&mut a, "a").clean();
+    for row in 0..4u128 {
+        assert_eq!(a[2 * row as usize], !0);
+        assert_eq!(a[2 * row as usize + 1], (0..4).fold(0, |v, k| v | (8 * row + k) << (32 * k)));
+    }
+    // The 64 bytes of the box are not enough shared memory, and the tensor's last row no end for the array.
+    let r = Run::new(&parse(&text(64)), 1, 16).bytes(map.clone()).memory(&mut a, "a").go();
+    has(&r, SharedBounds);
+    let mut words: Vec<u32> = vec![0; 64];
+    let skip = (words.as_ptr() as usize).wrapping_neg() % 128 / 4;
+    let rows = &mut words[skip..skip + 3 * 8 + 6];
+    let map = TensorMap { address: rows.as_ptr() as u64, ..m }.encode().expect("valid");
+    has(&Run::new(&parse(&text(128)), 1, 32).bytes(map).memory(rows, "rows").go(), GlobalBounds);
+}
+
 /// A kernel that writes a tensor map itself and copies through it. `field` is put among the changes of the map.
 fn made_map(field: &str) -> String {
     let changes: String = [

@@ -453,3 +453,29 @@ fn errors_name_instruction_line_and_section() {
     let e = error("mma.sync.aligned.m16n8k99.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1}; ret;");
     assert!(e.contains("no such combination"), "{e}");
 }
+
+#[test]
+fn bytes_are_packed_and_unpacked() {
+    let bytes = ".reg .b8 x0, x1, x2, x3;";
+    let v = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210, 0xff00_8001_7fff_8000];
+    let got = each(
+        &format!(
+            "{bytes} mov.b32 {{x0, x1, x2, x3}}, %r10; mov.b32 %r20, {{x3, x1, x0, x2}}; mov.b64 %rd20, {{%r20, %r10}};"
+        ),
+        &v,
+    );
+    for (x, got) in v.iter().zip(got) {
+        let [a, b, c, d] = (*x as u32).to_le_bytes();
+        assert_eq!(got, u64::from(u32::from_le_bytes([d, b, a, c])) | x << 32);
+    }
+    let got = each(
+        &format!("{bytes} mov.b16 {{x0, x1}}, %h10; mov.b16 %h20, {{x1, x0}}; cvt.u64.u16 %rd20, %h20;"),
+        &v,
+    );
+    for (x, got) in v.iter().zip(got) {
+        assert_eq!(got, x >> 8 & 255 | (x & 255) << 8);
+    }
+    let e =
+        parse(&kernel(0, ".reg .b8 x<3>; mov.b32 {x0, x1, x2}, %r1;")).params("k").expect_err("three parts");
+    assert!(e.to_string().contains("3 parts don't make a `B32`"), "{e}");
+}

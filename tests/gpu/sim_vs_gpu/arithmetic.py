@@ -111,6 +111,11 @@ def bits() -> Iterator[Program]:
         yield simple("lop3.b32", "b32 b32 b32", body=f"lop3.b32 %d, %a, %b, %c, {lut};", label=f"lop3.b32 {lut:#x}")  # fmt: skip
     for mode in ("", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"):
         yield simple(f"prmt.b32{mode}", "b32 b32 b32")
+    for bits, part in ((16, 8), (32, 8), (32, 16), (64, 16), (64, 32)):
+        names = [f"x{k}" for k in range(bits // part)]
+        yield simple(f"mov.b{bits}", f"b{bits}", label=f"mov.b{bits} of {bits // part} parts",
+            body=f".reg .b{part} {', '.join(names)}; mov.b{bits} {{{', '.join(names)}}}, %a;"
+            f" mov.b{bits} %d, {{{', '.join(reversed(names))}}};")  # fmt: skip
     for name in ("l.wrap", "l.clamp", "r.wrap", "r.clamp"):
         yield simple(f"shf.{name}.b32", "b32 b32 b32")
     for mode in ("clamp", "wrap"):
@@ -266,8 +271,39 @@ def approximations() -> Iterator[Program]:
         yield threadwise(f"{name}.f32 edges", f"{name}.f32 %d, %a;", [(values, 1)], "f32", Exact("f32"))
 
 
+FUNCTIONS = """
+.func (.param .b32 y) twice(.param .b32 x) { .reg .b32 %r; ld.param.b32 %r, [x]; shl.b32 %r, %r, 1; st.param.b32 [y], %r; ret; }
+.func (.param .b32 y) third(.param .b32 x) { .reg .b32 %r; ld.param.b32 %r, [x]; div.u32 %r, %r, 3; st.param.b32 [y], %r; ret; }
+.func (.param .b32 y) steps(.param .b32 x, .param .b64 f) {
+  .reg .b32 %r<4>; .reg .pred %p; .reg .b64 %f; ld.param.b32 %r0, [x]; ld.param.b64 %f, [f]; mov.b32 %r2, 0;
+  setp.lt.u32 %p, %r0, 2; @%p bra E; and.b32 %r1, %r0, 15; shr.u32 %r0, %r0, 2;
+  { .param .b32 a; .param .b64 b; .param .b32 c; st.param.b32 [a], %r0; st.param.b64 [b], %f; call (c), steps, (a, b); ld.param.b32 %r2, [c]; }
+  { .param .b32 a; .param .b32 c; st.param.b32 [a], %r2; P: .callprototype (.param .b32 _) _ (.param .b32 _); call (c), %f, (a), P; ld.param.b32 %r2, [c]; }
+  add.u32 %r2, %r2, %r1;
+  E: st.param.b32 [y], %r2; ret;
+}
+.global .u64 table[2] = {twice, third};
+"""  # fmt: skip
+
+
+def calls() -> Iterator[Program]:
+    """Functions by name and by address, and one that calls itself."""
+    fetch = "and.b32 %r0, %b, 1; mov.b64 %rd0, table; mad.wide.u32 %rd0, %r0, 8, %rd0; ld.global.b64 %rd1, [%rd0]; "
+    prototype = "P: .callprototype (.param .b32 _) _ (.param .b32 _);"
+    give = "{ .param .b32 a; .param .b32 c; st.param.b32 [a], %a; "
+    for name, body in (
+        ("call by name", give + "call (c), twice, (a); ld.param.b32 %d, [c]; }"),
+        ("call by address", fetch + give + prototype + "call (c), %rd1, (a), P; ld.param.b32 %d, [c]; }"),
+        ("call that a predicate guards", fetch + "setp.lt.s32 %p0, %b, 0; mov.b32 %d, 7; " + give + prototype
+            + "@%p0 call (c), %rd1, (a), P; ld.param.b32 %r1, [c]; selp.b32 %d, %r1, %d, %p0; }"),
+        ("call of a function that calls itself", fetch + give
+            + ".param .b64 f; st.param.b64 [f], %rd1; call (c), steps, (a, f); ld.param.b32 %d, [c]; }"),
+    ):  # fmt: skip
+        yield simple("call", "u32 b32", "b32", body=body, label=name, declare=FUNCTIONS)
+
+
 def programs() -> Iterator[Program]:
-    for group in (integers, bits, floats, smallest_normal, halves, approximations):
+    for group in (integers, bits, floats, smallest_normal, halves, approximations, calls):
         for p in group():
             p.group = group.__name__
             yield p

@@ -136,7 +136,10 @@ def serve(pipe) -> None:
     driver = Driver()
     pipe.send(driver.name)
     while True:
-        program, arguments = pipe.recv()
+        try:
+            program, arguments = pipe.recv()
+        except EOFError:
+            return
         try:
             driver.run(program, arguments)
         except RuntimeError as error:

@@ -16,7 +16,10 @@ SIZES = {1: [100], 2: [40, 12], 3: [24, 6, 5], 4: [24, 5, 4, 3], 5: [20, 4, 3, 3
 def tensor_map(
     ty: str, rank: int, swizzle: int, inner: int = 0, steps: list[int] | None = None, nan_fill=False
 ):
-    """A tensor of a few rows whose pitch is more than its width, and a box whose rows have ``inner`` bytes."""
+    """A tensor of a few rows whose pitch is more than its width, and a box whose rows have ``inner`` bytes.
+
+    Most rows end inside a piece of 16 bytes.
+    """
     size = width(ty) // 8
     dims = [max(16 // size, d) for d in SIZES[rank]]
     dims[0] = max(dims[0], 2 * (inner or 32) // size - 3)
@@ -210,5 +213,14 @@ def programs() -> Iterator[Program]:
             yield store(ty, 2, 128 if ty == "f16" else 0, reduction=reduction)
     for rank in (1, 3, 4, 5):
         yield store("f32", rank, 32, reduction="add")
+    # Rows that end inside a piece of 16 bytes.
+    for ty, reduction, inner in (
+        ("u32", "and", 64),
+        ("u32", "add", 64),
+        ("f16", "add", 48),
+        ("f16", "min", 48),
+        ("u64", "max", 112),
+    ):
+        yield store(ty, 3, 0, inner, reduction=reduction)
     for n in (2, 4):
         yield multicast(n)

@@ -111,7 +111,7 @@ pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, agent: Agent, stamp: u32) {
             cta.tensors.push((dst.1, map.footprint(), map.swizzle));
             let shared = &mut cta.shared;
             let es = map.element.bytes();
-            map.each(coords, |off, addr| {
+            map.each(coords, false, |off, addr| {
                 let at = map.swizzle.apply(dst.1 + off) as usize;
                 let v = match addr {
                     // SAFETY: the rows were found in a live allocation when the copy was issued.
@@ -136,7 +136,7 @@ pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, agent: Agent, stamp: u32) {
         Job::TensorStore { src, map, coords, red } => {
             let shared = &cx.unit.ctas[src.0 as usize].shared;
             let es = map.element.bytes();
-            map.each(coords, |off, addr| {
+            map.each(coords, true, |off, addr| {
                 let at = map.swizzle.apply(src.1 + off) as usize;
                 if let Some(a) = addr
                     && at + es as usize <= shared.len()
@@ -226,7 +226,7 @@ fn global(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind) -> bool {
 fn tensor_rows(cx: &mut Cx<'_>, l: usize, map: &TensorMap, coords: &[i32], kind: Kind) -> bool {
     let mut rows: Vec<(u64, u64)> = vec![];
     let es = u64::from(map.element.bytes());
-    map.each(coords, |_, a| {
+    map.each(coords, kind.writes(), |_, a| {
         if let Some(a) = a {
             match rows.last_mut() {
                 Some((s, n)) if *s + *n == a => *n += es,

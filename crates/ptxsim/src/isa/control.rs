@@ -93,65 +93,6 @@ pub(super) fn nanosleep(d: &mut Dec) -> R {
     Ok(())
 }
 
-/// Functions that the CUDA runtime provides (calls with bodies are inlined before they come here).
-pub(super) fn call(d: &mut Dec) -> R {
-    d.has("uni");
-    let mut names = d.ins.operands.iter().filter_map(|o| match o {
-        Operand::Ident(n) => Some(n.as_str()),
-        _ => None,
-    });
-    let Some(name) = names.next() else { return d.fail("the function's name is missing") };
-    let lists: Vec<&Vec<Operand>> = d
-        .ins
-        .operands
-        .iter()
-        .filter_map(|o| match o {
-            Operand::List(l) => Some(l),
-            _ => None,
-        })
-        .collect();
-    let (rets, args) = match lists[..] {
-        [r, a] => (&r[..], &a[..]),
-        [a] => (&[][..], &a[..]),
-        _ => (&[][..], &[][..]),
-    };
-    let place = |d: &Dec, o: &Operand| -> Result<u32, Error> {
-        if let Operand::Ident(n) = o
-            && let Some(super::Sym::Var(super::Addr::Local(at))) = d.env.lookup(n)
-        {
-            return Ok(at);
-        }
-        d.fail("a call's parameters must be `.param` variables")
-    };
-    let mut list = vec![];
-    for a in args {
-        list.push(place(d, a)?);
-    }
-    d.out.d = match rets.first() {
-        Some(r) => place(d, r)?,
-        None => NONE,
-    };
-    d.out.list = list.into();
-    d.out.exec = match (name, args.len()) {
-        ("vprintf", 2) => super::printf::vprintf,
-        ("__assertfail", 5) => super::printf::assertfail,
-        ("__nv_abort" | "abort", _) => |cx, _| {
-            let l = cx.mask.trailing_zeros() as usize;
-            cx.find(FindingKind::Trap, l, None, "the kernel aborts".into());
-            Flow::Stop
-        },
-        _ if d.env.lookup(name).is_some_and(|s| matches!(s, super::Sym::Reg(_))) => {
-            return d.fail("not supported yet: calls through a function pointer");
-        }
-        _ => {
-            return d.fail(format!(
-                "not supported yet: `{name}` has no body, and is not a system function known here"
-            ));
-        }
-    };
-    Ok(())
-}
-
 /// `bar`, `barrier`: sync, arrive and red.
 pub(super) fn bar(d: &mut Dec) -> R {
     let old = d.ins.op == "bar";

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::access::{Kind, LOCAL_TAG, SHARED_TAG, lanes};
 use crate::ast::{Operand, Space, Ty};
 use crate::machine::Cx;
-use crate::regs::{File, LANES, Reg};
+use crate::regs::{File, LANES, Lane, Reg};
 
 type R = Result<(), Error>;
 
@@ -42,6 +42,46 @@ fn clock(d: &mut Dec, name: &str) -> Option<R> {
     Some(r)
 }
 
+/// The type of each of `n` parts of a `ty`.
+fn part(d: &Dec, ty: Ty, n: usize) -> Result<Ty, Error> {
+    match (ty.bits(), n) {
+        (16, 2) | (32, 4) => Ok(Ty::B8),
+        (32, 2) | (64, 4) => Ok(Ty::B16),
+        (64, 2) | (128, 4) => Ok(Ty::B32),
+        (128, 2) => Ok(Ty::B64),
+        _ => d.fail(format!("{n} parts don't make a `{ty:?}`")),
+    }
+}
+
+/// Parts of `bits` bits, the lowest first.
+fn unpack<W: Copy + std::ops::Shr<u32, Output = W>, P: Lane>(
+    cx: &mut Cx<'_>,
+    i: &Inst,
+    whole: [W; LANES],
+    bits: u32,
+    part: fn(W) -> P,
+) -> Flow {
+    for (k, &r) in (0..).zip(&i.list) {
+        cx.put(r, &whole.map(|x| part(x >> (bits * k))));
+    }
+    Flow::Next
+}
+
+fn pack<W, P: Lane>(cx: &mut Cx<'_>, i: &Inst, bits: u32, widen: fn(P) -> W) -> Flow
+where
+    W: Lane + std::ops::Shl<u32, Output = W> + std::ops::BitOr<Output = W>,
+{
+    let mut whole = [W::default(); LANES];
+    for (k, &r) in (0..).zip(&i.list) {
+        let p = cx.get::<P>(r);
+        for l in 0..LANES {
+            whole[l] = whole[l] | widen(p[l]) << (bits * k);
+        }
+    }
+    cx.put(i.d, &whole);
+    Flow::Next
+}
+
 pub(super) fn mov(d: &mut Dec) -> R {
     let ty = d.ty()?;
     d.count(2..=2)?;
@@ -67,113 +107,34 @@ pub(super) fn mov(d: &mut Dec) -> R {
     match (d.operand(0)?, d.operand(1)?) {
         (Operand::Vector(v), src) => {
             // Unpack.
-            let n = v.len() as u32;
-            let part = File::of(ty.bits() / n.max(1));
-            if n == 0 || part.bits() * n != ty.bits() {
-                return d.fail(format!("{n} parts don't make a `{ty:?}`"));
-            }
+            let part = part(d, ty, v.len())?;
             d.out.a = d.src_op(src, ty)?;
-            let mut list = vec![];
-            for o in v {
-                list.push(d.dst_op(o, part)?);
-            }
-            d.out.list = list.into();
-            d.out.exec = match (ty.bits(), n) {
-                (32, 2) => |cx, i| {
-                    let a = cx.get::<u32>(i.a);
-                    cx.put(i.list[0], &a.map(|x| x as u16));
-                    cx.put(i.list[1], &a.map(|x| (x >> 16) as u16));
-                    Flow::Next
-                },
-                (64, 2) => |cx, i| {
-                    let a = cx.get::<u64>(i.a);
-                    cx.put(i.list[0], &a.map(|x| x as u32));
-                    cx.put(i.list[1], &a.map(|x| (x >> 32) as u32));
-                    Flow::Next
-                },
-                (64, 4) => |cx, i| {
-                    let a = cx.get::<u64>(i.a);
-                    for k in 0..4 {
-                        cx.put(i.list[k], &a.map(|x| (x >> (16 * k)) as u16));
-                    }
-                    Flow::Next
-                },
-                (128, 2) => |cx, i| {
-                    let a = cx.get::<u128>(i.a);
-                    cx.put(i.list[0], &a.map(|x| x as u64));
-                    cx.put(i.list[1], &a.map(|x| (x >> 64) as u64));
-                    Flow::Next
-                },
-                (128, 4) => |cx, i| {
-                    let a = cx.get::<u128>(i.a);
-                    for k in 0..4 {
-                        cx.put(i.list[k], &a.map(|x| (x >> (32 * k)) as u32));
-                    }
-                    Flow::Next
-                },
-                _ => return d.fail("not supported yet: unpacking into bytes"),
+            let list: Result<_, _> = v.iter().map(|o| d.dst_op(o, File::of(part.bits()))).collect();
+            d.out.list = list?;
+            d.out.exec = match (ty.bits(), part.bits()) {
+                (16, 8) => |cx, i| unpack(cx, i, cx.get::<u16>(i.a).map(u32::from), 8, |x| x as u8 as u16),
+                (32, 8) => |cx, i| unpack(cx, i, cx.get::<u32>(i.a), 8, |x| x as u8 as u16),
+                (32, 16) => |cx, i| unpack(cx, i, cx.get::<u32>(i.a), 16, |x| x as u16),
+                (64, 16) => |cx, i| unpack(cx, i, cx.get::<u64>(i.a), 16, |x| x as u16),
+                (64, 32) => |cx, i| unpack(cx, i, cx.get::<u64>(i.a), 32, |x| x as u32),
+                (128, 32) => |cx, i| unpack(cx, i, cx.get::<u128>(i.a), 32, |x| x as u32),
+                _ => |cx, i| unpack(cx, i, cx.get::<u128>(i.a), 64, |x| x as u64),
             };
             Ok(())
         }
         (_, Operand::Vector(v)) => {
-            let n = v.len() as u32;
-            let part = match ty.bits() / n.max(1) {
-                16 => Ty::B16,
-                32 => Ty::B32,
-                64 => Ty::B64,
-                _ => return d.fail("not supported yet: packing bytes"),
-            };
-            if part.bits() * n != ty.bits() {
-                return d.fail(format!("{n} parts don't make a `{ty:?}`"));
-            }
-            let mut list = vec![];
-            for o in v {
-                list.push(d.src_op(o, part)?);
-            }
-            d.out.list = list.into();
+            let part = part(d, ty, v.len())?;
+            let list: Result<_, _> = v.iter().map(|o| d.src_op(o, part)).collect();
+            d.out.list = list?;
             d.out.d = d.dst_ty(0, ty)?;
-            d.out.exec = match (ty.bits(), n) {
-                (32, 2) => |cx, i| {
-                    let (a, b) = (cx.get::<u16>(i.list[0]), cx.get::<u16>(i.list[1]));
-                    let r: [u32; LANES] = std::array::from_fn(|l| u32::from(a[l]) | u32::from(b[l]) << 16);
-                    cx.put(i.d, &r);
-                    Flow::Next
-                },
-                (64, 2) => |cx, i| {
-                    let (a, b) = (cx.get::<u32>(i.list[0]), cx.get::<u32>(i.list[1]));
-                    let r: [u64; LANES] = std::array::from_fn(|l| u64::from(a[l]) | u64::from(b[l]) << 32);
-                    cx.put(i.d, &r);
-                    Flow::Next
-                },
-                (64, 4) => |cx, i| {
-                    let mut r = [0u64; LANES];
-                    for k in 0..4 {
-                        let a = cx.get::<u16>(i.list[k]);
-                        for l in 0..LANES {
-                            r[l] |= u64::from(a[l]) << (16 * k);
-                        }
-                    }
-                    cx.put(i.d, &r);
-                    Flow::Next
-                },
-                (128, 2) => |cx, i| {
-                    let (a, b) = (cx.get::<u64>(i.list[0]), cx.get::<u64>(i.list[1]));
-                    let r: [u128; LANES] = std::array::from_fn(|l| u128::from(a[l]) | u128::from(b[l]) << 64);
-                    cx.put(i.d, &r);
-                    Flow::Next
-                },
-                (128, 4) => |cx, i| {
-                    let mut r = [0u128; LANES];
-                    for k in 0..4 {
-                        let a = cx.get::<u32>(i.list[k]);
-                        for l in 0..LANES {
-                            r[l] |= u128::from(a[l]) << (32 * k);
-                        }
-                    }
-                    cx.put(i.d, &r);
-                    Flow::Next
-                },
-                _ => return d.fail("not supported yet: this packing"),
+            d.out.exec = match (ty.bits(), part.bits()) {
+                (16, 8) => |cx, i| pack(cx, i, 8, |x: u16| x & 255),
+                (32, 8) => |cx, i| pack(cx, i, 8, |x: u16| u32::from(x & 255)),
+                (32, 16) => |cx, i| pack(cx, i, 16, |x: u16| u32::from(x)),
+                (64, 16) => |cx, i| pack(cx, i, 16, |x: u16| u64::from(x)),
+                (64, 32) => |cx, i| pack(cx, i, 32, |x: u32| u64::from(x)),
+                (128, 32) => |cx, i| pack(cx, i, 32, |x: u32| u128::from(x)),
+                _ => |cx, i| pack(cx, i, 64, |x: u64| u128::from(x)),
             };
             Ok(())
         }

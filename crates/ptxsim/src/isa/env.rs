@@ -13,6 +13,8 @@ pub(crate) enum Addr {
     Shared(u32),
     /// Offset in the thread's local memory.
     Local(u32),
+    /// Function, and offset in the frame of one of its activations.
+    Frame(u32, u32),
     /// Offset in the kernel's parameters.
     Param(u32),
 }
@@ -23,7 +25,15 @@ pub(crate) enum Sym {
     Reg(Reg),
     Var(Addr),
     Label,
-    Func,
+    /// Its number in the module, and whether it has a body.
+    Func(usize, bool),
+}
+
+impl Addr {
+    /// In local memory.
+    pub fn is_local(self) -> bool {
+        matches!(self, Addr::Local(_) | Addr::Frame(..))
+    }
 }
 
 /// A constant whose value is known at launch.
@@ -93,6 +103,8 @@ pub(crate) struct Env {
     sinks: HashMap<File, u32>,
     /// Registers declared in the text, as opposed to constants and specials.
     pub declared: Vec<Reg>,
+    /// Registers that hold addresses of frames: function, register, offset.
+    pub frames: Vec<(u32, Reg, i64)>,
     /// The carry flag of `add.cc`.
     pub carry: Reg,
     /// `.branchtargets` lists.
@@ -110,6 +122,7 @@ impl Env {
             addresses: HashMap::new(),
             sinks: HashMap::new(),
             declared: vec![],
+            frames: vec![],
             carry: Reg { file: File::P, idx: 0 },
             tables: HashMap::new(),
             jumps: vec![],
@@ -234,13 +247,17 @@ impl Env {
                     return *i;
                 }
                 let i = self.template.regs.push(File::D, 0);
+                self.addresses.insert(key, i);
                 let (r, off) = match addr {
+                    Addr::Frame(f, o) => {
+                        self.frames.push((f, Reg { file: File::D, idx: i }, off.wrapping_add(i64::from(o))));
+                        return i;
+                    }
                     Addr::Global(n) => (Reloc::Global(n), off),
                     Addr::Param(o) => (Reloc::Param, off.wrapping_add(i64::from(o))),
                     _ => (Reloc::Param, off),
                 };
                 self.template.relocs.push((i, r, off));
-                self.addresses.insert(key, i);
                 return i;
             }
         };

@@ -9,6 +9,7 @@ mod asynch;
 mod atomic;
 mod bits;
 mod bulk;
+mod call;
 mod cluster;
 mod compare;
 mod control;
@@ -28,6 +29,7 @@ mod wmma;
 
 pub(crate) use asynch::finish_copies;
 pub(crate) use bulk::Pending as BulkPending;
+pub(crate) use call::{Callee, Calls, STACK, address as function_address, ret_exec};
 pub(crate) use control::{bra_exec, exit_exec, macs};
 pub(crate) use env::{Addr, Env, Reloc, Special, Sym, Template};
 pub(crate) use mbarrier::MbarTable;
@@ -319,7 +321,7 @@ instructions! {
     "cp.async.mbarrier.arrive" "9.7.13.15.17" Async mbarrier::cp_async_arrive;
     "bra"        "9.7.12.3" Control control::bra;
     "brx.idx"    "9.7.12.4" Control control::brx;
-    "call"       "9.7.12.5" Control control::call;
+    "call"       "9.7.12.5" Control call::call;
     "ret"        "9.7.12.6" Control control::exit;
     "exit"       "9.7.12.7" Control control::exit;
     "bar"        "9.7.13.1" Barrier control::bar;
@@ -694,12 +696,15 @@ impl<'a> Dec<'a, '_> {
     /// The address of a variable, as a constant.
     fn address_const(&mut self, n: &str, off: i64, file: File) -> Result<u32, Error> {
         match self.env.lookup(n) {
-            Some(Sym::Var(Addr::Global(_) | Addr::Param(_))) if file != File::D => {
+            Some(Sym::Var(Addr::Global(_) | Addr::Param(_) | Addr::Frame(..))) if file != File::D => {
                 self.fail(format!("the address of `{n}` needs 64 bits"))
             }
             Some(Sym::Var(a)) => Ok(self.env.address(file, a, off)),
             Some(Sym::Label) => self.fail(format!("not supported yet: the address of label `{n}`")),
-            Some(Sym::Func) => self.fail(format!("not supported yet: the address of function `{n}`")),
+            Some(Sym::Func(k, true)) if file == File::D => {
+                Ok(self.env.constant(file, u128::from(call::address(k).wrapping_add(off as u64))))
+            }
+            Some(Sym::Func(..)) => self.fail(format!("`{n}` has no address of this size: it is a function")),
             _ => self.fail(format!("`{n}` is not a variable")),
         }
     }
@@ -741,7 +746,7 @@ impl<'a> Dec<'a, '_> {
                 let in_space = match a {
                     Addr::Global(_) => Space::Global,
                     Addr::Shared(_) => Space::Shared,
-                    Addr::Local(_) => Space::Local,
+                    Addr::Local(_) | Addr::Frame(..) => Space::Local,
                     Addr::Param(_) => Space::Param,
                 };
                 let space = match (space, in_space) {

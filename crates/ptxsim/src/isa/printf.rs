@@ -1,15 +1,20 @@
 //! `vprintf` and `__assertfail`: the calls that a kernel makes to say something.
 
-use super::{Flow, Inst, NONE};
+use super::{Flow, Inst};
 use crate::access::{LOCAL_TAG, lanes, write_bytes};
 use crate::machine::{Cx, thread_of};
 use crate::report::FindingKind;
 
 impl Cx<'_> {
-    /// `size` bytes of a call parameter in local memory.
-    fn param(&self, at: u32, lane: usize, size: u32) -> u64 {
-        let base = lane * self.grid.code.local_bytes as usize + at as usize;
-        crate::access::read_bytes(&self.w.local, base, size)
+    /// Where the call parameter whose address is in a register is in the warp's local memory.
+    fn place(&self, r: u32, lane: usize) -> usize {
+        lane * self.grid.code.local_bytes as usize + self.w.regs.d[r as usize][lane] as usize
+    }
+
+    /// `size` bytes of a call parameter.
+    fn param(&self, i: &Inst, k: usize, lane: usize, size: u32) -> u64 {
+        let r = i.list[i.flags as usize + k];
+        crate::access::read_bytes(&self.w.local, self.place(r, lane), size)
     }
 
     /// One byte at a generic address, if it is readable.
@@ -39,7 +44,7 @@ impl Cx<'_> {
 
 pub(super) fn vprintf(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     for l in lanes(cx.mask) {
-        let (fmt, args) = (cx.param(i.list[0], l, 8), cx.param(i.list[1], l, 8));
+        let (fmt, args) = (cx.param(i, 0, l, 8), cx.param(i, 1, l, 8));
         let fmt = cx.string(fmt, l);
         let text = format(cx, &fmt, args, l);
         if let Ok(mut o) = cx.grid.output.lock()
@@ -47,8 +52,8 @@ pub(super) fn vprintf(cx: &mut Cx<'_>, i: &Inst) -> Flow {
         {
             o.push(text);
         }
-        if i.d != NONE {
-            let at = l * cx.grid.code.local_bytes as usize + i.d as usize;
+        if i.flags != 0 {
+            let at = cx.place(i.list[0], l);
             write_bytes(&mut cx.w.local, at, 4, 1);
         }
     }
@@ -57,8 +62,8 @@ pub(super) fn vprintf(cx: &mut Cx<'_>, i: &Inst) -> Flow {
 
 pub(super) fn assertfail(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     let l = cx.mask.trailing_zeros() as usize;
-    let text: Vec<String> = [0, 1, 3].iter().map(|&k| cx.string(cx.param(i.list[k], l, 8), l)).collect();
-    let line = cx.param(i.list[2], l, 4);
+    let text: Vec<String> = [0, 1, 3].iter().map(|&k| cx.string(cx.param(i, k, l, 8), l)).collect();
+    let line = cx.param(i, 2, l, 4);
     let t = thread_of(cx.grid.block, cx.w.id, l);
     let m = format!("{}:{line}: {}: thread {t:?}: assertion `{}` failed", text[1], text[2], text[0]);
     cx.find(FindingKind::Trap, l, None, m);
