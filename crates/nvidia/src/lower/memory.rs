@@ -175,7 +175,9 @@ impl Lower<'_> {
 
     // ---- global memory ---------------------------------------------------------------------------------------------
 
-    /// One global load of `words`, where `pred` holds; elsewhere the words are those of `other`, or zero.
+    /// One global load of `words`, where `pred` holds; elsewhere the words are those of `other`, or zero. `early`: these are
+    /// written behind the load. The assembler moves a load towards its first use if they stand before it, which saves
+    /// registers, and selects between them and what came if they stand behind, which takes instructions.
     fn load_global(
         &mut self,
         ptr: Value,
@@ -183,6 +185,7 @@ impl Lower<'_> {
         pred: Option<Value>,
         other: Option<&[Value]>,
         modifiers: &str,
+        early: bool,
     ) -> SmallVec<[Value; 4]> {
         let mut asm = Asm::default();
         asm.outputs(words.register(), words.constraint(), words.count);
@@ -196,22 +199,22 @@ impl Lower<'_> {
             let c = self.b.i32(offset);
             format!("+{}", asm.arg(c, 'n'))
         };
+        let mut otherwise = String::new();
         if let Some(pred) = pred {
+            let p = asm.arg(pred, 'b');
+            let condition = if early { format!("@!{p} ") } else { String::new() };
             let word_bits = words.bits.max(16);
             for i in 0..words.count {
-                match other {
-                    Some(values) => {
-                        let v = values[i as usize];
-                        let constant = self.b.as_const(v).is_some();
-                        let name = asm.arg(v, if constant { 'n' } else { words.constraint() });
-                        let _ = write!(asm.text, "mov.b{word_bits} ${i}, {name}; ");
-                    }
-                    None => {
-                        let _ = write!(asm.text, "mov.b{word_bits} ${i}, 0; ");
-                    }
-                }
+                let value = match other.map(|values| values[i as usize]) {
+                    Some(v) if self.b.as_const(v).is_some() => asm.arg(v, 'n'),
+                    Some(v) => asm.arg(v, words.constraint()),
+                    None => "0".into(),
+                };
+                let _ = write!(otherwise, "{condition}mov.b{word_bits} ${i}, {value}; ");
             }
-            let p = asm.arg(pred, 'b');
+            if !early {
+                asm.text = std::mem::take(&mut otherwise);
+            }
             let _ = write!(asm.text, "@{p} ");
         }
         let suffix = words.suffix();
@@ -221,7 +224,7 @@ impl Lower<'_> {
             let names: Vec<String> = (0..words.count).map(|i| format!("${i}")).collect();
             format!("{{{}}}", names.join(", "))
         };
-        let _ = write!(asm.text, "ld{modifiers}{suffix} {targets}, [{address}{immediate}];");
+        let _ = write!(asm.text, "ld{modifiers}{suffix} {targets}, [{address}{immediate}]; {otherwise}");
         let (text, constraints) = (asm.text, asm.constraints);
         self.b.asm(&text, &constraints, Effect::Read, &asm.results, &asm.args)
     }
@@ -294,7 +297,7 @@ impl Lower<'_> {
             let pred = mask.map(|p| p[0]);
             let pred = self.all(&[pred]);
             let other = other.map(|o| self.words_of(&[o[0]], words));
-            let loaded = self.load_global(ptrs[0], words, pred, other.as_deref(), &modifiers);
+            let loaded = self.load_global(ptrs[0], words, pred, other.as_deref(), &modifiers, false);
             let out = self.elements_of(&loaded, words, ty);
             self.set_regs(result, out);
             return Ok(());
@@ -306,6 +309,8 @@ impl Lower<'_> {
             .vector_groups(axis, width)
             .ok_or_else(|| self.error("internal: the layout has no vectors of the promised width"))?;
         self.loads_in_loops |= groups.len() > 1 && self.is_in_loop();
+        // A thread that loads once has nothing else to wait with, so that its load should begin when it can.
+        let early = groups.len() == 1 && !self.is_in_loop();
         // All loads first: what unpacks a word would stand between them, and the assembler keeps to the order it sees.
         let mut all = Vec::with_capacity(groups.len());
         for group in &groups {
@@ -328,7 +333,7 @@ impl Lower<'_> {
                     }
                 }
             } else {
-                self.load_global(ptrs[first], words, pred, fallback.as_deref(), &modifiers)
+                self.load_global(ptrs[first], words, pred, fallback.as_deref(), &modifiers, early)
             };
             all.push(loaded);
         }
