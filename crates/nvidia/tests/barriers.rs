@@ -82,7 +82,7 @@ fn matmul_by_warps() {
 
 #[test]
 fn matmul_by_warp_groups() {
-    for (num_warps, num_stages) in [(4, 3), (8, 2), (4, 1)] {
+    for (num_warps, num_stages) in [(4, 4), (4, 3), (8, 2), (4, 1)] {
         matmul("cuda:90", true, num_warps, num_stages);
     }
 }

@@ -71,6 +71,26 @@ fn a_matmul_keeps_one_dot_under_way() {
 }
 
 #[test]
+fn a_matmul_of_four_stages_has_one_barrier() {
+    let text = lower(MATMUL, 4, 4);
+    let (body, _) = split_loop(&text);
+    // The wait for what the next iteration reads leaves one iteration's copies under way.
+    in_order(
+        body,
+        &[
+            "ttng.warp_group_dot ",
+            "pendings = 1",
+            "ttg.async_wait {num = 1",
+            "ttng.fence_async_shared",
+            "ttg.barrier",
+            "ttg.async_copy_global_to_local",
+        ],
+    );
+    assert_eq!(count(body, "ttg.barrier"), 1, "{body}");
+    assert_eq!(count(body, "ttng.fence_async_shared"), 1, "{body}");
+}
+
+#[test]
 fn attention_takes_probabilities_from_registers() {
     let text = lower(ATTENTION, 4, 3);
     let (body, _) = split_loop(&text);

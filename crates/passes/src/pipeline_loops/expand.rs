@@ -18,8 +18,8 @@
 //! Where the loop stands in another one and its first copies can be issued in the iteration before ([`across`](super::across)),
 //! they are: behind the loop, and before the other loop for its first iteration. The ring goes on where it stood.
 //!
-//! Where a loop has several dots for warp groups, steps 1 and 2 come behind the first dot and wait for the *next* iteration's
-//! copies (those of the first are waited for before the loop): the tensor cores are busy then.
+//! Where a loop has several dots for warp groups, or one and four stages, steps 1 and 2 come behind the first dot and wait for
+//! the *next* iteration's copies (those of the first are waited for before the loop): the tensor cores are busy then.
 //!
 //! Where it can, such a loop has no barrier at all but a [split](super::split_barrier) one, and rings with a slot more:
 //! iteration i
@@ -189,10 +189,11 @@ impl<'m> Expander<'m> {
             barrier.arrive(self.m, self.l.0);
             barrier.wait(self.m, top, phase);
             Some(token)
-        } else if dot.is_some() && several && stages > 2 {
-            // Behind that dot also wait for what the next iteration reads: one barrier then serves both, and the proxy
-            // fence, which waits for the thread's copies, stands where the fewest are under way. (A loop of one dot has
-            // no arithmetic to hide a copy behind: there more copies under way are worth more than a barrier less.)
+        } else if dot.is_some() && stages > if several { 2 } else { 3 } {
+            // Behind that dot also wait for what the next iteration reads: one barrier then serves both. The proxy fence takes
+            // its turn behind the accesses of copies that were issued before it: here that was an iteration ago, at the top
+            // it would be just now. (A loop of one dot has no arithmetic to hide a copy behind: it wants those of two
+            // iterations under way beside the wait.)
             self.wait_and_fence(anchor, stages - 3);
             let token = self.wait_and_fence(self.l.0, stages - 2);
             let mut b = Builder::before(self.m, self.l.0);
