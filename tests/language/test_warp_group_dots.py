@@ -7,6 +7,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tilewright as triton
+import tilewright.language as tl
+
 TILES = [
     # (BLOCK_M, BLOCK_N, BLOCK_K), num_warps, num_stages
     ((64, 64, 64), 4, 3),
@@ -79,3 +82,81 @@ def test_attention(device, d, block, num_warps, num_stages, causal):
     p = np.exp(s - s.max(-1, keepdims=True))
     want = (p / p.sum(-1, keepdims=True)) @ v.astype(np.float64)
     np.testing.assert_allclose(device.numpy(o), want, rtol=1e-2, atol=5e-3)
+
+
+@triton.jit
+def sums_kernel(
+    a_ptr, b_ptr, c_ptr, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr, IMPRECISE: tl.constexpr,
+):  # fmt: skip
+    """A tile of a @ b in accumulators of a given type, or of sums of so many products."""
+    m, n, k = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=ACC)
+    for start in range(0, K, BK):
+        a = tl.load(a_ptr + m[:, None] * K + (start + k)[None, :])
+        b = tl.load(b_ptr + n[None, :] * K + (start + k)[:, None])
+        acc = tl.dot(a, b, acc, out_dtype=ACC, max_num_imprecise_acc=IMPRECISE)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+@pytest.mark.parametrize(
+    "block,num_warps,num_stages", [((64, 64, 32), 4, 3), ((128, 48, 64), 8, 2), ((64, 24, 32), 4, 1)]
+)
+def test_accumulators_of_halves(device, block, num_warps, num_stages):
+    bm, bn, bk = block
+    N, K = bn, 3 * bk
+    rng = np.random.default_rng(3)
+    # Every sum is an integer that fp16 holds.
+    a, b = (rng.integers(-3, 4, s).astype(np.float16) for s in ((2 * bm, K), (N, K)))
+    c = device.empty((2 * bm, N), np.float16)
+    kernel = sums_kernel[(2,)](
+        device.array(a), device.array(b), c, N, K, BM=bm, BN=bn, BK=bk, ACC=tl.float16, IMPRECISE=None,
+        num_warps=num_warps, num_stages=num_stages,
+    )  # fmt: skip
+    np.testing.assert_array_equal(device.numpy(c), a @ b.T)
+    if device.backend != "interp":
+        assert f"wgmma.mma_async.sync.aligned.m64n{bn}k16.f16.f16.f16" in kernel.asm["ptx"]
+        # Nothing takes an accumulator apart while its product is under way.
+        loop = kernel.asm["ptx"].rpartition("wgmma.mma_async")[2].partition("bra")[0]
+        assert "wgmma.wait_group" in loop
+
+
+@pytest.mark.parametrize("imprecise", [None, 0, 64, 100, 128])
+@pytest.mark.parametrize("left", ["float8_e4m3fn", "float8_e5m2"])
+def test_sums_of_bytes(device, left, imprecise):
+    """fp8 products, of which the tensor cores add up only so many."""
+    bm, bn, bk = 64, 32, 128
+    rng = np.random.default_rng(4)
+    a = rng.integers(-3, 4, (bm, 2 * bk)).astype(np.float32)
+    a[:, 0] = 448  # a large sum, from which a short one loses what comes after
+    b = rng.integers(-3, 4, (bn, 2 * bk)).astype(np.float32)
+    b[:, 0] = 448
+    a, b = a.astype(getattr(ml_dtypes, left)), b.astype(ml_dtypes.float8_e4m3fn)
+    c = device.empty((bm, bn), np.float32)
+    kernel = sums_kernel[(1,)](
+        device.array(a), device.array(b), c, bn, 2 * bk, BM=bm, BN=bn, BK=bk, ACC=tl.float32, IMPRECISE=imprecise,
+        num_warps=4,
+    )  # fmt: skip
+    want = a.astype(np.float64) @ b.astype(np.float64).T
+    device.rounding = 2.0**-10
+    # 13 bits of the largest term, or of those of one part of a sum.
+    np.testing.assert_allclose(device.numpy(c), want, atol=2.0**-13 * 448**2 * (4 if imprecise == 0 else 8))
+    if device.backend != "interp":
+        ptx = kernel.asm["ptx"]
+        parts = {None: 0, 0: 4, 64: 2, 100: 1, 128: 1}[imprecise]
+        assert ptx.count("wgmma.commit_group") == max(parts, 1)
+        assert ptx.count("add.rn.f32") + ptx.count("add.f32") == parts * bm * bn // 128
+
+
+@pytest.mark.parametrize("dtype", ["fp8", "tf32"])
+def test_results_are_stored_whole(dtype, monkeypatch):
+    """Operands and results of different widths: each is accessed 16 bytes at a time."""
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    operand = np.empty((128, 128), TYPES[dtype])
+    out = np.empty((128, 128), np.float16)
+    kernel = matmul.matmul_kernel.warmup(
+        operand, operand.T, out, 128, 128, 128, 128, 1, 1, 128, 128, 1, BLOCK_M=64, BLOCK_N=128, BLOCK_K=128,
+        GROUP_M=8, ACC=tl.float32, PRECISION="tf32", num_warps=4, num_stages=2, grid=(1,),
+    )  # fmt: skip
+    stores = [line for line in kernel.asm["ptx"].splitlines() if "st.global" in line]
+    assert stores and all(".v4.b32" in line for line in stores)

@@ -2,7 +2,8 @@
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::{cf, scf, tt};
-use tilewright_ir::{Opcode, TypeKind};
+use tilewright_ir::{FloatKind, Opcode, TypeKind};
+use tilewright_layout::Encoding;
 use tilewright_llvm as llvm;
 use tilewright_llvm::{ByValue, Effect, IntPred, KernelAttrs, Ty, Value};
 
@@ -119,21 +120,34 @@ pub(super) fn lower_function<'a>(
 }
 
 impl Lower<'_> {
-    /// The machine types of a value: one per register, one address for a buffer, none for a token.
+    /// The machine types of a value: one per register, or per word of two halves that warp-group dots accumulate, one
+    /// address for a buffer, none for a token.
     pub fn machine_types(&mut self, ty: ir::Type) -> Result<Vec<Ty>> {
         match self.m.type_kind(ty) {
             TypeKind::AsyncToken => Ok(vec![]),
             TypeKind::MemDesc { .. } => Ok(vec![Ty::SHARED]),
+            _ if self.crosses_as_words(ty) => Ok(vec![Ty::I32; self.num_regs(ty)? / 2]),
             _ => Ok(vec![self.elem_ty(ty)?; self.num_regs(ty)?]),
         }
     }
 
+    /// Whether a tensor goes from block to block as words of two halves. The accumulators of a dot that is under way must
+    /// not be taken apart and put together again where a loop begins anew.
+    fn crosses_as_words(&self, ty: ir::Type) -> bool {
+        let encoding = self.m.encoding(ty).and_then(|e| self.m.encoding_of(e));
+        matches!(encoding, Some(Encoding::NvidiaMma { version_major: 3, .. }))
+            && self.float_kind(ty) == Some(FloatKind::F16)
+    }
+
     /// The machine values of an IR value, as [`Lower::machine_types`] lists them.
-    pub fn flatten(&self, values: &[ir::Value]) -> Result<Vec<Value>> {
+    pub fn flatten(&mut self, values: &[ir::Value]) -> Result<Vec<Value>> {
         let mut out = Vec::new();
         for &v in values {
-            match self.val(v)? {
-                Val::Regs(r) => out.extend_from_slice(r),
+            match self.val(v)?.clone() {
+                Val::Regs(r) if self.crosses_as_words(self.value_ty(v)) => {
+                    out.extend(self.pack_halves(&r));
+                }
+                Val::Regs(r) => out.extend_from_slice(&r),
                 Val::Token => {}
                 Val::Buffer(buffer) => {
                     if buffer.offsets.iter().any(|&o| o != 0) {
@@ -154,6 +168,7 @@ impl Lower<'_> {
             TypeKind::MemDesc { shape, .. } => {
                 Val::Buffer(Buffer { base: values[0], offsets: smallvec::smallvec![0; shape.len()] })
             }
+            _ if self.crosses_as_words(ty) => Val::Regs(self.unpack_halves(values).into()),
             _ => Val::Regs(values.into()),
         };
         self.set(v, val);

@@ -10,6 +10,7 @@
 //! plus what the layout adds alike, so thread 0 says which register is which operand.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
@@ -62,6 +63,25 @@ enum Left {
     Shared(Operand),
     /// The words of each K step of each tile.
     Registers(Vec<Vec<[Value; 4]>>),
+}
+
+/// What the instructions of one accumulator tile have in common.
+struct Tile<'a> {
+    /// Its first row and column from the warp group's.
+    at: (u32, u32),
+    /// N of an instruction.
+    n: u32,
+    left: TileLeft<'a>,
+    right: &'a Operand,
+    /// Its registers, in the instruction's order.
+    registers: &'a [usize],
+}
+
+/// The left operand of a tile.
+enum TileLeft<'a> {
+    Shared(&'a Operand),
+    /// The words of each K step.
+    Registers(&'a [[Value; 4]]),
 }
 
 impl Lower<'_> {
@@ -124,6 +144,9 @@ impl Lower<'_> {
             (Some(FloatKind::F16), Some(FloatKind::F16), Some(FloatKind::F32)) => {
                 ("f32.f16.f16", 16, Ty::F32)
             }
+            (Some(FloatKind::F16), Some(FloatKind::F16), Some(FloatKind::F16)) => {
+                ("f16.f16.f16", 16, Ty::F16)
+            }
             (Some(FloatKind::BF16), Some(FloatKind::BF16), Some(FloatKind::F32)) => {
                 ("f32.bf16.bf16", 16, Ty::F32)
             }
@@ -178,62 +201,99 @@ impl Lower<'_> {
         let right = self.wgmma_operand(b, 1, n, group)?;
 
         let mut acc = self.regs(c)?.to_vec();
-        self.b.asm("wgmma.fence.sync.aligned;", "", Effect::Write, &[], &[]);
+        // How much of K is summed by the tensor cores before it is added to what they can't round.
+        let partial = op.max_num_imprecise_acc(m).map(|n| (n as u32).div_ceil(inst.k()).clamp(1, steps));
+        if partial.is_none() {
+            self.b.asm("wgmma.fence.sync.aligned;", "", Effect::Write, &[], &[]);
+        }
         for tile_m in 0..tiles_m {
             for tile_n in 0..tiles_n {
                 let registers = accumulators(&finder, tile_m * rows, tile_n * columns, n)
                     .ok_or_else(|| self.error("internal: an accumulator layout lacks an element"))?;
-                let at = (tile_m * rows, tile_n * columns);
-                let fragments = match &left {
-                    Left::Registers(f) => Some(&f[tile_m as usize]),
-                    Left::Shared(_) => None,
+                let tile = Tile {
+                    at: (tile_m * rows, tile_n * columns),
+                    n,
+                    left: match &left {
+                        Left::Registers(f) => TileLeft::Registers(&f[tile_m as usize]),
+                        Left::Shared(o) => TileLeft::Shared(o),
+                    },
+                    right: &right,
+                    registers: &registers,
                 };
-                let shared = match &left {
-                    Left::Shared(o) => Some(o),
-                    Left::Registers(_) => None,
-                };
-                self.wgmma_tile(inst, n, at, steps, shared, fragments, &right, &registers, &mut acc)?;
+                match partial {
+                    None => self.wgmma_tile(inst, &tile, 0..steps, &mut acc)?,
+                    Some(length) => self.wgmma_partial_sums(inst, &tile, steps, length, &mut acc)?,
+                }
             }
         }
-        self.b.asm("wgmma.commit_group.sync.aligned;", "", Effect::Write, &[], &[]);
-        if !op.is_async(m) {
-            acc = self.wgmma_wait(0, &acc);
+        if partial.is_none() {
+            self.b.asm("wgmma.commit_group.sync.aligned;", "", Effect::Write, &[], &[]);
+            if !op.is_async(m) {
+                acc = self.wgmma_wait(0, &acc);
+            }
         }
         self.set_regs(d, acc);
         Ok(())
     }
 
-    /// All K steps of one accumulator tile, in one statement.
+    /// A tile's product in sums of `length` K steps, each added to the accumulators by ordinary additions: the tensor cores
+    /// keep fewer bits of sums of 8-bit floats than fp32 has.
+    fn wgmma_partial_sums(
+        &mut self,
+        inst: Instruction,
+        tile: &Tile<'_>,
+        steps: u32,
+        length: u32,
+        acc: &mut [Value],
+    ) -> Result<()> {
+        let zero = self.b.zero(inst.acc);
+        for first in (0..steps).step_by(length as usize) {
+            let mut sums = vec![zero; acc.len()];
+            self.b.asm("wgmma.fence.sync.aligned;", "", Effect::Write, &[], &[]);
+            self.wgmma_tile(inst, tile, first..steps.min(first + length), &mut sums)?;
+            self.b.asm("wgmma.commit_group.sync.aligned;", "", Effect::Write, &[], &[]);
+            let sums: Vec<Value> = tile.registers.iter().map(|&r| sums[r]).collect();
+            let sums = self.wgmma_wait(0, &sums);
+            for (&r, sum) in tile.registers.iter().zip(sums) {
+                acc[r] = self.b.bin(BinOp::FAdd, acc[r], sum);
+            }
+        }
+        Ok(())
+    }
+
+    /// K steps of one accumulator tile, in one statement.
     fn wgmma_tile(
         &mut self,
         inst: Instruction,
-        n: u32,
-        at: (u32, u32),
-        steps: u32,
-        shared_a: Option<&Operand>,
-        fragments: Option<&Vec<[Value; 4]>>,
-        right: &Operand,
-        registers: &[usize],
+        tile: &Tile<'_>,
+        steps: Range<u32>,
         acc: &mut [Value],
     ) -> Result<()> {
+        let &Tile { at, n, ref left, right, registers } = tile;
         // Nothing to add to: the first step overwrites.
         let fresh = registers.iter().all(|&r| self.b.as_const(acc[r]) == Some(0));
-        let letter = if inst.acc == Ty::I32 { 'r' } else { 'f' };
-        let count = registers.len();
+        let elements: Vec<Value> = registers.iter().map(|&r| acc[r]).collect();
+        let words = self.accumulator_words(&elements);
+        let count = words.len();
+        let letter = accumulator_letter(inst.acc);
         let mut constraints = vec![format!("={letter}"); count];
-        let mut args = Vec::with_capacity(count + 8 * steps as usize);
+        let mut args = Vec::with_capacity(count + 8 * steps.len());
         if !fresh {
             constraints.extend((0..count).map(|i| i.to_string()));
-            args.extend(registers.iter().map(|&r| acc[r]));
+            args.extend(&words);
         }
         let mut next = constraints.len();
         let mut text = String::from("{\n.reg .pred p;\n");
-        let flags = inst.flags(shared_a.map(|a| &a.layout), &right.layout);
+        let shared_a = match left {
+            TileLeft::Shared(o) => Some(&o.layout),
+            TileLeft::Registers(_) => None,
+        };
+        let flags = inst.flags(shared_a, &right.layout);
         let list: Vec<String> = (0..count).map(|i| format!("${i}")).collect();
         let list = list.join(", ");
         let _ = writeln!(text, "setp.ne.b32 p, {}, 0;", u32::from(!fresh));
-        for step in 0..steps {
-            if fresh && step == 1 {
+        for step in steps.clone() {
+            if fresh && step == steps.start + 1 {
                 text.push_str("setp.ne.b32 p, 1, 0;\n");
             }
             let mut operand = |value: Value, letter: &str| {
@@ -242,16 +302,15 @@ impl Lower<'_> {
                 next += 1;
                 format!("${}", next - 1)
             };
-            let a = match (shared_a, fragments) {
-                (Some(o), _) => {
+            let a = match left {
+                TileLeft::Shared(o) => {
                     let d = self.wgmma_descriptor(o, at.0, step * inst.k())?;
                     operand(d, "l")
                 }
-                (None, Some(f)) => {
+                TileLeft::Registers(f) => {
                     let words: Vec<String> = f[step as usize].iter().map(|&w| operand(w, "r")).collect();
                     format!("{{{}}}", words.join(", "))
                 }
-                (None, None) => unreachable!("the left operand is somewhere"),
             };
             let b = self.wgmma_descriptor(right, at.1, step * inst.k())?;
             let b = operand(b, "l");
@@ -262,8 +321,10 @@ impl Lower<'_> {
             );
         }
         text.push('}');
-        let out = self.b.asm(&text, &constraints.join(","), Effect::Write, &vec![inst.acc; count], &args);
-        for (&r, &v) in registers.iter().zip(&out) {
+        let ty = if inst.acc == Ty::F16 { Ty::I32 } else { inst.acc };
+        let out = self.b.asm(&text, &constraints.join(","), Effect::Write, &vec![ty; count], &args);
+        let out = if inst.acc == Ty::F16 { self.unpack_halves(&out) } else { out.to_vec() };
+        for (&r, v) in registers.iter().zip(out) {
             acc[r] = v;
         }
         Ok(())
@@ -387,13 +448,61 @@ impl Lower<'_> {
 
     /// Waits until at most `pendings` groups are under way; returns the accumulators as they are then.
     fn wgmma_wait(&mut self, pendings: i32, acc: &[Value]) -> Vec<Value> {
-        let types: Vec<Ty> = acc.iter().map(|&v| self.b.ty(v)).collect();
-        let letter = |ty: &Ty| if *ty == Ty::I32 { "r" } else { "f" };
-        let mut constraints: Vec<String> = types.iter().map(|t| format!("={}", letter(t))).collect();
-        constraints.extend((0..acc.len()).map(|i| i.to_string()));
+        let mut words = Vec::with_capacity(acc.len());
+        let mut rest = acc;
+        while let Some(&v) = rest.first() {
+            let (one, others) = rest.split_at(if self.b.ty(v) == Ty::F16 { 2 } else { 1 });
+            words.extend(self.accumulator_words(one));
+            rest = others;
+        }
+        let types: Vec<Ty> = words.iter().map(|&v| self.b.ty(v)).collect();
+        let mut constraints: Vec<String> =
+            types.iter().map(|&t| format!("={}", accumulator_letter(t))).collect();
+        constraints.extend((0..words.len()).map(|i| i.to_string()));
         let text = format!("wgmma.wait_group.sync.aligned {pendings};");
-        self.b.asm(&text, &constraints.join(","), Effect::Write, &types, acc).to_vec()
+        let out = self.b.asm(&text, &constraints.join(","), Effect::Write, &types, &words);
+        let mut out = out.iter().copied();
+        let mut waited = Vec::with_capacity(acc.len());
+        while let Some(&v) = acc.get(waited.len()) {
+            let word = out.next().expect("a word for each accumulator, or for two halves");
+            if self.b.ty(v) == Ty::F16 {
+                waited.extend(self.unpack_halves(&[word]));
+            } else {
+                waited.push(word);
+            }
+        }
+        waited
     }
+
+    /// Accumulators as the instruction has them: halves in pairs.
+    fn accumulator_words(&mut self, acc: &[Value]) -> Vec<Value> {
+        if acc.first().is_some_and(|&v| self.b.ty(v) == Ty::F16) {
+            self.pack_halves(acc)
+        } else {
+            acc.to_vec()
+        }
+    }
+
+    /// Pairs of halves as words.
+    pub fn pack_halves(&mut self, halves: &[Value]) -> Vec<Value> {
+        halves
+            .chunks(2)
+            .map(|pair| {
+                let word = self.pack_word(pair);
+                self.b.bitcast(word, Ty::I32)
+            })
+            .collect()
+    }
+
+    /// The reverse of [`Lower::pack_halves`].
+    pub fn unpack_halves(&mut self, words: &[Value]) -> Vec<Value> {
+        words.iter().flat_map(|&w| self.unpack_word(w, Ty::F16, 2)).collect()
+    }
+}
+
+/// The constraint of accumulators of a type: halves are words.
+fn accumulator_letter(ty: Ty) -> char {
+    if ty == Ty::F32 { 'f' } else { 'r' }
 }
 
 /// The registers of the accumulators of the tile at (`row`, `column`), in the instruction's order.

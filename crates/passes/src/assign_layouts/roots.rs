@@ -22,11 +22,12 @@ impl Assigner<'_> {
     pub(super) fn roots(&mut self) -> Result<Vec<Root>, Diagnostic> {
         let mut roots = Vec::new();
         let ops = self.ops.clone();
+        // First: what a dot is depends on how its operands lie in memory.
+        self.memory_roots(&ops, &mut roots);
         let dots: Vec<tt::Dot> = ops.iter().filter_map(|&op| tt::Dot::cast(self.module, op)).collect();
         for dot in dots {
             roots.push(self.dot_root(dot));
         }
-        self.memory_roots(&ops, &mut roots);
         for &op in &ops {
             if let Some(Opcode::Tt(tt::Kind::Histogram)) = self.module.opcode(op) {
                 let value = self.module.result(op);
@@ -109,14 +110,15 @@ impl Assigner<'_> {
     }
 
     /// Memory operations. Those on the same shape with the same contiguous dimension share one encoding, as wide as the
-    /// widest wants: what they load meets in arithmetic more often than not.
+    /// widest wants: what they load meets in arithmetic more often than not. A dot's result and what it is made of don't:
+    /// 16 bytes of fp8 operands would be 32 of an fp16 result.
     fn memory_roots(&mut self, ops: &[Op], roots: &mut Vec<Root>) {
         struct Group {
             vec: u32,
             bits: u32,
             ops: Vec<Op>,
         }
-        let mut groups: FxHashMap<(Vec<u32>, Vec<u32>), Group> = FxHashMap::default();
+        let mut groups: FxHashMap<(Vec<u32>, Vec<u32>, bool), Group> = FxHashMap::default();
         let mut keys = Vec::new();
         let mut reduced_slow: FxHashSet<Vec<u32>> = FxHashSet::default();
         let mut reduced_fast: FxHashSet<Vec<u32>> = FxHashSet::default();
@@ -146,7 +148,8 @@ impl Assigner<'_> {
             let wanted = vec[order[0] as usize];
             let own = self.default_encoding(&shape, bits); // replaced below
             self.accesses.insert(op, Access { own, fast: order[0], vec, bits });
-            let key = (shape, order);
+            let stored = tt::Store::cast(self.module, op).map(|s| s.value(self.module));
+            let key = (shape, order, stored.is_some_and(|v| self.is_made_of_dots(v)));
             let group = groups.entry(key.clone()).or_insert_with(|| {
                 keys.push(key);
                 Group { vec: 1, bits: 8, ops: Vec::new() }
@@ -156,7 +159,7 @@ impl Assigner<'_> {
             group.ops.push(op);
         }
         for key in keys {
-            let (shape, order) = &key;
+            let (shape, order, _) = &key;
             let group = &groups[&key];
             let along = if reduced_slow.contains(shape) && !reduced_fast.contains(shape) {
                 WarpsAlong::FastDimension
@@ -181,6 +184,30 @@ impl Assigner<'_> {
                 roots.push(Root { value, encoding: own, weight, fixed });
             }
         }
+    }
+}
+
+impl Assigner<'_> {
+    /// Whether arithmetic makes a value of a dot's result, in a loop or branch or behind it.
+    fn is_made_of_dots(&self, value: Value) -> bool {
+        let m = &*self.module;
+        let mut work = vec![value];
+        let mut seen = FxHashSet::default();
+        while let Some(v) = work.pop() {
+            let Some(op) = m.defining_op(v).filter(|_| seen.insert(v)) else { continue };
+            match m.opcode(op) {
+                Some(Opcode::Tt(tt::Kind::Dot)) => return true,
+                Some(Opcode::Scf(_)) => {
+                    // Counted from the last: a `while` ends with its condition before them.
+                    let Some(index) = m.results(op).iter().rev().position(|&r| r == v) else { continue };
+                    let ends = m.regions(op).iter().filter_map(|&r| m.last_op(*m.region_blocks(r).last()?));
+                    work.extend(ends.filter_map(|end| m.operands(end).iter().nth_back(index)));
+                }
+                _ if crate::derive::shares_encoding(m, op) => work.extend(m.operands(op)),
+                _ => {}
+            }
+        }
+        false
     }
 }
 

@@ -45,11 +45,11 @@ fn operand_bits(module: &Module, dot: tt::Dot) -> Option<u32> {
     let f32_acc = *acc == TypeKind::Float(FloatKind::F32);
     match (a, b) {
         (TypeKind::Float(FloatKind::F16), TypeKind::Float(FloatKind::F16))
-        | (TypeKind::Float(FloatKind::BF16), TypeKind::Float(FloatKind::BF16))
-            if f32_acc =>
+            if f32_acc || *acc == TypeKind::Float(FloatKind::F16) =>
         {
             Some(16)
         }
+        (TypeKind::Float(FloatKind::BF16), TypeKind::Float(FloatKind::BF16)) if f32_acc => Some(16),
         (TypeKind::Float(FloatKind::F32), TypeKind::Float(FloatKind::F32))
             if f32_acc && dot.input_precision(module) == InputPrecision::Tf32 =>
         {
@@ -215,11 +215,8 @@ impl Assigner<'_> {
         let m = &*self.module;
         let op = m.defining_op(value)?;
         match m.opcode(op)? {
-            Opcode::Tt(tt::Kind::Load) => {
-                let facts = self.axis.get(m, tt::Load(op).ptr(m));
-                let contiguity = |d: usize| facts.dims.get(d).map_or(1, |f| f.contiguity);
-                Some(if contiguity(0) > contiguity(1) { 0 } else { 1 })
-            }
+            // (Not what is known of its pointers: while operations are rewritten, they are copied.)
+            Opcode::Tt(tt::Kind::Load) => Some(self.accesses.get(&op).map_or(1, |a| a.fast as usize)),
             // TMA keeps the order of memory, whose last dimension is contiguous.
             Opcode::Tt(tt::Kind::DescriptorLoad) => Some(1),
             Opcode::Tt(tt::Kind::Trans) => self.fast_axis(m.operands(op)[0]).map(|d| 1 - d),
@@ -237,9 +234,8 @@ impl Assigner<'_> {
         };
         let Some(load) = m.defining_op(value).and_then(|op| tt::Load::cast(m, op)) else { return false };
         let shape = self.shape(value);
-        let facts = self.axis.get(m, load.ptr(m));
-        let run = facts.dims.get(mn_axis).map_or(0, |f| f.contiguity);
-        bits << run.min(5) >= 32 && turning(&shape, bits, mn_axis, self.num_warps).is_some()
+        let run = self.accesses.get(&load.0).map_or(1, |a| a.vec[mn_axis]);
+        bits * run >= 32 && turning(&shape, bits, mn_axis, self.num_warps).is_some()
     }
 
     /// Whether arithmetic makes the value from a dot's result.
@@ -336,8 +332,13 @@ impl Rewriter<'_> {
             InputPrecision::Tf32x3 => 1,
             _ => 2,
         };
+        // A bound beyond K bounds nothing: the accumulators are exact enough by promise.
+        let k = self.a.shape(b)[0];
+        let imprecise = dot
+            .max_num_imprecise_acc(self.m())
+            .filter(|&n| bits == 8 && u32::try_from(n).is_ok_and(|n| n <= k));
         let mut builder = Builder::before(self.a.module, dot.0);
-        let d = ttng::WarpGroupDot::build(&mut builder, left, right, c, precision, None, false, result);
+        let d = ttng::WarpGroupDot::build(&mut builder, left, right, c, precision, imprecise, false, result);
         let d = d.d(builder.module);
         self.a.module.replace_op(dot.0, &[d]);
     }

@@ -15,6 +15,7 @@
 //!   before it instead, with the arrival of the iteration's own copies, and one barrier serves both. So are several
 //!   carried results to which the first dot leads (the backward pass of attention), which is as fast or faster. Others
 //!   that are only accumulated on (matrix products) would leave the tensor cores without work in between.
+//! - Products of 8-bit floats whose sums are bounded in length (`maxNumImpreciseAcc`) are not asynchronous.
 //! - The asynchronous proxy, through which the operands are read, does not see ordinary writes to shared memory (`cp.async`
 //!   too) before a proxy fence (PTX ISA, "Async proxy"): one stands before each dot that follows such writes. The barrier
 //!   that the writes of other threads need is placed by [`membar`](crate::membar).
@@ -73,8 +74,15 @@ fn inner_blocks(module: &Module, op: Op) -> Vec<Block> {
     module.regions(op).iter().flat_map(|&r| module.region_blocks(r).to_vec()).collect()
 }
 
+/// The dots of a block that may be under way while other things run.
 fn dots(module: &Module, block: Block) -> Vec<ttng::WarpGroupDot> {
-    module.block_ops(block).filter_map(|op| ttng::WarpGroupDot::cast(module, op)).collect()
+    let dots = module.block_ops(block).filter_map(|op| ttng::WarpGroupDot::cast(module, op));
+    dots.filter(|&dot| !adds_up(module, dot)).collect()
+}
+
+/// Whether a dot adds partial sums up, and so has waited for all products when it ends.
+fn adds_up(module: &Module, dot: ttng::WarpGroupDot) -> bool {
+    dot.max_num_imprecise_acc(module).is_some()
 }
 
 /// Puts fences before the dots of a block that may read what was written since the last fence. `written`: whether
@@ -202,7 +210,9 @@ fn crossing(module: &Module, block: Block, first: ttng::WarpGroupDot) -> Vec<Cro
     let Some(end) = module.last_op(block) else { return Vec::new() };
     let mut found = Vec::new();
     for (index, &value) in module.operands(end).iter().enumerate() {
-        let Some(dot) = ttng::WarpGroupDot::of(module, value) else { continue };
+        let Some(dot) = ttng::WarpGroupDot::of(module, value).filter(|&d| !adds_up(module, d)) else {
+            continue;
+        };
         let arg = module.block_args(block)[index + 1];
         let carried_only = module.parent_block(dot.0) == Some(block) && module.uses(value).len() == 1;
         // The last iteration's value is looked at only after the first dot of the next.

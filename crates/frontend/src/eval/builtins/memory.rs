@@ -371,7 +371,7 @@ impl Evaluator<'_> {
                         a.shape[rank - 1]
                     )));
                 }
-                i32::try_from(n).ok().filter(|&n| n != 0)
+                i32::try_from(n).ok().filter(|_| eight_bit)
             }
         };
         let value = tt::Dot::build(&mut builder!(self), a.value, b.value, acc.value, precision, imprecise)
