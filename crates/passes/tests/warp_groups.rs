@@ -91,6 +91,16 @@ fn a_matmul_of_four_stages_has_one_barrier() {
 }
 
 #[test]
+fn a_fourth_stage_is_taken_where_it_costs_nothing() {
+    // 48 KiB a stage: one CTA on an SM, with three as with four.
+    let text = lower(&MATMUL.replace("64", "96"), 8, 3);
+    assert!(text.contains("memdesc<4x128x96xf16"), "{text}");
+    // 32 KiB: with three stages there is room for two CTAs.
+    let text = lower(MATMUL, 8, 3);
+    assert!(text.contains("memdesc<3x128x64xf16"), "{text}");
+}
+
+#[test]
 fn attention_takes_probabilities_from_registers() {
     let text = lower(ATTENTION, 4, 3);
     let (body, _) = split_loop(&text);

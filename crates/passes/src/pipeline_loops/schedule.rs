@@ -7,7 +7,8 @@
 //! | a load that an address of *those* needs | and one more | registers |
 //! | all else | 0 | |
 //!
-//! The latency of a load is taken to be as long as the buffers reach: what they cost is decided by `num_stages`. Operations
+//! The latency of a load is taken to be as long as the buffers reach: what they cost is decided by `num_stages` (a fourth
+//! stage that costs nothing is taken). Operations
 //! without effects from which addresses are computed run wherever they are needed: they are cloned for each level, since
 //! a few additions cost less than registers that wait.
 
@@ -84,6 +85,12 @@ impl Schedule {
         if copies.is_empty() && blocks.is_empty() {
             return None;
         }
+        let stages =
+            if asked.is_none() && blocks.is_empty() && may_grow(module, target, l, &ops, &copies, stages) {
+                stages + 1
+            } else {
+                stages
+            };
         // (With loads that feed loads it has not been measured.)
         let split =
             blocks.is_empty() && levels.len() == 1 && may_split(module, target, l, &ops, &copies, stages);
@@ -94,6 +101,23 @@ impl Schedule {
     pub fn slots(&self) -> u32 {
         self.stages + u32::from(self.split)
     }
+}
+
+/// Whether a loop of one dot for warp groups has a fourth stage for nothing, with which it needs one barrier less (see
+/// [`expand`](super::expand)): its rings leave no room for another CTA on the SM, but for themselves.
+fn may_grow(
+    module: &Module,
+    target: &TargetInfo,
+    l: scf::For,
+    ops: &[Op],
+    copies: &[tt::Load],
+    stages: u32,
+) -> bool {
+    let mut dots = ops.iter().filter(|&&op| has_dot(module, op));
+    let one = dots.next().is_some_and(|&op| ttng::WarpGroupDot::cast(module, op).is_some())
+        && dots.next().is_none();
+    let bytes = |stages| budget::shared_bytes(module, l, copies, stages);
+    stages == 3 && one && 2 * bytes(stages) > target.max_shared && bytes(stages + 1) <= target.max_shared
 }
 
 /// Whether the warp groups of a loop should go their own ways: there are several, with dots and other work to take turns
