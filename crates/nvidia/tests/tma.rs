@@ -144,12 +144,16 @@ fn what_orders_copies_is_needed() {
 }
 
 /// From `tt` through all passes.
-fn compile_tt(ir: &str, num_stages: u32) -> (tilewright_ir::Module, tilewright_nvidia::Kernel) {
+fn compile_tt(
+    ir: &str,
+    num_warps: u32,
+    num_stages: u32,
+) -> (tilewright_ir::Module, tilewright_nvidia::Kernel) {
     let mut module = tilewright_ir::text::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
     tilewright_ir::verify::verify(&module).unwrap_or_else(|e| panic!("{}", e[0]));
     let mut target = TargetInfo::parse("cuda:90").unwrap();
     (target.wgmma, target.tma) = (true, true);
-    let options = PassOptions { num_stages, ..PassOptions::default() };
+    let options = PassOptions { num_warps, num_stages, ..PassOptions::default() };
     lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
     let kernel = generate(&module, "cuda:90");
     if std::env::var_os("SHOW").is_some() {
@@ -207,7 +211,7 @@ fn map_for(module: &tilewright_ir::Module, arg: usize, dims: [u32; 2]) -> sim::T
 
 fn matmul(shape: (u32, u32, u32), k: u32, transposed: bool, num_stages: u32) {
     let (m, n, _) = shape;
-    let (module, kernel) = compile_tt(&matmul_kernel(shape, k, transposed), num_stages);
+    let (module, kernel) = compile_tt(&matmul_kernel(shape, k, transposed), 4, num_stages);
     assert!(kernel.ptx.contains("wgmma"), "{}", kernel.ptx);
     assert!(!kernel.ptx.contains("ld.global") && !kernel.ptx.contains("cp.async.cg"), "{}", kernel.ptx);
     // The operands are read where the copies put them.
@@ -254,7 +258,7 @@ fn what_orders_a_pipeline_of_copies_is_needed() {
     for (k, num_stages) in [(7, 3), (5, 2), (3, 1)] {
         let shape = (64, 64, 32);
         let k = 32 * k;
-        let (module, kernel) = compile_tt(&matmul_kernel(shape, k, false), num_stages);
+        let (module, kernel) = compile_tt(&matmul_kernel(shape, k, false), 4, num_stages);
         let (mut a, mut b) =
             (Buffer::f16(&numbers(64 * k as usize, 1)), Buffer::f16(&numbers(64 * k as usize, 2)));
         let mut c = Buffer::zeros(64 * 64 * 4);
@@ -264,5 +268,81 @@ fn what_orders_a_pipeline_of_copies_is_needed() {
             let mut args = [Arg::Map(&mut a, ma), Arg::Map(&mut b, mb), Arg::Map(&mut c, mc)];
             simulate(kernel, 1, &mut args).findings
         });
+    }
+}
+
+/// `d = (a · b) · c` over the rows of `b` and `c`, 64 at a time, as attention has it, by descriptors.
+fn chained_kernel() -> String {
+    r#"module {
+  tt.func public @kernel(%ad: !tt.tensordesc<tensor<128x64xf16>>, %bd: !tt.tensordesc<tensor<64x64xf16>>, %cd: !tt.tensordesc<tensor<64x64xf16>>, %dd: !tt.tensordesc<tensor<128x64xf32>>, %end: i32) {
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32>
+    %half = arith.constant dense<0.5> : tensor<128x64xf32>
+    %a = tt.descriptor_load %ad[%c0, %c0] : !tt.tensordesc<tensor<128x64xf16>> -> tensor<128x64xf16>
+    %sum = scf.for %k = %c0 to %end step %step iter_args(%acc = %zero) -> (tensor<128x64xf32>) : i32 {
+      %bl = tt.descriptor_load %bd[%k, %c0] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+      %b = tt.trans %bl {order = array<i32: 1, 0>} : tensor<64x64xf16> -> tensor<64x64xf16>
+      %s = tt.dot %a, %b, %zero : tensor<128x64xf16> * tensor<64x64xf16> -> tensor<128x64xf32>
+      %p = arith.truncf %s : tensor<128x64xf32> to tensor<128x64xf16>
+      %c = tt.descriptor_load %cd[%k, %c0] : !tt.tensordesc<tensor<64x64xf16>> -> tensor<64x64xf16>
+      %scaled = arith.mulf %acc, %half : tensor<128x64xf32>
+      %d = tt.dot %p, %c, %scaled : tensor<128x64xf16> * tensor<64x64xf16> -> tensor<128x64xf32>
+      scf.yield %d : tensor<128x64xf32>
+    }
+    tt.descriptor_store %dd[%c0, %c0], %sum : !tt.tensordesc<tensor<128x64xf32>>, tensor<128x64xf32>
+    tt.return
+  }
+}"#
+    .to_string()
+}
+
+/// Warp groups meet at an mbarrier half an iteration after they have arrived there, and the copies of TMA wait for them so.
+#[test]
+fn warp_groups_half_an_iteration_apart() {
+    for num_stages in [2, 3] {
+        let (module, kernel) = compile_tt(&chained_kernel(), 8, num_stages);
+        let text = tilewright_ir::print(&module);
+        let inside = text.split_once("scf.for").and_then(|t| t.1.split_once("scf.yield")).expect("a loop").0;
+        assert!(!inside.contains("ttg.barrier") && inside.contains("ttng.arrive_barrier"), "{text}");
+        let rows = 64 * (num_stages as usize + 2); // as many iterations as slots, and one more
+        let half = |v: f32| half::f16::from_f32(v).to_f32();
+        let small =
+            |n: usize, seed: u32| numbers(n, seed).iter().map(|v| half(v / 8.0)).collect::<Vec<f32>>();
+        let (a, b, c) = (small(128 * 64, 1), small(rows * 64, 2), small(rows * 64, 3));
+        let mut want = vec![0.0; 128 * 64];
+        for (i, row) in want.chunks_exact_mut(64).enumerate() {
+            for k in (0..rows).step_by(64) {
+                row.iter_mut().for_each(|v| *v *= 0.5);
+                for j in k..k + 64 {
+                    let p = half((0..64).map(|x| a[i * 64 + x] * b[j * 64 + x]).sum());
+                    row.iter_mut().zip(&c[j * 64..]).for_each(|(v, c)| *v += p * c);
+                }
+            }
+        }
+        let (mut a, mut b, mut c) = (Buffer::f16(&a), Buffer::f16(&b), Buffer::f16(&c));
+        let mut d = Buffer::zeros(128 * 64 * 4);
+        let rows = rows as u32;
+        let mut run = |kernel: &tilewright_nvidia::Kernel| {
+            // With no rows the loop is left out, and what is before it meets what is after it.
+            let mut found = vec![];
+            for end in [0, rows as i32] {
+                let map = |arg, dims| map_for(&module, arg, dims);
+                let [ma, mb, mc, md] =
+                    [map(0, [128, 64]), map(1, [rows, 64]), map(2, [rows, 64]), map(3, [128, 64])];
+                let mut args = [
+                    Arg::Map(&mut a, ma),
+                    Arg::Map(&mut b, mb),
+                    Arg::Map(&mut c, mc),
+                    Arg::Map(&mut d, md),
+                    Arg::I32(end),
+                ];
+                found.extend(simulate(kernel, 1, &mut args).findings);
+            }
+            found
+        };
+        each_is_needed(&format!("chained, {num_stages} stages"), &kernel, 8, &mut run);
+        assert!(run(&kernel).is_empty());
+        close(&d.to_f32(), &want, 1e-2);
     }
 }

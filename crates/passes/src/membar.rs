@@ -133,6 +133,8 @@ struct Touches {
     drains: Vec<Range>,
     /// Written by TMA copies, whose end an mbarrier announces.
     fills: Vec<Range>,
+    /// The same in buffers that are [left alone](leave_alone): they want the proxy fence as others do.
+    ordered_fills: Vec<Range>,
     /// It has a barrier of its own between its writes and its reads.
     barrier_inside: bool,
 }
@@ -296,7 +298,8 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
             || overlaps(&state.reads, r)
             || !t.free_slot && overlaps(&state.slot_reads, r)
     });
-    let unfenced = t.fills.iter().chain(&t.drains).any(|&r| overlaps(&state.unfenced, r));
+    let mut by_tma = t.fills.iter().chain(&t.ordered_fills).chain(&t.drains);
+    let unfenced = by_tma.any(|&r| overlaps(&state.unfenced, r));
     // Writes of its own that it reads after its own barrier are no conflict.
     let conflict = write_conflict || (read_conflict && !t.barrier_inside);
     if let (true, false, Some(last)) = (unfenced, conflict, last) {
@@ -368,7 +371,13 @@ fn touches(module: &Module, op: Op) -> Touches {
         }
         let Some(group) = effect.operand.and_then(|name| def.group(name)) else { continue };
         for &value in module.operand_group(op, group) {
-            if module.is_tensor(module.value_type(value)) || is_left_alone(module, value) {
+            if module.is_tensor(module.value_type(value)) {
+                continue;
+            }
+            if is_left_alone(module, value) {
+                if (effect.access, effect.completion) == (Access::Write, Completion::Mbarrier) {
+                    t.ordered_fills.push(buffer_range(module, value).unwrap_or((0, u32::MAX)));
+                }
                 continue;
             }
             let range = buffer_range(module, value).unwrap_or((0, u32::MAX));

@@ -14,10 +14,11 @@
 //! ```
 //!
 //! The phase of the mbarriers flips each time that the slot number wraps around. A slot is refilled by one thread while others
-//! may still read what was in it: [`membar`](crate::membar) puts a barrier before the copy.
+//! may still read what was in it: [`membar`](crate::membar) puts a barrier before the copy, or a
+//! [split barrier](super::split_barrier) tells that they have.
 
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
-use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, Value};
+use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, TypeKind, Value};
 
 use crate::tma;
 
@@ -103,6 +104,11 @@ impl Blocks {
         ring
     }
 
+    /// The rings of buffers.
+    pub fn rings(&self) -> impl Iterator<Item = Value> + '_ {
+        self.copies.iter().map(|c| c.ring)
+    }
+
     /// Begins the issue of one iteration, where `inside` holds.
     pub fn issue(&self, inside: Value, slot: Value) -> Issue<'_> {
         Issue { blocks: self, barriers: vec![None; self.groups.len()], inside, slot }
@@ -182,6 +188,16 @@ impl Issue<'_> {
 fn buffer_of_ring(m: &Module, op: Op, slot: Type) -> Option<ttg::LocalAlloc> {
     let alloc = ttg::LocalAlloc::cast(m, op)?;
     (m.encoding(m.value_type(alloc.result(m))) == m.encoding(slot)).then_some(alloc)
+}
+
+/// Whether a buffer will be a slot of a ring: filled by one of these loads, and laid out as its descriptor's blocks.
+pub fn becomes_slot(m: &Module, alloc: ttg::LocalAlloc, loads: &[tt::DescriptorLoad]) -> bool {
+    loads.iter().filter(|load| alloc.src(m) == Some(load.result(m))).any(|load| {
+        match m.type_kind(m.value_type(load.desc(m))) {
+            TypeKind::TensorDesc { block } => m.encoding(*block) == m.encoding(m.value_type(alloc.result(m))),
+            _ => false,
+        }
+    })
 }
 
 /// The first operation of the body that reads a loaded value: not one that makes it a buffer like the slot, or a view.

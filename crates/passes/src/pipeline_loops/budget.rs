@@ -4,10 +4,17 @@ use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_ir::{Module, Op, Value};
 
 use crate::allocate_shared::buffer_bytes;
-use crate::scratch;
+use crate::{scratch, tma};
 
-/// Bytes of the buffers that are alive in the loop `l`, with rings of `slots` for `copies`, and of the largest scratch.
-pub fn shared_bytes(module: &Module, l: scf::For, copies: &[tt::Load], slots: u32) -> u32 {
+/// Bytes of the buffers that are alive in the loop `l`, with rings of `slots` for `copies` and `blocks`, and of the largest
+/// scratch.
+pub fn shared_bytes(
+    module: &Module,
+    l: scf::For,
+    copies: &[tt::Load],
+    blocks: &[tt::DescriptorLoad],
+    slots: u32,
+) -> u32 {
     let bytes = |a: ttg::LocalAlloc| {
         buffer_bytes(module, module.value_type(a.result(module))).map_or(0, |(bytes, _)| bytes)
     };
@@ -21,9 +28,14 @@ pub fn shared_bytes(module: &Module, l: scf::For, copies: &[tt::Load], slots: u3
                 || module.shape(ty).unwrap_or(&[]).iter().product::<u32>() * module.bits(ty).max(8) / 8;
             slots * buffer.map_or_else(plain, bytes)
         })
+        .chain(blocks.iter().map(|load| slots * tma::block_bytes(module, load.desc(module)) as u32))
         .sum();
     let is_ring = |a: ttg::LocalAlloc| {
-        a.src(module).is_some_and(|src| copies.iter().any(|load| load.result(module) == src))
+        let loaded = |src| {
+            copies.iter().any(|load| load.result(module) == src)
+                || blocks.iter().any(|load| load.result(module) == src)
+        };
+        a.src(module).is_some_and(loaded)
     };
     let others: u32 = module
         .all_ops(module.root())

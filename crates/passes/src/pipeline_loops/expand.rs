@@ -28,6 +28,9 @@
 //!    iteration i are visible;
 //! 2. issues its first dot, waits for its copies of the next iteration, and arrives;
 //! 3. issues the copies of iteration i + stages - 1 into the slot that iteration i - 2 has read (with two stages before 2).
+//!
+//! Copies by TMA are waited for at mbarriers of their own, right before they are read; for them arriving in 2 only says that
+//! iteration i - 1 is finished.
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
@@ -95,7 +98,8 @@ impl<'m> Expander<'m> {
         let ops: Vec<Op> = m.block_ops(body).collect();
         let init = l.init(m).to_vec();
         let slots = schedule.slots();
-        let outer = Outer::of(m, l, &schedule, max_shared);
+        // (A split barrier is the inner loop's own.)
+        let outer = if schedule.split { None } else { Outer::of(m, l, &schedule, max_shared) };
         let Schedule { stages, copies, blocks, levels, split } = schedule;
         let mut gives = Vec::new();
         let mut out = Vec::new();
@@ -115,7 +119,8 @@ impl<'m> Expander<'m> {
         let around = outer.as_ref().map_or(l, |o| o.l);
         let blocks = Blocks::allocate(m, l, around, &blocks, slots);
         if split {
-            copies.iter().for_each(|copy| membar::leave_alone(m, copy.ring));
+            let rings: Vec<Value> = copies.iter().map(|copy| copy.ring).chain(blocks.rings()).collect();
+            rings.into_iter().for_each(|ring| membar::leave_alone(m, ring));
         }
         Expander {
             args: m.block_args(body).to_vec(),
@@ -169,6 +174,8 @@ impl<'m> Expander<'m> {
         let slot = self.carry(first);
         let free = self.carry(first_free);
         let phase = self.carry(first_phase);
+        // A split barrier has a phase an iteration, the mbarriers of slots one each time that slots begin anew.
+        let turn = self.split.then(|| self.carry(zero));
         for k in 0..self.levels.len() {
             self.levels[k].at = self.carry_all(&self.levels[k].at.clone());
             self.levels[k].given = self.carry_all(&self.levels[k].given.clone());
@@ -182,13 +189,13 @@ impl<'m> Expander<'m> {
         let anchor = dot.and_then(|d| self.m.next_op(d)).unwrap_or(top);
         let stages = self.stages as i32;
         let several = self.m.block_ops(self.body).filter(|&op| schedule::is_dot(self.m, op)).count() > 1;
-        let token = if self.copies.is_empty() {
-            None
-        } else if let Some(barrier) = barrier {
+        let token = if let (Some(barrier), Some(turn)) = (barrier, turn) {
             let token = self.wait_and_fence(self.l.0, stages - 2);
             barrier.arrive(self.m, self.l.0);
-            barrier.wait(self.m, top, phase);
-            Some(token)
+            barrier.wait(self.m, top, turn);
+            token
+        } else if self.copies.is_empty() {
+            None
         } else if dot.is_some() && stages > if several { 2 } else { 3 } {
             // Behind that dot also wait for what the next iteration reads: one barrier then serves both. The proxy fence takes
             // its turn behind the accesses of copies that were issued before it: here that was an iteration ago, at the top
@@ -198,7 +205,7 @@ impl<'m> Expander<'m> {
             let token = self.wait_and_fence(self.l.0, stages - 2);
             let mut b = Builder::before(self.m, self.l.0);
             ttg::Barrier::build(&mut b);
-            Some(token)
+            token
         } else {
             let mut b = Builder::before(self.m, top);
             Some(ttg::AsyncWait::build(&mut b, &[], stages - 2, Type::ASYNC_TOKEN).token(b.module))
@@ -238,24 +245,20 @@ impl<'m> Expander<'m> {
         // Without slots to spare the one just read is the next to fill.
         let next_free = if self.slots == self.stages { slot } else { step(self.m, self.yielded, free).0 };
         let flipped = SplitBarrier::flip(self.m, self.yielded, phase);
-        // A split barrier has a phase an iteration, the mbarriers of slots one each time that slots begin anew.
-        let next_phase = if self.split {
-            flipped
-        } else {
-            let mut b = Builder::before(self.m, self.yielded);
-            arith::Select::build(&mut b, wraps, flipped, phase).result(b.module)
-        };
+        let mut b = Builder::before(self.m, self.yielded);
+        let next_phase = arith::Select::build(&mut b, wraps, flipped, phase).result(b.module);
+        let next_turn = turn.map(|turn| SplitBarrier::flip(self.m, self.yielded, turn));
         let levels = self.levels.iter().flat_map(|level| level.at.iter().chain(&level.given)).copied();
-        for v in [up, next_free, next_phase].into_iter().chain(levels.collect::<Vec<_>>()) {
+        let counters = [up, next_free, next_phase].into_iter().chain(next_turn);
+        for v in counters.chain(levels.collect::<Vec<_>>()) {
             self.m.push_operand(self.yielded, v);
         }
 
-        if self.copies.is_empty() {
-            return;
-        }
-        // Copies masked off past the end still write zeros: none may be under way when the memory is used again.
         let mut b = Builder::after(self.m, self.l.0);
-        ttg::AsyncWait::build(&mut b, &[], 0, Type::ASYNC_TOKEN);
+        if !self.copies.is_empty() {
+            // Copies masked off past the end still write zeros: none may be under way when the memory is used again.
+            ttg::AsyncWait::build(&mut b, &[], 0, Type::ASYNC_TOKEN);
+        }
         if let Some(barrier) = barrier {
             barrier.end(&mut b);
         }
@@ -323,12 +326,16 @@ impl<'m> Expander<'m> {
         outer.yields(self.m, &[slot, phase]);
     }
 
-    /// Waits for copies, and makes them visible to the asynchronous proxy.
-    fn wait_and_fence(&mut self, anchor: Op, num: i32) -> Value {
+    /// Waits for copies that threads make (not TMA's, which mbarriers tell of), and makes them visible to the asynchronous
+    /// proxy.
+    fn wait_and_fence(&mut self, anchor: Op, num: i32) -> Option<Value> {
+        if self.copies.is_empty() {
+            return None;
+        }
         let mut b = Builder::before(self.m, anchor);
         let token = ttg::AsyncWait::build(&mut b, &[], num, Type::ASYNC_TOKEN).token(b.module);
         ttng::FenceAsyncShared::build(&mut b, false);
-        token
+        Some(token)
     }
 
     fn carry_all(&mut self, init: &[Value]) -> Vec<Value> {

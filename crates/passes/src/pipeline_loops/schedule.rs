@@ -16,9 +16,9 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Value};
 
-use super::budget;
 use super::copies::becomes_slot;
 use super::slice::Slice;
+use super::{blocks, budget};
 use crate::target::TargetInfo;
 use crate::{scope, scratch, tma};
 
@@ -92,8 +92,7 @@ impl Schedule {
                 stages
             };
         // (With loads that feed loads it has not been measured.)
-        let split =
-            blocks.is_empty() && levels.len() == 1 && may_split(module, target, l, &ops, &copies, stages);
+        let split = levels.len() == 1 && may_split(module, target, l, &ops, &copies, &blocks, stages);
         Some(Schedule { stages, copies, blocks, levels, split })
     }
 
@@ -128,12 +127,16 @@ fn may_split(
     l: scf::For,
     ops: &[Op],
     copies: &[tt::Load],
+    blocks: &[tt::DescriptorLoad],
     stages: u32,
 ) -> bool {
     let dots = ops.iter().filter(|&&op| ttng::WarpGroupDot::cast(module, op).is_some()).count();
     let is_filled = |op: Op| {
-        ttg::LocalAlloc::cast(module, op)
-            .is_some_and(|a| a.src(module).is_some() && !becomes_slot(module, a, copies))
+        ttg::LocalAlloc::cast(module, op).is_some_and(|a| {
+            a.src(module).is_some()
+                && !becomes_slot(module, a, copies)
+                && !blocks::becomes_slot(module, a, blocks)
+        })
     };
     let meets = |op: Op| scratch::scratch_bytes(module, op) > 0 || is_filled(op);
     dots > 1
@@ -141,7 +144,7 @@ fn may_split(
         && scope::num_warps(module, l.0) >= 8
         && scope::enclosing(module, l.0).is_empty()
         && !module.all_ops(l.0).into_iter().any(meets)
-        && budget::shared_bytes(module, l, copies, stages + 1) <= target.max_shared
+        && budget::shared_bytes(module, l, copies, blocks, stages + 1) <= target.max_shared
 }
 
 /// What must run ahead for a load: with it, and for each load in its address an iteration before it, and so on. `None` if
