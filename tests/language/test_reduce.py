@@ -37,6 +37,34 @@ def test_reduce(device, op, axis, shape):
     np.testing.assert_array_equal(device.numpy(out), want)
 
 
+@triton.jit
+def running_kernel(x_ptr, first_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    rows = tl.arange(0, M)
+    at = rows[:, None] * N + tl.arange(0, N)[None, :]
+    total = tl.load(first_ptr + rows)
+    for i in range(n):
+        x = tl.load(x_ptr + i * M * N + at)
+        total = total * (0.5 + rows % 2) + tl.sum(x, axis=1)
+    for i in range(n):
+        total += tl.sum(tl.load(x_ptr + i * M * N + at), axis=1)
+    tl.store(out_ptr + rows, total)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (16, 96)])
+@pytest.mark.parametrize("n", [0, 3])
+def test_sums_that_loops_carry(device, n, shape):
+    """They may be added up over lanes behind the loops."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(-4, 5, (n, *shape)).astype(np.float32)
+    want = first = rng.integers(-4, 5, shape[0]).astype(np.float32)
+    for block in x:
+        want = want * (0.5 + np.arange(shape[0]) % 2) + block.sum(1)
+    want = want + x.sum((0, 2))
+    out = device.empty(want.shape, np.float32)
+    running_kernel[(1,)](device.array(x), device.array(first), out, n, *shape)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.float16, ml_dtypes.bfloat16, np.float64])
 @pytest.mark.parametrize("op", ["sum", "max", "min"])
 @pytest.mark.parametrize("num_warps", [1, 8])

@@ -86,6 +86,8 @@
 //! - `ttng.take_turn` and `ttng.pass_turn` stand in the default region of a `ttg.warp_specialize` of two warp groups or more;
 //!   between them nothing waits for other warps of the scope. Each `take_turn` is followed by one `pass_turn` on every way
 //!   through the region, `pass_turn {begins}` stands before all of them and `take_turn {ends}` behind.
+//! - A `tt.reduce` with `ttg.lanes_apart` does not combine lanes: each has its own result, until `ttg.lane_sum` adds them. In
+//!   between stand additions and multiplications by what all these lanes have alike.
 //! - Kernel arguments of type `!tt.tensordesc` are tensor maps ([`tma::kernel_maps`]). With
 //!   `ttg.global_scratch_memory_size : i32` on the module the kernel has one more, last parameter: the launch's scratch
 //!   memory, that many bytes for each CTA.
@@ -104,6 +106,7 @@ pub mod choose;
 pub mod derive;
 pub mod distribute_ctas;
 pub mod dot_times;
+pub mod lane_sums;
 pub mod legalize_dots;
 pub mod lower_descriptors;
 pub mod lower_tma;

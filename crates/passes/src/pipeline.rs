@@ -15,6 +15,7 @@
 //!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
 //!   │   release-slots         slots of channels are free when the dots that read them have been waited for
 //!   │   take-turns            warp groups that compute between dots use the tensor cores in turns
+//!   │   lane-sums             what loops add up over lanes is added up behind them
 //!   │   (distribute-to-warps and match-target-size stand here for targets that have them: ML-Triton 2.2, 2.3)
 //!   │   dce                   what the two left behind
 //!   │   allocate-warp-groups  warps and registers of partitions
@@ -29,8 +30,9 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::target::TargetInfo;
 use crate::{
-    allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, legalize_dots, lower_descriptors,
-    lower_tma, membar, overlap_dots, pipeline_loops, release_slots, take_turns, tma, verify, warp_specialize,
+    allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, lane_sums, legalize_dots,
+    lower_descriptors, lower_tma, membar, overlap_dots, pipeline_loops, release_slots, take_turns, tma,
+    verify, warp_specialize,
 };
 
 /// What a launch decides.
@@ -133,6 +135,14 @@ pub static PASSES: &[Pass] = &[
         summary: "let warp groups use the tensor cores in turns",
         run: |m, _, _| {
             take_turns::run(m);
+            Ok(())
+        },
+    },
+    Pass {
+        name: "lane-sums",
+        summary: "add up over lanes behind loops what they add up inside",
+        run: |m, _, _| {
+            lane_sums::run(m);
             Ok(())
         },
     },

@@ -25,6 +25,25 @@ crate::dialect! {
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
+    /// The sum over lanes that differ in the lane number's bits `lanes`, in each of them, of values that may differ there.
+    op LaneSum = "lane_sum" {
+        operands(src: one)
+        attrs(lanes: i32 = "lanes")
+        results(result)
+        traits(Pure, SameTypes)
+        format "$src attr-dict `:` type($result)"
+    }
+
+    /// The value in the lane whose bits `lanes` are zero, and zero in the others that differ from it in these alone: what
+    /// `lane_sum` adds up to the value.
+    op LaneFirst = "lane_first" {
+        operands(src: one)
+        attrs(lanes: i32 = "lanes")
+        results(result)
+        traits(Pure, SameTypes)
+        format "$src attr-dict `:` type($result)"
+    }
+
     /// A shared-memory buffer, initialized with `src` where given.
     op LocalAlloc = "local_alloc" {
         operands(src: opt)

@@ -400,6 +400,8 @@ impl<'a> Lower<'a> {
             },
             Some(Opcode::Ttg(kind)) => match kind {
                 ttg::Kind::ConvertLayout => self.convert_layout(ttg::ConvertLayout(op)),
+                ttg::Kind::LaneSum => self.lane_sum(ttg::LaneSum(op)),
+                ttg::Kind::LaneFirst => self.lane_first(ttg::LaneFirst(op)),
                 ttg::Kind::LocalAlloc => self.local_alloc(ttg::LocalAlloc(op)),
                 ttg::Kind::LocalDealloc => Ok(()),
                 ttg::Kind::LocalLoad => self.local_load(ttg::LocalLoad(op)),

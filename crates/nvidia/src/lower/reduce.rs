@@ -7,9 +7,9 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir as ir;
 use tilewright_ir::Opcode;
-use tilewright_ir::dialect::{arith, tt};
+use tilewright_ir::dialect::{arith, tt, ttg};
 use tilewright_layout::{Dim, TileLayout};
-use tilewright_llvm::{Ty, Value};
+use tilewright_llvm::{BinOp, Ty, Value};
 
 use super::convert_layout::Shuffle;
 use super::memory::memory_bits;
@@ -67,6 +67,7 @@ impl Lower<'_> {
         let layout = self.layout(self.value_ty(srcs[0]))?;
         let region = m.region_block(op.combine(m));
         let spread = Spread::of(&layout, axis).map_err(|e| self.unsupported(e))?;
+        let apart = m.op_attr(op.0, "ttg.lanes_apart").is_some();
         let padded = layout.needs_bounds_predicate(axis);
         let identity = if padded { self.identity(region, &srcs) } else { None };
 
@@ -93,7 +94,8 @@ impl Lower<'_> {
                 }
             }
             let mut partial = self.tree(region, &parts)?;
-            for &bit in &spread.lanes {
+            let lanes: &[u32] = if apart { &[] } else { &spread.lanes };
+            for &bit in lanes {
                 let moved = self.shuffle_partial(&partial, Shuffle::Xor(1 << bit));
                 partial = self.combine(region, &partial, &moved)?;
             }
@@ -126,6 +128,36 @@ impl Lower<'_> {
             }
             self.set_regs(result, out);
         }
+        Ok(())
+    }
+
+    /// Adds the values of lanes that differ in some bits of their number.
+    pub fn lane_sum(&mut self, op: ttg::LaneSum) -> Result<()> {
+        let lanes = op.lanes(self.m) as u32;
+        let mut sums = self.regs(op.src(self.m))?.to_vec();
+        for bit in (0..5).filter(|bit| lanes >> bit & 1 == 1) {
+            for v in &mut sums {
+                let moved = self.shuffle_value(*v, Shuffle::Xor(1 << bit));
+                *v = self.b.bin(BinOp::FAdd, *v, moved);
+            }
+        }
+        self.set_regs(op.result(self.m), sums);
+        Ok(())
+    }
+
+    /// Keeps the values of the lanes that have none of some bits in their number; others have -0.0, to which x can be added for
+    /// every x.
+    pub fn lane_first(&mut self, op: ttg::LaneFirst) -> Result<()> {
+        let mut values = self.regs(op.src(self.m))?.to_vec();
+        let first = self.threads_without(op.lanes(self.m) as u32);
+        if let Some(first) = first {
+            for v in &mut values {
+                let ty = self.b.ty(*v);
+                let zero = self.b.float(ty, -0.0);
+                *v = self.b.select(first, *v, zero);
+            }
+        }
+        self.set_regs(op.result(self.m), values);
         Ok(())
     }
 
