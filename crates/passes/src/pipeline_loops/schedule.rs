@@ -115,7 +115,7 @@ fn may_grow(
     let mut dots = ops.iter().filter(|&&op| has_dot(module, op));
     let one = dots.next().is_some_and(|&op| ttng::WarpGroupDot::cast(module, op).is_some())
         && dots.next().is_none();
-    let bytes = |stages| budget::shared_bytes(module, l, copies, stages);
+    let bytes = |stages| budget::shared_bytes(module, l, copies, &[], stages);
     stages == 3 && one && 2 * bytes(stages) > target.max_shared && bytes(stages + 1) <= target.max_shared
 }
 
