@@ -290,6 +290,10 @@ pub struct Function {
     pub reqntid: Option<[u32; 3]>,
     /// `.maxntid`, when given.
     pub maxntid: Option<[u32; 3]>,
+    /// `.maxnreg`, when given.
+    pub maxnreg: Option<u32>,
+    /// `.minnctapersm`, when given.
+    pub minnctapersm: Option<u32>,
     /// `.reqnctapercluster`, when given.
     pub cluster: Option<[u32; 3]>,
     /// Line of the declaration.

@@ -34,6 +34,8 @@ pub(crate) struct Code {
     pub reqntid: Option<[u32; 3]>,
     pub maxntid: Option<[u32; 3]>,
     pub cluster: Option<[u32; 3]>,
+    /// Registers of a thread at first, where the directives say it.
+    pub registers: Option<u32>,
     pub files: Vec<(u32, String)>,
     /// The module's text by line.
     pub text: std::sync::Arc<Vec<String>>,
@@ -171,9 +173,21 @@ pub(crate) fn compile(
         reqntid: f.reqntid,
         maxntid: f.maxntid,
         cluster: f.cluster,
+        registers: registers(f),
         files: module.files.clone(),
         text,
     })
+}
+
+/// Registers that a thread starts with where it changes their number (§9.7.19.5): those of `.maxnreg`, or as many as there
+/// can be with the number of threads that the directives allow. Each quarter of the warps shares 16384.
+fn registers(f: &Function) -> Option<u32> {
+    let threads = f.reqntid.or(f.maxntid).map(|n| n.iter().product::<u32>());
+    let most = threads.filter(|t| (1..=1024).contains(t)).map(|t| {
+        let warps = t.div_ceil(32).div_ceil(4) * f.minnctapersm.unwrap_or(1).max(1);
+        (16384 / 32 / warps).min(256) & !7
+    });
+    f.maxnreg.map(|n| n & !7).or(most)
 }
 
 impl<'m> Flat<'m> {

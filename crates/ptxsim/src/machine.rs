@@ -130,6 +130,8 @@ pub(crate) struct Cta {
     pub shared: Vec<u8>,
     pub shadow: SharedShadow,
     pub bars: Vec<Bar>,
+    /// Registers that warps have given back, for each of 32 threads.
+    pub registers: u32,
     /// Where tensor copies put their boxes, how many bytes and how swizzled.
     pub tensors: Vec<(u32, u32, Swizzle)>,
     /// Warps in the unit.
@@ -335,6 +337,7 @@ impl Unit {
                 shared,
                 shadow,
                 tensors: vec![],
+                registers: 0,
                 bars: vec![Bar { lanes: vec![0; per_cta as usize], ..Bar::default() }; 16],
                 warps: first..unit.warps.len(),
             });
@@ -461,6 +464,11 @@ impl Unit {
                             need & !f.mask
                         )
                     }
+                    State::Ready if w.wgmma.wants() > 0 => format!(
+                        "waits for {} registers more a thread, and what is left of those that other warps gave back is {}",
+                        w.wgmma.wants(),
+                        self.ctas[w.cta].registers
+                    ),
                     State::Ready if why.is_empty() => continue,
                     State::Ready => why.to_string(),
                 };

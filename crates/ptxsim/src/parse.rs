@@ -236,6 +236,8 @@ impl<'a> Parser<'_, 'a> {
             body: None,
             reqntid: None,
             maxntid: None,
+            maxnreg: None,
+            minnctapersm: None,
             cluster: None,
             line,
         };
@@ -261,14 +263,15 @@ impl<'a> Parser<'_, 'a> {
                     self.next();
                     f.cluster = Some(self.dims3()?);
                 }
-                Tok::Dot(
-                    "minnctapersm"
-                    | "maxnctapersm"
-                    | "maxnreg"
-                    | "maxclusterrank"
-                    | "abi_preserve"
-                    | "abi_preserve_control",
-                ) => {
+                Tok::Dot("maxnreg") => {
+                    self.next();
+                    f.maxnreg = Some(self.uint("a number")? as u32);
+                }
+                Tok::Dot("minnctapersm") => {
+                    self.next();
+                    f.minnctapersm = Some(self.uint("a number")? as u32);
+                }
+                Tok::Dot("maxnctapersm" | "maxclusterrank" | "abi_preserve" | "abi_preserve_control") => {
                     self.next();
                     self.uint("a number")?;
                 }

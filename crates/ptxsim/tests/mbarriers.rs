@@ -165,3 +165,36 @@ fn registers_are_given_and_taken_by_whole_warp_groups() {
         assert!(e.to_string().contains("multiple of 8 from 24 to 256"), "{e}");
     }
 }
+
+/// A CTA has the registers it started with: who takes more waits until others have given them back.
+#[test]
+fn registers_come_from_those_that_give_them_back() {
+    let go = |directives: &str, first: &str, second: &str| {
+        let body = format!(
+            "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 128; @%p1 bra P; {second} ret; P: {first} ret;"
+        );
+        let text = kernel(0, &body).replacen(") {", &format!(") {directives} {{"), 1);
+        Run::new(&parse(&text), 2, 256).go()
+    };
+    let inc = |n: u32| format!("setmaxnreg.inc.sync.aligned.u32 {n};");
+    let dec = |n: u32| format!("setmaxnreg.dec.sync.aligned.u32 {n};");
+    for directives in [".maxnreg 128", ".maxntid 256 .minnctapersm 2", ".reqntid 256, 1, 1 .maxnreg 132"] {
+        // Whoever comes first.
+        for (a, b) in [(inc(232), dec(24)), (dec(24), inc(232))] {
+            let r = go(directives, &a, &b);
+            assert!(r.findings.is_empty(), "{:#?}", r.findings);
+        }
+        let r = go(directives, &inc(240), &dec(24));
+        assert_eq!(r.findings.len(), 1, "{:#?}", r.findings);
+        assert_eq!(r.findings[0].kind, Deadlock);
+        // Four warps gave 104 each, of which three took 112.
+        let want = "waits for 112 registers more a thread, and what is left of those that other warps gave back is 80";
+        assert_eq!(r.findings[0].message, want);
+        // What others still have they don't give.
+        assert_eq!(go(directives, &inc(136), "").findings[0].kind, Deadlock);
+        // They start with 128.
+        assert_eq!(go(directives, &inc(120), "").findings[0].kind, WarpSync);
+    }
+    // Nothing says how many there are.
+    assert!(go("", &inc(240), "").findings.is_empty());
+}

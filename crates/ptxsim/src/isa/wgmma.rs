@@ -44,6 +44,8 @@ pub(crate) struct Wgmma {
     aligned: u32,
     /// Registers a thread has by the last `setmaxnreg`; zero before the first.
     registers: u32,
+    /// How many more it waits for.
+    wants: u32,
 }
 
 /// Who wrote a register.
@@ -58,6 +60,11 @@ enum By {
 impl Wgmma {
     pub fn new(tracked: u32) -> Wgmma {
         Wgmma { written: vec![Default::default(); tracked as usize], ..Wgmma::default() }
+    }
+
+    /// Registers a thread that `setmaxnreg.inc` waits for.
+    pub fn wants(&self) -> u32 {
+        self.wants
     }
 
     /// What is wrong with an instruction that uses these registers now.
@@ -258,8 +265,9 @@ pub(super) fn wait(d: &mut Dec) -> R {
     Ok(())
 }
 
-/// `setmaxnreg` (§9.7.19.5): the whole warp group gives registers back or takes them. The simulator has registers without
-/// end; it holds the program to the rules.
+/// `setmaxnreg` (§9.7.19.5): the whole warp group gives registers back to its CTA, or waits until there are as many as it
+/// takes. Without a directive that says how many a thread starts with, assemblers ignore the instruction, and only its rules
+/// are checked.
 pub(super) fn setmaxnreg(d: &mut Dec) -> R {
     let Some(increase) = d.one_of(&[("inc", true), ("dec", false)]) else {
         return d.fail("`.inc` or `.dec` is wanted");
@@ -275,17 +283,33 @@ pub(super) fn setmaxnreg(d: &mut Dec) -> R {
     d.out.b = *n as u32;
     d.out.flags = increase.into();
     d.out.exec = |cx, i| {
-        if let Some(f) = aligned(cx) {
+        // A warp that has waited was counted when it came.
+        if cx.w.wgmma.wants == 0
+            && let Some(f) = aligned(cx)
+        {
             return f;
         }
-        let had = std::mem::replace(&mut cx.w.wgmma.registers, i.b);
-        // How many a thread has at first is the assembler's choice.
-        let wrong = had != 0 && if i.flags != 0 { i.b < had } else { i.b > had };
-        if wrong {
+        let start = cx.grid.code.registers;
+        let had = match cx.w.wgmma.registers {
+            0 => start.unwrap_or(0),
+            n => n,
+        };
+        if had != 0 && if i.flags != 0 { i.b < had } else { i.b > had } {
             let verb = if i.flags != 0 { "increased" } else { "decreased" };
             let m = format!("the number of registers is {verb} to {} from {had}", i.b);
             cx.find(FindingKind::WarpSync, 0, None, m);
+        } else if start.is_some() {
+            let cta = &mut cx.unit.ctas[cx.w.cta];
+            let wants = i.b.saturating_sub(had);
+            if wants > cta.registers {
+                cx.w.wgmma.wants = wants;
+                return Flow::Yield;
+            }
+            cta.registers = cta.registers - wants + had.saturating_sub(i.b);
+            cx.unit.events += 1;
         }
+        cx.w.wgmma.wants = 0;
+        cx.w.wgmma.registers = i.b;
         Flow::Next
     };
     Ok(())
