@@ -140,6 +140,29 @@ def test_cumsum(device, shape, axis, reverse):
 
 
 @triton.jit
+def scan_of_a_dot_kernel(
+    a_ptr, b_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr
+):
+    m, n, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, 16)
+    product = tl.dot(tl.load(a_ptr + m * 16 + k[None, :]), tl.load(b_ptr + k[:, None] * N + n))
+    tl.store(out_ptr + m * N + n, product + tl.cumsum(product, axis=AXIS, reverse=REVERSE))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("warps", [2, 8])
+def test_cumsum_of_a_dot(device, axis, reverse, warps):
+    """A warp's rows of a dot's result are not next to each other in it."""
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-4, 5, s).astype(np.float16) for s in ((64, 16), (16, 32)))
+    out = device.empty((64, 32), np.float32)
+    scan_of_a_dot_kernel[(1,)](device.array(a), device.array(b), out, 64, 32, axis, reverse, num_warps=warps)
+    x = a.astype(np.float32) @ b.astype(np.float32)
+    want = np.flip(np.flip(x, axis).cumsum(axis), axis) if reverse else x.cumsum(axis)
+    np.testing.assert_array_equal(device.numpy(out), x + want)
+
+
+@triton.jit
 def histogram_kernel(x_ptr, out_ptr, limit, N: tl.constexpr, BINS: tl.constexpr, MASKED: tl.constexpr):
     i = tl.arange(0, N)
     x = tl.load(x_ptr + i)

@@ -1,61 +1,19 @@
 //! `tt.scan`, `tt.histogram` and `tt.gather`.
 //!
-//! An element's place along the scanned axis is `((run · W + warp) · L + lane) · C + i`: a thread holds runs of C
-//! consecutive elements, next to it are the lanes, then the warps, then the thread's next run. A scan goes up this
-//! hierarchy: within a run, across lanes by shuffles, across warps and runs by their totals, and the prefixes of each
-//! level are combined into the elements at the end.
+//! A thread holds runs of consecutive elements of the scanned axis, next to it are the lanes, then the warps, then the
+//! thread's next run ([`ScanOrder`]). A scan goes up this hierarchy: within a run, across lanes by shuffles, across warps
+//! and runs by their totals, and the prefixes of each level are combined into the elements at the end.
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::{arith, tt};
-use tilewright_layout::{Dim, TileLayout};
+use tilewright_layout::{ScanOrder, TileLayout};
 use tilewright_llvm::{Effect, IntPred, Ty, Value};
 
 use super::convert_layout::Shuffle;
 use super::memory::{Asm, memory_bits};
-use super::reduce::{Partial, Spread};
+use super::reduce::Partial;
 use super::shape::row_major;
 use super::{Lower, Regs, Result};
-
-/// How the scanned axis is spread.
-struct Hierarchy {
-    /// Elements of a run.
-    run: u32,
-    /// Lanes along the axis, and the lowest of their bits.
-    lanes: u32,
-    lane_bit: u32,
-    /// Warps along the axis, and the lowest of their bits.
-    warps: u32,
-    warp_bit: u32,
-}
-
-impl Hierarchy {
-    /// `None` where the layout orders the axis in another way.
-    fn of(layout: &TileLayout, axis: usize, spread: &Spread) -> Option<Hierarchy> {
-        let out = Dim::Axis(axis as u8);
-        let along =
-            |dim, bit: u32| layout.linear().out_part(layout.linear().flat_bases(dim)[bit as usize], out);
-        // The run ends where the first lane or warp begins, or is all that the thread has.
-        let first = spread.lanes.iter().map(|&b| along(Dim::Lane, b));
-        let first = first.chain(spread.warps.iter().map(|&b| along(Dim::Warp, b))).min();
-        let run = first.unwrap_or(layout.physical(axis));
-        let mut next = run;
-        let mut in_order = |dim, bits: &[u32]| {
-            bits.iter().enumerate().all(|(i, &b)| {
-                let fits = along(dim, b) == next && b == bits[0] + i as u32;
-                next *= 2;
-                fits
-            })
-        };
-        let fits = in_order(Dim::Lane, &spread.lanes) && in_order(Dim::Warp, &spread.warps);
-        fits.then(|| Hierarchy {
-            run,
-            lanes: 1 << spread.lanes.len(),
-            lane_bit: spread.lanes.first().copied().unwrap_or(0),
-            warps: 1 << spread.warps.len(),
-            warp_bit: spread.warps.first().copied().unwrap_or(0),
-        })
-    }
-}
 
 impl Lower<'_> {
     pub fn scan(&mut self, op: tt::Scan) -> Result<()> {
@@ -65,8 +23,8 @@ impl Lower<'_> {
         let regs: Vec<Regs> = srcs.iter().map(|&v| self.regs(v)).collect::<Result<_>>()?;
         let layout = self.layout(self.value_ty(srcs[0]))?;
         let region = m.region_block(op.combine(m));
-        let spread = Spread::of(&layout, axis).map_err(|e| self.unsupported(e))?;
-        let Some(h) = Hierarchy::of(&layout, axis, &spread) else {
+        // Layouts are assigned so; IR that was written by hand may have others.
+        let Some(h) = ScanOrder::of(&layout, axis) else {
             return Err(self.unsupported("a scan along an axis that this layout interleaves otherwise"));
         };
         // Lines: registers that differ along the axis only, in the order of the scan.
@@ -237,7 +195,7 @@ impl Lower<'_> {
     }
 
     /// The value of the last lane along the axis.
-    fn last_lane(&mut self, p: &Partial, h: &Hierarchy, reverse: bool) -> Partial {
+    fn last_lane(&mut self, p: &Partial, h: &ScanOrder, reverse: bool) -> Partial {
         if h.lanes == 1 {
             return p.clone();
         }
@@ -260,7 +218,7 @@ impl Lower<'_> {
         axis: usize,
         lines: &[(Vec<u32>, Vec<u32>)],
         scanned: &[Vec<(Vec<Partial>, Partial)>],
-        h: &Hierarchy,
+        h: &ScanOrder,
         lane: Value,
         warp: Value,
         _reverse: bool,

@@ -8,7 +8,7 @@ use tilewright_ir::{
     Attr, AttrKind, Block, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, TypeKind,
     Value, ValueDef,
 };
-use tilewright_layout::TileLayout;
+use tilewright_layout::{ScanOrder, TileLayout};
 
 use super::Assigner;
 use super::roots::pointer_of;
@@ -129,6 +129,7 @@ impl<'a> Rewriter<'a> {
         match opcode {
             Opcode::Tt(tt::Kind::Dot) => self.dot(tt::Dot(op)),
             Opcode::Tt(tt::Kind::Reduce) => self.reduce(tt::Reduce(op)),
+            Opcode::Tt(tt::Kind::Scan) => self.scan(tt::Scan(op)),
             Opcode::Tt(tt::Kind::Call) => {
                 let loc = self.m().op_loc(op);
                 return Err(Diagnostic::at(self.m(), loc, "not supported yet: a call that is not inlined")
@@ -205,6 +206,23 @@ impl<'a> Rewriter<'a> {
         for &r in &results {
             self.set_encoding(r, e);
         }
+    }
+
+    /// A scan keeps the encoding that its neighbours have where a scan can go through it in order.
+    fn scan(&mut self, op: tt::Scan) {
+        let results = self.m().results(op.0).to_vec();
+        let axis = op.axis(self.m()) as usize;
+        let shape = self.a.shape(results[0]);
+        let mut enc = self.own_encoding(results[0]);
+        let layout = TileLayout::new(self.a.encoding(enc), &shape);
+        if !layout.is_ok_and(|l| ScanOrder::of(&l, axis).is_some()) {
+            let bits = self.m().bits(self.m().value_type(results[0]));
+            enc = self.a.default_encoding(&shape, bits);
+        }
+        for r in results {
+            self.set_encoding(r, enc);
+        }
+        self.set_operands(op.0, enc);
     }
 
     fn reduce(&mut self, op: tt::Reduce) {
