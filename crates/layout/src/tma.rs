@@ -78,6 +78,13 @@ impl TmaBlock {
         if !(box_dims[inner] * elem_bytes).is_multiple_of(16) {
             return None;
         }
+        Self::of_boxes(box_dims, swizzle_bytes, &shared, elem_bytes)
+    }
+
+    /// All boxes of these sides; `None` where one would begin where TMA can't put it.
+    fn of_boxes(box_dims: Coord, swizzle_bytes: u32, shared: &SharedLayout, elem_bytes: u32) -> Option<Self> {
+        let shape = shared.shape();
+        let rank = shape.len();
         let mut copies = Vec::new();
         let mut at: Coord = smallvec![0; rank];
         loop {
@@ -94,6 +101,46 @@ impl TmaBlock {
             swizzle_bytes,
             copies,
         })
+    }
+
+    /// As [`new`](TmaBlock::new), with smaller boxes where that makes the number of copies a multiple of `parts`, so that as many
+    /// CTAs of a cluster can share them.
+    pub fn in_parts(encoding: &Encoding, shape: &[u32], elem_bits: u32, parts: u32) -> Option<Self> {
+        let block = Self::new(encoding, shape, elem_bits)?;
+        let shared = SharedLayout::new(encoding, shape, elem_bits).ok()?;
+        let mut smaller = block.clone();
+        while !(smaller.copies.len() as u32).is_multiple_of(parts) {
+            let mut boxes = smaller.box_dims.clone();
+            let halved = boxes.iter().position(|&n| n > 1 && n.is_multiple_of(2));
+            // Rows are whole, and so are the swizzle's groups of 8 rows.
+            let Some(d) = halved.filter(|&d| d + 1 < boxes.len()) else { return Some(block) };
+            boxes[d] /= 2;
+            match Self::of_boxes(boxes, block.swizzle_bytes, &shared, elem_bits / 8) {
+                Some(halves) => smaller = halves,
+                None => return Some(block),
+            }
+        }
+        Some(smaller)
+    }
+
+    /// How the copies are shared by `parts` CTAs: CTA i issues the first `len / parts`, moved by i times what is returned (in
+    /// the tensor, outermost dimension first, and in the buffer, in bytes). `None` where parts aren't alike.
+    pub fn shared_by(&self, parts: u32) -> Option<(Coord, u32)> {
+        let count = self.copies.len();
+        if !(count as u32).is_multiple_of(parts) {
+            return None;
+        }
+        let each = count / parts as usize;
+        let (first, second) = (&self.copies[0], self.copies.get(each).unwrap_or(&self.copies[0]));
+        let step: Coord =
+            second.at.iter().zip(&first.at).map(|(b, a)| b.checked_sub(*a)).collect::<Option<_>>()?;
+        let bytes = second.offset.checked_sub(first.offset)?;
+        let alike = (0..count).all(|i| {
+            let (part, base, copy) = ((i / each) as u32, &self.copies[i % each], &self.copies[i]);
+            copy.offset == base.offset + part * bytes
+                && (0..step.len()).all(|d| copy.at[d] == base.at[d] + part * step[d])
+        });
+        alike.then_some((step, bytes))
     }
 
     /// The bytes that all copies bring together, which is what an mbarrier is told to expect.
@@ -209,6 +256,26 @@ mod tests {
         let at: Vec<(u32, u32)> = block.copies.iter().map(|c| (c.at[1], c.offset)).collect();
         assert_eq!(at, [(0, 0), (64, 16 << 10), (128, 32 << 10), (192, 48 << 10)]);
         assert_eq!(block.bytes(16), 64 << 10);
+    }
+
+    #[test]
+    fn parts_of_a_block_are_alike() {
+        let parts = |shape: &[u32], n: u32| {
+            let encoding = TmaBlock::natural_encoding(shape, 16);
+            let block = TmaBlock::in_parts(&encoding, shape, 16, n).unwrap();
+            assert_eq!(block.bytes(16), TmaBlock::new(&encoding, shape, 16).unwrap().bytes(16));
+            block.shared_by(n).map(|(at, offset)| (block.box_dims.to_vec(), at.to_vec(), offset))
+        };
+        // One box of 256 rows becomes two of 128.
+        assert_eq!(parts(&[256, 64], 2), Some((vec![128, 64], vec![128, 0], 16 << 10)));
+        // Four slabs are two and two.
+        assert_eq!(parts(&[64, 256], 2), Some((vec![64, 64], vec![0, 128], 16 << 10)));
+        assert_eq!(parts(&[64, 256], 4), Some((vec![64, 64], vec![0, 64], 8 << 10)));
+        // Two slabs of two halves each are no line of four.
+        assert_eq!(parts(&[64, 128], 4), None);
+        // Eight rows are one group of the swizzle.
+        assert_eq!(parts(&[8, 64], 2), None);
+        assert_eq!(parts(&[128, 64], 1).unwrap().0, [128, 64]);
     }
 
     #[test]

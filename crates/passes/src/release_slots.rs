@@ -19,6 +19,7 @@
 use tilewright_ir::dialect::{arith, scf, ttg, ttng};
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, Value, ValueDef};
 
+use crate::multicast::{self, PEERS};
 use crate::scope;
 use crate::warp_specialize::CHANNEL;
 
@@ -171,5 +172,7 @@ fn release(b: &mut Builder<'_>, like: ttng::ArriveBarrier, ring: Value, slot: Va
     let ty = b.module.value_type(like.alloc(b.module));
     let (count, per_warp) = (like.count(b.module), like.per_warp(b.module));
     let one = ttg::MemdescIndex::build(b, ring, slot, ty).result(b.module);
-    ttng::ArriveBarrier::build(b, one, Some(pred), count, per_warp);
+    let arrive = ttng::ArriveBarrier::build(b, one, Some(pred), count, per_warp);
+    let peers = b.module.int_attr(like.0, PEERS).unwrap_or(1);
+    multicast::mark_arrival(b.module, arrive, peers as u32);
 }

@@ -223,10 +223,12 @@ pub fn is_copy(module: &Module, op: Op) -> bool {
     )
 }
 
-fn tma_block(module: &Module, block: Type) -> Option<(TmaBlock, u32)> {
+/// How a descriptor's block is copied, and the bits of an element. In a cluster the CTAs may share the copies.
+pub(crate) fn tma_block(module: &Module, block: Type) -> Option<(TmaBlock, u32)> {
     let encoding = module.encoding_of(module.encoding(block)?)?;
     let bits = module.bits(block);
-    Some((TmaBlock::new(encoding, module.shape(block)?, bits)?, bits))
+    let ctas = module.int_attr(module.root(), "ttg.num-ctas").map_or(1, |n| n as u32);
+    Some((TmaBlock::in_parts(encoding, module.shape(block)?, bits, ctas)?, bits))
 }
 
 /// A mutable buffer in shared memory.

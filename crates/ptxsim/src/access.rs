@@ -7,7 +7,7 @@
 
 use crate::ast::Space;
 use crate::isa::{Inst, NARROW_ADDRESS};
-use crate::machine::Cx;
+use crate::machine::{Cx, Visit};
 use crate::memory;
 use crate::regs::LANES;
 use crate::report::FindingKind;
@@ -213,6 +213,16 @@ impl Cx<'_> {
         st.global_bytes += u64::from(n) * b;
     }
 
+    /// Notes an access to the shared memory of another CTA of the cluster.
+    fn visit(&mut self, rank: u32, lane: usize) {
+        let (warp, pc, stamp) = (self.w.sync.index, self.pc, self.w.sync.now());
+        let Some(cta) = self.unit.ctas.iter_mut().find(|c| c.rank == rank) else { return };
+        match cta.visits.iter_mut().find(|v| v.warp == warp && v.pc == pc) {
+            Some(v) => v.stamp = stamp,
+            None => cta.visits.push(Visit { warp, lane: lane as u32, pc, stamp }),
+        }
+    }
+
     fn shared(&mut self, p: &mut Places, bytes: u32, kind: Kind, narrow: bool) {
         let align = u64::from(bytes.max(1)) - 1;
         let own = self.unit.ctas[self.w.cta].rank;
@@ -232,6 +242,9 @@ impl Cx<'_> {
                 bad |= 1 << l;
             }
             p.at[l] = rank << 32 | off;
+            if rank < ranks && rank != u64::from(own) && self.grid.options.checks {
+                self.visit(rank as u32, l);
+            }
         }
         if bad != 0 {
             p.shared &= !bad;

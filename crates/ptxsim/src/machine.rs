@@ -136,6 +136,16 @@ pub(crate) struct Cta {
     pub tensors: Vec<(u32, u32, Swizzle)>,
     /// Warps in the unit.
     pub warps: std::ops::Range<usize>,
+    /// The last accesses to its shared memory by warps of other CTAs.
+    pub visits: Vec<Visit>,
+}
+
+/// An access to another CTA's shared memory.
+pub(crate) struct Visit {
+    pub warp: u32,
+    pub lane: u32,
+    pub pc: u32,
+    pub stamp: u32,
 }
 
 /// A cluster of CTAs, run by one worker.
@@ -338,6 +348,7 @@ impl Unit {
                 shadow,
                 tensors: vec![],
                 registers: 0,
+                visits: Vec::new(),
                 bars: vec![Bar { lanes: vec![0; per_cta as usize], ..Bar::default() }; 16],
                 warps: first..unit.warps.len(),
             });
@@ -358,6 +369,26 @@ impl Unit {
         match &mut pool.total {
             None => pool.total = Some(self.stats),
             Some(t) => t.iter_mut().zip(&self.stats).for_each(|(t, s)| t.add(s)),
+        }
+    }
+
+    /// A CTA's shared memory is there until its last warp ends, so that one of its warps must have been ordered behind each
+    /// access from another CTA (PTX ISA, "Distributed Shared Memory").
+    fn check_visits(&self, grid: &Grid<'_>) {
+        for cta in &self.ctas {
+            let mut own = self.warps[cta.warps.clone()].iter().flatten();
+            for v in &cta.visits {
+                if own.clone().any(|w| w.sync.known(!0).covers(0, 0, v.warp, v.stamp)) {
+                    continue;
+                }
+                let (Some(visitor), Some(_)) = (&self.warps[v.warp as usize], own.next()) else { continue };
+                let inst = &grid.code.insts[v.pc as usize];
+                let message = format!(
+                    "the CTA of rank {} may have ended: nothing orders this access to its shared memory before its end",
+                    cta.rank
+                );
+                find(grid, self, visitor, inst, FindingKind::SharedRace, v.lane as usize, None, message);
+            }
         }
     }
 
@@ -391,6 +422,7 @@ impl Unit {
                 return Slice::Done;
             }
             if self.warps.iter().flatten().all(|w| w.done) {
+                self.check_visits(grid);
                 return Slice::Done;
             }
             if !ran {

@@ -411,17 +411,24 @@ fn a_kernel_makes_its_own_tensor_map() {
 
 /// Each CTA of a cluster of 2 writes its window; each reads the other's.
 fn exchange(arrive: &str, wait: &str) -> String {
+    exchange_ending(
+        &format!("{arrive} {wait}"),
+        "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+    )
+}
+
+fn exchange_ending(between: &str, last: &str) -> String {
     kernel(
         1,
         &format!(
             ".shared .align 16 .b8 s[256];
              mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; shl.b32 %r3, %r1, 2; mov.u32 %r4, s;
              add.u32 %r4, %r4, %r3; mad.lo.u32 %r5, %r2, 100, %r1; st.shared.u32 [%r4], %r5;
-             {arrive} {wait}
+             {between}
              xor.b32 %r6, %r2, 1; mapa.shared::cluster.u32 %r7, %r4, %r6; ld.shared::cluster.u32 %r8, [%r7];
              mov.u32 %r9, %ctaid.x; mad.lo.u32 %r9, %r9, 64, %r1; mul.wide.u32 %rd1, %r9, 4; add.s64 %rd2, %a0, %rd1;
              st.global.u32 [%rd2], %r8;
-             barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; ret;"
+             {last} ret;"
         ),
     )
 }
@@ -507,4 +514,26 @@ fn mbarrier_pipelines_between_warps() {
         none(&go(e, f, seed));
     }
     assert_eq!(out, (0..32).map(|l| 15 + 6 * l).collect::<Vec<u32>>());
+}
+
+#[test]
+fn a_cta_outlives_accesses_from_others() {
+    let both = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
+    let mut out = vec![0u32; 256];
+    let mut go = |last: &str| {
+        let p = parse(&exchange_ending(both, last));
+        Run::new(&p, 4, 64).cluster(2).array(&mut out).go()
+    };
+    none(&go(both));
+    has(&go(""), SharedRace);
+}
+
+#[test]
+fn each_wait_of_the_cluster_has_its_arrival() {
+    let mut out = vec![0u32; 256];
+    let p = parse(&exchange_ending(
+        "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; barrier.cluster.wait.aligned;",
+        "",
+    ));
+    has(&Run::new(&p, 4, 64).cluster(2).array(&mut out).go(), ArriveCount);
 }

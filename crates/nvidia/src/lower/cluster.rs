@@ -1,8 +1,9 @@
 //! Clusters: CTAs that run at the same time on neighbouring multiprocessors, wait for each other and reach each other's
 //! shared memory (PTX ISA, "barrier.cluster", "mapa").
 
+use tilewright_ir as ir;
 use tilewright_ir::dialect::ttng;
-use tilewright_llvm::{Effect, Ty, Value};
+use tilewright_llvm::{BinOp, Effect, Ty, Value};
 
 use super::memory::memory_bits;
 use super::{Lower, Result};
@@ -16,30 +17,77 @@ impl Lower<'_> {
         rank
     }
 
-    /// The cluster's barrier counts the threads of whole CTAs.
-    fn whole_cta(&self) -> Result<()> {
+    /// The index of this CTA among those whose ranks differ in the bits of `mask` alone.
+    pub fn cluster_part(&mut self, mask: u32) -> Value {
+        let rank = self.cluster_cta_rank();
+        let mut index = self.b.i32(0);
+        for (to, from) in (0..32).filter(|bit| mask >> bit & 1 != 0).enumerate() {
+            let moved = self.b.lshr(rank, from);
+            let bit = self.b.and_const(moved, 1);
+            let bit = self.b.mul_const(bit, 1 << to);
+            index = self.b.add(index, bit);
+        }
+        index
+    }
+
+    /// Those CTAs as bits of a 16-bit word.
+    pub fn cluster_set(&mut self, mask: u32) -> Value {
+        let pattern = (0..self.num_ctas).filter(|x| x & !mask == 0).fold(0, |set, x| set | 1i64 << x);
+        let rank = self.cluster_cta_rank();
+        let first = self.b.and_const(rank, u64::from(!mask));
+        let pattern = self.b.i32(pattern);
+        let set = self.b.bin(BinOp::Shl, pattern, first);
+        self.b.int_cast(set, Ty::I16, false)
+    }
+
+    /// The CTA whose rank differs in the bits of `difference`.
+    pub fn cluster_peer(&mut self, difference: u32) -> Value {
+        let rank = self.cluster_cta_rank();
+        let difference = self.b.i32(i64::from(difference));
+        self.b.bin(BinOp::Xor, rank, difference)
+    }
+
+    /// The cluster's barrier is for all threads that have not ended. The warps of partitions come there, too, as often as
+    /// the main warps do before the first `ttg.warp_specialize`; behind the last they have ended.
+    fn check_all_come(&mut self) -> Result<()> {
         if self.num_warps == self.scope.launched {
             return Ok(());
         }
-        Err(self.unsupported("CTAs of a cluster that wait for each other in a warp-specialized loop"))
+        let top = self.m.parent_op(self.op).is_some_and(|f| ir::dialect::tt::Func::cast(self.m, f).is_some());
+        match (top, self.handoffs.is_empty(), self.last_specialized) {
+            (true, true, _) => Ok(()),
+            (true, false, Some(last)) if self.handoffs.last().is_some_and(|h| h.is(last)) => Ok(()),
+            _ => Err(self.unsupported("CTAs of a cluster that wait for each other beside specialized warps")),
+        }
+    }
+
+    /// In the code of the extra warps: comes to the cluster's barriers that stand before all that they do. They need not
+    /// wait at the last: the main warps do, before they hand anything off.
+    pub(super) fn come_along(&mut self) {
+        for meeting in 1..=self.meetings {
+            self.b.asm("barrier.cluster.arrive.aligned;", "", Effect::Write, &[], &[]);
+            if meeting < self.meetings {
+                self.b.asm("barrier.cluster.wait.aligned;", "", Effect::Write, &[], &[]);
+            }
+        }
     }
 
     pub fn cluster_arrive(&mut self, relaxed: bool) -> Result<()> {
-        self.whole_cta()?;
+        self.check_all_come()?;
         let relaxed = if relaxed { ".relaxed" } else { "" };
         self.b.asm(&format!("barrier.cluster.arrive{relaxed}.aligned;"), "", Effect::Write, &[], &[]);
         Ok(())
     }
 
     pub fn cluster_wait(&mut self) -> Result<()> {
-        self.whole_cta()?;
+        self.meetings += u32::from(self.handoffs.is_empty());
         self.shared_loads = false;
         self.b.asm("barrier.cluster.wait.aligned;", "", Effect::Write, &[], &[]);
         Ok(())
     }
 
     /// Where a byte of shared memory lies in another CTA.
-    fn mapped(&mut self, address: Value, cta: Value) -> Value {
+    pub fn mapped(&mut self, address: Value, cta: Value) -> Value {
         let text = "mapa.shared::cluster.u32 $0, $1, $2;";
         self.b.asm1(text, "=r,r,r", Effect::Pure, Ty::SHARED, &[address, cta])
     }

@@ -42,6 +42,7 @@ pub(super) fn lower_function<'a>(
         worker_warp: None,
         handoffs: Vec::new(),
         last_specialized: specialized.last().map(|w| w.0),
+        meetings: 0,
         smem,
         values: vec![None; m.num_values()],
         layouts: rustc_hash::FxHashMap::default(),

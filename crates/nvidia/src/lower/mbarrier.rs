@@ -103,7 +103,22 @@ impl Lower<'_> {
         } else {
             self.one_thread_where(op.pred(self.m))?
         };
-        self.on_barrier(pred, "arrive", true, address, Some(op.count(self.m)));
+        let count = op.count(self.m);
+        let Some(peers) = self.int_attr("ttg.peers") else {
+            self.on_barrier(pred, "arrive", true, address, Some(count));
+            return Ok(());
+        };
+        // What they tell the other CTA is that these warps have read a slot. For a release with cluster scope `ptxas` makes a
+        // memory barrier of the whole GPU, which halves the speed of a matrix product.
+        for difference in (0..32).filter(|x| peers >> x & 1 != 0) {
+            let cta = self.cluster_peer(difference);
+            let there = self.mapped(address, cta);
+            let mut asm = Asm::default();
+            let pred = asm.arg(pred, 'b');
+            let there = asm.arg(there, 'r');
+            let text = format!("@{pred} mbarrier.arrive.shared::cluster.b64 _, [{there}], {count};");
+            self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
+        }
         Ok(())
     }
 

@@ -169,6 +169,8 @@ pub(crate) struct Lower<'a> {
     /// What those warps' code must follow, and the last of it.
     handoffs: Vec<warp_specialize::Handoff>,
     last_specialized: Option<ir::Op>,
+    /// How often the main warps have met those of other CTAs before they handed anything off.
+    meetings: u32,
     smem: llvm::GlobalId,
     values: Vec<Option<Val>>,
     layouts: FxHashMap<ir::Type, Rc<TileLayout>>,

@@ -26,28 +26,43 @@ impl Lower<'_> {
             return Err(self.error("expected a tensor descriptor"));
         };
         let shape = m.shape(*block).unwrap_or(&[]);
-        TmaBlock::new(self.encoding(*block)?, shape, m.bits(*block).max(8)).ok_or_else(|| {
+        let (encoding, bits) = (self.encoding(*block)?, m.bits(*block).max(8));
+        TmaBlock::in_parts(encoding, shape, bits, self.num_ctas).ok_or_else(|| {
             self.unsupported(format!("TMA copies of blocks of shape {shape:?} in this layout"))
         })
     }
 
-    /// Emits one instruction for each box: `text(coordinates, map, buffer)` under the predicate.
+    /// Emits one instruction for each box: `text(coordinates, map, buffer)` under the predicate. With `part`, the index of
+    /// this CTA among so many that share the copies, those of its part.
     fn each_box(
         &mut self,
         desc: ir::Value,
         coord: &[ir::Value],
         buffer: ir::Value,
         pred: Value,
+        part: Option<(Value, u32)>,
         text: impl Fn(&mut Asm, &str, &str) -> String,
     ) -> Result<()> {
         let block = self.tma_block(desc)?;
         let map = self.scalar(desc)?;
-        let coord: Vec<Value> = coord.iter().map(|&c| self.scalar(c)).collect::<Result<_>>()?;
+        let mut coord: Vec<Value> = coord.iter().map(|&c| self.scalar(c)).collect::<Result<_>>()?;
         let buffer = self.buffer(buffer)?;
         if buffer.offsets.iter().any(|&o| o != 0) {
             return Err(self.unsupported("a TMA copy of a slice of a buffer"));
         }
-        for copy in &block.copies {
+        let (mut base, mut count) = (buffer.base, block.copies.len());
+        if let Some((part, parts)) = part {
+            let (step, bytes) =
+                block.shared_by(parts).ok_or_else(|| self.unsupported("a copy shared in unequal parts"))?;
+            for (c, &step) in coord.iter_mut().zip(&step) {
+                let moved = self.b.mul_const(part, i64::from(step));
+                *c = self.b.add(*c, moved);
+            }
+            let moved = self.b.mul_const(part, i64::from(bytes));
+            base = self.b.ptr_add(base, moved);
+            count /= parts as usize;
+        }
+        for copy in &block.copies[..count] {
             let mut asm = Asm::default();
             let pred = asm.arg(pred, 'b');
             let map = asm.arg(map, 'l');
@@ -58,7 +73,7 @@ impl Lower<'_> {
                 at.push(asm.arg(c, 'r'));
             }
             let tensor = format!("[{map}, {{{}}}]", at.join(", "));
-            let address = self.b.ptr_add_const(buffer.base, i64::from(copy.offset));
+            let address = self.b.ptr_add_const(base, i64::from(copy.offset));
             let shared = format!("[{}]", asm.arg(address, 'r'));
             let body = text(&mut asm, &tensor, &shared);
             self.b.asm(&format!("@{pred} {body}"), &asm.constraints, Effect::Write, &[], &asm.args);
@@ -72,12 +87,23 @@ impl Lower<'_> {
         let pred = self.one_thread_where(Some(op.pred(m)))?;
         let coord = op.coord(m).to_vec();
         let rank = coord.len();
-        self.each_box(op.desc(m), &coord, op.result(m), pred, |asm, tensor, shared| {
+        // What several CTAs of the cluster get, each brings a part of to all.
+        let mask = self.int_attr("ttg.multicast").unwrap_or(0) as u32;
+        let part = (mask != 0).then(|| (self.cluster_part(mask), 1 << mask.count_ones()));
+        let ctas = (mask != 0).then(|| self.cluster_set(mask));
+        self.each_box(op.desc(m), &coord, op.result(m), pred, part, |asm, tensor, shared| {
             let barrier = asm.arg(barrier, 'r');
-            format!(
-                "cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes \
-                 {shared}, {tensor}, [{barrier}];"
-            )
+            let name = "cp.async.bulk.tensor";
+            let how = "shared::cluster.global.mbarrier::complete_tx::bytes";
+            match ctas {
+                None => format!("{name}.{rank}d.{how} {shared}, {tensor}, [{barrier}];"),
+                Some(ctas) => {
+                    let ctas = asm.arg(ctas, 'h');
+                    format!(
+                        "{name}.{rank}d.{how}.multicast::cluster {shared}, {tensor}, [{barrier}], {ctas};"
+                    )
+                }
+            }
         })
     }
 
@@ -105,7 +131,9 @@ impl Lower<'_> {
     /// Copies to global memory: one bulk group.
     fn drain(&mut self, desc: ir::Value, coord: &[ir::Value], src: ir::Value, name: &str) -> Result<()> {
         let pred = self.one_thread();
-        self.each_box(desc, coord, src, pred, |_, tensor, shared| format!("{name} {tensor}, {shared};"))?;
+        self.each_box(desc, coord, src, pred, None, |_, tensor, shared| {
+            format!("{name} {tensor}, {shared};")
+        })?;
         // Threads that issued nothing close an empty group.
         self.b.asm("cp.async.bulk.commit_group;", "", Effect::Write, &[], &[]);
         Ok(())

@@ -57,6 +57,13 @@ pub(crate) struct Handoff {
     captures: Vec<Capture>,
 }
 
+impl Handoff {
+    /// Whether it is that of an operation.
+    pub fn is(&self, op: ir::Op) -> bool {
+        self.op.0 == op
+    }
+}
+
 /// Warp groups that change their registers together, with the partitions they run (index, first warp, warps).
 struct Group {
     first: u32,
@@ -238,6 +245,7 @@ impl Lower<'_> {
         self.b.switch_to(at);
         let handoffs = std::mem::take(&mut self.handoffs);
         let count = handoffs.len();
+        self.come_along();
         for (i, handoff) in handoffs.into_iter().enumerate() {
             self.op = handoff.op.0;
             self.follow(&handoff, i + 1 == count)?;

@@ -310,7 +310,8 @@ impl<'m> Dims<'m> {
         match kind {
             K::Call => return unsupported("a function that is not inlined"),
             K::MakeTensorPtr | K::Advance => return unsupported("a pointer to a tile"),
-            K::Return | K::ReduceReturn | K::ScanReturn => {}
+            // A descriptor's block is split as its accesses want.
+            K::Return | K::ReduceReturn | K::ScanReturn | K::MakeTensorDescriptor => {}
             K::Load
                 if m.pointee_type(m.value_type(m.operands(op)[0])) == Some(m.value_type(m.result(op))) =>
             {

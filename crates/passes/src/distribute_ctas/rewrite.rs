@@ -10,6 +10,7 @@ use tilewright_ir::{
 
 use super::choose::{Bits, Split, Splits};
 use super::dims::shape_of;
+use crate::multicast::{self, MULTICAST};
 
 /// Rewrites a function whose operations are `ops`.
 pub(super) fn run(
@@ -296,6 +297,12 @@ impl Rewriter<'_> {
             self.move_block(op, &split, &parts);
         }
         match kind {
+            Some(Opcode::Tt(tt::Kind::DescriptorLoad)) => {
+                let unused = self.unused(&[of(self, 0)]);
+                if unused != 0 {
+                    self.m.set_i32_attr(op, MULTICAST, unused as i32);
+                }
+            }
             Some(Opcode::Tt(tt::Kind::Reduce)) => {
                 let axis = tt::Reduce(op).axis(self.m) as usize;
                 let split = of(self, 0);
@@ -498,9 +505,7 @@ impl Rewriter<'_> {
 
     /// All CTAs of the cluster wait for each other before `op`.
     fn meet(&mut self, op: Op) {
-        let mut b = Builder::before(self.m, op);
-        ttng::ClusterArrive::build(&mut b, false);
-        ttng::ClusterWait::build(&mut b);
+        multicast::meet(&mut Builder::before(self.m, op));
     }
 
     /// What one CTA stores for others must not be read by them before that: where something is loaded from the same

@@ -5,7 +5,7 @@ use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
 
 use super::{Positions, barrier_encoding, mark, position};
-use crate::tma;
+use crate::{multicast, tma};
 
 /// Loads of one loop body that are waited for at one place.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub(super) struct Channel {
     pub loads: Vec<tt::DescriptorLoad>,
     /// The type of a slot of each load's ring.
     pub slot_types: Vec<Type>,
+    /// The bits in which CTAs differ that get the same from each load ([`multicast`]).
+    pub masks: Vec<u32>,
     /// Before which operation of the body consumers wait, and after which all have read.
     pub first_reader: Op,
     pub last_reader: Op,
@@ -29,6 +31,13 @@ pub(super) struct Channel {
     pub rings: Vec<Value>,
     pub full: Option<Value>,
     pub empty: Option<Value>,
+}
+
+impl Channel {
+    /// The CTAs that what this one copies goes to, and from which what it reads comes.
+    pub fn peers(&self) -> u32 {
+        multicast::peers(self.masks.iter().copied())
+    }
 }
 
 /// The channels of a range of operations.
@@ -48,6 +57,7 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32) -> Vec<Ch
                 }
                 c.loads.push(load);
                 c.slot_types.push(slot);
+                c.masks.push(multicast::shares(module, load));
                 continue;
             }
             let l = module.block_parent_op(block).expect("a loop body");
@@ -58,6 +68,7 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32) -> Vec<Ch
                 block,
                 loads: vec![load],
                 slot_types: vec![slot],
+                masks: vec![multicast::shares(module, load)],
                 first_reader: first,
                 last_reader: last,
                 slots: if innermost { stages.max(2) } else { 1 },
@@ -188,7 +199,7 @@ fn share(module: &Module, channels: &mut [Channel]) {
     }
 }
 
-/// Allocates rings and mbarriers before `first`, once a family. `readers` warps arrive at each `empty`.
+/// Allocates rings and mbarriers before `first`, once a family. `readers` warps of each CTA arrive at each `empty`.
 pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel], readers: i32) {
     type Rings = (Vec<Value>, Value, Value);
     let mut made: FxHashMap<u32, Rings> = FxHashMap::default();
@@ -207,7 +218,7 @@ pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel],
                 let mut b = Builder::before(module, first);
                 for slot in 0..c.slots {
                     let slot = b.i32(slot as i32);
-                    for (ring, count) in [(full, 1), (empty, readers)] {
+                    for (ring, count) in [(full, 1), (empty, readers * c.peers().count_ones() as i32)] {
                         let one = ttg::MemdescIndex::build(&mut b, ring, slot, barrier).result(b.module);
                         ttng::InitBarrier::build(&mut b, one, count);
                     }
@@ -261,7 +272,8 @@ pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Pos
         let (full, empty) = (c.full.expect("allocated"), c.empty.expect("allocated"));
         let mut b = Builder::after(module, c.last_reader);
         let released = barrier(&mut b, empty, slot);
-        ttng::ArriveBarrier::build(&mut b, released, None, 1, true);
+        let arrive = ttng::ArriveBarrier::build(&mut b, released, None, 1, true);
+        multicast::mark_arrival(module, arrive, c.peers());
         let mut b = Builder::before(module, c.first_reader);
         let arrived = barrier(&mut b, full, slot);
         ttng::WaitBarrier::build(&mut b, arrived, phase, None, &[]);

@@ -24,6 +24,8 @@
 //! The arrival stands behind the last reader; where that is an asynchronous dot, [`release_slots`](crate::release_slots)
 //! moves it behind the wait for it.
 //!
+//! In a cluster, blocks that several CTAs load are loaded once ([`multicast`](crate::multicast)).
+//!
 //! Where it can't be done (no such loads, addresses that depend on what is computed, kernels that wait for other programs)
 //! the loop stays as it is.
 //!
@@ -66,6 +68,7 @@ use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_ir::effects::effects;
 use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Value};
 
+use crate::multicast;
 use crate::target::TargetInfo;
 use channels::Channel;
 
@@ -144,6 +147,8 @@ fn hinted(module: &Module, op: Op) -> bool {
 fn waits_for_programs(module: &Module, op: Op) -> bool {
     module.all_ops(op).into_iter().any(|op| match module.opcode(op) {
         Some(Opcode::Tt(tt::Kind::AtomicCas) | Opcode::Ttg(ttg::Kind::Barrier)) => true,
+        // All warps of the cluster would have to come.
+        _ if multicast::meets(module, op) => true,
         Some(Opcode::Tt(tt::Kind::AtomicRmw)) => !module.is_unused(module.result(op)),
         _ => false,
     })
@@ -164,6 +169,10 @@ fn specialize(module: &mut Module, range: &[Op], num_stages: u32) -> Option<()> 
     let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as i32);
     channels::allocate(module, first, &mut channels, num_warps);
     let positions = counters::thread(module, first, range, &channels);
+    let shared = channels.iter().any(|c| c.peers() != 1);
+    if shared {
+        multicast::meet(&mut Builder::before(module, first));
+    }
 
     // Values that what follows needs.
     let inside = |m: &Module, op: Op| range.iter().any(|&r| m.is_ancestor(r, op));
@@ -176,6 +185,9 @@ fn specialize(module: &mut Module, range: &[Op], num_stages: u32) -> Option<()> 
     let mut b = Builder::before(module, first);
     let w =
         ttg::WarpSpecialize::build(&mut b, &[], vec![1], Some(vec![PRODUCER_REGISTERS]), None, None, &types);
+    if shared {
+        multicast::meet(&mut Builder::after(module, w.0));
+    }
     for (i, &v) in results.iter().enumerate() {
         let new = w.results(module)[i];
         let users: Vec<_> = module.uses(v).iter().filter(|u| !inside(module, u.op)).copied().collect();

@@ -7,6 +7,7 @@ use tilewright_ir::{Block, Builder, Module, Op, Region, Trait, Type, Value};
 
 use super::channels::{Channel, barrier};
 use super::{FLATTEN, HINT, Positions, position};
+use crate::multicast;
 
 /// Turns the clone in `partition` into the producer: loads become copies, everything else with effects goes. `None` if a
 /// channel's loads can't be issued together.
@@ -83,12 +84,15 @@ fn issue(module: &mut Module, c: &Channel, loads: &[Op], slot: Value, phase: Val
     ttng::WaitBarrier::build(&mut b, empty, before, None, &[]);
     let yes = b.int(-1, Type::I1);
     ttng::BarrierExpect::build(&mut b, full, yes, bytes as i32);
-    for ((&op, &ring), &ty) in loads.iter().zip(&c.rings).zip(&c.slot_types) {
+    for (((&op, &ring), &ty), &mask) in loads.iter().zip(&c.rings).zip(&c.slot_types).zip(&c.masks) {
         let load = tt::DescriptorLoad(op);
         let (cache, evict) = (load.cache(b.module), load.evict(b.module));
         let (desc, coord) = (load.desc(b.module), load.indices(b.module).to_vec());
         let view = ttg::MemdescIndex::build(&mut b, ring, slot, ty).result(b.module);
-        ttng::AsyncTmaCopyGlobalToLocal::build(&mut b, desc, &coord, full, view, yes, cache, evict, false);
+        let copy = ttng::AsyncTmaCopyGlobalToLocal::build(
+            &mut b, desc, &coord, full, view, yes, cache, evict, false,
+        );
+        multicast::mark_copy(b.module, copy, mask);
     }
     for &op in loads {
         let value = module.result(op);

@@ -92,6 +92,10 @@ pub(super) fn barrier_cluster(d: &mut Dec) -> R {
                 s.clock.join(&c);
                 s.sync_lanes();
             }
+            // The next wait is for another arrival. (Lanes that wait one after the other are still at this one.)
+            if cx.mask & cx.w.live == cx.w.live {
+                cx.w.sync.cluster_arrived = 0;
+            }
             Flow::Next
         }
     } else {

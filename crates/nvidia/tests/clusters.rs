@@ -1,0 +1,175 @@
+//! Programs that are run by clusters: from `tt` modules through the whole pipeline to the simulator.
+
+mod common;
+
+use common::*;
+use tilewright_nvidia::Kernel;
+use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg};
+
+fn compiled(ir: &str, num_warps: u32, num_ctas: u32, num_stages: u32) -> (String, Kernel) {
+    let mut module = tilewright_ir::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
+    let mut target = TargetInfo::parse("cuda:90").unwrap();
+    target.wgmma = true;
+    target.tma = true;
+    let options = PassOptions { num_warps, num_ctas, num_stages };
+    lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
+    (tilewright_ir::print(&module), generate(&module, "cuda:90"))
+}
+
+/// A persistent matrix product: tiles of 128×32, B given transposed.
+const MATMUL: &str = r#"
+tt.func public @matmul(%a: !tt.tensordesc<tensor<128x64xf16>>, %b: !tt.tensordesc<tensor<32x64xf16>>, %out: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %tiles: i32, %steps: i32, %n: i32 {tt.divisibility = 16 : i32}) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.0> : tensor<128x32xf32>
+  %first = tt.get_program_id x : i32
+  %programs = tt.get_num_programs x : i32
+  scf.for %t = %first to %tiles step %programs  : i32 {
+    %column = arith.muli %t, %c32 : i32
+    %acc = scf.for %i = %c0 to %steps step %c1 iter_args(%x = %zero) -> (tensor<128x32xf32>) : i32 {
+      %k = arith.muli %i, %c64 : i32
+      %la = tt.descriptor_load %a[%c0, %k] : !tt.tensordesc<tensor<128x64xf16>> -> tensor<128x64xf16>
+      %lb = tt.descriptor_load %b[%column, %k] : !tt.tensordesc<tensor<32x64xf16>> -> tensor<32x64xf16>
+      %tb = tt.trans %lb {order = array<i32: 1, 0>} : tensor<32x64xf16> -> tensor<64x32xf16>
+      %d = tt.dot %la, %tb, %x : tensor<128x64xf16> * tensor<64x32xf16> -> tensor<128x32xf32>
+      scf.yield %d : tensor<128x32xf32>
+    }
+    %rows = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+    %cols = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+    %r1 = tt.expand_dims %rows {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+    %ns = tt.splat %n : i32 -> tensor<128x1xi32>
+    %r2 = arith.muli %r1, %ns : tensor<128x1xi32>
+    %cs = tt.splat %column : i32 -> tensor<32xi32>
+    %c2 = arith.addi %cols, %cs : tensor<32xi32>
+    %c3 = tt.expand_dims %c2 {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+    %r3 = tt.broadcast %r2 : tensor<128x1xi32> -> tensor<128x32xi32>
+    %c4 = tt.broadcast %c3 : tensor<1x32xi32> -> tensor<128x32xi32>
+    %o = arith.addi %r3, %c4 : tensor<128x32xi32>
+    %ps = tt.splat %out : !tt.ptr<f32> -> tensor<128x32x!tt.ptr<f32>>
+    %p = tt.addptr %ps, %o : tensor<128x32x!tt.ptr<f32>>, tensor<128x32xi32>
+    tt.store %p, %acc : tensor<128x32x!tt.ptr<f32>>
+  } {tt.warp_specialize}
+  tt.return
+}
+"#;
+
+fn half_map(rows: u32, columns: u32, rows_of_box: u32) -> sim::TensorMap {
+    sim::TensorMap {
+        address: 0,
+        element: sim::Element::F16,
+        element_strides: vec![1, 1],
+        dims: vec![columns, rows],
+        strides: vec![u64::from(columns * 2)],
+        box_dims: vec![64, rows_of_box],
+        swizzle: sim::Swizzle::B128,
+        nan_fill: false,
+    }
+}
+
+/// The operands of [`MATMUL`], `tiles` tiles of 32 columns and `steps` steps of 64 along K.
+struct Product {
+    a: Buffer,
+    b: Buffer,
+    out: Buffer,
+    want: Vec<f32>,
+    tiles: usize,
+    steps: usize,
+    boxes: [u32; 2],
+}
+
+impl Product {
+    /// `boxes` are the rows of a box of A and B.
+    fn new(tiles: usize, steps: usize, boxes: [u32; 2]) -> Product {
+        let (n, k) = (32 * tiles, 64 * steps);
+        let (a, b) = (numbers(128 * k, 1), numbers(n * k, 2));
+        let h = |v: f32| half::f16::from_f32(v).to_f32();
+        let mut want = vec![0f32; 128 * n];
+        for i in 0..128 {
+            for j in 0..n {
+                want[i * n + j] = (0..k).map(|l| h(a[i * k + l]) * h(b[j * k + l])).sum();
+            }
+        }
+        let (a, b, out) = (Buffer::f16(&a), Buffer::f16(&b), Buffer::zeros(128 * n * 4));
+        Product { a, b, out, want, tiles, steps, boxes }
+    }
+
+    fn run(&mut self, kernel: &Kernel, ctas: u32) -> sim::Report {
+        let (n, k) = (32 * self.tiles, 64 * self.steps);
+        let mut args = [
+            Arg::Map(&mut self.a, half_map(128, k as u32, self.boxes[0])),
+            Arg::Map(&mut self.b, half_map(n as u32, k as u32, self.boxes[1])),
+            Arg::Buffer(&mut self.out),
+            Arg::I32(self.tiles as i32),
+            Arg::I32(self.steps as i32),
+            Arg::I32(n as i32),
+        ];
+        simulate(kernel, ctas, &mut args)
+    }
+}
+
+#[test]
+fn what_two_ctas_load_each_brings_half_of_to_both() {
+    for (stages, tiles, steps) in [(3, 3, 5), (2, 2, 1), (4, 2, 7)] {
+        let (text, kernel) = compiled(MATMUL, 4, 2, stages);
+        // Each has 64 rows of A; both have B.
+        assert!(text.contains("tensor<64x32xf32"), "{text}");
+        assert_eq!(kernel.ptx.matches(".multicast::cluster").count(), 1, "{}", kernel.ptx);
+        assert!(kernel.ptx.contains(".reqnctapercluster 2, 1, 1"), "{}", kernel.ptx);
+        let mut product = Product::new(tiles, steps, [32, 16]);
+        let report = product.run(&kernel, 2);
+        assert!(report.findings.is_empty(), "{:#?}\n{text}\n{}", report.findings, kernel.ptx);
+        close(&product.out.to_f32(), &product.want, 1e-2);
+    }
+}
+
+#[test]
+fn what_orders_the_ctas_is_needed() {
+    for stages in [2, 3] {
+        let (_, kernel) = compiled(MATMUL, 4, 2, stages);
+        let mut product = Product::new(2, 5, [32, 16]);
+        each_is_needed(&format!("{stages} stages"), &kernel, 10, &mut |kernel| {
+            product.run(kernel, 2).findings
+        });
+    }
+}
+
+/// A row and its sum, by several CTAs.
+const SUM: &str = r#"
+tt.func public @sum(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %out: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+  %r = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32>
+  %b = tt.splat %x : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+  %q = tt.addptr %b, %r : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+  %v = tt.load %q : tensor<1024x!tt.ptr<f32>>
+  %s = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+  ^bb0(%a: f32, %c: f32):
+    %d = arith.addf %a, %c : f32
+    tt.reduce.return %d : f32
+  }) : (tensor<1024xf32>) -> f32
+  %u = tt.splat %s : f32 -> tensor<1024xf32>
+  %t = arith.addf %u, %v : tensor<1024xf32>
+  %ob = tt.splat %out : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+  %o = tt.addptr %ob, %r : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+  tt.store %o, %t : tensor<1024x!tt.ptr<f32>>
+  tt.return
+}
+"#;
+
+#[test]
+fn a_row_is_summed_across_ctas() {
+    for ctas in [2, 4, 8] {
+        let (text, kernel) = compiled(SUM, 4, ctas, 1);
+        assert_eq!(text.matches("ttng.cluster_exchange").count() as u32, ctas.trailing_zeros(), "{text}");
+        let x = numbers(1024, 1);
+        let (mut input, mut out) = (Buffer::f32(&x), Buffer::zeros(1024 * 4));
+        let report = simulate(&kernel, ctas, &mut [Arg::Buffer(&mut input), Arg::Buffer(&mut out)]);
+        assert!(report.findings.is_empty(), "{:#?}\n{}", report.findings, kernel.ptx);
+        let got = out.to_f32();
+        let sum: f32 = x.iter().sum();
+        close(&got, &x.iter().map(|v| v + sum).collect::<Vec<_>>(), 1e-4);
+        each_is_needed(&format!("{ctas} CTAs"), &kernel, 5, &mut |kernel| {
+            simulate(kernel, ctas, &mut [Arg::Buffer(&mut input), Arg::Buffer(&mut out)]).findings
+        });
+    }
+}
