@@ -9,7 +9,6 @@
 //!   ▼
 //! ttg   encode-descriptors    blocks of descriptors get the layout in which TMA copies them
 //!   │   warp-specialize       in loops that ask for it, one warp loads and the others compute
-//!   │   overlap-dots          the second of two chained dots runs together with the next iteration's first
 //!   │   software-pipeline     loads of loops become asynchronous copies, several iterations ahead; chained dots overlap
 //!   │   lower-tma             what is left of descriptor accesses becomes TMA copies
 //!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
@@ -31,8 +30,8 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 use crate::target::TargetInfo;
 use crate::{
     allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, lane_sums, legalize_dots,
-    lower_descriptors, lower_tma, membar, overlap_dots, pipeline_loops, release_slots, take_turns, tma,
-    verify, warp_specialize,
+    lower_descriptors, lower_tma, membar, pipeline_loops, release_slots, take_turns, tma, verify,
+    warp_specialize,
 };
 
 /// What a launch decides.
@@ -97,14 +96,6 @@ pub static PASSES: &[Pass] = &[
         run: |m, t, o| warp_specialize::run(m, t, o.num_stages),
     },
     Pass {
-        name: "overlap-dots",
-        summary: "run chained dots of different iterations together",
-        run: |m, _, _| {
-            overlap_dots::run(m);
-            Ok(())
-        },
-    },
-    Pass {
         name: "software-pipeline",
         summary: "issue the loads of loops iterations ahead",
         run: |m, t, o| pipeline_loops::run(m, t, o.num_stages),
@@ -133,8 +124,8 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "take-turns",
         summary: "let warp groups use the tensor cores in turns",
-        run: |m, _, _| {
-            take_turns::run(m);
+        run: |m, t, _| {
+            take_turns::run(m, t);
             Ok(())
         },
     },

@@ -136,14 +136,22 @@ fn odd_tiles_divide_where_they_can() {
 #[test]
 fn too_much_shared_memory_names_the_buffers() {
     let mut module = parse(MATMUL, "kernel.mlir").unwrap();
-    let target = TargetInfo::parse("cuda:86").unwrap();
-    let options = Options { num_warps: 4, num_ctas: 1, num_stages: 4 };
-    let error = lower_to_ttg(&mut module, &target, &options).expect_err("128 KiB on 99").to_string();
+    let target = TargetInfo { max_shared: 48 * 1024, ..TargetInfo::parse("cuda:86").unwrap() };
+    let options = Options { num_warps: 4, num_ctas: 1, num_stages: 2 };
+    let error = lower_to_ttg(&mut module, &target, &options).expect_err("64 KiB on 48").to_string();
     for part in
-        ["needs 131072 bytes", "cuda:86 has 101376", "65536 bytes: buffer of 4x128x64xf16", "kernel.mlir:52"]
+        ["needs 65536 bytes", "cuda:86 has 49152", "32768 bytes: buffer of 2x128x64xf16", "kernel.mlir:52"]
     {
         assert!(error.contains(part), "no `{part}` in\n{error}");
     }
+}
+
+#[test]
+fn rings_have_as_many_slots_as_there_is_room_for() {
+    let mut module = parse(MATMUL, "kernel.mlir").unwrap();
+    let target = TargetInfo::parse("cuda:86").unwrap();
+    lower_to_ttg(&mut module, &target, &Options { num_warps: 4, num_ctas: 1, num_stages: 4 }).unwrap();
+    assert!(print(&module).contains("memdesc<3x128x64xf16"), "128 KiB on 99: {}", print(&module));
 }
 
 #[test]

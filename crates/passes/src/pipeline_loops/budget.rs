@@ -1,41 +1,35 @@
-//! How much shared memory a loop would need with rings of so many slots.
+//! How much shared memory and how many registers a loop would need.
 
 use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_ir::{Module, Op, Value};
 
+use super::graph::is_dot;
 use crate::allocate_shared::buffer_bytes;
-use crate::{scratch, tma};
+use crate::machine::Machine;
+use crate::target::TargetInfo;
+use crate::{scope, scratch, tma};
 
-/// Bytes of the buffers that are alive in the loop `l`, with rings of `slots` for `copies` and `blocks`, and of the largest
-/// scratch.
-pub fn shared_bytes(
-    module: &Module,
-    l: scf::For,
-    copies: &[tt::Load],
-    blocks: &[tt::DescriptorLoad],
-    slots: u32,
-) -> u32 {
+/// Bytes of the buffers that are alive in the loop `l`, with rings of `slots` for the loads `copies`.
+pub fn buffers(module: &Module, l: scf::For, copies: &[Op], slots: u32) -> u32 {
     let bytes = |a: ttg::LocalAlloc| {
         buffer_bytes(module, module.value_type(a.result(module))).map_or(0, |(bytes, _)| bytes)
     };
     let rings: u32 = copies
         .iter()
-        .map(|load| {
-            let value = load.result(module);
+        .map(|&load| {
+            if let Some(load) = tt::DescriptorLoad::cast(module, load) {
+                return slots * tma::block_bytes(module, load.desc(module)) as u32;
+            }
+            let value = module.result(load);
             let buffer = module.uses(value).iter().find_map(|u| ttg::LocalAlloc::cast(module, u.op));
             let ty = module.value_type(value);
             let plain =
                 || module.shape(ty).unwrap_or(&[]).iter().product::<u32>() * module.bits(ty).max(8) / 8;
             slots * buffer.map_or_else(plain, bytes)
         })
-        .chain(blocks.iter().map(|load| slots * tma::block_bytes(module, load.desc(module)) as u32))
         .sum();
     let is_ring = |a: ttg::LocalAlloc| {
-        let loaded = |src| {
-            copies.iter().any(|load| load.result(module) == src)
-                || blocks.iter().any(|load| load.result(module) == src)
-        };
-        a.src(module).is_some_and(loaded)
+        a.src(module).is_some_and(|src| copies.iter().any(|&load| module.result(load) == src))
     };
     let others: u32 = module
         .all_ops(module.root())
@@ -44,10 +38,41 @@ pub fn shared_bytes(
         .filter(|&a| !is_ring(a) && is_alive(module, l, a))
         .map(bytes)
         .sum();
+    rings + others
+}
+
+/// Bytes that the loop may want beside its buffers: the largest scratch, mbarriers, and what alignment costs.
+pub fn beside(module: &Module, l: scf::For) -> u32 {
     let ops = module.all_ops(l.0).into_iter();
-    // mbarriers, and what alignment costs.
-    const SMALL: u32 = 1024;
-    rings + others + ops.map(|op| scratch::scratch_bytes(module, op)).max().unwrap_or(0) + SMALL
+    ops.map(|op| scratch::scratch_bytes(module, op)).max().unwrap_or(0) + 1024
+}
+
+/// About how many registers a thread needs in the loop: accumulators, the largest operands of a dot in registers, and some
+/// for addresses, descriptors and row-wise values.
+pub fn registers(module: &Module, l: scf::For) -> u32 {
+    const OTHERS: u32 = 40;
+    let threads = scope::num_warps(module, l.0) * 32;
+    let words = |v: Value| {
+        let ty = module.value_type(v);
+        let elements: u32 = module.shape(ty).unwrap_or(&[]).iter().product();
+        (elements / threads).max(1) * module.bits(ty).max(8) / 32
+    };
+    let (mut results, mut operands) = (0, 0);
+    for op in module.all_ops(l.0).into_iter().filter(|&op| is_dot(module, op)) {
+        results += words(module.result(op));
+        let of_tensors = module.operands(op)[..2].iter().filter(|&&v| module.is_tensor(module.value_type(v)));
+        operands = operands.max(of_tensors.map(|&v| words(v)).sum());
+    }
+    results + operands + OTHERS
+}
+
+/// How many CTAs with so many registers a thread, and so much shared memory, share a multiprocessor.
+pub fn ctas(module: &Module, target: &TargetInfo, l: scf::For, registers: u32, shared: u32) -> u32 {
+    let partitions =
+        scope::enclosing(module, l.0).into_iter().flat_map(|(w, _)| w.partition_num_warps(module));
+    let warps = scope::num_warps(module, l.0) + partitions.sum::<i32>() as u32;
+    let by_registers = Machine::of(target).registers / (warps * 32 * registers);
+    by_registers.min(target.max_shared / shared.max(1)).max(1)
 }
 
 /// Whether a buffer is in use in the loop, or before and after it.

@@ -41,7 +41,7 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, ttg, ttng};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
 
-use super::{order, shadow};
+use super::shadow;
 use crate::allocate_shared::buffer_users;
 use crate::scope;
 
@@ -59,7 +59,6 @@ pub fn run(module: &mut Module) {
         }
     }
     for block in blocks {
-        order::hoist(module, block);
         schedule(module, block);
     }
     let functions: Vec<Op> = module.block_ops(module.body()).collect();
@@ -81,7 +80,7 @@ fn dots(module: &Module, block: Block) -> Vec<ttng::WarpGroupDot> {
 }
 
 /// Whether a dot adds partial sums up, and so has waited for all products when it ends.
-fn adds_up(module: &Module, dot: ttng::WarpGroupDot) -> bool {
+pub(super) fn adds_up(module: &Module, dot: ttng::WarpGroupDot) -> bool {
     dot.max_num_imprecise_acc(module).is_some()
 }
 

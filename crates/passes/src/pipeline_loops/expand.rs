@@ -2,10 +2,11 @@
 //! the last iteration. So there is no epilogue, and the loop's results need nothing.
 //!
 //! What runs ahead is a chain of *levels* ([`schedule`](super::schedule)). Level 0 stands `stages - 1` iterations ahead of
-//! the body and issues the copies; level k stands k iterations before that, and hands the values it has loaded to level
-//! k - 1 one iteration later. Each level is a clone of its slice, with carried values of its own. To step level k on is
+//! the body and issues the copies; each further level stands `between_levels` iterations before the one that it hands the
+//! values it has loaded. Each level is a clone of its slice, with carried values of its own. To step level k on is
 //!
-//! 1. to emit its slice for the iteration at which it stands, on the values that level k + 1 has loaded for it;
+//! 1. to emit its slice for the iteration at which it stands, on the values that level k + 1 has loaded for it (the oldest
+//!    that wait);
 //! 2. to step level k + 1 on.
 //!
 //! At run time, iteration i of the new loop
@@ -32,6 +33,8 @@
 //! Copies by TMA are waited for at mbarriers of their own, right before they are read; for them arriving in 2 only says that
 //! iteration i - 1 is finished.
 
+use std::collections::VecDeque;
+
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::{Block, Builder, Module, Op, Type, Value};
@@ -39,7 +42,8 @@ use tilewright_ir::{Block, Builder, Module, Op, Type, Value};
 use super::across::Outer;
 use super::blocks::Blocks;
 use super::copies::{self, Copy};
-use super::schedule::{self, Schedule};
+use super::graph::is_dot;
+use super::schedule::Schedule;
 use super::slice::Slice;
 use super::split_barrier::SplitBarrier;
 use crate::membar;
@@ -59,8 +63,8 @@ struct Level {
     at: Vec<Value>,
     /// The values that it loads for the level before.
     gives: Vec<Value>,
-    /// What they are in the iteration that the level before is to emit next.
-    given: Vec<Value>,
+    /// What they are in the iterations that the level before is to emit next.
+    given: VecDeque<Vec<Value>>,
 }
 
 struct Expander<'m> {
@@ -74,6 +78,7 @@ struct Expander<'m> {
     slots: u32,
     split: bool,
     levels: Vec<Level>,
+    between_levels: u32,
     copies: Vec<Copy>,
     blocks: Blocks,
     /// The loop around, if the pipeline runs on through its iterations.
@@ -100,7 +105,7 @@ impl<'m> Expander<'m> {
         let slots = schedule.slots();
         // (A split barrier is the inner loop's own.)
         let outer = if schedule.split { None } else { Outer::of(m, l, &schedule, max_shared) };
-        let Schedule { stages, copies, blocks, levels, split } = schedule;
+        let Schedule { stages, copies, blocks, levels, between_levels, split, .. } = schedule;
         let mut gives = Vec::new();
         let mut out = Vec::new();
         for (k, Slice { ops: slice, mut carried, loaded }) in levels.into_iter().enumerate() {
@@ -112,7 +117,7 @@ impl<'m> Expander<'m> {
                 at: carried.iter().map(|&c| init[c]).collect(),
                 carried,
                 gives: std::mem::replace(&mut gives, loaded),
-                given: Vec::new(),
+                given: VecDeque::new(),
             });
         }
         let copies: Vec<Copy> = copies.into_iter().map(|load| Copy::allocate(m, l, load, slots)).collect();
@@ -132,6 +137,7 @@ impl<'m> Expander<'m> {
             slots,
             split,
             levels: out,
+            between_levels,
             copies,
             blocks,
             outer,
@@ -178,7 +184,9 @@ impl<'m> Expander<'m> {
         let turn = self.split.then(|| self.carry(zero));
         for k in 0..self.levels.len() {
             self.levels[k].at = self.carry_all(&self.levels[k].at.clone());
-            self.levels[k].given = self.carry_all(&self.levels[k].given.clone());
+            for i in 0..self.levels[k].given.len() {
+                self.levels[k].given[i] = self.carry_all(&self.levels[k].given[i].clone());
+            }
         }
 
         let top = self.m.first_op(self.body).expect("a loop body has operations");
@@ -188,7 +196,7 @@ impl<'m> Expander<'m> {
         let dot = ops.into_iter().find(|&op| ttng::WarpGroupDot::cast(self.m, op).is_some());
         let anchor = dot.and_then(|d| self.m.next_op(d)).unwrap_or(top);
         let stages = self.stages as i32;
-        let several = self.m.block_ops(self.body).filter(|&op| schedule::is_dot(self.m, op)).count() > 1;
+        let several = self.m.block_ops(self.body).filter(|&op| is_dot(self.m, op)).count() > 1;
         let token = if let (Some(barrier), Some(turn)) = (barrier, turn) {
             let token = self.wait_and_fence(self.l.0, stages - 2);
             barrier.arrive(self.m, self.l.0);
@@ -248,7 +256,8 @@ impl<'m> Expander<'m> {
         let mut b = Builder::before(self.m, self.yielded);
         let next_phase = arith::Select::build(&mut b, wraps, flipped, phase).result(b.module);
         let next_turn = turn.map(|turn| SplitBarrier::flip(self.m, self.yielded, turn));
-        let levels = self.levels.iter().flat_map(|level| level.at.iter().chain(&level.given)).copied();
+        let levels =
+            self.levels.iter().flat_map(|level| level.at.iter().chain(level.given.iter().flatten())).copied();
         let counters = [up, next_free, next_phase].into_iter().chain(next_turn);
         for v in counters.chain(levels.collect::<Vec<_>>()) {
             self.m.push_operand(self.yielded, v);
@@ -354,15 +363,16 @@ impl<'m> Expander<'m> {
     fn fill(&mut self, k: usize, bounds: &Bounds) {
         if k < self.levels.len() {
             self.fill(k + 1, bounds);
-            self.step(k, self.l.0, bounds.lower, bounds);
+            let mut iv = bounds.lower;
+            for _ in 0..self.between_levels {
+                iv = self.step(k, self.l.0, iv, bounds);
+            }
         }
     }
 
-    /// Emits level `k` of the iteration `iv` before `anchor`, and steps the levels behind it on.
-    fn step(&mut self, k: usize, anchor: Op, iv: Value, bounds: &Bounds) {
-        if k >= self.levels.len() {
-            return;
-        }
+    /// Emits level `k` of the iteration `iv` before `anchor`, and steps the levels behind it on. Returns the iteration to
+    /// come.
+    fn step(&mut self, k: usize, anchor: Op, iv: Value, bounds: &Bounds) -> Value {
         let inside = self.is_inside(anchor, iv, bounds);
         let mut map = self.values_of(k, iv, bounds);
         for op in self.levels[k].ops.clone() {
@@ -375,8 +385,9 @@ impl<'m> Expander<'m> {
                 self.m.set_operand_group(clone, 1, &[mask]);
             }
         }
-        self.levels[k].given = self.levels[k].gives.iter().map(|v| map[v]).collect();
-        self.go_on(k, anchor, iv, &map, bounds);
+        let given = self.levels[k].gives.iter().map(|v| map[v]).collect();
+        self.levels[k].given.push_back(given);
+        self.go_on(k, anchor, iv, &map, bounds)
     }
 
     /// Emits level 0 with the copies of the iteration `iv` before `anchor`, into slot `slot` of each ring, and steps the
@@ -419,7 +430,16 @@ impl<'m> Expander<'m> {
         level.at = level.carried.iter().map(|&c| *map.get(&yielded[c]).unwrap_or(&yielded[c])).collect();
         let mut b = Builder::before(self.m, anchor);
         let next = arith::Addi::build(&mut b, iv, bounds.step).result(b.module);
-        self.step(k + 1, anchor, next, bounds);
+        if k + 1 < self.levels.len() {
+            self.levels[k + 1].given.pop_front();
+            // The iteration at which the level behind stands.
+            let mut behind = next;
+            for _ in 1..self.between_levels {
+                let mut b = Builder::before(self.m, anchor);
+                behind = arith::Addi::build(&mut b, behind, bounds.step).result(b.module);
+            }
+            self.step(k + 1, anchor, behind, bounds);
+        }
         next
     }
 
@@ -430,7 +450,7 @@ impl<'m> Expander<'m> {
         let level = &self.levels[k];
         map.extend(level.carried.iter().map(|&c| self.args[c + 1]).zip(level.at.iter().copied()));
         if let Some(behind) = self.levels.get(k + 1) {
-            map.extend(behind.gives.iter().copied().zip(behind.given.iter().copied()));
+            map.extend(behind.gives.iter().copied().zip(behind.given.iter().flatten().copied()));
         }
         map
     }

@@ -7,14 +7,17 @@
 //!
 //! | file | |
 //! | --- | --- |
-//! | [`schedule`] | when each operation runs, in iterations ahead |
-//! | [`budget`] | how much shared memory rings would take |
+//! | [`modulo`] | modulo scheduling, on graphs that say what an operation keeps busy and what depends on what |
+//! | [`graph`] | the graph of a loop's body |
+//! | [`schedule`] | the loop's schedule, and what follows from it |
+//! | [`budget`] | how much shared memory and how many registers a loop would take |
 //! | [`slice`] | what must run ahead with a load |
 //! | [`expand`] | prologue and kernel |
 //! | [`split_barrier`] | a barrier with room between its halves, so that warp groups need not go in step |
 //! | [`copies`] | rings, asynchronous copies, views of slots |
 //! | [`blocks`] | the same for loads through descriptors (TMA) |
-//! | [`order`] | dots are issued as soon as their operands are there |
+//! | [`order`] | dots that begin early |
+//! | [`late`] | dots that end after their iteration |
 //! | [`shadow`] | what is done before the wait for a loop's last dots |
 //! | [`dots`] | asynchronous dots, their waits and fences (a pass of its own, which also serves code outside loops) |
 //!
@@ -61,6 +64,9 @@ pub mod budget;
 pub mod copies;
 pub mod dots;
 pub mod expand;
+pub mod graph;
+pub mod late;
+pub mod modulo;
 pub mod order;
 pub mod schedule;
 pub mod shadow;
@@ -73,7 +79,8 @@ use tilewright_ir::{Diagnostic, Module};
 use crate::target::TargetInfo;
 use schedule::Schedule;
 
-/// Pipelines every loop that asks for it. `num_stages` is the launch option; a loop's `tt.num_stages` overrides it.
+/// Schedules every loop that has something to schedule, and rewrites it. `num_stages` is the launch option; a loop's
+/// `tt.num_stages` overrides it.
 ///
 /// # Errors
 /// None of its own.
@@ -85,9 +92,17 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
     loops.reverse();
     let mut changed = false;
     for l in loops {
-        let Some(schedule) = Schedule::of(module, target, l, num_stages) else { continue };
-        expand::expand(module, l, schedule, target.max_shared);
-        changed = true;
+        let Some(mut schedule) = Schedule::of(module, target, l, num_stages) else { continue };
+        let body = module.region_block(l.body(module));
+        let early = std::mem::take(&mut schedule.early);
+        if let Some(late) = schedule.late.take() {
+            late.delay(module, l);
+        }
+        if !schedule.levels.is_empty() {
+            expand::expand(module, l, schedule, target.max_shared);
+            changed = true;
+        }
+        order::issue_early(module, body, &early);
     }
     // Addresses are computed ahead now: the carried values that they came from before are dead.
     if changed { tilewright_ir::dce::run(module) } else { Ok(()) }

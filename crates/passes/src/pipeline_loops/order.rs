@@ -1,5 +1,5 @@
-//! Moves dots for warp groups up to where their operands are there, so that the tensor cores have work while the arithmetic
-//! between two dots of the source runs.
+//! Moves the dots that the schedule has begin earlier than they stand to where their operands are there, so that the tensor
+//! cores have work while the arithmetic between two dots of the source runs.
 //!
 //! Why here: on the expanded loop, where operands in shared memory are there from the top of an iteration; before the
 //! dots become asynchronous, since the waits depend on their order.
@@ -12,27 +12,16 @@
 //! %dv = dot %p, %o[%slot], %dv0               %p = softmax(%s)
 //! %g = dot %v, %o[%slot]                      %dv = dot %p, %o[%slot], %dv0
 //! ```
-//!
-//! What this costs is registers for the result, for longer. It is done where a CTA has several warp groups: a smaller one
-//! shares its SM with others, which use the tensor cores meanwhile.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::{Block, Module, Op, Opcode, Value};
 
-use crate::scope;
-
-/// Warps of two warp groups.
-const SEVERAL_GROUPS: u32 = 8;
-
-/// Moves the dots of a block up, none before the block's first.
-pub fn hoist(module: &mut Module, block: Block) {
-    let dots: Vec<Op> = module.block_ops(block).filter(|&op| is_dot(module, op)).collect();
-    let Some((&first, others)) = dots.split_first() else { return };
-    if scope::num_warps(module, first) < SEVERAL_GROUPS {
-        return;
-    }
-    for &dot in others {
+/// Moves these dots of a block up, none before the block's first.
+pub fn issue_early(module: &mut Module, block: Block, early: &[Op]) {
+    let first = module.block_ops(block).find(|&op| is_dot(module, op));
+    let Some(first) = first else { return };
+    for &dot in early {
         let mut views = Vec::new();
         // An operand may be what an mbarrier announces: nothing else says which.
         let mut after = last_wait(module, first, dot);
@@ -46,7 +35,7 @@ pub fn hoist(module: &mut Module, block: Block) {
         {
             at = next;
         }
-        if module.next_op(at) == Some(dot) || !computes(module, at, dot) {
+        if module.next_op(at) == Some(dot) {
             continue;
         }
         views.sort_by(|&a, &b| {
@@ -100,16 +89,4 @@ fn last_wait(module: &Module, first: Op, before: Op) -> Op {
         at = module.next_op(op);
     }
     found
-}
-
-/// Whether anything between two operations takes time that a dot could use.
-fn computes(module: &Module, after: Op, before: Op) -> bool {
-    let mut at = module.next_op(after);
-    while let Some(op) = at.filter(|&op| op != before) {
-        if module.results(op).iter().any(|&r| module.is_tensor(module.value_type(r))) && !is_dot(module, op) {
-            return true;
-        }
-        at = module.next_op(op);
-    }
-    false
 }

@@ -2,11 +2,11 @@
 //! between them (the softmax of attention) runs while the tensor cores compute. (FlashAttention-3, Shah et al. 2024, 3.2,
 //! "intra-warpgroup overlap".)
 //!
-//! Why here: right behind [`warp_specialize`](crate::warp_specialize), on the consumers' loops, where nothing keeps warp groups
-//! in step and operands come through channels, whose slots a later dot may hold for an iteration more. Before dots become
-//! asynchronous, since the waits depend on their order.
+//! Which dot, the schedule finds: one that begins in a later stage than the first of its iteration. This file says which could:
+//! only in the consumers' loops of [`warp_specialize`](crate::warp_specialize), where nothing keeps warp groups in step and
+//! operands come through channels, whose slots a later dot may hold for an iteration more.
 //!
-//! A dot is delayed if its left operand is in registers and comes from the other dot of the iteration, its right one is a
+//! A dot can be late if its left operand is in registers and comes from the other dot of the iteration, its right one is a
 //! slot that nothing else reads, and its result is only carried on. What goes with it: the wait for its slot and the
 //! slot's release. The loop then carries the left operand, and the number and phase of the slot. The first iteration is
 //! peeled; the last dot follows the loop.
@@ -46,25 +46,16 @@ use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, Value};
 
-use crate::dot_times::{arithmetic, hides, tensor_cycles};
 use crate::release_slots::channel_of;
 use crate::scope;
 
-/// Delays a dot in every loop of consumers that has one to delay.
-pub fn run(module: &mut Module) {
-    for w in scope::specializations(module) {
-        for l in scope::consumer_loops(module, w) {
-            if let Some(late) = Late::find(module, l) {
-                late.delay(module, l);
-            }
-        }
-    }
-}
-
-/// A dot that can be delayed.
-struct Late {
-    first: ttng::WarpGroupDot,
-    dot: ttng::WarpGroupDot,
+/// A dot that can be late.
+#[derive(Debug)]
+pub struct Late {
+    /// The first dot of an iteration.
+    pub first: ttng::WarpGroupDot,
+    /// The other.
+    pub dot: ttng::WarpGroupDot,
     /// Which carried value its result is.
     index: usize,
     /// What goes with it, and it, in program order.
@@ -74,7 +65,11 @@ struct Late {
 }
 
 impl Late {
-    fn find(module: &Module, l: scf::For) -> Option<Late> {
+    /// The dot of a loop that can be late.
+    pub fn find(module: &Module, l: scf::For) -> Option<Late> {
+        if scope::enclosing(module, l.0).first().is_none_or(|&(_, region)| region != 0) {
+            return None;
+        }
         let body = module.region_block(l.body(module));
         let ops: Vec<Op> = module.block_ops(body).collect();
         let dots: Vec<ttng::WarpGroupDot> =
@@ -124,18 +119,13 @@ impl Late {
                 }
             }
         }
-        let num_warps = scope::num_warps(module, l.0);
-        let busy = ops.iter().map(|&op| arithmetic(module, op, num_warps)).sum();
-        let products = dots.iter().map(|&d| tensor_cycles(module, d, num_warps)).sum();
-        if !hides(busy, products) {
-            return None;
-        }
         // Slots, phases and conditions; nothing as large as a tensor.
         let small = uses.iter().all(|&v| !module.is_tensor(module.value_type(v)));
         small.then_some(Late { first, dot, index, unit, uses })
     }
 
-    fn delay(&self, module: &mut Module, l: scf::For) {
+    /// Makes it late.
+    pub fn delay(&self, module: &mut Module, l: scf::For) {
         let (dot, index) = (self.dot, self.index);
         let body = module.region_block(l.body(module));
         let ops: Vec<Op> = module.block_ops(body).collect();
