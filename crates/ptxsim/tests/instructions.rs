@@ -479,3 +479,24 @@ fn bytes_are_packed_and_unpacked() {
         parse(&kernel(0, ".reg .b8 x<3>; mov.b32 {x0, x1, x2}, %r1;")).params("k").expect_err("three parts");
     assert!(e.to_string().contains("3 parts don't make a `B32`"), "{e}");
 }
+
+#[test]
+fn video_instructions_work_on_parts() {
+    // |a − b| of each byte, and their sum onto c; saturation; the average away from zero.
+    let v = [0x0102_03ff_7f80_00ff];
+    let run = |op: &str| {
+        each(&format!("shr.u64 %rd1, %rd10, 32; cvt.u32.u64 %r11, %rd1; {op} cvt.u64.u32 %rd20, %r20;"), &v)
+            [0]
+    };
+    assert_eq!(run("vabsdiff4.u32.u32.u32 %r20, %r10, %r11, %r10;"), 0x7e7e_0300);
+    assert_eq!(run("vabsdiff4.u32.u32.u32.add %r20, %r10, %r11, 5;"), 0x7e + 0x7e + 3 + 5);
+    assert_eq!(run("vadd4.s32.s32.s32.sat %r20, %r10, %r11, %r10;"), 0x7f82_03fe);
+    assert_eq!(run("vadd2.u32.u32.u32.sat %r20, %r10, %r11, %r10;"), 0x8082_04fe);
+    assert_eq!(run("vavrg4.s32.s32.s32 %r20, %r10, %r11, %r10;"), 0x40c1_02ff);
+    assert_eq!(run("vmin2.s32.s32.s32 %r20, %r10, %r11, %r10;"), 0x0102_00ff);
+    let e = parse(&kernel(0, "vset4.u32.u32.eq %r1, %r2, %r3, %r4;")).params("k").expect_err("no vset4");
+    assert!(
+        e.to_string().contains("not supported yet: instruction `vset4.u32.u32.eq` (PTX ISA §9.7.18)"),
+        "{e}"
+    );
+}

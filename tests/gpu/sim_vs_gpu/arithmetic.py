@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -116,6 +117,11 @@ def bits() -> Iterator[Program]:
         yield simple(f"mov.b{bits}", f"b{bits}", label=f"mov.b{bits} of {bits // part} parts",
             body=f".reg .b{part} {', '.join(names)}; mov.b{bits} {{{', '.join(names)}}}, %a;"
             f" mov.b{bits} %d, {{{', '.join(reversed(names))}}};")  # fmt: skip
+    for name, parts in itertools.product(("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax"), (2, 4)):
+        for types, mode in itertools.product(
+            ("u32.u32.u32", "s32.s32.s32", "s32.u32.s32"), ("", ".sat", ".add")
+        ):
+            yield simple(f"{name}{parts}.{types}{mode}", "b32 b32 b32")
     for name in ("l.wrap", "l.clamp", "r.wrap", "r.clamp"):
         yield simple(f"shf.{name}.b32", "b32 b32 b32")
     for mode in ("clamp", "wrap"):

@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright.testing import simulate_ptx, tensor_map
 
-from . import arithmetic, atomics, conversions, copies, matrices, tensors, warp, warp_groups
+from . import arithmetic, atomics, conversions, copies, matrices, others, tensors, warp, warp_groups
 from .driver import Gpu
 from .program import Exact, Near, Products, Program, TensorMap
 
@@ -35,7 +35,7 @@ def bound(kind: str) -> float:
 def programs(only: str = "") -> Iterator[Program]:
     """All of them, or those whose name contains ``only``."""
     seen = set()
-    for source in (arithmetic, conversions, warp, atomics, matrices, copies, tensors, warp_groups):
+    for source in (arithmetic, conversions, warp, atomics, matrices, copies, tensors, warp_groups, others):
         for p in source.programs():
             if p.name in seen:
                 raise ValueError(f"two programs are called {p.name}")

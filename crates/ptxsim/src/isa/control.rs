@@ -86,6 +86,16 @@ pub(super) fn nop(d: &mut Dec) -> R {
     Ok(())
 }
 
+/// `griddepcontrol` (§9.7.13.13): one grid runs, so there is none to wait for and none that may begin.
+pub(super) fn griddepcontrol(d: &mut Dec) -> R {
+    if !d.has("wait") && !d.has("launch_dependents") {
+        return d.fail("`.wait` or `.launch_dependents` is wanted");
+    }
+    d.count(0..=0)?;
+    d.out.exec = nop_exec;
+    Ok(())
+}
+
 pub(super) fn nanosleep(d: &mut Dec) -> R {
     d.ty()?;
     d.src(0, Ty::U32)?;

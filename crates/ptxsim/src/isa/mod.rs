@@ -23,6 +23,7 @@ mod mma;
 mod ops;
 mod printf;
 mod tensormap;
+mod video;
 mod warp;
 mod wgmma;
 mod wmma;
@@ -337,7 +338,7 @@ instructions! {
     "match"      "9.7.13.10" Warp   warp::matches;
     "activemask" "9.7.13.11" Warp   warp::activemask;
     "redux"      "9.7.13.12" Warp   warp::redux;
-    "griddepcontrol" "9.7.13.13" Control control::nop;
+    "griddepcontrol" "9.7.13.13" Control control::griddepcontrol;
     "elect"      "9.7.13.14" Warp   warp::elect;
     "tensormap.replace" "9.7.13.8" Other tensormap::replace;
     "tensormap.cp_fenceproxy" "9.7.13.15.19" Other tensormap::copy;
@@ -361,6 +362,18 @@ instructions! {
     "wgmma.fence" "9.7.15.7.1" Async wgmma::fence;
     "wgmma.commit_group" "9.7.15.7.2" Async wgmma::commit;
     "wgmma.wait_group" "9.7.15.7.3" Async wgmma::wait;
+    "vadd2" "9.7.18" Integer video::video;
+    "vadd4" "9.7.18" Integer video::video;
+    "vsub2" "9.7.18" Integer video::video;
+    "vsub4" "9.7.18" Integer video::video;
+    "vavrg2" "9.7.18" Integer video::video;
+    "vavrg4" "9.7.18" Integer video::video;
+    "vabsdiff2" "9.7.18" Integer video::video;
+    "vabsdiff4" "9.7.18" Integer video::video;
+    "vmin2" "9.7.18" Integer video::video;
+    "vmin4" "9.7.18" Integer video::video;
+    "vmax2" "9.7.18" Integer video::video;
+    "vmax4" "9.7.18" Integer video::video;
     "nanosleep"  "9.7.19.1" Control control::nanosleep;
     "brkpt"      "9.7.19.2" Control control::nop;
     "pmevent"    "9.7.19.3" Control control::nop;
@@ -388,6 +401,12 @@ static KNOWN: &[(&str, &str)] = &[
     ("vmin", "9.7.18"),
     ("vmax", "9.7.18"),
     ("vset", "9.7.18"),
+    ("vset2", "9.7.18"),
+    ("vset4", "9.7.18"),
+    ("vabsdiff", "9.7.18"),
+    ("vmad", "9.7.18"),
+    ("vshl", "9.7.18"),
+    ("vshr", "9.7.18"),
 ];
 
 /// The row for an instruction: the longest of its dotted prefixes that the table has.
