@@ -30,41 +30,96 @@ def attend(
 
 
 @triton.jit
-def flash_descriptor_kernel(
-    q_desc, k_desc, v_desc, o_desc, scale, n_ctx,
+def attend_rows(
+    q_desc, k_desc, v_desc, o_desc, head, block, scale, n_ctx,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr,
     WARP_SPECIALIZE: tl.constexpr,
 ):  # fmt: skip
-    block = tl.program_id(0)
-    if CAUSAL:
-        block = tl.num_programs(0) - 1 - block  # the longest rows first: what is left for the end is short
+    """A block of a head's queries against all keys that they may see."""
     start_m = block * BLOCK_M
-    head = tl.program_id(1) * n_ctx  # the heads' rows lie one after the other
+    first = head * n_ctx  # the heads' rows lie one after the other
     offs_m = start_m + tl.arange(0, BLOCK_M)
     offs_n = tl.arange(0, BLOCK_N)
-    q = q_desc.load([head + start_m, 0])
+    q = q_desc.load([first + start_m, 0])
     m_i = tl.full([BLOCK_M], -float("inf"), dtype=tl.float32)
     l_i = tl.zeros([BLOCK_M], dtype=tl.float32)
     acc = tl.zeros([BLOCK_M, D], dtype=tl.float32)
     scale *= 1.4426950408889634  # log2(e): exponentials are taken to base 2
     if CAUSAL:
-        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, head, 0, start_m, offs_m, offs_n, scale, BLOCK_N,
+        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, first, 0, start_m, offs_m, offs_n, scale, BLOCK_N,
                                False, WARP_SPECIALIZE)  # fmt: skip
-        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, head, start_m, start_m + BLOCK_M, offs_m, offs_n, scale,
+        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, first, start_m, start_m + BLOCK_M, offs_m, offs_n, scale,
                                BLOCK_N, True, WARP_SPECIALIZE)  # fmt: skip
     else:
-        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, head, 0, n_ctx, offs_m, offs_n, scale, BLOCK_N,
+        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, first, 0, n_ctx, offs_m, offs_n, scale, BLOCK_N,
                                False, WARP_SPECIALIZE)  # fmt: skip
     acc = acc / l_i[:, None]
-    o_desc.store([head + start_m, 0], acc.to(o_desc.dtype))
+    o_desc.store([first + start_m, 0], acc.to(o_desc.dtype))
+
+
+@triton.jit
+def flash_descriptor_kernel(
+    q_desc, k_desc, v_desc, o_desc, scale, n_ctx,
+    D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr,
+    WARP_SPECIALIZE: tl.constexpr,
+):  # fmt: skip
+    """A program for each block of queries."""
+    block = tl.program_id(0)
+    if CAUSAL:
+        block = tl.num_programs(0) - 1 - block  # the longest rows first: what is left for the end is short
+    attend_rows(q_desc, k_desc, v_desc, o_desc, tl.program_id(1), block, scale, n_ctx, D, BLOCK_M, BLOCK_N, CAUSAL,
+                WARP_SPECIALIZE)  # fmt: skip
+
+
+@triton.jit
+def flash_persistent_kernel(
+    q_desc, k_desc, v_desc, o_desc, scale, n_ctx, heads,
+    D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr,
+    WARP_SPECIALIZE: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Programs that take blocks in turns, there and back: whoever has the longest of one round has the shortest of the next.
+
+    Blocks are in order of their length for GROUP heads at a time, whose keys and values stay in the cache.
+    """
+    blocks = n_ctx // BLOCK_M
+    program, programs = tl.program_id(0), tl.num_programs(0)
+    total = blocks * heads
+    rounds = total // programs
+    rest = total - rounds * programs
+    place = program
+    if rounds % 2 == 1:
+        place = programs - 1 - program
+    if place < rest:
+        rounds += 1
+    for turn in tl.range(0, rounds, warp_specialize=WARP_SPECIALIZE):
+        back = turn % 2
+        tile = turn * programs + program + back * (programs - 1 - 2 * program)
+        row = tile % (GROUP * blocks)
+        head = tile // (GROUP * blocks) * GROUP + row % GROUP
+        block = row // GROUP
+        if CAUSAL:
+            block = blocks - 1 - block
+        attend_rows(
+            q_desc, k_desc, v_desc, o_desc, head, block, scale, n_ctx, D, BLOCK_M, BLOCK_N, CAUSAL, False
+        )
 
 
 def flash_attention_descriptors(
-    q, k, v, o, causal: bool, block=(128, 64), warp_specialize: bool = False, **options
+    q,
+    k,
+    v,
+    o,
+    causal: bool,
+    block=(128, 64),
+    warp_specialize: bool = False,
+    programs: int = 0,
+    group: int = 1,
+    **options,
 ) -> None:
     """o = softmax(q kᵀ / sqrt(D)) v for contiguous (heads, sequence, D) arrays.
 
-    The sequence is a multiple of both block sizes, and with ``causal`` the first block size of the second.
+    The sequence is a multiple of both block sizes, and with ``causal`` the first block size of the second. With ``programs``
+    so many share all blocks of queries; ``group`` heads at a time, which must divide their number.
     """
     heads, n_ctx, d = q.shape
     block_m, block_n = block
@@ -72,20 +127,34 @@ def flash_attention_descriptors(
         TensorDescriptor(x, [heads * n_ctx, d], [d, 1], [size, d])
         for x, size in ((q, block_m), (k, block_n), (v, block_n), (o, block_m))
     ]
-    flash_descriptor_kernel[(n_ctx // block_m, heads)](
-        *rows, d**-0.5, n_ctx,
-        D=d, BLOCK_M=block_m, BLOCK_N=block_n, CAUSAL=causal, WARP_SPECIALIZE=warp_specialize, **options,
-    )  # fmt: skip
+    sizes = dict(D=d, BLOCK_M=block_m, BLOCK_N=block_n, CAUSAL=causal, WARP_SPECIALIZE=warp_specialize)
+    if programs:
+        flash_persistent_kernel[(programs,)](*rows, d**-0.5, n_ctx, heads, GROUP=group, **sizes, **options)
+    else:
+        flash_descriptor_kernel[(n_ctx // block_m, heads)](*rows, d**-0.5, n_ctx, **sizes, **options)
 
 
 def example(device) -> None:
-    """Head sizes 64, 96 and 128, causal and not, with and without warp specialization."""
+    """Head sizes 64, 96 and 128, causal and not, with and without warp specialization, a program for each block or three for all."""
     rng = np.random.default_rng(0)
-    for d, causal, ws in ((64, False, False), (64, True, True), (96, True, False), (128, False, True)):
-        q, k, v = (rng.standard_normal((2, 128, d)).astype(np.float16) for _ in range(3))
+    for d, causal, ws, shared in (
+        (64, False, False, {}),
+        (64, True, True, {}),
+        (96, True, False, {}),
+        (128, False, True, {}),
+        (64, True, True, {"programs": 3, "group": 2}),
+        (64, False, False, {"programs": 3}),
+    ):
+        q, k, v = (rng.standard_normal((4 if shared else 2, 128, d)).astype(np.float16) for _ in range(3))
         o = device.empty(q.shape, np.float16)
         flash_attention_descriptors(
-            *(device.array(x) for x in (q, k, v)), o, causal, block=(64, 32), warp_specialize=ws, num_warps=4
+            *(device.array(x) for x in (q, k, v)),
+            o,
+            causal,
+            block=(64, 32),
+            warp_specialize=ws,
+            num_warps=4,
+            **shared,
         )
         np.testing.assert_allclose(device.numpy(o), reference(q, k, v, causal), rtol=1e-2, atol=1e-2)
 

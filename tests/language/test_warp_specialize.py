@@ -254,6 +254,60 @@ def test_loads_in_branches(device):
     np.testing.assert_allclose(device.numpy(y), x[:16] + odd * x[16:], rtol=1e-3)
 
 
+@triton.jit
+def added(acc, x, n):
+    for i in tl.range(n, warp_specialize=True):
+        acc += x.load([i * 16, 0]).to(tl.float32)
+    return acc
+
+
+@triton.jit
+def branches_kernel(x, y, out, n, how, BN: tl.constexpr):
+    acc = tl.zeros((16, BN), tl.float32)
+    if how > 0:
+        acc = added(acc, x, n)
+    else:
+        acc = added(acc, y, n - 1)
+    if how > 1:
+        acc = added(acc * 2, x, n - 2)
+    rows, columns = tl.arange(0, 16), tl.arange(0, BN)
+    tl.store(out + rows[:, None] * BN + columns[None, :], acc)
+
+
+@triton.jit
+def rounds_kernel(x, y, out, n, how, BN: tl.constexpr):
+    acc = tl.zeros((16, BN), tl.float32)
+    for turn in range(how):
+        if turn % 2 == 1:
+            acc = added(acc * 2, x, n)
+        acc += 1
+        if turn > 2:
+            acc = added(acc, y, turn)
+    rows, columns = tl.arange(0, 16), tl.arange(0, BN)
+    tl.store(out + rows[:, None] * BN + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("kernel", [branches_kernel, rounds_kernel])
+def test_branches_around_loops(device, kernel):
+    """Slots and phases go on where a loop was left out; both sides take the same branch."""
+    x, y = (np.random.default_rng(i).integers(-4, 5, (80, 32)).astype(np.float16) for i in (1, 2))
+    a, b = (v.reshape(5, 16, 32).astype(np.float64).cumsum(0) for v in (x, y))
+    descs = [TensorDescriptor.from_tensor(device.array(v), [16, 32]) for v in (x, y)]
+    for how in (0, 1, 2, 5):
+        out = device.empty((16, 32), np.float32)
+        kernel[(1,)](*descs, out, 5, how, BN=32, num_warps=4)
+        if kernel is branches_kernel:
+            want = [b[3], a[4], a[4] * 2 + a[2]][min(how, 2)]
+        else:
+            want = np.zeros((16, 32))
+            for turn in range(how):
+                want = (want * 2 + a[4] if turn % 2 else want) + 1
+                want = want + b[turn - 1] if turn > 2 else want
+        np.testing.assert_array_equal(device.numpy(out), want)
+    compiled = kernel.warmup(*descs, out, 5, 2, BN=32, num_warps=4, grid=(1,), target="cuda:90")
+    assert "ttg.warp_specialize" in compiled.asm["ttgir"]
+
+
 @pytest.mark.parametrize("num_warps", [4, 8])
 def test_who_loads(num_warps):
     """Where it applies, a CTA has a warp group more, which gives up registers if they are scarce."""

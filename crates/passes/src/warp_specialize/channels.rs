@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
 
-use super::{Positions, barrier_encoding, mark, position};
+use super::{Positions, barrier_encoding, is_structure, mark, position};
 use crate::{multicast, tma};
 
 /// Loads of one loop body that are waited for at one place.
@@ -84,12 +84,13 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32) -> Vec<Ch
     channels
 }
 
-/// Whether a block is the body of a loop which, up to `root`, lies in loops only.
+/// Whether a block is the body of a loop which, up to `root`, lies in loops and branches only.
 fn in_loops(module: &Module, block: Block, root: Op) -> bool {
+    let parent_loop = module.block_parent_op(block).is_some_and(|p| scf::For::cast(module, p).is_some());
     let mut at = block;
     loop {
         let Some(parent) = module.block_parent_op(at) else { return false };
-        if scf::For::cast(module, parent).is_none() {
+        if !parent_loop || !is_structure(module, parent) {
             return false;
         }
         if parent == root {

@@ -1,6 +1,6 @@
 //! Slots and phases: each ring has a slot number and a phase parity that loops carry and every use advances.
 //!
-//! Channels of different loops may share a ring; the state goes through the loops in program order, like a variable.
+//! Channels of different loops may share a ring; the state goes through loops and branches in program order, like a variable.
 //!
 //! ```text
 //! scf.for ... {                   scf.for ... iter_args(%slot = 0, %phase = 0) {
@@ -39,7 +39,7 @@ pub(super) fn thread(module: &mut Module, first: Op, range: &[Op], channels: &[C
     positions
 }
 
-/// Carries the state through the loops among `ops` that hold one of `blocks`; returns it as it is after them.
+/// Carries the state through the loops and branches among `ops` that hold one of `blocks`; returns it as it is after them.
 fn through(
     module: &mut Module,
     ops: &[Op],
@@ -49,13 +49,32 @@ fn through(
     at: &mut FxHashMap<Block, (Value, Value)>,
 ) -> (Value, Value) {
     for &op in ops {
-        let Some(l) = scf::For::cast(module, op) else { continue };
-        let body = module.region_block(l.body(module));
         let holds =
-            |&b: &Block| b == body || module.block_parent_op(b).is_some_and(|p| module.is_ancestor(op, p));
+            |&b: &Block| module.block_parent_op(b).is_some_and(|p| p == op || module.is_ancestor(op, p));
         if !blocks.iter().any(holds) {
             continue;
         }
+        if let Some(branch) = scf::If::cast(module, op) {
+            for region in [branch.then_region(module), branch.else_region(module)] {
+                let block = match module.region_blocks(region) {
+                    &[block] => block,
+                    _ => {
+                        let block = module.append_block(region, &[]);
+                        scf::Yield::build(&mut Builder::at_end(module, block), &[]);
+                        block
+                    }
+                };
+                let inner: Vec<Op> = module.block_ops(block).collect();
+                let s = through(module, &inner, blocks, slots, state, at);
+                let end = *inner.last().expect("a branch ends with a yield");
+                module.push_operand(end, s.0);
+                module.push_operand(end, s.1);
+            }
+            state = (module.add_result(op, Type::I32), module.add_result(op, Type::I32));
+            continue;
+        }
+        let Some(l) = scf::For::cast(module, op) else { continue };
+        let body = module.region_block(l.body(module));
         let inner: Vec<Op> = module.block_ops(body).collect();
         let mut carry = |v: Value| {
             module.push_operand(op, v);

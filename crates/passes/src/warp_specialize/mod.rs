@@ -11,8 +11,8 @@
 //! The operations from the first to the last loop that asks, with all that lies inside and between, and loads just for them
 //! that stand before (so that both sides begin at once), become the default
 //! region of a `ttg.warp_specialize`; a clone of them becomes a partition, of which only the loads and what they are
-//! computed from stay alive ([`producer`]). So the producer has the same loops, and runs ahead of the consumers through
-//! all of them: over the tiles of a persistent kernel too.
+//! computed from stay alive ([`producer`]). So the producer has the same loops, and the branches around them, and runs ahead
+//! of the consumers through all of them: over the tiles of a persistent kernel too.
 //!
 //! Descriptor loads that are needed at the same place of one loop body are a *channel* ([`channels`]): a ring of buffers
 //! and, for each slot, an mbarrier `full` (the copies have arrived) and one `empty` (all consumer warps have read). Both
@@ -101,13 +101,12 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
     tilewright_ir::dce::run(module)
 }
 
-/// The operations of a function's body from the first to the last that holds a loop which asks for it.
+/// The operations of a function's body from the first to the last that is or holds a loop which asks for it: loops and branches.
 fn asked(module: &Module, func: tt::Func) -> Option<Vec<Op>> {
     let &[entry] = module.region_blocks(func.body(module)) else { return None };
     let ops: Vec<Op> = module.block_ops(entry).collect();
     let asks = |&op: &Op| {
-        scf::For::cast(module, op).is_some()
-            && module.all_ops(op).into_iter().any(|inner| hinted(module, inner))
+        is_structure(module, op) && module.all_ops(op).into_iter().any(|inner| hinted(module, inner))
     };
     let first = ops.iter().position(asks)?;
     let last = ops.iter().rposition(asks)?;
@@ -137,6 +136,11 @@ fn loads_before(module: &Module, before: &[Op], range: &[Op]) -> Vec<Op> {
     found
 }
 
+/// Whether an operation is a loop or a branch that both sides go through.
+fn is_structure(module: &Module, op: Op) -> bool {
+    scf::For::cast(module, op).is_some() || scf::If::cast(module, op).is_some()
+}
+
 /// Whether a loop has a hint that says something of it.
 fn hinted(module: &Module, op: Op) -> bool {
     let nested = || module.all_ops(op).into_iter().skip(1).any(|o| scf::For::cast(module, o).is_some());
@@ -161,7 +165,7 @@ fn specialize(module: &mut Module, range: &[Op], num_stages: u32) -> Option<()> 
         return None;
     }
     // What the loops need besides comes before the loads, too.
-    let begin = range.iter().copied().find(|&op| scf::For::cast(module, op).is_some())?;
+    let begin = range.iter().copied().find(|&op| is_structure(module, op))?;
     for &op in range.iter().take_while(|&&op| op != begin) {
         module.move_before(op, begin);
     }
