@@ -324,6 +324,17 @@ def test_who_loads(num_warps):
     assert "ttg.warp_specialize" not in pointers.asm["ttgir"]
 
 
+@pytest.mark.parametrize("columns,specialized", [(64, True), (160, False)])
+def test_registers_of_many_warps(columns, specialized):
+    """With 16 warps a producer would take registers that a large accumulator needs."""
+    a = TensorDescriptor.from_tensor(np.empty((512, 64), np.float16), [256, 64])
+    b = TensorDescriptor.from_tensor(np.empty((64, 320), np.float16), [64, columns])
+    kernel = product_kernel.warmup(
+        a, b, np.empty((512, 320), np.float32), 64, 320, BM=256, BN=columns, BK=64, num_warps=16, grid=(1,)
+    )
+    assert kernel.metadata.total_num_warps == (20 if specialized else 16)
+
+
 @pytest.mark.parametrize("d,num_warps", [(128, 8), (64, 8), (128, 4)])
 def test_turns(d, num_warps):
     """Where products take about as long as the arithmetic between them, warp groups use the tensor cores in turns."""

@@ -83,6 +83,20 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     Ok(())
 }
 
+/// How many registers a thread of the default region's `main` warps will have beside one warp group of partitions that asks
+/// for `partition`.
+pub fn registers_beside(main: u32, partition: u32) -> u32 {
+    let total = main + 4;
+    let start = ((REGISTERS / (total * 32)) & !7).min(MAX_REGISTERS);
+    left_for_main(start, (main, total), partition.next_multiple_of(8) * 128)
+}
+
+/// What is left for each thread of `main` warps where partitions take `used` registers of those with which `total` warps start.
+fn left_for_main(start: u32, (main, total): (u32, u32), used: u32) -> u32 {
+    let left = (start * total * 32).saturating_sub(used) / (main * 32);
+    (left & !7).clamp(MIN_REGISTERS, MAX_REGISTERS)
+}
+
 /// Registers of the default region and of each partition.
 fn registers(module: &Module, w: ttg::WarpSpecialize, (main, total): (u32, u32), start: u32) -> Vec<i32> {
     let warps = w.partition_num_warps(module);
@@ -98,8 +112,7 @@ fn registers(module: &Module, w: ttg::WarpSpecialize, (main, total): (u32, u32),
         }
     }
     let used: u32 = of_group[(main / 4) as usize..].iter().map(|r| r * 128).sum();
-    let left = (start * total * 32).saturating_sub(used) / (main * 32);
-    let main_registers = (left & !7).clamp(MIN_REGISTERS, MAX_REGISTERS);
+    let main_registers = left_for_main(start, (main, total), used);
     let of_partition = |i: usize| groups(i).map(|g| of_group[g]).max().unwrap_or(start) as i32;
     std::iter::once(main_registers as i32).chain((0..warps.len()).map(of_partition)).collect()
 }

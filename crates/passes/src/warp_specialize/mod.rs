@@ -26,8 +26,8 @@
 //!
 //! In a cluster, blocks that several CTAs load are loaded once ([`multicast`](crate::multicast)).
 //!
-//! Where it can't be done (no such loads, addresses that depend on what is computed, kernels that wait for other programs)
-//! the loop stays as it is.
+//! Where it can't be done (no such loads, addresses that depend on what is computed, kernels that wait for other programs, too few
+//! registers beside the producer) the loop stays as it is.
 //!
 //! ```text
 //! %r = scf.for %k = ... iter_args(%acc = %z) {
@@ -64,10 +64,11 @@ mod counters;
 mod producer;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::effects::effects;
 use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Value};
 
+use crate::allocate_warp_groups::registers_beside;
 use crate::multicast;
 use crate::target::TargetInfo;
 use channels::Channel;
@@ -158,10 +159,34 @@ fn waits_for_programs(module: &Module, op: Op) -> bool {
     })
 }
 
+/// Whether the dots of a loop want more registers than its warps have beside a producer. With 16 warps or more a warp group for
+/// that takes a fifth of the registers or more, with fewer there are about as many as a thread can have.
+fn wants_registers(module: &Module, op: Op) -> bool {
+    const MANY_WARPS: u32 = 16;
+    // Of a thread for all else: maxima and sums of rows, addresses, what is being computed.
+    const OTHERS: u32 = 40;
+    let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as u32);
+    let registers = |v: Value| {
+        let ty = module.value_type(v);
+        let elements: u32 = module.shape(ty).unwrap_or(&[]).iter().product();
+        if module.is_tensor(ty) { elements / (num_warps * 32) * module.bits(ty) / 32 } else { 0 }
+    };
+    let loops = module.all_ops(op).into_iter().filter_map(|op| scf::For::cast(module, op));
+    let wanted = loops.map(|l| {
+        let body = module.region_block(l.body(module));
+        let dots = module.block_ops(body).filter_map(|op| ttng::WarpGroupDot::cast(module, op));
+        dots.map(|d| registers(d.d(module)) + registers(d.a(module))).sum::<u32>()
+    });
+    let most = wanted.max().unwrap_or(0);
+    num_warps >= MANY_WARPS
+        && most > 0
+        && most + OTHERS > registers_beside(num_warps, PRODUCER_REGISTERS as u32)
+}
+
 /// Rewrites the operations; `None` where that turns out impossible, with the module in any state.
 fn specialize(module: &mut Module, range: &[Op], num_stages: u32) -> Option<()> {
     let mut channels = channels::find(module, range, num_stages);
-    if channels.is_empty() {
+    if channels.is_empty() || range.iter().any(|&op| wants_registers(module, op)) {
         return None;
     }
     // What the loops need besides comes before the loads, too.
