@@ -226,12 +226,50 @@ def pointers_kernel(x, y, n, BLOCK: tl.constexpr):
         tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
 
 
-def test_pointers(device):
-    """Nothing that TMA could load: the hint says nothing."""
+def test_without_products(device):
+    """Loads through pointers that no product needs stay with the warps that compute: the hint says nothing."""
     x = np.arange(300, dtype=np.float32)
     y = device.empty(300, np.float32)
     pointers_kernel[(1,)](device.array(x), y, 300, BLOCK=128, num_warps=4)
     np.testing.assert_array_equal(device.numpy(y), 2 * x)
+
+
+@triton.jit
+def pointer_product_kernel(
+    a, b, c, M, N, K, stride, tiles, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, TILES: tl.constexpr
+):  # fmt: skip
+    across = tl.cdiv(N, BN)
+    inner = tl.arange(0, BK)
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), warp_specialize=TILES):
+        rows, columns = tile // across * BM + tl.arange(0, BM), tile % across * BN + tl.arange(0, BN)
+        a_ptrs = a + rows[:, None] * stride + inner[None, :]
+        b_ptrs = b + inner[:, None] * N + columns[None, :]
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in tl.range(0, K, BK, warp_specialize=not TILES):
+            x = tl.load(a_ptrs, mask=inner[None, :] < K - k, other=0.0)
+            acc = tl.dot(x, tl.load(b_ptrs, mask=inner[:, None] < K - k, other=0.0), acc)
+            a_ptrs += BK
+            b_ptrs += BK * N
+        tl.store(c + rows[:, None] * N + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("tiles", [False, True])
+@pytest.mark.parametrize("block,num_warps", [((64, 48, 32), 4), ((128, 64, 32), 8), ((64, 32, 32), 16)])
+def test_pointers(device, block, num_warps, tiles):
+    """Operands through pointers: a warp group copies them, along K and on into the next tile; the last step is partial."""
+    m, n, k = 256, 96 if block[1] == 48 else 128, 104
+    rng = np.random.default_rng(num_warps)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    c = device.empty((m, n), np.float32)
+    bm, bn, bk = block
+    count = triton.cdiv(m, bm) * triton.cdiv(n, bn)
+    args = device.array(a), device.array(b), c, m, n, k, k, count
+    pointer_product_kernel[(2 if tiles else count,)](
+        *args, BM=bm, BN=bn, BK=bk, TILES=tiles, num_warps=num_warps
+    )
+    np.testing.assert_allclose(
+        device.numpy(c), a.astype(np.float64) @ b.astype(np.float64), rtol=1e-2, atol=1e-2
+    )
 
 
 @triton.jit
@@ -333,6 +371,56 @@ def test_registers_of_many_warps(columns, specialized):
         a, b, np.empty((512, 320), np.float32), 64, 320, BM=256, BN=columns, BK=64, num_warps=16, grid=(1,)
     )
     assert kernel.metadata.total_num_warps == (20 if specialized else 16)
+
+
+@pytest.mark.parametrize("num_warps", [4, 8, 16])
+def test_who_copies(num_warps):
+    """What goes through pointers takes four warps, to each of which a part of every tile belongs."""
+    half, out = np.empty((256, 256), np.float16), np.empty((256, 256), np.float32)
+    for tiles in (False, True):
+        kernel = pointer_product_kernel.warmup(
+            half, half, out, 256, 256, 256, 256, 4, BM=128, BN=64, BK=32, TILES=tiles, num_warps=num_warps, grid=(1,)
+        )  # fmt: skip
+        text = kernel.asm["ttgir"]
+        assert "num_warps(4)" in text[text.index("partition0") :], text
+        inside = text[text.index("partition0") :].count("ttg.async_copy_global_to_local")
+        assert inside == 2 == text.count("ttg.async_copy_global_to_local")
+        assert kernel.metadata.total_num_warps == num_warps + 4
+
+
+@triton.jit
+def outlets_kernel(x, y, z, count, BN: tl.constexpr):
+    for i in tl.range(tl.program_id(0), count, tl.num_programs(0), warp_specialize=True):
+        v = x.load([0, i * BN])
+        y.store([0, i * BN], v + v)
+        z.store([0, i * BN], v * v)
+
+
+@pytest.mark.parametrize("num_warps,programs", [(1, 1), (4, 2), (8, 1)])
+def test_stores(device, num_warps, programs):
+    """Two stores of an iteration leave through buffers of their own, which a warp empties while the next tile is computed."""
+    x = np.random.default_rng(7).standard_normal((32, 224)).astype(np.float16)
+    y, z = (device.empty((32, 224), np.float16) for _ in range(2))
+    descs = [TensorDescriptor.from_tensor(v, [32, 32]) for v in (device.array(x), y, z)]
+    outlets_kernel[(programs,)](*descs, 7, BN=32, num_warps=num_warps)
+    np.testing.assert_array_equal(device.numpy(y), x + x)
+    np.testing.assert_array_equal(device.numpy(z), x * x)
+
+
+def test_who_stores():
+    """Buffers that find room leave through a warp of their own; else the warps that compute store."""
+    x = TensorDescriptor.from_tensor(np.empty((32, 224), np.float16), [32, 32])
+    kernel = outlets_kernel.warmup(x, x, x, 7, BN=32, num_warps=4, grid=(1,))
+    text = kernel.asm["ttgir"]
+    assert text.count("async_tma_copy_local_to_global") == 2
+    assert text.index("partition1") < text.index("async_tma_copy_local_to_global")
+    assert kernel.metadata.total_num_warps == 8
+    large = TensorDescriptor.from_tensor(np.empty((256, 1024), np.float16), [256, 128])
+    text = outlets_kernel.warmup(large, large, large, 7, BN=128, num_warps=8, num_stages=2, grid=(1,)).asm[
+        "ttgir"
+    ]
+    assert "partition1" not in text
+    assert text.index("async_tma_copy_local_to_global") < text.index("partition0")
 
 
 @pytest.mark.parametrize("d,num_warps", [(128, 8), (64, 8), (128, 4)])

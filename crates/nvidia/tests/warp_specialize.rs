@@ -3,7 +3,8 @@
 mod common;
 
 use common::*;
-use tilewright_passes::{Options as PassOptions, TargetInfo, pipeline};
+use tilewright_nvidia::Kernel;
+use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg, pipeline};
 
 /// Runs the passes that give warps, memory and barriers; returns IR text for the lowering.
 fn allocated(ir: &str) -> String {
@@ -241,5 +242,138 @@ fn what_orders_the_partitions_is_needed() {
         each_is_needed(&format!("{stages} stages"), &kernel, 8, &mut |kernel| {
             simulate(kernel, 1, &mut arguments(&mut ba, &mut bb, &mut out, tiles, steps)).findings
         });
+    }
+}
+
+/// [`MATMUL`] whose tiles go out through a descriptor, rounded: by a warp of its own.
+fn stored() -> String {
+    let (head, rest) = MATMUL.split_once("      %rows = tt.make_range").expect("where the addresses begin");
+    let (_, tail) = rest.split_once("tensor<128x32x!tt.ptr<f32>, #mma>\n    } {").expect("the store");
+    let desc = "!tt.tensordesc<tensor<128x32xf16, #out>>";
+    let out =
+        "#out = #ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 16}>\n";
+    let half = "tensor<128x32xf16, #mma>";
+    let text = format!(
+        "{out}{head}      %h = arith.truncf %acc : tensor<128x32xf32, #mma> to {half}\n      \
+         tt.descriptor_store %out[%c0, %column], %h : {desc}, {half}\n    }} {{{tail}"
+    );
+    text.replace("%out: !tt.ptr<f32>", &format!("%out: {desc}"))
+}
+
+#[test]
+fn tiles_are_stored_by_a_warp_of_its_own() {
+    let module = specialized(&stored(), 3);
+    let text = tilewright_ir::print(&module);
+    assert!(text.contains("partition1"), "{text}");
+    let kernel = generate(&module, "cuda:90");
+    assert_eq!(kernel.num_warps, 12);
+    let (tiles, steps) = (5, 3);
+    let (n, k) = (32 * tiles, 64 * steps);
+    let (a, b) = (numbers(128 * k, 1), numbers(n * k, 2));
+    let (mut ba, mut bb, mut out) = (Buffer::f16(&a), Buffer::f16(&b), Buffer::zeros(128 * n * 2));
+    let mut run = |kernel: &Kernel, programs, out: &mut Buffer| {
+        let map = sim::TensorMap { swizzle: sim::Swizzle::B64, ..half_map(128, n as u32, [128, 32]) };
+        let mut none = Buffer::zeros(4);
+        let [x, y, _, tiles, steps, n] = arguments(&mut ba, &mut bb, &mut none, tiles, steps);
+        simulate(kernel, programs, &mut [x, y, Arg::Map(out, map), tiles, steps, n]).findings
+    };
+    let h = |v: f32| half::f16::from_f32(v).to_f32();
+    let want: Vec<f32> = (0..128 * n)
+        .map(|at| (0..k).map(|l| h(a[at / n * k + l]) * h(b[at % n * k + l])).sum::<f32>())
+        .collect();
+    for programs in [1, 2] {
+        let findings = run(&kernel, programs, &mut out);
+        assert!(findings.is_empty(), "{findings:#?}\n{text}\n{}", kernel.ptx);
+        close(&out.to_f16(), &want, 1e-2);
+    }
+    each_is_needed("stores", &kernel, 12, &mut |kernel| run(kernel, 1, &mut out));
+}
+
+/// `out = a bᵀ` for rows of 160: 64×32 tiles side by side, operands through pointers.
+const POINTERS: &str = r#"
+module {
+  tt.func public @kernel(%a: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %b: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %out: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %tiles: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c32 = arith.constant 32 : i32
+    %c160 = arith.constant 160 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x32xf32>
+    %ka = arith.constant dense<160> : tensor<64x1xi32>
+    %kb = arith.constant dense<160> : tensor<1x32xi32>
+    %r64 = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+    %r32 = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+    %m = tt.expand_dims %r64 {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %ma = arith.muli %m, %ka : tensor<64x1xi32>
+    %k0 = tt.expand_dims %r32 {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+    %k1 = tt.expand_dims %r32 {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
+    %ar = tt.broadcast %ma : tensor<64x1xi32> -> tensor<64x32xi32>
+    %ac = tt.broadcast %k0 : tensor<1x32xi32> -> tensor<64x32xi32>
+    %ao = arith.addi %ar, %ac : tensor<64x32xi32>
+    %as = tt.splat %a : !tt.ptr<f16> -> tensor<64x32x!tt.ptr<f16>>
+    %ap = tt.addptr %as, %ao : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xi32>
+    scf.for %t = %c0 to %tiles step %c1  : i32 {
+      %column = arith.muli %t, %c32 : i32
+      %cs = tt.splat %column : i32 -> tensor<1x32xi32>
+      %n = arith.addi %k0, %cs : tensor<1x32xi32>
+      %nb = arith.muli %n, %kb : tensor<1x32xi32>
+      %br = tt.broadcast %nb : tensor<1x32xi32> -> tensor<32x32xi32>
+      %bc = tt.broadcast %k1 : tensor<32x1xi32> -> tensor<32x32xi32>
+      %bo = arith.addi %br, %bc : tensor<32x32xi32>
+      %bs = tt.splat %b : !tt.ptr<f16> -> tensor<32x32x!tt.ptr<f16>>
+      %bp = tt.addptr %bs, %bo : tensor<32x32x!tt.ptr<f16>>, tensor<32x32xi32>
+      %acc = scf.for %k = %c0 to %c160 step %c32 iter_args(%x = %zero) -> (tensor<64x32xf32>)  : i32 {
+        %ks = tt.splat %k : i32 -> tensor<64x32xi32>
+        %pa = tt.addptr %ap, %ks : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xi32>
+        %kt = tt.splat %k : i32 -> tensor<32x32xi32>
+        %pb = tt.addptr %bp, %kt : tensor<32x32x!tt.ptr<f16>>, tensor<32x32xi32>
+        %la = tt.load %pa : tensor<64x32x!tt.ptr<f16>>
+        %lb = tt.load %pb : tensor<32x32x!tt.ptr<f16>>
+        %d = tt.dot %la, %lb, %x : tensor<64x32xf16> * tensor<32x32xf16> -> tensor<64x32xf32>
+        scf.yield %d : tensor<64x32xf32>
+      }
+      %ns = tt.splat %tiles : i32 -> tensor<64x1xi32>
+      %w = arith.constant dense<32> : tensor<64x1xi32>
+      %width = arith.muli %ns, %w : tensor<64x1xi32>
+      %mr = arith.muli %m, %width : tensor<64x1xi32>
+      %or = tt.broadcast %mr : tensor<64x1xi32> -> tensor<64x32xi32>
+      %oc = tt.broadcast %n : tensor<1x32xi32> -> tensor<64x32xi32>
+      %oo = arith.addi %or, %oc : tensor<64x32xi32>
+      %os = tt.splat %out : !tt.ptr<f32> -> tensor<64x32x!tt.ptr<f32>>
+      %op = tt.addptr %os, %oo : tensor<64x32x!tt.ptr<f32>>, tensor<64x32xi32>
+      tt.store %op, %acc : tensor<64x32x!tt.ptr<f32>>
+    } {tt.warp_specialize}
+    tt.return
+  }
+}
+"#;
+
+#[test]
+fn what_orders_copies_by_threads_is_needed() {
+    for num_warps in [4, 8] {
+        let mut module = tilewright_ir::parse(POINTERS, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
+        let mut target = TargetInfo::parse("cuda:90").unwrap();
+        target.wgmma = true;
+        let options = PassOptions { num_stages: 2, num_warps, ..PassOptions::default() };
+        lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
+        let kernel = generate(&module, "cuda:90");
+        assert_eq!(kernel.num_warps, num_warps + 4);
+        assert!(kernel.ptx.contains("cp.async.mbarrier.arrive.noinc"), "{}", kernel.ptx);
+        let (tiles, k) = (2, 160);
+        let n = 32 * tiles;
+        let (a, b) = (numbers(64 * k, 1), numbers(n * k, 2));
+        let (mut ba, mut bb, mut out) = (Buffer::f16(&a), Buffer::f16(&b), Buffer::zeros(64 * n * 4));
+        let mut run = |kernel: &Kernel, out: &mut Buffer| {
+            let mut args =
+                [Arg::Buffer(&mut ba), Arg::Buffer(&mut bb), Arg::Buffer(out), Arg::I32(tiles as i32)];
+            simulate(kernel, 1, &mut args).findings
+        };
+        let findings = run(&kernel, &mut out);
+        assert!(findings.is_empty(), "{findings:#?}\n{}", kernel.ptx);
+        let h = |v: f32| half::f16::from_f32(v).to_f32();
+        let want: Vec<f32> = (0..64 * n)
+            .map(|at| (0..k).map(|l| h(a[at / n * k + l]) * h(b[at % n * k + l])).sum::<f32>())
+            .collect();
+        close(&out.to_f32(), &want, 1e-2);
+        each_is_needed(&format!("{num_warps} warps"), &kernel, 7, &mut |kernel| run(kernel, &mut out));
     }
 }

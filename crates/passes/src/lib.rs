@@ -84,7 +84,10 @@
 //! - A `ttng.warp_group_dot` with `isAsync` is one group of products. Its result is valid and its buffers are free after a
 //!   `ttng.warp_group_dot_wait` that leaves fewer groups pending than were issued since; the results go through the wait.
 //!   A `ttng.fence_async_shared` and a barrier stand between writes to a buffer and a dot that reads it.
-//! - TMA copies are issued by one thread of the scope; `ttng.wait_barrier` by all, each of which then sees what came. A
+//! - TMA copies to shared memory are issued by one thread of the scope, those to global memory box by box by one of each
+//!   warp in turn (so that `ttng.tensormap_fenceproxy_acquire` with `tilewright.stores` is for one of each); a
+//!   `ttng.tensormap_create` is done by the warp `tilewright.warp`. `ttng.wait_barrier` and `ttng.async_tma_store_wait` are
+//!   executed by all: each then sees what came. A
 //!   barrier stands before a copy into a buffer that others have read, a proxy fence and a barrier before one out of a
 //!   buffer that threads have written.
 //! - `ttng.take_turn` and `ttng.pass_turn` stand in the default region of a `ttg.warp_specialize` of two warp groups or more;

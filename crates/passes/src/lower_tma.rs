@@ -89,6 +89,9 @@ const MAP_BYTES: i32 = 128;
 /// On a `ttng.tensormap_create`: which warp does it.
 const MAKER: &str = "tilewright.warp";
 
+/// On a `ttng.tensormap_fenceproxy_acquire`: copies to global memory follow, which several warps issue.
+const STORES: &str = "tilewright.stores";
+
 fn check(module: &Module, op: Op) -> Result<(), Diagnostic> {
     let accesses = matches!(
         module.opcode(op),
@@ -384,11 +387,18 @@ fn acquire(module: &mut Module, desc: Value, at: Value, ty: Type, made: Option<O
         module.parent_block(made) != Some(block) || between.any(|op| ttg::Barrier::cast(module, op).is_some())
     };
     let barrier = made.is_some_and(|made| !settled(made));
+    let stores = users.iter().any(|&op| {
+        let kind = module.opcode(op);
+        matches!(kind, Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)))
+    });
     let mut b = Builder::before(module, anchor);
     if barrier {
         ttg::Barrier::build(&mut b);
     }
-    ttng::TensormapFenceproxyAcquire::build(&mut b, at);
+    let fence = ttng::TensormapFenceproxyAcquire::build(&mut b, at);
+    if stores {
+        b.module.set_i32_attr(fence.0, STORES, 1);
+    }
     let new = ttng::ReinterpretTensorDescriptor::build(&mut b, at, ty).result(b.module);
     module.replace_all_uses(desc, new);
 }

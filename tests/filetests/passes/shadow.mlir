@@ -26,7 +26,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
         scf.yield %d : tensor<128x64xf32, #mma>
       }
       %h = arith.truncf %acc : tensor<128x64xf32, #mma> to tensor<128x64xf16, #mma>
-      tt.descriptor_store %c[%place, %row], %h : !tt.tensordesc<tensor<128x64xf16, #shared>>, tensor<128x64xf16, #mma>
+      tt.descriptor_reduce add, %c[%place, %row], %h : !tt.tensordesc<tensor<128x64xf16, #shared>>, tensor<128x64xf16, #mma>
     } {tt.warp_specialize}
     tt.return
   }
@@ -42,7 +42,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 // CHECK-NEXT: ttng.warp_group_dot_wait {{.*}}pendings = 0
 // CHECK: ttng.arrive_barrier
 // CHECK: ttg.local_store
-// CHECK: ttng.async_tma_copy_local_to_global %arg2{{.*}}[[PLACE]]
+// CHECK: ttng.async_tma_reduce {{.*}}[[PLACE]]
 // -----
 // Where the same warps load, the barrier that the next tile's copies need stands behind the wait anyhow.
 // RUN: -software-pipeline -lower-tma -async-dots -num-stages=3

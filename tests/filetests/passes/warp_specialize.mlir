@@ -44,7 +44,12 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 // CHECK-NEXT: ttng.warp_group_dot
 // CHECK-NEXT: [[E:%.*]] = ttg.memdesc_index [[EMPTY]]
 // CHECK-NEXT: ttng.arrive_barrier [[E]], 1 {perWarp = true}
-// CHECK: tt.descriptor_store
+// CHECK: scf.yield
+// CHECK: [[OLD:%.*]] = arith.xori
+// CHECK-NEXT: ttng.wait_barrier [[FREE:%.*]], [[OLD]]
+// CHECK-NEXT: ttg.local_store {{.*}}, [[BUFFER:%.*]] :
+// CHECK-NEXT: ttng.fence_async_shared
+// CHECK-NEXT: ttng.arrive_barrier [[READY:%.*]], 1 {perWarp = true}
 // CHECK: partition0
 // CHECK: scf.for
 // CHECK: scf.for
@@ -52,7 +57,16 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 // CHECK: ttng.barrier_expect {{.*}}, 24576
 // CHECK: ttng.async_tma_copy_global_to_local
 // CHECK: ttng.async_tma_copy_global_to_local
-// CHECK-NOT: tt.descriptor_store
+// CHECK-NOT: ttng.async_tma_copy_local_to_global
+// CHECK: ttg.warp_return
+// CHECK: partition1
+// CHECK: scf.for {{.*}} iter_args([[PHASE:%.*]] =
+// CHECK-NOT: scf.for
+// CHECK: ttng.wait_barrier [[THERE:%.*]], [[PHASE]]
+// CHECK-NEXT: ttng.async_tma_copy_local_to_global
+// CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+// CHECK-NEXT: ttng.arrive_barrier
+// CHECK: scf.yield
 // CHECK: ttg.warp_return
 // -----
 // Loads that go on from tile to tile are what `flatten` asks for.

@@ -32,14 +32,14 @@ impl Lower<'_> {
         })
     }
 
-    /// Emits one instruction for each box: `text(coordinates, map, buffer)` under the predicate. With `part`, the index of
+    /// Emits one instruction for each box: `text(coordinates, map, buffer)` under its predicate. With `part`, the index of
     /// this CTA among so many that share the copies, those of its part.
     fn each_box(
         &mut self,
         desc: ir::Value,
         coord: &[ir::Value],
         buffer: ir::Value,
-        pred: Value,
+        pred: impl Fn(&mut Self, usize) -> Value,
         part: Option<(Value, u32)>,
         text: impl Fn(&mut Asm, &str, &str) -> String,
     ) -> Result<()> {
@@ -62,7 +62,8 @@ impl Lower<'_> {
             base = self.b.ptr_add(base, moved);
             count /= parts as usize;
         }
-        for copy in &block.copies[..count] {
+        for (index, copy) in block.copies[..count].iter().enumerate() {
+            let pred = pred(self, index);
             let mut asm = Asm::default();
             let pred = asm.arg(pred, 'b');
             let map = asm.arg(map, 'l');
@@ -91,20 +92,27 @@ impl Lower<'_> {
         let mask = self.int_attr("ttg.multicast").unwrap_or(0) as u32;
         let part = (mask != 0).then(|| (self.cluster_part(mask), 1 << mask.count_ones()));
         let ctas = (mask != 0).then(|| self.cluster_set(mask));
-        self.each_box(op.desc(m), &coord, op.result(m), pred, part, |asm, tensor, shared| {
-            let barrier = asm.arg(barrier, 'r');
-            let name = "cp.async.bulk.tensor";
-            let how = "shared::cluster.global.mbarrier::complete_tx::bytes";
-            match ctas {
-                None => format!("{name}.{rank}d.{how} {shared}, {tensor}, [{barrier}];"),
-                Some(ctas) => {
-                    let ctas = asm.arg(ctas, 'h');
-                    format!(
-                        "{name}.{rank}d.{how}.multicast::cluster {shared}, {tensor}, [{barrier}], {ctas};"
-                    )
+        self.each_box(
+            op.desc(m),
+            &coord,
+            op.result(m),
+            |_, _| pred,
+            part,
+            |asm, tensor, shared| {
+                let barrier = asm.arg(barrier, 'r');
+                let name = "cp.async.bulk.tensor";
+                let how = "shared::cluster.global.mbarrier::complete_tx::bytes";
+                match ctas {
+                    None => format!("{name}.{rank}d.{how} {shared}, {tensor}, [{barrier}];"),
+                    Some(ctas) => {
+                        let ctas = asm.arg(ctas, 'h');
+                        format!(
+                            "{name}.{rank}d.{how}.multicast::cluster {shared}, {tensor}, [{barrier}], {ctas};"
+                        )
+                    }
                 }
-            }
-        })
+            },
+        )
     }
 
     pub fn tma_store(&mut self, op: ttng::AsyncTmaCopyLocalToGlobal) -> Result<()> {
@@ -130,7 +138,15 @@ impl Lower<'_> {
 
     /// Copies to global memory: one bulk group.
     fn drain(&mut self, desc: ir::Value, coord: &[ir::Value], src: ir::Value, name: &str) -> Result<()> {
-        let pred = self.one_thread();
+        let warp = self.uniform_warp();
+        let elected = self.elected_lane();
+        let num_warps = self.num_warps as usize;
+        // To hand a box over takes a while: each is handed over by another warp.
+        let pred = |s: &mut Self, index: usize| {
+            let turn = s.b.i32((index % num_warps) as i64);
+            let turn = s.b.icmp(IntPred::Eq, warp, turn);
+            s.b.bin(BinOp::And, turn, elected)
+        };
         self.each_box(desc, coord, src, pred, None, |_, tensor, shared| {
             format!("{name} {tensor}, {shared};")
         })?;
@@ -245,9 +261,10 @@ impl Lower<'_> {
 
     pub fn tensormap_acquire(&mut self, op: ttng::TensormapFenceproxyAcquire) -> Result<()> {
         let map = self.scalar(op.desc_ptr(self.m))?;
-        // Only the thread that issues copies needs it. The empty group and its wait keep `ptxas` from moving copies before
-        // the fence.
-        let pred = self.one_thread();
+        // Only the threads that issue copies need it: of loads one, of stores one of each warp. The empty group and its
+        // wait keep `ptxas` from moving copies before the fence.
+        let stores = self.int_attr("tilewright.stores").is_some();
+        let pred = if stores { self.elected_lane() } else { self.one_thread() };
         let text = format!(
             "@$0 fence.proxy.tensormap::generic.acquire.gpu [$1], {};\n\
              cp.async.bulk.commit_group;\n\

@@ -29,6 +29,10 @@ impl Buffer {
     pub fn to_f32(&self) -> Vec<f32> {
         self.bytes.chunks_exact(4).map(|c| f32::from_le_bytes(c.try_into().unwrap())).collect()
     }
+    pub fn to_f16(&self) -> Vec<f32> {
+        let halves = self.bytes.chunks_exact(2).map(|c| half::f16::from_le_bytes(c.try_into().unwrap()));
+        halves.map(half::f16::to_f32).collect()
+    }
     pub fn to_i32(&self) -> Vec<i32> {
         self.bytes.chunks_exact(4).map(|c| i32::from_le_bytes(c.try_into().unwrap())).collect()
     }

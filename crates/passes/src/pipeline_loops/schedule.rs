@@ -288,7 +288,7 @@ fn reaches(module: &Module, body: Block, value: Value, wanted: impl Fn(Op) -> bo
 
 /// Whether a load can be an asynchronous copy: by TMA, or by `cp.async`, which moves 4, 8 or 16 bytes and fills with zeros
 /// (PTX ISA, "cp.async").
-fn can_copy(module: &Module, op: Op) -> bool {
+pub(crate) fn can_copy(module: &Module, op: Op) -> bool {
     let Some(load) = tt::Load::cast(module, op) else {
         return tma::fills_rings(module, module.operands(op)[0]);
     };

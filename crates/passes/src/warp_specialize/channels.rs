@@ -5,7 +5,43 @@ use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
 
 use super::{Positions, barrier_encoding, is_structure, mark, position};
+use crate::pipeline_loops::schedule;
 use crate::{multicast, tma};
+
+/// A load that fills a slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Load {
+    /// By TMA.
+    Block(tt::DescriptorLoad),
+    /// By `cp.async`.
+    Pointers(tt::Load),
+}
+
+impl Load {
+    pub fn cast(module: &Module, op: Op) -> Option<Load> {
+        let block = tt::DescriptorLoad::cast(module, op).map(Load::Block);
+        block.or_else(|| tt::Load::cast(module, op).map(Load::Pointers))
+    }
+
+    pub fn op(self) -> Op {
+        match self {
+            Load::Block(load) => load.0,
+            Load::Pointers(load) => load.0,
+        }
+    }
+
+    pub fn result(self, module: &Module) -> Value {
+        module.result(self.op())
+    }
+
+    /// The bits in which CTAs differ that get the same; each makes its own copies through pointers.
+    fn shared_by(self, module: &Module) -> u32 {
+        match self {
+            Load::Block(load) => multicast::shares(module, load),
+            Load::Pointers(_) => 0,
+        }
+    }
+}
 
 /// Loads of one loop body that are waited for at one place.
 #[derive(Debug, Clone)]
@@ -13,7 +49,7 @@ pub(super) struct Channel {
     /// The loop body.
     pub block: Block,
     /// The loads, in program order.
-    pub loads: Vec<tt::DescriptorLoad>,
+    pub loads: Vec<Load>,
     /// The type of a slot of each load's ring.
     pub slot_types: Vec<Type>,
     /// The bits in which CTAs differ that get the same from each load ([`multicast`]).
@@ -38,14 +74,29 @@ impl Channel {
     pub fn peers(&self) -> u32 {
         multicast::peers(self.masks.iter().copied())
     }
+
+    /// Whether any of its loads is made by threads, not by TMA.
+    pub fn has_pointers(&self) -> bool {
+        self.loads.iter().any(|l| matches!(l, Load::Pointers(_)))
+    }
+
+    /// The bytes that TMA brings to a slot.
+    pub fn announced_bytes(&self, module: &Module) -> u32 {
+        let blocks = self.loads.iter().zip(&self.slot_types).filter(|(l, _)| matches!(l, Load::Block(_)));
+        let bytes = |t| module.shape(t).unwrap_or(&[]).iter().product::<u32>() * module.bits(t).max(8) / 8;
+        blocks.map(|(_, &t)| bytes(t)).sum()
+    }
 }
 
-/// The channels of a range of operations.
-pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32) -> Vec<Channel> {
+/// The channels of a range of operations. `pointers`: loads through pointers too.
+pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers: bool) -> Vec<Channel> {
     let mut channels: Vec<Channel> = Vec::new();
     for &root in range {
         for op in module.all_ops(root) {
-            let Some(load) = tt::DescriptorLoad::cast(module, op) else { continue };
+            let Some(load) = Load::cast(module, op) else { continue };
+            if !pointers && matches!(load, Load::Pointers(_)) {
+                continue;
+            }
             let Some(block) = module.parent_block(op).filter(|&b| in_loops(module, b, root)) else {
                 continue;
             };
@@ -57,7 +108,7 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32) -> Vec<Ch
                 }
                 c.loads.push(load);
                 c.slot_types.push(slot);
-                c.masks.push(multicast::shares(module, load));
+                c.masks.push(load.shared_by(module));
                 continue;
             }
             let l = module.block_parent_op(block).expect("a loop body");
@@ -68,7 +119,7 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32) -> Vec<Ch
                 block,
                 loads: vec![load],
                 slot_types: vec![slot],
-                masks: vec![multicast::shares(module, load)],
+                masks: vec![load.shared_by(module)],
                 first_reader: first,
                 last_reader: last,
                 slots: if innermost { stages.max(2) } else { 1 },
@@ -85,7 +136,7 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32) -> Vec<Ch
 }
 
 /// Whether a block is the body of a loop which, up to `root`, lies in loops and branches only.
-fn in_loops(module: &Module, block: Block, root: Op) -> bool {
+pub(super) fn in_loops(module: &Module, block: Block, root: Op) -> bool {
     let parent_loop = module.block_parent_op(block).is_some_and(|p| scf::For::cast(module, p).is_some());
     let mut at = block;
     loop {
@@ -102,14 +153,26 @@ fn in_loops(module: &Module, block: Block, root: Op) -> bool {
 }
 
 /// The type of a slot for a load: laid out as the buffer that it fills, which its descriptor must agree with.
-fn slot_type(module: &mut Module, load: tt::DescriptorLoad) -> Option<Type> {
-    if !tma::fills_rings(module, load.desc(module)) {
-        return None;
-    }
-    let TypeKind::TensorDesc { block } = module.type_kind(module.value_type(load.desc(module))) else {
-        return None;
+fn slot_type(module: &mut Module, load: Load) -> Option<Type> {
+    let (encoding, element) = match load {
+        Load::Block(load) => {
+            if !tma::fills_rings(module, load.desc(module)) {
+                return None;
+            }
+            let desc = module.value_type(load.desc(module));
+            let TypeKind::TensorDesc { block } = module.type_kind(desc) else { return None };
+            (module.encoding(*block)?, module.element_type(*block))
+        }
+        Load::Pointers(load) => {
+            if !schedule::can_copy(module, load.0) {
+                return None;
+            }
+            let mut buffers =
+                module.uses(load.result(module)).iter().filter_map(|u| ttg::LocalAlloc::cast(module, u.op));
+            let ty = module.value_type(buffers.next()?.result(module));
+            (module.encoding(ty)?, module.element_type(ty))
+        }
     };
-    let (encoding, element) = (module.encoding(*block)?, module.element_type(*block));
     let shape: Shape = module.shape(module.value_type(load.result(module)))?.into();
     let memory_space = module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
     let kind = TypeKind::MemDesc {
@@ -124,7 +187,7 @@ fn slot_type(module: &mut Module, load: tt::DescriptorLoad) -> Option<Type> {
 }
 
 /// The buffers that a load fills and that its slot can stand for: laid out alike.
-fn buffers(module: &Module, load: tt::DescriptorLoad, slot: Type) -> Vec<ttg::LocalAlloc> {
+fn buffers(module: &Module, load: Load, slot: Type) -> Vec<ttg::LocalAlloc> {
     let uses = module.uses(load.result(module)).iter();
     uses.filter_map(|u| ttg::LocalAlloc::cast(module, u.op))
         .filter(|a| module.encoding(module.value_type(a.result(module))) == module.encoding(slot))
@@ -132,7 +195,7 @@ fn buffers(module: &Module, load: tt::DescriptorLoad, slot: Type) -> Vec<ttg::Lo
 }
 
 /// The first and the last operation of the body that read what a load brings.
-fn readers(module: &Module, block: Block, load: tt::DescriptorLoad, slot: Type) -> Option<(Op, Op)> {
+fn readers(module: &Module, block: Block, load: Load, slot: Type) -> Option<(Op, Op)> {
     let direct = buffers(module, load, slot);
     let mut found: Vec<Op> = Vec::new();
     let mut work = vec![load.result(module)];
@@ -167,7 +230,11 @@ fn readers(module: &Module, block: Block, load: tt::DescriptorLoad, slot: Type) 
 /// Finds which channels may share rings and counters.
 fn share(module: &Module, channels: &mut [Channel]) {
     let signature = |c: &Channel| -> Vec<(Value, Type)> {
-        c.loads.iter().map(|l| l.desc(module)).zip(c.slot_types.iter().copied()).collect()
+        let source = |l: &Load| match l {
+            Load::Block(load) => load.desc(module),
+            Load::Pointers(load) => load.result(module), // its own
+        };
+        c.loads.iter().map(source).zip(c.slot_types.iter().copied()).collect()
     };
     let loop_of = |c: &Channel| module.block_parent_op(c.block).expect("a loop body");
     let apart = |a: &Channel, b: &Channel| {
@@ -200,11 +267,14 @@ fn share(module: &Module, channels: &mut [Channel]) {
     }
 }
 
-/// Allocates rings and mbarriers before `first`, once a family. `readers` warps of each CTA arrive at each `empty`.
-pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel], readers: i32) {
+/// Allocates rings and mbarriers before `first`, once a family. `readers` warps of each CTA arrive at each `empty`; at `full` the
+/// thread that announces TMA's bytes, and all `writers` threads where those copy.
+pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel], readers: i32, writers: i32) {
     type Rings = (Vec<Value>, Value, Value);
     let mut made: FxHashMap<u32, Rings> = FxHashMap::default();
     for c in channels {
+        let announces = i32::from(c.announced_bytes(module) > 0);
+        let arrivals = announces + if c.has_pointers() { writers } else { 0 };
         let (rings, full, empty) = made
             .entry(c.family)
             .or_insert_with(|| {
@@ -219,7 +289,8 @@ pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel],
                 let mut b = Builder::before(module, first);
                 for slot in 0..c.slots {
                     let slot = b.i32(slot as i32);
-                    for (ring, count) in [(full, 1), (empty, readers * c.peers().count_ones() as i32)] {
+                    for (ring, count) in [(full, arrivals), (empty, readers * c.peers().count_ones() as i32)]
+                    {
                         let one = ttg::MemdescIndex::build(&mut b, ring, slot, barrier).result(b.module);
                         ttng::InitBarrier::build(&mut b, one, count);
                     }
@@ -234,7 +305,7 @@ pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel],
 }
 
 /// The type of one mbarrier.
-fn barrier_type(module: &mut Module) -> Type {
+pub(super) fn barrier_type(module: &mut Module) -> Type {
     let encoding = barrier_encoding(module);
     let memory_space = module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
     module.ty(TypeKind::MemDesc {
@@ -278,8 +349,12 @@ pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Pos
         let mut b = Builder::before(module, c.first_reader);
         let arrived = barrier(&mut b, full, slot);
         ttng::WaitBarrier::build(&mut b, arrived, phase, None, &[]);
+        if c.has_pointers() {
+            // Dots read through another proxy than `cp.async` writes through.
+            ttng::FenceAsyncShared::build(&mut b, false);
+        }
         for ((&load, &ring), &ty) in c.loads.iter().zip(&c.rings).zip(&c.slot_types) {
-            let mut b = Builder::before(module, load.0);
+            let mut b = Builder::before(module, load.op());
             let view = ttg::MemdescIndex::build(&mut b, ring, slot, ty).result(b.module);
             for a in buffers(module, load, ty) {
                 make_mutable(module, a.result(module));
@@ -292,7 +367,7 @@ pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Pos
                 let loaded = ttg::LocalLoad::build(&mut b, view, None, tensor).result(b.module);
                 module.replace_all_uses(value, loaded);
             }
-            module.erase_op(load.0);
+            module.erase_op(load.op());
         }
     }
 }

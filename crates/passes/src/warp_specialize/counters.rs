@@ -40,7 +40,7 @@ pub(super) fn thread(module: &mut Module, first: Op, range: &[Op], channels: &[C
 }
 
 /// Carries the state through the loops and branches among `ops` that hold one of `blocks`; returns it as it is after them.
-fn through(
+pub(super) fn through(
     module: &mut Module,
     ops: &[Op],
     blocks: &[Block],

@@ -14,12 +14,17 @@
 //! computed from stay alive ([`producer`]). So the producer has the same loops, and the branches around them, and runs ahead
 //! of the consumers through all of them: over the tiles of a persistent kernel too.
 //!
-//! Descriptor loads that are needed at the same place of one loop body are a *channel* ([`channels`]): a ring of buffers
+//! Loads that are needed at the same place of one loop body are a *channel* ([`channels`]): a ring of buffers
 //! and, for each slot, an mbarrier `full` (the copies have arrived) and one `empty` (all consumer warps have read). Both
 //! sides count slots and phases by themselves, through the loops ([`counters`]).
 //!
 //! - producer: wait for `empty[slot]`, announce the bytes to `full[slot]`, start the copies;
 //! - consumers: wait for `full[slot]`, read, arrive at `empty[slot]` warp by warp.
+//!
+//! Loads through pointers that dots read go the same way, if the author asks for it: four warps copy them (`cp.async`) with the layouts of
+//! the function, in which each warp has more elements ([`relayout`]), and all their threads arrive at `full`.
+//!
+//! Stores through descriptors in the loops leave by one more warp, if there is room for buffers ([`storer`]).
 //!
 //! The arrival stands behind the last reader; where that is an asynchronous dot, [`release_slots`](crate::release_slots)
 //! moves it behind the wait for it.
@@ -62,6 +67,8 @@
 mod channels;
 mod counters;
 mod producer;
+mod relayout;
+mod storer;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
@@ -71,7 +78,7 @@ use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Va
 use crate::allocate_warp_groups::registers_beside;
 use crate::multicast;
 use crate::target::TargetInfo;
-use channels::Channel;
+use channels::{Channel, Load};
 
 /// The hints of a loop.
 const HINT: &str = "tt.warp_specialize";
@@ -89,8 +96,20 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
     for func in functions {
         let Some(range) = asked(module, func) else { continue };
         if target.capability >= 90 && !range.iter().any(|&op| waits_for_programs(module, op)) {
-            let before = module.clone();
-            if specialize(module, &range, num_stages).is_none() {
+            // With loads through pointers, or else without. (Where only tiles should follow each other closely, four warps
+            // more are a high price.)
+            let explicit = range
+                .iter()
+                .any(|&op| module.all_ops(op).into_iter().any(|inner| module.op_attr(inner, HINT).is_some()));
+            for pointers in if explicit { &[true, false][..] } else { &[false] } {
+                let before = module.clone();
+                if let Some(w) = specialize(module, &range, num_stages, *pointers) {
+                    let before = module.clone();
+                    if storer::add(module, w, target).is_none() {
+                        *module = before;
+                    }
+                    break;
+                }
                 *module = before;
             }
         }
@@ -184,9 +203,25 @@ fn wants_registers(module: &Module, op: Op) -> bool {
 }
 
 /// Rewrites the operations; `None` where that turns out impossible, with the module in any state.
-fn specialize(module: &mut Module, range: &[Op], num_stages: u32) -> Option<()> {
-    let mut channels = channels::find(module, range, num_stages);
+fn specialize(
+    module: &mut Module,
+    range: &[Op],
+    num_stages: u32,
+    pointers: bool,
+) -> Option<ttg::WarpSpecialize> {
+    let mut channels = channels::find(module, range, num_stages, pointers);
     if channels.is_empty() || range.iter().any(|&op| wants_registers(module, op)) {
+        return None;
+    }
+    let copied = channels.iter().flat_map(|c| &c.loads).filter_map(|l| match l {
+        Load::Block(_) => None,
+        Load::Pointers(load) => Some(chunks(module, *load)),
+    });
+    let chunks: u32 = copied.sum();
+    // One thread asks TMA for a block; to copy it takes a warp group.
+    let warps = if chunks > 0 { 4 } else { 1 };
+    let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as i32);
+    if warps > num_warps {
         return None;
     }
     // What the loops need besides comes before the loads, too.
@@ -195,8 +230,7 @@ fn specialize(module: &mut Module, range: &[Op], num_stages: u32) -> Option<()> 
         module.move_before(op, begin);
     }
     let first = *range.first()?;
-    let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as i32);
-    channels::allocate(module, first, &mut channels, num_warps);
+    channels::allocate(module, first, &mut channels, num_warps, 32 * warps);
     let positions = counters::thread(module, first, range, &channels);
     let shared = channels.iter().any(|c| c.peers() != 1);
     if shared {
@@ -212,8 +246,9 @@ fn specialize(module: &mut Module, range: &[Op], num_stages: u32) -> Option<()> 
         .collect();
     let types: Vec<_> = results.iter().map(|&v| module.value_type(v)).collect();
     let mut b = Builder::before(module, first);
-    let w =
-        ttg::WarpSpecialize::build(&mut b, &[], vec![1], Some(vec![PRODUCER_REGISTERS]), None, None, &types);
+    // A 64-bit address for each copy of a thread, and a mask.
+    let registers = PRODUCER_REGISTERS + (chunks.div_ceil(32 * warps as u32) * 3) as i32;
+    let w = ttg::WarpSpecialize::build(&mut b, &[], vec![warps], Some(vec![registers]), None, None, &types);
     if shared {
         multicast::meet(&mut Builder::after(module, w.0));
     }
@@ -248,9 +283,23 @@ fn specialize(module: &mut Module, range: &[Op], num_stages: u32) -> Option<()> 
     producer::make(module, partition, &channels, &positions, &map)?;
     channels::consume(module, &channels, &positions);
     tilewright_ir::dce::run(module).ok()?;
-    producer::is_scalar(module, region, range).then_some(())?;
+    producer::bring_tensors(module, partition)?;
+    producer::is_lean(module, partition, range).then_some(())?;
+    if warps < num_warps {
+        relayout::run(module, partition, warps as u32)?;
+    }
     producer::capture(module, w, partition);
-    Some(())
+    // What the tensors were computed from may have been needed by the producer alone.
+    tilewright_ir::dce::run(module).ok()?;
+    Some(w)
+}
+
+/// How many copies of at most 16 bytes a load takes.
+fn chunks(module: &Module, load: tt::Load) -> u32 {
+    let ty = module.value_type(load.result(module));
+    let elements: u32 = module.shape(ty).unwrap_or(&[]).iter().product();
+    let vec = module.int_attr(load.0, "tt.vec").unwrap_or(1).max(1) as u32;
+    elements / vec.min(128 / module.bits(ty).max(8))
 }
 
 /// Where a channel stands in an iteration: slot and phase, in the consumers' block.

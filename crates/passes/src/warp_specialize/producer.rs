@@ -2,10 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng, ub};
-use tilewright_ir::effects::effects;
-use tilewright_ir::{Block, Builder, Module, Op, Region, Trait, Type, Value};
+use tilewright_ir::effects::{effects, is_pure};
+use tilewright_ir::{Block, Builder, Module, Op, Opcode, Trait, Type, Value};
 
-use super::channels::{Channel, barrier};
+use super::channels::{Channel, Load, barrier};
 use super::{FLATTEN, HINT, Positions, position};
 use crate::multicast;
 
@@ -29,16 +29,7 @@ pub(super) fn make(
         .flat_map(|op| module.all_ops(op))
         .filter(|op| !loads.contains(op))
         .collect();
-    for &op in all.iter().rev() {
-        let ends = module.has_trait(op, Trait::Terminator);
-        if ends || !module.regions(op).is_empty() || !effects(module, op).writes {
-            continue;
-        }
-        for i in 0..module.results(op).len() {
-            poison(module, op, module.results(op)[i]);
-        }
-        module.erase_op(op);
-    }
+    erase_effects(module, &all, |_| false);
     for c in channels {
         let (slot, phase) = position(positions, c);
         let (slot, phase) = (map[&slot], map[&phase]);
@@ -68,11 +59,7 @@ fn poison(module: &mut Module, op: Op, value: Value) {
 /// Puts the copies of a channel where its last load stands.
 fn issue(module: &mut Module, c: &Channel, loads: &[Op], slot: Value, phase: Value) {
     let last = *loads.last().expect("a channel has a load");
-    let bytes: u32 = c
-        .slot_types
-        .iter()
-        .map(|&t| module.shape(t).unwrap_or(&[]).iter().product::<u32>() * module.bits(t).max(8) / 8)
-        .sum();
+    let bytes = c.announced_bytes(module);
     let mut b = Builder::before(module, last);
     let (empty, full) = (
         barrier(&mut b, c.empty.expect("allocated"), slot),
@@ -83,16 +70,45 @@ fn issue(module: &mut Module, c: &Channel, loads: &[Op], slot: Value, phase: Val
     let before = arith::Xori::build(&mut b, phase, one).result(b.module);
     ttng::WaitBarrier::build(&mut b, empty, before, None, &[]);
     let yes = b.int(-1, Type::I1);
-    ttng::BarrierExpect::build(&mut b, full, yes, bytes as i32);
+    if bytes > 0 {
+        ttng::BarrierExpect::build(&mut b, full, yes, bytes as i32);
+    }
     for (((&op, &ring), &ty), &mask) in loads.iter().zip(&c.rings).zip(&c.slot_types).zip(&c.masks) {
-        let load = tt::DescriptorLoad(op);
-        let (cache, evict) = (load.cache(b.module), load.evict(b.module));
-        let (desc, coord) = (load.desc(b.module), load.indices(b.module).to_vec());
         let view = ttg::MemdescIndex::build(&mut b, ring, slot, ty).result(b.module);
-        let copy = ttng::AsyncTmaCopyGlobalToLocal::build(
-            &mut b, desc, &coord, full, view, yes, cache, evict, false,
-        );
-        multicast::mark_copy(b.module, copy, mask);
+        match Load::cast(b.module, op) {
+            Some(Load::Block(load)) => {
+                let (cache, evict) = (load.cache(b.module), load.evict(b.module));
+                let (desc, coord) = (load.desc(b.module), load.indices(b.module).to_vec());
+                let copy = ttng::AsyncTmaCopyGlobalToLocal::build(
+                    &mut b, desc, &coord, full, view, yes, cache, evict, false,
+                );
+                multicast::mark_copy(b.module, copy, mask);
+            }
+            Some(Load::Pointers(load)) => {
+                let (ptr, inside) = (load.ptr(b.module), load.mask(b.module));
+                let (cache, evict) = (load.cache(b.module), load.evict(b.module));
+                let copy = ttg::AsyncCopyGlobalToLocal::build(
+                    &mut b,
+                    ptr,
+                    view,
+                    inside,
+                    None,
+                    cache,
+                    evict,
+                    false,
+                    Type::ASYNC_TOKEN,
+                );
+                for name in ["tt.vec", "tt.vec_axis"] {
+                    if let Some(a) = b.module.op_attr(op, name) {
+                        b.module.set_attr(copy.0, name, a);
+                    }
+                }
+            }
+            None => unreachable!("a clone of a load"),
+        }
+    }
+    if c.has_pointers() {
+        ttng::AsyncCopyMbarrierArrive::build(&mut b, full, true);
     }
     for &op in loads {
         let value = module.result(op);
@@ -101,8 +117,8 @@ fn issue(module: &mut Module, c: &Channel, loads: &[Op], slot: Value, phase: Val
     }
 }
 
-/// Whether what is left of the producer works on scalars alone and reads nothing that the consumers may write.
-pub(super) fn is_scalar(module: &Module, region: Region, range: &[Op]) -> bool {
+/// Whether what is left of the producer computes addresses alone and reads nothing that the consumers may write.
+pub(super) fn is_lean(module: &Module, partition: Block, range: &[Op]) -> bool {
     let writes = range.iter().any(|&op| {
         module.all_ops(op).into_iter().any(|o| {
             tt::Store::cast(module, o).is_some()
@@ -110,38 +126,105 @@ pub(super) fn is_scalar(module: &Module, region: Region, range: &[Op]) -> bool {
                 || tt::DescriptorStore::cast(module, o).is_some()
         })
     });
-    let block = module.region_block(region);
-    let ops: Vec<Op> = module.block_ops(block).flat_map(|op| module.all_ops(op)).collect();
+    let ops: Vec<Op> = module.block_ops(partition).flat_map(|op| module.all_ops(op)).collect();
     ops.iter().all(|&op| {
-        let tensors = module
-            .operands(op)
-            .iter()
-            .chain(module.results(op))
-            .any(|&v| module.is_tensor(module.value_type(v)));
         let reads = tt::Load::cast(module, op).is_some();
-        !tensors && ub::Poison::cast(module, op).is_none() && !(reads && writes)
+        ub::Poison::cast(module, op).is_none()
+            && !(reads && writes)
+            && (!has_tensors(module, op) || is_address_arithmetic(module, op))
     })
 }
 
-/// Hands over what the producer uses from outside: constants are made again, everything else is captured.
+pub(super) fn has_tensors(module: &Module, op: Op) -> bool {
+    let mut values = module.operands(op).iter().chain(module.results(op));
+    values.any(|&v| module.is_tensor(module.value_type(v)))
+}
+
+/// Whether an operation on tensors is one that addresses are made of and that means the same for any number of warps: each
+/// thread computes its elements from its elements of the operands, or from where they are.
+fn is_address_arithmetic(module: &Module, op: Op) -> bool {
+    match module.opcode(op) {
+        Some(Opcode::Arith(_)) => true,
+        Some(Opcode::Scf(kind)) => matches!(kind, scf::Kind::For | scf::Kind::Yield),
+        Some(Opcode::Ttg(kind)) => matches!(kind, ttg::Kind::AsyncCopyGlobalToLocal),
+        Some(Opcode::Tt(kind)) => matches!(
+            kind,
+            tt::Kind::Splat
+                | tt::Kind::MakeRange
+                | tt::Kind::ExpandDims
+                | tt::Kind::Broadcast
+                | tt::Kind::Addptr
+                | tt::Kind::Bitcast
+        ),
+        _ => false,
+    }
+}
+
+/// Brings what tensors the producer uses from outside into it: what they are computed from. `None` if that has effects.
+pub(super) fn bring_tensors(module: &mut Module, partition: Block) -> Option<()> {
+    let first = module.first_op(partition)?;
+    let inside: Vec<Op> = module.block_ops(partition).flat_map(|op| module.all_ops(op)).collect();
+    let mut map: FxHashMap<Value, Value> = FxHashMap::default();
+    for op in inside {
+        for i in 0..module.operands(op).len() {
+            let v = module.operands(op)[i];
+            if module.is_tensor(module.value_type(v)) && !is_inside(module, partition, v) {
+                clone_tensor(module, v, first, &mut map)?;
+                module.set_operand(op, i, map[&v]);
+            }
+        }
+    }
+    Some(())
+}
+
+fn clone_tensor(module: &mut Module, v: Value, before: Op, map: &mut FxHashMap<Value, Value>) -> Option<()> {
+    if map.contains_key(&v) {
+        return Some(());
+    }
+    let op = module.defining_op(v)?;
+    if !is_pure(module, op) || !module.regions(op).is_empty() {
+        return None;
+    }
+    for operand in module.operands(op).to_vec() {
+        if module.is_tensor(module.value_type(operand)) {
+            clone_tensor(module, operand, before, map)?;
+        }
+    }
+    let clone = module.clone_op(op, map);
+    module.insert_before(clone, before);
+    Some(())
+}
+
+/// Whether a value is computed in the partition.
+fn is_inside(module: &Module, partition: Block, v: Value) -> bool {
+    module.value_block(v).is_some_and(|from| {
+        from == partition
+            || module.block_parent_op(from).is_some_and(|p| module.ancestor_in_block(partition, p).is_some())
+    })
+}
+
+/// Hands over what a partition uses from outside: constants are made again, everything else is captured, also by the other
+/// partitions, which all have the same arguments.
 pub(super) fn capture(module: &mut Module, w: ttg::WarpSpecialize, partition: Block) {
-    let mut inside: Vec<Op> = module.block_ops(partition).flat_map(|op| module.all_ops(op)).collect();
+    let others: Vec<Block> = w.partitions(module).iter().map(|&r| module.region_block(r)).collect();
+    let mut captures = w.captures(module).to_vec();
     let mut known: FxHashMap<Value, Value> = FxHashMap::default();
-    let mut captures = Vec::new();
+    for &v in &captures {
+        if module.block_args(partition).len() < captures.len() {
+            let ty = module.value_type(v);
+            module.add_block_arg(partition, ty);
+        }
+    }
+    for (&v, &here) in captures.iter().zip(module.block_args(partition)) {
+        known.insert(v, here);
+    }
+    let mut inside: Vec<Op> = module.block_ops(partition).flat_map(|op| module.all_ops(op)).collect();
     let first = module.first_op(partition).expect("a partition has an end");
     inside.retain(|&op| !module.operands(op).is_empty());
     for op in inside {
         for i in 0..module.operands(op).len() {
             let v = module.operands(op)[i];
-            let from = match module.value_block(v) {
-                Some(b) => b,
-                None => continue,
-            };
-            let is_inside = from == partition
-                || module
-                    .block_parent_op(from)
-                    .is_some_and(|p| module.ancestor_in_block(partition, p).is_some());
-            if is_inside {
+            if module.value_block(v).is_none() || is_inside(module, partition, v) {
                 continue;
             }
             let here = match known.get(&v) {
@@ -157,6 +240,9 @@ pub(super) fn capture(module: &mut Module, w: ttg::WarpSpecialize, partition: Bl
                         None => {
                             captures.push(v);
                             let ty = module.value_type(v);
+                            for &other in others.iter().filter(|&&b| b != partition) {
+                                module.add_block_arg(other, ty);
+                            }
                             module.add_block_arg(partition, ty)
                         }
                     };
@@ -168,4 +254,18 @@ pub(super) fn capture(module: &mut Module, w: ttg::WarpSpecialize, partition: Bl
         }
     }
     module.set_operands_and_segments(w.0, &captures, &[captures.len() as u16]);
+}
+
+/// Erases what writes, but for `kept`; what looks at its results looks at nothing.
+pub(super) fn erase_effects(module: &mut Module, ops: &[Op], kept: impl Fn(Op) -> bool) {
+    for &op in ops.iter().rev() {
+        let ends = module.has_trait(op, Trait::Terminator);
+        if kept(op) || ends || !module.regions(op).is_empty() || !effects(module, op).writes {
+            continue;
+        }
+        for i in 0..module.results(op).len() {
+            poison(module, op, module.results(op)[i]);
+        }
+        module.erase_op(op);
+    }
 }
