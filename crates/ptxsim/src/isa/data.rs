@@ -163,9 +163,10 @@ pub(super) fn order(d: &mut Dec) -> u32 {
             ("release", STRONG | RELEASE),
             ("acq_rel", STRONG | ACQUIRE | RELEASE),
             ("weak", 0),
-            ("mmio", STRONG),
         ])
         .unwrap_or(0);
+    // `.mmio` stands before `.relaxed`, and asks for no more here.
+    d.has("mmio");
     f |= d.one_of(&[("cta", 0u32), ("cluster", 1), ("gpu", 2), ("sys", 3)]).unwrap_or(2) << SCOPE;
     cache(d);
     f
@@ -432,7 +433,9 @@ pub(super) fn prefetch(d: &mut Dec) -> R {
 
 pub(super) fn createpolicy(d: &mut Dec) -> R {
     while d
-        .take(|m| (m.contains("::") || matches!(m, "fractional" | "range" | "global" | "cvt")).then_some(()))
+        .take(|m| {
+            (m.contains("::") || matches!(m, "fractional" | "range" | "global" | "cvt" | "L2")).then_some(())
+        })
         .is_some()
     {}
     d.ty()?;

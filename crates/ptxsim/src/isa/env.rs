@@ -306,12 +306,18 @@ impl Env {
             ("%dynamic_smem_size", false) => (DynamicSmem, File::W),
             ("%total_smem_size" | "%aggr_smem_size", false) => (TotalSmem, File::W),
             (
-                "%reserved_smem_offset_begin" | "%reserved_smem_offset_end" | "%reserved_smem_offset_cap",
+                "%reserved_smem_offset_0"
+                | "%reserved_smem_offset_1"
+                | "%reserved_smem_offset_begin"
+                | "%reserved_smem_offset_end"
+                | "%reserved_smem_offset_cap",
                 false,
             ) => (Zero, File::W),
             ("WARP_SZ", false) => {
                 return Some(Reg { file: File::W, idx: self.constant(File::W, 32) });
             }
+            ("%current_graph_exec", false) => (Zero, File::D),
+            (n, false) if n.starts_with("%pm") && n.ends_with("_64") => (Zero, File::D),
             (n, false) if n.starts_with("%envreg") || n.starts_with("%pm") => (Zero, File::W),
             _ => return None,
         };

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles every .cu here to PTX. Needs an nvcc on the PATH (PyPI: nvidia-cuda-nvcc, nvidia-nvvm, nvidia-cuda-crt,
+# Compiles every .cu here to PTX. Needs an nvcc on the PATH (PyPI: nvidia-cuda-nvcc, nvidia-nvvm, nvidia-cuda-crt, nvidia-cuda-cccl,
 # nvidia-cuda-runtime). Directories are cut from file names so that the output does not depend on the machine.
 set -e
 cd "$(dirname "$0")"
