@@ -15,6 +15,8 @@
 //! The *stage* of an operation is how many intervals after the beginning of its iteration it begins. Operations of
 //! different stages run, in one turn of the pipelined loop, for different iterations.
 
+use std::collections::BTreeSet;
+
 /// What an operation keeps busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
@@ -79,7 +81,7 @@ impl Times {
 }
 
 /// Intervals are divided into at most this many cells, of which a table says how much is taken.
-const CELLS: u32 = 256;
+const CELLS: u32 = 128;
 
 /// How often operations are moved behind what earlier iterations give them before the interval is made longer.
 const ROUNDS: usize = 8;
@@ -107,8 +109,79 @@ impl Graph {
 
     /// The shortest interval that the recurrences allow.
     pub fn recurrence_bound(&self) -> u32 {
-        let total: u32 = self.edges.iter().map(|e| self.length(e)).sum();
-        let (mut short, mut long) = (0, total);
+        self.sorted().recurrence_bound()
+    }
+
+    /// A schedule with the shortest interval that is found.
+    pub fn schedule(&self) -> Times {
+        let sorted = self.sorted();
+        let mut interval = self.resource_bound().max(sorted.recurrence_bound()).max(1);
+        let mut none = interval - 1;
+        // Longer and longer, then back towards the last one without room.
+        let mut found = loop {
+            if let Some(times) = sorted.place(interval) {
+                break times;
+            }
+            none = interval;
+            interval += interval.div_ceil(16);
+        };
+        while found.interval - none > interval.div_ceil(256) {
+            let middle = none + (found.interval - none) / 2;
+            match sorted.place(middle) {
+                Some(times) => found = times,
+                None => none = middle,
+            }
+        }
+        found
+    }
+
+    fn sorted(&self) -> Sorted<'_> {
+        let mut waits = vec![0; self.nodes.len()];
+        let mut out: Vec<Vec<Edge>> = vec![Vec::new(); self.nodes.len()];
+        for e in &self.edges {
+            out[e.from].push(*e);
+            waits[e.to] += u32::from(e.distance == 0);
+        }
+        let mut free: BTreeSet<usize> = (0..self.nodes.len()).filter(|&n| waits[n] == 0).collect();
+        let mut place = vec![0; self.nodes.len()];
+        let mut edges = Vec::with_capacity(self.edges.len());
+        for at in 0.. {
+            let Some(n) = free.pop_first() else { break };
+            place[n] = at;
+            for e in &out[n] {
+                edges.push(*e);
+                if e.distance == 0 {
+                    waits[e.to] -= 1;
+                    if waits[e.to] == 0 {
+                        free.insert(e.to);
+                    }
+                }
+            }
+        }
+        let mut carried_to: Vec<usize> = edges.iter().filter(|e| e.distance > 0).map(|e| e.to).collect();
+        carried_to.sort_unstable();
+        carried_to.dedup();
+        Sorted { nodes: &self.nodes, place, edges, carried_to: carried_to.len() }
+    }
+}
+
+/// A graph with its dependences in an order in which all within an iteration lead on.
+struct Sorted<'a> {
+    nodes: &'a [Node],
+    /// Where an operation comes in that order.
+    place: Vec<u32>,
+    edges: Vec<Edge>,
+    /// How many operations depend on earlier iterations.
+    carried_to: usize,
+}
+
+impl Sorted<'_> {
+    fn length(&self, e: &Edge) -> u32 {
+        e.latency + if e.whole == From::End { self.nodes[e.from].busy } else { 0 }
+    }
+
+    fn recurrence_bound(&self) -> u32 {
+        let (mut short, mut long) = (0, self.edges.iter().map(|e| self.length(e)).sum());
         while short < long {
             let middle = short + (long - short) / 2;
             if self.longest_paths(middle).is_some() {
@@ -120,26 +193,12 @@ impl Graph {
         short
     }
 
-    /// A schedule with the shortest interval that is found.
-    pub fn schedule(&self) -> Times {
-        let mut interval = self.resource_bound().max(self.recurrence_bound()).max(1);
-        loop {
-            if let Some(times) = self.place(interval) {
-                return times;
-            }
-            interval += (interval / 64).max(1);
-        }
-    }
-
-    fn length(&self, e: &Edge) -> u32 {
-        e.latency + if e.whole == From::End { self.nodes[e.from].busy } else { 0 }
-    }
-
     /// When each operation could begin if every resource were free, or `None` if an iteration would have to wait for
-    /// itself.
+    /// itself: a path that ends goes to each operation that depends on earlier iterations once, and a round follows it from
+    /// one to the next.
     fn longest_paths(&self, interval: u32) -> Option<Vec<u32>> {
         let mut at = vec![0; self.nodes.len()];
-        for _ in 0..=self.nodes.len() {
+        for _ in 0..=self.carried_to + 1 {
             let mut changed = false;
             for e in &self.edges {
                 let there = (at[e.from] + self.length(e)).saturating_sub(e.distance * interval);
@@ -155,34 +214,14 @@ impl Graph {
         None
     }
 
-    /// The operations such that each comes behind those of its own iteration on which it depends; otherwise by time.
-    fn order(&self, at: &[u32]) -> Vec<usize> {
-        let mut waits = vec![0; self.nodes.len()];
-        for e in self.edges.iter().filter(|e| e.distance == 0) {
-            waits[e.to] += 1;
-        }
-        let mut free: std::collections::BTreeSet<(u32, usize)> =
-            (0..self.nodes.len()).filter(|&n| waits[n] == 0).map(|n| (at[n], n)).collect();
-        let mut order = Vec::with_capacity(self.nodes.len());
-        while let Some((_, n)) = free.pop_first() {
-            order.push(n);
-            for e in self.edges.iter().filter(|e| e.distance == 0 && e.from == n) {
-                waits[e.to] -= 1;
-                if waits[e.to] == 0 {
-                    free.insert((at[e.to], e.to));
-                }
-            }
-        }
-        order
-    }
-
     /// A schedule with this interval, if there is room.
     fn place(&self, interval: u32) -> Option<Times> {
         let mut not_before = self.longest_paths(interval)?;
-        let order = self.order(&not_before);
-        let mut into: Vec<Vec<Edge>> = vec![Vec::new(); self.nodes.len()];
-        for e in &self.edges {
-            into[e.to].push(*e);
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        order.sort_unstable_by_key(|&n| (not_before[n], self.place[n]));
+        let mut into: Vec<Vec<&Edge>> = vec![Vec::new(); self.nodes.len()];
+        for e in self.edges.iter().filter(|e| e.distance == 0) {
+            into[e.to].push(e);
         }
         for _ in 0..ROUNDS {
             let mut table = Table::new(interval);
@@ -194,7 +233,7 @@ impl Graph {
                 (from + e.latency).saturating_sub(e.distance * interval)
             };
             for &n in &order {
-                for e in into[n].iter().filter(|e| e.distance == 0) {
+                for e in &into[n] {
                     ready[n] = ready[n].max(there(e, &begins, &ends));
                 }
                 let Node { resource, busy } = self.nodes[n];
@@ -267,6 +306,9 @@ impl Table {
         let first = |cell: u32| cell / cells * interval + cell % cells * interval / cells;
         // All cells together have room for all operations.
         for cell in now..=now + cells {
+            if left == 0 {
+                break;
+            }
             let used = &mut self.taken[resource][(cell % cells) as usize];
             let now = left.min(first(cell + 1) - first(cell) - *used);
             if now > 0 {
@@ -279,7 +321,7 @@ impl Table {
                 left -= now;
             }
         }
-        (begin, end)
+        (begin, end.max(begin + busy))
     }
 }
 
