@@ -99,8 +99,10 @@
 //!   `ttg.global_scratch_memory_size : i32` on the module the kernel has one more, last parameter: the launch's scratch
 //!   memory, that many bytes for each CTA.
 //! - `ttg.local_alloc` with a source writes its buffer; `ttg.local_dealloc` lowers to nothing.
-//! - A pipelined loop has a buffer `memdesc<stages x …, mutable>` and takes views by `ttg.memdesc_index` with a slot
-//!   number that wraps around (`arith.select`), never a remainder.
+//! - A pipelined loop has a buffer `memdesc<slots x …, mutable>` and takes views by `ttg.memdesc_index` with a slot
+//!   number that wraps around (`arith.select`), never a remainder. Its [`schedule`](pipeline_loops::schedule) is not in the IR:
+//!   the order of operations, carried values and slots are what it came to. A loop's `num_stages` is the most slots that its
+//!   rings have; fewer where shared memory has no room for them, one more where that spares a barrier.
 //! - `tt.async_copy` masks: copies past the end of the loop are masked off by a splat of the loop's condition, which the
 //!   lowering turns into a source size of zero (or a predicate); the rows of a masked-off element with `other` absent or
 //!   zero read as zero. Loads with another `other` stay synchronous.

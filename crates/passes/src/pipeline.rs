@@ -9,7 +9,7 @@
 //!   ▼
 //! ttg   encode-descriptors    blocks of descriptors get the layout in which TMA copies them
 //!   │   warp-specialize       in loops that ask for it, one warp loads, one stores and the others compute
-//!   │   software-pipeline     loads of loops become asynchronous copies, several iterations ahead; chained dots overlap
+//!   │   software-pipeline     loops are scheduled: copies run iterations ahead, dots begin early or end late
 //!   │   lower-tma             what is left of descriptor accesses becomes TMA copies
 //!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
 //!   │   release-slots         slots of channels are free when the dots that read them have been waited for
@@ -97,7 +97,7 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "software-pipeline",
-        summary: "issue the loads of loops iterations ahead",
+        summary: "schedule loops: copies iterations ahead, dots early or late",
         run: |m, t, o| pipeline_loops::run(m, t, o.num_stages),
     },
     Pass {

@@ -2,6 +2,12 @@
 //! shared-memory buffers, so that their latency is hidden behind the arithmetic of the iterations before; dots for warp
 //! groups run while the rest of the body goes on.
 //!
+//! Every loop has one schedule, a modulo schedule of the dependence graph of its body: operations keep resources busy (tensor
+//! cores, the schedulers, the path from memory), results come after latencies, carried values and slots of rings are recurrences.
+//! What is then done to the loop follows from it: which loads and which indices of gathers run how many iterations ahead, which
+//! dots are issued early, which run on into the next iteration, whether warp groups need to go in step. The cycles stand in one
+//! table, [`machine`](crate::machine).
+//!
 //! Why here: after layout assignment it is known which loads go through shared memory (operands of dots) and how wide
 //! their accesses are; before allocation and barriers, which see buffers and copies like any others.
 //!

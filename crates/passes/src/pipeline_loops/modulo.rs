@@ -93,7 +93,8 @@ impl Graph {
         self.nodes.len() - 1
     }
 
-    /// `to` begins no earlier than `latency` cycles after `from` of `distance` iterations before.
+    /// `to` begins no earlier than `latency` cycles after `from` of `distance` iterations before. Those of one iteration must not
+    /// lead back to where they come from.
     pub fn depend(&mut self, from: usize, whole: From, to: usize, latency: u32, distance: u32) {
         self.edges.push(Edge { from, to, whole, latency, distance });
     }
@@ -201,7 +202,7 @@ impl Sorted<'_> {
         for _ in 0..=self.carried_to + 1 {
             let mut changed = false;
             for e in &self.edges {
-                let there = (at[e.from] + self.length(e)).saturating_sub(e.distance * interval);
+                let there = (at[e.from] + self.length(e)).saturating_sub(e.distance.saturating_mul(interval));
                 if there > at[e.to] {
                     at[e.to] = there;
                     changed = true;
@@ -230,7 +231,7 @@ impl Sorted<'_> {
             let mut ready = not_before.clone();
             let there = |e: &Edge, begins: &[u32], ends: &[u32]| {
                 let from = if e.whole == From::End { ends[e.from] } else { begins[e.from] };
-                (from + e.latency).saturating_sub(e.distance * interval)
+                (from + e.latency).saturating_sub(e.distance.saturating_mul(interval))
             };
             for &n in &order {
                 for e in &into[n] {
@@ -302,8 +303,9 @@ impl Table {
     fn take_as_free(&mut self, resource: usize, ready: u32, busy: u32) -> (u32, u32) {
         let (interval, cells) = (self.interval, self.cells);
         let (mut left, mut begin, mut end) = (busy, ready, ready);
-        let now = ready / interval * cells + ready % interval * cells / interval;
-        let first = |cell: u32| cell / cells * interval + cell % cells * interval / cells;
+        let part = |n: u32, of: u32, parts: u32| (u64::from(n) * u64::from(parts) / u64::from(of)) as u32;
+        let now = ready / interval * cells + part(ready % interval, interval, cells);
+        let first = |cell: u32| cell / cells * interval + part(cell % cells, cells, interval);
         // All cells together have room for all operations.
         for cell in now..=now + cells {
             if left == 0 {

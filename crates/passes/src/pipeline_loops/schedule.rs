@@ -97,7 +97,8 @@ impl Schedule {
                 && body.schedule(apart, None, schedule.early.is_empty()).interval(apart)
                     <= best.interval(stream);
         }
-        schedule.between_levels = machine.load_latency.div_ceil(best.interval(stream));
+        let intervals = machine.load_latency.div_ceil(best.interval(stream));
+        schedule.between_levels = intervals.min(schedule.stages);
         Some(schedule)
     }
 
