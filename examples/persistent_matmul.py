@@ -69,12 +69,13 @@ def persistent_matmul(
 ) -> None:  # fmt: skip
     """c = a bᵀ for contiguous matrices whose rows are multiples of 16 bytes.
 
-    :param programs: how many programs share the work: the multiprocessors of the GPU, or less.
+    :param programs: the multiprocessors that share the work; a program takes as many as its clusters have CTAs (``num_ctas``).
     :param made: whether the kernel makes the descriptors, not the host.
     """
     (M, K), N = a.shape, b.shape[0]
     block_m, block_n, block_k = block
-    programs = min(programs, triton.cdiv(M, block_m) * triton.cdiv(N, block_n))
+    tiles = triton.cdiv(M, block_m) * triton.cdiv(N, block_n)
+    programs = min(max(programs // options.get("num_ctas", 1), 1), tiles)
     meta = dict(
         BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=group_m, PROGRAMS=programs, HALVES=halves,
         FLATTEN=flatten, WARP_SPECIALIZE=warp_specialize, **options,
@@ -99,6 +100,7 @@ def example(device) -> None:
         ((192, 256, 128), (64, 64, 32), {"made": True, "warp_specialize": True}),
         ((200, 168, 104), (64, 96, 32), {"made": False, "halves": True}),
         ((200, 168, 104), (64, 48, 64), {"made": True, "flatten": False}),
+        ((200, 168, 104), (128, 64, 32), {"made": False, "warp_specialize": True, "num_ctas": 2}),
     ):
         a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (N, K)))
         c = device.empty((M, N), np.float16)

@@ -29,7 +29,8 @@
 //! With several CTAs to a cluster `ttng.cluster_cta_rank` says which one this is. A `ttng.cluster_exchange` emits its own
 //! barriers of the cluster, after its writes and after its reads. A TMA copy with `ttg.multicast = mask` brings a part of the
 //! block to all CTAs whose ranks differ in the bits of the mask alone, and they the others; an arrival with `ttg.peers = set`
-//! is one at the mbarrier of each CTA of rank ^ x, x being a bit of the set ([`multicast`]). In a cluster TMA boxes are so
+//! is one at the mbarrier of each CTA of rank ^ x, x being a bit of the set ([`multicast`]); a wait with `ttg.one_thread` is
+//! that of the thread that issues copies. In a cluster TMA boxes are so
 //! small that its CTAs can share the copies of a block ([`tilewright_layout::TmaBlock::in_parts`]). Beside a
 //! `ttg.warp_specialize` the cluster meets in the function's body only, before the first or behind the last.
 //!

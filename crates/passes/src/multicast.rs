@@ -17,7 +17,7 @@
 //! ```
 
 use tilewright_ir::dialect::{tt, ttng};
-use tilewright_ir::{Builder, Module, Op};
+use tilewright_ir::{AttrKind, Builder, Module, Op};
 
 use crate::tma;
 
@@ -25,6 +25,8 @@ use crate::tma;
 pub const MULTICAST: &str = "ttg.multicast";
 /// On an arrival: bit x of it stands for the CTA of rank ^ x, at whose mbarrier it arrives.
 pub const PEERS: &str = "ttg.peers";
+/// On a wait: the thread that issues copies makes it, and no other.
+pub const ONE_THREAD: &str = "ttg.one_thread";
 
 /// The bits in which CTAs that can share a load differ; 0 where none can.
 pub fn shares(module: &Module, load: tt::DescriptorLoad) -> u32 {
@@ -54,6 +56,12 @@ pub fn mark_arrival(module: &mut Module, arrive: ttng::ArriveBarrier, peers: u32
     if peers != 1 {
         module.set_i32_attr(arrive.0, PEERS, peers as i32);
     }
+}
+
+/// Marks a wait as one that the thread alone makes that issues copies.
+pub fn mark_wait(module: &mut Module, wait: ttng::WaitBarrier) {
+    let unit = module.attr(AttrKind::Unit);
+    module.set_attr(wait.0, ONE_THREAD, unit);
 }
 
 /// All threads of the cluster meet.

@@ -141,7 +141,11 @@ impl Lower<'_> {
         let offset = asm.arg(offset, 'n');
         let phase = asm.arg(phase, 'r');
         let mut skip = String::new();
-        if let Some(pred) = op.pred(self.m) {
+        if self.m.op_attr(op.0, "ttg.one_thread").is_some() {
+            let one = self.one_thread();
+            let one = asm.arg(one, 'b');
+            skip = format!("@!{one} bra done;\n");
+        } else if let Some(pred) = op.pred(self.m) {
             let pred = self.scalar(pred)?;
             if !self.b.is_true(pred) {
                 let pred = asm.arg(pred, 'b');

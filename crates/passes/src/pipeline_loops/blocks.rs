@@ -13,6 +13,9 @@
 //! }
 //! ```
 //!
+//! In a cluster, what several CTAs load each of them loads a part of ([`multicast`]). Then a ring of mbarriers more says of each
+//! slot that all of those CTAs have read it; one thread of each waits for that before it issues the copies.
+//!
 //! The phase of the mbarriers flips each time that the slot number wraps around. A slot is refilled by one thread while others
 //! may still read what was in it: [`membar`](crate::membar) puts a barrier before the copy, or a
 //! [split barrier](super::split_barrier) tells that they have.
@@ -20,11 +23,13 @@
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, TypeKind, Value};
 
-use crate::tma;
+use crate::{membar, multicast, scope, tma};
 
 /// A load and its ring.
 struct Copy {
     load: tt::DescriptorLoad,
+    /// The bits in which CTAs differ that share the copy ([`multicast`]).
+    mask: u32,
     ring: Value,
     slot: Type,
     group: usize,
@@ -43,6 +48,9 @@ pub struct Blocks {
     copies: Vec<Copy>,
     groups: Vec<Group>,
     barrier: Type,
+    /// The CTAs that copy into each other's slots, and the mbarriers that say that all of them have read a slot.
+    peers: u32,
+    empty: Option<Value>,
 }
 
 impl Blocks {
@@ -57,7 +65,9 @@ impl Blocks {
     ) -> Self {
         let body = m.region_block(l.body(m));
         let barrier = tma::mbarrier_type(m, None);
-        let mut blocks = Blocks { copies: Vec::new(), groups: Vec::new(), barrier };
+        let mut blocks = Blocks { copies: Vec::new(), groups: Vec::new(), barrier, peers: 1, empty: None };
+        // The cluster can't meet beside specialized warps.
+        let alone = scope::enclosing(m, l.0).is_empty();
         for &load in loads {
             let (desc, value) = (load.desc(m), load.result(m));
             let bytes = tma::block_bytes(m, desc);
@@ -67,7 +77,7 @@ impl Blocks {
             let group = match blocks.groups.iter().position(|g| g.reader == reader) {
                 Some(g) => g,
                 None => {
-                    let ring = blocks.barriers(m, around, slots);
+                    let ring = blocks.barriers(m, around, slots, 1);
                     blocks.groups.push(Group { ring, bytes: 0, reader });
                     blocks.groups.len() - 1
                 }
@@ -80,20 +90,44 @@ impl Blocks {
             let mut b = Builder::before(m, around.0);
             b.set_loc(loc);
             let ring = ttg::LocalAlloc::build(&mut b, None, ring).result(b.module);
-            blocks.copies.push(Copy { load, ring, slot, group });
+            let mask = if alone { multicast::shares(m, load) } else { 0 };
+            blocks.copies.push(Copy { load, mask, ring, slot, group });
+        }
+        blocks.peers = multicast::peers(blocks.copies.iter().map(|c| c.mask));
+        if blocks.peers != 1 {
+            blocks.empty = Some(blocks.barriers(m, around, slots, blocks.peers.count_ones() as i32));
+            // With the cluster each CTA's threads have met, too, before the first copies; what orders those with reads is
+            // `make_free`, in iterations that issue nothing as well. At the end nothing is under way: each CTA has waited for
+            // all arrivals, and for all copies that it gets.
+            multicast::meet(&mut Builder::before(m, around.0));
+            blocks.copies.iter().for_each(|copy| membar::leave_alone(m, copy.ring));
         }
         blocks
     }
 
-    /// A ring of mbarriers.
-    fn barriers(&self, m: &mut Module, around: scf::For, slots: u32) -> Value {
+    /// Before a slot is filled that other CTAs copy to, too: says that this one has read what was in it, and waits until all
+    /// have. The phase is that of the iteration which does so, as the first fill of each slot needs none.
+    pub fn make_free(&self, m: &mut Module, anchor: Op, slot: Value, phase: Value) {
+        let Some(empty) = self.empty else { return };
+        let mut b = Builder::before(m, anchor);
+        ttg::Barrier::build(&mut b);
+        let empty = ttg::MemdescIndex::build(&mut b, empty, slot, self.barrier).result(b.module);
+        let arrive = ttng::ArriveBarrier::build(&mut b, empty, None, 1, false);
+        multicast::mark_arrival(b.module, arrive, self.peers);
+        let mut b = Builder::before(m, anchor);
+        let wait = ttng::WaitBarrier::build(&mut b, empty, phase, None, &[]);
+        multicast::mark_wait(b.module, wait);
+    }
+
+    /// A ring of mbarriers with so many arrivals.
+    fn barriers(&self, m: &mut Module, around: scf::For, slots: u32, count: i32) -> Value {
         let ty = tma::mbarrier_type(m, Some(slots));
         let mut b = Builder::before(m, around.0);
         let ring = ttg::LocalAlloc::build(&mut b, None, ty).result(b.module);
         for slot in 0..slots as i32 {
             let slot = b.i32(slot);
             let one = ttg::MemdescIndex::build(&mut b, ring, slot, self.barrier).result(b.module);
-            ttng::InitBarrier::build(&mut b, one, 1);
+            ttng::InitBarrier::build(&mut b, one, count);
         }
         let mut b = Builder::after(m, around.0);
         for slot in 0..slots as i32 {
@@ -177,9 +211,10 @@ impl Issue<'_> {
             }
         };
         let buffer = ttg::MemdescIndex::build(&mut b, c.ring, slot, c.slot).result(b.module);
-        ttng::AsyncTmaCopyGlobalToLocal::build(
+        let copy = ttng::AsyncTmaCopyGlobalToLocal::build(
             &mut b, desc, &coord, barrier, buffer, inside, cache, evict, false,
         );
+        multicast::mark_copy(b.module, copy, c.mask);
         true
     }
 }

@@ -230,6 +230,7 @@ impl<'m> Expander<'m> {
             barrier.arrive(self.m, anchor);
         }
         if !early {
+            self.blocks.make_free(self.m, anchor, free, phase);
             self.issue(anchor, ahead, bounds, free);
         }
         if let Some(outer) = outer {

@@ -133,6 +133,16 @@ pub(super) fn seen_by_proxy(cx: &mut Cx<'_>, l: usize, at: (u32, u32)) {
         );
         cx.find(FindingKind::ProxyFence, l, Some(at.1.into()), m);
     }
+    // Another CTA's may not be there yet.
+    let (own, unit) = (cx.unit.ctas[cx.w.cta].rank, cx.unit.number);
+    if cx.grid.options.checks && at.0 != own && !cx.w.sync.covers(l as u32, unit, unit, warp, stamp) {
+        let m = format!(
+            "the copy signals the mbarrier at shared offset {} of the CTA of rank {}, whose initialization nothing orders \
+             before it",
+            at.1, at.0
+        );
+        cx.find(FindingKind::SharedRace, l, Some(at.1.into()), m);
+    }
 }
 
 fn place(p: &Places, l: usize) -> (u32, u32) {
