@@ -75,12 +75,9 @@ def flash_descriptor_kernel(
 def flash_persistent_kernel(
     q_desc, k_desc, v_desc, o_desc, scale, n_ctx, heads,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr,
-    WARP_SPECIALIZE: tl.constexpr, GROUP: tl.constexpr,
+    WARP_SPECIALIZE: tl.constexpr,
 ):  # fmt: skip
-    """Programs that take blocks in turns, there and back: whoever has the longest of one round has the shortest of the next.
-
-    Blocks are in order of their length for GROUP heads at a time, whose keys and values stay in the cache.
-    """
+    """Programs that take blocks in turns, there and back: whoever has the longer of one round has the shorter of the next."""
     blocks = n_ctx // BLOCK_M
     program, programs = tl.program_id(0), tl.num_programs(0)
     total = blocks * heads
@@ -94,9 +91,7 @@ def flash_persistent_kernel(
     for turn in tl.range(0, rounds, warp_specialize=WARP_SPECIALIZE):
         back = turn % 2
         tile = turn * programs + program + back * (programs - 1 - 2 * program)
-        row = tile % (GROUP * blocks)
-        head = tile // (GROUP * blocks) * GROUP + row % GROUP
-        block = row // GROUP
+        head, block = tile // blocks, tile % blocks
         if CAUSAL:
             block = blocks - 1 - block
         attend_rows(
@@ -105,21 +100,12 @@ def flash_persistent_kernel(
 
 
 def flash_attention_descriptors(
-    q,
-    k,
-    v,
-    o,
-    causal: bool,
-    block=(128, 64),
-    warp_specialize: bool = False,
-    programs: int = 0,
-    group: int = 1,
-    **options,
+    q, k, v, o, causal: bool, block=(128, 64), warp_specialize: bool = False, programs: int = 0, **options
 ) -> None:
     """o = softmax(q kᵀ / sqrt(D)) v for contiguous (heads, sequence, D) arrays.
 
     The sequence is a multiple of both block sizes, and with ``causal`` the first block size of the second. With ``programs``
-    so many share all blocks of queries; ``group`` heads at a time, which must divide their number.
+    so many share all blocks of queries.
     """
     heads, n_ctx, d = q.shape
     block_m, block_n = block
@@ -129,7 +115,7 @@ def flash_attention_descriptors(
     ]
     sizes = dict(D=d, BLOCK_M=block_m, BLOCK_N=block_n, CAUSAL=causal, WARP_SPECIALIZE=warp_specialize)
     if programs:
-        flash_persistent_kernel[(programs,)](*rows, d**-0.5, n_ctx, heads, GROUP=group, **sizes, **options)
+        flash_persistent_kernel[(programs,)](*rows, d**-0.5, n_ctx, heads, **sizes, **options)
     else:
         flash_descriptor_kernel[(n_ctx // block_m, heads)](*rows, d**-0.5, n_ctx, **sizes, **options)
 
@@ -142,7 +128,7 @@ def example(device) -> None:
         (64, True, True, {}),
         (96, True, False, {}),
         (128, False, True, {}),
-        (64, True, True, {"programs": 3, "group": 2}),
+        (64, True, True, {"programs": 3}),
         (64, False, False, {"programs": 3}),
     ):
         q, k, v = (rng.standard_normal((4 if shared else 2, 128, d)).astype(np.float16) for _ in range(3))

@@ -79,7 +79,7 @@ def main():
         heads = [x.view(4, 16, 4096, d) for x in (q, k, v)]
         sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=causal)
         configs = [{"block": blk, "num_warps": w, "num_stages": s}
-                   for blk, w, s in (((128, 64), 8, 3), ((128, 64), 4, 3), ((128, 128), 8, 2), ((128, 64), 8, 2), ((128, 32), 4, 3))]  # fmt: skip
+                   for blk, w, s in (((128, 64), 8, 3), ((128, 64), 4, 3), ((128, 128), 8, 2), ((128, 64), 8, 2), ((128, 32), 4, 3), ((256, 64), 16, 3))]  # fmt: skip
         both((f"flash D{d}{' causal' if causal else ''}", "flash_attention"), lambda m, **c: m.flash_attention(q, k, v, o, causal, **c),
              lambda: torch.testing.assert_close(o, sdpa().view_as(o), rtol=1e-2, atol=1e-2), configs, 4 * 64 * 4096**2 * d / (2 if causal else 1), "TFLOP/s", [o], {"SDPA": sdpa})  # fmt: skip
     descriptors(want)
@@ -119,6 +119,7 @@ def descriptors(want):
         for ws in (False, True):
             configs = [{"block": blk, "num_warps": w, "num_stages": s}
                        for blk, w, s in (((128, 64), 8, 2), ((128, 64), 8, 3), ((128, 128), 8, 2), ((64, 64), 4, 3), ((128, 64), 4, 3))]  # fmt: skip
+            configs += [c | {"programs": programs} for c in configs[1:3]]
             both((f"flash desc D128{' causal' if causal else ''}{' ws' if ws else ''}", "flash_attention_descriptors"),
                  lambda m, **c: m.flash_attention_descriptors(q, k, v, o, causal, warp_specialize=ws, **c),
                  lambda: torch.testing.assert_close(o, sdpa().view_as(o), rtol=1e-2, atol=1e-2), configs, amount, "TFLOP/s", [o], {"SDPA": sdpa})  # fmt: skip
