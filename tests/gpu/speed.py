@@ -98,12 +98,13 @@ def descriptors(want):
             continue
         a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
         c = torch.empty_like(a)
-        blocks = [((128, 256, 64), 8, 3, False), ((128, 256, 64), 8, 3, True), ((128, 256, 64), 8, 4, True),
-                  ((128, 128, 64), 8, 4, False), ((128, 128, 64), 4, 4, False)]  # fmt: skip
+        # The last two are for clusters of two CTAs, each with 128 rows.
+        tiles = [((128, 256, 64), 3, False, 1), ((128, 256, 64), 3, True, 1), ((128, 256, 64), 4, True, 1),
+                 ((128, 128, 64), 4, False, 1), ((256, 256, 64), 3, True, 2), ((256, 256, 64), 4, True, 2)]  # fmt: skip
         for made in (False, True):
             for ws in (False, True):
-                configs = [{"block": blk, "num_warps": w, "num_stages": s, "halves": halves, "flatten": flatten}
-                           for blk, w, s, halves in blocks for flatten in (False, True)]  # fmt: skip
+                configs = [{"block": blk, "num_warps": 8, "num_stages": s, "halves": halves, "flatten": flatten, "num_ctas": n}
+                           for blk, s, halves, n in tiles for flatten in (False, True)]  # fmt: skip
                 name = f"persistent {size} {'made' if made else 'given'}{' ws' if ws else ''}"
                 both((name, "persistent_matmul"),
                      lambda m, **k: m.persistent_matmul(a, b, c, programs=programs, made=made, warp_specialize=ws, **k),
