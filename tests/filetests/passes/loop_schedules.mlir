@@ -1,3 +1,4 @@
+// (Two dots with arithmetic between them: early_dots.mlir, late_dots.mlir, split_barrier.mlir.)
 // One load and a dot: the copies begin as soon as their slots are free, two iterations ahead with three slots.
 // RUN: -software-pipeline -num-stages=3
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>

@@ -21,7 +21,7 @@ use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::{Block, Module, Op, Opcode, Value, ValueDef};
 
 use super::dots;
-use super::modulo::{From, Graph, Resource, Times};
+use super::modulo::{Graph, Resource, Since, Times};
 use crate::machine::Machine;
 
 /// Which warps go through a loop in step.
@@ -112,23 +112,23 @@ impl Body<'_> {
                 } else {
                     0
                 };
-                graph.depend(nodes[&from], From::End, n, latency, distance);
+                graph.depend(nodes[&from], Since::End, n, latency, distance);
             }
             if self.copies.contains(&op) {
                 for reader in self.readers(op) {
-                    graph.depend(nodes[&reader], From::Begin, n, 0, self.slots);
+                    graph.depend(nodes[&reader], Since::Begin, n, 0, self.slots);
                 }
             }
             if self.copies.contains(&op) || self.ahead.contains(&op) {
                 continue;
             }
-            let issued = if is_asynchronous(m, op) { From::Begin } else { From::End };
-            graph.depend(begin, From::Begin, n, 0, 0);
+            let issued = if is_asynchronous(m, op) { Since::Begin } else { Since::End };
+            graph.depend(begin, Since::Begin, n, 0, 0);
             if late != Some(op) {
                 graph.depend(n, issued, begin, 0, 1);
             }
             if let Some(last) = last.filter(|_| as_written) {
-                let issued = if is_asynchronous(m, last) { From::Begin } else { From::End };
+                let issued = if is_asynchronous(m, last) { Since::Begin } else { Since::End };
                 graph.depend(nodes[&last], issued, n, 0, 0);
             }
             last = Some(op);
@@ -136,7 +136,7 @@ impl Body<'_> {
                 waits.push(op);
             } else if is_asynchronous(m, op) {
                 for w in &waits {
-                    graph.depend(nodes[w], From::Begin, n, 0, 0);
+                    graph.depend(nodes[w], Since::Begin, n, 0, 0);
                 }
             }
         }

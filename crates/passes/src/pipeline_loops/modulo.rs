@@ -30,9 +30,9 @@ pub enum Resource {
 
 const RESOURCES: usize = 3;
 
-/// From what of an operation a dependence counts.
+/// Since what of an operation a dependence counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum From {
+pub enum Since {
     /// Its first instruction.
     Begin,
     /// When its resource is done with it.
@@ -49,7 +49,7 @@ struct Node {
 struct Edge {
     from: usize,
     to: usize,
-    whole: From,
+    since: Since,
     latency: u32,
     distance: u32,
 }
@@ -73,7 +73,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// How many iterations `a` begins before `b` does, rounded up: the loop must be that far ahead with `a`.
+    /// By how many stages `b` comes after `a`: in one turn of the pipelined loop it runs for an iteration that many earlier.
     pub fn stages_between(&self, a: usize, b: usize) -> i64 {
         let stage = |n: usize| i64::from(self.begins[n] / self.interval);
         stage(b) - stage(a)
@@ -95,8 +95,8 @@ impl Graph {
 
     /// `to` begins no earlier than `latency` cycles after `from` of `distance` iterations before. Those of one iteration must not
     /// lead back to where they come from.
-    pub fn depend(&mut self, from: usize, whole: From, to: usize, latency: u32, distance: u32) {
-        self.edges.push(Edge { from, to, whole, latency, distance });
+    pub fn depend(&mut self, from: usize, since: Since, to: usize, latency: u32, distance: u32) {
+        self.edges.push(Edge { from, to, since, latency, distance });
     }
 
     /// How long the busiest resource is busy with one iteration.
@@ -178,7 +178,7 @@ struct Sorted<'a> {
 
 impl Sorted<'_> {
     fn length(&self, e: &Edge) -> u32 {
-        e.latency + if e.whole == From::End { self.nodes[e.from].busy } else { 0 }
+        e.latency + if e.since == Since::End { self.nodes[e.from].busy } else { 0 }
     }
 
     fn recurrence_bound(&self) -> u32 {
@@ -230,7 +230,7 @@ impl Sorted<'_> {
             let mut ends = begins.clone();
             let mut ready = not_before.clone();
             let there = |e: &Edge, begins: &[u32], ends: &[u32]| {
-                let from = if e.whole == From::End { ends[e.from] } else { begins[e.from] };
+                let from = if e.since == Since::End { ends[e.from] } else { begins[e.from] };
                 (from + e.latency).saturating_sub(e.distance.saturating_mul(interval))
             };
             for &n in &order {
@@ -336,8 +336,8 @@ mod tests {
     fn chain(copy: u32, arithmetic: u32, tensor: u32) -> (Graph, [usize; 3]) {
         let mut g = Graph::default();
         let ops = [g.add(Copies, copy), g.add(Arithmetic, arithmetic), g.add(Tensor, tensor)];
-        g.depend(ops[0], From::End, ops[1], 600, 0);
-        g.depend(ops[1], From::End, ops[2], 0, 0);
+        g.depend(ops[0], Since::End, ops[1], 600, 0);
+        g.depend(ops[1], Since::End, ops[2], 0, 0);
         (g, ops)
     }
 
@@ -358,15 +358,15 @@ mod tests {
     fn a_recurrence_bounds_the_interval() {
         let mut g = Graph::default();
         let [a, b] = [g.add(Tensor, 30), g.add(Arithmetic, 20)];
-        g.depend(a, From::End, b, 5, 0);
-        g.depend(b, From::End, a, 0, 1);
+        g.depend(a, Since::End, b, 5, 0);
+        g.depend(b, Since::End, a, 0, 1);
         assert_eq!((g.resource_bound(), g.recurrence_bound()), (30, 55));
         assert_eq!(g.schedule().interval, 55);
         // Over two iterations it takes half of that from each.
         let mut g = Graph::default();
         let [a, b] = [g.add(Tensor, 10), g.add(Arithmetic, 20)];
-        g.depend(a, From::End, b, 5, 0);
-        g.depend(b, From::End, a, 0, 2);
+        g.depend(a, Since::End, b, 5, 0);
+        g.depend(b, Since::End, a, 0, 2);
         assert_eq!((g.recurrence_bound(), g.schedule().interval), (18, 20));
     }
 
@@ -376,7 +376,7 @@ mod tests {
         for (slots, interval) in [(2, 310), (3, 207), (7, 100)] {
             let (mut g, [load, _, dot]) = chain(10, 5, 5);
             let other = g.add(Arithmetic, 95);
-            g.depend(dot, From::End, load, 0, slots);
+            g.depend(dot, Since::End, load, 0, slots);
             let _ = other;
             assert_eq!(g.schedule().interval, interval);
         }
@@ -388,16 +388,16 @@ mod tests {
         let mut g = Graph::default();
         let [begin, first, softmax, second] =
             [g.add(Arithmetic, 0), g.add(Tensor, 512), g.add(Arithmetic, 865), g.add(Tensor, 512)];
-        g.depend(begin, From::Begin, first, 0, 0);
-        g.depend(first, From::End, softmax, 32, 0);
-        g.depend(softmax, From::End, second, 0, 0);
-        g.depend(softmax, From::End, begin, 0, 1);
+        g.depend(begin, Since::Begin, first, 0, 0);
+        g.depend(first, Since::End, softmax, 32, 0);
+        g.depend(softmax, Since::End, second, 0, 0);
+        g.depend(softmax, Since::End, begin, 0, 1);
         let times = g.schedule();
         assert_eq!(times.interval, 512 + 32 + 865);
         assert_eq!(times.stages_between(first, second), 1);
         // If it has to be issued within its iteration, the next one's first product stands behind it.
-        g.depend(second, From::Begin, begin, 0, 1);
-        g.depend(begin, From::Begin, second, 0, 0);
+        g.depend(second, Since::Begin, begin, 0, 1);
+        g.depend(begin, Since::Begin, second, 0, 0);
         let times = g.schedule();
         assert!((1921..1960).contains(&times.interval), "{times:?}");
     }
@@ -407,7 +407,7 @@ mod tests {
         // Two products before the arithmetic that only one of them feeds.
         let mut g = Graph::default();
         let [first, arithmetic, other] = [g.add(Tensor, 100), g.add(Arithmetic, 50), g.add(Tensor, 100)];
-        g.depend(first, From::End, arithmetic, 0, 0);
+        g.depend(first, Since::End, arithmetic, 0, 0);
         let times = g.schedule();
         assert_eq!(times.ready, [0, 100, 0]);
         assert_eq!(times.begins, [0, 100, 100]);
