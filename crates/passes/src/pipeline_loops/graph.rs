@@ -9,7 +9,8 @@
 //! Dependences are those of values, within an iteration and through carried values, and these:
 //!
 //! - A warp issues its instructions in order: an iteration's arithmetic stands between the beginnings of two iterations, and
-//!   so do its dots, unless one may be *late*. (No dot begins early: its result would be held twice.)
+//!   so do its dots, unless one may be *late*. (None begins before its iteration: its result would be held
+//!   twice.)
 //! - A ring has so many slots: a copy waits until its slot's reader of that many iterations before has been issued.
 //! - What must run ahead with the copies has none of these bounds.
 //!
