@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from flash_attention import reference
+from flash_attention_descriptors import flash_attention_descriptors
 
 import tilewright as triton
 import tilewright.language as tl
@@ -227,3 +229,28 @@ def test_persistent_matmul_with_descriptors(device, ctas, specialize, tile):
     ]
     persistent[(3,)](*descs, M, N, K, *tile, specialize, num_ctas=ctas)
     np.testing.assert_allclose(device.numpy(C), a.astype(np.float32) @ b, rtol=2e-3, atol=5e-2)
+
+
+@pytest.mark.parametrize("specialize", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(device, specialize, causal):
+    """Each CTA has its rows; both have all keys and values."""
+    q, k, v = (normal(2, 256, 64, dtype=np.float16, seed=s) for s in range(3))
+    o = device.empty(q.shape, np.float16)
+    arrays = [device.array(x) for x in (q, k, v)]
+    flash_attention_descriptors(
+        *arrays, o, causal, block=(128, 64), warp_specialize=specialize, num_warps=4, num_ctas=2
+    )
+    np.testing.assert_allclose(device.numpy(o), reference(q, k, v, causal), rtol=1e-2, atol=1e-2)
+
+
+def test_what_no_cluster_is(monkeypatch):
+    """A number of CTAs that there is no cluster of, and a GPU that has none."""
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    x, out = normal(64), np.empty(64, np.float32)
+    for ctas in (3, 16):
+        with pytest.raises(ValueError, match="num_ctas"):
+            add[(1,)](x, x, out, 64, 64, num_ctas=ctas)
+    monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:80")
+    with pytest.raises(triton.CompilationError, match="cuda:80 has no clusters of CTAs"):
+        add[(1,)](x, x, out, 64, 64, num_ctas=2)

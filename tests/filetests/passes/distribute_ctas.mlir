@@ -45,11 +45,12 @@ tt.func @sum(%p: !tt.ptr<f32>, %out: !tt.ptr<f32>) {
 }
 // -----
 // Four CTAs share a product of 128 x 256 as 64 x 128 each: the longer side is halved first. The loop's K is whole.
+// CTAs whose ranks differ in bit 0 have the same rows of A, in bit 1 the same columns of B.
 // RUN: -num-ctas=4 -distribute-ctas
 // CHECK: tt.func @dot({{.*}}: !tt.tensordesc<tensor<64x32xf16>>, {{.*}}: !tt.tensordesc<tensor<32x128xf16>>,
 // CHECK: scf.for
-// CHECK: tt.descriptor_load {{.*}} -> tensor<64x32xf16>
-// CHECK: tt.descriptor_load {{.*}} -> tensor<32x128xf16>
+// CHECK: tt.descriptor_load {{.*}} {ttg.multicast = 1 : i32} {{.*}} -> tensor<64x32xf16>
+// CHECK: tt.descriptor_load {{.*}} {ttg.multicast = 2 : i32} {{.*}} -> tensor<32x128xf16>
 // CHECK: tt.dot {{.*}} -> tensor<64x128xf32>
 // CHECK: tt.descriptor_store {{.*}}, tensor<64x128xf32>
 tt.func @dot(%a: !tt.tensordesc<tensor<128x32xf16>>, %b: !tt.tensordesc<tensor<32x256xf16>>, %c: !tt.tensordesc<tensor<128x256xf32>>, %m: i32, %n: i32, %k: i32) {
