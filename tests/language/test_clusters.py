@@ -231,6 +231,35 @@ def test_persistent_matmul_with_descriptors(device, ctas, specialize, tile):
     np.testing.assert_allclose(device.numpy(C), a.astype(np.float32) @ b, rtol=2e-3, atol=5e-2)
 
 
+@triton.jit
+def attention(q, k, v, o, n, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, WS: tl.constexpr):
+    row = tl.program_id(0) * BM
+    queries = q.load([row, 0])
+    acc = tl.zeros((BM, D), tl.float32)
+    for start in tl.range(0, n, BN, warp_specialize=WS):
+        p = tl.exp2(tl.dot(queries, k.load([start, 0]).T))
+        acc = tl.dot(p.to(tl.float16), v.load([start, 0]), acc * 0.5)
+    o.store([row, 0], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("num_stages", [2, 3])
+@pytest.mark.parametrize("specialize", [False, True])
+def test_attention_whose_keys_are_shared(device, specialize, num_stages):
+    """Two products an iteration; both CTAs read the same keys and values, in two warp groups each."""
+    n, d = 320, 32
+    q, k, v = (normal(n_rows, d, dtype=np.float16, seed=i) / 4 for i, n_rows in enumerate((256, n, n)))
+    out = device.empty((256, d), np.float16)
+    arrays = [(device.array(x.astype(np.float16)), rows) for x, rows in ((q, 256), (k, 64), (v, 64))]
+    descs = [TensorDescriptor.from_tensor(x, [rows, d]) for x, rows in (*arrays, (out, 256))]
+    attention[(1,)](*descs, n, 256, 64, d, specialize, num_ctas=2, num_warps=8, num_stages=num_stages)
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    want = np.zeros((256, d))
+    for start in range(0, n, 64):
+        p = np.exp2(q @ k[start : start + 64].T)
+        want = want * 0.5 + p @ v[start : start + 64]
+    np.testing.assert_allclose(device.numpy(out), want, rtol=2e-2, atol=2e-2)
+
+
 @pytest.mark.parametrize("specialize", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(device, specialize, causal):

@@ -27,7 +27,7 @@ use super::slice::Slice;
 use super::{blocks, budget};
 use crate::machine::{GROUP, Machine};
 use crate::target::TargetInfo;
-use crate::{scope, scratch, tma};
+use crate::{multicast, scope, scratch, tma};
 
 /// Addresses of addresses of addresses: what is behind more of them is not read ahead.
 const MAX_LEVELS: usize = 4;
@@ -189,6 +189,8 @@ impl Schedule {
             && scope::enclosing(module, l.0).is_empty()
             && !ops.iter().any(|&op| waits(op))
             && !module.all_ops(l.0).into_iter().any(meets)
+            // CTAs that copy into each other's slots say to each other that these are free.
+            && self.blocks.iter().all(|&load| multicast::shares(module, load) == 0)
             && budget::buffers(module, l, &self.loads(), self.stages + 1) + budget::beside(module, l)
                 <= target.max_shared
     }
