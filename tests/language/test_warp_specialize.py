@@ -1,5 +1,6 @@
 """Loops with ``warp_specialize=True``: a result is what it is without, whether a warp of its own loads or not."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -396,11 +397,12 @@ def outlets_kernel(x, y, z, count, BN: tl.constexpr):
         z.store([0, i * BN], v * v)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("num_warps,programs", [(1, 1), (4, 2), (8, 1)])
-def test_stores(device, num_warps, programs):
+def test_stores(device, num_warps, programs, dtype):
     """Two stores of an iteration leave through buffers of their own, which a warp empties while the next tile is computed."""
-    x = np.random.default_rng(7).standard_normal((32, 224)).astype(np.float16)
-    y, z = (device.empty((32, 224), np.float16) for _ in range(2))
+    x = np.random.default_rng(7).standard_normal((32, 224)).astype(dtype)
+    y, z = (device.empty((32, 224), dtype) for _ in range(2))
     descs = [TensorDescriptor.from_tensor(v, [32, 32]) for v in (device.array(x), y, z)]
     outlets_kernel[(programs,)](*descs, 7, BN=32, num_warps=num_warps)
     np.testing.assert_array_equal(device.numpy(y), x + x)
