@@ -245,7 +245,7 @@ fn what_orders_the_partitions_is_needed() {
     }
 }
 
-/// [`MATMUL`] whose tiles go out through a descriptor, rounded: by a warp of its own.
+/// [`MATMUL`] whose tiles go out through descriptors, rounded and twice that: by a warp of its own.
 fn stored() -> String {
     let (head, rest) = MATMUL.split_once("      %rows = tt.make_range").expect("where the addresses begin");
     let (_, tail) = rest.split_once("tensor<128x32x!tt.ptr<f32>, #mma>\n    } {").expect("the store");
@@ -255,9 +255,12 @@ fn stored() -> String {
     let half = "tensor<128x32xf16, #mma>";
     let text = format!(
         "{out}{head}      %h = arith.truncf %acc : tensor<128x32xf32, #mma> to {half}\n      \
-         tt.descriptor_store %out[%c0, %column], %h : {desc}, {half}\n    }} {{{tail}"
+         tt.descriptor_store %out[%c0, %column], %h : {desc}, {half}\n      \
+         %h2 = arith.addf %h, %h : {half}\n      \
+         tt.descriptor_store %twice[%c0, %column], %h2 : {desc}, {half}\n    }} {{{tail}"
     );
     text.replace("%out: !tt.ptr<f32>", &format!("%out: {desc}"))
+        .replace("%n: i32)", &format!("%n: i32, %twice: {desc})"))
 }
 
 #[test]
@@ -271,22 +274,25 @@ fn tiles_are_stored_by_a_warp_of_its_own() {
     let (n, k) = (32 * tiles, 64 * steps);
     let (a, b) = (numbers(128 * k, 1), numbers(n * k, 2));
     let (mut ba, mut bb, mut out) = (Buffer::f16(&a), Buffer::f16(&b), Buffer::zeros(128 * n * 2));
-    let mut run = |kernel: &Kernel, programs, out: &mut Buffer| {
-        let map = sim::TensorMap { swizzle: sim::Swizzle::B64, ..half_map(128, n as u32, [128, 32]) };
+    let mut twice = Buffer::zeros(128 * n * 2);
+    let mut run = |kernel: &Kernel, programs, out: &mut Buffer, twice: &mut Buffer| {
+        let map = || sim::TensorMap { swizzle: sim::Swizzle::B64, ..half_map(128, n as u32, [128, 32]) };
         let mut none = Buffer::zeros(4);
         let [x, y, _, tiles, steps, n] = arguments(&mut ba, &mut bb, &mut none, tiles, steps);
-        simulate(kernel, programs, &mut [x, y, Arg::Map(out, map), tiles, steps, n]).findings
+        let args = &mut [x, y, Arg::Map(out, map()), tiles, steps, n, Arg::Map(twice, map())];
+        simulate(kernel, programs, args).findings
     };
     let h = |v: f32| half::f16::from_f32(v).to_f32();
     let want: Vec<f32> = (0..128 * n)
         .map(|at| (0..k).map(|l| h(a[at / n * k + l]) * h(b[at % n * k + l])).sum::<f32>())
         .collect();
     for programs in [1, 2] {
-        let findings = run(&kernel, programs, &mut out);
+        let findings = run(&kernel, programs, &mut out, &mut twice);
         assert!(findings.is_empty(), "{findings:#?}\n{text}\n{}", kernel.ptx);
         close(&out.to_f16(), &want, 1e-2);
+        close(&twice.to_f16(), &want.iter().map(|v| 2.0 * v).collect::<Vec<_>>(), 2e-2);
     }
-    each_is_needed("stores", &kernel, 12, &mut |kernel| run(kernel, 1, &mut out));
+    each_is_needed("stores", &kernel, 16, &mut |kernel| run(kernel, 1, &mut out, &mut twice));
 }
 
 /// `out = a bᵀ` for rows of 160: 64×32 tiles side by side, operands through pointers.

@@ -39,4 +39,4 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 // CHECK: scf.yield
 // CHECK: ttng.warp_group_dot_wait {{.*}}pendings = 0
 // CHECK: ttng.arrive_barrier
-// CHECK: ttg.local_store
+// CHECK: tt.descriptor_store

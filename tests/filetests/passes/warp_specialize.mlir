@@ -44,12 +44,63 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 // CHECK-NEXT: ttng.warp_group_dot
 // CHECK-NEXT: [[E:%.*]] = ttg.memdesc_index [[EMPTY]]
 // CHECK-NEXT: ttng.arrive_barrier [[E]], 1 {perWarp = true}
+// CHECK: tt.descriptor_store
+// CHECK: partition0
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: ttng.wait_barrier
+// CHECK: ttng.barrier_expect {{.*}}, 24576
+// CHECK: ttng.async_tma_copy_global_to_local
+// CHECK: ttng.async_tma_copy_global_to_local
+// CHECK-NOT: tt.descriptor_store
+// CHECK: ttg.warp_return
+// -----
+// Two stores of an iteration: a warp of its own hands them to the copy engine, each from a buffer that the others fill.
+// RUN: -warp-specialize -num-stages=3
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 64, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#shared1 = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @matmul(%a: !tt.tensordesc<tensor<128x64xf16, #shared>>, %b: !tt.tensordesc<tensor<64x64xf16, #shared>>, %c: !tt.tensordesc<tensor<128x64xf16, #shared>>, %tiles: i32, %steps: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.000000e+00> : tensor<128x64xf32, #mma>
+    scf.for %t = %c0 to %tiles step %c1  : i32 {
+      %row = arith.muli %t, %c64 : i32
+      %acc = scf.for %i = %c0 to %steps step %c1 iter_args(%x = %zero) -> (tensor<128x64xf32, #mma>)  : i32 {
+        %k = arith.muli %i, %c64 : i32
+        %la = tt.descriptor_load %a[%c0, %k] : !tt.tensordesc<tensor<128x64xf16, #shared>> -> tensor<128x64xf16, #blocked>
+        %lb = tt.descriptor_load %b[%row, %k] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
+        %sa = ttg.local_alloc %la : (tensor<128x64xf16, #blocked>) -> !ttg.memdesc<128x64xf16, #shared, #smem>
+        %sb = ttg.local_alloc %lb : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+        %tb = ttg.memdesc_trans %sb {order = array<i32: 1, 0>} : !ttg.memdesc<64x64xf16, #shared, #smem> -> !ttg.memdesc<64x64xf16, #shared1, #smem>
+        %d = ttng.warp_group_dot %sa, %tb, %x {inputPrecision = 0 : i32} : !ttg.memdesc<128x64xf16, #shared, #smem> * !ttg.memdesc<64x64xf16, #shared1, #smem> -> tensor<128x64xf32, #mma>
+        scf.yield %d : tensor<128x64xf32, #mma>
+      }
+      %h = arith.truncf %acc : tensor<128x64xf32, #mma> to tensor<128x64xf16, #mma>
+      tt.descriptor_store %c[%c0, %row], %h : !tt.tensordesc<tensor<128x64xf16, #shared>>, tensor<128x64xf16, #mma>
+      tt.descriptor_store %c[%c64, %row], %h : !tt.tensordesc<tensor<128x64xf16, #shared>>, tensor<128x64xf16, #mma>
+    } {tt.warp_specialize}
+    tt.return
+  }
+}
+// CHECK: ttg.warp_specialize
+// CHECK: default
+// CHECK: scf.for
+// CHECK: scf.for
 // CHECK: scf.yield
 // CHECK: [[OLD:%.*]] = arith.xori
 // CHECK-NEXT: ttng.wait_barrier [[FREE:%.*]], [[OLD]]
 // CHECK-NEXT: ttg.local_store {{.*}}, [[BUFFER:%.*]] :
 // CHECK-NEXT: ttng.fence_async_shared
 // CHECK-NEXT: ttng.arrive_barrier [[READY:%.*]], 1 {perWarp = true}
+// CHECK: ttng.wait_barrier
+// CHECK-NEXT: ttg.local_store
+// CHECK-NEXT: ttng.fence_async_shared
+// CHECK-NEXT: ttng.arrive_barrier
 // CHECK: partition0
 // CHECK: scf.for
 // CHECK: scf.for
@@ -63,6 +114,10 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 // CHECK: scf.for {{.*}} iter_args([[PHASE:%.*]] =
 // CHECK-NOT: scf.for
 // CHECK: ttng.wait_barrier [[THERE:%.*]], [[PHASE]]
+// CHECK-NEXT: ttng.async_tma_copy_local_to_global
+// CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+// CHECK-NEXT: ttng.arrive_barrier
+// CHECK: ttng.wait_barrier
 // CHECK-NEXT: ttng.async_tma_copy_local_to_global
 // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
 // CHECK-NEXT: ttng.arrive_barrier

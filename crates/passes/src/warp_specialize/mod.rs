@@ -24,7 +24,7 @@
 //! Loads through pointers that dots read go the same way, if the author asks for it: four warps copy them (`cp.async`) with the layouts of
 //! the function, in which each warp has more elements ([`relayout`]), and all their threads arrive at `full`.
 //!
-//! Stores through descriptors in the loops leave by one more warp, if there is room for buffers ([`storer`]).
+//! Several stores of an iteration through descriptors leave by one more warp, if there is room for buffers ([`storer`]).
 //!
 //! The arrival stands behind the last reader; where that is an asynchronous dot, [`release_slots`](crate::release_slots)
 //! moves it behind the wait for it.
