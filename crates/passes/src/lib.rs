@@ -131,6 +131,7 @@ pub mod scratch;
 pub mod take_turns;
 pub mod target;
 pub mod tma;
+pub mod transpose_dots;
 pub mod verify;
 pub mod warp_specialize;
 

@@ -5,6 +5,7 @@
 //!   │   distribute-ctas       tiles shrink to the part that one CTA of the cluster has (num_ctas)
 //!   │   lower-descriptors     blocks of tensors become pointers and masks where no hardware moves them
 //!   │   legalize-dots         dots that no instruction does become ones that some do
+//!   │   transpose-dots        products become their transposes where tensor cores read less for them
 //!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
 //!   ▼
 //! ttg   encode-descriptors    blocks of descriptors get the layout in which TMA copies them
@@ -30,8 +31,8 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 use crate::target::TargetInfo;
 use crate::{
     allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, lane_sums, legalize_dots,
-    lower_descriptors, lower_tma, membar, pipeline_loops, release_slots, take_turns, tma, verify,
-    warp_specialize,
+    lower_descriptors, lower_tma, membar, pipeline_loops, release_slots, take_turns, tma, transpose_dots,
+    verify, warp_specialize,
 };
 
 /// What a launch decides.
@@ -78,6 +79,14 @@ pub static PASSES: &[Pass] = &[
         summary: "turn dots that no instruction does into ones that some do",
         run: |m, t, _| {
             legalize_dots::run(m, t);
+            Ok(())
+        },
+    },
+    Pass {
+        name: "transpose-dots",
+        summary: "compute products as their transposes where tensor cores read less for them",
+        run: |m, t, o| {
+            transpose_dots::run(m, t, o.num_warps);
             Ok(())
         },
     },

@@ -34,6 +34,8 @@ mod rewrite;
 mod roots;
 mod wgmma;
 
+pub use wgmma::warp_group_shape;
+
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt};
 use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Trait, Value};

@@ -71,6 +71,26 @@ fn instruction_n(columns: u32, integer: bool, power_of_two: bool) -> Option<u32>
     })
 }
 
+/// How a result of `m` by `n` is shared by warps: how many along its rows and its columns, and N of one instruction.
+pub fn warp_group_shape(m: u32, n: u32, num_warps: u32, integer: bool) -> Option<[u32; 3]> {
+    if !num_warps.is_multiple_of(4) {
+        return None;
+    }
+    // Warps along M first: they share B, the larger operand of an instruction, and keep rows within warps.
+    let mut along_m = num_warps;
+    while !m.is_multiple_of(16 * along_m) {
+        along_m /= 2;
+        if along_m < 4 {
+            return None;
+        }
+    }
+    let along_n = num_warps / along_m;
+    if !n.is_multiple_of(along_n) {
+        return None;
+    }
+    Some([along_m, along_n, instruction_n(n / along_n, integer, along_n > 1)?])
+}
+
 /// The buffer encoding of an operand with this fast dimension, if descriptors can address instructions of `mn` rows at
 /// every `step` rows.
 fn operand_buffer_encoding(
@@ -116,20 +136,8 @@ impl Assigner<'_> {
         if k % instruction_k != 0 {
             return None;
         }
-        // Warps along M first: they share B, the larger operand of an instruction, and keep rows within warps.
-        let mut along_m = self.num_warps;
-        while m % (16 * along_m) != 0 {
-            along_m /= 2;
-            if along_m < 4 {
-                return None;
-            }
-        }
-        let along_n = self.num_warps / along_m;
-        if n % along_n != 0 {
-            return None;
-        }
         let integer = self.module.is_int(self.module.value_type(dot.c(self.module)));
-        let instruction_n = instruction_n(n / along_n, integer, along_n > 1)?;
+        let [along_m, along_n, instruction_n] = warp_group_shape(m, n, self.num_warps, integer)?;
         // As the operands lie in memory, so they come into shared memory; a descriptor must be able to say how.
         for (value, shape, mn_axis, mn) in [(a, &shape_a, 0, 64), (b, &shape_b, 1, instruction_n)] {
             if let Some(fast) = self.fast_axis(value)
