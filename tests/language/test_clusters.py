@@ -75,6 +75,28 @@ def test_rows_and_columns(device, ctas, shape):
 
 
 @triton.jit
+def sums_of_sums(x_ptr, out_ptr, total_ptr, M: tl.constexpr, N: tl.constexpr):
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    x = tl.load(x_ptr + m[:, None] * N + n[None, :])
+    columns = tl.sum(x, axis=0)
+    out = tl.make_tensor_descriptor(out_ptr, [M, N], [N, 1], [1, N])
+    out.store([1, 0], tl.expand_dims(columns, 0))
+    tl.store(total_ptr, tl.sum(columns, axis=0) + tl.max(tl.sum(x, axis=1), axis=0))
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+@pytest.mark.parametrize("shape", [(64, 16), (16, 64)])
+def test_what_was_combined_is_reduced_and_stored(device, ctas, shape):
+    x = np.random.default_rng(0).integers(0, 9, shape).astype(np.int32)
+    out, total = device.array(np.zeros(shape, np.int32)), device.empty(1, np.int32)
+    sums_of_sums[(1,)](device.array(x), out, total, *shape, num_ctas=ctas)
+    want = np.zeros(shape, np.int32)
+    want[1] = x.sum(0)
+    np.testing.assert_array_equal(device.numpy(out), want)
+    np.testing.assert_array_equal(device.numpy(total), [x.sum() + x.sum(1).max()])
+
+
+@triton.jit
 def transpose(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
     m, n = tl.arange(0, M), tl.arange(0, N)
     x = tl.load(x_ptr + m[:, None] * N + n[None, :])

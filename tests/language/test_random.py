@@ -22,6 +22,7 @@ def test_random_kernel(device, seed, tmp_path, monkeypatch):
     rng = random.Random(seed)
     kernel = Kernel(rng)
     warps = rng.choice([1, 2, 4, 8])
+    ctas = rng.choice([1, 1, 2, 4])
     path = tmp_path / f"random_{seed}.py"
     path.write_text(kernel.source())
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -30,12 +31,12 @@ def test_random_kernel(device, seed, tmp_path, monkeypatch):
 
     ins, outs = arrays(seed, kernel)
     there = [device.array(a) for a in ins + outs]
-    module.kernel[(1,)](*there, num_warps=warps)
+    module.kernel[(1,)](*there, num_warps=warps, num_ctas=ctas)
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
     module.kernel[(1,)](*ins, *outs, num_warps=warps)
     for (name, _, _), got, want in zip(kernel.outputs, there[len(ins) :], outs, strict=True):
         np.testing.assert_array_equal(
             device.numpy(got),
             want,
-            err_msg=f"{name}, {warps} warps:\n{kernel.source()}",
+            err_msg=f"{name}, {warps} warps, {ctas} CTAs:\n{kernel.source()}",
         )

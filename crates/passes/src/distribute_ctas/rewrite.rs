@@ -33,6 +33,7 @@ pub(super) fn run(
         parts: FxHashMap::default(),
         speakers: FxHashMap::default(),
         computed: FxHashMap::default(),
+        operands: FxHashMap::default(),
     };
     // What the operations want of free operands is made of operations as they were.
     for &op in ops {
@@ -71,6 +72,8 @@ struct Rewriter<'m> {
     parts: FxHashMap<Bits, Value>,
     /// Whether this CTA speaks for those that differ from it in these bits of the rank.
     speakers: FxHashMap<u32, Value>,
+    /// How the operands of each operation are split; what stands for them changes.
+    operands: FxHashMap<(Op, usize), Split>,
     /// Free values for their uses.
     computed: FxHashMap<(Value, Split), Value>,
 }
@@ -139,11 +142,12 @@ impl Rewriter<'_> {
         }
         for i in 0..self.m.operands(op).len() {
             let value = self.m.operands(op)[i];
+            let split = self.splits.operand(self.m, op, i);
             if self.splits.is_free(value) {
-                let split = self.splits.operand(self.m, op, i);
                 let part = self.compute(value, &split);
                 self.m.set_operand(op, i, part);
             }
+            self.operands.insert((op, i), split);
         }
     }
 
@@ -261,7 +265,7 @@ impl Rewriter<'_> {
     }
 
     fn op(&mut self, op: Op) -> Result<(), Diagnostic> {
-        let of = |s: &Self, i: usize| s.splits.operand(s.m, op, i);
+        let of = |s: &Self, i: usize| s.operands.get(&(op, i)).cloned().unwrap_or_default();
         let results = self.m.results(op).to_vec();
         let kind = self.m.opcode(op);
         // What the block of an access is split by, before the types change.
