@@ -324,3 +324,29 @@ fn ldmatrix_counts_bank_conflicts() {
         assert_eq!(r.counters.total.bank_conflicts, stores + conflicts, "stride {stride}");
     }
 }
+
+/// Double precision rounds every step as it is told: 1 + 2⁻⁶⁰ lies between 1 and its neighbour.
+#[test]
+fn double_precision_has_four_roundings() {
+    let product = |mode: &str, sign: f64| {
+        let p = parse(&kernel(
+            1,
+            &format!(
+                "mov.f64 %fd1, 0d3e10000000000000; mov.u32 %r1, %laneid; and.b32 %r2, %r1, 3; setp.eq.u32 %p1, %r2, 0;
+                 selp.f64 %fd2, %fd1, 0d0000000000000000, %p1; ld.global.f64 %fd3, [%a0]; mul.f64 %fd2, %fd2, %fd3;
+                 mma.sync.aligned.m8n8k4.row.col{mode}.f64.f64.f64.f64 {{%fd4, %fd5}}, {{%fd2}}, {{%fd1}}, {{%fd3, %fd3}};
+                 mul.wide.u32 %rd1, %r1, 8; add.s64 %rd2, %a0, %rd1; bar.warp.sync -1; st.global.f64 [%rd2], %fd5; ret;"
+            ),
+        ));
+        let mut out = vec![sign; 32];
+        Run::new(&p, 1, 32).array(&mut out).clean();
+        assert!(out.iter().all(|x| *x == out[0]));
+        out[0]
+    };
+    let (up, one) = (1.0 + f64::EPSILON, 1.0);
+    for (mode, plus, minus) in
+        [("", one, -one), (".rn", one, -one), (".rz", one, -one), (".rm", one, -up), (".rp", up, -one)]
+    {
+        assert_eq!((product(mode, 1.0), product(mode, -1.0)), (plus, minus), "{mode}");
+    }
+}

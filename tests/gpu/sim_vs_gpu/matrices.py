@@ -89,6 +89,9 @@ def decode(ty: str, words: np.ndarray) -> np.ndarray:
     return np.where(x >> bits - 1 & 1, x - (1 << bits), x) if ty[0] == "s" else x
 
 
+DIRECTED = (".rz", ".rm", ".rp")
+
+
 def registers(letter: str, n: int) -> str:
     return "{" + ", ".join(f"%{letter}{i if n > 1 else ''}" for i in range(n)) + "}"
 
@@ -136,7 +139,7 @@ def mma(
         f" {registers('d', counts[2])}, {registers('a', counts[0])}, {registers('b', counts[1])}, {registers('c', counts[2])};"
     )
     judge = Exact(d_type if d_type in FLOATS else "") if special else product(
-        f"mma.{d_type}.{a_type}.{b_type}", a_type, b_type, d_type, a, b, c, c_places(m))  # fmt: skip
+        f"mma.{d_type}.{a_type}.{b_type}{mode if mode in DIRECTED else ''}", a_type, b_type, d_type, a, b, c, c_places(m))  # fmt: skip
     output = "f16x2" if d_type == "f16" else d_type
     inputs = list(zip((per_a, per_b, per_c), counts))
     return threadwise(name, body, inputs, output, judge, per_thread=counts[2], group="mma", **keywords)
@@ -152,7 +155,8 @@ def multiplies() -> Iterator[Program]:
         for special in (False, True):
             yield mma(16, k, "tf32", "tf32", "f32", special=special)
     for m, k in ((8, 4), (16, 4), (16, 8), (16, 16)):
-        yield mma(m, k, "f64", "f64", "f64", mode=".rn" if m == 8 else "")
+        for mode in ("", ".rn", ".rz", ".rm", ".rp"):
+            yield mma(m, k, "f64", "f64", "f64", mode=mode)
     for a in ("e4m3", "e5m2"):
         for b in ("e4m3", "e5m2"):
             for special in (False, True):

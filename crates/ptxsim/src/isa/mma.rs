@@ -80,8 +80,8 @@ pub(super) fn mma(d: &mut Dec) -> R {
         d.out.flags |= SATFINITE;
     }
     d.take(|m| m.starts_with("kind::").then_some(()));
-    // Double precision may name its rounding, which is to nearest anyway.
-    d.has("rn");
+    // Double precision may name its rounding.
+    let rounding = d.one_of(&[("rn", 0u32), ("rz", 1), ("rm", 2), ("rp", 3)]);
     let (dt, at, bt, ct) = (d.ty()?, d.ty()?, d.ty()?, d.ty()?);
     if d.has("xor") {
         d.out.flags |= XOR_POPC;
@@ -111,7 +111,7 @@ pub(super) fn mma(d: &mut Dec) -> R {
         Ty::F64 => dt == Ty::F64 && ct == Ty::F64,
         _ => dt == Ty::S32 && ct == Ty::S32,
     };
-    if !ok || !acc {
+    if !ok || !acc || rounding.is_some() && at != Ty::F64 {
         return d.fail("no such combination of shape and types");
     }
     d.count(4..=4)?;
@@ -142,6 +142,7 @@ pub(super) fn mma(d: &mut Dec) -> R {
     }
     d.out.list = list.into();
     (d.out.a, d.out.b, d.out.c) = (m, n, k);
+    d.out.imm = rounding.unwrap_or(0).into();
     d.out.exec = match at {
         Ty::S8 | Ty::U8 | Ty::S4 | Ty::U4 | Ty::B1 => exec_int,
         _ => exec_float,
@@ -266,10 +267,11 @@ fn exec_float(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     }
     if at == Ty::F64 {
         // Double precision accumulates in order, each step rounded.
+        let mode = Round::from_bits(i.imm as u32);
         for (row, acc) in acc.iter_mut().enumerate().take(m as usize) {
             for (col, s) in acc.iter_mut().enumerate() {
                 for x in 0..k as usize {
-                    *s = a[row][x].mul_add(b[x][col], *s);
+                    *s = Directed::fma(a[row][x], b[x][col], *s, mode);
                 }
             }
         }
