@@ -147,6 +147,31 @@ def test_stores_stay_inside(device):
         np.testing.assert_array_equal(device.numpy(whole), want)
 
 
+@triton.jit
+def fill_given(y):
+    y.store([0, 0], tl.full([16, 32], 1.0, tl.float16))
+    y.atomic_add([0, 0], tl.full([16, 32], 1.0, tl.float16))
+
+
+@triton.jit
+def fill_made(y_ptr, columns):
+    fill_given(tl.make_tensor_descriptor(y_ptr, [16, columns], [40, 1], [16, 32]))
+
+
+@pytest.mark.parametrize("host", [False, True])
+@pytest.mark.parametrize("columns", [29, 24, 16])
+def test_stores_end_where_rows_end(device, columns, host):
+    """The tensor memory accelerator would go on to the end of a piece of 16 bytes."""
+    whole = device.zeros((16, 40), np.float16)
+    if host:
+        fill_given[(1,)](TensorDescriptor(whole, [16, columns], [40, 1], [16, 32]))
+    else:
+        fill_made[(1,)](whole, columns)
+    want = np.zeros((16, 40), np.float16)
+    want[:, :columns] = 2
+    np.testing.assert_array_equal(device.numpy(whole), want)
+
+
 REDUCTIONS = [
     (op, t) for op in ("add", "min", "max", "and", "or", "xor") for t in (np.int32, np.uint32, np.int64)
 ]

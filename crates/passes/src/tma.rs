@@ -30,7 +30,8 @@ use crate::target::TargetInfo;
 /// `tt.make_tensor_descriptor`, without encoding.
 ///
 /// Base and rows of its tensor are aligned to 16 bytes, or the program may not use a descriptor; where a block begins in
-/// its row must be known to be: an H100 takes a copy from in between for an illegal instruction.
+/// its row must be known to be: an H100 takes a copy from in between for an illegal instruction. Where rows end must be
+/// known for what is written: stores and reductions go on to the end of a piece of 16 bytes.
 pub fn supports(module: &Module, target: &TargetInfo, axis: &AxisAnalysis, desc: Value) -> bool {
     let Some(block) = block_type(module, desc) else { return false };
     if !target.tma || !made_once(module, desc) || module.uses(desc).is_empty() {
@@ -53,13 +54,16 @@ pub fn supports(module: &Module, target: &TargetInfo, axis: &AxisAnalysis, desc:
             }
             Some(Opcode::Tt(tt::Kind::DescriptorStore)) => {
                 let store = tt::DescriptorStore(u.op);
+                if !rows_end_whole(module, axis, desc, shape.len(), bits) {
+                    return false;
+                }
                 (store.src(module), store.indices(module))
             }
             Some(Opcode::Tt(tt::Kind::DescriptorReduce)) => {
                 let reduce = tt::DescriptorReduce(u.op);
                 let kind = reduce.kind(module);
                 signs[usize::from(is_unsigned(kind))] |= is_signed(kind) || is_unsigned(kind);
-                if !reduces(module, element, kind) {
+                if !reduces(module, element, kind) || !rows_end_whole(module, axis, desc, shape.len(), bits) {
                     return false;
                 }
                 (reduce.src(module), reduce.indices(module))
@@ -74,6 +78,21 @@ pub fn supports(module: &Module, target: &TargetInfo, axis: &AxisAnalysis, desc:
         u.index == 0 && TmaBlock::new(&TmaBlock::natural_encoding(tile, bits), tile, bits).is_some()
     });
     all && signs != [true; 2]
+}
+
+/// Whether the rows of a descriptor's tensor are known to end at a multiple of 16 bytes. Behind a descriptor that is an
+/// argument stand its extents; where they do not, the IR was written for TMA.
+fn rows_end_whole(module: &Module, axis: &AxisAnalysis, desc: Value, rank: usize, bits: u32) -> bool {
+    let extent = match module.value_def(desc) {
+        ValueDef::Argument(block, at) => module.block_args(block).get(at as usize + rank).copied(),
+        ValueDef::Result(op, _) => {
+            tt::MakeTensorDescriptor::cast(module, op).and_then(|made| made.shape(module).last().copied())
+        }
+    };
+    let extent = extent.filter(|&v| matches!(module.type_kind(module.value_type(v)), TypeKind::Int(_)));
+    extent.is_none_or(|n| {
+        u32::from(axis.get(module, n).dims[0].divisibility) + (bits / 8).trailing_zeros() >= 4
+    })
 }
 
 /// A kernel's argument, or made where no loop makes it again while copies still read the one before.

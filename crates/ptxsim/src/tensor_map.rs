@@ -90,11 +90,11 @@ impl Element {
         Element::ALL[self as usize].2
     }
 
-    /// What `nan_fill` writes outside the tensor.
+    /// What `nan_fill` writes outside the tensor; that of single precision is what an H100 writes.
     pub(crate) fn nan(self) -> u64 {
         match self {
             Element::F16 | Element::BF16 => 0x7fff,
-            Element::F32 => 0x7fff_ffff,
+            Element::F32 => 0x7ff7_7ff7,
             _ => 0x7fff_ffff_ffff_ffff,
         }
     }
