@@ -394,7 +394,7 @@ fn a_kernel_makes_its_own_tensor_map() {
         let r = Run::new(&p, 1, 32).array(&mut map).array(&mut a).array(&mut c).go();
         (r, c, map[0].0[0])
     };
-    for (fill, outside) in [(0, 0), (1, 0x7fff_ffff)] {
+    for (fill, outside) in [(0, 0), (1, 0x7ff7_7ff7)] {
         let (r, c, head) = go(&format!("fill_mode.global.b1024.b32 [%a0], {fill}"));
         none(&r);
         assert_ne!(head, 0);

@@ -79,7 +79,10 @@ fn describe(host: &PyHost, spec: &Spec, value: &Bound<'_, PyAny>) -> PyResult<Ar
         Spec::Descriptor(descriptor) => {
             let (element, block) = (descriptor.pointer.element, descriptor.block.to_vec());
             let ty = ArgType::Descriptor { element, block, nan: descriptor.nan };
-            promised(ArgSpec { ty, divisibility: None }, if descriptor.divisible() { 16 } else { 1 })
+            promised(
+                ArgSpec { ty, divisibility: None },
+                if descriptor.divisible() { descriptor.piece() } else { 1 },
+            )
         }
         Spec::Tuple(specs) => {
             let items = value.cast::<PyTuple>()?;

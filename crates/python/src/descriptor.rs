@@ -131,9 +131,14 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Whether the last extent is a multiple of 16, which lets masked accesses be wide.
+    /// Elements of 16 bytes.
+    pub fn piece(&self) -> u32 {
+        128 / self.pointer.element.bits().max(8)
+    }
+
+    /// Whether rows end at multiples of 16 bytes, which lets masked accesses be wide and TMA store.
     pub fn divisible(&self) -> bool {
-        self.shape.last().is_some_and(|n| n % 16 == 0)
+        self.shape.last().is_some_and(|n| n % i64::from(self.piece()) == 0)
     }
 
     /// The words that the compiled kernel depends on.

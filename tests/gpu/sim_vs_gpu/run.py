@@ -23,14 +23,17 @@ from .program import Exact, Near, Products, Program, TensorMap
 
 
 def bound(kind: str) -> float:
-    """c of |Δ| ≤ c · Σ|a·b| by kind of product (``mma.f32.f16.f16``), a fifth above the largest seen on an H100."""
+    """c of |Δ| ≤ c · Σ|a·b| by kind of product (``mma.f32.f16.f16``), a fifth above the largest seen on an H100.
+
+    That of float64 with a directed rounding is chosen: such products have not run there.
+    """
     instruction, accumulator, a = kind.split(".")[:3]
     if instruction == "wgmma" and accumulator == "f32" and a[0] == "e":
         return 7.3e-4
     if accumulator == "f16":
         return 1.1e-3 if a[0] == "e" else 5.6e-4
     directed = accumulator == "f64" and kind.count(".") == 4
-    return {"f32": 2.9e-7, "f64": 1.2e-15 if directed else 5.8e-16}[accumulator]
+    return {"f32": 2.9e-7, "f64": 2.4e-15 if directed else 5.8e-16}[accumulator]
 
 
 def programs(only: str = "") -> Iterator[Program]:
