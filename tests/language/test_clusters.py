@@ -295,13 +295,14 @@ def test_attention(device, specialize, causal):
     np.testing.assert_allclose(device.numpy(o), reference(q, k, v, causal), rtol=1e-2, atol=1e-2)
 
 
-def test_what_no_cluster_is(monkeypatch):
+def test_what_no_cluster_is(device, monkeypatch):
     """A number of CTAs that there is no cluster of, and a GPU that has none."""
-    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
-    x, out = normal(64), np.empty(64, np.float32)
+    x, out = device.array(normal(64)), device.empty(64, np.float32)
     for ctas in (3, 16):
         with pytest.raises(ValueError, match="num_ctas"):
             add[(1,)](x, x, out, 64, 64, num_ctas=ctas)
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
     monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:80")
+    x, out = normal(64), np.empty(64, np.float32)
     with pytest.raises(triton.CompilationError, match="cuda:80 has no clusters of CTAs"):
         add[(1,)](x, x, out, 64, 64, num_ctas=2)
