@@ -295,8 +295,32 @@ def test_attention(device, specialize, causal):
     np.testing.assert_allclose(device.numpy(o), reference(q, k, v, causal), rtol=1e-2, atol=1e-2)
 
 
+@triton.jit
+def products_through_memory(x_ptr, room_ptr, out_ptr, steps, B: tl.constexpr):
+    """The sum of xᵀx over blocks x, each of which goes through a room in memory first."""
+    i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    acc = tl.zeros((B, B), tl.float32)
+    for step in range(steps):
+        tl.store(room_ptr + i * B + j, tl.load(x_ptr + (step * B + i) * B + j))
+        tl.debug_barrier()
+        acc = tl.dot(tl.load(room_ptr + j * B + i), tl.load(room_ptr + i * B + j), acc)
+        tl.debug_barrier()
+    tl.store(out_ptr + i * B + j, acc)
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+def test_loads_stay_behind_barriers(device, ctas):
+    x = normal(4, 64, 64, dtype=np.float16)
+    out = device.empty((64, 64), np.float32)
+    products_through_memory[(1,)](
+        device.array(x), device.empty((64, 64), np.float16), out, 4, 64, num_ctas=ctas
+    )
+    wide = x.astype(np.float32)
+    np.testing.assert_allclose(device.numpy(out), np.einsum("ski,skj->ij", wide, wide), rtol=1e-3, atol=1e-2)
+
+
 def test_what_no_cluster_is(device, monkeypatch):
-    """A number of CTAs that there is no cluster of, and a GPU that has none."""
+    """A number of CTAs that there is no cluster of, a GPU that has none, and more CTAs than a GPU starts."""
     x, out = device.array(normal(64)), device.empty(64, np.float32)
     for ctas in (3, 16):
         with pytest.raises(ValueError, match="num_ctas"):
@@ -306,3 +330,6 @@ def test_what_no_cluster_is(device, monkeypatch):
     x, out = normal(64), np.empty(64, np.float32)
     with pytest.raises(triton.CompilationError, match="cuda:80 has no clusters of CTAs"):
         add[(1,)](x, x, out, 64, 64, num_ctas=2)
+    monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:90")
+    with pytest.raises(ValueError, match="4 CTAs, is too large"):
+        add[(2**30,)](x, x, out, 64, 64, num_ctas=4)

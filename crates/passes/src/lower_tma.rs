@@ -353,20 +353,21 @@ fn make_map(module: &mut Module, make: tt::MakeTensorDescriptor, offset: &mut i3
         fields.swizzle_mode,
         fill,
     );
-    // One after the other maps would take as many times as long; in loops, warps may not be that far apart.
+    // One after the other maps would take as many times as long; under a condition the first warp makes them all.
     let outside = module.parent_op(make.0).is_some_and(|p| tt::Func::cast(module, p).is_some());
     let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(1, |n| n as i32);
     let warp = if outside { (*offset / MAP_BYTES - 1) % num_warps } else { 0 };
     module.set_i32_attr(create.0, MAKER, warp);
     acquire_in_partitions(module, desc, at);
-    acquire(module, desc, at, ty, outside.then_some(create.0));
+    acquire(module, desc, at, ty, create.0, outside);
     module.erase_op(make.0);
 }
 
-/// A fence of the thread that copies, and the descriptor for all that use it there: right before the first of them, since the
+/// A fence of the threads that copy, and the descriptor for all that use it there: right before the first of them, since the
 /// fence takes as long as a memory access and nothing else needs it.
-/// `made`: where any warp made the map, for which there must be a barrier between.
-fn acquire(module: &mut Module, desc: Value, at: Value, ty: Type, made: Option<Op>) {
+/// `made`: where a warp made the map. If that may be another than the one that copies (`any_warp` made it, or several warps
+/// hand over the boxes of a store), there must be a barrier between.
+fn acquire(module: &mut Module, desc: Value, at: Value, ty: Type, made: Op, any_warp: bool) {
     let users: Vec<Op> = module.uses(desc).iter().map(|u| u.op).collect();
     let Some(mut block) = module.defining_op(desc).and_then(|op| module.parent_block(op)) else { return };
     let anchor = loop {
@@ -386,11 +387,11 @@ fn acquire(module: &mut Module, desc: Value, at: Value, ty: Type, made: Option<O
             .take_while(|&op| op != anchor);
         module.parent_block(made) != Some(block) || between.any(|op| ttg::Barrier::cast(module, op).is_some())
     };
-    let barrier = made.is_some_and(|made| !settled(made));
     let stores = users.iter().any(|&op| {
         let kind = module.opcode(op);
         matches!(kind, Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)))
     });
+    let barrier = (any_warp || stores) && !settled(made);
     let mut b = Builder::before(module, anchor);
     if barrier {
         ttg::Barrier::build(&mut b);

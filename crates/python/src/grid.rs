@@ -37,6 +37,18 @@ pub fn read<'py>(grid: &Bound<'py, PyAny>, params: &Params, bindings: &Bindings<
     }
 }
 
+/// The grid in CTAs: along x, `num_ctas` of them run a program.
+pub fn of_ctas(grid: Grid, num_ctas: u32) -> PyResult<Grid> {
+    let [programs, y, z] = grid;
+    match programs.checked_mul(num_ctas) {
+        Some(x) if x <= i32::MAX as u32 => Ok([x, y, z]),
+        _ => Err(wrong_call::value_error(
+            format!("a grid of {programs} programs, each run by num_ctas={num_ctas} CTAs, is too large"),
+            "a GPU starts at most 2147483647 CTAs along x; use fewer programs with a loop, or the dimensions y and z",
+        )),
+    }
+}
+
 fn extents<'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     len: usize,

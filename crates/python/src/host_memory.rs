@@ -13,7 +13,7 @@ use tilewright_runtime::{Device, DeviceBuffer, LaunchConfig, Stream};
 
 use crate::args::{Arguments, Place, Spec};
 use crate::errors;
-use crate::grid::Grid;
+use crate::grid::{self, Grid};
 use crate::kernel::CompiledKernel;
 use crate::launch::Backend;
 use crate::memory::{self, Extent};
@@ -119,9 +119,9 @@ fn by_copies(
 ) -> PyResult<()> {
     let device = Device::get(device).map_err(errors::from_runtime)?;
     let function = kernel.function()?;
-    let mut config = LaunchConfig::new(grid, kernel.code.launched_threads());
+    let ctas = grid::of_ctas(grid, kernel.options.num_ctas)?;
+    let mut config = LaunchConfig::new(ctas, kernel.code.launched_threads());
     config.cluster[0] = kernel.options.num_ctas;
-    config.grid[0] *= kernel.options.num_ctas;
     config.cooperative = kernel.options.launch_cooperative_grid;
     let mut cells = arguments.cells.to_vec();
     let pointers = pointer_cells(arguments);

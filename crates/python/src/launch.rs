@@ -216,9 +216,9 @@ fn start<'py>(
             }
             let function = kernel.function()?;
             let stream = current_stream(py, device)?;
-            let mut config = LaunchConfig::new(grid, kernel.code.launched_threads());
+            let ctas = grid::of_ctas(grid, kernel.options.num_ctas)?;
+            let mut config = LaunchConfig::new(ctas, kernel.code.launched_threads());
             config.cluster[0] = kernel.options.num_ctas;
-            config.grid[0] *= kernel.options.num_ctas;
             config.programmatic_dependent = kernel.options.launch_pdl;
             config.cooperative = kernel.options.launch_cooperative_grid;
             let maps = tensor_map::for_gpu(kernel, function.device(), &arguments.cells)

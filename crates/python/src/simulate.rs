@@ -7,7 +7,7 @@ use tilewright_ptxsim as sim;
 
 use crate::args::Arguments;
 use crate::errors;
-use crate::grid::Grid;
+use crate::grid::{self, Grid};
 use crate::kernel::CompiledKernel;
 use crate::memory::{self, Extent};
 use crate::tensor_map as maps;
@@ -42,7 +42,7 @@ pub fn run(
     }
     let launch = sim::Launch {
         entry: kernel.code.name().to_string(),
-        grid: [grid[0] * ctas, grid[1], grid[2]],
+        grid: grid::of_ctas(grid, ctas)?,
         block: [kernel.code.launched_threads(), 1, 1],
         cluster: (ctas > 1).then_some([ctas, 1, 1]),
         shared_bytes: kernel.code.artifact.metadata.shared,

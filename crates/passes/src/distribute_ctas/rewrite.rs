@@ -331,10 +331,12 @@ impl Rewriter<'_> {
             }
             Some(Opcode::Tt(tt::Kind::DescriptorStore | tt::Kind::DescriptorReduce)) => {
                 let unused = self.unused(&[of(self, 1)]);
+                self.wait_for_loads(op, unused);
                 self.only_one(op, unused);
             }
             Some(Opcode::Tt(tt::Kind::DescriptorScatter)) => {
                 let unused = self.unused(&[of(self, 3)]);
+                self.wait_for_loads(op, unused);
                 self.only_one(op, unused);
             }
             Some(Opcode::Tt(tt::Kind::Print)) => {
@@ -519,7 +521,13 @@ impl Rewriter<'_> {
         let loads = self.m.all_ops(self.m.root()).into_iter().filter(|&o| {
             matches!(
                 self.m.opcode(o),
-                Some(Opcode::Tt(tt::Kind::Load | tt::Kind::AtomicRmw | tt::Kind::AtomicCas))
+                Some(Opcode::Tt(
+                    tt::Kind::Load
+                        | tt::Kind::AtomicRmw
+                        | tt::Kind::AtomicCas
+                        | tt::Kind::DescriptorLoad
+                        | tt::Kind::DescriptorGather
+                ))
             )
         });
         let meets = |&load: &Op| {

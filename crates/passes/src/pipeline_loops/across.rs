@@ -34,7 +34,7 @@ use tilewright_ir::{Block, Module, Op, Value};
 use super::schedule::Schedule;
 use super::slice::Slice;
 use crate::allocate_shared::buffer_bytes;
-use crate::{scratch, tma};
+use crate::{scope, scratch, tma};
 
 /// A loop around a pipelined one, through whose iterations the pipeline runs on.
 pub struct Outer {
@@ -54,6 +54,10 @@ impl Outer {
         }
         let outer = scf::For::cast(m, m.parent_op(l.0)?)?;
         let (body, inner) = (m.region_block(outer.body(m)), m.region_block(l.body(m)));
+        // An iteration that waits for other programs must not have its copies issued before.
+        if m.all_ops(outer.0).into_iter().any(|op| scope::synchronizes(m, op)) {
+            return None;
+        }
         // Other pipelined loops would want rings of their own all the time.
         let loads = |op: &Op| tt::DescriptorLoad::cast(m, *op).is_some();
         if m.all_ops(outer.0).iter().any(|op| loads(op) && m.parent_block(*op) != Some(inner)) {

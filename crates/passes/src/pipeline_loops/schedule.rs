@@ -18,7 +18,7 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
-use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Value};
+use tilewright_ir::{AttrKind, Block, Module, Op, Trait, Value};
 
 use super::copies::becomes_slot;
 use super::graph::{Body, Stream, is_asynchronous, is_dot};
@@ -115,7 +115,7 @@ impl Schedule {
             return None;
         }
         // An iteration that waits for other programs must not read ahead of its wait.
-        if module.all_ops(l.0).into_iter().any(|op| synchronizes(module, op)) {
+        if module.all_ops(l.0).into_iter().any(|op| scope::synchronizes(module, op)) {
             return None;
         }
         let mut schedule = Schedule { stages, ..Schedule::default() };
@@ -242,16 +242,6 @@ fn levels_of(module: &Module, l: scf::For, body: Block, load: Op) -> Option<Vec<
         if levels.len() > MAX_LEVELS {
             return None;
         }
-    }
-}
-
-/// Whether an operation may wait for, or is waited for by, another program: a barrier, or an atomic whose old value
-/// matters.
-fn synchronizes(module: &Module, op: Op) -> bool {
-    match module.opcode(op) {
-        Some(Opcode::Ttg(ttg::Kind::Barrier) | Opcode::Tt(tt::Kind::AtomicCas)) => true,
-        Some(Opcode::Tt(tt::Kind::AtomicRmw)) => !module.is_unused(module.result(op)),
-        _ => false,
     }
 }
 

@@ -73,11 +73,11 @@ mod storer;
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::effects::effects;
-use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Value};
+use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Value};
 
 use crate::allocate_warp_groups::registers_beside;
-use crate::multicast;
 use crate::target::TargetInfo;
+use crate::{multicast, scope};
 use channels::{Channel, Load};
 
 /// The hints of a loop.
@@ -169,13 +169,9 @@ fn hinted(module: &Module, op: Op) -> bool {
 
 /// Whether an operation may wait for, or be waited for by, another program: loads must not run ahead of that.
 fn waits_for_programs(module: &Module, op: Op) -> bool {
-    module.all_ops(op).into_iter().any(|op| match module.opcode(op) {
-        Some(Opcode::Tt(tt::Kind::AtomicCas) | Opcode::Ttg(ttg::Kind::Barrier)) => true,
-        // All warps of the cluster would have to come.
-        _ if multicast::meets(module, op) => true,
-        Some(Opcode::Tt(tt::Kind::AtomicRmw)) => !module.is_unused(module.result(op)),
-        _ => false,
-    })
+    // Where CTAs meet, all warps of the cluster would have to come.
+    let waits = |op| scope::synchronizes(module, op) || multicast::meets(module, op);
+    module.all_ops(op).into_iter().any(waits)
 }
 
 /// Whether the dots of a loop want more registers than its warps have beside a producer. With 16 warps or more a warp group for

@@ -124,6 +124,8 @@ pub(super) fn is_lean(module: &Module, partition: Block, range: &[Op]) -> bool {
             tt::Store::cast(module, o).is_some()
                 || tt::AtomicRmw::cast(module, o).is_some()
                 || tt::DescriptorStore::cast(module, o).is_some()
+                || tt::DescriptorReduce::cast(module, o).is_some()
+                || tt::DescriptorScatter::cast(module, o).is_some()
         })
     });
     let ops: Vec<Op> = module.block_ops(partition).flat_map(|op| module.all_ops(op)).collect();

@@ -91,11 +91,14 @@ pub(super) fn add(module: &mut Module, w: ttg::WarpSpecialize, target: &TargetIn
 }
 
 /// The stores of the region, if several follow each other and all of them can go out this way: TMA does them, and they run
-/// as often as their loops.
+/// as often as their loops. None where there are atomics: who is told by one that a block is there looks for it.
 fn find(module: &Module, roots: &[Op]) -> Option<Vec<tt::DescriptorStore>> {
     let mut found = Vec::new();
     for &root in roots {
         for op in module.all_ops(root) {
+            if tt::AtomicRmw::cast(module, op).is_some() || tt::AtomicCas::cast(module, op).is_some() {
+                return None;
+            }
             let Some(store) = tt::DescriptorStore::cast(module, op) else { continue };
             let block = module.parent_block(op)?;
             let fits = tma::is_encoded(module, store.desc(module)) && channels::in_loops(module, block, root);
