@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tilewright_frontend::{Diagnostic, Host, JitFunction, signature::Signature};
+use tilewright_passes::distribute_ctas::MAX_CTAS;
 
 /// What to compile for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,7 +87,7 @@ impl Options {
         if self.num_stages > 64 {
             return fail(format!("num_stages is {}", self.num_stages), "it must be at most 64");
         }
-        if !self.num_ctas.is_power_of_two() || self.num_ctas > 8 {
+        if !self.num_ctas.is_power_of_two() || self.num_ctas > MAX_CTAS {
             return fail(format!("num_ctas is {}", self.num_ctas), "it must be 1, 2, 4 or 8");
         }
         match self.maxnreg {

@@ -5,7 +5,8 @@
 //!
 //! A reduction ends with a shuffle for each factor of two by which its axis is spread over lanes. In a loop that
 //! adds the reduction up, scaled or not (the denominator of attention's softmax), the shuffles can wait: lanes add what
-//! is theirs, and scale it alike. What a lane begins with is the sum so far in one lane, and zero in the others.
+//! is theirs, and scale it alike. What a lane begins with is the sum so far in one lane, and negative zero, which adds
+//! nothing to any number, in the others.
 //!
 //! ```text
 //! %r = scf.for ... iter_args(%l = %l0) {
@@ -30,7 +31,7 @@ use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Trait, Type, Value};
 
 use crate::scratch;
 
-/// On a reduction: lanes are not combined.
+/// On a `tt.reduce`: lanes are not combined, each has its own result.
 const LANES_APART: &str = "ttg.lanes_apart";
 
 /// Does so in every loop, first ones first: one may go on with what another has.

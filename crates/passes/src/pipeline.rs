@@ -9,7 +9,7 @@
 //!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
 //!   ▼
 //! ttg   encode-descriptors    blocks of descriptors get the layout in which TMA copies them
-//!   │   warp-specialize       in loops that ask for it, one warp loads and the others compute; another may store
+//!   │   warp-specialize       in loops that ask for it, a warp or four load and the others compute; another may store
 //!   │   software-pipeline     loops are scheduled: copies run iterations ahead, dots begin early or end late
 //!   │   lower-tma             what is left of descriptor accesses becomes TMA copies
 //!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences

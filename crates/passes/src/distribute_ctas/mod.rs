@@ -73,4 +73,4 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_ctas: u32) -> Result<()
 
 /// CTAs that a cluster may have on an H100 without asking for more than is portable (CUDA C++ Programming Guide, "Thread
 /// Block Clusters").
-const MAX_CTAS: u32 = 8;
+pub const MAX_CTAS: u32 = 8;

@@ -1,4 +1,5 @@
-//! Warp specialization: in loops that ask for it (`tt.warp_specialize`), one extra warp loads and the others compute.
+//! Warp specialization: in loops that ask for it (`tt.warp_specialize`), one extra warp (four for loads through pointers) loads and the
+//! others compute.
 //!
 //! `tt.flatten` on a loop around another asks for it too. What one wants from a single loop in their place is that loads go on
 //! from one tile to the next: the producer's do, and the consumers are spared the conditions of a merged loop.
