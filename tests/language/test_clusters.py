@@ -296,6 +296,20 @@ def test_attention(device, specialize, causal):
 
 
 @triton.jit
+def transpose_in_place(x_ptr, B: tl.constexpr):
+    places = x_ptr + tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    tl.store(places, tl.trans(tl.load(places)))
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+def test_stores_stay_behind_loads_of_other_ctas(device, ctas):
+    x = normal(64, 64)
+    y = device.array(x.copy())
+    transpose_in_place[(1,)](y, 64, num_ctas=ctas)
+    np.testing.assert_array_equal(device.numpy(y), x.T)
+
+
+@triton.jit
 def products_through_memory(x_ptr, room_ptr, out_ptr, steps, B: tl.constexpr):
     """The sum of xᵀx over blocks x, each of which goes through a room in memory first."""
     i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]

@@ -514,11 +514,12 @@ impl Rewriter<'_> {
         multicast::meet(&mut Builder::before(self.m, op));
     }
 
-    /// What one CTA stores for others must not be read by them before that: where something is loaded from the same
-    /// argument, they meet first.
+    /// What one CTA stores must not be there before others have loaded what was: where the same argument is loaded from, or
+    /// may be and one CTA stores for others, they meet first.
     fn wait_for_loads(&mut self, op: Op, unused: u32) {
-        let root = self.root(self.m.operands(op)[0]);
-        let loads = self.m.all_ops(self.m.root()).into_iter().filter(|&o| {
+        let pointer = self.m.operands(op)[0];
+        let root = self.root(pointer);
+        let mut loads = self.m.all_ops(self.m.root()).into_iter().filter(|&o| {
             matches!(
                 self.m.opcode(o),
                 Some(Opcode::Tt(
@@ -530,11 +531,15 @@ impl Rewriter<'_> {
                 ))
             )
         });
-        let meets = |&load: &Op| {
-            let of = self.root(self.m.operands(load)[0]);
-            of.is_none() || root.is_none() || of == root
+        let meets = |load: Op| {
+            let from = self.m.operands(load)[0];
+            match (self.root(from), root) {
+                // What is loaded and stored through the same pointers each CTA has for itself.
+                (Some(of), Some(root)) => of == root && (unused != 0 || from != pointer),
+                _ => unused != 0,
+            }
         };
-        if unused != 0 && loads.filter(meets).count() > 0 {
+        if loads.any(meets) {
             self.meet(op);
         }
     }
