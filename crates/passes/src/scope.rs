@@ -18,6 +18,12 @@ pub fn num_warps(module: &Module, op: Op) -> u32 {
     module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as u32)
 }
 
+/// The function that an operation is in.
+pub fn function(module: &Module, op: Op) -> Option<Op> {
+    std::iter::successors(Some(op), |&op| module.parent_op(op))
+        .find(|&op| tt::Func::cast(module, op).is_some())
+}
+
 /// Every `ttg.warp_specialize` of a module.
 pub fn specializations(module: &Module) -> Vec<ttg::WarpSpecialize> {
     let all = module.all_ops(module.root());

@@ -119,8 +119,7 @@ impl Outer {
 /// Bytes of shared memory that may be wanted beside the ring: buffers, the largest tile on its way out, the largest
 /// conversion, and what mbarriers and alignment take.
 fn beside(m: &Module, outer: scf::For) -> u32 {
-    let func = std::iter::successors(Some(outer.0), |&op| m.parent_op(op))
-        .find(|&op| tt::Func::cast(m, op).is_some());
+    let func = scope::function(m, outer.0);
     let bytes = |ty| buffer_bytes(m, ty).map_or(0, |(bytes, _)| bytes);
     let (mut buffers, mut stored, mut converted) = (0, 0, 0);
     for op in func.map_or(Vec::new(), |f| m.all_ops(f)) {

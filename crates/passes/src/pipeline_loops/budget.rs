@@ -47,16 +47,22 @@ pub fn beside(module: &Module, l: scf::For) -> u32 {
     ops.map(|op| scratch::scratch_bytes(module, op)).max().unwrap_or(0) + 1024
 }
 
+/// Registers of a thread for all but the operands and results of dots: maxima and sums of rows, addresses, descriptors, what is
+/// being computed.
+pub const OTHERS: u32 = 40;
+
+/// Registers of a thread for its part of a tensor that is spread over so many warps.
+pub fn words(module: &Module, value: Value, num_warps: u32) -> u32 {
+    let ty = module.value_type(value);
+    let elements: u32 = module.shape(ty).unwrap_or(&[]).iter().product();
+    (elements / (num_warps * 32)).max(1) * module.bits(ty).max(8) / 32
+}
+
 /// About how many registers a thread needs in the loop: accumulators, the largest operands of a dot in registers, and some
 /// for addresses, descriptors and row-wise values.
 pub fn registers(module: &Module, l: scf::For) -> u32 {
-    const OTHERS: u32 = 40;
-    let threads = scope::num_warps(module, l.0) * 32;
-    let words = |v: Value| {
-        let ty = module.value_type(v);
-        let elements: u32 = module.shape(ty).unwrap_or(&[]).iter().product();
-        (elements / threads).max(1) * module.bits(ty).max(8) / 32
-    };
+    let warps = scope::num_warps(module, l.0);
+    let words = |v: Value| words(module, v, warps);
     let (mut results, mut operands) = (0, 0);
     for op in module.all_ops(l.0).into_iter().filter(|&op| is_dot(module, op)) {
         results += words(module.result(op));

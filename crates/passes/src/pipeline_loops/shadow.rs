@@ -27,6 +27,8 @@ use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{Builder, Module, Op, Opcode, Value};
 
+use crate::scope;
+
 /// Moves what it can between the loop `l` and the wait for its dots, which follows it.
 pub(super) fn fill(module: &mut Module, l: Op) {
     let Some(wait) = module.next_op(l).filter(|&op| ttng::WarpGroupDotWait::cast(module, op).is_some())
@@ -73,9 +75,7 @@ fn store_wait(module: &mut Module, wait: Op) {
         }
         if ttng::TmaStoreWait::cast(module, op).is_some() {
             module.move_before(op, wait);
-            let specialized = std::iter::successors(Some(op), |&op| module.parent_op(op))
-                .any(|op| ttg::WarpSpecialize::cast(module, op).is_some());
-            if specialized {
+            if !scope::enclosing(module, op).is_empty() {
                 ttg::Barrier::build(&mut Builder::before(module, wait));
             }
             return;

@@ -77,6 +77,7 @@ use tilewright_ir::effects::effects;
 use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Value};
 
 use crate::allocate_warp_groups::registers_beside;
+use crate::pipeline_loops::budget;
 use crate::target::TargetInfo;
 use crate::{multicast, scope};
 use channels::{Channel, Load};
@@ -179,13 +180,9 @@ fn waits_for_programs(module: &Module, op: Op) -> bool {
 /// that takes a fifth of the registers or more, with fewer there are about as many as a thread can have.
 fn wants_registers(module: &Module, op: Op) -> bool {
     const MANY_WARPS: u32 = 16;
-    // Of a thread for all else: maxima and sums of rows, addresses, what is being computed.
-    const OTHERS: u32 = 40;
     let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as u32);
     let registers = |v: Value| {
-        let ty = module.value_type(v);
-        let elements: u32 = module.shape(ty).unwrap_or(&[]).iter().product();
-        if module.is_tensor(ty) { elements / (num_warps * 32) * module.bits(ty) / 32 } else { 0 }
+        if module.is_tensor(module.value_type(v)) { budget::words(module, v, num_warps) } else { 0 }
     };
     let loops = module.all_ops(op).into_iter().filter_map(|op| scf::For::cast(module, op));
     let wanted = loops.map(|l| {
@@ -196,7 +193,7 @@ fn wants_registers(module: &Module, op: Op) -> bool {
     let most = wanted.max().unwrap_or(0);
     num_warps >= MANY_WARPS
         && most > 0
-        && most + OTHERS > registers_beside(num_warps, PRODUCER_REGISTERS as u32)
+        && most + budget::OTHERS > registers_beside(num_warps, PRODUCER_REGISTERS as u32)
 }
 
 /// Rewrites the operations; `None` where that turns out impossible, with the module in any state.

@@ -37,7 +37,7 @@ use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Value};
 use super::{channels, counters, producer};
 use crate::allocate_shared::buffer_bytes;
 use crate::target::TargetInfo;
-use crate::{membar, tma};
+use crate::{membar, scope, tma};
 
 /// Registers that a thread of the storing warp wants, as of the producer's.
 const REGISTERS: i32 = 40;
@@ -118,8 +118,7 @@ fn allocate(
     stores: &[tt::DescriptorStore],
     target: &TargetInfo,
 ) -> Option<Vec<Outlet>> {
-    let func = std::iter::successors(Some(first), |&op| module.parent_op(op))
-        .find(|&op| tt::Func::cast(module, op).is_some())?;
+    let func = scope::function(module, first)?;
     let bytes = |m: &Module, ty| buffer_bytes(m, ty).map_or(u32::MAX, |(bytes, _)| bytes);
     let allocs = module.all_ops(func).into_iter().filter_map(|op| ttg::LocalAlloc::cast(module, op));
     // And scratch of conversions, which is small beside the rings.
