@@ -19,7 +19,7 @@ pub struct Specialized {
     /// A compile-time constant, `NAME=VALUE`; may be repeated.
     #[arg(long = "constexpr", value_name = "NAME=VALUE")]
     constants: Vec<String>,
-    /// `cuda:80`, `cuda:86`, `cuda:89`, `cuda:90`, or `interp`.
+    /// A GPU such as `cuda:80` or `cuda:90`, or `interp`.
     #[arg(long, default_value = "cuda:90")]
     pub target: String,
     /// Warps of a CTA.

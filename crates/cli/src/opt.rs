@@ -36,7 +36,14 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<u8, Failure> {
     let Some((file, passes)) = args.arguments.split_first() else {
         return Err("a file is needed (`-` for standard input); `tilewright opt --help` says more".into());
     };
-    let pipeline = Pipeline::parse(passes.iter().map(String::as_str))?;
+    let pipeline =
+        Pipeline::parse(
+            passes.iter().map(String::as_str),
+            &|name| match tilewright_compiler::Target::parse(name).map_err(|d| d.to_string())? {
+                tilewright_compiler::Target::Cuda(target) => Ok(target.info()),
+                tilewright_compiler::Target::Interp => Err(format!("{name} has no passes from tt to ttg")),
+            },
+        )?;
     let (text, name) = if file == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map_err(|e| format!("standard input: {e}"))?;

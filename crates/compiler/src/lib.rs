@@ -13,4 +13,5 @@ mod stages;
 pub use artifact::{Artifact, Metadata, StageTime, TensorMapParam};
 pub use request::{Options, Request, Target};
 pub use stages::compile;
+pub use tilewright_nvidia::Target as CudaTarget;
 pub use tilewright_nvidia::sass;

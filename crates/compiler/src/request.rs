@@ -18,7 +18,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The target of a name: `interp`, or `cuda:80`, `cuda:86`, `cuda:89`, `cuda:90`.
+    /// The target of a name: `interp`, or one of NVIDIA's (`cuda:90`).
     ///
     /// # Errors
     /// Any other name.

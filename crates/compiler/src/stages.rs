@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use tilewright_frontend::{Built, Diagnostic, HostValue, build_module};
 use tilewright_ir as ir;
 use tilewright_nvidia::ptxas::{self, Ptxas};
-use tilewright_passes::target::TargetInfo;
 use tilewright_passes::{lower_descriptors, pipeline, tma};
 
 use crate::artifact::{Artifact, Metadata, StageTime, TensorMapParam};
@@ -48,9 +47,8 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         optimize(&mut module)?;
         Ok(ir::print(&module))
     })?;
-    let mut info = TargetInfo::parse(&target.to_string())?;
-    info.tma = target.capability == 90;
-    info.wgmma = target.capability == 90 && wgmma_enabled();
+    let mut info = target.info();
+    info.dots.wgmma &= wgmma_enabled();
     let pass_options = pipeline::Options {
         num_warps: options.num_warps,
         num_ctas: options.num_ctas,

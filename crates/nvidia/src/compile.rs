@@ -112,7 +112,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
     };
     let llvm = emit::Options {
         triple: "nvptx64-nvidia-cuda".into(),
-        cpu: options.target.arch().into(),
+        cpu: options.target.llvm_cpu().into(),
         features: features.into(),
         passes: options.passes.clone().unwrap_or_else(|| emit::PASSES.into()),
         level: options.level,
@@ -128,7 +128,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
     timing.print = out.timing.print;
     Ok(Kernel {
         name: lowered.kernel,
-        ptx: out.assembly,
+        ptx: options.target.retarget(out.assembly),
         llvm_ir: out.llvm_ir,
         num_warps: lowered.num_warps,
         shared_bytes: lowered.shared_bytes,

@@ -6,6 +6,7 @@
 pub mod compile;
 pub mod libdevice;
 pub mod lower;
+pub mod pipeline;
 pub mod ptxas;
 pub mod sass;
 pub mod target;

@@ -114,7 +114,12 @@ impl Ptxas {
         let (input, output) = (dir.path().join("kernel.ptx"), dir.path().join("kernel.cubin"));
         std::fs::write(&input, ptx).map_err(run)?;
         let mut command = Command::new(&self.path);
-        command.arg("-v").arg(format!("--gpu-name={}", target.arch())).arg(&input).arg("-o").arg(&output);
+        command
+            .arg("-v")
+            .arg(format!("--gpu-name={}", target.facts().arch))
+            .arg(&input)
+            .arg("-o")
+            .arg(&output);
         if options.line_info {
             command.arg("-lineinfo");
         }

@@ -1,63 +1,325 @@
-//! NVIDIA targets: what each compute capability has. Everything that names an `sm_` version reads it from here.
+//! NVIDIA targets: their names, and every fact that the compiler uses of a compute capability.
+//!
+//! One row a capability ([`FACTS`]). The passes are given what they need as [`TargetInfo`] ([`Target::info`]), the lowering and
+//! the reports of `inspect` ask here; nothing else compares capabilities. Limits are those of the CUDA C++ Programming Guide
+//! ("Technical Specifications per Compute Capability"), throughputs those of its "Arithmetic Instructions" (results a cycle and
+//! multiprocessor) and of the architectures' white papers; for 8.6, 8.9, 10.0 and 12.0 bandwidths are those of the A10, the L40S, the B200
+//! and the RTX PRO 6000. Latencies are round numbers near published microbenchmarks. They order bottlenecks; they predict no
+//! times.
 
 use std::fmt;
+
+use tilewright_passes::machine::Machine;
+use tilewright_passes::target::{DotUnits, TargetInfo};
+
+use crate::pipeline::PASSES;
 
 /// A compute capability that we generate code for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// Compute capability, as 10 · major + minor: 80, 86, 89 or 90.
-    pub capability: u32,
+    /// Its row, by index into [`FACTS`].
+    row: u8,
 }
 
-/// The name is not one of `cuda:80`, `cuda:86`, `cuda:89`, `cuda:90`.
+/// What a compute capability has.
+#[derive(Debug)]
+pub struct Facts {
+    /// 10 · major + minor.
+    pub capability: u32,
+    /// The architecture for `ptxas`. 90 means `sm_90a`, whose `wgmma` and `setmaxnreg` sm_90 lacks.
+    pub arch: &'static str,
+    /// The PTX ISA version times ten in which it came (PTX ISA, "Release Notes").
+    pub ptx: u32,
+    /// Shared memory that one CTA can have, in bytes.
+    pub max_shared: u32,
+    /// Warps that a multiprocessor holds.
+    pub max_warps: u32,
+    /// CTAs that a multiprocessor holds.
+    pub max_ctas: u32,
+    /// `add`, `sub`, `mul` of bf16, and its atomic addition.
+    pub bf16_arithmetic: bool,
+    /// `mma.sync` with fp8 operands, `cvt` between fp8 and 16- or 32-bit floats.
+    pub fp8: bool,
+    /// `stmatrix`.
+    pub stmatrix: bool,
+    /// `wgmma`.
+    pub wgmma: bool,
+    /// `mbarrier` with transaction counts, tensor and bulk copies, `setmaxnreg`, as we generate them.
+    pub tma: bool,
+    /// Clusters of CTAs, as we generate them.
+    pub clusters: bool,
+    /// Whether stores say that they want no room in the level 1 cache (measured to gain on 9.0: the log of performance).
+    pub streaming_stores: bool,
+    /// Multiplications of 16-bit floats a cycle on all tensor cores of a multiprocessor.
+    pub products: u32,
+    /// Cycles from a load of memory that no cache holds to its value.
+    pub load_latency: u32,
+    /// The same from the level 2 cache.
+    pub l2_latency: u32,
+    /// Bytes a cycle and multiprocessor from memory that no cache holds.
+    pub dram_bytes: f64,
+    /// Bytes a cycle and multiprocessor from the level 2 cache, by the width of its port.
+    pub l2_bytes: u32,
+    /// Cycles for which a warp's instruction takes one of a multiprocessor's four shares of the 32-bit float pipe.
+    pub fp32_cycles: f64,
+    /// The same for pairs of halves.
+    pub half2_cycles: f64,
+    /// The same for 64-bit floats.
+    pub fp64_cycles: f64,
+}
+
+/// The facts, oldest first.
+pub static FACTS: [Facts; 6] = [
+    Facts {
+        capability: 80,
+        arch: "sm_80",
+        ptx: 70,
+        max_shared: 163 << 10,
+        max_warps: 64,
+        max_ctas: 32,
+        bf16_arithmetic: false,
+        fp8: false,
+        stmatrix: false,
+        wgmma: false,
+        tma: false,
+        clusters: false,
+        streaming_stores: false,
+        products: 1024,
+        load_latency: 500,
+        l2_latency: 220,
+        dram_bytes: 13.4, // A100 80 GB: 2039 GB/s, 108 multiprocessors, 1.41 GHz
+        l2_bytes: 64,
+        fp32_cycles: 2.0,
+        half2_cycles: 1.0,
+        fp64_cycles: 4.0,
+    },
+    Facts {
+        capability: 86,
+        arch: "sm_86",
+        ptx: 71,
+        max_shared: 99 << 10,
+        max_warps: 48,
+        max_ctas: 16,
+        bf16_arithmetic: false,
+        fp8: false,
+        stmatrix: false,
+        wgmma: false,
+        tma: false,
+        clusters: false,
+        streaming_stores: false,
+        products: 512,
+        load_latency: 500,
+        l2_latency: 220,
+        dram_bytes: 4.9, // A10: 600 GB/s, 72, 1.70 GHz
+        l2_bytes: 32,
+        fp32_cycles: 1.0,
+        half2_cycles: 2.0,
+        fp64_cycles: 64.0,
+    },
+    Facts {
+        capability: 89,
+        arch: "sm_89",
+        ptx: 78,
+        max_shared: 99 << 10,
+        max_warps: 48,
+        max_ctas: 24,
+        bf16_arithmetic: false,
+        fp8: true,
+        stmatrix: false,
+        wgmma: false,
+        tma: false,
+        clusters: false,
+        streaming_stores: false,
+        products: 512,
+        load_latency: 500,
+        l2_latency: 220,
+        dram_bytes: 2.4, // L40S: 864 GB/s, 142, 2.52 GHz
+        l2_bytes: 32,
+        fp32_cycles: 1.0,
+        half2_cycles: 2.0,
+        fp64_cycles: 64.0,
+    },
+    Facts {
+        capability: 90,
+        arch: "sm_90a",
+        ptx: 80,
+        max_shared: 227 << 10,
+        max_warps: 64,
+        max_ctas: 32,
+        bf16_arithmetic: true,
+        fp8: true,
+        stmatrix: true,
+        wgmma: true,
+        tma: true,
+        clusters: true,
+        streaming_stores: true,
+        products: 2048,
+        load_latency: 600,
+        l2_latency: 270,
+        dram_bytes: 14.5, // H100 SXM: 3350 GB/s, 132, 1.75 GHz
+        l2_bytes: 64,
+        fp32_cycles: 1.0,
+        half2_cycles: 1.0,
+        fp64_cycles: 2.0,
+    },
+    // Blackwell's data center and desktop chips, by the instructions that they share with 8.x: `mma.sync` and `cp.async`.
+    // Its `tcgen05`, and tensor copies and clusters there, are not supported yet.
+    Facts {
+        capability: 100,
+        arch: "sm_100",
+        ptx: 86,
+        max_shared: 227 << 10,
+        max_warps: 64,
+        max_ctas: 32,
+        bf16_arithmetic: true,
+        fp8: true,
+        stmatrix: true,
+        wgmma: false,
+        tma: false,
+        clusters: false,
+        streaming_stores: false,
+        products: 1024,
+        load_latency: 600,
+        l2_latency: 270,
+        dram_bytes: 28.1, // B200: 8000 GB/s, 148, 1.92 GHz
+        l2_bytes: 64,
+        fp32_cycles: 1.0,
+        half2_cycles: 1.0,
+        fp64_cycles: 2.0,
+    },
+    Facts {
+        capability: 120,
+        arch: "sm_120",
+        ptx: 87,
+        max_shared: 99 << 10,
+        max_warps: 48,
+        max_ctas: 24,
+        bf16_arithmetic: true,
+        fp8: true,
+        stmatrix: true,
+        wgmma: false,
+        tma: false,
+        clusters: false,
+        streaming_stores: false,
+        products: 512,
+        load_latency: 500,
+        l2_latency: 220,
+        dram_bytes: 3.6, // RTX PRO 6000: 1792 GB/s, 188, 2.62 GHz
+        l2_bytes: 32,
+        fp32_cycles: 1.0,
+        half2_cycles: 1.0,
+        fp64_cycles: 64.0,
+    },
+];
+
+/// What a target's name may not be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown target `{0}`; the NVIDIA targets are cuda:80, cuda:86, cuda:89 and cuda:90")]
+#[error("unknown target `{0}`; the NVIDIA targets are {names}", names = Target::names())]
 pub struct UnknownTarget(pub String);
 
 impl Target {
-    /// The target of a name such as `cuda:90`.
+    /// Every target, oldest first.
+    pub fn all() -> impl DoubleEndedIterator<Item = Target> {
+        (0..FACTS.len()).map(|row| Target { row: row as u8 })
+    }
+
+    /// The names of all targets, for messages.
+    pub fn names() -> String {
+        let names: Vec<String> = Target::all().map(|t| t.to_string()).collect();
+        names.join(", ")
+    }
+
+    /// The target of a name such as `cuda:90`, or `cuda:90a`.
+    ///
+    /// # Errors
+    /// Any name that is not one of [`Target::all`].
     pub fn parse(name: &str) -> Result<Target, UnknownTarget> {
         let unknown = || UnknownTarget(name.to_string());
         let number = name.strip_prefix("cuda:").ok_or_else(unknown)?;
-        match number.parse() {
-            Ok(capability @ (80 | 86 | 89 | 90)) => Ok(Target { capability }),
-            _ => Err(unknown()),
-        }
+        Target::all()
+            .find(|t| {
+                number == t.capability().to_string() || t.facts().arch.strip_prefix("sm_") == Some(number)
+            })
+            .ok_or_else(unknown)
     }
 
     /// The target that runs on a device of this compute capability: the newest that is not newer.
     pub fn for_device(capability: u32) -> Option<Target> {
         // Code for sm_90a runs on 9.0 only; other code runs on later minor versions of its major one.
-        let best = [80, 86, 89].into_iter().rev().find(|&c| c <= capability && c / 10 == capability / 10);
-        if capability == 90 {
-            Some(Target { capability })
-        } else {
-            best.map(|capability| Target { capability })
+        Target::all().rev().find(|t| {
+            let (own, exact) = (t.capability(), t.facts().arch.ends_with('a'));
+            own <= capability && own / 10 == capability / 10 && (own == capability || !exact)
+        })
+    }
+
+    /// Its facts.
+    pub fn facts(self) -> &'static Facts {
+        &FACTS[usize::from(self.row)]
+    }
+
+    /// Compute capability, as 10 · major + minor.
+    pub fn capability(self) -> u32 {
+        self.facts().capability
+    }
+
+    /// What the passes know of it.
+    pub fn info(self) -> TargetInfo {
+        let facts = self.facts();
+        TargetInfo {
+            name: self.to_string(),
+            warp_size: self.warp_size(),
+            max_shared: facts.max_shared,
+            max_vector_bytes: 16,
+            async_copy: true,
+            dots: DotUnits { mma: true, fp8: facts.fp8, wgmma: facts.wgmma },
+            stmatrix: facts.stmatrix,
+            tma: facts.tma,
+            clusters: facts.clusters,
+            machine: Machine {
+                products: facts.products,
+                product_latency: 32,
+                special: 8,
+                load_latency: facts.load_latency,
+                copied_bytes: facts.l2_bytes,
+                registers: self.registers_per_sm(),
+                registers_of_thread: 255,
+            },
+            passes: PASSES,
         }
     }
 
-    /// The architecture for `ptxas` and LLVM; 90 means `sm_90a`, whose `wgmma` and `setmaxnreg` sm_90 lacks.
-    pub fn arch(self) -> &'static str {
-        match self.capability {
-            80 => "sm_80",
-            86 => "sm_86",
-            89 => "sm_89",
-            _ => "sm_90a",
-        }
+    /// The processor for LLVM, which knows none later than sm_90a: what it generates for later ones is plain code, whose
+    /// `.target` is written anew ([`Target::retarget`]).
+    pub fn llvm_cpu(self) -> &'static str {
+        if self.capability() > 90 { "sm_90" } else { self.facts().arch }
     }
 
-    /// The lowest PTX ISA version that has the target and these instructions of inline assembly (PTX ISA, "Release Notes"):
-    /// the driver's own compiler, the fallback where there is no `ptxas`, takes no newer PTX than itself.
+    /// PTX as it came from LLVM, with the version and the target that it is for.
+    pub fn retarget(self, ptx: String) -> String {
+        let facts = self.facts();
+        if facts.arch == self.llvm_cpu() {
+            return ptx;
+        }
+        let (mut out, mut head) = (String::with_capacity(ptx.len() + 8), true);
+        for line in ptx.split_inclusive('\n') {
+            if head && line.starts_with(".version ") {
+                out.push_str(&format!(".version {}.{}\n", facts.ptx / 10, facts.ptx % 10));
+            } else if head && line.starts_with(".target ") {
+                out.push_str(&line.replacen(self.llvm_cpu(), facts.arch, 1));
+                head = false;
+            } else {
+                out.push_str(line);
+            }
+        }
+        out
+    }
+
+    /// The lowest PTX ISA version, of those that LLVM knows, that has the target and these instructions of inline assembly (PTX
+    /// ISA, "Release Notes"): the driver's own compiler, the fallback where there is no `ptxas`, takes no newer PTX than itself.
     pub fn ptx_feature<'a>(self, mut inline: impl Iterator<Item = &'a str>) -> &'static str {
         const VERSIONS: [(u32, &str); 6] =
             [(70, "+ptx70"), (71, "+ptx71"), (75, "+ptx75"), (78, "+ptx78"), (80, "+ptx80"), (84, "+ptx84")];
-        let target = match self.capability {
-            80 => 70,
-            86 => 71,
-            89 => 78,
-            _ => 80,
-        };
-        let most = inline.try_fold(target, |most, text| match most.max(self.needs(text)) {
+        let most = inline.try_fold(self.facts().ptx.min(84), |most, text| match most.max(self.needs(text)) {
             84 => Err(84),
             most => Ok(most),
         });
@@ -68,7 +330,7 @@ impl Target {
     /// The PTX ISA version times ten that has the instruction, where this may be more than the target's.
     fn needs(self, instruction: &str) -> u32 {
         let fp8 = instruction.contains("e4m3") || instruction.contains("e5m2");
-        if fp8 && (self.capability == 89 || instruction.starts_with("mma.sync"))
+        if fp8 && (self.capability() == 89 || instruction.starts_with("mma.sync"))
             || instruction.contains("tensormap")
         {
             // fp8 operands of `mma`, on sm_89 fp8 conversions (8.1), changes of tensor maps with their fences (8.3).
@@ -77,15 +339,6 @@ impl Target {
         // `cp.async` with a predicate that ignores the source, its fourth operand.
         let ignores = instruction.contains("shared.global") && instruction.matches(',').count() == 3;
         if ignores { 75 } else { 0 }
-    }
-
-    /// Shared memory that one CTA can have, in bytes (CUDA C++ Programming Guide, "Technical Specifications").
-    pub fn max_shared_bytes(self) -> u32 {
-        match self.capability {
-            80 => 163 << 10,
-            86 | 89 => 99 << 10,
-            _ => 227 << 10,
-        }
     }
 
     /// Registers of a multiprocessor.
@@ -97,31 +350,11 @@ impl Target {
     pub fn warp_size(self) -> u32 {
         32
     }
-
-    /// `add`, `sub`, `mul` of bf16 (PTX ISA: sm_90; before, bf16 has only `fma`).
-    pub fn has_bf16_arithmetic(self) -> bool {
-        self.capability >= 90
-    }
-
-    /// `mma.sync` with fp8 operands.
-    pub fn has_fp8_mma(self) -> bool {
-        self.capability >= 89
-    }
-
-    /// `cvt` between fp8 and 16- or 32-bit floats.
-    pub fn has_fp8_cvt(self) -> bool {
-        self.capability >= 89
-    }
-
-    /// `stmatrix`, `mbarrier` with transaction counts, bulk copies, clusters, `wgmma`.
-    pub fn has_hopper(self) -> bool {
-        self.capability >= 90
-    }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cuda:{}", self.capability)
+        write!(f, "cuda:{}", self.capability())
     }
 }
 
@@ -131,21 +364,26 @@ mod tests {
 
     #[test]
     fn names() {
-        for c in [80, 86, 89, 90] {
-            assert_eq!(Target::parse(&format!("cuda:{c}")).unwrap().to_string(), format!("cuda:{c}"));
+        for target in Target::all() {
+            assert_eq!(Target::parse(&target.to_string()), Ok(target));
         }
+        assert_eq!(Target::parse("cuda:90a"), Target::parse("cuda:90"));
         assert!(Target::parse("cuda:75").is_err());
         assert!(Target::parse("hip:gfx942").unwrap_err().to_string().contains("cuda:90"));
-        assert_eq!(Target::for_device(87).map(|t| t.capability), Some(86));
-        assert_eq!(Target::for_device(90).map(|t| t.capability), Some(90));
-        assert_eq!(Target::for_device(75), None);
+        let of = |capability| Target::for_device(capability).map(Target::capability);
+        assert_eq!(of(87), Some(86));
+        assert_eq!(of(90), Some(90));
+        assert_eq!(of(75), None);
+        assert_eq!(of(103), Some(100));
+        assert_eq!(of(121), Some(120));
     }
 
     #[test]
     fn versions_by_target_and_instruction() {
         let copy = "cp.async.cg.shared.global [$0], [$1], 16";
         let masked = format!("@$2 {copy}, $3;");
-        let version = |capability, texts: &[&str]| Target { capability }.ptx_feature(texts.iter().copied());
+        let target = |capability: u32| Target::parse(&format!("cuda:{capability}")).unwrap();
+        let version = |capability, texts: &[&str]| target(capability).ptx_feature(texts.iter().copied());
         assert_eq!(version(80, &[copy]), "+ptx70");
         assert_eq!(version(80, &[copy, &masked]), "+ptx75");
         assert_eq!(version(86, &[&masked]), "+ptx75");
@@ -153,5 +391,11 @@ mod tests {
         let fp8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32";
         assert_eq!(version(90, &[&masked]), "+ptx80");
         assert_eq!(version(90, &[&masked, fp8, copy]), "+ptx84");
+        let ptx = "// head\n.version 8.4\n.target sm_90\n.address_size 64\n".to_string();
+        assert_eq!(
+            target(120).retarget(ptx.clone()),
+            "// head\n.version 8.7\n.target sm_120\n.address_size 64\n"
+        );
+        assert_eq!(target(90).retarget(ptx.clone()), ptx);
     }
 }

@@ -5,14 +5,14 @@ mod common;
 
 use common::*;
 use tilewright_nvidia::{Kernel, Options, Target, compile};
-use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg};
+use tilewright_passes::{Options as PassOptions, lower_to_ttg};
 
 fn kernel(name: &str, target: &str, wgmma: bool, num_warps: u32, num_stages: u32) -> Kernel {
     let path = format!("{}/../passes/tests/ir/{name}.mlir", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
     let mut module = tilewright_ir::parse(&text, &path).unwrap_or_else(|e| panic!("{e}"));
-    let mut info = TargetInfo::parse(target).unwrap_or_else(|e| panic!("{e}"));
-    info.wgmma = wgmma;
+    let mut info = common::plain(target);
+    info.dots.wgmma = wgmma;
     lower_to_ttg(&mut module, &info, &PassOptions { num_warps, num_ctas: 1, num_stages })
         .unwrap_or_else(|e| panic!("{e}"));
     compile(&module, &Options::new(Target::parse(target).unwrap())).unwrap_or_else(|e| panic!("{e}"))

@@ -2,8 +2,10 @@
 //!
 //! The kernels are those of the passes' tests, taken through the passes as a user's kernel is.
 
+mod common;
+
 use tilewright_nvidia::{Kernel, Options, Target, compile};
-use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg};
+use tilewright_passes::{Options as PassOptions, lower_to_ttg};
 
 fn kernel(name: &str, num_warps: u32, num_stages: u32) -> Kernel {
     kernel_with(name, num_warps, num_stages, false)
@@ -13,7 +15,11 @@ fn kernel_with(name: &str, num_warps: u32, num_stages: u32, wgmma: bool) -> Kern
     let path = format!("{}/../passes/tests/ir/{name}.mlir", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
     let mut module = tilewright_ir::parse(&text, &path).unwrap_or_else(|e| panic!("{e}"));
-    let info = TargetInfo { wgmma, ..TargetInfo::parse("cuda:90").unwrap_or_else(|e| panic!("{e}")) };
+    let info = {
+        let mut info = common::plain("cuda:90");
+        info.dots.wgmma = wgmma;
+        info
+    };
     lower_to_ttg(&mut module, &info, &PassOptions { num_warps, num_ctas: 1, num_stages })
         .unwrap_or_else(|e| panic!("{e}"));
     let mut options = Options::new(Target::parse("cuda:90").unwrap());

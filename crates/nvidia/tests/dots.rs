@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg};
+use tilewright_passes::{Options as PassOptions, lower_to_ttg};
 
 /// `out = a · b` for M × K and K × N matrices of small integers, which every format holds exactly.
 struct Case {
@@ -99,8 +99,8 @@ fn check_with(case: &Case, target: &str, num_warps: u32, wgmma: bool) -> String 
     };
     let (a, b) = (small(m * k, 1), small(k * n, 2));
     let mut module = tilewright_ir::parse(&ir(case), "dot.mlir").unwrap_or_else(|e| panic!("{e}"));
-    let mut info = TargetInfo::parse(target).unwrap_or_else(|e| panic!("{e}"));
-    info.wgmma |= wgmma;
+    let mut info = common::plain(target);
+    info.dots.wgmma |= wgmma;
     lower_to_ttg(&mut module, &info, &PassOptions { num_warps, num_ctas: 1, num_stages: 2 })
         .unwrap_or_else(|e| panic!("{e}"));
     let text = tilewright_ir::print(&module);

@@ -408,14 +408,14 @@ fn formats_convert_and_come_back() {
 
 #[test]
 fn every_target_compiles_the_kernels() {
-    for target in ["cuda:80", "cuda:86", "cuda:89", "cuda:90"] {
+    for target in ["cuda:80", "cuda:86", "cuda:89", "cuda:90", "cuda:100", "cuda:120"] {
         for ir in [
             include_str!("ttgir/vector_add.mlir"),
             include_str!("ttgir/softmax.mlir"),
             include_str!("ttgir/matmul.mlir"),
         ] {
             let kernel = to_ptx(ir, target);
-            let arch = tilewright_nvidia::Target::parse(target).unwrap().arch();
+            let arch = tilewright_nvidia::Target::parse(target).unwrap().facts().arch;
             assert!(kernel.ptx.contains(&format!(".target {arch}")), "{}", kernel.ptx);
         }
     }

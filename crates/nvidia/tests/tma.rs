@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg, pipeline, tma};
+use tilewright_passes::{Options as PassOptions, lower_to_ttg, pipeline, tma};
 
 const ALIASES: &str = r#"
 #bar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
@@ -18,7 +18,7 @@ const MODULE: &str = r#"module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-wa
 fn finish(ir: &str) -> tilewright_nvidia::Kernel {
     let mut module = tilewright_ir::text::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
     tilewright_ir::verify::verify(&module).unwrap_or_else(|e| panic!("{}", e[0]));
-    let (target, options) = (TargetInfo::parse("cuda:90").unwrap(), PassOptions::default());
+    let (target, options) = (common::plain("cuda:90"), PassOptions::default());
     for pass in ["allocate-shared", "membar"] {
         pipeline::find(pass).unwrap().run(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
     }
@@ -151,8 +151,8 @@ fn compile_tt(
 ) -> (tilewright_ir::Module, tilewright_nvidia::Kernel) {
     let mut module = tilewright_ir::text::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
     tilewright_ir::verify::verify(&module).unwrap_or_else(|e| panic!("{}", e[0]));
-    let mut target = TargetInfo::parse("cuda:90").unwrap();
-    (target.wgmma, target.tma) = (true, true);
+    let mut target = common::plain("cuda:90");
+    (target.dots.wgmma, target.tma) = (true, true);
     let options = PassOptions { num_warps, num_stages, ..PassOptions::default() };
     lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
     let kernel = generate(&module, "cuda:90");

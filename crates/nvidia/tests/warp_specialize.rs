@@ -4,12 +4,13 @@ mod common;
 
 use common::*;
 use tilewright_nvidia::Kernel;
-use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg, pipeline};
+use tilewright_passes::{Options as PassOptions, lower_to_ttg, pipeline};
 
 /// Runs the passes that give warps, memory and barriers; returns IR text for the lowering.
 fn allocated(ir: &str) -> String {
     let mut module = tilewright_ir::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
-    let target = TargetInfo::parse("cuda:90").unwrap();
+    let mut target = common::plain("cuda:90");
+    target.tma = true;
     for pass in ["async-dots", "allocate-warp-groups", "allocate-shared", "membar"] {
         pipeline::find(pass).unwrap().run(&mut module, &target, &PassOptions::default()).unwrap();
     }
@@ -161,8 +162,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 /// The way from layouts on, with a number of stages.
 fn specialized(ir: &str, num_stages: u32) -> tilewright_ir::Module {
     let mut module = tilewright_ir::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
-    let mut target = TargetInfo::parse("cuda:90").unwrap();
-    target.wgmma = true;
+    let mut target = common::plain("cuda:90");
+    (target.dots.wgmma, target.tma) = (true, true);
     let options = PassOptions { num_stages, num_warps: 8, ..PassOptions::default() };
     let all = pipeline::PASSES.iter().skip_while(|p| p.name != "warp-specialize");
     for pass in all {
@@ -357,8 +358,8 @@ module {
 fn what_orders_copies_by_threads_is_needed() {
     for num_warps in [4, 8] {
         let mut module = tilewright_ir::parse(POINTERS, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
-        let mut target = TargetInfo::parse("cuda:90").unwrap();
-        target.wgmma = true;
+        let mut target = common::plain("cuda:90");
+        (target.dots.wgmma, target.tma) = (true, true);
         let options = PassOptions { num_stages: 2, num_warps, ..PassOptions::default() };
         lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
         let kernel = generate(&module, "cuda:90");

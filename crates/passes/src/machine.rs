@@ -1,8 +1,6 @@
 //! How long a multiprocessor takes for operations on tiles: the numbers that schedules are made from.
 //!
-//! One table, a row a target. Throughputs are those of the CUDA C++ Programming Guide ("Arithmetic Instructions", results a cycle
-//! and multiprocessor) and of the architectures' white papers (tensor cores, L2 ports; for 8.6 and 8.9 those of the A10 and
-//! L40S); latencies are round numbers near published microbenchmarks. They order bottlenecks; they predict no times.
+//! The numbers of a target are its own ([`TargetInfo::machine`](crate::target::TargetInfo)).
 //!
 //! Arithmetic is counted in results, a warp's instruction a cycle and scheduler. That is less than what the hardware will
 //! issue for it (addresses, conversions between layouts, moves), and more than it would take were special functions to
@@ -12,13 +10,11 @@
 use tilewright_ir::dialect::{arith, tt, ttng};
 use tilewright_ir::{Module, Op, Opcode, Value};
 
-use crate::target::TargetInfo;
-
 /// Warps of a warp group: one on each of a multiprocessor's four schedulers, with its tensor core.
 pub const GROUP: u32 = 4;
 
 /// Rates and latencies of one target, in cycles.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {
     /// Multiplications of 16-bit numbers a cycle on all tensor cores.
     pub products: u32,
@@ -41,24 +37,6 @@ pub struct Machine {
 const LANES: u32 = 128;
 
 impl Machine {
-    /// The machine of a target.
-    pub fn of(target: &TargetInfo) -> Machine {
-        let row = |products, load_latency, copied_bytes| Machine {
-            products,
-            product_latency: 32,
-            special: 8,
-            load_latency,
-            copied_bytes,
-            registers: 65536,
-            registers_of_thread: 255,
-        };
-        match target.capability {
-            80 => row(1024, 500, 64),
-            86 | 89 => row(512, 500, 32),
-            _ => row(2048, 600, 64),
-        }
-    }
-
     /// About how many cycles `warps` warps, of the `num_warps` that share an operation, keep their schedulers busy with their part
     /// of it.
     pub fn arithmetic(self, module: &Module, op: Op, num_warps: u32, warps: u32) -> u32 {

@@ -9,6 +9,9 @@ use tilewright_ir::{Diagnostic, Module};
 use crate::pipeline::{self, Options};
 use crate::target::TargetInfo;
 
+/// The target where no argument names one.
+const DEFAULT_TARGET: &str = "cuda:90";
+
 /// Passes to run, and what they are told.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
@@ -41,22 +44,22 @@ pub fn pass_names() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 impl Pipeline {
-    /// Reads a list of arguments.
+    /// Reads a list of arguments; `targets` knows the names of targets.
     ///
     /// # Errors
     /// An unknown pass, option or target, with what there is.
-    pub fn parse<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
-        let mut pipeline = Pipeline {
-            passes: Vec::new(),
-            target: TargetInfo::parse("cuda:90").map_err(|d| d.to_string())?,
-            options: Options::default(),
-        };
+    pub fn parse<'a>(
+        args: impl IntoIterator<Item = &'a str>,
+        targets: &dyn Fn(&str) -> Result<TargetInfo, String>,
+    ) -> Result<Self, String> {
+        let mut pipeline =
+            Pipeline { passes: Vec::new(), target: targets(DEFAULT_TARGET)?, options: Options::default() };
         for arg in args {
             let name = arg.trim_start_matches('-');
             if let Some((key, value)) = name.split_once('=') {
                 let number = || value.parse::<u32>().map_err(|_| format!("`{arg}`: a number expected"));
                 match key {
-                    "target" => pipeline.target = TargetInfo::parse(value).map_err(|d| d.to_string())?,
+                    "target" => pipeline.target = targets(value)?,
                     "num-warps" => pipeline.options.num_warps = number()?,
                     "num-ctas" => pipeline.options.num_ctas = number()?,
                     "num-stages" => pipeline.options.num_stages = number()?,
@@ -74,7 +77,11 @@ impl Pipeline {
                         pipeline.push(pass)?;
                     }
                 }
-                "ttg" => pipeline.passes.extend(pipeline::PASSES.iter().map(Step::Ttg)),
+                "ttg" => {
+                    for row in pipeline.target.passes {
+                        pipeline.push(row.pass)?;
+                    }
+                }
                 // Verification happens anyway.
                 "verify" => {}
                 _ => pipeline.push(name)?,

@@ -1,28 +1,7 @@
-//! The whole order, on one screen.
+//! Passes by their names, and the run of a target's list.
 //!
-//! ```text
-//! tt    (inline, canonicalize, cse, licm: crates/ir)
-//!   │   distribute-ctas       tiles shrink to the part that one CTA of the cluster has (num_ctas)
-//!   │   lower-descriptors     blocks of tensors become pointers and masks where no hardware moves them
-//!   │   legalize-dots         dots that no instruction does become ones that some do
-//!   │   transpose-dots        products become their transposes where tensor cores read less for them
-//!   │   assign-layouts        every tensor gets its encoding; converts, buffers of dot operands, vector widths
-//!   ▼
-//! ttg   encode-descriptors    blocks of descriptors get the layout in which TMA copies them
-//!   │   warp-specialize       in loops that ask for it, a warp or four load and the others compute; another may store
-//!   │   software-pipeline     loops are scheduled: copies run iterations ahead, dots begin early or end late
-//!   │   lower-tma             what is left of descriptor accesses becomes TMA copies
-//!   │   async-dots            warp-group dots are waited for where their results are used; proxy fences
-//!   │   release-slots         slots of channels are free when the dots that read them have been waited for
-//!   │   take-turns            warp groups that compute between dots use the tensor cores in turns
-//!   │   lane-sums             what loops add up over lanes is added up behind them
-//!   │   (distribute-to-warps and match-target-size stand here for targets that have them: ML-Triton 2.2, 2.3)
-//!   │   dce                   what the two left behind
-//!   │   allocate-warp-groups  warps and registers of partitions
-//!   │   allocate-shared       offsets of buffers and scratch
-//!   ▼   membar                barriers
-//! lowering
-//! ```
+//! What the passes are stands here ([`PASSES`], in alphabetical order of no meaning beyond that); which of them a target runs, in
+//! which order and why stands in the target's folder (`crates/nvidia/src/pipeline.rs`).
 
 use std::time::{Duration, Instant};
 
@@ -31,8 +10,8 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 use crate::target::TargetInfo;
 use crate::{
     allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, lane_sums, legalize_dots,
-    lower_descriptors, lower_tma, membar, pipeline_loops, release_slots, take_turns, tma, transpose_dots,
-    verify, warp_specialize,
+    lower_descriptors, lower_tma, membar, pipeline_loops, release_slots, scratch, take_turns, tma,
+    transpose_dots, verify, warp_specialize,
 };
 
 /// What a launch decides.
@@ -62,7 +41,7 @@ pub struct Pass {
     run: fn(&mut Module, &TargetInfo, &Options) -> Result<(), Diagnostic>,
 }
 
-/// The passes from `tt` to `ttg`, in the order in which they run.
+/// Every pass of this crate.
 pub static PASSES: &[Pass] = &[
     Pass {
         name: "distribute-ctas",
@@ -167,6 +146,15 @@ pub static PASSES: &[Pass] = &[
     },
 ];
 
+/// A row of a target's list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The name of the pass: one of [`PASSES`], or of the IR's own ([`tilewright_ir::pass::PASSES`]).
+    pub pass: &'static str,
+    /// Why it stands here.
+    pub why: &'static str,
+}
+
 /// The pass of a name.
 pub fn find(name: &str) -> Option<&'static Pass> {
     PASSES.iter().find(|p| p.name == name)
@@ -182,7 +170,7 @@ impl Pass {
     }
 }
 
-/// Runs all passes: from a `tt` module to what the lowering takes (see the crate's page).
+/// Runs the passes of the target: from a `tt` module to what the lowering takes (see the crate's page).
 ///
 /// # Errors
 /// What a pass finds wrong, with its place in the source.
@@ -200,10 +188,15 @@ pub fn lower_to_ttg_with(
     options: &Options,
     after: &mut dyn FnMut(&'static str, &Module, Duration),
 ) -> Result<(), Diagnostic> {
-    for pass in PASSES {
+    for row in target.passes {
         let start = Instant::now();
-        pass.run(module, target, options)?;
-        after(pass.name, module, start.elapsed());
+        match find(row.pass) {
+            Some(pass) => pass.run(module, target, options)?,
+            None => {
+                return Err(Diagnostic::new(format!("{} lists an unknown pass, {}", target.name, row.pass)));
+            }
+        }
+        after(row.pass, module, start.elapsed());
     }
     if cfg!(debug_assertions) {
         verify::run(module)?;
@@ -223,5 +216,9 @@ fn assign(module: &mut Module, target: &TargetInfo, options: &Options) -> Result
     module.set_i32_attr(root, "ttg.threads-per-warp", target.warp_size as i32);
     let name = module.attr(AttrKind::Str(target.name.clone()));
     module.set_attr(root, "ttg.target", name);
+    if target.stmatrix {
+        let unit = module.attr(AttrKind::Unit);
+        module.set_attr(root, scratch::STMATRIX, unit);
+    }
     assign_layouts::run(module, target, num_warps)
 }

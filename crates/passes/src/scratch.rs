@@ -18,11 +18,10 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::dialect::{tt, ttg, ttng};
-use tilewright_ir::{AttrKind, Encoding, Module, Op, Opcode, Type, Value};
+use tilewright_ir::{Encoding, Module, Op, Opcode, Type, Value};
 use tilewright_layout::{ConversionOptions, ConversionPlan, Dim, TileLayout, plan_conversion_with};
 
 use crate::scope;
-use crate::target::TargetInfo;
 
 /// The layout of a tensor type; `None` for anything else or an encoding that does not fit.
 pub fn tile_layout(module: &Module, ty: Type) -> Option<TileLayout> {
@@ -141,10 +140,12 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
     }
 }
 
+/// The module's attribute that stands where warps store matrices to shared memory.
+pub const STMATRIX: &str = "ttg.stmatrix";
+
 /// What conversions may use on the module's target.
 pub fn conversion_options(module: &Module) -> ConversionOptions {
-    let target = module.op_attr(module.root(), "ttg.target").map(|a| module.attr_kind(a));
-    let stmatrix = matches!(target, Some(AttrKind::Str(name)) if TargetInfo::parse(name).is_ok_and(|t| t.capability >= 90));
+    let stmatrix = module.op_attr(module.root(), STMATRIX).is_some();
     ConversionOptions { stmatrix, ..ConversionOptions::default() }
 }
 

@@ -43,7 +43,7 @@ pub fn run(module: &mut Module, target: &TargetInfo) {
     for w in scope::specializations(module) {
         let mut any = false;
         for l in scope::consumer_loops(module, w) {
-            if let Some(turn) = turn(module, Machine::of(target), l, num_warps) {
+            if let Some(turn) = turn(module, target.machine, l, num_warps) {
                 place(module, l, turn);
                 any = true;
             }

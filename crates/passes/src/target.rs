@@ -1,9 +1,11 @@
-//! What the passes need to know of a target. NVIDIA's are the ones described; another vendor's target fills the same
-//! fields (Intel: `warp_size` 16, its matrix engine as an [`MmaKind`] of its own).
+//! What the passes need to know of a target. A vendor's folder makes it of its own table of facts (`crates/nvidia`,
+//! `Target::info`); no pass asks for a target's name or version.
 
 use crate::legalize_dots::is_mma_fp8;
+use crate::machine::Machine;
+use crate::pipeline::Row;
 use tilewright_ir::dialect::tt;
-use tilewright_ir::{Diagnostic, FloatKind, Module, Type, TypeKind};
+use tilewright_ir::{FloatKind, Module, Type, TypeKind};
 
 /// How a dot is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,66 +21,57 @@ pub enum MmaKind {
     Fma,
 }
 
+/// The instructions that a target has for dots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DotUnits {
+    /// `mma.sync`.
+    pub mma: bool,
+    /// `mma.sync` of fp8 (PTX ISA, "mma": .e4m3 and .e5m2, mixed at will, need sm_89).
+    pub fp8: bool,
+    /// `wgmma`.
+    pub wgmma: bool,
+}
+
 /// A target, as the passes see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TargetInfo {
     /// The name under which it stands in `ttg.target`.
     pub name: String,
     /// Threads of a warp.
     pub warp_size: u32,
-    /// Compute capability times ten (80, 86, 89, 90).
-    pub capability: u32,
-    /// The most shared memory that a CTA may ask for, in bytes (CUDA C Programming Guide, "Technical Specifications
-    /// per Compute Capability").
+    /// The most shared memory that a CTA may ask for, in bytes.
     pub max_shared: u32,
     /// The widest access of one thread, in bytes.
     pub max_vector_bytes: u32,
-    /// Whether `cp.async` exists.
+    /// Whether copies from global to shared memory may run beside the threads (`cp.async`).
     pub async_copy: bool,
-    /// Whether dots may become `wgmma` (sm_90a).
-    pub wgmma: bool,
-    /// Whether blocks of descriptors are copied by TMA (sm_90, and a launch that passes tensor maps).
+    /// What computes dots.
+    pub dots: DotUnits,
+    /// Whether warps store 8×8 matrices to shared memory (`stmatrix`).
+    pub stmatrix: bool,
+    /// Whether blocks of descriptors are copied by TMA (it takes a launch that passes tensor maps).
     pub tma: bool,
+    /// Whether CTAs form clusters that read each other's shared memory.
+    pub clusters: bool,
+    /// Rates and latencies.
+    pub machine: Machine,
+    /// The passes from `tt` to what the target's lowering takes, in the order in which they run.
+    pub passes: &'static [Row],
 }
 
 impl TargetInfo {
-    /// The target of a name such as `cuda:90`.
-    ///
-    /// # Errors
-    /// A name that is not `cuda:80`, `:86`, `:89` or `:90`.
-    pub fn parse(name: &str) -> Result<Self, Diagnostic> {
-        let (capability, shared_kib) = match name {
-            "cuda:80" => (80, 163),
-            "cuda:86" => (86, 99),
-            "cuda:89" => (89, 99),
-            "cuda:90" => (90, 227),
-            _ => {
-                return Err(Diagnostic::new(format!("unknown target `{name}`"))
-                    .note("known targets: cuda:80, cuda:86, cuda:89, cuda:90"));
-            }
-        };
-        Ok(TargetInfo {
-            name: name.to_string(),
-            warp_size: 32,
-            capability,
-            max_shared: shared_kib * 1024,
-            max_vector_bytes: 16,
-            async_copy: true,
-            wgmma: false,
-            tma: false,
-        })
-    }
-
     /// The kind of dot for operands of these element types. `tf32` says that fp32 operands may be rounded to tf32.
     pub fn mma_kind(&self, module: &Module, a: Type, b: Type, acc: Type, tf32: bool) -> MmaKind {
+        if !self.dots.mma {
+            return MmaKind::Fma;
+        }
         let acc = module.type_kind(acc);
         let f32_acc = *acc == TypeKind::Float(FloatKind::F32);
         let bits = module.bits(a);
         let kind = |k| MmaKind::Mma16x8 { k, operand_bits: bits };
         match (module.type_kind(a), module.type_kind(b)) {
-            // PTX ISA, "mma": .e4m3 and .e5m2, mixed at will, need sm_89.
             (TypeKind::Float(x), TypeKind::Float(y)) if is_mma_fp8(*x) && is_mma_fp8(*y) => {
-                if f32_acc && self.capability >= 89 { kind(32) } else { MmaKind::Fma }
+                if f32_acc && self.dots.fp8 { kind(32) } else { MmaKind::Fma }
             }
             (x, y) if x != y => MmaKind::Fma,
             (TypeKind::Float(FloatKind::F16), _) if f32_acc || *acc == TypeKind::Float(FloatKind::F16) => {

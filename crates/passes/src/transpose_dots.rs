@@ -33,7 +33,7 @@ use crate::target::TargetInfo;
 
 /// Rewrites every dot of the module that gains by it.
 pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) {
-    if !target.wgmma {
+    if !target.dots.wgmma {
         return;
     }
     for op in module.all_ops(module.root()) {

@@ -1,7 +1,9 @@
 //! Which products are computed as their transposes.
 
+mod common;
+
 use tilewright_ir::{parse, print};
-use tilewright_passes::{Options, TargetInfo, pipeline};
+use tilewright_passes::{Options, pipeline};
 
 /// A product of `m` by `n` summed up in a loop, and what becomes of it.
 fn product(m: u32, n: u32, end: &str) -> String {
@@ -38,7 +40,8 @@ fn stored(m: u32, n: u32) -> String {
 
 fn run(text: &str, num_warps: u32) -> String {
     let mut module = parse(text, "product.mlir").unwrap_or_else(|d| panic!("{d}"));
-    let target = TargetInfo { wgmma: true, ..TargetInfo::parse("cuda:90").unwrap() };
+    let mut target = common::plain("cuda:90");
+    target.dots.wgmma = true;
     let pass = pipeline::find("transpose-dots").unwrap();
     pass.run(&mut module, &target, &Options { num_warps, ..Options::default() })
         .unwrap_or_else(|d| panic!("{d}"));

@@ -1,7 +1,9 @@
 //! Kernels whose dots become warp-group dots: where these are issued and waited for.
 
+mod common;
+
 use tilewright_ir::{parse, print};
-use tilewright_passes::{Options, TargetInfo, lower_to_ttg, verify};
+use tilewright_passes::{Options, lower_to_ttg, verify};
 
 const MATMUL: &str = include_str!("ir/matmul.mlir");
 const MATMUL_ODD: &str = include_str!("ir/matmul_odd.mlir");
@@ -11,7 +13,8 @@ const SPARSE: &str = include_str!("ir/sparse_attention.mlir");
 
 fn lower(text: &str, num_warps: u32, num_stages: u32) -> String {
     let mut module = parse(text, "kernel.mlir").unwrap_or_else(|d| panic!("{d}"));
-    let target = TargetInfo { wgmma: true, ..TargetInfo::parse("cuda:90").unwrap() };
+    let mut target = common::plain("cuda:90");
+    target.dots.wgmma = true;
     lower_to_ttg(&mut module, &target, &Options { num_warps, num_ctas: 1, num_stages })
         .unwrap_or_else(|d| panic!("{d}"));
     verify::run(&module).unwrap_or_else(|d| panic!("{d}"));

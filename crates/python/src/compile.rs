@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{Request, Target};
+use tilewright_compiler::{CudaTarget, Request, Target};
 use tilewright_frontend::dtype::PointerType;
 use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
 use tilewright_frontend::{DType, Diagnostic, HostValue};
@@ -34,7 +34,7 @@ pub fn compile(
     let specs = arguments.specs.iter().zip(&bindings.values);
     let args = specs.map(|(spec, value)| describe(&host, spec, value)).collect::<PyResult<_>>()?;
     let signature = Signature { args };
-    let target = Target::parse(&target_name(backend)?).map_err(|error| diagnostic(py, error))?;
+    let target = target_of(backend)?;
     let options = compiler_options(&bindings.options);
     let package_dir = package_dir(py);
     // The host moves along: one thread at a time uses it, and it enters the interpreter by itself.
@@ -103,13 +103,25 @@ fn describe(host: &PyHost, spec: &Spec, value: &Bound<'_, PyAny>) -> PyResult<Ar
 }
 
 /// What the compiler calls the place where a kernel runs.
-fn target_name(backend: Backend) -> PyResult<String> {
+fn target_of(backend: Backend) -> PyResult<Target> {
     Ok(match backend {
-        Backend::Interp => "interp".to_string(),
-        Backend::PtxSim(arch) | Backend::Offline(arch) => format!("cuda:{arch}"),
+        Backend::Interp => Target::Interp,
+        Backend::PtxSim(target) | Backend::Offline(target) => Target::Cuda(target),
         Backend::Cuda(device) => {
-            tilewright_runtime::Device::get(device).map_err(crate::errors::from_runtime)?.target()
+            let device = tilewright_runtime::Device::get(device).map_err(crate::errors::from_runtime)?;
+            Target::Cuda(device_target(&device)?)
         }
+    })
+}
+
+/// What to compile for on a GPU.
+pub fn device_target(device: &tilewright_runtime::Device) -> PyResult<CudaTarget> {
+    let (major, minor) = device.properties().compute_capability;
+    CudaTarget::for_device(10 * major + minor).ok_or_else(|| {
+        CompilationError::new_err(format!(
+            "not supported yet: GPUs of compute capability {major}.{minor}; there are {}",
+            CudaTarget::names()
+        ))
     })
 }
 

@@ -12,10 +12,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
+use tilewright_compiler::CudaTarget;
 use tilewright_runtime::{Device, LaunchConfig, Stream};
 
 use crate::args::{Arguments, Spec};
-use crate::compile;
+use crate::compile::{self, device_target};
 use crate::errors::{self, TilewrightError};
 use crate::grid::{self, Grid};
 use crate::hooks;
@@ -34,20 +35,20 @@ pub enum Backend {
     /// The CPU executor.
     Interp,
     /// The PTX simulator, for a GPU of this architecture.
-    PtxSim(u32),
+    PtxSim(CudaTarget),
     /// A GPU of this machine, by ordinal.
     Cuda(u32),
     /// A GPU architecture that is only compiled for (`warmup` with `TILEWRIGHT_TARGET`).
-    Offline(u32),
+    Offline(CudaTarget),
 }
 
 impl Backend {
     fn word(self) -> u64 {
         match self {
             Backend::Interp => 0,
-            Backend::PtxSim(arch) => 1 | u64::from(arch) << 8,
+            Backend::PtxSim(arch) => 1 | u64::from(arch.capability()) << 8,
             Backend::Cuda(device) => 2 | u64::from(device) << 8,
-            Backend::Offline(arch) => 3 | u64::from(arch) << 8,
+            Backend::Offline(arch) => 3 | u64::from(arch.capability()) << 8,
         }
     }
 
@@ -55,9 +56,9 @@ impl Backend {
     pub fn describe(self) -> String {
         match self {
             Backend::Interp => "the CPU".to_string(),
-            Backend::PtxSim(arch) => format!("the PTX simulator (cuda:{arch})"),
+            Backend::PtxSim(arch) => format!("the PTX simulator ({arch})"),
             Backend::Cuda(device) => format!("GPU {device}"),
-            Backend::Offline(arch) => format!("cuda:{arch}"),
+            Backend::Offline(arch) => arch.to_string(),
         }
     }
 
@@ -117,21 +118,23 @@ fn environment(name: &'static CStr) -> Option<&'static CStr> {
     (!value.is_empty()).then_some(value)
 }
 
+/// The GPU to compile for where nothing names one.
+const DEFAULT_TARGET: &str = "cuda:90";
+
 /// The architecture that `TILEWRIGHT_TARGET` names, or the default one.
-fn target() -> PyResult<u32> {
+fn target() -> PyResult<CudaTarget> {
     match environment(c"TILEWRIGHT_TARGET") {
         Some(text) => parse_target(&text.to_string_lossy()),
-        None => Ok(90),
+        None => parse_target(DEFAULT_TARGET),
     }
 }
 
-/// The number of `cuda:90`.
-fn parse_target(text: &str) -> PyResult<u32> {
-    let number = text.strip_prefix("cuda:").and_then(|n| n.trim_end_matches('a').parse().ok());
-    number.ok_or_else(|| {
+/// The target of a name.
+fn parse_target(text: &str) -> PyResult<CudaTarget> {
+    CudaTarget::parse(text).map_err(|_| {
         wrong_call::value_error(
             format!("the target {text:?} is no GPU"),
-            "TILEWRIGHT_TARGET and warmup(target=…) take cuda:80, cuda:86, cuda:89 or cuda:90",
+            format!("TILEWRIGHT_TARGET and warmup(target=…) take one of {}", CudaTarget::names()),
         )
     })
 }
@@ -569,7 +572,7 @@ fn device_properties(py: Python<'_>, device: u32) -> PyResult<Bound<'_, PyDict>>
     let properties = device.properties();
     let dict = PyDict::new(py);
     dict.set_item("name", &properties.name)?;
-    dict.set_item("target", device.target())?;
+    dict.set_item("target", device_target(device)?.to_string())?;
     dict.set_item("max_shared_mem", properties.max_shared_memory)?;
     dict.set_item("max_num_regs", properties.max_registers_per_block)?;
     dict.set_item("multiprocessor_count", properties.multiprocessors)?;

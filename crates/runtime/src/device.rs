@@ -134,12 +134,6 @@ impl Device {
         &self.properties
     }
 
-    /// `cuda:90` for an H100: the name of the compile target for this GPU.
-    pub fn target(&self) -> String {
-        let (major, minor) = self.properties.compute_capability;
-        format!("cuda:{}{}", major, minor)
-    }
-
     /// Makes the primary context current on this thread, if it is not already.
     #[inline]
     pub fn make_current(&self) -> Result<()> {

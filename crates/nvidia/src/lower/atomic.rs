@@ -52,7 +52,7 @@ impl Lower<'_> {
             (tt::RmwOp::Umax, _) => format!("max.u{bits}"),
             (tt::RmwOp::Umin, _) => format!("min.u{bits}"),
             (tt::RmwOp::Fadd, Scalar::F16) => "add.noftz.f16".into(),
-            (tt::RmwOp::Fadd, Scalar::BF16) if self.target.has_bf16_arithmetic() => "add.noftz.bf16".into(),
+            (tt::RmwOp::Fadd, Scalar::BF16) if self.target.facts().bf16_arithmetic => "add.noftz.bf16".into(),
             (tt::RmwOp::Fadd, Scalar::F32) => "add.f32".into(),
             (tt::RmwOp::Fadd, Scalar::F64) => "add.f64".into(),
             (tt::RmwOp::Fadd, Scalar::BF16) => return self.atomic_add_bf16(op, &ptrs, &values, mask),

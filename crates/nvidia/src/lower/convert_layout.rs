@@ -17,7 +17,7 @@ impl Lower<'_> {
         let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(result))?);
         let regs = self.regs(src)?;
         let bits = memory_bits(self.b.ty(regs[0]));
-        let options = ConversionOptions { stmatrix: self.target.has_hopper(), ..Default::default() };
+        let options = ConversionOptions { stmatrix: self.target.facts().stmatrix, ..Default::default() };
         let plan = plan_conversion_with(&from, &to, bits, options).map_err(|e| self.error(e.to_string()))?;
         let out = match plan {
             ConversionPlan::Noop => regs.to_vec(),

@@ -59,7 +59,7 @@ impl Lower<'_> {
                 mma(32, 8, "f32.tf32.tf32.f32", Ty::F32)
             }
             (Some(x), Some(y), Some(FloatKind::F32))
-                if x.bits() == 8 && y.bits() == 8 && self.target.has_fp8_mma() =>
+                if x.bits() == 8 && y.bits() == 8 && self.target.facts().fp8 =>
             {
                 let types = match (x, y) {
                     (FloatKind::F8E4M3FN, FloatKind::F8E4M3FN) => "f32.e4m3.e4m3.f32",

@@ -54,7 +54,7 @@ impl Lower<'_> {
     }
 
     fn packs(&self, ty: Ty) -> bool {
-        ty.scalar == Scalar::F16 || self.target.has_bf16_arithmetic()
+        ty.scalar == Scalar::F16 || self.target.facts().bf16_arithmetic
     }
 
     pub fn arith(&mut self, op: ir::Op, kind: arith::Kind) -> Result<()> {
@@ -441,7 +441,7 @@ impl Lower<'_> {
         // i1 is 0 or 1 here, as the language's booleans are.
         let signed = signed && self.b.ty(x) != Ty::I1;
         let op = if signed { CastOp::SiToFp } else { CastOp::UiToFp };
-        if to.scalar == Scalar::BF16 && !self.target.has_bf16_arithmetic() {
+        if to.scalar == Scalar::BF16 && !self.target.facts().bf16_arithmetic {
             let wide = self.b.cast(op, x, Ty::F32);
             return self.b.cast(CastOp::FpTrunc, wide, to);
         }

@@ -96,7 +96,7 @@ impl Lower<'_> {
         let mut halves = Vec::with_capacity(regs.len());
         for pair in regs.chunks(2) {
             let (lo, hi) = (pair[0], *pair.last().unwrap_or(&pair[0]));
-            let word = if self.target.has_fp8_cvt() {
+            let word = if self.target.facts().fp8 {
                 let name = if from == FloatKind::F8E4M3FN { "e4m3x2" } else { "e5m2x2" };
                 let packed = self.pack_word(&[lo, hi]);
                 let text = format!("cvt.rn.f16x2.{name} $0, $1;");
@@ -184,7 +184,7 @@ impl Lower<'_> {
             FloatKind::F16 | FloatKind::BF16 => self.simple_cast(regs, from, FloatKind::F32).into(),
             _ => return Err(self.unsupported(format!("conversions from {} to fp8", from.name()))),
         };
-        if !self.target.has_fp8_cvt() {
+        if !self.target.facts().fp8 {
             return Ok(self.map1(&wide, |s, x| s.narrow_by_bits(x, to)));
         }
         let name = if to == FloatKind::F8E4M3FN { "e4m3x2" } else { "e5m2x2" };

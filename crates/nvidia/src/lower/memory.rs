@@ -367,7 +367,9 @@ impl Lower<'_> {
         let cache = cache_suffix(op.cache(m), false);
         let evict = match op.evict(m) {
             // Results are rarely read again by the program that writes them, and L1 has room for what it reads.
-            tt::EvictionPolicy::Normal if cache.is_empty() && self.target.has_hopper() => ".L1::no_allocate",
+            tt::EvictionPolicy::Normal if cache.is_empty() && self.target.facts().streaming_stores => {
+                ".L1::no_allocate"
+            }
             policy => evict_suffix(policy),
         };
         let modifiers = format!(".global{cache}{evict}");

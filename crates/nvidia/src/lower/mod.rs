@@ -99,7 +99,7 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
     let shared_bytes = int("ttg.shared").unwrap_or(0) as u32;
     let mut out = llvm::Module::new("kernel");
     // A 128-byte swizzle repeats every 1024 bytes of the address.
-    let align = if options.target.has_hopper() { 1024 } else { 128 };
+    let align = if options.target.facts().tma { 1024 } else { 128 };
     let smem =
         out.global(llvm::Global { name: "global_smem".into(), space: Space::Shared, align, init: None });
     let mut kernel = None;

@@ -206,7 +206,7 @@ impl Lower<'_> {
         let elem = self.b.ty(regs[0]);
         let bits = memory_bits(elem);
         let copies = self.copies(tile) != 0 || tile.free_variable_masks().register != 0;
-        if !self.target.has_hopper() || elem == Ty::I1 || elem.is_ptr() || tile.is_padded() || copies {
+        if !self.target.facts().stmatrix || elem == Ty::I1 || elem.is_ptr() || tile.is_padded() || copies {
             return false;
         }
         let Some(plan) = MatrixAccess::new(tile, shared, bits) else { return false };

@@ -86,7 +86,7 @@ enum TileLeft<'a> {
 
 impl Lower<'_> {
     pub fn hopper(&mut self, op: ir::Op, kind: ttng::Kind) -> Result<()> {
-        if !self.target.has_hopper() {
+        if !self.target.facts().wgmma {
             return Err(self.unsupported("warp-group instructions"));
         }
         match kind {

@@ -1,9 +1,7 @@
 //! What a multiprocessor does a cycle and how long its instructions take: the numbers behind the verdicts of
 //! [`report`](super::report).
 //!
-//! Throughputs are those of the CUDA C++ Programming Guide ("Arithmetic Instructions", results a cycle and
-//! multiprocessor) and of the architectures' white papers (tensor cores, bandwidths; for 8.6 and 8.9 those of the A10
-//! and L40S). Latencies are round numbers near published microbenchmarks. They order bottlenecks; they predict no times.
+//! What differs between targets stands in their [facts](crate::target::FACTS), which also says where the numbers are from.
 
 use super::listing::Instruction;
 use crate::target::Target;
@@ -79,42 +77,27 @@ impl Machine {
 
     /// Warps that a multiprocessor holds (CUDA C++ Programming Guide, "Technical Specifications").
     pub fn max_warps(self) -> u32 {
-        match self.target.capability {
-            80 | 90 => 64,
-            _ => 48,
-        }
+        self.target.facts().max_warps
     }
 
     /// CTAs that a multiprocessor holds.
     pub fn max_ctas(self) -> u32 {
-        match self.target.capability {
-            80 | 90 => 32,
-            89 => 24,
-            _ => 16,
-        }
+        self.target.facts().max_ctas
     }
 
     /// Shared memory of a multiprocessor: what a CTA may have, and the kilobyte that the system takes of each.
     pub fn shared_bytes(self) -> u32 {
-        self.target.max_shared_bytes() + 1024
+        self.target.facts().max_shared + 1024
     }
 
     /// Bytes a cycle and multiprocessor from memory that no cache holds.
     pub fn dram_bytes(self) -> f64 {
-        match self.target.capability {
-            80 => 13.4, // A100 80 GB: 2039 GB/s, 108 multiprocessors, 1.41 GHz
-            86 => 4.9,  // A10: 600 GB/s, 72, 1.70 GHz
-            89 => 2.4,  // L40S: 864 GB/s, 142, 2.52 GHz
-            _ => 14.5,  // H100 SXM: 3350 GB/s, 132, 1.75 GHz
-        }
+        self.target.facts().dram_bytes
     }
 
     /// Bytes a cycle and multiprocessor from the L2 cache, by the width of its port.
     pub fn l2_bytes(self) -> f64 {
-        match self.target.capability {
-            80 | 90 => 64.0,
-            _ => 32.0,
-        }
+        f64::from(self.target.facts().l2_bytes)
     }
 
     /// Cycles of a barrier whose warps all stand at it.
@@ -124,11 +107,11 @@ impl Machine {
 
     /// What an instruction costs.
     pub fn cost(self, i: &Instruction) -> Cost {
-        let hopper = self.target.capability >= 90;
+        let facts = self.target.facts();
         let plain = Cost { pipe: None, latency: 0.0, cause: Cause::Arithmetic, global_bytes: 0 };
         let pipe = |pipe, cycles, latency| Cost { pipe: Some((pipe, cycles)), latency, ..plain };
         let bytes = i.access_bits() / 8 * 32;
-        let (l2, dram) = if hopper { (270.0, 600.0) } else { (220.0, 500.0) };
+        let (l2, dram) = (f64::from(facts.l2_latency), f64::from(facts.load_latency));
         match i.name() {
             "HGMMA" | "QGMMA" | "IGMMA" | "BGMMA" => {
                 let cycles = self.tensor_cycles(i);
@@ -159,20 +142,9 @@ impl Machine {
             "SYNCS" => Cost { latency: 20.0, cause: Cause::Barriers, ..plain },
             "MUFU" | "I2F" | "F2I" | "FRND" | "POPC" | "FLO" | "BREV" => pipe(Pipe::Special, 8.0, 20.0),
             "F2F" => pipe(Pipe::Special, if i.has("F64") { 16.0 } else { 8.0 }, 20.0),
-            "DADD" | "DMUL" | "DFMA" | "DSETP" => {
-                let cycles = match self.target.capability {
-                    80 => 4.0,
-                    90 => 2.0,
-                    _ => 64.0,
-                };
-                pipe(Pipe::Fp64, cycles, 10.0)
-            }
-            "FADD" | "FMUL" | "FFMA" => {
-                pipe(Pipe::Fp32, if self.target.capability == 80 { 2.0 } else { 1.0 }, 4.0)
-            }
-            "HADD2" | "HMUL2" | "HFMA2" => {
-                pipe(Pipe::Fp32, if matches!(self.target.capability, 80 | 90) { 1.0 } else { 2.0 }, 5.0)
-            }
+            "DADD" | "DMUL" | "DFMA" | "DSETP" => pipe(Pipe::Fp64, facts.fp64_cycles, 10.0),
+            "FADD" | "FMUL" | "FFMA" => pipe(Pipe::Fp32, facts.fp32_cycles, 4.0),
+            "HADD2" | "HMUL2" | "HFMA2" => pipe(Pipe::Fp32, facts.half2_cycles, 5.0),
             "IMAD" | "IDP" => pipe(Pipe::Multiply, 2.0, 4.0),
             "S2R" | "S2UR" | "R2UR" | "CS2R" | "LDC" | "ULDC" => Cost { latency: 20.0, ..plain },
             name if is_control(name) => plain,
@@ -185,11 +157,7 @@ impl Machine {
     /// Cycles of one of the four tensor cores. A warp group's product is shared by its four warps, each with its own.
     fn tensor_cycles(self, i: &Instruction) -> f64 {
         // Multiplications a cycle of one of the four tensor cores, fp16.
-        let fp16 = match self.target.capability {
-            80 => 256.0,
-            90 => 512.0,
-            _ => 128.0,
-        };
+        let fp16 = f64::from(self.target.facts().products) / 4.0;
         let rate = match i.name() {
             "QGMMA" | "IGMMA" | "IMMA" | "QMMA" => 2.0 * fp16,
             "BGMMA" | "BMMA" => 16.0 * fp16,

@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn occupancies() {
-        let of = |f: Facts| occupancy(Target { capability: 90 }, &f);
+        let of = |f: Facts| occupancy(Target::parse("cuda:90").unwrap(), &f);
         let full = of(facts(8, 32, 160));
         assert_eq!((full.ctas, full.warps), (8, 64));
         assert_eq!(full.limited_by, ["registers", "warps"]);
@@ -326,7 +326,7 @@ mod tests {
             .enumerate()
             .map(|(i, code)| format!("/*{:04x}*/ {code} ; /* 0x0 */\n/* 0x000fe20000000000 */\n", 16 * i));
         let listing = Listing::parse(&lines.collect::<String>());
-        let all = Report::new(&listing, Target { capability: 90 }, facts(warps, registers, 0));
+        let all = Report::new(&listing, Target::parse("cuda:90").unwrap(), facts(warps, registers, 0));
         all.loops[0].clone()
     }
 

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn loads_together_wait_once() {
-        let machine = Machine::new(Target { capability: 90 });
+        let machine = Machine::new(Target::parse("cuda:90").unwrap());
         let together = walk(&body(true), machine, 1, true);
         let apart = walk(&body(false), machine, 1, true);
         assert_eq!((together.loads_in_flight, apart.loads_in_flight), (2, 1));

@@ -5,6 +5,13 @@ use tilewright_nvidia::{Kernel, Options, Target, compile};
 pub use tilewright_ptxsim as sim;
 pub use tilewright_ptxsim::Param;
 
+/// The target's facts, without warp-group products and tensor copies: a test turns on what it is about.
+pub fn plain(target: &str) -> tilewright_passes::TargetInfo {
+    let mut info = tilewright_nvidia::Target::parse(target).unwrap_or_else(|e| panic!("{e}")).info();
+    (info.dots.wgmma, info.tma) = (false, false);
+    info
+}
+
 /// A buffer that the kernel reads or writes.
 pub struct Buffer {
     pub bytes: Vec<u8>,

@@ -125,7 +125,7 @@ fn operand_buffer_encoding(
 impl Assigner<'_> {
     /// The accumulator encoding with which a dot is one for warp groups; `None` where it is not.
     pub(super) fn warp_group_encoding(&self, dot: tt::Dot) -> Option<Encoding> {
-        if !self.target.wgmma || !self.num_warps.is_multiple_of(4) {
+        if !self.target.dots.wgmma || !self.num_warps.is_multiple_of(4) {
             return None;
         }
         let bits = operand_bits(self.module, dot)?;

@@ -53,9 +53,9 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_ctas: u32) -> Result<()
     if num_ctas == 1 {
         return Ok(());
     }
-    if target.capability < 90 {
+    if !target.clusters {
         let message = format!("num_ctas = {num_ctas}: {} has no clusters of CTAs", target.name);
-        return Err(Diagnostic::new(message).note("cuda:90 and later have; use num_ctas = 1"));
+        return Err(Diagnostic::new(message).note("cuda:90 has; use num_ctas = 1"));
     }
     let functions: Vec<Op> = module.block_ops(module.body()).collect();
     for func in functions {

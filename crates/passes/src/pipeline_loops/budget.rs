@@ -5,7 +5,6 @@ use tilewright_ir::{Module, Op, Value};
 
 use super::graph::is_dot;
 use crate::allocate_shared::buffer_bytes;
-use crate::machine::Machine;
 use crate::target::TargetInfo;
 use crate::{scope, scratch, tma};
 
@@ -77,7 +76,7 @@ pub fn ctas(module: &Module, target: &TargetInfo, l: scf::For, registers: u32, s
     let partitions =
         scope::enclosing(module, l.0).into_iter().flat_map(|(w, _)| w.partition_num_warps(module));
     let warps = scope::num_warps(module, l.0) + partitions.sum::<i32>() as u32;
-    let by_registers = Machine::of(target).registers / (warps * 32 * registers);
+    let by_registers = target.machine.registers / (warps * 32 * registers);
     by_registers.min(target.max_shared / shared.max(1)).max(1)
 }
 

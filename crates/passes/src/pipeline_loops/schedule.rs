@@ -25,7 +25,7 @@ use super::graph::{Body, Stream, is_asynchronous, is_dot};
 use super::late::Late;
 use super::slice::Slice;
 use super::{blocks, budget};
-use crate::machine::{GROUP, Machine};
+use crate::machine::GROUP;
 use crate::target::TargetInfo;
 use crate::{multicast, scope, scratch, tma};
 
@@ -68,7 +68,7 @@ impl Schedule {
             return None;
         }
 
-        let machine = Machine::of(target);
+        let machine = target.machine;
         let num_warps = scope::num_warps(module, l.0);
         // Consumers in a `ttg.warp_specialize` wait for copies, not for each other.
         let specialized = !scope::enclosing(module, l.0).is_empty();

@@ -97,7 +97,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
         module.block_ops(module.body()).filter_map(|op| tt::Func::cast(module, op)).collect();
     for func in functions {
         let Some(range) = asked(module, func) else { continue };
-        if target.capability >= 90 && !range.iter().any(|&op| waits_for_programs(module, op)) {
+        if target.tma && !range.iter().any(|&op| waits_for_programs(module, op)) {
             // With loads through pointers, or else without. (Where only tiles should follow each other closely, four warps
             // more are a high price.)
             let explicit = range
