@@ -109,7 +109,7 @@ fn target_of(backend: Backend) -> PyResult<Target> {
         Backend::PtxSim(target) | Backend::Offline(target) => Target::Cuda(target),
         Backend::Cuda(device) => {
             let device = tilewright_runtime::Device::get(device).map_err(crate::errors::from_runtime)?;
-            Target::Cuda(device_target(&device)?)
+            Target::Cuda(device_target(device)?)
         }
     })
 }
