@@ -6,7 +6,7 @@ NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 JOBS ?= $(shell nproc)
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 
-.PHONY: setup demo test test-rust test-python bench bench-gpu lint format wheel fuzz clean
+.PHONY: setup demo test test-rust test-python test-long bench bench-gpu lint format wheel fuzz clean
 
 setup: ## what a checkout needs: LLVM 19, .venv, the extension, the tilewright command
 	@scripts/setup.sh
@@ -26,6 +26,14 @@ endif
 
 test-python: setup
 	$(PYTHON) -m pytest -n $(JOBS) tests
+
+# Random kernels take the release build: most of their time is compiling.
+KERNELS ?= 5000
+SEED ?= 300
+
+test-long: ## KERNELS random kernels (5000) from seed SEED in the simulator with every check on, against the executor
+	@TILEWRIGHT_PROFILE=release scripts/setup.sh
+	$(PYTHON) tests/random_kernels --count $(KERNELS) --seed $(SEED) --jobs $(JOBS) --shrink
 
 bench: ## times on this machine; release build
 	@TILEWRIGHT_PROFILE=release scripts/setup.sh

@@ -1,0 +1,191 @@
+"""The command: makes kernels from seeds, runs each on two backends in processes of their own, and counts.
+
+A kernel that ends its process or takes too long is a failure like any other; the rest go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import multiprocessing
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from multiprocessing import connection
+from pathlib import Path
+
+from . import shrink
+from .generator import Generator
+from .program import Program
+
+SECONDS = 120  # for one kernel
+KERNELS = 1000  # of one process
+
+
+def category(error: BaseException) -> str:
+    """What failures of one cause have in common."""
+    first = str(error).split("\n")[0][:100]
+    return f"{type(error).__name__}: " + (
+        "" if type(error).__name__ == "Different" else re.sub(r"\d+|<.*?>|\b[vxond]\d+\b", "N", first)
+    )
+
+
+def work(pipe, backend: str, folder: str, target: int | None) -> None:
+    """A process: gets seeds or programs, and answers with ``None`` or a category and a text."""
+    os.environ.update(TILEWRIGHT_CACHE_DIR=folder, TILEWRIGHT_ALWAYS_COMPILE="1", RAYON_NUM_THREADS="1")
+    if backend != "cuda":
+        # The simulator runs PTX; most of the time would go into assembling it.
+        os.environ["TRITON_PTXAS_PATH"] = os.devnull + "/none"
+    from .compare import check
+
+    done = 0
+    while (task := pipe.recv()) is not None:
+        try:
+            check(task if isinstance(task, Program) else Generator(task, target).program(), backend)
+            answer = None
+        except Exception as error:
+            answer = category(error), str(error)
+        pipe.send(answer)
+        done += 1
+        if done % 200 == 0:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class Workers:
+    """Processes that run kernels."""
+
+    def __init__(self, jobs: int, backend: str, target: int | None):
+        self.jobs, self.backend, self.target = jobs, backend, target
+        self.folder = tempfile.mkdtemp(prefix="tilewright-random-")
+        self.context = multiprocessing.get_context("fork" if backend != "cuda" else "spawn")
+        self.idle, self.processes, self.started = [], {}, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for pipe in list(self.processes):
+            self.end(pipe)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self):
+        mine, its = self.context.Pipe()
+        self.started += 1
+        folder = f"{self.folder}/{self.started}"
+        process = self.context.Process(
+            target=work, args=(its, self.backend, folder, self.target), daemon=True
+        )
+        process.start()
+        its.close()
+        self.processes[mine] = [process, 0]
+        return mine
+
+    def end(self, pipe) -> int:
+        process, _ = self.processes.pop(pipe)
+        pipe.close()
+        process.kill()
+        process.join()
+        return process.exitcode
+
+    def run(self, tasks):
+        """Yields each task with its answer, as they come."""
+        tasks, running, more = iter(tasks), {}, True
+        while more or running:
+            while more and len(running) < self.jobs:
+                try:
+                    task = next(tasks)
+                except StopIteration:
+                    more = False
+                    break
+                pipe = self.idle.pop() if self.idle else self.start()
+                pipe.send(task)
+                running[pipe] = task, time.monotonic()
+            for pipe in connection.wait(list(running), timeout=1):
+                task, _ = running.pop(pipe)
+                try:
+                    answer = pipe.recv()
+                except (EOFError, ConnectionResetError):
+                    process = self.processes[pipe][0]
+                    process.join(10)
+                    answer = "the process died", f"the process ended with {process.exitcode}"
+                    self.end(pipe)
+                else:
+                    self.processes[pipe][1] += 1
+                    if self.processes[pipe][1] < KERNELS:
+                        self.idle.append(pipe)
+                    else:
+                        self.end(pipe)
+                yield task, answer
+            for pipe, (task, since) in list(running.items()):
+                if time.monotonic() - since > SECONDS:
+                    del running[pipe]
+                    self.end(pipe)
+                    yield task, ("too slow", f"not done after {SECONDS} seconds")
+
+    def one(self, program: Program):
+        """The answer for one program."""
+        return next(iter(self.run([program])))[1]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit status: whether a kernel failed."""
+    parser = argparse.ArgumentParser(
+        prog="random_kernels",
+        description="Runs random kernels on the CPU executor and on another backend, and compares what they write.",
+    )
+    parser.add_argument("--count", type=int, default=300, help="how many kernels")
+    parser.add_argument("--seed", type=int, default=0, help="the first one's seed; the next ones follow it")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--backend", choices=["ptxsim", "cuda", "interp"], default="ptxsim")
+    parser.add_argument("--target", type=int, choices=[80, 90], help="compile for sm_80 or sm_90 alone")
+    parser.add_argument(
+        "--shrink", action="store_true", help="remove lines of a failing kernel while it fails"
+    )
+    parser.add_argument("--keep", type=Path, help="a folder for the sources of failing kernels")
+    parser.add_argument("--show", action="store_true", help="print the kernels and run none")
+    options = parser.parse_args(arguments)
+    seeds = range(options.seed, options.seed + options.count)
+    if options.show:
+        for seed in seeds:
+            print(Generator(seed, options.target).program().describe())
+        return 0
+    failures = collections.Counter()
+    start = said = time.monotonic()
+    done = 0
+    with (
+        Workers(options.jobs, options.backend, options.target) as workers,
+        Workers(1, options.backend, options.target) as shrinker,
+    ):
+        for seed, answer in workers.run(seeds):
+            done += 1
+            if answer is not None:
+                failures[answer[0]] += 1
+                program = Generator(seed, options.target).program()
+                if options.shrink:
+                    program, answer = shrink.shrink(program, answer, shrinker.one)
+                text = f"# {answer[1]}".replace("\n", "\n# ") + f"\n{program.describe()}"
+                print(f"\nFAILED: seed {seed}\n{text}", flush=True)
+                if options.keep:
+                    options.keep.mkdir(parents=True, exist_ok=True)
+                    (options.keep / f"random_{seed}.py").write_text(text)
+            if time.monotonic() - said > 30:
+                said = time.monotonic()
+                print(
+                    f"{done} kernels, {failures.total()} failed, {done / (said - start):.1f} a second",
+                    flush=True,
+                )
+    took = time.monotonic() - start
+    print(
+        f"{done} kernels from seed {options.seed} on {options.backend} and interp: {done - failures.total()} agree, "
+        f"{failures.total()} failed; {took:.0f} s, {done / took:.1f} a second with {options.jobs} processes"
+    )
+    for name, count in failures.most_common():
+        print(f"  {count} × {name}")
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
