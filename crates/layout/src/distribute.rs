@@ -25,7 +25,8 @@ pub(crate) struct CtaTile {
     /// The axes from the fastest to the slowest: how registers go on over the rest of the tensor.
     pub order: SmallVec<[u8; 4]>,
     /// Bit d: a tensor smaller than the tile along axis d is padded up to it, where otherwise the tile is cut and several
-    /// threads hold one element. Set along K of dot operands, where a copy would be added twice.
+    /// threads hold one element. Set along K of dot operands, where a copy would be added twice. A tensor of size 1 is not
+    /// padded all the same: it may be broadcast along the axis, and then every thread needs its element.
     pub pad: u32,
 }
 

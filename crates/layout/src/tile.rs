@@ -8,7 +8,8 @@
 //! - otherwise the *physical* size is the next multiple of the tile: 1000 with a tile of 256 is one unit of 1024, and the
 //!   last 24 elements are *padding*, which memory operations must predicate off (see [`TileLayout::register_bounds`]);
 //! - a tensor smaller than the tile is held several times over: bases that point outside it are 0, and
-//!   [`TileLayout::free_variable_masks`] says which threads hold copies.
+//!   [`TileLayout::free_variable_masks`] says which threads hold copies. Along an axis of size 1 all threads do: a
+//!   broadcast finds its element wherever it needs it.
 //!
 //! Invariants: `physical = unit * reps >= shape`; the linear layout is onto the unit; no register of a thread is a copy of
 //! another register of that thread. The registers of a thread are those of one unit, repeated: the number of a register is
@@ -77,7 +78,7 @@ impl TileLayout {
             if size == 0 {
                 return Err(LayoutError::new(format!("a tensor of shape {shape:?} has no elements")));
             }
-            let pads = tile.pad & 1 << d != 0;
+            let pads = tile.pad & 1 << d != 0 && size > 1;
             let physical = if size < tile_size && !pads {
                 u64::from(size).next_power_of_two()
             } else {

@@ -41,6 +41,18 @@ proptest! {
         check(&src, &dst, &[m, n], bits);
     }
 
+    /// Rows, columns and single elements, which every thread has that a broadcast of them may ask.
+    #[test]
+    fn any_conversion_of_a_row_or_a_column_reaches_all_threads(
+        (src, dst) in (0u32..4, 0u32..4).prop_flat_map(|(a, b)| (common::encoding2(a), common::encoding2(b))),
+        n in common::size(), ones in 1usize..4, bits in elem_bits(),
+    ) {
+        let shape = [0, 1].map(|d| if ones >> d & 1 == 1 { 1 } else { n });
+        check(&src, &dst, &shape, bits);
+        let layout = TileLayout::new(&dst, &shape).unwrap();
+        prop_assert!((0..2).all(|d| shape[d] > 1 || layout.physical(d) == 1), "some thread has padding");
+    }
+
     #[test]
     fn any_conversion_of_vectors_is_the_identity(
         src in common::encoding1(2), dst in common::encoding1(2), n in common::size(), bits in elem_bits(),

@@ -120,6 +120,30 @@ proptest! {
         check(&TileLayout::new(&encoding, &[n]).unwrap());
     }
 
+    /// A broadcast moves nothing: whoever holds an element of the result holds the element of the source that it comes from.
+    #[test]
+    fn a_broadcast_stays_in_its_thread(
+        encoding in (0u32..4).prop_flat_map(common::encoding2), axis in 0usize..2, m in common::size(), n in common::size(),
+    ) {
+        prop_assume!(m * n <= 1 << 13);
+        let mut shape = [m, n];
+        let whole = TileLayout::new(&encoding, &shape).unwrap();
+        shape[axis] = 1;
+        let one = TileLayout::new(&encoding, &shape).unwrap();
+        for register in 0..whole.num_registers() {
+            let mut at = whole.register_coord(register);
+            at[axis] = 0;
+            let from = one.register_at(&at).expect("a register at the same place");
+            for warp in 0..whole.num_warps() {
+                for lane in 0..32 {
+                    let mut expect = whole.coords(register, lane, warp);
+                    expect[axis] = 0;
+                    prop_assert_eq!(one.coords(from, lane, warp), expect);
+                }
+            }
+        }
+    }
+
     /// A reduction leaves the parent's threads in place: dropping the axis gives the slice's coordinate.
     #[test]
     fn a_slice_agrees_with_its_parent(

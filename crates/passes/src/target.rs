@@ -91,8 +91,10 @@ pub fn dot_kind(module: &Module, target: &TargetInfo, dot: tt::Dot) -> MmaKind {
     let result = dot.result(module);
     let shape = module.shape(module.value_type(result)).unwrap_or(&[]);
     let (m, n) = (shape[shape.len() - 2], shape[shape.len() - 1]);
-    // A result narrower than one instruction would hold the same element twice.
-    if m.next_power_of_two() < 16 || n.next_power_of_two() < 8 {
+    let k = module.shape(module.value_type(dot.a(module))).and_then(|s| s.last().copied());
+    // A result narrower than one instruction would hold the same element twice, and so would operands of one column and
+    // one row, each of whose products would be added to it.
+    if m.next_power_of_two() < 16 || n.next_power_of_two() < 8 || k == Some(1) {
         return MmaKind::Fma;
     }
     let tf32 = dot.input_precision(module) == tt::InputPrecision::Tf32;
