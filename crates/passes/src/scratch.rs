@@ -19,7 +19,9 @@
 use smallvec::SmallVec;
 use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::{Encoding, Module, Op, Opcode, Type, Value};
-use tilewright_layout::{ConversionOptions, ConversionPlan, Dim, TileLayout, plan_conversion_with};
+use tilewright_layout::{
+    ConversionOptions, ConversionPlan, Dim, ScanOrder, TileLayout, plan_conversion_with,
+};
 
 use crate::scope;
 
@@ -59,12 +61,9 @@ pub fn reduce_scratch(module: &Module, op: tt::Reduce) -> (SmallVec<[u32; 2]>, u
 /// The scratch of a scan: one element for each run of the axis that a warp holds. 0 where each warp holds whole lines.
 pub fn scan_scratch(module: &Module, op: tt::Scan) -> (SmallVec<[u32; 2]>, u32) {
     let axis = op.axis(module) as usize;
-    per_line(module, op.srcs(module), axis, |layout| {
-        if warps_along(layout, axis) == 1 {
-            return 0;
-        }
-        let lanes = 1u32 << layout.thread_bits_along(axis).lane.count_ones();
-        layout.physical(axis).div_ceil(layout.contig_along(axis) * lanes)
+    per_line(module, op.srcs(module), axis, |layout| match ScanOrder::of(layout, axis) {
+        Some(h) if h.warps > 1 => layout.physical(axis) / (h.run * h.lanes),
+        _ => 0,
     })
 }
 

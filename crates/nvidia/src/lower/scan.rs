@@ -115,27 +115,28 @@ impl Lower<'_> {
                 let mut before_run = carry.clone();
                 if let Some(totals) = &totals {
                     // Totals of the runs before and of the warps before in this run.
-                    let (from, to) = (r * h.warps as usize, (r + 1) * h.warps as usize);
+                    let from = r as u32 * h.warps;
                     let mut mine = carry.clone();
-                    for (w, t) in totals[l][from..to].iter().enumerate() {
-                        let this = self.b.i32(w as i64);
+                    for w in 0..h.warps {
+                        let this = self.b.i32(i64::from(w));
                         let here = self.b.icmp(IntPred::Eq, warp, this);
                         mine = match (mine, &carry) {
                             (Some(old), Some(new)) => Some(self.pick(here, new, &old)),
-                            // Warp 0 has nothing before its first run.
-                            (None, Some(new)) => {
-                                Some(Partial { values: new.values.clone(), valid: Some(here) })
-                            }
+                            (None, Some(new)) => Some(new.clone()),
                             (old, None) => old,
                         };
-                        if let (Some(p), true) = (&mut mine, r == 0 && w > 0) {
-                            let any = self.b.icmp(IntPred::Ne, warp, zero);
-                            p.valid = Some(any);
-                        }
+                        let Some(t) = &totals[l][(from + w) as usize] else { continue };
                         carry = Some(match &carry {
                             Some(c) => self.combine(region, c, t)?,
                             None => t.clone(),
                         });
+                    }
+                    // Up to the first total that is more than padding nothing comes before.
+                    let first = totals[l].iter().take_while(|t| t.is_none()).count() as u32;
+                    if let (Some(p), true) = (&mut mine, from <= first) {
+                        let last = self.b.i32(i64::from(first - from));
+                        let after = if first == from { IntPred::Ne } else { IntPred::Ugt };
+                        p.valid = Some(self.b.icmp(after, warp, last));
                     }
                     before_run = mine;
                 }
@@ -211,7 +212,8 @@ impl Lower<'_> {
         self.shuffle_partial(p, Shuffle::Index(from))
     }
 
-    /// The totals of all runs of all warps along the axis, in the order of the scan, for each line of this thread.
+    /// The totals of all runs of all warps along the axis, in the order of the scan, for each line of this thread; `None` for
+    /// those of nothing but padding.
     fn warp_totals(
         &mut self,
         layout: &TileLayout,
@@ -221,9 +223,9 @@ impl Lower<'_> {
         h: &ScanOrder,
         lane: Value,
         warp: Value,
-        _reverse: bool,
+        reverse: bool,
         tys: &[Ty],
-    ) -> Result<Vec<Vec<Partial>>> {
+    ) -> Result<Vec<Vec<Option<Partial>>>> {
         let scratch = self.scratch()?;
         let runs = scanned[0].len() as u32;
         let count = runs * h.warps;
@@ -271,17 +273,19 @@ impl Lower<'_> {
             addresses.push(of_line);
         }
         self.barrier();
+        let begins = |i: u32| h.run * h.lanes * if reverse { count - 1 - i } else { i };
         let mut all = Vec::new();
         for of_line in addresses {
-            let mut line = vec![Partial { values: vec![], valid: None }; count as usize];
-            for (&at, &ty) in of_line.iter().zip(tys) {
-                let bytes = i64::from(memory_bits(ty) / 8);
-                for (i, p) in line.iter_mut().enumerate() {
-                    let from = self.b.ptr_add_const(at, i as i64 * bytes);
-                    p.values.push(self.load_shared(from, ty, 1)[0]);
-                }
-            }
-            all.push(line);
+            let line = (0..count).map(|i| {
+                (begins(i) < layout.shape()[axis]).then(|| {
+                    let values = of_line.iter().zip(tys).map(|(&at, &ty)| {
+                        let from = self.b.ptr_add_const(at, i64::from(i) * i64::from(memory_bits(ty) / 8));
+                        self.load_shared(from, ty, 1)[0]
+                    });
+                    Partial { values: values.collect(), valid: None }
+                })
+            });
+            all.push(line.collect());
         }
         Ok(all)
     }
