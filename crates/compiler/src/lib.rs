@@ -7,8 +7,10 @@
 
 mod artifact;
 pub mod cache;
+mod key;
 mod request;
 mod stages;
+mod toolchain;
 
 pub use artifact::{Artifact, Metadata, StageTime, TensorMapParam};
 pub use request::{Options, Request, Target};

@@ -3,14 +3,16 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use tilewright_frontend::{Built, Diagnostic, HostValue, build_module};
+use tilewright_frontend::{Built, Diagnostic, build_module};
 use tilewright_ir as ir;
 use tilewright_nvidia::ptxas::{self, Ptxas};
 use tilewright_passes::{lower_descriptors, pipeline, tma};
 
 use crate::artifact::{Artifact, Metadata, StageTime, TensorMapParam};
-use crate::cache::{Cache, Entry, Key, KeyBuilder};
+use crate::cache::{Cache, Entry};
+use crate::key::key;
 use crate::request::{Request, Target};
+use crate::toolchain::Toolchain;
 
 /// Compiles a kernel.
 ///
@@ -35,11 +37,13 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     };
     let ptxas = Ptxas::find(request.package_dir.as_deref());
     let ptxas_version = ptxas.as_ref().ok().map(Ptxas::version);
-    let key = key(request, &built, ptxas_version.as_deref());
-    if let Some(entry) = cache.get(&key)
-        && let Some(artifact) = from_entry(&entry, &built, &clock)
-    {
-        return Ok(artifact);
+    let toolchain = Toolchain::find(ptxas.as_ref().ok(), request.package_dir.as_deref());
+    let key = key(&built.facts, request.target, options, &toolchain);
+    if let Some(entry) = cache.get(&key) {
+        match from_entry(&entry, &built, &clock) {
+            Some(artifact) => return Ok(artifact),
+            None => cache.discard(&key),
+        }
     }
 
     let Built { mut module, name, captured, printed, .. } = built;
@@ -205,41 +209,9 @@ fn tensor_maps(module: &ir::Module) -> Vec<TensorMapParam> {
 }
 
 /// Whether dots may become warp-group instructions: unless `TILEWRIGHT_WGMMA=0`, read once a process.
-fn wgmma_enabled() -> bool {
+pub(crate) fn wgmma_enabled() -> bool {
     static ENABLED: OnceLock<bool> = OnceLock::new();
     *ENABLED.get_or_init(|| std::env::var("TILEWRIGHT_WGMMA").map_or(true, |v| v != "0"))
-}
-
-/// What a compilation depends on. The front end has run: the functions and values that it met are known.
-fn key(request: &Request<'_>, built: &Built, ptxas_version: Option<&str>) -> Key {
-    let mut key = KeyBuilder::new();
-    key.part("build", env!("TILEWRIGHT_BUILD_ID"));
-    key.part("target", request.target.to_string());
-    key.part("wgmma", if wgmma_enabled() { "on" } else { "off" });
-    key.part("ptxas", ptxas_version.unwrap_or("none"));
-    key.part("options", serde_json::to_string(request.options).unwrap_or_default());
-    for arg in &request.signature.args {
-        key.part("argument", arg.to_string());
-    }
-    for function in &built.functions {
-        key.part("function", function.text());
-        // Lines and columns stand in messages and in the code's line table.
-        key.part("file", function.source.file.as_bytes());
-        key.part("line", function.source.first_line.to_string());
-    }
-    for captured in &built.captured {
-        key.part("path", captured.path.join("."));
-        key.part("captured", describe(&captured.value));
-    }
-    key.finish()
-}
-
-/// A captured value in the key: its text, floats by their bits.
-fn describe(value: &HostValue) -> String {
-    match value {
-        HostValue::Float(f) => format!("{:x}", f.to_bits()),
-        _ => value.to_string(),
-    }
 }
 
 fn to_entry(artifact: &Artifact) -> Entry {

@@ -5,6 +5,7 @@
 //! - [`source`]: a piece of Python source, its lines and its parsed functions;
 //! - [`host`]: what the source names outside itself, through the [`Host`] trait, and [`source_host`], the host that
 //!   needs no Python;
+//! - [`facts`]: what a compilation was told from outside, which a cache key is made of;
 //! - [`library`]: the `tl.*` names, read from the Python files under `python/tilewright/language`;
 //! - [`dtype`], [`signature`]: the language's types and the types of a kernel's arguments.
 //!
@@ -15,6 +16,7 @@
 
 pub mod dtype;
 mod eval;
+pub mod facts;
 mod fold;
 pub mod host;
 pub mod library;
@@ -25,6 +27,7 @@ pub mod value;
 
 pub use dtype::{DType, Scalar};
 pub use eval::{Built, Captured, Options, build_module};
+pub use facts::Facts;
 pub use host::{Binding, Host, HostError, HostObject, HostValue, JitFunction};
 pub use signature::{ArgSpec, ArgType, Signature};
 pub use source::SourceText;

@@ -14,6 +14,7 @@ mod offsets;
 pub mod program;
 mod shared_steps;
 pub mod ty;
+mod version;
 mod wide_offsets;
 
 pub use builder::Builder;
@@ -22,3 +23,4 @@ pub use program::{
     KernelAttrs, Loc, Module, Op, Value,
 };
 pub use ty::{Scalar, Space, Ty};
+pub use version::{file, version};

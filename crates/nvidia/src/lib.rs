@@ -15,3 +15,4 @@ pub mod tools;
 pub use compile::{Kernel, Options, compile};
 pub use target::Target;
 pub use tilewright_llvm::emit::CodegenLevel;
+pub use tilewright_llvm::{file as llvm_file, version as llvm_version};

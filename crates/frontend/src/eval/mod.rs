@@ -31,6 +31,7 @@ use tilewright_ir::{
 };
 
 use crate::dtype::{DType, Scalar};
+use crate::facts::{Facts, Recorder};
 use crate::host::{Host, HostValue, JitFunction};
 use crate::library;
 use crate::signature::{ArgSpec, ArgType, Signature};
@@ -86,10 +87,12 @@ pub struct Built {
     pub module: Module,
     /// The kernel's name in the module.
     pub name: String,
-    /// Values of the host that are constants in the module; the runtime checks that they have not changed.
+    /// Values of the host that are constants in the module.
     pub captured: Vec<Captured>,
-    /// The jit functions that the kernel is made of, itself first; the cache key covers their sources. Functions of
-    /// the library are not listed: the compiler's version covers them.
+    /// All that the module was made from besides options and the library, which the compiler's build holds: what a cache
+    /// key is made of.
+    pub facts: Facts,
+    /// The jit functions that the kernel is made of, itself first. Functions of the library are not listed.
     pub functions: Vec<Arc<JitFunction>>,
     /// What `tl.static_print` printed.
     pub printed: String,
@@ -115,6 +118,7 @@ pub(crate) struct Frame {
 }
 
 pub(crate) struct Evaluator<'h> {
+    /// A [`Recorder`] in front of the caller's host.
     pub host: &'h dyn Host,
     pub module: Module,
     pub options: Options,
@@ -406,8 +410,10 @@ pub fn build_module(
 ) -> Result<Built, Diagnostic> {
     let module = Module::new();
     let block = module.body();
+    let recorder = Recorder::new(host);
+    recorder.entry(entry, &signature.args);
     let mut eval = Evaluator {
-        host,
+        host: &recorder,
         module,
         options: options.clone(),
         block,
@@ -420,11 +426,6 @@ pub fn build_module(
         noinline: FxHashMap::default(),
     };
     let name = eval.build_kernel(entry, signature).map_err(|e| *e)?;
-    Ok(Built {
-        module: eval.module,
-        name,
-        captured: eval.captured,
-        functions: eval.functions,
-        printed: eval.printed,
-    })
+    let Evaluator { module, captured, functions, printed, .. } = eval;
+    Ok(Built { module, name, captured, facts: recorder.into_facts(), functions, printed })
 }
