@@ -61,7 +61,7 @@ pub fn compile(
         prepared.params.clone(),
         arguments.specs.to_vec(),
         bindings.options.clone(),
-        host.into_captured(),
+        host.into_captures(),
     ))
 }
 

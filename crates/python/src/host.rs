@@ -1,12 +1,11 @@
 //! The front end's [`Host`] that asks CPython: what a kernel's source names outside itself.
 //!
-//! A host lives for one compilation. It notes every plain value that the kernel captured ([`Captured`]) with the place it
-//! came from, so that a later launch can see whether it has changed since.
+//! A host lives for one compilation. It notes everything that the kernel took from outside ([`Captures`]) with the place
+//! that it came from, so that a later launch can see whether it has changed since.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType};
@@ -16,8 +15,8 @@ use tilewright_frontend::host::{NamedTuple, Origin};
 use tilewright_frontend::{Binding, DType, Host, HostError, HostObject, HostValue, JitFunction, Scalar};
 
 use crate::args;
+use crate::captured::Captures;
 use crate::jit::JitBase;
-use crate::wrong_call;
 
 /// Asks CPython. Enters the interpreter for each question, so the compiler may run without holding it.
 #[derive(Default)]
@@ -26,7 +25,7 @@ pub struct PyHost {
     functions: RefCell<FxHashMap<u64, Py<JitBase>>>,
     /// Objects that were met, by [`HostObject::id`], which is their address: being kept alive keeps it theirs.
     objects: RefCell<FxHashMap<u64, Py<PyAny>>>,
-    captured: RefCell<Vec<Captured>>,
+    captures: RefCell<Captures>,
     /// Recursion of [`PyHost::value`], which a list that holds itself would not end.
     depth: Cell<u32>,
 }
@@ -34,61 +33,6 @@ pub struct PyHost {
 // SAFETY: a host is used by one compilation, hence by one thread at a time; its Python references are touched only while
 // attached to the interpreter (dropping them elsewhere is deferred by PyO3).
 unsafe impl Send for PyHost {}
-
-/// A plain value that a kernel read from its surroundings when it was compiled.
-pub struct Captured {
-    /// A namespace (a dict) or a closure's cell.
-    container: Py<PyAny>,
-    /// The key in the namespace; `None` for a cell.
-    name: Option<Py<PyString>>,
-    /// Name for messages.
-    text: String,
-    function: String,
-    value: Py<PyAny>,
-}
-
-impl Captured {
-    /// Shows the collector what is held.
-    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.container)?;
-        visit.call(&self.value)
-    }
-
-    /// Whether the value is what it was when the kernel was compiled.
-    #[inline]
-    pub fn check(&self, py: Python<'_>) -> PyResult<()> {
-        let now = match &self.name {
-            Some(name) => self.container.bind(py).cast::<PyDict>()?.get_item(name)?,
-            None => self.container.bind(py).getattr(intern!(py, "cell_contents")).ok(),
-        };
-        match &now {
-            Some(now) if now.is(&self.value) => Ok(()),
-            _ => self.compare(py, now),
-        }
-    }
-
-    #[cold]
-    fn compare(&self, py: Python<'_>, now: Option<Bound<'_, PyAny>>) -> PyResult<()> {
-        if let Some(now) = &now
-            && now.get_type().is(self.value.bind(py).get_type())
-            && now.eq(&self.value).unwrap_or(false)
-        {
-            return Ok(());
-        }
-        let was = self.value.bind(py).repr()?;
-        let is = match now {
-            Some(now) => format!("is now {}", now.repr()?),
-            None => "is gone".to_string(),
-        };
-        Err(wrong_call::runtime_error(
-            format!(
-                "the variable '{}', which kernel '{}' uses, was {was} when the kernel was compiled and {is}",
-                self.text, self.function
-            ),
-            "a kernel keeps the value it was compiled with: pass it as a tl.constexpr argument if it changes",
-        ))
-    }
-}
 
 /// What an attribute or global is: its value, and whether it was wrapped in `tl.constexpr`.
 struct Found {
@@ -105,8 +49,8 @@ impl PyHost {
     }
 
     /// What the compilation captured.
-    pub fn into_captured(self) -> Vec<Captured> {
-        self.captured.into_inner()
+    pub fn into_captures(self) -> Captures {
+        self.captures.into_inner().finish()
     }
 
     /// A Python object as the front end sees it.
@@ -274,28 +218,6 @@ impl PyHost {
         })
     }
 
-    fn capture(
-        &self,
-        container: &Bound<'_, PyAny>,
-        name: Option<&str>,
-        text: &str,
-        function: &str,
-        value: &Bound<'_, PyAny>,
-    ) {
-        let py = value.py();
-        let mut captured = self.captured.borrow_mut();
-        if captured.iter().any(|c| c.text == text && c.container.is(container)) {
-            return;
-        }
-        captured.push(Captured {
-            container: container.clone().unbind(),
-            name: name.map(|n| PyString::intern(py, n).unbind()),
-            text: text.to_string(),
-            function: function.to_string(),
-            value: value.clone().unbind(),
-        });
-    }
-
     fn lookup_attached(
         &self,
         py: Python<'_>,
@@ -315,9 +237,7 @@ impl PyHost {
             // A cell that is not filled yet: the enclosing function assigns the name after the kernel's definition.
             let Ok(object) = cell.getattr(intern!(py, "cell_contents")) else { return Ok(None) };
             let found = self.found(&object)?;
-            if is_plain(&found.value) {
-                self.capture(&cell, None, name, &function.name, &object);
-            }
+            self.captures.borrow_mut().cell(&cell, name, &function.name, &object, found.value.clone());
             return Ok(Some(Binding {
                 value: found.value,
                 constexpr: found.constexpr,
@@ -330,15 +250,17 @@ impl PyHost {
         if let Some(object) = globals.get_item(name)? {
             let found = self.found(&object)?;
             let constexpr = found.constexpr || annotated_constexpr(globals, name)?;
-            if is_plain(&found.value) {
-                self.capture(globals.as_any(), Some(name), name, &function.name, &object);
-            }
+            let value = found.value.clone();
+            self.captures.borrow_mut().global(globals, name, &function.name, Some(&object), value);
             return Ok(Some(Binding { value: found.value, constexpr, origin: Origin::Global }));
         }
         // 3. Builtins.
         match py.import(intern!(py, "builtins"))?.getattr_opt(name)? {
             Some(object) => {
-                Ok(Some(Binding { value: self.value(&object)?, constexpr: false, origin: Origin::Builtin }))
+                let value = self.value(&object)?;
+                // A global of that name would hide it.
+                self.captures.borrow_mut().global(globals, name, &function.name, None, HostValue::None);
+                Ok(Some(Binding { value, constexpr: false, origin: Origin::Builtin }))
             }
             None => Ok(None),
         }
@@ -352,11 +274,18 @@ impl Host for PyHost {
 
     fn attribute(&self, object: &HostObject, name: &str) -> Result<Option<HostValue>, HostError> {
         Python::attach(|py| {
-            let Some(object) = self.objects.borrow().get(&object.id).map(|o| o.clone_ref(py)) else {
+            let Some(holder) = self.objects.borrow().get(&object.id).map(|o| o.clone_ref(py)) else {
                 return Ok(None);
             };
-            let found = object.bind(py).getattr_opt(name).map_err(|e| host_error(py, &e))?;
-            found.map(|value| self.value(&value).map_err(|e| host_error(py, &e))).transpose()
+            let read = || -> PyResult<Option<HostValue>> {
+                let found = holder.bind(py).getattr_opt(name)?;
+                let value = found.as_ref().map(|found| self.value(found)).transpose()?;
+                let seen = value.clone().unwrap_or(HostValue::None);
+                let text = &*object.name;
+                self.captures.borrow_mut().attribute(holder.bind(py), name, text, found.as_ref(), seen);
+                Ok(value)
+            };
+            read().map_err(|e| host_error(py, &e))
         })
     }
 
@@ -374,7 +303,12 @@ impl Host for PyHost {
                 let prepared = JitBase::prepared(bound)?;
                 let param = prepared.params.params.iter().find(|p| p.text == parameter);
                 match param.and_then(|p| p.default.as_ref()) {
-                    Some(default) => Ok(Some(self.value(default.bind(py))?)),
+                    Some(default) => {
+                        let (default, name) = (default.bind(py), &*function.name);
+                        let value = self.value(default)?;
+                        self.captures.borrow_mut().parameter(parameter, name, default, value.clone());
+                        Ok(Some(value))
+                    }
                     None => Ok(None),
                 }
             };
@@ -398,7 +332,10 @@ impl Host for PyHost {
                 for (name, value) in kwargs {
                     named.set_item(&**name, self.object_of(py, value)?)?;
                 }
-                self.value(&function.bind(py).call(PyTuple::new(py, args)?, Some(&named))?)
+                let (function, args) = (function.bind(py), PyTuple::new(py, args)?);
+                let result = self.value(&function.call(&args, Some(&named))?)?;
+                self.captures.borrow_mut().call(self, function, args, named, result.clone())?;
+                Ok(result)
             };
             run().map_err(|e| host_error(py, &e))
         })
@@ -421,21 +358,6 @@ impl Host for PyHost {
             };
             read().unwrap_or_default()
         })
-    }
-}
-
-/// Whether a change of the value after compiling matters: functions and modules may be rebound freely, as in Triton.
-fn is_plain(value: &HostValue) -> bool {
-    match value {
-        HostValue::None
-        | HostValue::Bool(_)
-        | HostValue::Int(_)
-        | HostValue::Float(_)
-        | HostValue::Str(_)
-        | HostValue::Tuple(_)
-        | HostValue::NamedTuple(_)
-        | HostValue::DType(_) => true,
-        HostValue::Library(_) | HostValue::Python(_) | HostValue::Jit(_) | HostValue::Object(_) => false,
     }
 }
 

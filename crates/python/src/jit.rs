@@ -134,6 +134,12 @@ impl JitBase {
         self.lock().get(key).cloned()
     }
 
+    /// Whether another object has the same source, as far as either was read, and the same options.
+    pub fn same_as(&self, other: &JitBase) -> bool {
+        let replaced = |jit: &JitBase| lock(&jit.replaced).clone();
+        self.noinline == other.noinline && self.debug == other.debug && replaced(self) == replaced(other)
+    }
+
     /// Keeps a kernel; where another thread was faster, its one stays.
     pub fn keep(&self, key: Key, kernel: Arc<Py<CompiledKernel>>) -> Arc<Py<CompiledKernel>> {
         let mut kernels = self.lock();

@@ -12,8 +12,8 @@ use tilewright_frontend::Diagnostic;
 use tilewright_runtime::{Device, Function, Module};
 
 use crate::args::Spec;
+use crate::captured::Captures;
 use crate::errors;
-use crate::host::Captured;
 use crate::launch::{self, Backend};
 use crate::params::{Options, Params};
 
@@ -82,7 +82,7 @@ pub struct CompiledKernel {
     /// How each parameter entered the compilation.
     pub specs: Vec<Spec>,
     pub options: Options,
-    captured: Vec<Captured>,
+    captures: Captures,
     loaded: OnceLock<Loaded>,
     /// The tensor maps of the last launch.
     pub last_maps: crate::tensor_map::LastMaps,
@@ -97,7 +97,7 @@ impl CompiledKernel {
         params: Arc<Params>,
         specs: Vec<Spec>,
         options: Options,
-        captured: Vec<Captured>,
+        captures: Captures,
     ) -> Self {
         CompiledKernel {
             code,
@@ -105,7 +105,7 @@ impl CompiledKernel {
             params,
             specs,
             options,
-            captured,
+            captures,
             loaded: OnceLock::new(),
             last_maps: crate::tensor_map::LastMaps::default(),
             report: Mutex::default(),
@@ -115,7 +115,7 @@ impl CompiledKernel {
     /// An error when a captured value has changed since the kernel was compiled.
     #[inline]
     pub fn check_captured(&self, py: Python<'_>) -> PyResult<()> {
-        self.captured.iter().try_for_each(|c| c.check(py))
+        self.captures.check(py)
     }
 
     /// The function on the GPU; the code is loaded at the first call.
@@ -288,7 +288,7 @@ impl CompiledKernel {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.captured.iter().try_for_each(|captured| captured.traverse(&visit))
+        self.captures.traverse(&visit)
     }
 
     fn __repr__(&self) -> String {

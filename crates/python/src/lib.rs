@@ -14,6 +14,7 @@
 use pyo3::prelude::*;
 
 mod args;
+mod captured;
 mod command;
 mod compile;
 mod descriptor;
