@@ -162,3 +162,109 @@ def test_results_are_stored_whole(dtype, monkeypatch):
     )  # fmt: skip
     stores = [line for line in kernel.asm["ptx"].splitlines() if "st.global" in line]
     assert stores and all(".v4.b32" in line for line in stores)
+
+
+@triton.jit
+def in_registers_kernel(a_ptr, b_ptr, c_ptr, n, HOW: tl.constexpr):
+    """Products whose accumulators or left operands are in registers in all kinds of ways."""
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    a, b = tl.load(a_ptr + at), tl.load(b_ptr + at)
+    ACC: tl.constexpr = tl.int32 if a_ptr.dtype.element_ty == tl.int8 else tl.float32
+    T: tl.constexpr = a_ptr.dtype.element_ty
+    acc = tl.zeros((64, 64), ACC)
+    s = tl.dot(a, b, out_dtype=ACC) % 3
+    if HOW == "sum of a product and a constant":
+        acc = tl.dot(a, b, out_dtype=ACC) + 1
+    elif HOW == "constant accumulator":
+        acc = tl.dot(a, b, tl.full((64, 64), 2, ACC), out_dtype=ACC)
+    elif HOW == "left operand of the iteration":
+        for t in range(n):
+            acc = tl.dot((s + t).to(T), b, acc, out_dtype=ACC)
+    elif HOW == "left operand of one of three iterations":
+        for t in range(3):
+            acc = tl.dot((s + t).to(T), b, acc, out_dtype=ACC)
+    elif HOW == "left operand of a dot that goes on":
+        for t in range(n):
+            acc = tl.dot(a, b, acc, out_dtype=ACC)
+            acc = tl.dot((s + t).to(T), b, acc, out_dtype=ACC)
+    elif HOW == "left operand that is carried":
+        p = s.to(T)
+        for _ in range(n):
+            acc = tl.dot(p, b, acc, out_dtype=ACC)
+            p = (acc % 3).to(T)
+    elif HOW == "one left operand for two dots":
+        p = s.to(T)
+        x = tl.dot(p, b, out_dtype=ACC)
+        y = tl.dot(p, a, tl.full((64, 64), 5, ACC), out_dtype=ACC)
+        acc = x - y + p.to(ACC)
+    elif HOW == "constant left operand":
+        acc = tl.dot((s * 0 + 2).to(T), b, acc, out_dtype=ACC)
+    elif HOW == "an accumulator for two dots":
+        acc = tl.dot(a, b, s, out_dtype=ACC) - tl.dot(b, a, s, out_dtype=ACC) + s
+    elif HOW == "a result that is accumulated on and looked at":
+        x = tl.dot(a, b, out_dtype=ACC)
+        y = tl.dot(s.to(T), a, x, out_dtype=ACC)
+        acc = x * 2 - y
+    elif HOW == "a chain":
+        x = tl.dot((s + 1).to(T), b, acc, out_dtype=ACC)
+        x = tl.dot((s - 1).to(T), (s + 2).to(T), x, out_dtype=ACC)
+        acc = tl.dot((s + 2).to(T), (s - 2).to(T), x, out_dtype=ACC)
+    elif HOW == "chosen by a condition":
+        if n == 3:
+            s = tl.full((64, 64), 1, ACC)
+        acc = tl.dot(a, b, s, out_dtype=ACC)
+    elif HOW == "a loop of one iteration":
+        for _ in range(1):
+            acc = tl.dot(a, b, acc, out_dtype=ACC)
+    elif HOW == "a loop of two iterations":
+        for _ in range(2):
+            acc = tl.dot(a, b, acc, out_dtype=ACC)
+    tl.store(c_ptr + at, acc)
+
+
+WAYS = [
+    "sum of a product and a constant", "constant accumulator", "left operand of the iteration",
+    "left operand of one of three iterations", "left operand of a dot that goes on", "left operand that is carried",
+    "one left operand for two dots", "constant left operand", "an accumulator for two dots",
+    "a result that is accumulated on and looked at", "a chain", "chosen by a condition", "a loop of one iteration",
+    "a loop of two iterations",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_registers_of_dots_under_way(device, dtype, how):
+    """The simulator refuses registers that are written between fence and dot, or touched between dot and wait."""
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-2, 3, (64, 64)).astype(dtype) for _ in range(2))
+    acc = np.int32 if dtype == "int8" else np.float32
+    out = device.empty((64, 64), acc)
+    kernel = in_registers_kernel[(1,)](device.array(a), device.array(b), out, 3, HOW=how, num_warps=4)
+    if device.backend != "interp":
+        assert "wgmma.mma_async" in kernel.asm["ptx"]
+    x, y = a.astype(acc), b.astype(acc)
+    s = np.fmod(x @ y, 3).astype(acc)
+    p = s
+    carried = np.zeros_like(s)
+    for _ in range(3):
+        carried = carried + p @ y
+        p = np.fmod(carried, 3).astype(acc)
+    steps = sum((s + t) @ y for t in range(3))
+    want = {
+        "sum of a product and a constant": x @ y + 1,
+        "constant accumulator": x @ y + 2,
+        "left operand of the iteration": steps,
+        "left operand of one of three iterations": steps,
+        "left operand of a dot that goes on": steps + 3 * x @ y,
+        "left operand that is carried": carried,
+        "one left operand for two dots": s @ y - s @ x - 5 + s,
+        "constant left operand": np.full_like(s, 2) @ y,
+        "an accumulator for two dots": x @ y - y @ x + s,
+        "a result that is accumulated on and looked at": x @ y - s @ x,
+        "a chain": (s + 1) @ y + (s - 1) @ (s + 2) + (s + 2) @ (s - 2),
+        "chosen by a condition": x @ y + 1,
+        "a loop of one iteration": x @ y,
+        "a loop of two iterations": 2 * x @ y,
+    }[how]
+    np.testing.assert_array_equal(device.numpy(out), want)

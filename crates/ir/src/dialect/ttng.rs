@@ -60,7 +60,7 @@ crate::dialect! {
     }
 
     /// Waits until at most `pendings` of this warp group's products are under way. The results are the inputs: results of
-    /// products (valid after it) and buffers that they read (in use until it).
+    /// products (valid after it), and the buffers and left operands in registers that they read (in use until it).
     op WarpGroupDotWait = "warp_group_dot_wait" {
         operands(inputs: var)
         attrs(pendings: i32 = "pendings")

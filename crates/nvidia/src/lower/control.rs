@@ -46,6 +46,7 @@ pub(super) fn lower_function<'a>(
         smem,
         values: vec![None; m.num_values()],
         layouts: rustc_hash::FxHashMap::default(),
+        fragments: rustc_hash::FxHashMap::default(),
         locations,
         shared_loads: false,
         loads_in_loops: false,
@@ -121,23 +122,26 @@ pub(super) fn lower_function<'a>(
 }
 
 impl Lower<'_> {
-    /// The machine types of a value: one per register, or per word of two halves that warp-group dots accumulate, one
-    /// address for a buffer, none for a token.
+    /// The machine types of a value: one per register, or per word where dots that are under way have words of several
+    /// elements, one address for a buffer, none for a token.
     pub fn machine_types(&mut self, ty: ir::Type) -> Result<Vec<Ty>> {
         match self.m.type_kind(ty) {
             TypeKind::AsyncToken => Ok(vec![]),
             TypeKind::MemDesc { .. } => Ok(vec![Ty::SHARED]),
-            _ if self.crosses_as_words(ty) => Ok(vec![Ty::I32; self.num_regs(ty)? / 2]),
+            _ if self.crosses_as_words(ty) => {
+                let bits = self.elem_ty(ty)?.bits() as usize;
+                Ok(vec![Ty::I32; self.num_regs(ty)? * bits / 32])
+            }
             _ => Ok(vec![self.elem_ty(ty)?; self.num_regs(ty)?]),
         }
     }
 
-    /// Whether a tensor goes from block to block as words of two halves. The accumulators of a dot that is under way must
-    /// not be taken apart and put together again where a loop begins anew.
+    /// Whether a tensor goes from block to block as words of several elements. What a dot under way has, halves that it
+    /// accumulates or its left operand, must not be taken apart and put together again where a loop begins anew.
     fn crosses_as_words(&self, ty: ir::Type) -> bool {
         let encoding = self.m.encoding(ty).and_then(|e| self.m.encoding_of(e));
-        matches!(encoding, Some(Encoding::NvidiaMma { version_major: 3, .. }))
-            && self.float_kind(ty) == Some(FloatKind::F16)
+        let accumulates = matches!(encoding, Some(Encoding::NvidiaMma { version_major: 3, .. }));
+        accumulates && self.float_kind(ty) == Some(FloatKind::F16) || self.is_left_operand(ty)
     }
 
     /// The machine values of an IR value, as [`Lower::machine_types`] lists them.
@@ -145,8 +149,8 @@ impl Lower<'_> {
         let mut out = Vec::new();
         for &v in values {
             match self.val(v)?.clone() {
-                Val::Regs(r) if self.crosses_as_words(self.value_ty(v)) => {
-                    out.extend(self.pack_halves(&r));
+                Val::Regs(_) if self.crosses_as_words(self.value_ty(v)) => {
+                    out.extend(self.words_under_way(v)?);
                 }
                 Val::Regs(r) => out.extend_from_slice(&r),
                 Val::Token => {}
@@ -169,7 +173,7 @@ impl Lower<'_> {
             TypeKind::MemDesc { shape, .. } => {
                 Val::Buffer(Buffer { base: values[0], offsets: smallvec::smallvec![0; shape.len()] })
             }
-            _ if self.crosses_as_words(ty) => Val::Regs(self.unpack_halves(values).into()),
+            _ if self.crosses_as_words(ty) => Val::Regs(self.elements_of_words(ty, values)?.into()),
             _ => Val::Regs(values.into()),
         };
         self.set(v, val);

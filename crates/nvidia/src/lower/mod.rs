@@ -174,6 +174,8 @@ pub(crate) struct Lower<'a> {
     smem: llvm::GlobalId,
     values: Vec<Option<Val>>,
     layouts: FxHashMap<ir::Type, Rc<TileLayout>>,
+    /// Left operands of warp-group dots, in the words in which the last of these in a block has them.
+    fragments: FxHashMap<(ir::Value, ir::Block), Vec<llvm::Value>>,
     locations: Locations,
     /// Whether, since the last barrier, several threads may have loaded one element of global memory: a store by one of
     /// them must wait for the others.
@@ -433,11 +435,13 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// A value that nothing looks at: zero, so that runs agree.
+    /// A value that nothing looks at: zero, so that runs agree. (Left operands of dots only keep registers for what comes in
+    /// a loop's first iteration.)
     fn poison(&mut self, op: ir::Op) -> Result<()> {
         let result = self.m.result(op);
         let ty = self.value_ty(result);
-        let zero = self.elem_ty(ty).map(|t| self.b.zero(t))?;
+        let element = self.elem_ty(ty)?;
+        let zero = if self.is_left_operand(ty) { self.b.undef(element) } else { self.b.zero(element) };
         let n = self.num_regs(ty)?;
         self.set_regs(result, vec![zero; n]);
         Ok(())

@@ -1,9 +1,20 @@
 //! `ttng`: products of warp groups by `wgmma.mma_async` (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
 //!
-//! Accumulators are asm operands that are read and written in place: results tied to inputs. While a product is under way
-//! they are values like any others for LLVM; a wait takes them as inputs and results, so that nothing that looks at them
-//! moves above it. The K steps of one accumulator tile stand in one asm statement: nothing comes between, and `ptxas` need
-//! not serialize them.
+//! While a product is under way its registers belong to the tensor cores: nothing else may write them between the
+//! `wgmma.fence` and the instructions, nor touch them before the wait (PTX ISA, "Register fragments"). LLVM knows nothing of
+//! this, so it is made to follow from what depends on what:
+//!
+//! - All instructions of a dot stand in one asm statement, from the fence to the commit: whatever its registers hold, be it a
+//!   constant, is there before the fence.
+//! - Its accumulators and its A in registers are operands that it reads and writes in place: results tied to inputs. A
+//!   register that something else looks at later is copied before the statement.
+//! - A wait takes those results as such operands again. Until then they are in use, so that no register is used for anything
+//!   else; what looks at them looks at the wait's results.
+//!
+//! ```text
+//! %acc1, %a1 = asm "wgmma.fence; wgmma.mma_async…; wgmma.commit_group;" "=f,=r,0,1,l" (%acc, %a, %b)
+//! %acc2, %a2 = asm "wgmma.wait_group 0;" "=f,=r,0,1" (%acc1, %a1)
+//! ```
 //!
 //! Registers and tiles: warp group `w` holds 64 rows; per 8 columns a thread has accumulators at (0, 0), (0, 1), (8, 0),
 //! (8, 1) from its first row and column, as the instruction orders them. All threads' coordinates are those of thread 0
@@ -61,27 +72,77 @@ struct Operand {
 /// The left operand.
 enum Left {
     Shared(Operand),
-    /// The words of each K step of each tile.
-    Registers(Vec<Vec<[Value; 4]>>),
+    Registers(Fragments),
 }
 
-/// What the instructions of one accumulator tile have in common.
-struct Tile<'a> {
-    /// Its first row and column from the warp group's.
-    at: (u32, u32),
+/// A left operand in registers.
+struct Fragments {
+    /// Its words, in the order of the registers that they are made of.
+    words: Vec<Value>,
+    /// Which of them an instruction takes, for each tile of rows and each K step.
+    places: Vec<Vec<[usize; 4]>>,
+}
+
+/// What all instructions of a dot have in common.
+struct Product {
+    inst: Instruction,
     /// N of an instruction.
     n: u32,
-    left: TileLeft<'a>,
-    right: &'a Operand,
-    /// Its registers, in the instruction's order.
-    registers: &'a [usize],
+    left: Left,
+    right: Operand,
 }
 
-/// The left operand of a tile.
-enum TileLeft<'a> {
-    Shared(&'a Operand),
-    /// The words of each K step.
-    Registers(&'a [[Value; 4]]),
+/// A tile of the accumulators, which one instruction computes.
+struct Tile {
+    /// Which one along the rows.
+    row: usize,
+    /// Its first row and column from the warp group's.
+    at: (u32, u32),
+    /// Its registers, in the instruction's order.
+    registers: Vec<usize>,
+}
+
+/// The operands of an asm statement: those that it reads and writes in place come first.
+#[derive(Default)]
+struct Operands {
+    results: Vec<Ty>,
+    /// What is there before, for each result that is not written only.
+    before: Vec<(usize, Value)>,
+    inputs: Vec<(char, Value)>,
+}
+
+impl Operands {
+    /// A register that the statement reads and writes. The number of its result.
+    fn in_place(&mut self, ty: Ty, value: Value) -> usize {
+        self.before.push((self.results.len(), value));
+        self.result(ty)
+    }
+
+    /// A register that the statement writes only, before it has read all of its inputs.
+    fn result(&mut self, ty: Ty) -> usize {
+        self.results.push(ty);
+        self.results.len() - 1
+    }
+
+    /// A register that the statement reads: all that it writes have been named. Its number.
+    fn input(&mut self, letter: char, value: Value) -> usize {
+        self.inputs.push((letter, value));
+        self.results.len() + self.before.len() + self.inputs.len() - 1
+    }
+
+    /// LLVM's constraints, and the inputs.
+    fn constraints(&self) -> (String, Vec<Value>) {
+        let mut tied = vec![false; self.results.len()];
+        self.before.iter().for_each(|b| tied[b.0] = true);
+        let results = self.results.iter().zip(tied);
+        let results =
+            results.map(|(&ty, tied)| format!("={}{}", if tied { "" } else { "&" }, register_letter(ty)));
+        let before = self.before.iter().map(|b| b.0.to_string());
+        let inputs = self.inputs.iter().map(|i| i.0.to_string());
+        let all: Vec<String> = results.chain(before).chain(inputs).collect();
+        let values = self.before.iter().map(|b| b.1).chain(self.inputs.iter().map(|i| i.1));
+        (all.join(","), values.collect())
+    }
 }
 
 impl Lower<'_> {
@@ -199,38 +260,29 @@ impl Lower<'_> {
         };
         let group = (warps_n > 1).then_some((warps_m.ilog2(), warps_n));
         let right = self.wgmma_operand(b, 1, n, group)?;
+        let mut product = Product { inst, n, left, right };
 
         let mut acc = self.regs(c)?.to_vec();
-        // How much of K is summed by the tensor cores before it is added to what they can't round.
-        let partial = op.max_num_imprecise_acc(m).map(|n| (n as u32).div_ceil(inst.k()).clamp(1, steps));
-        if partial.is_none() {
-            self.b.asm("wgmma.fence.sync.aligned;", "", Effect::Write, &[], &[]);
-        }
-        for tile_m in 0..tiles_m {
-            for tile_n in 0..tiles_n {
-                let registers = accumulators(&finder, tile_m * rows, tile_n * columns, n)
+        let mut tiles = Vec::new();
+        for row in 0..tiles_m {
+            for column in 0..tiles_n {
+                let at = (row * rows, column * columns);
+                let registers = accumulators(&finder, at.0, at.1, n)
                     .ok_or_else(|| self.error("internal: an accumulator layout lacks an element"))?;
-                let tile = Tile {
-                    at: (tile_m * rows, tile_n * columns),
-                    n,
-                    left: match &left {
-                        Left::Registers(f) => TileLeft::Registers(&f[tile_m as usize]),
-                        Left::Shared(o) => TileLeft::Shared(o),
-                    },
-                    right: &right,
-                    registers: &registers,
-                };
-                match partial {
-                    None => self.wgmma_tile(inst, &tile, 0..steps, &mut acc)?,
-                    Some(length) => self.wgmma_partial_sums(inst, &tile, steps, length, &mut acc)?,
+                tiles.push(Tile { row: row as usize, at, registers });
+            }
+        }
+        // How much of K is summed by the tensor cores before it is added to what they can't round.
+        match op.max_num_imprecise_acc(m).map(|n| (n as u32).div_ceil(inst.k()).clamp(1, steps)) {
+            None => self.wgmma(&mut product, &tiles, 0..steps, op.is_async(m), &mut acc)?,
+            Some(length) => {
+                for tile in &tiles {
+                    self.wgmma_partial_sums(&mut product, tile, steps, length, &mut acc)?;
                 }
             }
         }
-        if partial.is_none() {
-            self.b.asm("wgmma.commit_group.sync.aligned;", "", Effect::Write, &[], &[]);
-            if !op.is_async(m) {
-                acc = self.wgmma_wait(0, &acc);
-            }
+        if let Left::Registers(fragments) = product.left {
+            self.keep_fragments(a, fragments.words);
         }
         self.set_regs(d, acc);
         Ok(())
@@ -240,94 +292,107 @@ impl Lower<'_> {
     /// keep fewer bits of sums of 8-bit floats than fp32 has.
     fn wgmma_partial_sums(
         &mut self,
-        inst: Instruction,
-        tile: &Tile<'_>,
+        product: &mut Product,
+        tile: &Tile,
         steps: u32,
         length: u32,
         acc: &mut [Value],
     ) -> Result<()> {
-        let zero = self.b.zero(inst.acc);
+        let zero = self.b.zero(product.inst.acc);
         for first in (0..steps).step_by(length as usize) {
             let mut sums = vec![zero; acc.len()];
-            self.b.asm("wgmma.fence.sync.aligned;", "", Effect::Write, &[], &[]);
-            self.wgmma_tile(inst, tile, first..steps.min(first + length), &mut sums)?;
-            self.b.asm("wgmma.commit_group.sync.aligned;", "", Effect::Write, &[], &[]);
-            let sums: Vec<Value> = tile.registers.iter().map(|&r| sums[r]).collect();
-            let sums = self.wgmma_wait(0, &sums);
-            for (&r, sum) in tile.registers.iter().zip(sums) {
-                acc[r] = self.b.bin(BinOp::FAdd, acc[r], sum);
+            let part = first..steps.min(first + length);
+            self.wgmma(product, std::slice::from_ref(tile), part, false, &mut sums)?;
+            for &r in &tile.registers {
+                acc[r] = self.b.bin(BinOp::FAdd, acc[r], sums[r]);
             }
         }
         Ok(())
     }
 
-    /// K steps of one accumulator tile, in one statement.
-    fn wgmma_tile(
+    /// K steps of these tiles, as one group and in one statement. Without `under_way` it waits for them.
+    fn wgmma(
         &mut self,
-        inst: Instruction,
-        tile: &Tile<'_>,
+        product: &mut Product,
+        tiles: &[Tile],
         steps: Range<u32>,
+        under_way: bool,
         acc: &mut [Value],
     ) -> Result<()> {
-        let &Tile { at, n, ref left, right, registers } = tile;
-        // Nothing to add to: the first step overwrites.
-        let fresh = registers.iter().all(|&r| self.b.as_const(acc[r]) == Some(0));
-        let elements: Vec<Value> = registers.iter().map(|&r| acc[r]).collect();
-        let words = self.accumulator_words(&elements);
-        let count = words.len();
-        let letter = accumulator_letter(inst.acc);
-        let mut constraints = vec![format!("={letter}"); count];
-        let mut args = Vec::with_capacity(count + 8 * steps.len());
-        if !fresh {
-            constraints.extend((0..count).map(|i| i.to_string()));
-            args.extend(&words);
+        let Product { inst, n, .. } = *product;
+        let ty = if inst.acc == Ty::F16 { Ty::I32 } else { inst.acc };
+        let mut operands = Operands::default();
+        let mut accumulators = Vec::new();
+        for tile in tiles {
+            let elements: Vec<Value> = tile.registers.iter().map(|&r| acc[r]).collect();
+            // Nothing to add to: the first step overwrites.
+            let fresh = elements.iter().all(|&v| self.b.as_const(v) == Some(0));
+            let words = self.accumulator_words(&elements);
+            let words: Vec<usize> = words
+                .into_iter()
+                .map(|w| if fresh { operands.result(ty) } else { operands.in_place(ty, w) })
+                .collect();
+            accumulators.push((fresh, words));
         }
-        let mut next = constraints.len();
-        let mut text = String::from("{\n.reg .pred p;\n");
-        let shared_a = match left {
-            TileLeft::Shared(o) => Some(&o.layout),
-            TileLeft::Registers(_) => None,
+        let fragments = match &product.left {
+            Left::Shared(_) => vec![],
+            Left::Registers(f) => f.words.iter().map(|&w| operands.in_place(Ty::I32, w)).collect(),
         };
-        let flags = inst.flags(shared_a, &right.layout);
-        let list: Vec<String> = (0..count).map(|i| format!("${i}")).collect();
-        let list = list.join(", ");
-        let _ = writeln!(text, "setp.ne.b32 p, {}, 0;", u32::from(!fresh));
-        for step in steps.clone() {
-            if fresh && step == steps.start + 1 {
-                text.push_str("setp.ne.b32 p, 1, 0;\n");
+        let flags = match &product.left {
+            Left::Shared(o) => inst.flags(Some(&o.layout), &product.right.layout),
+            Left::Registers(_) => inst.flags(None, &product.right.layout),
+        };
+
+        let list = |numbers: &[usize]| {
+            let names: Vec<String> = numbers.iter().map(|i| format!("${i}")).collect();
+            format!("{{{}}}", names.join(", "))
+        };
+        let mut text = String::from("{\n.reg .pred p;\nwgmma.fence.sync.aligned;\n");
+        for (tile, (fresh, words)) in tiles.iter().zip(&accumulators) {
+            let d = list(words);
+            let _ = writeln!(text, "setp.ne.b32 p, {}, 0;", u32::from(!fresh));
+            for step in steps.clone() {
+                if *fresh && step == steps.start + 1 {
+                    text.push_str("setp.ne.b32 p, 1, 0;\n");
+                }
+                let a = match &product.left {
+                    Left::Shared(o) => {
+                        let descriptor = self.wgmma_descriptor(o, tile.at.0, step * inst.k())?;
+                        format!("${}", operands.input('l', descriptor))
+                    }
+                    Left::Registers(f) => list(&f.places[tile.row][step as usize].map(|at| fragments[at])),
+                };
+                let b = self.wgmma_descriptor(&product.right, tile.at.1, step * inst.k())?;
+                let b = operands.input('l', b);
+                let (k, types) = (inst.k(), inst.types);
+                let _ = writeln!(
+                    text,
+                    "wgmma.mma_async.sync.aligned.m64n{n}k{k}.{types} {d}, {a}, ${b}, p{flags};"
+                );
             }
-            let mut operand = |value: Value, letter: &str| {
-                args.push(value);
-                constraints.push(letter.to_string());
-                next += 1;
-                format!("${}", next - 1)
-            };
-            let a = match left {
-                TileLeft::Shared(o) => {
-                    let d = self.wgmma_descriptor(o, at.0, step * inst.k())?;
-                    operand(d, "l")
-                }
-                TileLeft::Registers(f) => {
-                    let words: Vec<String> = f[step as usize].iter().map(|&w| operand(w, "r")).collect();
-                    format!("{{{}}}", words.join(", "))
-                }
-            };
-            let b = self.wgmma_descriptor(right, at.1, step * inst.k())?;
-            let b = operand(b, "l");
-            let (k, types) = (inst.k(), inst.types);
-            let _ = writeln!(
-                text,
-                "wgmma.mma_async.sync.aligned.m64n{n}k{k}.{types} {{{list}}}, {a}, {b}, p{flags};"
-            );
+        }
+        text.push_str("wgmma.commit_group.sync.aligned;\n");
+        if !under_way {
+            text.push_str("wgmma.wait_group.sync.aligned 0;\n");
         }
         text.push('}');
-        let ty = if inst.acc == Ty::F16 { Ty::I32 } else { inst.acc };
-        let out = self.b.asm(&text, &constraints.join(","), Effect::Write, &vec![ty; count], &args);
-        let out = if inst.acc == Ty::F16 { self.unpack_halves(&out) } else { out.to_vec() };
-        for (&r, v) in registers.iter().zip(out) {
-            acc[r] = v;
+        let out = self.statement(&text, &operands);
+        if let Left::Registers(f) = &mut product.left {
+            f.words = fragments.iter().map(|&i| out[i]).collect();
+        }
+        for (tile, (_, words)) in tiles.iter().zip(&accumulators) {
+            let words: Vec<Value> = words.iter().map(|&i| out[i]).collect();
+            let elements = if inst.acc == Ty::F16 { self.unpack_halves(&words) } else { words };
+            for (&r, v) in tile.registers.iter().zip(elements) {
+                acc[r] = v;
+            }
         }
         Ok(())
+    }
+
+    fn statement(&mut self, text: &str, operands: &Operands) -> Vec<Value> {
+        let (constraints, values) = operands.constraints();
+        self.b.asm(text, &constraints, Effect::Write, &operands.results, &values).to_vec()
     }
 
     /// An operand in shared memory. `group` says which bits of the warp index choose among tiles of `mn` rows: the first
@@ -389,7 +454,7 @@ impl Lower<'_> {
         v
     }
 
-    /// A's fragments: for each tile of rows and each K step the four words of the instruction.
+    /// A in registers, and the four words of it that each tile of rows and each K step takes.
     fn wgmma_fragments(
         &mut self,
         a: ir::Value,
@@ -397,81 +462,107 @@ impl Lower<'_> {
         tiles: u32,
         rows: u32,
         steps: u32,
-    ) -> Result<Vec<Vec<[Value; 4]>>> {
+    ) -> Result<Fragments> {
         let layout = self.layout(self.value_ty(a))?;
         let finder = layout.register_finder();
-        let regs = self.regs(a)?;
         let width = 32 / inst.bits;
-        let mut out = Vec::new();
+        let place = |row: u32, k: u32| -> Option<usize> {
+            let first = finder.find(&[row, k])?;
+            let together = (1..width).all(|i| finder.find(&[row, k + i]) == Some(first + i));
+            (together && first % width == 0).then_some((first / width) as usize)
+        };
+        let mut places = Vec::new();
         for tile in 0..tiles {
-            let mut words = Vec::new();
-            for step in 0..steps {
-                let mut word = |row: u32, half: u32| -> Result<Value> {
-                    let k = step * inst.k() + half * 4 * width;
-                    let elements: Option<Vec<Value>> = (0..width)
-                        .map(|i| finder.find(&[tile * rows + row, k + i]).map(|r| regs[r as usize]))
-                        .collect();
-                    let elements = elements
-                        .ok_or_else(|| self.error("internal: an operand's layout lacks an element"))?;
-                    let packed = self.pack_word(&elements);
-                    Ok(self.b.bitcast(packed, Ty::I32))
-                };
-                words.push([word(0, 0)?, word(8, 0)?, word(0, 1)?, word(8, 1)?]);
-            }
-            out.push(words);
+            let (row, half) = (tile * rows, 4 * width);
+            let of_step = |k: u32| {
+                Some([place(row, k)?, place(row + 8, k)?, place(row, k + half)?, place(row + 8, k + half)?])
+            };
+            let of_tile: Option<Vec<[usize; 4]>> = (0..steps).map(|step| of_step(step * inst.k())).collect();
+            let of_tile = of_tile.ok_or_else(|| self.error("internal: an operand's layout lacks a word"))?;
+            places.push(of_tile);
         }
-        Ok(out)
+        Ok(Fragments { words: self.fragment_words(a)?, places })
+    }
+
+    /// The words of a left operand in registers, as the last dot or wait that had them left them.
+    fn fragment_words(&mut self, a: ir::Value) -> Result<Vec<Value>> {
+        let mut block = self.m.parent_block(self.op);
+        while let Some(at) = block {
+            if let Some(words) = self.fragments.get(&(a, at)) {
+                return Ok(words.clone());
+            }
+            block = self.m.block_parent_op(at).and_then(|op| self.m.parent_block(op));
+        }
+        self.operand_words(a)
+    }
+
+    /// What follows in this block and has `a` in a dot or a wait finds it in these words. (Whatever else looks at it finds
+    /// the registers that it was in before.)
+    fn keep_fragments(&mut self, a: ir::Value, words: Vec<Value>) {
+        if let Some(block) = self.m.parent_block(self.op) {
+            self.fragments.insert((a, block), words);
+        }
+    }
+
+    fn operand_words(&mut self, a: ir::Value) -> Result<Vec<Value>> {
+        let regs = self.regs(a)?;
+        let width = 32 / self.b.ty(regs[0]).bits() as usize;
+        Ok(regs
+            .chunks(width)
+            .map(|elements| {
+                let word = self.pack_word(elements);
+                self.b.bitcast(word, Ty::I32)
+            })
+            .collect())
     }
 
     fn warp_group_dot_wait(&mut self, op: ttng::WarpGroupDotWait) -> Result<()> {
         let m = self.m;
         let (inputs, outputs) = (op.inputs(m).to_vec(), op.outputs(m).to_vec());
-        let mut all = Vec::new();
+        let mut operands = Operands::default();
         for &v in &inputs {
-            if m.is_tensor(self.value_ty(v)) {
-                all.extend(self.regs(v)?.iter().copied());
+            for word in self.words_under_way(v)? {
+                operands.in_place(self.b.ty(word), word);
             }
         }
-        let mut waited = self.wgmma_wait(op.pendings(m), &all).into_iter();
+        let text = format!("wgmma.wait_group.sync.aligned {};", op.pendings(m));
+        let mut waited = self.statement(&text, &operands).into_iter();
         for (&input, &output) in inputs.iter().zip(&outputs) {
-            if m.is_tensor(self.value_ty(input)) {
-                let count = self.regs(input)?.len();
-                let regs: Vec<Value> = waited.by_ref().take(count).collect();
-                self.set_regs(output, regs);
-            } else {
+            if !m.is_tensor(self.value_ty(input)) {
                 let buffer = self.buffer(input)?;
                 self.set(output, Val::Buffer(buffer));
+                continue;
             }
+            let count = self.words_under_way(input)?.len();
+            let words: Vec<Value> = waited.by_ref().take(count).collect();
+            if self.is_left_operand(self.value_ty(input)) {
+                // For other dots that are under way with it.
+                self.keep_fragments(input, words.clone());
+            }
+            let regs = self.elements_of_words(self.value_ty(output), &words)?;
+            self.set_regs(output, regs);
         }
         Ok(())
     }
 
-    /// Waits until at most `pendings` groups are under way; returns the accumulators as they are then.
-    fn wgmma_wait(&mut self, pendings: i32, acc: &[Value]) -> Vec<Value> {
-        let mut words = Vec::with_capacity(acc.len());
-        let mut rest = acc;
-        while let Some(&v) = rest.first() {
-            let (one, others) = rest.split_at(if self.b.ty(v) == Ty::F16 { 2 } else { 1 });
-            words.extend(self.accumulator_words(one));
-            rest = others;
+    /// The words in which a dot under way has a value: its result, or its left operand in registers.
+    pub fn words_under_way(&mut self, v: ir::Value) -> Result<Vec<Value>> {
+        let ty = self.value_ty(v);
+        if !self.m.is_tensor(ty) {
+            return Ok(vec![]);
         }
-        let types: Vec<Ty> = words.iter().map(|&v| self.b.ty(v)).collect();
-        let mut constraints: Vec<String> =
-            types.iter().map(|&t| format!("={}", accumulator_letter(t))).collect();
-        constraints.extend((0..words.len()).map(|i| i.to_string()));
-        let text = format!("wgmma.wait_group.sync.aligned {pendings};");
-        let out = self.b.asm(&text, &constraints.join(","), Effect::Write, &types, &words);
-        let mut out = out.iter().copied();
-        let mut waited = Vec::with_capacity(acc.len());
-        while let Some(&v) = acc.get(waited.len()) {
-            let word = out.next().expect("a word for each accumulator, or for two halves");
-            if self.b.ty(v) == Ty::F16 {
-                waited.extend(self.unpack_halves(&[word]));
-            } else {
-                waited.push(word);
-            }
+        if self.is_left_operand(ty) {
+            return self.fragment_words(v);
         }
-        waited
+        let regs = self.regs(v)?;
+        Ok(self.accumulator_words(&regs))
+    }
+
+    /// Whether a tensor is laid out as the left operand of a warp-group dot.
+    pub fn is_left_operand(&self, ty: ir::Type) -> bool {
+        let encoding = self.m.encoding(ty).and_then(|e| self.m.encoding_of(e));
+        let Some(Encoding::DotOperand { op_idx: 0, parent, .. }) = encoding else { return false };
+        matches!(**parent, Encoding::NvidiaMma { version_major: 3, .. })
     }
 
     /// Accumulators as the instruction has them: halves in pairs.
@@ -483,8 +574,15 @@ impl Lower<'_> {
         }
     }
 
+    /// The elements of a tensor of this type that are in words.
+    pub fn elements_of_words(&mut self, ty: ir::Type, words: &[Value]) -> Result<Vec<Value>> {
+        let element = self.elem_ty(ty)?;
+        let width = 32 / element.bits();
+        Ok(words.iter().flat_map(|&w| self.unpack_word(w, element, width)).collect())
+    }
+
     /// Pairs of halves as words.
-    pub fn pack_halves(&mut self, halves: &[Value]) -> Vec<Value> {
+    fn pack_halves(&mut self, halves: &[Value]) -> Vec<Value> {
         halves
             .chunks(2)
             .map(|pair| {
@@ -495,13 +593,13 @@ impl Lower<'_> {
     }
 
     /// The reverse of [`Lower::pack_halves`].
-    pub fn unpack_halves(&mut self, words: &[Value]) -> Vec<Value> {
+    fn unpack_halves(&mut self, words: &[Value]) -> Vec<Value> {
         words.iter().flat_map(|&w| self.unpack_word(w, Ty::F16, 2)).collect()
     }
 }
 
-/// The constraint of accumulators of a type: halves are words.
-fn accumulator_letter(ty: Ty) -> char {
+/// The constraint of a register of 32 bits.
+fn register_letter(ty: Ty) -> char {
     if ty == Ty::F32 { 'f' } else { 'r' }
 }
 

@@ -3,10 +3,12 @@
 //! Why here: after the pipeliner, which decides which buffers hold the operands (a ring whose slots are not written again
 //! for some iterations), and before allocation, for which a wait keeps the operands' buffers alive.
 //!
-//! - A dot is waited for right before the first use of its result, unless that is the accumulator of a later dot: those
-//!   run in order.
+//! - A dot is waited for right before the first use of its result, unless its only use is as the accumulator of a later dot:
+//!   those run in order. A wait takes all that the dots under way have: results, buffers, left operands in registers; those of
+//!   the dots that the last one accumulates on, too.
 //! - A dot at the end of a loop whose result is only carried to the next iteration stays under way across the back edge
-//!   if its operands lie in slots of rings or in buffers made before the loop. The next iteration issues its first dot and
+//!   if its operands lie in slots of rings or in buffers made before the loop. A left operand in registers is carried along
+//!   with it, for the next iteration's wait; the first dot of a loop can't have one, which would be made anew before that wait. The next iteration issues its first dot and
 //!   then waits until that one alone is pending: the tensor cores are never without work, the results of the iteration
 //!   before are valid, and the slots that it read are free for the copies, which the pipeliner puts behind that dot.
 //!   Where the carried result is used for more than accumulation (flash attention scales it), the wait is for both:
@@ -38,7 +40,7 @@
 //! ```
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::dialect::{scf, ttg, ttng};
+use tilewright_ir::dialect::{scf, ttg, ttng, ub};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
 
 use super::shadow;
@@ -145,7 +147,7 @@ fn reads_ordinary_writes(module: &Module, dot: Op) -> bool {
 
 /// A dot whose result crosses the back edge of a loop unfinished.
 struct Crossing {
-    dot: Op,
+    dot: ttng::WarpGroupDot,
     /// The carried value, as an index of the loop's results.
     index: usize,
     arg: Value,
@@ -158,16 +160,19 @@ fn schedule(module: &mut Module, block: Block) {
     let Some(&first) = all.first() else { return };
     let crossing = crossing(module, block, first);
     let accumulated = crossing.iter().all(|c| c.accumulated);
-    let feeds = crossing.len() > 1 && crossing.iter().all(|c| c.dot != first.0);
+    let feeds = crossing.len() > 1 && crossing.iter().all(|c| c.dot.0 != first.0);
     let at_once = if !accumulated || feeds { copies_are_due_next(module, first) } else { None };
     for &dot in &all {
         let yes = module.attr(AttrKind::Bool(true));
         module.set_attr(dot.0, "isAsync", yes);
     }
-    if !crossing.is_empty() {
+    let mut ends = Vec::new();
+    if let Some(l) = module.block_parent_op(block).filter(|_| !crossing.is_empty()) {
+        let registers = carry_left_operands(module, l, block, &crossing);
         // Everything before the first dot of this iteration is done after this.
         let d = first.d(module);
         let args = crossing.iter().map(|c| c.arg).filter(|&a| a != first.c(module));
+        let args = args.chain(registers.iter().map(|r| r.0));
         if let Some(arrival) = at_once {
             let args: Vec<Value> = args.collect();
             wait(module, Place::After(arrival), &args, 0);
@@ -175,22 +180,77 @@ fn schedule(module: &mut Module, block: Block) {
             let inputs: Vec<Value> = [d].into_iter().chain(args).collect();
             wait(module, Place::After(first.0), &inputs, i32::from(accumulated));
         }
+        ends = crossing.iter().map(|c| module.results(l)[c.index]).collect();
+        ends.extend(registers.iter().map(|r| r.1));
     }
     for &dot in &all {
         let waited_for = dot == first && !accumulated && at_once.is_none();
-        if waited_for || crossing.iter().any(|c| c.dot == dot.0) {
+        if waited_for || crossing.iter().any(|c| c.dot == dot) {
             continue;
         }
         finish(module, block, dot);
     }
     // What is still under way when the loop ends.
-    if let Some(parent) = module.block_parent_op(block)
-        && !crossing.is_empty()
+    if let Some(l) = module.block_parent_op(block)
+        && !ends.is_empty()
     {
-        let results: Vec<Value> = crossing.iter().map(|c| module.results(parent)[c.index]).collect();
-        wait(module, Place::After(parent), &results, 0);
-        shadow::fill(module, parent);
+        wait(module, Place::After(l), &ends, 0);
+        shadow::fill(module, l);
     }
+}
+
+/// The dot, and those of its block whose results it accumulates on while they are under way, last first.
+fn chain(module: &Module, dot: ttng::WarpGroupDot) -> Vec<ttng::WarpGroupDot> {
+    let block = module.parent_block(dot.0);
+    let mut chain = vec![dot];
+    let mut acc = dot.c(module);
+    while let Some(before) = ttng::WarpGroupDot::of(module, acc)
+        .filter(|&d| module.parent_block(d.0) == block && !adds_up(module, d))
+    {
+        chain.push(before);
+        acc = before.c(module);
+    }
+    chain
+}
+
+/// Whether the only use of a dot's result, or of what a loop carries of it, is as the accumulator of a dot in `block` that
+/// finds it in registers as it is.
+fn is_accumulated_on(module: &Module, block: Block, value: Value) -> bool {
+    let &[u] = module.uses(value) else { return false };
+    u.index == 2
+        && module.parent_block(u.op) == Some(block)
+        && ttng::WarpGroupDot::cast(module, u.op).is_some_and(|d| !adds_up(module, d))
+}
+
+fn is_in_registers(module: &Module, operand: Value) -> bool {
+    module.is_tensor(module.value_type(operand))
+}
+
+/// Carries the left operands that crossing dots have in registers: as the arguments of the next iteration and the results of
+/// the loop.
+fn carry_left_operands(
+    module: &mut Module,
+    l: Op,
+    body: Block,
+    crossing: &[Crossing],
+) -> Vec<(Value, Value)> {
+    let mut operands: Vec<Value> = Vec::new();
+    for dot in crossing.iter().flat_map(|c| chain(module, c.dot)) {
+        let a = dot.a(module);
+        if is_in_registers(module, a) && !operands.contains(&a) {
+            operands.push(a);
+        }
+    }
+    let end = module.last_op(body).expect("a loop body ends with a yield");
+    let mut carried = Vec::new();
+    for a in operands {
+        let ty = module.value_type(a);
+        let nothing = ub::Poison::build(&mut Builder::before(module, l), ty).result(module);
+        module.push_operand(l, nothing);
+        module.push_operand(end, a);
+        carried.push((module.add_block_arg(body, ty), module.add_result(l, ty)));
+    }
+    carried
 }
 
 /// The wait for an iteration's copies, if those behind the first dot must have arrived when the next iteration begins: rings
@@ -215,30 +275,27 @@ fn crossing(module: &Module, block: Block, first: ttng::WarpGroupDot) -> Vec<Cro
         let arg = module.block_args(block)[index + 1];
         let carried_only = module.parent_block(dot.0) == Some(block) && module.uses(value).len() == 1;
         // The last iteration's value is looked at only after the first dot of the next.
-        let mut accumulated = true;
-        let looked_at_late = module.uses(arg).iter().all(|u| {
-            let Some(at) = module.ancestor_in_block(block, u.op) else { return false };
-            let accumulates = |op: Op| {
-                ttng::WarpGroupDot::cast(module, op).is_some_and(|d| d.c(module) == arg) && u.index == 2
-            };
-            accumulated &= accumulates(u.op);
-            accumulates(u.op) || module.is_before(first.0, at)
-        });
-        let operands = [dot.a(module), dot.b(module)];
-        if carried_only && looked_at_late && operands.iter().all(|&v| stays(module, l, v)) {
-            found.push(Crossing { dot: dot.0, index, arg, accumulated });
+        let accumulated = module.is_unused(arg) || is_accumulated_on(module, block, arg);
+        let looked_at_late = || {
+            module.uses(arg).iter().all(|u| {
+                module.ancestor_in_block(block, u.op).is_some_and(|at| module.is_before(first.0, at))
+            })
+        };
+        let stays = |dot: &ttng::WarpGroupDot| {
+            let (a, b) = (dot.a(module), dot.b(module));
+            let left = if is_in_registers(module, a) { *dot != first } else { stays(module, l, a) };
+            left && stays(module, l, b)
+        };
+        if carried_only && (accumulated || looked_at_late()) && chain(module, dot).iter().all(stays) {
+            found.push(Crossing { dot, index, arg, accumulated });
         }
     }
     found
 }
 
-/// Whether an operand stays as it is while later iterations begin: a buffer made before the loop (or a slot of a ring),
-/// or registers.
-fn stays(module: &Module, l: scf::For, operand: Value) -> bool {
-    match buffer_of(module, operand) {
-        Some(alloc) => !module.is_ancestor(l.0, alloc),
-        None => module.is_tensor(module.value_type(operand)),
-    }
+/// Whether a buffer stays as it is while later iterations begin: it was made before the loop (or is a slot of a ring).
+fn stays(module: &Module, l: scf::For, buffer: Value) -> bool {
+    buffer_of(module, buffer).is_some_and(|alloc| !module.is_ancestor(l.0, alloc))
 }
 
 /// The allocation that a buffer is a view of.
@@ -264,25 +321,16 @@ fn finish(module: &mut Module, block: Block, dot: ttng::WarpGroupDot) {
         let Some(i) = w.inputs(module).iter().position(|&v| v == value) else { break };
         value = w.outputs(module)[i];
     }
-    let accumulates = |m: &Module, u: &tilewright_ir::Use| {
-        u.index == 2
-            && m.parent_block(u.op) == Some(block)
-            && ttng::WarpGroupDot::cast(m, u.op).is_some_and(|d| ![d.a(m), d.b(m)].contains(&value))
-    };
+    if is_accumulated_on(module, block, value) {
+        return; // the dot that accumulates on it is waited for
+    }
     let Some(mut before) = module.last_op(block) else { return };
-    let mut looked_at = false;
     for u in module.uses(value) {
-        if accumulates(module, u) {
-            continue;
-        }
-        let Some(at) = module.ancestor_in_block(block, u.op) else { continue };
-        looked_at = true;
-        if module.is_before(at, before) {
+        if let Some(at) = module.ancestor_in_block(block, u.op)
+            && module.is_before(at, before)
+        {
             before = at;
         }
-    }
-    if !looked_at && !module.is_unused(value) {
-        return; // the dot that accumulates on it is waited for
     }
     let mut pendings = 0;
     let mut at = module.next_op(dot.0);
@@ -291,8 +339,7 @@ fn finish(module: &mut Module, block: Block, dot: ttng::WarpGroupDot) {
         at = module.next_op(op);
     }
     let mut inputs = vec![value];
-    let buffers = [dot.a(module), dot.b(module)];
-    inputs.extend(buffers.into_iter().filter(|&v| !module.is_tensor(module.value_type(v))));
+    inputs.extend(chain(module, dot).iter().flat_map(|d| [d.a(module), d.b(module)]));
     wait(module, Place::Before(before), &inputs, pendings);
 }
 
