@@ -286,3 +286,27 @@ def test_casts_to_bytes(device, dtype, out):
     y = device.empty(1024, np.dtype(out))
     cast_kernel[(1,)](device.array(x), y, N=1024, num_warps=1)
     np.testing.assert_array_equal(device.numpy(y).astype(np.float32), x.astype(out).astype(np.float32))
+
+
+@triton.jit
+def negative_zero_kernel(x_ptr, out_ptr, N: tl.constexpr, ZERO: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, tl.full([N], -0.0, tl.float32))
+    tl.store(out_ptr + N + i, tl.where(x > 0, x, ZERO))
+    tl.store(out_ptr + 2 * N + i, x * 0 + -0.0)
+    carried = -0.0
+    for _ in range(2):
+        carried = carried * 1.0
+    tl.store(out_ptr + 3 * N + i, carried)
+    tl.store(out_ptr + 4 * N + i, -x)
+    tl.store(out_ptr + 5 * N + i, x)
+
+
+def test_constant_zero_has_no_sign(device):
+    """As in Triton, whose constants equal to zero are the null value; and `-x` is `0 - x`."""
+    out = device.empty((6, 32), np.float32)
+    zeros = np.full(32, -0.0, np.float32)
+    negative_zero_kernel[(1,)](device.array(zeros), out, N=32, ZERO=-0.0)
+    signs = np.signbit(device.numpy(out))
+    assert not signs[:5].any() and signs[5].all()

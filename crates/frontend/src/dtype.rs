@@ -183,12 +183,12 @@ impl Scalar {
         self != Scalar::Void && !self.is_float()
     }
 
-    /// `uint8` … `uint64`.
+    /// `uint8` … `uint64`, and as in Triton `int1`.
     pub fn is_unsigned(self) -> bool {
-        matches!(self, Scalar::UInt8 | Scalar::UInt16 | Scalar::UInt32 | Scalar::UInt64)
+        matches!(self, Scalar::Int1 | Scalar::UInt8 | Scalar::UInt16 | Scalar::UInt32 | Scalar::UInt64)
     }
 
-    /// A signed integer; as in Triton, `int1` counts as signed.
+    /// `int8` … `int64`.
     pub fn is_signed(self) -> bool {
         self.is_int() && !self.is_unsigned()
     }
@@ -220,9 +220,7 @@ impl Scalar {
     /// The smallest and largest value of an integer type.
     pub fn int_range(self) -> (i128, i128) {
         let bits = self.bits();
-        if self == Scalar::Int1 {
-            (0, 1)
-        } else if self.is_unsigned() {
+        if self.is_unsigned() {
             (0, (1i128 << bits) - 1)
         } else if bits == 0 {
             (0, 0)

@@ -188,12 +188,12 @@ class dtype:
         return "int" in self.name
 
     def is_int_signed(self):
-        """A signed integer; booleans count as signed."""
-        return self.name.startswith("int")
+        """A signed integer."""
+        return self.name.startswith("int") and self.name != "int1"
 
     def is_int_unsigned(self):
-        """An unsigned integer."""
-        return self.name.startswith("uint")
+        """An unsigned integer; booleans count as unsigned."""
+        return self.name.startswith("uint") or self.name == "int1"
 
     def is_bool(self):
         """``tl.int1``"""

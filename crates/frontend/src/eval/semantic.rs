@@ -73,7 +73,8 @@ impl Evaluator<'_> {
             return Ok(Tensor::scalar(pointer, dtype.clone()));
         };
         if scalar.is_float() {
-            let f = number.to_f64();
+            // As in Triton, a constant zero has no sign.
+            let f = number.to_f64() + 0.0;
             if scalar.is_fp8() && f != 0.0 {
                 let single = builder!(self).float(f64::from(f as f32), Type::F32);
                 return self.cast(&Tensor::scalar(single, Scalar::Fp32), dtype);
@@ -410,7 +411,7 @@ impl Evaluator<'_> {
             let mut builder = builder!(self);
             return done(if a.bits() > b.bits() {
                 arith::Trunci::build(&mut builder, t.value, ty).out(builder.module)
-            } else if a.is_signed() && a != Scalar::Int1 {
+            } else if a.is_signed() {
                 arith::Extsi::build(&mut builder, t.value, ty).out(builder.module)
             } else {
                 arith::Extui::build(&mut builder, t.value, ty).out(builder.module)
@@ -422,7 +423,7 @@ impl Evaluator<'_> {
             return self.cast(&single, &to);
         }
         let mut builder = builder!(self);
-        done(match (a.is_float(), a.is_signed() && a != Scalar::Int1, b.is_signed()) {
+        done(match (a.is_float(), a.is_signed(), b.is_signed()) {
             (true, _, true) => arith::Fptosi::build(&mut builder, t.value, ty).out(builder.module),
             (true, _, false) => arith::Fptoui::build(&mut builder, t.value, ty).out(builder.module),
             (false, true, _) => arith::Sitofp::build(&mut builder, t.value, ty).out(builder.module),
@@ -673,7 +674,7 @@ impl Evaluator<'_> {
     /// Pointer plus offset; both have one shape already.
     fn add_pointer(&mut self, pointer: &Tensor, offset: &Tensor) -> Eval<Tensor> {
         let mut offset = offset.clone();
-        if offset.number().is_some_and(|s| (s.is_unsigned() && s.bits() < 64) || s == Scalar::Int1) {
+        if offset.number().is_some_and(|s| s.is_unsigned() && s.bits() < 64) {
             // Offsets are read as signed: widen unsigned ones so that they stay positive.
             offset = self.cast(&offset, &Scalar::Int64.into())?;
         }
@@ -692,9 +693,9 @@ impl Evaluator<'_> {
                 .note("to look at the bits of a float: x.to(tl.int32, bitcast=True)")
                 .into());
         }
-        // The direction of `>>` is that of the left operand's own type.
-        let signed = match a {
-            Value::Tensor(t) => t.number().is_some_and(Scalar::is_signed),
+        // Whether `>>` keeps the sign is decided by the left operand's own type, or the right one's if that is a constant.
+        let signed = match (a, b) {
+            (Value::Tensor(t), _) | (_, Value::Tensor(t)) => t.number().is_some_and(Scalar::is_signed),
             _ => m.is_signed(),
         };
         let mut bld = builder!(self);

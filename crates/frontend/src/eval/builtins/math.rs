@@ -84,7 +84,7 @@ impl Evaluator<'_> {
                         let value = math::Absf::build(&mut b, x.value).result(b.module);
                         Tensor { value, ..x }
                     }
-                    Some(s) if s.is_signed() && s != Scalar::Int1 => {
+                    Some(s) if s.is_signed() => {
                         let value = math::Absi::build(&mut b, x.value).result(b.module);
                         Tensor { value, ..x }
                     }
