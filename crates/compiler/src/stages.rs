@@ -46,7 +46,7 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         }
     }
 
-    let Built { mut module, name, captured, printed, .. } = built;
+    let Built { mut module, captured, printed, .. } = built;
     let ttir = clock.run("ttir", || {
         optimize(&mut module)?;
         Ok(ir::print(&module))
@@ -75,7 +75,7 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     clock.add("ptx", times.codegen);
 
     let mut metadata = Metadata {
-        name,
+        name: code.name.clone(),
         target: target.to_string(),
         options: options.clone(),
         signature: request.signature.args.iter().map(ToString::to_string).collect(),

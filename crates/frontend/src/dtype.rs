@@ -253,6 +253,9 @@ impl Scalar {
     }
 }
 
+/// How many pointers and blocks a type may be nested in: what walks a type recurses.
+pub const MAX_NESTING: usize = 64;
+
 /// What a pointer points at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PointerType {
@@ -284,6 +287,22 @@ impl DType {
     /// A block of `element`, or `element` itself for an empty shape.
     pub fn block(element: DType, shape: Vec<i64>) -> DType {
         if shape.is_empty() { element } else { DType::Block(Arc::new((element, shape))) }
+    }
+
+    /// Refuses a type that is nested too deeply. Whoever lets users nest types asks this at each level.
+    ///
+    /// # Errors
+    /// What is wrong, for a message.
+    pub fn shallow(self) -> Result<DType, String> {
+        let mut inner = &self;
+        for _ in 0..=MAX_NESTING {
+            inner = match inner {
+                DType::Scalar(_) => return Ok(self),
+                DType::Pointer(p) => &p.element,
+                DType::Block(b) => &b.0,
+            };
+        }
+        Err(format!("a type is nested more than {MAX_NESTING} deep"))
     }
 
     /// The type of one element (the type itself for a scalar).

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tilewright_ir::Diagnostic;
 
-use crate::dtype::{DType, PointerType, Scalar};
+use crate::dtype::{DType, MAX_NESTING, PointerType, Scalar};
 use crate::host::HostValue;
 use crate::value::NamedClass;
 
@@ -79,7 +79,8 @@ impl ArgSpec {
         };
         let dtype = parse_dtype(ty);
         let ty = descriptor.or_else(|| dtype.clone().map(ArgType::Value)).ok_or_else(|| {
-            Diagnostic::new(format!("`{ty}` in the signature is no type"))
+            let shown: String = ty.chars().take(80).collect();
+            Diagnostic::new(format!("`{shown}` in the signature is no type"))
                 .note("write *fp32, *fp16:16 (16: divisible by 16), i32, fp32, or a constant such as 128")
         })?;
         match promise {
@@ -112,17 +113,22 @@ fn parse_descriptor(text: &str) -> Option<ArgType> {
     })
 }
 
-/// A type as signatures write it: `i32`, `fp16`, `*fp32`, `**i8`, `*ku8`.
+/// A type as signatures write it: `i32`, `fp16`, `*fp32`, `**i8`, `*ku8`. None for what isn't one, or is nested too deeply.
 pub fn parse_dtype(text: &str) -> Option<DType> {
-    if let Some(rest) = text.strip_prefix('*') {
-        let (rest, constant) = match rest.strip_prefix('k') {
-            Some(rest) => (rest, true),
-            None => (rest, false),
-        };
-        let element = parse_dtype(rest)?;
-        return Some(DType::Pointer(PointerType { element, address_space: 1, constant }.into()));
+    let (mut rest, mut pointers) = (text, Vec::new());
+    while let Some(pointee) = rest.strip_prefix('*') {
+        let constant = pointee.starts_with('k');
+        rest = pointee.strip_prefix('k').unwrap_or(pointee);
+        pointers.push(constant);
+        if pointers.len() > MAX_NESTING {
+            return None;
+        }
     }
-    Scalar::parse(text).filter(|&s| s != Scalar::Void).map(DType::Scalar)
+    let scalar = Scalar::parse(rest).filter(|&s| s != Scalar::Void)?;
+    let point = |element, &constant: &bool| {
+        DType::Pointer(PointerType { element, address_space: 1, constant }.into())
+    };
+    Some(pointers.iter().rev().fold(DType::Scalar(scalar), point))
 }
 
 fn parse_constant(text: &str) -> Option<HostValue> {
@@ -231,5 +237,14 @@ mod tests {
         assert!(ArgSpec::parse("tensordesc<fp16[]>").is_err());
         assert!(ArgSpec::parse("fp33").is_err());
         assert!(ArgSpec::parse("*fp32:7").is_err());
+    }
+
+    #[test]
+    fn pointers_nest_so_deep_and_no_deeper() {
+        let nested = |n: usize| format!("{}i8", "*".repeat(n));
+        assert_eq!(ArgSpec::parse(&nested(60)).expect("parses").to_string(), nested(60));
+        for n in [65, 100_000] {
+            assert!(ArgSpec::parse(&nested(n)).expect_err("is refused").to_string().len() < 500);
+        }
     }
 }

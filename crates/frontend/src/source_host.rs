@@ -451,7 +451,10 @@ impl SourceHost {
                     (HostValue::Library(path), [HostValue::DType(element)])
                         if path.ends_with("pointer_type") =>
                     {
-                        Ok(HostValue::DType(DType::pointer_to(element.clone())))
+                        match DType::pointer_to(element.clone()).shallow() {
+                            Ok(ty) => Ok(HostValue::DType(ty)),
+                            Err(message) => unknown(&message),
+                        }
                     }
                     (HostValue::Library(path), [HostValue::Str(name)]) if path.ends_with("dtype") => {
                         match Scalar::parse(name) {

@@ -3,6 +3,7 @@
 //! Every compile has its own LLVM context, so that compiles run on many threads at once. Blocks are emitted in reverse
 //! post-order, in which definitions come before uses; only live instructions are emitted.
 
+use crate::guard::{Diagnostics, on_own_thread};
 use crate::program::*;
 use crate::ty::{Scalar, Ty};
 use inkwell::OptimizationLevel;
@@ -51,6 +52,9 @@ pub enum Error {
         /// LLVM's words.
         message: String,
     },
+    /// LLVM gave up.
+    #[error("LLVM cannot compile the module: {0}")]
+    Fatal(String),
 }
 
 /// How hard LLVM's code generator works.
@@ -83,8 +87,17 @@ pub struct Options {
     pub verify: bool,
     /// Whether [`Output::llvm_ir`] is wanted.
     pub keep_ir: bool,
-    /// Bitcode that defines functions which the module declares and does not define; what of it is not called is dropped.
-    pub library: Option<Vec<u8>>,
+    /// Functions that the module calls and does not define.
+    pub library: Option<Library>,
+}
+
+/// A library to link in.
+#[derive(Debug, Clone)]
+pub struct Library {
+    /// LLVM bitcode; what of it is not called is dropped.
+    pub bitcode: Vec<u8>,
+    /// What the names of its functions begin with. Other functions that nobody defines are the system's.
+    pub prefix: &'static str,
 }
 
 /// The passes that pay on our IR. The builder has already folded, merged and hoisted; what is left for LLVM is the
@@ -152,11 +165,23 @@ fn initialize() {
     });
 }
 
-/// Compiles a module.
-pub fn compile(module: &Module, options: &Options) -> Result<Output, Error> {
+/// Compiles a module. Whatever LLVM has against it comes back as an error (`guard.rs` says how).
+pub fn compile(module: Module, options: Options) -> Result<Output, Error> {
     initialize();
+    on_own_thread(move || translate(&module, &options)).unwrap_or_else(|message| Err(Error::Fatal(message)))
+}
+
+fn translate(module: &Module, options: &Options) -> Result<Output, Error> {
     let start = Instant::now();
+    let diagnostics = Diagnostics::default();
     let context = Context::create();
+    // SAFETY: the context is dropped before the diagnostics, which stay where they are.
+    let listen = || unsafe { diagnostics.listen(context.raw()) };
+    listen();
+    let complaint = |stage| match diagnostics.take() {
+        Some(message) => Err(Error::Codegen { stage, message }),
+        None => Ok(()),
+    };
     let triple = TargetTriple::create(&options.triple);
     let target_error = |message: String| Error::Target { triple: options.triple.clone(), message };
     let target = Target::from_triple(&triple).map_err(|e| target_error(e.to_string()))?;
@@ -188,6 +213,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Output, Error> {
     let mut passes = options.passes.clone();
     if let Some(library) = &options.library {
         link_library(&context, &llvm, library)?;
+        listen(); // linking put a listener of its own there
         // What asks about flushing (`__nvvm_reflect`) is answered, calls are expanded, and the rest goes.
         passes = [LIBRARY_PASSES, &passes].join(",").trim_end_matches(',').to_string();
     }
@@ -201,6 +227,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Output, Error> {
         let pass_options = PassBuilderOptions::create();
         llvm.run_passes(&passes, &machine, pass_options)
             .map_err(|e| Error::Codegen { stage: "passes", message: e.to_string() })?;
+        complaint("passes")?;
     }
     timing.passes = start.elapsed();
 
@@ -212,6 +239,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Output, Error> {
     let buffer = machine
         .write_to_memory_buffer(&llvm, FileType::Assembly)
         .map_err(|e| Error::Codegen { stage: "code generator", message: e.to_string() })?;
+    complaint("code generator")?;
     let bytes = buffer.as_slice();
     let mut assembly = String::from_utf8_lossy(bytes.strip_suffix(b"\0").unwrap_or(bytes)).into_owned();
     for function in &module.functions {
@@ -237,9 +265,10 @@ const LIBRARY_PASSES: &str = "function(nvvm-reflect),always-inline,inline,global
 fn link_library<'c>(
     context: &'c Context,
     module: &inkwell::module::Module<'c>,
-    bitcode: &[u8],
+    library: &Library,
 ) -> Result<(), Error> {
-    let buffer = MemoryBuffer::create_from_memory_range_copy(bitcode, "library");
+    let prefix = library.prefix;
+    let buffer = MemoryBuffer::create_from_memory_range_copy(&library.bitcode, "library");
     let library = inkwell::module::Module::parse_bitcode_from_buffer(&buffer, context)
         .map_err(|e| Error::Library(e.to_string()))?;
     library.set_triple(&module.get_triple());
@@ -255,10 +284,11 @@ fn link_library<'c>(
             function.set_linkage(Linkage::Internal);
         }
     }
-    let missing = module.get_functions().find(|f| f.count_basic_blocks() == 0 && f.get_intrinsic_id() == 0);
-    match missing.map(|f| f.get_name().to_string_lossy().into_owned()) {
-        Some(name) if name != "__nvvm_reflect" => Err(Error::Library(format!("it has no function `{name}`"))),
-        _ => Ok(()),
+    let undefined = module.get_functions().filter(|f| f.count_basic_blocks() == 0);
+    match undefined.map(|f| f.get_name().to_string_lossy().into_owned()).find(|name| name.starts_with(prefix))
+    {
+        Some(name) => Err(Error::Library(format!("it has no function `{name}`"))),
+        None => Ok(()),
     }
 }
 

@@ -10,6 +10,7 @@
 pub mod builder;
 pub mod emit;
 mod fold;
+mod guard;
 mod offsets;
 pub mod program;
 mod shared_steps;

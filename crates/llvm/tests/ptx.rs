@@ -60,7 +60,7 @@ fn loop_sum(m: &mut Module) {
 fn a_loop_becomes_ptx() {
     let mut m = Module::new("t");
     loop_sum(&mut m);
-    let out = emit::compile(&m, &options()).unwrap();
+    let out = emit::compile(m, options()).unwrap();
     for want in
         [".entry loop_sum", ".reqntid 128, 1, 1", "ld.global.b32", "st.global.f32", ".loc", "kernel.py"]
     {
@@ -97,7 +97,7 @@ fn pointers_that_move_together_share_an_offset() {
     b.ret(&[]);
     b.finish();
     m.share_steps();
-    let out = emit::compile(&m, &options()).unwrap();
+    let out = emit::compile(m, options()).unwrap();
     assert_eq!(out.llvm_ir.matches("phi ptr").count(), 1, "{}", out.llvm_ir);
     assert_eq!(out.llvm_ir.matches("phi i64").count(), 1, "{}", out.llvm_ir);
     // The addresses, the offset, the pointer of its own.
@@ -109,7 +109,7 @@ fn pointers_that_move_together_share_an_offset() {
 fn invariant_addresses_leave_the_loop() {
     let mut m = Module::new("t");
     loop_sum(&mut m);
-    let out = emit::compile(&m, &Options { passes: String::new(), ..options() }).unwrap();
+    let out = emit::compile(m, Options { passes: String::new(), ..options() }).unwrap();
     // The thread id is read once, before the loop, and serves the exit too.
     assert_eq!(out.llvm_ir.matches("call i32 @llvm.nvvm.read.ptx.sreg.tid.x").count(), 1, "{}", out.llvm_ir);
     let loop_start = out.llvm_ir.find("phi").unwrap();
@@ -183,7 +183,7 @@ fn a_value_of_one_branch_is_not_reused_in_the_other() {
     b.store(p, second, 4);
     b.ret(&[]);
     b.finish();
-    emit::compile(&m, &options()).unwrap();
+    emit::compile(m, options()).unwrap();
 }
 
 #[test]
@@ -198,8 +198,49 @@ fn multiplication_and_addition_contract() {
         b.store(p, r, 4);
         b.ret(&[]);
         b.finish();
-        emit::compile(&m, &Options { fp_contract: contract, ..options() }).unwrap().assembly
+        emit::compile(m.clone(), Options { fp_contract: contract, ..options() }).unwrap().assembly
     };
     assert!(build(true).contains("fma.rn.f32"), "{}", build(true));
     assert!(build(false).contains("mul.rn.f32") && build(false).contains("add.rn.f32"), "{}", build(false));
+}
+
+/// A kernel with one instruction.
+fn one(record: impl FnOnce(&mut Builder)) -> Module {
+    let mut m = Module::new("t");
+    let mut b = Builder::new(&mut m, "kernel", &[Ty::GLOBAL], &[], Some(kernel()), Loc::NONE);
+    record(&mut b);
+    b.ret(&[]);
+    b.finish();
+    m
+}
+
+#[test]
+fn what_llvm_reports_is_an_error() {
+    for (template, constraints) in [("mov.u32 $0, 0;", "=Q"), ("mov.u32 ${0:w}, 0;", "=r")] {
+        let m = one(|b| {
+            let v = b.asm1(template, constraints, Effect::Write, Ty::I32, &[]);
+            let out = b.arg(0);
+            b.store(out, v, 4);
+        });
+        let error = emit::compile(m, options()).unwrap_err();
+        assert!(matches!(error, emit::Error::Codegen { .. }), "{template} {constraints}: {error}");
+    }
+}
+
+#[test]
+fn fatal_errors_end_one_compile_and_no_other() {
+    let fatal = |b: &mut Builder| {
+        b.asm("mov.u32 $9, 0;", "", Effect::Write, &[], &[]);
+    };
+    let errors: Vec<emit::Error> = std::thread::scope(|s| {
+        let compile = || emit::compile(one(fatal), options()).unwrap_err();
+        let all: Vec<_> = (0..4).map(|_| s.spawn(compile)).collect();
+        all.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    for error in errors {
+        assert!(matches!(&error, emit::Error::Fatal(m) if m.contains("operand number")), "{error}");
+    }
+    let mut m = Module::new("t");
+    loop_sum(&mut m);
+    emit::compile(m, options()).unwrap();
 }

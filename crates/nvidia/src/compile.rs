@@ -106,7 +106,8 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
     let library = match lowered.module.declared().any(|name| name.starts_with(libdevice::PREFIX)) {
         true => {
             let package = options.python_package.as_deref();
-            Some(libdevice::read(package).map_err(|e| Box::new(Diagnostic::new(e)))?)
+            let bitcode = libdevice::read(package).map_err(|e| Box::new(Diagnostic::new(e)))?;
+            Some(emit::Library { bitcode, prefix: libdevice::PREFIX })
         }
         false => None,
     };
@@ -121,7 +122,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
         keep_ir: options.keep_llvm_ir,
         library,
     };
-    let out = emit::compile(&lowered.module, &llvm).map_err(|e| Box::new(Diagnostic::new(e.to_string())))?;
+    let out = emit::compile(lowered.module, llvm).map_err(|e| Box::new(Diagnostic::new(e.to_string())))?;
     timing.build = out.timing.build;
     timing.passes = out.timing.passes;
     timing.codegen = out.timing.codegen;

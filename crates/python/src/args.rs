@@ -18,6 +18,7 @@ use tilewright_frontend::Scalar;
 
 use crate::descriptor::{self, Descriptor};
 use crate::key::{self, Constants, Key};
+use crate::nesting::Level;
 use crate::params::{Annotation, Param};
 use crate::torch::Torch;
 use crate::wrong_call;
@@ -262,6 +263,7 @@ fn other(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
         return integer(value, param);
     }
     if let Ok(items) = value.cast::<PyTuple>() {
+        let _level = Level::enter(py, c" in an argument of a kernel")?;
         let specs = items.iter().map(|item| Spec::of(&item, param)).collect::<PyResult<Vec<_>>>()?;
         return Ok(Spec::Tuple(specs));
     }

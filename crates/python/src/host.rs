@@ -17,6 +17,7 @@ use tilewright_frontend::{Binding, DType, Host, HostError, HostObject, HostValue
 use crate::args;
 use crate::captured::Captures;
 use crate::jit::JitBase;
+use crate::nesting::Level;
 
 /// Asks CPython. Enters the interpreter for each question, so the compiler may run without holding it.
 #[derive(Default)]
@@ -394,11 +395,17 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     if !object.is_instance(&core.getattr(intern!(py, "dtype"))?)? {
         return Ok(None);
     }
-    let element = || -> PyResult<Option<DType>> { dtype(&object.getattr(intern!(py, "element_ty"))?) };
+    let element = || -> PyResult<Option<DType>> {
+        let _level = Level::enter(py, c" in a dtype")?;
+        dtype(&object.getattr(intern!(py, "element_ty"))?)
+    };
+    let shallow = |dtype: Option<DType>| {
+        dtype.map(DType::shallow).transpose().map_err(pyo3::exceptions::PyRecursionError::new_err)
+    };
     if object.is_instance(&core.getattr(intern!(py, "pointer_type"))?)? {
         let constant = object.getattr(intern!(py, "const"))?.is_truthy()?;
         let address_space = object.getattr(intern!(py, "address_space"))?.extract()?;
-        return Ok(element()?.map(|element| {
+        return shallow(element()?.map(|element| {
             DType::Pointer(Arc::new(tilewright_frontend::dtype::PointerType {
                 element,
                 address_space,
@@ -412,7 +419,7 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
             .try_iter()?
             .map(|extent| args::unwrapped(&extent?)?.extract())
             .collect::<PyResult<_>>()?;
-        return Ok(element()?.map(|element| DType::block(element, shape)));
+        return shallow(element()?.map(|element| DType::block(element, shape)));
     }
     let name = object.getattr(intern!(py, "name"))?.to_string();
     Ok(Scalar::parse(&name).map(DType::Scalar))

@@ -9,6 +9,8 @@ use smallvec::SmallVec;
 
 use tilewright_frontend::Scalar;
 
+use crate::nesting::Level;
+
 /// The words of a call.
 pub type Key = SmallVec<[u64; 40]>;
 
@@ -77,6 +79,7 @@ impl Constants {
             // By bits: 0.0 and -0.0 are different constants, and NaN is equal to itself.
             key.extend([CONST_FLOAT, value.value().to_bits()]);
         } else if let Ok(items) = value.cast::<PyTuple>() {
+            let _level = Level::enter(value.py(), c" in a constant of a kernel")?;
             key.push(tuple(items.len()));
             if value.cast_exact::<PyTuple>().is_err() {
                 self.encode(value.get_type().as_any(), key)?;
@@ -85,6 +88,7 @@ impl Constants {
                 self.encode(&item, key)?;
             }
         } else if let Ok(items) = value.cast_exact::<PyList>() {
+            let _level = Level::enter(value.py(), c" in a constant of a kernel")?;
             key.push(CONST_LIST | (items.len() as u64) << 8);
             for item in items.iter() {
                 self.encode(&item, key)?;

@@ -28,6 +28,7 @@ mod kernel;
 mod key;
 mod launch;
 mod memory;
+mod nesting;
 mod params;
 mod simulate;
 mod tensor_map;

@@ -484,7 +484,8 @@ impl Evaluator<'_> {
                     if let Some(Value::Const(HostValue::Int(space))) = args.positional.get(1) {
                         ty.address_space = u32::try_from(*space).unwrap_or(1);
                     }
-                    Ok(Value::Const(HostValue::DType(DType::Pointer(ty.into()))))
+                    let ty = DType::Pointer(ty.into()).shallow().map_err(|m| self.error(m))?;
+                    Ok(Value::Const(HostValue::DType(ty)))
                 }
                 _ => Err(self.error("tl.pointer_type takes the dtype that it points to")),
             },
@@ -492,7 +493,8 @@ impl Evaluator<'_> {
                 (Some(Value::Const(HostValue::DType(element))), Some(shape)) => {
                     let shape = self.shape_of(shape)?;
                     let shape = shape.iter().map(|&n| i64::from(n)).collect();
-                    Ok(Value::Const(HostValue::DType(DType::block(element.clone(), shape))))
+                    let ty = DType::block(element.clone(), shape).shallow().map_err(|m| self.error(m))?;
+                    Ok(Value::Const(HostValue::DType(ty)))
                 }
                 _ => Err(self.error("tl.block_type takes an element dtype and a shape")),
             },

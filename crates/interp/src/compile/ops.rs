@@ -171,13 +171,13 @@ impl Builder<'_, '_> {
             return self.alias(op, src);
         }
         let dst = self.define(self.m.result(op))?;
-        // f64 to f32 rounds in the loop itself, unless towards zero.
-        let round =
-            round.filter(|&(k, r)| k != FloatKind::F64 && (k != FloatKind::F32 || r == Rounding::Zero));
-        if let (Elem::Float(FloatKind::F64), Some((k, Rounding::Zero))) = (from, round) {
-            return Err(self.unsupported(format!("rounding f64 towards zero to {}", k.name())));
-        }
-        self.map_to(op, cast::float_to_float(from, to), vec![src], None, dst, round, Rule::Loop)
+        let kernel = match (from, round) {
+            (Elem::Float(FloatKind::F64), Some((_, Rounding::Zero))) => Some(cast::truncate_to_f32()),
+            _ => cast::float_to_float(from, to),
+        };
+        // f64 to f32 rounds in the loop itself.
+        let round = round.filter(|&(k, _)| !matches!(k, FloatKind::F32 | FloatKind::F64));
+        self.map_to(op, kernel, vec![src], None, dst, round, Rule::Loop)
     }
 
     fn bitcast(&mut self, op: Op, src: Value) -> Res<()> {

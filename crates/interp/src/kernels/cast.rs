@@ -117,6 +117,15 @@ pub fn float_to_float(from: Elem, to: Elem) -> Option<Kernel> {
     })
 }
 
+/// `f64` to `f32` towards zero: what is too large becomes the largest finite number.
+pub fn truncate_to_f32() -> Kernel {
+    kernel!(f64 => f32, |a| {
+        let near = a as f32;
+        let further = f64::from(near).abs() > a.abs();
+        if further { f32::from_bits(near.to_bits() - 1) } else { near }
+    })
+}
+
 /// The first `n` values of a format's memory encoding, from registers.
 pub fn to_memory(elem: Elem) -> Option<Kernel> {
     Some(match elem {

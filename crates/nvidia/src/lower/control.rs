@@ -7,6 +7,7 @@ use tilewright_layout::Encoding;
 use tilewright_llvm as llvm;
 use tilewright_llvm::{ByValue, Effect, IntPred, KernelAttrs, Ty, Value};
 
+use super::symbol::symbol;
 use super::warp_specialize::{self, Scope};
 use super::{Buffer, Locations, Lower, Options, Result, Val};
 
@@ -258,7 +259,7 @@ impl Lower<'_> {
         let results: Vec<ir::Value> = call.results(self.m).to_vec();
         let result_tys = self.all_machine_types(&results)?;
         let params: Vec<Ty> = args.iter().map(|&a| self.b.ty(a)).collect();
-        let callee = self.b.module.declare(&call.callee(self.m).0, &params, &result_tys);
+        let callee = self.b.module.declare(&symbol(&call.callee(self.m).0), &params, &result_tys);
         let values = self.b.call(callee, &args);
         self.bind_all(&results, &values)
     }

@@ -2,10 +2,11 @@
 //! (CUDA C++ Programming Guide, "Formatted Output"; PTX Writer's Guide to Interoperability, "System Calls").
 
 use tilewright_ir as ir;
-use tilewright_ir::LocKind;
 use tilewright_ir::dialect::tt;
+use tilewright_ir::{FloatKind, LocKind};
 use tilewright_llvm::{CastOp, Effect, Scalar, Space, Ty, Value};
 
+use super::elementwise::int_of;
 use super::{Lower, Result};
 
 impl Lower<'_> {
@@ -64,47 +65,36 @@ impl Lower<'_> {
         hex: bool,
         signed: bool,
     ) -> Result<(Value, &'static str)> {
-        let ty = self.b.ty(v);
-        if let Some(kind) = self.float_kind(ir_ty) {
-            if kind.bits() == 8 {
-                let wide = self.b.int_cast(v, Ty::I32, false);
-                return Ok((wide, "0x%02x"));
+        let kind = self.float_kind(ir_ty);
+        let mut v = v;
+        if hex && !matches!(self.b.ty(v).scalar, Scalar::Ptr(_)) {
+            // The bits, as many digits as the type has.
+            let bits = int_of(self.b.ty(v).bits());
+            if kind.is_some() {
+                v = self.b.bitcast(v, Ty::scalar(bits));
             }
-            let wide = if ty == Ty::F64 { v } else { self.b.cast(CastOp::FpExt, v, Ty::F64) };
-            if hex {
-                let bits = self.b.bitcast(wide, Ty::I64);
-                return Ok((bits, "0x%016llx"));
-            }
+            return Ok(match bits {
+                Scalar::I64 => (v, "0x%016llx"),
+                Scalar::I32 => (v, "0x%08x"),
+                Scalar::I16 => (self.b.int_cast(v, Ty::I32, false), "0x%04x"),
+                _ => (self.b.int_cast(v, Ty::I32, false), "0x%02x"),
+            });
+        }
+        if let Some(kind) = kind {
+            let wide = self.convert_floats(&vec![v].into(), kind, FloatKind::F64, false)?[0];
             return Ok((wide, "%f"));
         }
+        let ty = self.b.ty(v);
         if matches!(ty.scalar, Scalar::Ptr(_)) {
             let bits = self.b.cast(CastOp::PtrToInt, v, Ty::I64);
             return Ok((bits, "0x%016llx"));
         }
         let signed = signed && ty != Ty::I1;
         if ty == Ty::I64 {
-            return Ok((
-                v,
-                if hex {
-                    "0x%016llx"
-                } else if signed {
-                    "%lli"
-                } else {
-                    "%llu"
-                },
-            ));
+            return Ok((v, if signed { "%lli" } else { "%llu" }));
         }
         let wide = self.b.int_cast(v, Ty::I32, signed);
-        Ok((
-            wide,
-            if hex {
-                "0x%08x"
-            } else if signed {
-                "%i"
-            } else {
-                "%u"
-            },
-        ))
+        Ok((wide, if signed { "%i" } else { "%u" }))
     }
 
     pub fn print(&mut self, op: tt::Print) -> Result<()> {

@@ -442,7 +442,10 @@ impl Lower<'_> {
         let signed = signed && self.b.ty(x) != Ty::I1;
         let op = if signed { CastOp::SiToFp } else { CastOp::UiToFp };
         if to.scalar == Scalar::BF16 && !self.target.facts().bf16_arithmetic {
-            let wide = self.b.cast(op, x, Ty::F32);
+            let wide = match self.b.ty(x).bits() {
+                32 | 64 => self.odd_f32_of_int(x, signed),
+                _ => self.b.cast(op, x, Ty::F32),
+            };
             return self.b.cast(CastOp::FpTrunc, wide, to);
         }
         self.b.cast(op, x, to)
@@ -466,7 +469,6 @@ impl Lower<'_> {
         self.b.cast(op, x, to)
     }
 
-    /// `tt.elementwise_inline_asm`: the author's PTX, `packed_element` elements at a time.
     /// A call of a function of libdevice for each element.
     pub fn extern_elementwise(&mut self, op: tt::ExternElementwise) -> Result<()> {
         let m = self.m;
@@ -487,61 +489,6 @@ impl Lower<'_> {
             out.extend(self.b.call(callee, &of_element));
         }
         self.set_regs(op.result(m), out);
-        Ok(())
-    }
-
-    pub fn inline_asm(&mut self, op: tt::ElementwiseInlineAsm) -> Result<()> {
-        let m = self.m;
-        let (text, constraints) = (op.asm_string(m), op.constraints(m));
-        let packed = op.packed_element(m).max(1) as usize;
-        let effect = if op.pure(m) { Effect::Pure } else { Effect::Write };
-        let args: Vec<Regs> = op.args(m).iter().map(|&a| self.regs(a)).collect::<Result<_>>()?;
-        let results: Vec<ir::Value> = m.results(op.0).to_vec();
-        let result_tys: Vec<Ty> =
-            results.iter().map(|&r| self.elem_ty(self.value_ty(r))).collect::<Result<_>>()?;
-        let count = match results.first() {
-            Some(&r) => self.num_regs(self.value_ty(r))?,
-            None => args.first().map_or(1, |a| a.len()),
-        };
-        if count % packed != 0 {
-            return Err(self.unsupported(format!("{packed} packed elements where a thread has {count}")));
-        }
-        // Elements narrower than a register are packed into 32-bit words.
-        let word_of =
-            |ty: Ty| if ty.bits() * packed as u32 >= 32 { 32 / ty.bits().min(32) } else { packed as u32 };
-        let mut out: Vec<Vec<Value>> = vec![Vec::new(); results.len()];
-        for start in (0..count).step_by(packed) {
-            let mut inputs = Vec::new();
-            for a in &args {
-                let pick = |i: usize| a[if a.len() == 1 { 0 } else { start + i }];
-                let ty = self.b.ty(pick(0));
-                let per_word = word_of(ty).max(1) as usize;
-                for w in (0..packed).step_by(per_word) {
-                    let elements: Vec<Value> = (w..w + per_word).map(pick).collect();
-                    inputs.push(self.pack_word(&elements));
-                }
-            }
-            let mut tys = Vec::new();
-            for &ty in &result_tys {
-                let per_word = word_of(ty).max(1);
-                let words = packed.div_ceil(per_word as usize);
-                let word = if per_word == 1 { ty } else { Ty::scalar(int_of(ty.bits() * per_word)) };
-                tys.extend(std::iter::repeat_n(word, words));
-            }
-            let words = self.b.asm(&text, &constraints, effect, &tys, &inputs);
-            let mut next = 0;
-            for (r, &ty) in result_tys.iter().enumerate() {
-                let per_word = word_of(ty).max(1);
-                for _ in 0..packed.div_ceil(per_word as usize) {
-                    let elements = self.unpack_word(words[next], ty, per_word);
-                    out[r].extend(elements);
-                    next += 1;
-                }
-            }
-        }
-        for (r, regs) in results.into_iter().zip(out) {
-            self.set_regs(r, regs);
-        }
         Ok(())
     }
 

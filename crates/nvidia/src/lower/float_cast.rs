@@ -61,14 +61,20 @@ impl Lower<'_> {
                 }
                 Ok(out)
             }
-            (K::F8E4M3FN | K::F8E5M2, _) => self.widen_fp8(regs, from, to),
-            (_, K::F8E4M3FN | K::F8E5M2) => {
-                if rtz {
-                    return Err(self.unsupported("round-towards-zero conversions to fp8"));
-                }
-                self.narrow_fp8(regs, from, to)
+            // One rounding in the end: to a number of fp32 that says whether it is exact.
+            (K::F64, K::BF16 | K::F8E4M3FN | K::F8E5M2) if !rtz || to.bits() == 8 => {
+                let odd: Regs = self.map1(regs, |s, x| s.odd_f32(x)).into();
+                self.convert_floats(&odd, K::F32, to, rtz)
             }
-            (K::F64 | K::F16, K::BF16) | (K::BF16, K::F16) => {
+            // Rounding towards zero twice is rounding towards zero.
+            (K::F64, K::F32) if rtz => Ok(self.map1(regs, |s, x| s.f32_towards_zero(x))),
+            (K::F64, K::F16 | K::BF16) if rtz => {
+                let single: Regs = self.map1(regs, |s, x| s.f32_towards_zero(x)).into();
+                self.convert_floats(&single, K::F32, to, true)
+            }
+            (K::F8E4M3FN | K::F8E5M2, _) => self.widen_fp8(regs, from, to),
+            (_, K::F8E4M3FN | K::F8E5M2) => self.narrow_fp8(regs, from, to, rtz),
+            (K::F16, K::BF16) | (K::BF16, K::F16) => {
                 let mid: Regs = self.simple_cast(regs, from, K::F32).into();
                 self.convert_floats(&mid, K::F32, to, rtz)
             }
@@ -84,6 +90,38 @@ impl Lower<'_> {
             }
             _ => Err(self.unsupported(format!("conversions from {} to {}", from.name(), to.name()))),
         }
+    }
+
+    /// fp64 to fp32 towards zero; what is too large becomes the largest finite number.
+    fn f32_towards_zero(&mut self, x: Value) -> Value {
+        self.b.asm1("cvt.rz.f32.f64 $0, $1;", "=f,d", Effect::Pure, Ty::F32, &[x])
+    }
+
+    /// fp64 to fp32 "to odd": towards zero, and the lowest bit set where that isn't exact. To round that to nearest in a
+    /// format with at least two bits less is to round the fp64 number (Boldo and Melquiond, "When double rounding is odd").
+    fn odd_f32(&mut self, x: Value) -> Value {
+        let near = self.f32_towards_zero(x);
+        let back = self.b.cast(CastOp::FpExt, near, Ty::F64);
+        let inexact = self.b.fcmp(FloatPred::Une, back, x);
+        self.with_sticky(near, inexact)
+    }
+
+    /// An integer of 32 or 64 bits to fp32, likewise to odd.
+    pub fn odd_f32_of_int(&mut self, x: Value, signed: bool) -> Value {
+        let (ty, sign) = (self.b.ty(x), if signed { 's' } else { 'u' });
+        let (bits, letter) = if ty == Ty::I64 { (64, 'l') } else { (32, 'r') };
+        let text = format!("cvt.rz.f32.{sign}{bits} $0, $1;");
+        let near = self.b.asm1(&text, &format!("=f,{letter}"), Effect::Pure, Ty::F32, &[x]);
+        let back = self.b.cast(if signed { CastOp::FpToSi } else { CastOp::FpToUi }, near, ty);
+        let inexact = self.b.icmp(IntPred::Ne, back, x);
+        self.with_sticky(near, inexact)
+    }
+
+    fn with_sticky(&mut self, x: Value, sticky: Value) -> Value {
+        let bits = self.b.bitcast(x, Ty::I32);
+        let sticky = self.b.int_cast(sticky, Ty::I32, false);
+        let bits = self.b.or(bits, sticky);
+        self.b.bitcast(bits, Ty::F32)
     }
 
     fn simple_cast(&mut self, regs: &Regs, from: FloatKind, to: FloatKind) -> Vec<Value> {
@@ -139,8 +177,9 @@ impl Lower<'_> {
         self.b.select(is_nan, nan, value)
     }
 
-    /// fp32 to an 8-bit format where there is no instruction: to nearest even, saturating, as `cvt.rn.satfinite` does.
-    fn narrow_by_bits(&mut self, x: Value, to: FloatKind) -> Value {
+    /// fp32 to an 8-bit format where there is no instruction: to nearest even (as `cvt.rn.satfinite` does) or towards zero,
+    /// saturating.
+    fn narrow_by_bits(&mut self, x: Value, to: FloatKind, rtz: bool) -> Value {
         let (mantissa, bias, least, max) = match to {
             FloatKind::F8E4M3FN => (3u32, 7i64, 2f64.powi(-6), 448.0),
             _ => (2, 15, 2f64.powi(-14), 57344.0),
@@ -157,7 +196,7 @@ impl Lower<'_> {
         let odd = self.b.lshr(field, drop);
         let odd = self.b.and_const(odd, 1);
         let half = self.b.add_const(field, (1 << (drop - 1)) - 1);
-        let rounded = self.b.add(half, odd);
+        let rounded = if rtz { field } else { self.b.add(half, odd) };
         let normal = self.b.lshr(rounded, drop);
         let normal = self.b.add_const(normal, -((127 - bias) << mantissa));
         // Denormals: adding 2^23 steps leaves the number of steps in the low bits.
@@ -166,7 +205,13 @@ impl Lower<'_> {
         let sum = self.b.bin(BinOp::FAdd, clamped, magic);
         let sum = self.b.bitcast(sum, Ty::I32);
         let magic_bits = self.b.bitcast(magic, Ty::I32);
-        let small = self.b.sub(sum, magic_bits);
+        let small = if rtz {
+            let per_step = self.b.float(Ty::F32, step.recip());
+            let steps = self.fmul(clamped, per_step);
+            self.b.cast(CastOp::FpToSi, steps, Ty::I32)
+        } else {
+            self.b.sub(sum, magic_bits)
+        };
         let least = self.b.float(Ty::F32, least);
         let is_small = self.b.fcmp(FloatPred::Olt, clamped, least);
         let code = self.b.select(is_small, small, normal);
@@ -177,15 +222,15 @@ impl Lower<'_> {
         self.b.int_cast(code, Ty::I8, false)
     }
 
-    fn narrow_fp8(&mut self, regs: &Regs, from: FloatKind, to: FloatKind) -> Result<Vec<Value>> {
-        // From f16 and bf16 through f32, which holds them exactly: one rounding. From f64 that would be two.
+    fn narrow_fp8(&mut self, regs: &Regs, from: FloatKind, to: FloatKind, rtz: bool) -> Result<Vec<Value>> {
+        // From f16 and bf16 through f32, which holds them exactly: one rounding.
         let wide: Regs = match from {
             FloatKind::F32 => regs.clone(),
             FloatKind::F16 | FloatKind::BF16 => self.simple_cast(regs, from, FloatKind::F32).into(),
             _ => return Err(self.unsupported(format!("conversions from {} to fp8", from.name()))),
         };
-        if !self.target.facts().fp8 {
-            return Ok(self.map1(&wide, |s, x| s.narrow_by_bits(x, to)));
+        if rtz || !self.target.facts().fp8 {
+            return Ok(self.map1(&wide, |s, x| s.narrow_by_bits(x, to, rtz)));
         }
         let name = if to == FloatKind::F8E4M3FN { "e4m3x2" } else { "e5m2x2" };
         let text = format!("cvt.rn.satfinite.{name}.f32 $0, $2, $1;");

@@ -15,6 +15,7 @@ mod dot;
 mod elementwise;
 mod float_cast;
 mod index;
+mod inline_asm;
 mod math;
 mod mbarrier;
 mod memory;
@@ -23,6 +24,7 @@ mod scan;
 mod series;
 mod shape;
 mod shared;
+mod symbol;
 mod tma;
 mod warp_specialize;
 mod wgmma;
@@ -66,6 +68,9 @@ pub struct Lowered {
 
 /// The registers of one value.
 pub(crate) type Regs = Rc<[llvm::Value]>;
+/// The name of the buffer that holds all of a kernel's shared memory.
+const SHARED_MEMORY: &str = "global_smem";
+
 pub(crate) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// A buffer in shared memory, or a view of one. Its shape and encoding are those of its type.
@@ -101,7 +106,7 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
     // A 128-byte swizzle repeats every 1024 bytes of the address.
     let align = if options.target.facts().tma { 1024 } else { 128 };
     let smem =
-        out.global(llvm::Global { name: "global_smem".into(), space: Space::Shared, align, init: None });
+        out.global(llvm::Global { name: SHARED_MEMORY.into(), space: Space::Shared, align, init: None });
     let mut kernel = None;
     let functions: Vec<ir::Op> = module
         .block_ops(module.body())
@@ -111,7 +116,7 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
     let mut locations = files;
     for &func in &functions {
         let is_kernel = control::is_kernel(module, func, functions.len());
-        let name = module.symbol_name(func).unwrap_or("kernel").to_string();
+        let name = symbol::symbol(module.symbol_name(func).unwrap_or("kernel")).into_owned();
         if is_kernel {
             kernel = Some(name.clone());
         }

@@ -138,6 +138,9 @@ impl Evaluator<'_> {
         let (asm, constraints) = (self.str_arg(args, "asm")?, self.str_arg(args, "constraints")?);
         let pure = self.bool_arg(args, "is_pure")?;
         let pack = self.int_arg(args, "pack")?;
+        let pack = i32::try_from(pack).ok().filter(|n| (1..=64).contains(n)).ok_or_else(|| {
+            self.error(format!("`pack` of tl.inline_asm_elementwise must be 1 to 64, not {pack}"))
+        })?;
         let items = match args.get("args") {
             Value::Tuple(t) => t.items.clone(),
             one => vec![one.clone()],
@@ -169,7 +172,6 @@ impl Evaluator<'_> {
         }
         let types: Vec<_> = results.iter().map(|(ty, _)| *ty).collect();
         let values: Vec<_> = operands.iter().map(|t| t.value).collect();
-        let pack = i32::try_from(pack).unwrap_or(1);
         let op = tt::ElementwiseInlineAsm::build(
             &mut builder!(self),
             &values,

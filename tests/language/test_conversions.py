@@ -1,0 +1,152 @@
+"""Every conversion between number formats, rounded once: what lies next to the middle of two results, and the extremes."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+FLOATS = {
+    "fp8e4nv": ml_dtypes.float8_e4m3fn,
+    "fp8e5": ml_dtypes.float8_e5m2,
+    "fp16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "fp32": np.float32,
+    "fp64": np.float64,
+}
+INTS = {"int32": np.int32, "int64": np.int64, "uint32": np.uint32, "uint64": np.uint64}
+
+
+@triton.jit
+def convert_kernel(x_ptr, y_ptr, n, ROUNDING: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(y_ptr + i, x.to(y_ptr.dtype.element_ty, fp_downcast_rounding=ROUNDING), mask=i < n)
+
+
+def finite_values(dtype, limit=2000):
+    """The finite numbers of a format from 0 on in order, as fp64; a sample of them if there are many."""
+    if dtype == np.float32:
+        exponents = np.arange(-149, 128)
+        rng = np.random.default_rng(0)
+        values = (1 + rng.integers(0, 1 << 23, exponents.size) / 2.0**23) * 2.0**exponents
+        values = np.concatenate([values, [0, 2.0**-149, 2.0**-126, np.finfo(np.float32).max]]).astype(
+            np.float32
+        )
+        return np.unique(values).astype(np.float64)
+    bits = 8 * np.dtype(dtype).itemsize
+    codes = np.arange(1 << (bits - 1)).astype(f"u{bits // 8}")
+    values = codes.view(dtype).astype(np.float64)
+    values = values[np.isfinite(values)]
+    keep = np.unique(np.linspace(0, len(values) - 1, limit).astype(int))
+    return np.unique(np.concatenate([values[keep], values[keep[:-1] + 1], values[-2:]]))
+
+
+def above(values, dtype):
+    """The next number of the format."""
+    if np.dtype(dtype).itemsize == 1 or dtype in (np.float16, ml_dtypes.bfloat16):
+        bits = f"u{np.dtype(dtype).itemsize}"
+        return (values.astype(dtype).view(bits) + 1).astype(bits).view(dtype).astype(np.float64)
+    return np.nextafter(values.astype(dtype), dtype(np.inf)).astype(np.float64)
+
+
+def interesting(source, target):
+    """Numbers of `source` around those of `target` and around the middles between them."""
+    with np.errstate(all="ignore"):
+        values = finite_values(target)
+        if target != np.float32:
+            values = np.concatenate([values, (values + above(values, target)) / 2])
+        else:
+            values = np.concatenate(
+                [values, values + np.spacing(values.astype(np.float32)).astype(np.float64) / 2]
+            )
+        values = values[np.isfinite(values)]
+        exact = values.astype(source)
+        around = [exact]
+        for direction in (np.inf, 0):
+            step = exact.astype(source)
+            if source in (np.float32, np.float64):
+                step = np.nextafter(exact, source(direction))
+            around.append(step)
+        edges = np.array([0, 1e-30, 2e-45, 1e5, 6e4, 1e30, 3.4e38, 1e39, 1e300, np.inf, np.nan]).astype(
+            source
+        )
+        x = np.concatenate([*around, edges])
+        return np.concatenate([x, -x])
+
+
+def converted(x, target, rounding):
+    """`x` (fp64, exact) rounded once."""
+    limit = float(ml_dtypes.finfo(target).max)
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(x)
+        small = np.dtype(target).itemsize == 1
+        if target in (np.float32, np.float64):
+            near = magnitude.astype(target).astype(np.float64)
+            low = np.where(
+                near > magnitude, np.nextafter(near.astype(target), target(0)).astype(np.float64), near
+            )
+            high = above(low, target)
+        else:
+            bits = f"u{np.dtype(target).itemsize}"
+            codes = np.arange(1 << (8 * np.dtype(target).itemsize - 1)).astype(bits)
+            table = codes.view(target).astype(np.float64)
+            table = table[np.isfinite(table)]
+            at = np.clip(np.searchsorted(table, magnitude, "right") - 1, 0, len(table) - 1)
+            low = table[at]
+            high = np.append(table, 2 * table[-1] - table[-2])[at + 1]
+        if rounding == "rtz":
+            result = np.minimum(low, limit)
+            result = np.where(np.isinf(x), limit if small else np.inf, result)
+        elif target in (np.float32, np.float64):
+            result = magnitude.astype(target).astype(np.float64)
+        else:
+            middle = (low + high) / 2
+            odd = low.astype(target).view(bits) % 2 == 1
+            result = np.where((magnitude > middle) | ((magnitude == middle) & odd), high, low)
+            result = np.where(result > limit, limit if small else np.inf, result)
+            result = np.where(np.isinf(x), limit if small else np.inf, result)
+        result = np.where(np.isnan(x), np.nan, np.copysign(result, x))
+        return result.astype(target)
+
+
+def run(device, monkeypatch, target_name, x, target, rounding=None):
+    if device.backend == "ptxsim":
+        monkeypatch.setenv("TILEWRIGHT_TARGET", target_name)
+    y = device.empty(len(x), target)
+    convert_kernel[(triton.cdiv(len(x), 1024),)](device.array(x), y, len(x), ROUNDING=rounding, BLOCK=1024)
+    return device.numpy(y)
+
+
+@pytest.mark.parametrize("machine", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize("target", FLOATS)
+@pytest.mark.parametrize("source", FLOATS)
+def test_floats(device, monkeypatch, source, target, machine):
+    source, target = FLOATS[source], FLOATS[target]
+    x = interesting(source, target if target != np.float64 else np.float32)
+    narrows = np.dtype(target).itemsize < np.dtype(source).itemsize
+    for rounding in [None, "rtne", "rtz"] if narrows else [None]:
+        got = run(device, monkeypatch, machine, x, target, rounding)
+        want = x if source == target else converted(x.astype(np.float64), target, rounding)
+        same = (got == want) & (np.signbit(got) == np.signbit(want)) | np.isnan(got) & np.isnan(want)
+        assert same.all(), [(x[i], got[i], want[i]) for i in np.flatnonzero(~same)[:5]]
+
+
+@pytest.mark.parametrize("machine", ["cuda:80", "cuda:90"])
+@pytest.mark.parametrize("target", FLOATS)
+@pytest.mark.parametrize("source", INTS)
+def test_integers(device, monkeypatch, source, target, machine):
+    source, target = INTS[source], FLOATS[target]
+    bits, signed = 8 * np.dtype(source).itemsize, np.dtype(source).kind == "i"
+    high = (1 << (bits - signed)) - 1
+    x = {0, 1, high, high - 1, high // 2}
+    for exponent in range(3, bits):
+        for odd in (1, 3, 5, 129, 257, 2049, (1 << 24) + 1):
+            middle = odd << exponent >> odd.bit_length()
+            x |= {middle - 1, middle, middle + 1, middle + (middle >> 9), middle | 1}
+    x = sorted(v for v in x if 0 <= v <= min(high, 1 << 53))
+    x = np.array(x + [-v for v in x if signed], source)
+    got = run(device, monkeypatch, machine, x, target)
+    want = converted(x.astype(np.float64), target, None)
+    assert (got == want).all(), [(x[i], got[i], want[i]) for i in np.flatnonzero(got != want)[:5]]
