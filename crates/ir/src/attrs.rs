@@ -170,6 +170,19 @@ impl AttrValue for Vec<i32> {
     }
 }
 
+impl AttrValue for Vec<String> {
+    fn read(module: &Module, attr: Option<Attr>) -> Option<Self> {
+        match module.attr_kind(attr?) {
+            AttrKind::Array(items) => items.iter().map(|&a| String::read(module, Some(a))).collect(),
+            _ => None,
+        }
+    }
+    fn store(self, module: &mut Module) -> Option<Attr> {
+        let items = self.into_iter().map(|s| module.attr(AttrKind::Str(s))).collect();
+        Some(module.attr(AttrKind::Array(items)))
+    }
+}
+
 impl<T: AttrValue> AttrValue for Option<T> {
     const OPTIONAL: bool = true;
     const ENUM_KEYWORDS: &'static [&'static str] = T::ENUM_KEYWORDS;

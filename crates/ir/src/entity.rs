@@ -62,6 +62,8 @@ impl Type {
     pub const F8E5M2: Type = Type(11);
     /// `!ttg.async.token`
     pub const ASYNC_TOKEN: Type = Type(12);
+    /// `!ttg.ring`
+    pub const RING: Type = Type(13);
 }
 
 impl Loc {

@@ -208,6 +208,7 @@ impl Module {
             TypeKind::Float(FloatKind::F8E4M3FN),
             TypeKind::Float(FloatKind::F8E5M2),
             TypeKind::AsyncToken,
+            TypeKind::Ring,
         ] {
             types.intern(kind);
         }

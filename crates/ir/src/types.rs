@@ -91,6 +91,8 @@ pub enum TypeKind {
     },
     /// `!ttg.async.token`
     AsyncToken,
+    /// `!ttg.ring`: slots that a writer fills and readers empty in turn (see [`ttg`](crate::dialect::ttg)).
+    Ring,
     /// `!tt.tensordesc<tensor<...>>`
     TensorDesc {
         /// The block that one access moves.

@@ -143,6 +143,31 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
     Ok(pieces)
 }
 
+/// The allocation that a buffer is (a view of), seen from inside partitions too.
+pub(crate) fn allocation(module: &Module, value: Value) -> Option<ttg::LocalAlloc> {
+    let mut at = value;
+    loop {
+        let op = module.defining_op(scope::captured(module, at))?;
+        if let Some(alloc) = ttg::LocalAlloc::cast(module, op) {
+            return Some(alloc);
+        }
+        at = *module.operands(op).first().filter(|_| is_view(module, op))?;
+    }
+}
+
+/// Whether an operation gives another view of a buffer.
+pub(crate) fn is_view(module: &Module, op: Op) -> bool {
+    matches!(
+        module.opcode(op),
+        Some(Opcode::Ttg(
+            ttg::Kind::MemdescIndex
+                | ttg::Kind::MemdescSubslice
+                | ttg::Kind::MemdescTrans
+                | ttg::Kind::MemdescReshape
+        ))
+    )
+}
+
 /// All operations that use a buffer or a view of it.
 pub(crate) fn buffer_users(module: &Module, buffer: Value) -> Vec<Op> {
     let mut users = Vec::new();
@@ -150,13 +175,7 @@ pub(crate) fn buffer_users(module: &Module, buffer: Value) -> Vec<Op> {
     while let Some(v) = work.pop() {
         for u in module.uses(v) {
             users.push(u.op);
-            let view = matches!(
-                module.opcode(u.op),
-                Some(Opcode::Ttg(
-                    ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans
-                ))
-            );
-            if view {
+            if is_view(module, u.op) {
                 work.extend(module.results(u.op));
             } else if let Some(w) = ttg::WarpSpecialize::cast(module, u.op) {
                 for &region in w.partitions(module) {

@@ -45,9 +45,9 @@ pub fn peers(masks: impl IntoIterator<Item = u32>) -> u32 {
 }
 
 /// Marks a copy as shared.
-pub fn mark_copy(module: &mut Module, copy: ttng::AsyncTmaCopyGlobalToLocal, mask: u32) {
+pub fn mark_copy(module: &mut Module, copy: Op, mask: u32) {
     if mask != 0 {
-        module.set_i32_attr(copy.0, MULTICAST, mask as i32);
+        module.set_i32_attr(copy, MULTICAST, mask as i32);
     }
 }
 

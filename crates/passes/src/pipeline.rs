@@ -10,7 +10,7 @@ use tilewright_ir::{AttrKind, Diagnostic, Module};
 use crate::target::TargetInfo;
 use crate::{
     allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, lane_sums, legalize_dots,
-    lower_descriptors, lower_tma, membar, pipeline_loops, release_slots, scratch, take_turns, tma,
+    lower_descriptors, lower_rings, lower_tma, membar, pipeline_loops, scratch, take_turns, tma,
     transpose_dots, verify, warp_specialize,
 };
 
@@ -102,12 +102,9 @@ pub static PASSES: &[Pass] = &[
         },
     },
     Pass {
-        name: "release-slots",
-        summary: "free the slots of channels when the dots that read them have been waited for",
-        run: |m, _, _| {
-            release_slots::run(m);
-            Ok(())
-        },
+        name: "lower-rings",
+        summary: "turn rings into mbarriers, groups of copies and TMA",
+        run: |m, _, _| lower_rings::run(m),
     },
     Pass {
         name: "take-turns",

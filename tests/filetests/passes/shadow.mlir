@@ -1,6 +1,6 @@
 // Behind a loop, what does not need its result is done before the wait for its last dots: where the tile goes, and the wait until
 // the last tile's store has read the buffer. The slot of the last products is released behind that wait all the same.
-// RUN: -warp-specialize -lower-tma -async-dots -release-slots -num-stages=3
+// RUN: -warp-specialize -lower-tma -async-dots -lower-rings -num-stages=3
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 64, 16]}>
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>

@@ -1,5 +1,5 @@
 // Products of one iteration of the source: a turn goes round the end of the body, where no arithmetic is.
-// RUN: -warp-specialize -async-dots -release-slots -take-turns -num-stages=2
+// RUN: -warp-specialize -async-dots -lower-rings -take-turns -num-stages=2
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 64, 16]}>
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
@@ -43,7 +43,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 // CHECK-NEXT: ttg.warp_yield
 // -----
 // Nothing to do between products: nobody waits for a turn.
-// RUN: -warp-specialize -async-dots -release-slots -take-turns -num-stages=3
+// RUN: -warp-specialize -async-dots -lower-rings -take-turns -num-stages=3
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [8, 1], instrShape = [16, 64, 16]}>
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>

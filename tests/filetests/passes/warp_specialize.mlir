@@ -29,29 +29,26 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
     tt.return
   }
 }
-// CHECK: [[A:%.*]] = ttg.local_alloc {tt.channel = 0 : i32} : () -> !ttg.memdesc<3x128x64xf16
-// CHECK: [[B:%.*]] = ttg.local_alloc {tt.channel = 0 : i32} : () -> !ttg.memdesc<3x64x64xf16
-// CHECK: [[FULL:%.*]] = ttg.local_alloc {tt.channel = 0 : i32} : () -> !ttg.memdesc<3x1xi64
-// CHECK: [[EMPTY:%.*]] = ttg.local_alloc {tt.channel = 0 : i32} : () -> !ttg.memdesc<3x1xi64
+// CHECK: [[A:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<3x128x64xf16
+// CHECK-NEXT: [[B:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<3x64x64xf16
+// CHECK-NEXT: [[RING:%.*]] = ttg.ring_create [[A]], [[B]] {slots = 3 : i32}
 // CHECK: ttg.warp_specialize
 // CHECK: default
 // CHECK-NEXT: scf.for
 // CHECK: scf.for
 // CHECK: ttg.memdesc_index [[A]]
 // CHECK: ttg.memdesc_index [[B]]
-// CHECK: [[F:%.*]] = ttg.memdesc_index [[FULL]]
-// CHECK-NEXT: ttng.wait_barrier [[F]]
+// CHECK: ttg.ring_wait [[RING]][
 // CHECK-NEXT: ttng.warp_group_dot
-// CHECK-NEXT: [[E:%.*]] = ttg.memdesc_index [[EMPTY]]
-// CHECK-NEXT: ttng.arrive_barrier [[E]], 1 {perWarp = true}
+// CHECK-NEXT: ttg.ring_release [[RING]][
 // CHECK: tt.descriptor_store
 // CHECK: partition0
 // CHECK: scf.for
 // CHECK: scf.for
-// CHECK: ttng.wait_barrier
-// CHECK: ttng.barrier_expect {{.*}}, 24576
-// CHECK: ttng.async_tma_copy_global_to_local
-// CHECK: ttng.async_tma_copy_global_to_local
+// CHECK: ttg.ring_acquire [[SAME:%.*]][
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.async_copy_block_to_local
+// CHECK-NEXT: ttg.ring_commit [[SAME]][
 // CHECK-NOT: tt.descriptor_store
 // CHECK: ttg.warp_return
 // -----
@@ -92,35 +89,34 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK: scf.yield
-// CHECK: [[OLD:%.*]] = arith.xori
-// CHECK-NEXT: ttng.wait_barrier [[FREE:%.*]], [[OLD]]
-// CHECK-NEXT: ttg.local_store {{.*}}, [[BUFFER:%.*]] :
-// CHECK-NEXT: ttng.fence_async_shared
-// CHECK-NEXT: ttng.arrive_barrier [[READY:%.*]], 1 {perWarp = true}
-// CHECK: ttng.wait_barrier
-// CHECK-NEXT: ttg.local_store
-// CHECK-NEXT: ttng.fence_async_shared
-// CHECK-NEXT: ttng.arrive_barrier
+// CHECK: ttg.ring_acquire [[FIRST:%.*]][
+// CHECK-NEXT: [[TILE:%.*]] = ttg.memdesc_index
+// CHECK-NEXT: ttg.local_store {{.*}}, [[TILE]] :
+// CHECK-NEXT: ttg.ring_commit [[FIRST]][
+// CHECK: ttg.ring_acquire
+// CHECK: ttg.local_store
+// CHECK-NEXT: ttg.ring_commit
 // CHECK: partition0
 // CHECK: scf.for
 // CHECK: scf.for
-// CHECK: ttng.wait_barrier
-// CHECK: ttng.barrier_expect {{.*}}, 24576
-// CHECK: ttng.async_tma_copy_global_to_local
-// CHECK: ttng.async_tma_copy_global_to_local
+// CHECK: ttg.ring_acquire
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.async_copy_block_to_local
+// CHECK-NEXT: ttg.ring_commit
 // CHECK-NOT: ttng.async_tma_copy_local_to_global
 // CHECK: ttg.warp_return
 // CHECK: partition1
 // CHECK: scf.for {{.*}} iter_args([[PHASE:%.*]] =
 // CHECK-NOT: scf.for
-// CHECK: ttng.wait_barrier [[THERE:%.*]], [[PHASE]]
-// CHECK-NEXT: ttng.async_tma_copy_local_to_global
+// CHECK: ttg.ring_wait {{.*}}, [[PHASE]]
+// CHECK-NEXT: [[FULL:%.*]] = ttg.memdesc_index
+// CHECK-NEXT: ttng.async_tma_copy_local_to_global {{.*}} [[FULL]] :
 // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
-// CHECK-NEXT: ttng.arrive_barrier
-// CHECK: ttng.wait_barrier
-// CHECK-NEXT: ttng.async_tma_copy_local_to_global
+// CHECK-NEXT: ttg.ring_release
+// CHECK: ttg.ring_wait
+// CHECK: ttng.async_tma_copy_local_to_global
 // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
-// CHECK-NEXT: ttng.arrive_barrier
+// CHECK-NEXT: ttg.ring_release
 // CHECK: scf.yield
 // CHECK: ttg.warp_return
 // -----

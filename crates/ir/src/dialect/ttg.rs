@@ -2,8 +2,39 @@
 //!
 //! Module attributes: `ttg.num-warps`, `ttg.num-ctas`, `ttg.threads-per-warp`, `ttg.target` (`"cuda:90"`), and after
 //! allocation `ttg.shared` (bytes). After allocation, operations with a buffer or scratch carry `allocation.offset`.
+//!
+//! # Rings
+//!
+//! A **ring** is an edge of data flow: slots that one writer fills and one or several readers empty, again and again, in
+//! the same order. `ttg.ring_create` makes one of buffers, its *fields*, each with a leading dimension of `slots`; what lies
+//! in a slot is seen by `ttg.memdesc_index` of a field with the slot's number. The operations of a ring order the accesses
+//! of writer and readers to it. They say nothing of how: the pass `lower-rings` finds that out from what writes and reads the
+//! fields and from who does.
+//!
+//! Writer and readers count for themselves. Chunk `i` goes through slot `i % slots`, and the *phase* of a position is
+//! `i / slots % 2`: how often the ring has gone round, as a parity.
+//!
+//! | writer | reader |
+//! | --- | --- |
+//! | `ring_acquire %ring[%slot], %phase` | `ring_wait %ring[%slot], %phase` |
+//! | fills the slot's fields | reads them |
+//! | `ring_commit %ring[%slot]` | `ring_release %ring[%slot]` |
+//!
+//! Instead of filling a slot the writer may `ring_close` it; readers see that by `ring_is_closed` behind their wait.
+//!
+//! Writer and readers may be different partitions of a `ttg.warp_specialize` or the same warps. In the latter case the order
+//! of the program is that of the accesses, but for what asynchronous copies write.
+//!
+//! ```text
+//! %a = ttg.local_alloc : () -> !ttg.memdesc<3x128x64xf16, #shared, #smem, mutable>
+//! %ring = ttg.ring_create %a {slots = 3 : i32} : !ttg.memdesc<3x128x64xf16, #shared, #smem, mutable>
+//! ttg.ring_acquire %ring[%slot], %phase
+//! %w = ttg.memdesc_index %a[%slot] : ...
+//! ttg.async_copy_block_to_local %desc[%row, %col], %w : ...
+//! ttg.ring_commit %ring[%slot]
+//! ```
 
-use crate::dialect::tt;
+use crate::dialect::{tt, ttng};
 use crate::entity::{Op, Region, Type, Value};
 use crate::module::{Module, ValueDef};
 use crate::opdef::{Access, Completion, Effect, Resource};
@@ -140,6 +171,23 @@ crate::dialect! {
         format "$src `,` $dst (`mask` $mask^)? (`other` $other^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($src) `->` short-type(ttg.memdesc, $dst)"
     }
 
+    /// Starts copying the block at `coord` (outermost first) of a descriptor into a buffer, where `pred` holds. The buffer is
+    /// a slot of a ring's field, which the copy has filled when a reader's `ttg.ring_wait` returns. Outside the tensor it
+    /// brings zeros (or NaN, if the descriptor says so).
+    op AsyncCopyBlockToLocal = "async_copy_block_to_local" {
+        operands(desc: one, coord: var, dst: one, pred: opt)
+        attrs(
+            cache: crate::dialect::tt::CacheModifier = "cacheModifier",
+            evict: crate::dialect::tt::EvictionPolicy = "evictionPolicy",
+        )
+        effects(
+            Effect::new(Access::Read, Resource::Global, Some("desc")),
+            WRITE_DST.asynchronous(Completion::Mbarrier)
+        )
+        format "$desc `[` $coord `]` `,` $dst (`,` $pred^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($desc) `->` type($dst)"
+        verify verify_block_copy
+    }
+
     /// Closes a group of asynchronous copies.
     op AsyncCommitGroup = "async_commit_group" {
         operands(tokens: var)
@@ -155,6 +203,87 @@ crate::dialect! {
         results(token)
         effects(BARRIER)
         format "($tokens^)? attr-dict"
+    }
+
+    /// A ring of `slots` slots, whose fields are these buffers: each has a leading dimension of `slots`.
+    ///
+    /// `readers` names the readers, who all get every chunk; without it there is one. `name` is for messages. A ring that is
+    /// `one_shot` is filled once, slot by slot: its slots are never free again, and nobody waits for that.
+    op RingCreate = "ring_create" {
+        operands(fields: var)
+        attrs(
+            slots: i32 = "slots",
+            readers: Option<Vec<String>> = "readers",
+            name: Option<String> = "name",
+            one_shot: bool = "one_shot",
+        )
+        results(ring)
+        effects(Effect::new(Access::Allocate, Resource::Other, None))
+        format "$fields attr-dict `:` type($fields)"
+        verify verify_ring_create
+    }
+
+    /// The writer waits (where `pred` holds) until all readers have released the slot since it was last committed. The
+    /// first time round it is free. Copies that the writer starts until it commits the slot fill it.
+    op RingAcquire = "ring_acquire" {
+        operands(ring: one, slot: one, phase: one, pred: opt)
+        effects(BARRIER)
+        format "$ring `[` $slot `]` `,` $phase (`,` $pred^)? attr-dict"
+        verify verify_ring_op
+    }
+
+    /// The writer gives the slot to the readers: what has been written to it since it was acquired, also what asynchronous
+    /// copies still write, is there when their wait returns. Stands in the block of the `ring_acquire`.
+    op RingCommit = "ring_commit" {
+        operands(ring: one, slot: one)
+        effects(BARRIER)
+        format "$ring `[` $slot `]` attr-dict"
+        verify verify_ring_op
+    }
+
+    /// The writer gives the slot to the readers closed, with nothing in it: in place of `ring_acquire` and `ring_commit`.
+    op RingClose = "ring_close" {
+        operands(ring: one, slot: one, phase: one)
+        effects(BARRIER)
+        format "$ring `[` $slot `]` `,` $phase attr-dict"
+        verify verify_ring_op
+    }
+
+    /// The reader of this number waits (where `pred` holds) until the slot has been committed or closed.
+    ///
+    /// `later` is for a writer who is the same warps: how many slots it has committed since this one that need not be full.
+    op RingWait = "ring_wait" {
+        operands(ring: one, slot: one, phase: one, pred: opt)
+        attrs(reader: Option<i32> = "reader", later: Option<i32> = "later")
+        effects(BARRIER)
+        format "$ring `[` $slot `]` `,` $phase (`,` $pred^)? attr-dict"
+        verify verify_ring_op
+    }
+
+    /// Whether the slot that has been waited for is closed.
+    op RingIsClosed = "ring_is_closed" {
+        operands(ring: one, slot: one)
+        results(closed)
+        effects(Effect::new(Access::Read, Resource::Other, None))
+        format "$ring `[` $slot `]` attr-dict"
+        verify verify_ring_op
+    }
+
+    /// The reader of this number is done (where `pred` holds) with what it has begun to read of the slot.
+    op RingRelease = "ring_release" {
+        operands(ring: one, slot: one, pred: opt)
+        attrs(reader: Option<i32> = "reader")
+        effects(BARRIER)
+        format "$ring `[` $slot `]` (`,` $pred^)? attr-dict"
+        verify verify_ring_op
+    }
+
+    /// Ends a ring: nothing is under way in it any more, and its memory may be used for something else.
+    op RingDealloc = "ring_dealloc" {
+        operands(ring: one)
+        effects(BARRIER)
+        format "$ring attr-dict"
+        verify verify_ring_op
     }
 
     /// A barrier of the enclosing scope (all threads of the CTA or of the partition).
@@ -239,7 +368,8 @@ impl WarpSpecialize {
             ValueDef::Result(..) => module.constant_value(v).is_some(),
         };
         let has_registers = |v: Value| {
-            !matches!(module.type_kind(module.value_type(v)), TypeKind::MemDesc { .. } | TypeKind::AsyncToken)
+            let kind = module.type_kind(module.value_type(v));
+            !matches!(kind, TypeKind::MemDesc { .. } | TypeKind::AsyncToken | TypeKind::Ring)
         };
         self.captures(module).iter().copied().filter(|&v| has_registers(v) && !known(v)).collect()
     }
@@ -298,6 +428,64 @@ fn verify_warp_specialize(module: &Module, op: Op) -> Result<(), String> {
         }
         if module.last_op(block).and_then(|o| WarpReturn::cast(module, o)).is_none() {
             return Err("a partition must end with ttg.warp_return".into());
+        }
+    }
+    Ok(())
+}
+
+fn verify_block_copy(module: &Module, op: Op) -> Result<(), String> {
+    let copy = AsyncCopyBlockToLocal(op);
+    ttng::verify_block(module, copy.desc(module), copy.coord(module).len(), copy.dst(module))
+}
+
+fn verify_ring_create(module: &Module, op: Op) -> Result<(), String> {
+    let create = RingCreate(op);
+    let slots = create.slots(module);
+    if slots < 1 {
+        return Err(format!("a ring of {slots} slots"));
+    }
+    for &field in create.fields(module) {
+        let ty = module.value_type(field);
+        let fits = matches!(module.type_kind(ty), TypeKind::MemDesc { mutable: true, shape, .. }
+            if shape.len() >= 2 && i64::from(shape[0]) == i64::from(slots));
+        if !fits {
+            let ty = crate::text::print_type(module, ty);
+            return Err(format!(
+                "a field of a ring of {slots} slots must be a mutable buffer `{slots}x...`, not {ty}"
+            ));
+        }
+    }
+    if let Some(readers) = create.readers(module) {
+        let twice = |i: usize| readers[..i].contains(&readers[i]);
+        if readers.is_empty() || (0..readers.len()).any(twice) {
+            return Err(format!(
+                "the readers of a ring must have names that differ, and there must be one: {readers:?}"
+            ));
+        }
+    }
+    match module.value_type(create.ring(module)) {
+        Type::RING => Ok(()),
+        _ => Err("the result must be a !ttg.ring".into()),
+    }
+}
+
+/// The ring, then `slot` and `phase`, which are `i32`, and `pred`, which is `i1`.
+fn verify_ring_op(module: &Module, op: Op) -> Result<(), String> {
+    let Some(def) = module.def(op) else { return Ok(()) };
+    for (group, operand) in def.operands.iter().enumerate() {
+        let wanted = match operand.name {
+            "ring" => Type::RING,
+            "pred" => Type::I1,
+            _ => Type::I32,
+        };
+        if module.operand_group(op, group).iter().any(|&v| module.value_type(v) != wanted) {
+            let wanted = crate::text::print_type(module, wanted);
+            return Err(format!("`{}` must be {wanted}", operand.name));
+        }
+    }
+    for name in ["reader", "later"] {
+        if module.int_attr(op, name).is_some_and(|n| n < 0) {
+            return Err(format!("`{name}` must not be negative"));
         }
     }
     Ok(())

@@ -275,7 +275,7 @@ fn verify_drain(module: &Module, op: Op) -> Result<(), String> {
 }
 
 /// The buffer holds the descriptor's block, to within dimensions of size 1.
-fn verify_block(module: &Module, desc: Value, coords: usize, buffer: Value) -> Result<(), String> {
+pub(super) fn verify_block(module: &Module, desc: Value, coords: usize, buffer: Value) -> Result<(), String> {
     let TypeKind::TensorDesc { block } = module.type_kind(module.value_type(desc)) else {
         return Err("the first operand must be a tensor descriptor".into());
     };

@@ -43,6 +43,8 @@ pub(crate) fn result_types(
         Opcode::Ttg(G::AsyncCopyGlobalToLocal | G::AsyncCommitGroup | G::AsyncWait) => {
             Some(vec![Type::ASYNC_TOKEN])
         }
+        Opcode::Ttg(G::RingCreate) => Some(vec![Type::RING]),
+        Opcode::Ttg(G::RingIsClosed) => Some(vec![Type::I1]),
         Opcode::Ttng(ttng::Kind::WarpGroupDotWait) => {
             Some(operands.iter().map(|&v| m.value_type(v)).collect())
         }
@@ -95,9 +97,12 @@ pub(crate) fn operand_type(
         }
         (Opcode::Tt(T::Join | T::Cat), "rhs") => known[0],
         (Opcode::Ttg(G::MemdescIndex), "index") => Some(Type::I32),
+        (Opcode::Ttg(_), "ring") => Some(Type::RING),
         (Opcode::Ttg(_), "token" | "tokens") => Some(Type::ASYNC_TOKEN),
-        (Opcode::Scf(_) | Opcode::Cf(_), "condition") | (Opcode::Ttng(_), "pred") => Some(Type::I1),
-        (Opcode::Ttng(_), "phase" | "coord") => Some(Type::I32),
+        (Opcode::Scf(_) | Opcode::Cf(_), "condition") | (Opcode::Ttg(_) | Opcode::Ttng(_), "pred") => {
+            Some(Type::I1)
+        }
+        (Opcode::Ttg(_) | Opcode::Ttng(_), "slot" | "phase" | "coord") => Some(Type::I32),
         _ => None,
     }
 }

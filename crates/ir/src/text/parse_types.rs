@@ -62,6 +62,7 @@ impl<'s> Parser<'s> {
                 match name {
                     "tt.ptr" | "tt.tensordesc" | "ttg.memdesc" => self.short_type(name),
                     "ttg.async.token" => Ok(Type::ASYNC_TOKEN),
+                    "ttg.ring" => Ok(Type::RING),
                     _ if name.contains('.') => {
                         let end = self.skip_balanced()?;
                         let text = self.expand_aliases(start, end)?;

@@ -82,6 +82,7 @@ impl Collector {
             | TypeKind::Float(_)
             | TypeKind::Index
             | TypeKind::AsyncToken
+            | TypeKind::Ring
             | TypeKind::Opaque(_) => {}
         }
     }
@@ -334,6 +335,7 @@ impl Aliases {
                 out.push('>');
             }
             TypeKind::AsyncToken => out.push_str("!ttg.async.token"),
+            TypeKind::Ring => out.push_str("!ttg.ring"),
             TypeKind::TensorDesc { block } => {
                 out.push_str("!tt.tensordesc<");
                 self.ty(m, *block, out);

@@ -214,7 +214,7 @@ impl Issue<'_> {
         let copy = ttng::AsyncTmaCopyGlobalToLocal::build(
             &mut b, desc, &coord, barrier, buffer, inside, cache, evict, false,
         );
-        multicast::mark_copy(b.module, copy, c.mask);
+        multicast::mark_copy(b.module, copy.0, c.mask);
         true
     }
 }

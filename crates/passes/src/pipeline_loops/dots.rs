@@ -45,7 +45,7 @@ use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
 
 use super::shadow;
 use crate::allocate_shared::buffer_users;
-use crate::scope;
+use crate::{rings, scope};
 
 /// Schedules the warp-group dots of every block.
 pub fn run(module: &mut Module) {
@@ -97,6 +97,7 @@ fn fence(module: &mut Module, block: Block, mut written: bool, insert: bool) -> 
             }
             Some(Opcode::Ttg(ttg::Kind::LocalStore | ttg::Kind::AsyncWait)) => written = true,
             Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => written = false,
+            _ if rings::fences(module, op) => written = false,
             Some(Opcode::Ttng(ttng::Kind::WarpGroupDot)) if written && reads_ordinary_writes(module, op) => {
                 if insert {
                     let mut b = Builder::before(module, op);

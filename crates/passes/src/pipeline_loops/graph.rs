@@ -133,7 +133,7 @@ impl Body<'_> {
                 graph.depend(nodes[&last], issued, n, 0, 0);
             }
             last = Some(op);
-            if ttng::WaitBarrier::cast(m, op).is_some() {
+            if ttg::RingWait::cast(m, op).is_some() {
                 waits.push(op);
             } else if is_asynchronous(m, op) {
                 for w in &waits {

@@ -46,8 +46,8 @@ use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, Value};
 
-use crate::release_slots::channel_of;
-use crate::scope;
+use crate::allocate_shared::is_view;
+use crate::{rings, scope};
 
 /// A dot that can be late.
 #[derive(Debug)]
@@ -88,22 +88,20 @@ impl Late {
         if !chained || module.uses(d).len() != 1 || !used_behind_first {
             return None;
         }
-        // The channel of the right operand: every operation on it goes along, and none is anything but a view, the wait, the
+        // The ring of the right operand: every operation on it goes along, and none is anything but a view, the wait, the
         // release and the dot.
-        let channel = channel_of(module, dot.b(module))?;
+        let ring = rings::of_buffer(module, dot.b(module))?;
+        let of_ring =
+            |v: Value| rings::create_of(module, v) == Some(ring) || rings::of_buffer(module, v) == Some(ring);
         let mut unit = Vec::new();
         for &op in &ops {
-            let touches = module.operands(op).iter().any(|&v| channel_of(module, v) == Some(channel));
-            if !touches {
+            if !module.operands(op).iter().any(|&v| of_ring(v)) {
                 continue;
             }
             let goes_along = op == dot.0
-                || matches!(
-                    module.opcode(op),
-                    Some(Opcode::Ttg(
-                        ttg::Kind::MemdescIndex | ttg::Kind::MemdescTrans | ttg::Kind::MemdescSubslice
-                    )) | Some(Opcode::Ttng(ttng::Kind::WaitBarrier | ttng::Kind::ArriveBarrier))
-                );
+                || is_view(module, op)
+                || ttg::RingWait::cast(module, op).is_some()
+                || ttg::RingRelease::cast(module, op).is_some();
             if !goes_along {
                 return None;
             }

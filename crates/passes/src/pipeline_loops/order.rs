@@ -83,7 +83,7 @@ fn last_wait(module: &Module, first: Op, before: Op) -> Op {
     let mut found = first;
     let mut at = module.next_op(first);
     while let Some(op) = at.filter(|&op| op != before) {
-        if ttng::WaitBarrier::cast(module, op).is_some() {
+        if ttg::RingWait::cast(module, op).is_some() || ttng::WaitBarrier::cast(module, op).is_some() {
             found = op;
         }
         at = module.next_op(op);

@@ -1,12 +1,12 @@
 //! Channels: which loads go through a ring together, the rings, and the consumers' side.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{scf, tt, ttg, ttng};
+use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
 
-use super::{Positions, barrier_encoding, is_structure, mark, position};
+use super::{Positions, is_structure, position};
 use crate::pipeline_loops::schedule;
-use crate::{multicast, tma};
+use crate::{multicast, rings, tma};
 
 /// A load that fills a slot.
 #[derive(Debug, Clone, Copy)]
@@ -63,29 +63,9 @@ pub(super) struct Channel {
     pub family: u32,
     /// Which counter it advances: families that advance at the same places have one.
     pub counter: u32,
-    /// The rings, and those of the mbarriers; from [`allocate`].
-    pub rings: Vec<Value>,
-    pub full: Option<Value>,
-    pub empty: Option<Value>,
-}
-
-impl Channel {
-    /// The CTAs that what this one copies goes to, and from which what it reads comes.
-    pub fn peers(&self) -> u32 {
-        multicast::peers(self.masks.iter().copied())
-    }
-
-    /// Whether any of its loads is made by threads, not by TMA.
-    pub fn has_pointers(&self) -> bool {
-        self.loads.iter().any(|l| matches!(l, Load::Pointers(_)))
-    }
-
-    /// The bytes that TMA brings to a slot.
-    pub fn announced_bytes(&self, module: &Module) -> u32 {
-        let blocks = self.loads.iter().zip(&self.slot_types).filter(|(l, _)| matches!(l, Load::Block(_)));
-        let bytes = |t| module.shape(t).unwrap_or(&[]).iter().product::<u32>() * module.bits(t).max(8) / 8;
-        blocks.map(|(_, &t)| bytes(t)).sum()
-    }
+    /// The ring and its fields, one for each load; from [`allocate`].
+    pub ring: Option<Value>,
+    pub fields: Vec<Value>,
 }
 
 /// The channels of a range of operations. `pointers`: loads through pointers too.
@@ -125,9 +105,8 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers:
                 slots: if innermost { stages.max(2) } else { 1 },
                 family: 0,
                 counter: 0,
-                rings: Vec::new(),
-                full: None,
-                empty: None,
+                ring: None,
+                fields: Vec::new(),
             });
         }
     }
@@ -267,58 +246,26 @@ fn share(module: &Module, channels: &mut [Channel]) {
     }
 }
 
-/// Allocates rings and mbarriers before `first`, once a family. `readers` warps of each CTA arrive at each `empty`; at `full` the
-/// thread that announces TMA's bytes, and all `writers` threads where those copy.
-pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel], readers: i32, writers: i32) {
-    type Rings = (Vec<Value>, Value, Value);
-    let mut made: FxHashMap<u32, Rings> = FxHashMap::default();
+/// Makes rings before `first`, once a family.
+pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel]) {
+    let mut made: FxHashMap<u32, (Vec<Value>, Value)> = FxHashMap::default();
     for c in channels {
-        let announces = i32::from(c.announced_bytes(module) > 0);
-        let arrivals = announces + if c.has_pointers() { writers } else { 0 };
-        let (rings, full, empty) = made
+        let (fields, ring) = made
             .entry(c.family)
             .or_insert_with(|| {
-                let rings = c.slot_types.iter().map(|&t| ring(module, first, t, c.slots)).collect::<Vec<_>>();
-                let barrier = barrier_type(module);
-                let full = ring(module, first, barrier, c.slots);
-                let empty = ring(module, first, barrier, c.slots);
-                for &v in rings.iter().chain([&full, &empty]) {
-                    let op = module.defining_op(v).expect("an allocation");
-                    mark(module, op, c.family);
-                }
-                let mut b = Builder::before(module, first);
-                for slot in 0..c.slots {
-                    let slot = b.i32(slot as i32);
-                    for (ring, count) in [(full, arrivals), (empty, readers * c.peers().count_ones() as i32)]
-                    {
-                        let one = ttg::MemdescIndex::build(&mut b, ring, slot, barrier).result(b.module);
-                        ttng::InitBarrier::build(&mut b, one, count);
-                    }
-                }
-                (rings, full, empty)
+                let fields =
+                    c.slot_types.iter().map(|&t| field(module, first, t, c.slots)).collect::<Vec<_>>();
+                let ring = rings::create(&mut Builder::before(module, first), &fields, c.slots);
+                (fields, ring)
             })
             .clone();
-        c.rings = rings;
-        c.full = Some(full);
-        c.empty = Some(empty);
+        c.fields = fields;
+        c.ring = Some(ring);
     }
 }
 
-/// The type of one mbarrier.
-pub(super) fn barrier_type(module: &mut Module) -> Type {
-    let encoding = barrier_encoding(module);
-    let memory_space = module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
-    module.ty(TypeKind::MemDesc {
-        shape: [1].into_iter().collect(),
-        element: Type::I64,
-        encoding: Some(encoding),
-        memory_space,
-        mutable: true,
-        alloc_shape: None,
-    })
-}
-
-fn ring(module: &mut Module, first: Op, slot: Type, slots: u32) -> Value {
+/// A buffer for a field of so many slots.
+pub(super) fn field(module: &mut Module, first: Op, slot: Type, slots: u32) -> Value {
     let TypeKind::MemDesc { mut shape, element, encoding, memory_space, .. } = module.type_kind(slot).clone()
     else {
         unreachable!("a slot is a buffer")
@@ -331,31 +278,24 @@ fn ring(module: &mut Module, first: Op, slot: Type, slots: u32) -> Value {
     ttg::LocalAlloc::build(&mut b, None, ty).result(b.module)
 }
 
-/// One mbarrier of a ring.
-pub(super) fn barrier(b: &mut Builder<'_>, ring: Value, slot: Value) -> Value {
-    let ty = barrier_type(b.module);
-    ttg::MemdescIndex::build(b, ring, slot, ty).result(b.module)
-}
-
 /// The consumers' side: they wait, read the slots, and say when they have.
 pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Positions) {
     for c in channels {
-        let (slot, phase) = position(positions, c);
-        let (full, empty) = (c.full.expect("allocated"), c.empty.expect("allocated"));
-        let mut b = Builder::after(module, c.last_reader);
-        let released = barrier(&mut b, empty, slot);
-        let arrive = ttng::ArriveBarrier::build(&mut b, released, None, 1, true);
-        multicast::mark_arrival(module, arrive, c.peers());
-        let mut b = Builder::before(module, c.first_reader);
-        let arrived = barrier(&mut b, full, slot);
-        ttng::WaitBarrier::build(&mut b, arrived, phase, None, &[]);
-        if c.has_pointers() {
-            // Dots read through another proxy than `cp.async` writes through.
-            ttng::FenceAsyncShared::build(&mut b, false);
-        }
-        for ((&load, &ring), &ty) in c.loads.iter().zip(&c.rings).zip(&c.slot_types) {
+        let (slot, phase) = position(positions, c, c.block);
+        let ring = c.ring.expect("allocated");
+        ttg::RingRelease::build(&mut Builder::after(module, c.last_reader), ring, slot, None, None);
+        ttg::RingWait::build(
+            &mut Builder::before(module, c.first_reader),
+            ring,
+            slot,
+            phase,
+            None,
+            None,
+            None,
+        );
+        for ((&load, &field), &ty) in c.loads.iter().zip(&c.fields).zip(&c.slot_types) {
             let mut b = Builder::before(module, load.op());
-            let view = ttg::MemdescIndex::build(&mut b, ring, slot, ty).result(b.module);
+            let view = ttg::MemdescIndex::build(&mut b, field, slot, ty).result(b.module);
             for a in buffers(module, load, ty) {
                 make_mutable(module, a.result(module));
                 module.replace_op(a.0, &[view]);

@@ -11,29 +11,33 @@
 //! ```
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, scf};
+use tilewright_ir::dialect::scf;
 use tilewright_ir::{Block, Builder, Module, Op, Type, Value};
 
 use super::Positions;
-use super::channels::Channel;
+use crate::rings::position;
 
-/// Adds the counters of all channels to the loops of `range`, which stands behind `first`.
-pub(super) fn thread(module: &mut Module, first: Op, range: &[Op], channels: &[Channel]) -> Positions {
+/// Adds the counters of channels, each with its number of slots and the bodies in which it advances, to the loops of `range`;
+/// what they begin with stands before `first`.
+pub(super) fn thread(
+    module: &mut Module,
+    first: Op,
+    range: &[Op],
+    channels: &[(u32, u32, Block)],
+) -> Positions {
     let mut positions = Positions::default();
     let mut done: Vec<u32> = Vec::new();
-    for c in channels {
-        if done.contains(&c.counter) {
+    for &(counter, slots, _) in channels {
+        if done.contains(&counter) {
             continue;
         }
-        done.push(c.counter);
-        let blocks: Vec<Block> =
-            channels.iter().filter(|o| o.counter == c.counter).map(|o| o.block).collect();
-        let mut b = Builder::before(module, first);
-        let zero = b.i32(0);
+        done.push(counter);
+        let blocks: Vec<Block> = channels.iter().filter(|c| c.0 == counter).map(|c| c.2).collect();
+        let zero = Builder::before(module, first).i32(0);
         let mut at = FxHashMap::default();
-        through(module, range, &blocks, c.slots, (zero, zero), &mut at);
+        through(module, range, &blocks, slots, (zero, zero), &mut at);
         for (block, (slot, phase)) in at {
-            positions.entry(block).or_default().push((c.counter, slot, phase));
+            positions.entry(block).or_default().push((counter, slot, phase));
         }
     }
     positions
@@ -88,27 +92,11 @@ pub(super) fn through(
         let mut s = through(module, &inner, blocks, slots, (slot, phase), at);
         let end = *inner.last().expect("a loop body ends with a yield");
         if blocks.contains(&body) {
-            s = advance(module, end, s, slots);
+            s = position::advance(&mut Builder::before(module, end), s, slots);
         }
         module.push_operand(end, s.0);
         module.push_operand(end, s.1);
         state = (slot_after, phase_after);
     }
     state
-}
-
-/// The next slot; the phase flips where the ring begins again.
-fn advance(module: &mut Module, before: Op, (slot, phase): (Value, Value), slots: u32) -> (Value, Value) {
-    let mut b = Builder::before(module, before);
-    let one = b.i32(1);
-    let flipped = arith::Xori::build(&mut b, phase, one).result(b.module);
-    if slots == 1 {
-        return (slot, flipped);
-    }
-    let (zero, count) = (b.i32(0), b.i32(slots as i32));
-    let next = arith::Addi::build(&mut b, slot, one).result(b.module);
-    let wraps = arith::Cmpi::build(&mut b, next, count, arith::CmpIPredicate::Eq, Type::I1).result(b.module);
-    let slot = arith::Select::build(&mut b, wraps, zero, next).result(b.module);
-    let phase = arith::Select::build(&mut b, wraps, flipped, phase).result(b.module);
-    (slot, phase)
 }

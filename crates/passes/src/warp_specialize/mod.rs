@@ -15,20 +15,19 @@
 //! computed from stay alive ([`producer`]). So the producer has the same loops, and the branches around them, and runs ahead
 //! of the consumers through all of them: over the tiles of a persistent kernel too.
 //!
-//! Loads that are needed at the same place of one loop body are a *channel* ([`channels`]): a ring of buffers
-//! and, for each slot, an mbarrier `full` (the copies have arrived) and one `empty` (all consumer warps have read). Both
-//! sides count slots and phases by themselves, through the loops ([`counters`]).
+//! Loads that are needed at the same place of one loop body are a *channel* ([`channels`]): they go through a ring
+//! (`ttg.ring_create`), a field each. Both sides count slots and phases by themselves, through the loops ([`counters`]).
 //!
-//! - producer: wait for `empty[slot]`, announce the bytes to `full[slot]`, start the copies;
-//! - consumers: wait for `full[slot]`, read, arrive at `empty[slot]` warp by warp.
+//! - producer: acquire the slot, start the copies, commit;
+//! - consumers: wait for the slot, read, release it.
 //!
 //! Loads through pointers that dots read go the same way, if the author asks for it: four warps copy them (`cp.async`) with the layouts of
-//! the function, in which each warp has more elements ([`relayout`]), and all their threads arrive at `full`.
+//! the function, in which each warp has more elements ([`relayout`]).
 //!
 //! Several stores of an iteration through descriptors leave by one more warp, if there is room for buffers ([`storer`]).
 //!
-//! The arrival stands behind the last reader; where that is an asynchronous dot, [`release_slots`](crate::release_slots)
-//! moves it behind the wait for it.
+//! The release stands behind the last reader; where that is an asynchronous dot, [`lower_rings`](crate::lower_rings) moves it
+//! behind the wait for it. That pass also says how warps tell each other of slots.
 //!
 //! In a cluster, blocks that several CTAs load are loaded once ([`multicast`](crate::multicast)).
 //!
@@ -43,22 +42,22 @@
 //!   scf.yield %a
 //! } {tt.warp_specialize}
 //! =>
-//! %ring = ttg.local_alloc ; %full = ttg.local_alloc ; %empty = ttg.local_alloc ; ttng.init_barrier ...
-//! %r = ttg.warp_specialize(%ring, %full, %empty, %d, %i)
+//! %x = ttg.local_alloc ; %ring = ttg.ring_create %x {slots = 3}
+//! %r = ttg.warp_specialize(%ring, %x, %d, %i)
 //! default {
 //!   %c = scf.for ... iter_args(%acc = %z, %slot = 0, %phase = 0) {
-//!     ttng.wait_barrier %full[%slot], %phase
-//!     %a = ttng.warp_group_dot %ring[%slot], ..., %acc
-//!     ttng.arrive_barrier %empty[%slot], 1 {perWarp}
+//!     ttg.ring_wait %ring[%slot], %phase
+//!     %a = ttng.warp_group_dot %x[%slot], ..., %acc
+//!     ttg.ring_release %ring[%slot]
 //!     ...
 //!   }
 //!   ttg.warp_yield %c
 //! }
 //! partition0(...) num_warps(1) {
 //!   scf.for ... iter_args(%slot = 0, %phase = 0) {
-//!     ttng.wait_barrier %empty[%slot], %phase ^ 1
-//!     ttng.barrier_expect %full[%slot], bytes
-//!     ttng.async_tma_copy_global_to_local %d[%i, %k] %ring[%slot], %full[%slot]
+//!     ttg.ring_acquire %ring[%slot], %phase
+//!     ttg.async_copy_block_to_local %d[%i, %k], %x[%slot]
+//!     ttg.ring_commit %ring[%slot]
 //!     ...
 //!   }
 //!   ttg.warp_return
@@ -74,12 +73,12 @@ mod storer;
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::effects::effects;
-use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Value};
+use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Value};
 
 use crate::allocate_warp_groups::registers_beside;
 use crate::pipeline_loops::budget;
 use crate::target::TargetInfo;
-use crate::{multicast, scope};
+use crate::{captures, multicast, scope};
 use channels::{Channel, Load};
 
 /// The hints of a loop.
@@ -103,16 +102,11 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
             let explicit = range
                 .iter()
                 .any(|&op| module.all_ops(op).into_iter().any(|inner| module.op_attr(inner, HINT).is_some()));
-            for pointers in if explicit { &[true, false][..] } else { &[false] } {
-                let before = module.clone();
-                if let Some(w) = specialize(module, &range, num_stages, *pointers) {
-                    let before = module.clone();
-                    if storer::add(module, w, target).is_none() {
-                        *module = before;
-                    }
+            for &pointers in if explicit { &[true, false][..] } else { &[false] } {
+                if let Some(w) = specialize(module, &range, num_stages, pointers)? {
+                    storer::add(module, w, target)?;
                     break;
                 }
-                *module = before;
             }
         }
         for op in module.all_ops(func.0) {
@@ -196,16 +190,16 @@ fn wants_registers(module: &Module, op: Op) -> bool {
         && most + budget::OTHERS > registers_beside(num_warps, PRODUCER_REGISTERS as u32)
 }
 
-/// Rewrites the operations; `None` where that turns out impossible, with the module in any state.
+/// Gives the loads of the operations to a partition. `None` where that turns out impossible: then they are as they were.
 fn specialize(
     module: &mut Module,
     range: &[Op],
     num_stages: u32,
     pointers: bool,
-) -> Option<ttg::WarpSpecialize> {
+) -> Result<Option<ttg::WarpSpecialize>, Diagnostic> {
     let mut channels = channels::find(module, range, num_stages, pointers);
     if channels.is_empty() || range.iter().any(|&op| wants_registers(module, op)) {
-        return None;
+        return Ok(None);
     }
     let copied = channels.iter().flat_map(|c| &c.loads).filter_map(|l| match l {
         Load::Block(_) => None,
@@ -215,20 +209,13 @@ fn specialize(
     // One thread asks TMA for a block; to copy it takes a warp group.
     let warps = if chunks > 0 { 4 } else { 1 };
     let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as i32);
-    if warps > num_warps {
-        return None;
-    }
     // What the loops need besides comes before the loads, too.
-    let begin = range.iter().copied().find(|&op| is_structure(module, op))?;
+    let begin = range.iter().copied().find(|&op| is_structure(module, op));
+    let (Some(begin), Some(&first)) = (begin.filter(|_| warps <= num_warps), range.first()) else {
+        return Ok(None);
+    };
     for &op in range.iter().take_while(|&&op| op != begin) {
         module.move_before(op, begin);
-    }
-    let first = *range.first()?;
-    channels::allocate(module, first, &mut channels, num_warps, 32 * warps);
-    let positions = counters::thread(module, first, range, &channels);
-    let shared = channels.iter().any(|c| c.peers() != 1);
-    if shared {
-        multicast::meet(&mut Builder::before(module, first));
     }
 
     // Values that what follows needs.
@@ -239,13 +226,22 @@ fn specialize(
         .filter(|&v| module.uses(v).iter().any(|u| !inside(module, u.op)))
         .collect();
     let types: Vec<_> = results.iter().map(|&v| module.value_type(v)).collect();
+    channels::allocate(module, first, &mut channels);
     let mut b = Builder::before(module, first);
     // A 64-bit address for each copy of a thread, and a mask.
     let registers = PRODUCER_REGISTERS + (chunks.div_ceil(32 * warps as u32) * 3) as i32;
     let w = ttg::WarpSpecialize::build(&mut b, &[], vec![warps], Some(vec![registers]), None, None, &types);
-    if shared {
-        multicast::meet(&mut Builder::after(module, w.0));
+    let partition = add_partitions(module, w);
+
+    // The producer comes first: until it is known to be possible, nothing else changes.
+    if !producer::make(module, w.0, partition, range, &channels, (warps, num_warps))? {
+        module.erase_op(w.0);
+        tilewright_ir::dce::run(module)?;
+        return Ok(None);
     }
+
+    let of_channels: Vec<_> = channels.iter().map(|c| (c.counter, c.slots, c.block)).collect();
+    let positions = counters::thread(module, w.0, range, &of_channels);
     for (i, &v) in results.iter().enumerate() {
         let new = w.results(module)[i];
         let users: Vec<_> = module.uses(v).iter().filter(|u| !inside(module, u.op)).copied().collect();
@@ -253,39 +249,28 @@ fn specialize(
             module.set_operand(u.op, u.index as usize, new);
         }
     }
-
-    let holder = module.append_block(w.partition_holder(module), &[]);
-    let mut b = Builder::at_end(module, holder);
-    let partitions = ttg::Partitions::build(&mut b);
-    let region = module.add_region(partitions.0);
-    let partition = module.append_block(region, &[]);
-    let mut map: FxHashMap<Value, Value> = FxHashMap::default();
-    let clones: Vec<Op> = range.iter().map(|&op| module.clone_op(op, &mut map)).collect();
-    for clone in clones {
-        module.append_op(partition, clone);
-    }
-    let end = ttg::WarpReturn::build(&mut Builder::at_end(module, partition));
-    module.set_op_loc(end.0, module.op_loc(first));
-
     let default = module.append_block(w.default_region(module), &[]);
     for &op in range {
         module.detach_op(op);
         module.append_op(default, op);
     }
     ttg::WarpYield::build(&mut Builder::at_end(module, default), &results);
-
-    producer::make(module, partition, &channels, &positions, &map)?;
     channels::consume(module, &channels, &positions);
-    tilewright_ir::dce::run(module).ok()?;
-    producer::bring_tensors(module, partition)?;
-    producer::is_lean(module, partition, range).then_some(())?;
-    if warps < num_warps {
-        relayout::run(module, partition, warps as u32)?;
-    }
-    producer::capture(module, w, partition);
+    captures::capture(module, w, partition);
     // What the tensors were computed from may have been needed by the producer alone.
-    tilewright_ir::dce::run(module).ok()?;
-    Some(w)
+    tilewright_ir::dce::run(module)?;
+    Ok(Some(w))
+}
+
+/// Adds a first partition, with nothing but its end.
+fn add_partitions(module: &mut Module, w: ttg::WarpSpecialize) -> Block {
+    let holder = module.append_block(w.partition_holder(module), &[]);
+    let partitions = ttg::Partitions::build(&mut Builder::at_end(module, holder));
+    let region = module.add_region(partitions.0);
+    let partition = module.append_block(region, &[]);
+    let end = ttg::WarpReturn::build(&mut Builder::at_end(module, partition));
+    module.set_op_loc(end.0, module.op_loc(w.0));
+    partition
 }
 
 /// How many copies of at most 16 bytes a load takes.
@@ -296,30 +281,12 @@ fn chunks(module: &Module, load: tt::Load) -> u32 {
     elements / vec.min(128 / module.bits(ty).max(8))
 }
 
-/// Where a channel stands in an iteration: slot and phase, in the consumers' block.
+/// Where a channel stands in an iteration: counter, slot and phase, by the bodies of loops.
 type Positions = FxHashMap<Block, Vec<(u32, Value, Value)>>;
 
-/// The slot and phase of a channel.
-fn position(positions: &Positions, channel: &Channel) -> (Value, Value) {
-    let of_block = &positions[&channel.block];
+/// The slot and phase of a channel whose loop has this body.
+fn position(positions: &Positions, channel: &Channel, block: Block) -> (Value, Value) {
+    let of_block = &positions[&block];
     let found = of_block.iter().find(|p| p.0 == channel.counter).expect("each channel has a counter");
     (found.1, found.2)
-}
-
-/// Marks an allocation as part of a channel, for [`release_slots`](crate::release_slots).
-pub(crate) const CHANNEL: &str = "tt.channel";
-
-fn mark(module: &mut Module, op: Op, channel: u32) {
-    module.set_i32_attr(op, CHANNEL, channel as i32);
-}
-
-/// The encoding of mbarriers.
-fn barrier_encoding(module: &mut Module) -> tilewright_ir::Attr {
-    let plain = tilewright_ir::SharedKind::Swizzled {
-        vec: 1,
-        per_phase: 1,
-        max_phase: 1,
-        order: [0].into_iter().collect(),
-    };
-    module.attr(AttrKind::Encoding(tilewright_ir::Encoding::Shared(plain)))
 }

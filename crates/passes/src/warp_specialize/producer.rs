@@ -1,41 +1,51 @@
 //! The producer's side: a clone of the loops in which only the loads stay.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng, ub};
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::{scf, tt, ttg, ub};
 use tilewright_ir::effects::{effects, is_pure};
-use tilewright_ir::{Block, Builder, Module, Op, Opcode, Trait, Type, Value};
+use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, Value};
 
-use super::channels::{Channel, Load, barrier};
-use super::{FLATTEN, HINT, Positions, position};
+use super::channels::{Channel, Load};
+use super::{FLATTEN, HINT, counters, position, relayout};
+use crate::captures::is_inside;
 use crate::multicast;
 
-/// Turns the clone in `partition` into the producer: loads become copies, everything else with effects goes. `None` if a
-/// channel's loads can't be issued together.
+/// Makes the producer in `partition`, of a clone of `range` in which loads are copies and everything else with effects is gone.
+/// What counters begin with stands before `before`. `warps`: its own and the function's. False if what is left is not lean, or can't be done by so many warps; then nothing
+/// outside the partition has changed.
 pub(super) fn make(
     module: &mut Module,
+    before: Op,
     partition: Block,
+    range: &[Op],
     channels: &[Channel],
-    positions: &Positions,
-    map: &FxHashMap<Value, Value>,
-) -> Option<()> {
-    let loads: FxHashSet<Op> = channels
+    (warps, num_warps): (i32, i32),
+) -> Result<bool, Diagnostic> {
+    let mut map: FxHashMap<Value, Value> = FxHashMap::default();
+    let clones: Vec<Op> = range.iter().map(|&op| module.clone_op(op, &mut map)).collect();
+    let end = module.last_op(partition).expect("a partition has an end");
+    for &clone in &clones {
+        module.insert_before(clone, end);
+    }
+    let clone_of = |m: &Module, l: &Load| m.defining_op(map[&l.result(m)]).expect("a clone of a load");
+    let loads: Vec<Vec<Op>> =
+        channels.iter().map(|c| c.loads.iter().map(|l| clone_of(module, l)).collect()).collect();
+    let blocks: Vec<(u32, u32, Block)> = channels
         .iter()
-        .flat_map(|c| &c.loads)
-        .map(|l| module.defining_op(map[&l.result(module)]).expect("a clone of a load"))
+        .zip(&loads)
+        .map(|(c, loads)| (c.counter, c.slots, module.parent_block(loads[0]).expect("in a loop")))
         .collect();
+    let positions = counters::thread(module, before, &clones, &blocks);
     // What the consumers do.
-    let all: Vec<Op> = module
-        .block_ops(partition)
-        .flat_map(|op| module.all_ops(op))
-        .filter(|op| !loads.contains(op))
+    let all: Vec<Op> = clones
+        .iter()
+        .flat_map(|&op| module.all_ops(op))
+        .filter(|op| !loads.iter().flatten().any(|l| l == op))
         .collect();
     erase_effects(module, &all, |_| false);
-    for c in channels {
-        let (slot, phase) = position(positions, c);
-        let (slot, phase) = (map[&slot], map[&phase]);
-        let clones: Vec<Op> =
-            c.loads.iter().map(|l| module.defining_op(map[&l.result(module)]).expect("a clone")).collect();
-        issue(module, c, &clones, slot, phase);
+    for ((c, loads), &(_, _, block)) in channels.iter().zip(&loads).zip(&blocks) {
+        let (slot, phase) = position(&positions, c, block);
+        issue(module, c, loads, slot, phase);
     }
     for &op in &all {
         if scf::For::cast(module, op).is_some() {
@@ -44,7 +54,10 @@ pub(super) fn make(
             }
         }
     }
-    Some(())
+    tilewright_ir::dce::run(module)?;
+    Ok(bring_tensors(module, partition).is_some()
+        && is_lean(module, partition, range)
+        && (warps >= num_warps || relayout::run(module, partition, warps as u32).is_some()))
 }
 
 fn poison(module: &mut Module, op: Op, value: Value) {
@@ -59,30 +72,17 @@ fn poison(module: &mut Module, op: Op, value: Value) {
 /// Puts the copies of a channel where its last load stands.
 fn issue(module: &mut Module, c: &Channel, loads: &[Op], slot: Value, phase: Value) {
     let last = *loads.last().expect("a channel has a load");
-    let bytes = c.announced_bytes(module);
+    let ring = c.ring.expect("allocated");
     let mut b = Builder::before(module, last);
-    let (empty, full) = (
-        barrier(&mut b, c.empty.expect("allocated"), slot),
-        barrier(&mut b, c.full.expect("allocated"), slot),
-    );
-    // The first time round, nobody has read the slots: the phase before the first counts as complete.
-    let one = b.i32(1);
-    let before = arith::Xori::build(&mut b, phase, one).result(b.module);
-    ttng::WaitBarrier::build(&mut b, empty, before, None, &[]);
-    let yes = b.int(-1, Type::I1);
-    if bytes > 0 {
-        ttng::BarrierExpect::build(&mut b, full, yes, bytes as i32);
-    }
-    for (((&op, &ring), &ty), &mask) in loads.iter().zip(&c.rings).zip(&c.slot_types).zip(&c.masks) {
-        let view = ttg::MemdescIndex::build(&mut b, ring, slot, ty).result(b.module);
+    ttg::RingAcquire::build(&mut b, ring, slot, phase, None);
+    for (((&op, &field), &ty), &mask) in loads.iter().zip(&c.fields).zip(&c.slot_types).zip(&c.masks) {
+        let view = ttg::MemdescIndex::build(&mut b, field, slot, ty).result(b.module);
         match Load::cast(b.module, op) {
             Some(Load::Block(load)) => {
                 let (cache, evict) = (load.cache(b.module), load.evict(b.module));
                 let (desc, coord) = (load.desc(b.module), load.indices(b.module).to_vec());
-                let copy = ttng::AsyncTmaCopyGlobalToLocal::build(
-                    &mut b, desc, &coord, full, view, yes, cache, evict, false,
-                );
-                multicast::mark_copy(b.module, copy, mask);
+                let copy = ttg::AsyncCopyBlockToLocal::build(&mut b, desc, &coord, view, None, cache, evict);
+                multicast::mark_copy(b.module, copy.0, mask);
             }
             Some(Load::Pointers(load)) => {
                 let (ptr, inside) = (load.ptr(b.module), load.mask(b.module));
@@ -107,9 +107,7 @@ fn issue(module: &mut Module, c: &Channel, loads: &[Op], slot: Value, phase: Val
             None => unreachable!("a clone of a load"),
         }
     }
-    if c.has_pointers() {
-        ttng::AsyncCopyMbarrierArrive::build(&mut b, full, true);
-    }
+    ttg::RingCommit::build(&mut b, ring, slot);
     for &op in loads {
         let value = module.result(op);
         poison(module, op, value);
@@ -163,7 +161,7 @@ fn is_address_arithmetic(module: &Module, op: Op) -> bool {
 }
 
 /// Brings what tensors the producer uses from outside into it: what they are computed from. `None` if that has effects.
-pub(super) fn bring_tensors(module: &mut Module, partition: Block) -> Option<()> {
+fn bring_tensors(module: &mut Module, partition: Block) -> Option<()> {
     let first = module.first_op(partition)?;
     let inside: Vec<Op> = module.block_ops(partition).flat_map(|op| module.all_ops(op)).collect();
     let mut map: FxHashMap<Value, Value> = FxHashMap::default();
@@ -195,67 +193,6 @@ fn clone_tensor(module: &mut Module, v: Value, before: Op, map: &mut FxHashMap<V
     let clone = module.clone_op(op, map);
     module.insert_before(clone, before);
     Some(())
-}
-
-/// Whether a value is computed in the partition.
-fn is_inside(module: &Module, partition: Block, v: Value) -> bool {
-    module.value_block(v).is_some_and(|from| {
-        from == partition
-            || module.block_parent_op(from).is_some_and(|p| module.ancestor_in_block(partition, p).is_some())
-    })
-}
-
-/// Hands over what a partition uses from outside: constants are made again, everything else is captured, also by the other
-/// partitions, which all have the same arguments.
-pub(super) fn capture(module: &mut Module, w: ttg::WarpSpecialize, partition: Block) {
-    let others: Vec<Block> = w.partitions(module).iter().map(|&r| module.region_block(r)).collect();
-    let mut captures = w.captures(module).to_vec();
-    let mut known: FxHashMap<Value, Value> = FxHashMap::default();
-    for &v in &captures {
-        if module.block_args(partition).len() < captures.len() {
-            let ty = module.value_type(v);
-            module.add_block_arg(partition, ty);
-        }
-    }
-    for (&v, &here) in captures.iter().zip(module.block_args(partition)) {
-        known.insert(v, here);
-    }
-    let mut inside: Vec<Op> = module.block_ops(partition).flat_map(|op| module.all_ops(op)).collect();
-    let first = module.first_op(partition).expect("a partition has an end");
-    inside.retain(|&op| !module.operands(op).is_empty());
-    for op in inside {
-        for i in 0..module.operands(op).len() {
-            let v = module.operands(op)[i];
-            if module.value_block(v).is_none() || is_inside(module, partition, v) {
-                continue;
-            }
-            let here = match known.get(&v) {
-                Some(&here) => here,
-                None => {
-                    let here = match module.defining_op(v).filter(|_| module.constant_value(v).is_some()) {
-                        Some(constant) => {
-                            let mut map = FxHashMap::default();
-                            let clone = module.clone_op(constant, &mut map);
-                            module.insert_before(clone, first);
-                            module.result(clone)
-                        }
-                        None => {
-                            captures.push(v);
-                            let ty = module.value_type(v);
-                            for &other in others.iter().filter(|&&b| b != partition) {
-                                module.add_block_arg(other, ty);
-                            }
-                            module.add_block_arg(partition, ty)
-                        }
-                    };
-                    known.insert(v, here);
-                    here
-                }
-            };
-            module.set_operand(op, i, here);
-        }
-    }
-    module.set_operands_and_segments(w.0, &captures, &[captures.len() as u16]);
 }
 
 /// Erases what writes, but for `kept`; what looks at its results looks at nothing.

@@ -11,83 +11,98 @@
 //! default {                                               default {
 //!   scf.for %t = ... {                                      scf.for %t = ... iter_args(%phase = 0) {
 //!     ...                                                     ...
-//!     tt.descriptor_store %c[%row, %col], %x                  ttng.wait_barrier %free, %phase ^ 1
-//!     (another)                                               ttg.local_store %x, %buffer
-//!   }                                                         ttng.fence_async_shared
-//! }                                                           ttng.arrive_barrier %ready, 1 {perWarp}
-//!                                                    =>       (another)
+//!     tt.descriptor_store %c[%row, %col], %x                  ttg.ring_acquire %ring[%c0], %phase
+//!     (another)                                               ttg.local_store %x, %field[%c0]
+//!   }                                                         ttg.ring_commit %ring[%c0]
+//! }                                                  =>       (another)
 //!                                                           }
 //!                                                         }
 //!                                                         partition1(...) num_warps(1) {
 //!                                                           scf.for %t = ... iter_args(%phase = 0) {
-//!                                                             ttng.wait_barrier %ready, %phase
-//!                                                             ttng.async_tma_copy_local_to_global %c[%row, %col] %buffer
+//!                                                             ttg.ring_wait %ring[%c0], %phase
+//!                                                             ttng.async_tma_copy_local_to_global %c[%row, %col] %field[%c0]
 //!                                                             ttng.async_tma_store_wait
-//!                                                             ttng.arrive_barrier %free, 1
+//!                                                             ttg.ring_release %ring[%c0]
 //!                                                             (another)
 //!                                                           }
 //!                                                           ttg.warp_return
 //!                                                         }
 //! ```
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::dialect::{arith, tt, ttg, ttng};
-use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Value};
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::{tt, ttg, ttng};
+use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Type, Value};
 
-use super::{channels, counters, producer};
+use super::{add_partitions, channels, counters, producer};
 use crate::allocate_shared::buffer_bytes;
 use crate::target::TargetInfo;
-use crate::{membar, scope, tma};
+use crate::{captures, rings, scope, tma};
 
 /// Registers that a thread of the storing warp wants, as of the producer's.
 const REGISTERS: i32 = 40;
 
-/// A store, its buffer, and the mbarriers that say that the buffer is full, and that it has been read.
+/// A store, and the ring of one slot through which its tiles go.
 struct Outlet {
     store: tt::DescriptorStore,
-    buffer: Value,
-    ready: Value,
-    free: Value,
-    /// The consumers' phase.
-    phase: Value,
+    ring: Value,
+    field: Value,
+    /// The type of the slot.
+    slot: Type,
 }
 
-/// Gives the stores in loops of the default region to a warp of their own. `None` where that is impossible, with the module
-/// in any state.
-pub(super) fn add(module: &mut Module, w: ttg::WarpSpecialize, target: &TargetInfo) -> Option<()> {
+/// Gives the stores in loops of the default region to a warp of their own, where that is possible.
+pub(super) fn add(
+    module: &mut Module,
+    w: ttg::WarpSpecialize,
+    target: &TargetInfo,
+) -> Result<(), Diagnostic> {
     let default = module.region_block(w.default_region(module));
-    let end = module.last_op(default)?;
+    let Some(end) = module.last_op(default) else { return Ok(()) };
     let roots: Vec<Op> = module.block_ops(default).filter(|&op| op != end).collect();
-    let stores = find(module, &roots)?;
-    let outlets = allocate(module, w.0, &roots, &stores, target)?;
+    let (Some(stores), Some(requested)) = (find(module, &roots), w.requested_registers(module)) else {
+        return Ok(());
+    };
+    let Some(types) = fit(module, w.0, &stores, target) else { return Ok(()) };
+    let outlets = allocate(module, w.0, stores, &types);
 
-    let holder = module.region_block(w.partition_holder(module));
-    let partitions = module.first_op(holder)?;
-    let region = module.add_region(partitions);
-    let partition = module.append_block(region, &[]);
-    let mut map: FxHashMap<Value, Value> = FxHashMap::default();
-    let kept: Vec<Op> = clone_into(module, partition, &roots, &stores, &mut map);
-    let stop = ttg::WarpReturn::build(&mut Builder::at_end(module, partition));
-    module.set_op_loc(stop.0, module.op_loc(w.0));
-    let mut warps = w.partition_num_warps(module);
-    warps.push(1);
-    let mut registers = w.requested_registers(module)?;
-    registers.push(REGISTERS);
+    // Until it is known to be possible, it stands by itself, and nothing else changes.
+    let trial =
+        ttg::WarpSpecialize::build(&mut Builder::before(module, w.0), &[], vec![1], None, None, None, &[]);
+    let made = add_partitions(module, trial);
+    let kept = clone_into(module, made, &roots, &outlets);
+    let phases = phases(module, w.0, &module.block_ops(made).collect::<Vec<_>>(), &kept);
+    for ((outlet, &clone), phase) in outlets.iter().zip(&kept).zip(phases) {
+        send(module, outlet, clone, phase);
+    }
+    tilewright_ir::dce::run(module)?;
+    let tensors = |m: &Module| m.block_ops(made).any(|op| producer::has_tensors(m, op));
+    if !producer::is_lean(module, made, &roots) || tensors(module) {
+        module.erase_op(trial.0);
+        return tilewright_ir::dce::run(module);
+    }
+
+    let partitions = module.first_op(module.region_block(w.partition_holder(module)));
+    let region = module.add_region(partitions.expect("there is a producer"));
+    let from = module.block_region(made).expect("an attached block");
+    module.move_blocks(from, region);
+    module.erase_op(trial.0);
+    let added = |mut values: Vec<i32>, value: i32| {
+        values.push(value);
+        values
+    };
+    let warps = added(w.partition_num_warps(module), 1);
+    let registers = added(requested, REGISTERS);
     for (name, values) in [("partitionNumWarps", warps), ("requestedRegisters", registers)] {
         let attr = module.attr(AttrKind::I32Array(values));
         module.set_attr(w.0, name, attr);
     }
-
-    for (outlet, &clone) in outlets.iter().zip(&kept) {
-        send(module, outlet, clone, map[&outlet.phase]);
-        fill(module, outlet);
+    let stores: Vec<Op> = outlets.iter().map(|o| o.store.0).collect();
+    let phases = self::phases(module, w.0, &roots, &stores);
+    for (outlet, phase) in outlets.iter().zip(phases) {
+        fill(module, outlet, phase);
     }
-    tilewright_ir::dce::run(module).ok()?;
-    producer::is_lean(module, partition, &roots).then_some(())?;
-    let tensors = module.block_ops(partition).any(|op| producer::has_tensors(module, op));
-    (!tensors).then_some(())?;
-    producer::capture(module, w, partition);
-    Some(())
+    captures::capture(module, w, made);
+    tilewright_ir::dce::run(module)
 }
 
 /// The stores of the region, if several follow each other and all of them can go out this way: TMA does them, and they run
@@ -110,76 +125,71 @@ fn find(module: &Module, roots: &[Op]) -> Option<Vec<tt::DescriptorStore>> {
     follow.then_some(found)
 }
 
-/// Buffers and mbarriers before the specialization, and phases through the loops; `None` if there is no room.
-fn allocate(
+/// The types of the tiles that are stored; `None` if there is no room for them all.
+fn fit(
     module: &mut Module,
     first: Op,
-    roots: &[Op],
     stores: &[tt::DescriptorStore],
     target: &TargetInfo,
-) -> Option<Vec<Outlet>> {
+) -> Option<Vec<Type>> {
     let func = scope::function(module, first)?;
     let bytes = |m: &Module, ty| buffer_bytes(m, ty).map_or(u32::MAX, |(bytes, _)| bytes);
     let allocs = module.all_ops(func).into_iter().filter_map(|op| ttg::LocalAlloc::cast(module, op));
     // And scratch of conversions, which is small beside the rings.
     let mut used: u32 =
         allocs.map(|a| bytes(module, module.value_type(a.result(module)))).sum::<u32>() + 1024;
-    let warps = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as i32);
-    let mut made = Vec::new();
-    for &store in stores {
+    let mut types = Vec::new();
+    for store in stores {
         let tile = module.shape(module.value_type(store.src(module))).unwrap_or(&[]).to_vec();
         let ty = tma::tile_buffer(module, store.desc(module), &tile);
         used = used.saturating_add(bytes(module, ty));
-        (used <= target.max_shared).then_some(())?;
-        let barrier = channels::barrier_type(module);
-        let mut b = Builder::before(module, first);
-        let buffer = ttg::LocalAlloc::build(&mut b, None, ty).result(b.module);
-        let mut mbarrier = |count: i32| {
-            let one = ttg::LocalAlloc::build(&mut b, None, barrier).result(b.module);
-            ttng::InitBarrier::build(&mut b, one, count);
-            one
-        };
-        let (ready, free) = (mbarrier(warps), mbarrier(1));
-        membar::leave_alone(module, buffer);
-        made.push((store, buffer, ready, free));
+        types.push(ty);
     }
-    let mut blocks: Vec<Block> = stores.iter().filter_map(|s| module.parent_block(s.0)).collect();
-    blocks.sort_unstable();
-    blocks.dedup();
+    (used <= target.max_shared).then_some(types)
+}
+
+/// Rings before the specialization.
+fn allocate(module: &mut Module, first: Op, stores: Vec<tt::DescriptorStore>, types: &[Type]) -> Vec<Outlet> {
+    let outlet = |(store, &slot)| {
+        let field = channels::field(module, first, slot, 1);
+        let ring = rings::create(&mut Builder::before(module, first), &[field], 1);
+        Outlet { store, ring, field, slot }
+    };
+    stores.into_iter().zip(types).map(outlet).collect()
+}
+
+/// The phase of each of the stores, carried through the loops of `roots`.
+fn phases(module: &mut Module, first: Op, roots: &[Op], stores: &[Op]) -> Vec<Value> {
+    let blocks: Vec<Block> =
+        stores.iter().map(|&op| module.parent_block(op).expect("an attached operation")).collect();
+    let mut distinct = blocks.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
     let mut phases: FxHashMap<Block, Value> = FxHashMap::default();
-    for block in blocks {
+    for block in distinct {
         let zero = Builder::before(module, first).i32(0);
         let mut at = FxHashMap::default();
         counters::through(module, roots, &[block], 1, (zero, zero), &mut at);
-        phases.insert(block, at.get(&block)?.1);
+        phases.insert(block, at[&block].1);
     }
-    made.into_iter()
-        .map(|(store, buffer, ready, free)| {
-            let phase = phases[&module.parent_block(store.0)?];
-            Some(Outlet { store, buffer, ready, free, phase })
-        })
-        .collect()
+    blocks.iter().map(|block| phases[block]).collect()
 }
 
-/// Clones the region's operations of which only the stores stay; returns these.
-fn clone_into(
-    module: &mut Module,
-    partition: Block,
-    roots: &[Op],
-    stores: &[tt::DescriptorStore],
-    map: &mut FxHashMap<Value, Value>,
-) -> Vec<Op> {
-    let mut kept = Vec::new();
+/// Clones the region's operations, of which only the stores stay, before the end of `partition`; returns the stores.
+fn clone_into(module: &mut Module, partition: Block, roots: &[Op], outlets: &[Outlet]) -> Vec<Op> {
+    let end = module.last_op(partition).expect("a partition has an end");
+    let mut map: FxHashMap<Value, Value> = FxHashMap::default();
+    let mut clones: FxHashMap<Op, Op> = FxHashMap::default();
     for &root in roots {
-        let clone = module.clone_op(root, map);
-        module.append_op(partition, clone);
+        let clone = module.clone_op(root, &mut map);
+        module.insert_before(clone, end);
         // Clones stand in the order of what they were cloned from.
-        let (from, to) = (module.all_ops(root), module.all_ops(clone));
-        kept.extend(from.iter().zip(to).filter(|(op, _)| stores.iter().any(|s| s.0 == **op)).map(|(_, c)| c));
+        clones.extend(module.all_ops(root).into_iter().zip(module.all_ops(clone)));
     }
-    let all: Vec<Op> = module.block_ops(partition).flat_map(|op| module.all_ops(op)).collect();
-    let stay: FxHashSet<Op> = kept.iter().copied().collect();
-    producer::erase_effects(module, &all, |op| stay.contains(&op));
+    let kept: Vec<Op> = outlets.iter().map(|o| clones[&o.store.0]).collect();
+    let all: Vec<Op> =
+        module.block_ops(partition).filter(|&op| op != end).flat_map(|op| module.all_ops(op)).collect();
+    producer::erase_effects(module, &all, |op| kept.contains(&op));
     kept
 }
 
@@ -188,23 +198,23 @@ fn send(module: &mut Module, outlet: &Outlet, clone: Op, phase: Value) {
     let store = tt::DescriptorStore(clone);
     let (desc, coord) = (store.desc(module), store.indices(module).to_vec());
     let mut b = Builder::before(module, clone);
-    ttng::WaitBarrier::build(&mut b, outlet.ready, phase, None, &[]);
-    ttng::AsyncTmaCopyLocalToGlobal::build(&mut b, desc, &coord, outlet.buffer);
+    let slot = b.i32(0);
+    ttg::RingWait::build(&mut b, outlet.ring, slot, phase, None, None, None);
+    let tile = ttg::MemdescIndex::build(&mut b, outlet.field, slot, outlet.slot).result(b.module);
+    ttng::AsyncTmaCopyLocalToGlobal::build(&mut b, desc, &coord, tile);
     ttng::TmaStoreWait::build(&mut b, 0);
-    ttng::ArriveBarrier::build(&mut b, outlet.free, None, 1, false);
+    ttg::RingRelease::build(&mut b, outlet.ring, slot, None, None);
     module.erase_op(clone);
 }
 
 /// The consumers' side.
-fn fill(module: &mut Module, outlet: &Outlet) {
+fn fill(module: &mut Module, outlet: &Outlet, phase: Value) {
     let src = outlet.store.src(module);
     let mut b = Builder::before(module, outlet.store.0);
-    // The first time, nothing has been stored: the phase before the first counts as complete.
-    let one = b.i32(1);
-    let before = arith::Xori::build(&mut b, outlet.phase, one).result(b.module);
-    ttng::WaitBarrier::build(&mut b, outlet.free, before, None, &[]);
-    ttg::LocalStore::build(&mut b, src, outlet.buffer);
-    ttng::FenceAsyncShared::build(&mut b, false);
-    ttng::ArriveBarrier::build(&mut b, outlet.ready, None, 1, true);
+    let slot = b.i32(0);
+    ttg::RingAcquire::build(&mut b, outlet.ring, slot, phase, None);
+    let tile = ttg::MemdescIndex::build(&mut b, outlet.field, slot, outlet.slot).result(b.module);
+    ttg::LocalStore::build(&mut b, src, tile);
+    ttg::RingCommit::build(&mut b, outlet.ring, slot);
     module.erase_op(outlet.store.0);
 }
