@@ -183,3 +183,23 @@ def test_assert_close():
     triton.testing.assert_close(np.full(2, np.nan), np.full(2, np.nan))
     with pytest.raises(AssertionError):
         triton.testing.assert_close(np.ones(3), np.ones(3) * 1.1)
+
+
+def test_hooks_of_the_tuner_see_the_configuration():
+    before, after = [], []
+
+    def pre_hook(args, reset_only=False):
+        before.append((args["BLOCK"], args["num_warps"], args["n"], reset_only))
+
+    def post_hook(args, exception):
+        after.append((args["BLOCK"], exception))
+
+    tuned = [triton.Config({"BLOCK": b}, num_warps=w) for b, w in ((16, 2), (32, 4))]
+    kernel = triton.autotune(tuned, key=["n"], pre_hook=pre_hook, post_hook=post_hook)(triton.jit(body))
+    kernel[(1,)](np.zeros(1, np.int32), np.zeros(40, np.int32), 4)
+    best = kernel.best_config
+    assert {b[:3] for b in before[:-1]} == {(16, 2, 4), (32, 4, 4)} and not any(b[3] for b in before[:-1])
+    assert before[-1] == (best.kwargs["BLOCK"], best.num_warps, 4, True)
+    assert set(after) == {(16, None), (32, None)} and len(after) == len(before) - 1
+    kernel[(1,)](np.zeros(1, np.int32), np.zeros(40, np.int32), 4)
+    assert len(after) == len(before) - 1

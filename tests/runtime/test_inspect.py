@@ -50,6 +50,9 @@ def test_maxnreg():
     assert ".maxnreg 32" in few.asm["ptx"]
     metadata = few.metadata
     assert (metadata.maxnreg, metadata.num_warps, metadata.name) == (32, 2, "sums")
+    # Triton takes any number, and `ptxas` what a thread can have.
+    for asked, bound in ((256, 255), (1, 24), (168, 168)):
+        assert f".maxnreg {bound}\n" in compiled(BLOCK=32, num_warps=2, maxnreg=asked).asm["ptx"]
     assert metadata.n_regs == few.n_regs and metadata.shared == few.shared
 
 

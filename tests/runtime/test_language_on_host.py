@@ -62,3 +62,33 @@ def test_unknown_dtype():
 def test_import_needs_neither_numpy_nor_torch():
     code = "import sys, tilewright.language; sys.exit(bool({'numpy', 'torch'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+INTEGERS = [tl.int1, tl.int8, tl.int16, tl.int32, tl.int64, tl.uint8, tl.uint16, tl.uint32, tl.uint64]
+FLOATS = [tl.float8e5, tl.float8e5b16, tl.float8e4nv, tl.float8e4b8, tl.float8e4b15]
+FLOATS += [tl.float16, tl.bfloat16, tl.float32, tl.float64]
+
+
+def test_what_a_dtype_says_of_itself():
+    questions = [f"is_{name}" for name in "int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()]
+    questions += [f"is_{d.name}" for d in FLOATS]
+    for dtype in INTEGERS + FLOATS:
+        assert [q for q in questions if getattr(dtype, q)()] == [f"is_{dtype.name}"]
+        assert not dtype.is_const() and not dtype.is_tuple() and tl.dtype.is_dtype(dtype.name)
+        assert getattr(tl, dtype.codegen_name()) == dtype
+    assert not tl.dtype.is_dtype("fp31") and tl.dtype.is_dtype("void")
+    kind = tl.dtype.KIND
+    assert [d.kind() for d in (tl.int1, tl.uint8, tl.bfloat16)] == [
+        kind.BOOLEAN,
+        kind.INTEGRAL,
+        kind.FLOATING,
+    ]
+    assert kind.BOOLEAN.value < kind.INTEGRAL.value < kind.FLOATING.value
+    assert (tl.int8.get_int_min_value(), tl.int8.get_int_max_value()) == (-128, 127)
+    assert (tl.uint64.get_int_min_value(), tl.uint64.get_int_max_value()) == (0, 2**64 - 1)
+    assert tl.int32.int_signedness == tl.dtype.SIGNEDNESS.SIGNED
+    assert tl.uint16.int_signedness == tl.dtype.SIGNEDNESS.UNSIGNED
+    assert (tl.float8e4nv.exponent_bias, tl.float16.exponent_bias, tl.bfloat16.exponent_bias) == (7, 15, 127)
+    for wrong in (tl.float32.get_int_max_value, tl.void.kind, tl.pi32_t.kind, tl.pi32_t.get_int_min_value):
+        with pytest.raises(TypeError):
+            wrong()

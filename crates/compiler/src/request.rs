@@ -91,9 +91,7 @@ impl Options {
             return fail(format!("num_ctas is {}", self.num_ctas), "it must be 1, 2, 4 or 8");
         }
         match self.maxnreg {
-            Some(n) if !(24..=255).contains(&n) => {
-                fail(format!("maxnreg is {n}"), "it must be between 24 and 255")
-            }
+            Some(0) => fail("maxnreg is 0".to_string(), "it must be at least 1"),
             _ => Ok(()),
         }
     }

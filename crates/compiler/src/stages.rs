@@ -63,7 +63,8 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         Ok(ir::print(&module))
     })?;
     let code_options = tilewright_nvidia::Options {
-        max_registers: options.maxnreg,
+        // The bounds that the hardware has; `ptxas` would say that it takes no others.
+        max_registers: options.maxnreg.map(|n| n.clamp(24, 255)),
         fp_contract: options.enable_fp_fusion,
         line_info: options.line_info,
         python_package: request.package_dir.clone(),

@@ -217,6 +217,19 @@ impl Scalar {
         }
     }
 
+    /// What is subtracted from the stored exponent (floats).
+    pub fn exponent_bias(self) -> u32 {
+        match self {
+            Scalar::Fp8E4Nv => 7,
+            Scalar::Fp8E4B8 => 8,
+            Scalar::Fp8E4B15 | Scalar::Fp8E5 | Scalar::Fp16 => 15,
+            Scalar::Fp8E5B16 => 16,
+            Scalar::Bf16 | Scalar::Fp32 => 127,
+            Scalar::Fp64 => 1023,
+            _ => 0,
+        }
+    }
+
     /// The smallest and largest value of an integer type.
     pub fn int_range(self) -> (i128, i128) {
         let bits = self.bits();

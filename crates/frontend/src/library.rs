@@ -145,7 +145,13 @@ impl Library {
                 return package_item(name);
             }
             let module = ALIASES.iter().find(|(a, _)| *a == module).map_or(module, |(_, target)| target);
-            match self.modules.get(module)?.get(name)? {
+            let Some(entries) = self.modules.get(module) else {
+                return match self.resolve(module)? {
+                    Item::Class(class) => self.class_attribute(&class, name),
+                    _ => None,
+                };
+            };
+            match entries.get(name)? {
                 Entry::Item(item) => return Some(item.clone()),
                 Entry::Import(target) => path = target.clone(),
             }
@@ -153,10 +159,11 @@ impl Library {
         None
     }
 
-    /// A constant of a class (`PropagateNan.ALL`), by the class's path.
+    /// A constant of a class (`PropagateNan.ALL`) or a class inside of it, by the class's path.
     pub fn class_attribute(&self, class: &str, name: &str) -> Option<Item> {
-        let (module, class) = class.rsplit_once('.')?;
-        match self.modules.get(module)?.get(&format!("{class}.{name}"))? {
+        let mut dots = class.match_indices('.').map(|(at, _)| class.split_at(at));
+        let (module, class) = dots.rfind(|(module, _)| self.modules.contains_key(module))?;
+        match self.modules.get(module)?.get(&format!("{}.{name}", &class[1..]))? {
             Entry::Item(item) => Some(item.clone()),
             Entry::Import(_) => None,
         }
@@ -266,20 +273,7 @@ fn load_statement(
             entries.insert(name, Entry::Item(item));
         }
         Stmt::ClassDef(class) => {
-            let name = class.name.to_string();
-            if name == "PropagateNan" {
-                // An enumeration: its attributes are constants under its path.
-                for stmt in &class.body {
-                    if let Stmt::Assign(assign) = stmt
-                        && let Some(key) = last_name(&assign.targets[0])
-                        && let Some(value) = constant(&assign.value, entries)
-                    {
-                        entries.insert(format!("{name}.{key}"), Entry::Item(Item::Const(value)));
-                    }
-                }
-            }
-            let path = format!("{module}.{name}").into();
-            entries.insert(name, Entry::Item(Item::Class(path)));
+            load_class(module, class.name.to_string(), class, entries);
         }
         Stmt::Assign(assign) => {
             if let [Expr::Name(target)] = assign.targets.as_slice()
@@ -290,6 +284,30 @@ fn load_statement(
         }
         _ => {}
     }
+}
+
+/// A class with its constants, which stand under its name, and the classes inside of it.
+fn load_class(
+    module: &'static str,
+    name: String,
+    class: &ruff_python_ast::StmtClassDef,
+    entries: &mut FxHashMap<String, Entry>,
+) {
+    for stmt in &class.body {
+        match stmt {
+            Stmt::Assign(assign) => {
+                if let Some(key) = last_name(&assign.targets[0])
+                    && let Some(value) = constant(&assign.value, entries)
+                {
+                    entries.insert(format!("{name}.{key}"), Entry::Item(Item::Const(value)));
+                }
+            }
+            Stmt::ClassDef(inner) => load_class(module, format!("{name}.{}", inner.name), inner, entries),
+            _ => {}
+        }
+    }
+    let path = format!("{module}.{name}").into();
+    entries.insert(name, Entry::Item(Item::Class(path)));
 }
 
 fn is_package(module: &str) -> bool {

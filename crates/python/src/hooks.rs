@@ -18,7 +18,8 @@ pub fn hook_launches(on: bool) {
     HOOKED.store(on, Ordering::Relaxed);
 }
 
-/// Runs `launch` between the hooks, if there are any.
+/// Runs `launch` between the hooks, if there are any. The hook after it is called also when the launch fails: profilers keep a
+/// stack of what they entered.
 #[inline]
 pub fn around<'py>(
     py: Python<'py>,
@@ -35,8 +36,9 @@ pub fn around<'py>(
     let metadata = describe(&knobs, jit, kernel, grid, values)?;
     let runtime = knobs.getattr("runtime")?;
     runtime.getattr("launch_enter_hook")?.call1((&metadata,))?;
-    launch()?;
-    runtime.getattr("launch_exit_hook")?.call1((&metadata,)).map(|_| ())
+    let launched = launch();
+    let left = runtime.getattr("launch_exit_hook")?.call1((&metadata,)).map(|_| ());
+    launched.and(left)
 }
 
 /// What a hook gets.

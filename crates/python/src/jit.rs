@@ -8,7 +8,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use rustc_hash::FxHashMap;
 
 use tilewright_frontend::{JitFunction, SourceText};
@@ -41,8 +41,8 @@ pub struct Prepared {
     pub params: Arc<Params>,
     pub constants: Constants,
     pub defaults: Options,
-    /// The class asks for calls before each launch (`add_pre_run_hook`).
-    pub hooks: Py<PyAny>,
+    /// What is called before each launch (`add_pre_run_hook`).
+    pub hooks: Py<PyList>,
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -155,7 +155,7 @@ impl JitBase {
             let name: String = slf.getattr(intern!(py, "__name__"))?.extract()?;
             let params = Params::read(name, &slf.getattr(intern!(py, "params"))?)?;
             let defaults = Options { debug: this.debug, ..Options::default() };
-            let hooks = slf.getattr(intern!(py, "pre_run_hooks"))?.unbind();
+            let hooks = slf.getattr(intern!(py, "pre_run_hooks"))?.cast_into::<PyList>()?.unbind();
             Ok(Prepared { params: Arc::new(params), constants: Constants::new(py), defaults, hooks })
         })
     }

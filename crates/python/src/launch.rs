@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
 use tilewright_compiler::CudaTarget;
@@ -478,9 +478,31 @@ fn fast_call<'py>(
 ) -> PyResult<Py<PyAny>> {
     let jit = callee.cast::<JitBase>()?;
     let prepared = JitBase::prepared(jit)?;
+    if !prepared.hooks.bind(jit.py()).is_empty() {
+        call_hooks(prepared.hooks.bind(jit.py()), positional, keywords, names)?;
+    }
     let names_and_values = fast_keywords(names, keywords);
     let bindings = prepared.params.bind(jit.py(), positional, names_and_values, &prepared.defaults)?;
     run(jit, prepared, grid, &bindings, Purpose::Launch).map(Py::into_any)
+}
+
+/// Calls what `add_pre_run_hook` was given, with the arguments of the call.
+#[cold]
+fn call_hooks<'py>(
+    hooks: &Bound<'py, PyList>,
+    positional: &[Bound<'py, PyAny>],
+    keywords: &[Bound<'py, PyAny>],
+    names: Option<&Bound<'py, PyTuple>>,
+) -> PyResult<()> {
+    let args = PyTuple::new(hooks.py(), positional)?;
+    let kwargs = PyDict::new(hooks.py());
+    for (name, value) in fast_keywords(names, keywords) {
+        kwargs.set_item(name, value)?;
+    }
+    for hook in hooks {
+        hook.call(&args, Some(&kwargs))?;
+    }
+    Ok(())
 }
 
 /// `compiled[grid](…)`: every argument, or those alone that are not compiled in, in order.

@@ -166,7 +166,7 @@ impl Options {
                 }
             }
             "maxnreg" => {
-                self.maxnreg = if value.is_none() { None } else { Some(count(name, value, 1, 255)?) };
+                self.maxnreg = if value.is_none() { None } else { Some(count(name, value, 1, 1 << 12)?) };
             }
             "enable_fp_fusion" => self.enable_fp_fusion = value.is_truthy()?,
             "launch_cooperative_grid" => self.launch_cooperative_grid = value.is_truthy()?,

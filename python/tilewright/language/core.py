@@ -7,6 +7,7 @@ as in NumPy, after missing leading dimensions are added. A wrong call is an erro
 
 from __future__ import annotations
 
+import enum as _enum
 import operator as _operator
 
 from ._marker import builtin, constexpr_function
@@ -130,6 +131,19 @@ _MANTISSA = {
 }
 
 
+_EXPONENT_BIAS = {
+    "fp8e5": 15,
+    "fp8e5b16": 16,
+    "fp8e4nv": 7,
+    "fp8e4b8": 8,
+    "fp8e4b15": 15,
+    "fp16": 15,
+    "bf16": 127,
+    "fp32": 127,
+    "fp64": 1023,
+}
+
+
 class dtype:
     """The type of one element: ``tl.float16``, ``tl.int32``, ``tl.pointer_type(tl.float32)``, …
 
@@ -143,6 +157,19 @@ class dtype:
     STANDARD_FP_TYPES = ("fp16", "bf16", "fp32", "fp64")
     OTHER_TYPES = ("void",)
 
+    class SIGNEDNESS(_enum.IntEnum):
+        """``int_signedness`` of an integer type."""
+
+        SIGNED = 0
+        UNSIGNED = 1
+
+    class KIND(_enum.IntEnum):
+        """What :meth:`kind` gives: of two kinds the larger is that of a sum."""
+
+        BOOLEAN = 0
+        INTEGRAL = 1
+        FLOATING = 2
+
     def __init__(self, name):
         name = _plain(name)
         if name not in _BITS:
@@ -152,12 +179,35 @@ class dtype:
         self.itemsize = self.primitive_bitwidth // 8
         if name in _MANTISSA:
             self.fp_mantissa_width = _MANTISSA[name]
+            self.exponent_bias = _EXPONENT_BIAS[name]
         elif name != "void":
             self.int_bitwidth = self.primitive_bitwidth
+            signed = name in self.SINT_TYPES
+            self.int_signedness = self.SIGNEDNESS.SIGNED if signed else self.SIGNEDNESS.UNSIGNED
 
     def is_fp8(self):
         """One of the 8-bit floats."""
         return "fp8" in self.name
+
+    def is_fp8e4nv(self):
+        """``tl.float8e4nv``"""
+        return self.name == "fp8e4nv"
+
+    def is_fp8e4b8(self):
+        """``tl.float8e4b8``"""
+        return self.name == "fp8e4b8"
+
+    def is_fp8e4b15(self):
+        """``tl.float8e4b15``"""
+        return self.name == "fp8e4b15"
+
+    def is_fp8e5(self):
+        """``tl.float8e5``"""
+        return self.name == "fp8e5"
+
+    def is_fp8e5b16(self):
+        """``tl.float8e5b16``"""
+        return self.name == "fp8e5b16"
 
     def is_fp16(self):
         """``tl.float16``"""
@@ -201,6 +251,14 @@ class dtype:
 
     is_int1 = is_bool
 
+    def is_int8(self):
+        """``tl.int8``"""
+        return self.name == "int8"
+
+    def is_int16(self):
+        """``tl.int16``"""
+        return self.name == "int16"
+
     def is_int32(self):
         """``tl.int32``"""
         return self.name == "int32"
@@ -208,6 +266,22 @@ class dtype:
     def is_int64(self):
         """``tl.int64``"""
         return self.name == "int64"
+
+    def is_uint8(self):
+        """``tl.uint8``"""
+        return self.name == "uint8"
+
+    def is_uint16(self):
+        """``tl.uint16``"""
+        return self.name == "uint16"
+
+    def is_uint32(self):
+        """``tl.uint32``"""
+        return self.name == "uint32"
+
+    def is_uint64(self):
+        """``tl.uint64``"""
+        return self.name == "uint64"
 
     def is_void(self):
         """No value."""
@@ -220,6 +294,59 @@ class dtype:
     def is_block(self):
         """A tensor type."""
         return False
+
+    def is_const(self):
+        """A pointer that may not be stored through."""
+        return False
+
+    def is_tuple(self):
+        """The type of a tuple."""
+        return False
+
+    @staticmethod
+    def is_dtype(type_str):
+        """Whether a name is that of a dtype (``fp32``, ``int8``)."""
+        return type_str in _BITS
+
+    def kind(self):
+        """A :class:`KIND`: a boolean, an integer or a float.
+
+        :raises TypeError: it is none of them.
+        """
+        if self.is_bool():
+            return self.KIND.BOOLEAN
+        if self.is_int():
+            return self.KIND.INTEGRAL
+        if self.is_floating():
+            return self.KIND.FLOATING
+        raise TypeError(f"{self} has no kind: numbers have one")
+
+    def get_int_max_value(self):
+        """The largest value of an integer type.
+
+        :raises TypeError: it is no integer type.
+        """
+        return self._int_range()[1]
+
+    def get_int_min_value(self):
+        """The smallest value of an integer type.
+
+        :raises TypeError: it is no integer type.
+        """
+        return self._int_range()[0]
+
+    def _int_range(self):
+        if not self.is_int():
+            raise TypeError(f"{self} is no integer type")
+        bits = self.int_bitwidth
+        if self.int_signedness == self.SIGNEDNESS.SIGNED:
+            return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+        return 0, 2**bits - 1
+
+    def codegen_name(self):
+        """The name that the language has for it (``float32``)."""
+        long = {"fp": "float", "bf": "bfloat"}.get(self.name[:2])
+        return long + self.name[2:] if long else self.name
 
     @property
     def scalar(self):

@@ -57,6 +57,7 @@ def sqrt(x):
     """The square root, fast."""
 
 
+@member
 @builtin
 def sqrt_rn(x):
     """The square root, rounded as IEEE 754 says (float32)."""

@@ -99,7 +99,8 @@ class Autotuner(KernelInterface):
         self.perf_model = prune.get("perf_model")
         self.configs_top_k = prune.get("top_k", 1.0)
         self.early_config_prune = prune.get("early_config_prune")
-        # Before and after each measured run, never around the call that the user made.
+        # Before and after each measured run. Before the call that the user made the first one is called once more, with
+        # `reset_only=True`, when there was something to measure.
         self.pre_hook = pre_hook or self._reset_arrays
         self.post_hook = post_hook or self._restore_arrays
         self._saved: dict = {}
@@ -140,13 +141,13 @@ class Autotuner(KernelInterface):
         def run():
             if config.pre_hook is not None:
                 config.pre_hook(full)
-            self.pre_hook(nargs)
+            self.pre_hook(full)
             try:
                 self.fn.run(*args, **kwargs, **config.all_kwargs())
             except Exception as error:
-                self.post_hook(nargs, exception=error)
+                self.post_hook(full, exception=error)
                 raise
-            self.post_hook(nargs, exception=None)
+            self.post_hook(full, exception=None)
 
         try:
             return self._benchmarker(nargs)(run, quantiles=(0.5, 0.2, 0.8))
@@ -187,8 +188,7 @@ class Autotuner(KernelInterface):
                 f"@autotune of {self.__name__}: none of {len(candidates)} configurations works. The first ({first}):\n{error}"
             )
         nargs = dict(zip(self.arg_names, args, strict=False)) | kwargs
-        if self.reset_to_zero:
-            self._reset_arrays(nargs, reset_only=True)
+        self.pre_hook(nargs | config.all_kwargs(), reset_only=True)
         self.cache[key] = config
         self.configs_timings = timings
         if _flag("TILEWRIGHT_PRINT_AUTOTUNING") or _flag("TRITON_PRINT_AUTOTUNING"):
@@ -277,6 +277,11 @@ def autotune(
     :param key: names of the arguments whose values (besides the arrays' dtypes) call for measuring anew.
     :param prune_configs_by: ``early_config_prune(configs, named_args, **kwargs)`` gives the configurations to consider;
         ``perf_model(**args)`` estimates a time, and the best ``top_k`` (a count or a fraction) are measured.
+    :param pre_hook: ``pre_hook(args, reset_only=False)`` is called before each measured run with a dict of the arguments, the
+        configuration's meta-parameters and launch options included, in place of what ``reset_to_zero`` and
+        ``restore_value`` ask for; and with ``reset_only=True`` once the configuration is chosen, before it runs.
+    :param post_hook: ``post_hook(args, exception)`` is called after each measured run in place of what ``restore_value`` asks for;
+        ``exception`` is ``None`` or why the run failed.
     :param warmup, rep: milliseconds of warming up and of measuring.
     :param do_bench: a function ``(run, quantiles) -> times`` that measures instead.
     :param cache_results: accepted for compatibility; results are kept for the process only.

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import importlib
 import inspect
+import pickle
 import textwrap
 from functools import cached_property
 
@@ -233,7 +235,40 @@ class JITFunction(JitBase):
         """Has the function mean other source, with the same parameters. Functions that call it and are compiled already
         keep what they have."""
         self._def = (new_src, self._def[1])
+        self._replaced = True
         self._replace_source(*self._def)
+
+    def __copy__(self):
+        """Another kernel of the same function: it compiles for itself, and its hooks and source may differ from then on."""
+        options = {name: getattr(self, name) for name in ("version", "debug", "noinline", "launch_metadata")}
+        other = type(self)(
+            self.fn,
+            do_not_specialize=list(self.do_not_specialize),
+            do_not_specialize_on_alignment=list(self.do_not_specialize_on_alignment),
+            repr=self._repr,
+            **{name: value for name, value in options.items() if value is not None},
+        )
+        known = {name: value for name, value in vars(self).items() if name not in vars(other)}
+        vars(other).update(known, pre_run_hooks=list(self.pre_run_hooks))
+        if known.get("_replaced"):
+            other._replace_source(*self._def)
+        return other
+
+    def __deepcopy__(self, memo):
+        return self.__copy__()
+
+    def __reduce__(self):
+        # As functions are: by the name under which another process finds it.
+        try:
+            found = _named(self.__module__, self.__qualname__)
+        except (AttributeError, ImportError, TypeError):
+            found = None
+        if found is not self:
+            raise pickle.PicklingError(
+                f"kernel {self.__qualname__} cannot be pickled: {self.__module__}.{self.__qualname__} is not it. Define it at the "
+                "top of a module"
+            )
+        return _named, (self.__module__, self.__qualname__)
 
     @property
     def cache_key(self) -> str:
@@ -278,6 +313,16 @@ class JITFunction(JitBase):
 
     def __repr__(self):
         return f"JITFunction({self.module}:{self.__qualname__})"
+
+
+def _named(module: str, qualname: str) -> JITFunction:
+    """The kernel of this name, below its autotuner and heuristics."""
+    found = importlib.import_module(module)
+    for name in qualname.split("."):
+        found = getattr(found, name)
+    while not isinstance(found, JITFunction):
+        found = found.fn
+    return found
 
 
 def _digest(function: JITFunction, above: set[JITFunction]) -> str:

@@ -600,14 +600,49 @@ impl Evaluator<'_> {
             "get_block_shapes" => {
                 return Ok(Value::tuple(dtype.shape().iter().map(|&n| Value::int(n)).collect()));
             }
+            "is_dtype" => {
+                let known = |text: &str| crate::dtype::Scalar::parse(text).is_some_and(|s| s.name() == text);
+                return match args.positional.first() {
+                    Some(Value::Const(HostValue::Str(text))) => Ok(Value::bool(known(text))),
+                    _ => Err(self.error("is_dtype takes the name of a dtype")),
+                };
+            }
+            "codegen_name" => {
+                let text = dtype.to_string();
+                let long = match text.split_at_checked(2) {
+                    Some(("fp", rest)) => format!("float{rest}"),
+                    Some(("bf", rest)) => format!("bfloat{rest}"),
+                    _ => text,
+                };
+                return Ok(Value::Const(HostValue::str(&long)));
+            }
             _ => {}
         }
         use crate::dtype::Scalar as S;
         let block = matches!(dtype, DType::Block(_));
         let scalar = if block { None } else { dtype.as_scalar() };
+        match (name, scalar) {
+            // The members of `dtype.KIND`, in the order in which kinds are promoted.
+            ("kind", Some(S::Int1)) => return Ok(Value::int(0)),
+            ("kind", Some(s)) if s.is_int() => return Ok(Value::int(1)),
+            ("kind", Some(s)) if s.is_float() => return Ok(Value::int(2)),
+            ("get_int_min_value", Some(s)) if s.is_int() => return Ok(Value::int(s.int_range().0)),
+            ("get_int_max_value", Some(s)) if s.is_int() => return Ok(Value::int(s.int_range().1)),
+            ("kind" | "get_int_min_value" | "get_int_max_value", _) => {
+                let wanted = if name == "kind" { "numbers" } else { "integers" };
+                return Err(self.error(format!("{dtype} has no `{name}`: {wanted} have one")));
+            }
+            _ => {}
+        }
         let is = |f: fn(S) -> bool| scalar.is_some_and(f);
         Ok(Value::bool(match name {
             "is_fp8" => is(S::is_fp8),
+            "is_fp8e4nv" => scalar == Some(S::Fp8E4Nv),
+            "is_fp8e4b8" => scalar == Some(S::Fp8E4B8),
+            "is_fp8e4b15" => scalar == Some(S::Fp8E4B15),
+            "is_fp8e5" => scalar == Some(S::Fp8E5),
+            "is_fp8e5b16" => scalar == Some(S::Fp8E5B16),
+            "is_tuple" => false,
             "is_fp16" => scalar == Some(S::Fp16),
             "is_bf16" => scalar == Some(S::Bf16),
             "is_fp32" => scalar == Some(S::Fp32),

@@ -438,25 +438,27 @@ impl Evaluator<'_> {
         let index = self.expr(&s.slice)?;
         self.range = s.range;
         match value {
-            Value::Tuple(t) => self.tuple_item(&t, &index),
+            Value::Tuple(t) => self.tuple_item(&t, &index, "tuple"),
             Value::Tensor(t) => self.tensor_index(&t, &index).map(Value::Tensor),
+            Value::Const(HostValue::Str(text)) => self.string_item(&text, &index),
             other => Err(self.error(format!("{other} cannot be indexed"))),
         }
     }
 
-    fn tuple_item(&mut self, t: &TupleValue, index: &Value) -> Eval<Value> {
+    /// An element of a tuple, or a tuple of some; `what` is the sequence that it stands for.
+    fn tuple_item(&mut self, t: &TupleValue, index: &Value, what: &str) -> Eval<Value> {
         let n = t.items.len() as i128;
         let at = |e: &Self, v: &Value, default: i128| match v {
             Value::Const(HostValue::None) => Ok(default),
             Value::Const(HostValue::Int(i)) => Ok((if *i < 0 { i + n } else { *i }).clamp(0, n)),
-            other => Err(e.error(format!("a tuple is sliced by constants, not {other}"))),
+            other => Err(e.error(format!("a {what} is sliced by constants, not {other}"))),
         };
         match index {
             Value::Const(HostValue::Int(i)) => {
                 let at = if *i < 0 { i + n } else { *i };
                 match usize::try_from(at).ok().and_then(|i| t.items.get(i)) {
                     Some(item) => Ok(item.clone()),
-                    None => Err(self.error(format!("index {i} is outside of a tuple of {n}"))),
+                    None => Err(self.error(format!("index {i} is outside of a {what} of {n}"))),
                 }
             }
             Value::Slice(parts) if parts[2].is_none() => {
@@ -467,13 +469,29 @@ impl Evaluator<'_> {
             Value::Slice(_) => Err(self.unsupported("a slice with a step", "index the elements one by one")),
             Value::Tensor(t) => Err(self
                 .error(format!(
-                    "a tuple is indexed by a constant, but the index is a run-time value ({})",
+                    "a {what} is indexed by a constant, but the index is a run-time value ({})",
                     t.ty()
                 ))
                 .note("use tl.static_range for the loop whose variable is the index")
                 .into()),
-            other => Err(self.error(format!("a tuple is indexed by a constant integer, not {other}"))),
+            other => Err(self.error(format!("a {what} is indexed by a constant integer, not {other}"))),
         }
+    }
+
+    /// A character of a constant, or a piece of it.
+    fn string_item(&mut self, text: &str, index: &Value) -> Eval<Value> {
+        let characters = text.chars().map(|c| Value::Const(HostValue::str(c.encode_utf8(&mut [0; 4]))));
+        let characters = TupleValue { items: characters.collect(), class: None };
+        Ok(match self.tuple_item(&characters, index, "string")? {
+            Value::Tuple(piece) => {
+                let characters = piece.items.iter().map(|c| match c {
+                    Value::Const(HostValue::Str(c)) => &**c,
+                    _ => "",
+                });
+                Value::Const(HostValue::str(&characters.collect::<String>()))
+            }
+            character => character,
+        })
     }
 
     fn tensor_index(&mut self, t: &Tensor, index: &Value) -> Eval<Tensor> {
@@ -631,6 +649,11 @@ const DTYPE_NAMES: &[&str] = &[
     "element_ty",
     "shape",
     "is_fp8",
+    "is_fp8e4nv",
+    "is_fp8e4b8",
+    "is_fp8e4b15",
+    "is_fp8e5",
+    "is_fp8e5b16",
     "is_fp16",
     "is_bf16",
     "is_fp32",
@@ -654,7 +677,16 @@ const DTYPE_NAMES: &[&str] = &[
     "is_ptr",
     "is_block",
     "is_const",
+    "is_tuple",
+    "is_dtype",
+    "kind",
+    "get_int_max_value",
+    "get_int_min_value",
+    "codegen_name",
 ];
+
+/// Methods of a dtype that answer with more than yes or no.
+const DTYPE_METHODS: &[&str] = &["kind", "get_int_max_value", "get_int_min_value", "codegen_name"];
 
 fn dtype_attribute(dtype: &DType, attr: &str, value: &Value) -> Option<Value> {
     let scalar = dtype.as_scalar().filter(|_| !matches!(dtype, DType::Block(_)));
@@ -677,7 +709,15 @@ fn dtype_attribute(dtype: &DType, attr: &str, value: &Value) -> Option<Value> {
             Value::tuple(dtype.shape().iter().map(|&n| Value::int(n)).collect())
         }
         "numel" if matches!(dtype, DType::Block(_)) => Value::int(dtype.shape().iter().product::<i64>()),
-        _ if DTYPE_NAMES.contains(&attr) && attr.starts_with("is_")
+        "int_signedness" if scalar.is_some_and(Scalar::is_int) => {
+            Value::int(!scalar.is_some_and(Scalar::is_signed))
+        }
+        "exponent_bias" if scalar.is_some_and(Scalar::is_float) => {
+            Value::int(scalar.map_or(0, Scalar::exponent_bias))
+        }
+        "SIGNEDNESS" | "KIND" | "SINT_TYPES" | "UINT_TYPES" | "FP_TYPES" | "STANDARD_FP_TYPES"
+        | "OTHER_TYPES" => library_attribute("language.core.dtype", attr)?,
+        _ if DTYPE_NAMES.contains(&attr) && (attr.starts_with("is_") || DTYPE_METHODS.contains(&attr))
             || attr == "with_element_ty" && matches!(dtype, DType::Block(_))
             || attr == "get_block_shapes" =>
         {

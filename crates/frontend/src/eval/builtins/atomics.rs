@@ -7,6 +7,8 @@ use tilewright_ir::dialect::tt::{self, MemSemantic, MemSyncScope, RmwOp};
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
 use crate::dtype::{DType, PointerType, Scalar};
+use crate::fold::{self, Num};
+use crate::host::HostValue;
 use crate::value::{Tensor, Value};
 
 impl Evaluator<'_> {
@@ -48,7 +50,8 @@ impl Evaluator<'_> {
     /// A value argument brought to the pointer's shape and element type.
     fn atomic_operand(&mut self, args: &Args, name: &str, pointer: &Tensor, element: &DType) -> Eval<Tensor> {
         let value = match (args.get(name), element.as_scalar()) {
-            (Value::Const(c), Some(s)) if crate::fold::number(c).is_some() => {
+            // A number that the element type has; others become what they are by themselves and are converted then.
+            (Value::Const(c), Some(s)) if holds(s, c) => {
                 let c = c.clone();
                 self.scalar_constant(&c, &s.into())?
             }
@@ -207,5 +210,17 @@ impl Evaluator<'_> {
         let chosen =
             arith::Select::build(&mut builder!(self), positive.value, a.value, b.value).result(&self.module);
         self.bitcast(&Tensor { value: chosen, ..bits }, &val.dtype)
+    }
+}
+
+/// Whether a constant is a number that converting it to the type does not change, up to the rounding of floats.
+fn holds(scalar: Scalar, constant: &HostValue) -> bool {
+    match fold::number(constant) {
+        Some(Num::Int(int)) => {
+            let (least, most) = scalar.int_range();
+            scalar.is_float() || (least..=most).contains(&int)
+        }
+        Some(Num::Float(_)) => scalar.is_float(),
+        None => false,
     }
 }

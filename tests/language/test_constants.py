@@ -1,0 +1,102 @@
+"""What kernels ask of compile-time values: dtypes, strings, numbers of NumPy."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def ask(out, x, D: tl.constexpr):
+    d: tl.constexpr = x.dtype.element_ty
+    tl.static_assert(d.is_fp8e4nv() == (d == tl.float8e4nv) and not D.is_fp8e5() and not d.is_tuple())
+    tl.store(out, d.kind())
+    tl.store(out + 1, d.kind() == tl.dtype.KIND.INTEGRAL)
+    tl.store(out + 2, D.get_int_max_value())
+    tl.store(out + 3, D.get_int_min_value())
+    tl.store(out + 4, D.int_signedness)
+    tl.store(out + 5, D.int_signedness == tl.dtype.SIGNEDNESS.UNSIGNED)
+    tl.store(out + 6, tl.float8e4b8.exponent_bias + tl.dtype.KIND.FLOATING.value)
+    tl.store(out + 7, d.is_dtype("int8") and D.codegen_name() == D.name and D.name in D.UINT_TYPES)
+
+
+@pytest.mark.parametrize(
+    ("x", "d", "want"),
+    [
+        (np.float32, tl.uint8, [2, 0, 255, 0, 1, 1, 10, 1]),
+        (np.int16, tl.int32, [1, 1, 2**31 - 1, -(2**31), 0, 0, 10, 0]),
+    ],
+)
+def test_dtypes_answer_in_kernels(device, x, d, want):
+    out = device.zeros(8, np.int64)
+    ask[(1,)](out, device.zeros(1, x), d)
+    assert device.numpy(out).tolist() == want
+
+
+@triton.jit
+def letters(out, LAYOUT: tl.constexpr, AT: tl.constexpr):
+    if LAYOUT[AT] == "t":
+        tl.store(out, 1)
+    if LAYOUT[1:] == "nt":
+        tl.store(out + 1, 1)
+    if LAYOUT[:-1] == "tn" and "abc"[0] + LAYOUT[-1] == "at":
+        tl.store(out + 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("layout", "at", "want"), [("tnt", 0, [1, 1, 1]), ("tnn", -2, [0, 0, 0]), ("ént", 2, [1, 1, 0])]
+)
+def test_strings_are_indexed(device, layout, at, want):
+    out = device.zeros(3, np.int32)
+    letters[(1,)](out, layout, at)
+    assert device.numpy(out).tolist() == want
+
+
+def test_an_index_outside_of_a_string(device):
+    with pytest.raises(triton.CompilationError, match="index 3 is outside of a string of 3"):
+        letters[(1,)](device.zeros(3, np.int32), "abc", 3)
+
+
+SIZE = tl.constexpr(np.int16(8))
+
+
+@triton.jit
+def sized(out, BLOCK: tl.constexpr, SCALE: tl.constexpr, ON: tl.constexpr):
+    if ON:
+        tl.store(out + tl.arange(0, BLOCK), tl.arange(0, SIZE) * SCALE)
+
+
+@pytest.mark.parametrize("block", [np.int64(8), np.int32(8), np.uint8(8), 8])
+def test_numbers_of_numpy_are_constants(device, block):
+    out = device.zeros(8, np.float32)
+    sized[(1,)](out, block, np.float32(0.5), np.bool_(True), num_warps=np.int64(2))
+    np.testing.assert_array_equal(device.numpy(out), np.arange(8) * 0.5)
+
+
+@triton.jit
+def accumulate(out):
+    tl.atomic_add(out, 2.7)
+    tl.atomic_max(out + 1, -3.9)
+    tl.atomic_xchg(out + 2, 2**32 + 5)
+    tl.atomic_cas(out + 3, 4.0, 9.5)
+    tl.atomic_add(out + tl.arange(4, 8), 1.5, mask=tl.arange(0, 4) < 2)
+
+
+def test_atomics_convert_constants(device):
+    out = device.array(np.array([1, -9, 0, 4, 0, 0, 0, 0], np.int32))
+    accumulate[(1,)](out)
+    assert device.numpy(out).tolist() == [3, -3, 5, 9, 1, 1, 0, 0]
+
+
+@triton.jit
+def members(out, x):
+    v = tl.load(x + tl.arange(0, 4))
+    tl.store(out + tl.arange(0, 4), v.sqrt_rn() + v.floor() + v.abs())
+
+
+def test_members(device):
+    x = np.array([1.5, 4.0, 9.0, 2.0], np.float32)
+    out = device.zeros(4, np.float32)
+    members[(1,)](out, device.array(x))
+    np.testing.assert_array_equal(device.numpy(out), np.sqrt(x) + np.floor(x) + x)
