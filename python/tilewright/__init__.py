@@ -22,7 +22,7 @@ from .runtime import (
     heuristics,
     reinterpret,
 )
-from .runtime.allocation import set_allocator
+from .runtime.allocation import reachable, set_allocator
 from .runtime.errors import InterpreterError, TritonError
 from .runtime.jit import jit
 
@@ -62,6 +62,7 @@ __all__ = [
     "knobs",
     "language",
     "next_power_of_2",
+    "reachable",
     "reinterpret",
     "runtime",
     "set_allocator",

@@ -51,6 +51,8 @@ pub struct RunError {
     pub program: Option<[u32; 3]>,
     /// The index of the element, if it is a tensor's.
     pub element: Option<Vec<u32>>,
+    /// The address of an access out of bounds.
+    pub address: Option<u64>,
     /// Whether the run was ended by [`RunOptions::interrupt`].
     pub interrupted: bool,
 }
@@ -61,6 +63,7 @@ impl RunError {
             diagnostic: Box::new(Diagnostic::new(message)),
             program: None,
             element: None,
+            address: None,
             interrupted: false,
         }
     }
@@ -253,6 +256,7 @@ impl Executable {
             diagnostic: Box::new(diagnostic.with_source_files()),
             program: Some(program),
             element,
+            address: fault.address,
             interrupted: false,
         }
     }

@@ -295,7 +295,7 @@ fn other(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
 }
 
 /// Whether the object is one of NumPy's numbers (`np.int64(3)`, an element of an array).
-fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Some(numpy) = crate::torch::imported(value.py(), "numpy") else { return Ok(false) };
     match numpy.getattr_opt(intern!(value.py(), "generic"))? {
         Some(generic) => value.is_instance(&generic),

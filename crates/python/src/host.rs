@@ -88,7 +88,8 @@ impl PyHost {
         if args::is_constexpr(object)? {
             return self.value(&object.getattr(intern!(py, "value"))?);
         }
-        if is_numpy_scalar(object)? {
+        // It stands for the Python number that it is equal to.
+        if args::is_numpy_scalar(object)? {
             return self.value(&object.call_method0(intern!(py, "item"))?);
         }
         if let Ok(items) = object.cast::<PyTuple>() {
@@ -439,15 +440,4 @@ fn shorten(text: String) -> String {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
     }
-}
-
-/// A number of NumPy's (`np.int64(64)`), which stands for the Python number that it is equal to.
-fn is_numpy_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = object.py();
-    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
-    let numpy = modules.call_method1(intern!(py, "get"), (intern!(py, "numpy"),))?;
-    if numpy.is_none() {
-        return Ok(false);
-    }
-    object.is_instance(&numpy.getattr(intern!(py, "generic"))?)
 }

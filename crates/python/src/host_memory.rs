@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use tilewright_interp::{Arg, Memory, RunOptions};
 use tilewright_runtime::{Device, DeviceBuffer, LaunchConfig, Stream};
 
-use crate::args::{Arguments, Place, Spec};
+use crate::args::{self, Arguments, Place, Spec};
 use crate::errors;
 use crate::grid::{self, Grid};
 use crate::kernel::CompiledKernel;
@@ -19,14 +20,19 @@ use crate::launch::Backend;
 use crate::memory::{self, Extent};
 use crate::wrong_call;
 
-/// The memory behind the array arguments: each allocation once.
-struct Allocations {
-    extents: Vec<Extent>,
-    names: Vec<String>,
+/// What an error says of an access to memory that the call knows nothing of.
+pub const REACHABLE_HINT: &str = "if the kernel loads this address from memory: launch it inside \
+     `with tilewright.reachable(*arrays):`, which names the arrays behind such addresses";
+
+/// The memory behind the array arguments, and what `tilewright.reachable` named: each allocation once.
+pub struct Allocations {
+    pub extents: Vec<Extent>,
+    pub names: Vec<String>,
 }
 
 impl Allocations {
     fn collect(
+        py: Python<'_>,
         kernel: &CompiledKernel,
         arguments: &Arguments,
         values: &[Bound<'_, PyAny>],
@@ -35,7 +41,43 @@ impl Allocations {
         for ((spec, value), param) in arguments.specs.iter().zip(values).zip(&kernel.params.params) {
             found.add(spec, value, &param.text)?;
         }
+        if !matches!(kernel.backend, Backend::Cuda(_)) {
+            found.add_reachable(py)?;
+        }
         Ok(found)
+    }
+
+    /// Arrays named by `tilewright.reachable`, whose addresses the kernel loads from memory.
+    fn add_reachable(&mut self, py: Python<'_>) -> PyResult<()> {
+        let named =
+            py.import(intern!(py, "tilewright.runtime.allocation"))?.getattr(intern!(py, "_reachable"))?;
+        for (at, array) in named.call_method0(intern!(py, "get"))?.cast_into::<PyTuple>()?.iter().enumerate()
+        {
+            let name = format!("reachable[{at}]");
+            match args::array(&array)? {
+                Some(pointer) if pointer.place == Place::Host => {
+                    self.hold(memory::extent(&array, &name)?, &name)
+                }
+                Some(_) => {}
+                None => {
+                    return Err(wrong_call::type_error(
+                        format!("tilewright.reachable was given {}", args::type_name(&array)),
+                        "it takes arrays, one after the other: reachable(*arrays)",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an address is far from each allocation: no index that is somewhat wrong leads there.
+    pub fn far(&self, address: u64) -> bool {
+        const NEAR: u64 = 1 << 16;
+        let near = |e: &Extent| {
+            (e.base.saturating_sub(NEAR)..=e.base.saturating_add(e.bytes).saturating_add(NEAR))
+                .contains(&address)
+        };
+        !self.extents.iter().any(near)
     }
 
     fn add(&mut self, spec: &Spec, value: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
@@ -94,13 +136,11 @@ pub fn start<'py>(
             "TILEWRIGHT_BACKEND chooses that: unset it, or pass arrays in host memory",
         ));
     }
-    let allocations = Allocations::collect(kernel, arguments, values)?;
+    let allocations = Allocations::collect(py, kernel, arguments, values)?;
     match kernel.backend {
         Backend::Cuda(device) => by_copies(py, kernel, grid, arguments, &allocations, device),
         Backend::Interp => interpret(py, kernel, grid, arguments, &allocations),
-        Backend::PtxSim(_) => {
-            crate::simulate::run(py, kernel, grid, arguments, &allocations.extents, &allocations.names)
-        }
+        Backend::PtxSim(_) => crate::simulate::run(py, kernel, grid, arguments, &allocations),
         Backend::Offline(_) => {
             Err(PyValueError::new_err(format!("not supported yet: running on {}", kernel.backend.describe())))
         }
@@ -231,8 +271,13 @@ fn interpret(
         return Err(signal);
     }
     match result {
-        Ok(result) => result
-            .map_err(|error| errors::KernelError::new_err(error.diagnostic.with_source_files().to_string())),
+        Ok(result) => result.map_err(|error| {
+            let mut diagnostic = error.diagnostic.with_source_files();
+            if error.address.is_some_and(|address| allocations.far(address)) {
+                diagnostic = diagnostic.note(REACHABLE_HINT);
+            }
+            errors::KernelError::new_err(diagnostic.to_string())
+        }),
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }

@@ -8,8 +8,9 @@ use tilewright_ptxsim as sim;
 use crate::args::Arguments;
 use crate::errors;
 use crate::grid::{self, Grid};
+use crate::host_memory::{Allocations, REACHABLE_HINT};
 use crate::kernel::CompiledKernel;
-use crate::memory::{self, Extent};
+use crate::memory;
 use crate::tensor_map as maps;
 
 /// 128 bytes, aligned to as many.
@@ -24,8 +25,7 @@ pub fn run(
     kernel: &CompiledKernel,
     grid: Grid,
     arguments: &Arguments,
-    extents: &[Extent],
-    names: &[String],
+    allocations: &Allocations,
 ) -> PyResult<()> {
     let Some(program) = &kernel.code.program else {
         return Err(PyValueError::new_err("the kernel was not compiled for the simulator"));
@@ -49,7 +49,7 @@ pub fn run(
         params: maps::for_simulator(kernel, &cells)?,
     };
     let mut memory = sim::Memory::new();
-    for (extent, name) in extents.iter().zip(names) {
+    for (extent, name) in allocations.extents.iter().zip(&allocations.names) {
         // SAFETY: the arrays that own the memory are arguments of the call, alive until it returns. While the kernel
         // runs, nothing here refers to their contents.
         unsafe { memory.register(extent.base as *mut u8, extent.bytes as usize, name, extent.writable) };
@@ -64,7 +64,14 @@ pub fn run(
     if !report.output.is_empty() {
         py.import("sys")?.getattr("stdout")?.call_method1("write", (report.output.concat(),))?;
     }
-    let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+    let mut findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+    let count = findings.len();
+    let lost = |f: &sim::Finding| {
+        f.kind == sim::FindingKind::GlobalBounds && f.address.is_some_and(|a| allocations.far(a))
+    };
+    if report.findings.iter().any(lost) {
+        findings.push(format!("  = help: {REACHABLE_HINT}"));
+    }
     *kernel.report.lock().unwrap_or_else(|e| e.into_inner()) = Some(report);
     if findings.is_empty() {
         return Ok(());
@@ -73,7 +80,7 @@ pub fn run(
     if !sanitize {
         return Err(errors::KernelError::new_err(text));
     }
-    let heading = format!("{}: {} finding(s)\n{text}\n", kernel.code.name(), findings.len());
+    let heading = format!("{}: {} finding(s)\n{text}\n", kernel.code.name(), count);
     py.import("sys")?.getattr("stderr")?.call_method1("write", (heading,))?;
     Ok(())
 }

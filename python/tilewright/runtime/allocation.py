@@ -1,12 +1,38 @@
-"""Where memory that a kernel needs for itself comes from."""
+"""Where memory that a kernel needs for itself comes from, and which memory besides its arguments' it may access."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 _allocator: ContextVar[Callable[[int, int, int | None], Any] | None] = ContextVar("allocator", default=None)
+
+
+# What `reachable` was given.
+_reachable: ContextVar[tuple] = ContextVar("reachable", default=())
+
+
+@contextmanager
+def reachable(*arrays):
+    """While the ``with`` block runs, kernels on the CPU may access these arrays, too::
+
+        addresses = np.array([x.ctypes.data for x in xs], np.int64)
+        with tilewright.reachable(*xs):
+            kernel[(len(xs),)](addresses, out)
+
+    On the CPU (executor and PTX simulator) every access is checked: a kernel reaches the memory of its arguments and none
+    besides. One that loads addresses from memory, as a grouped matrix product does, needs to have the arrays behind
+    them named. On a GPU nothing is checked, and arrays on a GPU may be named all the same.
+
+    :param arrays: NumPy arrays, tensors, or what else a kernel takes as an array. They are kept alive.
+    """
+    before = _reachable.set((*_reachable.get(), *arrays))
+    try:
+        yield
+    finally:
+        _reachable.reset(before)
 
 
 def set_allocator(allocator: Callable[[int, int, int | None], Any] | None):

@@ -31,6 +31,7 @@ fn fault(memory: &Memory, refused: &Refused, elem: Elem, ty: &TileType, verb: &s
         }
         Violation::ReadOnly => format!("{verb} to read-only memory: {name} at {addr:#x}"),
     });
+    fault.address = (refused.violation == Violation::OutOfBounds).then_some(addr);
     if !ty.shape.is_empty() {
         fault.element = Some((refused.element, ty.shape.clone()));
     }

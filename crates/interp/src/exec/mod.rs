@@ -37,13 +37,15 @@ pub struct Fault {
     pub message: String,
     /// The element, by row-major index, and the tensor's shape.
     pub element: Option<(usize, Box<[u32]>)>,
+    /// The address of an access out of bounds.
+    pub address: Option<u64>,
     /// Remarks.
     pub notes: Vec<String>,
 }
 
 impl Fault {
     fn new(message: impl Into<String>) -> Self {
-        Fault { message: message.into(), element: None, notes: Vec::new() }
+        Fault { message: message.into(), element: None, address: None, notes: Vec::new() }
     }
 }
 
