@@ -6,7 +6,7 @@ NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 JOBS ?= $(shell nproc)
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 
-.PHONY: setup demo test test-rust test-python test-long bench bench-gpu lint format wheel fuzz clean
+.PHONY: setup demo test test-rust test-python test-long robustness bench bench-gpu lint format wheel fuzz clean
 
 setup: ## what a checkout needs: LLVM 19, .venv, the extension, the tilewright command
 	@scripts/setup.sh
@@ -30,10 +30,16 @@ test-python: setup
 # Random kernels take the release build: most of their time is compiling.
 KERNELS ?= 5000
 SEED ?= 300
+MUTATIONS ?= 20000
 
-test-long: ## KERNELS random kernels (5000) from seed SEED in the simulator with every check on, against the executor
+test-long: ## KERNELS random kernels (5000) from seed SEED, MUTATIONS broken inputs of each kind, robustness
 	@TILEWRIGHT_PROFILE=release scripts/setup.sh
+	TILEWRIGHT_MUTATIONS=$(MUTATIONS) cargo test --release -p tilewright-cli --test mutations -- --nocapture
 	$(PYTHON) tests/random_kernels --count $(KERNELS) --seed $(SEED) --jobs $(JOBS) --shrink
+	$(PYTHON) tests/robustness
+
+robustness: setup ## processes, kills and damage on one cache; prints the table of docs/conformance.md (ARGS: --scale, --only)
+	@$(PYTHON) tests/robustness $(ARGS)
 
 bench: ## times on this machine; release build
 	@TILEWRIGHT_PROFILE=release scripts/setup.sh

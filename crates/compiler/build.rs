@@ -26,6 +26,10 @@ fn main() {
         println!("cargo::rerun-if-changed={}", folder.display());
         collect(folder, &mut files);
     }
+    // The versions of what it is built from.
+    let lock = root.join("Cargo.lock");
+    println!("cargo::rerun-if-changed={}", lock.display());
+    files.push(lock);
     files.sort();
     let mut hasher = blake3::Hasher::new();
     for file in files {

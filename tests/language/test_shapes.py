@@ -100,3 +100,27 @@ def test_broadcast(device, shape):
     out = device.empty(shape, np.float32)
     broadcast_kernel[(1,)](device.array(row), device.array(col), out, *shape)
     np.testing.assert_array_equal(device.numpy(out), np.outer(col, row) + 2)
+
+
+@triton.jit
+def reshape_between_buffers_kernel(a_ptr, x_ptr, product_ptr, out_ptr):
+    i, j, k = tl.arange(0, 32)[:, None], tl.arange(0, 32)[None, :], tl.arange(0, 16)
+    a = tl.load(a_ptr + i * 16 + k)
+    b = tl.full([16, 32], 0.5, tl.float16) + tl.load(a_ptr)
+    tl.store(product_ptr + i * 32 + j, tl.dot(a, b))
+    x = tl.load(x_ptr + tl.arange(0, 12)[:, None] * 16 + tl.arange(0, 16))
+    out = tl.make_tensor_descriptor(out_ptr, [6, 32], [32, 1], [6, 32])
+    out.store([0, 0], tl.reshape(x, [6, 32]))
+
+
+@pytest.mark.parametrize("num_warps", [1, 2, 4, 8])
+def test_a_reshape_between_uses_of_shared_memory(device, num_warps):
+    """What it does itself is no reason to leave out a barrier between the others."""
+    rng = np.random.default_rng(7)
+    a = rng.integers(-4, 5, (32, 16)).astype(np.float16)
+    x = rng.integers(-99, 99, (12, 16)).astype(np.float32)
+    product, out = device.empty((32, 32), np.float32), device.empty((6, 32), np.float32)
+    reshape_between_buffers_kernel[(1,)](device.array(a), device.array(x), product, out, num_warps=num_warps)
+    b = np.full((16, 32), 0.5, np.float32) + np.float32(a[0, 0])
+    np.testing.assert_array_equal(device.numpy(product), a.astype(np.float32) @ b)
+    np.testing.assert_array_equal(device.numpy(out).reshape(12, 16), x)

@@ -98,7 +98,10 @@ CHANGES = {
         ["N = tl.constexpr(1)", "N = tl.constexpr(1.0)"],
         "tl.load(x).to(tl.int32) * 16777217 * N",
     ),
-    "the sign of zero": (["N = tl.constexpr(0.0)", "N = tl.constexpr(-0.0)"], "tl.load(x) * N"),
+    "the last bit of a float": (
+        ["N = tl.constexpr(0.1)", "N = tl.constexpr(0.10000000000000002)"],
+        "(tl.load(x).to(tl.float64) * N).to(tl.float32)",
+    ),
     "the names of fields": ([POINT.format(fields="a b"), POINT.format(fields="b a")], "POINT.a"),
     "what hasattr says": (
         ["class C:\n    pass", "class C:\n    FAST = True"],

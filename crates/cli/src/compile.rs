@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tilewright_compiler::Artifact;
+use tilewright_compiler::{Artifact, PythonEnvironment};
 
 use crate::{Failure, kernel};
 
@@ -24,16 +24,19 @@ pub struct Args {
 }
 
 /// Compiles, writes the stages and prints a summary.
-pub fn run(args: &Args, python_package: Option<&Path>, out: &mut dyn Write) -> Result<u8, Failure> {
-    let artifact = kernel::compile(&args.kernel, python_package).map_err(|d| d.to_string())?;
+pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Result<u8, Failure> {
+    let artifact = kernel::compile(&args.kernel, python).map_err(|d| d.to_string())?;
     write!(out, "{}", artifact.printed)?;
     report(args, &artifact, out)?;
     if let Some(dir) = &args.output {
         write(dir, &artifact).map_err(|e| format!("cannot write to {}: {e}", dir.display()))?;
+        if let Some(why) = &artifact.no_cubin {
+            return Err(format!("{} holds no cubin: {why}", dir.display()).into());
+        }
     }
     if args.mix {
         let cubin = artifact.cubin.as_deref().ok_or("there is no cubin to count instructions of")?;
-        let mix = tilewright_nvidia::sass::instruction_mix(cubin, python_package)?;
+        let mix = tilewright_nvidia::sass::instruction_mix(cubin, python)?;
         let mut counts: Vec<_> = mix.into_iter().collect();
         counts.sort_by_key(|(opcode, count)| (std::cmp::Reverse(*count), opcode.clone()));
         for (opcode, count) in counts {
@@ -59,7 +62,7 @@ fn report(args: &Args, artifact: &Artifact, out: &mut dyn Write) -> Result<(), F
             m.ptxas_version.as_deref().unwrap_or("?")
         )?;
     }
-    if let Some(why) = &artifact.no_cubin {
+    if let (Some(why), None) = (&artifact.no_cubin, &args.output) {
         writeln!(out, "no cubin: {why}")?;
     }
     if args.time {
@@ -75,17 +78,25 @@ fn report(args: &Args, artifact: &Artifact, out: &mut dyn Write) -> Result<(), F
 
 fn write(dir: &Path, artifact: &Artifact) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)?;
-    let put = |extension: &str, bytes: &[u8]| {
-        std::fs::write(dir.join(format!("{}.{extension}", artifact.metadata.name)), bytes)
-    };
-    put("ttir", artifact.ttir.as_bytes())?;
-    for (extension, text) in [("ttgir", &artifact.ttgir), ("llir", &artifact.llir), ("ptx", &artifact.ptx)] {
-        if let Some(text) = text {
-            put(extension, text.as_bytes())?;
+    let text = |text: &'_ Option<String>| text.as_ref().map(|t| t.as_bytes().to_vec());
+    let stages = [
+        ("ttir", Some(artifact.ttir.as_bytes().to_vec())),
+        ("ttgir", text(&artifact.ttgir)),
+        ("llir", text(&artifact.llir)),
+        ("ptx", text(&artifact.ptx)),
+        ("cubin", artifact.cubin.clone()),
+        ("json", Some(artifact.metadata_json())),
+    ];
+    for (extension, bytes) in stages {
+        let file = dir.join(format!("{}.{extension}", artifact.metadata.name));
+        match bytes {
+            Some(bytes) => std::fs::write(file, bytes)?,
+            // What another compilation left there does not belong to the rest.
+            None => match std::fs::remove_file(file) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            },
         }
     }
-    if let Some(cubin) = &artifact.cubin {
-        put("cubin", cubin)?;
-    }
-    put("json", &artifact.metadata_json())
+    Ok(())
 }

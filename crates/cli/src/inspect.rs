@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::Path;
 
-use tilewright_compiler::Target;
+use tilewright_compiler::{PythonEnvironment, Target};
 use tilewright_nvidia::sass::listing::Place;
 use tilewright_nvidia::sass::machine::Pipe;
 use tilewright_nvidia::sass::report::{Bound, LineMix, LoopReport, Verdict};
@@ -29,7 +28,7 @@ pub struct Args {
 }
 
 /// Compiles the kernel and prints the report.
-pub fn run(args: &Args, python_package: Option<&Path>, out: &mut dyn Write) -> Result<u8, Failure> {
+pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Result<u8, Failure> {
     let target = match Target::parse(&args.kernel.target).map_err(|d| d.to_string())? {
         Target::Cuda(target) => target,
         _ => {
@@ -38,12 +37,12 @@ pub fn run(args: &Args, python_package: Option<&Path>, out: &mut dyn Write) -> R
             );
         }
     };
-    let artifact = kernel::compile(&args.kernel, python_package).map_err(|d| d.to_string())?;
+    let artifact = kernel::compile(&args.kernel, python).map_err(|d| d.to_string())?;
     let Some(cubin) = &artifact.cubin else {
         let why = artifact.no_cubin.as_deref().unwrap_or("ptxas did not run");
         return Err(format!("there is no cubin to inspect: {why}").into());
     };
-    let listing = Listing::parse(&disassemble(cubin, python_package)?);
+    let listing = Listing::parse(&disassemble(cubin, python)?);
     let m = &artifact.metadata;
     let facts = Facts {
         kernel: m.name.clone(),

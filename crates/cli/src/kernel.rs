@@ -1,11 +1,10 @@
 //! The kernel that a command works on: what names it, its types and options on the command line, and its compilation.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use ruff_text_size::Ranged;
 use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{Artifact, Options, Request, Target};
+use tilewright_compiler::{Artifact, Options, PythonEnvironment, Request, Target};
 use tilewright_frontend::{ArgSpec, Diagnostic, JitFunction, Signature, SourceHost};
 
 /// A kernel of a file, specialized.
@@ -37,7 +36,7 @@ pub struct Specialized {
 }
 
 /// Compiles it, without the cache.
-pub fn compile(args: &Specialized, python_package: Option<&Path>) -> Result<Artifact, Diagnostic> {
+pub fn compile(args: &Specialized, python: &PythonEnvironment) -> Result<Artifact, Diagnostic> {
     let (file, name) = match args.kernel.rsplit_once("::") {
         Some((file, name)) => (file, Some(name)),
         None => (args.kernel.as_str(), None),
@@ -67,7 +66,7 @@ pub fn compile(args: &Specialized, python_package: Option<&Path>) -> Result<Arti
         signature: &signature,
         options: &options,
         target,
-        package_dir: python_package.map(Path::to_path_buf),
+        python: python.clone(),
     };
     tilewright_compiler::compile(&request, &Cache::disabled())
 }

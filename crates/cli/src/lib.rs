@@ -6,9 +6,9 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
 
 use clap::{Parser, Subcommand};
+use tilewright_compiler::PythonEnvironment;
 
 mod compile;
 mod inspect;
@@ -65,10 +65,38 @@ impl From<io::Error> for Failure {
 /// What a shell reports of a program that wrote into a closed pipe (128 and SIGPIPE's 13), as of `yes | head`.
 const CLOSED_PIPE: u8 = 141;
 
+/// The status of a Rust program that panicked.
+const PANICKED: u8 = 101;
+
+/// Bytes of stack; only what is used is taken from memory.
+const STACK: usize = 256 << 20;
+
 /// Runs the command with these arguments, of which the first is the program's name, and gives its exit status.
 ///
-/// `python_package` is the folder of the Python package, if there is one in the process: NVIDIA's tools may lie beside it.
-pub fn main(arguments: impl IntoIterator<Item = OsString>, python_package: Option<&Path>) -> u8 {
+/// `python` is where NVIDIA's tools may be installed. A defect of ours ends the command with a message and status 101.
+pub fn main(arguments: impl IntoIterator<Item = OsString>, python: &PythonEnvironment) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // What is nested deeply in a file is recursion here: a thread of our own has room for it, whoever calls.
+    let thread = std::thread::Builder::new().name("tilewright".into()).stack_size(STACK);
+    let status = std::thread::scope(|scope| {
+        let running = thread.spawn_scoped(scope, || command(arguments, python))?;
+        Ok::<_, io::Error>(running.join())
+    });
+    match status {
+        Ok(Ok(status)) => status,
+        // The panic's own message has been printed.
+        Ok(Err(_)) => {
+            let _ = writeln!(io::stderr(), "internal error of the compiler, please report it");
+            PANICKED
+        }
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "cannot start a thread: {error}");
+            1
+        }
+    }
+}
+
+fn command(arguments: Vec<OsString>, python: &PythonEnvironment) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -79,8 +107,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, python_package: Optio
     };
     let mut out = io::stdout().lock();
     let result = match &cli.command {
-        Command::Compile(args) => compile::run(args, python_package, &mut out),
-        Command::Inspect(args) => inspect::run(args, python_package, &mut out),
+        Command::Compile(args) => compile::run(args, python, &mut out),
+        Command::Inspect(args) => inspect::run(args, python, &mut out),
         Command::Opt(args) => opt::run(args, &mut out),
         Command::Sim(args) => sim::run(args, &mut out),
     };

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use tilewright_compiler::PythonEnvironment;
+
 fn main() -> ExitCode {
-    ExitCode::from(tilewright_cli::main(std::env::args_os(), None))
+    ExitCode::from(tilewright_cli::main(std::env::args_os(), &PythonEnvironment::activated()))
 }

@@ -132,3 +132,45 @@ fn bad_input_is_status_two() {
     assert_eq!(out.status.code(), Some(2));
     assert!(text(&out.stderr).contains("/no/such.ptx"));
 }
+
+#[test]
+fn the_limit_of_instructions_holds() {
+    // Two warps of 18 instructions.
+    let ptx = NEIGHBOUR.replace("BARRIER", "bar.sync 0;");
+    let limited = |n: &str| sim(&ptx, &[&GOOD[..], &["--max-instructions", n]].concat());
+    for (limit, status) in [("1", 1), ("10", 1), ("35", 1), ("36", 0), ("0", 0)] {
+        let out = limited(limit);
+        let stderr = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(status), "{limit}: {stderr}");
+        assert_eq!(stderr.contains("past its instruction limit"), status == 1, "{limit}: {stderr}");
+    }
+    let endless = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\nL: bra L;\n}\n";
+    for limit in ["1", "100000"] {
+        let out = sim(endless, &["--block", "32", "--grid", "64", "--max-instructions", limit]);
+        assert_eq!(out.status.code(), Some(1), "{}", text(&out.stderr));
+    }
+}
+
+#[test]
+fn what_a_gpu_cannot_start_is_refused() {
+    let empty = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\nret;\n}\n";
+    for (shape, message) in [
+        (
+            ["--grid", "2147483648", "--block", "1"],
+            "a grid of [2147483648, 1, 1] is larger than a GPU takes: at most 2147483647 along x",
+        ),
+        (["--grid", "1,65536", "--block", "1"], "at most 65535 along y"),
+        (["--grid", "1,1,65536", "--block", "1"], "at most 65535 along z"),
+        (
+            ["--grid", "1", "--block", "1,1,65"],
+            "a block of [1, 1, 65] is larger than a GPU takes: at most 64 along z",
+        ),
+        (["--grid", "1", "--block", "1025"], "at most 1024 along x"),
+        (["--grid", "1", "--block", "1024,2"], "2048 threads"),
+    ] {
+        let out = sim(empty, &shape);
+        let stderr = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(message), "{stderr}");
+    }
+}

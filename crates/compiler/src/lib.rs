@@ -6,6 +6,7 @@
 #![allow(clippy::result_large_err)]
 
 mod artifact;
+pub mod background;
 pub mod cache;
 mod key;
 mod request;
@@ -16,4 +17,4 @@ pub use artifact::{Artifact, Metadata, StageTime, TensorMapParam};
 pub use request::{Options, Request, Target};
 pub use stages::compile;
 pub use tilewright_nvidia::Target as CudaTarget;
-pub use tilewright_nvidia::sass;
+pub use tilewright_nvidia::{PythonEnvironment, sass};

@@ -1,11 +1,11 @@
 //! What is asked of the compiler.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tilewright_frontend::{Diagnostic, Host, JitFunction, signature::Signature};
+use tilewright_nvidia::PythonEnvironment;
 use tilewright_passes::distribute_ctas::MAX_CTAS;
 
 /// What to compile for.
@@ -109,6 +109,6 @@ pub struct Request<'a> {
     pub options: &'a Options,
     /// What to compile for.
     pub target: Target,
-    /// Where our Python package is installed, if there is one: tools are looked for beside it.
-    pub package_dir: Option<PathBuf>,
+    /// The Python environment that tools are looked for in, where we run in one.
+    pub python: PythonEnvironment,
 }

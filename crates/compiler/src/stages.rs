@@ -3,15 +3,17 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use tilewright_frontend::{Built, Diagnostic, build_module};
+use tilewright_frontend::{Built, Diagnostic, Signature, build_module};
 use tilewright_ir as ir;
+use tilewright_nvidia::PythonEnvironment;
 use tilewright_nvidia::ptxas::{self, Ptxas};
 use tilewright_passes::{lower_descriptors, pipeline, tma};
 
 use crate::artifact::{Artifact, Metadata, StageTime, TensorMapParam};
+use crate::background::{self, Stop};
 use crate::cache::{Cache, Entry};
 use crate::key::key;
-use crate::request::{Request, Target};
+use crate::request::{Options, Request, Target};
 use crate::toolchain::Toolchain;
 
 /// Compiles a kernel.
@@ -35,22 +37,64 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     let Target::Cuda(target) = request.target else {
         return interp(request, built, clock);
     };
-    let ptxas = Ptxas::find(request.package_dir.as_deref());
+    let ptxas = match Ptxas::find(&request.python) {
+        // What was asked for by name is not to be silently done without.
+        Err(error @ ptxas::Error::Misnamed(_)) => return Err(Diagnostic::new(error.to_string())),
+        found => found,
+    };
     let ptxas_version = ptxas.as_ref().ok().map(Ptxas::version);
-    let toolchain = Toolchain::find(ptxas.as_ref().ok(), request.package_dir.as_deref());
+    let toolchain = Toolchain::find(ptxas.as_ref().ok(), &request.python);
     let key = key(&built.facts, request.target, options, &toolchain);
     if let Some(entry) = cache.get(&key) {
         match from_entry(&entry, &built, &clock) {
-            Some(artifact) => return Ok(artifact),
+            Some(mut artifact) => {
+                if artifact.cubin.is_none() {
+                    artifact.no_cubin = ptxas.err().map(|error| error.to_string());
+                }
+                return Ok(artifact);
+            }
             None => cache.discard(&key),
         }
     }
 
-    let Built { mut module, captured, printed, .. } = built;
+    let Built { module, name, captured, printed, .. } = built;
+    let job = Job { module, name, options: options.clone(), signature: words(request.signature), clock };
+    let python = request.python.clone();
+    let made =
+        background::run(request.host, move |stop| cuda(job, target, ptxas, ptxas_version, python, stop))?;
+    let artifact = Artifact { captured, printed, ..made };
+    cache.put(&key, &artifact.metadata.name, &to_entry(&artifact));
+    Ok(artifact)
+}
+
+/// What is left of a request behind the front end.
+struct Job {
+    module: ir::Module,
+    name: String,
+    options: Options,
+    signature: Vec<String>,
+    clock: Clock,
+}
+
+fn words(signature: &Signature) -> Vec<String> {
+    signature.args.iter().map(ToString::to_string).collect()
+}
+
+/// The road to a GPU's code.
+fn cuda(
+    job: Job,
+    target: tilewright_nvidia::Target,
+    ptxas: Result<Ptxas, ptxas::Error>,
+    ptxas_version: Option<String>,
+    python: PythonEnvironment,
+    stop: &Stop,
+) -> Result<Artifact, Diagnostic> {
+    let Job { mut module, options, signature, mut clock, .. } = job;
     let ttir = clock.run("ttir", || {
         optimize(&mut module)?;
         Ok(ir::print(&module))
     })?;
+    background::check(stop)?;
     let mut info = target.info();
     info.dots.wgmma &= wgmma_enabled();
     let pass_options = pipeline::Options {
@@ -62,15 +106,17 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         pipeline::lower_to_ttg(&mut module, &info, &pass_options)?;
         Ok(ir::print(&module))
     })?;
+    background::check(stop)?;
     let code_options = tilewright_nvidia::Options {
         // The bounds that the hardware has; `ptxas` would say that it takes no others.
         max_registers: options.maxnreg.map(|n| n.clamp(24, 255)),
         fp_contract: options.enable_fp_fusion,
         line_info: options.line_info,
-        python_package: request.package_dir.clone(),
+        python,
         ..tilewright_nvidia::Options::new(target)
     };
     let code = tilewright_nvidia::compile(&module, &code_options).map_err(|e| *e)?;
+    background::check(stop)?;
     let times = &code.timing;
     clock.add("llir", times.lower + times.build + times.passes + times.print);
     clock.add("ptx", times.codegen);
@@ -79,7 +125,7 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         name: code.name.clone(),
         target: target.to_string(),
         options: options.clone(),
-        signature: request.signature.args.iter().map(ToString::to_string).collect(),
+        signature,
         total_num_warps: code.num_warps,
         shared: code.shared_bytes,
         tensor_maps: tensor_maps(&module),
@@ -98,7 +144,8 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
                 max_registers: None,
                 fp_contract: options.enable_fp_fusion,
                 line_info: options.line_info,
-                extra: Vec::new(),
+                stop: stop.clone(),
+                ..Default::default()
             };
             let made = clock.run("cubin", || {
                 ptxas.assemble(&code.ptx, target, &ptxas_options).map_err(|e| Diagnostic::new(e.to_string()))
@@ -114,7 +161,7 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         Ok(cubin) => (Some(cubin), None),
         Err(why) => (None, Some(why)),
     };
-    let artifact = Artifact {
+    Ok(Artifact {
         metadata,
         module: None,
         ttir,
@@ -123,29 +170,34 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         ptx: Some(code.ptx),
         cubin,
         no_cubin,
-        captured,
-        printed,
+        captured: Vec::new(),
+        printed: String::new(),
         times: clock.times,
-    };
-    cache.put(&key, &artifact.metadata.name, &to_entry(&artifact));
-    Ok(artifact)
+    })
 }
 
 /// The CPU executor's road ends with the `tt` module. Nothing is kept on disk: reading it back would cost what making it
 /// does.
-fn interp(request: &Request<'_>, built: Built, mut clock: Clock) -> Result<Artifact, Diagnostic> {
-    let Built { mut module, name, captured, printed, .. } = built;
-    let ttir = clock.run("ttir", || {
-        optimize(&mut module)?;
-        lower_descriptors::run(&mut module, None)?;
-        Ok(ir::print(&module))
+fn interp(request: &Request<'_>, built: Built, clock: Clock) -> Result<Artifact, Diagnostic> {
+    let Built { module, name, captured, printed, .. } = built;
+    let job =
+        Job { module, name, options: request.options.clone(), signature: words(request.signature), clock };
+    let (job, ttir) = background::run(request.host, move |_| {
+        let mut job = job;
+        let ttir = job.clock.run("ttir", || {
+            optimize(&mut job.module)?;
+            lower_descriptors::run(&mut job.module, None)?;
+            Ok(ir::print(&job.module))
+        })?;
+        Ok((job, ttir))
     })?;
+    let Job { module, name, options, signature, clock } = job;
     let metadata = Metadata {
         name,
         target: request.target.to_string(),
-        options: request.options.clone(),
-        signature: request.signature.args.iter().map(ToString::to_string).collect(),
-        total_num_warps: request.options.num_warps,
+        total_num_warps: options.num_warps,
+        options,
+        signature,
         shared: 0,
         tensor_maps: Vec::new(),
         global_scratch: 0,
@@ -245,7 +297,7 @@ fn from_entry(entry: &Entry, built: &Built, clock: &Clock) -> Option<Artifact> {
         ttgir: Some(text("ttgir")?),
         llir: Some(text("llir")?),
         ptx: Some(text("ptx")?),
-        no_cubin: cubin.is_none().then(|| "there was no ptxas when the kernel was compiled".to_string()),
+        no_cubin: None,
         cubin,
         captured: built.captured.clone(),
         printed: built.printed.clone(),

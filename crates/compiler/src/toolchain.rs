@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use tilewright_nvidia::PythonEnvironment;
 use tilewright_nvidia::ptxas::Ptxas;
 
 /// Files up to this size are told apart by what is in them: scripts that start the real program, and `libdevice`.
@@ -28,7 +29,7 @@ pub(crate) struct Toolchain {
 
 impl Toolchain {
     /// What is there now.
-    pub fn find(ptxas: Option<&Ptxas>, package_dir: Option<&Path>) -> Toolchain {
+    pub fn find(ptxas: Option<&Ptxas>, python: &PythonEnvironment) -> Toolchain {
         let none = || "none".to_string();
         Toolchain {
             build: env!("TILEWRIGHT_BUILD_ID").to_string(),
@@ -38,7 +39,7 @@ impl Toolchain {
                 tilewright_nvidia::llvm_file().map_or_else(none, |file| identity(&file))
             ),
             ptxas: ptxas.map_or_else(none, |p| format!("{} {}", p.version(), identity(&p.path))),
-            libdevice: tilewright_nvidia::libdevice::find(package_dir)
+            libdevice: tilewright_nvidia::libdevice::find(python)
                 .map_or_else(|_| none(), |file| identity(&file)),
             wgmma: crate::stages::wgmma_enabled(),
         }
@@ -116,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_is_there_is_named() {
-        let found = Toolchain::find(None, None);
+        let found = Toolchain::find(None, &PythonEnvironment::default());
         assert_eq!(found.ptxas, "none");
         assert!(found.llvm.starts_with("19.") && found.llvm.len() > 12, "{}", found.llvm);
     }

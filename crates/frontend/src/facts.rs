@@ -96,6 +96,11 @@ impl<'h> Recorder<'h> {
 }
 
 impl Host for Recorder<'_> {
+    // Nothing that a kernel is made of.
+    fn interrupted(&self) -> bool {
+        self.host.interrupted()
+    }
+
     fn lookup(&self, function: &Arc<JitFunction>, name: &str) -> Result<Option<Binding>, HostError> {
         let question = |record: &mut Record, out: &mut String| {
             out.push_str("lookup ");

@@ -47,6 +47,11 @@ pub trait Host {
         Err(HostError::new(format!("`{}` cannot be called at compile time", callee.name)))
     }
 
+    /// Whether the result is no longer wanted (someone pressed Ctrl-C). Asked often: it should be cheap.
+    fn interrupted(&self) -> bool {
+        false
+    }
+
     /// Names that [`Host::lookup`] would find, for «did you mean». May be empty.
     fn names(&self, _function: &Arc<JitFunction>) -> Vec<String> {
         Vec::new()

@@ -101,7 +101,7 @@ fn signatures(source: &str) -> Vec<(String, String)> {
 
 #[test]
 fn mutated_kernels_compile_or_say_why_not() {
-    let count: u64 = std::env::var("TILEWRIGHT_MUTATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let count: u64 = std::env::var("TILEWRIGHT_MUTATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(500);
     let mut compiled = 0;
     for source in [include_str!("kernels/typing.py"), include_str!("kernels/wrong.py")] {
         let signatures = signatures(source);

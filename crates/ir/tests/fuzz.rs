@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tilewright_ir::{parse, pass, print, verify};
 
 /// The texts to start from: the filetests, part by part.
@@ -201,9 +201,11 @@ fn seeds_are_stable() {
 
 #[test]
 fn mutated_text() {
-    let config = Config { cases: 4000, failure_persistence: None, ..Config::default() };
+    let cases = std::env::var("TILEWRIGHT_MUTATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(4000);
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     let strategy = (any::<u16>(), prop::collection::vec(mutation(), 1..8));
-    TestRunner::new(config)
+    // The same texts in each run, so that one that fails, fails again.
+    TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
         .run(&strategy, |(seed, mutations)| check(&apply(&mutations, seed)))
         .unwrap_or_else(|e| panic!("{e}"));
 }

@@ -22,6 +22,7 @@ use crate::shared::SharedLayout;
 use crate::shuffle::{ShufflePlan, Source, source_in_warp};
 use crate::swizzle::swizzle;
 use crate::tile::TileLayout;
+use crate::view::Place;
 
 /// How to convert a tensor between two layouts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,7 +135,7 @@ pub fn plan_conversion_with(
     if src == dst {
         return Ok(ConversionPlan::Noop);
     }
-    let axes: SmallVec<[Option<u8>; 4]> = (0..src.rank() as u8).map(Some).collect();
+    let axes: SmallVec<[Place; 4]> = (0..src.rank() as u8).map(Place::Axis).collect();
     if let Some(permutation) = dst.registers_from(src, &axes) {
         let same = src.num_registers() == dst.num_registers();
         return Ok(if same && permutation.iter().enumerate().all(|(i, &r)| r == i as u32) {

@@ -1,6 +1,31 @@
-//! How a scan goes through the elements of an axis.
+//! How the elements of an axis are spread over threads, for reductions along it, and how a scan goes through them.
 
 use crate::{Dim, TileLayout};
+
+/// The bits of a thread that move along an axis, and along no other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AxisSpread {
+    /// Bits of the lane.
+    pub lanes: Vec<u32>,
+    /// Bits of the warp.
+    pub warps: Vec<u32>,
+}
+
+impl AxisSpread {
+    /// `None` where some bit moves along another axis too. Bits under which there are copies don't count.
+    pub fn of(layout: &TileLayout, axis: usize) -> Option<AxisSpread> {
+        let free = layout.free_variable_masks();
+        let bits = |dim, free: u32| -> Option<Vec<u32>> {
+            let along = |basis, d: usize| layout.linear().out_part(basis, Dim::Axis(d as u8));
+            let bases = (0..).zip(layout.linear().flat_bases(dim).iter().copied());
+            let mine: Vec<_> =
+                bases.filter(|&(bit, b)| along(b, axis) != 0 && free >> bit & 1 == 0).collect();
+            let alone = |b: u32| (0..layout.rank()).all(|d| d == axis || along(b, d) == 0);
+            mine.iter().all(|m| alone(m.1)).then(|| mine.iter().map(|m| m.0).collect())
+        };
+        Some(AxisSpread { lanes: bits(Dim::Lane, free.lane)?, warps: bits(Dim::Warp, free.warp)? })
+    }
+}
 
 /// An element's place along the axis is `((run · W + warp) · L + lane) · C + i`: a thread holds runs of C consecutive
 /// elements, next to it are the lanes, then the warps, then the thread's next run.
@@ -33,21 +58,9 @@ impl ScanOrder {
     /// ```
     pub fn of(layout: &TileLayout, axis: usize) -> Option<ScanOrder> {
         let out = Dim::Axis(axis as u8);
-        let free = layout.free_variable_masks();
         let linear = layout.linear();
         let along = |dim, bit: u32| linear.out_part(linear.flat_bases(dim)[bit as usize], out);
-        // The bits of a thread that move along the axis: along no other.
-        let bits = |dim, free: u32| -> Option<Vec<u32>> {
-            let of = (0..linear.flat_bases(dim).len() as u32)
-                .filter(|&b| along(dim, b) != 0 && free >> b & 1 == 0);
-            let bits: Vec<u32> = of.collect();
-            let alone = |&b: &u32| {
-                let basis = linear.flat_bases(dim)[b as usize];
-                (0..layout.rank()).all(|d| d == axis || linear.out_part(basis, Dim::Axis(d as u8)) == 0)
-            };
-            bits.iter().all(alone).then_some(bits)
-        };
-        let (lanes, warps) = (bits(Dim::Lane, free.lane)?, bits(Dim::Warp, free.warp)?);
+        let AxisSpread { lanes, warps } = AxisSpread::of(layout, axis)?;
         // The run ends where the first lane or warp begins, or is all that the thread has.
         let first = lanes.iter().map(|&b| along(Dim::Lane, b));
         let run =

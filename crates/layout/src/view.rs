@@ -15,6 +15,15 @@ use crate::linear::Dim;
 use crate::shared::SharedLayout;
 use crate::tile::{Bounds, TileLayout};
 
+/// What a coordinate of one layout is in terms of another's: see [`TileLayout::registers_from`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The coordinate along this axis.
+    Axis(u8),
+    /// This coordinate.
+    At(u32),
+}
+
 impl TileLayout {
     /// The layout of the transposed tensor in the same registers: axis d of the result is axis `perm[d]`.
     ///
@@ -138,18 +147,21 @@ impl TileLayout {
         }
     }
 
-    /// For each register of this layout, the register of `other` in the same thread whose coordinate along axis i is this
-    /// register's coordinate along `axes[i]` (or 0 for `None`). `None` if some thread does not hold it itself.
+    /// For each register of this layout, the register of `other` in the same thread whose coordinate along axis i is what
+    /// `places[i]` says of this register's. `None` if some thread does not hold it itself.
     ///
-    /// A broadcast takes its operand's registers this way, with `None` along the axes of size 1; `expand_dims` with the
+    /// A broadcast takes its operand's registers this way, with `At(0)` along the axes of size 1; `expand_dims` with the
     /// inserted axis left out; a reduction finds the accumulator of each of its operand's registers.
-    pub fn registers_from(&self, other: &TileLayout, axes: &[Option<u8>]) -> Option<Vec<u32>> {
-        for (i, axis) in axes.iter().enumerate() {
+    pub fn registers_from(&self, other: &TileLayout, places: &[Place]) -> Option<Vec<u32>> {
+        for (i, place) in places.iter().enumerate() {
+            let of = |bases: &dyn Fn(usize) -> Vectors| match place {
+                Place::Axis(d) => bases(*d as usize),
+                Place::At(_) => Vectors::new(),
+            };
             for (mine, theirs) in [
-                (axis.map(|d| self.lane_bases(d as usize)), other.lane_bases(i)),
-                (axis.map(|d| self.warp_bases(d as usize)), other.warp_bases(i)),
+                (of(&|d| self.lane_bases(d)), other.lane_bases(i)),
+                (of(&|d| self.warp_bases(d)), other.warp_bases(i)),
             ] {
-                let mine = mine.unwrap_or_default();
                 let at = |v: &Vectors, k: usize| v.get(k).copied().unwrap_or(0);
                 if (0..mine.len().max(theirs.len())).any(|k| at(&mine, k) != at(&theirs, k)) {
                     return None;
@@ -162,7 +174,11 @@ impl TileLayout {
                 Bounds::Outside => Some(0),
                 _ => {
                     let coord = self.register_coord(r);
-                    finder.find(&axes.iter().map(|a| a.map_or(0, |d| coord[d as usize])).collect::<Coord>())
+                    let of = |place: &Place| match *place {
+                        Place::Axis(d) => coord[d as usize],
+                        Place::At(c) => c,
+                    };
+                    finder.find(&places.iter().map(of).collect::<Coord>())
                 }
             })
             .collect()

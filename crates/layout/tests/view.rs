@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::simulate::{simulate, simulate_as};
 use proptest::prelude::*;
 use tilewright_layout::{
-    ConversionPlan, Encoding, MatrixAccess, SharedAccess, SharedLayout, TileLayout, plan_reshape,
+    ConversionPlan, Encoding, MatrixAccess, Place, SharedAccess, SharedLayout, TileLayout, plan_reshape,
     plan_transpose,
 };
 
@@ -131,7 +131,7 @@ proptest! {
             TileLayout::new(&parent, &[m, 1]).unwrap(),
             TileLayout::new(&parent, &[m, n]).unwrap(),
         );
-        let expand = column.registers_from(&vector, &[Some(0)]).expect("expand_dims stays in the thread");
+        let expand = column.registers_from(&vector, &[Place::Axis(0)]).expect("expand_dims stays in the thread");
         for (lane, warp) in [(0, 0), (31, 3), (9, 1)] {
             for (r, &from) in expand.iter().enumerate() {
                 let c = column.coords(r as u32, lane, warp);
@@ -140,8 +140,8 @@ proptest! {
                 }
             }
         }
-        // A column that is itself padded along the new axis (operands along K) is taken from the vector directly.
-        let across = whole.registers_from(&vector, &[Some(0)]).expect("a broadcast stays in the thread");
+        // Both in one step.
+        let across = whole.registers_from(&vector, &[Place::Axis(0)]).expect("a broadcast stays in the thread");
         for (lane, warp) in [(0, 0), (31, 3), (9, 1)] {
             for (r, &from) in across.iter().enumerate() {
                 let c = whole.coords(r as u32, lane, warp);

@@ -33,7 +33,7 @@ fn main() {
         kernel = best;
     }
     println!("{}", kernel.ptx);
-    match ptxas::Ptxas::find(None) {
+    match ptxas::Ptxas::find(&tilewright_nvidia::PythonEnvironment::default()) {
         Ok(p) => {
             match p.assemble(&kernel.ptx, target, &ptxas::Options { fp_contract: true, ..Default::default() })
             {

@@ -1,6 +1,5 @@
 //! The road from a `ttg` module to PTX.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tilewright_ir as ir;
@@ -10,6 +9,7 @@ use tilewright_llvm::emit;
 use crate::libdevice;
 use crate::lower;
 use crate::target::Target;
+use crate::tools::PythonEnvironment;
 
 /// How to compile.
 #[derive(Debug, Clone)]
@@ -30,8 +30,8 @@ pub struct Options {
     pub level: emit::CodegenLevel,
     /// Whether LLVM's verifier checks the module.
     pub verify: bool,
-    /// The folder of our Python package, if there is one in the process: libdevice is looked for beside it.
-    pub python_package: Option<PathBuf>,
+    /// The Python environment that libdevice is looked for in.
+    pub python: PythonEnvironment,
 }
 
 impl Options {
@@ -46,7 +46,7 @@ impl Options {
             passes: None,
             level: emit::CodegenLevel::Default,
             verify: cfg!(debug_assertions),
-            python_package: None,
+            python: PythonEnvironment::default(),
         }
     }
 }
@@ -105,8 +105,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
     let features = options.target.ptx_feature(lowered.module.inline_assembly());
     let library = match lowered.module.declared().any(|name| name.starts_with(libdevice::PREFIX)) {
         true => {
-            let package = options.python_package.as_deref();
-            let bitcode = libdevice::read(package).map_err(|e| Box::new(Diagnostic::new(e)))?;
+            let bitcode = libdevice::read(&options.python).map_err(|e| Box::new(Diagnostic::new(e)))?;
             Some(emit::Library { bitcode, prefix: libdevice::PREFIX })
         }
         false => None,

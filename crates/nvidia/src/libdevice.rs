@@ -3,21 +3,21 @@
 //! It comes with `ptxas` in CUDA's toolkit and in the PyPI package `nvidia-nvvm`; Triton's package has a copy. Only kernels that
 //! call one of its functions (`__nv_…`) need it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::tools;
+use crate::tools::{self, PythonEnvironment};
 
 /// What the names of its functions begin with.
 pub const PREFIX: &str = "__nv_";
 
 /// Finds the library, or says where it was looked for.
-pub fn find(python_package: Option<&Path>) -> Result<PathBuf, String> {
-    tools::find("libdevice.10.bc", "TRITON_LIBDEVICE_PATH", &tools::LIBDEVICE, python_package)
+pub fn find(python: &PythonEnvironment) -> Result<PathBuf, String> {
+    tools::find("libdevice.10.bc", "TRITON_LIBDEVICE_PATH", &tools::LIBDEVICE, python)
         .map_err(|e| format!("{e}\nhint: `pip install nvidia-nvvm`"))
 }
 
 /// Reads the library, or says where it was looked for.
-pub fn read(python_package: Option<&Path>) -> Result<Vec<u8>, String> {
-    let path = find(python_package)?;
+pub fn read(python: &PythonEnvironment) -> Result<Vec<u8>, String> {
+    let path = find(python)?;
     std::fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }

@@ -1,12 +1,14 @@
 //! PTX to cubin with NVIDIA's assembler.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
+use crate::process::{self, Failure, Stop, TIME_LIMIT, TemporaryError};
 use crate::target::Target;
-use crate::tools;
+use crate::tools::{self, Missing, PythonEnvironment};
 
 /// Why there is no cubin.
 #[derive(Debug, thiserror::Error)]
@@ -16,13 +18,27 @@ pub enum Error {
         "{0}\nhint: `pip install nvidia-cuda-nvcc`, install the CUDA toolkit, or set TRITON_PTXAS_PATH to the program"
     )]
     NotFound(String),
-    /// It could not be started, or its files not written.
-    #[error("cannot run `{program}`: {source}")]
-    Run {
+    /// `TRITON_PTXAS_PATH` names something else.
+    #[error(
+        "{0}\nhint: unset it, and ptxas is looked for in the Python environment, in CUDA_HOME and on the PATH"
+    )]
+    Misnamed(String),
+    /// There is nowhere to put its files.
+    #[error(transparent)]
+    Temporary(#[from] TemporaryError),
+    /// It could not be started, or did not end by itself.
+    #[error(transparent)]
+    Run(Failure),
+    /// It needed too long.
+    #[error(
+        "`{program}` had not assembled the kernel after {} minutes and was stopped\nhint: the kernel is too large for \
+         it: use smaller blocks, more warps, or loops that are not unrolled", limit.as_secs() / 60
+    )]
+    TooLong {
         /// The program.
         program: String,
-        /// The system's reason.
-        source: std::io::Error,
+        /// How long it had.
+        limit: Duration,
     },
     /// It refused the PTX.
     #[error("`{program}` failed on the generated PTX (kept as {ptx}):\n{log}")]
@@ -49,6 +65,9 @@ pub struct Usage {
     pub static_shared_bytes: u32,
 }
 
+/// How long the program may take to say its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(30);
+
 /// A program to run, found once.
 #[derive(Debug, Clone)]
 pub struct Ptxas {
@@ -67,14 +86,18 @@ pub struct Options {
     pub line_info: bool,
     /// More arguments, as they are.
     pub extra: Vec<String>,
+    /// Set when the cubin is no longer wanted.
+    pub stop: Stop,
 }
 
 impl Ptxas {
     /// Finds the program; see [`tools`] for where it looks.
-    pub fn find(python_package: Option<&Path>) -> Result<Ptxas, Error> {
-        let path = tools::find("ptxas", "TRITON_PTXAS_PATH", &tools::PROGRAMS, python_package)
-            .map_err(Error::NotFound)?;
-        Ok(Ptxas { path })
+    pub fn find(python: &PythonEnvironment) -> Result<Ptxas, Error> {
+        match tools::find("ptxas", "TRITON_PTXAS_PATH", &tools::PROGRAMS, python) {
+            Ok(path) => Ok(Ptxas { path }),
+            Err(Missing::Nowhere(looked)) => Err(Error::NotFound(looked)),
+            Err(Missing::Misnamed(what)) => Err(Error::Misnamed(what)),
+        }
     }
 
     /// The release, such as `13.0`, which cache keys include. Asked of the program once a process.
@@ -85,10 +108,9 @@ impl Ptxas {
         if let Some((_, v)) = known.iter().find(|(p, _)| *p == self.path) {
             return v.clone();
         }
-        let text = Command::new(&self.path)
-            .arg("--version")
-            .output()
-            .map(|o| String::from_utf8_lossy(&o.stdout).into_owned())
+        let mut command = Command::new(&self.path);
+        let text = process::run(command.arg("--version"), &AtomicBool::new(false), VERSION_LIMIT)
+            .map(|output| output.stdout)
             .unwrap_or_default();
         // "... release 13.0, V13.0.88"
         let version = text
@@ -109,10 +131,9 @@ impl Ptxas {
         options: &Options,
     ) -> Result<(Vec<u8>, Usage, String), Error> {
         let program = self.path.display().to_string();
-        let run = |source| Error::Run { program: program.clone(), source };
-        let dir = tempfile::Builder::new().prefix("tilewright-").tempdir().map_err(run)?;
+        let dir = process::temporary_folder()?;
         let (input, output) = (dir.path().join("kernel.ptx"), dir.path().join("kernel.cubin"));
-        std::fs::write(&input, ptx).map_err(run)?;
+        std::fs::write(&input, ptx).map_err(TemporaryError::new)?;
         let mut command = Command::new(&self.path);
         command
             .arg("-v")
@@ -130,15 +151,19 @@ impl Ptxas {
             command.arg(format!("--maxrregcount={n}"));
         }
         command.args(&options.extra);
-        let result = command.output().map_err(run)?;
-        let mut log = String::from_utf8_lossy(&result.stderr).into_owned();
-        let _ = write!(log, "{}", String::from_utf8_lossy(&result.stdout));
+        let result =
+            process::run(&mut command, &options.stop, TIME_LIMIT).map_err(|failure| match failure {
+                Failure::TooLong { program, limit } => Error::TooLong { program, limit },
+                Failure::Temporary(error) => Error::Temporary(error),
+                other => Error::Run(other),
+            })?;
+        let log = result.to_string();
         if !result.status.success() {
             // Keep the folder: the PTX is what explains the message.
             let ptx = dir.keep().join("kernel.ptx").display().to_string();
             return Err(Error::Rejected { program, ptx, log });
         }
-        let cubin = std::fs::read(&output).map_err(run)?;
+        let cubin = std::fs::read(&output).map_err(TemporaryError::new)?;
         Ok((cubin, parse_usage(&log), log))
     }
 }
@@ -176,15 +201,5 @@ mod tests {
                    ptxas info    : Used 40 registers, used 1 barriers, 49152 bytes smem, 24 bytes cumulative stack size";
         let want = Usage { registers: 40, spill_bytes: 20, stack_bytes: 16, static_shared_bytes: 49152 };
         assert_eq!(parse_usage(log), want);
-    }
-
-    #[test]
-    fn a_missing_program_says_where_it_was_looked_for() {
-        let message =
-            tools::find("no-such-tool", "TILEWRIGHT_NO_SUCH_VARIABLE", &tools::PROGRAMS, None).unwrap_err();
-        assert!(
-            message.contains("TILEWRIGHT_NO_SUCH_VARIABLE") && message.contains("/usr/local/cuda/bin"),
-            "{message}"
-        );
     }
 }

@@ -1,10 +1,56 @@
 //! Where NVIDIA's command-line tools are: `ptxas`, `cuobjdump`, `nvdisasm`, and the library `libdevice`.
 //!
-//! In order: the tool's environment variable; beside this executable; the `.venv` of the folder we stand in or one
-//! above it; the PyPI packages next to our own Python package; `CUDA_HOME`; `/usr/local/cuda`; the `PATH`.
+//! In order: the tool's environment variable; the Python environment that we are a package of, as its interpreter
+//! describes it; `CUDA_HOME` and `CUDA_PATH`; the `PATH`; `/usr/local/cuda`. Nothing is taken from the folder we stand
+//! in or from those above it, where others may be able to write: what is found is run.
 
+use std::borrow::Cow;
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+/// A Python environment, by what its interpreter says of itself: how its files are linked says nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PythonEnvironment {
+    /// Folders of packages, those to be preferred first.
+    pub site_packages: Vec<PathBuf>,
+    /// `sys.prefix`; conda installs a toolkit there.
+    pub prefix: Option<PathBuf>,
+}
+
+impl PythonEnvironment {
+    /// The activated environment (`VIRTUAL_ENV`), for a program that has no Python in its process.
+    pub fn activated() -> PythonEnvironment {
+        match env::var_os("VIRTUAL_ENV").map(PathBuf::from).filter(|p| p.is_absolute()) {
+            Some(prefix) => PythonEnvironment::at(prefix),
+            None => PythonEnvironment::default(),
+        }
+    }
+
+    /// The environment whose `sys.prefix` this is.
+    fn at(prefix: PathBuf) -> PythonEnvironment {
+        let entries = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
+        let mut site_packages: Vec<PathBuf> = entries
+            .filter(|e| e.file_name().to_string_lossy().starts_with("python"))
+            .map(|e| e.path().join("site-packages"))
+            .filter(|p| p.is_dir())
+            .collect();
+        site_packages.sort();
+        PythonEnvironment { site_packages, prefix: Some(prefix) }
+    }
+
+    /// What cargo builds for development uses its checkout's environment where it has no other: whoever can write there
+    /// can change the source, too.
+    fn or_of_checkout(&self) -> Cow<'_, PythonEnvironment> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+        match root {
+            Some(root) if cfg!(debug_assertions) && *self == PythonEnvironment::default() => {
+                Cow::Owned(PythonEnvironment::at(root.join(".venv")))
+            }
+            _ => Cow::Borrowed(self),
+        }
+    }
+}
 
 /// Where a kind of file lies in an installation of the CUDA toolkit.
 pub struct Place {
@@ -12,15 +58,15 @@ pub struct Place {
     packages: &'static [&'static str],
     /// The folder below `CUDA_HOME`.
     toolkit: &'static str,
-    /// Whether the `PATH` may name it.
-    on_path: bool,
+    /// Whether it is a program: then the `PATH` may name it, and it must be one that can be run.
+    program: bool,
 }
 
 /// Programs.
 pub const PROGRAMS: Place = Place {
     packages: &["nvidia/cu13/bin", "nvidia/cuda_nvcc/bin", "nvidia/cu12/bin"],
     toolkit: "bin",
-    on_path: true,
+    program: true,
 };
 
 /// The bitcode of libdevice.
@@ -31,89 +77,84 @@ pub const LIBDEVICE: Place = Place {
         "triton/backends/nvidia/lib",
     ],
     toolkit: "nvvm/libdevice",
-    on_path: false,
+    program: false,
 };
 
-/// Finds a tool, or says where it was looked for.
-///
-/// `python_package` is the folder of our Python package, if there is one in the process: `site-packages` holds it.
+impl Place {
+    fn fits(&self, path: &Path) -> bool {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::metadata(path)
+            .is_ok_and(|m| m.is_file() && (!self.program || m.permissions().mode() & 0o111 != 0))
+    }
+}
+
+/// Why a tool is not to be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    /// It is nowhere.
+    #[error("{0}")]
+    Nowhere(String),
+    /// A variable names it, and names it wrongly: nothing else is looked at then.
+    #[error("{0}")]
+    Misnamed(String),
+}
+
+/// Finds a tool, or says where it was looked for. The path is absolute.
 pub fn find(
     tool: &str,
     variable: &str,
     place: &Place,
-    python_package: Option<&Path>,
-) -> Result<PathBuf, String> {
-    let mut looked: Vec<String> = Vec::new();
-    if let Some(path) = env::var_os(variable).filter(|v| !v.is_empty()) {
-        let path = PathBuf::from(path);
-        if path.is_file() {
-            return Ok(path);
-        }
-        return Err(format!("{variable} names `{}`, which is no file", path.display()));
+    python: &PythonEnvironment,
+) -> Result<PathBuf, Missing> {
+    if let Some(named) = env::var_os(variable).filter(|v| !v.is_empty()) {
+        return explicit(&named, place).ok_or_else(|| {
+            let what = if place.program { "program that can be run" } else { "file" };
+            Missing::Misnamed(format!("{variable} is `{}`, which is no {what}", Path::new(&named).display()))
+        });
     }
-    looked.push(format!("{variable} (not set)"));
-    for folder in folders(place, python_package) {
+    let mut looked = vec![format!("{variable} (not set)")];
+    for folder in folders(place, python) {
         let path = folder.join(tool);
-        if path.is_file() {
+        if place.fits(&path) {
             return Ok(path);
         }
         looked.push(folder.display().to_string());
     }
-    Err(format!("`{tool}` was not found; looked in: {}", looked.join(", ")))
+    Err(Missing::Nowhere(format!("`{tool}` was not found; looked in: {}", looked.join(", "))))
 }
 
-fn folders(place: &Place, python_package: Option<&Path>) -> Vec<PathBuf> {
+/// What a variable names: a path, or, of a program, a name alone that the `PATH` is searched for, as a shell does.
+fn explicit(named: &OsStr, place: &Place) -> Option<PathBuf> {
+    let path = Path::new(named);
+    let candidates = match place.program && path.components().count() == 1 && path.is_relative() {
+        true => on_path().iter().map(|folder| folder.join(path)).collect(),
+        false => vec![std::path::absolute(path).ok()?],
+    };
+    candidates.into_iter().find(|path| place.fits(path))
+}
+
+/// The folders of the `PATH`. Relative ones stand for other folders with each step of the user.
+fn on_path() -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
+}
+
+fn folders(place: &Place, python: &PythonEnvironment) -> Vec<PathBuf> {
     let mut folders = Vec::new();
-    let mut sites = Vec::new();
-    if let Ok(exe) = env::current_exe()
-        && let Some(dir) = exe.parent()
-    {
-        folders.push(dir.to_path_buf());
-        // `.venv/bin/tilewright` has `.venv/lib/python3.x/site-packages` beside it.
-        if let Some(prefix) = dir.parent() {
-            sites.extend(site_packages(prefix));
-        }
-        for above in dir.ancestors() {
-            sites.extend(site_packages(&above.join(".venv")));
-        }
-    }
-    if let Some(site) = python_package.and_then(Path::parent) {
-        sites.push(site.to_path_buf());
-    }
-    if let Some(venv) = env::var_os("VIRTUAL_ENV") {
-        sites.extend(site_packages(Path::new(&venv)));
-    }
-    if let Ok(here) = env::current_dir() {
-        for above in here.ancestors() {
-            sites.extend(site_packages(&above.join(".venv")));
-        }
-    }
-    for site in sites {
+    let python = python.or_of_checkout();
+    for site in &python.site_packages {
         folders.extend(place.packages.iter().map(|p| site.join(p)));
     }
+    folders.extend(python.prefix.iter().map(|prefix| prefix.join(place.toolkit)));
     for variable in ["CUDA_HOME", "CUDA_PATH"] {
-        if let Some(home) = env::var_os(variable) {
-            folders.push(Path::new(&home).join(place.toolkit));
-        }
+        let home = env::var_os(variable).filter(|v| !v.is_empty());
+        folders.extend(home.and_then(|home| std::path::absolute(home).ok()).map(|h| h.join(place.toolkit)));
+    }
+    if place.program {
+        folders.extend(on_path());
     }
     folders.push(Path::new("/usr/local/cuda").join(place.toolkit));
-    if place.on_path
-        && let Some(path) = env::var_os("PATH")
-    {
-        folders.extend(env::split_paths(&path));
-    }
     let mut seen = std::collections::HashSet::new();
     folders.retain(|f| seen.insert(f.clone()));
     folders
-}
-
-/// The `site-packages` of a Python installation or virtual environment.
-fn site_packages(prefix: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(prefix.join("lib")) else { return Vec::new() };
-    entries
-        .flatten()
-        .filter(|e| e.file_name().to_string_lossy().starts_with("python"))
-        .map(|e| e.path().join("site-packages"))
-        .filter(|p| p.is_dir())
-        .collect()
 }

@@ -50,10 +50,10 @@
 //! | `tt.scan` | sources and results have the same |
 //! | `tt.dot` | accumulator and result: `nvidia_mma` v2, or `blocked` (then it is made of multiply-adds). `a` is `dot_op<0, parent = result's>`, `b` is `dot_op<1, …>`; `kWidth` is 32 / bits of an operand for mma, 0 for blocked |
 //! | `ttng.warp_group_dot` | accumulator and result: `nvidia_mma` v3, whose N may be wider than the tensor. `b` is a buffer in `nvmma_shared`, `a` one too or a tensor of `dot_op<0, parent = result's>`, `kWidth` 32 / bits |
-//! | `tt.trans`, `tt.reshape`, `tt.join`, `tt.split`, `tt.cat` | any; [`scratch::reindex_registers`] says whether data stays in each thread's registers, otherwise it moves through scratch, stored at its row-major index |
+//! | `tt.trans`, `tt.reshape`, `tt.join`, `tt.split`, `tt.cat` | any; [`reindex::reindex_registers`] says whether data stays in each thread's registers, otherwise it moves through scratch, stored at its row-major index |
 //! | `tt.gather` | any |
 //! | `tt.histogram` | source and mask have the same; result any |
-//! | `ttg.convert_layout` | any two that differ; `tilewright_layout::plan_conversion_with` and [`scratch::conversion_options`] say how |
+//! | `ttg.convert_layout` | any two that differ; [`scratch::conversion`] says how |
 //! | `ttg.local_load` | buffer to any; to `dot_op` this is where `ldmatrix` applies |
 //! | `ttng.async_tma_*` | the descriptor's block and the buffer have the same, one that [`tilewright_layout::TmaBlock`] knows; mbarriers are `memdesc<1xi64>` |
 //!
@@ -127,6 +127,7 @@ pub mod multicast;
 pub mod opt;
 pub mod pipeline;
 pub mod pipeline_loops;
+pub mod reindex;
 pub mod rings;
 pub mod scope;
 pub mod scratch;

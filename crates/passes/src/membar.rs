@@ -34,7 +34,7 @@
 use tilewright_ir::dialect::{scf, ttg, ttng};
 use tilewright_ir::opdef::{Access, Completion, Resource};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Region, Value};
-use tilewright_layout::{ConversionPlan, SyncScope, plan_conversion_with};
+use tilewright_layout::{ConversionPlan, SyncScope};
 
 use crate::allocate_shared::buffer_bytes;
 use crate::{scope, scratch};
@@ -414,14 +414,9 @@ fn has_barrier(module: &Module, op: Op) -> bool {
     if ttng::TensormapCreate::cast(module, op).is_some() {
         return false;
     }
-    let Some(c) = ttg::ConvertLayout::cast(module, op) else { return true };
-    let layout = |v| scratch::tile_layout(module, module.value_type(v));
-    let (Some(src), Some(dst)) = (layout(c.src(module)), layout(c.result(module))) else { return true };
-    let bits = module.bits(module.value_type(c.src(module))).max(8);
-    match plan_conversion_with(&src, &dst, bits, scratch::conversion_options(module)) {
-        Ok(ConversionPlan::SharedMemory(p)) => {
-            p.scope == SyncScope::Cta || src.num_warps() != scope::num_warps(module, op)
-        }
+    let Some(convert) = ttg::ConvertLayout::cast(module, op) else { return true };
+    match scratch::conversion(module, convert) {
+        Ok(ConversionPlan::SharedMemory(p)) => p.scope == SyncScope::Cta,
         _ => true,
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! | operation | scratch |
 //! | --- | --- |
-//! | `ttg.convert_layout` | what `plan_conversion_with` says for elements of at least 8 bits |
+//! | `ttg.convert_layout` | what [`conversion`] says |
 //! | `tt.reduce` | per operand: one element per result element and warp along the axis, at `result index × warps + warp` (result index in row-major order of the reduced shape); an operand's part begins at a multiple of 16 bytes |
 //! | `tt.scan` | the same, with one element per run of a warp along the axis |
 //! | `tt.atomic_rmw`, `tt.atomic_cas` | a scalar's old value; a tensor's old values (row-major) where threads hold copies |
@@ -20,9 +20,11 @@ use smallvec::SmallVec;
 use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::{Encoding, Module, Op, Opcode, Type, Value};
 use tilewright_layout::{
-    ConversionOptions, ConversionPlan, Dim, ScanOrder, TileLayout, plan_conversion_with,
+    AxisSpread, ConversionOptions, ConversionPlan, FreeMasks, LayoutError, Place, ScanOrder, SyncScope,
+    TileLayout, plan_conversion_with,
 };
 
+use crate::reindex::reindex_registers;
 use crate::scope;
 
 /// The layout of a tensor type; `None` for anything else or an encoding that does not fit.
@@ -31,7 +33,8 @@ pub fn tile_layout(module: &Module, ty: Type) -> Option<TileLayout> {
     TileLayout::new(enc, module.shape(ty)?).ok()
 }
 
-fn layout_of(module: &Module, value: Value) -> Option<TileLayout> {
+/// The layout of a tensor.
+pub fn layout_of(module: &Module, value: Value) -> Option<TileLayout> {
     tile_layout(module, module.value_type(value))
 }
 
@@ -44,17 +47,12 @@ fn elements(shape: &[u32]) -> u32 {
     shape.iter().product()
 }
 
-/// How many warps share the elements along an axis.
-pub fn warps_along(layout: &TileLayout, axis: usize) -> u32 {
-    1 << layout.thread_bits_along(axis).warp.count_ones()
-}
-
 /// The scratch of a reduction: where each operand's part begins, and the whole in bytes (0: no warps share the axis).
 pub fn reduce_scratch(module: &Module, op: tt::Reduce) -> (SmallVec<[u32; 2]>, u32) {
     let axis = op.axis(module) as usize;
-    per_line(module, op.srcs(module), axis, |layout| match warps_along(layout, axis) {
-        1 => 0,
-        n => n,
+    per_line(module, op.srcs(module), axis, |layout| match AxisSpread::of(layout, axis) {
+        Some(spread) if !spread.warps.is_empty() => 1 << spread.warps.len(),
+        _ => 0,
     })
 }
 
@@ -92,25 +90,18 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
         elements(module.shape(ty).unwrap_or(&[])) * element_bytes(module, ty)
     };
     match module.opcode(op) {
-        Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => {
-            let convert = ttg::ConvertLayout(op);
-            convert_scratch(module, convert.src(module), convert.result(module))
-        }
+        Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => match conversion(module, ttg::ConvertLayout(op)) {
+            Ok(ConversionPlan::SharedMemory(plan)) => plan.scratch_bytes,
+            _ => 0,
+        },
         Some(Opcode::Tt(tt::Kind::Reduce)) => reduce_scratch(module, tt::Reduce(op)).1,
         Some(Opcode::Tt(tt::Kind::Scan)) => scan_scratch(module, tt::Scan(op)).1,
         Some(Opcode::Tt(tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
             let result = module.results(op)[0];
-            let copies = match layout_of(module, result) {
-                None => true,
-                Some(l) => {
-                    let free = l.free_variable_masks();
-                    free.lane != 0 || free.warp != 0 || l.num_warps() < scope::num_warps(module, op)
-                }
-            };
-            if module.is_unused(result) || !copies {
-                0
-            } else {
+            if shares_old_values(module, op) {
                 whole(result).max(element_bytes(module, module.value_type(result)))
+            } else {
+                0
             }
         }
         Some(Opcode::Tt(
@@ -142,137 +133,52 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
 /// The module's attribute that stands where warps store matrices to shared memory.
 pub const STMATRIX: &str = "ttg.stmatrix";
 
+/// Whether an atomic operation's old values are used by threads that did not get them: those with copies, or all but one where
+/// it is one operation of the CTA.
+pub fn shares_old_values(module: &Module, op: Op) -> bool {
+    let result = module.results(op)[0];
+    !module.is_unused(result)
+        && layout_of(module, result).is_none_or(|l| {
+            let free = l.free_variable_masks();
+            free != FreeMasks::default() || l.num_warps() < scope::num_warps(module, op)
+        })
+}
+
 /// What conversions may use on the module's target.
-pub fn conversion_options(module: &Module) -> ConversionOptions {
+fn conversion_options(module: &Module) -> ConversionOptions {
     let stmatrix = module.op_attr(module.root(), STMATRIX).is_some();
     ConversionOptions { stmatrix, ..ConversionOptions::default() }
 }
 
-fn convert_scratch(module: &Module, src: Value, dst: Value) -> u32 {
-    let ty = module.value_type(src);
-    let (Some(s), Some(d)) = (layout_of(module, src), layout_of(module, dst)) else { return 0 };
-    match plan_conversion_with(&s, &d, module.bits(ty).max(8), conversion_options(module)) {
-        Ok(ConversionPlan::SharedMemory(plan)) => plan.scratch_bytes,
-        _ => 0,
+/// How a conversion is done. Where its elements stay in their warps but warps hold copies for which the source's layout has no
+/// bits, it waits for the whole CTA: its plan says so.
+///
+/// # Errors
+/// An encoding that doesn't fit the shape, or that nothing can convert.
+pub fn conversion(module: &Module, op: ttg::ConvertLayout) -> Result<ConversionPlan, LayoutError> {
+    let layout = |v: Value| {
+        let ty = module.value_type(v);
+        let encoding = module.encoding(ty).and_then(|e| module.encoding_of(e));
+        let encoding =
+            encoding.ok_or_else(|| LayoutError::new("a conversion of what is no laid-out tensor"))?;
+        TileLayout::new(encoding, module.shape(ty).unwrap_or(&[]))
+    };
+    let (src, dst) = (layout(op.src(module))?, layout(op.result(module))?);
+    let bits = module.bits(module.value_type(op.src(module))).max(8);
+    let mut plan = plan_conversion_with(&src, &dst, bits, conversion_options(module))?;
+    if let ConversionPlan::SharedMemory(p) = &mut plan
+        && src.num_warps() != scope::num_warps(module, op.0)
+    {
+        p.scope = SyncScope::Cta;
     }
-}
-
-/// Whether lanes and warps contribute the same coordinates in both layouts.
-fn same_threads(src: &TileLayout, dst: &TileLayout) -> bool {
-    src.unit() == dst.unit()
-        && (0..src.rank()).all(|d| {
-            src.lane_bases(d) == dst.lane_bases(d) && {
-                let (a, b) = (src.warp_bases(d), dst.warp_bases(d));
-                let n = a.len().max(b.len());
-                (0..n).all(|i| a.get(i).unwrap_or(&0) == b.get(i).unwrap_or(&0))
-            }
-        })
-}
-
-type Coord = SmallVec<[u32; 4]>;
-
-/// For each register of `dst` the register of `src` whose coordinate `back` names.
-fn register_map(src: &TileLayout, dst: &TileLayout, back: impl Fn(Coord) -> Coord) -> Option<Vec<u32>> {
-    let finder = src.register_finder();
-    (0..dst.num_registers()).map(|r| finder.find(&back(dst.register_coord(r)))).collect()
+    Ok(plan)
 }
 
 /// Whether a conversion moves no data between threads.
 pub fn stays_in_registers(src: &Encoding, dst: &Encoding, shape: &[u32]) -> bool {
+    let axes: SmallVec<[Place; 4]> = (0..shape.len() as u8).map(Place::Axis).collect();
     match (TileLayout::new(src, shape), TileLayout::new(dst, shape)) {
-        (Ok(s), Ok(d)) => same_threads(&s, &d) && register_map(&s, &d, |c| c).is_some(),
+        (Ok(s), Ok(d)) => d.registers_from(&s, &axes).is_some(),
         _ => false,
-    }
-}
-
-/// For `tt.trans`, `tt.reshape`, `tt.join`, `tt.split` and `tt.cat` that move no data between threads: per result, for
-/// each of its registers the operand and the register of it that holds the element. `None` where data must move.
-pub fn reindex_registers(module: &Module, op: Op) -> Option<Vec<Vec<(usize, u32)>>> {
-    let src = layout_of(module, module.operands(op)[0])?;
-    let dst = layout_of(module, module.results(op)[0])?;
-    let threads = |f: &dyn Fn(&[u32]) -> Coord| {
-        // Lane by lane and warp by warp: the element of the result comes from the same thread.
-        let moved = |dim: Dim, a: &TileLayout, b: &TileLayout| {
-            let bits = a
-                .linear()
-                .bases_along(dim, Dim::Axis(0))
-                .len()
-                .max(b.linear().bases_along(dim, Dim::Axis(0)).len());
-            (0..bits).all(|i| {
-                let at = |l: &TileLayout| -> Coord {
-                    (0..l.rank())
-                        .map(|d| l.linear().bases_along(dim, Dim::Axis(d as u8)).get(i).copied().unwrap_or(0))
-                        .collect()
-                };
-                f(&at(b)) == at(a)
-            })
-        };
-        moved(Dim::Lane, &src, &dst) && moved(Dim::Warp, &src, &dst)
-    };
-    let map = |operand: usize, back: &dyn Fn(&[u32]) -> Coord| -> Option<Vec<(usize, u32)>> {
-        let map = register_map(&src, &dst, |c| back(&c))?;
-        Some(map.into_iter().map(|r| (operand, r)).collect())
-    };
-    match module.opcode(op)? {
-        Opcode::Tt(tt::Kind::Trans) => {
-            let order = tt::Trans(op).order(module);
-            let back = |c: &[u32]| {
-                let mut out: Coord = c.into();
-                for (i, &d) in order.iter().enumerate() {
-                    out[d as usize] = c[i];
-                }
-                out
-            };
-            if !threads(&back) {
-                return None;
-            }
-            Some(vec![map(0, &back)?])
-        }
-        Opcode::Tt(tt::Kind::Reshape) => {
-            let (from, to) = (src.shape().to_vec(), dst.shape().to_vec());
-            // Thread contributions compose by XOR only where nothing carries.
-            if from.iter().chain(&to).any(|s| !s.is_power_of_two()) || src.is_padded() || dst.is_padded() {
-                return None;
-            }
-            let back = |c: &[u32]| {
-                let mut flat = c.iter().zip(&to).fold(0, |acc, (x, s)| acc * s + x);
-                let mut out: Coord = from
-                    .iter()
-                    .rev()
-                    .map(|s| {
-                        let x = flat % s;
-                        flat /= s;
-                        x
-                    })
-                    .collect();
-                out.reverse();
-                out
-            };
-            if !threads(&back) {
-                return None;
-            }
-            Some(vec![map(0, &back)?])
-        }
-        Opcode::Tt(tt::Kind::Join) => {
-            let back = |c: &[u32]| Coord::from(&c[..c.len() - 1]);
-            let in_thread = [Dim::Lane, Dim::Warp].iter().all(|&dim| {
-                dst.linear().bases_along(dim, Dim::Axis(dst.rank() as u8 - 1)).iter().all(|&b| b == 0)
-            });
-            if !in_thread || !threads(&back) || layout_of(module, module.operands(op)[1])? != src {
-                return None;
-            }
-            let registers = map(0, &back)?;
-            let which = |r: usize| dst.register_coord(r as u32)[dst.rank() - 1] as usize;
-            Some(vec![registers.into_iter().enumerate().map(|(i, (_, r))| (which(i), r)).collect()])
-        }
-        Opcode::Tt(tt::Kind::Split) => {
-            let back = |c: &[u32]| c.iter().copied().chain([0]).collect::<Coord>();
-            if !threads(&back) {
-                return None;
-            }
-            let second = |c: &[u32]| c.iter().copied().chain([1]).collect::<Coord>();
-            Some(vec![map(0, &back)?, map(0, &second)?])
-        }
-        _ => None,
     }
 }

@@ -62,6 +62,8 @@ pub struct Options {
     pub max_instructions: u64,
     /// Rounds in which warps only polled and nothing changed, after which they are deadlocked; zero for no limit.
     pub wait_rounds: u32,
+    /// Ends the run, which is an error then, when it is set.
+    pub interrupt: Option<Arc<AtomicBool>>,
 }
 
 impl Default for Options {
@@ -74,6 +76,7 @@ impl Default for Options {
             max_findings: 100,
             max_instructions: 0,
             wait_rounds: 2000,
+            interrupt: None,
         }
     }
 }
@@ -205,6 +208,9 @@ impl Program {
         let units = l.grid.iter().map(|&g| u64::from(g)).product::<u64>()
             / cluster.iter().map(|&g| u64::from(g)).product::<u64>();
         let stats = run(&grid, units, options);
+        if options.interrupt.as_ref().is_some_and(|i| i.load(Relaxed)) {
+            return Err(Error::new("the run was interrupted"));
+        }
         let mut findings = grid.findings.into_inner().unwrap_or_else(|e| e.into_inner());
         findings.sort_by_key(|f: &Finding| f.line);
         if options.stop_at_first {
@@ -233,7 +239,7 @@ fn run(grid: &Grid<'_>, units: u64, options: &Options) -> Vec<InstStat> {
         let mut active: Vec<Unit> = vec![];
         let mut turn = 0;
         loop {
-            if grid.stop.load(Relaxed) {
+            if grid.stopped() {
                 for u in active.drain(..) {
                     u.recycle(&mut pool);
                 }
@@ -282,6 +288,18 @@ fn check_shape(l: &Launch, code: &Code, cluster: [u32; 3]) -> Result<(), Error> 
             "grid {:?}, block {:?} and cluster {cluster:?} must not have a zero",
             l.grid, l.block
         ));
+    }
+    // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+    for (what, sizes, limits) in
+        [("grid", l.grid, [i32::MAX as u32, 65535, 65535]), ("block", l.block, [1024, 1024, 64])]
+    {
+        if let Some(k) = (0..3).find(|&k| sizes[k] > limits[k]) {
+            let axis = ["x", "y", "z"][k];
+            return bad(format!(
+                "a {what} of {sizes:?} is larger than a GPU takes: at most {} along {axis}",
+                limits[k]
+            ));
+        }
     }
     if threads > 1024 {
         return bad(format!("a block of {threads} threads is more than the 1024 a CTA can have"));

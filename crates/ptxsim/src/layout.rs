@@ -27,6 +27,15 @@ pub(crate) struct Item {
     pub kind: Kind,
 }
 
+impl Item {
+    /// Whether each half of the 32-bit result is computed from the same halves of 32-bit operands, and of whole predicates.
+    fn by_halves(&self) -> bool {
+        let packed = [".f16x2", ".bf16x2", ".u16x2", ".s16x2"].iter().any(|ty| self.name.ends_with(ty));
+        let bitwise = ["and.b32", "or.b32", "xor.b32", "not.b32", "selp.b32"].contains(&&*self.name);
+        self.computes && (packed || bitwise) && self.writes.iter().all(|r| r.file.bits() == 32)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Plain,
@@ -359,6 +368,10 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], roots: &[usize], en
     for it in items.iter().filter(|it| it.reads.len() != it.writes.len() && repacks(it)) {
         split.extend(it.reads.iter().chain(&it.writes));
     }
+    // What is computed half by half keeps them apart.
+    for it in items.iter().filter(|it| it.by_halves()) {
+        split.extend(it.reads.iter().chain(&it.writes).filter(|r| r.file.bits() == 32));
+    }
     let parts = |r: &Reg| if split.contains(r) { r.file.bits() / 16 } else { 1 };
     let mut ids: HashMap<Reg, Range<u32>> = HashMap::new();
     let mut count = 0;
@@ -375,6 +388,14 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], roots: &[usize], en
         let (reads, mut writes, hold) = (pick(&it.reads), pick(&it.writes), pick(&it.held));
         let inputs = pick(&it.inputs);
         writes.retain(|w| !hold.contains(w));
+        let halves = it.by_halves().then(|| {
+            let half = |k: u32| {
+                let of = |r: &Reg| ids.get(r).map(|x| if x.len() > 1 { x.start + k } else { x.start });
+                let from: Vec<u32> = it.reads.iter().filter_map(of).collect();
+                it.writes.iter().filter_map(of).map(move |to| (to, from.clone())).collect::<Vec<_>>()
+            };
+            [half(0), half(1)].concat()
+        });
         let copy = it.copy.then(|| {
             let whole = |r: &Reg| ids.contains_key(r) && parts(r) != r.file.bits() / 16;
             if !repacks(it) || it.reads.iter().chain(&it.writes).any(whole) {
@@ -398,6 +419,7 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], roots: &[usize], en
                 let of = |k: usize| if to.len() == from.len() { vec![from[k]] } else { from.clone() };
                 to.iter().enumerate().map(|(k, &t)| (t, of(k))).collect()
             });
+            let copy = copy.or(halves);
             let guard = it.guard.and_then(|g| pick(&[g]).first().copied());
             let computes = it.computes;
             by_item.insert(i, isa::Uninit { reads, writes, copy, computes, guard, shuffle, hold, inputs });

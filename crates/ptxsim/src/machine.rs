@@ -29,6 +29,8 @@ const SPIN: u32 = 256;
 const POLL: u32 = 16;
 /// Instructions a warp runs before the next one has its turn.
 const QUANTUM: u32 = 20_000;
+/// Instructions after which a warp sees that the run is to end: one of a tensor core may take a millisecond.
+const WATCH: u32 = 64;
 
 /// What all workers share.
 pub(crate) struct Grid<'a> {
@@ -43,11 +45,32 @@ pub(crate) struct Grid<'a> {
     pub template: &'a Regs,
     pub findings: Mutex<Vec<Finding>>,
     pub output: Mutex<Vec<String>>,
+    /// Set by whoever ends the run: see [`Grid::stopped`].
     pub stop: AtomicBool,
+    /// Warp instructions of all units, counted only where there is a limit.
     pub executed: AtomicU64,
     /// Counts rounds of any unit in which something was done.
     pub progress: AtomicU64,
     pub shadow: GlobalShadow,
+}
+
+impl Grid<'_> {
+    /// Whether the run is to end, for what it found or because it is no longer wanted.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Relaxed) || self.options.interrupt.as_ref().is_some_and(|i| i.load(Relaxed))
+    }
+
+    /// Whether more instructions were asked for than may be executed.
+    fn exhausted(&self) -> bool {
+        let limit = self.options.max_instructions;
+        limit != 0 && self.executed.load(Relaxed) > limit
+    }
+
+    /// Counts an instruction that is about to be executed; says whether it may be.
+    fn count(&self) -> bool {
+        let limit = self.options.max_instructions;
+        limit == 0 || self.executed.fetch_add(1, Relaxed) < limit
+    }
 }
 
 /// Where a fragment stands.
@@ -407,16 +430,14 @@ impl Unit {
             };
             for k in 0..n {
                 let k = (start + k) % n;
-                if grid.stop.load(Relaxed) {
+                if grid.stopped() {
                     return Slice::Done;
                 }
                 let (r, y) = self.run_warp(k, grid);
                 ran |= r;
                 all_yield &= y || !r;
             }
-            if grid.options.max_instructions != 0
-                && grid.executed.load(Relaxed) > grid.options.max_instructions
-            {
+            if grid.exhausted() {
                 self.stuck(grid, FindingKind::Limit, "the launch ran past its instruction limit");
                 grid.stop.store(true, Relaxed);
                 return Slice::Done;
@@ -528,7 +549,6 @@ impl Unit {
         let mut polled = true;
         let mut runs = 0;
         w.yielded = false;
-        let before = w.executed;
         while budget > 0 {
             let Some(f) = select(&mut w.frags, w.live, &w.calls) else { break };
             ran = true;
@@ -554,11 +574,10 @@ impl Unit {
                 let _ = id;
                 return (true, false);
             }
-            if w.yielded || looked || grid.stop.load(Relaxed) {
+            if w.yielded || looked || grid.stopped() || grid.exhausted() {
                 break;
             }
         }
-        grid.executed.fetch_add(w.executed - before, Relaxed);
         self.warps[k] = Some(w);
         (ran, polled)
     }
@@ -628,6 +647,9 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
     let checks = grid.options.checks;
     loop {
         if *budget == 0 || (pc >= bound && !first) {
+            break;
+        }
+        if !grid.count() || (budget.is_multiple_of(WATCH) && grid.stopped()) {
             break;
         }
         first = false;

@@ -144,6 +144,30 @@ fn uninitialized_halves() {
 }
 
 #[test]
+fn halves_are_computed_apart() {
+    // `%h2` is never written. What is done to pairs of halves, or bit by bit, leaves the other half as good as it was.
+    let done = [
+        "mul.rn.f16x2 %r6, %r5, %r1;",
+        "add.u16x2 %r6, %r5, %r5;",
+        "and.b32 %r6, %r5, %r1;",
+        "setp.lt.u32 %p1, %r1, 16; selp.b32 %r6, %r5, %r1, %p1;",
+        "fma.rn.f16x2 %r6, %r5, %r1, %r5; neg.f16x2 %r6, %r6;",
+    ];
+    for done in done {
+        let k = |part: &str| {
+            body(&format!(
+                "mov.b16 %h1, 7; mov.b32 %r5, {{%h1, %h2}}; {done} mov.b32 {{%h3, %h4}}, %r6;
+                 mov.b32 %r7, {{{part}, {part}}}; st.global.u32 [%rd2], %r7;"
+            ))
+        };
+        none(&run(&k("%h3"), 32));
+        only(&run(&k("%h4"), 32), UninitializedRegister);
+    }
+    let whole = "mov.b16 %h1, 7; mov.b32 %r5, {%h1, %h2}; add.u32 %r6, %r5, 1; st.global.u32 [%rd2], %r6;";
+    only(&run(&body(whole), 32), UninitializedRegister);
+}
+
+#[test]
 fn permutes_read_what_they_select() {
     // `%r5` is never written.
     let k = |bytes: &str, selector: &str| {

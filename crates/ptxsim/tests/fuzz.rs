@@ -126,7 +126,7 @@ fn one_entry(text: &str, k: usize) -> String {
 
 #[test]
 fn damaged_modules() {
-    let rounds = std::env::var("PTXSIM_FUZZ").ok().and_then(|s| s.parse().ok()).unwrap_or(300);
+    let rounds = std::env::var("TILEWRIGHT_MUTATIONS").ok().and_then(|s| s.parse().ok()).unwrap_or(500);
     let mut r = Rng(99);
     for round in 0..rounds {
         let text = one_entry(CORPUS[round % 3], r.u32() as usize);

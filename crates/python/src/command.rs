@@ -7,6 +7,6 @@ use pyo3::prelude::*;
 /// Runs the `tilewright` command with `sys.argv` and gives its exit status.
 #[pyfunction]
 pub fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    let package = crate::compile::package_dir(py);
-    py.detach(|| tilewright_cli::main(arguments, package.as_deref()))
+    let python = crate::compile::python_environment(py);
+    py.detach(|| tilewright_cli::main(arguments, &python))
 }

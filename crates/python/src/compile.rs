@@ -1,12 +1,14 @@
 //! From the arguments of a call to a compiled kernel: the seam to the compiler.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{CudaTarget, Request, Target};
+use tilewright_compiler::{CudaTarget, PythonEnvironment, Request, Target, background};
 use tilewright_frontend::dtype::PointerType;
 use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
 use tilewright_frontend::{DType, Diagnostic, HostValue};
@@ -36,7 +38,7 @@ pub fn compile(
     let signature = Signature { args };
     let target = target_of(backend)?;
     let options = compiler_options(&bindings.options);
-    let package_dir = package_dir(py);
+    let python = python_environment(py);
     // The host moves along: one thread at a time uses it, and it enters the interpreter by itself.
     let (result, host) = py.detach(move || {
         let request = Request {
@@ -45,16 +47,21 @@ pub fn compile(
             signature: &signature,
             options: &options,
             target,
-            package_dir,
+            python,
         };
         let result = tilewright_compiler::compile(&request, &Cache::from_environment())
-            .and_then(|artifact| Code::prepare(artifact, backend));
+            .and_then(|artifact| background::run(&host, move |_| Code::prepare(artifact, backend)));
         (result, host)
     });
+    // What a signal's handler raised, or Python code that the kernel names, is no error of the kernel.
+    if let Some(exception) = host.take_exception() {
+        return Err(exception);
+    }
     let code = result.map_err(|error| diagnostic(py, error))?;
     if !code.artifact.printed.is_empty() {
         py.import("sys")?.getattr("stdout")?.call_method1("write", (&code.artifact.printed,))?;
     }
+    warn_of_missing_tool(py, backend, code.artifact.no_cubin.as_deref())?;
     Ok(CompiledKernel::new(
         code,
         backend,
@@ -137,10 +144,42 @@ fn compiler_options(options: &Options) -> tilewright_compiler::Options {
     }
 }
 
-/// The folder of the Python package, beside which tools such as `ptxas` may be installed.
-pub fn package_dir(py: Python<'_>) -> Option<PathBuf> {
-    let file: String = py.import("tilewright").ok()?.getattr("__file__").ok()?.extract().ok()?;
-    Some(PathBuf::from(file).parent()?.to_path_buf())
+/// The interpreter's environment, where tools such as `ptxas` may be installed.
+///
+/// The interpreter says where that is: its own path does not, since `python` in an environment is mostly a link.
+pub fn python_environment(py: Python<'_>) -> PythonEnvironment {
+    let beside_us = || -> PyResult<Option<PathBuf>> {
+        let file: PathBuf = py.import("tilewright")?.getattr("__file__")?.extract()?;
+        Ok(file.ancestors().nth(2).map(Path::to_path_buf))
+    };
+    // An interpreter that is part of another program may have no `site`.
+    let of_user = || -> PyResult<Option<PathBuf>> {
+        let site = py.import("site")?;
+        match site.getattr("ENABLE_USER_SITE")?.is_truthy()? {
+            true => site.call_method0("getusersitepackages")?.extract().map(Some),
+            false => Ok(None),
+        }
+    };
+    let of_all =
+        || -> PyResult<Vec<PathBuf>> { py.import("site")?.call_method0("getsitepackages")?.extract() };
+    let prefix = || -> PyResult<PathBuf> { py.import("sys")?.getattr("prefix")?.extract() };
+    let mut site_packages: Vec<PathBuf> = Vec::new();
+    site_packages.extend(beside_us().ok().flatten());
+    site_packages.extend(of_user().ok().flatten());
+    site_packages.extend(of_all().unwrap_or_default());
+    PythonEnvironment { site_packages, prefix: prefix().ok() }
+}
+
+/// Says once, where a GPU was asked for, that there is no `ptxas`.
+fn warn_of_missing_tool(py: Python<'_>, backend: Backend, why: Option<&str>) -> PyResult<()> {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    let (Backend::Cuda(_) | Backend::Offline(_), Some(why)) = (backend, why) else { return Ok(()) };
+    if WARNED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let text =
+        format!("kernels have no cubin, and the driver has to compile their PTX when they are loaded: {why}");
+    py.import("warnings")?.call_method1("warn", (text, py.get_type::<PyRuntimeWarning>())).map(|_| ())
 }
 
 /// An error of the compiler as an exception. The passes know places but no text: Python's line cache, which knows

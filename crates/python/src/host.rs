@@ -5,7 +5,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Instant;
 
+use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType};
@@ -16,6 +18,7 @@ use tilewright_frontend::{Binding, DType, Host, HostError, HostObject, HostValue
 
 use crate::args;
 use crate::captured::Captures;
+use crate::interrupt::TICK;
 use crate::jit::JitBase;
 use crate::nesting::Level;
 
@@ -29,6 +32,10 @@ pub struct PyHost {
     captures: RefCell<Captures>,
     /// Recursion of [`PyHost::value`], which a list that holds itself would not end.
     depth: Cell<u32>,
+    /// What is to be raised in place of any error: see [`PyHost::take_exception`].
+    exception: RefCell<Option<PyErr>>,
+    /// When signals were last looked for.
+    looked: Cell<Option<Instant>>,
 }
 
 // SAFETY: a host is used by one compilation, hence by one thread at a time; its Python references are touched only while
@@ -47,6 +54,20 @@ impl PyHost {
         let known = function.get().frontend(py)?;
         self.functions.borrow_mut().entry(known.id).or_insert_with(|| function.clone().unbind());
         Ok(known)
+    }
+
+    /// What ended the compilation that is no error of the kernel: `KeyboardInterrupt` and its like.
+    pub fn take_exception(&self) -> Option<PyErr> {
+        self.exception.borrow_mut().take()
+    }
+
+    /// An exception of Python code as an error of the kernel, unless it is one that programs do not catch.
+    fn error(&self, py: Python<'_>, error: &PyErr) -> HostError {
+        if !error.is_instance_of::<PyException>(py) {
+            self.exception.borrow_mut().get_or_insert_with(|| error.clone_ref(py));
+        }
+        let name = error.get_type(py).name().map(|n| n.to_string()).unwrap_or_default();
+        HostError::new(format!("{name}: {}", error.value(py)))
     }
 
     /// What the compilation captured.
@@ -273,8 +294,26 @@ impl PyHost {
 }
 
 impl Host for PyHost {
+    fn interrupted(&self) -> bool {
+        if self.exception.borrow().is_some() {
+            return true;
+        }
+        let now = Instant::now();
+        if self.looked.get().is_some_and(|then| now - then < TICK) {
+            return false;
+        }
+        self.looked.set(Some(now));
+        match Python::attach(|py| py.check_signals()) {
+            Ok(()) => false,
+            Err(error) => {
+                self.exception.replace(Some(error));
+                true
+            }
+        }
+    }
+
     fn lookup(&self, function: &Arc<JitFunction>, name: &str) -> Result<Option<Binding>, HostError> {
-        Python::attach(|py| self.lookup_attached(py, function, name).map_err(|e| host_error(py, &e)))
+        Python::attach(|py| self.lookup_attached(py, function, name).map_err(|e| self.error(py, &e)))
     }
 
     fn attribute(&self, object: &HostObject, name: &str) -> Result<Option<HostValue>, HostError> {
@@ -290,7 +329,7 @@ impl Host for PyHost {
                 self.captures.borrow_mut().attribute(holder.bind(py), name, text, found.as_ref(), seen);
                 Ok(value)
             };
-            read().map_err(|e| host_error(py, &e))
+            read().map_err(|e| self.error(py, &e))
         })
     }
 
@@ -317,7 +356,7 @@ impl Host for PyHost {
                     None => Ok(None),
                 }
             };
-            read().map_err(|e| host_error(py, &e))
+            read().map_err(|e| self.error(py, &e))
         })
     }
 
@@ -342,7 +381,7 @@ impl Host for PyHost {
                 self.captures.borrow_mut().call(self, function, args, named, result.clone())?;
                 Ok(result)
             };
-            run().map_err(|e| host_error(py, &e))
+            run().map_err(|e| self.error(py, &e))
         })
     }
 
@@ -430,11 +469,6 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
 }
 
 /// A Python exception as the front end's error: its type and text.
-fn host_error(py: Python<'_>, error: &PyErr) -> HostError {
-    let name = error.get_type(py).name().map(|n| n.to_string()).unwrap_or_default();
-    HostError::new(format!("{name}: {}", error.value(py)))
-}
-
 fn shorten(text: String) -> String {
     match text.char_indices().nth(60) {
         Some((at, _)) => format!("{}…", &text[..at]),

@@ -2,7 +2,6 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -15,6 +14,7 @@ use tilewright_runtime::{Device, DeviceBuffer, LaunchConfig, Stream};
 use crate::args::{self, Arguments, Place, Spec};
 use crate::errors;
 use crate::grid::{self, Grid};
+use crate::interrupt::watched;
 use crate::kernel::CompiledKernel;
 use crate::launch::Backend;
 use crate::memory::{self, Extent};
@@ -217,7 +217,7 @@ pub fn after_fork() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
-/// Runs in the CPU executor. Signals are looked for meanwhile, so that Ctrl-C ends a long run.
+/// Runs in the CPU executor.
 fn interpret(
     py: Python<'_>,
     kernel: &CompiledKernel,
@@ -241,56 +241,16 @@ fn interpret(
     let threads = if FORKED.load(Ordering::Relaxed) { 1 } else { 0 };
     let options =
         RunOptions { threads, interrupt: Some(&interrupt), print: Some(&print), ..Default::default() };
-    let done = AtomicBool::new(false);
-    let mut signal = None;
-    let result = py.detach(|| {
-        std::thread::scope(|scope| {
-            let wake = Wake { waiting: std::thread::current(), done: &done };
-            let worker = scope.spawn(|| {
-                // Dropped also when the run panics: the one who waits must wake up.
-                let _wake = wake;
-                executable.run(grid, &args, &memory, &options)
-            });
-            while !done.load(Ordering::Acquire) {
-                std::thread::park_timeout(Duration::from_millis(50));
-                if signal.is_none()
-                    && let Err(error) = Python::attach(|py| py.check_signals())
-                {
-                    signal = Some(error);
-                    interrupt.store(true, Ordering::Relaxed);
-                }
-            }
-            worker.join()
-        })
-    });
+    let result = watched(py, &interrupt, || executable.run(grid, &args, &memory, &options));
     let printed = printed.into_inner().unwrap_or_else(|e| e.into_inner());
     if !printed.is_empty() {
         py.import("sys")?.getattr("stdout")?.call_method1("write", (printed,))?;
     }
-    if let Some(signal) = signal {
-        return Err(signal);
-    }
-    match result {
-        Ok(result) => result.map_err(|error| {
-            let mut diagnostic = error.diagnostic.with_source_files();
-            if error.address.is_some_and(|address| allocations.far(address)) {
-                diagnostic = diagnostic.note(REACHABLE_HINT);
-            }
-            errors::KernelError::new_err(diagnostic.to_string())
-        }),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
-}
-
-/// Says that the work is done, and wakes who waits for it, when dropped.
-struct Wake<'a> {
-    waiting: std::thread::Thread,
-    done: &'a AtomicBool,
-}
-
-impl Drop for Wake<'_> {
-    fn drop(&mut self) {
-        self.done.store(true, Ordering::Release);
-        self.waiting.unpark();
-    }
+    result?.map_err(|error| {
+        let mut diagnostic = error.diagnostic.with_source_files();
+        if error.address.is_some_and(|address| allocations.far(address)) {
+            diagnostic = diagnostic.note(REACHABLE_HINT);
+        }
+        errors::KernelError::new_err(diagnostic.to_string())
+    })
 }

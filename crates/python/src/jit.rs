@@ -9,11 +9,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use rustc_hash::FxHashMap;
 
 use tilewright_frontend::{JitFunction, SourceText};
 
 use crate::kernel::CompiledKernel;
+use crate::kernels::Kernels;
 use crate::key::{Constants, Key};
 use crate::launch;
 use crate::params::{Options, Params};
@@ -32,8 +32,8 @@ pub struct JitBase {
     frontend: Mutex<Option<Arc<JitFunction>>>,
     /// Source that stands for the function's own, with its first line's number.
     replaced: Mutex<Option<(String, u32)>>,
-    /// Compiled kernels by key. Never held while Python code may run.
-    kernels: Mutex<FxHashMap<Key, Arc<Py<CompiledKernel>>>>,
+    /// Compiled kernels. Never held while Python code may run.
+    kernels: Mutex<Kernels>,
 }
 
 /// What a launch needs, read from the Python side at the first one.
@@ -100,17 +100,17 @@ impl JitBase {
         self.clear_cache();
     }
 
-    /// The kernels compiled so far in this process.
+    /// The kernels compiled so far in this process; of a thousand and more those used last.
     #[getter]
     fn compiled_kernels(&self, py: Python<'_>) -> Vec<Py<CompiledKernel>> {
-        self.lock().values().map(|k| (**k).clone_ref(py)).collect()
+        self.lock().iter().map(|k| (**k).clone_ref(py)).collect()
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // The function's globals usually hold this object: seen by the collector, the cycle can be broken there.
         visit.call(&self.function)?;
         if let Ok(kernels) = self.kernels.try_lock() {
-            for kernel in kernels.values().filter(|k| Arc::strong_count(k) == 1) {
+            for kernel in kernels.iter().filter(|k| Arc::strong_count(k) == 1) {
                 visit.call(&**kernel)?;
             }
         }
@@ -124,14 +124,14 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl JitBase {
-    fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<Key, Arc<Py<CompiledKernel>>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Kernels> {
         lock(&self.kernels)
     }
 
     /// The kernel compiled for a key.
     #[inline]
     pub fn compiled(&self, key: &Key) -> Option<Arc<Py<CompiledKernel>>> {
-        self.lock().get(key).cloned()
+        self.lock().get(key)
     }
 
     /// Whether another object has the same source, as far as either was read, and the same options.
@@ -142,8 +142,9 @@ impl JitBase {
 
     /// Keeps a kernel; where another thread was faster, its one stays.
     pub fn keep(&self, key: Key, kernel: Arc<Py<CompiledKernel>>) -> Arc<Py<CompiledKernel>> {
-        let mut kernels = self.lock();
-        kernels.entry(key).or_insert(kernel).clone()
+        let (kept, dropped) = self.lock().keep(key, kernel);
+        drop(dropped);
+        kept
     }
 
     /// Parameters and defaults, read at the first call.

@@ -28,12 +28,13 @@ pub struct Code {
 
 impl Code {
     /// Translates the module for the CPU executor where that is what runs it.
-    pub fn prepare(artifact: Artifact, backend: Backend) -> Result<Code, Diagnostic> {
+    pub fn prepare(mut artifact: Artifact, backend: Backend) -> Result<Code, Diagnostic> {
         let executable = match backend {
             Backend::Interp => {
-                let module =
-                    artifact.module.as_ref().ok_or_else(|| Diagnostic::new("the compiler gave no module"))?;
-                Some(tilewright_interp::Executable::compile(module, &artifact.metadata.name)?)
+                // What was translated is needed no more.
+                let module = artifact.module.take();
+                let module = module.ok_or_else(|| Diagnostic::new("the compiler gave no module"))?;
+                Some(tilewright_interp::Executable::compile(&module, &artifact.metadata.name)?)
             }
             _ => None,
         };
@@ -127,6 +128,11 @@ impl CompiledKernel {
         }
     }
 
+    /// Whether the code is on a GPU.
+    pub fn is_loaded(&self) -> bool {
+        self.loaded.get().is_some()
+    }
+
     #[cold]
     fn load(&self) -> PyResult<&Function> {
         let Backend::Cuda(ordinal) = self.backend else {
@@ -164,9 +170,8 @@ impl CompiledKernel {
             let name = self.code.name();
             return Err(pyo3::exceptions::PyValueError::new_err(format!("{name} has no cubin")));
         };
-        let package = crate::compile::package_dir(py);
-        py.detach(|| sass::disassemble(cubin, package.as_deref()))
-            .map_err(pyo3::exceptions::PyRuntimeError::new_err)
+        let python = crate::compile::python_environment(py);
+        py.detach(|| sass::disassemble(cubin, &python)).map_err(pyo3::exceptions::PyRuntimeError::new_err)
     }
 }
 

@@ -341,7 +341,7 @@ pub fn run_slow<'py>(
 }
 
 /// Turns a panic, which is a defect of ours, into an exception that says so.
-fn guarded<T>(f: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+pub fn guarded<T>(f: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<String>()

@@ -1,5 +1,8 @@
 //! Running a kernel's PTX in the simulator, on arrays in host memory.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
@@ -9,7 +12,9 @@ use crate::args::Arguments;
 use crate::errors;
 use crate::grid::{self, Grid};
 use crate::host_memory::{Allocations, REACHABLE_HINT};
+use crate::interrupt::watched;
 use crate::kernel::CompiledKernel;
+use crate::launch::guarded;
 use crate::memory;
 use crate::tensor_map as maps;
 
@@ -57,10 +62,13 @@ pub fn run(
     // SAFETY: the memory is ours until the end of the call, and is not looked at meanwhile.
     unsafe { memory.register(scratch.as_mut_ptr().cast(), scratch.len() * 128, "scratch", true) };
     let sanitize = kernel.options.sanitize;
-    let options = sim::Options { stop_at_first: !sanitize, ..Default::default() };
-    let report = py.detach(|| program.launch(&launch, &memory, &options)).map_err(|error| {
-        errors::KernelError::new_err(format!("the PTX simulator refuses the kernel: {error}"))
-    })?;
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let options =
+        sim::Options { stop_at_first: !sanitize, interrupt: Some(interrupt.clone()), ..Default::default() };
+    let report =
+        watched(py, &interrupt, || program.launch(&launch, &memory, &options))?.map_err(|error| {
+            errors::KernelError::new_err(format!("the PTX simulator refuses the kernel: {error}"))
+        })?;
     if !report.output.is_empty() {
         py.import("sys")?.getattr("stdout")?.call_method1("write", (report.output.concat(),))?;
     }
@@ -100,9 +108,37 @@ pub fn simulate_ptx(
     seed: u64,
     threads: usize,
 ) -> PyResult<String> {
+    guarded(|| {
+        let shape = Shape { entry, grid, block, cluster, shared };
+        simulate(py, ptx, shape, &arguments, sim::Options { checks, seed, threads, ..Default::default() })
+    })
+}
+
+/// What is launched, and by how many threads.
+struct Shape<'a> {
+    entry: &'a str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    cluster: Option<[u32; 3]>,
+    shared: u32,
+}
+
+fn simulate(
+    py: Python<'_>,
+    ptx: &str,
+    shape: Shape<'_>,
+    arguments: &[Bound<'_, PyAny>],
+    options: sim::Options,
+) -> PyResult<String> {
     let refuse = |error: sim::Error| errors::KernelError::new_err(format!("the PTX simulator: {error}"));
-    let program = sim::Program::parse(ptx).map_err(refuse)?;
-    let sizes = program.params(entry).map_err(refuse)?;
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let Shape { entry, grid, block, cluster, shared } = shape;
+    let read = || {
+        let program = sim::Program::parse(ptx)?;
+        let sizes = program.params(entry)?;
+        Ok((program, sizes))
+    };
+    let (program, sizes) = watched(py, &interrupt, read)?.map_err(refuse)?;
     if sizes.len() != arguments.len() {
         return Err(PyTypeError::new_err(format!(
             "`{entry}` has {} parameters; {} arguments were given",
@@ -141,8 +177,8 @@ pub fn simulate_ptx(
         });
     }
     let launch = sim::Launch { entry: entry.to_string(), grid, block, cluster, shared_bytes: shared, params };
-    let options = sim::Options { checks, seed, threads, ..Default::default() };
-    let report = py.detach(|| program.launch(&launch, &memory, &options)).map_err(refuse)?;
+    let options = sim::Options { interrupt: Some(interrupt.clone()), ..options };
+    let report = watched(py, &interrupt, || program.launch(&launch, &memory, &options))?.map_err(refuse)?;
     Ok(report.to_json())
 }
 

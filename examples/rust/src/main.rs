@@ -6,7 +6,7 @@
 use std::error::Error;
 
 use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{Artifact, Options, Request, Target, compile};
+use tilewright_compiler::{Artifact, CudaTarget, Options, PythonEnvironment, Request, Target, compile};
 use tilewright_frontend::{Signature, SourceHost};
 use tilewright_interp::{Arg, Executable, Memory, RunOptions};
 use tilewright_runtime::{Device, DeviceBuffer, KernelArgs, LaunchConfig, Module, Stream, device_count};
@@ -29,7 +29,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     match device_count() {
         Ok(n) if n > 0 => {
             let device = Device::get(0)?;
-            let artifact = build(&host, Target::parse(&device.target())?)?;
+            let (major, minor) = device.properties().compute_capability;
+            let target = CudaTarget::for_device(10 * major + minor).ok_or("the GPU is not supported yet")?;
+            let artifact = build(&host, Target::Cuda(target))?;
             out.fill(0.0);
             on_gpu(device, &artifact, &x, &mut out)?;
             println!("{}: {}", device.properties().name, check(&x, &out)?);
@@ -48,7 +50,7 @@ fn build(host: &SourceHost, target: Target) -> Result<Artifact, Box<dyn Error>> 
         signature: &signature,
         options: &Options::default(),
         target,
-        package_dir: None,
+        python: PythonEnvironment::activated(),
     };
     Ok(compile(&request, &Cache::from_environment())?)
 }

@@ -53,6 +53,11 @@ def jit(fn):
 
 
 def constexpr_function(fn):
-    """Marks a function that runs at compile time on constants. It is an ordinary Python function on the host."""
+    """Marks a function that runs at compile time on constants. It is an ordinary Python function on the host.
+
+    A kernel keeps what the function gave when the kernel was compiled. A launch after a global, a variable of an enclosing function or
+    a function that it reads has changed, so that it would give something else, is an error; what it reads in other ways
+    (the environment, files) is read anew by the next process only.
+    """
     fn.__constexpr_function__ = True
     return fn

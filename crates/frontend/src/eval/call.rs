@@ -16,8 +16,8 @@ use crate::host::{HostObject, HostValue, JitFunction};
 use crate::library::{Builtin, Item, Library};
 use crate::value::{Method, MethodTarget, RangeValue, Tensor, TupleValue, Value};
 
-/// How deep calls may nest.
-const MAX_DEPTH: usize = 64;
+/// How deep calls may nest. Python's own limit ends Triton's front end below a hundred.
+const MAX_DEPTH: usize = 256;
 
 /// Evaluated arguments of a call.
 #[derive(Debug, Default, Clone)]
@@ -298,8 +298,10 @@ impl Evaluator<'_> {
         }
         let active = self.frames.iter().any(|f| f.function == *function);
         let specialization = if active || function.noinline { specialization(&scope) } else { String::new() };
+        if self.frames.len() > MAX_DEPTH {
+            return Err(self.too_deep(function));
+        }
         if active && self.frames.iter().any(|f| f.function == *function && f.specialization == specialization)
-            || self.frames.len() > MAX_DEPTH
         {
             return Err(self
                 .error(format!("`{}` calls itself", function.name))
@@ -315,6 +317,16 @@ impl Evaluator<'_> {
         self.frames.pop();
         self.range = range;
         result
+    }
+
+    /// Calls that nest too deeply: mostly, but not always, those of a function that calls itself with other constants.
+    fn too_deep(&self, function: &JitFunction) -> super::Error {
+        let own = self.frames.iter().filter(|f| *f.function == *function).count();
+        let message = match own {
+            0 => format!("calls are nested more than {MAX_DEPTH} deep"),
+            _ => format!("`{}` calls itself {own} deep: calls may be nested {MAX_DEPTH} deep", function.name),
+        };
+        self.error(message).note("functions are inlined; write a loop, or fewer layers of helpers").into()
     }
 
     /// Calls a function that stays a function of the module; it is emitted once for each specialization.
@@ -380,7 +392,7 @@ impl Evaluator<'_> {
         scope: Scope,
     ) -> Eval<Value> {
         if self.frames.len() > MAX_DEPTH {
-            return Err(self.error(format!("`{}` calls itself too often", function.name)));
+            return Err(self.too_deep(function));
         }
         for (name, value) in &scope {
             if value.to_host().is_none() {

@@ -24,6 +24,7 @@ impl Evaluator<'_> {
 
     fn expr_inner(&mut self, expr: &Expr) -> Eval<Value> {
         self.range = expr.range();
+        self.step()?;
         match expr {
             Expr::Name(name) => self.name(name.id.as_str()),
             Expr::NumberLiteral(_)

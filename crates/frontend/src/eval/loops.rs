@@ -12,13 +12,10 @@ use tilewright_ir::{AttrKind, Op};
 
 use super::control::{Condition, is_number};
 use super::stmt::{Flow, Rest, RestKind};
-use super::{Eval, Evaluator, Scope, builder};
+use super::{Eval, Evaluator, MAX_OPS, Scope, builder};
 use crate::dtype::Scalar;
 use crate::host::HostValue;
 use crate::value::{RangeValue, Tensor, Value};
-
-/// How large unrolling may make a module.
-const MAX_OPS: usize = 1_000_000;
 
 impl Evaluator<'_> {
     // ---- for ------------------------------------------------------------------------------------------------

@@ -133,7 +133,25 @@ pub(crate) struct Evaluator<'h> {
     pub sanitize_overflow: bool,
     /// Emitted `noinline` functions by specialization, with what they return.
     pub noinline: FxHashMap<String, (String, Value)>,
+    /// Statements and expressions evaluated so far.
+    steps: u64,
 }
+
+/// What a compilation that the host no longer wants ends with.
+pub const INTERRUPTED: &str = "the compilation was interrupted";
+
+/// Operations that a kernel may be made of. Passes, LLVM and `ptxas` take longer than in proportion to it; a kernel of
+/// this size is some hundred times a large one.
+pub(crate) const MAX_OPS: usize = 100_000;
+
+/// Statements and expressions that may be evaluated: calls and loops at compile time multiply them.
+const MAX_STEPS: u64 = 5_000_000;
+
+/// Steps after which the limits are looked at.
+const STEPS_BETWEEN_CHECKS: u64 = 256;
+
+/// Callers that an error names on each side of those that it leaves out.
+const CALLERS_SHOWN: usize = 8;
 
 /// A builder at the evaluator's place.
 macro_rules! builder {
@@ -151,6 +169,34 @@ impl Evaluator<'_> {
 
     pub fn frame_mut(&mut self) -> &mut Frame {
         self.frames.last_mut().expect("a function is under evaluation")
+    }
+
+    /// Counts a statement or an expression.
+    ///
+    /// # Errors
+    /// A kernel that would never be done; a host that no longer waits for it.
+    #[inline]
+    pub fn step(&mut self) -> Eval<()> {
+        self.steps += 1;
+        if self.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) { self.check_limits() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn check_limits(&self) -> Eval<()> {
+        if self.host.interrupted() {
+            return Err(self.error(INTERRUPTED));
+        }
+        let hint = "calls are inlined, and loops over tl.static_range unrolled: each time counts. Loop at run time \
+                    with range, or split the kernel";
+        if self.module.num_ops() > MAX_OPS {
+            let message = format!("here the kernel becomes larger than {MAX_OPS} operations");
+            return Err(self.error(message).note(hint).into());
+        }
+        if self.steps > MAX_STEPS {
+            let message = format!("evaluating the kernel takes more than {MAX_STEPS} steps");
+            return Err(self.error(message).note(hint).into());
+        }
+        Ok(())
     }
 
     /// The location of the node under evaluation, with the calls that led to it.
@@ -194,6 +240,14 @@ impl Evaluator<'_> {
         if let Some((function, range)) = library_function {
             let (line, _) = function.source.line_col(range.start());
             diagnostic.notes.push(format!("in tl.{} ({}:{line})", function.name, function.source.file));
+        }
+        let count = diagnostic.callers.len();
+        if count > 2 * CALLERS_SHOWN + 1 {
+            diagnostic.callers.drain(CALLERS_SHOWN..count - CALLERS_SHOWN);
+            let left = count - 2 * CALLERS_SHOWN;
+            diagnostic
+                .notes
+                .push(format!("{left} more calls lie between the first {CALLERS_SHOWN} and the others"));
         }
         Box::new(diagnostic)
     }
@@ -424,6 +478,7 @@ pub fn build_module(
         printed: String::new(),
         sanitize_overflow: true,
         noinline: FxHashMap::default(),
+        steps: 0,
     };
     let name = eval.build_kernel(entry, signature).map_err(|e| *e)?;
     let Evaluator { module, captured, functions, printed, .. } = eval;

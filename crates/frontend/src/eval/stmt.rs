@@ -66,6 +66,7 @@ impl Evaluator<'_> {
         for (i, stmt) in stmts.iter().enumerate() {
             let after = Rest { kind: RestKind::Stmts(&stmts[i + 1..]), next: rest };
             self.range = stmt.range();
+            self.step()?;
             if let Flow::Return(value) = self.stmt(stmt, &after)? {
                 return Ok(Flow::Return(value));
             }

@@ -9,6 +9,7 @@ use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Ty, Value};
+use tilewright_passes::scratch::shares_old_values;
 
 use super::elementwise::int_of;
 use super::memory::{Asm, memory_bits};
@@ -72,7 +73,7 @@ impl Lower<'_> {
             let v = if s.b.ty(v).is_int() { v } else { s.b.bitcast(v, int) };
             s.emit_atomic(&operation, &suffix, reduces, p, &[v], int, pred)
         };
-        self.atomic(ptr, result, &ptrs, mask, sem, used, ty, |s, r, p, pred| emit(s, p, values[r], pred))
+        self.atomic(ptr, result, &ptrs, mask, sem, ty, |s, r, p, pred| emit(s, p, values[r], pred))
     }
 
     /// bf16 addition where there is no instruction: compare and swap until nobody came in between.
@@ -86,9 +87,8 @@ impl Lower<'_> {
         let m = self.m;
         let (ptr, result, sem) = (op.ptr(m), op.result(m), op.sem(m));
         let suffix = format!("{}.{}", semantics(sem), scope(op.scope(m)));
-        let used = !m.is_unused(result);
         let ty = Ty::scalar(Scalar::BF16);
-        self.atomic(ptr, result, ptrs, mask, sem, used, ty, |s, r, p, pred| {
+        self.atomic(ptr, result, ptrs, mask, sem, ty, |s, r, p, pred| {
             let here = s.b.block();
             let preheader = s.b.preheader();
             let (start, done) =
@@ -130,8 +130,7 @@ impl Lower<'_> {
         let sem = op.sem(m);
         let suffix = format!("{}.{}", semantics(sem), scope(op.scope(m)));
         let operation = format!("cas.b{bits}");
-        let used = !m.is_unused(result);
-        self.atomic(ptr, result, &ptrs, None, sem, used, ty, |s, r, p, pred| {
+        self.atomic(ptr, result, &ptrs, None, sem, ty, |s, r, p, pred| {
             let int = Ty::scalar(int_of(bits));
             let args: Vec<Value> = [cmp[r], val[r]]
                 .into_iter()
@@ -198,7 +197,6 @@ impl Lower<'_> {
         ptrs: &Regs,
         mask: Option<Regs>,
         sem: tt::MemSemantic,
-        used: bool,
         ty: Ty,
         mut emit: impl FnMut(&mut Self, usize, Value, Option<Value>) -> Value,
     ) -> Result<()> {
@@ -213,7 +211,7 @@ impl Lower<'_> {
             let pred = self.all(&[mask.map(|p| p[0]), Some(first)]);
             let old = emit(self, 0, ptrs[0], pred);
             let mut value = typed(self, old);
-            if used {
+            if shares_old_values(self.m, self.op) {
                 let scratch = self.scratch()?;
                 self.store_shared(scratch, &[value], Some(first));
                 self.barrier();
@@ -236,7 +234,7 @@ impl Lower<'_> {
             let old = emit(self, r, ptrs[r], pred);
             out[r] = typed(self, old);
         }
-        if used && owner.is_some() {
+        if shares_old_values(self.m, self.op) {
             out = self.share(&layout, out, ty)?;
         }
         self.set_regs(result, out);

@@ -2,10 +2,10 @@
 
 use tilewright_ir::dialect::ttg;
 use tilewright_layout::{
-    ConversionOptions, ConversionPlan, LaneExpr, SharedPlan, ShufflePlan, SyncScope, ThreadParity,
-    TileLayout, plan_conversion_with,
+    ConversionPlan, LaneExpr, SharedPlan, ShufflePlan, SyncScope, ThreadParity, TileLayout,
 };
 use tilewright_llvm::{CastOp, Effect, IntPred, Ty, Value};
+use tilewright_passes::scratch;
 
 use super::elementwise::int_of;
 use super::memory::memory_bits;
@@ -16,9 +16,7 @@ impl Lower<'_> {
         let (src, result) = (op.src(self.m), op.result(self.m));
         let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(result))?);
         let regs = self.regs(src)?;
-        let bits = memory_bits(self.b.ty(regs[0]));
-        let options = ConversionOptions { stmatrix: self.target.facts().stmatrix, ..Default::default() };
-        let plan = plan_conversion_with(&from, &to, bits, options).map_err(|e| self.error(e.to_string()))?;
+        let plan = scratch::conversion(self.m, op).map_err(|e| self.error(e.to_string()))?;
         let out = match plan {
             ConversionPlan::Noop => regs.to_vec(),
             ConversionPlan::RegisterPermute(map) => map.iter().map(|&r| regs[r as usize]).collect(),
@@ -186,7 +184,7 @@ impl Lower<'_> {
         let reader = self.thread_part(scratch, &plan.load, bytes);
         // Padding that nobody stored is not read.
         let partial = plan.load.needs_predicate || to.is_padded();
-        let per_warp = plan.scope == SyncScope::Warp && from.num_warps() == self.num_warps;
+        let per_warp = plan.scope == SyncScope::Warp;
         let owner = if per_warp {
             // Each warp stores for itself: only lanes with copies hold back.
             let mask = from.free_variable_masks().lane;

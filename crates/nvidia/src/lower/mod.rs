@@ -66,6 +66,10 @@ pub struct Lowered {
     pub shared_bytes: u32,
 }
 
+/// Elements of a tensor that a thread may have. Many times what it has registers for is spilled, and `ptxas` needs time in
+/// proportion to the square: two minutes for this many, half an hour for four times as many.
+const MAX_ELEMENTS: u32 = 2048;
+
 /// The registers of one value.
 pub(crate) type Regs = Rc<[llvm::Value]>;
 /// The name of the buffer that holds all of a kernel's shared memory.
@@ -301,6 +305,14 @@ impl<'a> Lower<'a> {
         }
         let shape = self.m.shape(ty).ok_or_else(|| self.error("expected a tensor"))?;
         let layout = TileLayout::new(self.encoding(ty)?, shape).map_err(|e| self.error(e.to_string()))?;
+        if layout.num_registers() > MAX_ELEMENTS {
+            let message = format!(
+                "a tensor of shape {shape:?} has {} elements in each thread; the limit is {MAX_ELEMENTS}",
+                layout.num_registers()
+            );
+            let hint = "a thread has 255 registers, the rest is spilled: use smaller blocks, or more warps (num_warps)";
+            return Err(self.error(message).note(hint).into());
+        }
         let layout = Rc::new(layout);
         self.layouts.insert(ty, layout.clone());
         Ok(layout)
@@ -341,7 +353,9 @@ impl<'a> Lower<'a> {
         match self.m.loc_kind(loc) {
             LocKind::Unknown => Loc::NONE,
             LocKind::File { file, line, column } => {
-                let (dir, name) = file.rsplit_once('/').unwrap_or(("", file));
+                // The string of PTX's `.file` ends at the first quotation mark: it has no escapes.
+                let file = file.replace('"', "'");
+                let (dir, name) = file.rsplit_once('/').unwrap_or(("", &file));
                 Loc { file: self.b.module.file(dir, name), line: *line, col: *column }
             }
             LocKind::Name(_, child) => self.translate(*child),

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir as ir;
 use tilewright_ir::Opcode;
 use tilewright_ir::dialect::{arith, tt, ttg};
-use tilewright_layout::{Dim, TileLayout};
+use tilewright_layout::{AxisSpread, Dim, TileLayout};
 use tilewright_llvm::{BinOp, Ty, Value};
 
 use super::convert_layout::Shuffle;
@@ -25,38 +25,6 @@ pub(crate) struct Partial {
     pub valid: Option<Value>,
 }
 
-/// How a reduction's axis is spread over a CTA.
-#[derive(Debug, Clone)]
-pub(crate) struct Spread {
-    /// Lane bits that move along the axis.
-    pub lanes: Vec<u32>,
-    /// Warp bits that move along the axis.
-    pub warps: Vec<u32>,
-}
-
-impl Spread {
-    pub fn of(layout: &TileLayout, axis: usize) -> std::result::Result<Spread, String> {
-        let free = layout.free_variable_masks();
-        let bits = |dim, free: u32| -> std::result::Result<Vec<u32>, String> {
-            let mut out = Vec::new();
-            for (bit, &basis) in layout.linear().flat_bases(dim).iter().enumerate() {
-                let here = layout.linear().out_part(basis, Dim::Axis(axis as u8));
-                let elsewhere = (0..layout.rank())
-                    .any(|d| d != axis && layout.linear().out_part(basis, Dim::Axis(d as u8)) != 0);
-                if here == 0 || free >> bit & 1 == 1 {
-                    continue;
-                }
-                if elsewhere {
-                    return Err("a reduction in a layout where one thread bit moves along two axes".into());
-                }
-                out.push(bit as u32);
-            }
-            Ok(out)
-        };
-        Ok(Spread { lanes: bits(Dim::Lane, free.lane)?, warps: bits(Dim::Warp, free.warp)? })
-    }
-}
-
 impl Lower<'_> {
     pub fn reduce(&mut self, op: tt::Reduce) -> Result<()> {
         let m = self.m;
@@ -66,7 +34,9 @@ impl Lower<'_> {
         let results: Vec<ir::Value> = op.results(m).to_vec();
         let layout = self.layout(self.value_ty(srcs[0]))?;
         let region = m.region_block(op.combine(m));
-        let spread = Spread::of(&layout, axis).map_err(|e| self.unsupported(e))?;
+        let Some(spread) = AxisSpread::of(&layout, axis) else {
+            return Err(self.unsupported("a reduction in a layout where one thread bit moves along two axes"));
+        };
         let apart = m.op_attr(op.0, "ttg.lanes_apart").is_some();
         let padded = layout.needs_bounds_predicate(axis);
         let identity = if padded { self.identity(region, &srcs) } else { None };
@@ -277,7 +247,7 @@ impl Lower<'_> {
         region: ir::Block,
         layout: &TileLayout,
         axis: usize,
-        spread: &Spread,
+        spread: &AxisSpread,
         order: &[Vec<u32>],
         groups: &FxHashMap<Vec<u32>, Vec<u32>>,
         partials: &mut FxHashMap<Vec<u32>, Partial>,

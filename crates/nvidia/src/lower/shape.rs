@@ -1,12 +1,14 @@
 //! Operations that only rename elements: ranges, splats, broadcasts, reshapes, transposes, joins and splits.
 //!
 //! Each asks which register of the source has the coordinate that a register of the result needs. Where the two
-//! layouts agree on what threads contribute, that is all; otherwise the data moves through shared memory.
+//! layouts agree on what threads contribute, that is all; otherwise ([`reindex_registers`]) the data moves through shared
+//! memory.
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{Ty, Value};
+use tilewright_passes::reindex::reindex_registers;
 
 use super::{Lower, Regs, Result};
 
@@ -74,84 +76,39 @@ impl Lower<'_> {
         })
     }
 
-    /// Whether for each register of the result one register of the source holds the same element in every thread,
-    /// where `map` takes a coordinate of the result to one of the source.
-    fn register_map(
-        from: &TileLayout,
-        to: &TileLayout,
-        map: &dyn Fn(&[u32]) -> Vec<u32>,
-    ) -> Option<Vec<u32>> {
-        let finder = from.register_finder();
-        let mut out = Vec::with_capacity(to.num_registers() as usize);
-        let warps = from.num_warps().max(to.num_warps());
-        for r in 0..to.num_registers() {
-            let at = to.register_coord(r);
-            if !to.in_bounds(&at) {
-                // Padding in thread 0: some other thread may still need a register.
-                let any =
-                    (0..32).any(|l| (0..warps).any(|w| to.in_bounds(&to.coords(r, l, w % to.num_warps()))));
-                if any {
-                    return None;
-                }
-                out.push(0);
-                continue;
-            }
-            let s = finder.find(&map(&at))?;
-            for bit in 0..5 {
-                let c = to.coords(r, 1 << bit, 0);
-                if to.in_bounds(&c) && from.coords(s, 1 << bit, 0)[..] != map(&c)[..] {
-                    return None;
-                }
-            }
-            let mut warp = 1;
-            while warp < warps {
-                let c = to.coords(r, 0, warp % to.num_warps());
-                if to.in_bounds(&c) && from.coords(s, 0, warp % from.num_warps())[..] != map(&c)[..] {
-                    return None;
-                }
-                warp *= 2;
-            }
-            out.push(s);
+    /// Gives the results the operands' registers where no data moves between threads; false where it does, through scratch
+    /// memory.
+    fn reindexed(&mut self, op: ir::Op) -> Result<bool> {
+        let Some(maps) = reindex_registers(self.m, op) else { return Ok(false) };
+        let operands: Vec<Regs> = self.m.operands(op).iter().map(|&v| self.regs(v)).collect::<Result<_>>()?;
+        for (&result, map) in self.m.results(op).iter().zip(maps) {
+            let out: Vec<Value> = map.into_iter().map(|(k, r)| operands[k][r as usize]).collect();
+            self.set_regs(result, out);
         }
-        Some(out)
+        Ok(true)
     }
 
-    /// Reshapes in registers where the threads agree, else through scratch memory, where a row-major index is the same
-    /// on both sides.
+    /// Through scratch memory, where a row-major index is the same on both sides.
     pub fn reshape(&mut self, op: tt::Reshape) -> Result<()> {
         let (src, result) = (op.src(self.m), op.result(self.m));
-        let from = self.m.shape(self.value_ty(src)).unwrap_or(&[]).to_vec();
-        let to = self.m.shape(self.value_ty(result)).unwrap_or(&[]).to_vec();
-        let map = move |c: &[u32]| {
-            let mut flat = c.iter().zip(&to).fold(0u32, |acc, (&c, &s)| acc * s + c);
-            let mut out = vec![0; from.len()];
-            for (o, &s) in out.iter_mut().zip(&from).rev() {
-                *o = flat % s;
-                flat /= s;
-            }
-            out
-        };
         let layout = self.layout(self.value_ty(result))?;
-        let strides = row_major(layout.shape());
-        self.move_elements(src, result, &map, &strides)
+        self.move_elements(op.0, src, result, &row_major(layout.shape()))
     }
 
-    /// Moves data so that element `c` of the result is element `map(c)` of the source: in registers where the threads
-    /// agree, else through scratch memory, where a step along the result's axes is one of `strides` elements.
+    /// In registers where the threads agree, else through scratch memory, where a step along the result's axes is one of
+    /// `strides` elements of the source.
     fn move_elements(
         &mut self,
+        op: ir::Op,
         src: ir::Value,
         result: ir::Value,
-        map: &dyn Fn(&[u32]) -> Vec<u32>,
         strides: &[i64],
     ) -> Result<()> {
-        let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(result))?);
-        let regs = self.regs(src)?;
-        if let Some(registers) = Self::register_map(&from, &to, map) {
-            let out: Vec<Value> = registers.into_iter().map(|r| regs[r as usize]).collect();
-            self.set_regs(result, out);
+        if self.reindexed(op)? {
             return Ok(());
         }
+        let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(result))?);
+        let regs = self.regs(src)?;
         let ty = self.elem_ty(self.value_ty(result))?;
         let scratch = self.scratch()?;
         self.write_scratch(scratch, &from, &regs, &row_major(from.shape()), 0);
@@ -217,42 +174,21 @@ impl Lower<'_> {
     }
 
     pub fn trans(&mut self, op: tt::Trans) -> Result<()> {
-        let order = op.order(self.m);
         let from = self.layout(self.value_ty(op.src(self.m)))?;
         let source = row_major(from.shape());
         // Result dimension i is source dimension order[i].
-        let strides: Vec<i64> = order.iter().map(|&o| source[o as usize]).collect();
-        let map = move |c: &[u32]| {
-            let mut out = vec![0; c.len()];
-            for (i, &o) in order.iter().enumerate() {
-                out[o as usize] = c[i];
-            }
-            out
-        };
-        self.move_elements(op.src(self.m), op.result(self.m), &map, &strides)
+        let strides: Vec<i64> = op.order(self.m).iter().map(|&o| source[o as usize]).collect();
+        self.move_elements(op.0, op.src(self.m), op.result(self.m), &strides)
     }
 
     pub fn join(&mut self, op: tt::Join) -> Result<()> {
+        if self.reindexed(op.0)? {
+            return Ok(());
+        }
         let m = self.m;
         let (lhs, rhs, result) = (op.lhs(m), op.rhs(m), op.result(m));
         let (from, to) = (self.layout(self.value_ty(lhs))?, self.layout(self.value_ty(result))?);
         let (a, b) = (self.regs(lhs)?, self.regs(rhs)?);
-        let rank = to.rank();
-        // In registers where the new dimension lies within a thread.
-        let in_thread = to.lane_bases(rank - 1).iter().chain(&to.warp_bases(rank - 1)).all(|&x| x == 0);
-        if in_thread && let Some(map) = Self::register_map(&from, &to, &|c: &[u32]| c[..c.len() - 1].to_vec())
-        {
-            let out: Vec<Value> = map
-                .into_iter()
-                .enumerate()
-                .map(|(r, s)| {
-                    let which = to.register_coord(r as u32)[rank - 1];
-                    if which == 0 { a[s as usize] } else { b[s as usize] }
-                })
-                .collect();
-            self.set_regs(result, out);
-            return Ok(());
-        }
         let ty = self.elem_ty(self.value_ty(result))?;
         let scratch = self.scratch()?;
         let strides: Vec<i64> = row_major(from.shape()).into_iter().map(|s| s * 2).collect();
@@ -265,25 +201,13 @@ impl Lower<'_> {
     }
 
     pub fn split(&mut self, op: tt::Split) -> Result<()> {
+        if self.reindexed(op.0)? {
+            return Ok(());
+        }
         let m = self.m;
         let (src, lhs, rhs) = (op.src(m), op.lhs(m), op.rhs(m));
         let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(lhs))?);
         let regs = self.regs(src)?;
-        let with = |k: u32| {
-            move |c: &[u32]| {
-                let mut c = c.to_vec();
-                c.push(k);
-                c
-            }
-        };
-        let maps = (Self::register_map(&from, &to, &with(0)), Self::register_map(&from, &to, &with(1)));
-        if let (Some(zero), Some(one)) = maps {
-            for (result, map) in [(lhs, zero), (rhs, one)] {
-                let out: Vec<Value> = map.into_iter().map(|r| regs[r as usize]).collect();
-                self.set_regs(result, out);
-            }
-            return Ok(());
-        }
         let ty = self.elem_ty(self.value_ty(src))?;
         let scratch = self.scratch()?;
         self.write_scratch(scratch, &from, &regs, &row_major(from.shape()), 0);
@@ -296,21 +220,17 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The order of elements is not specified: where the registers add up, they are put one after the other.
+    /// One after the other, in scratch memory where the registers don't add up.
     pub fn cat(&mut self, op: tt::Cat) -> Result<()> {
+        if self.reindexed(op.0)? {
+            return Ok(());
+        }
         let m = self.m;
         let (a, b) = (self.regs(op.lhs(m))?, self.regs(op.rhs(m))?);
         let result = op.result(m);
         let from = self.layout(self.value_ty(op.lhs(m)))?;
         let to = self.layout(self.value_ty(result))?;
         let ty = self.elem_ty(self.value_ty(result))?;
-        let adds_up = to.num_registers() as usize == a.len() + b.len()
-            && from.free_variable_masks() == to.free_variable_masks();
-        if adds_up && !from.is_padded() && !to.is_padded() {
-            let out: Vec<Value> = a.iter().chain(b.iter()).copied().collect();
-            self.set_regs(result, out);
-            return Ok(());
-        }
         let scratch = self.scratch()?;
         self.write_scratch(scratch, &from, &a, &[1], 0);
         let second = self.layout(self.value_ty(op.rhs(m)))?;

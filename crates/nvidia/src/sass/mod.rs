@@ -4,10 +4,11 @@
 //! what a multiprocessor does a cycle, [`timeline`] walks a warp through a loop, and [`report`] puts it together.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 
-use crate::tools;
+use crate::process;
+use crate::tools::{self, Missing, PythonEnvironment};
 
 pub mod listing;
 pub mod loops;
@@ -22,38 +23,38 @@ pub use report::{Facts, Report};
 pub type Mix = BTreeMap<String, usize>;
 
 /// Disassembles a cubin and counts. The error says what was missing.
-pub fn instruction_mix(cubin: &[u8], python_package: Option<&Path>) -> Result<Mix, String> {
-    Ok(Listing::parse(&disassemble(cubin, python_package)?).mix())
+pub fn instruction_mix(cubin: &[u8], python: &PythonEnvironment) -> Result<Mix, String> {
+    Ok(Listing::parse(&disassemble(cubin, python)?).mix())
 }
 
 /// The disassembly as text, by `nvdisasm` with source lines and encodings, or, where that is missing, by `cuobjdump`,
 /// which has no source lines.
-pub fn disassemble(cubin: &[u8], python_package: Option<&Path>) -> Result<String, String> {
-    let dir = tempfile::tempdir().map_err(|e| format!("no temporary folder: {e}"))?;
+pub fn disassemble(cubin: &[u8], python: &PythonEnvironment) -> Result<String, String> {
+    let dir = process::temporary_folder().map_err(|e| e.to_string())?;
     let file = dir.path().join("kernel.cubin");
-    std::fs::write(&file, cubin).map_err(|e| format!("cannot write {}: {e}", file.display()))?;
-    let disassembler = tools::find("nvdisasm", "TRITON_NVDISASM_PATH", &tools::PROGRAMS, python_package);
-    let mut command = match (
-        disassembler,
-        tools::find("cuobjdump", "TRITON_CUOBJDUMP_PATH", &tools::PROGRAMS, python_package),
-    ) {
-        (Ok(path), _) => {
-            let mut c = Command::new(path);
-            c.args(["-c", "-g", "-hex"]).arg(&file);
-            c
-        }
-        (_, Ok(path)) => {
-            let mut c = Command::new(path);
-            c.arg("-sass").arg(&file);
-            c
-        }
-        (Err(e), Err(_)) => return Err(format!("{e}\nhint: `pip install nvidia-cuda-nvdisasm`")),
-    };
-    let out = command.output().map_err(|e| format!("cannot run the disassembler: {e}"))?;
+    std::fs::write(&file, cubin).map_err(|e| process::TemporaryError::new(e).to_string())?;
+    let disassembler = tools::find("nvdisasm", "TRITON_NVDISASM_PATH", &tools::PROGRAMS, python);
+    let mut command =
+        match (disassembler, tools::find("cuobjdump", "TRITON_CUOBJDUMP_PATH", &tools::PROGRAMS, python)) {
+            (Ok(path), _) => {
+                let mut c = Command::new(path);
+                c.args(["-c", "-g", "-hex"]).arg(&file);
+                c
+            }
+            (_, Ok(path)) => {
+                let mut c = Command::new(path);
+                c.arg("-sass").arg(&file);
+                c
+            }
+            (Err(Missing::Misnamed(e)), _) | (_, Err(Missing::Misnamed(e))) => return Err(e),
+            (Err(e), Err(_)) => return Err(format!("{e}\nhint: `pip install nvidia-cuda-nvdisasm`")),
+        };
+    let out = process::run(&mut command, &AtomicBool::new(false), process::TIME_LIMIT)
+        .map_err(|e| e.to_string())?;
     if !out.status.success() {
-        return Err(format!("the disassembler failed: {}", String::from_utf8_lossy(&out.stderr)));
+        return Err(format!("the disassembler failed: {}", out.stderr));
     }
-    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+    Ok(out.stdout)
 }
 
 /// The disassembly without encodings, for people to read.

@@ -1,12 +1,18 @@
 """Every GPU target: the same kernels, compiled for each and run in the simulator."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
-from matmul import matmul
-from softmax import reference, softmax
 
 import tilewright as triton
 import tilewright.language as tl
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+
+from matmul import matmul
+from softmax import reference, softmax
 
 TARGETS = ["cuda:80", "cuda:86", "cuda:89", "cuda:90", "cuda:100", "cuda:120"]
 
