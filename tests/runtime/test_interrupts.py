@@ -41,13 +41,6 @@ def slow(n):
 def names_slow(x):
     tl.store(x, slow(3))
 
-@triton.jit
-def unrolled(x):
-    for i in tl.static_range(60000):
-        for j in tl.static_range(60000):
-            if i < 0:
-                tl.store(x, j)
-
 ENDLESS = '''
 .version 8.0
 .target sm_80
@@ -77,7 +70,6 @@ PLACES = {
     "executor": "start(); os.environ['TILEWRIGHT_BACKEND'] = 'interp'; forever[(4,)](x, 1)",
     "simulator": "start(); os.environ['TILEWRIGHT_BACKEND'] = 'ptxsim'; forever[(4,)](x, 1)",
     "simulate_ptx": "start(); simulate_ptx(ENDLESS, 'k', (4,), (64,), [])",
-    "front end": "start(); unrolled.warmup(tl.int32, grid=(1,), target='interp')",
     "python in the front end": "names_slow.warmup(tl.int32, grid=(1,), target='interp')",
     "ptxas": "double.warmup(tl.int32, BLOCK=64, grid=(1,), target='cuda:90')",
 }

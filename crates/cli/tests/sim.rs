@@ -135,10 +135,10 @@ fn bad_input_is_status_two() {
 
 #[test]
 fn the_limit_of_instructions_holds() {
-    // Two warps of 18 instructions.
+    // Two warps of 19 instructions.
     let ptx = NEIGHBOUR.replace("BARRIER", "bar.sync 0;");
     let limited = |n: &str| sim(&ptx, &[&GOOD[..], &["--max-instructions", n]].concat());
-    for (limit, status) in [("1", 1), ("10", 1), ("35", 1), ("36", 0), ("0", 0)] {
+    for (limit, status) in [("1", 1), ("10", 1), ("37", 1), ("38", 0), ("0", 0)] {
         let out = limited(limit);
         let stderr = text(&out.stderr);
         assert_eq!(out.status.code(), Some(status), "{limit}: {stderr}");
