@@ -68,7 +68,7 @@ pub struct Lowered {
 
 /// Elements of a tensor that a thread may have. Many times what it has registers for is spilled, and `ptxas` needs time in
 /// proportion to the square: two minutes for this many, half an hour for four times as many.
-const MAX_ELEMENTS: u32 = 2048;
+const MAX_ELEMENTS: u64 = 2048;
 
 /// The registers of one value.
 pub(crate) type Regs = Rc<[llvm::Value]>;
@@ -305,10 +305,12 @@ impl<'a> Lower<'a> {
         }
         let shape = self.m.shape(ty).ok_or_else(|| self.error("expected a tensor"))?;
         let layout = TileLayout::new(self.encoding(ty)?, shape).map_err(|e| self.error(e.to_string()))?;
-        if layout.num_registers() > MAX_ELEMENTS {
+        // The thread's share of the tensor: operands that every lane holds whole are the compiler's choice, not the kernel's.
+        let threads = u64::from(self.num_warps * self.target.warp_size());
+        let share = shape.iter().map(|&n| u64::from(n)).product::<u64>() / threads;
+        if share > MAX_ELEMENTS {
             let message = format!(
-                "a tensor of shape {shape:?} has {} elements in each thread; the limit is {MAX_ELEMENTS}",
-                layout.num_registers()
+                "a tensor of shape {shape:?} has {share} elements in each thread; the limit is {MAX_ELEMENTS}"
             );
             let hint = "a thread has 255 registers, the rest is spilled: use smaller blocks, or more warps (num_warps)";
             return Err(self.error(message).note(hint).into());
