@@ -333,6 +333,24 @@ def test_loads_stay_behind_barriers(device, ctas):
     np.testing.assert_allclose(device.numpy(out), np.einsum("ski,skj->ij", wide, wide), rtol=1e-3, atol=1e-2)
 
 
+@triton.jit
+def copy_of_planes(x_ptr, out_ptr, P: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [P, M, N], [M * N, N, 1], [P, M, N]).load([0, 0, 0])
+    p, m, n = tl.arange(0, P)[:, None, None], tl.arange(0, M)[None, :, None], tl.arange(0, N)[None, None, :]
+    tl.store(out_ptr + p * M * N + m * N + n, x)
+    # Every CTA has all of it.
+    tl.store(out_ptr + P * M * N, tl.sum(x))
+
+
+@pytest.mark.parametrize("ctas", CTAS)
+@pytest.mark.parametrize("shape", [(3, 32, 12), (6, 20, 4), (2, 64, 40)])
+def test_blocks_of_planes(device, shape, ctas):
+    x = np.random.default_rng(11).integers(-9, 9, shape).astype(np.float32)
+    out = device.empty(x.size + 1, np.float32)
+    copy_of_planes[(1,)](device.array(x), out, *shape, num_ctas=ctas)
+    np.testing.assert_array_equal(device.numpy(out), [*x.reshape(-1), x.sum()])
+
+
 def test_what_no_cluster_is(device, monkeypatch):
     """A number of CTAs that there is no cluster of, a GPU that has none, and more CTAs than a GPU starts."""
     x, out = device.array(normal(64)), device.empty(64, np.float32)

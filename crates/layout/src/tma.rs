@@ -111,9 +111,11 @@ impl TmaBlock {
         let mut smaller = block.clone();
         while !(smaller.copies.len() as u32).is_multiple_of(parts) {
             let mut boxes = smaller.box_dims.clone();
-            let halved = boxes.iter().position(|&n| n > 1 && n.is_multiple_of(2));
-            // Rows are whole, and so are the swizzle's groups of 8 rows.
-            let Some(d) = halved.filter(|&d| d + 1 < boxes.len()) else { return Some(block) };
+            // A box is one run of the buffer, so it is its outermost side that is halved. Rows are whole, and so are the
+            // swizzle's groups of 8 rows.
+            let outermost = boxes.iter().position(|&n| n > 1);
+            let halved = outermost.filter(|&d| d + 1 < boxes.len() && boxes[d].is_multiple_of(2));
+            let Some(d) = halved else { return Some(block) };
             boxes[d] /= 2;
             match Self::of_boxes(boxes, block.swizzle_bytes, &shared, elem_bits / 8) {
                 Some(halves) => smaller = halves,
@@ -189,6 +191,14 @@ mod tests {
 
     fn check(encoding: &Encoding, shape: &[u32], bits: u32) -> Option<TmaBlock> {
         let block = TmaBlock::new(encoding, shape, bits)?;
+        for parts in [2, 4, 8] {
+            check_copies(&TmaBlock::in_parts(encoding, shape, bits, parts)?, encoding, shape, bits);
+        }
+        check_copies(&block, encoding, shape, bits);
+        Some(block)
+    }
+
+    fn check_copies(block: &TmaBlock, encoding: &Encoding, shape: &[u32], bits: u32) {
         let shared = SharedLayout::new(encoding, shape, bits).unwrap();
         let bytes = bits / 8;
         let mut seen = 0;
@@ -213,7 +223,6 @@ mod tests {
         }
         assert_eq!(seen, shape.iter().product::<u32>(), "{shape:?}: every element is copied once");
         assert!(block.box_dims.iter().all(|&b| b <= 256));
-        Some(block)
     }
 
     #[test]
@@ -233,6 +242,10 @@ mod tests {
             &[4, 64, 64],
             &[2, 2, 16, 8],
             &[512, 8],
+            &[3, 32, 24],
+            &[3, 16, 8],
+            &[6, 20, 24],
+            &[2, 3, 4, 24],
         ];
         for shape in shapes {
             for bits in [8, 16, 32, 64] {
