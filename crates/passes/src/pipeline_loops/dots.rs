@@ -287,7 +287,10 @@ fn crossing(module: &Module, block: Block, first: ttng::WarpGroupDot) -> Vec<Cro
             let left = if is_in_registers(module, a) { *dot != first } else { stays(module, l, a) };
             left && stays(module, l, b)
         };
-        if carried_only && (accumulated || looked_at_late()) && chain(module, dot).iter().all(stays) {
+        // The first dot is issued before the last iteration's are waited for: not into the registers that those have.
+        let chain = chain(module, dot);
+        let goes_on = !chain.contains(&first) || first.c(module) == arg;
+        if carried_only && goes_on && (accumulated || looked_at_late()) && chain.iter().all(stays) {
             found.push(Crossing { dot, index, arg, accumulated });
         }
     }
