@@ -36,11 +36,11 @@ class Products:
         rng = self.rng = random.Random(seed)
         self.kind = rng.choice(list(OPERANDS))
         self.acc = rng.choice(OPERANDS[self.kind])
-        least = 32 if BITS[self.kind] == 8 else 16
-        self.sizes = [
-            rng.choice([64, 64, 64, 64, 128]),
-            rng.choice([s for s in (16, 32, 64, 64, 96, 128) if s >= least]),
-        ]
+        # Not so large that the operands would not fit shared memory together.
+        least, most = (32 if BITS[self.kind] == 8 else 16), (64 if self.kind == "f32" else 128)
+        rows = rng.choice([64, 64, 64, 64, most])
+        columns = [s for s in (16, 32, 64, 64, 96, 128) if least <= s <= (64 if rows == 128 else most)]
+        self.sizes = [rows, rng.choice(columns)]
         self.options = {
             "num_warps": rng.choice([4, 4, 4, 8]),
             "num_stages": rng.choice([1, 2, 3, 3, 4]),
