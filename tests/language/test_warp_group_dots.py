@@ -268,3 +268,52 @@ def test_registers_of_dots_under_way(device, dtype, how):
         "a loop of two iterations": 2 * x @ y,
     }[how]
     np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def one_after_the_other_kernel(a_ptr, b_ptr, c_ptr, n, HOW: tl.constexpr):
+    """Dots and copies that may have each other's shared memory or registers."""
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    b_desc = tl.make_tensor_descriptor(b_ptr, [256, 64], [64, 1], [64, 64])
+    acc = tl.zeros((64, 64), tl.float32)
+    if HOW == "sums of few products":
+        for t in tl.static_range(4):
+            x = tl.load(a_ptr + t * 4096 + at)
+            y = tl.load(b_ptr + t * 4096 + at)
+            acc = tl.dot(x, tl.trans(y), acc, max_num_imprecise_acc=32)
+    elif HOW == "the last iteration's result":
+        for t in tl.range(0, n, num_stages=4):
+            x = tl.load(a_ptr + t * 4096 + at)
+            y = tl.load(b_ptr + t * 4096 + at)
+            acc = tl.dot(x, tl.trans(y), tl.full((64, 64), 2, tl.float32))
+    elif HOW == "a copy by TMA behind a loop of others":
+        for t in tl.range(0, n, num_stages=2):
+            x = tl.load(a_ptr + t * 4096 + at)
+            y = tl.load(b_ptr + t * 4096 + at)
+            acc = tl.dot(x, tl.trans(y), acc)
+        acc += b_desc.load([0, 0]).to(tl.float32)
+    tl.store(c_ptr + at, acc)
+
+
+@pytest.mark.parametrize(
+    "how", ["sums of few products", "the last iteration's result", "a copy by TMA behind a loop of others"]
+)
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, np.float16])
+def test_what_one_has_the_next_gets(device, dtype, how):
+    if dtype == np.float16 and how == "sums of few products":
+        how = "the last iteration's result"
+    rng = np.random.default_rng(6)
+    a, b = (rng.integers(-1, 2, (4, 64, 64)).astype(dtype) for _ in range(2))
+    out = device.empty((64, 64), np.float32)
+    one_after_the_other_kernel[(1,)](
+        device.array(a), device.array(b.reshape(256, 64)), out, 4, HOW=how, num_warps=4
+    )
+    x, y = a.astype(np.float32), b.astype(np.float32).transpose(0, 2, 1)
+    products = (x @ y).sum(0)
+    want = {
+        "sums of few products": products,
+        "the last iteration's result": x[3] @ y[3] + 2,
+        "a copy by TMA behind a loop of others": products + y[0].T,
+    }[how]
+    np.testing.assert_array_equal(device.numpy(out), want)

@@ -19,8 +19,10 @@ from pathlib import Path
 
 from . import shrink
 from .generator import Generator
+from .products import Products
 from .program import Program
 
+GENERATORS = {"everything": Generator, "products": Products}
 SECONDS = 120  # for one kernel
 KERNELS = 1000  # of one process
 
@@ -33,15 +35,15 @@ def category(error: BaseException) -> str:
     )
 
 
-def work(pipe, backend: str, folder: str, target: int | None) -> None:
-    """A process: gets seeds or programs, and answers with ``None`` or a category and a text."""
+def work(pipe, backend: str, folder: str) -> None:
+    """A process: gets programs, and answers with ``None`` or a category and a text."""
     os.environ.update(TILEWRIGHT_CACHE_DIR=folder, TILEWRIGHT_ALWAYS_COMPILE="1", RAYON_NUM_THREADS="1")
     from .compare import check
 
     done = 0
     while (task := pipe.recv()) is not None:
         try:
-            check(task if isinstance(task, Program) else Generator(task, target).program(), backend)
+            check(task, backend)
             answer = None
         except Exception as error:
             answer = category(error), str(error)
@@ -54,8 +56,8 @@ def work(pipe, backend: str, folder: str, target: int | None) -> None:
 class Workers:
     """Processes that run kernels."""
 
-    def __init__(self, jobs: int, backend: str, target: int | None):
-        self.jobs, self.backend, self.target = jobs, backend, target
+    def __init__(self, jobs: int, backend: str):
+        self.jobs, self.backend = jobs, backend
         self.folder = tempfile.mkdtemp(prefix="tilewright-random-")
         self.context = multiprocessing.get_context("fork" if backend != "cuda" else "spawn")
         self.idle, self.processes, self.started = [], {}, 0
@@ -72,9 +74,7 @@ class Workers:
         mine, its = self.context.Pipe()
         self.started += 1
         folder = f"{self.folder}/{self.started}"
-        process = self.context.Process(
-            target=work, args=(its, self.backend, folder, self.target), daemon=True
-        )
+        process = self.context.Process(target=work, args=(its, self.backend, folder), daemon=True)
         process.start()
         its.close()
         self.processes[mine] = [process, 0]
@@ -88,7 +88,7 @@ class Workers:
         return process.exitcode
 
     def run(self, tasks):
-        """Yields each task with its answer, as they come."""
+        """Yields each program with its answer, as they come."""
         tasks, running, more = iter(tasks), {}, True
         while more or running:
             while more and len(running) < self.jobs:
@@ -134,6 +134,7 @@ def main(arguments: list[str] | None = None) -> int:
         description="Runs random kernels on the CPU executor and on another backend, and compares what they write.",
     )
     parser.add_argument("--count", type=int, default=300, help="how many kernels")
+    parser.add_argument("--of", choices=GENERATORS, default="everything", help="which kernels")
     parser.add_argument("--seed", type=int, default=0, help="the first one's seed; the next ones follow it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--backend", choices=["ptxsim", "cuda", "interp"], default="ptxsim")
@@ -145,29 +146,29 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--show", action="store_true", help="print the kernels and run none")
     options = parser.parse_args(arguments)
     seeds = range(options.seed, options.seed + options.count)
+    programs = (GENERATORS[options.of](seed, options.target).program() for seed in seeds)
     if options.show:
-        for seed in seeds:
-            print(Generator(seed, options.target).program().describe())
+        for program in programs:
+            print(program.describe())
         return 0
     failures = collections.Counter()
     start = said = time.monotonic()
     done = 0
     with (
-        Workers(options.jobs, options.backend, options.target) as workers,
-        Workers(1, options.backend, options.target) as shrinker,
+        Workers(options.jobs, options.backend) as workers,
+        Workers(1, options.backend) as shrinker,
     ):
-        for seed, answer in workers.run(seeds):
+        for program, answer in workers.run(programs):
             done += 1
             if answer is not None:
                 failures[answer[0]] += 1
-                program = Generator(seed, options.target).program()
                 if options.shrink:
                     program, answer = shrink.shrink(program, answer, shrinker.one)
                 text = f"# {answer[1]}".replace("\n", "\n# ") + f"\n{program.describe()}"
-                print(f"\nFAILED: seed {seed}\n{text}", flush=True)
+                print(f"\nFAILED: seed {program.seed}\n{text}", flush=True)
                 if options.keep:
                     options.keep.mkdir(parents=True, exist_ok=True)
-                    (options.keep / f"random_{seed}.py").write_text(text)
+                    (options.keep / f"random_{program.seed}.py").write_text(text)
             if time.monotonic() - said > 30:
                 said = time.monotonic()
                 print(

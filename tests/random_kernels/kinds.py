@@ -12,12 +12,16 @@ DTYPES = {
     "bf16": "bfloat16",
     "f32": "float32",
     "f64": "float64",
+    "e4m3": "float8e4nv",
+    "e5m2": "float8e5",
 }
+# What NumPy calls those that it calls otherwise.
+NUMPY = {"b": "bool", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
 
 # Integers up to here are exact, and so are their sums: a step below the end of the format's integers.
 EXACT = {"f16": 1024, "bf16": 128, "f32": 2**23, "f64": 2**40}
 # How wide they are.
-BITS = {"b": 1, "f16": 16, "bf16": 16, "f32": 32, "f64": 64} | {
+BITS = {"b": 1, "e4m3": 8, "e5m2": 8, "f16": 16, "bf16": 16, "f32": 32, "f64": 64} | {
     f"{s}{bits}": bits for s in "iu" for bits in (8, 16, 32, 64)
 }
 # What is chosen from, the usual ones more often.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import ml_dtypes  # noqa: F401  (NumPy knows bfloat16 by name then)
 import numpy as np
 
-from .kinds import DTYPES
+from .kinds import DTYPES, NUMPY
 
 # Functions that kernels hand to reductions and scans. All are associative; those of reductions are commutative, too.
 FUNCTIONS = {
@@ -57,7 +57,7 @@ class Argument:
             return self.high
         rng = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
         values = rng.integers(self.low, self.high, self.shape, endpoint=True)
-        return values.astype({"b": "bool"}.get(self.kind, DTYPES[self.kind]))
+        return values.astype(NUMPY.get(self.kind, DTYPES[self.kind]))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@
 //! - The regions of a `ttg.warp_specialize` are walked each on its own: their barriers are for their warps alone.
 //! - Operations on mbarriers need no order among themselves, but for the first and the last of each.
 //!
-//! The hardware path of TMA ("async proxy") does not see ordinary writes without a fence, which goes before the barrier:
+//! The hardware path of TMA ("async proxy") does not see ordinary writes (`cp.async` too) without a fence, which goes before the barrier:
 //! where a TMA copy touches what has been written since the last `ttng.fence_async_shared`, one is placed: before the last barrier if
 //! that follows the writes, else with a barrier of its own. (The passes that make warp-group dots place theirs.)
 //!
@@ -75,13 +75,13 @@ struct State {
     /// Read in a ring's slot since the last wait for copies: of no concern to a copy into a free slot.
     slot_reads: Vec<Range>,
     writes: Vec<Range>,
-    /// Written by asynchronous copies since the function began; a wait makes them `writes`.
+    /// Written by asynchronous copies that may be under way; a wait makes them `writes`.
     copies: Vec<Range>,
-    /// Read by asynchronous dots since the function began; a wait makes them `reads`, which only a barrier settles.
+    /// Read by asynchronous dots that may be under way; a wait makes them `reads`, which only a barrier settles.
     dots: Vec<Range>,
-    /// Read by TMA copies to global memory since the function began; as `dots`.
+    /// Read by TMA copies to global memory that may be under way; as `dots`.
     drains: Vec<Range>,
-    /// Written by ordinary stores since the last proxy fence.
+    /// Written by ordinary stores, and by asynchronous copies that were waited for, since the last proxy fence.
     unfenced: Vec<Range>,
 }
 
@@ -233,6 +233,10 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
             Some(Opcode::Ttg(ttg::Kind::AsyncWait)) => {
                 for &c in &state.copies.clone() {
                     add(&mut state.writes, c);
+                    add(&mut state.unfenced, c);
+                }
+                if ttg::AsyncWait(op).num(module) == 0 {
+                    state.copies.clear();
                 }
                 for r in std::mem::take(&mut state.slot_reads) {
                     add(&mut state.reads, r);
@@ -382,7 +386,7 @@ fn touches(module: &Module, op: Op) -> Touches {
             }
             let range = buffer_range(module, value).unwrap_or((0, u32::MAX));
             match (effect.access, effect.completion) {
-                (Access::Read, Completion::Dots) => t.dots.push(range),
+                (Access::Read, Completion::Dots) if is_under_way(module, op) => t.dots.push(range),
                 (Access::Read, Completion::Stores) => t.drains.push(range),
                 (Access::Read, _) if is_slot(module, value) => t.slot_reads.push(range),
                 (Access::Read, _) => t.reads.push(range),
@@ -394,6 +398,11 @@ fn touches(module: &Module, op: Op) -> Touches {
         }
     }
     t
+}
+
+/// Whether a dot is still under way behind its operation; else it has waited for itself.
+fn is_under_way(module: &Module, op: Op) -> bool {
+    ttng::WarpGroupDot::cast(module, op).is_none_or(|dot| dot.is_async(module))
 }
 
 /// Whether a value is (a view of) a buffer that is left alone.

@@ -8,7 +8,8 @@
 //!   the dots that the last one accumulates on, too.
 //! - A dot at the end of a loop whose result is only carried to the next iteration stays under way across the back edge
 //!   if its operands lie in slots of rings or in buffers made before the loop. A left operand in registers is carried along
-//!   with it, for the next iteration's wait; the first dot of a loop can't have one, which would be made anew before that wait. The next iteration issues its first dot and
+//!   with it, for the next iteration's wait, and the loop's dots have it as it is carried; or, where each iteration makes it
+//!   anew, for later dots than the first, which comes before that wait. The next iteration issues its first dot and
 //!   then waits until that one alone is pending: the tensor cores are never without work, the results of the iteration
 //!   before are valid, and the slots that it read are free for the copies, which the pipeliner puts behind that dot.
 //!   Where the carried result is used for more than accumulation (flash attention scales it), the wait is for both:
@@ -246,12 +247,28 @@ fn carry_left_operands(
     let mut carried = Vec::new();
     for a in operands {
         let ty = module.value_type(a);
-        let nothing = ub::Poison::build(&mut Builder::before(module, l), ty).result(module);
-        module.push_operand(l, nothing);
-        module.push_operand(end, a);
-        carried.push((module.add_block_arg(body, ty), module.add_result(l, ty)));
+        let arg = module.add_block_arg(body, ty);
+        let (before, next) = if is_made_in(module, l, a) {
+            (ub::Poison::build(&mut Builder::before(module, l), ty).result(module), a)
+        } else {
+            for dot in dots(module, body).into_iter().filter(|d| d.a(module) == a).collect::<Vec<_>>() {
+                module.set_operand(dot.0, 0, arg);
+            }
+            (a, arg)
+        };
+        module.push_operand(l, before);
+        module.push_operand(end, next);
+        carried.push((arg, module.add_result(l, ty)));
     }
     carried
+}
+
+/// Whether each iteration of a loop makes a value anew.
+fn is_made_in(module: &Module, l: Op, value: Value) -> bool {
+    module
+        .value_block(value)
+        .and_then(|b| module.block_parent_op(b))
+        .is_some_and(|op| module.is_ancestor(l, op))
 }
 
 /// The wait for an iteration's copies, if those behind the first dot must have arrived when the next iteration begins: rings
@@ -284,14 +301,32 @@ fn crossing(module: &Module, block: Block, first: ttng::WarpGroupDot) -> Vec<Cro
         };
         let stays = |dot: &ttng::WarpGroupDot| {
             let (a, b) = (dot.a(module), dot.b(module));
-            let left = if is_in_registers(module, a) { *dot != first } else { stays(module, l, a) };
+            let left = match is_in_registers(module, a) {
+                true => !is_made_in(module, l.0, a) || *dot != first && a != first.a(module),
+                false => stays(module, l, a),
+            };
             left && stays(module, l, b)
         };
-        if carried_only && (accumulated || looked_at_late()) && chain(module, dot).iter().all(stays) {
+        let chain = chain(module, dot);
+        // The first dot is issued before the last iteration's are waited for: not into the registers that those have. And the
+        // registers of the last result are those that the next iteration has: no accumulator before may still be needed.
+        let goes_on = !chain.contains(&first) || first.c(module) == arg;
+        let alone = chain
+            .iter()
+            .map(|d| (d.c(module), d.0))
+            .all(|(c, dot)| module.value_block(c) != Some(block) || is_last_use(module, block, c, dot));
+        if carried_only && goes_on && alone && (accumulated || looked_at_late()) && chain.iter().all(stays) {
             found.push(Crossing { dot, index, arg, accumulated });
         }
     }
     found
+}
+
+/// Whether nothing uses a value behind an operation of this block.
+fn is_last_use(module: &Module, block: Block, value: Value, op: Op) -> bool {
+    module.uses(value).iter().all(|u| {
+        u.op == op || module.ancestor_in_block(block, u.op).is_some_and(|at| module.is_before(at, op))
+    })
 }
 
 /// Whether a buffer stays as it is while later iterations begin: it was made before the loop (or is a slot of a ring).
