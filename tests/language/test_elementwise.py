@@ -1,5 +1,7 @@
 """Arithmetic, comparison, bit and math operators over dtypes, against NumPy."""
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -310,3 +312,63 @@ def test_constant_zero_has_no_sign(device):
     negative_zero_kernel[(1,)](device.array(zeros), out, N=32, ZERO=-0.0)
     signs = np.signbit(device.numpy(out))
     assert not signs[:5].any() and signs[5].all()
+
+
+@triton.jit
+def angle_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    s, c = tl.sin(x), tl.cos(x)
+    tl.store(out_ptr + i, s, mask=i < n)
+    tl.store(out_ptr + n + i, c, mask=i < n)
+    tl.store(out_ptr + 2 * n + i, tl.extra.libdevice.tan(x), mask=i < n)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_angles_of_every_size(device, dtype):
+    """Among them numbers near to multiples of π/2."""
+    rng = np.random.default_rng(0)
+    top = np.log2(np.finfo(dtype).max)
+    x = 2.0 ** rng.uniform(-10, top, 1500) * rng.choice([-1, 1], 1500)
+    turns = np.rint(2.0 ** rng.uniform(0, 60, 500)) * (np.pi / 2)
+    special = [0, 1e9, 2.0**30, 1e18, 1e22, 1e300]
+    with np.errstate(over="ignore"):
+        x = np.concatenate([x, turns, special]).astype(dtype)
+    x = x[np.isfinite(x)]
+    out = device.empty((3, len(x)), dtype)
+    angle_kernel[(triton.cdiv(len(x), 256),)](device.array(x), out, len(x), BLOCK=256)
+    got = device.numpy(out).astype(np.float64)
+    exact = x.astype(np.float64)
+    # The C library's; NumPy's own are some ulp off.
+    want = np.array([[f(v) for v in exact.tolist()] for f in (math.sin, math.cos, math.tan)])
+    ulps = np.abs(got - want) / np.spacing(np.abs(want).astype(dtype)).astype(np.float64)
+    assert (ulps.max(axis=1) <= [4, 4, 8]).all(), [x[ulps.argmax(axis=1)], ulps.max(axis=1)]
+
+
+@triton.jit
+def remainder_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x, y = tl.load(x_ptr + i, mask=i < n), tl.load(y_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x % y, mask=i < n)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_remainders_are_exact(device, dtype):
+    rng = np.random.default_rng(0)
+    info = ml_dtypes.finfo(dtype)
+    low, high = np.log2(float(info.smallest_subnormal)), np.log2(float(info.max))
+    x, y = (2.0 ** rng.uniform(low, high, 2000) * rng.choice([-1, 1], 2000) for _ in range(2))
+    # Quotients that are integers, or just not.
+    near = np.rint(rng.uniform(1, 1000, 1000)) * (y[:1000] / 1000)
+    edges = [0.0, -0.0, 3, -3, 1e4, np.inf, -np.inf, np.nan, float(info.smallest_subnormal), float(info.max)]
+    pairs = np.array(np.meshgrid(edges, edges)).reshape(2, -1)
+    with np.errstate(over="ignore"):
+        x = np.concatenate([x, near, near * (1 - 1e-7), pairs[0], [1e10, 1e15]]).astype(dtype)
+        y = np.concatenate([y, y[:1000] / 1000, y[:1000] / 1000, pairs[1], [3, 0.1]]).astype(dtype)
+    out = device.empty(len(x), dtype)
+    remainder_kernel[(triton.cdiv(len(x), 256),)](device.array(x), device.array(y), out, len(x), BLOCK=256)
+    got = device.numpy(out).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        want = np.fmod(x.astype(np.float64), y.astype(np.float64))
+    same = (got == want) & (np.signbit(got) == np.signbit(want)) | np.isnan(got) & np.isnan(want)
+    assert same.all(), [(x[i], y[i], got[i], want[i]) for i in np.flatnonzero(~same)[:5]]

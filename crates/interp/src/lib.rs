@@ -18,6 +18,7 @@ mod kernels;
 mod lazy;
 mod memory;
 mod program;
+mod shared_copy;
 mod tile;
 
 pub use executable::{Arg, Executable, RunError, RunOptions};

@@ -10,6 +10,7 @@ use crate::elem::Elem;
 use crate::kernels::{Kernel, cast};
 use crate::memory::{Hit, Memory, Violation, Word};
 use crate::program::{Program, V};
+use crate::shared_copy::{read_run, write_run};
 use crate::tile::{Affine, BoxMask, MAX_COMPACT_RANK, Repr, TileType, for_each_row};
 
 /// An element whose access is refused.
@@ -211,7 +212,7 @@ impl Frame {
             };
             if run.step == size as i64 {
                 // SAFETY: the source is checked; the target has room for the run.
-                unsafe { std::ptr::copy_nonoverlapping(run.addr as *const u8, target, run.count * size) };
+                unsafe { by_size!(size, read_run(run.addr, target, run.count)) };
             } else {
                 // SAFETY: as above.
                 unsafe { by_size!(size, gather_run(run.addr, run.step, target, run.count)) };
@@ -272,7 +273,7 @@ impl Frame {
                     let from = unsafe { source.add(run.element * size) };
                     if run.step == size as i64 && run.count > 1 {
                         // SAFETY: the destination is checked.
-                        unsafe { std::ptr::copy_nonoverlapping(from, run.addr as *mut u8, run.count * size) };
+                        unsafe { by_size!(size, write_run(from, run.addr, run.count)) };
                     } else {
                         // SAFETY: as above.
                         unsafe { by_size!(size, scatter_run(from, run.addr, run.step, run.count)) };

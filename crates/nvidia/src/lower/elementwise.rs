@@ -9,7 +9,7 @@ use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Scalar, Ty, Val
 
 use crate::libdevice;
 
-use super::{Lower, Regs, Result};
+use super::{Lower, Regs, Result, rare};
 
 impl Lower<'_> {
     /// Applies `f` to corresponding registers.
@@ -355,23 +355,32 @@ impl Lower<'_> {
         }
     }
 
-    /// The remainder with the sign of the dividend.
+    /// The remainder with the sign of the dividend, exactly, in fp64: a quotient below 2^53 is off by one at most, and what is left
+    /// beside it has no rounding; larger ones are rare.
     fn fmod(&mut self, x: Value, y: Value) -> Value {
         let ty = self.b.ty(x);
-        match ty.scalar {
-            Scalar::F16 | Scalar::BF16 => {
-                let (x, y) = (self.b.cast(CastOp::FpExt, x, Ty::F32), self.b.cast(CastOp::FpExt, y, Ty::F32));
-                let r = self.fmod(x, y);
-                self.b.cast(CastOp::FpTrunc, r, ty)
-            }
-            Scalar::F32 => {
-                // In fp64 the quotient of fp32 numbers is exact enough for |x / y| < 2^29.
-                let (x, y) = (self.b.cast(CastOp::FpExt, x, Ty::F64), self.b.cast(CastOp::FpExt, y, Ty::F64));
-                let r = self.b.bin(BinOp::FRem, x, y);
-                self.b.cast(CastOp::FpTrunc, r, ty)
-            }
-            _ => self.b.bin(BinOp::FRem, x, y),
+        if ty.scalar != Scalar::F64 {
+            let wider = if ty.scalar == Scalar::F32 { Ty::F64 } else { Ty::F32 };
+            let (x, y) = (self.b.cast(CastOp::FpExt, x, wider), self.b.cast(CastOp::FpExt, y, wider));
+            let r = self.fmod(x, y);
+            return self.b.cast(CastOp::FpTrunc, r, ty);
         }
+        let (dividend, divisor) = (self.llvm_unary("fabs", x), self.llvm_unary("fabs", y));
+        let quotient = self.b.bin(BinOp::FDiv, dividend, divisor);
+        let whole = self.llvm_unary("trunc", quotient);
+        let minus = self.b.fneg(whole);
+        let r = self.fma(minus, divisor, dividend);
+        let zero = self.b.float(ty, 0.0);
+        let beyond = self.b.fcmp(FloatPred::Olt, r, zero);
+        let back = self.b.bin(BinOp::FAdd, r, divisor);
+        let r = self.b.select(beyond, back, r);
+        // Also where the divisor is infinite.
+        let none = self.b.fcmp(FloatPred::Oeq, whole, zero);
+        let r = self.b.select(none, dividend, r);
+        let limit = self.b.float(ty, (1u64 << 53) as f64);
+        let large = self.b.fcmp(FloatPred::Uge, quotient, limit);
+        let r = self.rarely(large, &[r], rare::REMAINDER, &[dividend, divisor], &[ty])[0];
+        self.copysign(r, x)
     }
 
     pub fn int_min_max(&mut self, kind: arith::Kind, x: Value, y: Value) -> Value {

@@ -19,6 +19,7 @@ mod inline_asm;
 mod math;
 mod mbarrier;
 mod memory;
+mod rare;
 mod reduce;
 mod scan;
 mod series;
@@ -144,9 +145,7 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
     }
     let kernel =
         kernel.ok_or_else(|| Box::new(Diagnostic::new("the module has no kernel (public function)")))?;
-    if out.declares(series::REDUCE_ANGLE) {
-        series::define_reduce_angle(&mut out);
-    }
+    rare::define(&mut out);
     Ok(Lowered { module: out, kernel, num_warps: launched, shared_bytes })
 }
 

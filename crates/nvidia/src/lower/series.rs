@@ -1,18 +1,16 @@
 //! Logarithms, trigonometric functions, `erf`, `tanh`, and fp64 exponentials, by polynomials of our own.
 //!
 //! Each is a range reduction and a near-minimax polynomial (Chebyshev interpolation computed with 40 digits). Errors,
-//! measured against the exact functions over all binades: fp32 at most about 2 ulp, fp64 at most about 2 ulp; `sin` and
-//! `cos` of large fp32 arguments are reduced exactly (Payne and Hanek, "Radian reduction for trigonometric functions",
-//! 1983), those of fp64 arguments above 2^30 are not accurate.
+//! measured against the exact functions over all binades: fp32 at most about 2 ulp, fp64 at most about 2 ulp; the large
+//! arguments of `sin`, `cos` and `tan` are reduced exactly (Payne and Hanek, "Radian reduction for trigonometric functions", 1983).
 
 // Coefficients stand as they were computed.
 #![allow(clippy::excessive_precision)]
 
 use tilewright_ir::dialect::math;
-use tilewright_llvm::{
-    BinOp, Builder, CastOp, Effect, FloatPred, FuncId, IntPred, Loc, Module, Scalar, Ty, Value,
-};
+use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Ty, Value};
 
+use super::rare::{REDUCE_ANGLE_32, REDUCE_ANGLE_64};
 use super::{Lower, Result};
 
 const LN2_HI_32: f64 = 0.693145751953125;
@@ -156,9 +154,6 @@ const TANH_NEAR: [f64; 5] = [
     0.021_309_388_664_443_474,
     -0.006_610_227_831_114_734_5,
 ];
-
-/// The device function that reduces large fp32 angles.
-pub(crate) const REDUCE_ANGLE: &str = "__tilewright_reduce_angle";
 
 impl Lower<'_> {
     /// A function without an instruction of its own.
@@ -394,21 +389,7 @@ impl Lower<'_> {
             r = self.fma(turns, part, r);
         }
         let k = self.b.cast(CastOp::FpToSi, turns, Ty::I32);
-        let magnitude = self.llvm_unary("fabs", x);
-        let limit = self.num(x, 102_000.0);
-        let large = self.b.fcmp(FloatPred::Uge, magnitude, limit);
-        // Large arguments are rare: a branch to a function.
-        let here = self.b.block();
-        let preheader = self.b.preheader();
-        let slow = self.b.create_block(here, preheader, &[]);
-        let join = self.b.create_block(here, preheader, &[Ty::F32, Ty::I32]);
-        self.b.cond_br(large, slow, &[], join, &[r, k]);
-        self.b.switch_to(slow);
-        let callee = self.b.module.declare(REDUCE_ANGLE, &[Ty::F32], &[Ty::F32, Ty::I32]);
-        let exact = self.b.call(callee, &[x]);
-        self.b.br(join, &exact);
-        self.b.switch_to(join);
-        let (r, k) = (self.b.params(join)[0], self.b.params(join)[1]);
+        let (r, k) = self.reduced(x, 102_000.0, r, k, REDUCE_ANGLE_32);
         self.quadrant(r, k, kind, &SIN_32, &COS_32)
     }
 
@@ -423,11 +404,45 @@ impl Lower<'_> {
         }
         let k = self.b.cast(CastOp::FpToSi, turns, Ty::I64);
         let k = self.b.int_cast(k, Ty::I32, false);
+        let (r, k) = self.reduced(x, (1u64 << 30) as f64, r, k, REDUCE_ANGLE_64);
         self.quadrant(r, k, kind, &SIN_64, &COS_64)
     }
 
+    /// `(r, k)` for a magnitude below the limit, and what the function gives above. Large angles are rare: a branch to it.
+    fn reduced(&mut self, x: Value, limit: f64, r: Value, k: Value, function: &str) -> (Value, Value) {
+        let ty = self.b.ty(x);
+        let magnitude = self.llvm_unary("fabs", x);
+        let limit = self.num(x, limit);
+        let large = self.b.fcmp(FloatPred::Uge, magnitude, limit);
+        let results = self.rarely(large, &[r, k], function, &[x], &[ty, Ty::I32]);
+        (results[0], results[1])
+    }
+
+    /// The values, or where the condition holds what a function gives instead.
+    pub fn rarely(
+        &mut self,
+        condition: Value,
+        usual: &[Value],
+        function: &str,
+        args: &[Value],
+        results: &[Ty],
+    ) -> Vec<Value> {
+        let here = self.b.block();
+        let preheader = self.b.preheader();
+        let slow = self.b.create_block(here, preheader, &[]);
+        let join = self.b.create_block(here, preheader, results);
+        self.b.cond_br(condition, slow, &[], join, usual);
+        self.b.switch_to(slow);
+        let params: Vec<Ty> = args.iter().map(|&a| self.b.ty(a)).collect();
+        let callee = self.b.module.declare(function, &params, results);
+        let exact = self.b.call(callee, args);
+        self.b.br(join, &exact);
+        self.b.switch_to(join);
+        self.b.params(join).to_vec()
+    }
+
     /// The number with the sign of `from`.
-    fn copysign(&mut self, x: Value, from: Value) -> Value {
+    pub fn copysign(&mut self, x: Value, from: Value) -> Value {
         let ty = self.b.ty(x);
         self.b.intrinsic(&format!("llvm.copysign.{}", ty.mangled()), Effect::Pure, Some(ty), &[x, from])
     }
@@ -527,87 +542,4 @@ impl Lower<'_> {
         let nan = self.b.fcmp(FloatPred::Uno, x, x);
         self.b.select(nan, x, r)
     }
-}
-
-/// Defines the function that reduces a large fp32 angle exactly: (x - k · π/2, k).
-///
-/// 2/π in fixed point is multiplied by the 24-bit significand. Bits that would make multiples of 4 quarter turns are left
-/// out by starting at the word that the exponent says; 96 bits from there hold the quadrant and the fraction.
-pub(crate) fn define_reduce_angle(module: &mut Module) -> FuncId {
-    /// 0, then the words of 2/π after the binary point.
-    const TWO_OVER_PI: [u32; 9] = [
-        0,
-        0xa2f9_836e,
-        0x4e44_1529,
-        0xfc27_57d1,
-        0xf534_ddc0,
-        0xdb62_9599,
-        0x3c43_9041,
-        0xfe51_63ab,
-        0xdebb_c561,
-    ];
-    let mut b = Builder::new(module, REDUCE_ANGLE, &[Ty::F32], &[Ty::F32, Ty::I32], None, Loc::NONE);
-    let x = b.arg(0);
-    let bits = b.bitcast(x, Ty::I32);
-    let exponent = b.lshr(bits, 23);
-    let exponent = b.and_const(exponent, 0xff);
-    let mantissa = b.and_const(bits, 0x7f_ffff);
-    let implicit = b.i32(0x80_0000);
-    let mantissa = b.or(mantissa, implicit);
-    // x = mantissa · 2^(exponent - 150); two integer bits stay above the window.
-    let start = b.add_const(exponent, 32 - 150 - 2);
-    let word = b.lshr(start, 5);
-    let shift = b.and_const(start, 31);
-    let words: Vec<Value> = (0..4)
-        .map(|j| {
-            let mut w = b.i32(i64::from(TWO_OVER_PI[j]));
-            for i in 1..5 {
-                let here = b.i32(i as i64);
-                let here = b.icmp(IntPred::Eq, word, here);
-                let this = b.i32(i64::from(TWO_OVER_PI[i + j]));
-                w = b.select(here, this, w);
-            }
-            w
-        })
-        .collect();
-    let window: Vec<Value> = (0..3)
-        .map(|j| b.intrinsic("llvm.fshl.i32", Effect::Pure, Some(Ty::I32), &[words[j], words[j + 1], shift]))
-        .collect();
-    let wide = |b: &mut Builder, v| b.int_cast(v, Ty::I64, false);
-    let m = wide(&mut b, mantissa);
-    let products: Vec<Value> = window
-        .iter()
-        .map(|&w| {
-            let w = wide(&mut b, w);
-            b.mul(w, m)
-        })
-        .collect();
-    let carry = b.lshr(products[2], 32);
-    let middle = b.add(products[1], carry);
-    let high = b.shl(products[0], 32);
-    // The quadrant in the top two bits, the fraction of a quarter turn below.
-    let q = b.add(high, middle);
-    let half = b.i64(1 << 61);
-    let rounded = b.add(q, half);
-    let k = b.lshr(rounded, 62);
-    let whole = b.shl(k, 62);
-    let rest = b.sub(q, whole);
-    let f = b.cast(CastOp::SiToFp, rest, Ty::F64);
-    let unit = b.float(Ty::F64, std::f64::consts::FRAC_PI_2 / (1u64 << 62) as f64);
-    let r = b.bin(BinOp::FMul, f, unit);
-    let r = b.cast(CastOp::FpTrunc, r, Ty::F32);
-    let k = b.int_cast(k, Ty::I32, false);
-    let zero = b.i32(0);
-    let negative = b.icmp(IntPred::Slt, bits, zero);
-    let minus_r = b.fneg(r);
-    let minus_k = b.sub(zero, k);
-    let r = b.select(negative, minus_r, r);
-    let k = b.select(negative, minus_k, k);
-    // Infinity and NaN give NaN.
-    let all_ones = b.i32(0xff);
-    let special = b.icmp(IntPred::Eq, exponent, all_ones);
-    let nan = b.constant(Ty::scalar(Scalar::F32), u64::from(f32::NAN.to_bits()));
-    let r = b.select(special, nan, r);
-    b.ret(&[r, k]);
-    b.finish()
 }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::series;
+use super::rare;
 use crate::libdevice;
 
 /// Names that PTX or the module itself has for something else.
@@ -13,7 +13,7 @@ const TAKEN: [&str; 5] = ["_", "WARP_SZ", super::SHARED_MEMORY, "vprintf", "__as
 
 /// The symbol of a function: its name where that will do.
 pub(crate) fn symbol(name: &str) -> Cow<'_, str> {
-    if TAKEN.contains(&name) || name == series::REDUCE_ANGLE || name.starts_with(libdevice::PREFIX) {
+    if TAKEN.contains(&name) || [rare::PREFIX, libdevice::PREFIX].iter().any(|p| name.starts_with(p)) {
         return Cow::Owned(format!("${name}"));
     }
     if name.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | b'.')) {
