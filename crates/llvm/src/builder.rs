@@ -28,6 +28,11 @@ pub struct Builder<'m> {
 }
 
 impl<'m> Builder<'m> {
+    /// Instructions of the function so far, live or not.
+    pub fn instructions(&self) -> usize {
+        self.func.insts.len()
+    }
+
     /// Starts a function. Its entry block is current; its arguments are [`Builder::arg`].
     pub fn new(
         module: &'m mut Module,
