@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-MODULES = ["cache"]
+MODULES = ["cache", "interrupts", "mutations"]
 
 
 @dataclass
@@ -44,7 +44,8 @@ CHECKS: list[Check] = []
 
 
 def check(what: str, *, rounds: int, few: int):
-    """Marks a function ``(rounds, random) -> Outcome``; ``few`` rounds take a few seconds, for every test run."""
+    """Marks a function ``(rounds, random) -> Outcome``; ``few`` rounds take a few seconds, for every test run: none where
+    that has tests of its own."""
 
     def mark(run):
         CHECKS.append(Check(what, rounds, few, run))

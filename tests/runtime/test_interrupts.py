@@ -179,3 +179,18 @@ def kernel(p):
         "a tensor of shape [1048576] has 8192 elements in each thread" in done.stderr and "^" in done.stderr
     )
     assert compiled(tmp_path, source, "interp").returncode == 0
+
+
+def test_code_that_unrolling_makes_too_long_is_refused(tmp_path):
+    source = """@triton.jit
+def kernel(p):
+    at = p + tl.arange(0, 1 << 17)
+    x = tl.load(at)
+    for i in tl.static_range(5000):
+        x = x * 1.5 + i
+    tl.store(at, x)
+"""
+    done = compiled(tmp_path, source, "cuda:90")
+    assert done.returncode == 1
+    assert "here the code of each thread becomes longer than 1000000 instructions" in done.stderr
+    assert "x = x * 1.5 + i" in done.stderr and "^" in done.stderr

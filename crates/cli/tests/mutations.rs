@@ -228,20 +228,31 @@ fn tokens(text: &str) -> Vec<&str> {
     out
 }
 
-/// A text with a few changes; mostly a word takes the place of another of the same text, which keeps much of it valid.
+/// A text with a change or two; mostly a word takes the place of another of its kind, which keeps much of it valid.
 fn mutate(text: &str, words: &[&'static str], random: &mut Random) -> String {
     let own = tokens(text);
+    let kind = |token: &str| match token.chars().next() {
+        Some(c) if c.is_ascii_digit() => 0,
+        Some(c) if c.is_alphabetic() || "_%".contains(c) => 1,
+        Some(' ') => 2,
+        _ => 3,
+    };
     let mut mutant = own.clone();
-    for _ in 0..1 + random.below(4) {
+    for _ in 0..1 + random.below(2) {
         let at = random.below(mutant.len());
-        match random.below(6) {
-            0 | 1 => mutant[at] = random.pick(&own),
-            2 => mutant[at] = random.pick(words),
-            3 => mutant[at] = "",
-            4 => mutant.insert(at, random.pick(words)),
-            _ => {
+        match random.below(10) {
+            0 => mutant[at] = random.pick(words),
+            1 => mutant[at] = "",
+            2 => mutant.insert(at, random.pick(words)),
+            3 => {
                 let other = random.below(mutant.len());
                 mutant.swap(at, other);
+            }
+            _ => {
+                let alike: Vec<&str> = own.iter().copied().filter(|t| kind(t) == kind(mutant[at])).collect();
+                if !alike.is_empty() {
+                    mutant[at] = random.pick(&alike);
+                }
             }
         }
     }

@@ -28,6 +28,11 @@ pub struct Builder<'m> {
 }
 
 impl<'m> Builder<'m> {
+    /// Instructions of the function so far, live or not.
+    pub fn instructions(&self) -> usize {
+        self.func.insts.len()
+    }
+
     /// Starts a function. Its entry block is current; its arguments are [`Builder::arg`].
     pub fn new(
         module: &'m mut Module,
@@ -342,8 +347,8 @@ impl<'m> Builder<'m> {
                 Or if c == mask => return b,
                 And if !za & mask & !c == 0 => return a,
                 URem | SRem if c == 1 => return self.constant(ty, 0),
-                Shl if (!za & mask) << c & mask == 0 && c < u64::from(bits) => return self.constant(ty, 0),
-                LShr if (!za & mask) >> c == 0 && c < u64::from(bits) => return self.constant(ty, 0),
+                Shl if c < u64::from(bits) && (!za & mask) << c & mask == 0 => return self.constant(ty, 0),
+                LShr if c < u64::from(bits) && (!za & mask) >> c == 0 => return self.constant(ty, 0),
                 Sub => {
                     let neg = self.constant(ty, c.wrapping_neg());
                     return self.bin(Add, a, neg);
@@ -436,8 +441,15 @@ impl<'m> Builder<'m> {
         let zeros = match op {
             And => za | zb,
             Or | Xor => za & zb,
-            Shl => self.as_const(b).map_or(0, |c| (za << c) | fold::ones(c as u32)),
-            LShr => self.as_const(b).map_or(0, |c| (za & mask) >> c | !(mask >> c)),
+            // Nothing is known of a shift by as many bits as there are: what it gives is undefined.
+            Shl => self
+                .as_const(b)
+                .filter(|c| *c < u64::from(bits))
+                .map_or(0, |c| (za << c) | fold::ones(c as u32)),
+            LShr => self
+                .as_const(b)
+                .filter(|c| *c < u64::from(bits))
+                .map_or(0, |c| (za & mask) >> c | !(mask >> c)),
             Add if !za & !zb & mask == 0 => za & zb,
             Add => {
                 // No carry beyond the highest bit that either may have, plus one; low common zeros stay.

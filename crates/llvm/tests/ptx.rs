@@ -137,6 +137,25 @@ fn known_bits_turn_xor_into_an_immediate() {
 }
 
 #[test]
+fn a_shift_by_more_bits_than_there_are_is_compiled() {
+    for ty in [Ty::I32, Ty::I64] {
+        for shift in [BinOp::Shl, BinOp::LShr, BinOp::AShr] {
+            for by in [31u64, 32, 63, 64, 70, 1 << 31] {
+                let m = one(|b| {
+                    let t = tid(b);
+                    let wide = if ty == Ty::I64 { b.cast(CastOp::ZExt, t, ty) } else { t };
+                    let by = b.constant(ty, by);
+                    let shifted = b.bin(shift, wide, by);
+                    let out = b.arg(0);
+                    b.store(out, shifted, 4);
+                });
+                assert!(emit::compile(m, options()).is_ok(), "{ty:?} {shift:?} {by}");
+            }
+        }
+    }
+}
+
+#[test]
 fn identities_cost_nothing() {
     let mut m = Module::new("t");
     let mut b = Builder::new(&mut m, "k", &[Ty::I32, Ty::F32], &[], Some(kernel()), Loc::NONE);

@@ -189,7 +189,8 @@ pub struct Var {
 impl Var {
     /// Size in bytes; zero when unsized.
     pub fn size(&self) -> u64 {
-        self.dims.iter().product::<u64>().saturating_mul(u64::from(self.ty.bytes() * self.vec))
+        let element = u64::from(self.ty.bytes() * self.vec);
+        self.dims.iter().fold(element, |bytes, &n| bytes.saturating_mul(n))
     }
 }
 

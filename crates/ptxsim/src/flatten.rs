@@ -3,12 +3,12 @@
 //! A call becomes the callee's body, in place. Recursive functions and those whose address is taken can't; their code
 //! stands once behind the entry's, and [`crate::isa`]'s `call` goes there.
 
-use crate::Error;
 use crate::ast::{Function, Instr, Loc, Module, Operand, Space, Stmt, Var};
 use crate::isa::{self, Addr, Callee, Class, Env, Inst, Sym, Template};
 use crate::layout::{Item, Kind, Laid, layout};
 use crate::reach::{Reach, callee};
 use crate::report::Source;
+use crate::{Error, volume};
 use std::collections::HashMap;
 
 /// Calls nested deeper than this are not inlined.
@@ -182,9 +182,9 @@ pub(crate) fn compile(
 /// Registers that a thread starts with where it changes their number (§9.7.19.5): those of `.maxnreg`, or as many as there
 /// can be with the number of threads that the directives allow. Each quarter of the warps shares 16384.
 fn registers(f: &Function) -> Option<u32> {
-    let threads = f.reqntid.or(f.maxntid).map(|n| n.iter().product::<u32>());
+    let threads = f.reqntid.or(f.maxntid).map(volume);
     let most = threads.filter(|t| (1..=1024).contains(t)).map(|t| {
-        let warps = t.div_ceil(32).div_ceil(4) * f.minnctapersm.unwrap_or(1).max(1);
+        let warps = (t as u32).div_ceil(32).div_ceil(4).saturating_mul(f.minnctapersm.unwrap_or(1).max(1));
         (16384 / 32 / warps).min(256) & !7
     });
     f.maxnreg.map(|n| n & !7).or(most)

@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use crate::regs::Regs;
 use crate::report::{Counters, Finding, FindingKind, InstStat, Report};
 use crate::shadow::GlobalShadow;
-use crate::{Error, parse};
+use crate::{Error, parse, volume};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -205,8 +205,7 @@ impl Program {
             progress: AtomicU64::new(0),
             shadow: GlobalShadow::new(&memory, options.checks),
         };
-        let units = l.grid.iter().map(|&g| u64::from(g)).product::<u64>()
-            / cluster.iter().map(|&g| u64::from(g)).product::<u64>();
+        let units = volume(l.grid) / volume(cluster);
         let stats = run(&grid, units, options);
         if options.interrupt.as_ref().is_some_and(|i| i.load(Relaxed)) {
             return Err(Error::new("the run was interrupted"));
@@ -281,7 +280,7 @@ fn run(grid: &Grid<'_>, units: u64, options: &Options) -> Vec<InstStat> {
 }
 
 fn check_shape(l: &Launch, code: &Code, cluster: [u32; 3]) -> Result<(), Error> {
-    let threads = l.block.iter().map(|&b| u64::from(b)).product::<u64>();
+    let threads = volume(l.block);
     let bad = |m: String| Err(Error::new(m));
     if l.grid.contains(&0) || l.block.contains(&0) || cluster.contains(&0) {
         return bad(format!(
@@ -310,14 +309,14 @@ fn check_shape(l: &Launch, code: &Code, cluster: [u32; 3]) -> Result<(), Error> 
         return bad(format!("the kernel requires a block of {r:?} (.reqntid), not {:?}", l.block));
     }
     if let Some(m) = code.maxntid
-        && threads > m.iter().map(|&b| u64::from(b)).product::<u64>()
+        && threads > volume(m)
     {
         return bad(format!("a block of {threads} threads is more than the kernel's .maxntid {m:?}"));
     }
     if (0..3).any(|k| !l.grid[k].is_multiple_of(cluster[k])) {
         return bad(format!("grid {:?} is not a multiple of the cluster {cluster:?}", l.grid));
     }
-    let size = cluster.iter().map(|&c| u64::from(c)).product::<u64>();
+    let size = volume(cluster);
     if size > 16 {
         return bad(format!("a cluster of {size} CTAs is more than the 16 there can be"));
     }

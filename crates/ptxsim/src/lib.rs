@@ -86,6 +86,11 @@ pub struct Error {
     pub message: String,
 }
 
+/// How many there are along three dimensions; more than can be counted is the largest number.
+pub(crate) fn volume(sizes: [u32; 3]) -> u64 {
+    sizes.iter().fold(1, |n, &size| n.saturating_mul(size.into()))
+}
+
 impl Error {
     pub(crate) fn at(line: u32, message: impl Into<String>) -> Error {
         Error { line, message: message.into() }

@@ -93,7 +93,7 @@ impl Memory {
     /// Says where `addr` lies, relative to the closest allocation.
     pub(crate) fn describe(&self, addr: u64) -> String {
         let dist = |a: &Allocation| {
-            if addr < a.base { a.base - addr } else { (addr + 1).saturating_sub(a.end()) }
+            if addr < a.base { a.base - addr } else { addr.saturating_add(1).saturating_sub(a.end()) }
         };
         match self.allocs.iter().min_by_key(|a| dist(a)) {
             None => "no memory is registered".into(),

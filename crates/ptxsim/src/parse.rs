@@ -437,12 +437,12 @@ impl<'a> Parser<'_, 'a> {
             let line = self.line();
             let name = self.ident("a name")?.to_string();
             let range = if self.eat('<') {
-                let n = self.uint("a count")? as u32;
+                let n = self.uint("a count")?;
                 self.expect('>')?;
                 if n > 1 << 20 {
                     return Err(Error::at(line, format!("`{name}<{n}>` declares too many registers")));
                 }
-                Some(n)
+                Some(n as u32)
             } else {
                 None
             };
@@ -452,8 +452,8 @@ impl<'a> Parser<'_, 'a> {
                 self.init(&mut init)?;
                 // An unsized array takes its initializer's length.
                 if dims.first() == Some(&0) {
-                    let inner: u64 = dims[1..].iter().product();
-                    dims[0] = (init.len() as u64).div_ceil(inner.max(1) * u64::from(vec));
+                    let inner = dims[1..].iter().fold(u64::from(vec), |all, &n| all.saturating_mul(n));
+                    dims[0] = (init.len() as u64).div_ceil(inner.max(1));
                 }
             }
             out.push(Var {

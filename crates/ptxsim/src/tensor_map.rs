@@ -286,12 +286,12 @@ impl TensorMap {
 
     /// Bytes of shared memory that the box lies in.
     pub(crate) fn footprint(&self) -> u32 {
-        (1..self.dims.len()).map(|d| self.copied(d)).product::<u32>() * self.pitch()
+        (1..self.dims.len()).fold(self.pitch(), |bytes, d| bytes.saturating_mul(self.copied(d)))
     }
 
     /// Bytes that a copy moves.
     pub(crate) fn box_bytes(&self) -> u32 {
-        (0..self.dims.len()).map(|d| self.copied(d)).product::<u32>() * self.element.bytes()
+        (0..self.dims.len()).fold(self.element.bytes(), |bytes, d| bytes.saturating_mul(self.copied(d)))
     }
 
     /// Calls `f(offset in shared memory, global address or `None` outside the tensor)` for each element of the box at

@@ -191,3 +191,56 @@ fn every_opcode_with_wrong_operands() {
         }
     }
 }
+
+#[test]
+fn sizes_beyond_all_counting() {
+    let huge = ["4294967295", "4294967296", "18446744073709551615"];
+    let frame = |before: &str, directives: &str, body: &str| {
+        format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n{before}\n.visible .entry k(.param .u64 p) {directives} {{\n\
+             .reg .b64 %rd<3>;\n.reg .b32 %r<3>;\n{body}\nret;\n}}\n"
+        )
+    };
+    for n in huge {
+        let mut texts = vec![frame("", "", &format!(".reg .b32 %x<{n}>;"))];
+        for directive in [".reqntid", ".maxntid", ".reqnctapercluster"] {
+            texts.push(frame("", &format!("{directive} {n}, {n}, {n}"), ""));
+        }
+        texts.push(frame("", &format!(".maxntid 128 .minnctapersm {n}"), ""));
+        for space in [".global", ".shared", ".const"] {
+            texts.push(frame(&format!("{space} .b64 x[{n}][{n}];"), "", "mov.b64 %rd1, x;"));
+            texts.push(frame(&format!("{space} .b8 x[{n}];"), "", "mov.b64 %rd1, x;"));
+        }
+        texts.push(frame(&format!(".global .b32 x[][{n}][{n}] = {{1, 2}};"), "", "mov.b64 %rd1, x;"));
+        texts.push(frame(
+            "",
+            "",
+            &format!(".local .b64 x[{n}][{n}]; mov.b64 %rd1, x; st.local.u32 [%rd1], 1;"),
+        ));
+        texts.push(frame("", "", &format!(".local .b8 x[{n}]; mov.b64 %rd1, x; st.local.u32 [%rd1], 1;")));
+        texts.push(frame("", "", &format!(".shared .b8 x[{n}]; mov.b64 %rd1, x; st.shared.u32 [%rd1], 1;")));
+        // The last byte of all addresses.
+        texts.push(frame("", "", "mov.b64 %rd1, -1; ld.global.u8 %r1, [%rd1];"));
+        for text in texts {
+            assert!(std::panic::catch_unwind(|| run(&text)).is_ok(), "{text}");
+        }
+    }
+    for sizes in [[u32::MAX; 3], [1 << 31, 1 << 31, 4], [65535, 65535, 65535]] {
+        let program = Program::parse(&frame("", "", "")).expect("parses");
+        for at in 0..3 {
+            let shape = |k: usize| if at == k { sizes } else { [1; 3] };
+            let launch = Launch {
+                entry: "k".into(),
+                grid: shape(0),
+                block: shape(1),
+                cluster: Some(shape(2)),
+                shared_bytes: 0,
+                params: vec![],
+            };
+            if at > 0 || sizes[1] > 65535 {
+                let error = program.launch(&launch, &Memory::new(), &Options::default());
+                assert!(error.is_err(), "{launch:?}");
+            }
+        }
+    }
+}

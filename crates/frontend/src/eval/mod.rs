@@ -142,7 +142,7 @@ pub const INTERRUPTED: &str = "the compilation was interrupted";
 
 /// Operations that a kernel may be made of. Passes, LLVM and `ptxas` take longer than in proportion to it; a kernel of
 /// this size is some hundred times a large one.
-pub(crate) const MAX_OPS: usize = 100_000;
+pub(crate) const MAX_OPS: usize = 250_000;
 
 /// Statements and expressions that may be evaluated: calls and loops at compile time multiply them.
 const MAX_STEPS: u64 = 5_000_000;

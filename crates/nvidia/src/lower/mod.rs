@@ -71,6 +71,9 @@ pub struct Lowered {
 /// proportion to the square: two minutes for this many, half an hour for four times as many.
 const MAX_ELEMENTS: u64 = 2048;
 
+/// Instructions that the code of a thread may have: LLVM and `ptxas` take minutes for so many, and gigabytes of memory.
+const MAX_INSTRUCTIONS: usize = 1_000_000;
+
 /// The registers of one value.
 pub(crate) type Regs = Rc<[llvm::Value]>;
 /// The name of the buffer that holds all of a kernel's shared memory.
@@ -377,6 +380,14 @@ impl<'a> Lower<'a> {
                 return Ok(Some(op));
             }
             self.operation(op)?;
+            if self.b.instructions() > MAX_INSTRUCTIONS {
+                let message = format!(
+                    "here the code of each thread becomes longer than {MAX_INSTRUCTIONS} instructions"
+                );
+                let hint =
+                    "use smaller blocks or more warps, and loop at run time (range, not tl.static_range)";
+                return Err(self.error(message).note(hint).into());
+            }
         }
         Ok(None)
     }
