@@ -100,3 +100,19 @@ def test_members(device):
     out = device.zeros(4, np.float32)
     members[(1,)](out, device.array(x))
     np.testing.assert_array_equal(device.numpy(out), np.sqrt(x) + np.floor(x) + x)
+
+
+@triton.jit
+def scalars_used_again(out, n):
+    one = tl.to_tensor(n)
+    tl.atomic_add(out + tl.arange(0, 4), one)
+    tl.store(out + 4, one)
+    two = tl.to_tensor(2)
+    tl.store(out + tl.arange(5, 8), tl.full([3], two, tl.int32))
+    tl.store(out + 8, two)
+
+
+def test_a_constant_scalar_is_there_after_it_was_repeated(device):
+    out = device.zeros(9, np.int32)
+    scalars_used_again[(1,)](out, 1)
+    assert device.numpy(out).tolist() == [1, 1, 1, 1, 1, 2, 2, 2, 2]

@@ -38,6 +38,9 @@ def category(error: BaseException) -> str:
 def work(pipe, backend: str, folder: str) -> None:
     """A process: gets programs, and answers with ``None`` or a category and a text."""
     os.environ.update(TILEWRIGHT_CACHE_DIR=folder, TILEWRIGHT_ALWAYS_COMPILE="1", RAYON_NUM_THREADS="1")
+    if backend != "cuda":
+        # The simulator runs PTX; most of the time would go into assembling it.
+        os.environ["TILEWRIGHT_CUBIN"] = "0"
     from .compare import check
 
     done = 0

@@ -66,7 +66,9 @@ class Generator(Operations):
     def let(self, expression: str, shape, kind: str, bound: int | None = None, positive=False) -> Value:
         """A new variable."""
         name = self.new()
-        value = Value(name, tuple(shape), kind, bound or whole(kind), positive or kind[0] in "bu")
+        value = Value(
+            name, tuple(shape), kind, bound or whole(kind), positive or (kind == "b" or kind[0] == "u")
+        )
         self.blocks[-1].append(Node(f"{name} = {expression}", gives=value))
         return self.keep(value)
 

@@ -24,7 +24,7 @@ class Memory:
     def limits(self, kind: str, limit: int) -> tuple[int, int]:
         """The least and the largest value of an input."""
         most = 1 if kind == "b" else min(limit, self.rng.choice([1, 3, 3, 8]))
-        return (0 if kind[0] in "bu" else -most), most
+        return (0 if (kind == "b" or kind[0] == "u") else -most), most
 
     def leaf(self, shape, kind: str, limit: int):
         """A value from nowhere or from memory."""

@@ -43,6 +43,22 @@ def test_no_sass_without_a_cubin():
     assert kernel.n_regs is None and kernel.n_spills is None
 
 
+def test_a_cubin_may_be_left_out(monkeypatch, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+
+    def asm():
+        sums.clear_cache()
+        return compiled(BLOCK=256).asm
+
+    monkeypatch.setenv("TILEWRIGHT_CUBIN", "0")
+    assert "cubin" not in asm() and "ptx" in asm()
+    # What is in the cache then is not taken for the whole, nor the other way round.
+    monkeypatch.delenv("TILEWRIGHT_CUBIN")
+    assert isinstance(asm()["cubin"], bytes)
+    monkeypatch.setenv("TILEWRIGHT_CUBIN", "0")
+    assert "cubin" not in asm()
+
+
 def test_maxnreg():
     free, few = compiled(BLOCK=2048, num_warps=2), compiled(BLOCK=2048, num_warps=2, maxnreg=32)
     assert free.n_regs > 32 and free.n_spills == 0

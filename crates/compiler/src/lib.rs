@@ -17,4 +17,5 @@ pub use artifact::{Artifact, Metadata, StageTime, TensorMapParam};
 pub use request::{Options, Request, Target};
 pub use stages::compile;
 pub use tilewright_nvidia::Target as CudaTarget;
+pub use tilewright_nvidia::ptxas::unwanted as cubin_unwanted;
 pub use tilewright_nvidia::{PythonEnvironment, sass};

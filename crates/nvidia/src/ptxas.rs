@@ -18,6 +18,9 @@ pub enum Error {
         "{0}\nhint: `pip install nvidia-cuda-nvcc`, install the CUDA toolkit, or set TRITON_PTXAS_PATH to the program"
     )]
     NotFound(String),
+    /// `TILEWRIGHT_CUBIN=0` asks for none.
+    #[error("TILEWRIGHT_CUBIN=0 leaves the kernel at PTX")]
+    Unwanted,
     /// `TRITON_PTXAS_PATH` names something else.
     #[error(
         "{0}\nhint: unset it, and ptxas is looked for in the Python environment, in CUDA_HOME and on the PATH"
@@ -90,9 +93,20 @@ pub struct Options {
     pub stop: Stop,
 }
 
+/// Whether `TILEWRIGHT_CUBIN=0` asks to end at PTX.
+pub fn unwanted() -> bool {
+    std::env::var_os("TILEWRIGHT_CUBIN").is_some_and(|value| value == "0")
+}
+
 impl Ptxas {
-    /// Finds the program; see [`tools`] for where it looks.
+    /// Finds the program, unless `TILEWRIGHT_CUBIN=0`; see [`tools`] for where it looks.
+    ///
+    /// # Errors
+    /// There is none, or it is not wanted.
     pub fn find(python: &PythonEnvironment) -> Result<Ptxas, Error> {
+        if unwanted() {
+            return Err(Error::Unwanted);
+        }
         match tools::find("ptxas", "TRITON_PTXAS_PATH", &tools::PROGRAMS, python) {
             Ok(path) => Ok(Ptxas { path }),
             Err(Missing::Nowhere(looked)) => Err(Error::NotFound(looked)),

@@ -6,7 +6,7 @@
 //! that are called follow the entry.
 
 use crate::isa::{self, Class, Env, Inst};
-use crate::regs::Reg;
+use crate::regs::{File, Reg};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -17,6 +17,7 @@ pub(crate) struct Item {
     pub reads: Vec<Reg>,
     pub writes: Vec<Reg>,
     pub copy: bool,
+    pub bytes: Option<isa::Bytes>,
     pub computes: bool,
     pub shuffle: Option<(Reg, Reg)>,
     pub guard: Option<Reg>,
@@ -25,15 +26,6 @@ pub(crate) struct Item {
     /// Labels it may go to.
     pub jumps: Vec<u32>,
     pub kind: Kind,
-}
-
-impl Item {
-    /// Whether each half of the 32-bit result is computed from the same halves of 32-bit operands, and of whole predicates.
-    fn by_halves(&self) -> bool {
-        let packed = [".f16x2", ".bf16x2", ".u16x2", ".s16x2"].iter().any(|ty| self.name.ends_with(ty));
-        let bitwise = ["and.b32", "or.b32", "xor.b32", "not.b32", "selp.b32"].contains(&&*self.name);
-        self.computes && (packed || bitwise) && self.writes.iter().all(|r| r.file.bits() == 32)
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -356,8 +348,8 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], roots: &[usize], en
             break;
         }
     }
-    // A register that is packed from or unpacked to narrower ones is tracked in parts of 16 bits, for a code generator may
-    // leave one part undefined and never look at it.
+    // A register that is packed from or unpacked to narrower ones, or of which bytes are computed apart, is tracked in bytes,
+    // for a code generator may leave some undefined and never look at them.
     let bits = |v: &[Reg]| v.iter().map(|r| r.file.bits()).sum::<u32>();
     let repacks = |it: &Item| {
         it.copy
@@ -368,17 +360,16 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], roots: &[usize], en
     for it in items.iter().filter(|it| it.reads.len() != it.writes.len() && repacks(it)) {
         split.extend(it.reads.iter().chain(&it.writes));
     }
-    // What is computed half by half keeps them apart.
-    for it in items.iter().filter(|it| it.by_halves()) {
-        split.extend(it.reads.iter().chain(&it.writes).filter(|r| r.file.bits() == 32));
+    for (it, bytes) in items.iter().filter_map(|it| Some((it, it.bytes.as_ref()?))) {
+        split.extend(bytes.iter().flatten().map(|(r, _)| r).chain(&it.writes).filter(|r| r.file != File::P));
     }
-    let parts = |r: &Reg| if split.contains(r) { r.file.bits() / 16 } else { 1 };
+    let pieces = |r: &Reg| if split.contains(r) { r.file.bits() / 8 } else { 1 };
     let mut ids: HashMap<Reg, Range<u32>> = HashMap::new();
     let mut count = 0;
     for r in env.declared.iter().filter(|r| has(&tracked, r)) {
         ids.entry(*r).or_insert_with(|| {
             let first = count;
-            count += parts(r);
+            count += pieces(r);
             first..count
         });
     }
@@ -388,16 +379,8 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], roots: &[usize], en
         let (reads, mut writes, hold) = (pick(&it.reads), pick(&it.writes), pick(&it.held));
         let inputs = pick(&it.inputs);
         writes.retain(|w| !hold.contains(w));
-        let halves = it.by_halves().then(|| {
-            let half = |k: u32| {
-                let of = |r: &Reg| ids.get(r).map(|x| if x.len() > 1 { x.start + k } else { x.start });
-                let from: Vec<u32> = it.reads.iter().filter_map(of).collect();
-                it.writes.iter().filter_map(of).map(move |to| (to, from.clone())).collect::<Vec<_>>()
-            };
-            [half(0), half(1)].concat()
-        });
-        let copy = it.copy.then(|| {
-            let whole = |r: &Reg| ids.contains_key(r) && parts(r) != r.file.bits() / 16;
+        let copied = it.copy.then(|| {
+            let whole = |r: &Reg| ids.contains_key(r) && pieces(r) != r.file.bits() / 8;
             if !repacks(it) || it.reads.iter().chain(&it.writes).any(whole) {
                 return writes.iter().map(|&w| (w, reads.clone())).collect();
             }
@@ -406,12 +389,18 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], roots: &[usize], en
                 v.iter()
                     .flat_map(|r| {
                         let first = ids.get(r).map(|x| x.start);
-                        (0..r.file.bits() / 16).map(move |k| first.map(|f| f + k))
+                        (0..r.file.bits() / 8).map(move |k| first.map(|f| f + k))
                     })
                     .collect()
             };
             let (from, to) = (flat(&it.reads), flat(&it.writes));
             to.iter().zip(from).filter_map(|(t, f)| t.map(|t| (t, f.into_iter().collect()))).collect()
+        });
+        let parts = copied.or_else(|| {
+            let to = ids.get(it.writes.first()?);
+            let part = |&(r, k): &(Reg, u32)| ids.get(&r).map(|x| x.start + k);
+            let made = it.bytes.as_ref()?.iter().map(|of| of.iter().filter_map(part).collect());
+            Some(to.into_iter().flat_map(|to| to.clone()).zip(made).collect())
         });
         if !reads.is_empty() || !writes.is_empty() || !hold.is_empty() {
             let shuffle = it.shuffle.map_or(vec![], |(to, from)| {
@@ -419,10 +408,12 @@ fn uninit(items: &[Item], blocks: &[Block], order: &[usize], roots: &[usize], en
                 let of = |k: usize| if to.len() == from.len() { vec![from[k]] } else { from.clone() };
                 to.iter().enumerate().map(|(k, &t)| (t, of(k))).collect()
             });
-            let copy = copy.or(halves);
             let guard = it.guard.and_then(|g| pick(&[g]).first().copied());
-            let computes = it.computes;
-            by_item.insert(i, isa::Uninit { reads, writes, copy, computes, guard, shuffle, hold, inputs });
+            let (copy, computes) = (it.copy, it.computes);
+            by_item.insert(
+                i,
+                isa::Uninit { reads, writes, parts, copy, computes, guard, shuffle, hold, inputs },
+            );
         }
     }
     UninitInfo { by_item, tracked: count, ids }

@@ -829,7 +829,7 @@ fn uninit(unit: &mut Unit, w: &mut Warp, grid: &Grid<'_>, inst: &Inst, u: &crate
         return;
     }
     w.wgmma.written(u);
-    if let Some(pairs) = &u.copy {
+    if let Some(pairs) = &u.parts {
         for (to, from) in pairs {
             let ok = known(w, from);
             let i = &mut w.init[*to as usize];

@@ -168,6 +168,50 @@ fn halves_are_computed_apart() {
 }
 
 #[test]
+fn uninitialized_bytes() {
+    // `%r5` and `%h2` are never written. What the third operand of `k` takes out of the result is used.
+    let k = |made: &str, used: &str| {
+        run(&body(&format!("mov.b16 %h1, 7; {made} {used} st.global.u32 [%rd2], %r8;")), 32)
+    };
+    let byte = |n: u32| format!("prmt.b32 %r8, %r7, %r1, 0x{n}{n}{n}{n};");
+    // (what makes %r7, its bytes that are defined)
+    let cases = [
+        ("mov.b32 %r6, {%h1, %h2}; mul.f16x2 %r7, %r6, %r1;", "01"),
+        ("mov.b32 %r6, {%h2, %h1}; fma.rn.bf16x2 %r7, %r1, %r1, %r6;", "23"),
+        ("mov.b32 %r6, {%h1, %h2}; add.s16x2 %r7, %r6, %r6;", "01"),
+        ("mov.b32 %r6, {%h1, %h2}; add.s32 %r7, %r6, %r1;", ""),
+        ("mov.b32 %r6, {%h1, %h2}; cvt.rn.f16x2.f32 %r7, %r6, %r1;", ""),
+        ("bfi.b32 %r7, %r5, %r1, 24, 8;", "012"),
+        ("bfi.b32 %r7, %r1, %r5, 8, 16;", "12"),
+        ("bfi.b32 %r7, %r1, %r5, 8, 12;", "1"),
+        ("prmt.b32 %r7, %r5, %r1, 0x4071;", "13"),
+        ("mov.b32 %r6, {%h1, %h2}; bfe.u32 %r7, %r6, 8, 16;", "023"),
+        ("mov.b32 %r6, {%h1, %h2}; bfe.s32 %r7, %r6, 8, 16;", "0"),
+        ("mov.b32 %r6, {%h1, %h2}; bfe.s32 %r7, %r6, 8, 8;", "0123"),
+        ("mov.b32 %r6, {%h2, %h1}; shl.b32 %r7, %r6, 8;", "03"),
+        ("mov.b32 %r6, {%h2, %h1}; shl.b32 %r7, %r6, 4;", "3"),
+        ("mov.b32 %r6, {%h1, %h2}; shr.u32 %r7, %r6, 8;", "03"),
+        ("mov.b32 %r6, {%h2, %h1}; shr.s32 %r7, %r6, 20;", "0123"),
+        ("mov.b32 %r6, {%h1, %h2}; and.b32 %r7, %r6, 0xff00ff;", "013"),
+        ("mov.b32 %r6, {%h1, %h2}; xor.b32 %r7, %r6, %r1;", "01"),
+        ("mov.b32 %r6, {%h1, %h2}; not.b32 %r7, %r6;", "01"),
+        ("mov.b32 %r6, {%h1, %h2}; cvt.u16.u32 %h3, %r6; cvt.u32.u16 %r7, %h3;", "0123"),
+        ("mov.b32 %r6, {%h2, %h1}; cvt.s32.s8 %r7, %r6;", ""),
+        ("setp.eq.s32 %p1, %r1, 3; mov.b32 %r6, {%h1, %h2}; selp.b32 %r7, %r1, %r6, %p1;", "01"),
+        ("setp.eq.s32 %p1, %r5, 3; selp.b32 %r7, %r1, %r1, %p1;", ""),
+    ];
+    for (made, defined) in cases {
+        for n in 0..4 {
+            let report = k(made, &byte(n));
+            match defined.contains(&n.to_string()) {
+                true => none(&report),
+                false => only(&report, UninitializedRegister),
+            }
+        }
+    }
+}
+
+#[test]
 fn permutes_read_what_they_select() {
     // `%r5` is never written.
     let k = |bytes: &str, selector: &str| {

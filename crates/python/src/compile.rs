@@ -170,9 +170,12 @@ pub fn python_environment(py: Python<'_>) -> PythonEnvironment {
     PythonEnvironment { site_packages, prefix: prefix().ok() }
 }
 
-/// Says once, where a GPU was asked for, that there is no `ptxas`.
+/// Says once, where a GPU was asked for, that there is no `ptxas`; not where none is wanted.
 fn warn_of_missing_tool(py: Python<'_>, backend: Backend, why: Option<&str>) -> PyResult<()> {
     static WARNED: AtomicBool = AtomicBool::new(false);
+    if tilewright_compiler::cubin_unwanted() {
+        return Ok(());
+    }
     let (Backend::Cuda(_) | Backend::Offline(_), Some(why)) = (backend, why) else { return Ok(()) };
     if WARNED.swap(true, Ordering::Relaxed) {
         return Ok(());

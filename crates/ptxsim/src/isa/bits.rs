@@ -395,10 +395,12 @@ pub(super) fn bfi(d: &mut Dec) -> R {
     d.out.d = d.dst_ty(0, ty)?;
     d.out.a = d.src(1, ty)?;
     // LLVM packs bytes by inserting them into a register of which they are the only bits ever used. Which bits those are is
-    // not followed, so what the field goes into may be undefined.
+    // followed where constants say it (`bytes.rs`); elsewhere what the field goes into may be undefined.
     let reads = d.reads.len();
     d.out.b = d.src(2, ty)?;
-    d.reads.truncate(reads);
+    if !matches!((d.operand(3)?, d.operand(4)?), (Operand::Int(_), Operand::Int(_))) {
+        d.reads.truncate(reads);
+    }
     d.out.c = d.src(3, Ty::U32)?;
     d.out.e = d.src(4, Ty::U32)?;
     d.out.exec = match ty.bits() {

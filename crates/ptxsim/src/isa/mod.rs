@@ -9,6 +9,7 @@ mod asynch;
 mod atomic;
 mod bits;
 mod bulk;
+mod bytes;
 mod call;
 mod cluster;
 mod compare;
@@ -30,6 +31,7 @@ mod wmma;
 
 pub(crate) use asynch::finish_copies;
 pub(crate) use bulk::Pending as BulkPending;
+pub(crate) use bytes::Bytes;
 pub(crate) use call::{Callee, Calls, STACK, address as function_address, ret_exec};
 pub(crate) use control::{bra_exec, exit_exec, macs};
 pub(crate) use env::{Addr, Env, Reloc, Special, Sym, Template};
@@ -144,13 +146,15 @@ pub(crate) struct Uninit {
     pub reads: Vec<u32>,
     /// Tracked registers written.
     pub writes: Vec<u32>,
-    /// The instruction only copies: what is written with what it is copied from, as which it is as initialized.
-    pub copy: Option<Vec<(u32, Vec<u32>)>>,
+    /// What is written, part by part, with what it is made of, as which it is as initialized.
+    pub parts: Option<Vec<(u32, Vec<u32>)>>,
+    /// The instruction only copies `parts`.
+    pub copy: bool,
     /// The instruction only computes: what it makes of undefined values is undefined, which is no harm by itself. Its guard
     /// must be initialized all the same.
     pub computes: bool,
     pub guard: Option<u32>,
-    /// A shuffle: as `copy`, but lane by lane as the instruction moves values.
+    /// A shuffle: as `parts`, but lane by lane as the instruction moves values.
     pub shuffle: Vec<(u32, Vec<u32>)>,
     /// Tracked registers that an asynchronous instruction holds until its wait, to write and to read them.
     pub hold: Vec<u32>,
@@ -456,6 +460,8 @@ pub(crate) struct Dec<'a, 'e> {
 /// A decoded instruction with what it reads and writes.
 pub(crate) struct Decoded {
     pub inst: Inst,
+    /// What each byte of its result is made of, where that is known.
+    pub bytes: Option<Bytes>,
     /// It computes, or shuffles: see [`Uninit`].
     pub computes: bool,
     /// What a shuffle moves: destination and source.
@@ -502,8 +508,10 @@ pub(crate) fn decode(ins: &Instr, env: &mut Env) -> Result<Decoded, Error> {
     use Class::*;
     let computes =
         matches!(row.class, Integer | Logic | Float | Half | Double | Special | Convert | Compare | Move);
+    let bytes = if computes && !d.copy { bytes::bytes(&d) } else { None };
     Ok(Decoded {
         inst: d.out,
+        bytes,
         computes,
         shuffle: d.shuffle,
         reads: d.reads,

@@ -87,8 +87,7 @@ impl Wgmma {
     /// one register of the two, and code generators leave such copies between the fence and the multiply.
     pub fn written(&mut self, u: &Uninit) {
         let now = (self.fences, By::Other);
-        // What is computed half by half is new, unlike what is copied.
-        match u.copy.as_ref().filter(|_| !u.computes) {
+        match u.parts.as_ref().filter(|_| u.copy) {
             None => u.writes.iter().for_each(|&w| self.written[w as usize] = now),
             Some(pairs) => {
                 for (to, from) in pairs {

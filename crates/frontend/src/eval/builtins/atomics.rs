@@ -66,7 +66,10 @@ impl Evaluator<'_> {
         }
         let value = self.cast(&value, element)?;
         if !value.is_block() {
-            return Ok(self.splat_constant(&value, &pointer.shape));
+            return Ok(match args.get(name) {
+                Value::Const(_) => self.splat_constant(&value, &pointer.shape),
+                _ => self.splat(&value, &pointer.shape),
+            });
         }
         self.broadcast_to(&value, &pointer.shape)
     }

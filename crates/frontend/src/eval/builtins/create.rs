@@ -38,7 +38,7 @@ impl Evaluator<'_> {
             "full" => {
                 let shape = self.shape_of(args.get("shape"))?;
                 let dtype = self.dtype_arg(args, "dtype")?;
-                let scalar = match args.get("value") {
+                match args.get("value") {
                     Value::Tensor(t) => {
                         if t.numel() != 1 {
                             return Err(self
@@ -47,12 +47,15 @@ impl Evaluator<'_> {
                                 .into());
                         }
                         let t = if t.is_block() { self.unsplat(&t.clone()) } else { t.clone() };
-                        self.cast(&t, &dtype)?
+                        let scalar = self.cast(&t, &dtype)?;
+                        Value::Tensor(self.splat(&scalar, &shape))
                     }
-                    Value::Const(c) => self.scalar_constant(&c.clone(), dtype.scalar())?,
+                    Value::Const(c) => {
+                        let scalar = self.scalar_constant(&c.clone(), dtype.scalar())?;
+                        Value::Tensor(self.splat_constant(&scalar, &shape))
+                    }
                     other => return Err(self.bad_argument(args, "value", other, "a number")),
-                };
-                Value::Tensor(self.splat_constant(&scalar, &shape))
+                }
             }
             "to_tensor" => Value::Tensor(self.tensor_arg(args, "x")?),
             "cast" | "to" => {
@@ -118,7 +121,8 @@ impl Evaluator<'_> {
         Ok(Tensor { value, dtype: Scalar::Int32.into(), shape })
     }
 
-    /// [`splat`](Evaluator::splat) of a scalar made just before; the scalar is dropped if a dense constant replaces it.
+    /// [`splat`](Evaluator::splat) of a scalar made just before, which the kernel has no name for: it is dropped if a dense
+    /// constant replaces it.
     pub(crate) fn splat_constant(&mut self, scalar: &Tensor, shape: &[u32]) -> Tensor {
         let out = self.splat(scalar, shape);
         if out.value != scalar.value
