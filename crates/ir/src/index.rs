@@ -161,6 +161,12 @@ impl Index {
         matches!(self, Index::Elementwise | Index::Broadcast | Index::Scan(_))
     }
 
+    /// Whether each dimension of an operand is a dimension of the result: an element of the result takes one element of each
+    /// operand, along axes that the result shows.
+    pub fn keeps_axes(self) -> bool {
+        matches!(self, Index::Elementwise | Index::Broadcast | Index::ExpandDims(_) | Index::Permute(_))
+    }
+
     /// Whether each element of a result is an element of an operand, at a place that the index alone tells.
     pub fn rearranges(self) -> bool {
         matches!(

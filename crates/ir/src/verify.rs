@@ -559,7 +559,7 @@ tt.func @callee(%x: i32) -> i32 { cf.br ^bb1(%x : i32)
             (
                 "tt.func @f(%x: i32) { \"scf.for\"(%x, %x, %x, %x) ({ ^bb0(%i: i32): scf.yield }) : \
                  (i32, i32, i32, i32) -> i32 tt.return }",
-                "operands (i32) do not fit the region's arguments ()",
+                "yielded types () do not fit the results (i32)",
             ),
             (
                 "tt.func @f(%x: tensor<8xf32>) { %0 = \"tt.reduce\"(%x) <{axis = 1 : i32}> ({ ^bb0(%a: f32, %b: f32): \

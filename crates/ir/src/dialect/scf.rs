@@ -17,8 +17,8 @@ crate::dialect! {
         operands(lower_bound: one, upper_bound: one, step: one, init: var)
         variadic_results(results)
         regions(body: "scf.yield") flow(
-            pass(Operands("init"), Entry(0, 1)), pass(Operands("init"), Results),
             pass(End(0, 0), Entry(0, 1)), pass(End(0, 0), Results),
+            pass(Operands("init"), Entry(0, 1)), pass(Operands("init"), Results),
         )
         traits(RecursiveEffects, SingleBlock)
         index(Unrelated)
@@ -46,8 +46,8 @@ crate::dialect! {
         operands(init: var)
         variadic_results(results)
         regions(before: "scf.condition", after: "scf.yield") flow(
-            pass(Operands("init"), Entry(0, 0)),
-            pass(End(0, 1), Entry(1, 0)), pass(End(0, 1), Results), pass(End(1, 0), Entry(0, 0)),
+            pass(End(1, 0), Entry(0, 0)), pass(Operands("init"), Entry(0, 0)),
+            pass(End(0, 1), Entry(1, 0)), pass(End(0, 1), Results),
         )
         traits(RecursiveEffects, SingleBlock)
         index(Unrelated)
