@@ -291,7 +291,7 @@ impl Relation {
     pub fn carry(&self, from: &Site, to: &Site, at: &[u32]) -> Shape {
         let mut indices: SmallVec<[u32; 8]> = SmallVec::from_elem(0, self.axes.len());
         from.note(at, &mut indices);
-        to.at(&indices)
+        to.at(&self.axes, &indices)
     }
 
     /// For an operation that [rearranges](Index::rearranges): the operand, and the element of it, that element `at` of a
@@ -310,7 +310,20 @@ impl Relation {
                 }
             }
         }
-        Some((operand, self.operands.get(operand)?.as_ref()?.at(&indices)))
+        Some((operand, self.operands.get(operand)?.as_ref()?.at(&self.axes, &indices)))
+    }
+
+    /// For an operation that rearranges operands into one result: the element of it that element `at` of an operand is.
+    pub fn target(&self, operand: usize, at: &[u32]) -> Option<Shape> {
+        let mut indices: SmallVec<[u32; 8]> = SmallVec::from_elem(0, self.axes.len());
+        let of = self.operands.get(operand)?.as_ref()?;
+        of.note(at, &mut indices);
+        for (axis, a) in self.axes.iter().enumerate() {
+            if a.role == Role::Member && !of.shows(axis) {
+                indices[axis] = operand as u32;
+            }
+        }
+        Some(self.results.first()?.as_ref()?.at(&self.axes, &indices))
     }
 }
 
@@ -324,10 +337,15 @@ impl Site {
         }
     }
 
-    /// The element at indices of the axes.
-    fn at(&self, indices: &[u32]) -> Shape {
+    /// The element at indices of the axes. The outermost part of an axis, mostly all of it, goes on beyond its extent: what
+    /// lies there in one tensor, in padding, lies there in the other.
+    fn at(&self, axes: &[Axis], indices: &[u32]) -> Shape {
         let place = |(part, &n): (&Option<Part>, &u32)| match part {
-            Some(p) => p.offset + indices[p.axis] / p.stride % n,
+            Some(p) => {
+                let steps = indices[p.axis] / p.stride;
+                let inner = u64::from(p.stride) * u64::from(n) < u64::from(axes[p.axis].extent);
+                p.offset + if inner { steps % n } else { steps }
+            }
             None => 0,
         };
         self.dims.iter().zip(&self.shape).map(place).collect()
@@ -804,4 +822,103 @@ impl Maker<'_> {
 /// A dimension that is an axis.
 fn whole(axis: usize) -> Part {
     Part { axis, stride: 1, offset: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse;
+
+    /// The relation of the first operation of a function that has one of these names.
+    fn relation(body: &str, name: &str) -> (Module, Relation) {
+        let text = format!("tt.func @f({body} tt.return }}");
+        let m = parse(&text, "t.mlir").unwrap_or_else(|e| panic!("{e}"));
+        let op = m.all_ops(m.root()).into_iter().find(|&o| m.op_name(o) == name).expect("the operation");
+        let r = Relation::of(&m, op).unwrap_or_else(|e| panic!("{e}"));
+        (m, r)
+    }
+
+    /// Each element of each result with the operand and element that it is, as row-major indices.
+    fn sources(r: &Relation) -> Vec<Vec<(usize, u32)>> {
+        let flat = |shape: &[u32], at: &[u32]| at.iter().zip(shape).fold(0, |i, (&x, &n)| i * n + x);
+        let of = |(n, site): (usize, &Option<Site>)| {
+            let shape = &site.as_ref().expect("a tensor").shape;
+            let count: u32 = shape.iter().product();
+            let element = |mut i: u32| {
+                let mut at: Shape = shape.iter().rev().map(|&n| (i % n, i /= n).0).collect();
+                at.reverse();
+                let (operand, at) = r.source(n, &at).expect("rearranged");
+                (operand, flat(&r.operands[operand].as_ref().expect("a tensor").shape, &at))
+            };
+            (0..count).map(element).collect()
+        };
+        r.results.iter().enumerate().map(of).collect()
+    }
+
+    #[test]
+    fn every_element_comes_from_its_place() {
+        let (_, r) = relation(
+            "%x: tensor<2x3xi32>) { %0 = tt.trans %x {order = array<i32: 1, 0>} : tensor<2x3xi32> -> tensor<3x2xi32>",
+            "tt.trans",
+        );
+        assert_eq!(sources(&r), [[(0, 0), (0, 3), (0, 1), (0, 4), (0, 2), (0, 5)]]);
+        let (_, r) = relation(
+            "%x: tensor<2xi32>, %y: tensor<2xi32>) { %0 = tt.join %x, %y : tensor<2xi32> -> tensor<2x2xi32>",
+            "tt.join",
+        );
+        assert_eq!(sources(&r), [[(0, 0), (1, 0), (0, 1), (1, 1)]]);
+        assert_eq!(r.target(1, &[1]).as_deref(), Some(&[1, 1][..]));
+        let (_, r) = relation(
+            "%x: tensor<2x2xi32>) { %0, %1 = tt.split %x : tensor<2x2xi32> -> tensor<2xi32>",
+            "tt.split",
+        );
+        assert_eq!(sources(&r), [[(0, 0), (0, 2)], [(0, 1), (0, 3)]]);
+        let (_, r) = relation(
+            "%x: tensor<2x1xi32>) { %0 = tt.broadcast %x : tensor<2x1xi32> -> tensor<2x2xi32>",
+            "tt.broadcast",
+        );
+        assert_eq!(sources(&r), [[(0, 0), (0, 0), (0, 1), (0, 1)]]);
+    }
+
+    #[test]
+    fn a_reshape_keeps_row_major_order_and_pairs_runs() {
+        for (from, to) in [("6x4", "4x6"), ("4x8", "32"), ("96", "16x6"), ("1x8", "8x1"), ("2x3x5", "6x5")] {
+            let body = format!(
+                "%x: tensor<{from}xi32>) {{ %0 = tt.reshape %x : tensor<{from}xi32> -> tensor<{to}xi32>"
+            );
+            let (_, r) = relation(&body, "tt.reshape");
+            let expected: Vec<(usize, u32)> = (0..sources(&r)[0].len() as u32).map(|i| (0, i)).collect();
+            assert_eq!(sources(&r)[0], expected, "{from} -> {to}");
+        }
+        // The first two make one, the last stays for itself.
+        let (_, r) = relation(
+            "%x: tensor<2x3x5xi32>) { %0 = tt.reshape %x : tensor<2x3x5xi32> -> tensor<6x5xi32>",
+            "tt.reshape",
+        );
+        assert_eq!(r.axes.iter().map(|a| a.extent).collect::<Vec<_>>(), [6, 5]);
+    }
+
+    #[test]
+    fn dimensions_cross_operations() {
+        let cross = |body: &str, name: &str, operand: usize| {
+            let (_, r) = relation(body, name);
+            let (a, b) =
+                (r.operands[operand].as_ref().expect("a tensor"), r.results[0].as_ref().expect("a tensor"));
+            (r.crossing(a, b), r.crossing(b, a))
+        };
+        let dot = "%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %c: tensor<4x4xf32>) { \
+                   %0 = tt.dot %a, %b, %c : tensor<4x8xf32> * tensor<8x4xf32> -> tensor<4x4xf32>";
+        assert_eq!(cross(dot, "tt.dot", 0), (None, None));
+        assert_eq!(cross(dot, "tt.dot", 2), (Some(Crossing::Same), Some(Crossing::Same)));
+        let expand = "%x: tensor<4xf32>) { \
+                      %0 = tt.expand_dims %x {axis = 0 : i32} : tensor<4xf32> -> tensor<1x4xf32>";
+        assert_eq!(cross(expand, "tt.expand_dims", 0), (Some(Crossing::Insert(0)), Some(Crossing::Drop(0))));
+        let join = "%x: tensor<4xf32>, %y: tensor<4xf32>) { \
+                    %0 = tt.join %x, %y : tensor<4xf32> -> tensor<4x2xf32>";
+        assert_eq!(cross(join, "tt.join", 1), (Some(Crossing::AppendMember), Some(Crossing::DropMember)));
+        let gather = "%x: tensor<4x8xf32>, %i: tensor<4x8xi32>) { %0 = tt.gather %x[%i] {axis = 1 : i32} : \
+                      (tensor<4x8xf32>, tensor<4x8xi32>) -> tensor<4x8xf32>";
+        assert_eq!(cross(gather, "tt.gather", 0), (None, None));
+        assert_eq!(cross(gather, "tt.gather", 1), (Some(Crossing::Same), Some(Crossing::Same)));
+    }
 }
