@@ -25,10 +25,12 @@ pub mod index;
 pub mod inline;
 mod interner;
 pub mod licm;
+pub mod marks;
 pub mod module;
 #[macro_use]
 pub mod opdef;
 pub mod pass;
+pub mod reference;
 pub mod rewrite;
 pub mod text;
 pub mod types;

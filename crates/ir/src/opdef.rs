@@ -243,6 +243,8 @@ pub struct OpDef {
     pub types: &'static [TypeRule],
     /// Memory effects.
     pub effects: &'static [Effect],
+    /// The [marks](crate::marks) that passes may leave on it.
+    pub marks: &'static [&'static str],
     /// The assembly format in MLIR's declarative notation; `None`: generic form, or hand-written (`text/custom.rs`).
     pub format: Option<&'static str>,
     /// Checks beyond what the declaration says.
@@ -386,6 +388,7 @@ macro_rules! dialect {
                 index($ix:expr)
                 types($($ty:expr),* $(,)?)
                 effects($($ef:expr),* $(,)?)
+                $(marks($($mk:ident),*))?
                 $(format $fmt:literal)?
                 $(verify $vf:path)?
             }
@@ -434,6 +437,7 @@ macro_rules! dialect {
                     &[$($ty),*]
                 },
                 effects: &[$($ef),*],
+                marks: &[$($($crate::marks::$mk),*)?],
                 format: $crate::dialect!(@option $($fmt)?),
                 verify: $crate::dialect!(@option $($vf)?),
             }

@@ -14,7 +14,7 @@ use crate::module::{Module, ValueDef};
 use crate::opdef::{Arity, OpDef, ResultsDef, Trait};
 use crate::text::print_type;
 use crate::types::TypeKind;
-use crate::{Encoding, SharedKind, typing};
+use crate::{Encoding, SharedKind, marks, typing};
 
 /// How many errors are reported at most.
 const MAX_ERRORS: usize = 20;
@@ -58,6 +58,7 @@ impl Verifier<'_> {
         self.operands(op);
         let result = match self.m.def(op) {
             Some(def) => declared(self.m, op, def)
+                .and_then(|()| marked(self.m, op, def))
                 .and_then(|()| ends(self.m, op, def))
                 .and_then(|()| passed(self.m, op))
                 .and_then(|()| typing::check(self.m, op, def))
@@ -314,6 +315,15 @@ pub(crate) fn same_types(
     expected: &[Value],
 ) -> Result<(), String> {
     same_type_lists(m, what, &types(m, found), expected_as, &types(m, expected))
+}
+
+/// Marks lie where the declaration has them.
+fn marked(m: &Module, op: Op, def: &OpDef) -> Result<(), String> {
+    let is_mark = |name: &str| marks::DECLARED.iter().any(|(n, _)| *n == name);
+    match m.op_attrs(op).iter().find(|(name, _)| is_mark(name) && !def.marks.contains(&&**name)) {
+        Some((name, _)) => Err(format!("`{name}` says nothing of this operation")),
+        None => Ok(()),
+    }
 }
 
 /// Regions end with the operations that their declaration names, and those end nothing else.
@@ -596,6 +606,10 @@ tt.func @callee(%x: i32) -> i32 { cf.br ^bb1(%x : i32)
                 "tt.func @f(%x: tensor<4x2xf32>) { \
                  %0 = tt.trans %x {order = array<i32: 1, 0>} : tensor<4x2xf32> -> tensor<2x4xf16> tt.return }",
                 "elements as those of `src`",
+            ),
+            (
+                "tt.func @f(%x: i32) { %0 = arith.addi %x, %x {tt.vec = 4 : i32} : i32 tt.return }",
+                "`tt.vec` says nothing of this operation",
             ),
             ("tt.func @f(%x: i32) { tt.reduce.return %x : i32 }", "`body` cannot end with tt.reduce.return"),
             (

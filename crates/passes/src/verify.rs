@@ -6,6 +6,7 @@
 
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::index::Index;
+use tilewright_ir::marks;
 use tilewright_ir::{Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Value};
 use tilewright_layout::TileLayout;
 
@@ -49,7 +50,7 @@ fn check(module: &Module, op: Op) -> Result<(), String> {
     match module.opcode(op) {
         Some(Opcode::Tt(tt::Kind::Load | tt::Kind::Store | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
             let tensor = module.operands(op).first().is_some_and(|&v| derive::is_tensor(module, v));
-            match module.int_attr(op, "tt.vec") {
+            match module.int_attr(op, marks::VEC) {
                 None | Some(..1) if tensor => Err("no tt.vec".into()),
                 _ => Ok(()),
             }

@@ -275,6 +275,7 @@ crate::dialect! {
         index(Aligned)
         types(Each("ptr", Ptr), Is("mask", Mask("ptr")), Is("other", Loaded("ptr")), Is("result", Loaded("ptr")))
         effects(READ, OTHER.when("isVolatile"))
+        marks(VEC, VEC_AXIS)
         format "$ptr (`,` $mask^)? (`,` $other^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($ptr)"
     }
 
@@ -285,6 +286,7 @@ crate::dialect! {
         index(Aligned)
         types(Each("ptr", Ptr), Is("value", Loaded("ptr")), Is("mask", Mask("ptr")))
         effects(WRITE)
+        marks(VEC, VEC_AXIS)
         format "$ptr `,` $value (`,` $mask^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($ptr)"
     }
 
@@ -346,6 +348,7 @@ crate::dialect! {
         index(Block("desc", "result"))
         types(Is("indices", Fixed(Type::I32)), Is("result", Like("desc")))
         effects(READ_DESC)
+        marks(MULTICAST)
         format "$desc `[` $indices `]` oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($desc) `->` type($result)"
         verify verify_indices
     }
@@ -503,6 +506,7 @@ crate::dialect! {
         index(Reduce("axis"))
         types(Each("srcs", Tensor), Is("results", Like("srcs")))
         effects()
+        marks(LANES_APART)
         verify verify_combine
     }
 
@@ -570,6 +574,7 @@ crate::dialect! {
         index(Aligned)
         types(Each("ptr", Ptr), Is("val", Loaded("ptr")), Is("mask", Mask("ptr")), Is("result", Loaded("ptr")))
         effects(READ, WRITE)
+        marks(VEC, VEC_AXIS)
         format "$atomic_rmw_op `,` $sem `,` $scope `,` $ptr `,` $val (`,` $mask^)? attr-dict `:` functional-type(operands, $result)"
     }
 
@@ -581,6 +586,7 @@ crate::dialect! {
         index(Aligned)
         types(Each("ptr", Ptr), Is("cmp", Loaded("ptr")), Is("val", Loaded("ptr")), Is("result", Loaded("ptr")))
         effects(READ, WRITE)
+        marks(VEC, VEC_AXIS)
         format "$sem `,` $scope `,` $ptr `,` $cmp `,` $val attr-dict `:` functional-type(operands, $result)"
     }
 

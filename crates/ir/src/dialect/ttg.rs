@@ -97,6 +97,7 @@ crate::dialect! {
         index(Aligned)
         types(Each("src", Tensor), Each("result", Buffer), Is("src", Like("result")))
         effects(ALLOC, Effect::new(Access::Write, Resource::Shared, None))
+        marks(ORDERED)
         format "($src^)? attr-dict `:` functional-type(operands, $result)"
         verify verify_local_alloc
     }
@@ -193,6 +194,7 @@ crate::dialect! {
         index(Unrelated)
         types(Each("result", Ptr))
         effects(Effect::new(Access::Allocate, Resource::Global, None))
+        marks(GLOBAL_SCRATCH_OFFSET)
         format "attr-dict `:` type($result)"
     }
 
@@ -211,6 +213,7 @@ crate::dialect! {
             Effect::new(Access::Read, Resource::Global, Some("src")),
             WRITE_DST.asynchronous(Completion::Copies),
         )
+        marks(VEC, VEC_AXIS, FREE_SLOT)
         format "$src `,` $dst (`mask` $mask^)? (`other` $other^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($src) `->` short-type(ttg.memdesc, $dst)"
         verify verify_async_copy
     }
@@ -227,6 +230,7 @@ crate::dialect! {
         index(Block("desc", "dst"))
         types(Is("coord", Fixed(Type::I32)), Each("dst", Mutable), Is("dst", Like("desc")), Is("pred", Fixed(Type::I1)))
         effects(Effect::new(Access::Read, Resource::Global, Some("desc")), WRITE_DST.asynchronous(Completion::Mbarrier))
+        marks(MULTICAST)
         format "$desc `[` $coord `]` `,` $dst (`,` $pred^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($desc) `->` type($dst)"
         verify ttng::verify_coordinates
     }

@@ -121,6 +121,7 @@ crate::dialect! {
         index(Unrelated)
         types(Each("alloc", Mbarrier), Is("phase", Fixed(Type::I32)), Is("pred", Fixed(Type::I1)))
         effects(USE_BARRIER, WAIT_FOR_PHASE)
+        marks(ONE_THREAD)
         format "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` type($alloc) (`,` type($deps)^)?"
     }
 
@@ -132,6 +133,7 @@ crate::dialect! {
         index(Unrelated)
         types(Each("alloc", Mbarrier), Is("pred", Fixed(Type::I1)))
         effects(USE_BARRIER, ORDER)
+        marks(PEERS)
         format "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)"
     }
 
@@ -180,6 +182,7 @@ crate::dialect! {
         index(Block("desc", "result"))
         types(Is("coord", Fixed(Type::I32)), Each("barrier", Mbarrier), Each("result", Mutable), Is("result", Like("desc")), Is("pred", Fixed(Type::I1)))
         effects(READ_MAP, SIGNAL, FILL)
+        marks(MULTICAST)
         format "$desc `[` $coord `]` $result `,` $barrier `,` $pred oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($desc) `,` type($barrier) `->` type($result)"
         verify verify_coordinates
     }
@@ -228,6 +231,7 @@ crate::dialect! {
         index(Unrelated)
         types(Each("desc_ptr", Ptr), Each("global_address", Ptr))
         effects(Effect::new(Access::Write, Resource::Global, Some("desc_ptr")), ORDER)
+        marks(MAKER)
         format "$desc_ptr `,` $global_address `,` `[` $box_dim `]` `,` `[` $global_dim `]` `,` `[` $global_stride `]` `,` `[` $element_stride `]` attr-dict `:` functional-type(operands, results)"
     }
 
@@ -237,6 +241,7 @@ crate::dialect! {
         index(Unrelated)
         types(Each("desc_ptr", Ptr))
         effects(Effect::new(Access::Write, Resource::Global, Some("desc_ptr")), ORDER)
+        marks(STORES)
         format "$desc_ptr attr-dict `:` type($desc_ptr)"
     }
 

@@ -35,6 +35,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir as ir;
 use tilewright_ir::attrs::AttrKind;
+use tilewright_ir::marks;
 use tilewright_ir::{Diagnostic, FloatKind, LocKind, Opcode, TypeKind};
 use tilewright_layout::{Encoding, TileLayout};
 use tilewright_llvm as llvm;
@@ -325,7 +326,7 @@ impl<'a> Lower<'a> {
 
     /// Address of the current operation's scratch memory.
     pub fn scratch(&mut self) -> Result<llvm::Value> {
-        let offset = self.int_attr("allocation.offset").ok_or_else(|| {
+        let offset = self.int_attr(marks::ALLOCATION_OFFSET).ok_or_else(|| {
             self.error("internal: the operation needs shared memory, and none was allocated for it")
         })?;
         let base = self.b.global(self.smem);

@@ -39,6 +39,7 @@ pub use wgmma::warp_group_shape;
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::flow;
+use tilewright_ir::marks;
 use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Trait, Value};
 
 use crate::axis::AxisAnalysis;
@@ -115,7 +116,7 @@ impl Assigner<'_> {
             let shape = self.shape(result);
             if shape.iter().zip(&runs).any(|(&extent, &run)| run > 1 && (run as u32) < extent) {
                 let attr = self.module.attr(AttrKind::I32Array(runs));
-                self.module.set_attr(op, "tt.constancy", attr);
+                self.module.set_attr(op, marks::CONSTANCY, attr);
             }
         }
     }

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, tt, ttg};
 use tilewright_ir::flow;
 use tilewright_ir::index::{Crossing, Index, Relation, Site};
+use tilewright_ir::marks;
 use tilewright_ir::{
     Attr, AttrKind, Block, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, TypeKind,
     Value, ValueDef,
@@ -304,8 +305,8 @@ impl<'a> Rewriter<'a> {
             .and_then(|l| l.order().first().copied())
             .map_or(0, usize::from);
         let vec = self.a.axis.vector_width(self.m(), ptr, mask, axis, self.a.target.max_vector_bytes);
-        self.a.module.set_i32_attr(copy, "tt.vec", vec as i32);
-        self.a.module.set_i32_attr(copy, "tt.vec_axis", axis as i32);
+        self.a.module.set_i32_attr(copy, marks::VEC, vec as i32);
+        self.a.module.set_i32_attr(copy, marks::VEC_AXIS, axis as i32);
     }
 
     // ---- dots -------------------------------------------------------------------------------------------------

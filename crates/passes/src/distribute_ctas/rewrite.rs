@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::index::{Index, Part, Relation};
+use tilewright_ir::marks;
 use tilewright_ir::opdef::{Access, OpDef, Resource};
 use tilewright_ir::{
     AttrKind, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value, ValueDef,
@@ -12,7 +13,7 @@ use tilewright_ir::{
 
 use super::choose::{Bits, Split, Splits};
 use super::dims::shape_of;
-use crate::multicast::{self, MULTICAST};
+use crate::multicast;
 
 /// Rewrites a function whose operations are `ops`.
 pub(super) fn run(
@@ -207,7 +208,7 @@ impl Rewriter<'_> {
 
     /// What is promised of runs along a dimension holds within the part at most.
     fn clamp_hints(&mut self, op: Op, split: &Split, parts: &[u32]) {
-        for name in ["tt.divisibility", "tt.contiguity", "tt.constancy"] {
+        for name in [marks::DIVISIBILITY, marks::CONTIGUITY, marks::CONSTANCY] {
             let Some(attr) = self.m.op_attr(op, name) else { continue };
             let number = |a: &tilewright_ir::Attr| match self.m.attr_kind(*a) {
                 AttrKind::Int(v, _) => *v,
@@ -288,7 +289,7 @@ impl Rewriter<'_> {
             Some(Opcode::Tt(tt::Kind::DescriptorLoad)) => {
                 let unused = self.unused(&[of(self, 0)]);
                 if unused != 0 {
-                    self.m.set_i32_attr(op, MULTICAST, unused as i32);
+                    self.m.set_i32_attr(op, marks::MULTICAST, unused as i32);
                 }
             }
             Some(Opcode::Tt(tt::Kind::Reduce)) => {
