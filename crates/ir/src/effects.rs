@@ -78,11 +78,6 @@ pub fn is_speculatable(module: &Module, op: Op) -> bool {
     is_pure(module, op)
 }
 
-/// Whether an operation waits for other threads, or for what they signal.
-pub fn waits(module: &Module, op: Op) -> bool {
-    module.def(op).is_none_or(|d| d.effects.iter().any(|e| e.access == Access::Wait && holds(module, op, e)))
-}
-
 /// Whether a declared effect is there under the operation's attributes.
 fn holds(module: &Module, op: Op, effect: &Effect) -> bool {
     effect

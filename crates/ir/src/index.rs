@@ -251,8 +251,11 @@ impl Relation {
     /// How the dimensions of `from` become those of `to`; `None` where they don't without looking at elements.
     pub fn crossing(&self, from: &Site, to: &Site) -> Option<Crossing> {
         let (a, b) = (&from.dims, &to.dims);
-        let agree = |x: &Option<Part>, y: &Option<Part>| x == y || x.is_none() || y.is_none();
-        if a.len() == b.len() && a.iter().zip(b).all(|(x, y)| agree(x, y)) {
+        let agree = |d: usize| match (a[d], b[d]) {
+            (Some(x), Some(y)) => x == y && from.shape[d] == to.shape[d],
+            _ => true,
+        };
+        if a.len() == b.len() && (0..a.len()).all(agree) {
             return Some(Crossing::Same);
         }
         // Everything of the longer but one dimension is in the shorter; of several the one that no axis tells apart.

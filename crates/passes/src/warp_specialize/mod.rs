@@ -71,9 +71,9 @@ mod relayout;
 mod storer;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::marks;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::effects::effects;
+use tilewright_ir::marks;
 use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Value};
 
 use crate::allocate_warp_groups::registers_beside;

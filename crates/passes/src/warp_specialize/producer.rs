@@ -1,9 +1,9 @@
 //! The producer's side: a clone of the loops in which only the loads stay.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::marks;
 use tilewright_ir::dialect::{scf, tt, ttg, ub};
 use tilewright_ir::effects::{effects, is_pure};
+use tilewright_ir::marks;
 use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, Value};
 
 use super::channels::{Channel, Load};
