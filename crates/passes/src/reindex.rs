@@ -6,7 +6,7 @@
 //! ([`crate::scratch`]) and through it the barriers for whether there is scratch.
 
 use smallvec::SmallVec;
-use tilewright_ir::index::{Crossing, Index, Relation, Role, Site};
+use tilewright_ir::index::{Crossing, Index, Part, Relation, Role, Site};
 use tilewright_ir::{Module, Op, Value};
 use tilewright_layout::{Place, TileLayout};
 
@@ -33,13 +33,16 @@ pub fn reindex_registers(module: &Module, op: Op) -> Option<Vec<Vec<OperandRegis
             .map(|(&v, of)| registers_from(&relation, &layout_of(module, v)?, of.as_ref()?, &to, site, n))
             .collect::<Option<_>>()?;
         // Which of several operands it is must not depend on the thread.
-        let is_member = |part| matches!(part, &Some(p) if relation.axes[p.axis].role == Role::Member);
+        let is_member =
+            |part: &Option<Part>| matches!(part, &Some(p) if relation.axes[p.axis].role == Role::Member);
         let which = site.dims.iter().position(is_member);
         if which.is_some_and(|d| to.lane_bases(d).iter().chain(&to.warp_bases(d)).any(|&b| b != 0)) {
             return None;
         }
         let operand = |r: u32| which.map_or(0, |d| to.register_coord(r)[d] as usize);
-        (0..to.num_registers()).map(|r| Some((operand(r), *registers.get(operand(r))?.get(r as usize)?))).collect()
+        (0..to.num_registers())
+            .map(|r| Some((operand(r), *registers.get(operand(r))?.get(r as usize)?)))
+            .collect()
     };
     module.results(op).iter().enumerate().map(result).collect()
 }
