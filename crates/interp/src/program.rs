@@ -143,15 +143,11 @@ pub enum Instr {
         dst: V,
         order: Vec<usize>,
     },
-    Join {
-        lhs: V,
-        rhs: V,
-        dst: V,
-    },
-    Split {
-        src: V,
-        lhs: V,
-        rhs: V,
+    /// Results that are elements of the sources: for each element of each result a source and an element of it.
+    Rearrange {
+        srcs: Vec<V>,
+        dsts: Vec<V>,
+        from: Vec<Vec<(u32, u32)>>,
     },
     Cat {
         lhs: V,
@@ -283,15 +279,14 @@ impl Instr {
                 f(src, Use);
                 f(dst, Def);
             }
-            Instr::Join { lhs, rhs, dst } | Instr::Cat { lhs, rhs, dst } => {
+            Instr::Rearrange { srcs, dsts, .. } => {
+                srcs.iter_mut().for_each(|v| f(v, Use));
+                dsts.iter_mut().for_each(|v| f(v, Def));
+            }
+            Instr::Cat { lhs, rhs, dst } => {
                 f(lhs, Use);
                 f(rhs, Use);
                 f(dst, Def);
-            }
-            Instr::Split { src, lhs, rhs } => {
-                f(src, Use);
-                f(lhs, Def);
-                f(rhs, Def);
             }
             Instr::Load { ptr, mask, other, dst } => {
                 f(ptr, Use);

@@ -1,9 +1,9 @@
 //! What an operation does besides computing its results, asked of its declaration and of its regions.
 
-use crate::dialect::{arith, builtin, scf, tt};
+use crate::attrs::AttrValue;
 use crate::entity::Op;
 use crate::module::Module;
-use crate::opdef::{Access, Opcode, Trait};
+use crate::opdef::{Access, Effect, Trait};
 
 /// The effects of an operation with everything inside it, as far as moving and erasing need them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,37 +35,12 @@ impl Effects {
 pub fn effects(module: &Module, op: Op) -> Effects {
     let Some(def) = module.def(op) else { return Effects::UNKNOWN };
     let mut effects = Effects::default();
-    // Declared for the worst case; these say themselves whether they have effects.
-    match def.opcode {
-        Opcode::Tt(tt::Kind::ElementwiseInlineAsm) if tt::ElementwiseInlineAsm(op).pure(module) => {
-            return effects;
-        }
-        Opcode::Tt(tt::Kind::ExternElementwise) if !tt::ExternElementwise(op).pure(module) => {
-            return Effects::UNKNOWN;
-        }
-        Opcode::Tt(tt::Kind::Load) if tt::Load(op).is_volatile(module) => return Effects::UNKNOWN,
-        // It may run for ever, which is an effect; and functions and modules are not to be moved.
-        Opcode::Scf(scf::Kind::While)
-        | Opcode::Tt(tt::Kind::Func)
-        | Opcode::Builtin(builtin::Kind::Module) => {
-            effects.writes = true;
-        }
-        _ => {}
-    }
-    for e in def.effects {
+    for e in def.effects.iter().filter(|e| holds(module, op, e)) {
         match e.access {
             Access::Read => effects.reads = true,
-            Access::Write | Access::Free => effects.writes = true,
+            Access::Write | Access::Free | Access::Wait => effects.writes = true,
             Access::Allocate => effects.allocates = true,
         }
-    }
-    if def.has(Trait::Terminator) && !def.has(Trait::Pure) {
-        // A combine function's return ends its own region only.
-        let ends_combine = matches!(
-            def.opcode,
-            Opcode::Tt(tt::Kind::ReduceReturn | tt::Kind::ScanReturn) | Opcode::Scf(scf::Kind::Condition)
-        );
-        effects.writes |= !ends_combine;
     }
     for &region in module.regions(op) {
         for &block in module.region_blocks(region) {
@@ -96,12 +71,16 @@ pub fn is_erasable(module: &Module, op: Op) -> bool {
 
 /// Whether an operation may run where it did not before: it is pure, and no value of its operands makes it fault.
 pub fn is_speculatable(module: &Module, op: Op) -> bool {
-    use arith::Kind as K;
-    match module.opcode(op) {
-        Some(Opcode::Arith(K::Divsi | K::Divui | K::Remsi | K::Remui | K::Ceildivsi | K::Floordivsi)) => {
-            // Division by zero faults on the CPU executor; the smallest integer by -1 does too.
-            module.constant_int(module.operands(op)[1]).is_some_and(|d| d != 0 && d != -1)
-        }
-        _ => is_pure(module, op),
+    if module.has_trait(op, Trait::FaultsOnZero) {
+        // Division by zero faults on the CPU executor; the smallest integer by -1 does too.
+        return module.constant_int(module.operands(op)[1]).is_some_and(|d| d != 0 && d != -1);
     }
+    is_pure(module, op)
+}
+
+/// Whether a declared effect is there under the operation's attributes.
+fn holds(module: &Module, op: Op, effect: &Effect) -> bool {
+    effect
+        .when
+        .is_none_or(|(attr, wanted)| bool::read(module, module.op_attr(op, attr)).unwrap_or(true) == wanted)
 }

@@ -19,19 +19,23 @@ pub mod dialect;
 pub mod effects;
 mod entity;
 pub mod float;
+pub mod flow;
 pub mod fold;
+pub mod index;
 pub mod inline;
 mod interner;
 pub mod licm;
+pub mod marks;
 pub mod module;
 #[macro_use]
 pub mod opdef;
 pub mod pass;
+pub mod reference;
 pub mod rewrite;
 pub mod text;
 pub mod types;
+pub mod typing;
 pub mod verify;
-mod verify_ops;
 
 pub use attrs::{AttrKind, AttrValue, FloatBits, Name};
 pub use builder::{Builder, InsertPoint};

@@ -5,7 +5,10 @@
 //! reference docs.
 
 use crate::entity::Op;
+use crate::flow::{Flow, Place};
+use crate::index::Index;
 use crate::module::Module;
+use crate::typing::TypeRule;
 
 /// Every registered operation, by dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,6 +62,15 @@ pub struct AttrDef {
     pub default_keyword: Option<&'static str>,
 }
 
+/// A region of an [`OpDef`].
+#[derive(Debug)]
+pub struct RegionDef {
+    /// The accessor's name.
+    pub name: &'static str,
+    /// The operation that ends it; empty: any terminator.
+    pub ends: &'static str,
+}
+
 /// The results of an [`OpDef`].
 #[derive(Debug, Clone, Copy)]
 pub enum ResultsDef {
@@ -67,7 +79,7 @@ pub enum ResultsDef {
     /// One result with the type of an operand group.
     SameAs(&'static str),
     /// Any number, given to the builder.
-    Variadic,
+    Variadic(&'static str),
 }
 
 /// What is generally true of an operation.
@@ -93,6 +105,8 @@ pub enum Trait {
     SingleBlock,
     /// It has any number of regions.
     VariadicRegions,
+    /// Integer division by its second operand: faults where that is 0 or, for the smallest integer, -1.
+    FaultsOnZero,
 }
 
 /// Whether an [`Effect`] reads or writes.
@@ -103,6 +117,8 @@ pub enum Access {
     Write,
     Allocate,
     Free,
+    /// Waits for other threads (those of the [`Scope`]), or for what they signal.
+    Wait,
 }
 
 /// What an [`Effect`] touches.
@@ -165,13 +181,29 @@ pub struct Effect {
     pub completion: Completion,
     /// The scope.
     pub scope: Scope,
+    /// It is there only where this attribute is true (or false).
+    pub when: Option<(&'static str, bool)>,
 }
 
 impl Effect {
     /// An effect through the generic proxy at CTA scope.
     pub const fn new(access: Access, resource: Resource, operand: Option<&'static str>) -> Self {
         let (proxy, completion, scope) = (Proxy::Generic, Completion::Immediate, Scope::Cta);
-        Effect { access, resource, operand, proxy, completion, scope }
+        Effect { access, resource, operand, proxy, completion, scope, when: None }
+    }
+    /// Waiting for the other threads of a scope, or for a signal from there.
+    pub const fn wait(scope: Scope) -> Self {
+        Effect { scope, ..Effect::new(Access::Wait, Resource::Other, None) }
+    }
+    /// The same, but only where an attribute is true.
+    pub const fn when(mut self, attr: &'static str) -> Self {
+        self.when = Some((attr, true));
+        self
+    }
+    /// The same, but only where an attribute is false.
+    pub const fn unless(mut self, attr: &'static str) -> Self {
+        self.when = Some((attr, false));
+        self
     }
     /// The same through the async proxy, its end known in the given way.
     pub const fn asynchronous(mut self, completion: Completion) -> Self {
@@ -199,12 +231,20 @@ pub struct OpDef {
     pub attrs: &'static [AttrDef],
     /// Results.
     pub results: ResultsDef,
-    /// Region names.
-    pub regions: &'static [&'static str],
+    /// Regions.
+    pub regions: &'static [RegionDef],
+    /// How values come into and out of the regions.
+    pub flow: &'static [Flow],
     /// Traits.
     pub traits: &'static [Trait],
+    /// How the dimensions of its tensors go together.
+    pub index: Index,
+    /// How the types of its operands and results follow from each other.
+    pub types: &'static [TypeRule],
     /// Memory effects.
     pub effects: &'static [Effect],
+    /// The [marks](crate::marks) that passes may leave on it.
+    pub marks: &'static [&'static str],
     /// The assembly format in MLIR's declarative notation; `None`: generic form, or hand-written (`text/custom.rs`).
     pub format: Option<&'static str>,
     /// Checks beyond what the declaration says.
@@ -220,9 +260,113 @@ impl OpDef {
     pub fn group(&self, name: &str) -> Option<usize> {
         self.operands.iter().position(|o| o.name == name)
     }
+    /// The number of the result of this name (0 for results of any number, and for the one that has an operand's type).
+    pub fn result(&self, name: &str) -> Option<usize> {
+        match self.results {
+            ResultsDef::Given(names) => names.iter().position(|n| *n == name),
+            ResultsDef::SameAs(_) => (name == "result").then_some(0),
+            ResultsDef::Variadic(n) => (name == n).then_some(0),
+        }
+    }
     /// Whether operand groups vary in size, so that an op stores its segment sizes.
     pub fn has_segments(&self) -> bool {
         self.operands.iter().any(|o| o.arity != Arity::One)
+    }
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+const fn is_declared(def: &OpDef, name: Option<&str>) -> bool {
+    let Some(name) = name else { return true };
+    let mut i = 0;
+    while i < def.operands.len() {
+        if same(def.operands[i].name, name) {
+            return true;
+        }
+        i += 1;
+    }
+    let mut i = 0;
+    while i < def.attrs.len() {
+        if same(def.attrs[i].name, name) {
+            return true;
+        }
+        i += 1;
+    }
+    match def.results {
+        ResultsDef::SameAs(_) => same(name, "result"),
+        ResultsDef::Variadic(result) => same(name, result),
+        ResultsDef::Given(names) => {
+            let mut i = 0;
+            while i < names.len() {
+                if same(names[i], name) {
+                    return true;
+                }
+                i += 1;
+            }
+            false
+        }
+    }
+}
+
+/// Run by the compiler for each dialect: whether declarations speak of operands, attributes and results that exist.
+///
+/// # Panics
+/// They don't, which fails the build.
+pub const fn check_names(defs: &[OpDef]) {
+    let mut n = 0;
+    while n < defs.len() {
+        let def = &defs[n];
+        let mut i = 0;
+        while i < 3 {
+            assert!(is_declared(def, def.index.names()[i]), "an index relation names what is not declared");
+            i += 1;
+        }
+        let mut i = 0;
+        while i < def.types.len() {
+            let names = def.types[i].names();
+            let known = is_declared(def, names[0]) && is_declared(def, names[1]);
+            assert!(known, "a type rule names what is not declared");
+            i += 1;
+        }
+        let mut i = 0;
+        while i < def.effects.len() {
+            let condition = match def.effects[i].when {
+                Some((attr, _)) => Some(attr),
+                None => None,
+            };
+            let known = is_declared(def, def.effects[i].operand) && is_declared(def, condition);
+            assert!(known, "an effect names what is not declared");
+            i += 1;
+        }
+        let mut i = 0;
+        while i < def.flow.len() {
+            let known = match def.flow[i].from {
+                Place::Operands(name) => is_declared(def, Some(name)),
+                Place::End(region, _) => region < def.regions.len(),
+                _ => false,
+            };
+            let exists = match def.flow[i].to {
+                Place::Entry(region, _) | Place::Nested(region) => region < def.regions.len(),
+                Place::Results => true,
+                _ => false,
+            };
+            assert!(known && exists, "values pass between places that are not declared");
+            i += 1;
+        }
+        n += 1;
     }
 }
 
@@ -239,9 +383,12 @@ macro_rules! dialect {
                 $(results($($rn:ident),*))?
                 $(same_as($same:ident))?
                 $(variadic_results($rv:ident))?
-                $(regions($($gn:ident),*))?
+                $(regions($($gn:ident : $gend:literal),*) flow($($fl:expr),* $(,)?))?
                 $(traits($($tr:ident),*))?
-                $(effects($($ef:expr),*))?
+                index($ix:expr)
+                types($($ty:expr),* $(,)?)
+                effects($($ef:expr),* $(,)?)
+                $(marks($($mk:ident),*))?
                 $(format $fmt:literal)?
                 $(verify $vf:path)?
             }
@@ -272,13 +419,31 @@ macro_rules! dialect {
                     keywords: <$aty as $crate::attrs::AttrValue>::ENUM_KEYWORDS,
                     default_keyword: <$aty as $crate::attrs::AttrValue>::ENUM_DEFAULT }),*)?],
                 results: $crate::dialect!(@results [$($($rn),*)?] [$($same)?] [$($rv)?]),
-                regions: &[$($(stringify!($gn)),*)?],
+                regions: &[$($($crate::opdef::RegionDef { name: stringify!($gn), ends: $gend }),*)?],
+                flow: {
+                    #[allow(unused_imports)]
+                    use $crate::flow::{pass, Place::*};
+                    &[$($($fl),*)?]
+                },
                 traits: &[$($($crate::opdef::Trait::$tr),*)?],
-                effects: &[$($($ef),*)?],
+                index: {
+                    #[allow(unused_imports)]
+                    use $crate::index::Index::*;
+                    $ix
+                },
+                types: {
+                    #[allow(unused_imports)]
+                    use $crate::typing::{Class::*, TypeOf::*, TypeRule::*, Width::*};
+                    &[$($ty),*]
+                },
+                effects: &[$($ef),*],
+                marks: &[$($($crate::marks::$mk),*)?],
                 format: $crate::dialect!(@option $($fmt)?),
                 verify: $crate::dialect!(@option $($vf)?),
             }
         ),*];
+
+        const _: () = $crate::opdef::check_names(DEFS);
 
         $(
             $(#[doc = $doc])+
@@ -395,7 +560,7 @@ macro_rules! dialect {
     };
     (@results [$($rn:ident),*] [] []) => { $crate::opdef::ResultsDef::Given(&[$(stringify!($rn)),*]) };
     (@results [] [$same:ident] []) => { $crate::opdef::ResultsDef::SameAs(stringify!($same)) };
-    (@results [] [] [$rv:ident]) => { $crate::opdef::ResultsDef::Variadic };
+    (@results [] [] [$rv:ident]) => { $crate::opdef::ResultsDef::Variadic(stringify!($rv)) };
     (@option) => { None };
     (@option $x:literal) => { Some($x) };
     (@option $x:path) => { Some($x) };

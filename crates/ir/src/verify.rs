@@ -1,16 +1,20 @@
 //! The verifier: is the module what the passes and lowerings may assume?
 //!
-//! [`verify`] checks, for every operation: what its declaration says (operand groups, attributes, results, regions,
-//! traits), that definitions dominate uses, that blocks end with terminators, and what is particular to the operation
-//! (`verify_ops.rs` and the hooks of the declarations).
+//! [`verify`] checks, for every operation: what its declaration says (operand groups, attributes, results, regions and what
+//! passes through them, traits, [types](crate::typing), [shapes](crate::index) and the encodings that go with them), that
+//! definitions dominate uses, that blocks end with terminators, and what is particular to the operation (the hooks of the
+//! declarations).
 
 use crate::diagnostic::Diagnostic;
-use crate::dialect::{builtin, tt};
-use crate::entity::{Block, Op, Region, Value};
+use crate::dialect::{builtin, find_def, tt};
+use crate::entity::{Block, Op, Region, Type, Value};
+use crate::flow;
+use crate::index::{Crossing, Index, Relation};
 use crate::module::{Module, ValueDef};
 use crate::opdef::{Arity, OpDef, ResultsDef, Trait};
 use crate::text::print_type;
-use crate::verify_ops;
+use crate::types::TypeKind;
+use crate::{Encoding, SharedKind, marks, typing};
 
 /// How many errors are reported at most.
 const MAX_ERRORS: usize = 20;
@@ -54,8 +58,12 @@ impl Verifier<'_> {
         self.operands(op);
         let result = match self.m.def(op) {
             Some(def) => declared(self.m, op, def)
+                .and_then(|()| marked(self.m, op, def))
+                .and_then(|()| ends(self.m, op, def))
+                .and_then(|()| passed(self.m, op))
+                .and_then(|()| typing::check(self.m, op, def))
+                .and_then(|()| related(self.m, op, def.index))
                 .and_then(|()| def.verify.map_or(Ok(()), |v| v(self.m, op)))
-                .and_then(|()| verify_ops::check(self.m, op, def.opcode))
                 .and_then(|()| self.encodings(op)),
             None => Ok(()),
         };
@@ -67,8 +75,11 @@ impl Verifier<'_> {
         }
     }
 
-    /// In a `ttg` module every tensor has a layout.
+    /// A layout is for registers or for shared memory; in a `ttg` module every tensor has one.
     fn encodings(&self, op: Op) -> Result<(), String> {
+        for &v in self.m.operands(op).iter().chain(self.m.results(op)) {
+            fits_kind(self.m, self.m.value_type(v))?;
+        }
         if !self.ttg {
             return Ok(());
         }
@@ -273,19 +284,175 @@ fn declared(m: &Module, op: Op, def: &OpDef) -> Result<(), String> {
             print_type(m, other)
         ));
     }
-    if def.has(Trait::Elementwise) {
-        let mut tensors =
-            m.operands(op).iter().chain(results).map(|&v| m.value_type(v)).filter(|&t| m.shape(t).is_some());
-        if let Some(first) = tensors.next()
-            && let Some(other) =
-                tensors.find(|&t| m.shape(t) != m.shape(first) || m.encoding(t) != m.encoding(first))
-        {
-            return Err(format!(
-                "shapes and layouts must be the same, but {} and {} differ",
-                print_type(m, first),
-                print_type(m, other)
-            ));
+    Ok(())
+}
+
+fn types(m: &Module, values: &[Value]) -> Vec<Type> {
+    values.iter().map(|&v| m.value_type(v)).collect()
+}
+
+/// Compares lists of types; the texts name them.
+pub(crate) fn same_type_lists(
+    m: &Module,
+    what: &str,
+    found: &[Type],
+    expected_as: &str,
+    expected: &[Type],
+) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    let list = |types: &[Type]| types.iter().map(|&t| print_type(m, t)).collect::<Vec<_>>().join(", ");
+    Err(format!("{what} ({}) do not fit {expected_as} ({})", list(found), list(expected)))
+}
+
+/// The same of values.
+pub(crate) fn same_types(
+    m: &Module,
+    what: &str,
+    found: &[Value],
+    expected_as: &str,
+    expected: &[Value],
+) -> Result<(), String> {
+    same_type_lists(m, what, &types(m, found), expected_as, &types(m, expected))
+}
+
+/// Marks lie where the declaration has them.
+fn marked(m: &Module, op: Op, def: &OpDef) -> Result<(), String> {
+    let is_mark = |name: &str| marks::DECLARED.iter().any(|(n, _)| *n == name);
+    match m.op_attrs(op).iter().find(|(name, _)| is_mark(name) && !def.marks.contains(&&**name)) {
+        Some((name, _)) => Err(format!("`{name}` says nothing of this operation")),
+        None => Ok(()),
+    }
+}
+
+/// Regions end with the operations that their declaration names, and those end nothing else.
+fn ends(m: &Module, op: Op, def: &OpDef) -> Result<(), String> {
+    for (&region, declared) in m.regions(op).iter().zip(def.regions) {
+        for &block in m.region_blocks(region) {
+            let end = m.last_op(block);
+            if !declared.ends.is_empty() && end.is_none_or(|o| m.op_name(o) != declared.ends) {
+                return Err(format!("`{}` must end with {}", declared.name, declared.ends));
+            }
+            let foreign = end.is_some_and(|o| ends_a_declared_region(m.op_name(o)));
+            if declared.ends.is_empty() && foreign {
+                return Err(format!(
+                    "`{}` cannot end with {}",
+                    declared.name,
+                    m.op_name(end.expect("found"))
+                ));
+            }
         }
+    }
+    Ok(())
+}
+
+fn ends_a_declared_region(name: &str) -> bool {
+    find_def(name).is_some_and(|d| d.has(Trait::Terminator))
+        && crate::dialect::all_defs().any(|d| d.regions.iter().any(|r| r.ends == name))
+}
+
+/// What passes through regions keeps its type.
+fn passed(m: &Module, op: Op) -> Result<(), String> {
+    for edge in flow::edges(m, op) {
+        let from = match m.def(edge.user).filter(|_| edge.user == op) {
+            // A group of operands.
+            Some(def) => {
+                let sizes = (0..def.operands.len()).map(|g| m.operand_group(op, g));
+                let mut begin = 0;
+                let mut found: &[Value] = &[];
+                for group in sizes {
+                    if begin == edge.first {
+                        found = group;
+                    }
+                    begin += group.len();
+                }
+                found
+            }
+            None => m.operands(edge.user).get(edge.first..).unwrap_or(&[]),
+        };
+        let what = if edge.user == op { "operands" } else { "yielded types" };
+        let to = if edge.to == m.results(op) { "the results" } else { "the region's arguments" };
+        same_types(m, what, from, to, edge.to)?;
+    }
+    Ok(())
+}
+
+fn encoding(m: &Module, ty: Type) -> Option<&Encoding> {
+    m.encoding(ty).and_then(|a| m.encoding_of(a))
+}
+
+/// Shapes fit the index relation, and encodings follow it where they say which.
+fn related(m: &Module, op: Op, index: Index) -> Result<(), String> {
+    let relation = Relation::of(m, op)?;
+    let values: Vec<Value> = m.operands(op).iter().chain(m.results(op)).copied().collect();
+    let sites = relation.operands.iter().chain(&relation.results);
+    let tensors: Vec<_> = values
+        .iter()
+        .map(|&v| m.value_type(v))
+        .zip(sites)
+        .filter(|(ty, _)| m.is_tensor(*ty))
+        .filter_map(|(ty, site)| Some((ty, site.as_ref()?)))
+        .collect();
+    if matches!(index, Index::Relayout | Index::Generated | Index::Whole | Index::Concat) {
+        return Ok(());
+    }
+    for (i, &(a, of_a)) in tensors.iter().enumerate() {
+        for &(b, of_b) in &tensors[i + 1..] {
+            let sliced = match relation.crossing(of_a, of_b) {
+                Some(Crossing::Same) if m.encoding(a) != m.encoding(b) => {
+                    return Err(format!(
+                        "layouts must be the same, but those of {} and {} differ",
+                        print_type(m, a),
+                        print_type(m, b)
+                    ));
+                }
+                Some(Crossing::Drop(axis)) => Some((encoding(m, b), encoding(m, a), axis)),
+                Some(Crossing::Insert(axis)) => Some((encoding(m, a), encoding(m, b), axis)),
+                _ => None,
+            };
+            // Other encodings can say the same layout; their bases are the layout crate's matter.
+            if let Some((Some(Encoding::Slice { dim, parent }), Some(whole), axis)) = sliced
+                && (*dim as usize != axis || **parent != *whole)
+            {
+                return Err(format!(
+                    "the layout of the smaller tensor must be the slice of the larger one's along {axis}"
+                ));
+            }
+        }
+    }
+    if index == Index::Contraction {
+        for (operand, &v) in m.operands(op).iter().take(2).enumerate() {
+            let Some(Encoding::DotOperand { op_idx, parent, .. }) = encoding(m, m.value_type(v)) else {
+                continue;
+            };
+            if *op_idx as usize != operand {
+                return Err(format!("operand {operand} has the layout of operand {op_idx}"));
+            }
+            let result = encoding(m, m.value_type(m.results(op)[0]));
+            if result.is_some_and(|e| *e != **parent) {
+                return Err(format!("the layout of operand {operand} is for another result's layout"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tensors have layouts of registers, buffers of shared memory.
+fn fits_kind(m: &Module, ty: Type) -> Result<(), String> {
+    let found = encoding(m, ty);
+    let is_shared = matches!(found, Some(Encoding::Shared(_)));
+    if m.is_tensor(ty) && is_shared {
+        return Err(format!("the tensor {} has a layout of shared memory", print_type(m, ty)));
+    }
+    if matches!(m.type_kind(ty), TypeKind::MemDesc { .. }) && found.is_some() && !is_shared {
+        return Err(format!("the buffer {} has a layout of registers", print_type(m, ty)));
+    }
+    if let Some(Encoding::Shared(SharedKind::Swizzled { order, .. } | SharedKind::Padded { order, .. })) =
+        found
+        && m.shape(ty).is_some_and(|shape| order.len() > shape.len())
+    {
+        return Err(format!("the layout of {} has more dimensions than it", print_type(m, ty)));
     }
     Ok(())
 }
@@ -384,7 +551,7 @@ tt.func @callee(%x: i32) -> i32 { cf.br ^bb1(%x : i32)
             (
                 "tt.func @f(%p: tensor<8x!tt.ptr<f32>>, %m: tensor<4xi1>) { \
                  %0 = tt.load %p, %m : tensor<8x!tt.ptr<f32>> tt.return }",
-                "the mask must be i1",
+                "it must be i1 with the shape and layout of `ptr`",
             ),
             (
                 "tt.func @f(%x: tensor<8xf32>) { %0 = tt.broadcast %x : tensor<8xf32> -> tensor<16xf32> tt.return }",
@@ -402,7 +569,7 @@ tt.func @callee(%x: i32) -> i32 { cf.br ^bb1(%x : i32)
             (
                 "tt.func @f(%x: i32) { \"scf.for\"(%x, %x, %x, %x) ({ ^bb0(%i: i32): scf.yield }) : \
                  (i32, i32, i32, i32) -> i32 tt.return }",
-                "the body's arguments",
+                "yielded types () do not fit the results (i32)",
             ),
             (
                 "tt.func @f(%x: tensor<8xf32>) { %0 = \"tt.reduce\"(%x) <{axis = 1 : i32}> ({ ^bb0(%a: f32, %b: f32): \
@@ -425,6 +592,31 @@ tt.func @callee(%x: i32) -> i32 { cf.br ^bb1(%x : i32)
                 "do not fit",
             ),
             ("\"tt.func\"() ({ ^bb0: tt.return }) : () -> ()", "the attribute `sym_name` is missing"),
+            (
+                "tt.func @f(%x: tensor<8xf32>, %y: tensor<8xf16>, %c: i1) { \
+                 %0 = \"arith.select\"(%c, %x, %y) : (i1, tensor<8xf32>, tensor<8xf16>) -> tensor<8xf32> tt.return }",
+                "`false_value` has type tensor<8xf16>; it must be the type of `true_value`",
+            ),
+            (
+                "tt.func @f(%x: tensor<8xf32>, %y: tensor<8xf16>) { \
+                 %0 = tt.cat %x, %y : tensor<8xf32> -> tensor<16xf32> tt.return }",
+                "elements as those of `lhs`",
+            ),
+            (
+                "tt.func @f(%x: tensor<4x2xf32>) { \
+                 %0 = tt.trans %x {order = array<i32: 1, 0>} : tensor<4x2xf32> -> tensor<2x4xf16> tt.return }",
+                "elements as those of `src`",
+            ),
+            (
+                "tt.func @f(%x: i32) { %0 = arith.addi %x, %x {tt.vec = 4 : i32} : i32 tt.return }",
+                "`tt.vec` says nothing of this operation",
+            ),
+            ("tt.func @f(%x: i32) { tt.reduce.return %x : i32 }", "`body` cannot end with tt.reduce.return"),
+            (
+                "tt.func @f(%b: !ttg.memdesc<8x4xf32, #ttg.shared_memory>) { %0 = ttg.memdesc_reshape %b : \
+                 !ttg.memdesc<8x4xf32, #ttg.shared_memory> -> !ttg.memdesc<8x2xf32, #ttg.shared_memory> tt.return }",
+                "does not reshape to",
+            ),
             (
                 "tt.func @f(%x: tensor<8xf32>) { %0 = tt.trans %x {order = array<i32: 1>} : tensor<8xf32> -> tensor<8xf32> \
                  tt.return }",

@@ -18,6 +18,7 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{ttg, ttng};
+use tilewright_ir::marks;
 use tilewright_ir::{Diagnostic, LocKind, Module, Op, Opcode, Trait, Type, TypeKind, Value};
 use tilewright_layout::SharedLayout;
 
@@ -55,7 +56,7 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
             return Err(too_much(module, target, &pieces, bytes));
         }
         for p in &pieces {
-            module.set_i32_attr(p.op, "allocation.offset", p.offset as i32);
+            module.set_i32_attr(p.op, marks::ALLOCATION_OFFSET, p.offset as i32);
         }
         total = total.max(bytes);
     }

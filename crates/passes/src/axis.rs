@@ -23,6 +23,7 @@
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::dialect::{arith, scf, tt};
+use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Type, Value};
 
 /// Exponents stop here; 0 is a multiple of everything.
@@ -561,9 +562,9 @@ fn fold(module: &Module, op: Op, kind: arith::Kind, a: i64, b: i64, bits: u32) -
 /// dimension.
 fn apply_hint(module: &Module, facts: &mut Facts, name: &str, attr: tilewright_ir::Attr) {
     let field: fn(&mut DimFacts) -> &mut u8 = match name {
-        "tt.divisibility" => |d| &mut d.divisibility,
-        "tt.contiguity" => |d| &mut d.contiguity,
-        "tt.constancy" => |d| &mut d.constancy,
+        marks::DIVISIBILITY => |d| &mut d.divisibility,
+        marks::CONTIGUITY => |d| &mut d.contiguity,
+        marks::CONSTANCY => |d| &mut d.constancy,
         _ => return,
     };
     let int = |a: &tilewright_ir::Attr| match module.attr_kind(*a) {

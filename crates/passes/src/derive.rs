@@ -1,5 +1,6 @@
 //! How an encoding crosses an operation: what the result of an operation has when its operand has this encoding, and the
-//! other way round, so that no data moves between threads.
+//! other way round, so that no data moves between threads. It follows from the operation's [index
+//! relation](tilewright_ir::index).
 //!
 //! ```text
 //! tt.expand_dims axis=1   slice<1, #blocked>   <->  #blocked
@@ -8,16 +9,16 @@
 //! tt.reshape              anything              ->  #linear over the same registers, lanes and warps
 //! ```
 
-use tilewright_ir::dialect::{scf, tt};
-use tilewright_ir::{Encoding, Module, Op, Opcode, Trait, Value};
+use tilewright_ir::flow;
+use tilewright_ir::index::{Crossing, Relation, Site};
+use tilewright_ir::{Encoding, Module, Op, Value, ValueDef};
 use tilewright_layout::{Dim, TileLayout};
 
 use crate::choose::slice;
 
 /// Whether operands and results simply share one encoding.
 pub fn shares_encoding(module: &Module, op: Op) -> bool {
-    module.has_trait(op, Trait::Elementwise)
-        || matches!(module.opcode(op), Some(Opcode::Tt(tt::Kind::Broadcast | tt::Kind::Scan)))
+    module.def(op).is_some_and(|d| d.index.shares_encoding())
 }
 
 /// Whether a value is a tensor.
@@ -25,35 +26,14 @@ pub fn is_tensor(module: &Module, value: Value) -> bool {
     module.is_tensor(module.value_type(value))
 }
 
-fn shape(module: &Module, value: Value) -> Vec<u32> {
-    module.shape(module.value_type(value)).unwrap_or(&[]).to_vec()
-}
-
 /// The encoding of the results when operand `index` has `enc`. `None` where none follows from it.
 pub fn forward(module: &Module, op: Op, index: usize, enc: &Encoding) -> Option<Encoding> {
     if shares_encoding(module, op) {
         return Some(enc.clone());
     }
-    match module.opcode(op)? {
-        Opcode::Tt(tt::Kind::ExpandDims) => match enc {
-            Encoding::Slice { dim, parent } if *dim as i32 == tt::ExpandDims(op).axis(module) => {
-                Some(parent.as_ref().clone())
-            }
-            _ => None,
-        },
-        Opcode::Tt(tt::Kind::Reduce) => Some(slice(tt::Reduce(op).axis(module) as u32, enc)),
-        Opcode::Tt(tt::Kind::Trans) => {
-            let order: Vec<usize> = tt::Trans(op).order(module).iter().map(|&d| d as usize).collect();
-            permute(enc, &shape(module, module.operands(op)[0]), &order)
-        }
-        Opcode::Tt(tt::Kind::Reshape) => {
-            reshape(enc, &shape(module, module.operands(op)[0]), &shape(module, module.results(op)[0]))
-        }
-        Opcode::Tt(tt::Kind::Join) => append_pair(enc, &shape(module, module.operands(op)[0])),
-        Opcode::Tt(tt::Kind::Split) => drop_pair(enc),
-        Opcode::Tt(tt::Kind::Gather) if index == 1 => Some(enc.clone()),
-        _ => None,
-    }
+    let relation = Relation::of(module, op).ok()?;
+    let (from, to) = (relation.operands.get(index)?.as_ref()?, relation.results.first()?.as_ref()?);
+    across(&relation, from, to, enc)
 }
 
 /// The encoding of operand `index` when the results have `enc`.
@@ -61,29 +41,24 @@ pub fn backward(module: &Module, op: Op, index: usize, enc: &Encoding) -> Option
     if shares_encoding(module, op) {
         return Some(enc.clone());
     }
-    match module.opcode(op)? {
-        Opcode::Tt(tt::Kind::ExpandDims) => Some(slice(tt::ExpandDims(op).axis(module) as u32, enc)),
-        Opcode::Tt(tt::Kind::Reduce) => match enc {
-            Encoding::Slice { dim, parent } if *dim as i32 == tt::Reduce(op).axis(module) => {
-                Some(parent.as_ref().clone())
-            }
+    let relation = Relation::of(module, op).ok()?;
+    let (from, to) = (relation.results.first()?.as_ref()?, relation.operands.get(index)?.as_ref()?);
+    across(&relation, from, to, enc)
+}
+
+/// The encoding of `to` when `from` has `enc`.
+fn across(relation: &Relation, from: &Site, to: &Site, enc: &Encoding) -> Option<Encoding> {
+    match relation.crossing(from, to)? {
+        Crossing::Same => Some(enc.clone()),
+        Crossing::Drop(axis) => Some(slice(axis as u32, enc)),
+        Crossing::Insert(axis) => match enc {
+            Encoding::Slice { dim, parent } if *dim as usize == axis => Some(parent.as_ref().clone()),
             _ => None,
         },
-        Opcode::Tt(tt::Kind::Trans) => {
-            let order = tt::Trans(op).order(module);
-            let mut inverse = vec![0; order.len()];
-            for (i, &d) in order.iter().enumerate() {
-                inverse[d as usize] = i;
-            }
-            permute(enc, &shape(module, module.results(op)[0]), &inverse)
-        }
-        Opcode::Tt(tt::Kind::Reshape) => {
-            reshape(enc, &shape(module, module.results(op)[0]), &shape(module, module.operands(op)[0]))
-        }
-        Opcode::Tt(tt::Kind::Join) => drop_pair(enc),
-        Opcode::Tt(tt::Kind::Split) => append_pair(enc, &shape(module, module.results(op)[0])),
-        Opcode::Tt(tt::Kind::Gather) if index == 1 => Some(enc.clone()),
-        _ => None,
+        Crossing::Permute(order) => permute(enc, &from.shape, &order),
+        Crossing::DropMember => drop_pair(enc),
+        Crossing::AppendMember => append_pair(enc, &from.shape),
+        Crossing::Regroup => regroup(relation, from, to, enc),
     }
 }
 
@@ -121,29 +96,13 @@ fn permute(enc: &Encoding, shape: &[u32], order: &[usize]) -> Option<Encoding> {
     Some(linear(&layout, |b| order.iter().map(|&d| b[d]).collect()))
 }
 
-/// The encoding of the same elements in row-major order under another shape, where both are powers of two.
-fn reshape(enc: &Encoding, from: &[u32], to: &[u32]) -> Option<Encoding> {
-    if from.iter().chain(to).any(|s| !s.is_power_of_two()) {
+/// The encoding of the same elements at other coordinates, where all extents are powers of two.
+fn regroup(relation: &Relation, from: &Site, to: &Site, enc: &Encoding) -> Option<Encoding> {
+    if from.shape.iter().chain(&to.shape).any(|s| !s.is_power_of_two()) {
         return None;
     }
-    let layout = TileLayout::new(enc, from).ok()?;
-    if layout.unit() != from {
-        return None;
-    }
-    Some(linear(&layout, |b| {
-        let mut flat = b.iter().zip(from).fold(0, |acc, (x, s)| acc * s + x);
-        let mut out: Vec<u32> = to
-            .iter()
-            .rev()
-            .map(|s| {
-                let x = flat % s;
-                flat /= s;
-                x
-            })
-            .collect();
-        out.reverse();
-        out
-    }))
+    let layout = TileLayout::new(enc, &from.shape).ok()?;
+    (layout.unit() == &from.shape[..]).then(|| linear(&layout, |b| relation.carry(from, to, &b).to_vec()))
 }
 
 /// With a new innermost dimension of 2, both of whose elements lie in one thread.
@@ -202,19 +161,18 @@ fn drop_pair(enc: &Encoding) -> Option<Encoding> {
     }
 }
 
-/// For a result of `scf.for`, `scf.while` or `scf.if`, or a carried block argument: the value that stands for all of them
-/// that must have one type. (A `for`'s argument and result are one; so are a `while`'s second argument and result.)
+/// For a result of a loop or branch, or an argument of its regions: the value that stands for all of them that must have
+/// one type, since the end of a region passes the same on to both. (A `for`'s argument and result are one; so are a
+/// `while`'s second argument and result.)
 pub fn representative(module: &Module, value: Value) -> Value {
-    if let tilewright_ir::ValueDef::Result(op, i) = module.value_def(value) {
-        match module.opcode(op) {
-            Some(Opcode::Scf(scf::Kind::For)) => {
-                return module.block_args(module.region_block(scf::For(op).body(module)))[i as usize + 1];
-            }
-            Some(Opcode::Scf(scf::Kind::While)) => {
-                return module.block_args(module.region_block(scf::While(op).after(module)))[i as usize];
-            }
-            _ => {}
-        }
+    let ValueDef::Result(op, i) = module.value_def(value) else { return value };
+    if module.regions(op).is_empty() {
+        return value;
     }
-    value
+    let edges = flow::edges(module, op);
+    let leaving = edges.iter().find(|e| e.leaves);
+    let again = leaving.and_then(|l| {
+        edges.iter().find(|e| !e.leaves && e.user != op && (e.user, e.first) == (l.user, l.first))
+    });
+    again.map_or(value, |e| e.to[i as usize])
 }

@@ -27,12 +27,10 @@
 //! ```
 
 use tilewright_ir::dialect::{arith, scf, tt, ttg};
+use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Trait, Type, Value};
 
 use crate::scratch;
-
-/// On a `tt.reduce`: lanes are not combined, each has its own result.
-const LANES_APART: &str = "ttg.lanes_apart";
 
 /// Does so in every loop, first ones first: one may go on with what another has.
 pub fn run(module: &mut Module) {
@@ -91,7 +89,7 @@ impl Sum {
 
     fn keep_apart(&self, module: &mut Module, l: scf::For) {
         let mark = module.attr(AttrKind::Unit);
-        module.set_attr(self.reduce.0, LANES_APART, mark);
+        module.set_attr(self.reduce.0, marks::LANES_APART, mark);
         let operand = 3 + self.index;
         let init = module.operands(l.0)[operand];
         let apart = match ttg::LaneSum::of(module, init) {

@@ -22,6 +22,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
 use tilewright_ir::dialect::{arith, scf};
+use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Loc, Module, Op, Type, TypeKind, Value, pass};
 
 use crate::axis::AxisAnalysis;
@@ -185,7 +186,7 @@ impl Lowering<'_> {
         let padding = entries.iter().position(|(name, _)| *name == "tt.padding");
         let padding = padding.map(|i| entries.remove(i).1);
         let nan = padding.is_some_and(|a| matches!(self.m.attr_kind(a), AttrKind::Int(2, _)));
-        entries.push(("tt.divisibility".into(), self.m.attr(AttrKind::Int(16, Type::I32))));
+        entries.push((marks::DIVISIBILITY.into(), self.m.attr(AttrKind::Int(16, Type::I32))));
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         dicts[at] = self.m.attr(AttrKind::Dict(entries));
         let dicts = self.m.attr(AttrKind::Array(dicts));

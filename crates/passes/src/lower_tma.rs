@@ -31,6 +31,7 @@
 
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
+use tilewright_ir::marks;
 use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
 
 use crate::allocate_shared::buffer_bytes;
@@ -85,12 +86,6 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
 
 /// A tensor map, which must be aligned to 64 bytes and is changed in pieces of 128 (PTX ISA, "tensormap.replace").
 const MAP_BYTES: i32 = 128;
-
-/// On a `ttng.tensormap_create`: which warp does it.
-const MAKER: &str = "tilewright.warp";
-
-/// On a `ttng.tensormap_fenceproxy_acquire`: copies to global memory follow, which several warps issue.
-const STORES: &str = "tilewright.stores";
 
 fn check(module: &Module, op: Op) -> Result<(), Diagnostic> {
     let accesses = matches!(
@@ -328,7 +323,7 @@ fn make_map(module: &mut Module, make: tt::MakeTensorDescriptor, offset: &mut i3
     let mut b = Builder::before(module, make.0);
     let map = ttg::GlobalScratchAlloc::build(&mut b, MAP_BYTES, MAP_BYTES, ptr);
     let at = map.result(b.module);
-    b.module.set_i32_attr(map.0, "ttg.global_scratch_memory_offset", *offset);
+    b.module.set_i32_attr(map.0, marks::GLOBAL_SCRATCH_OFFSET, *offset);
     *offset += MAP_BYTES;
     let boxes: Vec<Value> = fields.boxes.iter().map(|&n| b.i32(n as i32)).collect();
     let extents: Vec<Value> = shape.into_iter().rev().collect();
@@ -357,7 +352,7 @@ fn make_map(module: &mut Module, make: tt::MakeTensorDescriptor, offset: &mut i3
     let outside = module.parent_op(make.0).is_some_and(|p| tt::Func::cast(module, p).is_some());
     let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(1, |n| n as i32);
     let warp = if outside { (*offset / MAP_BYTES - 1) % num_warps } else { 0 };
-    module.set_i32_attr(create.0, MAKER, warp);
+    module.set_i32_attr(create.0, marks::MAKER, warp);
     acquire_in_partitions(module, desc, at);
     acquire(module, desc, at, ty, create.0, outside);
     module.erase_op(make.0);
@@ -398,7 +393,7 @@ fn acquire(module: &mut Module, desc: Value, at: Value, ty: Type, made: Op, any_
     }
     let fence = ttng::TensormapFenceproxyAcquire::build(&mut b, at);
     if stores {
-        b.module.set_i32_attr(fence.0, STORES, 1);
+        b.module.set_i32_attr(fence.0, marks::STORES, 1);
     }
     let new = ttng::ReinterpretTensorDescriptor::build(&mut b, at, ty).result(b.module);
     module.replace_all_uses(desc, new);

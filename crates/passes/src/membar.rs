@@ -12,7 +12,7 @@
 //! - An asynchronous copy is visible to its own thread after the wait, to the others after a barrier that follows the
 //!   wait (PTX ISA, "cp.async.wait_group"). So a wait turns what copies have written into writes that a barrier must
 //!   settle; before the wait, a read of a ring of buffers does not conflict with a copy to another slot of it. Nor does a
-//!   copy that the pipeliner says goes to a free slot with the reads of this iteration's ([`FREE_SLOT`]).
+//!   copy that the pipeliner says goes to a free slot with the reads of this iteration's ([`marks::FREE_SLOT`]).
 //! - An asynchronous dot reads its buffers until a wait for it, and for other warps until a barrier after that. Whoever
 //!   makes a dot asynchronous sees to it that nothing is written there before the wait. Likewise a TMA copy to global
 //!   memory and its wait, which only the issuing thread sees return.
@@ -32,16 +32,13 @@
 //! ```
 
 use tilewright_ir::dialect::{scf, ttg, ttng};
+use tilewright_ir::marks;
 use tilewright_ir::opdef::{Access, Completion, Resource};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Region, Value};
 use tilewright_layout::{ConversionPlan, SyncScope};
 
 use crate::allocate_shared::buffer_bytes;
 use crate::{scope, scratch};
-
-/// On a copy: its slot is not the one that is read between the last `ttg.async_wait` and the copy. The pipeliner says so of
-/// the copies of loops, of which each iteration waits for its slot first.
-pub(crate) const FREE_SLOT: &str = "ttg.free_slot";
 
 /// Places barriers in every function.
 pub fn run(module: &mut Module) {
@@ -54,15 +51,12 @@ pub fn run(module: &mut Module) {
     }
 }
 
-/// The attribute of an allocation whose users see to their order themselves.
-const ORDERED: &str = "tilewright.ordered";
-
 /// Leaves a buffer alone: whoever pipelined the loop that uses it has placed what keeps its accesses apart, from each other
 /// and from those to whatever shares its memory before and after.
 pub fn leave_alone(module: &mut Module, buffer: Value) {
     if let Some(op) = module.defining_op(buffer) {
         let mark = module.attr(AttrKind::Unit);
-        module.set_attr(op, ORDERED, mark);
+        module.set_attr(op, marks::ORDERED, mark);
     }
 }
 
@@ -350,8 +344,8 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
 }
 
 fn touches(module: &Module, op: Op) -> Touches {
-    let mut t = Touches { free_slot: module.op_attr(op, FREE_SLOT).is_some(), ..Touches::default() };
-    let offset = module.int_attr(op, "allocation.offset").map(|o| o as u32);
+    let mut t = Touches { free_slot: module.op_attr(op, marks::FREE_SLOT).is_some(), ..Touches::default() };
+    let offset = module.int_attr(op, marks::ALLOCATION_OFFSET).map(|o| o as u32);
     let alloc = ttg::LocalAlloc::cast(module, op);
     if let Some(alloc) = alloc {
         if alloc.src(module).is_some()
@@ -409,7 +403,7 @@ fn is_under_way(module: &Module, op: Op) -> bool {
 fn is_left_alone(module: &Module, value: Value) -> bool {
     let Some(op) = module.defining_op(scope::captured(module, value)) else { return false };
     match module.opcode(op) {
-        Some(Opcode::Ttg(ttg::Kind::LocalAlloc)) => module.op_attr(op, ORDERED).is_some(),
+        Some(Opcode::Ttg(ttg::Kind::LocalAlloc)) => module.op_attr(op, marks::ORDERED).is_some(),
         Some(Opcode::Ttg(ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans)) => {
             is_left_alone(module, module.operands(op)[0])
         }
@@ -452,7 +446,7 @@ fn buffer_range(module: &Module, value: Value) -> Option<Range> {
         let op = module.defining_op(at)?;
         match module.opcode(op)? {
             Opcode::Ttg(ttg::Kind::LocalAlloc) => {
-                let offset = module.int_attr(op, "allocation.offset")? as u32;
+                let offset = module.int_attr(op, marks::ALLOCATION_OFFSET)? as u32;
                 let (bytes, _) = buffer_bytes(module, module.value_type(at)).ok()?;
                 let (begin, end) = slot.unwrap_or((0, bytes));
                 return Some((offset + begin, offset + end));

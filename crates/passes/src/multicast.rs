@@ -17,20 +17,14 @@
 //! ```
 
 use tilewright_ir::dialect::{tt, ttng};
+use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Builder, Module, Op};
 
 use crate::tma;
 
-/// On a load, and on the copy that it becomes: CTAs whose ranks differ in these bits alone get the same block.
-pub const MULTICAST: &str = "ttg.multicast";
-/// On an arrival: bit x of it stands for the CTA of rank ^ x, at whose mbarrier it arrives.
-pub const PEERS: &str = "ttg.peers";
-/// On a wait: the thread that issues copies makes it, and no other.
-pub const ONE_THREAD: &str = "ttg.one_thread";
-
 /// The bits in which CTAs that can share a load differ; 0 where none can.
 pub fn shares(module: &Module, load: tt::DescriptorLoad) -> u32 {
-    let mask = module.int_attr(load.0, MULTICAST).unwrap_or(0) as u32;
+    let mask = module.int_attr(load.0, marks::MULTICAST).unwrap_or(0) as u32;
     let boxes = tma::block_type(module, load.desc(module)).and_then(|block| tma::tma_block(module, block));
     match boxes {
         Some((boxes, _)) if boxes.shared_by(1 << mask.count_ones()).is_some() => mask,
@@ -38,7 +32,7 @@ pub fn shares(module: &Module, load: tt::DescriptorLoad) -> u32 {
     }
 }
 
-/// The CTAs (as in [`PEERS`]) that get what one with these loads copies, itself included.
+/// The CTAs (as in [`marks::PEERS`]) that get what one with these loads copies, itself included.
 pub fn peers(masks: impl IntoIterator<Item = u32>) -> u32 {
     let others = |mask: u32| (0..32).filter(|x| x & !mask == 0).fold(0, |set, x| set | 1 << x);
     masks.into_iter().fold(1, |set, mask| set | others(mask))
@@ -47,21 +41,21 @@ pub fn peers(masks: impl IntoIterator<Item = u32>) -> u32 {
 /// Marks a copy as shared.
 pub fn mark_copy(module: &mut Module, copy: Op, mask: u32) {
     if mask != 0 {
-        module.set_i32_attr(copy, MULTICAST, mask as i32);
+        module.set_i32_attr(copy, marks::MULTICAST, mask as i32);
     }
 }
 
 /// Marks an arrival as one at the peers' mbarriers, too.
 pub fn mark_arrival(module: &mut Module, arrive: ttng::ArriveBarrier, peers: u32) {
     if peers != 1 {
-        module.set_i32_attr(arrive.0, PEERS, peers as i32);
+        module.set_i32_attr(arrive.0, marks::PEERS, peers as i32);
     }
 }
 
 /// Marks a wait as one that the thread alone makes that issues copies.
 pub fn mark_wait(module: &mut Module, wait: ttng::WaitBarrier) {
     let unit = module.attr(AttrKind::Unit);
-    module.set_attr(wait.0, ONE_THREAD, unit);
+    module.set_attr(wait.0, marks::ONE_THREAD, unit);
 }
 
 /// All threads of the cluster meet.

@@ -9,7 +9,8 @@
 //! | `tt.scan` | the same, with one element per run of a warp along the axis |
 //! | `tt.atomic_rmw`, `tt.atomic_cas` | a scalar's old value; a tensor's old values (row-major) where threads hold copies |
 //! | `ttng.cluster_exchange` | the registers of all threads, register by register; a number once |
-//! | `tt.trans`, `tt.reshape`, `tt.join`, `tt.split`, `tt.cat` | the source (row-major index of the result) unless [`reindex_registers`] |
+//! | what [rearranges](tilewright_ir::index::Index::rearranges) elements (`tt.trans`, `tt.reshape`, `tt.join`, …) | the operands, unless [`reindex_registers`]: in the source's row-major order, or in the result's where there are several operands |
+//! | `tt.cat` | the operands, one after the other, unless [`reindex_registers`] |
 //! | `tt.gather` | the source, row-major |
 //! | `tt.histogram` | the bins |
 //! | `ttg.warp_specialize` | 8 bytes for each of its `passed_captures` |
@@ -18,6 +19,7 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::dialect::{tt, ttg, ttng};
+use tilewright_ir::index::Index;
 use tilewright_ir::{Encoding, Module, Op, Opcode, Type, Value};
 use tilewright_layout::{
     AxisSpread, ConversionOptions, ConversionPlan, FreeMasks, LayoutError, Place, ScanOrder, SyncScope,
@@ -89,6 +91,7 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
         let ty = module.value_type(v);
         elements(module.shape(ty).unwrap_or(&[])) * element_bytes(module, ty)
     };
+    let all_operands = || module.operands(op).iter().map(|&v| whole(v)).sum();
     match module.opcode(op) {
         Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => match conversion(module, ttg::ConvertLayout(op)) {
             Ok(ConversionPlan::SharedMemory(plan)) => plan.scratch_bytes,
@@ -104,15 +107,6 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
                 0
             }
         }
-        Some(Opcode::Tt(
-            tt::Kind::Trans | tt::Kind::Reshape | tt::Kind::Join | tt::Kind::Split | tt::Kind::Cat,
-        )) => {
-            if reindex_registers(module, op).is_some() {
-                0
-            } else {
-                module.operands(op).iter().map(|&v| whole(v)).sum()
-            }
-        }
         Some(Opcode::Tt(tt::Kind::Gather)) => whole(tt::Gather(op).src(module)),
         Some(Opcode::Tt(tt::Kind::Histogram)) => whole(module.result(op)),
         Some(Opcode::Ttng(ttng::Kind::ClusterExchange)) => {
@@ -126,7 +120,16 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
         }
         // A tensor map.
         Some(Opcode::Ttng(ttng::Kind::TensormapCreate)) => 128,
-        _ => 0,
+        _ => match module.def(op).map(|d| d.index) {
+            // These never move data: their layouts follow from each other.
+            Some(Index::Broadcast | Index::ExpandDims(_)) | None => 0,
+            // What lies in shared memory is only looked at otherwise.
+            Some(_) if module.results(op).iter().any(|&v| !module.is_tensor(module.value_type(v))) => 0,
+            Some(index) if index.rearranges() || index == Index::Concat => {
+                if reindex_registers(module, op).is_some() { 0 } else { all_operands() }
+            }
+            Some(_) => 0,
+        },
     }
 }
 

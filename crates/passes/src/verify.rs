@@ -1,9 +1,12 @@
-//! Checks the contract of this crate's page: encodings that agree around every operation.
+//! Checks the contract of this crate's page: what the declarations of the operations say, encodings that fit the warps, and
+//! what only the lowering wants.
 //!
 //! The lowering relies on it without looking; a pass that breaks it is found here, by the operation it broke, instead of
 //! in wrong results. Runs after the pipeline where debug assertions are on.
 
-use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::index::Index;
+use tilewright_ir::marks;
 use tilewright_ir::{Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Value};
 use tilewright_layout::TileLayout;
 
@@ -14,10 +17,15 @@ use crate::{derive, scope};
 /// # Errors
 /// The first operation that breaks the contract, and how.
 pub fn run(module: &Module) -> Result<(), Diagnostic> {
+    let bug = |d: Diagnostic| d.note("this is a bug of the compiler, not of the kernel");
+    if let Err(errors) = tilewright_ir::verify(module)
+        && let Some(first) = errors.into_iter().next()
+    {
+        return Err(bug(first));
+    }
     for op in module.all_ops(module.root()) {
         check(module, op).map_err(|message| {
-            Diagnostic::at(module, module.op_loc(op), format!("{}: {message}", module.op_name(op)))
-                .note("this is a bug of the compiler, not of the kernel")
+            bug(Diagnostic::at(module, module.op_loc(op), format!("{}: {message}", module.op_name(op))))
         })?;
     }
     Ok(())
@@ -25,29 +33,6 @@ pub fn run(module: &Module) -> Result<(), Diagnostic> {
 
 fn encoding(module: &Module, value: Value) -> Option<&Encoding> {
     module.encoding(module.value_type(value)).and_then(|a| module.encoding_of(a))
-}
-
-fn same(module: &Module, values: &[Value]) -> Result<(), String> {
-    let mut tensors = values.iter().filter(|&&v| derive::is_tensor(module, v));
-    let Some(&first) = tensors.next() else { return Ok(()) };
-    match tensors.find(|&&v| encoding(module, v) != encoding(module, first)) {
-        Some(&v) => {
-            Err(format!("encodings differ: {:?} and {:?}", encoding(module, first), encoding(module, v)))
-        }
-        None => Ok(()),
-    }
-}
-
-fn same_types(module: &Module, a: &[Value], b: &[Value]) -> Result<(), String> {
-    match a.iter().zip(b).find(|(x, y)| module.value_type(**x) != module.value_type(**y)) {
-        Some((x, y)) => Err(format!(
-            "a carried value changes its encoding: {:?} and {:?}",
-            encoding(module, *x),
-            encoding(module, *y)
-        )),
-        None if a.len() != b.len() => Err("carried values are missing".into()),
-        None => Ok(()),
-    }
 }
 
 fn check(module: &Module, op: Op) -> Result<(), String> {
@@ -62,49 +47,21 @@ fn check(module: &Module, op: Op) -> Result<(), String> {
             }
         }
     }
-    let operands = module.operands(op);
-    let results = module.results(op);
-    let all: Vec<Value> = operands.iter().chain(results).copied().collect();
     match module.opcode(op) {
         Some(Opcode::Tt(tt::Kind::Load | tt::Kind::Store | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
-            let tensor = operands.first().is_some_and(|&v| derive::is_tensor(module, v));
-            if tensor && module.int_attr(op, "tt.vec").is_none_or(|v| v < 1) {
-                return Err("no tt.vec".into());
-            }
-            same(module, &all)
-        }
-        Some(Opcode::Ttg(ttg::Kind::AsyncCopyGlobalToLocal)) => same(module, &all),
-        Some(Opcode::Tt(tt::Kind::Histogram)) => same(module, operands),
-        Some(Opcode::Tt(tt::Kind::ExpandDims | tt::Kind::Reduce)) => {
-            same(module, operands)?;
-            same(module, results)?;
-            let (Some(&src), Some(&dst)) = (operands.first(), results.first()) else { return Ok(()) };
-            let (outer, inner, axis) = match tt::Reduce::cast(module, op) {
-                Some(r) => (src, dst, r.axis(module)),
-                None => (dst, src, tt::ExpandDims(op).axis(module)),
-            };
-            match (encoding(module, outer), encoding(module, inner)) {
-                (Some(outer), Some(Encoding::Slice { dim, parent }))
-                    if *dim as i32 == axis && **parent == *outer =>
-                {
-                    Ok(())
-                }
-                (_, None) => Ok(()), // reduced to a scalar
-                (outer, inner) => Err(format!("{inner:?} is not slice<{axis}> of {outer:?}")),
+            let tensor = module.operands(op).first().is_some_and(|&v| derive::is_tensor(module, v));
+            match module.int_attr(op, marks::VEC) {
+                None | Some(..1) if tensor => Err("no tt.vec".into()),
+                _ => Ok(()),
             }
         }
         Some(Opcode::Tt(tt::Kind::Dot)) => {
             let dot = tt::Dot(op);
-            same(module, &[dot.c(module), dot.result(module)])?;
-            let parent = encoding(module, dot.c(module));
-            for (idx, v) in [(0, dot.a(module)), (1, dot.b(module))] {
-                match encoding(module, v) {
-                    Some(Encoding::DotOperand { op_idx, parent: p, .. })
-                        if *op_idx == idx && Some(p.as_ref()) == parent => {}
-                    other => return Err(format!("operand {idx} has {other:?}, the result {parent:?}")),
-                }
+            let is_fragment = |&v: &Value| matches!(encoding(module, v), Some(Encoding::DotOperand { .. }));
+            match [dot.a(module), dot.b(module)].iter().find(|v| !is_fragment(v)) {
+                Some(&v) => Err(format!("an operand has {:?}", encoding(module, v))),
+                None => Ok(()),
             }
-            Ok(())
         }
         Some(Opcode::Ttg(ttg::Kind::MemdescIndex)) => {
             let index = ttg::MemdescIndex(op);
@@ -114,36 +71,22 @@ fn check(module: &Module, op: Op) -> Result<(), String> {
             }
         }
         Some(Opcode::Ttg(ttg::Kind::MemdescTrans)) => view_of(module, ttg::MemdescTrans(op)),
-        Some(Opcode::Scf(scf::Kind::For)) => {
-            let l = scf::For(op);
-            let body = module.region_block(l.body(module));
-            same_types(module, l.init(module), &module.block_args(body)[1..])?;
-            same_types(module, results, &module.block_args(body)[1..])?;
-            let end = module.last_op(body).ok_or("a loop without an end")?;
-            same_types(module, module.operands(end), results)
-        }
-        Some(Opcode::Scf(scf::Kind::If)) => {
-            for &region in module.regions(op) {
-                if let Some(end) = module.region_blocks(region).first().and_then(|&b| module.last_op(b)) {
-                    same_types(module, module.operands(end), results)?;
-                }
-            }
-            Ok(())
-        }
-        Some(Opcode::Scf(scf::Kind::While)) => {
-            let w = scf::While(op);
-            let (before, after) =
-                (module.region_block(w.before(module)), module.region_block(w.after(module)));
-            same_types(module, w.init(module), module.block_args(before))?;
-            let condition = module.last_op(before).ok_or("a loop without a condition")?;
-            same_types(module, &module.operands(condition)[1..], results)?;
-            same_types(module, module.block_args(after), results)?;
-            let end = module.last_op(after).ok_or("a loop without an end")?;
-            same_types(module, module.operands(end), module.block_args(before))
-        }
-        Some(Opcode::Tt(tt::Kind::Split)) => same(module, results),
-        _ if derive::shares_encoding(module, op) => same(module, &all),
-        _ => Ok(()),
+        _ => sliced(module, op),
+    }
+}
+
+/// A layout without a dimension is written as the slice of the one with it, not in another way that says the same.
+fn sliced(module: &Module, op: Op) -> Result<(), String> {
+    if !matches!(module.def(op).map(|d| d.index), Some(Index::ExpandDims(_) | Index::Reduce(_))) {
+        return Ok(());
+    }
+    let (Some(&src), Some(&dst)) = (module.operands(op).first(), module.results(op).first()) else {
+        return Ok(());
+    };
+    let (Some(from), Some(to)) = (encoding(module, src), encoding(module, dst)) else { return Ok(()) };
+    match derive::forward(module, op, 0, from) {
+        Some(derived) if derived == *to => Ok(()),
+        derived => Err(format!("{to:?} is not what follows from {from:?}: {derived:?}")),
     }
 }
 

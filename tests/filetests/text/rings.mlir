@@ -50,7 +50,7 @@ tt.func @f(%ring: !ttg.ring, %s: i64, %p: i32) {
   ttg.ring_acquire %ring[%s], %p
   tt.return
 }
-// ERROR: `slot` must be i32
+// ERROR: `slot` has type i64; it must be i32
 // -----
 // RUN:
 tt.func @f(%ring: !ttg.ring, %s: i32, %p: i32) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::dialect::{arith, math, tt, ttg};
+use tilewright_ir::index::Relation;
 use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Value};
 
 use super::{Builder, Res};
@@ -263,6 +264,36 @@ impl Builder<'_, '_> {
         self.map(op, kernel, operands, Rule::Loop)
     }
 
+    /// Results whose elements are elements of the operands, at places that the operation's declaration tells.
+    fn rearrange(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let relation = Relation::of(m, op).map_err(|e| self.error(e))?;
+        let srcs = self.get_all(m.operands(op))?;
+        let mut from = Vec::with_capacity(relation.results.len());
+        for (n, site) in relation.results.iter().enumerate() {
+            let Some(site) = site else { return Err(self.error("a tensor expected")) };
+            let mut at = vec![0; site.shape.len()];
+            let mut places = Vec::new();
+            for _ in 0..site.shape.iter().product::<u32>() {
+                let (src, of) =
+                    relation.source(n, &at).ok_or_else(|| self.error("an element without a place"))?;
+                let shape = &self.tile(srcs[src]).shape;
+                places.push((src as u32, of.iter().zip(shape).fold(0, |i, (&x, &n)| i * n + x)));
+                for d in (0..at.len()).rev() {
+                    at[d] += 1;
+                    if at[d] < site.shape[d] {
+                        break;
+                    }
+                    at[d] = 0;
+                }
+            }
+            from.push(places);
+        }
+        let dsts = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
+        self.emit(Instr::Rearrange { srcs, dsts, from });
+        Ok(())
+    }
+
     fn tt(&mut self, op: Op, kind: tt::Kind) -> Res<()> {
         use tt::Kind as K;
         let m = self.m;
@@ -317,18 +348,6 @@ impl Builder<'_, '_> {
                 }
                 let dst = self.define(m.result(op))?;
                 self.emit(Instr::Trans { src, dst, order });
-            }
-            K::Join => {
-                let j = tt::Join(op);
-                let (lhs, rhs) = (self.get(j.lhs(m))?, self.get(j.rhs(m))?);
-                let dst = self.define(m.result(op))?;
-                self.emit(Instr::Join { lhs, rhs, dst });
-            }
-            K::Split => {
-                let s = tt::Split(op);
-                let src = self.get(s.src(m))?;
-                let (lhs, rhs) = (self.define(s.lhs(m))?, self.define(s.rhs(m))?);
-                self.emit(Instr::Split { src, lhs, rhs });
             }
             K::Cat => {
                 let c = tt::Cat(op);
@@ -462,6 +481,7 @@ impl Builder<'_, '_> {
                 let dst = self.define(m.result(op))?;
                 self.emit(Instr::AtomicCas { ptr, cmp, val, dst });
             }
+            _ if m.def(op).is_some_and(|d| d.index.rearranges()) => self.rearrange(op)?,
             K::ExternElementwise => {
                 let e = tt::ExternElementwise(op);
                 let elem = e.srcs(m).first().map(|&v| self.get(v).map(|v| self.elem(v))).transpose()?;

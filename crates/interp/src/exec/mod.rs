@@ -268,8 +268,7 @@ impl Frame {
             | Instr::Broadcast { .. }
             | Instr::Reshape { .. }
             | Instr::Trans { .. }
-            | Instr::Join { .. }
-            | Instr::Split { .. }
+            | Instr::Rearrange { .. }
             | Instr::Cat { .. }
             | Instr::Histogram { .. }
             | Instr::Gather { .. } => self.shape_op(program, instr)?,

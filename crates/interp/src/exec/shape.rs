@@ -43,23 +43,16 @@ impl Frame {
             Instr::Reshape { src, dst, take } => self.reshape(program, *src, *dst, *take),
             Instr::Broadcast { src, dst } => self.broadcast(program, *src, *dst),
             Instr::Trans { src, dst, order } => self.trans(program, *src, *dst, order),
-            Instr::Join { lhs, rhs, dst } => {
-                let ty = Self::ty(program, *lhs);
-                let n = ty.len;
-                self.dense(program, *lhs);
-                self.dense(program, *rhs);
-                self.with_out(*dst, |regs, out| {
-                    let (a, b) = (&regs[lhs.slot as usize].buf, &regs[rhs.slot as usize].buf);
-                    by_size!(ty.elem.reg_size(), join(a, b, out, n));
-                });
-            }
-            Instr::Split { src, lhs, rhs } => {
-                let ty = Self::ty(program, *src);
-                let n = ty.len / 2;
-                self.dense(program, *src);
-                for (half, dst) in [lhs, rhs].into_iter().enumerate() {
-                    self.with_out(*dst, |regs, out| {
-                        by_size!(ty.elem.reg_size(), split(&regs[src.slot as usize].buf, out, n, half));
+            Instr::Rearrange { srcs, dsts, from } => {
+                let size = Self::ty(program, srcs[0]).elem.reg_size();
+                for &src in srcs {
+                    self.dense(program, src);
+                }
+                for (&dst, from) in dsts.iter().zip(from) {
+                    let lens: Vec<usize> = srcs.iter().map(|&v| Self::ty(program, v).len).collect();
+                    self.with_out(dst, |regs, out| {
+                        let bufs: Vec<&Buffer> = srcs.iter().map(|v| &regs[v.slot as usize].buf).collect();
+                        by_size!(size, rearrange(&bufs, &lens, out, from));
                     });
                 }
             }
@@ -254,17 +247,10 @@ fn reshape_compact(repr: Repr, from: &[u32], to: &[u32]) -> Option<Repr> {
 
 use crate::buffer::Buffer;
 
-fn join<T: Plain>(a: &Buffer, b: &Buffer, out: &mut Buffer, n: usize) {
-    let (a, b) = (a.slice::<T>(n), b.slice::<T>(n));
-    for ((pair, &x), &y) in out.slice_mut::<T>(2 * n).chunks_exact_mut(2).zip(a).zip(b) {
-        pair[0] = x;
-        pair[1] = y;
-    }
-}
-
-fn split<T: Plain>(src: &Buffer, out: &mut Buffer, n: usize, half: usize) {
-    for (x, pair) in out.slice_mut::<T>(n).iter_mut().zip(src.slice::<T>(2 * n).chunks_exact(2)) {
-        *x = pair[half];
+fn rearrange<T: Plain>(srcs: &[&Buffer], lens: &[usize], out: &mut Buffer, from: &[(u32, u32)]) {
+    let srcs: Vec<&[T]> = srcs.iter().zip(lens).map(|(b, &n)| b.slice::<T>(n)).collect();
+    for (x, &(src, at)) in out.slice_mut::<T>(from.len()).iter_mut().zip(from) {
+        *x = srcs[src as usize][at as usize];
     }
 }
 

@@ -35,25 +35,11 @@ fn verify_constant(module: &Module, op: Op) -> Result<(), String> {
     if found == ty { Ok(()) } else { Err("the value's type differs from the result's".into()) }
 }
 
-/// A condition is `i1`, or a tensor of `i1` with the shape of the values.
-fn verify_select(module: &Module, op: Op) -> Result<(), String> {
-    let select = Select(op);
-    let cond = module.value_type(select.condition(module));
-    let value = module.value_type(select.true_value(module));
-    if module.element_type(cond) != crate::Type::I1 {
-        return Err("the condition must be i1".into());
-    }
-    if module.is_tensor(cond) && module.shape(cond) != module.shape(value) {
-        return Err("the condition's shape differs from the values'".into());
-    }
-    Ok(())
-}
-
 macro_rules! arith_dialect {
     (
-        commutative { $($(#[doc = $cd:literal])+ $C:ident = $cn:literal;)* }
-        binary { $($(#[doc = $bd:literal])+ $B:ident = $bn:literal;)* }
-        cast { $($(#[doc = $td:literal])+ $T:ident = $tn:literal;)* }
+        commutative { $($(#[doc = $cd:literal])+ $C:ident = $cn:literal: $cc:ident;)* }
+        binary { $($(#[doc = $bd:literal])+ $B:ident = $bn:literal: $bc:ident $(($($bt:ident),*))?;)* }
+        cast { $($(#[doc = $td:literal])+ $T:ident = $tn:literal: $($tr:expr),*;)* }
         rest { $($rest:tt)* }
     ) => {
         crate::dialect! {
@@ -62,18 +48,27 @@ macro_rules! arith_dialect {
                 operands(lhs: one, rhs: one)
                 same_as(lhs)
                 traits(Pure, Elementwise, SameTypes, Commutative)
+                index(Elementwise)
+                types(All($cc))
+                effects()
                 format "$lhs `,` $rhs attr-dict `:` type($result)"
             })*
             $($(#[doc = $bd])+ op $B = $bn {
                 operands(lhs: one, rhs: one)
                 same_as(lhs)
-                traits(Pure, Elementwise, SameTypes)
+                traits(Pure, Elementwise, SameTypes $($(, $bt)*)?)
+                index(Elementwise)
+                types(All($bc))
+                effects()
                 format "$lhs `,` $rhs attr-dict `:` type($result)"
             })*
             $($(#[doc = $td])+ op $T = $tn {
                 operands(input: one)
                 results(out)
                 traits(Pure, Elementwise)
+                index(Elementwise)
+                types($($tr),*)
+                effects()
                 format "$input attr-dict `:` type($input) `to` type($out)"
             })*
             $($rest)*
@@ -84,87 +79,87 @@ macro_rules! arith_dialect {
 arith_dialect! {
     commutative {
         /// Integer addition, wrapping.
-        Addi = "addi";
+        Addi = "addi": Int;
         /// Integer multiplication, wrapping.
-        Muli = "muli";
+        Muli = "muli": Int;
         /// Bitwise and.
-        Andi = "andi";
+        Andi = "andi": Int;
         /// Bitwise or.
-        Ori = "ori";
+        Ori = "ori": Int;
         /// Bitwise exclusive or.
-        Xori = "xori";
+        Xori = "xori": Int;
         /// Signed minimum.
-        Minsi = "minsi";
+        Minsi = "minsi": Int;
         /// Signed maximum.
-        Maxsi = "maxsi";
+        Maxsi = "maxsi": Int;
         /// Unsigned minimum.
-        Minui = "minui";
+        Minui = "minui": Int;
         /// Unsigned maximum.
-        Maxui = "maxui";
+        Maxui = "maxui": Int;
         /// Floating-point addition.
-        Addf = "addf";
+        Addf = "addf": Float;
         /// Floating-point multiplication.
-        Mulf = "mulf";
+        Mulf = "mulf": Float;
         /// Minimum; NaN if either is.
-        Minimumf = "minimumf";
+        Minimumf = "minimumf": Float;
         /// Maximum; NaN if either is.
-        Maximumf = "maximumf";
+        Maximumf = "maximumf": Float;
         /// Minimum; the other operand if one is NaN.
-        Minnumf = "minnumf";
+        Minnumf = "minnumf": Float;
         /// Maximum; the other operand if one is NaN.
-        Maxnumf = "maxnumf";
+        Maxnumf = "maxnumf": Float;
     }
     binary {
         /// Integer subtraction, wrapping.
-        Subi = "subi";
+        Subi = "subi": Int;
         /// Signed division, towards zero.
-        Divsi = "divsi";
+        Divsi = "divsi": Int (FaultsOnZero);
         /// Unsigned division.
-        Divui = "divui";
+        Divui = "divui": Int (FaultsOnZero);
         /// Signed remainder, with the sign of the dividend.
-        Remsi = "remsi";
+        Remsi = "remsi": Int (FaultsOnZero);
         /// Unsigned remainder.
-        Remui = "remui";
+        Remui = "remui": Int (FaultsOnZero);
         /// Signed division, towards positive infinity.
-        Ceildivsi = "ceildivsi";
+        Ceildivsi = "ceildivsi": Int (FaultsOnZero);
         /// Signed division, towards negative infinity.
-        Floordivsi = "floordivsi";
+        Floordivsi = "floordivsi": Int (FaultsOnZero);
         /// Shift left.
-        Shli = "shli";
+        Shli = "shli": Int;
         /// Arithmetic shift right.
-        Shrsi = "shrsi";
+        Shrsi = "shrsi": Int;
         /// Logical shift right.
-        Shrui = "shrui";
+        Shrui = "shrui": Int;
         /// Floating-point subtraction.
-        Subf = "subf";
+        Subf = "subf": Float;
         /// Floating-point division.
-        Divf = "divf";
+        Divf = "divf": Float;
         /// Floating-point remainder, with the sign of the dividend.
-        Remf = "remf";
+        Remf = "remf": Float;
     }
     cast {
         /// Sign extension to a wider integer.
-        Extsi = "extsi";
+        Extsi = "extsi": Each("input", Int), Each("out", Int), Bits("input", Below, "out");
         /// Zero extension to a wider integer.
-        Extui = "extui";
+        Extui = "extui": Each("input", Int), Each("out", Int), Bits("input", Below, "out");
         /// Truncation to a narrower integer.
-        Trunci = "trunci";
+        Trunci = "trunci": Each("input", Int), Each("out", Int), Bits("input", Above, "out");
         /// Conversion to a wider float.
-        Extf = "extf";
+        Extf = "extf": Each("input", Float), Each("out", Float), Bits("input", Below, "out");
         /// Conversion to a narrower float, to nearest even.
-        Truncf = "truncf";
+        Truncf = "truncf": Each("input", Float), Each("out", Float), Bits("input", Above, "out");
         /// Signed integer to float.
-        Sitofp = "sitofp";
+        Sitofp = "sitofp": Each("input", Int), Each("out", Float);
         /// Unsigned integer to float.
-        Uitofp = "uitofp";
+        Uitofp = "uitofp": Each("input", Int), Each("out", Float);
         /// Float to signed integer, towards zero.
-        Fptosi = "fptosi";
+        Fptosi = "fptosi": Each("input", Float), Each("out", Int);
         /// Float to unsigned integer, towards zero.
-        Fptoui = "fptoui";
+        Fptoui = "fptoui": Each("input", Float), Each("out", Int);
         /// The same bits as another type of the same width.
-        Bitcast = "bitcast";
+        Bitcast = "bitcast": Bits("input", Equal, "out");
         /// `index` to or from an integer.
-        IndexCast = "index_cast";
+        IndexCast = "index_cast": Each("input", Int), Each("out", Int);
     }
     rest {
         /// A constant: an integer or float, or a dense tensor of them.
@@ -172,6 +167,9 @@ arith_dialect! {
             attrs(value: Attr = "value")
             results(result)
             traits(Pure, Constant)
+            index(Whole)
+            types()
+            effects()
             verify verify_constant
         }
 
@@ -181,6 +179,9 @@ arith_dialect! {
             attrs(predicate: CmpIPredicate = "predicate")
             results(result)
             traits(Pure, Elementwise)
+            index(Elementwise)
+            types(Each("lhs", IntOrPtr), Is("rhs", Same("lhs")), Is("result", Mask("lhs")))
+            effects()
             format "$predicate `,` $lhs `,` $rhs attr-dict `:` type($lhs)"
         }
 
@@ -190,6 +191,9 @@ arith_dialect! {
             attrs(predicate: CmpFPredicate = "predicate")
             results(result)
             traits(Pure, Elementwise)
+            index(Elementwise)
+            types(Each("lhs", Float), Is("rhs", Same("lhs")), Is("result", Mask("lhs")))
+            effects()
             format "$predicate `,` $lhs `,` $rhs attr-dict `:` type($lhs)"
         }
 
@@ -198,7 +202,9 @@ arith_dialect! {
             operands(condition: one, true_value: one, false_value: one)
             same_as(true_value)
             traits(Pure, Elementwise)
-            verify verify_select
+            index(Elementwise)
+            types(Each("condition", Bool), Is("false_value", Same("true_value")))
+            effects()
         }
 
         /// Floating-point negation.
@@ -206,6 +212,9 @@ arith_dialect! {
             operands(operand: one)
             same_as(operand)
             traits(Pure, Elementwise, SameTypes)
+            index(Elementwise)
+            types(All(Float))
+            effects()
             format "$operand attr-dict `:` type($result)"
         }
     }

@@ -1,7 +1,11 @@
 //! `scf`: structured control flow.
 
-use crate::entity::{Op, Type, Value};
+use crate::entity::{Op, Type};
 use crate::module::Module;
+use crate::opdef::{Access, Effect, Resource};
+
+/// It may run for ever.
+const MAY_NOT_END: Effect = Effect::new(Access::Write, Resource::Other, None);
 
 crate::dialect! {
     dialect "scf" Scf;
@@ -12,8 +16,14 @@ crate::dialect! {
     op For = "for" {
         operands(lower_bound: one, upper_bound: one, step: one, init: var)
         variadic_results(results)
-        regions(body)
+        regions(body: "scf.yield") flow(
+            pass(End(0, 0), Entry(0, 1)), pass(End(0, 0), Results),
+            pass(Operands("init"), Entry(0, 1)), pass(Operands("init"), Results),
+        )
         traits(RecursiveEffects, SingleBlock)
+        index(Unrelated)
+        types(Is("upper_bound", Same("lower_bound")), Is("step", Same("lower_bound")))
+        effects()
         verify verify_for
     }
 
@@ -21,22 +31,37 @@ crate::dialect! {
     op If = "if" {
         operands(condition: one)
         variadic_results(results)
-        regions(then_region, else_region)
+        regions(then_region: "scf.yield", else_region: "scf.yield") flow(
+            pass(End(0, 0), Results), pass(End(1, 0), Results),
+        )
         traits(RecursiveEffects)
+        index(Unrelated)
+        types(Is("condition", Fixed(Type::I1)))
+        effects()
+        verify verify_if
     }
 
     /// Runs `before` (ending in a `condition`) and, while it holds, `after` (ending in a `yield`).
     op While = "while" {
         operands(init: var)
         variadic_results(results)
-        regions(before, after)
+        regions(before: "scf.condition", after: "scf.yield") flow(
+            pass(End(1, 0), Entry(0, 0)), pass(Operands("init"), Entry(0, 0)),
+            pass(End(0, 1), Entry(1, 0)), pass(End(0, 1), Results),
+        )
         traits(RecursiveEffects, SingleBlock)
+        index(Unrelated)
+        types()
+        effects(MAY_NOT_END)
     }
 
     /// Ends the first region of a `while`: goes on with `args` while the condition holds, else returns them.
     op Condition = "condition" {
         operands(condition: one, args: var)
         traits(Terminator)
+        index(Unrelated)
+        types(Is("condition", Fixed(Type::I1)))
+        effects()
         format "`(` $condition `)` attr-dict ($args^ `:` type($args))?"
     }
 
@@ -44,28 +69,34 @@ crate::dialect! {
     op Yield = "yield" {
         operands(values: var)
         traits(Terminator, Pure)
+        index(Unrelated)
+        types()
+        effects()
         format "attr-dict ($values^ `:` type($values))?"
     }
 }
 
+/// Its bounds have the type of the induction variable, an integer.
 fn verify_for(module: &Module, op: Op) -> Result<(), String> {
     let f = For(op);
-    let block = match module.region_blocks(f.body(module)) {
-        &[b] => b,
-        _ => return Err("the body must have one block".into()),
-    };
-    let types = |vs: &[Value]| vs.iter().map(|&v| module.value_type(v)).collect::<Vec<Type>>();
-    let init = types(f.init(module));
-    let args = types(module.block_args(block));
-    if args.is_empty() || args[1..] != init[..] {
+    let block = module.region_block(f.body(module));
+    let Some(&induction) = module.block_args(block).first() else {
         return Err("the body's arguments must be the induction variable and the carried values".into());
+    };
+    let ty = module.value_type(induction);
+    if !module.is_int(ty) || module.shape(ty).is_some() {
+        return Err("it counts integers".into());
     }
-    if types(f.results(module)) != init {
-        return Err("the results must have the types of the carried values".into());
+    if module.value_type(f.lower_bound(module)) != ty {
+        return Err("the bounds' type differs from the induction variable's".into());
     }
-    match module.last_op(block).and_then(|o| Yield::cast(module, o)) {
-        Some(y) if types(y.values(module)) == init => Ok(()),
-        Some(_) => Err("the yielded types differ from the carried values'".into()),
-        None => Err("the body must end with scf.yield".into()),
+    Ok(())
+}
+
+fn verify_if(module: &Module, op: Op) -> Result<(), String> {
+    let f = If(op);
+    if module.region_blocks(f.else_region(module)).is_empty() && !f.results(module).is_empty() {
+        return Err("with results there must be an else region".into());
     }
+    Ok(())
 }

@@ -1,11 +1,12 @@
 //! `tt`: block-level operations of the Triton language. Tensors have no encoding until `ttg`.
 
 use crate::attr_enum;
-use crate::attrs::SymbolRef;
+use crate::attrs::{AttrKind, SymbolRef};
 use crate::entity::{Attr, Op, Type};
 use crate::module::Module;
 use crate::opdef::{Access, Effect, Resource};
 use crate::types::TypeKind;
+use crate::verify::same_type_lists;
 
 attr_enum! {
     /// Cache modifiers of loads and stores (PTX ISA, "Cache Operators").
@@ -76,6 +77,9 @@ attr_enum! {
 
 const READ: Effect = Effect::new(Access::Read, Resource::Global, Some("ptr"));
 const WRITE: Effect = Effect::new(Access::Write, Resource::Global, Some("ptr"));
+/// It is not to be moved or erased.
+const STAYS: Effect = OTHER;
+const LEAVES: Effect = OTHER;
 const OTHER: Effect = Effect::new(Access::Write, Resource::Other, None);
 const READ_DESC: Effect = Effect::new(Access::Read, Resource::Global, Some("desc"));
 const WRITE_DESC: Effect = Effect::new(Access::Write, Resource::Global, Some("desc"));
@@ -91,15 +95,23 @@ crate::dialect! {
             sym_visibility: Option<String> = "sym_visibility",
             arg_attrs: Option<Attr> = "arg_attrs",
         )
-        regions(body)
+        regions(body: "") flow()
         traits(Isolated)
+        index(Unrelated)
+        types()
+        effects(STAYS)
+        verify verify_func
     }
 
     /// Ends a function.
     op Return = "return" {
         operands(values: var)
         traits(Terminator)
+        index(Unrelated)
+        types()
+        effects(LEAVES)
         format "attr-dict ($values^ `:` type($values))?"
+        verify verify_return
     }
 
     /// Calls a function of the module.
@@ -107,8 +119,11 @@ crate::dialect! {
         operands(args: var)
         attrs(callee: SymbolRef = "callee")
         variadic_results(results)
+        index(Whole)
+        types()
         effects(OTHER)
         format "$callee `(` $args `)` attr-dict `:` functional-type($args, $results)"
+        verify verify_call
     }
 
     /// The index of the program along an axis of the grid.
@@ -116,6 +131,9 @@ crate::dialect! {
         attrs(axis: ProgramDim = "axis")
         results(result)
         traits(Pure)
+        index(Unrelated)
+        types(Is("result", Fixed(Type::I32)))
+        effects()
         format "$axis attr-dict `:` type($result)"
     }
 
@@ -124,6 +142,9 @@ crate::dialect! {
         attrs(axis: ProgramDim = "axis")
         results(result)
         traits(Pure)
+        index(Unrelated)
+        types(Is("result", Fixed(Type::I32)))
+        effects()
         format "$axis attr-dict `:` type($result)"
     }
 
@@ -132,6 +153,9 @@ crate::dialect! {
         attrs(end: i32 = "end", start: i32 = "start")
         results(result)
         traits(Pure)
+        index(Generated)
+        types(Each("result", Int))
+        effects()
         format "attr-dict `:` type($result)"
         verify verify_make_range
     }
@@ -141,6 +165,9 @@ crate::dialect! {
         operands(src: one)
         results(result)
         traits(Pure)
+        index(Generated)
+        types(Is("src", Element("result")), Each("result", Tensor))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -149,7 +176,11 @@ crate::dialect! {
         operands(src: one)
         results(result)
         traits(Pure)
+        index(Unrelated)
+        types(Each("src", Tensor), Is("result", Element("src")))
+        effects()
         format "$src attr-dict `:` type($src)"
+        verify verify_unsplat
     }
 
     /// Inserts a dimension of extent 1.
@@ -158,6 +189,9 @@ crate::dialect! {
         attrs(axis: i32 = "axis")
         results(result)
         traits(Pure)
+        index(ExpandDims("axis"))
+        types(Is("result", Like("src")))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -166,6 +200,9 @@ crate::dialect! {
         operands(src: one)
         results(result)
         traits(Pure)
+        index(Broadcast)
+        types(Is("result", Like("src")))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -175,6 +212,9 @@ crate::dialect! {
         attrs(allow_reorder: bool = "allow_reorder", efficient_layout: bool = "efficient_layout")
         results(result)
         traits(Pure)
+        index(Reshape)
+        types(Is("result", Like("src")))
+        effects()
         format "$src (`allow_reorder` $allow_reorder^)? (`efficient_layout` $efficient_layout^)? attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -184,6 +224,9 @@ crate::dialect! {
         attrs(order: Vec<i32> = "order")
         results(result)
         traits(Pure)
+        index(Permute("order"))
+        types(Is("result", Like("src")))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -192,6 +235,9 @@ crate::dialect! {
         operands(lhs: one, rhs: one)
         results(result)
         traits(Pure)
+        index(Join)
+        types(Is("rhs", Same("lhs")), Is("result", Like("lhs")))
+        effects()
         format "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
     }
 
@@ -200,6 +246,9 @@ crate::dialect! {
         operands(src: one)
         results(lhs, rhs)
         traits(Pure)
+        index(Split)
+        types(Is("rhs", Same("lhs")), Is("lhs", Like("src")))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($lhs)"
     }
 
@@ -208,6 +257,9 @@ crate::dialect! {
         operands(lhs: one, rhs: one)
         results(result)
         traits(Pure)
+        index(Concat)
+        types(Is("rhs", Like("lhs")), Is("result", Like("lhs")))
+        effects()
         format "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
     }
 
@@ -220,18 +272,22 @@ crate::dialect! {
             is_volatile: bool = "isVolatile",
         )
         results(result)
-        effects(READ)
+        index(Aligned)
+        types(Each("ptr", Ptr), Is("mask", Mask("ptr")), Is("other", Loaded("ptr")), Is("result", Loaded("ptr")))
+        effects(READ, OTHER.when("isVolatile"))
+        marks(VEC, VEC_AXIS)
         format "$ptr (`,` $mask^)? (`,` $other^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($ptr)"
-        verify verify_load
     }
 
     /// Stores through a pointer or a tensor of pointers where the mask holds.
     op Store = "store" {
         operands(ptr: one, value: one, mask: opt)
         attrs(cache: CacheModifier = "cacheModifier", evict: EvictionPolicy = "evictionPolicy")
+        index(Aligned)
+        types(Each("ptr", Ptr), Is("value", Loaded("ptr")), Is("mask", Mask("ptr")))
         effects(WRITE)
+        marks(VEC, VEC_AXIS)
         format "$ptr `,` $value (`,` $mask^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($ptr)"
-        verify verify_store
     }
 
     /// Pointer plus offset, in elements.
@@ -239,6 +295,9 @@ crate::dialect! {
         operands(ptr: one, offset: one)
         same_as(ptr)
         traits(Pure, Elementwise)
+        index(Elementwise)
+        types(Each("ptr", Ptr), Each("offset", Int))
+        effects()
         format "$ptr `,` $offset attr-dict `:` type($result) `,` type($offset)"
     }
 
@@ -249,6 +308,9 @@ crate::dialect! {
         attrs(order: Vec<i32> = "order")
         results(result)
         traits(Pure)
+        index(Unrelated)
+        types(Each("base", Ptr), Each("result", Ptr))
+        effects()
         format "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` short-type(tt.ptr, $result)"
     }
 
@@ -257,6 +319,9 @@ crate::dialect! {
         operands(ptr: one, offsets: var)
         same_as(ptr)
         traits(Pure)
+        index(Unrelated)
+        types(Each("ptr", Ptr))
+        effects()
         format "$ptr `,` `[` $offsets `]` attr-dict `:` short-type(tt.ptr, $result)"
     }
 
@@ -267,6 +332,9 @@ crate::dialect! {
         attrs(padding: Option<i32> = "padding")
         results(result)
         traits(Pure)
+        index(Unrelated)
+        types(Each("base", Ptr))
+        effects()
         format "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` short-type(tt.ptr, $base) `,` short-type(tt.tensordesc, $result)"
         verify verify_make_descriptor
     }
@@ -277,17 +345,22 @@ crate::dialect! {
         operands(desc: one, indices: var)
         attrs(cache: CacheModifier = "cacheModifier", evict: EvictionPolicy = "evictionPolicy")
         results(result)
+        index(Block("desc", "result"))
+        types(Is("indices", Fixed(Type::I32)), Is("result", Like("desc")))
         effects(READ_DESC)
+        marks(MULTICAST)
         format "$desc `[` $indices `]` oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($desc) `->` type($result)"
-        verify verify_descriptor_load
+        verify verify_indices
     }
 
     /// Stores a block at the indices; what is out of bounds is not stored.
     op DescriptorStore = "descriptor_store" {
         operands(desc: one, src: one, indices: var)
+        index(Block("desc", "src"))
+        types(Is("indices", Fixed(Type::I32)), Is("src", Like("desc")))
         effects(READ_DESC, WRITE_DESC)
         format "$desc `[` $indices `]` `,` $src attr-dict `:` type($desc) `,` type($src)"
-        verify verify_descriptor_store
+        verify verify_indices
     }
 
     /// Combines a block at the indices with what lies there, element by element and atomically; what is out of bounds is
@@ -295,26 +368,30 @@ crate::dialect! {
     op DescriptorReduce = "descriptor_reduce" {
         operands(desc: one, src: one, indices: var)
         attrs(kind: DescriptorReduceKind = "kind")
+        index(Block("desc", "src"))
+        types(Is("indices", Fixed(Type::I32)), Is("src", Like("desc")))
         effects(READ_DESC, WRITE_DESC)
         format "$kind `,` $desc `[` $indices `]` `,` $src attr-dict `:` type($desc) `,` type($src)"
-        verify verify_descriptor_reduce
+        verify verify_indices
     }
 
     /// Loads parts of the rows `x_offsets` of a matrix, from the column `y_offset` on. The descriptor's block is one row.
     op DescriptorGather = "descriptor_gather" {
         operands(desc: one, x_offsets: one, y_offset: one)
         results(result)
+        index(Rows("desc", "x_offsets", "result"))
+        types(Each("x_offsets", Int), Bits("x_offsets", Equal, "y_offset"), Is("y_offset", Fixed(Type::I32)), Is("result", Like("desc")))
         effects(READ_DESC)
         format "$desc `[` $x_offsets `,` $y_offset `]` attr-dict `:` functional-type(operands, $result)"
-        verify verify_descriptor_gather
     }
 
     /// Stores parts of the rows `x_offsets` of a matrix, from the column `y_offset` on. The descriptor's block is one row.
     op DescriptorScatter = "descriptor_scatter" {
         operands(desc: one, x_offsets: one, y_offset: one, src: one)
+        index(Rows("desc", "x_offsets", "src"))
+        types(Each("x_offsets", Int), Bits("x_offsets", Equal, "y_offset"), Is("y_offset", Fixed(Type::I32)), Is("src", Like("desc")))
         effects(READ_DESC, WRITE_DESC)
         format "$desc `[` $x_offsets `,` $y_offset `]` `,` $src attr-dict `:` type(operands)"
-        verify verify_descriptor_scatter
     }
 
     /// An integer as a pointer.
@@ -322,6 +399,9 @@ crate::dialect! {
         operands(src: one)
         results(result)
         traits(Pure, Elementwise)
+        index(Elementwise)
+        types(Each("src", Int), Each("result", Ptr))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -330,6 +410,9 @@ crate::dialect! {
         operands(src: one)
         results(result)
         traits(Pure, Elementwise)
+        index(Elementwise)
+        types(Each("src", Ptr), Each("result", Int))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -338,6 +421,9 @@ crate::dialect! {
         operands(src: one)
         results(result)
         traits(Pure, Elementwise)
+        index(Elementwise)
+        types(Bits("src", Equal, "result"))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -347,6 +433,9 @@ crate::dialect! {
         attrs(rounding: Option<RoundingMode> = "rounding")
         results(result)
         traits(Pure, Elementwise)
+        index(Elementwise)
+        types(Each("src", Float), Each("result", Float))
+        effects()
         format "$src attr-dict (`,` `rounding` `=` $rounding^)? `:` type($src) `->` type($result)"
     }
 
@@ -356,6 +445,9 @@ crate::dialect! {
         attrs(propagate_nan: bool = "propagateNan")
         same_as(x)
         traits(Pure, Elementwise, SameTypes)
+        index(Elementwise)
+        types(All(Float))
+        effects()
     }
 
     /// Square root, rounded to nearest.
@@ -363,6 +455,9 @@ crate::dialect! {
         operands(x: one)
         same_as(x)
         traits(Pure, Elementwise, SameTypes)
+        index(Elementwise)
+        types(All(Float))
+        effects()
         format "$x attr-dict `:` type($result)"
     }
 
@@ -371,6 +466,9 @@ crate::dialect! {
         operands(x: one, y: one)
         same_as(x)
         traits(Pure, Elementwise, SameTypes)
+        index(Elementwise)
+        types(All(Float))
+        effects()
         format "$x `,` $y attr-dict `:` type($result)"
     }
 
@@ -379,6 +477,9 @@ crate::dialect! {
         operands(x: one, y: one)
         same_as(x)
         traits(Pure, Elementwise, SameTypes)
+        index(Elementwise)
+        types(All(Int))
+        effects()
         format "$x `,` $y attr-dict `:` type($result)"
     }
 
@@ -388,8 +489,10 @@ crate::dialect! {
         attrs(input_precision: InputPrecision = "inputPrecision", max_num_imprecise_acc: Option<i32> = "maxNumImpreciseAcc")
         same_as(c)
         traits(Pure)
+        index(Contraction)
+        types(All(Tensor))
+        effects()
         format "$a `,` $b `,` $c (`,` `inputPrecision` `=` $inputPrecision^)? attr-dict `:` type($a) `*` type($b) `->` type($result)"
-        verify verify_dot
     }
 
     /// Combines elements along an axis with the function in the region (associative and commutative).
@@ -398,14 +501,22 @@ crate::dialect! {
         operands(srcs: var)
         attrs(axis: i32 = "axis")
         variadic_results(results)
-        regions(combine)
+        regions(combine: "tt.reduce.return") flow()
         traits(RecursiveEffects, SingleBlock)
+        index(Reduce("axis"))
+        types(Each("srcs", Tensor), Is("results", Like("srcs")))
+        effects()
+        marks(LANES_APART)
+        verify verify_combine
     }
 
     /// Ends the region of a reduce.
     op ReduceReturn = "reduce.return" {
         operands(values: var)
         traits(Terminator)
+        index(Unrelated)
+        types()
+        effects()
         format "$values attr-dict `:` type($values)"
     }
 
@@ -414,14 +525,21 @@ crate::dialect! {
         operands(srcs: var)
         attrs(axis: i32 = "axis", reverse: bool = "reverse")
         variadic_results(results)
-        regions(combine)
+        regions(combine: "tt.scan.return") flow()
         traits(RecursiveEffects, SingleBlock)
+        index(Scan("axis"))
+        types(Each("srcs", Tensor), Is("results", Same("srcs")))
+        effects()
+        verify verify_combine
     }
 
     /// Ends the region of a scan.
     op ScanReturn = "scan.return" {
         operands(values: var)
         traits(Terminator)
+        index(Unrelated)
+        types()
+        effects()
         format "$values attr-dict `:` type($values)"
     }
 
@@ -430,6 +548,9 @@ crate::dialect! {
         operands(src: one, mask: opt)
         results(result)
         traits(Pure)
+        index(Count)
+        types(Each("src", Int), Is("mask", Mask("src")), Each("result", Int))
+        effects()
         format "$src (`,` $mask^)? attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -439,6 +560,9 @@ crate::dialect! {
         attrs(axis: i32 = "axis", efficient_layout: bool = "efficient_layout")
         results(result)
         traits(Pure)
+        index(Gather("axis"))
+        types(Each("indices", Int), Is("result", Like("src")))
+        effects()
         format "$src `[` $indices `]` (`efficient_layout` $efficient_layout^)? attr-dict `:` `(` type($src) `,` type($indices) `)` `->` type($result)"
     }
 
@@ -447,7 +571,10 @@ crate::dialect! {
         operands(ptr: one, val: one, mask: opt)
         attrs(rmw_op: RmwOp = "atomic_rmw_op", sem: MemSemantic = "sem", scope: MemSyncScope = "scope")
         results(result)
+        index(Aligned)
+        types(Each("ptr", Ptr), Is("val", Loaded("ptr")), Is("mask", Mask("ptr")), Is("result", Loaded("ptr")))
         effects(READ, WRITE)
+        marks(VEC, VEC_AXIS)
         format "$atomic_rmw_op `,` $sem `,` $scope `,` $ptr `,` $val (`,` $mask^)? attr-dict `:` functional-type(operands, $result)"
     }
 
@@ -456,7 +583,10 @@ crate::dialect! {
         operands(ptr: one, cmp: one, val: one)
         attrs(sem: MemSemantic = "sem", scope: MemSyncScope = "scope")
         results(result)
+        index(Aligned)
+        types(Each("ptr", Ptr), Is("cmp", Loaded("ptr")), Is("val", Loaded("ptr")), Is("result", Loaded("ptr")))
         effects(READ, WRITE)
+        marks(VEC, VEC_AXIS)
         format "$sem `,` $scope `,` $ptr `,` $cmp `,` $val attr-dict `:` functional-type(operands, $result)"
     }
 
@@ -468,6 +598,9 @@ crate::dialect! {
         )
         results(result)
         traits(Pure, Elementwise)
+        index(Elementwise)
+        types()
+        effects(OTHER.unless("pure"))
         format "$srcs attr-dict `:` functional-type(operands, $result)"
     }
 
@@ -480,7 +613,9 @@ crate::dialect! {
         )
         variadic_results(results)
         traits(Elementwise)
-        effects(OTHER)
+        index(Elementwise)
+        types()
+        effects(OTHER.unless("pure"))
         format "$asm_string attr-dict ($args^ `:` type($args))? `->` type($results)"
     }
 
@@ -488,6 +623,8 @@ crate::dialect! {
     op Print = "print" {
         operands(args: var)
         attrs(prefix: String = "prefix", hex: bool = "hex", is_signed: Vec<i32> = "isSigned")
+        index(Whole)
+        types()
         effects(OTHER)
         format "$prefix attr-dict (`:` $args^ `:` type($args))?"
     }
@@ -496,9 +633,54 @@ crate::dialect! {
     op Assert = "assert" {
         operands(condition: one)
         attrs(message: String = "message")
+        index(Aligned)
+        types(Each("condition", Bool))
         effects(OTHER)
         format "$condition `,` $message attr-dict `:` type($condition)"
     }
+}
+
+fn verify_func(module: &Module, op: Op) -> Result<(), String> {
+    let (inputs, _) = function_type(module, op)?;
+    let Some(&entry) = module.region_blocks(Func(op).body(module)).first() else { return Ok(()) };
+    let args: Vec<Type> = module.block_args(entry).iter().map(|&v| module.value_type(v)).collect();
+    same_type_lists(module, "the body's arguments", &args, "the function type", inputs)?;
+    match module.op_attr(op, "arg_attrs").map(|a| module.attr_kind(a)) {
+        Some(AttrKind::Array(a)) if a.len() != inputs.len() => {
+            Err("arg_attrs must have an entry for each argument".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn function_type(module: &Module, func: Op) -> Result<(&[Type], &[Type]), String> {
+    match module.op_attr(func, "function_type").map(|a| module.attr_kind(a)) {
+        Some(AttrKind::Type(t)) => match module.type_kind(*t) {
+            TypeKind::Function { inputs, results } => Ok((inputs, results)),
+            _ => Err("function_type must be a function type".into()),
+        },
+        _ => Err("function_type must be a type".into()),
+    }
+}
+
+fn verify_return(module: &Module, op: Op) -> Result<(), String> {
+    let Some(func) = module.parent_op(op).filter(|&f| Func::cast(module, f).is_some()) else {
+        return Err("it must lie in a function".into());
+    };
+    let (_, results) = function_type(module, func)?;
+    let returned: Vec<Type> = module.operands(op).iter().map(|&v| module.value_type(v)).collect();
+    same_type_lists(module, "returned types", &returned, "the function's", results)
+}
+
+fn verify_call(module: &Module, op: Op) -> Result<(), String> {
+    let callee = Call(op).callee(module).0;
+    let Some(func) = module.function(&callee) else {
+        return Err(format!("there is no function @{callee}"));
+    };
+    let (inputs, results) = function_type(module, func)?;
+    let types = |values: &[crate::Value]| values.iter().map(|&v| module.value_type(v)).collect::<Vec<Type>>();
+    same_type_lists(module, "arguments", &types(module.operands(op)), "the function's", inputs)?;
+    same_type_lists(module, "results", &types(module.results(op)), "the function's", results)
 }
 
 fn verify_make_range(module: &Module, op: Op) -> Result<(), String> {
@@ -513,49 +695,9 @@ fn verify_make_range(module: &Module, op: Op) -> Result<(), String> {
     }
 }
 
-fn check_mask(module: &Module, ptr: Type, mask: Option<crate::Value>) -> Result<(), String> {
-    let Some(mask) = mask else { return Ok(()) };
-    let ty = module.value_type(mask);
-    if module.element_type(ty) != Type::I1 || module.shape(ty) != module.shape(ptr) {
-        return Err("the mask must be i1 with the pointer's shape".into());
-    }
-    Ok(())
-}
-
-fn verify_load(module: &Module, op: Op) -> Result<(), String> {
-    let load = Load(op);
-    let ptr = module.value_type(load.ptr(module));
-    check_mask(module, ptr, load.mask(module))?;
-    let result = module.value_type(load.result(module));
-    // A pointer to a tile gives the tile.
-    if module.pointee_type(ptr) == Some(result) {
-        return Ok(());
-    }
-    if module.pointee_type(ptr) != Some(module.element_type(result))
-        || module.shape(ptr) != module.shape(result)
-    {
-        return Err("the result must have the pointer's shape and pointee type".into());
-    }
-    match load.other(module) {
-        Some(o) if module.value_type(o) != result => Err("`other` must have the result's type".into()),
-        _ => Ok(()),
-    }
-}
-
-fn verify_store(module: &Module, op: Op) -> Result<(), String> {
-    let store = Store(op);
-    let ptr = module.value_type(store.ptr(module));
-    check_mask(module, ptr, store.mask(module))?;
-    let value = module.value_type(store.value(module));
-    if module.pointee_type(ptr) == Some(value) {
-        return Ok(());
-    }
-    if module.pointee_type(ptr) != Some(module.element_type(value))
-        || module.shape(ptr) != module.shape(value)
-    {
-        return Err("the value must have the pointer's shape and pointee type".into());
-    }
-    Ok(())
+fn verify_unsplat(module: &Module, op: Op) -> Result<(), String> {
+    let shape = module.shape(module.value_type(Unsplat(op).src(module))).unwrap_or(&[]);
+    if shape.iter().all(|&d| d == 1) { Ok(()) } else { Err("the operand must have one element".into()) }
 }
 
 /// The block that a descriptor's accesses move.
@@ -582,87 +724,23 @@ fn verify_make_descriptor(module: &Module, op: Op) -> Result<(), String> {
     }
 }
 
-/// A whole block at indices; leading dimensions of extent 1 may be missing in the tensor.
-fn check_block(
-    module: &Module,
-    desc: crate::Value,
-    indices: &[crate::Value],
-    tensor: crate::Value,
-) -> Result<(), String> {
-    let (block, tensor) = (block_of(module, desc)?, module.value_type(tensor));
-    let (from, to) = (module.shape(block).unwrap_or(&[]), module.shape(tensor).unwrap_or(&[]));
-    if indices.len() != from.len() || indices.iter().any(|&i| module.value_type(i) != Type::I32) {
-        return Err(format!("{} indices of type i32 expected", from.len()));
-    }
-    let missing = from.len().saturating_sub(to.len());
-    if from[..missing].iter().any(|&d| d != 1)
-        || from[missing..] != *to
-        || module.element_type(block) != module.element_type(tensor)
-    {
-        return Err("the tensor must be the descriptor's block".into());
-    }
-    Ok(())
+/// An index for each dimension of the descriptor's block.
+fn verify_indices(module: &Module, op: Op) -> Result<(), String> {
+    let rank = module.shape(block_of(module, module.operands(op)[0])?).map_or(0, <[u32]>::len);
+    let group = module.def(op).and_then(|d| d.group("indices"));
+    let found = group.map_or(0, |g| module.operand_group(op, g).len());
+    if found == rank { Ok(()) } else { Err(format!("{rank} indices expected, not {found}")) }
 }
 
-fn verify_descriptor_load(module: &Module, op: Op) -> Result<(), String> {
-    let load = DescriptorLoad(op);
-    check_block(module, load.desc(module), load.indices(module), load.result(module))
-}
-
-fn verify_descriptor_store(module: &Module, op: Op) -> Result<(), String> {
-    let store = DescriptorStore(op);
-    check_block(module, store.desc(module), store.indices(module), store.src(module))
-}
-
-fn verify_descriptor_reduce(module: &Module, op: Op) -> Result<(), String> {
-    let reduce = DescriptorReduce(op);
-    check_block(module, reduce.desc(module), reduce.indices(module), reduce.src(module))
-}
-
-/// Rows of a matrix.
-fn check_rows(
-    module: &Module,
-    desc: crate::Value,
-    x_offsets: crate::Value,
-    y_offset: crate::Value,
-    tensor: crate::Value,
-) -> Result<(), String> {
-    let (block, tensor) = (block_of(module, desc)?, module.value_type(tensor));
-    let x = module.value_type(x_offsets);
-    match (module.shape(block), module.shape(x), module.shape(tensor)) {
-        (Some(&[1, columns]), Some(&[rows]), Some(&[r, c]))
-            if r == rows
-                && c == columns
-                && module.element_type(x) == Type::I32
-                && module.value_type(y_offset) == Type::I32
-                && module.element_type(tensor) == module.element_type(block) =>
-        {
-            Ok(())
-        }
-        _ => Err("a block of one row, a vector of i32 rows, and a tensor of as many rows expected".into()),
-    }
-}
-
-fn verify_descriptor_gather(module: &Module, op: Op) -> Result<(), String> {
-    let g = DescriptorGather(op);
-    check_rows(module, g.desc(module), g.x_offsets(module), g.y_offset(module), g.result(module))
-}
-
-fn verify_descriptor_scatter(module: &Module, op: Op) -> Result<(), String> {
-    let s = DescriptorScatter(op);
-    check_rows(module, s.desc(module), s.x_offsets(module), s.y_offset(module), s.src(module))
-}
-
-fn verify_dot(module: &Module, op: Op) -> Result<(), String> {
-    let dot = Dot(op);
-    let shape = |v| module.shape(module.value_type(v)).unwrap_or(&[]).to_vec();
-    let (a, b, c) = (shape(dot.a(module)), shape(dot.b(module)), shape(dot.c(module)));
-    let r = a.len();
-    if !(r == 2 || r == 3) || b.len() != r || c.len() != r {
-        return Err("operands must all have rank 2, or all rank 3".into());
-    }
-    if a[r - 1] != b[r - 2] || a[r - 2] != c[r - 2] || b[r - 1] != c[r - 1] || a[..r - 2] != b[..r - 2] {
-        return Err(format!("shapes {a:?} · {b:?} -> {c:?} do not fit"));
-    }
-    Ok(())
+/// The combine function takes accumulators, then elements, and gives accumulators.
+fn verify_combine(module: &Module, op: Op) -> Result<(), String> {
+    let block = module.region_block(module.regions(op)[0]);
+    let elements: Vec<Type> =
+        module.operands(op).iter().map(|&v| module.element_type(module.value_type(v))).collect();
+    let expected: Vec<Type> = elements.iter().chain(&elements).copied().collect();
+    let types = |values: &[crate::Value]| values.iter().map(|&v| module.value_type(v)).collect::<Vec<Type>>();
+    let args = types(module.block_args(block));
+    same_type_lists(module, "the combine function's arguments", &args, "the elements", &expected)?;
+    let returned = module.last_op(block).map(|o| types(module.operands(o))).unwrap_or_default();
+    same_type_lists(module, "the combine function's results", &returned, "the elements", &elements)
 }

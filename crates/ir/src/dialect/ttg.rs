@@ -37,13 +37,19 @@
 use crate::dialect::{tt, ttng};
 use crate::entity::{Op, Region, Type, Value};
 use crate::module::{Module, ValueDef};
-use crate::opdef::{Access, Completion, Effect, Resource};
+use crate::opdef::{Access, Completion, Effect, Resource, Scope};
+use crate::text::print_type;
 use crate::types::TypeKind;
 
 const READ_SRC: Effect = Effect::new(Access::Read, Resource::Shared, Some("src"));
 const WRITE_DST: Effect = Effect::new(Access::Write, Resource::Shared, Some("dst"));
 const ALLOC: Effect = Effect::new(Access::Allocate, Resource::Shared, None);
-const BARRIER: Effect = Effect::new(Access::Write, Resource::Other, None);
+const ORDER: Effect = Effect::new(Access::Write, Resource::Other, None);
+const LEAVES: Effect = ORDER;
+/// Waits for what the other end of a ring does.
+const WAIT: Effect = Effect::wait(Scope::Cta);
+/// All threads of the scope wait for each other.
+const MEET: Effect = Effect::wait(Scope::Cta);
 
 crate::dialect! {
     dialect "ttg" Ttg;
@@ -53,6 +59,9 @@ crate::dialect! {
         operands(src: one)
         results(result)
         traits(Pure)
+        index(Relayout)
+        types(All(Tensor), Is("result", Like("src")))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -62,6 +71,9 @@ crate::dialect! {
         attrs(lanes: i32 = "lanes")
         results(result)
         traits(Pure, SameTypes)
+        index(Aligned)
+        types(All(Tensor))
+        effects()
         format "$src attr-dict `:` type($result)"
     }
 
@@ -72,6 +84,9 @@ crate::dialect! {
         attrs(lanes: i32 = "lanes")
         results(result)
         traits(Pure, SameTypes)
+        index(Aligned)
+        types(All(Tensor))
+        effects()
         format "$src attr-dict `:` type($result)"
     }
 
@@ -79,13 +94,19 @@ crate::dialect! {
     op LocalAlloc = "local_alloc" {
         operands(src: opt)
         results(result)
+        index(Aligned)
+        types(Each("src", Tensor), Each("result", Buffer), Is("src", Like("result")))
         effects(ALLOC, Effect::new(Access::Write, Resource::Shared, None))
+        marks(ORDERED)
         format "($src^)? attr-dict `:` functional-type(operands, $result)"
+        verify verify_local_alloc
     }
 
     /// Ends the life of a buffer.
     op LocalDealloc = "local_dealloc" {
         operands(src: one)
+        index(Unrelated)
+        types(Each("src", Buffer))
         effects(Effect::new(Access::Free, Resource::Shared, Some("src")))
         format "$src attr-dict `:` type($src)"
     }
@@ -94,6 +115,8 @@ crate::dialect! {
     op LocalLoad = "local_load" {
         operands(src: one, token: opt)
         results(result)
+        index(Aligned)
+        types(Each("src", Buffer), Each("result", Tensor), Is("result", Like("src")), Is("token", Fixed(Type::ASYNC_TOKEN)))
         effects(READ_SRC)
         format "$src (`token` $token^)? attr-dict `:` type($src) `->` type($result)"
     }
@@ -101,6 +124,8 @@ crate::dialect! {
     /// Writes registers to a buffer.
     op LocalStore = "local_store" {
         operands(src: one, dst: one)
+        index(Aligned)
+        types(Each("src", Tensor), Each("dst", Mutable), Is("src", Like("dst")))
         effects(WRITE_DST)
         format "$src `,` $dst attr-dict `:` type($src) `->` type($dst)"
     }
@@ -110,6 +135,9 @@ crate::dialect! {
         operands(src: one, index: one)
         results(result)
         traits(Pure)
+        index(Slot)
+        types(Each("src", Buffer), Each("result", Buffer), Is("result", Like("src")), Is("index", Fixed(Type::I32)))
+        effects()
         format "$src `[` $index `]` attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -119,6 +147,9 @@ crate::dialect! {
         attrs(offsets: Vec<i32> = "offsets")
         results(result)
         traits(Pure)
+        index(Part("offsets"))
+        types(Each("src", Buffer), Each("result", Buffer), Is("result", Like("src")))
+        effects()
         format "$src `` $offsets attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -128,6 +159,9 @@ crate::dialect! {
         attrs(order: Vec<i32> = "order")
         results(result)
         traits(Pure)
+        index(Permute("order"))
+        types(Each("src", Buffer), Each("result", Buffer), Is("result", Like("src")))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -136,6 +170,9 @@ crate::dialect! {
         operands(src: one)
         results(result)
         traits(Pure)
+        index(Reshape)
+        types(Each("src", Buffer), Each("result", Buffer), Is("result", Like("src")))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -144,6 +181,9 @@ crate::dialect! {
         operands(src: one)
         results(result)
         traits(Pure)
+        index(Unrelated)
+        types(Each("src", Buffer), Each("result", Buffer))
+        effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
@@ -151,7 +191,10 @@ crate::dialect! {
     op GlobalScratchAlloc = "global_scratch_alloc" {
         attrs(alignment: i32 = "alignment", nbytes: i32 = "nbytes")
         results(result)
+        index(Unrelated)
+        types(Each("result", Ptr))
         effects(Effect::new(Access::Allocate, Resource::Global, None))
+        marks(GLOBAL_SCRATCH_OFFSET)
         format "attr-dict `:` type($result)"
     }
 
@@ -164,11 +207,15 @@ crate::dialect! {
             is_volatile: bool = "isVolatile",
         )
         results(token)
+        index(Aligned)
+        types(Each("src", Ptr), Each("dst", Mutable), Is("mask", Mask("src")), Is("other", Loaded("src")), Is("token", Fixed(Type::ASYNC_TOKEN)))
         effects(
             Effect::new(Access::Read, Resource::Global, Some("src")),
-            WRITE_DST.asynchronous(Completion::Copies)
+            WRITE_DST.asynchronous(Completion::Copies),
         )
+        marks(VEC, VEC_AXIS, FREE_SLOT)
         format "$src `,` $dst (`mask` $mask^)? (`other` $other^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($src) `->` short-type(ttg.memdesc, $dst)"
+        verify verify_async_copy
     }
 
     /// Starts copying the block at `coord` (outermost first) of a descriptor into a buffer, where `pred` holds. The buffer is
@@ -180,19 +227,21 @@ crate::dialect! {
             cache: crate::dialect::tt::CacheModifier = "cacheModifier",
             evict: crate::dialect::tt::EvictionPolicy = "evictionPolicy",
         )
-        effects(
-            Effect::new(Access::Read, Resource::Global, Some("desc")),
-            WRITE_DST.asynchronous(Completion::Mbarrier)
-        )
+        index(Block("desc", "dst"))
+        types(Is("coord", Fixed(Type::I32)), Each("dst", Mutable), Is("dst", Like("desc")), Is("pred", Fixed(Type::I1)))
+        effects(Effect::new(Access::Read, Resource::Global, Some("desc")), WRITE_DST.asynchronous(Completion::Mbarrier))
+        marks(MULTICAST)
         format "$desc `[` $coord `]` `,` $dst (`,` $pred^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($desc) `->` type($dst)"
-        verify verify_block_copy
+        verify ttng::verify_coordinates
     }
 
     /// Closes a group of asynchronous copies.
     op AsyncCommitGroup = "async_commit_group" {
         operands(tokens: var)
         results(token)
-        effects(BARRIER)
+        index(Unrelated)
+        types(Is("tokens", Fixed(Type::ASYNC_TOKEN)), Is("token", Fixed(Type::ASYNC_TOKEN)))
+        effects(ORDER)
         format "(`tokens` $tokens^)? attr-dict"
     }
 
@@ -201,7 +250,9 @@ crate::dialect! {
         operands(tokens: var)
         attrs(num: i32 = "num")
         results(token)
-        effects(BARRIER)
+        index(Unrelated)
+        types(Is("tokens", Fixed(Type::ASYNC_TOKEN)), Is("token", Fixed(Type::ASYNC_TOKEN)))
+        effects(ORDER)
         format "($tokens^)? attr-dict"
     }
 
@@ -218,6 +269,8 @@ crate::dialect! {
             one_shot: bool = "one_shot",
         )
         results(ring)
+        index(Unrelated)
+        types(Each("fields", Mutable), Is("ring", Fixed(Type::RING)))
         effects(Effect::new(Access::Allocate, Resource::Other, None))
         format "$fields attr-dict `:` type($fields)"
         verify verify_ring_create
@@ -227,26 +280,29 @@ crate::dialect! {
     /// first time round it is free. Copies that the writer starts until it commits the slot fill it.
     op RingAcquire = "ring_acquire" {
         operands(ring: one, slot: one, phase: one, pred: opt)
-        effects(BARRIER)
+        index(Unrelated)
+        types(Is("ring", Fixed(Type::RING)), Is("slot", Fixed(Type::I32)), Is("phase", Fixed(Type::I32)), Is("pred", Fixed(Type::I1)))
+        effects(WAIT)
         format "$ring `[` $slot `]` `,` $phase (`,` $pred^)? attr-dict"
-        verify verify_ring_op
     }
 
     /// The writer gives the slot to the readers: what has been written to it since it was acquired, also what asynchronous
     /// copies still write, is there when their wait returns. Stands in the block of the `ring_acquire`.
     op RingCommit = "ring_commit" {
         operands(ring: one, slot: one)
-        effects(BARRIER)
+        index(Unrelated)
+        types(Is("ring", Fixed(Type::RING)), Is("slot", Fixed(Type::I32)))
+        effects(ORDER)
         format "$ring `[` $slot `]` attr-dict"
-        verify verify_ring_op
     }
 
     /// The writer gives the slot to the readers closed, with nothing in it: in place of `ring_acquire` and `ring_commit`.
     op RingClose = "ring_close" {
         operands(ring: one, slot: one, phase: one)
-        effects(BARRIER)
+        index(Unrelated)
+        types(Is("ring", Fixed(Type::RING)), Is("slot", Fixed(Type::I32)), Is("phase", Fixed(Type::I32)))
+        effects(WAIT)
         format "$ring `[` $slot `]` `,` $phase attr-dict"
-        verify verify_ring_op
     }
 
     /// The reader of this number waits (where `pred` holds) until the slot has been committed or closed.
@@ -255,40 +311,48 @@ crate::dialect! {
     op RingWait = "ring_wait" {
         operands(ring: one, slot: one, phase: one, pred: opt)
         attrs(reader: Option<i32> = "reader", later: Option<i32> = "later")
-        effects(BARRIER)
+        index(Unrelated)
+        types(Is("ring", Fixed(Type::RING)), Is("slot", Fixed(Type::I32)), Is("phase", Fixed(Type::I32)), Is("pred", Fixed(Type::I1)))
+        effects(WAIT)
         format "$ring `[` $slot `]` `,` $phase (`,` $pred^)? attr-dict"
-        verify verify_ring_op
+        verify verify_numbers
     }
 
     /// Whether the slot that has been waited for is closed.
     op RingIsClosed = "ring_is_closed" {
         operands(ring: one, slot: one)
         results(closed)
+        index(Unrelated)
+        types(Is("ring", Fixed(Type::RING)), Is("slot", Fixed(Type::I32)), Is("closed", Fixed(Type::I1)))
         effects(Effect::new(Access::Read, Resource::Other, None))
         format "$ring `[` $slot `]` attr-dict"
-        verify verify_ring_op
     }
 
     /// The reader of this number is done (where `pred` holds) with what it has begun to read of the slot.
     op RingRelease = "ring_release" {
         operands(ring: one, slot: one, pred: opt)
         attrs(reader: Option<i32> = "reader")
-        effects(BARRIER)
+        index(Unrelated)
+        types(Is("ring", Fixed(Type::RING)), Is("slot", Fixed(Type::I32)), Is("pred", Fixed(Type::I1)))
+        effects(ORDER)
         format "$ring `[` $slot `]` (`,` $pred^)? attr-dict"
-        verify verify_ring_op
+        verify verify_numbers
     }
 
     /// Ends a ring: nothing is under way in it any more, and its memory may be used for something else.
     op RingDealloc = "ring_dealloc" {
         operands(ring: one)
-        effects(BARRIER)
+        index(Unrelated)
+        types(Is("ring", Fixed(Type::RING)))
+        effects(ORDER)
         format "$ring attr-dict"
-        verify verify_ring_op
     }
 
     /// A barrier of the enclosing scope (all threads of the CTA or of the partition).
     op Barrier = "barrier" {
-        effects(BARRIER)
+        index(Unrelated)
+        types()
+        effects(MEET)
         format "attr-dict"
     }
 
@@ -296,6 +360,9 @@ crate::dialect! {
     op WarpId = "warp_id" {
         results(result)
         traits(Pure)
+        index(Unrelated)
+        types(Is("result", Fixed(Type::I32)))
+        effects()
         format "attr-dict"
     }
 
@@ -319,26 +386,39 @@ crate::dialect! {
             actual_registers: Option<Vec<i32>> = "actualRegisters",
         )
         variadic_results(results)
-        regions(default_region, partition_holder)
-        effects(BARRIER)
+        regions(default_region: "ttg.warp_yield", partition_holder: "ttg.warp_specialize.partitions") flow(
+            pass(End(0, 0), Results), pass(Operands("captures"), Nested(1)),
+        )
+        index(Unrelated)
+        types()
+        effects(MEET)
         verify verify_warp_specialize
     }
 
     /// The partitions of a [`WarpSpecialize`], a region each.
     op Partitions = "warp_specialize.partitions" {
         traits(Isolated, Terminator, VariadicRegions)
+        index(Unrelated)
+        types()
+        effects(LEAVES)
     }
 
     /// Ends the default region of a `ttg.warp_specialize`, giving its results.
     op WarpYield = "warp_yield" {
         operands(values: var)
         traits(Terminator)
+        index(Unrelated)
+        types()
+        effects(LEAVES)
         format "attr-dict ($values^ `:` type($values))?"
     }
 
     /// Ends a partition of a `ttg.warp_specialize`.
     op WarpReturn = "warp_return" {
         traits(Terminator)
+        index(Unrelated)
+        types()
+        effects(LEAVES)
         format "attr-dict"
     }
 }
@@ -384,19 +464,9 @@ fn verify_warp_specialize(module: &Module, op: Op) -> Result<(), String> {
     if holder.is_none() {
         return Err("the second region must hold one ttg.warp_specialize.partitions".into());
     }
-    let types = |vs: &[Value]| vs.iter().map(|&v| module.value_type(v)).collect::<Vec<Type>>();
-    let yielded = match module.region_blocks(w.default_region(module)) {
-        &[b] => module.last_op(b).and_then(|o| WarpYield::cast(module, o)),
-        _ => return Err("the default region must have one block".into()),
-    };
-    match yielded {
-        Some(y) if types(y.values(module)) == types(w.results(module)) => {}
-        Some(_) => return Err("the yielded types differ from the results'".into()),
-        None => return Err("the default region must end with ttg.warp_yield".into()),
-    }
-    let captures = types(w.captures(module));
+    let captures: Vec<Type> = w.captures(module).iter().map(|&v| module.value_type(v)).collect();
     if let Some(&ty) = captures.iter().find(|&&t| module.is_tensor(t)) {
-        let ty = crate::text::print_type(module, ty);
+        let ty = print_type(module, ty);
         return Err(format!(
             "a tensor ({ty}) is spread over warps and cannot be captured; put it into a buffer"
         ));
@@ -423,19 +493,11 @@ fn verify_warp_specialize(module: &Module, op: Op) -> Result<(), String> {
         let &[block] = module.region_blocks(region) else {
             return Err("a partition must have one block".into());
         };
-        if types(module.block_args(block)) != captures {
-            return Err("the arguments of a partition must have the types of the captures".into());
-        }
         if module.last_op(block).and_then(|o| WarpReturn::cast(module, o)).is_none() {
             return Err("a partition must end with ttg.warp_return".into());
         }
     }
     Ok(())
-}
-
-fn verify_block_copy(module: &Module, op: Op) -> Result<(), String> {
-    let copy = AsyncCopyBlockToLocal(op);
-    ttng::verify_block(module, copy.desc(module), copy.coord(module).len(), copy.dst(module))
 }
 
 fn verify_ring_create(module: &Module, op: Op) -> Result<(), String> {
@@ -463,30 +525,36 @@ fn verify_ring_create(module: &Module, op: Op) -> Result<(), String> {
             ));
         }
     }
-    match module.value_type(create.ring(module)) {
-        Type::RING => Ok(()),
-        _ => Err("the result must be a !ttg.ring".into()),
-    }
+    Ok(())
 }
 
-/// The ring, then `slot` and `phase`, which are `i32`, and `pred`, which is `i1`.
-fn verify_ring_op(module: &Module, op: Op) -> Result<(), String> {
-    let Some(def) = module.def(op) else { return Ok(()) };
-    for (group, operand) in def.operands.iter().enumerate() {
-        let wanted = match operand.name {
-            "ring" => Type::RING,
-            "pred" => Type::I1,
-            _ => Type::I32,
-        };
-        if module.operand_group(op, group).iter().any(|&v| module.value_type(v) != wanted) {
-            let wanted = crate::text::print_type(module, wanted);
-            return Err(format!("`{}` must be {wanted}", operand.name));
-        }
-    }
+/// Readers and slots are counted from 0.
+fn verify_numbers(module: &Module, op: Op) -> Result<(), String> {
     for name in ["reader", "later"] {
         if module.int_attr(op, name).is_some_and(|n| n < 0) {
             return Err(format!("`{name}` must not be negative"));
         }
     }
     Ok(())
+}
+
+fn verify_local_alloc(module: &Module, op: Op) -> Result<(), String> {
+    let alloc = LocalAlloc(op);
+    let ty = module.value_type(alloc.result(module));
+    match module.type_kind(ty) {
+        TypeKind::MemDesc { mutable: false, .. } if alloc.src(module).is_none() => {
+            Err("a buffer with no source must be mutable".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What lies there is what the buffer holds.
+fn verify_async_copy(module: &Module, op: Op) -> Result<(), String> {
+    let copy = AsyncCopyGlobalToLocal(op);
+    let (src, dst) = (module.value_type(copy.src(module)), module.value_type(copy.dst(module)));
+    if module.pointee_type(src) == Some(module.element_type(dst)) {
+        return Ok(());
+    }
+    Err(format!("{} cannot be copied to {}", print_type(module, src), print_type(module, dst)))
 }

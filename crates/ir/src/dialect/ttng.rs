@@ -21,14 +21,17 @@
 //! ttng.wait_barrier %full, %phase : ...
 //! ```
 
-use crate::entity::{Op, Type, Value};
+use crate::entity::{Op, Type};
 use crate::module::Module;
-use crate::opdef::{Access, Completion, Effect, Resource};
-use crate::types::TypeKind;
+use crate::opdef::{Access, Completion, Effect, Resource, Scope};
 
 const READ_A: Effect = Effect::new(Access::Read, Resource::Shared, Some("a")).asynchronous(Completion::Dots);
 const READ_B: Effect = Effect::new(Access::Read, Resource::Shared, Some("b")).asynchronous(Completion::Dots);
 const ORDER: Effect = Effect::new(Access::Write, Resource::Other, None);
+/// Waits for what others do.
+const WAIT_FOR_PHASE: Effect = Effect::wait(Scope::Cta);
+/// All threads of the cluster wait for each other.
+const MEET: Effect = Effect::wait(Scope::Cluster);
 /// Begins or ends the life of an mbarrier.
 const OWN_BARRIER: Effect = Effect::new(Access::Write, Resource::Shared, Some("alloc"));
 /// Uses an mbarrier: atomically, so that users need no order among themselves.
@@ -55,6 +58,8 @@ crate::dialect! {
             is_async: bool = "isAsync",
         )
         results(d)
+        index(Contraction)
+        types(Each("b", Buffer), Each("c", Tensor), Is("d", Same("c")))
         effects(READ_A, READ_B)
         format "$a `,` $b `,` $c attr-dict `:` type($a) `*` type($b) `->` type($d)"
     }
@@ -65,6 +70,8 @@ crate::dialect! {
         operands(inputs: var)
         attrs(pendings: i32 = "pendings")
         variadic_results(outputs)
+        index(Unrelated)
+        types(Is("outputs", Same("inputs")))
         effects(ORDER)
         format "$inputs attr-dict `:` type($inputs)"
     }
@@ -73,6 +80,8 @@ crate::dialect! {
     /// operand reads of `wgmma` (`fence.proxy.async`).
     op FenceAsyncShared = "fence_async_shared" {
         attrs(cluster: bool = "bCluster")
+        index(Unrelated)
+        types()
         effects(ORDER)
         format "attr-dict"
     }
@@ -81,34 +90,39 @@ crate::dialect! {
     op InitBarrier = "init_barrier" {
         operands(alloc: one)
         attrs(count: i32 = "count")
+        index(Unrelated)
+        types(Each("alloc", Mbarrier))
         effects(OWN_BARRIER)
         format "$alloc `,` $count attr-dict `:` type($alloc)"
-        verify verify_barrier
     }
 
     /// Ends an mbarrier, whose memory may then be used for something else.
     op InvalBarrier = "inval_barrier" {
         operands(alloc: one)
+        index(Unrelated)
+        types(Each("alloc", Mbarrier))
         effects(OWN_BARRIER)
         format "$alloc attr-dict `:` type($alloc)"
-        verify verify_barrier
     }
 
     /// One arrival that also says how many bytes the copies of this phase will bring, where `pred` holds.
     op BarrierExpect = "barrier_expect" {
         operands(alloc: one, pred: one)
         attrs(size: i32 = "size")
+        index(Unrelated)
+        types(Each("alloc", Mbarrier), Is("pred", Fixed(Type::I1)))
         effects(USE_BARRIER, ORDER)
         format "$alloc `,` $size attr-dict `,` $pred `:` type($alloc)"
-        verify verify_barrier
     }
 
     /// Waits until the phase of this parity has completed (where `pred` holds). What `deps` hold may be in use until then.
     op WaitBarrier = "wait_barrier" {
         operands(alloc: one, phase: one, pred: opt, deps: var)
-        effects(USE_BARRIER, ORDER)
+        index(Unrelated)
+        types(Each("alloc", Mbarrier), Is("phase", Fixed(Type::I32)), Is("pred", Fixed(Type::I1)))
+        effects(USE_BARRIER, WAIT_FOR_PHASE)
+        marks(ONE_THREAD)
         format "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` type($alloc) (`,` type($deps)^)?"
-        verify verify_barrier
     }
 
     /// `count` arrivals, where `pred` holds: what this scope's threads did before is visible to those who wait. With
@@ -116,9 +130,11 @@ crate::dialect! {
     op ArriveBarrier = "arrive_barrier" {
         operands(alloc: one, pred: opt)
         attrs(count: i32 = "count", per_warp: bool = "perWarp")
+        index(Unrelated)
+        types(Each("alloc", Mbarrier), Is("pred", Fixed(Type::I1)))
         effects(USE_BARRIER, ORDER)
+        marks(PEERS)
         format "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)"
-        verify verify_barrier
     }
 
     /// Waits until this warp group's turn has come: its warp groups go on one after the other, from the first to the last and
@@ -126,7 +142,9 @@ crate::dialect! {
     op TakeTurn = "take_turn" {
         operands()
         attrs(ends: bool = "ends")
-        effects(ORDER)
+        index(Unrelated)
+        types()
+        effects(WAIT_FOR_PHASE)
         format "attr-dict"
     }
 
@@ -135,6 +153,8 @@ crate::dialect! {
     op PassTurn = "pass_turn" {
         operands()
         attrs(begins: bool = "begins")
+        index(Unrelated)
+        types()
         effects(ORDER)
         format "attr-dict"
     }
@@ -144,6 +164,8 @@ crate::dialect! {
     op AsyncCopyMbarrierArrive = "async_copy_mbarrier_arrive" {
         operands(barrier: one)
         attrs(no_increment: bool = "noIncrement")
+        index(Unrelated)
+        types(Each("barrier", Mbarrier))
         effects(SIGNAL, ORDER)
         format "$barrier attr-dict `:` type($barrier)"
     }
@@ -157,32 +179,41 @@ crate::dialect! {
             evict: crate::dialect::tt::EvictionPolicy = "evictionPolicy",
             is_volatile: bool = "isVolatile",
         )
+        index(Block("desc", "result"))
+        types(Is("coord", Fixed(Type::I32)), Each("barrier", Mbarrier), Each("result", Mutable), Is("result", Like("desc")), Is("pred", Fixed(Type::I1)))
         effects(READ_MAP, SIGNAL, FILL)
+        marks(MULTICAST)
         format "$desc `[` $coord `]` $result `,` $barrier `,` $pred oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($desc) `,` type($barrier) `->` type($result)"
-        verify verify_fill
+        verify verify_coordinates
     }
 
     /// Starts copying a buffer to the block at `coord`. Outside the tensor nothing is written. The buffer is in use until an
     /// `async_tma_store_wait`.
     op AsyncTmaCopyLocalToGlobal = "async_tma_copy_local_to_global" {
         operands(desc: one, coord: var, src: one)
+        index(Block("desc", "src"))
+        types(Is("coord", Fixed(Type::I32)), Each("src", Buffer), Is("src", Like("desc")))
         effects(READ_MAP, WRITE_MAP, DRAIN)
         format "$desc `[` $coord `]` $src attr-dict `:` type($desc) `,` type($src)"
-        verify verify_drain
+        verify verify_coordinates
     }
 
     /// Starts combining a buffer with the block at `coord`, each element atomically. As a copy to global memory otherwise.
     op AsyncTmaReduce = "async_tma_reduce" {
         operands(desc: one, coord: var, src: one)
         attrs(kind: crate::dialect::tt::DescriptorReduceKind = "kind")
+        index(Block("desc", "src"))
+        types(Is("coord", Fixed(Type::I32)), Each("src", Buffer), Is("src", Like("desc")))
         effects(READ_MAP, WRITE_MAP, DRAIN)
         format "$kind `,` $desc `[` $coord `]` $src attr-dict `:` type($desc) `,` type($src)"
-        verify verify_drain
+        verify verify_coordinates
     }
 
     /// Waits until at most `pendings` copies from shared to global memory still read their buffers.
     op TmaStoreWait = "async_tma_store_wait" {
         attrs(pendings: i32 = "pendings")
+        index(Unrelated)
+        types()
         effects(ORDER)
         format "attr-dict"
     }
@@ -197,14 +228,20 @@ crate::dialect! {
             elem_type: i32 = "elem_type", interleave_layout: i32 = "interleave_layout", swizzle_mode: i32 = "swizzle_mode",
             fill_mode: i32 = "fill_mode",
         )
+        index(Unrelated)
+        types(Each("desc_ptr", Ptr), Each("global_address", Ptr))
         effects(Effect::new(Access::Write, Resource::Global, Some("desc_ptr")), ORDER)
+        marks(MAKER)
         format "$desc_ptr `,` $global_address `,` `[` $box_dim `]` `,` `[` $global_dim `]` `,` `[` $global_stride `]` `,` `[` $element_stride `]` attr-dict `:` functional-type(operands, results)"
     }
 
     /// After it this scope's TMA copies see the tensor map that has been written.
     op TensormapFenceproxyAcquire = "tensormap_fenceproxy_acquire" {
         operands(desc_ptr: one)
+        index(Unrelated)
+        types(Each("desc_ptr", Ptr))
         effects(Effect::new(Access::Write, Resource::Global, Some("desc_ptr")), ORDER)
+        marks(STORES)
         format "$desc_ptr attr-dict `:` type($desc_ptr)"
     }
 
@@ -213,19 +250,26 @@ crate::dialect! {
         operands(desc_ptr: one)
         results(result)
         traits(Pure)
+        index(Unrelated)
+        types(Each("desc_ptr", Ptr))
+        effects()
         format "$desc_ptr attr-dict `:` type($desc_ptr) `to` type($result)"
     }
 
     /// Arrives at the cluster's barrier.
     op ClusterArrive = "cluster_arrive" {
         attrs(relaxed: bool = "relaxed")
+        index(Unrelated)
+        types()
         effects(ORDER)
         format "attr-dict"
     }
 
     /// Waits until all threads of the cluster have arrived.
     op ClusterWait = "cluster_wait" {
-        effects(ORDER)
+        index(Unrelated)
+        types()
+        effects(MEET)
         format "attr-dict"
     }
 
@@ -233,6 +277,9 @@ crate::dialect! {
     op ClusterCtaRank = "cluster_cta_rank" {
         results(result)
         traits(Pure)
+        index(Unrelated)
+        types(Is("result", Fixed(Type::I32)))
+        effects()
         format "attr-dict `:` type($result)"
     }
 
@@ -242,54 +289,22 @@ crate::dialect! {
         operands(src: one, peer: one)
         same_as(src)
         traits(Elementwise)
-        effects(ORDER)
+        index(Elementwise)
+        types(Is("peer", Fixed(Type::I32)))
+        effects(MEET)
         format "$src `,` $peer attr-dict `:` type($result)"
     }
 }
 
-fn verify_barrier(module: &Module, op: Op) -> Result<(), String> {
-    is_barrier(module, module.operands(op)[0])
-}
-
-fn is_barrier(module: &Module, barrier: Value) -> Result<(), String> {
-    let ty = module.value_type(barrier);
-    let is_buffer = matches!(module.type_kind(ty), TypeKind::MemDesc { .. });
-    if is_buffer && module.shape(ty) == Some(&[1]) && module.element_type(ty) == Type::I64 {
-        return Ok(());
+/// A coordinate for each dimension of the descriptor's block.
+pub(super) fn verify_coordinates(module: &Module, op: Op) -> Result<(), String> {
+    let desc = module.operands(op)[0];
+    let rank = crate::index::extents(module, desc).map_or(0, <[u32]>::len);
+    let group = module.def(op).and_then(|d| d.group("coord"));
+    let found = group.map_or(0, |g| module.operand_group(op, g).len());
+    if found == rank {
+        Ok(())
+    } else {
+        Err(format!("a block of {rank} dimensions needs as many coordinates, not {found}"))
     }
-    Err("an mbarrier is a buffer of the type !ttg.memdesc<1xi64, ...>".into())
-}
-
-fn verify_fill(module: &Module, op: Op) -> Result<(), String> {
-    let copy = AsyncTmaCopyGlobalToLocal(op);
-    is_barrier(module, copy.barrier(module))?;
-    verify_block(module, copy.desc(module), copy.coord(module).len(), copy.result(module))
-}
-
-/// Copies and reductions to global memory: descriptor, coordinates, buffer.
-fn verify_drain(module: &Module, op: Op) -> Result<(), String> {
-    match module.operands(op) {
-        [desc, coord @ .., src] => verify_block(module, *desc, coord.len(), *src),
-        _ => Err("a descriptor and a buffer expected".into()),
-    }
-}
-
-/// The buffer holds the descriptor's block, to within dimensions of size 1.
-pub(super) fn verify_block(module: &Module, desc: Value, coords: usize, buffer: Value) -> Result<(), String> {
-    let TypeKind::TensorDesc { block } = module.type_kind(module.value_type(desc)) else {
-        return Err("the first operand must be a tensor descriptor".into());
-    };
-    let (block, ty) = (*block, module.value_type(buffer));
-    let (of_block, of_buffer) = (module.shape(block).unwrap_or(&[]), module.shape(ty).unwrap_or(&[]));
-    if coords != of_block.len() {
-        return Err(format!(
-            "a block of shape {of_block:?} needs {} coordinates, not {coords}",
-            of_block.len()
-        ));
-    }
-    let count = |shape: &[u32]| shape.iter().map(|&n| u64::from(n)).product::<u64>();
-    if count(of_block) != count(of_buffer) || module.element_type(block) != module.element_type(ty) {
-        return Err(format!("a block of shape {of_block:?} does not fit a buffer of shape {of_buffer:?}"));
-    }
-    Ok(())
 }

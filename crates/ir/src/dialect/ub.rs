@@ -7,6 +7,9 @@ crate::dialect! {
     op Poison = "poison" {
         results(result)
         traits(Pure)
+        index(Whole)
+        types()
+        effects()
         format "attr-dict `:` type($result)"
     }
 }

@@ -1,6 +1,6 @@
 //! The operations whose syntax is written by hand: the module, functions, constants, and control flow.
 
-use super::infer;
+use super::constants;
 use super::lexer::Token;
 use super::parser::{Operand, Parser, Result};
 use super::printer::Printer;
@@ -123,7 +123,7 @@ fn print_func(p: &mut Printer<'_>, op: Op) -> bool {
 
 fn print_constant(p: &mut Printer<'_>, op: Op) -> bool {
     let Some(value) = p.m.op_attr(op, "value") else { return false };
-    if infer::constant_type(p.m, value).is_none() {
+    if constants::constant_type(p.m, value).is_none() {
         return false;
     }
     p.push("arith.constant");
@@ -438,7 +438,7 @@ fn parse_constant(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result<O
     p.optional_attr_dict(&mut spec, def)?;
     let at = p.position();
     let value = p.parse_attr()?;
-    let Some(ty) = infer::constant_type(&p.module, value) else {
+    let Some(ty) = constants::constant_type(&p.module, value) else {
         return Err(p.error_at(at, "a number or dense<...> expected"));
     };
     p.declared_attr(&mut spec, def, Name::Borrowed("value"), value);

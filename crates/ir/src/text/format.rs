@@ -247,7 +247,7 @@ impl Compiler<'_> {
                 None => Err(format!("unknown name ${name}")),
             },
             ResultsDef::SameAs(_) => Ok(TypesOf::Result(0)),
-            ResultsDef::Variadic => Ok(TypesOf::AllResults),
+            ResultsDef::Variadic(_) => Ok(TypesOf::AllResults),
         }
     }
 }

@@ -5,12 +5,12 @@
 //! (`custom.rs`); every operation, registered or not, also parses in MLIR's generic form
 //! (`"dialect.op"(%operands) <{properties}> ({regions}) {attributes} : (types) -> types`).
 //!
-//! Where a format does not print a type, `infer.rs` knows it from the operands. Types and attributes of dialects that
+//! Where a format does not print a type, the rules of the declaration ([`typing`](crate::typing)) give it. Types and attributes of dialects that
 //! are not modelled are kept as their text.
 
+mod constants;
 mod custom;
 mod format;
-mod infer;
 mod lexer;
 mod names;
 mod parse_encodings;

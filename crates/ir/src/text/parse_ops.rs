@@ -4,7 +4,6 @@ use smallvec::SmallVec;
 
 use super::custom;
 use super::format::{Element, Format, TypesOf, format_of};
-use super::infer;
 use super::lexer::Token;
 use super::parser::{Operand, Parser, Result};
 use super::printer::{PROPERTIES, SEGMENT_SIZES};
@@ -13,6 +12,7 @@ use crate::dialect::{builtin, find_def};
 use crate::entity::{Attr, Block, Loc, Op, Type, Value};
 use crate::module::{LocKind, Module, OpSpec};
 use crate::opdef::{Arity, OpDef, ResultsDef, Trait};
+use crate::typing::{self, Known};
 
 impl<'s> Parser<'s> {
     pub(crate) fn loc_of(&mut self, at: usize) -> Loc {
@@ -495,7 +495,7 @@ impl<'s> Parser<'s> {
             };
             known.push(ty);
         }
-        let mut values = Vec::new();
+        let mut groups = Vec::with_capacity(def.operands.len());
         for (g, operands) in parsed.operands.iter().enumerate() {
             if def.operands[g].arity == Arity::One && operands.len() != 1 {
                 return Err(self.error_at(at, format!("the operand `{}` is missing", def.operands[g].name)));
@@ -508,9 +508,8 @@ impl<'s> Parser<'s> {
                         let value = match self.defined(o)? {
                             Some(v) => v,
                             None => {
-                                let ty =
-                                    infer::operand_type(&mut self.module, def, g, &known, printed_result);
-                                match ty {
+                                let known = Known { groups: &known, result: printed_result };
+                                match typing::operand_type(&mut self.module, def, g, &known) {
                                     Some(ty) => self.resolve(o, ty)?,
                                     None => {
                                         return Err(self.error_at(
@@ -530,60 +529,41 @@ impl<'s> Parser<'s> {
                 return Err(self.error_at(at, "too many operands"));
             }
             parsed.spec.operand_group(&resolved);
-            values.extend(resolved);
+            groups.push(resolved);
         }
         let results = match parsed.all_result_types {
             Some(types) => Some(types),
             // Any number of results whose types are not printed: they follow from the operands.
-            None if matches!(def.results, ResultsDef::Variadic) => None,
+            None if matches!(def.results, ResultsDef::Variadic(_)) => None,
             None if parsed.result_types.iter().all(Option::is_some) => {
                 Some(parsed.result_types.iter().copied().flatten().collect())
             }
             None => None,
         };
         let results = match (results, def.results) {
-            (Some(types), ResultsDef::SameAs(group)) => {
-                let first = def.group(group).and_then(|g| {
-                    let before: usize = parsed.operands[..g].iter().map(Vec::len).sum();
-                    values.get(before)
-                });
-                if let (Some(&value), Some(&ty)) = (first, types.first())
+            (Some(types), ResultsDef::SameAs(name)) => {
+                let group = def.group(name).expect("declared");
+                if let (Some(&value), Some(&ty)) = (groups[group].first(), types.first())
                     && self.module.value_type(value) != ty
                 {
-                    let operand = parsed.operands[def.group(group).expect("declared")][0];
-                    return Err(self.type_mismatch(
-                        operand.at,
-                        operand.name,
-                        self.module.value_type(value),
-                        ty,
-                    ));
+                    let operand = parsed.operands[group][0];
+                    let found = self.module.value_type(value);
+                    return Err(self.type_mismatch(operand.at, operand.name, found, ty));
                 }
                 types
             }
             (Some(types), ResultsDef::Given(names)) if types.len() == names.len() => types,
-            (Some(types), ResultsDef::Variadic) => types,
-            _ => match infer::result_types(&mut self.module, def, &values, printed_result) {
+            (Some(types), ResultsDef::Variadic(_)) => types,
+            _ => match typing::result_types(&mut self.module, def, &groups, printed_result) {
                 Some(types) => types,
-                None => {
-                    let same = match def.results {
-                        ResultsDef::SameAs(group) => def.group(group).and_then(|g| {
-                            let before: usize = parsed.operands[..g].iter().map(Vec::len).sum();
-                            values.get(before).copied()
-                        }),
-                        _ => None,
-                    };
-                    match same {
-                        Some(v) => vec![self.module.value_type(v)],
-                        None => return Err(self.error_at(at, "the types of the results cannot be told")),
-                    }
-                }
+                None => return Err(self.error_at(at, "the types of the results cannot be told")),
             },
         };
         // A type that is printed once for all operands holds for each of them.
         if def.has(Trait::SameTypes)
             && let Some(&ty) = results.first()
         {
-            for (&value, operand) in values.iter().zip(parsed.operands.iter().flatten()) {
+            for (&value, operand) in groups.iter().flatten().zip(parsed.operands.iter().flatten()) {
                 if self.module.value_type(value) != ty {
                     return Err(self.type_mismatch(
                         operand.at,
@@ -613,6 +593,6 @@ fn result_slots(def: &OpDef) -> usize {
     match def.results {
         ResultsDef::Given(names) => names.len(),
         ResultsDef::SameAs(_) => 1,
-        ResultsDef::Variadic => 0,
+        ResultsDef::Variadic(_) => 0,
     }
 }

@@ -459,7 +459,7 @@ impl<'s> Parser<'s> {
         if splat {
             return Ok(AttrKind::Splat(attrs[0], ty));
         }
-        let count = super::infer::element_count(&self.module, ty);
+        let count = super::constants::element_count(&self.module, ty);
         if count != Some(attrs.len() as u64) {
             return Err(self.error_at(start, format!("{} elements do not fill the shape", attrs.len())));
         }

@@ -451,7 +451,7 @@ module { tt.func @f() {
 } }"#;
     let wrong =
         crate::verify::verify(&parse(wrong, "test.mlir").unwrap()).expect_err("an error")[0].to_string();
-    assert!(wrong.contains("an mbarrier is a buffer"), "{wrong}");
+    assert!(wrong.contains("an mbarrier (!ttg.memdesc<1xi64, ...>) expected"), "{wrong}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::{arith, tt};
+use tilewright_ir::marks;
 use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Scalar, Ty, Value};
 
 use crate::libdevice;
@@ -209,7 +210,7 @@ impl Lower<'_> {
     /// For each register of a comparison's result the first that `tt.constancy` promises to be equal: their coordinates
     /// in every thread lie in one run.
     fn first_of_runs(&mut self, op: ir::Op) -> Result<Option<Vec<usize>>> {
-        let Some(attr) = self.m.op_attr(op, "tt.constancy") else { return Ok(None) };
+        let Some(attr) = self.m.op_attr(op, marks::CONSTANCY) else { return Ok(None) };
         let ir::AttrKind::I32Array(runs) = self.m.attr_kind(attr).clone() else { return Ok(None) };
         let layout = self.layout(self.value_ty(self.m.result(op)))?;
         if runs.len() != layout.rank() {

@@ -5,6 +5,7 @@
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::ttng;
+use tilewright_ir::marks;
 use tilewright_llvm::{BinOp, Effect, IntPred, Ty, Value};
 
 use super::memory::Asm;
@@ -104,7 +105,7 @@ impl Lower<'_> {
             self.one_thread_where(op.pred(self.m))?
         };
         let count = op.count(self.m);
-        let Some(peers) = self.int_attr("ttg.peers") else {
+        let Some(peers) = self.int_attr(marks::PEERS) else {
             self.on_barrier(pred, "arrive", true, address, Some(count));
             return Ok(());
         };
@@ -141,7 +142,7 @@ impl Lower<'_> {
         let offset = asm.arg(offset, 'n');
         let phase = asm.arg(phase, 'r');
         let mut skip = String::new();
-        if self.m.op_attr(op.0, "ttg.one_thread").is_some() {
+        if self.m.op_attr(op.0, marks::ONE_THREAD).is_some() {
             let one = self.one_thread();
             let one = asm.arg(one, 'b');
             skip = format!("@!{one} bra done;\n");

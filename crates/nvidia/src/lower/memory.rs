@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use smallvec::SmallVec;
 use tilewright_ir::Opcode;
 use tilewright_ir::dialect::{scf, tt};
+use tilewright_ir::marks;
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{Effect, Scalar, Ty, Value};
 
@@ -117,8 +118,8 @@ impl Asm {
 impl Lower<'_> {
     /// The width of a tensor access in elements and the axis it runs along.
     pub fn access_width(&self, layout: &TileLayout, bits: u32) -> (usize, u32) {
-        let promised = self.int_attr("tt.vec").unwrap_or(1).max(1) as u32;
-        let axis = self.int_attr("tt.vec_axis").map_or(layout.order()[0] as usize, |a| a as usize);
+        let promised = self.int_attr(marks::VEC).unwrap_or(1).max(1) as u32;
+        let axis = self.int_attr(marks::VEC_AXIS).map_or(layout.order()[0] as usize, |a| a as usize);
         if axis >= layout.rank() {
             return (0, 1);
         }

@@ -36,6 +36,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir as ir;
 use tilewright_ir::attrs::AttrKind;
+use tilewright_ir::marks;
 use tilewright_ir::{Diagnostic, FloatKind, LocKind, Opcode, TypeKind};
 use tilewright_layout::{Encoding, TileLayout};
 use tilewright_llvm as llvm;
@@ -329,7 +330,7 @@ impl<'a> Lower<'a> {
 
     /// Address of the current operation's scratch memory.
     pub fn scratch(&mut self) -> Result<llvm::Value> {
-        let offset = self.int_attr("allocation.offset").ok_or_else(|| {
+        let offset = self.int_attr(marks::ALLOCATION_OFFSET).ok_or_else(|| {
             self.error("internal: the operation needs shared memory, and none was allocated for it")
         })?;
         let base = self.b.global(self.smem);
@@ -410,12 +411,6 @@ impl<'a> Lower<'a> {
                 tt::Kind::MakeRange => self.make_range(tt::MakeRange(op)),
                 tt::Kind::Splat => self.splat(tt::Splat(op)),
                 tt::Kind::Unsplat => self.unsplat(tt::Unsplat(op)),
-                tt::Kind::ExpandDims => self.expand_dims(tt::ExpandDims(op)),
-                tt::Kind::Broadcast => self.broadcast(tt::Broadcast(op)),
-                tt::Kind::Reshape => self.reshape(tt::Reshape(op)),
-                tt::Kind::Trans => self.trans(tt::Trans(op)),
-                tt::Kind::Join => self.join(tt::Join(op)),
-                tt::Kind::Split => self.split(tt::Split(op)),
                 tt::Kind::Cat => self.cat(tt::Cat(op)),
                 tt::Kind::Load => self.load(tt::Load(op)),
                 tt::Kind::Store => self.store(tt::Store(op)),
@@ -431,6 +426,7 @@ impl<'a> Lower<'a> {
                 tt::Kind::Assert => self.assert(tt::Assert(op)),
                 tt::Kind::ExternElementwise => self.extern_elementwise(tt::ExternElementwise(op)),
                 tt::Kind::ElementwiseInlineAsm => self.inline_asm(tt::ElementwiseInlineAsm(op)),
+                _ if self.m.def(op).is_some_and(|d| d.index.rearranges()) => self.rearrange(op),
                 _ => self.elementwise_tt(op, kind),
             },
             Some(Opcode::Ttg(kind)) => match kind {

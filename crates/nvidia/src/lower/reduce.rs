@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir as ir;
 use tilewright_ir::Opcode;
 use tilewright_ir::dialect::{arith, tt, ttg};
+use tilewright_ir::marks;
 use tilewright_layout::{AxisSpread, Dim, TileLayout};
 use tilewright_llvm::{BinOp, Ty, Value};
 
@@ -37,7 +38,7 @@ impl Lower<'_> {
         let Some(spread) = AxisSpread::of(&layout, axis) else {
             return Err(self.unsupported("a reduction in a layout where one thread bit moves along two axes"));
         };
-        let apart = m.op_attr(op.0, "ttg.lanes_apart").is_some();
+        let apart = m.op_attr(op.0, marks::LANES_APART).is_some();
         let padded = layout.needs_bounds_predicate(axis);
         let identity = if padded { self.identity(region, &srcs) } else { None };
 

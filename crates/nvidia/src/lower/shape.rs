@@ -1,11 +1,11 @@
 //! Operations that only rename elements: ranges, splats, broadcasts, reshapes, transposes, joins and splits.
 //!
-//! Each asks which register of the source has the coordinate that a register of the result needs. Where the two
-//! layouts agree on what threads contribute, that is all; otherwise ([`reindex_registers`]) the data moves through shared
-//! memory.
+//! Their [index relations](tilewright_ir::index) say which element of which operand each element of a result is. Where the
+//! layouts agree on what threads contribute, that is all; otherwise the data moves through shared memory.
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
+use tilewright_ir::index::{Index, Relation};
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{Ty, Value};
 use tilewright_passes::reindex::reindex_registers;
@@ -38,84 +38,73 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The result's registers, each the source register at `map(coordinate)`. The thread parts must agree.
-    fn rename(&mut self, src: ir::Value, result: ir::Value, map: impl Fn(&[u32]) -> Vec<u32>) -> Result<()> {
-        let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(result))?);
-        let regs = self.regs(src)?;
-        let finder = from.register_finder();
-        let mut out = Vec::with_capacity(to.num_registers() as usize);
-        for r in 0..to.num_registers() {
-            let coord = map(&to.register_coord(r));
-            match finder.find(&coord) {
-                Some(s) => out.push(regs[s as usize]),
-                None => {
-                    return Err(self.error(format!(
-                        "internal: register {r} of the result needs element {coord:?}, which no register of the source has"
-                    )));
-                }
+    /// An operation whose results are elements of its operands: in registers where the threads agree, else through scratch
+    /// memory, where the elements lie in the row-major order of the operand, or of the result if several go into it.
+    pub fn rearrange(&mut self, op: ir::Op) -> Result<()> {
+        let m = self.m;
+        let relation = Relation::of(m, op).map_err(|e| self.error(e))?;
+        let (operands, results) = (m.operands(op), m.results(op));
+        let mut sources = Vec::with_capacity(operands.len());
+        for &v in operands {
+            sources.push(self.regs(v)?);
+        }
+        let held = match m.def(op).map(|d| d.index) {
+            // The layouts follow from each other: each thread has what it needs, in padding too.
+            Some(Index::Broadcast | Index::ExpandDims(_)) => Some(vec![self.same_thread(&relation, op)?]),
+            _ => reindex_registers(m, op),
+        };
+        if let Some(maps) = held {
+            for (&result, map) in results.iter().zip(maps) {
+                let regs: Vec<Value> =
+                    map.into_iter().map(|(operand, r)| sources[operand][r as usize]).collect();
+                self.set_regs(result, regs);
             }
-        }
-        self.set_regs(result, out);
-        Ok(())
-    }
-
-    pub fn expand_dims(&mut self, op: tt::ExpandDims) -> Result<()> {
-        let axis = op.axis(self.m) as usize;
-        self.rename(op.src(self.m), op.result(self.m), |c| {
-            let mut c = c.to_vec();
-            c.remove(axis);
-            c
-        })
-    }
-
-    pub fn broadcast(&mut self, op: tt::Broadcast) -> Result<()> {
-        let (src, result) = (op.src(self.m), op.result(self.m));
-        let shape = self.m.shape(self.value_ty(src)).unwrap_or(&[]).to_vec();
-        self.rename(src, result, |c| {
-            c.iter().zip(&shape).map(|(&c, &s)| if s == 1 { 0 } else { c }).collect()
-        })
-    }
-
-    /// Gives the results the operands' registers where no data moves between threads; false where it does, through scratch
-    /// memory.
-    fn reindexed(&mut self, op: ir::Op) -> Result<bool> {
-        let Some(maps) = reindex_registers(self.m, op) else { return Ok(false) };
-        let operands: Vec<Regs> = self.m.operands(op).iter().map(|&v| self.regs(v)).collect::<Result<_>>()?;
-        for (&result, map) in self.m.results(op).iter().zip(maps) {
-            let out: Vec<Value> = map.into_iter().map(|(k, r)| operands[k][r as usize]).collect();
-            self.set_regs(result, out);
-        }
-        Ok(true)
-    }
-
-    /// Through scratch memory, where a row-major index is the same on both sides.
-    pub fn reshape(&mut self, op: tt::Reshape) -> Result<()> {
-        let (src, result) = (op.src(self.m), op.result(self.m));
-        let layout = self.layout(self.value_ty(result))?;
-        self.move_elements(op.0, src, result, &row_major(layout.shape()))
-    }
-
-    /// In registers where the threads agree, else through scratch memory, where a step along the result's axes is one of
-    /// `strides` elements of the source.
-    fn move_elements(
-        &mut self,
-        op: ir::Op,
-        src: ir::Value,
-        result: ir::Value,
-        strides: &[i64],
-    ) -> Result<()> {
-        if self.reindexed(op)? {
             return Ok(());
         }
-        let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(result))?);
-        let regs = self.regs(src)?;
-        let ty = self.elem_ty(self.value_ty(result))?;
-        let scratch = self.scratch()?;
-        self.write_scratch(scratch, &from, &regs, &row_major(from.shape()), 0);
+        let ty = self.elem_ty(self.value_ty(results[0]))?;
+        let place = self.scratch()?;
+        let several = operands.len() > 1;
+        let missing = "internal: an element without a place";
+        for (i, &v) in operands.iter().enumerate() {
+            let layout = self.layout(self.value_ty(v))?;
+            let mut to = (0, row_major(layout.shape()));
+            if several {
+                let all = row_major(self.layout(self.value_ty(results[0]))?.shape());
+                to = affine(layout.shape(), |at| Some(flat(&all, &relation.target(i, at)?)))
+                    .ok_or_else(|| self.error(missing))?;
+            }
+            self.write_scratch(place, &layout, &sources[i], &to.1, to.0);
+        }
         self.barrier();
-        let out = self.read_scratch(scratch, &to, ty, strides, 0);
-        self.set_regs(result, out);
+        for (n, &result) in results.iter().enumerate() {
+            let layout = self.layout(self.value_ty(result))?;
+            let mut from = (0, row_major(layout.shape()));
+            if !several {
+                let all = row_major(self.layout(self.value_ty(operands[0]))?.shape());
+                from = affine(layout.shape(), |at| Some(flat(&all, &relation.source(n, at)?.1)))
+                    .ok_or_else(|| self.error(missing))?;
+            }
+            let out = self.read_scratch(place, &layout, ty, &from.1, from.0);
+            self.set_regs(result, out);
+        }
         Ok(())
+    }
+
+    /// For each register of the only result the operand's register with the element that it is.
+    fn same_thread(&mut self, relation: &Relation, op: ir::Op) -> Result<Vec<(usize, u32)>> {
+        let (src, result) = (self.m.operands(op)[0], self.m.results(op)[0]);
+        let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(result))?);
+        let finder = from.register_finder();
+        let register = |r: u32| {
+            let at = relation.source(0, &to.register_coord(r)).map(|(_, at)| at);
+            let found = at.as_ref().and_then(|at| finder.find(at));
+            found.map(|s| (0, s)).ok_or_else(|| {
+                self.error(format!(
+                    "internal: register {r} of the result needs element {at:?}, which no register of the source has"
+                ))
+            })
+        };
+        (0..to.num_registers()).map(register).collect()
     }
 
     /// Stores a tensor in scratch memory at `base + Σ coordinate · stride` elements.
@@ -173,61 +162,17 @@ impl Lower<'_> {
             .collect()
     }
 
-    pub fn trans(&mut self, op: tt::Trans) -> Result<()> {
-        let from = self.layout(self.value_ty(op.src(self.m)))?;
-        let source = row_major(from.shape());
-        // Result dimension i is source dimension order[i].
-        let strides: Vec<i64> = op.order(self.m).iter().map(|&o| source[o as usize]).collect();
-        self.move_elements(op.0, op.src(self.m), op.result(self.m), &strides)
-    }
-
-    pub fn join(&mut self, op: tt::Join) -> Result<()> {
-        if self.reindexed(op.0)? {
-            return Ok(());
-        }
-        let m = self.m;
-        let (lhs, rhs, result) = (op.lhs(m), op.rhs(m), op.result(m));
-        let (from, to) = (self.layout(self.value_ty(lhs))?, self.layout(self.value_ty(result))?);
-        let (a, b) = (self.regs(lhs)?, self.regs(rhs)?);
-        let ty = self.elem_ty(self.value_ty(result))?;
-        let scratch = self.scratch()?;
-        let strides: Vec<i64> = row_major(from.shape()).into_iter().map(|s| s * 2).collect();
-        self.write_scratch(scratch, &from, &a, &strides, 0);
-        self.write_scratch(scratch, &from, &b, &strides, 1);
-        self.barrier();
-        let out = self.read_scratch(scratch, &to, ty, &row_major(to.shape()), 0);
-        self.set_regs(result, out);
-        Ok(())
-    }
-
-    pub fn split(&mut self, op: tt::Split) -> Result<()> {
-        if self.reindexed(op.0)? {
-            return Ok(());
-        }
-        let m = self.m;
-        let (src, lhs, rhs) = (op.src(m), op.lhs(m), op.rhs(m));
-        let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(lhs))?);
-        let regs = self.regs(src)?;
-        let ty = self.elem_ty(self.value_ty(src))?;
-        let scratch = self.scratch()?;
-        self.write_scratch(scratch, &from, &regs, &row_major(from.shape()), 0);
-        self.barrier();
-        let strides: Vec<i64> = row_major(to.shape()).into_iter().map(|s| s * 2).collect();
-        for (k, result) in [lhs, rhs].into_iter().enumerate() {
-            let out = self.read_scratch(scratch, &to, ty, &strides, k as i64);
-            self.set_regs(result, out);
-        }
-        Ok(())
-    }
-
     /// One after the other, in scratch memory where the registers don't add up.
     pub fn cat(&mut self, op: tt::Cat) -> Result<()> {
-        if self.reindexed(op.0)? {
-            return Ok(());
-        }
         let m = self.m;
         let (a, b) = (self.regs(op.lhs(m))?, self.regs(op.rhs(m))?);
         let result = op.result(m);
+        if let Some(maps) = reindex_registers(m, op.0) {
+            let out: Vec<Value> =
+                maps[0].iter().map(|&(k, r)| if k == 0 { a[r as usize] } else { b[r as usize] }).collect();
+            self.set_regs(result, out);
+            return Ok(());
+        }
         let from = self.layout(self.value_ty(op.lhs(m)))?;
         let to = self.layout(self.value_ty(result))?;
         let ty = self.elem_ty(self.value_ty(result))?;
@@ -249,4 +194,21 @@ pub(super) fn row_major(shape: &[u32]) -> Vec<i64> {
         strides[axis] = strides[axis + 1] * i64::from(shape[axis + 1]);
     }
     strides
+}
+
+fn flat(strides: &[i64], at: &[u32]) -> i64 {
+    strides.iter().zip(at).map(|(s, &x)| s * i64::from(x)).sum()
+}
+
+/// Where elements lie, as an offset and a stride for each dimension.
+fn affine(shape: &[u32], place: impl Fn(&[u32]) -> Option<i64>) -> Option<(i64, Vec<i64>)> {
+    let mut at = vec![0; shape.len()];
+    let base = place(&at)?;
+    let mut strides = Vec::with_capacity(shape.len());
+    for d in 0..shape.len() {
+        at[d] = 1;
+        strides.push(if shape[d] > 1 { place(&at)? - base } else { 0 });
+        at[d] = 0;
+    }
+    Some((base, strides))
 }

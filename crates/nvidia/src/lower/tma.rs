@@ -9,6 +9,7 @@ use tilewright_ir as ir;
 use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::tt::DescriptorReduceKind;
 use tilewright_ir::dialect::{ttg, ttng};
+use tilewright_ir::marks;
 use tilewright_layout::TmaBlock;
 use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Space, Ty, Value};
 
@@ -89,7 +90,7 @@ impl Lower<'_> {
         let coord = op.coord(m).to_vec();
         let rank = coord.len();
         // What several CTAs of the cluster get, each brings a part of to all.
-        let mask = self.int_attr("ttg.multicast").unwrap_or(0) as u32;
+        let mask = self.int_attr(marks::MULTICAST).unwrap_or(0) as u32;
         let part = (mask != 0).then(|| (self.cluster_part(mask), 1 << mask.count_ones()));
         let ctas = (mask != 0).then(|| self.cluster_set(mask));
         self.each_box(
@@ -166,7 +167,7 @@ impl Lower<'_> {
     pub fn global_scratch_alloc(&mut self, op: ttg::GlobalScratchAlloc) -> Result<()> {
         let root = self.m.root();
         let size = self.m.int_attr(root, "ttg.global_scratch_memory_size").unwrap_or(0);
-        let offset = self.int_attr("ttg.global_scratch_memory_offset").unwrap_or(0);
+        let offset = self.int_attr(marks::GLOBAL_SCRATCH_OFFSET).unwrap_or(0);
         let Some(base) = self.global_scratch else {
             return Err(
                 self.error("internal: the module does not say how much global scratch memory it needs")
@@ -196,7 +197,7 @@ impl Lower<'_> {
     /// "tensormap.cp_fenceproxy").
     pub fn tensormap_create(&mut self, op: ttng::TensormapCreate) -> Result<()> {
         let m = self.m;
-        let maker = self.int_attr("tilewright.warp").unwrap_or(0);
+        let maker = self.int_attr(marks::MAKER).unwrap_or(0);
         let warp = self.uniform_warp();
         let maker = self.b.i32(maker);
         let this_warp = self.b.icmp(IntPred::Eq, warp, maker);
@@ -263,7 +264,7 @@ impl Lower<'_> {
         let map = self.scalar(op.desc_ptr(self.m))?;
         // Only the threads that issue copies need it: of loads one, of stores one of each warp. The empty group and its
         // wait keep `ptxas` from moving copies before the fence.
-        let stores = self.int_attr("tilewright.stores").is_some();
+        let stores = self.int_attr(marks::STORES).is_some();
         let pred = if stores { self.elected_lane() } else { self.one_thread() };
         let text = format!(
             "@$0 fence.proxy.tensormap::generic.acquire.gpu [$1], {};\n\

@@ -18,6 +18,7 @@
 use tilewright_ir as ir;
 use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::{tt, ttg, ttng};
+use tilewright_ir::marks;
 use tilewright_llvm as llvm;
 use tilewright_llvm::{BinOp, Effect, IntPred, Ty, Value};
 
@@ -356,7 +357,7 @@ impl Lower<'_> {
     /// A captured buffer as the workers' code computes it: its allocation's offset.
     fn buffer_here(&mut self, v: ir::Value) -> Result<super::Buffer> {
         let alloc = ttg::LocalAlloc::of(self.m, v)
-            .and_then(|a| self.m.int_attr(a.0, "allocation.offset"))
+            .and_then(|a| self.m.int_attr(a.0, marks::ALLOCATION_OFFSET))
             .ok_or_else(|| self.unsupported("a captured view of a buffer (capture the whole buffer)"))?;
         let rank = match self.m.type_kind(self.value_ty(v)) {
             TypeKind::MemDesc { shape, .. } => shape.len(),

@@ -1,6 +1,8 @@
 //! Propagation: the encoding of each root spreads along def-use chains until it meets one that is there already.
 
-use tilewright_ir::dialect::{scf, tt};
+use tilewright_ir::dialect::tt;
+use tilewright_ir::flow;
+use tilewright_ir::index::Index;
 use tilewright_ir::{Attr, Op, Opcode, Value, ValueDef};
 
 use super::Assigner;
@@ -102,114 +104,45 @@ impl Assigner<'_> {
 
     /// The loop result that goes with a carried argument.
     fn alias(&self, value: Value) -> Option<Value> {
-        let ValueDef::Argument(block, i) = self.module.value_def(value) else { return None };
+        let ValueDef::Argument(block, _) = self.module.value_def(value) else { return None };
         let parent = self.module.block_parent_op(block)?;
-        match self.module.opcode(parent)? {
-            Opcode::Scf(scf::Kind::For) => {
-                (i as usize).checked_sub(1).map(|i| self.module.results(parent)[i])
-            }
-            Opcode::Scf(scf::Kind::While) => {
-                let after = self.module.region_block(scf::While(parent).after(self.module));
-                (block == after).then(|| self.module.results(parent)[i as usize])
-            }
-            _ => None,
-        }
+        let results = self.module.results(parent).iter();
+        results.copied().find(|&r| derive::representative(self.module, r) == value)
     }
 
     /// What a value with an encoding would like of the values that it is made of.
     fn backward_from(&mut self, v: Value, enc: Attr, next: &mut Vec<(Value, Attr)>) {
         let m = &*self.module;
-        match m.value_def(v) {
-            ValueDef::Argument(block, i) => {
-                let Some(parent) = m.block_parent_op(block) else { return };
-                let i = i as usize;
-                match m.opcode(parent) {
-                    Some(Opcode::Scf(scf::Kind::For)) if i > 0 => {
-                        let yielded = m.last_op(block).map(|y| m.operands(y)[i - 1]);
-                        next.extend(yielded.map(|y| (y, enc)));
-                        next.push((scf::For(parent).init(m)[i - 1], enc));
+        next.extend(flow::edges_into(m, v).iter().map(|(edge, i)| (edge.from(m)[*i], enc)));
+        let ValueDef::Result(op, _) = m.value_def(v) else { return };
+        match m.opcode(op) {
+            // An accumulator alone; its operands have encodings of their own.
+            Some(Opcode::Tt(tt::Kind::Dot)) => next.push((tt::Dot(op).c(m), enc)),
+            _ => {
+                let operands = m.operands(op).to_vec();
+                for (n, o) in operands.into_iter().enumerate() {
+                    if let Some(e) = self.derived(op, n, enc, true) {
+                        next.push((o, e));
                     }
-                    Some(Opcode::Scf(scf::Kind::While)) => {
-                        let w = scf::While(parent);
-                        let (before, after) = (m.region_block(w.before(m)), m.region_block(w.after(m)));
-                        if block == before {
-                            next.extend(m.last_op(after).map(|y| (m.operands(y)[i], enc)));
-                            next.push((w.init(m)[i], enc));
-                        } else {
-                            next.extend(m.last_op(before).map(|c| (m.operands(c)[i + 1], enc)));
-                        }
-                    }
-                    _ => {}
                 }
             }
-            ValueDef::Result(op, i) => match m.opcode(op) {
-                Some(Opcode::Scf(scf::Kind::If)) => {
-                    for &region in m.regions(op) {
-                        let end = m.region_blocks(region).first().and_then(|&b| m.last_op(b));
-                        next.extend(end.map(|y| (m.operands(y)[i as usize], enc)));
-                    }
-                }
-                Some(Opcode::Tt(tt::Kind::Load | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
-                    next.extend(m.operands(op).iter().map(|&o| (o, enc)));
-                }
-                Some(Opcode::Tt(tt::Kind::Dot)) => next.push((tt::Dot(op).c(m), enc)),
-                _ => {
-                    let operands = m.operands(op).to_vec();
-                    for (n, o) in operands.into_iter().enumerate() {
-                        if let Some(e) = self.derived(op, n, enc, true) {
-                            next.push((o, e));
-                        }
-                    }
-                }
-            },
         }
     }
 
     /// What follows for the user of a value that has an encoding.
     fn forward_to(&mut self, op: Op, index: usize, enc: Attr, next: &mut Vec<(Value, Attr)>) {
         let m = &*self.module;
-        match m.opcode(op) {
-            Some(Opcode::Scf(scf::Kind::Yield)) => {
-                let Some(parent) = m.parent_op(op) else { return };
-                match m.opcode(parent) {
-                    Some(Opcode::Scf(scf::Kind::For | scf::Kind::If)) => {
-                        next.push((m.results(parent)[index], enc))
-                    }
-                    Some(Opcode::Scf(scf::Kind::While)) => {
-                        let before = m.region_block(scf::While(parent).before(m));
-                        next.push((m.block_args(before)[index], enc));
-                    }
-                    _ => {}
-                }
-            }
-            Some(Opcode::Scf(scf::Kind::Condition)) => {
-                if let (Some(parent), Some(i)) = (m.parent_op(op), index.checked_sub(1)) {
-                    next.push((m.results(parent)[i], enc));
-                }
-            }
-            Some(Opcode::Scf(scf::Kind::For)) => {
-                if let Some(i) = index.checked_sub(3) {
-                    next.push((m.results(op)[i], enc));
-                }
-            }
-            Some(Opcode::Scf(scf::Kind::While)) => {
-                let before = m.region_block(scf::While(op).before(m));
-                next.push((m.block_args(before)[index], enc));
-            }
-            Some(Opcode::Tt(tt::Kind::Load | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
-                next.extend(m.results(op).iter().map(|&r| (r, enc)));
-            }
-            Some(Opcode::Tt(tt::Kind::Dot | tt::Kind::Store)) => {}
-            _ => {
-                let results = m.results(op).to_vec();
-                if let Some(e) = self.derived(op, index, enc, false) {
-                    next.extend(results.into_iter().map(|r| (r, e)));
-                }
-                // The sources of one reduction or scan share an encoding.
-                if matches!(self.module.opcode(op), Some(Opcode::Tt(tt::Kind::Reduce | tt::Kind::Scan))) {
-                    next.extend(self.module.operands(op).iter().map(|&o| (o, enc)));
-                }
-            }
+        next.extend(flow::edges_of_user(m, op).iter().filter_map(|e| Some((e.target(op, index)?, enc))));
+        if tt::Dot::cast(m, op).is_some() {
+            return;
+        }
+        let results = m.results(op).to_vec();
+        if let Some(e) = self.derived(op, index, enc, false) {
+            next.extend(results.into_iter().map(|r| (r, e)));
+        }
+        // The sources of one reduction or scan share an encoding.
+        if matches!(self.module.def(op).map(|d| d.index), Some(Index::Reduce(_) | Index::Scan(_))) {
+            next.extend(self.module.operands(op).iter().map(|&o| (o, enc)));
         }
     }
 }

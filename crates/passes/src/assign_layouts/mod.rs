@@ -37,7 +37,9 @@ mod wgmma;
 pub use wgmma::warp_group_shape;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, scf, tt};
+use tilewright_ir::dialect::{arith, tt};
+use tilewright_ir::flow;
+use tilewright_ir::marks;
 use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Trait, Value};
 
 use crate::axis::AxisAnalysis;
@@ -114,7 +116,7 @@ impl Assigner<'_> {
             let shape = self.shape(result);
             if shape.iter().zip(&runs).any(|(&extent, &run)| run > 1 && (run as u32) < extent) {
                 let attr = self.module.attr(AttrKind::I32Array(runs));
-                self.module.set_attr(op, "tt.constancy", attr);
+                self.module.set_attr(op, marks::CONSTANCY, attr);
             }
         }
     }
@@ -145,11 +147,7 @@ impl Assigner<'_> {
         }
         let d = match self.module.parent_op(op) {
             None => 0,
-            Some(p) => {
-                let own =
-                    matches!(self.module.opcode(p), Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)));
-                self.depth(p) + u32::from(own)
-            }
+            Some(p) => self.depth(p) + u32::from(flow::is_loop(self.module, p)),
         };
         self.depths.insert(op, d);
         d

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, scf, tt, ttg};
+use tilewright_ir::dialect::{arith, tt, ttg};
+use tilewright_ir::flow;
+use tilewright_ir::index::{Crossing, Index, Relation, Site};
+use tilewright_ir::marks;
 use tilewright_ir::{
     Attr, AttrKind, Block, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, TypeKind,
     Value, ValueDef,
@@ -135,7 +138,7 @@ impl<'a> Rewriter<'a> {
                 return Err(Diagnostic::at(self.m(), loc, "not supported yet: a call that is not inlined")
                     .note("remove `noinline=True` from the called function"));
             }
-            Opcode::Scf(kind) => self.control(op, kind),
+            Opcode::Scf(_) => self.control(op),
             _ if derive::shares_encoding(self.m(), op)
                 && results.iter().any(|&r| derive::is_tensor(self.m(), r)) =>
             {
@@ -145,7 +148,7 @@ impl<'a> Rewriter<'a> {
                 }
                 self.set_operands(op, enc);
             }
-            Opcode::Tt(tt::Kind::ExpandDims) => {
+            _ if matches!(self.m().def(op).map(|d| d.index), Some(Index::ExpandDims(_))) => {
                 let r = results[0];
                 let enc = self.own_encoding(r);
                 self.set_encoding(r, enc);
@@ -172,12 +175,17 @@ impl<'a> Rewriter<'a> {
     fn reindexing(&mut self, op: Op, tensor_operands: &[usize]) {
         let operands = self.m().operands(op).to_vec();
         let results = self.m().results(op).to_vec();
-        // Operands that go element by element with each other; a histogram's are its source and its mask.
-        let joined = matches!(
-            self.m().opcode(op),
-            Some(Opcode::Tt(tt::Kind::Join | tt::Kind::Cat | tt::Kind::Histogram))
-        );
-        let leader = if tt::Gather::cast(self.m(), op).is_some() { 1 } else { tensor_operands[0] };
+        // The result goes with the first operand whose elements it has in a known order (a gather's are where its indices say);
+        // operands that go element by element with that one (a join's, a histogram's source and mask) are held as it is.
+        let relation = Relation::of(self.m(), op).unwrap_or_default();
+        let across = |from: usize, to: Option<&Option<Site>>| {
+            relation.crossing(relation.operands.get(from)?.as_ref()?, to?.as_ref()?)
+        };
+        let leader = tensor_operands.iter().copied().find(|&i| across(i, relation.results.first()).is_some());
+        let leader = leader.unwrap_or(tensor_operands[0]);
+        let concat = self.m().def(op).is_some_and(|d| d.index == Index::Concat);
+        let beside = |i: usize| concat || across(leader, relation.operands.get(i)) == Some(Crossing::Same);
+        let joined = tensor_operands.iter().all(|&i| beside(i));
         let has = |s: &Self, i: usize| s.encoding_of(operands[i]).is_some();
         let leader = if has(self, leader) || !joined {
             leader
@@ -196,7 +204,7 @@ impl<'a> Rewriter<'a> {
         self.set_operand(op, leader, enc);
         for &i in tensor_operands {
             if i != leader {
-                let want = if joined { enc } else { self.own_encoding(operands[i]) };
+                let want = if beside(i) { enc } else { self.own_encoding(operands[i]) };
                 self.set_operand(op, i, want);
             }
         }
@@ -238,48 +246,22 @@ impl<'a> Rewriter<'a> {
             None => self.own_encoding(srcs[0]),
         };
         self.set_operands(op.0, enc);
-        let sliced =
-            derive::forward(self.m(), op.0, 0, self.a.encoding(enc)).expect("a reduction of any encoding");
-        let sliced = self.a.intern(sliced);
-        for r in results {
-            self.set_encoding(r, sliced);
+        // A reduction to scalars has no layout.
+        if let Some(sliced) = derive::forward(self.m(), op.0, 0, self.a.encoding(enc)) {
+            let sliced = self.a.intern(sliced);
+            for r in results {
+                self.set_encoding(r, sliced);
+            }
         }
     }
 
-    fn control(&mut self, op: Op, kind: scf::Kind) {
-        let parent = self.m().parent_op(op);
-        match kind {
-            scf::Kind::For => {
-                let body = self.m().region_block(scf::For(op).body(self.m()));
-                for i in 1..self.m().block_args(body).len() {
-                    self.match_type(op, i + 2, self.m().block_args(body)[i]);
-                }
-            }
-            scf::Kind::While => {
-                let before = self.m().region_block(scf::While(op).before(self.m()));
-                for i in 0..self.m().block_args(before).len() {
-                    self.match_type(op, i, self.m().block_args(before)[i]);
-                }
-            }
-            scf::Kind::If => {}
-            scf::Kind::Condition => {
-                let Some(parent) = parent else { return };
-                for i in 0..self.m().results(parent).len() {
-                    self.match_type(op, i + 1, self.m().results(parent)[i]);
-                }
-            }
-            scf::Kind::Yield => {
-                let Some(parent) = parent else { return };
-                let like: Vec<Value> = match self.m().opcode(parent) {
-                    Some(Opcode::Scf(scf::Kind::While)) => {
-                        let before = self.m().region_block(scf::While(parent).before(self.m()));
-                        self.m().block_args(before).to_vec()
-                    }
-                    _ => self.m().results(parent).to_vec(),
-                };
-                for (i, v) in like.into_iter().enumerate() {
-                    self.match_type(op, i, v);
-                }
+    /// What passes into and out of regions has the encoding of what receives it.
+    fn control(&mut self, op: Op) {
+        let edges = flow::edges_of_user(self.m(), op).into_iter();
+        let like: Vec<(usize, Vec<Value>)> = edges.map(|e| (e.first, e.to.to_vec())).collect();
+        for (first, to) in like {
+            for (i, value) in to.into_iter().enumerate() {
+                self.match_type(op, first + i, value);
             }
         }
     }
@@ -323,8 +305,8 @@ impl<'a> Rewriter<'a> {
             .and_then(|l| l.order().first().copied())
             .map_or(0, usize::from);
         let vec = self.a.axis.vector_width(self.m(), ptr, mask, axis, self.a.target.max_vector_bytes);
-        self.a.module.set_i32_attr(copy, "tt.vec", vec as i32);
-        self.a.module.set_i32_attr(copy, "tt.vec_axis", axis as i32);
+        self.a.module.set_i32_attr(copy, marks::VEC, vec as i32);
+        self.a.module.set_i32_attr(copy, marks::VEC_AXIS, axis as i32);
     }
 
     // ---- dots -------------------------------------------------------------------------------------------------

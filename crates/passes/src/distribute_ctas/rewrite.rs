@@ -4,13 +4,16 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
+use tilewright_ir::index::{Index, Part, Relation};
+use tilewright_ir::marks;
+use tilewright_ir::opdef::{Access, OpDef, Resource};
 use tilewright_ir::{
     AttrKind, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value, ValueDef,
 };
 
 use super::choose::{Bits, Split, Splits};
 use super::dims::shape_of;
-use crate::multicast::{self, MULTICAST};
+use crate::multicast;
 
 /// Rewrites a function whose operations are `ops`.
 pub(super) fn run(
@@ -163,32 +166,19 @@ impl Rewriter<'_> {
         let shape = shape_of(self.m, value).expect("a tensor").to_vec();
         let parts = parts_of(split, &shape);
         let mut map = FxHashMap::default();
-        for i in 0..self.m.operands(op).len() {
+        // Each dimension of an operand is split as that of the result which shows the same axis.
+        let relation = Relation::of(self.m, op).expect("verified shapes");
+        let of_result = relation.results[0].as_ref().map(|s| s.dims.clone()).unwrap_or_default();
+        for (i, site) in relation.operands.iter().enumerate() {
+            let Some(site) = site else { continue };
+            let as_result = |part: &Option<Part>| {
+                let at = part.and_then(|_| of_result.iter().position(|d| d == part));
+                at.map_or_else(Bits::new, |d| split[d].clone())
+            };
+            let wanted: Split = site.dims.iter().map(as_result).collect();
             let operand = self.m.operands(op)[i];
-            if let Some(of) = shape_of(self.m, operand) {
-                let of = of.to_vec();
-                let wanted: Split = match self.m.opcode(op) {
-                    Some(Opcode::Tt(tt::Kind::ExpandDims)) => {
-                        let mut wanted = split.clone();
-                        wanted.remove(tt::ExpandDims(op).axis(self.m) as usize);
-                        wanted
-                    }
-                    Some(Opcode::Tt(tt::Kind::Broadcast)) => {
-                        let keep = |d: usize| if of[d] == shape[d] { split[d].clone() } else { Bits::new() };
-                        (0..of.len()).map(keep).collect()
-                    }
-                    Some(Opcode::Tt(tt::Kind::Trans)) => {
-                        let mut wanted: Split = split.iter().map(|_| Bits::new()).collect();
-                        for (i, &from) in tt::Trans(op).order(self.m).iter().enumerate() {
-                            wanted[from as usize] = split[i].clone();
-                        }
-                        wanted
-                    }
-                    _ => split.clone(),
-                };
-                let part = self.compute(operand, &wanted);
-                map.insert(operand, part);
-            }
+            let part = self.compute(operand, &wanted);
+            map.insert(operand, part);
         }
         let ty = self.m.value_type(value);
         let element = self.m.element_type(ty);
@@ -218,7 +208,7 @@ impl Rewriter<'_> {
 
     /// What is promised of runs along a dimension holds within the part at most.
     fn clamp_hints(&mut self, op: Op, split: &Split, parts: &[u32]) {
-        for name in ["tt.divisibility", "tt.contiguity", "tt.constancy"] {
+        for name in [marks::DIVISIBILITY, marks::CONTIGUITY, marks::CONSTANCY] {
             let Some(attr) = self.m.op_attr(op, name) else { continue };
             let number = |a: &tilewright_ir::Attr| match self.m.attr_kind(*a) {
                 AttrKind::Int(v, _) => *v,
@@ -269,17 +259,12 @@ impl Rewriter<'_> {
         let results = self.m.results(op).to_vec();
         let kind = self.m.opcode(op);
         // What the block of an access is split by, before the types change.
-        let block: Option<(Split, Vec<u32>)> = match kind {
-            Some(Opcode::Tt(
-                tt::Kind::DescriptorLoad
-                | tt::Kind::DescriptorStore
-                | tt::Kind::DescriptorReduce
-                | tt::Kind::DescriptorGather
-                | tt::Kind::DescriptorScatter,
-            )) => {
+        let block = match self.m.def(op).map(|d| d.index) {
+            Some(Index::Block(desc, _) | Index::Rows(desc, ..)) => {
                 // The descriptor is defined before and has its new type.
-                let shape = shape_of(self.m, self.m.operands(op)[0]).unwrap_or(&[]).to_vec();
-                Some((of(self, 0), shape))
+                let at = self.group(op, desc);
+                let shape = shape_of(self.m, self.m.operands(op)[at]).unwrap_or(&[]).to_vec();
+                Some((of(self, at), shape))
             }
             _ => None,
         };
@@ -304,7 +289,7 @@ impl Rewriter<'_> {
             Some(Opcode::Tt(tt::Kind::DescriptorLoad)) => {
                 let unused = self.unused(&[of(self, 0)]);
                 if unused != 0 {
-                    self.m.set_i32_attr(op, MULTICAST, unused as i32);
+                    self.m.set_i32_attr(op, marks::MULTICAST, unused as i32);
                 }
             }
             Some(Opcode::Tt(tt::Kind::Reduce)) => {
@@ -329,13 +314,11 @@ impl Rewriter<'_> {
                 let unused = self.unused(&[of(self, 0)]);
                 self.atomic_cas(op, unused);
             }
-            Some(Opcode::Tt(tt::Kind::DescriptorStore | tt::Kind::DescriptorReduce)) => {
-                let unused = self.unused(&[of(self, 1)]);
-                self.wait_for_loads(op, unused);
-                self.only_one(op, unused);
-            }
-            Some(Opcode::Tt(tt::Kind::DescriptorScatter)) => {
-                let unused = self.unused(&[of(self, 3)]);
+            Some(Opcode::Tt(
+                tt::Kind::DescriptorStore | tt::Kind::DescriptorReduce | tt::Kind::DescriptorScatter,
+            )) => {
+                let tile = self.group(op, "src");
+                let unused = self.unused(&[of(self, tile)]);
                 self.wait_for_loads(op, unused);
                 self.only_one(op, unused);
             }
@@ -348,20 +331,32 @@ impl Rewriter<'_> {
                 self.meet(op);
                 self.m.erase_op(op);
             }
+            // What would be written by each CTA that has it is refused, not written several times.
+            _ if self.m.def(op).is_some_and(writes_memory) => {
+                let message =
+                    format!("not supported yet: the operation `{}` with num_ctas > 1", self.m.op_name(op));
+                return Err(Diagnostic::at(self.m, self.m.op_loc(op), message));
+            }
             _ => {}
         }
         Ok(())
     }
 
+    /// The first operand of a group.
+    fn group(&self, op: Op, name: &str) -> usize {
+        let group = self.m.def(op).and_then(|d| d.group(name)).expect("declared");
+        (0..group).map(|g| self.m.operand_group(op, g).len()).sum()
+    }
+
     /// The block of an access begins where the CTA's part of it does.
     fn move_block(&mut self, op: Op, split: &Split, parts: &[u32]) {
-        // The operands that are indices, each with the dimension of the block.
-        let indices: SmallVec<[(usize, usize); 4]> = match self.m.opcode(op) {
-            Some(Opcode::Tt(tt::Kind::DescriptorLoad)) => (0..parts.len()).map(|d| (1 + d, d)).collect(),
-            Some(Opcode::Tt(tt::Kind::DescriptorStore | tt::Kind::DescriptorReduce)) => {
-                (0..parts.len()).map(|d| (2 + d, d)).collect()
+        // The operands that are indices, each with the dimension of the block. Of rows that of the columns alone is one.
+        let indices: SmallVec<[(usize, usize); 4]> = match self.m.def(op).map(|d| d.index) {
+            Some(Index::Rows(..)) => SmallVec::from_slice(&[(self.group(op, "y_offset"), 1)]),
+            _ => {
+                let first = self.group(op, "indices");
+                (0..parts.len()).map(|d| (first + d, d)).collect()
             }
-            _ => SmallVec::from_slice(&[(2, 1)]),
         };
         for (operand, d) in indices {
             if split.get(d).is_none_or(|bits| bits.is_empty()) {
@@ -519,17 +514,12 @@ impl Rewriter<'_> {
     fn wait_for_loads(&mut self, op: Op, unused: u32) {
         let pointer = self.m.operands(op)[0];
         let root = self.root(pointer);
+        // Whatever reads memory for a result.
         let mut loads = self.m.all_ops(self.m.root()).into_iter().filter(|&o| {
-            matches!(
-                self.m.opcode(o),
-                Some(Opcode::Tt(
-                    tt::Kind::Load
-                        | tt::Kind::AtomicRmw
-                        | tt::Kind::AtomicCas
-                        | tt::Kind::DescriptorLoad
-                        | tt::Kind::DescriptorGather
-                ))
-            )
+            let reads = |d: &OpDef| {
+                d.effects.iter().any(|e| (e.access, e.resource) == (Access::Read, Resource::Global))
+            };
+            !self.m.results(o).is_empty() && self.m.def(o).is_some_and(reads)
         });
         let meets = |load: Op| {
             let from = self.m.operands(load)[0];
@@ -661,6 +651,10 @@ impl Rewriter<'_> {
             self.m.set_operand(u.op, u.index as usize, shared);
         }
     }
+}
+
+fn writes_memory(def: &OpDef) -> bool {
+    def.effects.iter().any(|e| (e.access, e.resource) == (Access::Write, Resource::Global))
 }
 
 fn lower_op(module: &Module, value: Value) -> Op {

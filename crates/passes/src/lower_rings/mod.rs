@@ -236,7 +236,7 @@ impl Lowering {
         for copy in window.blocks {
             let (desc, coord, dst) = (copy.desc(module), copy.coord(module).to_vec(), copy.dst(module));
             let (cache, evict) = (copy.cache(module), copy.evict(module));
-            let mask = module.int_attr(copy.0, multicast::MULTICAST).unwrap_or(0);
+            let mask = module.int_attr(copy.0, tilewright_ir::marks::MULTICAST).unwrap_or(0);
             let where_ = copy.pred(module).unwrap_or(pred);
             let mut b = Builder::before(module, copy.0);
             let copied = ttng::AsyncTmaCopyGlobalToLocal::build(

@@ -4,11 +4,11 @@
 //! the rings, and the views that readers get, are the same.
 
 use tilewright_ir::dialect::{arith, scf, tt, ttg};
+use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Builder, Encoding, Module, Op, Opcode, Shape, Type, TypeKind, Value};
 use tilewright_layout::TileLayout;
 
 use crate::choose;
-use crate::membar::FREE_SLOT;
 
 /// A load that becomes asynchronous.
 #[derive(Debug, Clone, Copy)]
@@ -82,13 +82,13 @@ impl Copy {
             false,
             Type::ASYNC_TOKEN,
         );
-        for name in ["tt.vec", "tt.vec_axis"] {
+        for name in [marks::VEC, marks::VEC_AXIS] {
             if let Some(a) = m.op_attr(load.0, name) {
                 m.set_attr(copy.0, name, a);
             }
         }
         let free = m.attr(AttrKind::Unit);
-        m.set_attr(copy.0, FREE_SLOT, free);
+        m.set_attr(copy.0, marks::FREE_SLOT, free);
         copy.token(m)
     }
 }

@@ -18,6 +18,7 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
+use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Block, Module, Op, Trait, Value};
 
 use super::copies::becomes_slot;
@@ -290,8 +291,8 @@ pub(crate) fn can_copy(module: &Module, op: Op) -> bool {
     if load.is_volatile(module) || module.is_ptr(ty) || module.bits(ty) < 8 {
         return false;
     }
-    let vec = module.int_attr(load.0, "tt.vec").unwrap_or(1) as u32;
-    let axis = module.int_attr(load.0, "tt.vec_axis").unwrap_or(0) as usize;
+    let vec = module.int_attr(load.0, marks::VEC).unwrap_or(1) as u32;
+    let axis = module.int_attr(load.0, marks::VEC_AXIS).unwrap_or(0) as usize;
     if vec.min(layout.contig_along(axis)) * module.bits(ty) < 32 {
         return false;
     }

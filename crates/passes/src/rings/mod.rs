@@ -257,7 +257,7 @@ impl Ring {
                             return Err(wrong(module, op, text));
                         }
                         if let Some(copy) = ttg::AsyncCopyBlockToLocal::cast(module, op) {
-                            let mask = module.int_attr(copy.0, multicast::MULTICAST).unwrap_or(0);
+                            let mask = module.int_attr(copy.0, tilewright_ir::marks::MULTICAST).unwrap_or(0);
                             self.peers |= multicast::peers([mask as u32]);
                         }
                     }

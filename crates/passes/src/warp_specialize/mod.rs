@@ -73,6 +73,7 @@ mod storer;
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::effects::effects;
+use tilewright_ir::marks;
 use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Value};
 
 use crate::allocate_warp_groups::registers_beside;
@@ -277,7 +278,7 @@ fn add_partitions(module: &mut Module, w: ttg::WarpSpecialize) -> Block {
 fn chunks(module: &Module, load: tt::Load) -> u32 {
     let ty = module.value_type(load.result(module));
     let elements: u32 = module.shape(ty).unwrap_or(&[]).iter().product();
-    let vec = module.int_attr(load.0, "tt.vec").unwrap_or(1).max(1) as u32;
+    let vec = module.int_attr(load.0, marks::VEC).unwrap_or(1).max(1) as u32;
     elements / vec.min(128 / module.bits(ty).max(8))
 }
 

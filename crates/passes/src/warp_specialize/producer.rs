@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg, ub};
 use tilewright_ir::effects::{effects, is_pure};
+use tilewright_ir::marks;
 use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, Value};
 
 use super::channels::{Channel, Load};
@@ -98,7 +99,7 @@ fn issue(module: &mut Module, c: &Channel, loads: &[Op], slot: Value, phase: Val
                     false,
                     Type::ASYNC_TOKEN,
                 );
-                for name in ["tt.vec", "tt.vec_axis"] {
+                for name in [marks::VEC, marks::VEC_AXIS] {
                     if let Some(a) = b.module.op_attr(op, name) {
                         b.module.set_attr(copy.0, name, a);
                     }

@@ -2,6 +2,7 @@
 
 use tilewright_ir::AttrKind;
 use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::marks;
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
@@ -12,9 +13,9 @@ use crate::value::{Tensor, Value};
 impl Evaluator<'_> {
     pub(crate) fn call_debug(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
         match name {
-            "multiple_of" => self.promise(args, "tt.divisibility")?,
-            "max_contiguous" => self.promise(args, "tt.contiguity")?,
-            "max_constancy" => self.promise(args, "tt.constancy")?,
+            "multiple_of" => self.promise(args, marks::DIVISIBILITY)?,
+            "max_contiguous" => self.promise(args, marks::CONTIGUITY)?,
+            "max_constancy" => self.promise(args, marks::CONSTANCY)?,
             "assume" => match args.get("cond") {
                 // Only advice: nothing reads it yet.
                 Value::Tensor(_) => {}

@@ -1,0 +1,52 @@
+//! Marks: attributes that passes leave on operations for later passes and for the lowering.
+//!
+//! Each has one spelling, here. Declarations say which of them their operations carry (`marks(…)`), and the verifier reports
+//! one that lies elsewhere. What any operation may carry stands apart.
+
+macro_rules! marks {
+    ($list:ident: $($(#[doc = $doc:literal])+ $NAME:ident = $name:literal;)*) => {
+        $($(#[doc = $doc])+ pub const $NAME: &str = $name;)*
+
+        /// These marks with what they say.
+        pub const $list: &[(&str, &str)] = &[$(($name, concat!($($doc, "\n"),+))),*];
+    };
+}
+
+marks! {
+    DECLARED:
+    /// How many elements one access of memory takes, along [`VEC_AXIS`].
+    VEC = "tt.vec";
+    /// The dimension along which accesses take several elements.
+    VEC_AXIS = "tt.vec_axis";
+    /// On a load, and on the copy that it becomes: CTAs whose ranks differ in these bits alone get the same block.
+    MULTICAST = "ttg.multicast";
+    /// On an arrival: bit x of it stands for the CTA of rank ^ x, at whose mbarrier it arrives.
+    PEERS = "ttg.peers";
+    /// On a wait: the thread that issues copies makes it, and no other.
+    ONE_THREAD = "ttg.one_thread";
+    /// Lanes are not combined, each has its own result.
+    LANES_APART = "ttg.lanes_apart";
+    /// The copy's slot is not the one that is read between the last `ttg.async_wait` and the copy. The pipeliner says so of
+    /// the copies of loops, of which each iteration waits for its slot first.
+    FREE_SLOT = "ttg.free_slot";
+    /// The users of the buffer see to their order themselves.
+    ORDERED = "tilewright.ordered";
+    /// Which warp makes the tensor map.
+    MAKER = "tilewright.warp";
+    /// Copies to global memory follow, which several warps issue.
+    STORES = "tilewright.stores";
+    /// Where in the launch's scratch of a CTA it lies, in bytes.
+    GLOBAL_SCRATCH_OFFSET = "ttg.global_scratch_memory_offset";
+}
+
+marks! {
+    ANY:
+    /// Where in shared memory the buffer or the scratch lies, in bytes.
+    ALLOCATION_OFFSET = "allocation.offset";
+    /// How long runs of equal elements are, by dimension.
+    CONSTANCY = "tt.constancy";
+    /// What divides the first element of each run of consecutive ones, by dimension.
+    DIVISIBILITY = "tt.divisibility";
+    /// How long runs of consecutive elements are, by dimension.
+    CONTIGUITY = "tt.contiguity";
+}
