@@ -317,3 +317,25 @@ def test_what_one_has_the_next_gets(device, dtype, how):
         "a copy by TMA behind a loop of others": products + y[0].T,
     }[how]
     np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def one_element_through_a_loop(a, b, x, out, rounds):
+    m, n, k = tl.arange(0, 64)[:, None], tl.arange(0, 16)[None, :], tl.arange(0, 64)
+    right = tl.load(b + k[:, None] * 16 + n)
+    step = tl.load(x + tl.arange(0, 1)[:, None] + tl.arange(0, 1)[None, :])
+    shift = step
+    for _ in range(rounds):
+        shift = shift + step
+    right = right + shift
+    d = tl.dot(tl.load(a + m * 64 + k[None, :]), right) + right.to(tl.float32)
+    tl.store(out + m * 16 + n, d)
+
+
+def test_what_a_loop_makes_of_one_half_is_no_accumulator(device):
+    rng = np.random.default_rng(5)
+    a, b, x = (rng.integers(-2, 3, s).astype(np.float16) for s in ((64, 64), (64, 16), (1, 1)))
+    out = device.empty((64, 16), np.float32)
+    one_element_through_a_loop[(1,)](*map(device.array, (a, b, x)), out, 3)
+    right = b.astype(np.float32) + 4 * x.astype(np.float32)
+    np.testing.assert_array_equal(device.numpy(out), a.astype(np.float32) @ right + right)

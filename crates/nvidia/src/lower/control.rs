@@ -138,11 +138,14 @@ impl Lower<'_> {
     }
 
     /// Whether a tensor goes from block to block as words of several elements. What a dot under way has, halves that it
-    /// accumulates or its left operand, must not be taken apart and put together again where a loop begins anew.
-    fn crosses_as_words(&self, ty: ir::Type) -> bool {
+    /// accumulates or its left operand, must not be taken apart and put together again where a loop begins anew. (Columns
+    /// of one element, which are laid out for what is added to an accumulator, are none.)
+    fn crosses_as_words(&mut self, ty: ir::Type) -> bool {
         let encoding = self.m.encoding(ty).and_then(|e| self.m.encoding_of(e));
-        let accumulates = matches!(encoding, Some(Encoding::NvidiaMma { version_major: 3, .. }));
-        accumulates && self.float_kind(ty) == Some(FloatKind::F16) || self.is_left_operand(ty)
+        let accumulates = matches!(encoding, Some(Encoding::NvidiaMma { version_major: 3, .. }))
+            && self.float_kind(ty) == Some(FloatKind::F16)
+            && self.num_regs(ty).is_ok_and(|n| n.is_multiple_of(2));
+        accumulates || self.is_left_operand(ty)
     }
 
     /// The machine values of an IR value, as [`Lower::machine_types`] lists them.
