@@ -372,3 +372,25 @@ def test_remainders_are_exact(device, dtype):
         want = np.fmod(x.astype(np.float64), y.astype(np.float64))
     same = (got == want) & (np.signbit(got) == np.signbit(want)) | np.isnan(got) & np.isnan(want)
     assert same.all(), [(x[i], y[i], got[i], want[i]) for i in np.flatnonzero(~same)[:5]]
+
+
+@triton.jit
+def choose_halves(out, x, y, c, rounds):
+    i = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    halves = tl.load(x + i)
+    chosen = tl.load(c + i)
+    # What is chosen is in registers before the loop and chosen after it.
+    total = tl.zeros([16, 64], tl.int32)
+    for _ in range(rounds):
+        total += tl.load(y + i)
+    tl.store(out + i, tl.where(chosen, total.to(tl.float16), halves))
+
+
+def test_where_of_halves_of_words(device):
+    rng = np.random.default_rng(3)
+    x = rng.integers(-9, 9, (16, 64)).astype(np.float16)
+    y = rng.integers(-9, 9, (16, 64)).astype(np.int32)
+    c = rng.integers(0, 2, (16, 64)).astype(bool)
+    out = device.empty((16, 64), np.float16)
+    choose_halves[(1,)](out, *map(device.array, (x, y, c)), 3, num_warps=1)
+    np.testing.assert_array_equal(device.numpy(out), np.where(c, 3 * y, x))

@@ -339,3 +339,21 @@ def test_what_a_loop_makes_of_one_half_is_no_accumulator(device):
     one_element_through_a_loop[(1,)](*map(device.array, (a, b, x)), out, 3)
     right = b.astype(np.float32) + 4 * x.astype(np.float32)
     np.testing.assert_array_equal(device.numpy(out), a.astype(np.float32) @ right + right)
+
+
+@triton.jit
+def gathered_from_one_column(a, b, column, at, out):
+    m, n, k = tl.arange(0, 64)[:, None], tl.arange(0, 16)[None, :], tl.arange(0, 64)
+    first = tl.arange(0, 1)[None, :]
+    gathered = tl.gather(tl.load(column + m + first), tl.load(at + m + first), axis=1)
+    d = tl.dot(tl.load(a + m * 64 + k[None, :]), tl.load(b + k[:, None] * 16 + n)) + gathered
+    tl.store(out + m * 16 + n, d)
+
+
+def test_gathers_from_columns_of_one_element(device):
+    rng = np.random.default_rng(6)
+    a, b = (rng.integers(-2, 3, s).astype(np.float16) for s in ((64, 64), (64, 16)))
+    column, at = rng.integers(-9, 9, (64, 1)).astype(np.float32), np.zeros((64, 1), np.int32)
+    out = device.empty((64, 16), np.float32)
+    gathered_from_one_column[(1,)](*map(device.array, (a, b, column, at)), out)
+    np.testing.assert_array_equal(device.numpy(out), a.astype(np.float32) @ b.astype(np.float32) + column)

@@ -11,8 +11,12 @@ import pytest
 
 KERNELS = """
 import os
+import signal
 import sys
 import time
+
+# A shell starts what it runs in the background with Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import numpy as np
 

@@ -285,7 +285,11 @@ impl Relation {
             let parts = site.dims.iter().zip(&site.shape);
             parts.filter(|(p, _)| p.is_some_and(|p| p.axis == axis)).map(|(_, &n)| n).product()
         };
-        let covered = (0..self.axes.len()).all(|x| count(from, x) == count(to, x));
+        // (Whole lines of one element, a gather's source or the depth of a product, are not what the other side has there.)
+        let covered = (0..self.axes.len()).all(|x| {
+            let beside = self.axes[x].role == Role::Whole && from.shows(x) != to.shows(x);
+            !beside && count(from, x) == count(to, x)
+        });
         let known = |site: &Site| site.dims.iter().zip(&site.shape).all(|(p, &n)| p.is_some() || n == 1);
         (covered && known(from) && known(to)).then_some(Crossing::Regroup)
     }

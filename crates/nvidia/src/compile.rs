@@ -8,6 +8,7 @@ use tilewright_llvm::emit;
 
 use crate::libdevice;
 use crate::lower;
+use crate::mend_for_ptxas;
 use crate::target::Target;
 use crate::tools::PythonEnvironment;
 
@@ -128,7 +129,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
     timing.print = out.timing.print;
     Ok(Kernel {
         name: lowered.kernel,
-        ptx: options.target.retarget(out.assembly),
+        ptx: mend_for_ptxas::select_of_high_halves(options.target.retarget(out.assembly)),
         llvm_ir: out.llvm_ir,
         num_warps: lowered.num_warps,
         shared_bytes: lowered.shared_bytes,

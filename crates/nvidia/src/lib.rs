@@ -6,6 +6,7 @@
 pub mod compile;
 pub mod libdevice;
 pub mod lower;
+mod mend_for_ptxas;
 pub mod pipeline;
 pub mod process;
 pub mod ptxas;
