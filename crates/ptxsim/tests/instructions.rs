@@ -494,9 +494,13 @@ fn video_instructions_work_on_parts() {
     assert_eq!(run("vadd2.u32.u32.u32.sat %r20, %r10, %r11, %r10;"), 0x8082_04fe);
     assert_eq!(run("vavrg4.s32.s32.s32 %r20, %r10, %r11, %r10;"), 0x40c1_02ff);
     assert_eq!(run("vmin2.s32.s32.s32 %r20, %r10, %r11, %r10;"), 0x0102_00ff);
-    let e = parse(&kernel(0, "vset4.u32.u32.eq %r1, %r2, %r3, %r4;")).params("k").expect_err("no vset4");
+    // 1 where the comparison holds, or how often it does.
+    assert_eq!(run("vset4.u32.u32.lt %r20, %r10, %r11, %r10;"), 0x0000_0100);
+    assert_eq!(run("vset2.s32.s32.gt %r20, %r10, %r11, %r10;"), 0x0001_0000);
+    assert_eq!(run("vset4.u32.u32.ge.add %r20, %r10, %r11, %r11;"), 0x0102_03ff + 3);
+    let e = parse(&kernel(0, "vset.u32.u32.eq %r1, %r2, %r3;")).params("k").expect_err("no vset");
     assert!(
-        e.to_string().contains("not supported yet: instruction `vset4.u32.u32.eq` (PTX ISA §9.7.18)"),
+        e.to_string().contains("not supported yet: instruction `vset.u32.u32.eq` (PTX ISA §9.7.18)"),
         "{e}"
     );
 }

@@ -378,6 +378,8 @@ instructions! {
     "vmin4" "9.7.18" Integer video::video;
     "vmax2" "9.7.18" Integer video::video;
     "vmax4" "9.7.18" Integer video::video;
+    "vset2" "9.7.18" Compare video::compare;
+    "vset4" "9.7.18" Compare video::compare;
     "nanosleep"  "9.7.19.1" Control control::nanosleep;
     "brkpt"      "9.7.19.2" Control control::nop;
     "pmevent"    "9.7.19.3" Control control::nop;
@@ -405,8 +407,6 @@ static KNOWN: &[(&str, &str)] = &[
     ("vmin", "9.7.18"),
     ("vmax", "9.7.18"),
     ("vset", "9.7.18"),
-    ("vset2", "9.7.18"),
-    ("vset4", "9.7.18"),
     ("vabsdiff", "9.7.18"),
     ("vmad", "9.7.18"),
     ("vshl", "9.7.18"),

@@ -12,13 +12,19 @@ fn average(a: i32, b: i32) -> i32 {
     (a + b + i32::from(a + b >= 0)) >> 1
 }
 
-const OPS: [(&str, Part); 6] = [
+const OPS: [(&str, Part); 12] = [
     ("vadd", |a, b| a + b),
     ("vsub", |a, b| a - b),
     ("vavrg", average),
     ("vabsdiff", |a, b| (a - b).abs()),
     ("vmin", |a, b| a.min(b)),
     ("vmax", |a, b| a.max(b)),
+    ("eq", |a, b| i32::from(a == b)),
+    ("ne", |a, b| i32::from(a != b)),
+    ("lt", |a, b| i32::from(a < b)),
+    ("le", |a, b| i32::from(a <= b)),
+    ("gt", |a, b| i32::from(a > b)),
+    ("ge", |a, b| i32::from(a >= b)),
 ];
 
 const SIGNED_D: u32 = 1;
@@ -56,9 +62,20 @@ fn parts(i: &Inst, a: u32, b: u32, c: u32, bits: u32) -> u32 {
 /// `vadd4.u32.u32.u32.sat d, a, b, c` and the like.
 pub(super) fn video(d: &mut Dec) -> Result<(), Error> {
     let name = d.ins.op.trim_end_matches(['2', '4']);
-    let Some(op) = OPS.iter().position(|o| o.0 == name) else { return d.fail("the operation is unknown") };
+    let op = OPS.iter().position(|o| o.0 == name);
+    decode(d, op, &[SIGNED_D, SIGNED_A, SIGNED_B])
+}
+
+/// `vset4.u32.u32.lt d, a, b, c` and the like: 1 where the comparison holds.
+pub(super) fn compare(d: &mut Dec) -> Result<(), Error> {
+    let op = OPS.iter().position(|o| !o.0.starts_with('v') && d.has(o.0));
+    decode(d, op, &[SIGNED_A, SIGNED_B])
+}
+
+fn decode(d: &mut Dec, op: Option<usize>, types: &[u32]) -> Result<(), Error> {
+    let Some(op) = op else { return d.fail("the operation is unknown") };
     d.out.imm = op as i64;
-    for flag in [SIGNED_D, SIGNED_A, SIGNED_B] {
+    for &flag in types {
         match d.ty()? {
             Ty::U32 => {}
             Ty::S32 => d.out.flags |= flag,
