@@ -30,7 +30,9 @@ pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Resu
     report(args, &artifact, out)?;
     if let Some(dir) = &args.output {
         write(dir, &artifact).map_err(|e| format!("cannot write to {}: {e}", dir.display()))?;
-        if let Some(why) = &artifact.no_cubin {
+        if let Some(why) = &artifact.no_cubin
+            && !tilewright_compiler::cubin_unwanted()
+        {
             return Err(format!("{} holds no cubin: {why}", dir.display()).into());
         }
     }
@@ -62,7 +64,7 @@ fn report(args: &Args, artifact: &Artifact, out: &mut dyn Write) -> Result<(), F
             m.ptxas_version.as_deref().unwrap_or("?")
         )?;
     }
-    if let (Some(why), None) = (&artifact.no_cubin, &args.output) {
+    if let Some(why) = &artifact.no_cubin {
         writeln!(out, "no cubin: {why}")?;
     }
     if args.time {
