@@ -131,6 +131,8 @@ class Operations(Memory):
         sign, bound = self.rng.choice(
             [("*", x.bound * y.bound), ("+", x.bound + y.bound), ("-", x.bound + y.bound)]
         )
+        if sign == "-" and kind[0] == "u":
+            bound = whole(kind)  # below zero it begins from above
         return self.let(f"{x.name}[:, None] {sign} {y.name}[None, :]", shape, kind, min(bound, whole(kind)))
 
     def factors(self, n: int):
