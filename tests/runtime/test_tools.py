@@ -214,7 +214,12 @@ def test_no_tool_is_left_behind(tmp_path, place, how, what):
         "program": ["warm.py"],
     }
     ours = subprocess.Popen(
-        [sys.executable, *command[what]], cwd=here, env=variables, stderr=subprocess.DEVNULL
+        [sys.executable, *command[what]],
+        cwd=here,
+        env=variables,
+        stderr=subprocess.DEVNULL,
+        # A shell starts what it runs in the background with Ctrl-C ignored, and so are its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     tools = started(file)
     assert alive(tools)
