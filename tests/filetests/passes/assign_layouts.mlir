@@ -100,3 +100,27 @@ tt.func public @control(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %c: i1, %
 // CHECK: scf.if {{.*}}-> (tensor<256xf32, #blocked>)
 // CHECK: scf.while
 // CHECK-NOT: ttg.convert_layout
+// -----
+// What a reshape of one element leads to, each thread having that one, is not how the tile is held in which it is repeated.
+// RUN: -assign-layouts -num-warps=4
+tt.func public @repeated(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %q: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+  %r = tt.make_range {end = 1 : i32, start = 0 : i32} : tensor<1xi32>
+  %qs = tt.splat %q : !tt.ptr<f32> -> tensor<1x!tt.ptr<f32>>
+  %qp = tt.addptr %qs, %r : tensor<1x!tt.ptr<f32>>, tensor<1xi32>
+  %one = tt.load %qp : tensor<1x!tt.ptr<f32>>
+  %square = tt.reshape %one : tensor<1xf32> -> tensor<1x1xf32>
+  %tile = tt.broadcast %square : tensor<1x1xf32> -> tensor<64x128xf32>
+  %twice = arith.mulf %tile, %tile : tensor<64x128xf32>
+  %sum = "tt.reduce"(%twice) <{axis = 1 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %b : f32
+    tt.reduce.return %s : f32
+  }) : (tensor<64x128xf32>) -> tensor<64xf32>
+  %m = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %ps = tt.splat %p : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+  %pp = tt.addptr %ps, %m : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+  tt.store %pp, %sum : tensor<64x!tt.ptr<f32>>
+  tt.return
+}
+// CHECK: tt.reshape {{.*}}tensor<1x1xf32, #linear>
+// CHECK: tt.broadcast {{.*}}tensor<64x128xf32, #blocked

@@ -4,6 +4,7 @@ use tilewright_ir::dialect::tt;
 use tilewright_ir::flow;
 use tilewright_ir::index::Index;
 use tilewright_ir::{Attr, Op, Opcode, Value, ValueDef};
+use tilewright_layout::TileLayout;
 
 use super::Assigner;
 use super::roots::Root;
@@ -72,7 +73,8 @@ impl Assigner<'_> {
 
     fn derived(&mut self, op: Op, index: usize, enc: Attr, backward: bool) -> Option<Attr> {
         if derive::shares_encoding(self.module, op) {
-            return Some(enc);
+            let repeats = self.module.def(op).is_some_and(|d| d.index == Index::Broadcast);
+            return (backward || !repeats || self.divides(self.module.result(op), enc)).then_some(enc);
         }
         let e = self.encoding(enc);
         let derived = if backward {
@@ -81,6 +83,16 @@ impl Assigner<'_> {
             derive::forward(self.module, op, index, e)
         };
         derived.map(|d| self.intern(d))
+    }
+
+    /// Whether an encoding divides a tensor among the threads: one that was derived for few elements (a reshape's, of a
+    /// single one) may give all of a larger tensor to each thread.
+    fn divides(&self, value: Value, enc: Attr) -> bool {
+        let shape = self.shape(value);
+        let elements: u32 = shape.iter().product();
+        let threads = self.target.warp_size * self.num_warps;
+        TileLayout::new(self.encoding(enc), &shape)
+            .is_ok_and(|l| l.num_registers() * threads <= 2 * elements.max(threads))
     }
 
     /// Spreads from values that have their encoding already.
