@@ -1,4 +1,4 @@
-//! The order of blocks in the flat code, its jumps, and the registers that need checking at run time.
+//! The order of blocks in the flat code, and its jumps.
 //!
 //! **Order.** Blocks are laid out so that every loop is contiguous, its header first and its exits after it, and so
 //! that otherwise control flows forward: strongly connected components in topological order, and inside each one the
@@ -6,8 +6,9 @@
 //! that are called follow the entry.
 
 use crate::isa::{self, Class, Env, Inst};
-use crate::regs::{File, Reg};
-use std::collections::{HashMap, HashSet};
+use crate::regs::Reg;
+use crate::uninitialized;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Something in the flat list before layout.
@@ -39,10 +40,11 @@ pub(crate) enum Kind {
     Exit,
 }
 
-struct Block {
-    first: usize,
-    last: usize,
-    succ: Vec<usize>,
+/// Items without jumps between them.
+pub(crate) struct Block {
+    pub first: usize,
+    pub last: usize,
+    pub succ: Vec<usize>,
 }
 
 /// Flat code.
@@ -95,7 +97,7 @@ pub(crate) fn layout(items: Vec<Item>, labels: &[usize], roots: &[usize], env: &
     }
     let roots: Vec<usize> = roots.iter().map(|&r| block_of[r]).collect();
     let order = order(&blocks, &roots);
-    let uninit = uninit(&items, &blocks, &order, &roots, env);
+    let uninit = uninitialized::find(&items, &blocks, &order, &roots, env);
     // Place blocks; a block whose fall-through is not next gets a jump.
     let mut at = vec![0u32; blocks.len()];
     let mut out: Vec<Inst> = Vec::with_capacity(n);
@@ -224,197 +226,4 @@ fn order_within(blocks: &[Block], set: &[usize], entry: usize, out: &mut Vec<usi
             order_within(blocks, &comp, header, out, depth + 1);
         }
     }
-}
-
-struct UninitInfo {
-    by_item: HashMap<usize, isa::Uninit>,
-    tracked: u32,
-    ids: HashMap<Reg, Range<u32>>,
-}
-
-/// Finds reads that some path reaches without a write. Only the registers of such reads are tracked at run time.
-fn uninit(items: &[Item], blocks: &[Block], order: &[usize], roots: &[usize], env: &Env) -> UninitInfo {
-    // Number the declared registers densely.
-    let mut number: HashMap<Reg, u32> = HashMap::new();
-    for r in &env.declared {
-        let n = number.len() as u32;
-        number.entry(*r).or_insert(n);
-    }
-    let n = number.len();
-    let words = n.div_ceil(64);
-    let get = |s: &[u64], k: u32| s[k as usize / 64] >> (k % 64) & 1 != 0;
-    let mut inn: Vec<Option<Vec<u64>>> = vec![None; blocks.len()];
-    for &b in [0].iter().chain(roots) {
-        if let Some(f) = inn.get_mut(b) {
-            *f = Some(vec![0; words]);
-        }
-    }
-    let flow = |set: &mut Vec<u64>, it: &Item| {
-        if it.inst.guard == isa::NONE {
-            for w in &it.writes {
-                if let Some(&k) = number.get(w) {
-                    set[k as usize / 64] |= 1 << (k % 64);
-                }
-            }
-        }
-    };
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &b in order {
-            let Some(mut set) = inn[b].clone() else { continue };
-            for it in &items[blocks[b].first..=blocks[b].last] {
-                flow(&mut set, it);
-            }
-            for &s in &blocks[b].succ {
-                match &mut inn[s] {
-                    None => {
-                        inn[s] = Some(set.clone());
-                        changed = true;
-                    }
-                    Some(old) => {
-                        for (o, x) in old.iter_mut().zip(&set) {
-                            if *o & !x != 0 {
-                                *o &= x;
-                                changed = true;
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-    let mut tracked: HashMap<u32, u32> = HashMap::new();
-    for (b, blk) in blocks.iter().enumerate() {
-        let Some(mut set) = inn[b].clone() else { continue };
-        for it in &items[blk.first..=blk.last] {
-            for r in &it.reads {
-                if let Some(&k) = number.get(r)
-                    && !get(&set, k)
-                {
-                    let t = tracked.len() as u32;
-                    tracked.entry(k).or_insert(t);
-                }
-            }
-            flow(&mut set, it);
-        }
-    }
-    let track = |tracked: &mut HashMap<u32, u32>, r: &Reg| {
-        if let Some(&k) = number.get(r) {
-            let t = tracked.len() as u32;
-            tracked.entry(k).or_insert(t);
-        }
-    };
-    let has = |t: &HashMap<u32, u32>, r: &Reg| number.get(r).is_some_and(|k| t.contains_key(k));
-    // What is computed from a doubtful register is doubtful too.
-    loop {
-        let before = tracked.len();
-        for it in items.iter().filter(|it| it.copy || it.computes || it.shuffle.is_some()) {
-            if it.reads.iter().any(|r| has(&tracked, r)) {
-                it.writes.iter().for_each(|r| track(&mut tracked, r));
-            }
-        }
-        if tracked.len() == before {
-            break;
-        }
-    }
-    // Where what a `wgmma` has in its registers comes from: the sources of copies too.
-    let mut fenced: HashMap<u32, u32> = HashMap::new();
-    items.iter().flat_map(|it| it.held.iter().chain(&it.inputs)).for_each(|r| track(&mut fenced, r));
-    loop {
-        let before = fenced.len();
-        for it in items.iter().filter(|it| it.copy) {
-            if it.writes.iter().any(|r| has(&fenced, r)) {
-                it.reads.iter().for_each(|r| track(&mut fenced, r));
-            }
-        }
-        if fenced.len() == before {
-            break;
-        }
-    }
-    for k in fenced.keys() {
-        let t = tracked.len() as u32;
-        tracked.entry(*k).or_insert(t);
-    }
-    // A copy of a tracked register makes its destination doubtful too.
-    loop {
-        let before = tracked.len();
-        for it in items.iter().filter(|it| it.copy) {
-            if it.reads.iter().any(|r| has(&tracked, r)) {
-                it.writes.iter().for_each(|r| track(&mut tracked, r));
-            }
-        }
-        if tracked.len() == before {
-            break;
-        }
-    }
-    // A register that is packed from or unpacked to narrower ones, or of which bytes are computed apart, is tracked in bytes,
-    // for a code generator may leave some undefined and never look at them.
-    let bits = |v: &[Reg]| v.iter().map(|r| r.file.bits()).sum::<u32>();
-    let repacks = |it: &Item| {
-        it.copy
-            && bits(&it.reads) == bits(&it.writes)
-            && it.reads.iter().chain(&it.writes).all(|r| r.file.bits() % 16 == 0)
-    };
-    let mut split: HashSet<Reg> = HashSet::new();
-    for it in items.iter().filter(|it| it.reads.len() != it.writes.len() && repacks(it)) {
-        split.extend(it.reads.iter().chain(&it.writes));
-    }
-    for (it, bytes) in items.iter().filter_map(|it| Some((it, it.bytes.as_ref()?))) {
-        split.extend(bytes.iter().flatten().map(|(r, _)| r).chain(&it.writes).filter(|r| r.file != File::P));
-    }
-    let pieces = |r: &Reg| if split.contains(r) { r.file.bits() / 8 } else { 1 };
-    let mut ids: HashMap<Reg, Range<u32>> = HashMap::new();
-    let mut count = 0;
-    for r in env.declared.iter().filter(|r| has(&tracked, r)) {
-        ids.entry(*r).or_insert_with(|| {
-            let first = count;
-            count += pieces(r);
-            first..count
-        });
-    }
-    let pick = |v: &[Reg]| -> Vec<u32> { v.iter().filter_map(|r| ids.get(r).cloned()).flatten().collect() };
-    let mut by_item = HashMap::new();
-    for (i, it) in items.iter().enumerate() {
-        let (reads, mut writes, hold) = (pick(&it.reads), pick(&it.writes), pick(&it.held));
-        let inputs = pick(&it.inputs);
-        writes.retain(|w| !hold.contains(w));
-        let copied = it.copy.then(|| {
-            let whole = |r: &Reg| ids.contains_key(r) && pieces(r) != r.file.bits() / 8;
-            if !repacks(it) || it.reads.iter().chain(&it.writes).any(whole) {
-                return writes.iter().map(|&w| (w, reads.clone())).collect();
-            }
-            // Part by part; untracked registers have parts too, which are always initialized.
-            let flat = |v: &[Reg]| -> Vec<Option<u32>> {
-                v.iter()
-                    .flat_map(|r| {
-                        let first = ids.get(r).map(|x| x.start);
-                        (0..r.file.bits() / 8).map(move |k| first.map(|f| f + k))
-                    })
-                    .collect()
-            };
-            let (from, to) = (flat(&it.reads), flat(&it.writes));
-            to.iter().zip(from).filter_map(|(t, f)| t.map(|t| (t, f.into_iter().collect()))).collect()
-        });
-        let parts = copied.or_else(|| {
-            let to = ids.get(it.writes.first()?);
-            let part = |&(r, k): &(Reg, u32)| ids.get(&r).map(|x| x.start + k);
-            let made = it.bytes.as_ref()?.iter().map(|of| of.iter().filter_map(part).collect());
-            Some(to.into_iter().flat_map(|to| to.clone()).zip(made).collect())
-        });
-        if !reads.is_empty() || !writes.is_empty() || !hold.is_empty() {
-            let shuffle = it.shuffle.map_or(vec![], |(to, from)| {
-                let (to, from) = (pick(&[to]), pick(&[from]));
-                let of = |k: usize| if to.len() == from.len() { vec![from[k]] } else { from.clone() };
-                to.iter().enumerate().map(|(k, &t)| (t, of(k))).collect()
-            });
-            let guard = it.guard.and_then(|g| pick(&[g]).first().copied());
-            let (copy, computes) = (it.copy, it.computes);
-            by_item.insert(
-                i,
-                isa::Uninit { reads, writes, parts, copy, computes, guard, shuffle, hold, inputs },
-            );
-        }
-    }
-    UninitInfo { by_item, tracked: count, ids }
 }

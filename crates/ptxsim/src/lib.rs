@@ -67,6 +67,7 @@ mod regs;
 mod report;
 mod shadow;
 mod tensor_map;
+mod uninitialized;
 
 pub use arguments::Arguments;
 pub use isa::Class;
