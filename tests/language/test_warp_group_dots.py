@@ -220,6 +220,20 @@ def in_registers_kernel(a_ptr, b_ptr, c_ptr, n, HOW: tl.constexpr):
     elif HOW == "a loop of two iterations":
         for _ in range(2):
             acc = tl.dot(a, b, acc, out_dtype=ACC)
+    elif HOW == "one left operand before and in a loop":
+        p = s.to(T)
+        x = tl.dot(p, a, out_dtype=ACC)
+        for t in range(n):
+            acc = tl.dot(p, b, (s + t).to(ACC), out_dtype=ACC)
+        acc = x - acc
+    elif HOW == "one left operand before and in a branch":
+        p = s.to(T)
+        x = tl.dot(p, b, out_dtype=ACC)
+        acc = tl.dot(p, a, out_dtype=ACC) + 1
+        if n != 3:
+            acc = tl.dot(p, (x % 3).to(T), acc, out_dtype=ACC)
+        else:
+            acc -= tl.dot(p, (x % 2).to(T), out_dtype=ACC)
     tl.store(c_ptr + at, acc)
 
 
@@ -228,7 +242,7 @@ WAYS = [
     "left operand of one of three iterations", "left operand of a dot that goes on", "left operand that is carried",
     "one left operand for two dots", "constant left operand", "an accumulator for two dots",
     "a result that is accumulated on and looked at", "a chain", "chosen by a condition", "a loop of one iteration",
-    "a loop of two iterations",
+    "a loop of two iterations", "one left operand before and in a loop", "one left operand before and in a branch",
 ]  # fmt: skip
 
 
@@ -266,6 +280,8 @@ def test_registers_of_dots_under_way(device, dtype, how):
         "chosen by a condition": x @ y + 1,
         "a loop of one iteration": x @ y,
         "a loop of two iterations": 2 * x @ y,
+        "one left operand before and in a loop": s @ x - s @ y - s - 2,
+        "one left operand before and in a branch": s @ x + 1 - s @ np.fmod(s @ y, 2),
     }[how]
     np.testing.assert_array_equal(device.numpy(out), want)
 
@@ -357,3 +373,59 @@ def test_gathers_from_columns_of_one_element(device):
     out = device.empty((64, 16), np.float32)
     gathered_from_one_column[(1,)](*map(device.array, (a, b, column, at)), out)
     np.testing.assert_array_equal(device.numpy(out), a.astype(np.float32) @ b.astype(np.float32) + column)
+
+
+@triton.jit
+def products_of_what_a_loop_carries_kernel(a_ptr, b_ptr, c_ptr, n, m, WHERE: tl.constexpr):
+    """The left operand is made, in one loop, of what it carries, and read inside of that."""
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    acc, b = tl.load(a_ptr + at), tl.load(b_ptr + at)
+    for t in range(n):
+        left = acc + tl.minimum(tl.maximum(acc, -1.0), 1.0)
+        product = acc
+        if WHERE == "loop":
+            for _ in range(m):
+                product = tl.dot(left, b, product, input_precision="tf32")
+        elif t == 1:
+            product = tl.dot(left, b, product, input_precision="tf32")
+        if WHERE == "branch behind another product":
+            product += tl.dot(left, b, input_precision="tf32")
+        acc = tl.minimum(tl.maximum(product, -8.0), 8.0)
+    tl.store(c_ptr + at, acc)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("where", ["loop", "branch", "branch behind another product"])
+def test_products_of_what_a_loop_carries(device, where, num_warps):
+    rng = np.random.default_rng(7)
+    a, b = (rng.integers(-2, 3, (64, 64)).astype(np.float32) for _ in range(2))
+    out = device.empty((64, 64), np.float32)
+    products_of_what_a_loop_carries_kernel[(1,)](
+        device.array(a), device.array(b), out, 3, 1, WHERE=where, num_warps=num_warps
+    )
+    acc = a
+    for t in range(3):
+        left = acc + np.clip(acc, -1, 1)
+        times = (where == "loop" or t == 1) + (where == "branch behind another product")
+        acc = np.clip(acc + times * (left @ b), -8, 8)
+    np.testing.assert_array_equal(device.numpy(out), acc)
+
+
+@triton.jit
+def partial_sums_kernel(a_ptr, b_ptr, c_ptr):
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    acc = tl.load(a_ptr + at)
+    for t in tl.range(0, 2):
+        left = tl.minimum(tl.maximum(acc, -1.0), 1.0).to(tl.float8e4nv)
+        acc = tl.dot(left, tl.load(b_ptr + t * 4096 + at), max_num_imprecise_acc=32)
+    tl.store(c_ptr + at, acc)
+
+
+def test_products_without_accumulators_in_unrolled_loops():
+    """``ptxas`` took those of later iterations for the first one's, and left instructions on nothing in their place."""
+    a, b = np.empty((64, 64), np.float32), np.empty((128, 64), ml_dtypes.float8_e4m3fn)
+    kernel = partial_sums_kernel.warmup(a, b, a, num_warps=8, num_stages=1, grid=(1,), target="cuda:90")
+    products = [line for line in kernel.asm["sass"].splitlines() if "GMMA" in line]
+    assert len(products) >= 2 and not any("gdesc[URZ]" in line for line in products), products

@@ -449,3 +449,59 @@ def test_turns(d, num_warps):
     loop = ttgir[ttgir.index("scf.for") :]
     together = "pendings = 1" in loop[: loop.index("scf.yield")]
     assert together == (d == 128)
+
+
+@triton.jit
+def a_loop_beside_kernel(a_ptr, b_ptr, x_ptr, y_ptr, c_ptr, d_ptr, n):
+    """The loop of the product is not innermost: its rings have one slot."""
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    total, acc = tl.load(y_ptr + at), tl.load(x_ptr + at)
+    for _ in tl.range(0, n, num_stages=3, warp_specialize=True):
+        x = tl.load(x_ptr + at)
+        for _ in tl.range(0, 2):
+            total = tl.minimum(total + x, 8.0)
+        a, b = tl.load(a_ptr + at), tl.load(b_ptr + at)
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + at, acc)
+    tl.store(d_ptr + at, total)
+
+
+def test_rings_of_one_slot(device):
+    """A product is waited for before the next one's operands are: the producer has no other slot for them."""
+    rng = np.random.default_rng(8)
+    a, b = (rng.integers(-2, 3, (64, 64)).astype(np.float16) for _ in range(2))
+    x, y = (rng.integers(-2, 3, (64, 64)).astype(np.float32) for _ in range(2))
+    acc, total = device.empty((64, 64), np.float32), device.empty((64, 64), np.float32)
+    kernel = a_loop_beside_kernel[(1,)](*(device.array(v) for v in (a, b, x, y)), acc, total, 3, num_warps=4)
+    if device.backend != "interp":
+        assert "num_warps(4)" in kernel.asm["ttgir"] and "ttng.warp_group_dot" in kernel.asm["ttgir"]
+    np.testing.assert_array_equal(device.numpy(acc), x + 3 * (a.astype(np.float32) @ b.astype(np.float32)))
+    want = y
+    for _ in range(6):
+        want = np.minimum(want + x, 8)
+    np.testing.assert_array_equal(device.numpy(total), want)
+
+
+@triton.jit
+def copies_and_then_a_block_kernel(a_ptr, b, c_ptr, n):
+    i, j, k = tl.arange(0, 32), tl.arange(0, 16), tl.arange(0, 64)
+    acc = tl.zeros((32, 16), tl.float32)
+    at = i[:, None] * 64 + k[None, :]
+    for t in tl.range(0, n, num_stages=4, warp_specialize=True):
+        acc = tl.dot(tl.load(a_ptr + t * 2048 + at), b.load([t * 64, 0]), acc)
+    # Products by single warps: nothing in the loop needs a proxy fence.
+    acc = tl.dot(tl.load(a_ptr + at), b.load([64, 0]), acc)
+    tl.store(c_ptr + i[:, None] * 16 + j[None, :], acc)
+
+
+def test_a_block_where_another_warp_has_copied_to(device):
+    """What TMA copies behind the loop comes to lie where `cp.async` of the producer has written."""
+    rng = np.random.default_rng(9)
+    a, b = (rng.integers(-1, 2, (4, rows, 64)).astype(np.float16) for rows in (32, 64))
+    b = b[:, :, :16].copy()
+    out = device.empty((32, 16), np.float32)
+    desc = TensorDescriptor.from_tensor(device.array(b.reshape(256, 16)), [64, 16])
+    copies_and_then_a_block_kernel[(1,)](device.array(a), desc, out, 4, num_warps=4)
+    x, y = a.astype(np.float32), b.astype(np.float32)
+    np.testing.assert_array_equal(device.numpy(out), (x @ y).sum(0) + x[0] @ y[1])

@@ -1,6 +1,7 @@
 """The command: makes kernels from seeds, runs each on two backends in processes of their own, and counts.
 
-A kernel that ends its process or takes too long is a failure like any other; the rest go on.
+A kernel that ends its process or takes too long is a failure like any other; the rest go on. One that needs more of the machine
+than there is (``OutOfResources``) is refused, which is no failure.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ def category(error: BaseException) -> str:
     return f"{type(error).__name__}: " + (
         "" if type(error).__name__ == "Different" else re.sub(r"\d+|<.*?>|\b[vxond]\d+\b", "N", first)
     )
+
+
+def is_refused(category: str) -> bool:
+    """Whether a kernel of this category wants more shared memory or registers than there are."""
+    return category.startswith("OutOfResources:")
 
 
 def work(pipe, backend: str, folder: str) -> None:
@@ -154,7 +160,7 @@ def main(arguments: list[str] | None = None) -> int:
         for program in programs:
             print(program.describe())
         return 0
-    failures = collections.Counter()
+    failures, refused = collections.Counter(), collections.Counter()
     start = said = time.monotonic()
     done = 0
     with (
@@ -163,7 +169,9 @@ def main(arguments: list[str] | None = None) -> int:
     ):
         for program, answer in workers.run(programs):
             done += 1
-            if answer is not None:
+            if answer is not None and is_refused(answer[0]):
+                refused[answer[0]] += 1
+            elif answer is not None:
                 failures[answer[0]] += 1
                 if options.shrink:
                     program, answer = shrink.shrink(program, answer, shrinker.one)
@@ -179,11 +187,13 @@ def main(arguments: list[str] | None = None) -> int:
                     flush=True,
                 )
     took = time.monotonic() - start
+    agree = done - failures.total() - refused.total()
     print(
-        f"{done} kernels from seed {options.seed} on {options.backend} and interp: {done - failures.total()} agree, "
-        f"{failures.total()} failed; {took:.0f} s, {done / took:.1f} a second with {options.jobs} processes"
+        f"{done} kernels from seed {options.seed} on {options.backend} and interp: {agree} agree, "
+        f"{refused.total()} refused, {failures.total()} failed; "
+        f"{took:.0f} s, {done / took:.1f} a second with {options.jobs} processes"
     )
-    for name, count in failures.most_common():
+    for name, count in (failures + refused).most_common():
         print(f"  {count} × {name}")
     return bool(failures)
 

@@ -5,8 +5,10 @@ import os
 import numpy as np
 import pytest
 
+import tilewright as triton
+
 from . import compare, shrink
-from .command import category
+from .command import category, is_refused, main
 from .generator import Generator
 from .program import Node, Value
 
@@ -35,6 +37,8 @@ def test_agrees_with_the_executor(seed, backend, tmp_path, monkeypatch):
     try:
         compare.check(program, backend)
     except Exception as error:
+        if is_refused(category(error)):
+            pytest.skip(str(error))
         pytest.fail(f"{type(error).__name__}: {error}\n{program.describe()}", pytrace=False)
 
 
@@ -104,6 +108,22 @@ def test_what_nothing_uses_is_pruned():
 def test_failures_of_one_cause_have_one_name():
     assert category(ValueError("v12 of 3 lines\nmore")) == category(ValueError("v7 of 14 lines"))
     assert category(compare.Different("o3: 1")) == category(compare.Different("o4: 2"))
+
+
+@pytest.mark.parametrize(
+    "error, status, says",
+    [
+        (triton.OutOfResources("too much shared memory"), 0, "0 agree, 2 refused, 0 failed"),
+        (ValueError("a bug"), 1, "0 agree, 0 refused, 2 failed"),
+    ],
+)
+def test_what_needs_too_much_is_refused(error, status, says, monkeypatch, capsys):
+    def fails(program, backend):
+        raise error
+
+    monkeypatch.setattr(compare, "check", fails)  # the processes are forks
+    assert main(["--count", "2", "--jobs", "1"]) == status
+    assert says in capsys.readouterr().out
 
 
 def test_values_are_exact_in_their_format():

@@ -129,6 +129,8 @@ struct Touches {
     fills: Vec<Range>,
     /// The same in buffers that are [left alone](leave_alone): they want the proxy fence as others do.
     ordered_fills: Vec<Range>,
+    /// Written otherwise in buffers that are left alone: what TMA does there later wants the proxy fence.
+    ordered_writes: Vec<Range>,
     /// It has a barrier of its own between its writes and its reads.
     barrier_inside: bool,
 }
@@ -218,11 +220,16 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                     ttng::FenceAsyncShared::build(&mut Builder::before(module, op), false);
                     state.unfenced.clear();
                 }
+                let mut written = Vec::new();
                 for region in w.partitions(module).to_vec() {
-                    region_ops(module, region, &mut State::default());
+                    let mut own = State::default();
+                    region_ops(module, region, &mut own);
+                    written.extend(own.unfenced.into_iter().chain(own.copies));
                 }
                 region_ops(module, w.default_region(module), state);
                 state.settle();
+                // Copies have ended, and nobody has fenced what comes behind from them.
+                written.into_iter().for_each(|r| add(&mut state.unfenced, r));
             }
             Some(Opcode::Ttg(ttg::Kind::AsyncWait)) => {
                 for &c in &state.copies.clone() {
@@ -337,7 +344,7 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     for &d in &t.drains {
         add(&mut state.drains, d);
     }
-    for &w in &t.writes {
+    for &w in t.writes.iter().chain(&t.ordered_writes) {
         add(&mut state.unfenced, w);
     }
     barrier
@@ -373,8 +380,11 @@ fn touches(module: &Module, op: Op) -> Touches {
                 continue;
             }
             if is_left_alone(module, value) {
-                if (effect.access, effect.completion) == (Access::Write, Completion::Mbarrier) {
-                    t.ordered_fills.push(buffer_range(module, value).unwrap_or((0, u32::MAX)));
+                let range = || buffer_range(module, value).unwrap_or((0, u32::MAX));
+                match (effect.access, effect.completion) {
+                    (Access::Write, Completion::Mbarrier) => t.ordered_fills.push(range()),
+                    (Access::Write, _) => t.ordered_writes.push(range()),
+                    _ => {}
                 }
                 continue;
             }

@@ -375,6 +375,7 @@ impl<'a> Rewriter<'a> {
                     }
                 }
                 let copy = self.clone_with(def, &inputs, want);
+                let anchor = self.behind_all(&inputs, anchor);
                 self.a.module.insert_before(copy, anchor);
                 let copy = self.m().result(copy);
                 self.loads.insert((value, want, block), copy);
@@ -415,26 +416,29 @@ impl<'a> Rewriter<'a> {
             }
     }
 
-    /// Where an operand is loaded: before the dot, or where it is defined if that is outside the dot's loop.
+    /// Where an operand is loaded: before the dot, or where it is defined if that is outside the block of the dot.
     fn load_anchor(&self, value: Value, dot: Op) -> Op {
         let m = self.m();
         if m.value_block(value) == m.parent_block(dot) {
             return dot;
         }
-        match self.a.module.value_def(value) {
-            ValueDef::Result(op, _) => {
-                // After everything that was made of the value so far.
-                let mut at = op;
-                while let Some(next) = m.next_op(at) {
-                    at = next;
-                    if self.a.ops.contains(&at) || m.has_trait(at, Trait::Terminator) {
-                        break;
-                    }
-                }
-                at
-            }
-            ValueDef::Argument(..) => dot,
-        }
+        // After everything that was made of the value so far.
+        let first = match m.value_def(value) {
+            ValueDef::Result(op, _) => m.next_op(op),
+            ValueDef::Argument(block, _) => m.first_op(block),
+        };
+        let here = |&op: &Op| self.a.ops.contains(&op) || m.has_trait(op, Trait::Terminator);
+        std::iter::successors(first, |&op| m.next_op(op)).find(here).unwrap_or(dot)
+    }
+
+    /// The first place from `anchor` on where all these values are there: some may have been loaded for a dot that stands
+    /// behind it.
+    fn behind_all(&self, values: &[Value], anchor: Op) -> Op {
+        let m = self.m();
+        let ops = values.iter().filter_map(|&v| m.defining_op(v));
+        let late = ops.filter(|&op| m.parent_block(op) == m.parent_block(anchor) && m.is_before(anchor, op));
+        let last = late.reduce(|a, b| if m.is_before(a, b) { b } else { a });
+        last.and_then(|op| m.next_op(op)).unwrap_or(anchor)
     }
 
     /// The buffer that holds a value, made where the value is.

@@ -6,6 +6,8 @@
 //! - A dot is waited for right before the first use of its result, unless its only use is as the accumulator of a later dot:
 //!   those run in order. A wait takes all that the dots under way have: results, buffers, left operands in registers; those of
 //!   the dots that the last one accumulates on, too.
+//! - A dot that reads a slot of a ring is waited for before the writer has no other slot to fill than that one.
+//! - A left operand in registers is waited for before control flow into which it goes, which copies it.
 //! - A dot at the end of a loop whose result is only carried to the next iteration stays under way across the back edge
 //!   if its operands lie in slots of rings or in buffers made before the loop. A left operand in registers is carried along
 //!   with it, for the next iteration's wait, and the loop's dots have it as it is carried; or, where each iteration makes it
@@ -302,10 +304,14 @@ fn crossing(module: &Module, block: Block, first: ttng::WarpGroupDot) -> Vec<Cro
         let stays = |dot: &ttng::WarpGroupDot| {
             let (a, b) = (dot.a(module), dot.b(module));
             let left = match is_in_registers(module, a) {
-                true => !is_made_in(module, l.0, a) || *dot != first && a != first.a(module),
+                true if is_made_in(module, l.0, a) => {
+                    let used = *dot == first || a == first.a(module);
+                    !used && copied_behind(module, block, a, dot.0).is_none()
+                }
+                true => true,
                 false => stays(module, l, a),
             };
-            left && stays(module, l, b)
+            left && stays(module, l, b) && slots_suffice(module, dot.0, first.0)
         };
         let chain = chain(module, dot);
         // The first dot is issued before the last iteration's are waited for: not into the registers that those have. And the
@@ -357,26 +363,90 @@ fn finish(module: &mut Module, block: Block, dot: ttng::WarpGroupDot) {
         let Some(i) = w.inputs(module).iter().position(|&v| v == value) else { break };
         value = w.outputs(module)[i];
     }
-    if is_accumulated_on(module, block, value) {
-        return; // the dot that accumulates on it is waited for
-    }
+    let chain = chain(module, dot);
     let Some(mut before) = module.last_op(block) else { return };
-    for u in module.uses(value) {
-        if let Some(at) = module.ancestor_in_block(block, u.op)
-            && module.is_before(at, before)
-        {
+    let mut first = |at: Op| {
+        if module.is_before(at, before) {
             before = at;
         }
+    };
+    module.uses(value).iter().filter_map(|u| module.ancestor_in_block(block, u.op)).for_each(&mut first);
+    let left = chain.iter().map(|d| d.a(module)).filter(|&a| is_in_registers(module, a));
+    left.filter_map(|a| copied_behind(module, block, a, dot.0)).for_each(&mut first);
+    chain.iter().filter_map(|d| out_of_slots(module, d.0)).for_each(&mut first);
+    if is_accumulated_on(module, block, value) && module.uses(value)[0].op == before {
+        return; // the dot that accumulates on it is waited for
     }
-    let mut pendings = 0;
-    let mut at = module.next_op(dot.0);
-    while let Some(op) = at.filter(|&op| op != before) {
-        pendings += i32::from(ttng::WarpGroupDot::cast(module, op).is_some());
-        at = module.next_op(op);
-    }
+    let behind = behind(module, dot.0).take_while(|&op| op != before);
+    let pending: Vec<_> = behind.filter_map(|op| ttng::WarpGroupDot::cast(module, op)).collect();
     let mut inputs = vec![value];
-    inputs.extend(chain(module, dot).iter().flat_map(|d| [d.a(module), d.b(module)]));
-    wait(module, Place::Before(before), &inputs, pendings);
+    for d in chain {
+        // What a dot that stays under way has, too, is its wait's.
+        let a = d.a(module);
+        if !is_in_registers(module, a) || pending.iter().all(|p| p.a(module) != a) {
+            inputs.push(a);
+        }
+        inputs.push(d.b(module));
+    }
+    wait(module, Place::Before(before), &inputs, pending.len() as i32);
+}
+
+/// The first operation of this block behind a dot that control flow takes a left operand in registers into: there it is
+/// copied from one register to another, which must not be while a dot is under way with it.
+fn copied_behind(module: &Module, block: Block, left: Value, dot: Op) -> Option<Op> {
+    let users = module.uses(left).iter().filter_map(|u| module.ancestor_in_block(block, u.op));
+    let copies = users.filter(|&at| !module.regions(at).is_empty() && module.is_before(dot, at));
+    copies.reduce(|a, b| if module.is_before(a, b) { a } else { b })
+}
+
+/// The operations of its block behind this one.
+fn behind(module: &Module, op: Op) -> impl Iterator<Item = Op> {
+    std::iter::successors(module.next_op(op), |&op| module.next_op(op))
+}
+
+/// Whether an operation waits for a slot of this ring.
+fn waits_for_slot(module: &Module, op: Op, ring: ttg::RingCreate) -> bool {
+    ttg::RingWait::cast(module, op).is_some_and(|w| rings::create_of(module, w.ring(module)) == Some(ring))
+}
+
+/// How many slots of a ring one run of an operation waits for, as far as is known: at most `most`.
+fn slots_taken(module: &Module, op: Op, ring: ttg::RingCreate, most: u32) -> u32 {
+    if waits_for_slot(module, op, ring) {
+        return 1;
+    }
+    let regions = !module.regions(op).is_empty();
+    let inside = || module.all_ops(op).into_iter().any(|inner| waits_for_slot(module, inner, ring));
+    if regions && inside() { most } else { 0 }
+}
+
+/// The rings that the operands of a dot lie in, with their numbers of slots.
+fn rings_read(module: &Module, dot: Op) -> impl Iterator<Item = (ttg::RingCreate, u32)> {
+    let buffers = module.operands(dot)[..2].iter().filter(|&&v| !is_in_registers(module, v));
+    let rings = buffers.filter_map(|&v| rings::of_buffer(module, v));
+    rings.map(|ring| (ring, ring.slots(module) as u32))
+}
+
+/// The first operation of its block behind a dot that waits for a slot of which the writer has to know that the dot has read
+/// it: slots are released when dots have been waited for.
+fn out_of_slots(module: &Module, dot: Op) -> Option<Op> {
+    let ends = rings_read(module, dot).filter_map(|(ring, slots)| {
+        let mut taken = 0;
+        behind(module, dot).find(|&op| {
+            taken += slots_taken(module, op, ring, slots);
+            taken >= slots
+        })
+    });
+    ends.reduce(|a, b| if module.is_before(a, b) { a } else { b })
+}
+
+/// Whether the next iteration may wait for its first slots before the slots of a dot of this one are released: behind `first`.
+fn slots_suffice(module: &Module, dot: Op, first: Op) -> bool {
+    let Some(block) = module.parent_block(dot) else { return false };
+    rings_read(module, dot).all(|(ring, slots)| {
+        let before = module.block_ops(block).take_while(|&op| op != first);
+        let taken = before.chain(behind(module, dot)).map(|op| slots_taken(module, op, ring, slots));
+        taken.sum::<u32>() < slots
+    })
 }
 
 enum Place {
