@@ -124,7 +124,7 @@ impl<'m> Expander<'m> {
         let around = outer.as_ref().map_or(l, |o| o.l);
         let blocks = Blocks::allocate(m, l, around, &blocks, slots);
         if split {
-            let rings: Vec<Value> = copies.iter().map(|copy| copy.ring).chain(blocks.rings()).collect();
+            let rings: Vec<Value> = copies.iter().map(|copy| copy.ring).chain(blocks.fields()).collect();
             rings.into_iter().for_each(|ring| membar::leave_alone(m, ring));
         }
         Expander {
@@ -410,6 +410,7 @@ impl<'m> Expander<'m> {
                 self.m.insert_before(clone, anchor);
             }
         }
+        blocks.commit(self.m, anchor);
         if !tokens.is_empty() {
             let mut b = Builder::before(self.m, anchor);
             ttg::AsyncCommitGroup::build(&mut b, &tokens, Type::ASYNC_TOKEN);

@@ -248,7 +248,7 @@ fn levels_of(module: &Module, l: scf::For, body: Block, load: Op) -> Option<Vec<
 
 /// Whether an operation says that a loop around it has been pipelined, or has a pipelined one inside.
 fn is_pipelined(module: &Module, op: Op) -> bool {
-    ttg::AsyncWait::cast(module, op).is_some() || ttng::BarrierExpect::cast(module, op).is_some()
+    ttg::AsyncWait::cast(module, op).is_some() || ttg::AsyncCopyBlockToLocal::cast(module, op).is_some()
 }
 
 fn is_load(module: &Module, op: Op) -> bool {

@@ -15,7 +15,7 @@ pub mod position;
 
 use tilewright_ir::dialect::ttg;
 use tilewright_ir::opdef::{Access, Completion, Proxy, Resource};
-use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Value};
+use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Value, marks};
 
 use crate::allocate_shared::{allocation, buffer_users};
 use crate::{multicast, scope};
@@ -142,7 +142,8 @@ impl Ring {
             writer_warps: 0,
             readers: vec![Reader::default(); names.map_or(1, |names| names.len())],
             read_asynchronously: false,
-            peers: 1,
+            // Of a ring without fields whoever makes it says so.
+            peers: module.int_attr(create.0, marks::PEERS).unwrap_or(1) as u32,
         };
         ring.find_places(module)?;
         for &field in create.fields(module) {
@@ -257,7 +258,7 @@ impl Ring {
                             return Err(wrong(module, op, text));
                         }
                         if let Some(copy) = ttg::AsyncCopyBlockToLocal::cast(module, op) {
-                            let mask = module.int_attr(copy.0, tilewright_ir::marks::MULTICAST).unwrap_or(0);
+                            let mask = module.int_attr(copy.0, marks::MULTICAST).unwrap_or(0);
                             self.peers |= multicast::peers([mask as u32]);
                         }
                     }
