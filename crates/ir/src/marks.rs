@@ -20,7 +20,8 @@ marks! {
     VEC_AXIS = "tt.vec_axis";
     /// On a load, and on the copy that it becomes: CTAs whose ranks differ in these bits alone get the same block.
     MULTICAST = "ttg.multicast";
-    /// On an arrival: bit x of it stands for the CTA of rank ^ x, at whose mbarrier it arrives.
+    /// On an arrival, and on a ring without fields, whose commits are such arrivals: bit x of it stands for the CTA of
+    /// rank ^ x, at whose mbarrier it arrives.
     PEERS = "ttg.peers";
     /// On a wait: the thread that issues copies makes it, and no other.
     ONE_THREAD = "ttg.one_thread";

@@ -2,16 +2,20 @@
 //! once, each of them a part.
 //!
 //! [`distribute_ctas`](crate::distribute_ctas) notes which loads those are; whoever makes the copies decides whether they are
-//! shared. A slot is then filled by several CTAs, so that each must know that the others have read it: their warps arrive
-//! at its `empty` mbarrier, too. A `full` mbarrier is told of all bytes by its own CTA, whoever brings them. The cluster
-//! meets when the mbarriers have been made, and again when no copy or arrival can come any more.
+//! shared. A slot of a ring is then filled by several CTAs, so that each must know that the others have read it: their warps
+//! arrive at its `empty` mbarrier, too. A `full` mbarrier is told of all bytes by its own CTA, whoever brings them. The cluster
+//! meets when the mbarriers have been made, and again when no copy or arrival can come any more. All that follows from the
+//! mask on the copies when [`lower_rings`](crate::lower_rings) makes mbarriers.
 //!
 //! ```text
 //! %b = tt.descriptor_load %d[%k, %n] {ttg.multicast = 1}
 //! =>                                                                    (in the producer of each of two CTAs)
-//! ttng.wait_barrier %empty[%slot], %phase                               both CTAs' warps have read it
+//! ttg.ring_acquire %ring[%slot], %phase
+//! ttg.async_copy_block_to_local %d[%k, %n], %x[%slot] {ttg.multicast = 1}
+//! =>
+//! ttng.wait_barrier %empty[%slot], %phase ^ 1                           both CTAs' warps have read it
 //! ttng.barrier_expect %full[%slot], 16384
-//! ttng.async_tma_copy_global_to_local %d[%k, %n] %ring[%slot], %full[%slot] {ttg.multicast = 1}
+//! ttng.async_tma_copy_global_to_local %d[%k, %n] %x[%slot], %full[%slot] {ttg.multicast = 1}
 //!                                                                       (in the consumers)
 //! ttng.arrive_barrier %empty[%slot], 1 {perWarp, ttg.peers = 3}         here and in the CTA of rank ^ 1
 //! ```

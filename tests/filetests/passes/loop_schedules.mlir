@@ -20,10 +20,12 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 }
 // CHECK: ttg.local_alloc : () -> !ttg.memdesc<3x32x32xf16
-// CHECK: ttg.async_commit_group
-// CHECK: ttg.async_commit_group
+// CHECK: [[RING:%.*]] = ttg.ring_create
+// CHECK: ttg.ring_commit [[RING]][
+// CHECK: ttg.ring_commit [[RING]][
 // CHECK: scf.for
-// CHECK: ttg.async_wait {num = 1 : i32}
+// CHECK: ttg.ring_wait [[RING]][{{.*}} {later = 1 : i32}
+// CHECK: ttg.ring_acquire [[RING]][
 // CHECK: ttg.async_copy_global_to_local
 // CHECK: ttg.local_load
 // CHECK-NEXT: tt.dot
@@ -53,15 +55,15 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
   }
 }
 // CHECK: tt.load
-// CHECK: tt.load
+// CHECK: [[ONE:%.*]] = tt.load
 // CHECK: ttg.async_copy_global_to_local
-// CHECK: tt.load
-// CHECK: scf.for {{.*}}, %arg9 = %7, %arg10 = %19)
+// CHECK: [[TWO:%.*]] = tt.load
+// CHECK: scf.for {{.*}}, %arg10 = [[ONE]], %arg11 = [[TWO]])
 // CHECK: ttng.warp_group_dot
-// CHECK: tt.splat %arg9 : i32
+// CHECK: tt.splat %arg10 : i32
 // CHECK: ttg.async_copy_global_to_local
 // CHECK: [[NEW:%.*]] = tt.load
-// CHECK: scf.yield {{.*}}, %arg10, [[NEW]] :
+// CHECK: scf.yield {{.*}}, %arg11, [[NEW]] :
 // -----
 // Two loads of different depths and no dot, in a loop whose author asks for stages: the table's value runs ahead in registers, and all
 // that the sum needs comes through rings.
@@ -91,12 +93,12 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK: tt.load
 // CHECK: tt.load
 // CHECK: tt.load
-// CHECK: scf.for {{.*}}, %arg8 =
-// CHECK: ttg.async_wait {num = 1 : i32}
-// CHECK: tt.splat %arg8 : i32
+// CHECK: scf.for {{.*}}, %arg9 =
+// CHECK: ttg.ring_wait {{.*}} {later = 1 : i32}
+// CHECK: tt.splat %arg9 : i32
 // CHECK: ttg.async_copy_global_to_local
 // CHECK: ttg.async_copy_global_to_local
-// CHECK-NEXT: ttg.async_commit_group
+// CHECK-NEXT: ttg.ring_commit
 // CHECK: [[NEW:%.*]] = tt.load
 // CHECK: arith.addf
 // CHECK: tt.store

@@ -216,13 +216,13 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %x = ttg.local_alloc : () -> !ttg.memdesc<1x64x64xf16, #shared, #smem, mutable>
     %y = ttg.local_alloc : () -> !ttg.memdesc<1x32x64xf16, #shared, #smem, mutable>
     %ring = ttg.ring_create %x, %y {one_shot = true, slots = 1 : i32} : !ttg.memdesc<1x64x64xf16, #shared, #smem, mutable>, !ttg.memdesc<1x32x64xf16, #shared, #smem, mutable>
-    ttg.ring_acquire %ring[%c0], %c0, %more
+    ttg.ring_acquire %ring[%c0], %c0 where %more
     %v = ttg.memdesc_index %x[%c0] : !ttg.memdesc<1x64x64xf16, #shared, #smem, mutable> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
     %w = ttg.memdesc_index %y[%c0] : !ttg.memdesc<1x32x64xf16, #shared, #smem, mutable> -> !ttg.memdesc<32x64xf16, #shared, #smem, mutable>
     ttg.async_copy_block_to_local %a[%c0, %c0], %v, %more : !tt.tensordesc<tensor<64x64xf16, #shared>> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
     ttg.async_copy_block_to_local %b[%c0, %c0], %w, %more : !tt.tensordesc<tensor<32x64xf16, #shared>> -> !ttg.memdesc<32x64xf16, #shared, #smem, mutable>
     ttg.ring_commit %ring[%c0]
-    ttg.ring_wait %ring[%c0], %c0, %more
+    ttg.ring_wait %ring[%c0], %c0 where %more
     %l = ttg.local_load %v : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #blocked>
     ttg.ring_dealloc %ring
     tt.return %l : tensor<64x64xf16, #blocked>
@@ -333,3 +333,45 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 }
 // ERROR: the ring has no reader 1
+// -----
+// A ring without fields tells the CTAs of a cluster that this one has read a slot: the thread that copies waits for all of them.
+// RUN: -lower-rings
+module attributes {"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @turns(%slot: i32, %phase: i32) {
+    %ring = ttg.ring_create {slots = 2 : i32, ttg.peers = 3 : i32}
+    ttg.ring_commit %ring[%slot]
+    ttg.ring_wait %ring[%slot], %phase
+    ttg.ring_dealloc %ring
+    tt.return
+  }
+}
+// CHECK: ttng.init_barrier {{.*}}, 2 :
+// CHECK: ttng.cluster_arrive
+// CHECK-NEXT: ttng.cluster_wait
+// CHECK: ttg.barrier
+// CHECK: ttng.arrive_barrier {{.*}}, 1 {ttg.peers = 3 : i32}
+// CHECK: ttng.wait_barrier {{.*}}, %arg1 {ttg.one_thread}
+// CHECK: ttng.inval_barrier
+// -----
+// RUN: -lower-rings
+#plain = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @phase(%s: i32) {
+    %x = ttg.local_alloc : () -> !ttg.memdesc<2x64xf16, #plain, #smem, mutable>
+    %ring = ttg.ring_create %x {slots = 2 : i32} : !ttg.memdesc<2x64xf16, #plain, #smem, mutable>
+    ttg.warp_specialize(%ring, %s)
+    default {
+      ttg.ring_acquire %ring[%s]
+      ttg.ring_commit %ring[%s]
+      ttg.warp_yield
+    }
+    partition0(%r: !ttg.ring, %t: i32) num_warps(1) {
+      ttg.ring_wait %r[%t], %t
+      ttg.ring_release %r[%t]
+      ttg.warp_return
+    } : (!ttg.ring, i32) -> ()
+    tt.return
+  }
+}
+// ERROR: say in which phase it is acquired

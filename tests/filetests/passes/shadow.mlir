@@ -81,5 +81,5 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 // CHECK: ttng.async_tma_store_wait {pendings = 0 : i32}
 // CHECK-NOT: ttg.barrier
 // CHECK: ttng.warp_group_dot_wait {{.*}}pendings = 0
-// CHECK: ttng.async_tma_copy_global_to_local
+// CHECK: ttg.async_copy_block_to_local
 // CHECK: ttg.local_store

@@ -28,38 +28,40 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-// CHECK: [[BARS:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<3x1xi64
-// CHECK: ttng.init_barrier
-// CHECK: ttng.init_barrier
-// CHECK: ttng.init_barrier
 // CHECK: [[A:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<3x64x64xf16
 // CHECK: [[B:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<3x64x64xf16
-// CHECK: ttng.barrier_expect {{.*}}, 16384
-// CHECK: ttng.async_tma_copy_global_to_local
-// CHECK: ttng.async_tma_copy_global_to_local
-// CHECK: ttng.barrier_expect {{.*}}, 16384
-// CHECK: ttng.async_tma_copy_global_to_local
-// CHECK: ttng.async_tma_copy_global_to_local
-// CHECK-NOT: ttng.async_tma_copy_global_to_local
+// CHECK: [[RING:%.*]] = ttg.ring_create [[A]], [[B]] {slots = 3 : i32}
+// CHECK: ttg.ring_acquire [[RING]][{{.*}}] where
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.ring_commit [[RING]][
+// CHECK: ttg.ring_acquire [[RING]][{{.*}}] where
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.ring_commit [[RING]][
+// CHECK-NOT: ttg.async_copy_block_to_local
 // CHECK: scf.for {{.*}} to %arg3
-// CHECK-NOT: ttng.init_barrier
+// CHECK-NOT: ttg.ring_create
 // CHECK: scf.for {{.*}} to %arg4
-// CHECK: ttng.wait_barrier
+// CHECK: ttg.ring_wait [[RING]][
 // CHECK-NEXT: ttng.warp_group_dot
-// CHECK: ttng.barrier_expect {{.*}}, 16384
-// CHECK: ttng.async_tma_copy_global_to_local
-// CHECK: ttng.async_tma_copy_global_to_local
+// CHECK: ttg.ring_acquire [[RING]][{{.*}}] where
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.ring_commit [[RING]][
 // CHECK: scf.yield
-// CHECK: ttng.barrier_expect {{.*}}, 16384
-// CHECK: ttng.async_tma_copy_global_to_local
-// CHECK: ttng.async_tma_copy_global_to_local
-// CHECK: ttng.barrier_expect {{.*}}, 16384
-// CHECK: ttng.async_tma_copy_global_to_local
-// CHECK: ttng.async_tma_copy_global_to_local
-// CHECK-NOT: ttng.async_tma_copy_global_to_local
+// CHECK: ttg.ring_acquire [[RING]][{{.*}}] where
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.ring_commit [[RING]][
+// CHECK: ttg.ring_acquire [[RING]][{{.*}}] where
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.ring_commit [[RING]][
+// CHECK-NOT: ttg.async_copy_block_to_local
 // CHECK: tt.descriptor_store
 // CHECK: scf.yield
-// CHECK: ttng.inval_barrier
+// CHECK: ttg.ring_dealloc [[RING]]
 // CHECK: tt.return
 // -----
 // The row is what an iteration of the outer loop has loaded: the next one's is not known, so each loop fills its own ring.
@@ -90,13 +92,13 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-// CHECK-NOT: ttng.init_barrier
+// CHECK-NOT: ttg.ring_create
 // CHECK: scf.for {{.*}} to %arg3
-// CHECK: ttng.init_barrier
-// CHECK: ttng.barrier_expect {{.*}}, 8192
+// CHECK: ttg.ring_create
+// CHECK: ttg.ring_acquire
 // CHECK: scf.for {{.*}} to %arg4
-// CHECK: ttng.wait_barrier
-// CHECK: ttng.barrier_expect {{.*}}, 8192
+// CHECK: ttg.ring_wait
+// CHECK: ttg.ring_acquire
 // CHECK: scf.yield
-// CHECK: ttng.inval_barrier
+// CHECK: ttg.ring_dealloc
 // CHECK: tt.descriptor_store

@@ -30,14 +30,16 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 // CHECK: scf.for
 // CHECK: ttng.wait_barrier [[BAR]], [[PHASE:%.*]] :
 // CHECK: ttng.warp_group_dot
-// CHECK-NEXT: ttg.async_wait {num = 0 : i32}
-// CHECK-NEXT: ttng.fence_async_shared
+// CHECK-NOT: ttng.warp_group_dot
+// CHECK: ttg.ring_wait
+// CHECK-NOT: later
+// CHECK: ttng.fence_async_shared
 // CHECK-NEXT: ttng.arrive_barrier [[BAR]], 1 {perWarp = true}
 // CHECK: ttg.async_copy_global_to_local
 // CHECK: math.exp2
 // CHECK-NOT: ttg.barrier
 // CHECK: arith.xori [[PHASE]]
 // CHECK: scf.yield
-// CHECK: ttg.async_wait {num = 0 : i32}
+// CHECK: ttg.ring_dealloc
 // CHECK-NEXT: ttg.barrier
 // CHECK-NEXT: ttng.inval_barrier [[BAR]]

@@ -256,7 +256,8 @@ crate::dialect! {
         format "($tokens^)? attr-dict"
     }
 
-    /// A ring of `slots` slots, whose fields are these buffers: each has a leading dimension of `slots`.
+    /// A ring of `slots` slots, whose fields are these buffers: each has a leading dimension of `slots`. Without fields it
+    /// passes on nothing but that a slot has been committed.
     ///
     /// `readers` names the readers, who all get every chunk; without it there is one. `name` is for messages. A ring that is
     /// `one_shot` is filled once, slot by slot: its slots are never free again, and nobody waits for that.
@@ -272,18 +273,22 @@ crate::dialect! {
         index(Unrelated)
         types(Each("fields", Mutable), Is("ring", Fixed(Type::RING)))
         effects(Effect::new(Access::Allocate, Resource::Other, None))
-        format "$fields attr-dict `:` type($fields)"
+        marks(PEERS)
+        format "($fields^)? attr-dict (`:` type($fields)^)?"
         verify verify_ring_create
     }
 
     /// The writer waits (where `pred` holds) until all readers have released the slot since it was last committed. The
-    /// first time round it is free. Copies that the writer starts until it commits the slot fill it.
+    /// first time round it is free. Copies that the writer starts until it commits the slot fill it, where `pred` holds.
+    ///
+    /// Without a phase there is nothing to wait for: writer and readers are the same warps, and the program reads a slot
+    /// before it acquires it again. Nobody releases slots then.
     op RingAcquire = "ring_acquire" {
-        operands(ring: one, slot: one, phase: one, pred: opt)
+        operands(ring: one, slot: one, phase: opt, pred: opt)
         index(Unrelated)
         types(Is("ring", Fixed(Type::RING)), Is("slot", Fixed(Type::I32)), Is("phase", Fixed(Type::I32)), Is("pred", Fixed(Type::I1)))
         effects(WAIT)
-        format "$ring `[` $slot `]` `,` $phase (`,` $pred^)? attr-dict"
+        format "$ring `[` $slot `]` (`,` $phase^)? (`where` $pred^)? attr-dict"
     }
 
     /// The writer gives the slot to the readers: what has been written to it since it was acquired, also what asynchronous
@@ -314,7 +319,7 @@ crate::dialect! {
         index(Unrelated)
         types(Is("ring", Fixed(Type::RING)), Is("slot", Fixed(Type::I32)), Is("phase", Fixed(Type::I32)), Is("pred", Fixed(Type::I1)))
         effects(WAIT)
-        format "$ring `[` $slot `]` `,` $phase (`,` $pred^)? attr-dict"
+        format "$ring `[` $slot `]` `,` $phase (`where` $pred^)? attr-dict"
         verify verify_numbers
     }
 
@@ -335,7 +340,7 @@ crate::dialect! {
         index(Unrelated)
         types(Is("ring", Fixed(Type::RING)), Is("slot", Fixed(Type::I32)), Is("pred", Fixed(Type::I1)))
         effects(ORDER)
-        format "$ring `[` $slot `]` (`,` $pred^)? attr-dict"
+        format "$ring `[` $slot `]` (`where` $pred^)? attr-dict"
         verify verify_numbers
     }
 

@@ -18,7 +18,8 @@
 //!
 //! Copies that other CTAs of the cluster get, too ([`multicast`](crate::multicast)), fill their slots as well: readers
 //! then arrive at the `empty` of all these CTAs, and the cluster meets when the mbarriers have been made and when no arrival
-//! can come any more.
+//! can come any more. Where writer and readers are the same warps, a ring without fields passes that on: to commit its slot is
+//! a barrier and an arrival in all these CTAs, and the thread that copies waits for them.
 //!
 //! ```text
 //! %ring = ttg.ring_create %a {slots = 3 : i32}
@@ -78,7 +79,12 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
         for op in acquires.into_iter().chain(others) {
             lowering.lower(module, op)?;
         }
-        if lowering.ring.peers != 1
+        if lowering.passes_turns() {
+            // Then each CTA's threads have met, too, before the first copies. At the end nothing is under way: each CTA has
+            // waited for all arrivals, and for all copies that it gets.
+            multicast::meet(&mut Builder::after(module, create.0));
+        } else if lowering.apart
+            && lowering.ring.peers != 1
             && let Some(w) = specialization(&lowering.ring)
         {
             meetings.retain(|m| m.0 != w);
@@ -182,8 +188,16 @@ impl Lowering {
             && (self.ring.has(Transport::Stores) || self.ring.fields.iter().all(|f| f.transport.is_none()))
     }
 
+    /// Whether its commits tell other CTAs of the cluster, and nothing else: the thread that copies to them waits for it.
+    fn passes_turns(&self) -> bool {
+        !self.apart && self.ring.fields.is_empty() && self.ring.peers != 1
+    }
+
     /// Arrivals that fill a slot.
     fn arrivals_of_writer(&self) -> i32 {
+        if self.passes_turns() {
+            return self.ring.peers.count_ones() as i32;
+        }
         let announces = i32::from(self.ring.has(Transport::Blocks));
         let threads =
             if self.apart && self.ring.has(Transport::Copies) { 32 * self.ring.writer_warps } else { 0 };
@@ -221,6 +235,10 @@ impl Lowering {
         let empty = self.empty.map(|empty| barrier(&mut b, empty, slot));
         let full = self.full.map(|full| barrier(&mut b, full, slot));
         if let Some(empty) = empty {
+            let Some(phase) = phase else {
+                let text = "the slot may still be read by other warps: say in which phase it is acquired";
+                return Err(wrong(module, acquire.0, text));
+            };
             // The first time round, nobody has read the slots: the phase before the first counts as complete.
             let one = b.i32(1);
             let before = arith::Xori::build(&mut b, phase, one).result(b.module);
@@ -282,10 +300,17 @@ impl Lowering {
     }
 
     fn commit(&self, module: &mut Module, commit: ttg::RingCommit) -> Result<(), Diagnostic> {
-        let mut b = Builder::before(module, commit.0);
         if !self.apart {
+            let slot = commit.slot(module);
+            let mut b = Builder::before(module, commit.0);
             if self.ring.has(Transport::Copies) {
                 ttg::AsyncCommitGroup::build(&mut b, &[], Type::ASYNC_TOKEN);
+            }
+            if let Some(full) = self.full.filter(|_| self.passes_turns()) {
+                ttg::Barrier::build(&mut b);
+                let full = barrier(&mut b, full, slot);
+                let arrive = ttng::ArriveBarrier::build(&mut b, full, None, 1, false);
+                multicast::mark_arrival(module, arrive, self.ring.peers);
             }
             return Ok(());
         }
@@ -312,7 +337,10 @@ impl Lowering {
         let mut b = Builder::before(module, wait.0);
         if let Some(full) = self.full {
             let full = barrier(&mut b, full, slot);
-            ttng::WaitBarrier::build(&mut b, full, phase, pred, &[]);
+            let wait = ttng::WaitBarrier::build(&mut b, full, phase, pred, &[]);
+            if self.passes_turns() {
+                multicast::mark_wait(b.module, wait);
+            }
         }
         if self.ring.fences_waits() {
             ttng::FenceAsyncShared::build(&mut b, false);

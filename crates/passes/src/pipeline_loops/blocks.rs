@@ -1,61 +1,59 @@
 //! Loads through descriptors as TMA copies into rings.
 //!
-//! Each load has a ring of buffers before the loop, and loads that are read first by the same operation share a ring of
-//! mbarriers. What is issued for one iteration is one arrival that announces the bytes, and the copies; nothing is issued past
-//! the last iteration. An iteration waits for its slot's mbarrier right before the first operation that reads the slot:
+//! Each load is a field, and loads that are read first by the same operation are fields of one ring (`ttg.ring_create`). What is
+//! issued for one iteration is copied where the iteration is inside the loop. An iteration waits for its slot right before
+//! the first operation that reads it:
 //!
 //! ```text
 //! scf.for ... iter_args(%slot = 0, %free = 2, %phase = 0) {
-//!   ttng.barrier_expect %bars[%free], 32768, %inside
-//!   ttng.async_tma_copy_global_to_local %d[%row, %k_ahead] %ring[%free], %bars[%free], %inside
-//!   ttng.wait_barrier %bars[%slot], %phase
-//!   %d = ttng.warp_group_dot %ring[%slot], ...
+//!   ttg.ring_acquire %ring[%free] where %inside
+//!   ttg.async_copy_block_to_local %d[%row, %k_ahead], %field[%free], %inside
+//!   ttg.ring_commit %ring[%free]
+//!   ttg.ring_wait %ring[%slot], %phase
+//!   %d = ttng.warp_group_dot %field[%slot], ...
 //! }
 //! ```
 //!
-//! In a cluster, what several CTAs load each of them loads a part of ([`multicast`]). Then a ring of mbarriers more says of each
+//! In a cluster, what several CTAs load each of them loads a part of ([`multicast`]). Then a ring without fields says of each
 //! slot that all of those CTAs have read it; one thread of each waits for that before it issues the copies.
 //!
-//! The phase of the mbarriers flips each time that the slot number wraps around. A slot is refilled by one thread while others
-//! may still read what was in it: [`membar`](crate::membar) puts a barrier before the copy, or a
-//! [split barrier](super::split_barrier) tells that they have.
+//! The phase flips each time that the slot number wraps around. A slot is refilled by one thread while others may still read
+//! what was in it: [`membar`](crate::membar) puts a barrier before the copy, or a [split barrier](super::split_barrier)
+//! tells that they have.
 
-use tilewright_ir::dialect::{scf, tt, ttg, ttng};
-use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, TypeKind, Value};
+use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, TypeKind, Value, marks};
 
-use crate::{membar, multicast, scope, tma};
+use crate::{membar, multicast, rings, scope, tma};
 
-/// A load and its ring.
+/// A load and its field.
 struct Copy {
     load: tt::DescriptorLoad,
     /// The bits in which CTAs differ that share the copy ([`multicast`]).
     mask: u32,
-    ring: Value,
+    field: Value,
     slot: Type,
     group: usize,
 }
 
-/// Loads that share mbarriers.
+/// Loads that share a ring.
 struct Group {
-    ring: Value,
-    bytes: i32,
     /// The operation before which they are waited for.
     reader: Op,
+    ring: Value,
 }
 
 /// The TMA copies of a loop.
 pub struct Blocks {
     copies: Vec<Copy>,
     groups: Vec<Group>,
-    barrier: Type,
-    /// The CTAs that copy into each other's slots, and the mbarriers that say that all of them have read a slot.
-    peers: u32,
-    empty: Option<Value>,
+    /// A ring without fields that says of a slot that all CTAs which copy into each other's have read it.
+    free: Option<Value>,
 }
 
 impl Blocks {
-    /// Allocates rings of `slots` buffers and mbarriers for the loop `l` before the loop `around`, which is `l` itself or
-    /// has it inside, and ends the mbarriers behind it.
+    /// Makes rings of `slots` slots for the loop `l` before the loop `around`, which is `l` itself or has it inside, and ends
+    /// them behind it.
     pub fn allocate(
         m: &mut Module,
         l: scf::For,
@@ -64,43 +62,43 @@ impl Blocks {
         slots: u32,
     ) -> Self {
         let body = m.region_block(l.body(m));
-        let barrier = tma::mbarrier_type(m, None);
-        let mut blocks = Blocks { copies: Vec::new(), groups: Vec::new(), barrier, peers: 1, empty: None };
+        let mut blocks = Blocks { copies: Vec::new(), groups: Vec::new(), free: None };
         // The cluster can't meet beside specialized warps.
         let alone = scope::enclosing(m, l.0).is_empty();
+        let mut readers: Vec<Op> = Vec::new();
         for &load in loads {
             let (desc, value) = (load.desc(m), load.result(m));
-            let bytes = tma::block_bytes(m, desc);
             let mut shape = m.shape(m.value_type(value)).unwrap_or(&[]).to_vec();
             let slot = tma::tile_buffer(m, desc, &shape);
             let reader = first_reader(m, body, value, slot).unwrap_or(load.0);
-            let group = match blocks.groups.iter().position(|g| g.reader == reader) {
-                Some(g) => g,
-                None => {
-                    let ring = blocks.barriers(m, around, slots, 1);
-                    blocks.groups.push(Group { ring, bytes: 0, reader });
-                    blocks.groups.len() - 1
-                }
-            };
-            blocks.groups[group].bytes += bytes;
+            let group = readers.iter().position(|&r| r == reader).unwrap_or(readers.len());
+            if group == readers.len() {
+                readers.push(reader);
+            }
             shape.insert(0, slots);
             let encoding = m.encoding(slot).expect("an encoded buffer");
-            let ring = tma::buffer_type(m, &shape, m.element_type(slot), encoding);
+            let field = tma::buffer_type(m, &shape, m.element_type(slot), encoding);
             let loc = m.op_loc(load.0);
             let mut b = Builder::before(m, around.0);
             b.set_loc(loc);
-            let ring = ttg::LocalAlloc::build(&mut b, None, ring).result(b.module);
+            let field = ttg::LocalAlloc::build(&mut b, None, field).result(b.module);
             let mask = if alone { multicast::shares(m, load) } else { 0 };
-            blocks.copies.push(Copy { load, mask, ring, slot, group });
+            blocks.copies.push(Copy { load, mask, field, slot, group });
         }
-        blocks.peers = multicast::peers(blocks.copies.iter().map(|c| c.mask));
-        if blocks.peers != 1 {
-            blocks.empty = Some(blocks.barriers(m, around, slots, blocks.peers.count_ones() as i32));
-            // With the cluster each CTA's threads have met, too, before the first copies; what orders those with reads is
-            // `make_free`, in iterations that issue nothing as well. At the end nothing is under way: each CTA has waited for
-            // all arrivals, and for all copies that it gets.
-            multicast::meet(&mut Builder::before(m, around.0));
-            blocks.copies.iter().for_each(|copy| membar::leave_alone(m, copy.ring));
+        for (group, reader) in readers.into_iter().enumerate() {
+            let of_group = blocks.copies.iter().filter(|c| c.group == group);
+            let fields: Vec<Value> = of_group.map(|c| c.field).collect();
+            let ring = ring(m, around, &fields, slots);
+            blocks.groups.push(Group { reader, ring });
+        }
+        let peers = multicast::peers(blocks.copies.iter().map(|c| c.mask));
+        if peers != 1 {
+            let free = ring(m, around, &[], slots);
+            let create = m.defining_op(free).expect("just made");
+            m.set_i32_attr(create, marks::PEERS, peers as i32);
+            blocks.free = Some(free);
+            // What orders copies with reads is `make_free`, in iterations that issue nothing as well.
+            blocks.copies.iter().for_each(|copy| membar::leave_alone(m, copy.field));
         }
         blocks
     }
@@ -108,44 +106,20 @@ impl Blocks {
     /// Before a slot is filled that other CTAs copy to, too: says that this one has read what was in it, and waits until all
     /// have. The phase is that of the iteration which does so, as the first fill of each slot needs none.
     pub fn make_free(&self, m: &mut Module, anchor: Op, slot: Value, phase: Value) {
-        let Some(empty) = self.empty else { return };
+        let Some(free) = self.free else { return };
         let mut b = Builder::before(m, anchor);
-        ttg::Barrier::build(&mut b);
-        let empty = ttg::MemdescIndex::build(&mut b, empty, slot, self.barrier).result(b.module);
-        let arrive = ttng::ArriveBarrier::build(&mut b, empty, None, 1, false);
-        multicast::mark_arrival(b.module, arrive, self.peers);
-        let mut b = Builder::before(m, anchor);
-        let wait = ttng::WaitBarrier::build(&mut b, empty, phase, None, &[]);
-        multicast::mark_wait(b.module, wait);
+        ttg::RingCommit::build(&mut b, free, slot);
+        ttg::RingWait::build(&mut b, free, slot, phase, None, None, None);
     }
 
-    /// A ring of mbarriers with so many arrivals.
-    fn barriers(&self, m: &mut Module, around: scf::For, slots: u32, count: i32) -> Value {
-        let ty = tma::mbarrier_type(m, Some(slots));
-        let mut b = Builder::before(m, around.0);
-        let ring = ttg::LocalAlloc::build(&mut b, None, ty).result(b.module);
-        for slot in 0..slots as i32 {
-            let slot = b.i32(slot);
-            let one = ttg::MemdescIndex::build(&mut b, ring, slot, self.barrier).result(b.module);
-            ttng::InitBarrier::build(&mut b, one, count);
-        }
-        let mut b = Builder::after(m, around.0);
-        for slot in 0..slots as i32 {
-            let slot = b.i32(slot);
-            let one = ttg::MemdescIndex::build(&mut b, ring, slot, self.barrier).result(b.module);
-            ttng::InvalBarrier::build(&mut b, one);
-        }
-        ring
-    }
-
-    /// The rings of buffers.
-    pub fn rings(&self) -> impl Iterator<Item = Value> + '_ {
-        self.copies.iter().map(|c| c.ring)
+    /// The buffers of the rings.
+    pub fn fields(&self) -> impl Iterator<Item = Value> + '_ {
+        self.copies.iter().map(|c| c.field)
     }
 
     /// Begins the issue of one iteration, where `inside` holds.
     pub fn issue(&self, inside: Value, slot: Value) -> Issue<'_> {
-        Issue { blocks: self, barriers: vec![None; self.groups.len()], inside, slot }
+        Issue { blocks: self, acquired: vec![false; self.groups.len()], inside, slot }
     }
 
     /// Replaces the loads by what lies in this iteration's slot, and waits for it where it is read.
@@ -155,12 +129,11 @@ impl Blocks {
         let views: Vec<Value> = self
             .copies
             .iter()
-            .map(|c| ttg::MemdescIndex::build(&mut b, c.ring, slot, c.slot).result(b.module))
+            .map(|c| ttg::MemdescIndex::build(&mut b, c.field, slot, c.slot).result(b.module))
             .collect();
         for g in &self.groups {
             let mut b = Builder::before(m, g.reader);
-            let barrier = ttg::MemdescIndex::build(&mut b, g.ring, slot, self.barrier).result(b.module);
-            ttng::WaitBarrier::build(&mut b, barrier, phase, None, &[]);
+            ttg::RingWait::build(&mut b, g.ring, slot, phase, None, None, None);
         }
         for (c, view) in self.copies.iter().zip(views) {
             let (value, reader) = (c.load.result(m), self.groups[c.group].reader);
@@ -183,8 +156,8 @@ impl Blocks {
 /// The copies of one iteration on their way out.
 pub struct Issue<'a> {
     blocks: &'a Blocks,
-    /// The slot's mbarrier of each group whose bytes have been announced.
-    barriers: Vec<Option<Value>>,
+    /// The groups whose slot has been acquired.
+    acquired: Vec<bool>,
     inside: Value,
     slot: Value,
 }
@@ -199,24 +172,32 @@ impl Issue<'_> {
         let mut b = Builder::before(m, anchor);
         b.set_loc(loc);
         let (inside, slot) = (self.inside, self.slot);
-        let barrier = match self.barriers[c.group] {
-            Some(barrier) => barrier,
-            None => {
-                let g = &self.blocks.groups[c.group];
-                let index = ttg::MemdescIndex::build(&mut b, g.ring, slot, self.blocks.barrier);
-                let barrier = index.result(b.module);
-                ttng::BarrierExpect::build(&mut b, barrier, inside, g.bytes);
-                self.barriers[c.group] = Some(barrier);
-                barrier
-            }
-        };
-        let buffer = ttg::MemdescIndex::build(&mut b, c.ring, slot, c.slot).result(b.module);
-        let copy = ttng::AsyncTmaCopyGlobalToLocal::build(
-            &mut b, desc, &coord, barrier, buffer, inside, cache, evict, false,
-        );
+        if !std::mem::replace(&mut self.acquired[c.group], true) {
+            ttg::RingAcquire::build(&mut b, self.blocks.groups[c.group].ring, slot, None, Some(inside));
+        }
+        let buffer = ttg::MemdescIndex::build(&mut b, c.field, slot, c.slot).result(b.module);
+        let copy =
+            ttg::AsyncCopyBlockToLocal::build(&mut b, desc, &coord, buffer, Some(inside), cache, evict);
         multicast::mark_copy(b.module, copy.0, c.mask);
         true
     }
+
+    /// Ends the issue before `anchor`.
+    pub fn commit(self, m: &mut Module, anchor: Op) {
+        let mut b = Builder::before(m, anchor);
+        for (group, acquired) in self.blocks.groups.iter().zip(self.acquired) {
+            if acquired {
+                ttg::RingCommit::build(&mut b, group.ring, self.slot);
+            }
+        }
+    }
+}
+
+/// A ring for the loop `around`, ended behind it.
+fn ring(m: &mut Module, around: scf::For, fields: &[Value], slots: u32) -> Value {
+    let ring = rings::create(&mut Builder::before(m, around.0), fields, slots);
+    ttg::RingDealloc::build(&mut Builder::after(m, around.0), ring);
+    ring
 }
 
 /// The allocation that `op` is, if a slot of this type can take its place.

@@ -1,28 +1,28 @@
-//! Loads as asynchronous copies: the rings of buffers that they fill, and how what read the loaded value reads a slot.
+//! Loads as asynchronous copies: the fields of the loop's ring that they fill, and how what read the loaded value reads a slot.
 //!
-//! Each copy has a ring of `slots` buffers before the loop. The kinds of copy differ in how they are issued and waited for;
-//! the rings, and the views that readers get, are the same.
+//! Each copy has a buffer of `slots` slots before the loop. Those of one iteration are committed and waited for together, so
+//! that they are fields of one ring.
 
 use tilewright_ir::dialect::{arith, scf, tt, ttg};
 use tilewright_ir::marks;
-use tilewright_ir::{AttrKind, Builder, Encoding, Module, Op, Opcode, Shape, Type, TypeKind, Value};
+use tilewright_ir::{AttrKind, Builder, Encoding, Module, Op, Shape, Type, TypeKind, Value};
 use tilewright_layout::TileLayout;
 
-use crate::choose;
+use crate::{choose, rings};
 
 /// A load that becomes asynchronous.
 #[derive(Debug, Clone, Copy)]
 pub struct Copy {
     /// The load.
     pub load: tt::Load,
-    /// The ring of buffers.
-    pub ring: Value,
+    /// The field of the loop's ring.
+    pub field: Value,
     /// The type of one slot.
     pub slot: Type,
 }
 
 impl Copy {
-    /// Allocates the ring of a load before the loop `l`: as the buffer that the load fills now is laid out, if it does.
+    /// Allocates the field for a load before the loop `l`: as the buffer that the load fills now is laid out, if it does.
     pub fn allocate(m: &mut Module, l: scf::For, load: tt::Load, slots: u32) -> Self {
         let value = load.result(m);
         let ty = m.value_type(value);
@@ -59,18 +59,18 @@ impl Copy {
         let loc = m.op_loc(load.0);
         let mut b = Builder::before(m, l.0);
         b.set_loc(loc);
-        let ring = ttg::LocalAlloc::build(&mut b, None, ring_ty).result(b.module);
-        Copy { load, ring, slot }
+        let field = ttg::LocalAlloc::build(&mut b, None, ring_ty).result(b.module);
+        Copy { load, field, slot }
     }
 
-    /// Emits the copy before `anchor` with these addresses and mask, into slot `slot`, and returns its token.
-    pub fn issue(self, m: &mut Module, anchor: Op, ptr: Value, mask: Value, slot: Value) -> Value {
-        let Copy { load, ring, slot: slot_ty } = self;
+    /// Emits the copy before `anchor` with these addresses and mask, into slot `slot`.
+    pub fn issue(self, m: &mut Module, anchor: Op, ptr: Value, mask: Value, slot: Value) {
+        let Copy { load, field, slot: slot_ty } = self;
         let (cache, evict) = (load.cache(m), load.evict(m));
         let loc = m.op_loc(load.0);
         let mut b = Builder::before(m, anchor);
         b.set_loc(loc);
-        let dst = ttg::MemdescIndex::build(&mut b, ring, slot, slot_ty).result(b.module);
+        let dst = ttg::MemdescIndex::build(&mut b, field, slot, slot_ty).result(b.module);
         let copy = ttg::AsyncCopyGlobalToLocal::build(
             &mut b,
             ptr,
@@ -89,7 +89,6 @@ impl Copy {
         }
         let free = m.attr(AttrKind::Unit);
         m.set_attr(copy.0, marks::FREE_SLOT, free);
-        copy.token(m)
     }
 }
 
@@ -117,14 +116,14 @@ pub fn and_mask(m: &mut Module, anchor: Op, mask: Option<Value>, ptr_ty: Type, i
 }
 
 /// Replaces the loads by what lies in this iteration's slot.
-pub fn read_slots(m: &mut Module, copies: &[Copy], anchor: Op, slot: Value, token: Value) {
+pub fn read_slots(m: &mut Module, copies: &[Copy], anchor: Op, slot: Value) {
     // All views first: the anchor may be one of the loads.
     let mut views = Vec::new();
-    for &Copy { load, ring, slot: slot_ty } in copies {
+    for &Copy { load, field, slot: slot_ty } in copies {
         let loc = m.op_loc(load.0);
         let mut b = Builder::before(m, anchor);
         b.set_loc(loc);
-        views.push((load, ttg::MemdescIndex::build(&mut b, ring, slot, slot_ty).result(b.module)));
+        views.push((load, ttg::MemdescIndex::build(&mut b, field, slot, slot_ty).result(b.module)));
     }
     for (load, view) in views {
         let value = load.result(m);
@@ -134,50 +133,16 @@ pub fn read_slots(m: &mut Module, copies: &[Copy], anchor: Op, slot: Value, toke
             if let Some(a) = ttg::LocalAlloc::cast(m, u.op)
                 && m.encoding(m.value_type(a.result(m))) == ring_encoding
             {
-                use_view(m, a.result(m), view, token);
-                m.erase_op(u.op);
+                rings::make_mutable(m, a.result(m));
+                m.replace_op(u.op, &[view]);
             }
         }
         if !m.is_unused(value) {
             let ty = m.value_type(value);
             let mut b = Builder::after(m, load.0);
-            let loaded = ttg::LocalLoad::build(&mut b, view, Some(token), ty).result(b.module);
+            let loaded = ttg::LocalLoad::build(&mut b, view, None, ty).result(b.module);
             m.replace_all_uses(value, loaded);
         }
         m.erase_op(load.0);
-    }
-}
-
-/// Puts a slot in the place of a buffer. Its views become mutable with it; what reads it waits for the token.
-fn use_view(m: &mut Module, buffer: Value, view: Value, token: Value) {
-    for u in m.uses(buffer).to_vec() {
-        token_users(m, u.op, token);
-    }
-    m.replace_all_uses(buffer, view);
-}
-
-fn token_users(m: &mut Module, op: Op, token: Value) {
-    match m.opcode(op) {
-        Some(Opcode::Ttg(ttg::Kind::LocalLoad)) => m.set_operand_group(op, 1, &[token]),
-        Some(Opcode::Ttg(ttg::Kind::MemdescTrans | ttg::Kind::MemdescSubslice)) => {
-            let r = m.result(op);
-            if let TypeKind::MemDesc { shape, element, encoding, memory_space, alloc_shape, .. } =
-                m.type_kind(m.value_type(r)).clone()
-            {
-                let ty = m.ty(TypeKind::MemDesc {
-                    shape,
-                    element,
-                    encoding,
-                    memory_space,
-                    mutable: true,
-                    alloc_shape,
-                });
-                m.set_value_type(r, ty);
-            }
-            for u in m.uses(r).to_vec() {
-                token_users(m, u.op, token);
-            }
-        }
-        _ => {}
     }
 }

@@ -101,6 +101,7 @@ fn fence(module: &mut Module, block: Block, mut written: bool, insert: bool) -> 
             Some(Opcode::Ttg(ttg::Kind::LocalStore | ttg::Kind::AsyncWait)) => written = true,
             Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => written = false,
             _ if rings::fences(module, op) => written = false,
+            _ if rings::waits_for_group(module, op) => written = true,
             Some(Opcode::Ttng(ttng::Kind::WarpGroupDot)) if written && reads_ordinary_writes(module, op) => {
                 if insert {
                     let mut b = Builder::before(module, op);
@@ -276,9 +277,12 @@ fn is_made_in(module: &Module, l: Op, value: Value) -> bool {
 /// The wait for an iteration's copies, if those behind the first dot must have arrived when the next iteration begins: rings
 /// of two slots.
 fn copies_are_due_next(module: &Module, first: ttng::WarpGroupDot) -> Option<Op> {
-    let before = module.block_ops(module.parent_block(first.0)?).take_while(|&op| op != first.0);
-    let mut waits = before.filter_map(|op| ttg::AsyncWait::cast(module, op));
-    waits.find(|w| w.num(module) == 0).map(|w| w.0)
+    let mut before = module.block_ops(module.parent_block(first.0)?).take_while(|&op| op != first.0);
+    before.find(|&op| {
+        let none_later = ttg::RingWait::cast(module, op).is_some_and(|w| w.later(module).unwrap_or(0) == 0);
+        none_later && rings::waits_for_group(module, op)
+            || ttg::AsyncWait::cast(module, op).is_some_and(|w| w.num(module) == 0)
+    })
 }
 
 /// The dots of a loop's body that may stay under way into the next iteration.

@@ -46,7 +46,8 @@ use super::graph::is_dot;
 use super::schedule::Schedule;
 use super::slice::Slice;
 use super::split_barrier::SplitBarrier;
-use crate::membar;
+use crate::rings::position;
+use crate::{membar, rings};
 
 /// Rewrites a loop as its schedule says.
 ///
@@ -80,6 +81,8 @@ struct Expander<'m> {
     levels: Vec<Level>,
     between_levels: u32,
     copies: Vec<Copy>,
+    /// The ring of which the copies that threads make fill the fields.
+    ring: Option<Value>,
     blocks: Blocks,
     /// The loop around, if the pipeline runs on through its iterations.
     outer: Option<Outer>,
@@ -121,11 +124,12 @@ impl<'m> Expander<'m> {
             });
         }
         let copies: Vec<Copy> = copies.into_iter().map(|load| Copy::allocate(m, l, load, slots)).collect();
+        let fields: Vec<Value> = copies.iter().map(|copy| copy.field).collect();
+        let ring = (!fields.is_empty()).then(|| rings::create(&mut Builder::before(m, l.0), &fields, slots));
         let around = outer.as_ref().map_or(l, |o| o.l);
         let blocks = Blocks::allocate(m, l, around, &blocks, slots);
         if split {
-            let rings: Vec<Value> = copies.iter().map(|copy| copy.ring).chain(blocks.rings()).collect();
-            rings.into_iter().for_each(|ring| membar::leave_alone(m, ring));
+            fields.into_iter().chain(blocks.fields()).for_each(|field| membar::leave_alone(m, field));
         }
         Expander {
             args: m.block_args(body).to_vec(),
@@ -139,6 +143,7 @@ impl<'m> Expander<'m> {
             levels: out,
             between_levels,
             copies,
+            ring,
             blocks,
             outer,
         }
@@ -197,27 +202,24 @@ impl<'m> Expander<'m> {
         let anchor = dot.and_then(|d| self.m.next_op(d)).unwrap_or(top);
         let stages = self.stages as i32;
         let several = self.m.block_ops(self.body).filter(|&op| is_dot(self.m, op)).count() > 1;
-        let token = if let (Some(barrier), Some(turn)) = (barrier, turn) {
-            let token = self.wait_and_fence(self.l.0, stages - 2);
+        if let (Some(barrier), Some(turn)) = (barrier, turn) {
+            self.wait_and_fence(self.l.0, (first, first_phase), stages - 2);
             barrier.arrive(self.m, self.l.0);
             barrier.wait(self.m, top, turn);
-            token
         } else if self.copies.is_empty() {
-            None
+            // Blocks are waited for where they are read.
         } else if dot.is_some() && stages > if several { 2 } else { 3 } {
             // Behind that dot also wait for what the next iteration reads: one barrier then serves both. The proxy fence takes
             // its turn behind the accesses of copies that were issued before it: here that was an iteration ago, at the top
             // it would be just now. (A loop of one dot has no arithmetic to hide a copy behind: it wants those of two
             // iterations under way beside the wait.)
-            self.wait_and_fence(anchor, stages - 3);
-            let token = self.wait_and_fence(self.l.0, stages - 2);
+            self.wait_for_next(anchor, (slot, phase), stages - 3);
+            self.wait_and_fence(self.l.0, (first, first_phase), stages - 2);
             let mut b = Builder::before(self.m, self.l.0);
             ttg::Barrier::build(&mut b);
-            token
         } else {
-            let mut b = Builder::before(self.m, top);
-            Some(ttg::AsyncWait::build(&mut b, &[], stages - 2, Type::ASYNC_TOKEN).token(b.module))
-        };
+            self.wait(top, (slot, phase), stages - 2);
+        }
         let mut b = Builder::before(self.m, top);
         let ahead = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
         // Behind a split barrier the slot is free at the top already; that early if the copies must have arrived soon.
@@ -226,7 +228,7 @@ impl<'m> Expander<'m> {
             self.issue(top, ahead, bounds, free);
         }
         if let Some(barrier) = barrier {
-            self.wait_and_fence(anchor, (stages - 3).max(0));
+            self.wait_for_next(anchor, (slot, phase), (stages - 3).max(0));
             barrier.arrive(self.m, anchor);
         }
         if !early {
@@ -237,9 +239,7 @@ impl<'m> Expander<'m> {
             let results = self.m.results(self.l.0);
             self.go_on_outside(&outer, bounds, results[index], results[index + 2]);
         }
-        if let Some(token) = token {
-            copies::read_slots(self.m, &self.copies, top, slot, token);
-        }
+        copies::read_slots(self.m, &self.copies, top, slot);
         let top = self.m.first_op(self.body).expect("a loop body has operations");
         self.blocks.read(self.m, top, slot, phase);
 
@@ -265,9 +265,9 @@ impl<'m> Expander<'m> {
         }
 
         let mut b = Builder::after(self.m, self.l.0);
-        if !self.copies.is_empty() {
+        if let Some(ring) = self.ring {
             // Copies masked off past the end still write zeros: none may be under way when the memory is used again.
-            ttg::AsyncWait::build(&mut b, &[], 0, Type::ASYNC_TOKEN);
+            ttg::RingDealloc::build(&mut b, ring);
         }
         if let Some(barrier) = barrier {
             barrier.end(&mut b);
@@ -336,16 +336,30 @@ impl<'m> Expander<'m> {
         outer.yields(self.m, &[slot, phase]);
     }
 
-    /// Waits for copies that threads make (not TMA's, which mbarriers tell of), and makes them visible to the asynchronous
-    /// proxy.
-    fn wait_and_fence(&mut self, anchor: Op, num: i32) -> Option<Value> {
-        if self.copies.is_empty() {
-            return None;
+    /// Waits for copies that threads make (not TMA's, which are waited for where they are read), of which those of `later`
+    /// iterations behind the position's may still be under way.
+    fn wait(&mut self, anchor: Op, (slot, phase): (Value, Value), later: i32) {
+        if let Some(ring) = self.ring {
+            let mut b = Builder::before(self.m, anchor);
+            let later = Some(later).filter(|&n| n > 0);
+            ttg::RingWait::build(&mut b, ring, slot, phase, None, None, later);
         }
-        let mut b = Builder::before(self.m, anchor);
-        let token = ttg::AsyncWait::build(&mut b, &[], num, Type::ASYNC_TOKEN).token(b.module);
-        ttng::FenceAsyncShared::build(&mut b, false);
-        Some(token)
+    }
+
+    /// The same, and makes them visible to the asynchronous proxy.
+    fn wait_and_fence(&mut self, anchor: Op, position: (Value, Value), later: i32) {
+        self.wait(anchor, position, later);
+        if self.ring.is_some() {
+            ttng::FenceAsyncShared::build(&mut Builder::before(self.m, anchor), false);
+        }
+    }
+
+    /// The same for the iteration behind that of a position.
+    fn wait_for_next(&mut self, anchor: Op, position: (Value, Value), later: i32) {
+        if self.ring.is_some() {
+            let next = position::advance(&mut Builder::before(self.m, anchor), position, self.slots);
+            self.wait_and_fence(anchor, next, later);
+        }
     }
 
     fn carry_all(&mut self, init: &[Value]) -> Vec<Value> {
@@ -396,23 +410,25 @@ impl<'m> Expander<'m> {
     fn issue(&mut self, anchor: Op, iv: Value, bounds: &Bounds, slot: Value) -> Value {
         let inside = self.is_inside(anchor, iv, bounds);
         let mut map = self.values_of(0, iv, bounds);
-        let mut tokens = Vec::new();
         let mut blocks = self.blocks.issue(inside, slot);
+        if let Some(ring) = self.ring {
+            ttg::RingAcquire::build(&mut Builder::before(self.m, anchor), ring, slot, None, None);
+        }
         for op in self.levels[0].ops.clone() {
             if let Some(copy) = self.copies.iter().copied().find(|c| c.load.0 == op) {
                 let mapped = |v: Value| *map.get(&v).unwrap_or(&v);
                 let ptr = mapped(copy.load.ptr(self.m));
                 let mask = copy.load.mask(self.m).map(mapped);
                 let mask = copies::and_mask(self.m, anchor, mask, self.m.value_type(ptr), inside);
-                tokens.push(copy.issue(self.m, anchor, ptr, mask, slot));
+                copy.issue(self.m, anchor, ptr, mask, slot);
             } else if !blocks.copy(self.m, anchor, op, |v| *map.get(&v).unwrap_or(&v)) {
                 let clone = self.m.clone_op(op, &mut map);
                 self.m.insert_before(clone, anchor);
             }
         }
-        if !tokens.is_empty() {
-            let mut b = Builder::before(self.m, anchor);
-            ttg::AsyncCommitGroup::build(&mut b, &tokens, Type::ASYNC_TOKEN);
+        blocks.commit(self.m, anchor);
+        if let Some(ring) = self.ring {
+            ttg::RingCommit::build(&mut Builder::before(self.m, anchor), ring, slot);
         }
         self.go_on(0, anchor, iv, &map, bounds)
     }

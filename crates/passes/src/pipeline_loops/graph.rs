@@ -24,6 +24,7 @@ use tilewright_ir::{Block, Module, Op, Opcode, Value, ValueDef};
 use super::dots;
 use super::modulo::{Graph, Resource, Since, Times};
 use crate::machine::Machine;
+use crate::rings;
 
 /// Which warps go through a loop in step.
 #[derive(Debug, Clone, Copy)]
@@ -133,7 +134,7 @@ impl Body<'_> {
                 graph.depend(nodes[&last], issued, n, 0, 0);
             }
             last = Some(op);
-            if ttg::RingWait::cast(m, op).is_some() {
+            if rings::waits_at_mbarrier(m, op) {
                 waits.push(op);
             } else if is_asynchronous(m, op) {
                 for w in &waits {

@@ -20,7 +20,7 @@
 //! | [`slice`] | what must run ahead with a load |
 //! | [`expand`] | prologue and kernel |
 //! | [`split_barrier`] | a barrier with room between its halves, so that warp groups need not go in step |
-//! | [`copies`] | rings, asynchronous copies, views of slots |
+//! | [`copies`] | asynchronous copies into the fields of a ring, views of slots |
 //! | [`blocks`] | the same for loads through descriptors (TMA) |
 //! | [`order`] | dots that begin early |
 //! | [`late`] | dots that end after their iteration |
@@ -41,15 +41,18 @@
 //! }
 //! =>
 //! %buf = ttg.local_alloc : !ttg.memdesc<3x128x64xf16, ..., mutable>
-//! ttg.async_copy_global_to_local %p0, %buf[0] mask %0_lt_n ; ttg.async_commit_group
-//! ttg.async_copy_global_to_local %p1, %buf[1] mask %1_lt_n ; ttg.async_commit_group
-//! scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z, %slot = 0, %free = 2, %q = %p2) {
-//!   %t = ttg.async_wait {num = 1}
-//!   ttg.async_copy_global_to_local %q, %buf[%free] mask %i_plus_2_lt_n ; ttg.async_commit_group
-//!   %a = ttg.local_load %buf[%slot] token %t
+//! %ring = ttg.ring_create %buf {slots = 3}
+//! ttg.ring_acquire %ring[0] ; ttg.async_copy_global_to_local %p0, %buf[0] mask %0_lt_n ; ttg.ring_commit %ring[0]
+//! ttg.ring_acquire %ring[1] ; ttg.async_copy_global_to_local %p1, %buf[1] mask %1_lt_n ; ttg.ring_commit %ring[1]
+//! scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z, %slot = 0, %free = 2, %phase = 0, %q = %p2) {
+//!   ttg.ring_wait %ring[%slot], %phase {later = 1}
+//!   ttg.ring_acquire %ring[%free]
+//!   ttg.async_copy_global_to_local %q, %buf[%free] mask %i_plus_2_lt_n
+//!   ttg.ring_commit %ring[%free]
+//!   %a = ttg.local_load %buf[%slot]
 //!   ...
 //! }
-//! ttg.async_wait {num = 0}
+//! ttg.ring_dealloc %ring
 //! ```
 //!
 //! Indices that are loaded run further ahead, in registers:

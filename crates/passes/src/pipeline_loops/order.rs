@@ -17,6 +17,8 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::{Block, Module, Op, Opcode, Value};
 
+use crate::rings;
+
 /// Moves these dots of a block up, none before the block's first.
 pub fn issue_early(module: &mut Module, block: Block, early: &[Op]) {
     let first = module.block_ops(block).find(|&op| is_dot(module, op));
@@ -83,7 +85,7 @@ fn last_wait(module: &Module, first: Op, before: Op) -> Op {
     let mut found = first;
     let mut at = module.next_op(first);
     while let Some(op) = at.filter(|&op| op != before) {
-        if ttg::RingWait::cast(module, op).is_some() || ttng::WaitBarrier::cast(module, op).is_some() {
+        if rings::waits_at_mbarrier(module, op) || ttng::WaitBarrier::cast(module, op).is_some() {
             found = op;
         }
         at = module.next_op(op);

@@ -28,7 +28,7 @@ use super::slice::Slice;
 use super::{blocks, budget};
 use crate::machine::GROUP;
 use crate::target::TargetInfo;
-use crate::{multicast, scope, scratch, tma};
+use crate::{multicast, rings, scope, scratch, tma};
 
 /// Addresses of addresses of addresses: what is behind more of them is not read ahead.
 const MAX_LEVELS: usize = 4;
@@ -248,7 +248,7 @@ fn levels_of(module: &Module, l: scf::For, body: Block, load: Op) -> Option<Vec<
 
 /// Whether an operation says that a loop around it has been pipelined, or has a pipelined one inside.
 fn is_pipelined(module: &Module, op: Op) -> bool {
-    ttg::AsyncWait::cast(module, op).is_some() || ttng::BarrierExpect::cast(module, op).is_some()
+    rings::waits_for_group(module, op) || ttg::AsyncCopyBlockToLocal::cast(module, op).is_some()
 }
 
 fn is_load(module: &Module, op: Op) -> bool {

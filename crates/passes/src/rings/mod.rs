@@ -15,9 +15,9 @@ pub mod position;
 
 use tilewright_ir::dialect::ttg;
 use tilewright_ir::opdef::{Access, Completion, Proxy, Resource};
-use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Value};
+use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, TypeKind, Value, marks};
 
-use crate::allocate_shared::{allocation, buffer_users};
+use crate::allocate_shared::{allocation, buffer_users, is_view};
 use crate::{multicast, scope};
 
 /// How a field gets into its slot.
@@ -119,10 +119,46 @@ pub fn fences(module: &Module, op: Op) -> bool {
     wait && ring.fences_waits() || commit && ring.fences_commits()
 }
 
+/// Whether an operation waits for groups of copies that the same threads have made.
+pub fn waits_for_group(module: &Module, op: Op) -> bool {
+    waited_for(module, op).is_some_and(|ring| ring.is_in_order() && ring.has(Transport::Copies))
+}
+
+/// Whether an operation waits for a slot at an mbarrier.
+pub fn waits_at_mbarrier(module: &Module, op: Op) -> bool {
+    waited_for(module, op)
+        .is_some_and(|ring| !ring.is_in_order() || ring.has(Transport::Blocks) || ring.fields.is_empty())
+}
+
+/// The ring for a slot of which an operation waits.
+fn waited_for(module: &Module, op: Op) -> Option<Ring> {
+    let wait = ttg::RingWait::cast(module, op)?;
+    Ring::of(module, create_of(module, wait.ring(module))?).ok()
+}
+
 /// Builds a ring with one reader.
 pub fn create(b: &mut Builder<'_>, fields: &[Value], slots: u32) -> Value {
     ttg::RingCreate::build(b, fields, slots as i32, None, None, false, tilewright_ir::Type::RING)
         .ring(b.module)
+}
+
+/// Makes the views of a buffer mutable, for a slot of a ring that takes its place.
+pub fn make_mutable(module: &mut Module, buffer: Value) {
+    for u in module.uses(buffer).to_vec() {
+        if !is_view(module, u.op) {
+            continue;
+        }
+        let view = module.result(u.op);
+        if let TypeKind::MemDesc { shape, element, encoding, memory_space, alloc_shape, .. } =
+            module.type_kind(module.value_type(view)).clone()
+        {
+            let kind =
+                TypeKind::MemDesc { shape, element, encoding, memory_space, mutable: true, alloc_shape };
+            let ty = module.ty(kind);
+            module.set_value_type(view, ty);
+        }
+        make_mutable(module, view);
+    }
 }
 
 impl Ring {
@@ -142,7 +178,8 @@ impl Ring {
             writer_warps: 0,
             readers: vec![Reader::default(); names.map_or(1, |names| names.len())],
             read_asynchronously: false,
-            peers: 1,
+            // Of a ring without fields whoever makes it says so.
+            peers: module.int_attr(create.0, marks::PEERS).unwrap_or(1) as u32,
         };
         ring.find_places(module)?;
         for &field in create.fields(module) {
@@ -257,7 +294,7 @@ impl Ring {
                             return Err(wrong(module, op, text));
                         }
                         if let Some(copy) = ttg::AsyncCopyBlockToLocal::cast(module, op) {
-                            let mask = module.int_attr(copy.0, tilewright_ir::marks::MULTICAST).unwrap_or(0);
+                            let mask = module.int_attr(copy.0, marks::MULTICAST).unwrap_or(0);
                             self.peers |= multicast::peers([mask as u32]);
                         }
                     }

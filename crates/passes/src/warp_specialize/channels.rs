@@ -297,7 +297,7 @@ pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Pos
             let mut b = Builder::before(module, load.op());
             let view = ttg::MemdescIndex::build(&mut b, field, slot, ty).result(b.module);
             for a in buffers(module, load, ty) {
-                make_mutable(module, a.result(module));
+                rings::make_mutable(module, a.result(module));
                 module.replace_op(a.0, &[view]);
             }
             let value = load.result(module);
@@ -308,30 +308,6 @@ pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Pos
                 module.replace_all_uses(value, loaded);
             }
             module.erase_op(load.op());
-        }
-    }
-}
-
-/// Views of a buffer that becomes mutable are mutable.
-fn make_mutable(module: &mut Module, buffer: Value) {
-    for u in module.uses(buffer).to_vec() {
-        let view = matches!(
-            module.opcode(u.op),
-            Some(Opcode::Ttg(
-                ttg::Kind::MemdescTrans | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescReshape
-            ))
-        );
-        if view {
-            let r = module.result(u.op);
-            if let TypeKind::MemDesc { shape, element, encoding, memory_space, alloc_shape, .. } =
-                module.type_kind(module.value_type(r)).clone()
-            {
-                let kind =
-                    TypeKind::MemDesc { shape, element, encoding, memory_space, mutable: true, alloc_shape };
-                let ty = module.ty(kind);
-                module.set_value_type(r, ty);
-            }
-            make_mutable(module, r);
         }
     }
 }

@@ -75,7 +75,7 @@ fn issue(module: &mut Module, c: &Channel, loads: &[Op], slot: Value, phase: Val
     let last = *loads.last().expect("a channel has a load");
     let ring = c.ring.expect("allocated");
     let mut b = Builder::before(module, last);
-    ttg::RingAcquire::build(&mut b, ring, slot, phase, None);
+    ttg::RingAcquire::build(&mut b, ring, slot, Some(phase), None);
     for (((&op, &field), &ty), &mask) in loads.iter().zip(&c.fields).zip(&c.slot_types).zip(&c.masks) {
         let view = ttg::MemdescIndex::build(&mut b, field, slot, ty).result(b.module);
         match Load::cast(b.module, op) {

@@ -212,7 +212,7 @@ fn fill(module: &mut Module, outlet: &Outlet, phase: Value) {
     let src = outlet.store.src(module);
     let mut b = Builder::before(module, outlet.store.0);
     let slot = b.i32(0);
-    ttg::RingAcquire::build(&mut b, outlet.ring, slot, phase, None);
+    ttg::RingAcquire::build(&mut b, outlet.ring, slot, Some(phase), None);
     let tile = ttg::MemdescIndex::build(&mut b, outlet.field, slot, outlet.slot).result(b.module);
     ttg::LocalStore::build(&mut b, src, tile);
     ttg::RingCommit::build(&mut b, outlet.ring, slot);
