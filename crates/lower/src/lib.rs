@@ -1,10 +1,14 @@
-//! Lowering of a `ttg` module to a per-thread program, one file a topic.
+//! Lowering of a `ttg` module to a per-thread program, as far as it is the same for every vendor, one file a topic.
 //!
 //! A tensor value becomes one scalar per register of its [`TileLayout`], in that layout's register order; a buffer
 //! becomes a shared-memory address. What the passes have decided is read, not decided again: encodings stand in the
 //! types, shared-memory offsets in `allocation.offset`, vector widths in `tt.vec`, barriers between operations are
 //! `ttg.barrier`. An operation that goes through shared memory inside itself (a reduction across warps, a layout
 //! conversion) emits its own barrier between its writes and its reads.
+//!
+//! What differs between vendors is asked for: facts of [`TargetInfo`] (the width of a warp, of an access), and instructions
+//! through [`Hooks`], which a vendor implements for the state of its own. An operation is offered to
+//! [`Hooks::operation`] first, so that a vendor may lower any in a way of its own.
 
 mod control;
 mod convert_layout;
@@ -67,11 +71,11 @@ pub struct Lowered {
     pub shared_bytes: u32,
 }
 
-/// Elements of a tensor that a thread may have. Many times what it has registers for is spilled, and `ptxas` needs time in
+/// Elements of a tensor that a thread may have. Many times what it has registers for is spilled, and the assembler needs time in
 /// proportion to the square: two minutes for this many, half an hour for four times as many.
 const MAX_ELEMENTS: u64 = 2048;
 
-/// Instructions that the code of a thread may have: LLVM and `ptxas` take minutes for so many, and gigabytes of memory.
+/// Instructions that the code of a thread may have: LLVM and the assembler take minutes for so many, and gigabytes of memory.
 const MAX_INSTRUCTIONS: usize = 1_000_000;
 
 /// The registers of one value.
@@ -344,7 +348,10 @@ impl<'a, H: Hooks> Lower<'a, H> {
             let message = format!(
                 "a tensor of shape {shape:?} has {share} elements in each thread; the limit is {MAX_ELEMENTS}"
             );
-            let hint = "a thread has 255 registers, the rest is spilled: use smaller blocks, or more warps (num_warps)";
+            let hint = format!(
+                "a thread has {} registers, the rest is spilled: use smaller blocks, or more warps (num_warps)",
+                self.target.machine.registers_of_thread
+            );
             return Err(self.error(message).note(hint).into());
         }
         let layout = Rc::new(layout);
