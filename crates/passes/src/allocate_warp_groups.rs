@@ -28,6 +28,9 @@ use crate::scope;
 const REGISTERS: u32 = 65536;
 /// Warps of a CTA at most (the same).
 const MAX_WARPS: u32 = 32;
+/// Threads of a warp and warps of a warp group, the only ones whose registers move (PTX ISA, "setmaxnreg").
+const WARP: u32 = 32;
+const GROUP: u32 = 4;
 /// What `setmaxnreg` takes: multiples of 8 (PTX ISA, "setmaxnreg"). More than 240 leaves too little for the others.
 const MIN_REGISTERS: u32 = 24;
 const MAX_REGISTERS: u32 = 240;
@@ -70,7 +73,7 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
             .note("use a smaller num_warps, or fewer partitions"));
     }
     module.set_i32_attr(root, "ttg.total-num-warps", total as i32);
-    let start = (REGISTERS / (total * 32)) & !7;
+    let start = (REGISTERS / (total * WARP)) & !7;
     if !asked || !main.is_multiple_of(4) || start >= MAX_REGISTERS {
         return Ok(());
     }
@@ -87,13 +90,13 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
 /// for `partition`.
 pub fn registers_beside(main: u32, partition: u32) -> u32 {
     let total = main + 4;
-    let start = ((REGISTERS / (total * 32)) & !7).min(MAX_REGISTERS);
-    left_for_main(start, (main, total), partition.next_multiple_of(8) * 128)
+    let start = ((REGISTERS / (total * WARP)) & !7).min(MAX_REGISTERS);
+    left_for_main(start, (main, total), partition.next_multiple_of(8) * GROUP * WARP)
 }
 
 /// What is left for each thread of `main` warps where partitions take `used` registers of those with which `total` warps start.
 fn left_for_main(start: u32, (main, total): (u32, u32), used: u32) -> u32 {
-    let left = (start * total * 32).saturating_sub(used) / (main * 32);
+    let left = (start * total * WARP).saturating_sub(used) / (main * WARP);
     (left & !7).clamp(MIN_REGISTERS, MAX_REGISTERS)
 }
 
@@ -111,7 +114,7 @@ fn registers(module: &Module, w: ttg::WarpSpecialize, (main, total): (u32, u32),
             of_group[g] = of_group[g].max(wanted);
         }
     }
-    let used: u32 = of_group[(main / 4) as usize..].iter().map(|r| r * 128).sum();
+    let used: u32 = of_group[(main / 4) as usize..].iter().map(|r| r * GROUP * WARP).sum();
     let main_registers = left_for_main(start, (main, total), used);
     let of_partition = |i: usize| groups(i).map(|g| of_group[g]).max().unwrap_or(start) as i32;
     std::iter::once(main_registers as i32).chain((0..warps.len()).map(of_partition)).collect()

@@ -40,12 +40,12 @@ pub enum WarpsAlong {
 }
 
 /// A blocked encoding for memory accesses: `vec` elements per thread along the fastest dimension (fewer where the tensor
-/// is too small for all threads), lanes along it, then along the others.
+/// is too small for all threads), lanes along it, then along the others. Threads are so many warps, of so many lanes each.
 pub fn blocked(
     shape: &[u32],
     order: &[u32],
     vec: u32,
-    num_warps: u32,
+    (num_warps, warp_size): (u32, u32),
     bits: u32,
     warps: WarpsAlong,
 ) -> Encoding {
@@ -56,10 +56,10 @@ pub fn blocked(
     let mut lanes = vec![1; rank];
     let mut warp_grid = vec![1; rank];
     // A thread can't hold a longer run than there are elements for it, nor one that crosses the tensor's end.
-    let per = vec.min(floor_power(elements / (32 * num_warps))).min(shape[fast].next_power_of_two());
+    let per = vec.min(floor_power(elements / (warp_size * num_warps))).min(shape[fast].next_power_of_two());
     per_thread[fast] = per;
     let sector = per.max(256 / bits.max(1)).min(shape[fast].next_power_of_two());
-    let mut left = 32;
+    let mut left = warp_size;
     for &d in order {
         let d = d as usize;
         let least = if d == fast { sector } else { 1 };
@@ -133,18 +133,18 @@ pub fn mma_v2(shape: &[u32], num_warps: u32, rows: bool) -> Encoding {
 
 /// The result encoding of a dot made of multiply-adds: each thread a block of up to 4×4, so that an operand element
 /// read from shared memory is used four times.
-pub fn fma_blocked(shape: &[u32], num_warps: u32) -> Encoding {
+pub fn fma_blocked(shape: &[u32], (num_warps, warp_size): (u32, u32)) -> Encoding {
     let rank = shape.len();
     let (m, n) = (rank - 2, rank - 1);
     let mut per_thread = vec![1; rank];
     let mut lanes = vec![1; rank];
     let mut warps = vec![1; rank];
     let elements: u32 = shape.iter().product();
-    let each = floor_power(elements / (32 * num_warps)).min(16);
+    let each = floor_power(elements / (warp_size * num_warps)).min(16);
     per_thread[n] = tile_along(shape[n], each.min(4), 1);
     per_thread[m] = tile_along(shape[m], (each / per_thread[n]).clamp(1, 4), 1);
-    lanes[n] = (tile_along(shape[n], per_thread[n] * 8, per_thread[n]) / per_thread[n]).clamp(1, 32);
-    lanes[m] = 32 / lanes[n];
+    lanes[n] = (tile_along(shape[n], per_thread[n] * 8, per_thread[n]) / per_thread[n]).clamp(1, warp_size);
+    lanes[m] = warp_size / lanes[n];
     let mut left = num_warps;
     for d in [m, n] {
         let tile = per_thread[d] * lanes[d];
@@ -201,18 +201,22 @@ mod tests {
                     for vec in [1, 4, 8] {
                         for order in [[1, 0], [0, 1]] {
                             for along in [WarpsAlong::SlowDimensions, WarpsAlong::FastDimension] {
-                                let e = blocked(&[m, n], &order, vec, warps, 16, along);
-                                let (_, lanes, grid) = parts(&e);
-                                assert_eq!(lanes.iter().product::<u32>(), 32, "{e:?}");
+                                let lanes = if vec == 4 { 16 } else { 32 };
+                                let e = blocked(&[m, n], &order, vec, (warps, lanes), 16, along);
+                                let (_, along, grid) = parts(&e);
+                                assert_eq!(along.iter().product::<u32>(), lanes, "{e:?}");
                                 assert_eq!(grid.iter().product::<u32>(), warps, "{e:?} {m}x{n}");
                                 TileLayout::new(&e, &[m, n]).unwrap();
                             }
                         }
                     }
-                    let e = fma_blocked(&[m, n], warps);
-                    let (_, lanes, grid) = parts(&e);
-                    assert_eq!((lanes.iter().product::<u32>(), grid.iter().product::<u32>()), (32, warps));
-                    TileLayout::new(&e, &[m, n]).unwrap();
+                    for lanes in [16, 32] {
+                        let e = fma_blocked(&[m, n], (warps, lanes));
+                        let (_, along, grid) = parts(&e);
+                        let threads = (along.iter().product::<u32>(), grid.iter().product::<u32>());
+                        assert_eq!(threads, (lanes, warps));
+                        TileLayout::new(&e, &[m, n]).unwrap();
+                    }
                 }
             }
         }
@@ -220,11 +224,11 @@ mod tests {
 
     #[test]
     fn rows_are_coalesced() {
-        let e = blocked(&[128, 64], &[1, 0], 8, 4, 16, WarpsAlong::SlowDimensions);
+        let e = blocked(&[128, 64], &[1, 0], 8, (4, 32), 16, WarpsAlong::SlowDimensions);
         assert_eq!(parts(&e), (vec![1, 8], vec![4, 8], vec![4, 1]));
-        let e = blocked(&[64, 128], &[0, 1], 8, 4, 16, WarpsAlong::SlowDimensions);
+        let e = blocked(&[64, 128], &[0, 1], 8, (4, 32), 16, WarpsAlong::SlowDimensions);
         assert_eq!(parts(&e), (vec![8, 1], vec![8, 4], vec![1, 4]));
-        let e = blocked(&[1024], &[0], 4, 4, 32, WarpsAlong::SlowDimensions);
+        let e = blocked(&[1024], &[0], 4, (4, 32), 32, WarpsAlong::SlowDimensions);
         assert_eq!(parts(&e), (vec![4], vec![32], vec![4]));
     }
 
@@ -233,7 +237,7 @@ mod tests {
         for (shape, bits, vec) in
             [([48, 80], 16, 8), ([96, 48], 16, 8), ([64, 96], 16, 8), ([4, 1000], 32, 4)]
         {
-            let e = blocked(&shape, &[1, 0], vec, 4, bits, WarpsAlong::SlowDimensions);
+            let e = blocked(&shape, &[1, 0], vec, (4, 32), bits, WarpsAlong::SlowDimensions);
             let t = TileLayout::new(&e, &shape).unwrap();
             let padded = t.physical(0) * t.physical(1);
             let exact = shape[0] * shape[1];

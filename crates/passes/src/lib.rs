@@ -2,8 +2,8 @@
 //! what, where shared memory lies and when threads wait for each other.
 //!
 //! [`pipeline`] holds the whole order; every other file is one pass or one analysis. This page fixes what the IR looks
-//! like **after the last pass**: it is the contract with the lowerings (`crates/nvidia`), which need no analysis of
-//! their own.
+//! like **after the last pass**: it is the contract with the lowering (`crates/lower`, and the targets' parts of it), which
+//! needs no analysis of its own.
 //!
 //! # The module
 //!
@@ -15,7 +15,7 @@
 //! | `ttg.total-num-warps : i32` | warps of a CTA, those of partitions included, where there are any |
 //! | `ttg.maxnreg : i32` | registers of a thread at the start, where partitions change them |
 //! | `ttg.num-ctas : i32` | CTAs of a cluster, which runs one program: tensors, buffers and blocks of descriptors are what one CTA has ([`distribute_ctas`]) |
-//! | `ttg.threads-per-warp : i32` | 32 |
+//! | `ttg.threads-per-warp : i32` | threads of a warp |
 //! | `ttg.target = "cuda:90"` | the target |
 //! | `ttg.shared : i32` | bytes of shared memory, buffers and scratch together |
 //!

@@ -18,6 +18,11 @@ pub fn num_warps(module: &Module, op: Op) -> u32 {
     module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as u32)
 }
 
+/// Threads of a warp.
+pub fn warp_size(module: &Module) -> u32 {
+    module.int_attr(module.root(), "ttg.threads-per-warp").map_or(32, |n| n as u32)
+}
+
 /// The function that an operation is in.
 pub fn function(module: &Module, op: Op) -> Option<Op> {
     std::iter::successors(Some(op), |&op| module.parent_op(op))

@@ -111,8 +111,8 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
         Some(Opcode::Tt(tt::Kind::Histogram)) => whole(module.result(op)),
         Some(Opcode::Ttng(ttng::Kind::ClusterExchange)) => {
             let src = module.operands(op)[0];
-            let registers =
-                layout_of(module, src).map(|l| l.num_registers() * 32 * scope::num_warps(module, op));
+            let threads = scope::warp_size(module) * scope::num_warps(module, op);
+            let registers = layout_of(module, src).map(|l| l.num_registers() * threads);
             registers.unwrap_or(1) * element_bytes(module, module.value_type(src))
         }
         Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {

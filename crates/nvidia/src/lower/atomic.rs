@@ -11,10 +11,10 @@ use tilewright_layout::TileLayout;
 use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Ty, Value};
 use tilewright_passes::scratch::shares_old_values;
 
-use super::elementwise::int_of;
-use super::memory::{Asm, memory_bits};
-use super::shape::row_major;
-use super::{Lower, Regs, Result};
+use tilewright_lower::{Regs, int_of, memory_bits, row_major};
+
+use super::access::Asm;
+use super::{Lower, Result};
 
 fn semantics(sem: tt::MemSemantic) -> &'static str {
     match sem {
@@ -33,7 +33,7 @@ fn scope(scope: tt::MemSyncScope) -> &'static str {
     }
 }
 
-impl Lower<'_> {
+impl Lower<'_, '_> {
     pub fn atomic_rmw(&mut self, op: tt::AtomicRmw) -> Result<()> {
         let m = self.m;
         let (ptr, val, result) = (op.ptr(m), op.val(m), op.result(m));
@@ -53,7 +53,7 @@ impl Lower<'_> {
             (tt::RmwOp::Umax, _) => format!("max.u{bits}"),
             (tt::RmwOp::Umin, _) => format!("min.u{bits}"),
             (tt::RmwOp::Fadd, Scalar::F16) => "add.noftz.f16".into(),
-            (tt::RmwOp::Fadd, Scalar::BF16) if self.target.facts().bf16_arithmetic => "add.noftz.bf16".into(),
+            (tt::RmwOp::Fadd, Scalar::BF16) if self.facts().bf16_arithmetic => "add.noftz.bf16".into(),
             (tt::RmwOp::Fadd, Scalar::F32) => "add.f32".into(),
             (tt::RmwOp::Fadd, Scalar::F64) => "add.f64".into(),
             (tt::RmwOp::Fadd, Scalar::BF16) => return self.atomic_add_bf16(op, &ptrs, &values, mask),
@@ -220,7 +220,7 @@ impl Lower<'_> {
             self.set_regs(result, vec![value]);
             return Ok(());
         }
-        let layout = self.layout(self.value_ty(ptr))?;
+        let layout = self.0.layout(self.0.value_ty(ptr))?;
         let owner = self.is_owner(&layout);
         let zero = self.b.zero(ty);
         let mut out = vec![zero; layout.num_registers() as usize];

@@ -5,10 +5,11 @@ use tilewright_ir as ir;
 use tilewright_ir::dialect::ttng;
 use tilewright_llvm::{BinOp, Effect, Ty, Value};
 
-use super::memory::memory_bits;
+use tilewright_lower::{Words, memory_bits};
+
 use super::{Lower, Result};
 
-impl Lower<'_> {
+impl Lower<'_, '_> {
     /// Which CTA of its cluster this one is.
     pub fn cluster_cta_rank(&mut self) -> Value {
         let rank = self.b.asm1("mov.u32 $0, %cluster_ctarank;", "=r", Effect::Pure, Ty::I32, &[]);
@@ -54,9 +55,9 @@ impl Lower<'_> {
             return Ok(());
         }
         let top = self.m.parent_op(self.op).is_some_and(|f| ir::dialect::tt::Func::cast(self.m, f).is_some());
-        match (top, self.handoffs.is_empty(), self.last_specialized) {
+        match (top, self.hooks.handoffs.is_empty(), self.hooks.last_specialized) {
             (true, true, _) => Ok(()),
-            (true, false, Some(last)) if self.handoffs.last().is_some_and(|h| h.is(last)) => Ok(()),
+            (true, false, Some(last)) if self.hooks.handoffs.last().is_some_and(|h| h.is(last)) => Ok(()),
             _ => Err(self.unsupported("CTAs of a cluster that wait for each other beside specialized warps")),
         }
     }
@@ -64,9 +65,9 @@ impl Lower<'_> {
     /// In the code of the extra warps: comes to the cluster's barriers that stand before all that they do. They need not
     /// wait at the last: the main warps do, before they hand anything off.
     pub(super) fn come_along(&mut self) {
-        for meeting in 1..=self.meetings {
+        for meeting in 1..=self.hooks.meetings {
             self.b.asm("barrier.cluster.arrive.aligned;", "", Effect::Write, &[], &[]);
-            if meeting < self.meetings {
+            if meeting < self.hooks.meetings {
                 self.b.asm("barrier.cluster.wait.aligned;", "", Effect::Write, &[], &[]);
             }
         }
@@ -80,7 +81,7 @@ impl Lower<'_> {
     }
 
     pub fn cluster_wait(&mut self) -> Result<()> {
-        self.meetings += u32::from(self.handoffs.is_empty());
+        self.hooks.meetings += u32::from(self.hooks.handoffs.is_empty());
         self.shared_loads = false;
         self.b.asm("barrier.cluster.wait.aligned;", "", Effect::Write, &[], &[]);
         Ok(())
@@ -104,7 +105,7 @@ impl Lower<'_> {
         let (own, writer, step) = if tensor {
             let tid = self.tid();
             let at = self.b.mul_const(tid, bytes);
-            (self.b.ptr_add(base, at), None, bytes * 32 * i64::from(self.num_warps))
+            (self.b.ptr_add(base, at), None, bytes * i64::from(self.target.warp_size * self.num_warps))
         } else {
             (base, Some(self.is_first_thread()), 0)
         };
@@ -118,11 +119,14 @@ impl Lower<'_> {
         let mut out = Vec::with_capacity(src.len());
         for r in 0..src.len() {
             let at = self.b.ptr_add_const(theirs, step * r as i64);
-            out.push(self.load_shared_of("shared::cluster", at, ty, 1, None)[0]);
+            let words = Words::of(1, memory_bits(ty));
+            let loaded = self.load_shared_words("shared::cluster", at, words, None);
+            out.extend(self.elements_of(&loaded, words, ty));
         }
         self.cluster_arrive(false)?;
         self.cluster_wait()?;
-        self.set_regs(op.result(self.m), out);
+        let result = op.result(self.m);
+        self.set_regs(result, out);
         Ok(())
     }
 }

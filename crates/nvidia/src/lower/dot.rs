@@ -1,4 +1,4 @@
-//! `tt.dot`: `mma.sync` for tensor-core encodings, multiply-adds for blocked ones.
+//! `tt.dot` by `mma.sync`, for tensor-core encodings.
 //!
 //! Fragments are found by coordinates. An `m16n8` instruction gives lane 0 the accumulators (0,0), (0,1), (8,0), (8,1);
 //! of A it takes words at rows 0 and 8 and two places along K, of B two words at column 0 (PTX ISA, "Matrix Fragments
@@ -9,9 +9,11 @@ use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::tt;
 use tilewright_layout::{Encoding, TileLayout};
-use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Ty, Value};
+use tilewright_llvm::{Effect, IntPred, Ty, Value};
 
-use super::{Lower, Regs, Result};
+use tilewright_lower::Regs;
+
+use super::{Lower, Result};
 
 /// A kind of `mma.sync` instruction.
 #[derive(Debug, Clone, Copy)]
@@ -26,17 +28,20 @@ struct Mma {
     acc: Ty,
 }
 
-impl Lower<'_> {
-    pub fn dot(&mut self, op: tt::Dot) -> Result<()> {
+impl Lower<'_, '_> {
+    /// A dot on tensor cores; `false` where its result is laid out otherwise.
+    pub fn dot(&mut self, op: tt::Dot) -> Result<bool> {
         let m = self.m;
         let (a, b, c, result) = (op.a(m), op.b(m), op.c(m), op.result(m));
-        let out = match self.encoding(self.value_ty(result))? {
-            Encoding::NvidiaMma { version_major: 2, .. } => self.dot_mma(op, a, b, c)?,
-            Encoding::NvidiaMma { .. } => return Err(self.unsupported("wgmma")),
-            _ => self.dot_fma(a, b, c)?,
-        };
-        self.set_regs(result, out);
-        Ok(())
+        match self.encoding(self.value_ty(result))? {
+            Encoding::NvidiaMma { version_major: 2, .. } => {
+                let out = self.dot_mma(op, a, b, c)?;
+                self.set_regs(result, out);
+                Ok(true)
+            }
+            Encoding::NvidiaMma { .. } => Err(self.unsupported("wgmma")),
+            _ => Ok(false),
+        }
     }
 
     fn mma_kind(&self, op: tt::Dot, a: ir::Type, b: ir::Type, c: ir::Type) -> Result<Mma> {
@@ -59,7 +64,7 @@ impl Lower<'_> {
                 mma(32, 8, "f32.tf32.tf32.f32", Ty::F32)
             }
             (Some(x), Some(y), Some(FloatKind::F32))
-                if x.bits() == 8 && y.bits() == 8 && self.target.facts().fp8 =>
+                if x.bits() == 8 && y.bits() == 8 && self.facts().fp8 =>
             {
                 let types = match (x, y) {
                     (FloatKind::F8E4M3FN, FloatKind::F8E4M3FN) => "f32.e4m3.e4m3.f32",
@@ -204,69 +209,13 @@ impl Lower<'_> {
         }
         let size = self.b.i32(i64::from(layout.shape()[axis]));
         let coords = self.coords(layout, axis);
-        let zero = self.b.zero(self.b.ty(regs[0]));
+        let ty = self.b.ty(regs[0]);
+        let zero = self.b.zero(ty);
         self.map2(&regs, &coords.into(), |s, v, c| {
             let inside = s.b.icmp(IntPred::Ult, c, size);
             s.b.select(inside, v, zero)
         })
         .into()
-    }
-
-    /// `acc[m][n] += a[m][k] · b[k][n]`, each thread for its own accumulators.
-    fn dot_fma(&mut self, a: ir::Value, b: ir::Value, c: ir::Value) -> Result<Vec<Value>> {
-        let (la, lb, lc) =
-            (self.layout(self.value_ty(a))?, self.layout(self.value_ty(b))?, self.layout(self.value_ty(c))?);
-        let (ra, rb) = (self.arithmetic(a)?, self.arithmetic(b)?);
-        let mut acc = self.regs(c)?.to_vec();
-        let rank = lc.rank();
-        let depth = la.shape()[rank - 1];
-        let (fa, fb) = (la.register_finder(), lb.register_finder());
-        let ty = self.b.ty(acc[0]);
-        for k in 0..depth {
-            for (r, total) in acc.iter_mut().enumerate() {
-                let at = lc.register_coord(r as u32);
-                let (mut ca, mut cb) = (at.to_vec(), at.to_vec());
-                ca[rank - 1] = k;
-                cb[rank - 2] = k;
-                let (Some(x), Some(y)) = (fa.find(&ca), fb.find(&cb)) else {
-                    return Err(
-                        self.error("internal: a dot operand's layout lacks an element that a thread needs")
-                    );
-                };
-                let (x, y) = (self.widen(ra[x as usize], ty), self.widen(rb[y as usize], ty));
-                *total = if ty.is_float() {
-                    let name = format!("llvm.fma.{}", ty.mangled());
-                    self.b.intrinsic(&name, Effect::Pure, Some(ty), &[x, y, *total])
-                } else {
-                    let p = self.b.bin(BinOp::Mul, x, y);
-                    self.b.add(*total, p)
-                };
-            }
-        }
-        Ok(acc)
-    }
-
-    /// An operand in a format that has arithmetic: 8-bit floats as fp32.
-    fn arithmetic(&mut self, v: ir::Value) -> Result<Regs> {
-        let regs = self.regs(v)?;
-        match self.float_kind(self.value_ty(v)) {
-            Some(kind) if kind.bits() == 8 => {
-                Ok(self.convert_floats(&regs, kind, FloatKind::F32, false)?.into())
-            }
-            _ => Ok(regs),
-        }
-    }
-
-    fn widen(&mut self, v: Value, to: Ty) -> Value {
-        let from = self.b.ty(v);
-        if from == to {
-            v
-        } else if to.is_float() {
-            let op = if from.bits() < to.bits() { CastOp::FpExt } else { CastOp::FpTrunc };
-            self.b.cast(op, v, to)
-        } else {
-            self.b.int_cast(v, to, true)
-        }
     }
 }
 

@@ -7,7 +7,9 @@ use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
 use tilewright_llvm::{Effect, Scalar, Ty, Value};
 
-use super::{Lower, Regs, Result};
+use tilewright_lower::Regs;
+
+use super::{Lower, Result};
 
 /// What an operand's constraint asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +20,7 @@ enum Place {
     SameAs(usize),
 }
 
-impl Lower<'_> {
+impl Lower<'_, '_> {
     /// Records the assembly as often as a thread has packs of elements.
     pub fn inline_asm(&mut self, op: tt::ElementwiseInlineAsm) -> Result<()> {
         let m = self.m;
@@ -33,7 +35,7 @@ impl Lower<'_> {
         let result_tys: Vec<Ty> =
             results.iter().map(|&r| self.elem_ty(self.value_ty(r))).collect::<Result<_>>()?;
         let count = match results.first() {
-            Some(&r) => self.num_regs(self.value_ty(r))?,
+            Some(&r) => self.num_regs(m.value_type(r))?,
             None => args.first().map_or(1, |a| a.len()),
         };
         let arg_tys: Vec<Ty> = args.iter().map(|a| self.b.ty(a[0])).collect();

@@ -8,10 +8,10 @@ use tilewright_ir::dialect::ttng;
 use tilewright_ir::marks;
 use tilewright_llvm::{BinOp, Effect, IntPred, Ty, Value};
 
-use super::memory::Asm;
+use super::access::Asm;
 use super::{Lower, Result};
 
-impl Lower<'_> {
+impl Lower<'_, '_> {
     /// The address of an mbarrier.
     pub fn mbarrier(&mut self, barrier: ir::Value) -> Result<Value> {
         let ty = self.value_ty(barrier);

@@ -1,48 +1,31 @@
-//! Lowering of a `ttg` module to a per-thread program, one file a topic.
-//!
-//! A tensor value becomes one scalar per register of its [`TileLayout`], in that layout's register order; a buffer
-//! becomes a shared-memory address. What the passes have decided is read, not decided again: encodings stand in the
-//! types, shared-memory offsets in `allocation.offset`, vector widths in `tt.vec`, barriers between operations are
-//! `ttg.barrier`. An operation that goes through shared memory inside itself (a reduction across warps, a layout
-//! conversion) emits its own barrier between its writes and its reads.
+//! What NVIDIA's targets have of their own in the lowering of a `ttg` module ([`tilewright_lower`]), one file a topic:
+//! instructions as inline PTX, and the operations that only they have.
 
+mod access;
+mod async_copy;
 mod atomic;
 mod cluster;
-mod control;
-mod convert_layout;
-mod debug;
 mod dot;
-mod elementwise;
-mod float_cast;
-mod index;
+mod hooks;
 mod inline_asm;
-mod math;
+mod libdevice_call;
+mod matrix;
 mod mbarrier;
-mod memory;
-mod rare;
-mod reduce;
-mod scan;
-mod series;
-mod shape;
-mod shared;
+mod messages;
 mod symbol;
 mod tma;
 mod warp_specialize;
 mod wgmma;
 
-use std::rc::Rc;
+use std::ops::{Deref, DerefMut};
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 use tilewright_ir as ir;
-use tilewright_ir::attrs::AttrKind;
-use tilewright_ir::marks;
-use tilewright_ir::{Diagnostic, FloatKind, LocKind, Opcode, TypeKind};
-use tilewright_layout::{Encoding, TileLayout};
 use tilewright_llvm as llvm;
-use tilewright_llvm::{Builder, KernelAttrs, Loc, Scalar, Space, Ty};
+pub use tilewright_lower::Lowered;
+use tilewright_lower::Result;
 
-use crate::target::Target;
+use crate::target::{Facts, Target};
 
 /// What lowering needs to know besides the module.
 #[derive(Debug, Clone)]
@@ -55,503 +38,72 @@ pub struct Options {
     pub line_info: bool,
 }
 
-/// A lowered module.
-#[derive(Debug, Clone)]
-pub struct Lowered {
-    /// The per-thread program.
-    pub module: llvm::Module,
-    /// The kernel's symbol.
-    pub kernel: String,
-    /// Warps of a CTA, those of partitions included.
-    pub num_warps: u32,
-    /// Dynamic shared memory, in bytes.
-    pub shared_bytes: u32,
-}
-
-/// Elements of a tensor that a thread may have. Many times what it has registers for is spilled, and `ptxas` needs time in
-/// proportion to the square: two minutes for this many, half an hour for four times as many.
-const MAX_ELEMENTS: u64 = 2048;
-
-/// Instructions that the code of a thread may have: LLVM and `ptxas` take minutes for so many, and gigabytes of memory.
-const MAX_INSTRUCTIONS: usize = 1_000_000;
-
-/// The registers of one value.
-pub(crate) type Regs = Rc<[llvm::Value]>;
-/// The name of the buffer that holds all of a kernel's shared memory.
-const SHARED_MEMORY: &str = "global_smem";
-
-pub(crate) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
-
-/// A buffer in shared memory, or a view of one. Its shape and encoding are those of its type.
-#[derive(Debug, Clone)]
-pub(crate) struct Buffer {
-    /// Address of element 0 of the allocation (of the one indexed, when it is multi-buffered).
-    pub base: llvm::Value,
-    /// Where this view begins in the allocation, per dimension of the view.
-    pub offsets: SmallVec<[u32; 4]>,
-}
-
-/// What an IR value became.
-#[derive(Debug, Clone)]
-pub(crate) enum Val {
-    Regs(Regs),
-    Buffer(Buffer),
-    /// Nothing at run time (a token).
-    Token,
-}
-
 /// Lowers a module.
 ///
 /// # Errors
 /// An operation, type or layout that is not supported, with its place in the source.
 pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
-    let int = |name: &str| module.int_attr(module.root(), name);
-    let num_warps = int("ttg.num-warps").unwrap_or(4) as u32;
-    let num_ctas = int("ttg.num-ctas").unwrap_or(1) as u32;
-    let launched = int("ttg.total-num-warps").map_or(num_warps, |n| n as u32);
-    let max_registers = options.max_registers.or(int("ttg.maxnreg").map(|n| n as u32));
-    let shared_bytes = int("ttg.shared").unwrap_or(0) as u32;
-    let mut out = llvm::Module::new("kernel");
-    // A 128-byte swizzle repeats every 1024 bytes of the address.
-    let align = if options.target.facts().tma { 1024 } else { 128 };
-    let smem =
-        out.global(llvm::Global { name: SHARED_MEMORY.into(), space: Space::Shared, align, init: None });
-    let mut kernel = None;
-    let functions: Vec<ir::Op> = module
-        .block_ops(module.body())
-        .filter(|&op| module.opcode(op) == Some(Opcode::Tt(ir::dialect::tt::Kind::Func)))
-        .collect();
-    let files = Locations::new(options.line_info);
-    let mut locations = files;
-    for &func in &functions {
-        let is_kernel = control::is_kernel(module, func, functions.len());
-        let name = symbol::symbol(module.symbol_name(func).unwrap_or("kernel")).into_owned();
-        if is_kernel {
-            kernel = Some(name.clone());
-        }
-        let attrs = is_kernel.then(|| KernelAttrs {
-            threads: launched * 32,
-            max_registers: max_registers.unwrap_or(0),
-            cluster: num_ctas,
-            ..KernelAttrs::default()
-        });
-        locations = control::lower_function(
-            module,
-            func,
-            &name,
-            attrs,
-            options,
-            (num_warps, launched),
-            smem,
-            &mut out,
-            locations,
-        )?;
-    }
-    let kernel =
-        kernel.ok_or_else(|| Box::new(Diagnostic::new("the module has no kernel (public function)")))?;
-    rare::define(&mut out);
-    Ok(Lowered { module: out, kernel, num_warps: launched, shared_bytes })
+    let options_of_all = tilewright_lower::Options {
+        target: &options.target.info(),
+        // A 128-byte swizzle repeats every 1024 bytes of the address.
+        shared_alignment: if options.target.facts().tma { 1024 } else { 128 },
+        max_registers: options.max_registers,
+        line_info: options.line_info,
+    };
+    tilewright_lower::lower(module, &options_of_all, || Nvidia::new(options.target))
 }
 
-/// Source positions, translated once each.
-pub(crate) struct Locations {
-    enabled: bool,
-    known: FxHashMap<ir::Loc, Loc>,
-}
-
-impl Locations {
-    fn new(enabled: bool) -> Locations {
-        Locations { enabled, known: FxHashMap::default() }
-    }
-}
-
-/// The state of lowering one function.
-pub(crate) struct Lower<'a> {
-    pub m: &'a ir::Module,
-    pub b: Builder<'a>,
-    pub target: Target,
-    /// Warps that run what is being lowered.
-    pub num_warps: u32,
-    /// CTAs of a cluster.
-    pub num_ctas: u32,
-    /// Which warps they are.
-    scope: warp_specialize::Scope,
-    /// The index of this warp, in the code of the extra warps of `ttg.warp_specialize`.
+/// What is known while a function is lowered.
+struct Nvidia {
+    target: Target,
+    /// Where the extra warps of `ttg.warp_specialize` go, and the index of such a warp in its code.
+    workers: Option<llvm::Block>,
     worker_warp: Option<llvm::Value>,
     /// What those warps' code must follow, and the last of it.
     handoffs: Vec<warp_specialize::Handoff>,
     last_specialized: Option<ir::Op>,
     /// How often the main warps have met those of other CTAs before they handed anything off.
     meetings: u32,
-    smem: llvm::GlobalId,
-    values: Vec<Option<Val>>,
-    layouts: FxHashMap<ir::Type, Rc<TileLayout>>,
     /// Left operands of warp-group dots, in the words in which the last of these in a block has them.
     fragments: FxHashMap<(ir::Value, ir::Block), Vec<llvm::Value>>,
-    locations: Locations,
-    /// Whether, since the last barrier, several threads may have loaded one element of global memory: a store by one of
-    /// them must wait for the others.
-    shared_loads: bool,
-    /// Whether a loop has a load of which each thread executes several instructions.
-    loads_in_loops: bool,
-    /// Where the launch's scratch memory begins, if it has any.
-    global_scratch: Option<llvm::Value>,
-    /// The operation being lowered, for errors.
-    op: ir::Op,
 }
 
-impl<'a> Lower<'a> {
-    // ---- errors ----------------------------------------------------------------------------------------------------
-
-    /// An error at the current operation.
-    pub fn error(&self, message: impl Into<String>) -> Box<Diagnostic> {
-        Box::new(Diagnostic::at(self.m, self.m.op_loc(self.op), message))
-    }
-
-    /// An error that says what is not there yet.
-    pub fn unsupported(&self, what: impl std::fmt::Display) -> Box<Diagnostic> {
-        self.error(format!("not supported yet on {}: {what} (in `{}`)", self.target, self.m.op_name(self.op)))
-    }
-
-    // ---- values ----------------------------------------------------------------------------------------------------
-
-    pub fn val(&self, v: ir::Value) -> Result<&Val> {
-        self.values[index(v)]
-            .as_ref()
-            .ok_or_else(|| self.error("a value is used before its definition was lowered"))
-    }
-
-    /// The registers of a tensor or scalar.
-    pub fn regs(&self, v: ir::Value) -> Result<Regs> {
-        match self.val(v)? {
-            Val::Regs(r) => Ok(r.clone()),
-            _ => Err(self.error("expected a tensor or scalar")),
+impl Nvidia {
+    fn new(target: Target) -> Nvidia {
+        Nvidia {
+            target,
+            workers: None,
+            worker_warp: None,
+            handoffs: Vec::new(),
+            last_specialized: None,
+            meetings: 0,
+            fragments: FxHashMap::default(),
         }
-    }
-
-    /// A scalar.
-    pub fn scalar(&self, v: ir::Value) -> Result<llvm::Value> {
-        Ok(self.regs(v)?[0])
-    }
-
-    pub fn buffer(&self, v: ir::Value) -> Result<Buffer> {
-        match self.val(v)? {
-            Val::Buffer(b) => Ok(b.clone()),
-            _ => Err(self.error("expected a shared-memory buffer")),
-        }
-    }
-
-    pub fn set(&mut self, v: ir::Value, val: Val) {
-        self.values[index(v)] = Some(val);
-    }
-
-    pub fn set_regs(&mut self, v: ir::Value, regs: impl Into<Regs>) {
-        self.set(v, Val::Regs(regs.into()));
-    }
-
-    // ---- types -----------------------------------------------------------------------------------------------------
-
-    /// The machine type of a scalar or of a tensor's elements.
-    pub fn elem_ty(&self, ty: ir::Type) -> Result<Ty> {
-        let scalar = match self.m.type_kind(self.m.element_type(ty)) {
-            TypeKind::Int(bits) => match Scalar::int(u32::from(*bits)) {
-                Some(s) => s,
-                None => return Err(self.unsupported(format!("integers of {bits} bits"))),
-            },
-            TypeKind::Float(kind) => match kind {
-                FloatKind::F16 => Scalar::F16,
-                FloatKind::BF16 => Scalar::BF16,
-                FloatKind::F32 => Scalar::F32,
-                FloatKind::F64 => Scalar::F64,
-                _ => Scalar::I8,
-            },
-            TypeKind::Index => Scalar::I64,
-            TypeKind::Ptr { address_space: 3, .. } => Scalar::Ptr(Space::Shared),
-            TypeKind::Ptr { .. } => Scalar::Ptr(Space::Global),
-            // The address of a tensor map, in a kernel parameter or in global memory.
-            TypeKind::TensorDesc { .. } => Scalar::Ptr(Space::Generic),
-            _ => return Err(self.unsupported("values of this type")),
-        };
-        Ok(Ty::scalar(scalar))
-    }
-
-    /// The float format of an element type.
-    pub fn float_kind(&self, ty: ir::Type) -> Option<FloatKind> {
-        match self.m.type_kind(self.m.element_type(ty)) {
-            TypeKind::Float(k) => Some(*k),
-            _ => None,
-        }
-    }
-
-    pub fn value_ty(&self, v: ir::Value) -> ir::Type {
-        self.m.value_type(v)
-    }
-
-    /// How many registers a value of this type has (1 for scalars).
-    pub fn num_regs(&mut self, ty: ir::Type) -> Result<usize> {
-        Ok(if self.m.is_tensor(ty) { self.layout(ty)?.num_registers() as usize } else { 1 })
-    }
-
-    /// The encoding of a tensor or buffer type.
-    pub fn encoding(&self, ty: ir::Type) -> Result<&'a Encoding> {
-        let m = self.m;
-        match m.encoding(ty).and_then(|a| m.encoding_of(a)) {
-            Some(e) => Ok(e),
-            None => Err(self.error("a tensor has no layout encoding: run the ttg passes first")),
-        }
-    }
-
-    /// The layout of a tensor type.
-    pub fn layout(&mut self, ty: ir::Type) -> Result<Rc<TileLayout>> {
-        if let Some(l) = self.layouts.get(&ty) {
-            return Ok(l.clone());
-        }
-        let shape = self.m.shape(ty).ok_or_else(|| self.error("expected a tensor"))?;
-        let layout = TileLayout::new(self.encoding(ty)?, shape).map_err(|e| self.error(e.to_string()))?;
-        // The thread's share of the tensor: operands that every lane holds whole are the compiler's choice, not the kernel's.
-        let threads = u64::from(self.num_warps * self.target.warp_size());
-        let share = shape.iter().map(|&n| u64::from(n)).product::<u64>() / threads;
-        if share > MAX_ELEMENTS {
-            let message = format!(
-                "a tensor of shape {shape:?} has {share} elements in each thread; the limit is {MAX_ELEMENTS}"
-            );
-            let hint = "a thread has 255 registers, the rest is spilled: use smaller blocks, or more warps (num_warps)";
-            return Err(self.error(message).note(hint).into());
-        }
-        let layout = Rc::new(layout);
-        self.layouts.insert(ty, layout.clone());
-        Ok(layout)
-    }
-
-    /// An integer attribute of the current operation.
-    pub fn int_attr(&self, name: &str) -> Option<i64> {
-        self.m.int_attr(self.op, name)
-    }
-
-    /// Address of the current operation's scratch memory.
-    pub fn scratch(&mut self) -> Result<llvm::Value> {
-        let offset = self.int_attr(marks::ALLOCATION_OFFSET).ok_or_else(|| {
-            self.error("internal: the operation needs shared memory, and none was allocated for it")
-        })?;
-        let base = self.b.global(self.smem);
-        Ok(self.b.ptr_add_const(base, offset))
-    }
-
-    // ---- operations ------------------------------------------------------------------------------------------------
-
-    fn set_position(&mut self, loc: ir::Loc) {
-        if !self.locations.enabled {
-            return;
-        }
-        let found = match self.locations.known.get(&loc) {
-            Some(&l) => l,
-            None => {
-                let l = self.translate(loc);
-                self.locations.known.insert(loc, l);
-                l
-            }
-        };
-        self.b.set_loc(found);
-    }
-
-    fn translate(&mut self, loc: ir::Loc) -> Loc {
-        match self.m.loc_kind(loc) {
-            LocKind::Unknown => Loc::NONE,
-            LocKind::File { file, line, column } => {
-                // The string of PTX's `.file` ends at the first quotation mark: it has no escapes.
-                let file = file.replace('"', "'");
-                let (dir, name) = file.rsplit_once('/').unwrap_or(("", &file));
-                Loc { file: self.b.module.file(dir, name), line: *line, col: *column }
-            }
-            LocKind::Name(_, child) => self.translate(*child),
-            // The innermost position: line tables have no inlining.
-            LocKind::CallSite { callee, .. } => self.translate(*callee),
-            LocKind::Fused(locs) => locs.first().map_or(Loc::NONE, |&l| self.translate(l)),
-        }
-    }
-
-    /// Lowers the operations of a block up to its terminator, which is returned.
-    pub fn block(&mut self, block: ir::Block) -> Result<Option<ir::Op>> {
-        let mut at = self.m.first_op(block);
-        while let Some(op) = at {
-            at = self.m.next_op(op);
-            self.op = op;
-            self.set_position(self.m.op_loc(op));
-            if self.m.has_trait(op, ir::Trait::Terminator) {
-                return Ok(Some(op));
-            }
-            self.operation(op)?;
-            if self.b.instructions() > MAX_INSTRUCTIONS {
-                let message = format!(
-                    "here the code of each thread becomes longer than {MAX_INSTRUCTIONS} instructions"
-                );
-                let hint =
-                    "use smaller blocks or more warps, and loop at run time (range, not tl.static_range)";
-                return Err(self.error(message).note(hint).into());
-            }
-        }
-        Ok(None)
-    }
-
-    fn operation(&mut self, op: ir::Op) -> Result<()> {
-        use ir::dialect::{arith, scf, tt, ttg};
-        match self.m.opcode(op) {
-            Some(Opcode::Arith(arith::Kind::Constant)) => self.constant(op),
-            Some(Opcode::Arith(kind)) => self.arith(op, kind),
-            Some(Opcode::Math(kind)) => self.math(op, kind),
-            Some(Opcode::Scf(kind)) => match kind {
-                scf::Kind::For => self.scf_for(scf::For(op)),
-                scf::Kind::If => self.scf_if(scf::If(op)),
-                scf::Kind::While => self.scf_while(scf::While(op)),
-                _ => Err(self.error("a terminator in the middle of a block")),
-            },
-            Some(Opcode::Tt(kind)) => match kind {
-                tt::Kind::GetProgramId => self.program_id(tt::GetProgramId(op).axis(self.m), op, false),
-                tt::Kind::GetNumPrograms => self.program_id(tt::GetNumPrograms(op).axis(self.m), op, true),
-                tt::Kind::MakeRange => self.make_range(tt::MakeRange(op)),
-                tt::Kind::Splat => self.splat(tt::Splat(op)),
-                tt::Kind::Unsplat => self.unsplat(tt::Unsplat(op)),
-                tt::Kind::Cat => self.cat(tt::Cat(op)),
-                tt::Kind::Load => self.load(tt::Load(op)),
-                tt::Kind::Store => self.store(tt::Store(op)),
-                tt::Kind::AtomicRmw => self.atomic_rmw(tt::AtomicRmw(op)),
-                tt::Kind::AtomicCas => self.atomic_cas(tt::AtomicCas(op)),
-                tt::Kind::Dot => self.dot(tt::Dot(op)),
-                tt::Kind::Reduce => self.reduce(tt::Reduce(op)),
-                tt::Kind::Scan => self.scan(tt::Scan(op)),
-                tt::Kind::Histogram => self.histogram(tt::Histogram(op)),
-                tt::Kind::Gather => self.gather(tt::Gather(op)),
-                tt::Kind::Call => self.call(tt::Call(op)),
-                tt::Kind::Print => self.print(tt::Print(op)),
-                tt::Kind::Assert => self.assert(tt::Assert(op)),
-                tt::Kind::ExternElementwise => self.extern_elementwise(tt::ExternElementwise(op)),
-                tt::Kind::ElementwiseInlineAsm => self.inline_asm(tt::ElementwiseInlineAsm(op)),
-                _ if self.m.def(op).is_some_and(|d| d.index.rearranges()) => self.rearrange(op),
-                _ => self.elementwise_tt(op, kind),
-            },
-            Some(Opcode::Ttg(kind)) => match kind {
-                ttg::Kind::ConvertLayout => self.convert_layout(ttg::ConvertLayout(op)),
-                ttg::Kind::LaneSum => self.lane_sum(ttg::LaneSum(op)),
-                ttg::Kind::LaneFirst => self.lane_first(ttg::LaneFirst(op)),
-                ttg::Kind::LocalAlloc => self.local_alloc(ttg::LocalAlloc(op)),
-                ttg::Kind::LocalDealloc => Ok(()),
-                ttg::Kind::LocalLoad => self.local_load(ttg::LocalLoad(op)),
-                ttg::Kind::LocalStore => self.local_store(ttg::LocalStore(op)),
-                ttg::Kind::MemdescIndex => self.memdesc_index(ttg::MemdescIndex(op)),
-                ttg::Kind::MemdescSubslice => self.memdesc_subslice(ttg::MemdescSubslice(op)),
-                ttg::Kind::MemdescTrans => self.memdesc_trans(ttg::MemdescTrans(op)),
-                ttg::Kind::AsyncCopyGlobalToLocal => self.async_copy(ttg::AsyncCopyGlobalToLocal(op)),
-                ttg::Kind::AsyncCommitGroup => self.async_commit(op),
-                ttg::Kind::AsyncWait => self.async_wait(ttg::AsyncWait(op)),
-                ttg::Kind::GlobalScratchAlloc => self.global_scratch_alloc(ttg::GlobalScratchAlloc(op)),
-                ttg::Kind::Barrier => {
-                    self.barrier();
-                    Ok(())
-                }
-                ttg::Kind::WarpSpecialize => self.warp_specialize(ttg::WarpSpecialize(op)),
-                ttg::Kind::WarpId => {
-                    let warp = self.warp();
-                    self.set_regs(self.m.result(op), vec![warp]);
-                    Ok(())
-                }
-                _ => Err(self.unsupported(format!("the operation `{}`", self.m.op_name(op)))),
-            },
-            Some(Opcode::Ttng(kind)) => self.hopper(op, kind),
-            Some(Opcode::Ub(_)) => self.poison(op),
-            _ => Err(self.unsupported(format!("the operation `{}`", self.m.op_name(op)))),
-        }
-    }
-
-    /// A value that nothing looks at: zero, so that runs agree. (Left operands of dots only keep registers for what comes in
-    /// a loop's first iteration.)
-    fn poison(&mut self, op: ir::Op) -> Result<()> {
-        let result = self.m.result(op);
-        let ty = self.value_ty(result);
-        let element = self.elem_ty(ty)?;
-        let zero = if self.is_left_operand(ty) { self.b.undef(element) } else { self.b.zero(element) };
-        let n = self.num_regs(ty)?;
-        self.set_regs(result, vec![zero; n]);
-        Ok(())
-    }
-
-    fn constant(&mut self, op: ir::Op) -> Result<()> {
-        let result = self.m.result(op);
-        let ty = self.value_ty(result);
-        let attr = self.m.op_attr(op, "value").ok_or_else(|| self.error("a constant without a value"))?;
-        let n = self.num_regs(ty)?;
-        let regs = match self.m.attr_kind(attr) {
-            AttrKind::Dense(elements, _) => {
-                let layout = self.layout(ty)?;
-                let elements = elements.clone();
-                return self.dense_constant(result, &layout, &elements);
-            }
-            AttrKind::Splat(inner, _) => {
-                let v = self.constant_of(*inner, ty)?;
-                vec![v; n]
-            }
-            _ => {
-                let v = self.constant_of(attr, ty)?;
-                vec![v; n]
-            }
-        };
-        self.set_regs(result, regs);
-        Ok(())
-    }
-
-    /// A scalar constant of an element type.
-    fn constant_of(&mut self, attr: ir::Attr, ty: ir::Type) -> Result<llvm::Value> {
-        let machine = self.elem_ty(ty)?;
-        match self.m.attr_kind(attr) {
-            AttrKind::Bool(x) => Ok(self.b.constant(machine, u64::from(*x))),
-            AttrKind::Int(x, _) => Ok(self.b.constant(machine, *x as u64)),
-            AttrKind::Float(x, _) => match self.float_kind(ty) {
-                Some(kind) if kind.bits() == 8 => {
-                    let bits = float_cast::fp8_bits(x.value(), kind)
-                        .ok_or_else(|| self.unsupported(format!("constants of type {}", kind.name())))?;
-                    Ok(self.b.constant(machine, u64::from(bits)))
-                }
-                _ => Ok(self.b.float(machine, x.value())),
-            },
-            _ => Err(self.unsupported("constants of this kind")),
-        }
-    }
-
-    /// A dense constant whose elements differ: only where a thread's element is known at compile time.
-    fn dense_constant(
-        &mut self,
-        result: ir::Value,
-        layout: &TileLayout,
-        elements: &[ir::Attr],
-    ) -> Result<()> {
-        let ty = self.value_ty(result);
-        if elements.iter().all(|&e| e == elements[0]) {
-            let v = self.constant_of(elements[0], ty)?;
-            let n = layout.num_registers() as usize;
-            self.set_regs(result, vec![v; n]);
-            return Ok(());
-        }
-        // Selected by the element's index, a chain as long as the constant.
-        if elements.len() > 64 {
-            return Err(self.unsupported("constants of more than 64 different elements"));
-        }
-        let mut regs = Vec::new();
-        for r in 0..layout.num_registers() {
-            let flat = self.flat_index(layout, r);
-            let mut v = self.constant_of(elements[0], ty)?;
-            for (i, &e) in elements.iter().enumerate().skip(1) {
-                let this = self.constant_of(e, ty)?;
-                let i = self.b.i32(i as i64);
-                let here = self.b.icmp(llvm::IntPred::Eq, flat, i);
-                v = self.b.select(here, this, v);
-            }
-            regs.push(v);
-        }
-        self.set_regs(result, regs);
-        Ok(())
     }
 }
 
-fn index(v: ir::Value) -> usize {
-    use cranelift_entity::EntityRef;
-    v.index()
+/// The lowering of a function, with what is the same for every vendor.
+type Shared<'a> = tilewright_lower::Lower<'a, Nvidia>;
+
+/// The same in this vendor's hands: its own methods stand beside those of [`Shared`].
+struct Lower<'l, 'a>(&'l mut Shared<'a>);
+
+impl<'a> Deref for Lower<'_, 'a> {
+    type Target = Shared<'a>;
+
+    fn deref(&self) -> &Shared<'a> {
+        self.0
+    }
+}
+
+impl<'a> DerefMut for Lower<'_, 'a> {
+    fn deref_mut(&mut self) -> &mut Shared<'a> {
+        self.0
+    }
+}
+
+impl Lower<'_, '_> {
+    fn facts(&self) -> &'static Facts {
+        self.hooks.target.facts()
+    }
 }

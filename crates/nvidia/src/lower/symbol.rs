@@ -5,15 +5,16 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::rare;
+use tilewright_lower::{OWN_PREFIX, SHARED_MEMORY};
+
 use crate::libdevice;
 
 /// Names that PTX or the module itself has for something else.
-const TAKEN: [&str; 5] = ["_", "WARP_SZ", super::SHARED_MEMORY, "vprintf", "__assertfail"];
+const TAKEN: [&str; 5] = ["_", "WARP_SZ", SHARED_MEMORY, "vprintf", "__assertfail"];
 
 /// The symbol of a function: its name where that will do.
 pub(crate) fn symbol(name: &str) -> Cow<'_, str> {
-    if TAKEN.contains(&name) || [rare::PREFIX, libdevice::PREFIX].iter().any(|p| name.starts_with(p)) {
+    if TAKEN.contains(&name) || [OWN_PREFIX, libdevice::PREFIX].iter().any(|p| name.starts_with(p)) {
         return Cow::Owned(format!("${name}"));
     }
     if name.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | b'.')) {

@@ -13,13 +13,13 @@ use tilewright_ir::marks;
 use tilewright_layout::TmaBlock;
 use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Space, Ty, Value};
 
-use super::memory::Asm;
-use super::{Lower, Result, Val};
+use super::access::Asm;
+use super::{Lower, Result};
 
 /// A tensor map: bytes and alignment (CUDA driver API, `CUtensorMap`).
 pub(crate) const TENSOR_MAP: (u32, u32) = (128, 64);
 
-impl Lower<'_> {
+impl Lower<'_, '_> {
     /// The copies of a descriptor's block to or from a buffer.
     fn tma_block(&mut self, desc: ir::Value) -> Result<TmaBlock> {
         let m = self.m;
@@ -188,7 +188,8 @@ impl Lower<'_> {
         let at = self.b.mul_const(cta, size);
         let at = self.b.add_const(at, offset);
         let address = self.b.ptr_add(base, at);
-        self.set_regs(op.result(self.m), vec![address]);
+        let result = op.result(self.m);
+        self.set_regs(result, vec![address]);
         Ok(())
     }
 
@@ -206,8 +207,7 @@ impl Lower<'_> {
         let map = self.scalar(op.desc_ptr(m))?;
         let base = self.scalar(op.global_address(m))?;
         let scratch = self.scratch()?;
-        let tid = self.tid();
-        let lane = self.b.and_const(tid, 31);
+        let lane = self.lane();
         let at = self.b.mul_const(lane, 4);
         let own = self.b.ptr_add(scratch, at);
         let mut asm = Asm::default();
@@ -279,7 +279,8 @@ impl Lower<'_> {
     pub fn reinterpret_descriptor(&mut self, op: ttng::ReinterpretTensorDescriptor) -> Result<()> {
         let map = self.scalar(op.desc_ptr(self.m))?;
         let map = self.b.cast(CastOp::AddrSpaceCast, map, Ty::scalar(Scalar::Ptr(Space::Generic)));
-        self.set(op.result(self.m), Val::Regs(vec![map].into()));
+        let result = op.result(self.m);
+        self.set_regs(result, vec![map]);
         Ok(())
     }
 }

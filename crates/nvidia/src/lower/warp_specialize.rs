@@ -22,7 +22,9 @@ use tilewright_ir::marks;
 use tilewright_llvm as llvm;
 use tilewright_llvm::{BinOp, Effect, IntPred, Ty, Value};
 
-use super::{Lower, Result, Val};
+use tilewright_lower::{Buffer, Scope, Val};
+
+use super::{Lower, Result};
 
 /// The named barrier at which a `ttg.warp_specialize` begins and ends, for all warps. The function has barrier 0,
 /// partition i barrier 2 + i, and the warp groups that take turns those from 8 on (PTX ISA, "bar": 16 barriers).
@@ -30,17 +32,6 @@ const ALL_WARPS: u32 = 1;
 const FIRST_PARTITION: u32 = 2;
 const MAX_PARTITIONS: usize = 6;
 const FIRST_TURN: u32 = 8;
-
-/// The warps that run what is being lowered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Scope {
-    /// The first one's index in the CTA.
-    pub first_warp: u32,
-    /// The named barrier at which they alone wait.
-    pub barrier: u32,
-    /// Warps of the CTA, in whatever scope.
-    pub launched: u32,
-}
 
 /// How a captured value reaches the partitions.
 enum Capture {
@@ -77,7 +68,7 @@ struct Group {
 ///
 /// # Errors
 /// One that lies within control flow: which warps run is decided once, at the entry.
-pub(super) fn find(m: &ir::Module, func: ir::Op) -> Result<Vec<ttg::WarpSpecialize>> {
+fn find(m: &ir::Module, func: ir::Op) -> Result<Vec<ttg::WarpSpecialize>> {
     let body = tt::Func(func).body(m);
     let entry = m.region_blocks(body).first().copied();
     let mut found = Vec::new();
@@ -96,37 +87,41 @@ pub(super) fn find(m: &ir::Module, func: ir::Op) -> Result<Vec<ttg::WarpSpeciali
     Ok(found)
 }
 
-impl Lower<'_> {
-    /// At the function's entry: sends the extra warps away. Returns the block where they go.
-    pub(super) fn split_workers(&mut self) -> llvm::Block {
+impl Lower<'_, '_> {
+    /// At a function's entry: looks what of it extra warps run, and sends them there.
+    pub(super) fn find_workers(&mut self, function: ir::Op) -> Result<()> {
+        let specialized = find(self.m, function)?;
+        self.hooks.last_specialized = specialized.last().map(|w| w.0);
+        if !specialized.is_empty() {
+            let workers = self.split_workers();
+            self.hooks.workers = Some(workers);
+        }
+        Ok(())
+    }
+
+    /// Sends the extra warps away. Returns the block where they go.
+    fn split_workers(&mut self) -> llvm::Block {
         let entry = self.b.block();
         let tid = self.launched_tid();
-        let warp = self.b.lshr(tid, 5);
+        let lane_bits = self.lane_bits();
+        let warp = self.b.lshr(tid, lane_bits);
         let (all, lane, clamp) = (self.b.i32(-1), self.b.i32(0), self.b.i32(31));
         let name = "llvm.nvvm.shfl.sync.idx.i32";
         let warp = self.b.intrinsic(name, Effect::Write, Some(Ty::I32), &[all, warp, lane, clamp]);
-        let count = self.b.i32(i64::from(self.num_warps));
+        let count = self.0.b.i32(i64::from(self.0.num_warps));
         let is_main = self.b.icmp(IntPred::Ult, warp, count);
         let main = self.b.create_block(entry, None, &[]);
         let workers = self.b.create_block(entry, None, &[]);
-        self.worker_warp = Some(warp);
+        self.hooks.worker_warp = Some(warp);
         self.b.cond_br(is_main, main, &[], workers, &[]);
         self.b.switch_to(main);
         workers
     }
 
-    /// The thread's index in the CTA.
-    pub(super) fn launched_tid(&mut self) -> Value {
-        let tid = self.b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", Effect::Pure, Some(Ty::I32), &[]);
-        let threads = (self.scope.launched * 32).next_power_of_two();
-        self.b.assume_zeros(tid, !u64::from(threads - 1) & 0xffff_ffff);
-        tid
-    }
-
     /// Waits at a named barrier for `warps` warps.
     pub(super) fn named_barrier(&mut self, barrier: u32, warps: u32) {
         self.shared_loads = false;
-        let text = format!("bar.sync {barrier}, {};", warps * 32);
+        let text = format!("bar.sync {barrier}, {};", warps * self.target.warp_size);
         self.b.asm(&text, "", Effect::Write, &[], &[]);
     }
 
@@ -160,7 +155,7 @@ impl Lower<'_> {
 
     fn turn_barrier(&mut self, instruction: &str, group: Value, pred: Option<Value>) {
         let barrier = self.b.add_const(group, i64::from(FIRST_TURN));
-        let pair = 2 * 4 * 32;
+        let pair = 2 * 4 * self.target.warp_size;
         match pred {
             Some(pred) => {
                 let text = format!("@$1 {instruction} $0, {pair};");
@@ -178,7 +173,7 @@ impl Lower<'_> {
         let captures = self.pass_captures(op)?;
         self.named_barrier(ALL_WARPS, self.scope.launched);
         let registers = op.actual_registers(m);
-        let last = self.last_specialized == Some(op.0);
+        let last = self.hooks.last_specialized == Some(op.0);
         if let Some(r) = &registers {
             self.set_registers(r[0], self.entry_registers());
         }
@@ -196,7 +191,7 @@ impl Lower<'_> {
             self.set_registers(self.entry_registers(), r[0]);
         }
         self.named_barrier(ALL_WARPS, self.scope.launched);
-        self.handoffs.push(Handoff { op, captures });
+        self.hooks.handoffs.push(Handoff { op, captures });
         Ok(())
     }
 
@@ -244,7 +239,7 @@ impl Lower<'_> {
     pub(super) fn workers(&mut self, at: llvm::Block) -> Result<()> {
         let main = (self.scope, self.num_warps);
         self.b.switch_to(at);
-        let handoffs = std::mem::take(&mut self.handoffs);
+        let handoffs = std::mem::take(&mut self.hooks.handoffs);
         let count = handoffs.len();
         self.come_along();
         for (i, handoff) in handoffs.into_iter().enumerate() {
@@ -273,7 +268,7 @@ impl Lower<'_> {
                 }
             });
         }
-        let warp = self.worker_warp.ok_or_else(|| self.error("internal: no worker warps"))?;
+        let warp = self.hooks.worker_warp.ok_or_else(|| self.error("internal: no worker warps"))?;
         let from = self.b.block();
         let done = self.b.create_block(from, None, &[]);
         let groups = self.groups(op);
@@ -355,7 +350,7 @@ impl Lower<'_> {
     }
 
     /// A captured buffer as the workers' code computes it: its allocation's offset.
-    fn buffer_here(&mut self, v: ir::Value) -> Result<super::Buffer> {
+    fn buffer_here(&mut self, v: ir::Value) -> Result<Buffer> {
         let alloc = ttg::LocalAlloc::of(self.m, v)
             .and_then(|a| self.m.int_attr(a.0, marks::ALLOCATION_OFFSET))
             .ok_or_else(|| self.unsupported("a captured view of a buffer (capture the whole buffer)"))?;
@@ -363,8 +358,8 @@ impl Lower<'_> {
             TypeKind::MemDesc { shape, .. } => shape.len(),
             _ => 0,
         };
-        let base = self.b.global(self.smem);
+        let base = self.0.b.global(self.0.smem);
         let base = self.b.ptr_add_const(base, alloc);
-        Ok(super::Buffer { base, offsets: smallvec::smallvec![0; rank] })
+        Ok(Buffer { base, offsets: smallvec::smallvec![0; rank] })
     }
 }

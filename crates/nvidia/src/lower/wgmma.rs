@@ -29,7 +29,9 @@ use tilewright_ir::dialect::ttng;
 use tilewright_layout::{Encoding, RegisterFinder, SharedLayout, WgmmaOperand};
 use tilewright_llvm::{BinOp, CastOp, Effect, Ty, Value};
 
-use super::{Buffer, Lower, Result, Val};
+use tilewright_lower::{Buffer, Val};
+
+use super::{Lower, Result, Shared};
 
 /// A kind of `wgmma` instruction.
 #[derive(Debug, Clone, Copy)]
@@ -145,9 +147,9 @@ impl Operands {
     }
 }
 
-impl Lower<'_> {
+impl Lower<'_, '_> {
     pub fn hopper(&mut self, op: ir::Op, kind: ttng::Kind) -> Result<()> {
-        if !self.target.facts().wgmma {
+        if !self.facts().wgmma {
             return Err(self.unsupported("warp-group instructions"));
         }
         match kind {
@@ -191,7 +193,8 @@ impl Lower<'_> {
             ttng::Kind::ClusterWait => self.cluster_wait(),
             ttng::Kind::ClusterCtaRank => {
                 let rank = self.cluster_cta_rank();
-                self.set_regs(self.m.result(op), vec![rank]);
+                let result = self.m.result(op);
+                self.set_regs(result, vec![rank]);
                 Ok(())
             }
             ttng::Kind::ClusterExchange => self.cluster_exchange(ttng::ClusterExchange(op)),
@@ -242,7 +245,7 @@ impl Lower<'_> {
             return Err(self.unsupported("warp-group dots of this rank"));
         };
         let inst = self.wgmma_instruction(op)?;
-        let layout = self.layout(self.value_ty(d))?;
+        let layout = self.layout(m.value_type(d))?;
         let finder = layout.register_finder();
         // The encoding may be shared with a wider dot: then warp groups that lie side by side there compute the same here.
         let n = n.min(layout.physical(1));
@@ -471,7 +474,8 @@ impl Lower<'_> {
         rows: u32,
         steps: u32,
     ) -> Result<Fragments> {
-        let layout = self.layout(self.value_ty(a))?;
+        let ty = self.value_ty(a);
+        let layout = self.layout(ty)?;
         let finder = layout.register_finder();
         let width = 32 / inst.bits;
         let place = |row: u32, k: u32| -> Option<usize> {
@@ -496,32 +500,20 @@ impl Lower<'_> {
     fn fragment_words(&mut self, a: ir::Value) -> Result<Vec<Value>> {
         let mut block = self.m.parent_block(self.op);
         while let Some(at) = block {
-            if let Some(words) = self.fragments.get(&(a, at)) {
+            if let Some(words) = self.hooks.fragments.get(&(a, at)) {
                 return Ok(words.clone());
             }
             block = self.m.block_parent_op(at).and_then(|op| self.m.parent_block(op));
         }
-        self.operand_words(a)
+        self.packed_words(a)
     }
 
     /// What follows in this block and has `a` in a dot or a wait finds it in these words. (Whatever else looks at it finds
     /// the registers that it was in before.)
     fn keep_fragments(&mut self, a: ir::Value, words: Vec<Value>) {
         if let Some(block) = self.m.parent_block(self.op) {
-            self.fragments.insert((a, block), words);
+            self.hooks.fragments.insert((a, block), words);
         }
-    }
-
-    fn operand_words(&mut self, a: ir::Value) -> Result<Vec<Value>> {
-        let regs = self.regs(a)?;
-        let width = 32 / self.b.ty(regs[0]).bits() as usize;
-        Ok(regs
-            .chunks(width)
-            .map(|elements| {
-                let word = self.pack_word(elements);
-                self.b.bitcast(word, Ty::I32)
-            })
-            .collect())
     }
 
     fn warp_group_dot_wait(&mut self, op: ttng::WarpGroupDotWait) -> Result<()> {
@@ -543,11 +535,11 @@ impl Lower<'_> {
             }
             let count = self.words_under_way(input)?.len();
             let words: Vec<Value> = waited.by_ref().take(count).collect();
-            if self.is_left_operand(self.value_ty(input)) {
+            if is_left_operand(self, self.value_ty(input)) {
                 // For other dots that are under way with it.
                 self.keep_fragments(input, words.clone());
             }
-            let regs = self.elements_of_words(self.value_ty(output), &words)?;
+            let regs = self.elements_of_words(m.value_type(output), &words)?;
             self.set_regs(output, regs);
         }
         Ok(())
@@ -559,18 +551,22 @@ impl Lower<'_> {
         if !self.m.is_tensor(ty) {
             return Ok(vec![]);
         }
-        if self.is_left_operand(ty) {
+        if is_left_operand(self, ty) {
             return self.fragment_words(v);
         }
         let regs = self.regs(v)?;
         Ok(self.accumulator_words(&regs))
     }
 
-    /// Whether a tensor is laid out as the left operand of a warp-group dot.
-    pub fn is_left_operand(&self, ty: ir::Type) -> bool {
+    /// Whether a tensor goes from block to block as words of several elements. What a dot under way has, halves that it
+    /// accumulates or its left operand, must not be taken apart and put together again where a loop begins anew. (Columns
+    /// of one element, which are laid out for what is added to an accumulator, are none.)
+    pub fn crosses_as_words(&mut self, ty: ir::Type) -> bool {
         let encoding = self.m.encoding(ty).and_then(|e| self.m.encoding_of(e));
-        let Some(Encoding::DotOperand { op_idx: 0, parent, .. }) = encoding else { return false };
-        matches!(**parent, Encoding::NvidiaMma { version_major: 3, .. })
+        let accumulates = matches!(encoding, Some(Encoding::NvidiaMma { version_major: 3, .. }))
+            && self.float_kind(ty) == Some(FloatKind::F16)
+            && self.num_regs(ty).is_ok_and(|n| n.is_multiple_of(2));
+        accumulates || is_left_operand(self, ty)
     }
 
     /// Accumulators as the instruction has them: halves in pairs.
@@ -580,13 +576,6 @@ impl Lower<'_> {
         } else {
             acc.to_vec()
         }
-    }
-
-    /// The elements of a tensor of this type that are in words.
-    pub fn elements_of_words(&mut self, ty: ir::Type, words: &[Value]) -> Result<Vec<Value>> {
-        let element = self.elem_ty(ty)?;
-        let width = 32 / element.bits();
-        Ok(words.iter().flat_map(|&w| self.unpack_word(w, element, width)).collect())
     }
 
     /// Pairs of halves as words.
@@ -604,6 +593,13 @@ impl Lower<'_> {
     fn unpack_halves(&mut self, words: &[Value]) -> Vec<Value> {
         words.iter().flat_map(|&w| self.unpack_word(w, Ty::F16, 2)).collect()
     }
+}
+
+/// Whether a tensor is laid out as the left operand of a warp-group dot.
+pub(super) fn is_left_operand(l: &Shared<'_>, ty: ir::Type) -> bool {
+    let encoding = l.m.encoding(ty).and_then(|e| l.m.encoding_of(e));
+    let Some(Encoding::DotOperand { op_idx: 0, parent, .. }) = encoding else { return false };
+    matches!(**parent, Encoding::NvidiaMma { version_major: 3, .. })
 }
 
 /// The constraint of a register of 32 bits.

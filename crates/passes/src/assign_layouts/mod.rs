@@ -105,6 +105,11 @@ struct Assigner<'a> {
 }
 
 impl Assigner<'_> {
+    /// The warps, and the lanes of each.
+    fn threads(&self) -> (u32, u32) {
+        (self.num_warps, self.target.warp_size)
+    }
+
     /// Writes on comparisons in what runs their results are constant (a mask `offsets < n` of whole vectors), so that a
     /// thread compares once for each run.
     fn note_runs(&mut self) {
@@ -234,7 +239,7 @@ impl Assigner<'_> {
         let vec = (128 / bits.max(8)).max(1);
         let order = choose::row_major(shape.len());
         let enc =
-            choose::blocked(shape, &order, vec, self.num_warps, bits, choose::WarpsAlong::SlowDimensions);
+            choose::blocked(shape, &order, vec, self.threads(), bits, choose::WarpsAlong::SlowDimensions);
         self.intern(enc)
     }
 }

@@ -61,7 +61,7 @@ impl Assigner<'_> {
                 let rows = self.wants_rows(dot);
                 choose::mma_v2(shape, self.num_warps, rows)
             }
-            MmaKind::Fma => choose::fma_blocked(shape, self.num_warps),
+            MmaKind::Fma => choose::fma_blocked(shape, self.threads()),
         };
         self.intern(enc)
     }
@@ -166,7 +166,7 @@ impl Assigner<'_> {
             } else {
                 WarpsAlong::SlowDimensions
             };
-            let enc = choose::blocked(shape, order, group.vec, self.num_warps, group.bits, along);
+            let enc = choose::blocked(shape, order, group.vec, self.threads(), group.bits, along);
             let own = self.intern(enc);
             for &op in &group.ops {
                 if let Some(a) = self.accesses.get_mut(&op) {

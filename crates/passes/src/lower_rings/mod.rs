@@ -155,7 +155,8 @@ impl Lowering {
         }
         let mut lowering = Lowering { apart, full: None, empty: None, filled: FxHashMap::default(), ring };
         let at = lowering.ring.create.0;
-        let (full, empty) = (lowering.arrivals_of_writer(), lowering.arrivals_of_readers());
+        let (full, empty) =
+            (lowering.arrivals_of_writer(scope::warp_size(module)), lowering.arrivals_of_readers());
         let slots = lowering.ring.slots;
         let mut counts = Vec::new();
         if full > 0 {
@@ -194,13 +195,16 @@ impl Lowering {
     }
 
     /// Arrivals that fill a slot.
-    fn arrivals_of_writer(&self) -> i32 {
+    fn arrivals_of_writer(&self, warp_size: u32) -> i32 {
         if self.passes_turns() {
             return self.ring.peers.count_ones() as i32;
         }
         let announces = i32::from(self.ring.has(Transport::Blocks));
-        let threads =
-            if self.apart && self.ring.has(Transport::Copies) { 32 * self.ring.writer_warps } else { 0 };
+        let threads = if self.apart && self.ring.has(Transport::Copies) {
+            warp_size * self.ring.writer_warps
+        } else {
+            0
+        };
         let warps = if self.arrives_by_warp() { self.ring.writer_warps } else { 0 };
         announces + (threads + warps) as i32
     }

@@ -54,7 +54,7 @@ pub const OTHERS: u32 = 40;
 pub fn words(module: &Module, value: Value, num_warps: u32) -> u32 {
     let ty = module.value_type(value);
     let elements: u32 = module.shape(ty).unwrap_or(&[]).iter().product();
-    (elements / (num_warps * 32)).max(1) * module.bits(ty).max(8) / 32
+    (elements / (num_warps * scope::warp_size(module))).max(1) * module.bits(ty).max(8) / 32
 }
 
 /// About how many registers a thread needs in the loop: accumulators, the largest operands of a dot in registers, and some
@@ -76,7 +76,7 @@ pub fn ctas(module: &Module, target: &TargetInfo, l: scf::For, registers: u32, s
     let partitions =
         scope::enclosing(module, l.0).into_iter().flat_map(|(w, _)| w.partition_num_warps(module));
     let warps = scope::num_warps(module, l.0) + partitions.sum::<i32>() as u32;
-    let by_registers = target.machine.registers / (warps * 32 * registers);
+    let by_registers = target.machine.registers / (warps * target.warp_size * registers);
     by_registers.min(target.max_shared / shared.max(1)).max(1)
 }
 

@@ -1,6 +1,6 @@
 //! Mathematical functions, with no device library.
 //!
-//! `exp2`, `sqrt`, `rsqrt` are the hardware's approximations (PTX ISA: `ex2.approx.ftz`, 2 ulp and the like), as in Triton;
+//! `exp2`, `sqrt`, `rsqrt` are the hardware's approximations, of 2 ulp and the like, as in Triton;
 //! the flush of subnormal results saves two multiplications and a comparison of range scaling for each `exp`;
 //! `exp` is `exp2(x · log2 e)`. 16-bit floats go through fp32.
 
@@ -8,10 +8,10 @@ use tilewright_ir as ir;
 use tilewright_ir::dialect::math;
 use tilewright_llvm::{BinOp, CastOp, Effect, Scalar, Ty, Value};
 
-use super::{Lower, Result};
+use crate::{Approximation, Hooks, Lower, Result};
 
-impl Lower<'_> {
-    pub fn math(&mut self, op: ir::Op, kind: math::Kind) -> Result<()> {
+impl<H: Hooks> Lower<'_, H> {
+    pub(crate) fn math(&mut self, op: ir::Op, kind: math::Kind) -> Result<()> {
         use math::Kind as K;
         let m = self.m;
         let operands = m.operands(op);
@@ -58,32 +58,27 @@ impl Lower<'_> {
             K::Trunc => self.llvm_unary("trunc", x),
             K::Round => self.round_half_away(x),
             K::Sqrt if double => self.llvm_unary("sqrt", x),
-            K::Sqrt => self.asm_unary("sqrt.approx.f32", x),
+            K::Sqrt => H::approximate(self, Approximation::Sqrt, x),
             K::Rsqrt if double => {
                 let root = self.llvm_unary("sqrt", x);
                 let one = self.b.float(ty, 1.0);
                 self.b.bin(BinOp::FDiv, one, root)
             }
-            K::Rsqrt => self.asm_unary("rsqrt.approx.f32", x),
-            K::Exp2 if !double => self.asm_unary("ex2.approx.ftz.f32", x),
+            K::Rsqrt => H::approximate(self, Approximation::Rsqrt, x),
+            K::Exp2 if !double => H::approximate(self, Approximation::Exp2Flushed, x),
             K::Exp if !double => {
                 let scale = self.b.float(ty, std::f64::consts::LOG2_E);
                 let scaled = self.fmul(x, scale);
-                self.asm_unary("ex2.approx.ftz.f32", scaled)
+                H::approximate(self, Approximation::Exp2Flushed, scaled)
             }
             _ => return self.unary_series(kind, x),
         })
     }
 
     /// An LLVM intrinsic of one operand.
-    pub fn llvm_unary(&mut self, name: &str, x: Value) -> Value {
+    pub(crate) fn llvm_unary(&mut self, name: &str, x: Value) -> Value {
         let ty = self.b.ty(x);
         self.b.intrinsic(&format!("llvm.{name}.{}", ty.mangled()), Effect::Pure, Some(ty), &[x])
-    }
-
-    /// A PTX instruction of one fp32 operand.
-    pub fn asm_unary(&mut self, instruction: &str, x: Value) -> Value {
-        self.b.asm1(&format!("{instruction} $0, $1;"), "=f,f", Effect::Pure, Ty::F32, &[x])
     }
 
     fn round_half_away(&mut self, x: Value) -> Value {

@@ -1,22 +1,13 @@
-//! `tt.print` and `tt.assert`, by the driver's `vprintf` and `__assertfail`
-//! (CUDA C++ Programming Guide, "Formatted Output"; PTX Writer's Guide to Interoperability, "System Calls").
+//! `tt.print` and `tt.assert`.
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{FloatKind, LocKind};
-use tilewright_llvm::{CastOp, Effect, Scalar, Space, Ty, Value};
+use tilewright_llvm::{CastOp, Scalar, Ty, Value};
 
-use super::elementwise::int_of;
-use super::{Lower, Result};
+use crate::{Hooks, Lower, Result, int_of};
 
-impl Lower<'_> {
-    /// A generic pointer to a string constant.
-    fn string(&mut self, text: &str) -> Value {
-        let id = self.b.module.string(text);
-        let p = self.b.global(id);
-        self.b.addrspace_cast(p, Space::Generic)
-    }
-
+impl<H: Hooks> Lower<'_, H> {
     /// Runs `body` where `cond` holds.
     fn when(&mut self, cond: Option<Value>, body: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let Some(cond) = cond else { return body(self) };
@@ -33,28 +24,6 @@ impl Lower<'_> {
         self.b.br(join, &[]);
         self.b.switch_to(join);
         Ok(())
-    }
-
-    fn printf(&mut self, format: &str, args: &[Value]) {
-        let callee = self.b.module.declare("vprintf", &[Ty::PTR, Ty::PTR], &[Ty::I32]);
-        let format = self.string(format);
-        // Arguments lie in memory one after the other, each at a multiple of its size.
-        let mut places = Vec::new();
-        let mut end = 0u32;
-        for &a in args {
-            let bytes = self.b.ty(a).bits() / 8;
-            end = end.next_multiple_of(bytes);
-            places.push(end);
-            end += bytes;
-        }
-        let buffer =
-            if args.is_empty() { self.b.zero(Ty::PTR) } else { self.b.alloca(end.next_multiple_of(16)) };
-        for (&a, &at) in args.iter().zip(&places) {
-            let p = self.b.ptr_add_const(buffer, i64::from(at));
-            let bytes = self.b.ty(a).bits() / 8;
-            self.b.store(p, a, bytes);
-        }
-        self.b.call(callee, &[format, buffer]);
     }
 
     /// A value as `printf` takes it, and how it is printed.
@@ -97,24 +66,19 @@ impl Lower<'_> {
         Ok((wide, if signed { "%i" } else { "%u" }))
     }
 
-    pub fn print(&mut self, op: tt::Print) -> Result<()> {
+    pub(crate) fn print(&mut self, op: tt::Print) -> Result<()> {
         let m = self.m;
         let (prefix, hex) = (op.prefix(m), op.hex(m));
         let signed = op.is_signed(m);
         let args: Vec<ir::Value> = op.args(m).to_vec();
-        let pid: Vec<Value> = ["x", "y", "z"]
-            .iter()
-            .map(|a| {
-                let name = format!("llvm.nvvm.read.ptx.sreg.ctaid.{a}");
-                self.b.intrinsic(&name, Effect::Pure, Some(Ty::I32), &[])
-            })
-            .collect();
+        let axes = [tt::ProgramDim::X, tt::ProgramDim::Y, tt::ProgramDim::Z];
+        let pid = axes.map(|axis| H::program_id(self, axis, false)).to_vec();
         // `%` of the author's text is no directive.
         let prefix = prefix.replace('%', "%%");
         if args.is_empty() {
             let first = self.is_first_thread();
             return self.when(Some(first), |s| {
-                s.printf(&format!("pid (%u, %u, %u){prefix}\n"), &pid);
+                H::printf(s, &format!("pid (%u, %u, %u){prefix}\n"), &pid);
                 Ok(())
             });
         }
@@ -129,7 +93,7 @@ impl Lower<'_> {
                     let (v, format) = s.printable(regs[0], ty, hex, is_signed)?;
                     let mut values = pid.clone();
                     values.push(v);
-                    s.printf(&format!("pid (%u, %u, %u) idx (){prefix}{which}{format}\n"), &values);
+                    H::printf(s, &format!("pid (%u, %u, %u) idx (){prefix}{which}{format}\n"), &values);
                     Ok(())
                 })?;
                 continue;
@@ -146,7 +110,11 @@ impl Lower<'_> {
                     let mut values = pid.clone();
                     values.extend(coords);
                     values.push(v);
-                    s.printf(&format!("pid (%u, %u, %u) idx ({index}){prefix}{which}{format}\n"), &values);
+                    H::printf(
+                        s,
+                        &format!("pid (%u, %u, %u) idx ({index}){prefix}{which}{format}\n"),
+                        &values,
+                    );
                     Ok(())
                 })?;
             }
@@ -154,7 +122,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    pub fn assert(&mut self, op: tt::Assert) -> Result<()> {
+    pub(crate) fn assert(&mut self, op: tt::Assert) -> Result<()> {
         let m = self.m;
         let condition = op.condition(m);
         let regs = self.regs(condition)?;
@@ -177,12 +145,7 @@ impl Lower<'_> {
         let (file, line) = self.place(m.op_loc(op.0));
         let message = op.message(m);
         self.when(Some(fails), |s| {
-            let callee =
-                s.b.module.declare("__assertfail", &[Ty::PTR, Ty::PTR, Ty::I32, Ty::PTR, Ty::I64], &[]);
-            let (message, file, function) = (s.string(&message), s.string(&file), s.string("kernel"));
-            let line = s.b.i32(i64::from(line));
-            let size = s.b.i64(1);
-            s.b.call(callee, &[message, file, line, function, size]);
+            H::fail(s, &message, &file, line);
             Ok(())
         })
     }

@@ -6,11 +6,11 @@
 
 use tilewright_layout::{Bounds, TileLayout};
 
-use tilewright_llvm::{Effect, IntPred, Value};
+use tilewright_llvm::{IntPred, Value};
 
-use super::Lower;
+use crate::{Hooks, Lower};
 
-impl Lower<'_> {
+impl<H: Hooks> Lower<'_, H> {
     /// The thread's index among those that run this: in the CTA, or in its partition.
     pub fn tid(&mut self) -> Value {
         let tid = self.launched_tid();
@@ -18,38 +18,49 @@ impl Lower<'_> {
         if warps == scope.launched {
             return tid;
         }
-        let threads = warps * 32;
+        let threads = warps * self.target.warp_size;
         if warps.is_power_of_two() && scope.first_warp % warps == 0 {
             return self.b.and_const(tid, u64::from(threads - 1));
         }
-        let relative = self.b.add_const(tid, -i64::from(scope.first_warp * 32));
+        let relative = self.b.add_const(tid, -i64::from(scope.first_warp * self.target.warp_size));
         self.b.assume_zeros(relative, !u64::from(threads.next_power_of_two() - 1) & 0xffff_ffff);
         relative
+    }
+
+    /// The thread's index in the CTA.
+    pub fn launched_tid(&mut self) -> Value {
+        let tid = H::thread_id(self);
+        let threads = (self.scope.launched * self.target.warp_size).next_power_of_two();
+        self.b.assume_zeros(tid, !u64::from(threads - 1) & 0xffff_ffff);
+        tid
+    }
+
+    /// Bits of a lane's number.
+    pub fn lane_bits(&self) -> u32 {
+        self.target.warp_size.trailing_zeros()
     }
 
     /// The thread's index in its warp.
     pub fn lane(&mut self) -> Value {
         let tid = self.tid();
-        self.b.and_const(tid, 31)
+        self.b.and_const(tid, u64::from(self.target.warp_size - 1))
     }
 
     /// The warp's index among those that run this.
     pub fn warp(&mut self) -> Value {
         let tid = self.tid();
-        self.b.lshr(tid, 5)
+        self.b.lshr(tid, self.lane_bits())
     }
 
     /// The F2-linear function of the thread whose value for lane bit i is `lanes[i]` and for warp bit i `warps[i]`.
-    pub fn linear(&mut self, lanes: &[u32], warps: &[u32]) -> Value {
+    pub(crate) fn linear(&mut self, lanes: &[u32], warps: &[u32]) -> Value {
         let tid = self.tid();
-        self.linear_of(
-            tid,
-            lanes.iter().copied().chain(std::iter::repeat(0)).take(5).chain(warps.iter().copied()),
-        )
+        let lanes = lanes.iter().copied().chain(std::iter::repeat(0)).take(self.lane_bits() as usize);
+        self.linear_of(tid, lanes.chain(warps.iter().copied()))
     }
 
     /// The F2-linear function of an index with the given images of its bits.
-    pub fn linear_of(&mut self, of: Value, bases: impl Iterator<Item = u32>) -> Value {
+    pub(crate) fn linear_of(&mut self, of: Value, bases: impl Iterator<Item = u32>) -> Value {
         // One mask per distance between a bit's place in the input and in the output.
         let mut masks: Vec<(i32, u32)> = Vec::new();
         let mut any = 0u32;
@@ -80,7 +91,7 @@ impl Lower<'_> {
     }
 
     /// `rep + (unit ^ thread)`, the constant bits that the thread part cannot have added outside.
-    pub fn with_constant(&mut self, thread: Value, unit: u32, rep: u32) -> Value {
+    pub(crate) fn with_constant(&mut self, thread: Value, unit: u32, rep: u32) -> Value {
         let free = self.b.known_zeros(thread) as u32;
         let overlap = self.b.i32(i64::from(unit & !free));
         let x = self.b.xor(thread, overlap);
@@ -108,7 +119,7 @@ impl Lower<'_> {
     }
 
     /// The row-major index of a register's element.
-    pub fn flat_index(&mut self, layout: &TileLayout, register: u32) -> Value {
+    pub(crate) fn flat_index(&mut self, layout: &TileLayout, register: u32) -> Value {
         let mut flat = self.b.i32(0);
         for axis in 0..layout.rank() {
             let c = self.coord(layout, register, axis);
@@ -146,10 +157,10 @@ impl Lower<'_> {
     /// The bits of the thread index under which copies are found.
     pub fn copies(&self, layout: &TileLayout) -> u32 {
         let free = layout.free_variable_masks();
-        let mut mask = free.lane | free.warp << 5;
+        let mut mask = free.lane | free.warp << self.lane_bits();
         let mut warps = layout.num_warps();
         while warps < self.num_warps {
-            mask |= warps << 5;
+            mask |= warps << self.lane_bits();
             warps *= 2;
         }
         mask
@@ -188,13 +199,6 @@ impl Lower<'_> {
     /// Waits for all threads that run this; their writes to shared memory are visible after it.
     pub fn barrier(&mut self) {
         self.shared_loads = false;
-        if self.num_warps == self.scope.launched {
-            self.b.intrinsic("llvm.nvvm.barrier0", Effect::Write, None, &[]);
-        } else if self.num_warps == 1 {
-            let all = self.b.i32(-1);
-            self.b.intrinsic("llvm.nvvm.bar.warp.sync", Effect::Write, None, &[all]);
-        } else {
-            self.named_barrier(self.scope.barrier, self.num_warps);
-        }
+        H::barrier(self);
     }
 }

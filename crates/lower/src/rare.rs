@@ -5,8 +5,10 @@ use tilewright_llvm::{
     BinOp, Builder, CastOp, Effect, FloatPred, FuncId, Global, IntPred, Loc, Module, Scalar, Space, Ty, Value,
 };
 
-/// What the names begin with.
-pub(crate) const PREFIX: &str = "__tilewright_";
+use crate::Hooks;
+
+/// What the names of the lowering's own functions and tables begin with.
+pub const PREFIX: &str = "__tilewright_";
 /// Reduces large fp32 angles.
 pub(crate) const REDUCE_ANGLE_32: &str = "__tilewright_reduce_angle";
 /// Reduces large fp64 angles.
@@ -18,10 +20,10 @@ pub(crate) const REMAINDER: &str = "__tilewright_remainder";
 type Definition = fn(&mut Module) -> FuncId;
 
 /// Defines those of the functions that the module calls.
-pub(crate) fn define(module: &mut Module) {
+pub(crate) fn define<H: Hooks>(module: &mut Module) {
     let all: [(&str, Definition); 3] = [
         (REDUCE_ANGLE_32, define_reduce_angle_32),
-        (REDUCE_ANGLE_64, define_reduce_angle_64),
+        (REDUCE_ANGLE_64, define_reduce_angle_64::<H>),
         (REMAINDER, define_remainder),
     ];
     for (name, definition) in all {
@@ -118,7 +120,7 @@ fn define_reduce_angle_32(module: &mut Module) -> FuncId {
 ///
 /// As for fp32: 192 bits of 2/π, from where they begin to matter, are multiplied by the 53-bit significand. A multiple of π/2 is
 /// never nearer than 2^-62 to a number of fp64, so that of the 128 bits kept below the quadrant at least 64 are significant.
-fn define_reduce_angle_64(module: &mut Module) -> FuncId {
+fn define_reduce_angle_64<H: Hooks>(module: &mut Module) -> FuncId {
     /// 0, then the words of 2/π after the binary point.
     const TWO_OVER_PI: [u64; 20] = [
         0,
@@ -169,8 +171,7 @@ fn define_reduce_angle_64(module: &mut Module) -> FuncId {
     let window: Vec<Value> = (0..3)
         .map(|j| b.intrinsic("llvm.fshl.i64", Effect::Pure, Some(Ty::I64), &[words[j], words[j + 1], shift]))
         .collect();
-    let high =
-        |b: &mut Builder, w| b.intrinsic("llvm.nvvm.mulhi.ull", Effect::Pure, Some(Ty::I64), &[w, mantissa]);
+    let high = |b: &mut Builder, w| H::mul_high(b, w, mantissa);
     // The product's upper 128 of 192 bits: the quadrant in the top two, the fraction of a quarter turn below.
     let carried = high(&mut b, window[2]);
     let middle = b.mul(window[1], mantissa);

@@ -1,18 +1,18 @@
 //! Conversions between floating-point formats.
 //!
-//! 32-bit floats become 16-bit ones in pairs (`cvt.rn.f16x2.f32`), 8-bit ones through `cvt` on `e4m3x2` and `e5m2x2`
-//! (PTX ISA, "cvt": sm_89 and later; before, by integer arithmetic).
+//! 32-bit floats become 16-bit ones in pairs; 8-bit ones too where the target has instructions for it, by integer
+//! arithmetic where not.
 
 use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::tt::RoundingMode;
 use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Scalar, Ty, Value};
 
-use super::{Lower, Regs, Result};
+use crate::{Hooks, Lower, Regs, Result};
 
-impl Lower<'_> {
+impl<H: Hooks> Lower<'_, H> {
     /// The registers of `src` in the format of `result`.
-    pub fn float_to_float(
+    pub(crate) fn float_to_float(
         &mut self,
         src: ir::Value,
         result: ir::Value,
@@ -36,7 +36,7 @@ impl Lower<'_> {
         self.convert_floats(&regs, from, to, rtz)
     }
 
-    pub fn convert_floats(
+    pub(crate) fn convert_floats(
         &mut self,
         regs: &Regs,
         from: FloatKind,
@@ -47,13 +47,11 @@ impl Lower<'_> {
         let constant = regs.iter().all(|&r| self.b.as_const(r).is_some());
         match (from, to) {
             (K::F32, K::F16 | K::BF16) if !constant || rtz => {
-                let name = if to == K::F16 { "f16x2" } else { "bf16x2" };
-                let text = format!("cvt.{}.{name}.f32 $0, $2, $1;", if rtz { "rz" } else { "rn" });
                 let scalar = if to == K::F16 { Scalar::F16 } else { Scalar::BF16 };
                 let mut out = Vec::with_capacity(regs.len());
                 for pair in regs.chunks(2) {
                     let (lo, hi) = (pair[0], *pair.last().unwrap_or(&pair[0]));
-                    let word = self.b.asm1(&text, "=r,f,f", Effect::Pure, Ty::I32, &[lo, hi]);
+                    let word = H::pack_halves(self, lo, hi, scalar, rtz);
                     let v = self.b.bitcast(word, Ty::vector(scalar, 2));
                     for i in 0..pair.len() as u32 {
                         out.push(self.b.extract(v, i));
@@ -67,9 +65,9 @@ impl Lower<'_> {
                 self.convert_floats(&odd, K::F32, to, rtz)
             }
             // Rounding towards zero twice is rounding towards zero.
-            (K::F64, K::F32) if rtz => Ok(self.map1(regs, |s, x| s.f32_towards_zero(x))),
+            (K::F64, K::F32) if rtz => Ok(self.map1(regs, |s, x| H::f32_towards_zero(s, x, true))),
             (K::F64, K::F16 | K::BF16) if rtz => {
-                let single: Regs = self.map1(regs, |s, x| s.f32_towards_zero(x)).into();
+                let single: Regs = self.map1(regs, |s, x| H::f32_towards_zero(s, x, true)).into();
                 self.convert_floats(&single, K::F32, to, true)
             }
             (K::F8E4M3FN | K::F8E5M2, _) => self.widen_fp8(regs, from, to),
@@ -92,26 +90,19 @@ impl Lower<'_> {
         }
     }
 
-    /// fp64 to fp32 towards zero; what is too large becomes the largest finite number.
-    fn f32_towards_zero(&mut self, x: Value) -> Value {
-        self.b.asm1("cvt.rz.f32.f64 $0, $1;", "=f,d", Effect::Pure, Ty::F32, &[x])
-    }
-
     /// fp64 to fp32 "to odd": towards zero, and the lowest bit set where that isn't exact. To round that to nearest in a
     /// format with at least two bits less is to round the fp64 number (Boldo and Melquiond, "When double rounding is odd").
     fn odd_f32(&mut self, x: Value) -> Value {
-        let near = self.f32_towards_zero(x);
+        let near = H::f32_towards_zero(self, x, true);
         let back = self.b.cast(CastOp::FpExt, near, Ty::F64);
         let inexact = self.b.fcmp(FloatPred::Une, back, x);
         self.with_sticky(near, inexact)
     }
 
     /// An integer of 32 or 64 bits to fp32, likewise to odd.
-    pub fn odd_f32_of_int(&mut self, x: Value, signed: bool) -> Value {
-        let (ty, sign) = (self.b.ty(x), if signed { 's' } else { 'u' });
-        let (bits, letter) = if ty == Ty::I64 { (64, 'l') } else { (32, 'r') };
-        let text = format!("cvt.rz.f32.{sign}{bits} $0, $1;");
-        let near = self.b.asm1(&text, &format!("=f,{letter}"), Effect::Pure, Ty::F32, &[x]);
+    pub(crate) fn odd_f32_of_int(&mut self, x: Value, signed: bool) -> Value {
+        let ty = self.b.ty(x);
+        let near = H::f32_towards_zero(self, x, signed);
         let back = self.b.cast(if signed { CastOp::FpToSi } else { CastOp::FpToUi }, near, ty);
         let inexact = self.b.icmp(IntPred::Ne, back, x);
         self.with_sticky(near, inexact)
@@ -134,11 +125,8 @@ impl Lower<'_> {
         let mut halves = Vec::with_capacity(regs.len());
         for pair in regs.chunks(2) {
             let (lo, hi) = (pair[0], *pair.last().unwrap_or(&pair[0]));
-            let word = if self.target.facts().fp8 {
-                let name = if from == FloatKind::F8E4M3FN { "e4m3x2" } else { "e5m2x2" };
-                let packed = self.pack_word(&[lo, hi]);
-                let text = format!("cvt.rn.f16x2.{name} $0, $1;");
-                self.b.asm1(&text, "=r,h", Effect::Pure, Ty::I32, &[packed])
+            let word = if let Some(word) = H::widen_fp8(self, lo, hi, from) {
+                word
             } else if from == FloatKind::F8E5M2 {
                 // e5m2 is the upper half of an f16.
                 let (lo, hi) = (self.b.int_cast(lo, Ty::I32, false), self.b.int_cast(hi, Ty::I32, false));
@@ -229,16 +217,16 @@ impl Lower<'_> {
             FloatKind::F16 | FloatKind::BF16 => self.simple_cast(regs, from, FloatKind::F32).into(),
             _ => return Err(self.unsupported(format!("conversions from {} to fp8", from.name()))),
         };
-        if rtz || !self.target.facts().fp8 {
+        if rtz {
             return Ok(self.map1(&wide, |s, x| s.narrow_by_bits(x, to, rtz)));
         }
-        let name = if to == FloatKind::F8E4M3FN { "e4m3x2" } else { "e5m2x2" };
-        let text = format!("cvt.rn.satfinite.{name}.f32 $0, $2, $1;");
         let mut out = Vec::with_capacity(regs.len());
         for pair in wide.chunks(2) {
             let (lo, hi) = (pair[0], *pair.last().unwrap_or(&pair[0]));
-            let word = self.b.asm1(&text, "=h,f,f", Effect::Pure, Ty::I16, &[lo, hi]);
-            out.extend(self.unpack_word(word, Ty::I8, 2).into_iter().take(pair.len()));
+            match H::narrow_fp8(self, lo, hi, to) {
+                Some(word) => out.extend(self.unpack_word(word, Ty::I8, 2).into_iter().take(pair.len())),
+                None => out.extend(pair.iter().map(|&x| self.narrow_by_bits(x, to, rtz))),
+            }
         }
         Ok(out)
     }
@@ -253,13 +241,13 @@ impl Lower<'_> {
     }
 
     /// `a · b + c` with one rounding.
-    pub fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
+    pub(crate) fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
         let ty = self.b.ty(a);
         self.b.intrinsic(&format!("llvm.fma.{}", ty.mangled()), Effect::Pure, Some(ty), &[a, b, c])
     }
 
     /// `a · b` of floats.
-    pub fn fmul(&mut self, a: Value, b: Value) -> Value {
+    pub(crate) fn fmul(&mut self, a: Value, b: Value) -> Value {
         self.b.bin(BinOp::FMul, a, b)
     }
 }
@@ -275,7 +263,7 @@ fn scalar_of(kind: FloatKind) -> Scalar {
 }
 
 /// The bits of a number rounded to an 8-bit format (OCP OFP8), saturating at the largest finite value.
-pub(super) fn fp8_bits(value: f64, kind: FloatKind) -> Option<u8> {
+pub(crate) fn fp8_bits(value: f64, kind: FloatKind) -> Option<u8> {
     let (mantissa, bias, max) = match kind {
         FloatKind::F8E4M3FN => (3, 7, 448.0),
         FloatKind::F8E5M2 => (2, 15, 57344.0),

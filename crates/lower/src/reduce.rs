@@ -12,9 +12,7 @@ use tilewright_ir::marks;
 use tilewright_layout::{AxisSpread, Dim, TileLayout};
 use tilewright_llvm::{BinOp, Ty, Value};
 
-use super::convert_layout::Shuffle;
-use super::memory::memory_bits;
-use super::{Lower, Regs, Result};
+use crate::{Hooks, Lower, Regs, Result, Shuffle, memory_bits};
 
 /// From this many warps on their partial results are combined by shuffles, not by each thread.
 const MANY_WARPS: u32 = 16;
@@ -26,8 +24,8 @@ pub(crate) struct Partial {
     pub valid: Option<Value>,
 }
 
-impl Lower<'_> {
-    pub fn reduce(&mut self, op: tt::Reduce) -> Result<()> {
+impl<H: Hooks> Lower<'_, H> {
+    pub(crate) fn reduce(&mut self, op: tt::Reduce) -> Result<()> {
         let m = self.m;
         let axis = op.axis(m) as usize;
         let srcs: Vec<ir::Value> = op.srcs(m).to_vec();
@@ -103,10 +101,10 @@ impl Lower<'_> {
     }
 
     /// Adds the values of lanes that differ in some bits of their number.
-    pub fn lane_sum(&mut self, op: ttg::LaneSum) -> Result<()> {
+    pub(crate) fn lane_sum(&mut self, op: ttg::LaneSum) -> Result<()> {
         let lanes = op.lanes(self.m) as u32;
         let mut sums = self.regs(op.src(self.m))?.to_vec();
-        for bit in (0..5).filter(|bit| lanes >> bit & 1 == 1) {
+        for bit in (0..self.lane_bits()).filter(|bit| lanes >> bit & 1 == 1) {
             for v in &mut sums {
                 let moved = self.shuffle_value(*v, Shuffle::Xor(1 << bit));
                 *v = self.b.bin(BinOp::FAdd, *v, moved);
@@ -118,7 +116,7 @@ impl Lower<'_> {
 
     /// Keeps the values of the lanes that have none of some bits in their number; others have -0.0, to which x can be added for
     /// every x.
-    pub fn lane_first(&mut self, op: ttg::LaneFirst) -> Result<()> {
+    pub(crate) fn lane_first(&mut self, op: ttg::LaneFirst) -> Result<()> {
         let mut values = self.regs(op.src(self.m))?.to_vec();
         let first = self.threads_without(op.lanes(self.m) as u32);
         if let Some(first) = first {
@@ -133,7 +131,7 @@ impl Lower<'_> {
     }
 
     /// A register's values, guarded against padding along the axis; `None` where it is padding in every thread.
-    pub fn guarded(
+    pub(crate) fn guarded(
         &mut self,
         layout: &TileLayout,
         register: u32,
@@ -163,7 +161,7 @@ impl Lower<'_> {
     }
 
     /// The identity of the region's function, where it is a single operation that has one.
-    pub fn identity(&mut self, region: ir::Block, srcs: &[ir::Value]) -> Option<Vec<Value>> {
+    pub(crate) fn identity(&mut self, region: ir::Block, srcs: &[ir::Value]) -> Option<Vec<Value>> {
         let m = self.m;
         let first = m.first_op(region)?;
         let last = m.next_op(first)?;
@@ -207,7 +205,7 @@ impl Lower<'_> {
     }
 
     /// The region's function of two partial results, in this order.
-    pub fn combine(&mut self, region: ir::Block, a: &Partial, b: &Partial) -> Result<Partial> {
+    pub(crate) fn combine(&mut self, region: ir::Block, a: &Partial, b: &Partial) -> Result<Partial> {
         let args: Vec<ir::Value> = self.m.block_args(region).to_vec();
         for (&arg, &v) in args.iter().zip(a.values.iter().chain(&b.values)) {
             self.set_regs(arg, vec![v]);
@@ -235,7 +233,7 @@ impl Lower<'_> {
         Ok(Partial { values, valid })
     }
 
-    pub fn shuffle_partial(&mut self, p: &Partial, how: Shuffle) -> Partial {
+    pub(crate) fn shuffle_partial(&mut self, p: &Partial, how: Shuffle) -> Partial {
         let values = p.values.iter().map(|&v| self.shuffle_value(v, how)).collect();
         let valid = p.valid.map(|v| self.shuffle_value(v, how));
         Partial { values, valid }
@@ -358,7 +356,7 @@ impl Lower<'_> {
                 let row = self.b.mul_const(rows[key], i64::from(count) * bytes);
                 let base = self.b.ptr_add_const(scratch, regions[k]);
                 let p = self.b.ptr_add(base, row);
-                let width = count.min(128 / memory_bits(ty));
+                let width = count.min(self.vector_bits() / memory_bits(ty));
                 for start in (0..count).step_by(width as usize) {
                     let at = self.b.ptr_add_const(p, i64::from(start) * bytes);
                     for (i, v) in self.load_shared(at, ty, width).into_iter().enumerate() {

@@ -7,12 +7,10 @@ use tilewright_layout::{
 use tilewright_llvm::{CastOp, Effect, IntPred, Ty, Value};
 use tilewright_passes::scratch;
 
-use super::elementwise::int_of;
-use super::memory::memory_bits;
-use super::{Lower, Regs, Result};
+use crate::{Hooks, Lower, Regs, Result, Shuffle, int_of, memory_bits};
 
-impl Lower<'_> {
-    pub fn convert_layout(&mut self, op: ttg::ConvertLayout) -> Result<()> {
+impl<H: Hooks> Lower<'_, H> {
+    pub(crate) fn convert_layout(&mut self, op: ttg::ConvertLayout) -> Result<()> {
         let (src, result) = (op.src(self.m), op.result(self.m));
         let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(result))?);
         let regs = self.regs(src)?;
@@ -63,7 +61,7 @@ impl Lower<'_> {
     /// Whether an odd number of the masked bits of lane and warp is set.
     fn thread_parity(&mut self, p: ThreadParity) -> Value {
         let tid = self.tid();
-        let mask = p.lane | p.warp << 5;
+        let mask = p.lane | p.warp << self.lane_bits();
         let bits = self.b.and_const(tid, u64::from(mask));
         let zero = self.b.i32(0);
         if mask.count_ones() <= 1 {
@@ -101,7 +99,7 @@ impl Lower<'_> {
             };
             let memory = Ty::scalar(int_of(memory_bits(ty)));
             let pieces = self.unpack_word(moved, memory, per_word as u32);
-            out.extend(pieces.into_iter().take(chunk.len()).map(|p| self.b_from_int(p, ty)));
+            out.extend(pieces.into_iter().take(chunk.len()).map(|p| self.from_int(p, ty)));
         }
         out
     }
@@ -120,7 +118,7 @@ impl Lower<'_> {
     }
 
     /// The reverse of [`Lower::as_int`].
-    pub fn b_from_int(&mut self, v: Value, ty: Ty) -> Value {
+    pub fn from_int(&mut self, v: Value, ty: Ty) -> Value {
         if ty == Ty::I1 {
             let zero = self.b.constant(Ty::I8, 0);
             self.b.icmp(IntPred::Ne, v, zero)
@@ -132,7 +130,7 @@ impl Lower<'_> {
     }
 
     /// Shuffles an integer of any width among the lanes of the warp.
-    pub fn shuffle(&mut self, word: Value, how: Shuffle) -> Value {
+    pub(crate) fn shuffle(&mut self, word: Value, how: Shuffle) -> Value {
         let ty = self.b.ty(word);
         if ty == Ty::I64 {
             let halves = self.b.bitcast(word, Ty::vector(tilewright_llvm::Scalar::I32, 2));
@@ -142,29 +140,16 @@ impl Lower<'_> {
             return self.b.bitcast(both, ty);
         }
         let wide = self.b.int_cast(word, Ty::I32, false);
-        let full = self.b.i32(-1);
-        let (name, lane, clamp) = match how {
-            Shuffle::Xor(mask) => ("bfly", self.b.i32(i64::from(mask)), 31),
-            Shuffle::Index(lane) => ("idx", lane, 31),
-            Shuffle::Up(by) => ("up", self.b.i32(i64::from(by)), 0),
-            Shuffle::Down(by) => ("down", self.b.i32(i64::from(by)), 31),
-        };
-        let clamp = self.b.i32(clamp);
-        let moved = self.b.intrinsic(
-            &format!("llvm.nvvm.shfl.sync.{name}.i32"),
-            Effect::Read,
-            Some(Ty::I32),
-            &[full, wide, lane, clamp],
-        );
+        let moved = H::shuffle(self, wide, how);
         self.b.int_cast(moved, ty, false)
     }
 
     /// Shuffles a value of any type.
-    pub fn shuffle_value(&mut self, v: Value, how: Shuffle) -> Value {
+    pub(crate) fn shuffle_value(&mut self, v: Value, how: Shuffle) -> Value {
         let ty = self.b.ty(v);
         let int = self.as_int(v);
         let moved = self.shuffle(int, how);
-        self.b_from_int(moved, ty)
+        self.from_int(moved, ty)
     }
 
     // ---- shared memory ---------------------------------------------------------------------------------------------
@@ -202,7 +187,7 @@ impl Lower<'_> {
                 let writer = self.thread_offsets(scratch, &matrices.address, bytes);
                 for instruction in &matrices.instructions[round.stores.clone()] {
                     let at = self.shared_address(writer, instruction.offset, shared, bytes);
-                    self.stmatrix(matrices, instruction, at, regs, owner);
+                    H::store_matrices(self, matrices, instruction, at, regs, owner)?;
                 }
             }
             let stores = if plan.matrices.is_some() { 0..0 } else { round.stores.clone() };
@@ -234,23 +219,9 @@ impl Lower<'_> {
 
     fn wait(&mut self, per_warp: bool) {
         if per_warp {
-            let full = self.b.i32(-1);
-            self.b.intrinsic("llvm.nvvm.bar.warp.sync", Effect::Write, None, &[full]);
+            H::warp_barrier(self);
         } else {
             self.barrier();
         }
     }
-}
-
-/// Which lane a shuffle takes its value from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Shuffle {
-    /// The own lane XOR a constant.
-    Xor(u32),
-    /// A lane by number.
-    Index(Value),
-    /// The lane so many below (the own one where there is none).
-    Up(u32),
-    /// The lane so many above (the own one where there is none).
-    Down(u32),
 }

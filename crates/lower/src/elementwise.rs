@@ -8,11 +8,9 @@ use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::marks;
 use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Scalar, Ty, Value};
 
-use crate::libdevice;
+use crate::{Hooks, Lower, Regs, Result, int_of, rare};
 
-use super::{Lower, Regs, Result, rare};
-
-impl Lower<'_> {
+impl<H: Hooks> Lower<'_, H> {
     /// Applies `f` to corresponding registers.
     pub fn map1(&mut self, a: &Regs, mut f: impl FnMut(&mut Self, Value) -> Value) -> Vec<Value> {
         a.iter().map(|&x| f(self, x)).collect()
@@ -29,7 +27,7 @@ impl Lower<'_> {
     }
 
     /// Like [`Lower::map2`], two registers at a time where the type has 16 bits and `f` works on vectors.
-    pub fn map2_packed(
+    pub(crate) fn map2_packed(
         &mut self,
         a: &Regs,
         b: &Regs,
@@ -55,10 +53,10 @@ impl Lower<'_> {
     }
 
     fn packs(&self, ty: Ty) -> bool {
-        ty.scalar == Scalar::F16 || self.target.facts().bf16_arithmetic
+        ty.scalar == Scalar::F16 || self.hooks.bf16_arithmetic()
     }
 
-    pub fn arith(&mut self, op: ir::Op, kind: arith::Kind) -> Result<()> {
+    pub(crate) fn arith(&mut self, op: ir::Op, kind: arith::Kind) -> Result<()> {
         use arith::Kind as K;
         let m = self.m;
         let operands = m.operands(op);
@@ -226,7 +224,7 @@ impl Lower<'_> {
     }
 
     /// fp8 values are bits here: they have no arithmetic of their own.
-    pub fn check_arithmetic(&self, v: ir::Value) -> Result<()> {
+    pub(crate) fn check_arithmetic(&self, v: ir::Value) -> Result<()> {
         match self.float_kind(self.value_ty(v)) {
             Some(kind) if kind.bits() == 8 => {
                 Err(self.unsupported(format!("arithmetic on {}; convert to a wider type first", kind.name())))
@@ -235,7 +233,7 @@ impl Lower<'_> {
         }
     }
 
-    pub fn elementwise_tt(&mut self, op: ir::Op, kind: tt::Kind) -> Result<()> {
+    pub(crate) fn elementwise_tt(&mut self, op: ir::Op, kind: tt::Kind) -> Result<()> {
         use tt::Kind as K;
         let m = self.m;
         let operands = m.operands(op);
@@ -306,7 +304,7 @@ impl Lower<'_> {
                 self.map2(&a, &b, |s, x, y| {
                     let ty = s.b.ty(x);
                     if ty == Ty::I64 {
-                        return s.b.asm1("mul.hi.u64 $0, $1, $2;", "=l,l,l", Effect::Pure, ty, &[x, y]);
+                        return H::mul_high(&mut s.b, x, y);
                     }
                     if ty == Ty::I32 {
                         let product = s.wide_product(x, y);
@@ -342,11 +340,11 @@ impl Lower<'_> {
 
     // ---- scalar helpers --------------------------------------------------------------------------------------------
 
-    /// Division as Triton's `/`: fp32 to 2 ulp (`div.full`), fp64 exactly rounded, 16-bit floats through fp32.
-    pub fn fast_div(&mut self, x: Value, y: Value) -> Value {
+    /// Division as Triton's `/`: fp32 to 2 ulp, fp64 exactly rounded, 16-bit floats through fp32.
+    pub(crate) fn fast_div(&mut self, x: Value, y: Value) -> Value {
         let ty = self.b.ty(x);
         match ty.scalar {
-            Scalar::F32 => self.b.asm1("div.full.f32 $0, $1, $2;", "=f,f,f", Effect::Pure, ty, &[x, y]),
+            Scalar::F32 => H::divide(self, x, y),
             Scalar::F16 | Scalar::BF16 => {
                 let (x, y) = (self.b.cast(CastOp::FpExt, x, Ty::F32), self.b.cast(CastOp::FpExt, y, Ty::F32));
                 let q = self.fast_div(x, y);
@@ -384,7 +382,7 @@ impl Lower<'_> {
         self.copysign(r, x)
     }
 
-    pub fn int_min_max(&mut self, kind: arith::Kind, x: Value, y: Value) -> Value {
+    pub(crate) fn int_min_max(&mut self, kind: arith::Kind, x: Value, y: Value) -> Value {
         let ty = self.b.ty(x);
         let (name, pred) = match kind {
             arith::Kind::Minsi => ("smin", IntPred::Slt),
@@ -413,7 +411,7 @@ impl Lower<'_> {
         v
     }
 
-    pub fn float_min_max(&mut self, kind: arith::Kind, x: Value, y: Value) -> Value {
+    pub(crate) fn float_min_max(&mut self, kind: arith::Kind, x: Value, y: Value) -> Value {
         let ty = self.b.ty(x);
         let (name, pred) = match kind {
             arith::Kind::Minimumf => ("minimum", FloatPred::Olt),
@@ -447,11 +445,11 @@ impl Lower<'_> {
         if up { self.b.add(q, step) } else { self.b.sub(q, step) }
     }
 
-    pub fn int_to_float(&mut self, x: Value, to: Ty, signed: bool) -> Value {
+    pub(crate) fn int_to_float(&mut self, x: Value, to: Ty, signed: bool) -> Value {
         // i1 is 0 or 1 here, as the language's booleans are.
         let signed = signed && self.b.ty(x) != Ty::I1;
         let op = if signed { CastOp::SiToFp } else { CastOp::UiToFp };
-        if to.scalar == Scalar::BF16 && !self.target.facts().bf16_arithmetic {
+        if to.scalar == Scalar::BF16 && !self.hooks.bf16_arithmetic() {
             let wide = match self.b.ty(x).bits() {
                 32 | 64 => self.odd_f32_of_int(x, signed),
                 _ => self.b.cast(op, x, Ty::F32),
@@ -477,29 +475,6 @@ impl Lower<'_> {
             return self.b.cast(CastOp::Trunc, wide, to);
         }
         self.b.cast(op, x, to)
-    }
-
-    /// A call of a function of libdevice for each element.
-    pub fn extern_elementwise(&mut self, op: tt::ExternElementwise) -> Result<()> {
-        let m = self.m;
-        let symbol = op.symbol(m);
-        if !symbol.starts_with(libdevice::PREFIX) {
-            return Err(
-                self.unsupported(format!("the function `{symbol}`: only those of libdevice can be called"))
-            );
-        }
-        let args: Vec<Regs> = op.srcs(m).iter().map(|&a| self.regs(a)).collect::<Result<_>>()?;
-        let result = self.elem_ty(self.value_ty(op.result(m)))?;
-        let params: Vec<Ty> = args.iter().map(|a| self.b.ty(a[0])).collect();
-        let callee = self.b.module.declare(&symbol, &params, &[result]);
-        let count = self.num_regs(self.value_ty(op.result(m)))?;
-        let mut out = Vec::with_capacity(count);
-        for i in 0..count {
-            let of_element: Vec<Value> = args.iter().map(|a| a[i]).collect();
-            out.extend(self.b.call(callee, &of_element));
-        }
-        self.set_regs(op.result(m), out);
-        Ok(())
     }
 
     /// Elements as one integer word (the element itself when there is one).
@@ -529,12 +504,7 @@ impl Lower<'_> {
     }
 }
 
-/// The integer type of so many bits; widths that no machine word has count as 32.
-pub(super) fn int_of(bits: u32) -> Scalar {
-    Scalar::int(bits).unwrap_or(Scalar::I32)
-}
-
-pub(super) fn int_pred(p: arith::CmpIPredicate) -> IntPred {
+fn int_pred(p: arith::CmpIPredicate) -> IntPred {
     use arith::CmpIPredicate as P;
     match p {
         P::Eq => IntPred::Eq,

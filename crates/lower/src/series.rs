@@ -10,8 +10,8 @@
 use tilewright_ir::dialect::math;
 use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Ty, Value};
 
-use super::rare::{REDUCE_ANGLE_32, REDUCE_ANGLE_64};
-use super::{Lower, Result};
+use crate::rare::{REDUCE_ANGLE_32, REDUCE_ANGLE_64};
+use crate::{Approximation, Hooks, Lower, Result};
 
 const LN2_HI_32: f64 = 0.693145751953125;
 const LN2_LO_32: f64 = 1.428_606_820_309_417_2e-6;
@@ -155,9 +155,9 @@ const TANH_NEAR: [f64; 5] = [
     -0.006_610_227_831_114_734_5,
 ];
 
-impl Lower<'_> {
+impl<H: Hooks> Lower<'_, H> {
     /// A function without an instruction of its own.
-    pub fn unary_series(&mut self, kind: math::Kind, x: Value) -> Result<Value> {
+    pub(crate) fn unary_series(&mut self, kind: math::Kind, x: Value) -> Result<Value> {
         use math::Kind as K;
         let double = self.b.ty(x) == Ty::F64;
         Ok(match kind {
@@ -419,7 +419,7 @@ impl Lower<'_> {
     }
 
     /// The values, or where the condition holds what a function gives instead.
-    pub fn rarely(
+    pub(crate) fn rarely(
         &mut self,
         condition: Value,
         usual: &[Value],
@@ -442,7 +442,7 @@ impl Lower<'_> {
     }
 
     /// The number with the sign of `from`.
-    pub fn copysign(&mut self, x: Value, from: Value) -> Value {
+    pub(crate) fn copysign(&mut self, x: Value, from: Value) -> Value {
         let ty = self.b.ty(x);
         self.b.intrinsic(&format!("llvm.copysign.{}", ty.mangled()), Effect::Pure, Some(ty), &[x, from])
     }
@@ -456,10 +456,10 @@ impl Lower<'_> {
         // 1 - 2 / (e^2a + 1); e^2a overflows to infinity, and the quotient to 0.
         let scale = self.num(x, 2.0 * std::f64::consts::LOG2_E);
         let e = self.fmul(a, scale);
-        let e = self.asm_unary("ex2.approx.f32", e);
+        let e = H::approximate(self, Approximation::Exp2, e);
         let one = self.num(x, 1.0);
         let d = self.fadd(e, one);
-        let inverse = self.asm_unary("rcp.approx.f32", d);
+        let inverse = H::approximate(self, Approximation::Reciprocal, d);
         let minus_two = self.num(x, -2.0);
         let far = self.fma(inverse, minus_two, one);
         let far = self.copysign(far, x);
@@ -533,7 +533,7 @@ impl Lower<'_> {
         let clamped = self.b.intrinsic("llvm.minnum.f32", Effect::Pure, Some(ty), &[a, four]);
         let q = self.polynomial(clamped, &ERF_FAR);
         let q = self.b.fneg(q);
-        let tail = self.asm_unary("ex2.approx.f32", q);
+        let tail = H::approximate(self, Approximation::Exp2, q);
         let one = self.num(x, 1.0);
         let far = self.fsub(one, tail);
         let far = self.copysign(far, x);

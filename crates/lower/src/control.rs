@@ -2,28 +2,26 @@
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::{cf, scf, tt};
-use tilewright_ir::{FloatKind, Opcode, TypeKind};
-use tilewright_layout::Encoding;
+use tilewright_ir::{Opcode, TypeKind};
 use tilewright_llvm as llvm;
-use tilewright_llvm::{ByValue, Effect, IntPred, KernelAttrs, Ty, Value};
+use tilewright_llvm::{ByValue, IntPred, KernelAttrs, Ty, Value};
 
-use super::symbol::symbol;
-use super::warp_specialize::{self, Scope};
-use super::{Buffer, Locations, Lower, Options, Result, Val};
+use crate::{Buffer, Hooks, Locations, Lower, Options, Result, Scope, Val};
 
 /// A public function, or the only one.
-pub(super) fn is_kernel(m: &ir::Module, func: ir::Op, functions: usize) -> bool {
+pub(crate) fn is_kernel(m: &ir::Module, func: ir::Op, functions: usize) -> bool {
     let visibility = tt::Func(func).sym_visibility(m);
     functions == 1 || visibility.as_deref() == Some("public")
 }
 
 /// Lowers one function into `out`.
-pub(super) fn lower_function<'a>(
+pub(crate) fn lower_function<'a, H: Hooks>(
     m: &'a ir::Module,
     func: ir::Op,
     name: &str,
     mut kernel: Option<KernelAttrs>,
-    options: &Options,
+    options: &Options<'a>,
+    hooks: H,
     (num_warps, launched): (u32, u32),
     smem: llvm::GlobalId,
     out: &'a mut llvm::Module,
@@ -32,22 +30,17 @@ pub(super) fn lower_function<'a>(
     let body = tt::Func(func).body(m);
     let blocks = m.region_blocks(body).to_vec();
     let entry = blocks[0];
-    let specialized = warp_specialize::find(m, func)?;
     let mut lower = Lower {
         m,
         b: llvm::Builder::new(out, "", &[], &[], None, llvm::Loc::NONE),
+        hooks,
         target: options.target,
         num_warps,
         num_ctas: m.int_attr(m.root(), "ttg.num-ctas").unwrap_or(1) as u32,
         scope: Scope { first_warp: 0, barrier: 0, launched },
-        worker_warp: None,
-        handoffs: Vec::new(),
-        last_specialized: specialized.last().map(|w| w.0),
-        meetings: 0,
         smem,
         values: vec![None; m.num_values()],
         layouts: rustc_hash::FxHashMap::default(),
-        fragments: rustc_hash::FxHashMap::default(),
         locations,
         shared_loads: false,
         loads_in_loops: false,
@@ -57,8 +50,7 @@ pub(super) fn lower_function<'a>(
     // The signature needs the layouts of tensor parameters, which `Lower` computes: build it, then start over.
     let mut params = Vec::new();
     for &arg in m.block_args(entry) {
-        if let (Some(attrs), TypeKind::TensorDesc { .. }) = (&mut kernel, m.type_kind(m.value_type(arg))) {
-            let (size, align) = super::tma::TENSOR_MAP;
+        if let (Some(attrs), Some((size, align))) = (&mut kernel, H::by_value(m, m.value_type(arg))) {
             attrs.by_value.push(ByValue { param: params.len() as u32, size, align });
         }
         params.extend(lower.machine_types(m.value_type(arg))?);
@@ -85,7 +77,7 @@ pub(super) fn lower_function<'a>(
         lower.bind(arg, &values)?;
     }
     lower.global_scratch = has_scratch.then(|| lower.b.arg(next));
-    let workers = (!specialized.is_empty()).then(|| lower.split_workers());
+    H::begin(&mut lower, func)?;
     // Blocks of `cf` control flow: dominance is not known here, so that only the entry's values are shared.
     let first = lower.b.block();
     let mut targets = vec![(entry, first)];
@@ -104,32 +96,20 @@ pub(super) fn lower_function<'a>(
         let end = lower.block(block)?;
         lower.function_end(end, &targets)?;
     }
-    if let Some(workers) = workers {
-        lower.workers(workers)?;
-    }
-    let Lower { mut b, locations, loads_in_loops, .. } = lower;
-    if let Some(attrs) = b.kernel_attrs()
-        && loads_in_loops
-        && attrs.max_registers == 0
-    {
-        // By itself the assembler gives a thread so few registers that as many CTAs as possible fit a multiprocessor, and
-        // issues a loop's loads one after the other into the same registers. One CTA asks for no more than any kernel
-        // has, but it makes the assembler keep loads apart, with which fewer threads have more bytes under way and
-        // share the L1 cache (PTX ISA, "Performance-Tuning Directives: .minnctapersm"; docs/performance.md).
-        attrs.min_ctas_per_sm = 1;
-    }
+    H::end(&mut lower)?;
+    let Lower { b, locations, .. } = lower;
     b.finish();
     Ok(locations)
 }
 
-impl Lower<'_> {
+impl<H: Hooks> Lower<'_, H> {
     /// The machine types of a value: one per register, or per word where dots that are under way have words of several
     /// elements, one address for a buffer, none for a token.
-    pub fn machine_types(&mut self, ty: ir::Type) -> Result<Vec<Ty>> {
+    pub(crate) fn machine_types(&mut self, ty: ir::Type) -> Result<Vec<Ty>> {
         match self.m.type_kind(ty) {
             TypeKind::AsyncToken => Ok(vec![]),
             TypeKind::MemDesc { .. } => Ok(vec![Ty::SHARED]),
-            _ if self.crosses_as_words(ty) => {
+            _ if H::crosses_as_words(self, ty) => {
                 let bits = self.elem_ty(ty)?.bits() as usize;
                 Ok(vec![Ty::I32; self.num_regs(ty)? * bits / 32])
             }
@@ -137,25 +117,12 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether a tensor goes from block to block as words of several elements. What a dot under way has, halves that it
-    /// accumulates or its left operand, must not be taken apart and put together again where a loop begins anew. (Columns
-    /// of one element, which are laid out for what is added to an accumulator, are none.)
-    fn crosses_as_words(&mut self, ty: ir::Type) -> bool {
-        let encoding = self.m.encoding(ty).and_then(|e| self.m.encoding_of(e));
-        let accumulates = matches!(encoding, Some(Encoding::NvidiaMma { version_major: 3, .. }))
-            && self.float_kind(ty) == Some(FloatKind::F16)
-            && self.num_regs(ty).is_ok_and(|n| n.is_multiple_of(2));
-        accumulates || self.is_left_operand(ty)
-    }
-
     /// The machine values of an IR value, as [`Lower::machine_types`] lists them.
-    pub fn flatten(&mut self, values: &[ir::Value]) -> Result<Vec<Value>> {
+    pub(crate) fn flatten(&mut self, values: &[ir::Value]) -> Result<Vec<Value>> {
         let mut out = Vec::new();
         for &v in values {
             match self.val(v)?.clone() {
-                Val::Regs(_) if self.crosses_as_words(self.value_ty(v)) => {
-                    out.extend(self.words_under_way(v)?);
-                }
+                Val::Regs(_) if self.is_in_words(v) => out.extend(H::words(self, v)?),
                 Val::Regs(r) => out.extend_from_slice(&r),
                 Val::Token => {}
                 Val::Buffer(buffer) => {
@@ -169,6 +136,31 @@ impl Lower<'_> {
         Ok(out)
     }
 
+    fn is_in_words(&mut self, v: ir::Value) -> bool {
+        let ty = self.value_ty(v);
+        H::crosses_as_words(self, ty)
+    }
+
+    /// The registers of a tensor, as many to a word of 32 bits as fit.
+    pub fn packed_words(&mut self, v: ir::Value) -> Result<Vec<Value>> {
+        let regs = self.regs(v)?;
+        let width = 32 / self.b.ty(regs[0]).bits() as usize;
+        Ok(regs
+            .chunks(width)
+            .map(|elements| {
+                let word = self.pack_word(elements);
+                self.b.bitcast(word, Ty::I32)
+            })
+            .collect())
+    }
+
+    /// The elements of a tensor of this type that are in words.
+    pub fn elements_of_words(&mut self, ty: ir::Type, words: &[Value]) -> Result<Vec<Value>> {
+        let element = self.elem_ty(ty)?;
+        let width = 32 / element.bits();
+        Ok(words.iter().flat_map(|&w| self.unpack_word(w, element, width)).collect())
+    }
+
     /// The reverse of [`Lower::flatten`] for one value.
     fn bind(&mut self, v: ir::Value, values: &[Value]) -> Result<()> {
         let ty = self.value_ty(v);
@@ -177,7 +169,7 @@ impl Lower<'_> {
             TypeKind::MemDesc { shape, .. } => {
                 Val::Buffer(Buffer { base: values[0], offsets: smallvec::smallvec![0; shape.len()] })
             }
-            _ if self.crosses_as_words(ty) => Val::Regs(self.elements_of_words(ty, values)?.into()),
+            _ if H::crosses_as_words(self, ty) => Val::Regs(self.elements_of_words(ty, values)?.into()),
             _ => Val::Regs(values.into()),
         };
         self.set(v, val);
@@ -239,36 +231,24 @@ impl Lower<'_> {
         }
     }
 
-    pub fn program_id(&mut self, axis: tt::ProgramDim, op: ir::Op, count: bool) -> Result<()> {
-        let axis = match axis {
-            tt::ProgramDim::X => "x",
-            tt::ProgramDim::Y => "y",
-            tt::ProgramDim::Z => "z",
-        };
-        let register = if count { "nctaid" } else { "ctaid" };
-        let name = format!("llvm.nvvm.read.ptx.sreg.{register}.{axis}");
-        let v = self.b.intrinsic(&name, Effect::Pure, Some(Ty::I32), &[]);
-        // A grid has at most 2^31 - 1 programs along an axis.
-        self.b.assume_zeros(v, 1 << 31);
-        // A program is a cluster, which lies along x.
-        let clustered = axis == "x" && self.num_ctas > 1;
-        let v = if clustered { self.b.lshr(v, self.num_ctas.trailing_zeros()) } else { v };
+    pub(crate) fn program_id(&mut self, axis: tt::ProgramDim, op: ir::Op, count: bool) -> Result<()> {
+        let v = H::program_id(self, axis, count);
         self.set_regs(self.m.result(op), vec![v]);
         Ok(())
     }
 
-    pub fn call(&mut self, call: tt::Call) -> Result<()> {
+    pub(crate) fn call(&mut self, call: tt::Call) -> Result<()> {
         let args = self.flatten(call.args(self.m))?;
         let results: Vec<ir::Value> = call.results(self.m).to_vec();
         let result_tys = self.all_machine_types(&results)?;
         let params: Vec<Ty> = args.iter().map(|&a| self.b.ty(a)).collect();
-        let callee = self.b.module.declare(&symbol(&call.callee(self.m).0), &params, &result_tys);
+        let callee = self.b.module.declare(&H::symbol(&call.callee(self.m).0), &params, &result_tys);
         let values = self.b.call(callee, &args);
         self.bind_all(&results, &values)
     }
 
     /// A counted loop, tested before the first iteration and after each: what is invariant has a place before it.
-    pub fn scf_for(&mut self, f: scf::For) -> Result<()> {
+    pub(crate) fn scf_for(&mut self, f: scf::For) -> Result<()> {
         let m = self.m;
         let (lb, ub, step) =
             (self.scalar(f.lower_bound(m))?, self.scalar(f.upper_bound(m))?, self.scalar(f.step(m))?);
@@ -326,7 +306,7 @@ impl Lower<'_> {
         Ok(before)
     }
 
-    pub fn scf_if(&mut self, f: scf::If) -> Result<()> {
+    pub(crate) fn scf_if(&mut self, f: scf::If) -> Result<()> {
         let m = self.m;
         let cond = self.scalar(f.condition(m))?;
         let results: Vec<ir::Value> = f.results(m).to_vec();
@@ -361,7 +341,7 @@ impl Lower<'_> {
         self.bind_params(&results, merge)
     }
 
-    pub fn scf_while(&mut self, f: scf::While) -> Result<()> {
+    pub(crate) fn scf_while(&mut self, f: scf::While) -> Result<()> {
         let m = self.m;
         let results: Vec<ir::Value> = f.results(m).to_vec();
         let before_ir = m.region_block(f.before(m));

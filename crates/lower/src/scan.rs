@@ -7,16 +7,14 @@
 use tilewright_ir as ir;
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_layout::{ScanOrder, TileLayout};
-use tilewright_llvm::{Effect, IntPred, Ty, Value};
+use tilewright_llvm::{IntPred, Ty, Value};
 
-use super::convert_layout::Shuffle;
-use super::memory::{Asm, memory_bits};
-use super::reduce::Partial;
-use super::shape::row_major;
-use super::{Lower, Regs, Result};
+use crate::reduce::Partial;
+use crate::shape::row_major;
+use crate::{Hooks, Lower, Regs, Result, Shuffle, memory_bits};
 
-impl Lower<'_> {
-    pub fn scan(&mut self, op: tt::Scan) -> Result<()> {
+impl<H: Hooks> Lower<'_, H> {
+    pub(crate) fn scan(&mut self, op: tt::Scan) -> Result<()> {
         let m = self.m;
         let (axis, reverse) = (op.axis(m) as usize, op.reverse(m));
         let srcs: Vec<ir::Value> = op.srcs(m).to_vec();
@@ -57,7 +55,7 @@ impl Lower<'_> {
             }
         };
         let lane = field(self, h.lane_bit, h.lanes);
-        let warp = field(self, 5 + h.warp_bit, h.warps);
+        let warp = field(self, self.lane_bits() + h.warp_bit, h.warps);
 
         // Within runs, and across lanes: per line and run, the elements and the inclusive total up to this lane.
         let identity = if reverse { self.identity(region, &srcs) } else { None };
@@ -202,7 +200,7 @@ impl Lower<'_> {
         }
         let lane = self.lane();
         let mask = u64::from((h.lanes - 1) << h.lane_bit);
-        let others = self.b.and_const(lane, !mask & 31);
+        let others = self.b.and_const(lane, !mask & u64::from(self.target.warp_size - 1));
         let from = if reverse {
             others
         } else {
@@ -291,7 +289,7 @@ impl Lower<'_> {
     }
 
     /// Bins in scratch memory, counted by atomic additions.
-    pub fn histogram(&mut self, op: tt::Histogram) -> Result<()> {
+    pub(crate) fn histogram(&mut self, op: tt::Histogram) -> Result<()> {
         let m = self.m;
         let result = op.result(m);
         let to = self.layout(self.value_ty(result))?;
@@ -308,7 +306,7 @@ impl Lower<'_> {
         let bytes = self.b.shl(tid, 2);
         let mine = self.b.ptr_add(scratch, bytes);
         let zero = self.b.i32(0);
-        let threads = self.num_warps * 32;
+        let threads = self.num_warps * self.target.warp_size;
         for start in (0..bins).step_by(threads as usize) {
             let p = self.b.ptr_add_const(mine, i64::from(start) * 4);
             let left = self.b.i32(i64::from(bins - start));
@@ -326,18 +324,7 @@ impl Lower<'_> {
             let pred = self.all(&[owner, inside, wanted, Some(counted)]);
             let offset = self.b.shl(v, 2);
             let at = self.b.ptr_add(scratch, offset);
-            let mut asm = Asm::default();
-            let (base, offset) = self.b.split_offset(at);
-            let address = asm.arg(base, 'r');
-            let c = self.b.i32(offset);
-            let immediate = asm.arg(c, 'n');
-            let guard = match pred {
-                Some(p) => format!("@{} ", asm.arg(p, 'b')),
-                None => String::new(),
-            };
-            let text = format!("{guard}red.shared.add.u32 [{address}+{immediate}], 1;");
-            let constraints = asm.constraints;
-            self.b.asm(&text, &constraints, Effect::Write, &[], &asm.args);
+            H::count_shared(self, at, pred);
         }
         self.barrier();
         let out = self.read_scratch(scratch, &to, ty, &[1], 0);
@@ -346,7 +333,7 @@ impl Lower<'_> {
     }
 
     /// The source in scratch memory, read at computed places.
-    pub fn gather(&mut self, op: tt::Gather) -> Result<()> {
+    pub(crate) fn gather(&mut self, op: tt::Gather) -> Result<()> {
         let m = self.m;
         let axis = op.axis(m) as usize;
         let result = op.result(m);

@@ -10,10 +10,10 @@ use tilewright_layout::TileLayout;
 use tilewright_llvm::{Ty, Value};
 use tilewright_passes::reindex::reindex_registers;
 
-use super::{Lower, Regs, Result};
+use crate::{Hooks, Lower, Regs, Result};
 
-impl Lower<'_> {
-    pub fn make_range(&mut self, op: tt::MakeRange) -> Result<()> {
+impl<H: Hooks> Lower<'_, H> {
+    pub(crate) fn make_range(&mut self, op: tt::MakeRange) -> Result<()> {
         let result = op.result(self.m);
         let layout = self.layout(self.value_ty(result))?;
         let start = i64::from(op.start(self.m));
@@ -23,7 +23,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    pub fn splat(&mut self, op: tt::Splat) -> Result<()> {
+    pub(crate) fn splat(&mut self, op: tt::Splat) -> Result<()> {
         let v = self.scalar(op.src(self.m))?;
         let result = op.result(self.m);
         let n = self.num_regs(self.value_ty(result))?;
@@ -31,7 +31,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    pub fn unsplat(&mut self, op: tt::Unsplat) -> Result<()> {
+    pub(crate) fn unsplat(&mut self, op: tt::Unsplat) -> Result<()> {
         // A tensor of one element is held by every thread.
         let v = self.regs(op.src(self.m))?[0];
         self.set_regs(op.result(self.m), vec![v]);
@@ -40,7 +40,7 @@ impl Lower<'_> {
 
     /// An operation whose results are elements of its operands: in registers where the threads agree, else through scratch
     /// memory, where the elements lie in the row-major order of the operand, or of the result if several go into it.
-    pub fn rearrange(&mut self, op: ir::Op) -> Result<()> {
+    pub(crate) fn rearrange(&mut self, op: ir::Op) -> Result<()> {
         let m = self.m;
         let relation = Relation::of(m, op).map_err(|e| self.error(e))?;
         let (operands, results) = (m.operands(op), m.results(op));
@@ -163,7 +163,7 @@ impl Lower<'_> {
     }
 
     /// One after the other, in scratch memory where the registers don't add up.
-    pub fn cat(&mut self, op: tt::Cat) -> Result<()> {
+    pub(crate) fn cat(&mut self, op: tt::Cat) -> Result<()> {
         let m = self.m;
         let (a, b) = (self.regs(op.lhs(m))?, self.regs(op.rhs(m))?);
         let result = op.result(m);
@@ -188,7 +188,7 @@ impl Lower<'_> {
 }
 
 /// The strides of a shape, in elements, its last axis contiguous.
-pub(super) fn row_major(shape: &[u32]) -> Vec<i64> {
+pub fn row_major(shape: &[u32]) -> Vec<i64> {
     let mut strides = vec![1i64; shape.len()];
     for axis in (0..shape.len().saturating_sub(1)).rev() {
         strides[axis] = strides[axis + 1] * i64::from(shape[axis + 1]);

@@ -1,0 +1,229 @@
+//! Loads and stores of global memory, and the accesses to shared memory that other operations share.
+
+use smallvec::SmallVec;
+use tilewright_ir::Opcode;
+use tilewright_ir::dialect::{scf, tt};
+use tilewright_ir::marks;
+use tilewright_layout::TileLayout;
+use tilewright_llvm::{Scalar, Ty, Value};
+
+use crate::{Hooks, LoadHints, Lower, Result, WordValues, Words, int_of, memory_bits};
+
+impl<H: Hooks> Lower<'_, H> {
+    /// The width of a tensor access in elements and the axis it runs along.
+    pub fn access_width(&self, layout: &TileLayout, bits: u32) -> (usize, u32) {
+        let promised = self.int_attr(marks::VEC).unwrap_or(1).max(1) as u32;
+        let axis = self.int_attr(marks::VEC_AXIS).map_or(layout.order()[0] as usize, |a| a as usize);
+        if axis >= layout.rank() {
+            return (0, 1);
+        }
+        let width = promised.min(layout.contig_along(axis)).min(self.vector_bits() / bits);
+        // The promise is a power of two; what is not would straddle words.
+        (axis, 1 << width.max(1).ilog2())
+    }
+
+    /// A register word of the given type as a memory word, predicates as bytes.
+    fn as_memory(&mut self, v: Value) -> Value {
+        let ty = self.b.ty(v);
+        match ty.scalar {
+            Scalar::I1 => self.b.int_cast(v, Ty::I8, false),
+            Scalar::Ptr(_) => {
+                let int = Ty::scalar(int_of(ty.bits()));
+                self.b.cast(tilewright_llvm::CastOp::PtrToInt, v, int)
+            }
+            _ => v,
+        }
+    }
+
+    /// Elements as memory words, widened to register size.
+    pub fn words_of(&mut self, elements: &[Value], words: Words) -> WordValues {
+        let elements: SmallVec<[Value; 16]> = elements.iter().map(|&e| self.as_memory(e)).collect();
+        let mut out = SmallVec::new();
+        for word in elements.chunks(words.per_word as usize) {
+            let packed = self.pack_word(word);
+            let bits = self.b.ty(packed).bits();
+            let int = self.b.bitcast(packed, Ty::scalar(int_of(bits)));
+            out.push(self.b.int_cast(int, words.register(), false));
+        }
+        out
+    }
+
+    /// Memory words as elements of type `ty`.
+    pub fn elements_of(&mut self, words: &[Value], shape: Words, ty: Ty) -> Vec<Value> {
+        let memory = if ty == Ty::I1 { Ty::I8 } else { ty };
+        let mut out = Vec::new();
+        for &w in words {
+            let word = self.b.int_cast(w, Ty::scalar(int_of(shape.bits)), false);
+            out.extend(self.unpack_word(word, memory, shape.per_word));
+        }
+        if ty == Ty::I1 {
+            out = out
+                .into_iter()
+                .map(|b| {
+                    let zero = self.b.constant(Ty::I8, 0);
+                    self.b.icmp(tilewright_llvm::IntPred::Ne, b, zero)
+                })
+                .collect();
+        }
+        out
+    }
+
+    // ---- global memory ---------------------------------------------------------------------------------------------
+
+    /// Whether several threads load one element.
+    pub(crate) fn loads_copies(&mut self, op: tt::Load) -> Result<bool> {
+        let ty = self.value_ty(op.result(self.m));
+        if !self.m.is_tensor(ty) {
+            return Ok(true);
+        }
+        let layout = self.layout(ty)?;
+        Ok(self.copies(&layout) != 0)
+    }
+
+    /// Before a write to global memory: waits for the other threads' loads of what may be the same elements. A thread
+    /// that alone loads and stores an element needs no barrier.
+    pub fn before_global_write(&mut self) {
+        if self.shared_loads {
+            self.barrier();
+        }
+    }
+
+    pub(crate) fn load(&mut self, op: tt::Load) -> Result<()> {
+        let m = self.m;
+        self.shared_loads |= self.loads_copies(op)?;
+        let result = op.result(m);
+        let ty = self.elem_ty(self.value_ty(result))?;
+        let bits = memory_bits(ty);
+        let ptrs = self.regs(op.ptr(m))?;
+        let mask = op.mask(m).map(|v| self.regs(v)).transpose()?;
+        let other = op.other(m).map(|v| self.regs(v)).transpose()?;
+        let mut hints =
+            LoadHints { volatile: op.is_volatile(m), cache: op.cache(m), evict: op.evict(m), early: false };
+        if !m.is_tensor(self.value_ty(result)) {
+            let words = Words::of(1, bits);
+            let pred = mask.map(|p| p[0]);
+            let pred = self.all(&[pred]);
+            let other = other.map(|o| self.words_of(&[o[0]], words));
+            let loaded = H::load_global(self, ptrs[0], words, pred, other.as_deref(), hints);
+            let out = self.elements_of(&loaded, words, ty);
+            self.set_regs(result, out);
+            return Ok(());
+        }
+        let layout = self.layout(self.value_ty(result))?;
+        let (axis, width) = self.access_width(&layout, bits);
+        let words = Words::of(width, bits);
+        let groups = layout
+            .vector_groups(axis, width)
+            .ok_or_else(|| self.error("internal: the layout has no vectors of the promised width"))?;
+        self.loads_in_loops |= groups.len() > 1 && self.is_in_loop();
+        // A thread that loads once has nothing else to wait with, so that its load should begin when it can.
+        hints.early = groups.len() == 1 && !self.is_in_loop();
+        // All loads first: what unpacks a word would stand between them, and the assembler keeps to the order it sees.
+        let mut all = Vec::with_capacity(groups.len());
+        for group in &groups {
+            let first = group[0] as usize;
+            let inside = self.in_bounds(&layout, group[0]);
+            let pred = self.all(&[mask.as_ref().map(|p| p[first]), inside]);
+            let fallback = match &other {
+                Some(o) => {
+                    let elements: Vec<Value> = group.iter().map(|&r| o[r as usize]).collect();
+                    Some(self.words_of(&elements, words))
+                }
+                None => None,
+            };
+            let loaded = if pred.is_some_and(|p| self.b.is_false(p)) {
+                match fallback {
+                    Some(f) => f,
+                    None => {
+                        let zero = self.b.zero(words.register());
+                        smallvec::smallvec![zero; words.count as usize]
+                    }
+                }
+            } else {
+                H::load_global(self, ptrs[first], words, pred, fallback.as_deref(), hints)
+            };
+            all.push(loaded);
+        }
+        let mut out: Vec<Option<Value>> = vec![None; layout.num_registers() as usize];
+        for (group, loaded) in groups.iter().zip(all) {
+            let elements = self.elements_of(&loaded, words, ty);
+            for (&r, e) in group.iter().zip(elements) {
+                out[r as usize] = Some(e);
+            }
+        }
+        let out: Vec<Value> = out.into_iter().flatten().collect();
+        self.set_regs(result, out);
+        Ok(())
+    }
+
+    /// Whether the operation being lowered may run more than once in a program.
+    fn is_in_loop(&self) -> bool {
+        let is_loop = |op| matches!(self.m.opcode(op), Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)));
+        std::iter::successors(self.m.parent_op(self.op), |&op| self.m.parent_op(op)).any(is_loop)
+    }
+
+    pub(crate) fn store(&mut self, op: tt::Store) -> Result<()> {
+        let m = self.m;
+        self.before_global_write();
+        let value = op.value(m);
+        let ty = self.elem_ty(self.value_ty(value))?;
+        let bits = memory_bits(ty);
+        let ptrs = self.regs(op.ptr(m))?;
+        let values = self.regs(value)?;
+        let mask = op.mask(m).map(|v| self.regs(v)).transpose()?;
+        let (cache, evict) = (op.cache(m), op.evict(m));
+        if !m.is_tensor(self.value_ty(value)) {
+            let words = Words::of(1, bits);
+            let first = self.is_first_thread();
+            let pred = self.all(&[mask.map(|p| p[0]), Some(first)]);
+            let stored = self.words_of(&[values[0]], words);
+            H::store_global(self, ptrs[0], &stored, words, pred, cache, evict);
+            return Ok(());
+        }
+        let layout = self.layout(self.value_ty(value))?;
+        let (axis, width) = self.access_width(&layout, bits);
+        let words = Words::of(width, bits);
+        let groups = layout
+            .vector_groups(axis, width)
+            .ok_or_else(|| self.error("internal: the layout has no vectors of the promised width"))?;
+        let owner = self.is_owner(&layout);
+        let copies = layout.free_variable_masks().register;
+        for group in groups {
+            let first = group[0] as usize;
+            if (group[0] % layout.unit_registers()) & copies != 0 {
+                continue;
+            }
+            let inside = self.in_bounds(&layout, group[0]);
+            let pred = self.all(&[mask.as_ref().map(|p| p[first]), inside, owner]);
+            if pred.is_some_and(|p| self.b.is_false(p)) {
+                continue;
+            }
+            let elements: Vec<Value> = group.iter().map(|&r| values[r as usize]).collect();
+            let stored = self.words_of(&elements, words);
+            H::store_global(self, ptrs[first], &stored, words, pred, cache, evict);
+        }
+        Ok(())
+    }
+
+    // ---- shared memory ---------------------------------------------------------------------------------------------
+
+    /// Stores elements that are consecutive in shared memory, aligned to their whole width, where `pred` holds.
+    pub fn store_shared(&mut self, ptr: Value, elements: &[Value], pred: Option<Value>) {
+        let bits = memory_bits(self.b.ty(elements[0]));
+        let words = Words::of(elements.len() as u32, bits);
+        let values = self.words_of(elements, words);
+        H::store_shared(self, ptr, &values, words, pred.filter(|&p| !self.b.is_true(p)));
+    }
+
+    /// Loads `count` consecutive elements from shared memory, aligned to their whole width.
+    pub fn load_shared(&mut self, ptr: Value, ty: Ty, count: u32) -> Vec<Value> {
+        self.load_shared_where(ptr, ty, count, None)
+    }
+
+    /// [`Lower::load_shared`] where `pred` holds; elsewhere the elements are zero.
+    pub fn load_shared_where(&mut self, ptr: Value, ty: Ty, count: u32, pred: Option<Value>) -> Vec<Value> {
+        let words = Words::of(count, memory_bits(ty));
+        let loaded = H::load_shared(self, ptr, words, pred.filter(|&p| !self.b.is_true(p)));
+        self.elements_of(&loaded, words, ty)
+    }
+}

@@ -1,0 +1,262 @@
+//! Buffers in shared memory: allocation, views, loads and stores.
+//!
+//! An address is `base + (T ^ xor) + A + add`, where `T` and `A` depend on the thread alone and `xor`, `add` are
+//! constants of the access. Everything is in bytes from the start, and the builder folds constants into immediates.
+
+use std::rc::Rc;
+
+use tilewright_ir as ir;
+use tilewright_ir::TypeKind;
+use tilewright_ir::dialect::ttg;
+use tilewright_layout::{Access, Offset, SharedAccess, SharedLayout, ThreadOffset, TileLayout};
+use tilewright_llvm::{Ty, Value};
+
+use crate::{Buffer, Hooks, Lower, Result, Val, memory_bits};
+
+/// The thread's part of shared-memory addresses, computed once per tensor.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadPart {
+    /// XORed with an access's constant; bytes.
+    xor: Value,
+    /// Base address plus what is added.
+    base: Value,
+}
+
+impl<H: Hooks> Lower<'_, H> {
+    /// The layout of a buffer type: that of its allocation, of which the type may be a view.
+    pub fn shared_layout(&mut self, ty: ir::Type) -> Result<Rc<SharedLayout>> {
+        let TypeKind::MemDesc { shape, alloc_shape, .. } = self.m.type_kind(ty) else {
+            return Err(self.error("expected a shared-memory buffer"));
+        };
+        let mut shape = shape.clone();
+        if let Some(alloc) = alloc_shape {
+            // The leading dimensions of a multi-buffered allocation are not part of a view.
+            let skip = alloc.len().saturating_sub(shape.len());
+            shape = alloc[skip..].into();
+        }
+        let bits = self.m.bits(ty).max(8);
+        let layout =
+            SharedLayout::new(self.encoding(ty)?, &shape, bits).map_err(|e| self.error(e.to_string()))?;
+        Ok(Rc::new(layout))
+    }
+
+    /// Bytes of one buffer of this type.
+    fn buffer_bytes(&mut self, ty: ir::Type) -> Result<i64> {
+        let layout = self.shared_layout(ty)?;
+        Ok(i64::from(layout.allocation_elems()) * i64::from(self.m.bits(ty).max(8) / 8))
+    }
+
+    /// `Σ bit · weight` over the bits of the thread index: contributions that add and may not be powers of two.
+    fn weighted_bits(&mut self, weights: &[u32]) -> Value {
+        let tid = self.tid();
+        let mut sum = self.b.i32(0);
+        let mut i = 0;
+        while i < weights.len() {
+            let weight = weights[i];
+            if weight == 0 {
+                i += 1;
+                continue;
+            }
+            // A run of bits whose weights double is one field.
+            let mut n = 1;
+            while i + n < weights.len() && weights[i + n] == weight << n {
+                n += 1;
+            }
+            let field = self.b.lshr(tid, i as u32);
+            let field = self.b.and_const(field, (1 << n) - 1);
+            let part = self.b.mul_const(field, i64::from(weight));
+            sum = self.b.add(sum, part);
+            i += n;
+        }
+        sum
+    }
+
+    /// The thread's part of the addresses of an access plan, in a buffer at `base`.
+    pub fn thread_part(&mut self, base: Value, access: &SharedAccess, bytes: u32) -> ThreadPart {
+        self.thread_offsets(base, &access.thread, bytes)
+    }
+
+    /// The same for the offsets of threads alone.
+    pub fn thread_offsets(&mut self, base: Value, thread: &ThreadOffset, bytes: u32) -> ThreadPart {
+        let parts = |offsets: &[Offset], f: fn(&Offset) -> u32| -> Vec<u32> {
+            offsets.iter().map(|o| f(o) * bytes).collect()
+        };
+        let lane_bits = self.lane_bits() as usize;
+        let pad_lanes = |mut v: Vec<u32>| {
+            v.resize(lane_bits, 0);
+            v
+        };
+        let lanes = pad_lanes(parts(&thread.lane, |o| o.xor));
+        let xor = self.linear(&lanes, &parts(&thread.warp, |o| o.xor));
+        let mut adds = pad_lanes(parts(&thread.lane, |o| o.add));
+        adds.extend(parts(&thread.warp, |o| o.add));
+        let add = self.weighted_bits(&adds);
+        ThreadPart { xor, base: self.b.ptr_add(base, add) }
+    }
+
+    /// The address of one access.
+    pub fn shared_address(
+        &mut self,
+        thread: ThreadPart,
+        offset: Offset,
+        shared: &SharedLayout,
+        bytes: u32,
+    ) -> Value {
+        let (xor, add) = (offset.xor * bytes, offset.add * bytes);
+        let Some(padding) = shared.padding() else {
+            let offset = self.with_constant(thread.xor, xor, add);
+            return self.b.ptr_add(thread.base, offset);
+        };
+        // o + o / interval * pad, in bytes; interval and pad are powers of two.
+        let offset = self.with_constant(thread.xor, xor, add);
+        let groups = self.b.lshr(offset, (padding.interval * bytes).ilog2());
+        let pad = self.b.mul_const(groups, i64::from(padding.pad * bytes));
+        let padded = self.b.add(offset, pad);
+        self.b.ptr_add(thread.base, padded)
+    }
+
+    /// Plans the accesses of a tile to a view of a buffer.
+    pub fn plan_shared(
+        &mut self,
+        tile: &TileLayout,
+        buffer_ty: ir::Type,
+        max_width: u32,
+    ) -> Result<(SharedAccess, Rc<SharedLayout>)> {
+        let shared = self.shared_layout(buffer_ty)?;
+        let access =
+            SharedAccess::with_max_width(tile, &shared, max_width).map_err(|e| self.error(e.to_string()))?;
+        Ok((access, shared))
+    }
+
+    /// The address of a view's first element, as an offset to combine with those of accesses.
+    pub fn view_offset(buffer: &Buffer, shared: &SharedLayout) -> Offset {
+        let (xor, add) = shared.offset_parts(&buffer.offsets);
+        Offset { xor, add }
+    }
+
+    /// Predicate of an access: whether its registers lie in the buffer.
+    pub(crate) fn access_predicate(
+        &mut self,
+        tile: &TileLayout,
+        access: &Access,
+        needed: bool,
+    ) -> Option<Value> {
+        if needed { self.in_bounds(tile, access.registers[0]) } else { None }
+    }
+
+    // ---- operations ------------------------------------------------------------------------------------------------
+
+    pub(crate) fn local_alloc(&mut self, op: ttg::LocalAlloc) -> Result<()> {
+        let result = op.result(self.m);
+        let ty = self.value_ty(result);
+        let rank = self.m.shape(ty).map_or(0, <[u32]>::len);
+        let base = self.scratch()?;
+        let buffer = Buffer { base, offsets: smallvec::smallvec![0; rank] };
+        if let Some(src) = op.src(self.m) {
+            self.store_tile(src, &buffer, ty)?;
+        }
+        self.set(result, Val::Buffer(buffer));
+        Ok(())
+    }
+
+    pub(crate) fn local_store(&mut self, op: ttg::LocalStore) -> Result<()> {
+        let dst = op.dst(self.m);
+        let buffer = self.buffer(dst)?;
+        self.store_tile(op.src(self.m), &buffer, self.value_ty(dst))
+    }
+
+    fn store_tile(&mut self, src: ir::Value, buffer: &Buffer, buffer_ty: ir::Type) -> Result<()> {
+        let tile = self.layout(self.value_ty(src))?;
+        let regs = self.regs(src)?;
+        let bits = memory_bits(self.b.ty(regs[0]));
+        let (plan, shared) = self.plan_shared(&tile, buffer_ty, self.vector_bits() / bits)?;
+        let bytes = bits / 8;
+        let view = Self::view_offset(buffer, &shared);
+        let width = plan.accesses.iter().map(|a| a.registers.len() as u32 * bits).min();
+        if width < Some(self.vector_bits()) && H::store_tile(self, buffer.base, &tile, &regs, &shared, view) {
+            return Ok(());
+        }
+        let thread = self.thread_part(buffer.base, &plan, bytes);
+        let owner = self.is_owner(&tile);
+        let copies = tile.free_variable_masks().register;
+        for access in &plan.accesses {
+            if (access.registers[0] % tile.unit_registers()) & copies != 0 {
+                continue;
+            }
+            let inside = self.access_predicate(&tile, access, tile.is_padded());
+            let pred = self.all(&[owner, inside]);
+            if pred.is_some_and(|p| self.b.is_false(p)) {
+                continue;
+            }
+            let at = self.shared_address(thread, access.offset.combine(view), &shared, bytes);
+            let elements: Vec<Value> = access.registers.iter().map(|&r| regs[r as usize]).collect();
+            self.store_shared(at, &elements, pred);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn local_load(&mut self, op: ttg::LocalLoad) -> Result<()> {
+        let (src, result) = (op.src(self.m), op.result(self.m));
+        let buffer = self.buffer(src)?;
+        let ty = self.value_ty(result);
+        let tile = self.layout(ty)?;
+        if let Some(regs) = H::load_tile(self, &buffer, self.value_ty(src), ty, &tile)? {
+            self.set_regs(result, regs);
+            return Ok(());
+        }
+        let elem = self.elem_ty(ty)?;
+        let bits = memory_bits(elem);
+        let (plan, shared) = self.plan_shared(&tile, self.value_ty(src), self.vector_bits() / bits)?;
+        let bytes = bits / 8;
+        let thread = self.thread_part(buffer.base, &plan, bytes);
+        let view = Self::view_offset(&buffer, &shared);
+        let zero = self.b.zero(elem);
+        let mut out = vec![zero; tile.num_registers() as usize];
+        for access in &plan.accesses {
+            // Padding lies outside the buffer, or nobody stored it: it is not read.
+            let inside = self.access_predicate(&tile, access, plan.needs_predicate || tile.is_padded());
+            if inside.is_some_and(|p| self.b.is_false(p)) {
+                continue;
+            }
+            let at = self.shared_address(thread, access.offset.combine(view), &shared, bytes);
+            let elements = self.load_shared_where(at, elem, access.registers.len() as u32, inside);
+            for (&r, e) in access.registers.iter().zip(elements) {
+                out[r as usize] = e;
+            }
+        }
+        self.set_regs(result, out);
+        Ok(())
+    }
+
+    pub(crate) fn memdesc_index(&mut self, op: ttg::MemdescIndex) -> Result<()> {
+        let m = self.m;
+        let buffer = self.buffer(op.src(m))?;
+        let result = op.result(m);
+        let bytes = self.buffer_bytes(self.value_ty(result))?;
+        let index = self.scalar(op.index(m))?;
+        let index = self.b.int_cast(index, Ty::I32, true);
+        let offset = self.b.mul_const(index, bytes);
+        let base = self.b.ptr_add(buffer.base, offset);
+        let offsets = buffer.offsets.iter().skip(1).copied().collect();
+        self.set(result, Val::Buffer(Buffer { base, offsets }));
+        Ok(())
+    }
+
+    pub(crate) fn memdesc_subslice(&mut self, op: ttg::MemdescSubslice) -> Result<()> {
+        let m = self.m;
+        let mut buffer = self.buffer(op.src(m))?;
+        for (at, add) in buffer.offsets.iter_mut().zip(op.offsets(m)) {
+            *at += add as u32;
+        }
+        self.set(op.result(m), Val::Buffer(buffer));
+        Ok(())
+    }
+
+    pub(crate) fn memdesc_trans(&mut self, op: ttg::MemdescTrans) -> Result<()> {
+        let m = self.m;
+        let buffer = self.buffer(op.src(m))?;
+        let offsets = op.order(m).iter().map(|&o| buffer.offsets[o as usize]).collect();
+        self.set(op.result(m), Val::Buffer(Buffer { base: buffer.base, offsets }));
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! Accesses to memory, as inline assembly.
+//!
+//! An access is one PTX instruction of up to 128 bits with a predicate: LLVM has no predicated access, and branches around
+//! each one would ruin the schedule. Its address is a base register and an immediate.
+
+use std::fmt::Write as _;
+
+use smallvec::SmallVec;
+use tilewright_ir::dialect::tt;
+use tilewright_llvm::{Effect, Ty, Value};
+use tilewright_lower::{LoadHints, WordValues, Words};
+
+use super::Lower;
+
+/// `.v4.b32`, `.v2.b64`, `.b16`, …
+fn suffix(words: Words) -> String {
+    match words.count {
+        1 => format!(".b{}", words.bits),
+        n => format!(".v{n}.b{}", words.bits),
+    }
+}
+
+/// LLVM's constraint letter of a register for such a word: PTX has none of 8 bits.
+fn letter(words: Words) -> char {
+    match words.bits {
+        64 => 'l',
+        32 => 'r',
+        _ => 'h',
+    }
+}
+
+fn cache_suffix(cache: tt::CacheModifier, load: bool) -> &'static str {
+    match (cache, load) {
+        (tt::CacheModifier::Ca, true) => ".ca",
+        (tt::CacheModifier::Cg, _) => ".cg",
+        (tt::CacheModifier::Cs, _) => ".cs",
+        (tt::CacheModifier::Cv, true) => ".cv",
+        (tt::CacheModifier::Wb, false) => ".wb",
+        (tt::CacheModifier::Wt, false) => ".wt",
+        _ => "",
+    }
+}
+
+fn evict_suffix(evict: tt::EvictionPolicy) -> &'static str {
+    match evict {
+        tt::EvictionPolicy::Normal => "",
+        tt::EvictionPolicy::First => ".L1::evict_first",
+        tt::EvictionPolicy::Last => ".L1::evict_last",
+    }
+}
+
+/// The pieces of one inline-assembly template.
+#[derive(Debug, Default)]
+pub(crate) struct Asm {
+    pub text: String,
+    pub constraints: String,
+    pub results: SmallVec<[Ty; 4]>,
+    pub args: SmallVec<[Value; 8]>,
+}
+
+impl Asm {
+    fn constraint(&mut self, c: &str) {
+        if !self.constraints.is_empty() {
+            self.constraints.push(',');
+        }
+        self.constraints.push_str(c);
+    }
+
+    /// Declares the results; they are `$0`, `$1`, …
+    pub fn outputs(&mut self, ty: Ty, letter: char, count: u32) {
+        for _ in 0..count {
+            self.constraint(&format!("={letter}"));
+            self.results.push(ty);
+        }
+    }
+
+    /// Adds an operand and gives its name in the template.
+    pub fn arg(&mut self, v: Value, letter: char) -> String {
+        self.constraint(&letter.to_string());
+        self.args.push(v);
+        format!("${}", self.results.len() + self.args.len() - 1)
+    }
+}
+
+impl Lower<'_, '_> {
+    /// One global load of `words`, where `pred` holds; elsewhere the words are those of `other`, or zero. [`LoadHints::early`]: these
+    /// are written behind the load. The assembler moves a load towards its first use if they stand before it, which saves
+    /// registers, and selects between them and what came if they stand behind, which takes instructions.
+    pub fn load_global(
+        &mut self,
+        ptr: Value,
+        words: Words,
+        pred: Option<Value>,
+        other: Option<&[Value]>,
+        hints: LoadHints,
+    ) -> WordValues {
+        let early = hints.early;
+        let modifiers = if hints.volatile {
+            ".volatile.global".to_string()
+        } else {
+            format!(".global{}{}", cache_suffix(hints.cache, true), evict_suffix(hints.evict))
+        };
+        let mut asm = Asm::default();
+        asm.outputs(words.register(), letter(words), words.count);
+        let (base, offset) = self.b.split_offset(ptr);
+        // The immediate of an access is a signed 32-bit number.
+        let (base, offset) = if i32::try_from(offset).is_ok() { (base, offset) } else { (ptr, 0) };
+        let address = asm.arg(base, 'l');
+        let immediate = if offset == 0 {
+            String::new()
+        } else {
+            let c = self.b.i32(offset);
+            format!("+{}", asm.arg(c, 'n'))
+        };
+        let mut otherwise = String::new();
+        if let Some(pred) = pred {
+            let p = asm.arg(pred, 'b');
+            let condition = if early { format!("@!{p} ") } else { String::new() };
+            let word_bits = words.bits.max(16);
+            for i in 0..words.count {
+                let value = match other.map(|values| values[i as usize]) {
+                    Some(v) if self.b.as_const(v).is_some() => asm.arg(v, 'n'),
+                    Some(v) => asm.arg(v, letter(words)),
+                    None => "0".into(),
+                };
+                let _ = write!(otherwise, "{condition}mov.b{word_bits} ${i}, {value}; ");
+            }
+            if !early {
+                asm.text = std::mem::take(&mut otherwise);
+            }
+            let _ = write!(asm.text, "@{p} ");
+        }
+        let suffix = suffix(words);
+        let targets = if words.count == 1 {
+            "$0".to_string()
+        } else {
+            let names: Vec<String> = (0..words.count).map(|i| format!("${i}")).collect();
+            format!("{{{}}}", names.join(", "))
+        };
+        let _ = write!(asm.text, "ld{modifiers}{suffix} {targets}, [{address}{immediate}]; {otherwise}");
+        let (text, constraints) = (asm.text, asm.constraints);
+        self.b.asm(&text, &constraints, Effect::Read, &asm.results, &asm.args)
+    }
+
+    /// One global store of `words`, where `pred` holds.
+    pub fn store_global(
+        &mut self,
+        ptr: Value,
+        values: &[Value],
+        words: Words,
+        pred: Option<Value>,
+        cache: tt::CacheModifier,
+        evict: tt::EvictionPolicy,
+    ) {
+        let cache = cache_suffix(cache, false);
+        let evict = match evict {
+            // Results are rarely read again by the program that writes them, and L1 has room for what it reads.
+            tt::EvictionPolicy::Normal if cache.is_empty() && self.facts().streaming_stores => {
+                ".L1::no_allocate"
+            }
+            policy => evict_suffix(policy),
+        };
+        let modifiers = format!(".global{cache}{evict}");
+        let mut asm = Asm::default();
+        let (base, offset) = self.b.split_offset(ptr);
+        let (base, offset) = if i32::try_from(offset).is_ok() { (base, offset) } else { (ptr, 0) };
+        let address = asm.arg(base, 'l');
+        let names: Vec<String> = values.iter().map(|&v| asm.arg(v, letter(words))).collect();
+        let immediate = if offset == 0 {
+            String::new()
+        } else {
+            let c = self.b.i32(offset);
+            format!("+{}", asm.arg(c, 'n'))
+        };
+        if let Some(pred) = pred {
+            let p = asm.arg(pred, 'b');
+            let _ = write!(asm.text, "@{p} ");
+        }
+        let suffix = suffix(words);
+        let sources = if names.len() == 1 { names[0].clone() } else { format!("{{{}}}", names.join(", ")) };
+        let _ = write!(asm.text, "st{modifiers}{suffix} [{address}{immediate}], {sources};");
+        let (text, constraints) = (asm.text, asm.constraints);
+        self.b.asm(&text, &constraints, Effect::Write, &[], &asm.args);
+    }
+
+    /// One store of `words` to shared memory, where `pred` holds.
+    pub fn store_shared_words(&mut self, ptr: Value, values: &[Value], words: Words, pred: Option<Value>) {
+        let mut asm = Asm::default();
+        let (base, offset) = self.b.split_offset(ptr);
+        let address = asm.arg(base, 'r');
+        let names: Vec<String> = values.iter().map(|&v| asm.arg(v, letter(words))).collect();
+        let immediate = if offset == 0 {
+            String::new()
+        } else {
+            let c = self.b.i32(offset);
+            format!("+{}", asm.arg(c, 'n'))
+        };
+        if let Some(pred) = pred {
+            let p = asm.arg(pred, 'b');
+            let _ = write!(asm.text, "@{p} ");
+        }
+        let suffix = suffix(words);
+        let sources = if names.len() == 1 { names[0].clone() } else { format!("{{{}}}", names.join(", ")) };
+        let _ = write!(asm.text, "st.shared{suffix} [{address}{immediate}], {sources};");
+        let (text, constraints) = (asm.text, asm.constraints);
+        self.b.asm(&text, &constraints, Effect::Write, &[], &asm.args);
+    }
+
+    /// One load of `words` from a state space, where `pred` holds; elsewhere they are zero. The space is `shared` or, for
+    /// addresses in a CTA of the cluster, `shared::cluster`.
+    pub fn load_shared_words(
+        &mut self,
+        space: &str,
+        ptr: Value,
+        words: Words,
+        pred: Option<Value>,
+    ) -> WordValues {
+        let mut asm = Asm::default();
+        asm.outputs(words.register(), letter(words), words.count);
+        let (base, offset) = self.b.split_offset(ptr);
+        let address = asm.arg(base, 'r');
+        let immediate = if offset == 0 {
+            String::new()
+        } else {
+            let c = self.b.i32(offset);
+            format!("+{}", asm.arg(c, 'n'))
+        };
+        if let Some(pred) = pred {
+            for i in 0..words.count {
+                let _ = write!(asm.text, "mov.b{} ${i}, 0; ", words.bits.max(16));
+            }
+            let p = asm.arg(pred, 'b');
+            let _ = write!(asm.text, "@{p} ");
+        }
+        let suffix = suffix(words);
+        let targets = if words.count == 1 {
+            "$0".to_string()
+        } else {
+            let names: Vec<String> = (0..words.count).map(|i| format!("${i}")).collect();
+            format!("{{{}}}", names.join(", "))
+        };
+        let _ = write!(asm.text, "ld.{space}{suffix} {targets}, [{address}{immediate}];");
+        let (text, constraints) = (asm.text, asm.constraints);
+        self.b.asm(&text, &constraints, Effect::Read, &asm.results, &asm.args)
+    }
+
+    /// Adds 1 to a word of shared memory where `pred` holds.
+    pub fn count_shared(&mut self, at: Value, pred: Option<Value>) {
+        let mut asm = Asm::default();
+        let (base, offset) = self.b.split_offset(at);
+        let address = asm.arg(base, 'r');
+        let c = self.b.i32(offset);
+        let immediate = asm.arg(c, 'n');
+        let guard = match pred {
+            Some(p) => format!("@{} ", asm.arg(p, 'b')),
+            None => String::new(),
+        };
+        let text = format!("{guard}red.shared.add.u32 [{address}+{immediate}], 1;");
+        let constraints = asm.constraints;
+        self.b.asm(&text, &constraints, Effect::Write, &[], &asm.args);
+    }
+}
