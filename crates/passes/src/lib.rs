@@ -116,6 +116,7 @@ pub mod assign_layouts;
 pub mod axis;
 pub mod captures;
 pub mod choose;
+pub mod contract;
 pub mod derive;
 pub mod distribute_ctas;
 pub mod lane_sums;

@@ -6,6 +6,7 @@
 
 use tilewright_ir::{Diagnostic, Module};
 
+use crate::contract::{self, Held};
 use crate::pipeline::{self, Options};
 use crate::target::TargetInfo;
 
@@ -103,22 +104,28 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Runs the passes, verifying the module before the first and after each.
+    /// Runs the passes, verifying the module before the first and after each, and what passes require and ensure.
     ///
     /// # Errors
     /// What the verifier or a pass finds wrong; a module that a pass broke is said to be so.
     pub fn run(&self, module: &mut Module) -> Result<(), Vec<Diagnostic>> {
         tilewright_ir::verify(module)?;
+        let mut held = Held::default();
         for step in &self.passes {
             match step {
                 Step::Ir(p) => (p.run)(module),
-                Step::Ttg(p) => p.run(module, &self.target, &self.options),
+                Step::Ttg(p) => contract::check_before(p.name, p.requires, module)
+                    .and_then(|()| p.run(module, &self.target, &self.options)),
             }
             .map_err(|d| vec![d])?;
             tilewright_ir::verify(module).map_err(|errors| {
                 let note = format!("after the pass `{}`", step.name());
                 errors.into_iter().map(|d| d.note(note.clone())).collect::<Vec<_>>()
             })?;
+            if let Step::Ttg(p) = step {
+                held.ensure(p.ensures);
+            }
+            held.check(step.name(), module).map_err(|d| vec![d])?;
         }
         Ok(())
     }

@@ -1,17 +1,21 @@
 //! Passes by their names, and the run of a target's list.
 //!
-//! What the passes are stands here ([`PASSES`], in alphabetical order of no meaning beyond that); which of them a target runs, in
-//! which order and why stands in the target's folder (`crates/nvidia/src/pipeline.rs`).
+//! What the passes are stands here ([`PASSES`]), with what each requires and ensures ([`contract`](crate::contract)); which of them a target
+//! runs, in which order and why stands in the target's folder (`crates/nvidia/src/pipeline.rs`).
 
 use std::time::{Duration, Instant};
 
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
+use crate::contract::{
+    Held,
+    Property::{self, LaidOut, NoDescriptorAccesses, NoRings, SharedPlaced, WarpsPlaced},
+};
 use crate::target::TargetInfo;
 use crate::{
     allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, lane_sums, legalize_dots,
     lower_descriptors, lower_rings, lower_tma, membar, pipeline_loops, scratch, take_turns, tma,
-    transpose_dots, verify, warp_specialize,
+    transpose_dots, warp_specialize,
 };
 
 /// What a launch decides.
@@ -38,6 +42,10 @@ pub struct Pass {
     pub name: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
+    /// What must hold for a module that it runs on.
+    pub requires: &'static [Property],
+    /// What holds for the module behind it, and from there on.
+    pub ensures: &'static [Property],
     run: fn(&mut Module, &TargetInfo, &Options) -> Result<(), Diagnostic>,
 }
 
@@ -46,16 +54,22 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "distribute-ctas",
         summary: "distribute tiles over the CTAs of a cluster",
+        requires: &[],
+        ensures: &[],
         run: |m, t, o| distribute_ctas::run(m, t, o.num_ctas),
     },
     Pass {
         name: "lower-descriptors",
         summary: "turn descriptor accesses that no hardware does into pointers and masks",
+        requires: &[],
+        ensures: &[],
         run: |m, t, _| lower_descriptors::run(m, Some(t)),
     },
     Pass {
         name: "legalize-dots",
         summary: "turn dots that no instruction does into ones that some do",
+        requires: &[],
+        ensures: &[],
         run: |m, t, _| {
             legalize_dots::run(m, t);
             Ok(())
@@ -64,15 +78,25 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "transpose-dots",
         summary: "compute products as their transposes where tensor cores read less for them",
+        requires: &[],
+        ensures: &[],
         run: |m, t, o| {
             transpose_dots::run(m, t, o.num_warps);
             Ok(())
         },
     },
-    Pass { name: "assign-layouts", summary: "give every tensor its encoding", run: assign },
+    Pass {
+        name: "assign-layouts",
+        summary: "give every tensor its encoding",
+        requires: &[],
+        ensures: &[LaidOut],
+        run: assign,
+    },
     Pass {
         name: "encode-descriptors",
         summary: "give the blocks of descriptors their layout in shared memory",
+        requires: &[LaidOut],
+        ensures: &[],
         run: |m, _, _| {
             tma::encode_descriptors(m);
             Ok(())
@@ -81,21 +105,29 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "warp-specialize",
         summary: "give loading and computing to different warps in loops that ask for it",
+        requires: &[LaidOut],
+        ensures: &[],
         run: |m, t, o| warp_specialize::run(m, t, o.num_stages),
     },
     Pass {
         name: "software-pipeline",
         summary: "schedule loops: copies iterations ahead, dots early or late",
+        requires: &[LaidOut],
+        ensures: &[],
         run: |m, t, o| pipeline_loops::run(m, t, o.num_stages),
     },
     Pass {
         name: "lower-tma",
         summary: "turn accesses through descriptors into TMA copies",
+        requires: &[LaidOut],
+        ensures: &[NoDescriptorAccesses],
         run: |m, t, _| lower_tma::run(m, t),
     },
     Pass {
         name: "async-dots",
         summary: "wait for warp-group dots where their results are used",
+        requires: &[LaidOut],
+        ensures: &[],
         run: |m, _, _| {
             pipeline_loops::dots::run(m);
             Ok(())
@@ -104,11 +136,15 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "lower-rings",
         summary: "turn rings into mbarriers, groups of copies and TMA",
+        requires: &[LaidOut],
+        ensures: &[NoRings],
         run: |m, _, _| lower_rings::run(m),
     },
     Pass {
         name: "take-turns",
         summary: "let warp groups use the tensor cores in turns",
+        requires: &[LaidOut, NoRings],
+        ensures: &[],
         run: |m, t, _| {
             take_turns::run(m, t);
             Ok(())
@@ -117,25 +153,39 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "lane-sums",
         summary: "add up over lanes behind loops what they add up inside",
+        requires: &[LaidOut],
+        ensures: &[],
         run: |m, _, _| {
             lane_sums::run(m);
             Ok(())
         },
     },
-    Pass { name: "dce", summary: "erase what nothing needs", run: |m, _, _| tilewright_ir::dce::run(m) },
+    Pass {
+        name: "dce",
+        summary: "erase what nothing needs",
+        requires: &[],
+        ensures: &[],
+        run: |m, _, _| tilewright_ir::dce::run(m),
+    },
     Pass {
         name: "allocate-warp-groups",
         summary: "give partitions their warps and registers",
+        requires: &[NoRings],
+        ensures: &[WarpsPlaced],
         run: |m, _, _| allocate_warp_groups::run(m),
     },
     Pass {
         name: "allocate-shared",
         summary: "place buffers and scratch",
+        requires: &[LaidOut, NoDescriptorAccesses, NoRings, WarpsPlaced],
+        ensures: &[SharedPlaced],
         run: |m, t, _| allocate_shared::run(m, t),
     },
     Pass {
         name: "membar",
         summary: "place barriers",
+        requires: &[LaidOut, SharedPlaced],
+        ensures: &[],
         run: |m, _, _| {
             membar::run(m);
             Ok(())
@@ -185,18 +235,28 @@ pub fn lower_to_ttg_with(
     options: &Options,
     after: &mut dyn FnMut(&'static str, &Module, Duration),
 ) -> Result<(), Diagnostic> {
+    let mut held = Held::default();
     for row in target.passes {
-        let start = Instant::now();
-        match find(row.pass) {
-            Some(pass) => pass.run(module, target, options)?,
-            None => {
-                return Err(Diagnostic::new(format!("{} lists an unknown pass, {}", target.name, row.pass)));
-            }
+        let Some(pass) = find(row.pass) else {
+            return Err(Diagnostic::new(format!("{} lists an unknown pass, {}", target.name, row.pass)));
+        };
+        if let Some(missing) = pass.requires.iter().find(|&&p| !held.has(p)) {
+            let text = format!(
+                "{} lists {} where no pass before it has ensured that {}",
+                target.name,
+                pass.name,
+                missing.says()
+            );
+            return Err(Diagnostic::new(text));
         }
+        let start = Instant::now();
+        pass.run(module, target, options)?;
         after(row.pass, module, start.elapsed());
-    }
-    if cfg!(debug_assertions) {
-        verify::run(module)?;
+        held.ensure(pass.ensures);
+        if cfg!(debug_assertions) {
+            let bug = |d: Diagnostic| d.note("this is a bug of the compiler, not of the kernel");
+            held.check(pass.name, module).map_err(bug)?;
+        }
     }
     Ok(())
 }
@@ -218,4 +278,35 @@ fn assign(module: &mut Module, target: &TargetInfo, options: &Options) -> Result
         module.set_attr(root, scratch::STMATRIX, unit);
     }
     assign_layouts::run(module, target, num_warps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::marks;
+
+    const BUFFER: &str = r#"
+#plain = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f() {
+    %x = ttg.local_alloc {allocation.offset = 0 : i32} : () -> !ttg.memdesc<64xf16, #plain, #smem, mutable>
+    tt.return
+  }
+}
+"#;
+
+    #[test]
+    fn what_a_pass_breaks_that_another_has_ensured_is_found_behind_it() {
+        let mut module = tilewright_ir::text::parse(BUFFER, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
+        let mut held = Held::default();
+        held.ensure(find("allocate-shared").expect("a pass").ensures);
+        held.check("allocate-shared", &module).expect("the buffer has a place");
+        for op in module.all_ops(module.root()) {
+            module.remove_attr(op, marks::ALLOCATION_OFFSET);
+        }
+        let error = held.check("membar", &module).expect_err("the buffer has none").to_string();
+        assert!(error.contains("buffers and scratch have their places"), "{error}");
+        assert!(error.contains("after the pass `membar`"), "{error}");
+    }
 }

@@ -2,7 +2,7 @@
 //! what only the lowering wants.
 //!
 //! The lowering relies on it without looking; a pass that breaks it is found here, by the operation it broke, instead of
-//! in wrong results. Runs after the pipeline where debug assertions are on.
+//! in wrong results. This is the property [`LaidOut`](crate::contract::Property::LaidOut).
 
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::index::Index;
@@ -35,7 +35,8 @@ fn encoding(module: &Module, value: Value) -> Option<&Encoding> {
     module.encoding(module.value_type(value)).and_then(|a| module.encoding_of(a))
 }
 
-fn check(module: &Module, op: Op) -> Result<(), String> {
+/// Checks one operation.
+pub(crate) fn check(module: &Module, op: Op) -> Result<(), String> {
     for &v in module.operands(op).iter().chain(module.results(op)) {
         if derive::is_tensor(module, v) {
             let enc = encoding(module, v).ok_or("a tensor without an encoding")?;

@@ -166,6 +166,18 @@ fn wrong_options_are_errors() {
 }
 
 #[test]
+fn a_list_that_lacks_what_a_pass_requires_is_refused() {
+    let mut target = common::plain("cuda:90");
+    let without = target.passes.iter().copied().filter(|row| row.pass != "lower-rings");
+    target.passes = Vec::leak(without.collect());
+    let mut module = parse(ADD, "kernel.mlir").unwrap();
+    let error =
+        lower_to_ttg(&mut module, &target, &Options::default()).expect_err("a pass is missing").to_string();
+    let said = "lists take-turns where no pass before it has ensured that there are no rings any more";
+    assert!(error.contains(said), "{error}");
+}
+
+#[test]
 fn fp32_dots_without_tf32_are_multiply_adds() {
     let text = lower(include_str!("ir/matmul_f32.mlir"), 4, 2);
     assert!(!text.contains("nvidia_mma"), "{text}");

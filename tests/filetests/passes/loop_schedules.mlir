@@ -83,7 +83,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
       %wptr = tt.addptr %w, %col : tensor<512x!tt.ptr<f32>, #blocked>, tensor<512xi32, #blocked>
       %y = tt.load %wptr {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked>
       %s = arith.addf %x, %y : tensor<512xf32, #blocked>
-      tt.store %o, %s : tensor<512x!tt.ptr<f32>, #blocked>
+      tt.store %o, %s {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked>
     } {tt.num_stages = 3 : i32}
     tt.return
   }
