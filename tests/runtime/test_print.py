@@ -47,3 +47,15 @@ def test_decimal(monkeypatch, capfd, dtype):
     want = [f"{v:f}" if np.dtype(dtype).kind not in "iu" else str(int(v)) for v in x.astype(np.float64)]
     for backend in ("interp", "ptxsim"):
         assert printed(monkeypatch, capfd, backend, x, False) == want
+
+
+@triton.jit
+def print_program(x_ptr, N: tl.constexpr):
+    tl.device_print("x", tl.load(x_ptr + tl.arange(0, N)))
+
+
+def test_programs_of_several_ctas_print_their_own_index(monkeypatch, capfd):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    print_program[(3,)](np.arange(8, dtype=np.int32), N=8, num_ctas=2)
+    programs = re.findall(r"pid \((\d+), (\d+), (\d+)\)", capfd.readouterr().out)
+    assert set(programs) == {("0", "0", "0"), ("1", "0", "0"), ("2", "0", "0")}
