@@ -18,8 +18,12 @@ use tilewright_passes::target::{DotUnits, TargetInfo};
 pub const LANES: u32 = 16;
 
 static PASSES: &[Row] = &[
+    Row { pass: "lower-descriptors", why: "blocks become pointers and masks" },
     Row { pass: "assign-layouts", why: "tt becomes ttg" },
+    Row { pass: "lower-tma", why: "it has no such copies: what is left of descriptors is an error" },
+    Row { pass: "lower-rings", why: "nobody makes rings for it: one that a kernel has becomes barriers" },
     Row { pass: "dce", why: "what nobody looks at gets no memory" },
+    Row { pass: "allocate-warp-groups", why: "one group of warps, all of them" },
     Row { pass: "allocate-shared", why: "scratch is final" },
     Row { pass: "membar", why: "barriers depend on where scratch lies" },
 ];
