@@ -9,7 +9,8 @@ use tilewright_llvm::{ByValue, Effect, IntPred, KernelAttrs, Ty, Value};
 
 use super::symbol::symbol;
 use super::warp_specialize::{self, Scope};
-use super::{Buffer, Locations, Lower, Options, Result, Val};
+use super::{Buffer, Locations, Lower, Result, Val};
+use crate::target::Target;
 
 /// A public function, or the only one.
 pub(super) fn is_kernel(m: &ir::Module, func: ir::Op, functions: usize) -> bool {
@@ -23,7 +24,8 @@ pub(super) fn lower_function<'a>(
     func: ir::Op,
     name: &str,
     mut kernel: Option<KernelAttrs>,
-    options: &Options,
+    target: Target,
+    options: &ir::Options,
     (num_warps, launched): (u32, u32),
     smem: llvm::GlobalId,
     out: &'a mut llvm::Module,
@@ -36,7 +38,7 @@ pub(super) fn lower_function<'a>(
     let mut lower = Lower {
         m,
         b: llvm::Builder::new(out, "", &[], &[], None, llvm::Loc::NONE),
-        target: options.target,
+        target,
         num_warps,
         num_ctas: m.int_attr(m.root(), "ttg.num-ctas").unwrap_or(1) as u32,
         scope: Scope { first_warp: 0, barrier: 0, launched },

@@ -44,17 +44,6 @@ use tilewright_llvm::{Builder, KernelAttrs, Loc, Scalar, Space, Ty};
 
 use crate::target::Target;
 
-/// What lowering needs to know besides the module.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The GPU.
-    pub target: Target,
-    /// Upper bound of registers a thread (`.maxnreg`).
-    pub max_registers: Option<u32>,
-    /// Whether source positions go into the program.
-    pub line_info: bool,
-}
-
 /// A lowered module.
 #[derive(Debug, Clone)]
 pub struct Lowered {
@@ -100,20 +89,25 @@ pub(crate) enum Val {
     Token,
 }
 
+/// A bound on a thread's registers as the hardware has it; `ptxas` would say that it takes no others.
+fn in_hardware(registers: u32) -> u32 {
+    registers.clamp(24, 255)
+}
+
 /// Lowers a module.
 ///
 /// # Errors
 /// An operation, type or layout that is not supported, with its place in the source.
-pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
+pub fn lower(module: &ir::Module, target: Target, options: &ir::Options) -> Result<Lowered> {
     let int = |name: &str| module.int_attr(module.root(), name);
     let num_warps = int("ttg.num-warps").unwrap_or(4) as u32;
     let num_ctas = int("ttg.num-ctas").unwrap_or(1) as u32;
     let launched = int("ttg.total-num-warps").map_or(num_warps, |n| n as u32);
-    let max_registers = options.max_registers.or(int("ttg.maxnreg").map(|n| n as u32));
+    let max_registers = options.maxnreg.map(in_hardware).or(int("ttg.maxnreg").map(|n| n as u32));
     let shared_bytes = int("ttg.shared").unwrap_or(0) as u32;
     let mut out = llvm::Module::new("kernel");
     // A 128-byte swizzle repeats every 1024 bytes of the address.
-    let align = if options.target.facts().tma { 1024 } else { 128 };
+    let align = if target.facts().tma { 1024 } else { 128 };
     let smem =
         out.global(llvm::Global { name: SHARED_MEMORY.into(), space: Space::Shared, align, init: None });
     let mut kernel = None;
@@ -140,6 +134,7 @@ pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
             func,
             &name,
             attrs,
+            target,
             options,
             (num_warps, launched),
             smem,
