@@ -239,7 +239,7 @@ def test_a_grid_may_be_a_number_a_sequence_or_a_function():
         (lambda x: kernel[(1,)](x, 1, 2, 4, BLOCK=4), TypeError, "two values for argument 'BLOCK'"),
         (lambda x: kernel[(1,)](x, 1, 2, BLOK=4), TypeError, "did you mean 'BLOCK'?"),
         (lambda x: kernel[(1,)](x, 1, 2, 4, num_warp=4), TypeError, "did you mean 'num_warps'?"),
-        (lambda x: kernel[(1,)](x, 1, 2, 4, num_warps=3), ValueError, "power of two"),
+        (lambda x: kernel[(1,)](x, 1, 2, 4, num_warps=3), ValueError, "it must be 1, 2, 4, 8, 16 or 32"),
         (lambda x: kernel[(1,)](x, 1, 2, 4, num_warps="4"), ValueError, "num_warps is '4'"),
         (lambda x: kernel[(1,)](x, 1, 2, 4, num_stages=-1), ValueError, "num_stages"),
         (lambda x: kernel[(-1,)](x, 1, 2, 4), ValueError, "negative: dimension 0 is -1"),

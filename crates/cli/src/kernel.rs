@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use ruff_text_size::Ranged;
 use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{Artifact, Options, PythonEnvironment, Request, Target};
+use tilewright_compiler::{Artifact, PythonEnvironment, Request, Target};
 use tilewright_frontend::{ArgSpec, Diagnostic, JitFunction, Signature, SourceHost};
+
+use crate::options;
 
 /// A kernel of a file, specialized.
 #[derive(clap::Args)]
@@ -21,18 +23,8 @@ pub struct Specialized {
     /// A GPU such as `cuda:80` or `cuda:90`, or `interp`.
     #[arg(long, default_value = "cuda:90")]
     pub target: String,
-    /// Warps of a CTA.
-    #[arg(long, default_value_t = 4)]
-    num_warps: u32,
-    /// Depth of software pipelines.
-    #[arg(long, default_value_t = 3)]
-    num_stages: u32,
-    /// Upper bound of registers a thread.
-    #[arg(long)]
-    maxnreg: Option<u32>,
-    /// Compile `tl.device_assert` in.
-    #[arg(long)]
-    debug: bool,
+    #[command(flatten)]
+    options: options::Flags,
 }
 
 /// Compiles it, without the cache.
@@ -52,19 +44,12 @@ pub fn compile(args: &Specialized, python: &PythonEnvironment) -> Result<Artifac
     };
     let entry = host.function(&name)?;
     let signature = signature(args, &entry)?;
-    let options = Options {
-        num_warps: args.num_warps,
-        num_stages: args.num_stages,
-        maxnreg: args.maxnreg,
-        debug: args.debug,
-        ..Options::default()
-    };
     let target = Target::parse(&args.target)?;
     let request = Request {
         host: &host,
         entry: &entry,
         signature: &signature,
-        options: &options,
+        options: &args.options.0,
         target,
         python: python.clone(),
     };

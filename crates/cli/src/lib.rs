@@ -14,6 +14,7 @@ mod compile;
 mod inspect;
 mod kernel;
 mod opt;
+mod options;
 mod sim;
 
 /// A compiler for tile kernels in the Triton language.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use tilewright_frontend::Captured;
 use tilewright_ir::Module;
-
-use crate::request::Options;
+use tilewright_ir::options::{OPTIONS, Options, Value};
 
 /// What is known of a compiled kernel; the `.json` file of the cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Metadata {
     /// What it was compiled for.
     pub target: String,
     /// The options it was compiled with.
-    #[serde(flatten)]
+    #[serde(flatten, skip_deserializing, serialize_with = "by_name")]
     pub options: Options,
     /// The arguments, in the notation of ahead-of-time signatures.
     pub signature: Vec<String>,
@@ -39,6 +39,20 @@ pub struct Metadata {
     pub tilewright_version: String,
     /// Release of `ptxas`, where one ran.
     pub ptxas_version: Option<String>,
+}
+
+/// Each option under its name.
+fn by_name<S: Serializer>(options: &Options, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    for option in OPTIONS {
+        match option.get(options) {
+            Value::None => map.serialize_entry(option.name, &())?,
+            Value::Flag(flag) => map.serialize_entry(option.name, &flag)?,
+            Value::Count(count) => map.serialize_entry(option.name, &count)?,
+            Value::Word(word) => map.serialize_entry(option.name, &word)?,
+        }
+    }
+    map.end()
 }
 
 /// A parameter that is a tensor map: what the launch must know to make it, beside the address, extents and strides that

@@ -14,8 +14,9 @@ mod stages;
 mod toolchain;
 
 pub use artifact::{Artifact, Metadata, StageTime, TensorMapParam};
-pub use request::{Options, Request, Target};
+pub use request::{Request, Target};
 pub use stages::compile;
+pub use tilewright_ir::options::{self, Options};
 pub use tilewright_nvidia::Target as CudaTarget;
 pub use tilewright_nvidia::ptxas::unwanted as cubin_unwanted;
 pub use tilewright_nvidia::{PythonEnvironment, sass};

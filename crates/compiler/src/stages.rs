@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use tilewright_frontend::{Built, Diagnostic, Signature, build_module};
+use tilewright_frontend::{Built, Diagnostic, Options, Signature, build_module};
 use tilewright_ir as ir;
 use tilewright_nvidia::PythonEnvironment;
 use tilewright_nvidia::ptxas::{self, Ptxas};
@@ -13,7 +13,7 @@ use crate::artifact::{Artifact, Metadata, StageTime, TensorMapParam};
 use crate::background::{self, Stop};
 use crate::cache::{Cache, Entry};
 use crate::key::key;
-use crate::request::{Options, Request, Target};
+use crate::request::{Request, Target};
 use crate::toolchain::Toolchain;
 
 /// Compiles a kernel.
@@ -29,10 +29,8 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     let options = request.options;
     options.check()?;
     let mut clock = Clock::default();
-    let front =
-        tilewright_frontend::Options { debug: options.debug, ..tilewright_frontend::Options::default() };
     let built =
-        clock.run("frontend", || build_module(request.host, request.entry, request.signature, &front))?;
+        clock.run("frontend", || build_module(request.host, request.entry, request.signature, options))?;
 
     let Target::Cuda(target) = request.target else {
         return interp(request, built, clock);
@@ -46,7 +44,7 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     let toolchain = Toolchain::find(ptxas.as_ref().ok(), &request.python);
     let key = key(&built.facts, request.target, options, &toolchain);
     if let Some(entry) = cache.get(&key) {
-        match from_entry(&entry, &built, &clock) {
+        match from_entry(&entry, options, &built, &clock) {
             Some(mut artifact) => {
                 if artifact.cubin.is_none() {
                     artifact.no_cubin = ptxas.err().map(|error| error.to_string());
@@ -97,21 +95,13 @@ fn cuda(
     background::check(stop)?;
     let mut info = target.info();
     info.dots.wgmma &= wgmma_enabled();
-    let pass_options = pipeline::Options {
-        num_warps: options.num_warps,
-        num_ctas: options.num_ctas,
-        num_stages: options.num_stages,
-    };
     let ttgir = clock.run("ttgir", || {
-        pipeline::lower_to_ttg(&mut module, &info, &pass_options)?;
+        pipeline::lower_to_ttg(&mut module, &info, &options)?;
         Ok(ir::print(&module))
     })?;
     background::check(stop)?;
     let code_options = tilewright_nvidia::Options {
-        // The bounds that the hardware has; `ptxas` would say that it takes no others.
-        max_registers: options.maxnreg.map(|n| n.clamp(24, 255)),
-        fp_contract: options.enable_fp_fusion,
-        line_info: options.line_info,
+        kernel: options.clone(),
         python,
         ..tilewright_nvidia::Options::new(target)
     };
@@ -140,15 +130,8 @@ fn cuda(
     };
     let assembled = match ptxas {
         Ok(ptxas) => {
-            let ptxas_options = ptxas::Options {
-                max_registers: None,
-                fp_contract: options.enable_fp_fusion,
-                line_info: options.line_info,
-                stop: stop.clone(),
-                ..Default::default()
-            };
             let made = clock.run("cubin", || {
-                ptxas.assemble(&code.ptx, target, &ptxas_options).map_err(|e| Diagnostic::new(e.to_string()))
+                ptxas.assemble(&code.ptx, target, &options, stop).map_err(|e| Diagnostic::new(e.to_string()))
             })?;
             let (cubin, usage, _log) = made;
             metadata.n_regs = Some(usage.registers);
@@ -283,9 +266,11 @@ fn to_entry(artifact: &Artifact) -> Entry {
 }
 
 /// The artifact of a cache entry; `None` where a file that should be there is not.
-fn from_entry(entry: &Entry, built: &Built, clock: &Clock) -> Option<Artifact> {
+fn from_entry(entry: &Entry, options: &Options, built: &Built, clock: &Clock) -> Option<Artifact> {
     let text = |stage| entry.text(stage).map(str::to_string);
-    let metadata: Metadata = serde_json::from_slice(entry.get("json")?).ok()?;
+    let mut metadata: Metadata = serde_json::from_slice(entry.get("json")?).ok()?;
+    // The entry may be of a launch with other options that the code does not depend on.
+    metadata.options = options.clone();
     let cubin = entry.get("cubin").map(<[u8]>::to_vec);
     if cubin.is_none() && metadata.ptxas_version.is_some() {
         return None;

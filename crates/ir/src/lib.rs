@@ -29,6 +29,7 @@ pub mod marks;
 pub mod module;
 #[macro_use]
 pub mod opdef;
+pub mod options;
 pub mod pass;
 pub mod reference;
 pub mod rewrite;
@@ -43,6 +44,7 @@ pub use diagnostic::{Diagnostic, Span};
 pub use entity::{Attr, Block, Loc, Op, Region, Type, Value};
 pub use module::{LocKind, Module, Use, ValueDef};
 pub use opdef::{Opcode, Trait};
+pub use options::Options;
 pub use text::{PrintOptions, parse, print, print_attr, print_op, print_type, print_with};
 pub use tilewright_layout::{Encoding, SharedKind};
 pub use types::{FloatKind, Shape, TypeKind};

@@ -119,22 +119,27 @@ fn flow(def: &OpDef, flow: &Flow) -> String {
     format!("{} → {}", place(flow.from), place(flow.to))
 }
 
+/// Compares a page of `docs/` with what the code says it is, or writes it where `TILEWRIGHT_BLESS` asks for that.
+#[cfg(test)]
+pub(crate) fn assert_page(name: &str, page: &str) {
+    let path = format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("TILEWRIGHT_BLESS").is_some_and(|v| v != "0") {
+        std::fs::write(&path, page).unwrap_or_else(|e| panic!("{path}: {e}"));
+        return;
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = found.lines().zip(page.lines()).position(|(a, b)| a != b);
+    assert!(
+        found == page,
+        "{name} is not what the declarations say (line {}); write it anew with TILEWRIGHT_BLESS=1",
+        differs.map_or(found.lines().count(), |l| l) + 1
+    );
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn the_page_is_what_the_declarations_say() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ops.md");
-        let page = super::markdown();
-        if std::env::var_os("TILEWRIGHT_BLESS").is_some_and(|v| v != "0") {
-            std::fs::write(path, page).unwrap_or_else(|e| panic!("{path}: {e}"));
-            return;
-        }
-        let found = std::fs::read_to_string(path).unwrap_or_default();
-        let differs = found.lines().zip(page.lines()).position(|(a, b)| a != b);
-        assert!(
-            found == page,
-            "docs/ops.md is not what the declarations say (line {}); write it anew with TILEWRIGHT_BLESS=1",
-            differs.map_or(found.lines().count(), |l| l) + 1
-        );
+        super::assert_page("docs/ops.md", &super::markdown());
     }
 }

@@ -34,13 +34,10 @@ fn main() {
     }
     println!("{}", kernel.ptx);
     match ptxas::Ptxas::find(&tilewright_nvidia::PythonEnvironment::default()) {
-        Ok(p) => {
-            match p.assemble(&kernel.ptx, target, &ptxas::Options { fp_contract: true, ..Default::default() })
-            {
-                Ok((_, usage, _)) => eprintln!("{usage:?}"),
-                Err(e) => eprintln!("{e}"),
-            }
-        }
+        Ok(p) => match p.assemble(&kernel.ptx, target, &Default::default(), &Default::default()) {
+            Ok((_, usage, _)) => eprintln!("{usage:?}"),
+            Err(e) => eprintln!("{e}"),
+        },
         Err(e) => eprintln!("{e}"),
     }
 }

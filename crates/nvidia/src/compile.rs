@@ -17,12 +17,8 @@ use crate::tools::PythonEnvironment;
 pub struct Options {
     /// The GPU.
     pub target: Target,
-    /// Upper bound of registers a thread (`.maxnreg`).
-    pub max_registers: Option<u32>,
-    /// Whether separate multiplications and additions may become fused ones.
-    pub fp_contract: bool,
-    /// Whether source positions go into the PTX as `.loc`.
-    pub line_info: bool,
+    /// The options of the kernel.
+    pub kernel: ir::Options,
     /// Whether the LLVM IR is wanted as text.
     pub keep_llvm_ir: bool,
     /// LLVM's passes in their text form; `None` for the short list that we choose.
@@ -40,9 +36,7 @@ impl Options {
     pub fn new(target: Target) -> Options {
         Options {
             target,
-            max_registers: None,
-            fp_contract: true,
-            line_info: true,
+            kernel: ir::Options::default(),
             keep_llvm_ir: true,
             passes: None,
             level: emit::CodegenLevel::Default,
@@ -92,14 +86,7 @@ pub struct Kernel {
 /// What the lowering does not support, with its place in the source; what LLVM refuses.
 pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Diagnostic>> {
     let start = Instant::now();
-    let mut lowered = lower::lower(
-        module,
-        &lower::Options {
-            target: options.target,
-            max_registers: options.max_registers,
-            line_info: options.line_info,
-        },
-    )?;
+    let mut lowered = lower::lower(module, options.target, &options.kernel)?;
     lowered.module.share_steps();
     lowered.module.keep_wide_offsets("wgmma.mma_async");
     let mut timing = Timing { lower: start.elapsed(), ..Timing::default() };
@@ -117,7 +104,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
         features: features.into(),
         passes: options.passes.clone().unwrap_or_else(|| emit::PASSES.into()),
         level: options.level,
-        fp_contract: options.fp_contract,
+        fp_contract: options.kernel.enable_fp_fusion,
         verify: options.verify,
         keep_ir: options.keep_llvm_ir,
         library,

@@ -78,21 +78,6 @@ pub struct Ptxas {
     pub path: PathBuf,
 }
 
-/// How to assemble.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Upper bound of registers a thread; `None` leaves it to the kernel's directives.
-    pub max_registers: Option<u32>,
-    /// Whether separate multiplications and additions may be fused.
-    pub fp_contract: bool,
-    /// Whether source lines go into the cubin.
-    pub line_info: bool,
-    /// More arguments, as they are.
-    pub extra: Vec<String>,
-    /// Set when the cubin is no longer wanted.
-    pub stop: Stop,
-}
-
 /// Whether `TILEWRIGHT_CUBIN=0` asks to end at PTX.
 pub fn unwanted() -> bool {
     std::env::var_os("TILEWRIGHT_CUBIN").is_some_and(|value| value == "0")
@@ -142,7 +127,8 @@ impl Ptxas {
         &self,
         ptx: &str,
         target: Target,
-        options: &Options,
+        options: &tilewright_ir::Options,
+        stop: &Stop,
     ) -> Result<(Vec<u8>, Usage, String), Error> {
         let program = self.path.display().to_string();
         let dir = process::temporary_folder()?;
@@ -158,19 +144,14 @@ impl Ptxas {
         if options.line_info {
             command.arg("-lineinfo");
         }
-        if !options.fp_contract {
+        if !options.enable_fp_fusion {
             command.arg("--fmad=false");
         }
-        if let Some(n) = options.max_registers {
-            command.arg(format!("--maxrregcount={n}"));
-        }
-        command.args(&options.extra);
-        let result =
-            process::run(&mut command, &options.stop, TIME_LIMIT).map_err(|failure| match failure {
-                Failure::TooLong { program, limit } => Error::TooLong { program, limit },
-                Failure::Temporary(error) => Error::Temporary(error),
-                other => Error::Run(other),
-            })?;
+        let result = process::run(&mut command, stop, TIME_LIMIT).map_err(|failure| match failure {
+            Failure::TooLong { program, limit } => Error::TooLong { program, limit },
+            Failure::Temporary(error) => Error::Temporary(error),
+            other => Error::Run(other),
+        })?;
         let log = result.to_string();
         if !result.status.success() {
             // Keep the folder: the PTX is what explains the message.

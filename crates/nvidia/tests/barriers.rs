@@ -13,8 +13,12 @@ fn kernel(name: &str, target: &str, wgmma: bool, num_warps: u32, num_stages: u32
     let mut module = tilewright_ir::parse(&text, &path).unwrap_or_else(|e| panic!("{e}"));
     let mut info = common::plain(target);
     info.dots.wgmma = wgmma;
-    lower_to_ttg(&mut module, &info, &PassOptions { num_warps, num_ctas: 1, num_stages })
-        .unwrap_or_else(|e| panic!("{e}"));
+    lower_to_ttg(
+        &mut module,
+        &info,
+        &PassOptions { num_warps, num_ctas: 1, num_stages, ..PassOptions::default() },
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
     compile(&module, &Options::new(Target::parse(target).unwrap())).unwrap_or_else(|e| panic!("{e}"))
 }
 

@@ -11,7 +11,7 @@ fn compiled(ir: &str, num_warps: u32, num_ctas: u32, num_stages: u32) -> (String
     let mut target = common::plain("cuda:90");
     target.dots.wgmma = true;
     target.tma = true;
-    let options = PassOptions { num_warps, num_ctas, num_stages };
+    let options = PassOptions { num_warps, num_ctas, num_stages, ..PassOptions::default() };
     lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
     (tilewright_ir::print(&module), generate(&module, "cuda:90"))
 }

@@ -20,8 +20,12 @@ fn kernel_with(name: &str, num_warps: u32, num_stages: u32, wgmma: bool) -> Kern
         info.dots.wgmma = wgmma;
         info
     };
-    lower_to_ttg(&mut module, &info, &PassOptions { num_warps, num_ctas: 1, num_stages })
-        .unwrap_or_else(|e| panic!("{e}"));
+    lower_to_ttg(
+        &mut module,
+        &info,
+        &PassOptions { num_warps, num_ctas: 1, num_stages, ..PassOptions::default() },
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
     let mut options = Options::new(Target::parse("cuda:90").unwrap());
     options.verify = true;
     compile(&module, &options).unwrap_or_else(|e| panic!("{e}"))

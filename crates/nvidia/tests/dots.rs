@@ -101,8 +101,12 @@ fn check_with(case: &Case, target: &str, num_warps: u32, wgmma: bool) -> String 
     let mut module = tilewright_ir::parse(&ir(case), "dot.mlir").unwrap_or_else(|e| panic!("{e}"));
     let mut info = common::plain(target);
     info.dots.wgmma |= wgmma;
-    lower_to_ttg(&mut module, &info, &PassOptions { num_warps, num_ctas: 1, num_stages: 2 })
-        .unwrap_or_else(|e| panic!("{e}"));
+    lower_to_ttg(
+        &mut module,
+        &info,
+        &PassOptions { num_warps, num_ctas: 1, num_stages: 2, ..PassOptions::default() },
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
     let text = tilewright_ir::print(&module);
     let (mut ba, mut bb) = (encode(&a, case.ty), encode(&b, case.ty));
     let mut bc = Buffer::zeros(

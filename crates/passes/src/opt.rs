@@ -4,6 +4,7 @@
 //! of [`tilewright_ir::pass::PASSES`] and [`crate::pipeline::PASSES`]; `-tt` stands for
 //! [`OPTIMIZE`](tilewright_ir::pass::OPTIMIZE), and `-ttg` for the whole road to the lowering.
 
+use tilewright_ir::options::{Info, OPTIONS, Reader};
 use tilewright_ir::{Diagnostic, Module};
 
 use crate::contract::{self, Held};
@@ -36,6 +37,11 @@ impl Step {
     }
 }
 
+/// The options that matter to passes.
+fn read_by_passes() -> impl Iterator<Item = &'static Info> {
+    OPTIONS.iter().filter(|o| o.read_by.contains(&Reader::Passes))
+}
+
 /// The names of all passes with their summaries.
 pub fn pass_names() -> impl Iterator<Item = (&'static str, &'static str)> {
     let ir = tilewright_ir::pass::PASSES.iter().map(|p| (p.name, p.summary));
@@ -58,17 +64,16 @@ impl Pipeline {
         for arg in args {
             let name = arg.trim_start_matches('-');
             if let Some((key, value)) = name.split_once('=') {
-                let number = || value.parse::<u32>().map_err(|_| format!("`{arg}`: a number expected"));
-                match key {
-                    "target" => pipeline.target = targets(value)?,
-                    "num-warps" => pipeline.options.num_warps = number()?,
-                    "num-ctas" => pipeline.options.num_ctas = number()?,
-                    "num-stages" => pipeline.options.num_stages = number()?,
-                    _ => {
-                        return Err(format!(
-                            "unknown option `{arg}`; there are -target=, -num-warps=, -num-ctas=, -num-stages="
-                        ));
-                    }
+                let mut options = read_by_passes();
+                if key == "target" {
+                    pipeline.target = targets(value)?;
+                } else if let Some(option) = options.find(|o| o.name.replace('_', "-") == key) {
+                    let value = option.parse(value).map_err(|wrong| format!("`{arg}`: {}", wrong.hint))?;
+                    option.set(&mut pipeline.options, value).map_err(|wrong| wrong.to_string())?;
+                } else {
+                    let known: Vec<String> =
+                        read_by_passes().map(|o| format!("-{}=", o.name.replace('_', "-"))).collect();
+                    return Err(format!("unknown option `{arg}`; there are -target=, {}", known.join(", ")));
                 }
                 continue;
             }

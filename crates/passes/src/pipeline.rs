@@ -18,22 +18,7 @@ use crate::{
     transpose_dots, warp_specialize,
 };
 
-/// What a launch decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// Warps of a CTA: a power of two.
-    pub num_warps: u32,
-    /// CTAs of a cluster.
-    pub num_ctas: u32,
-    /// How many iterations of a loop's loads are under way, the one being computed included.
-    pub num_stages: u32,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options { num_warps: 4, num_ctas: 1, num_stages: 3 }
-    }
-}
+pub use tilewright_ir::Options;
 
 /// A pass by its name, as `tilewright opt` and dumps know it.
 #[derive(Debug, Clone, Copy)]
@@ -211,8 +196,9 @@ impl Pass {
     /// Runs this pass alone.
     ///
     /// # Errors
-    /// What the pass finds wrong, with its place in the source.
+    /// An option out of its range; what the pass finds wrong, with its place in the source.
     pub fn run(&self, module: &mut Module, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
+        options.check()?;
         (self.run)(module, target, options)
     }
 }
@@ -261,12 +247,9 @@ pub fn lower_to_ttg_with(
     Ok(())
 }
 
-/// Checks the options, records them on the module, and assigns layouts for them.
+/// Records the options on the module, and assigns layouts for them.
 fn assign(module: &mut Module, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
     let Options { num_warps, num_ctas, .. } = *options;
-    if !num_warps.is_power_of_two() || num_warps > 32 {
-        return Err(Diagnostic::new(format!("num_warps is {num_warps}: it must be 1, 2, 4, 8, 16 or 32")));
-    }
     let root = module.root();
     module.set_i32_attr(root, "ttg.num-warps", num_warps as i32);
     module.set_i32_attr(root, "ttg.num-ctas", num_ctas as i32);

@@ -14,7 +14,7 @@ const ATTENTION: &str = include_str!("ir/attention.mlir");
 fn lower_for(text: &str, num_warps: u32, num_stages: u32, target: &str) -> Module {
     let mut module = parse(text, "kernel.mlir").unwrap_or_else(|d| panic!("{d}"));
     let target = common::plain(target);
-    lower_to_ttg(&mut module, &target, &Options { num_warps, num_ctas: 1, num_stages })
+    lower_to_ttg(&mut module, &target, &Options { num_warps, num_ctas: 1, num_stages, ..Options::default() })
         .unwrap_or_else(|d| panic!("{d}"));
     verify::run(&module).unwrap_or_else(|d| panic!("{d}"));
     module
@@ -139,7 +139,7 @@ fn odd_tiles_divide_where_they_can() {
 fn too_much_shared_memory_names_the_buffers() {
     let mut module = parse(MATMUL, "kernel.mlir").unwrap();
     let target = TargetInfo { max_shared: 48 * 1024, ..common::plain("cuda:86") };
-    let options = Options { num_warps: 4, num_ctas: 1, num_stages: 2 };
+    let options = Options { num_warps: 4, num_ctas: 1, num_stages: 2, ..Options::default() };
     let error = lower_to_ttg(&mut module, &target, &options).expect_err("64 KiB on 48").to_string();
     for part in
         ["needs 65536 bytes", "cuda:86 has 49152", "32768 bytes: buffer of 2x128x64xf16", "kernel.mlir:52"]
@@ -152,7 +152,12 @@ fn too_much_shared_memory_names_the_buffers() {
 fn rings_have_as_many_slots_as_there_is_room_for() {
     let mut module = parse(MATMUL, "kernel.mlir").unwrap();
     let target = common::plain("cuda:86");
-    lower_to_ttg(&mut module, &target, &Options { num_warps: 4, num_ctas: 1, num_stages: 4 }).unwrap();
+    lower_to_ttg(
+        &mut module,
+        &target,
+        &Options { num_warps: 4, num_ctas: 1, num_stages: 4, ..Options::default() },
+    )
+    .unwrap();
     assert!(print(&module).contains("memdesc<3x128x64xf16"), "128 KiB on 99: {}", print(&module));
 }
 
@@ -161,7 +166,14 @@ fn wrong_options_are_errors() {
     let target = common::plain("cuda:90");
     for (num_warps, num_ctas) in [(3, 1), (64, 1), (4, 3), (4, 16)] {
         let mut module = parse(ADD, "kernel.mlir").unwrap();
-        assert!(lower_to_ttg(&mut module, &target, &Options { num_warps, num_ctas, num_stages: 3 }).is_err());
+        assert!(
+            lower_to_ttg(
+                &mut module,
+                &target,
+                &Options { num_warps, num_ctas, num_stages: 3, ..Options::default() }
+            )
+            .is_err()
+        );
     }
 }
 

@@ -15,7 +15,7 @@ fn lower(text: &str, num_warps: u32, num_stages: u32) -> String {
     let mut module = parse(text, "kernel.mlir").unwrap_or_else(|d| panic!("{d}"));
     let mut target = common::plain("cuda:90");
     target.dots.wgmma = true;
-    lower_to_ttg(&mut module, &target, &Options { num_warps, num_ctas: 1, num_stages })
+    lower_to_ttg(&mut module, &target, &Options { num_warps, num_ctas: 1, num_stages, ..Options::default() })
         .unwrap_or_else(|d| panic!("{d}"));
     verify::run(&module).unwrap_or_else(|d| panic!("{d}"));
     print(&module)

@@ -19,7 +19,7 @@ use crate::host::PyHost;
 use crate::jit::{JitBase, Prepared};
 use crate::kernel::{Code, CompiledKernel};
 use crate::launch::Backend;
-use crate::params::{Bindings, Options};
+use crate::params::Bindings;
 
 /// Compiles the kernel for what was found in a call.
 #[cold]
@@ -37,7 +37,7 @@ pub fn compile(
     let args = specs.map(|(spec, value)| describe(&host, spec, value)).collect::<PyResult<_>>()?;
     let signature = Signature { args };
     let target = target_of(backend)?;
-    let options = compiler_options(&bindings.options);
+    let options = bindings.options.clone();
     let python = python_environment(py);
     // The host moves along: one thread at a time uses it, and it enters the interpreter by itself.
     let (result, host) = py.detach(move || {
@@ -67,7 +67,6 @@ pub fn compile(
         backend,
         prepared.params.clone(),
         arguments.specs.to_vec(),
-        bindings.options.clone(),
         host.into_captures(),
     ))
 }
@@ -130,18 +129,6 @@ pub fn device_target(device: &tilewright_runtime::Device) -> PyResult<CudaTarget
             CudaTarget::names()
         ))
     })
-}
-
-fn compiler_options(options: &Options) -> tilewright_compiler::Options {
-    tilewright_compiler::Options {
-        num_warps: options.num_warps,
-        num_stages: options.num_stages,
-        num_ctas: options.num_ctas,
-        maxnreg: options.maxnreg,
-        enable_fp_fusion: options.enable_fp_fusion,
-        debug: options.debug,
-        ..Default::default()
-    }
 }
 
 /// The interpreter's environment, where tools such as `ptxas` may be installed.

@@ -159,10 +159,10 @@ fn by_copies(
 ) -> PyResult<()> {
     let device = Device::get(device).map_err(errors::from_runtime)?;
     let function = kernel.function()?;
-    let ctas = grid::of_ctas(grid, kernel.options.num_ctas)?;
+    let ctas = grid::of_ctas(grid, kernel.options().num_ctas)?;
     let mut config = LaunchConfig::new(ctas, kernel.code.launched_threads());
-    config.cluster[0] = kernel.options.num_ctas;
-    config.cooperative = kernel.options.launch_cooperative_grid;
+    config.cluster[0] = kernel.options().num_ctas;
+    config.cooperative = kernel.options().launch_cooperative_grid;
     let mut cells = arguments.cells.to_vec();
     let pointers = pointer_cells(arguments);
     py.detach(|| {

@@ -10,13 +10,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use tilewright_frontend::{JitFunction, SourceText};
+use tilewright_frontend::{JitFunction, Options, SourceText};
 
 use crate::kernel::CompiledKernel;
 use crate::kernels::Kernels;
 use crate::key::{Constants, Key};
 use crate::launch;
-use crate::params::{Options, Params};
+use crate::params::Params;
 
 /// The base class of `JITFunction`.
 ///

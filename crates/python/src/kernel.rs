@@ -7,7 +7,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use tilewright_compiler::{Artifact, sass};
+use tilewright_compiler::{Artifact, Options, sass};
 use tilewright_frontend::Diagnostic;
 use tilewright_runtime::{Device, Function, Module};
 
@@ -15,7 +15,7 @@ use crate::args::Spec;
 use crate::captured::Captures;
 use crate::errors;
 use crate::launch::{self, Backend};
-use crate::params::{Options, Params};
+use crate::params::Params;
 
 /// What the compiler made, made ready to run where it runs.
 pub struct Code {
@@ -82,7 +82,6 @@ pub struct CompiledKernel {
     pub params: Arc<Params>,
     /// How each parameter entered the compilation.
     pub specs: Vec<Spec>,
-    pub options: Options,
     captures: Captures,
     loaded: OnceLock<Loaded>,
     /// The tensor maps of the last launch.
@@ -97,7 +96,6 @@ impl CompiledKernel {
         backend: Backend,
         params: Arc<Params>,
         specs: Vec<Spec>,
-        options: Options,
         captures: Captures,
     ) -> Self {
         CompiledKernel {
@@ -105,12 +103,17 @@ impl CompiledKernel {
             backend,
             params,
             specs,
-            options,
             captures,
             loaded: OnceLock::new(),
             last_maps: crate::tensor_map::LastMaps::default(),
             report: Mutex::default(),
         }
+    }
+
+    /// The options that it was compiled with, and is launched with.
+    #[inline]
+    pub fn options(&self) -> &Options {
+        &self.code.artifact.metadata.options
     }
 
     /// An error when a captured value has changed since the kernel was compiled.

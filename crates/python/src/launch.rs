@@ -24,7 +24,7 @@ use crate::host_memory;
 use crate::jit::{JitBase, Prepared};
 use crate::kernel::CompiledKernel;
 use crate::key::Key;
-use crate::params::{Bindings, fast_keywords};
+use crate::params::{self, Bindings, fast_keywords};
 use crate::tensor_map;
 use crate::torch::Torch;
 use crate::wrong_call;
@@ -184,7 +184,7 @@ fn specialize(
     let py = jit.py();
     let mut key = Key::new();
     key.push(0);
-    bindings.options.encode(&mut key);
+    params::encode(&bindings.options, &mut key);
     let arguments =
         Arguments::read(&prepared.params.params, &bindings.values, &prepared.constants, &mut key)?;
     let backend = match purpose {
@@ -219,11 +219,11 @@ fn start<'py>(
             }
             let function = kernel.function()?;
             let stream = current_stream(py, device)?;
-            let ctas = grid::of_ctas(grid, kernel.options.num_ctas)?;
+            let ctas = grid::of_ctas(grid, kernel.options().num_ctas)?;
             let mut config = LaunchConfig::new(ctas, kernel.code.launched_threads());
-            config.cluster[0] = kernel.options.num_ctas;
-            config.programmatic_dependent = kernel.options.launch_pdl;
-            config.cooperative = kernel.options.launch_cooperative_grid;
+            config.cluster[0] = kernel.options().num_ctas;
+            config.programmatic_dependent = kernel.options().launch_pdl;
+            config.cooperative = kernel.options().launch_cooperative_grid;
             let maps = tensor_map::for_gpu(kernel, function.device(), &arguments.cells)
                 .map_err(errors::from_runtime)?;
             let bytes = tensor_map::scratch_bytes(kernel, grid);
@@ -580,7 +580,7 @@ impl CompiledKernel {
                 }
             }
         }
-        let bindings = Bindings { values, options: self.options.clone(), named: SmallVec::new() };
+        let bindings = Bindings { values, options: self.options().clone(), named: SmallVec::new() };
         let extents = grid::read(grid, &self.params, &bindings)?;
         let values = &bindings.values;
         hooks::around(py, None, self, extents, values, || start(py, self, extents, &arguments, values))

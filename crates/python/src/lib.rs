@@ -46,6 +46,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<kernel::CompiledKernel>()?;
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::hook_launches, m)?)?;
+    m.add_function(wrap_pyfunction!(params::option_defaults, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::simulate_ptx, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::tensor_map, m)?)?;
     m.add_function(wrap_pyfunction!(descriptor::check_tensor_descriptor, m)?)?;

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
+use tilewright_compiler::options::{self, Info, Kind, OPTIONS, Options, Value};
 use tilewright_frontend::Scalar;
 
 use crate::key::Key;
@@ -67,143 +68,63 @@ impl Param {
     }
 }
 
-/// What a launch may say besides the kernel's arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Options {
-    pub num_warps: u32,
-    pub num_stages: u32,
-    pub num_ctas: u32,
-    pub maxnreg: Option<u32>,
-    pub enable_fp_fusion: bool,
-    /// Every program must be resident at once.
-    pub launch_cooperative_grid: bool,
-    /// May start before the kernel ahead of it has ended.
-    pub launch_pdl: bool,
-    /// Assertions of the kernel are checked.
-    pub debug: bool,
-    /// The simulator reports findings and goes on instead of stopping at the first.
-    pub sanitize: bool,
-    /// How `tl.dot` treats fp32 inputs unless it says so itself.
-    pub default_dot_input_precision: DotPrecision,
+/// Appends the options to a key.
+pub fn encode(options: &Options, key: &mut Key) {
+    let word = options.word();
+    key.extend([word as u64, (word >> 64) as u64]);
 }
 
-/// `input_precision` of `tl.dot`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DotPrecision {
-    Tf32,
-    Tf32x3,
-    Ieee,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            num_warps: 4,
-            num_stages: 3,
-            num_ctas: 1,
-            maxnreg: None,
-            enable_fp_fusion: true,
-            launch_cooperative_grid: false,
-            launch_pdl: false,
-            debug: false,
-            sanitize: false,
-            default_dot_input_precision: DotPrecision::Tf32,
-        }
+/// Takes the option of a keyword argument; `Ok(false)` when there is none of this name.
+fn set_option(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match options::find(name) {
+        Some(option) => take(options, option, value).map(|()| true),
+        None => elsewhere(name, value),
     }
 }
 
-/// The names of [`Options::set`], for messages.
-pub const OPTION_NAMES: &[&str] = &[
-    "num_warps",
-    "num_stages",
-    "num_ctas",
-    "maxnreg",
-    "enable_fp_fusion",
-    "launch_cooperative_grid",
-    "launch_pdl",
-    "debug",
-    "sanitize",
-    "default_dot_input_precision",
-];
-
-impl Options {
-    /// Appends what distinguishes compiled kernels.
-    pub fn encode(&self, key: &mut Key) {
-        key.push(
-            u64::from(self.num_warps)
-                | u64::from(self.num_stages) << 8
-                | u64::from(self.num_ctas) << 24
-                | u64::from(self.maxnreg.unwrap_or(0)) << 32
-                | u64::from(self.enable_fp_fusion) << 48
-                | u64::from(self.launch_cooperative_grid) << 49
-                | u64::from(self.launch_pdl) << 50
-                | u64::from(self.debug) << 51
-                | u64::from(self.sanitize) << 52
-                | (self.default_dot_input_precision as u64) << 53,
-        );
-    }
-
-    /// Takes one option; `Ok(false)` when there is no option of this name.
-    pub fn set(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-        match name {
-            "num_warps" => {
-                self.num_warps = count(name, value, 1, 32)?;
-                if !self.num_warps.is_power_of_two() {
-                    return Err(wrong_call::value_error(
-                        format!("num_warps is {}", self.num_warps),
-                        "it must be a power of two: 1, 2, 4, 8, 16 or 32",
-                    ));
-                }
-            }
-            "num_stages" => self.num_stages = count(name, value, 0, 1 << 12)?,
-            "num_ctas" => {
-                self.num_ctas = count(name, value, 1, 8)?;
-                if !self.num_ctas.is_power_of_two() {
-                    return Err(wrong_call::value_error(
-                        format!("num_ctas is {}", self.num_ctas),
-                        "it must be a power of two from 1 to 8",
-                    ));
-                }
-            }
-            "maxnreg" => {
-                self.maxnreg = if value.is_none() { None } else { Some(count(name, value, 1, 1 << 12)?) };
-            }
-            "enable_fp_fusion" => self.enable_fp_fusion = value.is_truthy()?,
-            "launch_cooperative_grid" => self.launch_cooperative_grid = value.is_truthy()?,
-            "launch_pdl" => self.launch_pdl = value.is_truthy()?,
-            "debug" => self.debug = value.is_truthy()?,
-            "sanitize" => self.sanitize = value.is_truthy()?,
-            "default_dot_input_precision" => {
-                self.default_dot_input_precision = match value.extract::<String>()?.as_str() {
-                    "tf32" => DotPrecision::Tf32,
-                    "tf32x3" => DotPrecision::Tf32x3,
-                    "ieee" => DotPrecision::Ieee,
-                    other => {
-                        return Err(wrong_call::value_error(
-                            format!("default_dot_input_precision is {other:?}"),
-                            "it must be 'tf32', 'tf32x3' or 'ieee'",
-                        ));
-                    }
-                };
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-}
-
-fn count(name: &str, value: &Bound<'_, PyAny>, least: u32, most: u32) -> PyResult<u32> {
-    let wrong = || {
-        let shown = value.repr().map(|r| r.to_string()).unwrap_or_default();
-        wrong_call::value_error(
-            format!("{name} is {shown}"),
-            format!("it must be an integer from {least} to {most}"),
-        )
+fn take(options: &mut Options, option: &Info, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let wrong = |wrong: options::Wrong| wrong_call::value_error(wrong.message, wrong.hint);
+    // Of what is no value at all, its `repr` is shown.
+    let other = || wrong(option.wrong(&value.repr().map(|r| r.to_string()).unwrap_or_default()));
+    let found = match option.kind {
+        _ if value.is_none() => Value::None,
+        Kind::Flag => Value::Flag(value.is_truthy()?),
+        // A tl.constexpr is fine: an autotuner's configuration may hold one.
+        Kind::Count { .. } => Value::Count(
+            value.extract().or_else(|_| value.call_method0("__index__")?.extract()).map_err(|_| other())?,
+        ),
+        Kind::Choice(_) => Value::Word(value.extract().map_err(|_| other())?),
     };
-    // A tl.constexpr is fine: an autotuner's configuration may hold one.
-    let int: i64 =
-        value.extract().or_else(|_| value.call_method0("__index__")?.extract()).map_err(|_| wrong())?;
-    if int < i64::from(least) || int > i64::from(most) { Err(wrong()) } else { Ok(int as u32) }
+    option.set(options, found).map_err(wrong)
+}
+
+/// An option of Triton that nothing reads here may be what it is unless it is given.
+#[cold]
+fn elsewhere(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Some(option) = options::find_elsewhere(name) else { return Ok(false) };
+    let shown = value.repr()?.to_string();
+    if value.is_none() || shown == option.default {
+        return Ok(true);
+    }
+    Err(wrong_call::value_error(
+        format!("not supported yet: {name}={shown} ({})", option.doc),
+        format!("leave it out; {name}={} is accepted", option.default),
+    ))
+}
+
+/// The names and defaults of the options of a launch, as a dict.
+#[pyfunction]
+pub fn option_defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for option in options::OPTIONS {
+        match option.default() {
+            Value::None => dict.set_item(option.name, py.None())?,
+            Value::Flag(flag) => dict.set_item(option.name, flag)?,
+            Value::Count(count) => dict.set_item(option.name, count)?,
+            Value::Word(word) => dict.set_item(option.name, word)?,
+        }
+    }
+    Ok(dict)
 }
 
 /// The parameters of a kernel.
@@ -258,7 +179,7 @@ impl Params {
                 }
                 None => {
                     let text = name.cast::<PyString>()?.to_cow()?;
-                    if !options.set(&text, &value)? {
+                    if !set_option(&mut options, &text, &value)? {
                         return Err(self.unknown(&text));
                     }
                     drop(text);
@@ -331,7 +252,7 @@ impl Params {
 
     #[cold]
     fn unknown(&self, name: &str) -> PyErr {
-        let known = self.params.iter().map(|p| p.text.as_str()).chain(OPTION_NAMES.iter().copied());
+        let known = self.params.iter().map(|p| p.text.as_str()).chain(OPTIONS.iter().map(|o| o.name));
         let near = known.map(|k| (distance(k, name), k)).min().filter(|(d, _)| *d <= 2 && *d < name.len());
         let hint = match near {
             Some((_, near)) => format!("did you mean '{near}'?"),
@@ -339,7 +260,7 @@ impl Params {
                 format!(
                     "the parameters are {}; the launch options are {}",
                     self.signature(),
-                    OPTION_NAMES.join(", ")
+                    OPTIONS.iter().map(|o| o.name).collect::<Vec<_>>().join(", ")
                 )
             }
         };

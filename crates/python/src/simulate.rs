@@ -38,7 +38,7 @@ pub fn run(
     if grid.contains(&0) {
         return Ok(());
     }
-    let ctas = kernel.options.num_ctas;
+    let ctas = kernel.options().num_ctas;
     let mut cells = arguments.cells.clone();
     // Whole lines, so that it is aligned as tensor maps must be.
     let mut scratch = vec![Line([0; 128]); maps::scratch_bytes(kernel, grid).div_ceil(128)];
@@ -61,7 +61,7 @@ pub fn run(
     }
     // SAFETY: the memory is ours until the end of the call, and is not looked at meanwhile.
     unsafe { memory.register(scratch.as_mut_ptr().cast(), scratch.len() * 128, "scratch", true) };
-    let sanitize = kernel.options.sanitize;
+    let sanitize = kernel.options().sanitize;
     let interrupt = Arc::new(AtomicBool::new(false));
     let options =
         sim::Options { stop_at_first: !sanitize, interrupt: Some(interrupt.clone()), ..Default::default() };

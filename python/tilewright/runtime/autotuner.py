@@ -6,9 +6,12 @@ import os
 import time
 from collections.abc import Callable
 
-from .._tilewright import call_error_text
+from .._tilewright import call_error_text, option_defaults
 from .errors import CompilationError, OutOfResources
 from .jit import KernelInterface
+
+
+_DEFAULTS = option_defaults()
 
 
 class Config:
@@ -19,7 +22,14 @@ class Config:
     """
 
     def __init__(
-        self, kwargs, num_warps=4, num_stages=3, num_ctas=1, maxnreg=None, pre_hook=None, ir_override=None
+        self,
+        kwargs,
+        num_warps=_DEFAULTS["num_warps"],
+        num_stages=_DEFAULTS["num_stages"],
+        num_ctas=_DEFAULTS["num_ctas"],
+        maxnreg=_DEFAULTS["maxnreg"],
+        pre_hook=None,
+        ir_override=None,
     ):
         if ir_override is not None:
             raise NotImplementedError("not supported yet: ir_override")

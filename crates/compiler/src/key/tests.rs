@@ -389,17 +389,21 @@ fn answers_that_change_during_a_compilation_are_told_apart() {
 #[test]
 fn each_option_and_each_tool_is_in_the_key() {
     let facts = facts(&world());
-    let options = [
-        Options::default(),
-        Options { num_warps: 8, ..Options::default() },
-        Options { num_stages: 4, ..Options::default() },
-        Options { num_ctas: 2, ..Options::default() },
-        Options { maxnreg: Some(64), ..Options::default() },
-        Options { maxnreg: Some(128), ..Options::default() },
-        Options { enable_fp_fusion: false, ..Options::default() },
-        Options { debug: true, ..Options::default() },
-        Options { line_info: false, ..Options::default() },
-    ];
+    let mut options = vec![Options::default()];
+    for option in OPTIONS {
+        let values = ["0", "1", "2", "8", "64", "ieee", "bf16x3"].iter().filter_map(|t| option.parse(t).ok());
+        for value in values.filter(|v| *v != option.default()) {
+            let mut changed = Options::default();
+            option.set(&mut changed, value).unwrap();
+            if option.keyed() {
+                options.push(changed);
+            } else {
+                let one = |options| key(&facts, target("cuda:90"), options, &toolchain());
+                assert_eq!(one(&changed), one(&Options::default()), "{}", option.name);
+            }
+        }
+    }
+    assert!(options.len() > OPTIONS.len());
     let tools = [
         Toolchain { build: "another".into(), ..toolchain() },
         Toolchain { llvm: "19.1.8 hash".into(), ..toolchain() },

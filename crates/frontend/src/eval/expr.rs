@@ -167,7 +167,11 @@ impl Evaluator<'_> {
                 | HostValue::Str(_)
                 | HostValue::Tuple(_)
         );
-        if plain && !binding.constexpr && !self.frame().in_default && !self.options.allow_mutable_globals {
+        if plain
+            && !binding.constexpr
+            && !self.frame().in_default
+            && !self.options.allow_non_constexpr_globals
+        {
             let what = if binding.origin == Origin::Closure {
                 "a variable of the enclosing function"
             } else {

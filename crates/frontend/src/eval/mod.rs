@@ -27,7 +27,7 @@ use ruff_text_size::{TextRange, TextSize};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{
-    AttrKind, Block, Builder, Diagnostic, InsertPoint, Loc, LocKind, Module, Type, TypeKind,
+    AttrKind, Block, Builder, Diagnostic, InsertPoint, Loc, LocKind, Module, Options, Type, TypeKind,
 };
 
 use crate::dtype::{DType, Scalar};
@@ -44,30 +44,6 @@ pub type Eval<T> = Result<T, Error>;
 
 /// The variables of a function, in the order of their definition.
 pub type Scope = IndexMap<Name, Value, FxBuildHasher>;
-
-/// What the front end must know besides the source.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Emit `tl.device_assert`, and assertions that integer arithmetic does not overflow (Triton's `debug`).
-    pub debug: bool,
-    /// How float32 operands of a dot are multiplied where the kernel does not say.
-    pub default_input_precision: tt::InputPrecision,
-    /// Let kernels read plain mutable globals (as `TRITON_ALLOW_NON_CONSTEXPR_GLOBALS=1` does).
-    pub allow_mutable_globals: bool,
-    /// `max_num_imprecise_acc` of 8-bit dots where the kernel does not say.
-    pub max_num_imprecise_acc: i32,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            debug: false,
-            default_input_precision: tt::InputPrecision::Tf32,
-            allow_mutable_globals: false,
-            max_num_imprecise_acc: 0,
-        }
-    }
-}
 
 /// A value of the host that went into the module as a constant.
 #[derive(Debug, Clone)]
@@ -121,7 +97,7 @@ pub(crate) struct Evaluator<'h> {
     /// A [`Recorder`] in front of the caller's host.
     pub host: &'h dyn Host,
     pub module: Module,
-    pub options: Options,
+    pub options: &'h Options,
     pub block: Block,
     /// The node under evaluation, for locations and messages.
     pub range: TextRange,
@@ -469,14 +445,14 @@ pub fn build_module(
     let mut eval = Evaluator {
         host: &recorder,
         module,
-        options: options.clone(),
+        options,
         block,
         range: TextRange::default(),
         frames: Vec::new(),
         captured: Vec::new(),
         functions: Vec::new(),
         printed: String::new(),
-        sanitize_overflow: true,
+        sanitize_overflow: options.sanitize_overflow,
         noinline: FxHashMap::default(),
         steps: 0,
     };

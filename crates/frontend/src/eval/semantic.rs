@@ -658,9 +658,9 @@ impl Evaluator<'_> {
         let Some(scalar) = x.number().filter(|s| s.bits() < 64 && *s != Scalar::Int1) else { return Ok(()) };
         let wide = |e: &mut Self, t: &Tensor| e.cast(t, &Scalar::Int64.into()).map(Value::Tensor);
         let (x, y) = (wide(self, x)?, wide(self, y)?);
-        self.sanitize_overflow = false;
+        let before = std::mem::replace(&mut self.sanitize_overflow, false);
         let exact = self.arithmetic(op, &x, &y).map(Value::Tensor);
-        self.sanitize_overflow = true;
+        self.sanitize_overflow = before;
         let exact = exact?;
         let (low, high) = scalar.int_range();
         let above = Value::Tensor(self.tensor_compare(CmpOp::GtE, &exact, &Value::int(low))?);

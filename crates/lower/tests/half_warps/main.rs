@@ -16,7 +16,7 @@ fn lowered(body: &str, arguments: &str) -> (String, Lowered) {
     let ir = format!("tt.func public @kernel({arguments}) {{\n{body}\n  tt.return\n}}\n");
     let mut module = tilewright_ir::parse(&ir, "test.mlir").unwrap_or_else(|e| panic!("{e}\n{ir}"));
     let info = target::info();
-    let options = PassOptions { num_warps: WARPS, num_ctas: 1, num_stages: 1 };
+    let options = PassOptions { num_warps: WARPS, num_stages: 1, ..PassOptions::default() };
     lower_to_ttg(&mut module, &info, &options).unwrap_or_else(|e| panic!("{e}\n{ir}"));
     let text = tilewright_ir::print(&module);
     assert!(text.contains("\"ttg.threads-per-warp\" = 16 : i32"), "{text}");

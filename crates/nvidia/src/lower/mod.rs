@@ -27,30 +27,24 @@ use tilewright_lower::Result;
 
 use crate::target::{Facts, Target};
 
-/// What lowering needs to know besides the module.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The GPU.
-    pub target: Target,
-    /// Upper bound of registers a thread (`.maxnreg`).
-    pub max_registers: Option<u32>,
-    /// Whether source positions go into the program.
-    pub line_info: bool,
+/// A bound on a thread's registers as the hardware has it; `ptxas` would say that it takes no others.
+fn in_hardware(registers: u32) -> u32 {
+    registers.clamp(24, 255)
 }
 
 /// Lowers a module.
 ///
 /// # Errors
 /// An operation, type or layout that is not supported, with its place in the source.
-pub fn lower(module: &ir::Module, options: &Options) -> Result<Lowered> {
+pub fn lower(module: &ir::Module, target: Target, options: &ir::Options) -> Result<Lowered> {
     let options_of_all = tilewright_lower::Options {
-        target: &options.target.info(),
+        target: &target.info(),
         // A 128-byte swizzle repeats every 1024 bytes of the address.
-        shared_alignment: if options.target.facts().tma { 1024 } else { 128 },
-        max_registers: options.max_registers,
+        shared_alignment: if target.facts().tma { 1024 } else { 128 },
+        max_registers: options.maxnreg.map(in_hardware),
         line_info: options.line_info,
     };
-    tilewright_lower::lower(module, &options_of_all, || Nvidia::new(options.target))
+    tilewright_lower::lower(module, &options_of_all, || Nvidia::new(target))
 }
 
 /// What is known while a function is lowered.

@@ -44,12 +44,8 @@ use crate::target::TargetInfo;
 /// Distributes every kernel of the module over clusters of `num_ctas`.
 ///
 /// # Errors
-/// A target without clusters, a number of CTAs that no cluster has, an operation that can't be distributed.
+/// A target without clusters, an operation that can't be distributed.
 pub fn run(module: &mut Module, target: &TargetInfo, num_ctas: u32) -> Result<(), Diagnostic> {
-    if !num_ctas.is_power_of_two() || num_ctas > MAX_CTAS {
-        let message = format!("num_ctas is {num_ctas}: it must be a power of two of at most {MAX_CTAS}");
-        return Err(Diagnostic::new(message));
-    }
     if num_ctas == 1 {
         return Ok(());
     }
@@ -70,7 +66,3 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_ctas: u32) -> Result<()
     // Folds what the rewriting made and erases the whole ranges that nothing uses any more.
     tilewright_ir::pass::optimize(module)
 }
-
-/// CTAs that a cluster may have on an H100 without asking for more than is portable (CUDA C++ Programming Guide, "Thread
-/// Block Clusters").
-pub const MAX_CTAS: u32 = 8;

@@ -347,7 +347,7 @@ impl Evaluator<'_> {
             Some(_) if args.optional("input_precision").is_some() => {
                 return Err(self.error("tl.dot is given both `input_precision` and `allow_tf32`"));
             }
-            _ => self.options.default_input_precision,
+            _ => self.options.default_dot_input_precision,
         };
         if args.optional("input_precision").is_some() {
             let text = self.str_arg(args, "input_precision")?.to_ascii_lowercase();
@@ -362,7 +362,7 @@ impl Evaluator<'_> {
         }
         let eight_bit = x.is_fp8() && y.is_fp8();
         let imprecise = match args.optional("max_num_imprecise_acc") {
-            None => eight_bit.then_some(self.options.max_num_imprecise_acc).filter(|&n| n != 0),
+            None => None,
             Some(_) => {
                 let n = self.int_arg(args, "max_num_imprecise_acc")?;
                 if eight_bit && n > i128::from(a.shape[rank - 1]) {

@@ -1,0 +1,155 @@
+"""Options of a launch: which there are, what they may be, and that each does what it says."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+FACTOR = 3
+
+
+@triton.jit
+def dot(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = x + i[:, None] * BLOCK + i[None, :]
+    tl.store(at, tl.dot(tl.load(at), tl.load(at)))
+
+
+@triton.jit
+def says_itself(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    at = x + i[:, None] * BLOCK + i[None, :]
+    tl.store(at, tl.dot(tl.load(at), tl.load(at), input_precision="tf32x3"))
+
+
+@triton.jit
+def add_one(x):
+    tl.store(x, tl.load(x) + 1)
+
+
+@triton.jit
+def reads_a_global(x):
+    tl.store(x, FACTOR)
+
+
+def ttir(kernel, *args, **options):
+    return kernel.warmup(*args, target="cuda:90", **options).asm["ttir"]
+
+
+def test_the_precision_of_dots_that_do_not_say_one():
+    text = {p: ttir(dot, tl.float32, 32, default_dot_input_precision=p) for p in ("tf32", "ieee", "bf16x3")}
+    assert "inputPrecision = tf32 " in text["tf32"] and text["tf32"] == ttir(dot, tl.float32, 32)
+    assert "inputPrecision" not in text["ieee"]  # which the text leaves out
+    assert "inputPrecision = bf16x3" in text["bf16x3"]
+    assert "inputPrecision = tf32x3" in ttir(says_itself, tl.float32, 32, default_dot_input_precision="IEEE")
+
+
+def test_the_precision_of_dots_on_the_cpu(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    # 1 + 2**-20 is 1 in tf32.
+    rounded, exact = (np.full((16, 16), 1 + 2**-20, np.float32) for _ in range(2))
+    dot[(1,)](rounded, 16)
+    dot[(1,)](exact, 16, default_dot_input_precision="ieee")
+    assert (rounded == 16).all() and (exact > 16).all()
+
+
+def test_overflow_is_checked_in_debugging_unless_it_is_not_wanted(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    largest = np.array([2**31 - 1], np.int32)
+    with pytest.raises(triton.TilewrightError, match="overflow"):
+        add_one[(1,)](largest, debug=True)
+    add_one[(1,)](largest, debug=True, sanitize_overflow=False)
+    assert largest[0] == -(2**31)
+
+
+def test_globals_that_are_no_constants(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    x = np.zeros(1, np.int32)
+    with pytest.raises(triton.CompilationError, match="FACTOR"):
+        reads_a_global[(1,)](x)
+    reads_a_global[(1,)](x, allow_non_constexpr_globals=True)
+    assert x[0] == 3
+
+
+def test_line_info():
+    assert ".loc" in add_one.warmup(tl.int32, target="cuda:90").asm["ptx"]
+    assert ".loc" not in add_one.warmup(tl.int32, target="cuda:90", line_info=False).asm["ptx"]
+
+
+def test_none_is_the_default():
+    options = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "debug", "launch_pdl")
+    plain = add_one.warmup(tl.int32, target="cuda:90")
+    assert add_one.warmup(tl.int32, target="cuda:90", **dict.fromkeys(options)) is plain
+    assert (plain.metadata.num_warps, plain.metadata.num_stages, plain.metadata.maxnreg) == (4, 3, None)
+    assert plain.metadata.default_dot_input_precision == "tf32"
+
+
+def test_what_only_the_launch_reads_is_that_of_the_launch(monkeypatch, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    plain = add_one.warmup(tl.int64, target="cuda:90")
+    early = add_one.warmup(tl.int64, target="cuda:90", launch_pdl=True)
+    assert "ptx" in plain.times and "ptx" not in early.times  # it came from the cache
+    assert (plain.metadata.launch_pdl, early.metadata.launch_pdl) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"num_warps": 64}, "it must be 1, 2, 4, 8, 16 or 32"),
+        ({"num_stages": 65}, "it must be an integer from 0 to 64"),
+        ({"num_ctas": 3}, "it must be 1, 2, 4 or 8"),
+        ({"maxnreg": 0}, "it must be an integer from 1 to 65535"),
+        ({"num_stages": 2**80}, f"num_stages is {2**80}"),
+        ({"default_dot_input_precision": "fp8"}, "'tf32', 'tf32x3', 'ieee', 'bf16x3' or 'bf16x6'"),
+        ({"default_dot_input_precision": 3}, "default_dot_input_precision is 3"),
+        ({"ptx_version": 85}, "not supported yet: ptx_version=85"),
+        ({"extern_libs": {"libdevice": "/no"}}, "not supported yet: extern_libs="),
+        ({"warp_size": 64}, "not supported yet: warp_size=64"),
+    ],
+)
+def test_a_wrong_option_is_an_error_at_the_call(options, words):
+    with pytest.raises(ValueError) as caught:
+        add_one.warmup(tl.int32, target="cuda:90", **options)
+    assert words in str(caught.value)
+    assert f"--> {__file__}:" in str(caught.value)
+
+
+def test_options_of_another_backend_are_unknown():
+    with pytest.raises(TypeError, match="unknown keyword argument 'waves_per_eu'"):
+        add_one.warmup(tl.int32, target="cuda:90", waves_per_eu=2)
+
+
+def test_options_that_ask_for_nothing_are_accepted():
+    plain = add_one.warmup(tl.int32, target="cuda:90")
+    assert add_one.warmup(tl.int32, target="cuda:90", warp_size=32, ptx_version=None, extern_libs=None) is plain
+
+
+def test_flags_of_the_command(tmp_path):
+    source = tmp_path / "k.py"
+    source.write_text(
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+        "def k(x):\n    i = tl.arange(0, 32)[:, None] * 32 + tl.arange(0, 32)\n"
+        "    tl.store(x + i, tl.dot(tl.load(x + i), tl.load(x + i)))\n"
+    )
+
+    def compiled(*flags):
+        command = [sys.executable, "-m", "tilewright", "compile", f"{source}::k", "--signature", "*fp32:16"]
+        out = tmp_path / "out"
+        done = subprocess.run([*command, "-o", str(out), *flags], capture_output=True, text=True)
+        return done, (out / "k.ttir").read_text() if not done.returncode else ""
+
+    assert "inputPrecision = tf32 " in compiled()[1]
+    flags = ("--default-dot-input-precision", "bf16x6", "--debug", "--line-info=false", "--num-ctas", "1")
+    assert "inputPrecision = bf16x6" in compiled(*flags)[1]
+    assert ".loc" not in (tmp_path / "out" / "k.ptx").read_text()
+    for flags, words in [
+        (("--num-warps", "3"), "num_warps is 3: it must be 1, 2, 4, 8, 16 or 32"),
+        (("--num-stages=x",), "num_stages is x: it must be an integer from 0 to 64"),
+        (("--enable-fp-fusion=maybe",), "enable_fp_fusion is maybe: it must be True or False"),
+    ]:
+        done, _ = compiled(*flags)
+        assert done.returncode != 0 and words in done.stderr
