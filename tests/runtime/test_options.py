@@ -125,7 +125,9 @@ def test_options_of_another_backend_are_unknown():
 
 def test_options_that_ask_for_nothing_are_accepted():
     plain = add_one.warmup(tl.int32, target="cuda:90")
-    assert add_one.warmup(tl.int32, target="cuda:90", warp_size=32, ptx_version=None, extern_libs=None) is plain
+    assert (
+        add_one.warmup(tl.int32, target="cuda:90", warp_size=32, ptx_version=None, extern_libs=None) is plain
+    )
 
 
 def test_flags_of_the_command(tmp_path):

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use tilewright_frontend::{Diagnostic, Host, INTERRUPTED};
+use tilewright_frontend::{Diagnostic, DiagnosticKind, Host};
 pub use tilewright_nvidia::process::Stop;
 
 /// How often the host is asked whether it still wants the result.
@@ -24,7 +24,7 @@ const STACK: usize = 64 << 20;
 /// Runs `work` on a thread of its own and waits for it.
 ///
 /// # Errors
-/// Those of `work`; [`INTERRUPTED`] where the host no longer wants the result.
+/// Those of `work`; [`DiagnosticKind::Interrupted`] where the host no longer wants the result.
 pub fn run<T: Send + 'static>(
     host: &dyn Host,
     work: impl FnOnce(&Stop) -> Result<T, Diagnostic> + Send + 'static,
@@ -37,32 +37,38 @@ pub fn run<T: Send + 'static>(
         // Nobody listens any more where the caller has gone on.
         let _ = sender.send(result);
     };
-    std::thread::Builder::new()
-        .name("tilewright-compile".into())
-        .stack_size(STACK)
-        .spawn(body)
-        .map_err(|error| Diagnostic::new(format!("cannot start a thread to compile on: {error}")))?;
+    std::thread::Builder::new().name("tilewright-compile".into()).stack_size(STACK).spawn(body).map_err(
+        |error| {
+            Diagnostic::new(format!("cannot start a thread to compile on: {error}"))
+                .of(DiagnosticKind::Environment)
+        },
+    )?;
     loop {
         match receiver.recv_timeout(TICK) {
             Ok(Ok(result)) => return result,
             Ok(Err(panic)) => resume_unwind(panic),
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Diagnostic::new("the thread that compiled ended without a result"));
+                return Err(Diagnostic::new("the thread that compiled ended without a result")
+                    .of(DiagnosticKind::Internal));
             }
             Err(RecvTimeoutError::Timeout) if host.interrupted() => {
                 stop.store(true, Ordering::Relaxed);
                 // What looks at the flag ends now, tools that run for it too.
                 let _ = receiver.recv_timeout(GRACE);
-                return Err(Diagnostic::new(INTERRUPTED));
+                return Err(interrupted());
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
 
+fn interrupted() -> Diagnostic {
+    Diagnostic::new("the compilation was interrupted").of(DiagnosticKind::Interrupted)
+}
+
 /// An error where the result is no longer wanted: what stages say between each other.
 pub(crate) fn check(stop: &Stop) -> Result<(), Diagnostic> {
-    if stop.load(Ordering::Relaxed) { Err(Diagnostic::new(INTERRUPTED)) } else { Ok(()) }
+    if stop.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -133,11 +139,11 @@ mod tests {
             told.store(true, Ordering::Release);
             check(stop)
         });
-        assert_eq!(error.expect_err("was interrupted").message, INTERRUPTED);
+        assert_eq!(error.expect_err("was interrupted").kind, DiagnosticKind::Interrupted);
         assert!(ended.load(Ordering::Acquire));
         // What looks at nothing is not waited for.
         let (_hold, held) = std::sync::mpsc::channel::<()>();
         let error = run(&impatient, move |_| held.recv().map_err(|_| Diagnostic::new("let go")));
-        assert_eq!(error.expect_err("was interrupted").message, INTERRUPTED);
+        assert_eq!(error.expect_err("was interrupted").kind, DiagnosticKind::Interrupted);
     }
 }

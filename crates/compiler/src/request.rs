@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tilewright_frontend::{Diagnostic, Host, JitFunction, Options, signature::Signature};
+use tilewright_frontend::{Diagnostic, DiagnosticKind, Host, JitFunction, Options, signature::Signature};
 use tilewright_nvidia::PythonEnvironment;
 
 /// What to compile for.
@@ -23,9 +23,11 @@ impl Target {
     pub fn parse(name: &str) -> Result<Target, Diagnostic> {
         match name {
             "interp" => Ok(Target::Interp),
-            _ => tilewright_nvidia::Target::parse(name)
-                .map(Target::Cuda)
-                .map_err(|error| Diagnostic::new(error.to_string()).note("`interp` is the CPU executor")),
+            _ => tilewright_nvidia::Target::parse(name).map(Target::Cuda).map_err(|error| {
+                Diagnostic::new(error.to_string())
+                    .of(DiagnosticKind::Request)
+                    .note("`interp` is the CPU executor")
+            }),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use tilewright_frontend::{Built, Diagnostic, Options, Signature, build_module};
+use tilewright_frontend::{Built, Diagnostic, DiagnosticKind, Options, Signature, build_module};
 use tilewright_ir as ir;
 use tilewright_nvidia::PythonEnvironment;
 use tilewright_nvidia::ptxas::{self, Ptxas};
@@ -37,7 +37,9 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     };
     let ptxas = match Ptxas::find(&request.python) {
         // What was asked for by name is not to be silently done without.
-        Err(error @ ptxas::Error::Misnamed(_)) => return Err(Diagnostic::new(error.to_string())),
+        Err(error @ ptxas::Error::Misnamed(_)) => {
+            return Err(Diagnostic::new(error.to_string()).of(DiagnosticKind::Environment));
+        }
         found => found,
     };
     let ptxas_version = ptxas.as_ref().ok().map(Ptxas::version);
@@ -131,7 +133,9 @@ fn cuda(
     let assembled = match ptxas {
         Ok(ptxas) => {
             let made = clock.run("cubin", || {
-                ptxas.assemble(&code.ptx, target, &options, stop).map_err(|e| Diagnostic::new(e.to_string()))
+                ptxas
+                    .assemble(&code.ptx, target, &options, stop)
+                    .map_err(|e| Diagnostic::new(e.to_string()).of(DiagnosticKind::Environment))
             })?;
             let (cubin, usage, _log) = made;
             metadata.n_regs = Some(usage.registers);

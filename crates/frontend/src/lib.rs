@@ -26,10 +26,11 @@ pub mod source_host;
 pub mod value;
 
 pub use dtype::{DType, Scalar};
-pub use eval::{Built, Captured, INTERRUPTED, build_module};
+pub use eval::{Built, Captured, build_module};
 pub use facts::Facts;
 pub use host::{Binding, Host, HostError, HostObject, HostValue, JitFunction};
 pub use signature::{ArgSpec, ArgType, Signature};
 pub use source::SourceText;
 pub use source_host::SourceHost;
+pub use tilewright_ir::diagnostic::Kind as DiagnosticKind;
 pub use tilewright_ir::{Diagnostic, Options, Span};

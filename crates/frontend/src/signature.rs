@@ -3,6 +3,7 @@
 use std::fmt;
 
 use tilewright_ir::Diagnostic;
+use tilewright_ir::diagnostic::Kind;
 
 use crate::dtype::{DType, MAX_NESTING, PointerType, Scalar};
 use crate::host::HostValue;
@@ -73,6 +74,7 @@ impl ArgSpec {
         let descriptor = match ty.strip_prefix("tensordesc<") {
             Some(rest) => Some(parse_descriptor(rest).ok_or_else(|| {
                 Diagnostic::new(format!("`{ty}` in the signature is no tensor descriptor"))
+                    .of(Kind::Request)
                     .note("write tensordesc<fp16[128,64]>")
             })?),
             None => None,
@@ -81,6 +83,7 @@ impl ArgSpec {
         let ty = descriptor.or_else(|| dtype.clone().map(ArgType::Value)).ok_or_else(|| {
             let shown: String = ty.chars().take(80).collect();
             Diagnostic::new(format!("`{shown}` in the signature is no type"))
+                .of(Kind::Request)
                 .note("write *fp32, *fp16:16 (16: divisible by 16), i32, fp32, or a constant such as 128")
         })?;
         match promise {
@@ -89,6 +92,7 @@ impl ArgSpec {
             Some(n) => match n.parse::<u32>() {
                 Ok(n) if n.is_power_of_two() => Ok(ArgSpec { ty, divisibility: None }.divisible_by(n)),
                 _ => Err(Diagnostic::new(format!("`:{n}` in the signature is no divisibility"))
+                    .of(Kind::Request)
                     .note("`:16` promises that the value, or the pointer's address, is a multiple of 16")),
             },
         }

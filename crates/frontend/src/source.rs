@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::{Diagnostic, Span};
 
 /// Python source with the place it came from.
@@ -95,7 +96,9 @@ impl SourceText {
                     }
                 }
             }
-            Err(error) => Err(self.error(error.location, format!("invalid Python syntax: {}", error.error))),
+            Err(error) => Err(self
+                .error(error.location, format!("invalid Python syntax: {}", error.error))
+                .of(Kind::Syntax)),
         }
     }
 

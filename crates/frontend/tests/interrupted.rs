@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use tilewright_frontend::{
-    Binding, Host, HostError, HostObject, HostValue, INTERRUPTED, JitFunction, Options, Signature,
+    Binding, DiagnosticKind, Host, HostError, HostObject, HostValue, JitFunction, Options, Signature,
     SourceHost, build_module,
 };
 
@@ -39,7 +39,7 @@ fn evaluation_ends_when_the_host_has_had_enough() {
     let entry = host.host.function("kernel").expect("is there");
     let signature = Signature::parse("*i32").expect("a signature");
     let error = build_module(&host, &entry, &signature, &Options::default()).expect_err("was interrupted");
-    assert_eq!(error.message, INTERRUPTED);
+    assert_eq!(error.kind, DiagnosticKind::Interrupted);
     assert!(error.span.is_some());
     assert_eq!(host.asked.get(), 4, "it goes on after it was told to stop");
 }

@@ -22,9 +22,33 @@ pub struct Span {
     pub text: Option<String>,
 }
 
+/// What sort of error it is: for programs, which never look at the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Kind {
+    /// The kernel is wrong: a name, a type, a shape, a value.
+    #[default]
+    Kernel,
+    /// The text is not the language's (or the IR's).
+    Syntax,
+    /// An option, a target or a signature that cannot be.
+    Request,
+    /// Right, but not there yet.
+    Unsupported,
+    /// The kernel needs more than the target has.
+    OutOfResources,
+    /// A tool, a file or the system.
+    Environment,
+    /// Nobody waits for the result any more.
+    Interrupted,
+    /// A mistake of the compiler.
+    Internal,
+}
+
 /// An error at a place in a kernel's source (or in IR text).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
+    /// What sort of error it is.
+    pub kind: Kind,
     /// What is wrong.
     pub message: String,
     /// Where.
@@ -38,7 +62,13 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// An error with no place yet.
     pub fn new(message: impl Into<String>) -> Self {
-        Diagnostic { message: message.into(), span: None, notes: Vec::new(), callers: Vec::new() }
+        Diagnostic {
+            kind: Kind::default(),
+            message: message.into(),
+            span: None,
+            notes: Vec::new(),
+            callers: Vec::new(),
+        }
     }
 
     /// An error at a location of a module.
@@ -46,6 +76,18 @@ impl Diagnostic {
         let mut d = Diagnostic::new(message);
         d.fill(module, loc);
         d
+    }
+
+    /// That something is not there yet, at a location of a module.
+    pub fn unsupported(module: &Module, loc: Loc, what: impl fmt::Display) -> Self {
+        Diagnostic::at(module, loc, format!("not supported yet: {what}")).of(Kind::Unsupported)
+    }
+
+    /// The same error, of another kind.
+    #[must_use]
+    pub fn of(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
     }
 
     fn fill(&mut self, module: &Module, loc: Loc) {

@@ -102,11 +102,8 @@ impl Inliner<'_> {
             }
             _ => {
                 let name = call.callee(m).0;
-                return Err(Diagnostic::at(
-                    m,
-                    call_loc,
-                    format!("not supported yet: inlining @{name}, which has unstructured control flow"),
-                ));
+                let what = format!("inlining @{name}, which has unstructured control flow");
+                return Err(Diagnostic::unsupported(m, call_loc, what));
             }
         };
         let args = call.args(m).to_vec();

@@ -16,13 +16,19 @@ use crate::entity::{Block, Op};
 use crate::module::{Module, ValueDef};
 use crate::opdef::{Opcode, Trait};
 
+/// On a loop: everything stays inside (`tl.range(…, disable_licm=True)`).
+pub const DISABLED: &str = "tt.disable_licm";
+
 /// Moves loop-invariant operations out of the loops of a module.
 ///
 /// # Errors
 /// None; the signature is that of every pass.
 pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     let mut loops = module.all_ops(module.root());
-    loops.retain(|&op| matches!(module.opcode(op), Some(Opcode::Scf(scf::Kind::For | scf::Kind::While))));
+    loops.retain(|&op| {
+        matches!(module.opcode(op), Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)))
+            && module.op_attr(op, DISABLED).is_none()
+    });
     for &op in loops.iter().rev() {
         for i in 0..module.regions(op).len() {
             let region = module.regions(op)[i];

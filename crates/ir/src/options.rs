@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{self, Diagnostic};
 use crate::dialect::tt::InputPrecision;
 
 /// Who reads an option.
@@ -153,7 +153,7 @@ pub struct Wrong {
 
 impl From<Wrong> for Diagnostic {
     fn from(wrong: Wrong) -> Diagnostic {
-        Diagnostic::new(wrong.message).note(wrong.hint)
+        Diagnostic::new(wrong.message).of(diagnostic::Kind::Request).note(wrong.hint)
     }
 }
 

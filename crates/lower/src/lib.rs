@@ -234,11 +234,9 @@ impl<'a, H: Hooks> Lower<'a, H> {
 
     /// An error that says what is not there yet.
     pub fn unsupported(&self, what: impl std::fmt::Display) -> Box<Diagnostic> {
-        self.error(format!(
-            "not supported yet on {}: {what} (in `{}`)",
-            self.target.name,
-            self.m.op_name(self.op)
-        ))
+        let text =
+            format!("not supported yet on {}: {what} (in `{}`)", self.target.name, self.m.op_name(self.op));
+        Box::new(self.error(text).of(ir::diagnostic::Kind::Unsupported))
     }
 
     // ---- values ----------------------------------------------------------------------------------------------------

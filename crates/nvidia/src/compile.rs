@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
+use tilewright_ir::diagnostic::Kind;
 use tilewright_llvm::emit;
 
 use crate::libdevice;
@@ -93,7 +94,8 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
     let features = options.target.ptx_feature(lowered.module.inline_assembly());
     let library = match lowered.module.declared().any(|name| name.starts_with(libdevice::PREFIX)) {
         true => {
-            let bitcode = libdevice::read(&options.python).map_err(|e| Box::new(Diagnostic::new(e)))?;
+            let bitcode = libdevice::read(&options.python)
+                .map_err(|e| Box::new(Diagnostic::new(e).of(Kind::Environment)))?;
             Some(emit::Library { bitcode, prefix: libdevice::PREFIX })
         }
         false => None,
@@ -109,7 +111,8 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
         keep_ir: options.keep_llvm_ir,
         library,
     };
-    let out = emit::compile(lowered.module, llvm).map_err(|e| Box::new(Diagnostic::new(e.to_string())))?;
+    let out = emit::compile(lowered.module, llvm)
+        .map_err(|e| Box::new(Diagnostic::new(e.to_string()).of(Kind::Internal)))?;
     timing.build = out.timing.build;
     timing.passes = out.timing.passes;
     timing.codegen = out.timing.codegen;

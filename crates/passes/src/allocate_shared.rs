@@ -17,6 +17,7 @@
 //! ```
 
 use rustc_hash::FxHashMap;
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::marks;
 use tilewright_ir::{Diagnostic, LocKind, Module, Op, Opcode, Trait, Type, TypeKind, Value};
@@ -239,7 +240,7 @@ fn too_much(module: &Module, target: &TargetInfo, pieces: &[Piece], bytes: u32) 
         };
         d = d.note(format!("{} bytes: {what}{}", p.bytes, place_of(module, module.op_loc(p.op))));
     }
-    d.note("use smaller blocks or a smaller num_stages")
+    d.of(Kind::OutOfResources).note("use smaller blocks or a smaller num_stages")
 }
 
 fn describe(module: &Module, ty: Type) -> String {

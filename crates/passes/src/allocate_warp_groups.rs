@@ -19,6 +19,7 @@
 //! ttg.warp_specialize() attributes {actualRegisters = array<i32: 240, 24>, warpGroupStartIds = array<i32: 8>, ..} ..
 //! ```
 
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::ttg;
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
@@ -70,6 +71,7 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     if total > MAX_WARPS {
         let text = format!("{total} warps, the partitions' included: a CTA has at most {MAX_WARPS}");
         return Err(Diagnostic::at(module, module.op_loc(all[0].0), text)
+            .of(Kind::OutOfResources)
             .note("use a smaller num_warps, or fewer partitions"));
     }
     module.set_i32_attr(root, "ttg.total-num-warps", total as i32);

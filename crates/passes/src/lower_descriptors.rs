@@ -161,9 +161,10 @@ impl Lowering<'_> {
         let inputs: Vec<Type> = self.m.block_args(entry).iter().map(|&v| self.m.value_type(v)).collect();
         if let TypeKind::Function { results, .. } = self.m.type_kind(func.function_type(self.m)).clone() {
             if results.iter().any(|&t| matches!(self.m.type_kind(t), TypeKind::TensorDesc { .. })) {
-                return Err(self.error(
+                return Err(Diagnostic::unsupported(
+                    self.m,
                     loc,
-                    "not supported yet: a function that is not inlined and returns a tensor descriptor",
+                    "a function that is not inlined and returns a tensor descriptor",
                 ));
             }
             let ty = self.m.ty(TypeKind::Function { inputs, results });
@@ -375,7 +376,7 @@ impl Lowering<'_> {
         let given = self.descriptors(&values);
         if values.iter().any(|v| self.block_type(*v).is_some() && !self.parts.contains_key(v)) {
             let loc = self.m.op_loc(terminator);
-            return Err(self.error(loc, "not supported yet: a tensor descriptor that comes from here"));
+            return Err(Diagnostic::unsupported(self.m, loc, "a tensor descriptor that comes from here"));
         }
         let added = extend(&values, &given);
         self.m.set_operand_group(terminator, group, &added);
@@ -485,11 +486,8 @@ impl Lowering<'_> {
             _ => {
                 let loc = self.m.op_loc(op);
                 let what = tilewright_ir::print_type(self.m, element);
-                return Err(self
-                    .error(
-                        loc,
-                        format!("not supported yet: `{}` of {what} through a descriptor", kind.keyword()),
-                    )
+                let what = format!("`{}` of {what} through a descriptor", kind.keyword());
+                return Err(Diagnostic::unsupported(self.m, loc, what)
                     .note("there is no atomic operation for it without the GPU's copy engine"));
             }
         };

@@ -101,8 +101,8 @@ fn check(module: &Module, op: Op) -> Result<(), Diagnostic> {
     if !accesses || tma::is_encoded(module, module.operands(op)[0]) {
         return Ok(());
     }
-    let message = format!("not supported yet: `{}` through this descriptor", module.op_name(op));
-    Err(Diagnostic::at(module, module.op_loc(op), message))
+    let what = format!("`{}` through this descriptor", module.op_name(op));
+    Err(Diagnostic::unsupported(module, module.op_loc(op), what))
 }
 
 /// The load and those behind it in its block that may be under way together with it.

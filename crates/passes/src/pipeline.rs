@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::contract::{
@@ -224,7 +225,8 @@ pub fn lower_to_ttg_with(
     let mut held = Held::default();
     for row in target.passes {
         let Some(pass) = find(row.pass) else {
-            return Err(Diagnostic::new(format!("{} lists an unknown pass, {}", target.name, row.pass)));
+            let message = format!("{} lists an unknown pass, {}", target.name, row.pass);
+            return Err(Diagnostic::new(message).of(Kind::Internal));
         };
         if let Some(missing) = pass.requires.iter().find(|&&p| !held.has(p)) {
             let text = format!(
@@ -233,7 +235,7 @@ pub fn lower_to_ttg_with(
                 pass.name,
                 missing.says()
             );
-            return Err(Diagnostic::new(text));
+            return Err(Diagnostic::new(text).of(Kind::Internal));
         }
         let start = Instant::now();
         pass.run(module, target, options)?;

@@ -4,6 +4,7 @@
 //! The lowering relies on it without looking; a pass that breaks it is found here, by the operation it broke, instead of
 //! in wrong results. This is the property [`LaidOut`](crate::contract::Property::LaidOut).
 
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::index::Index;
 use tilewright_ir::marks;
@@ -17,7 +18,7 @@ use crate::{derive, scope};
 /// # Errors
 /// The first operation that breaks the contract, and how.
 pub fn run(module: &Module) -> Result<(), Diagnostic> {
-    let bug = |d: Diagnostic| d.note("this is a bug of the compiler, not of the kernel");
+    let bug = |d: Diagnostic| d.of(Kind::Internal).note("this is a bug of the compiler, not of the kernel");
     if let Err(errors) = tilewright_ir::verify(module)
         && let Some(first) = errors.into_iter().next()
     {

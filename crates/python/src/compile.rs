@@ -11,7 +11,7 @@ use tilewright_compiler::cache::Cache;
 use tilewright_compiler::{CudaTarget, PythonEnvironment, Request, Target, background};
 use tilewright_frontend::dtype::PointerType;
 use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
-use tilewright_frontend::{DType, Diagnostic, HostValue};
+use tilewright_frontend::{DType, Diagnostic, DiagnosticKind, HostValue};
 
 use crate::args::{Arguments, Spec};
 use crate::errors::{CompilationError, OutOfResources};
@@ -181,7 +181,10 @@ fn diagnostic(py: Python<'_>, diagnostic: Diagnostic) -> PyErr {
         (!text.trim().is_empty()).then(|| text.trim_end().to_string())
     };
     // Programs that try one configuration after another catch this one.
-    let too_large = diagnostic.message.starts_with("too much shared memory");
+    let kind = diagnostic.kind;
     let text = diagnostic.with_source(line_of).to_string();
-    if too_large { OutOfResources::new_err(text) } else { CompilationError::new_err(text) }
+    match kind {
+        DiagnosticKind::OutOfResources => OutOfResources::new_err(text),
+        _ => CompilationError::new_err(text),
+    }
 }

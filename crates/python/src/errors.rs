@@ -49,9 +49,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 pub fn from_runtime(error: tilewright_runtime::Error) -> PyErr {
     let text = error.to_string();
     match error {
-        tilewright_runtime::Error::InvalidLaunch(_) if text.contains("out of resource") => {
-            OutOfResources::new_err(text)
-        }
+        tilewright_runtime::Error::OutOfResources(_) => OutOfResources::new_err(text),
         _ if error.code() == Some(701) => OutOfResources::new_err(text),
         _ => DriverError::new_err(text),
     }

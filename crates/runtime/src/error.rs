@@ -30,6 +30,9 @@ pub enum Error {
         /// What usually causes it and what to do, or nothing.
         hint: String,
     },
+    /// A kernel that needs more than the device has, found before the driver was asked.
+    #[error("out of resource: {0}")]
+    OutOfResources(String),
     /// A launch that the device cannot carry out, found before the driver was asked.
     #[error("{0}")]
     InvalidLaunch(String),

@@ -121,8 +121,8 @@ impl Module {
         let properties = self.device.properties();
         let total = dynamic_shared.saturating_add(attributes.static_shared_bytes);
         if total > properties.max_shared_memory {
-            return Err(Error::InvalidLaunch(format!(
-                "out of resource: shared memory. {name} needs {total} bytes a block; {} has {}. \
+            return Err(Error::OutOfResources(format!(
+                "shared memory. {name} needs {total} bytes a block; {} has {}. \
                  Use smaller tiles, or lower num_stages",
                 properties.name, properties.max_shared_memory
             )));

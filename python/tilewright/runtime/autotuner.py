@@ -10,7 +10,6 @@ from .._tilewright import call_error_text, option_defaults
 from .errors import CompilationError, OutOfResources
 from .jit import KernelInterface
 
-
 _DEFAULTS = option_defaults()
 
 

@@ -25,6 +25,7 @@ use indexmap::IndexMap;
 use ruff_python_ast::name::Name;
 use ruff_text_size::{TextRange, TextSize};
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{
     AttrKind, Block, Builder, Diagnostic, InsertPoint, Loc, LocKind, Module, Options, Type, TypeKind,
@@ -113,9 +114,6 @@ pub(crate) struct Evaluator<'h> {
     steps: u64,
 }
 
-/// What a compilation that the host no longer wants ends with.
-pub const INTERRUPTED: &str = "the compilation was interrupted";
-
 /// Operations that a kernel may be made of. Passes, LLVM and `ptxas` take longer than in proportion to it; a kernel of
 /// this size is some hundred times a large one.
 pub(crate) const MAX_OPS: usize = 250_000;
@@ -160,7 +158,7 @@ impl Evaluator<'_> {
     #[cold]
     fn check_limits(&self) -> Eval<()> {
         if self.host.interrupted() {
-            return Err(self.error(INTERRUPTED));
+            return Err(self.error("the compilation was interrupted").of(Kind::Interrupted).into());
         }
         let hint = "calls are inlined, and loops over tl.static_range unrolled: each time counts. Loop at run time \
                     with range, or split the kernel";

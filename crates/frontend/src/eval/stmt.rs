@@ -3,6 +3,8 @@
 use ruff_python_ast::{Expr, ExprContext, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
+use tilewright_ir::diagnostic::Kind;
+
 use super::{Error, Eval, Evaluator};
 use crate::host::HostValue;
 use crate::value::Value;
@@ -200,7 +202,7 @@ impl Evaluator<'_> {
 
     /// An error about a construct that kernels do not have.
     pub fn unsupported(&self, what: &str, hint: &str) -> Error {
-        self.error(format!("{what} is not supported in a kernel")).note(hint).into()
+        self.error(format!("{what} is not supported in a kernel")).of(Kind::Unsupported).note(hint).into()
     }
 
     /// What a plain assignment or `return` makes of a value: numbers become run-time scalars (Triton's rule), unless

@@ -126,6 +126,7 @@ impl<'m, 'p> Builder<'m, 'p> {
 
     fn unsupported(&self, what: impl std::fmt::Display) -> Diagnostic {
         self.error(format!("not supported yet by the CPU executor: {what}"))
+            .of(tilewright_ir::diagnostic::Kind::Unsupported)
     }
 
     fn emit(&mut self, instr: Instr) -> usize {

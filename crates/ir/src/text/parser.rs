@@ -11,7 +11,7 @@ use super::custom;
 use super::lexer::{Lexer, Token};
 use super::parse_types::Alias;
 use crate::attrs::Name;
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Kind, Span};
 use crate::entity::{Attr, Block, Loc, Op, Region, Type, Value};
 use crate::module::{Module, OpSpec};
 
@@ -327,7 +327,7 @@ impl<'s> Parser<'s> {
         }
         lexer.next();
         let length = if lexer.start == at { lexer.at.saturating_sub(at).max(1) } else { 1 };
-        let mut diagnostic = Diagnostic::new(message);
+        let mut diagnostic = Diagnostic::new(message).of(Kind::Syntax);
         diagnostic.span = Some(Span {
             file: self.file.clone(),
             line: line as u32 + 1,

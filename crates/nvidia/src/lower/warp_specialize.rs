@@ -75,8 +75,8 @@ fn find(m: &ir::Module, func: ir::Op) -> Result<Vec<ttg::WarpSpecialize>> {
     for op in m.all_ops(func) {
         let Some(w) = ttg::WarpSpecialize::cast(m, op) else { continue };
         if m.parent_block(op) != entry || m.region_blocks(body).len() > 1 {
-            let what = "not supported yet: `ttg.warp_specialize` inside control flow or another region";
-            return Err(Box::new(ir::Diagnostic::at(m, m.op_loc(op), what)));
+            let what = "`ttg.warp_specialize` inside control flow or another region";
+            return Err(Box::new(ir::Diagnostic::unsupported(m, m.op_loc(op), what)));
         }
         if w.partitions(m).len() > MAX_PARTITIONS {
             let what = format!("more than {MAX_PARTITIONS} partitions: there are no more barriers");

@@ -127,7 +127,7 @@ impl<'a> Rewriter<'a> {
             }
             let name = self.m().op_name(op).to_string();
             let loc = self.m().op_loc(op);
-            return Err(Diagnostic::at(self.m(), loc, format!("not supported yet: the operation `{name}`")));
+            return Err(Diagnostic::unsupported(self.m(), loc, format!("the operation `{name}`")));
         };
         match opcode {
             Opcode::Tt(tt::Kind::Dot) => self.dot(tt::Dot(op)),
@@ -135,7 +135,7 @@ impl<'a> Rewriter<'a> {
             Opcode::Tt(tt::Kind::Scan) => self.scan(tt::Scan(op)),
             Opcode::Tt(tt::Kind::Call) => {
                 let loc = self.m().op_loc(op);
-                return Err(Diagnostic::at(self.m(), loc, "not supported yet: a call that is not inlined")
+                return Err(Diagnostic::unsupported(self.m(), loc, "a call that is not inlined")
                     .note("remove `noinline=True` from the called function"));
             }
             Opcode::Scf(_) => self.control(op),
@@ -666,9 +666,8 @@ impl<'a> Rewriter<'a> {
         for op in self.m().all_ops(func) {
             for &r in self.m().results(op) {
                 if derive::is_tensor(self.m(), r) && self.encoding_of(r).is_none() {
-                    let message =
-                        format!("not supported yet: no layout for the result of `{}`", self.m().op_name(op));
-                    return Err(Diagnostic::at(self.m(), self.m().op_loc(op), message));
+                    let what = format!("no layout for the result of `{}`", self.m().op_name(op));
+                    return Err(Diagnostic::unsupported(self.m(), self.m().op_loc(op), what));
                 }
             }
         }

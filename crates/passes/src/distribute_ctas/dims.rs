@@ -226,9 +226,8 @@ impl<'m> Dims<'m> {
     /// halves of the outermost.
     fn relate(&mut self, op: Op) -> Result<(), Diagnostic> {
         let m = self.m;
-        let unsupported = |what: &str| {
-            Err(Diagnostic::at(m, m.op_loc(op), format!("not supported yet: {what} with num_ctas > 1")))
-        };
+        let unsupported =
+            |what: &str| Err(Diagnostic::unsupported(m, m.op_loc(op), format!("{what} with num_ctas > 1")));
         match m.opcode(op) {
             Some(Opcode::Tt(tt::Kind::Call)) => return unsupported("a function that is not inlined"),
             Some(Opcode::Tt(tt::Kind::MakeTensorPtr | tt::Kind::Advance)) => {

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::index::{Index, Part, Relation};
@@ -333,9 +334,8 @@ impl Rewriter<'_> {
             }
             // What would be written by each CTA that has it is refused, not written several times.
             _ if self.m.def(op).is_some_and(writes_memory) => {
-                let message =
-                    format!("not supported yet: the operation `{}` with num_ctas > 1", self.m.op_name(op));
-                return Err(Diagnostic::at(self.m, self.m.op_loc(op), message));
+                let what = format!("the operation `{}` with num_ctas > 1", self.m.op_name(op));
+                return Err(Diagnostic::unsupported(self.m, self.m.op_loc(op), what));
             }
             _ => {}
         }
@@ -457,8 +457,8 @@ impl Rewriter<'_> {
             }
             let plain = self.m.regions(op).is_empty() && is_pure(self.m, op);
             if !plain {
-                let what = "not supported yet: a reduction across the CTAs of a cluster by a function with control flow";
-                return Err(Diagnostic::at(self.m, self.m.op_loc(op), what));
+                let what = "a reduction across the CTAs of a cluster by a function with control flow";
+                return Err(Diagnostic::unsupported(self.m, self.m.op_loc(op), what));
             }
             let clone = self.m.clone_op(op, &mut map);
             Builder::at(self.m, point, loc).insert_op(clone);
@@ -484,7 +484,8 @@ impl Rewriter<'_> {
                 }
             }
         }
-        Err(Diagnostic::at(self.m, loc, "internal: the function of a reduction returns nothing"))
+        Err(Diagnostic::at(self.m, loc, "internal: the function of a reduction returns nothing")
+            .of(Kind::Internal))
     }
 
     /// Adds up the counts of the CTAs.
