@@ -94,6 +94,8 @@ enum Entry {
     Item(Item),
     /// Re-exported from this path.
     Import(String),
+    /// What a class is called with; nothing that a kernel can name.
+    Constructor(Arc<Builtin>),
 }
 
 /// All modules of the library.
@@ -130,6 +132,11 @@ impl Library {
         library
     }
 
+    /// The paths of its modules.
+    pub fn modules(&self) -> impl Iterator<Item = &'static str> {
+        self.modules.keys().copied()
+    }
+
     /// What a path names. The package itself is the empty path.
     pub fn resolve(&self, path: &str) -> Option<Item> {
         let mut path = path.to_string();
@@ -154,6 +161,7 @@ impl Library {
             match entries.get(name)? {
                 Entry::Item(item) => return Some(item.clone()),
                 Entry::Import(target) => path = target.clone(),
+                Entry::Constructor(_) => return None,
             }
         }
         None
@@ -161,11 +169,23 @@ impl Library {
 
     /// A constant of a class (`PropagateNan.ALL`) or a class inside of it, by the class's path.
     pub fn class_attribute(&self, class: &str, name: &str) -> Option<Item> {
+        match self.class_entry(class, name)? {
+            Entry::Item(item) => Some(item.clone()),
+            Entry::Import(_) | Entry::Constructor(_) => None,
+        }
+    }
+
+    fn class_entry(&self, class: &str, name: &str) -> Option<&Entry> {
         let mut dots = class.match_indices('.').map(|(at, _)| class.split_at(at));
         let (module, class) = dots.rfind(|(module, _)| self.modules.contains_key(module))?;
-        match self.modules.get(module)?.get(&format!("{}.{name}", &class[1..]))? {
-            Entry::Item(item) => Some(item.clone()),
-            Entry::Import(_) => None,
+        self.modules.get(module)?.get(&format!("{}.{name}", &class[1..]))
+    }
+
+    /// The parameters that a class of the language is called with.
+    pub fn constructor(&self, class: &str) -> Option<Arc<Builtin>> {
+        match self.class_entry(class, CONSTRUCTOR)? {
+            Entry::Constructor(builtin) => Some(builtin.clone()),
+            Entry::Item(_) | Entry::Import(_) => None,
         }
     }
 
@@ -286,6 +306,9 @@ fn load_statement(
     }
 }
 
+/// The method whose parameters a call of a class has.
+const CONSTRUCTOR: &str = "__init__";
+
 /// A class with its constants, which stand under its name, and the classes inside of it.
 fn load_class(
     module: &'static str,
@@ -301,6 +324,14 @@ fn load_class(
                 {
                     entries.insert(format!("{name}.{key}"), Entry::Item(Item::Const(value)));
                 }
+            }
+            // Its parameters, under the class's own name.
+            Stmt::FunctionDef(def) if def.name.as_str() == CONSTRUCTOR => {
+                let path = format!("{module}.{name}.{CONSTRUCTOR}").into();
+                let mut made = builtin(path, &name, def, entries);
+                made.params.remove(0);
+                made.positional -= 1;
+                entries.insert(format!("{name}.{CONSTRUCTOR}"), Entry::Constructor(made.into()));
             }
             Stmt::ClassDef(inner) => load_class(module, format!("{name}.{}", inner.name), inner, entries),
             _ => {}

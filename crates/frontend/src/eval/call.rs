@@ -6,15 +6,20 @@ use std::sync::Arc;
 use ruff_python_ast::name::Name;
 use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use ruff_text_size::Ranged;
-use tilewright_ir::TypeKind;
 use tilewright_ir::attrs::SymbolRef;
 use tilewright_ir::dialect::tt;
+use tilewright_ir::{TypeKind, licm};
 
 use super::{Eval, Evaluator, Scope, builder};
 use crate::dtype::DType;
 use crate::host::{HostObject, HostValue, JitFunction};
 use crate::library::{Builtin, Item, Library};
 use crate::value::{Method, MethodTarget, RangeValue, Tensor, TupleValue, Value};
+
+/// The class of loops at run time.
+pub(super) const RANGE: &str = "language.core.range";
+/// The class of loops that are unrolled.
+const STATIC_RANGE: &str = "language.core.static_range";
 
 /// How deep calls may nest. Python's own limit ends Triton's front end below a hundred.
 const MAX_DEPTH: usize = 256;
@@ -473,7 +478,7 @@ impl Evaluator<'_> {
                 }
                 Ok(value.clone())
             }
-            "range" | "static_range" => self.range_value(name == "static_range", args),
+            "range" | "static_range" => self.range_value(path, args),
             "tuple" => match args.positional.as_slice() {
                 [value @ Value::Tuple(_)] => Ok(value.clone()),
                 _ => Err(self.error("tl.tuple takes a tuple; write (a, b)")),
@@ -523,79 +528,48 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `range(...)`, `tl.range(...)`, `tl.static_range(...)`.
-    pub fn range_value(&mut self, unrolled: bool, args: CallArgs) -> Eval<Value> {
-        let params: &[&str] = &[
-            "arg1",
-            "arg2",
-            "step",
-            "num_stages",
-            "loop_unroll_factor",
-            "disallow_acc_multi_buffer",
-            "flatten",
-            "warp_specialize",
-            "disable_licm",
-        ];
-        let mut values: Vec<Value> = vec![Value::NONE; params.len()];
-        if args.positional.is_empty() || args.positional.len() > if unrolled { 3 } else { params.len() } {
-            return Err(self.error("a range takes an end, or a start, an end and perhaps a step"));
-        }
-        for (slot, value) in values.iter_mut().zip(args.positional) {
-            *slot = value;
-        }
-        for (name, value) in args.keywords {
-            match params.iter().position(|p| *p == name.as_str()).filter(|&i| !unrolled || i < 3) {
-                Some(i) => values[i] = value,
-                None => {
-                    return Err(self
-                        .error(format!("a range has no parameter `{name}`"))
-                        .note(format!(
-                            "the parameters are {}",
-                            params[if unrolled { 0..3 } else { 0..9 }].join(", ")
-                        ))
-                        .into());
-                }
-            }
-        }
-        let (start, end) = if values[1].is_none() {
-            (Value::int(0), values[0].clone())
-        } else {
-            (values[0].clone(), values[1].clone())
+    /// `range(...)`, `tl.range(...)`, `tl.static_range(...)`, by the library's parameters of that class.
+    pub fn range_value(&mut self, class: &str, args: CallArgs) -> Eval<Value> {
+        let Some(builtin) = Library::get().constructor(class) else {
+            return Err(self.error(format!("{class} cannot be called")));
         };
-        let step = if values[2].is_none() { Value::int(1) } else { values[2].clone() };
-        let number = |i: usize| -> Eval<Option<i32>> {
-            match &values[i] {
-                Value::Const(HostValue::None) => Ok(None),
-                Value::Const(HostValue::Int(n)) => Ok(i32::try_from(*n).ok()),
-                other => Err(self.needs_constexpr(other, &format!("`{}` of a range", params[i]))),
-            }
+        let args = self.bind_builtin(&builtin, args)?;
+        let (start, end) = match args.optional("arg2") {
+            None => (Value::int(0), args.get("arg1").clone()),
+            Some(end) => (args.get("arg1").clone(), end.clone()),
         };
-        let (num_stages, unroll_factor) = (number(3)?, number(4)?);
-        let mut flags = Vec::new();
-        for (i, attr) in [
-            (5, "tt.disallow_acc_multi_buffer"),
-            (6, "tt.flatten"),
-            (7, "tt.warp_specialize"),
-            (8, "tt.disable_licm"),
-        ] {
-            match &values[i] {
-                Value::Const(c) => {
-                    if c.truth() == Some(true) {
-                        flags.push(attr);
-                    }
-                }
-                other => return Err(self.needs_constexpr(other, &format!("`{}` of a range", params[i]))),
-            }
-        }
-        Ok(Value::Range(Arc::new(RangeValue {
+        let step = args.optional("step").cloned().unwrap_or(Value::int(1));
+        let mut range = RangeValue {
             start,
             end,
             step,
-            unrolled,
-            num_stages,
-            unroll_factor,
-            flags,
-        })))
+            unrolled: class == STATIC_RANGE,
+            num_stages: None,
+            unroll_factor: None,
+            flags: Vec::new(),
+        };
+        if !range.unrolled {
+            range.num_stages = self.count_of_range(&args, "num_stages")?;
+            range.unroll_factor = self.count_of_range(&args, "loop_unroll_factor")?;
+            for (name, attr) in [
+                ("disallow_acc_multi_buffer", "tt.disallow_acc_multi_buffer"),
+                ("flatten", "tt.flatten"),
+                ("warp_specialize", "tt.warp_specialize"),
+                ("disable_licm", licm::DISABLED),
+            ] {
+                if self.bool_arg(&args, name)? {
+                    range.flags.push(attr);
+                }
+            }
+        }
+        Ok(Value::Range(Arc::new(range)))
+    }
+
+    fn count_of_range(&mut self, args: &Args, name: &str) -> Eval<Option<i32>> {
+        match args.optional(name) {
+            None => Ok(None),
+            Some(_) => Ok(i32::try_from(self.int_arg(args, name)?).ok()),
+        }
     }
 
     fn call_dtype_method(&mut self, receiver: &Value, name: &str, args: &CallArgs) -> Eval<Value> {

@@ -55,7 +55,7 @@ impl Evaluator<'_> {
             }
         };
         match name {
-            "range" => self.range_value(false, args),
+            "range" => self.range_value(super::call::RANGE, args),
             "len" => {
                 count(self, &[1])?;
                 match &a[0] {

@@ -506,3 +506,17 @@ def unrolled_too_far(x_ptr):
     for i in tl.static_range(10000):
         for j in tl.static_range(10000):
             tl.store(x_ptr + i, j)
+
+
+# *fp32, i32
+@tilewright.jit
+def option_of_a_range(x_ptr, n):
+    for i in tl.range(0, n, num_stage=3):
+        tl.store(x_ptr + i, 1.0)
+
+
+# *fp32, i32
+@tilewright.jit
+def range_without_an_end(x_ptr, n):
+    for i in range():
+        tl.store(x_ptr + i, 1.0)

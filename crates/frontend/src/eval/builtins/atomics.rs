@@ -6,22 +6,25 @@ use tilewright_ir::dialect::tt::{self, MemSemantic, MemSyncScope, RmwOp};
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
+use super::elementwise::Extremum;
 use crate::dtype::{DType, PointerType, Scalar};
 use crate::fold::{self, Num};
 use crate::host::HostValue;
 use crate::value::{Tensor, Value};
 
-impl Evaluator<'_> {
-    pub(crate) fn call_atomic(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
-        let tensor = match name {
-            "atomic_cas" => self.atomic_cas(args)?,
-            "atomic_xchg" | "atomic_add" | "atomic_max" | "atomic_min" | "atomic_and" | "atomic_or"
-            | "atomic_xor" => self.atomic_rmw(name, args)?,
-            _ => return Ok(None),
-        };
-        Ok(Some(Value::Tensor(tensor)))
-    }
+/// What an atomic operation makes of the value in memory and its operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Atomic {
+    Exchange,
+    Add,
+    Max,
+    Min,
+    And,
+    Or,
+    Xor,
+}
 
+impl Evaluator<'_> {
     fn ordering(&mut self, args: &Args) -> Eval<(MemSemantic, MemSyncScope)> {
         let sem = self.choice(
             args,
@@ -74,7 +77,7 @@ impl Evaluator<'_> {
         self.broadcast_to(&value, &pointer.shape)
     }
 
-    fn atomic_cas(&mut self, args: &Args) -> Eval<Tensor> {
+    pub(super) fn atomic_cas(&mut self, args: &Args) -> Eval<Tensor> {
         let (sem, scope) = self.ordering(args)?;
         let pointer = self.pointer_arg(args, "pointer")?;
         self.writable(&pointer, "atomic_cas")?;
@@ -93,7 +96,8 @@ impl Evaluator<'_> {
         Ok(Tensor { value, dtype: element, shape: pointer.shape })
     }
 
-    fn atomic_rmw(&mut self, name: &str, args: &Args) -> Eval<Tensor> {
+    pub(super) fn atomic_rmw(&mut self, args: &Args, atomic: Atomic) -> Eval<Tensor> {
+        let name = &*args.builtin.name;
         let (sem, scope) = self.ordering(args)?;
         let pointer = self.pointer_arg(args, "pointer")?;
         self.writable(&pointer, name)?;
@@ -105,10 +109,9 @@ impl Evaluator<'_> {
                 self.error(format!("tl.{name} does not work on pointers in memory ({})", pointer.ty()))
             );
         };
-        let float_op = matches!(name, "atomic_add" | "atomic_xchg");
-        let supported = match scalar {
-            Scalar::Fp16 | Scalar::Bf16 => name == "atomic_add",
-            Scalar::Fp32 | Scalar::Fp64 => float_op || matches!(name, "atomic_max" | "atomic_min"),
+        let supported = match (scalar, atomic) {
+            (Scalar::Fp16 | Scalar::Bf16, _) => atomic == Atomic::Add,
+            (Scalar::Fp32 | Scalar::Fp64, Atomic::Add | Atomic::Exchange | Atomic::Max | Atomic::Min) => true,
             _ => scalar.is_int() && scalar.bits() >= 32,
         };
         if !supported {
@@ -122,31 +125,24 @@ impl Evaluator<'_> {
                 self.splat_constant(&yes, &pointer.shape)
             }
         };
-        let signed = scalar.is_signed();
-        let op = match name {
-            "atomic_add" if scalar.is_float() => RmwOp::Fadd,
-            "atomic_add" => RmwOp::Add,
-            "atomic_and" => RmwOp::And,
-            "atomic_or" => RmwOp::Or,
-            "atomic_xor" => RmwOp::Xor,
-            "atomic_xchg" => RmwOp::Exch,
-            _ if scalar.is_float() => {
-                return self.atomic_float_extremum(name, &pointer, &val, &mask, sem, scope);
+        let (float, signed) = (scalar.is_float(), scalar.is_signed());
+        let op = match atomic {
+            Atomic::Add if float => RmwOp::Fadd,
+            Atomic::Add => RmwOp::Add,
+            Atomic::And => RmwOp::And,
+            Atomic::Or => RmwOp::Or,
+            Atomic::Xor => RmwOp::Xor,
+            Atomic::Exchange => RmwOp::Exch,
+            Atomic::Max if float => {
+                return self.atomic_float_extremum(Extremum::Max, &pointer, &val, &mask, sem, scope);
             }
-            "atomic_max" => {
-                if signed {
-                    RmwOp::Max
-                } else {
-                    RmwOp::Umax
-                }
+            Atomic::Min if float => {
+                return self.atomic_float_extremum(Extremum::Min, &pointer, &val, &mask, sem, scope);
             }
-            _ => {
-                if signed {
-                    RmwOp::Min
-                } else {
-                    RmwOp::Umin
-                }
-            }
+            Atomic::Max if signed => RmwOp::Max,
+            Atomic::Max => RmwOp::Umax,
+            Atomic::Min if signed => RmwOp::Min,
+            Atomic::Min => RmwOp::Umin,
         };
         Ok(self.rmw(op, &pointer, &val, &mask, sem, scope))
     }
@@ -179,7 +175,7 @@ impl Evaluator<'_> {
     /// larger of two floats is a signed maximum where the value is positive and an unsigned minimum where it is not.
     fn atomic_float_extremum(
         &mut self,
-        name: &str,
+        which: Extremum,
         pointer: &Tensor,
         val: &Tensor,
         mask: &Tensor,
@@ -201,8 +197,10 @@ impl Evaluator<'_> {
         let negative = self.truth_of(&sign)?;
         let positive = self.tensor_unary(UnaryOp::Not, &negative)?;
         let uint_pointer = self.cast(pointer, &pointer_to(uint))?;
-        let (signed_op, unsigned_op) =
-            if name == "atomic_max" { (RmwOp::Max, RmwOp::Umin) } else { (RmwOp::Min, RmwOp::Umax) };
+        let (signed_op, unsigned_op) = match which {
+            Extremum::Max => (RmwOp::Max, RmwOp::Umin),
+            Extremum::Min => (RmwOp::Min, RmwOp::Umax),
+        };
         let both = |e: &mut Self, m: &Tensor| {
             e.tensor_binary(Operator::BitAnd, &Value::Tensor(mask.clone()), &Value::Tensor(m.clone()))
         };

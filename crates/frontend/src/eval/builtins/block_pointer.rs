@@ -16,22 +16,6 @@ use crate::host::HostValue;
 use crate::value::{BlockPointer, Shape, Tensor, Value};
 
 impl Evaluator<'_> {
-    pub(crate) fn call_block_pointer(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
-        match name {
-            "make_block_ptr" => self.make_block_pointer(args).map(Some),
-            "advance" => self.advance(args).map(Some),
-            "load" => match args.get("pointer") {
-                Value::Block(b) => self.block_load(args, &b.clone()).map(Some),
-                _ => Ok(None),
-            },
-            "store" => match args.get("pointer") {
-                Value::Block(b) => self.block_store(args, &b.clone()).map(Some),
-                _ => Ok(None),
-            },
-            _ => Ok(None),
-        }
-    }
-
     /// A list of integers, each a constant or a run-time scalar, converted to one dtype.
     pub(crate) fn scalars(&mut self, args: &Args, name: &str, dtype: Scalar) -> Eval<Vec<Tensor>> {
         let value = args.get(name).clone();
@@ -80,7 +64,7 @@ impl Evaluator<'_> {
         Ok(base)
     }
 
-    fn make_block_pointer(&mut self, args: &Args) -> Eval<Value> {
+    pub(super) fn make_block_pointer(&mut self, args: &Args) -> Eval<Value> {
         let base = self.base_pointer(args)?;
         let shape = self.scalars(args, "shape", Scalar::Int64)?;
         let strides = self.scalars(args, "strides", Scalar::Int64)?;
@@ -107,7 +91,7 @@ impl Evaluator<'_> {
         Ok(Value::Block(Arc::new(BlockPointer { base, shape, strides, offsets, block })))
     }
 
-    fn advance(&mut self, args: &Args) -> Eval<Value> {
+    pub(super) fn advance(&mut self, args: &Args) -> Eval<Value> {
         let Value::Block(b) = args.get("base") else {
             return Err(self.bad_argument(args, "base", args.get("base"), "a block pointer"));
         };
@@ -208,7 +192,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    fn block_load(&mut self, args: &Args, b: &BlockPointer) -> Eval<Value> {
+    pub(super) fn block_load(&mut self, args: &Args, b: &BlockPointer) -> Eval<Value> {
         self.no_mask(args, &["mask", "other"])?;
         let (cache, evict) = (self.load_cache(args)?, self.eviction(args)?);
         let volatile = self.bool_arg(args, "volatile")?;
@@ -257,7 +241,7 @@ impl Evaluator<'_> {
         if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
     }
 
-    fn block_store(&mut self, args: &Args, b: &BlockPointer) -> Eval<Value> {
+    pub(super) fn block_store(&mut self, args: &Args, b: &BlockPointer) -> Eval<Value> {
         self.no_mask(args, &["mask"])?;
         let (cache, evict) = (self.store_cache(args)?, self.eviction(args)?);
         let checked = self.checked(args, b.block.len())?;

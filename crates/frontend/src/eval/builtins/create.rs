@@ -1,7 +1,6 @@
 //! Programs, ranges, constants and casts.
 
 use ruff_python_ast::{Operator, UnaryOp};
-use tilewright_ir::Type;
 use tilewright_ir::dialect::tt;
 
 use super::super::call::Args;
@@ -13,93 +12,85 @@ use crate::host::HostValue;
 use crate::value::{Shape, Tensor, Value};
 
 impl Evaluator<'_> {
-    pub(crate) fn call_create(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
-        Ok(Some(match name {
-            "program_id" | "num_programs" => {
-                let axis = match self.int_arg(args, "axis")? {
-                    0 => tt::ProgramDim::X,
-                    1 => tt::ProgramDim::Y,
-                    2 => tt::ProgramDim::Z,
-                    other => {
-                        return Err(self.error(format!(
-                            "`axis` of tl.{name} is {other}; a grid has the axes 0, 1 and 2"
-                        )));
-                    }
-                };
-                let mut b = builder!(self);
-                let value = if name == "program_id" {
-                    tt::GetProgramId::build(&mut b, axis, Type::I32).result(b.module)
-                } else {
-                    tt::GetNumPrograms::build(&mut b, axis, Type::I32).result(b.module)
-                };
-                Value::Tensor(Tensor::scalar(value, Scalar::Int32))
+    /// The grid's axis that `tl.program_id` and `tl.num_programs` are asked for.
+    pub(super) fn grid_axis(&mut self, args: &Args) -> Eval<tt::ProgramDim> {
+        Ok(match self.int_arg(args, "axis")? {
+            0 => tt::ProgramDim::X,
+            1 => tt::ProgramDim::Y,
+            2 => tt::ProgramDim::Z,
+            other => {
+                return Err(self.error(format!(
+                    "`axis` of tl.{} is {other}; a grid has the axes 0, 1 and 2",
+                    args.builtin.name
+                )));
             }
-            "arange" => Value::Tensor(self.arange(args)?),
-            "full" => {
-                let shape = self.shape_of(args.get("shape"))?;
-                let dtype = self.dtype_arg(args, "dtype")?;
-                match args.get("value") {
-                    Value::Tensor(t) => {
-                        if t.numel() != 1 {
-                            return Err(self
-                                .error(format!("`value` of tl.full must be one value, not {}", t.ty()))
-                                .note("use tl.broadcast_to to repeat a tensor")
-                                .into());
-                        }
-                        let t = if t.is_block() { self.unsplat(&t.clone()) } else { t.clone() };
-                        let scalar = self.cast(&t, &dtype)?;
-                        Value::Tensor(self.splat(&scalar, &shape))
-                    }
-                    Value::Const(c) => {
-                        let scalar = self.scalar_constant(&c.clone(), dtype.scalar())?;
-                        Value::Tensor(self.splat_constant(&scalar, &shape))
-                    }
-                    other => return Err(self.bad_argument(args, "value", other, "a number")),
-                }
-            }
-            "to_tensor" => Value::Tensor(self.tensor_arg(args, "x")?),
-            "cast" | "to" => {
-                let input = self.tensor_arg(args, "input")?;
-                let dtype = self.dtype_arg(args, "dtype")?;
-                if self.bool_arg(args, "bitcast")? {
-                    return self.bitcast(&input, &dtype).map(Value::Tensor).map(Some);
-                }
-                let rounding = self.choice(
-                    args,
-                    "fp_downcast_rounding",
-                    &[
-                        ("", None),
-                        ("rtne", Some(tt::RoundingMode::Rtne)),
-                        ("rtz", Some(tt::RoundingMode::Rtz)),
-                    ],
-                )?;
-                Value::Tensor(self.cast_rounding(&input, &dtype, rounding)?)
-            }
-            // Of the package itself, on constants or on values.
-            "cdiv" => match (args.get("x"), args.get("y")) {
-                (x @ Value::Const(_), y @ Value::Const(_)) => {
-                    // -(-x // y)
-                    let (x, y) = (x.clone(), y.clone());
-                    let negative = self.unary(UnaryOp::USub, x)?;
-                    let quotient = self.binary(Operator::FloorDiv, negative, y)?;
-                    self.unary(UnaryOp::USub, quotient)?
-                }
-                (x, y) => self.call_library("cdiv", vec![x.clone(), y.clone()])?,
-            },
-            "next_power_of_2" => match args.get("n") {
-                Value::Const(c) => match fold::number(c) {
-                    Some(Num::Int(n)) if (0..1 << 62).contains(&n) => {
-                        Value::int((n.max(1) as u64).next_power_of_two())
-                    }
-                    _ => return Err(self.bad_argument(args, "n", args.get("n"), "a non-negative integer")),
-                },
-                value => return Err(self.needs_constexpr(value, "`n` of next_power_of_2")),
-            },
-            _ => return Ok(None),
-        }))
+        })
     }
 
-    fn arange(&mut self, args: &Args) -> Eval<Tensor> {
+    pub(super) fn full(&mut self, args: &Args) -> Eval<Tensor> {
+        let shape = self.shape_of(args.get("shape"))?;
+        let dtype = self.dtype_arg(args, "dtype")?;
+        match args.get("value") {
+            Value::Tensor(t) => {
+                if t.numel() != 1 {
+                    return Err(self
+                        .error(format!("`value` of tl.full must be one value, not {}", t.ty()))
+                        .note("use tl.broadcast_to to repeat a tensor")
+                        .into());
+                }
+                let t = if t.is_block() { self.unsplat(&t.clone()) } else { t.clone() };
+                let scalar = self.cast(&t, &dtype)?;
+                Ok(self.splat(&scalar, &shape))
+            }
+            Value::Const(c) => {
+                let scalar = self.scalar_constant(&c.clone(), dtype.scalar())?;
+                Ok(self.splat_constant(&scalar, &shape))
+            }
+            other => Err(self.bad_argument(args, "value", other, "a number")),
+        }
+    }
+
+    pub(super) fn cast_builtin(&mut self, args: &Args) -> Eval<Tensor> {
+        let input = self.tensor_arg(args, "input")?;
+        let dtype = self.dtype_arg(args, "dtype")?;
+        if self.bool_arg(args, "bitcast")? {
+            return self.bitcast(&input, &dtype);
+        }
+        let rounding = self.choice(
+            args,
+            "fp_downcast_rounding",
+            &[("", None), ("rtne", Some(tt::RoundingMode::Rtne)), ("rtz", Some(tt::RoundingMode::Rtz))],
+        )?;
+        self.cast_rounding(&input, &dtype, rounding)
+    }
+
+    /// Of the package itself, on constants or on values.
+    pub(super) fn cdiv(&mut self, args: &Args) -> Eval<Value> {
+        match (args.get("x"), args.get("y")) {
+            (x @ Value::Const(_), y @ Value::Const(_)) => {
+                // -(-x // y)
+                let (x, y) = (x.clone(), y.clone());
+                let negative = self.unary(UnaryOp::USub, x)?;
+                let quotient = self.binary(Operator::FloorDiv, negative, y)?;
+                self.unary(UnaryOp::USub, quotient)
+            }
+            (x, y) => self.call_library("cdiv", vec![x.clone(), y.clone()]),
+        }
+    }
+
+    pub(super) fn next_power_of_2(&mut self, args: &Args) -> Eval<Value> {
+        match args.get("n") {
+            Value::Const(c) => match fold::number(c) {
+                Some(Num::Int(n)) if (0..1 << 62).contains(&n) => {
+                    Ok(Value::int((n.max(1) as u64).next_power_of_two()))
+                }
+                _ => Err(self.bad_argument(args, "n", args.get("n"), "a non-negative integer")),
+            },
+            value => Err(self.needs_constexpr(value, "`n` of next_power_of_2")),
+        }
+    }
+
+    pub(super) fn arange(&mut self, args: &Args) -> Eval<Tensor> {
         let (start, end) = (self.int_arg(args, "start")?, self.int_arg(args, "end")?);
         let (Ok(first), Ok(last)) = (i32::try_from(start), i32::try_from(end)) else {
             return Err(self.error(format!("the bounds of tl.arange ({start}, {end}) must fit in int32")));

@@ -1,8 +1,7 @@
 //! Advice to the compiler, assertions and printing.
 
 use tilewright_ir::AttrKind;
-use tilewright_ir::dialect::{tt, ttg};
-use tilewright_ir::marks;
+use tilewright_ir::dialect::tt;
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
@@ -11,75 +10,59 @@ use crate::host::HostValue;
 use crate::value::{Tensor, Value};
 
 impl Evaluator<'_> {
-    pub(crate) fn call_debug(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
-        match name {
-            "multiple_of" => self.promise(args, marks::DIVISIBILITY)?,
-            "max_contiguous" => self.promise(args, marks::CONTIGUITY)?,
-            "max_constancy" => self.promise(args, marks::CONSTANCY)?,
-            "assume" => match args.get("cond") {
-                // Only advice: nothing reads it yet.
-                Value::Tensor(_) => {}
-                other => {
-                    if !Self::is_true(other) {
-                        return Err(self.error("tl.assume of a condition that is false at compile time"));
-                    }
-                }
-            },
-            "debug_barrier" => {
-                ttg::Barrier::build(&mut builder!(self));
-            }
-            "static_print" => {
-                let separator = self.str_arg(args, "sep")?;
-                let end = self.str_arg(args, "end")?;
-                let texts: Vec<String> = args
-                    .rest
-                    .iter()
-                    .map(|v| match v {
-                        Value::Const(HostValue::Str(s)) => s.to_string(),
-                        v => v.to_host().map_or_else(|| v.describe(), |v| v.to_string()),
-                    })
-                    .collect();
-                self.printed.push_str(&texts.join(&separator));
-                self.printed.push_str(&end);
-            }
-            "static_assert" => {
-                let condition = args.get("cond");
-                let truth = match condition {
-                    Value::Const(c) => c.truth(),
-                    Value::Tuple(t) => Some(!t.items.is_empty()),
-                    _ => None,
-                };
-                match truth {
-                    Some(true) => {}
-                    Some(false) => {
-                        let message = match args.get("msg") {
-                            Value::Const(HostValue::Str(s)) => s.to_string(),
-                            other => other.to_host().map(|v| v.to_string()).unwrap_or_default(),
-                        };
-                        let separator = if message.is_empty() { "" } else { ": " };
-                        return Err(self.error(format!("static assertion failed{separator}{message}")));
-                    }
-                    None => return Err(self.needs_constexpr(condition, "the condition of tl.static_assert")),
-                }
-            }
-            "device_print" => self.device_print(args)?,
-            "device_assert" => self.device_assert(args)?,
-            "inline_asm_elementwise" => return self.inline_asm(args).map(Some),
-            "map_elementwise" => return Err(self.error("tl.map_elementwise is not supported yet")),
-            _ => return Ok(None),
+    pub(super) fn assume(&mut self, args: &Args) -> Eval<Value> {
+        match args.get("cond") {
+            // Only advice: nothing reads it yet.
+            Value::Tensor(_) => Ok(Value::NONE),
+            other if Self::is_true(other) => Ok(Value::NONE),
+            _ => Err(self.error("tl.assume of a condition that is false at compile time")),
         }
-        Ok(Some(match name {
-            "multiple_of" | "max_contiguous" | "max_constancy" => args.get("input").clone(),
-            _ => Value::NONE,
-        }))
+    }
+
+    pub(super) fn static_print(&mut self, args: &Args) -> Eval<Value> {
+        let separator = self.str_arg(args, "sep")?;
+        let end = self.str_arg(args, "end")?;
+        let texts: Vec<String> = args
+            .rest
+            .iter()
+            .map(|v| match v {
+                Value::Const(HostValue::Str(s)) => s.to_string(),
+                v => v.to_host().map_or_else(|| v.describe(), |v| v.to_string()),
+            })
+            .collect();
+        self.printed.push_str(&texts.join(&separator));
+        self.printed.push_str(&end);
+        Ok(Value::NONE)
+    }
+
+    pub(super) fn static_assert(&mut self, args: &Args) -> Eval<Value> {
+        let condition = args.get("cond");
+        let truth = match condition {
+            Value::Const(c) => c.truth(),
+            Value::Tuple(t) => Some(!t.items.is_empty()),
+            _ => None,
+        };
+        match truth {
+            Some(true) => {}
+            Some(false) => {
+                let message = match args.get("msg") {
+                    Value::Const(HostValue::Str(s)) => s.to_string(),
+                    other => other.to_host().map(|v| v.to_string()).unwrap_or_default(),
+                };
+                let separator = if message.is_empty() { "" } else { ": " };
+                return Err(self.error(format!("static assertion failed{separator}{message}")));
+            }
+            None => return Err(self.needs_constexpr(condition, "the condition of tl.static_assert")),
+        }
+        Ok(Value::NONE)
     }
 
     /// A promise about a value's elements becomes an attribute of the op that defines it.
-    fn promise(&mut self, args: &Args, attribute: &'static str) -> Eval<()> {
+    pub(super) fn promise(&mut self, args: &Args, attribute: &'static str) -> Eval<Value> {
         let name = args.builtin.name.clone();
         let values = self.ints(args.get("values"), &format!("`values` of tl.{name}"))?;
         let Value::Tensor(t) = args.get("input") else {
-            return Ok(()); // a constant: the compiler sees more than any promise says
+            return Ok(args.get("input").clone()); // a constant: the compiler sees more than any promise says
         };
         if values.len() != t.shape.len().max(1) {
             return Err(self.error(format!(
@@ -101,10 +84,10 @@ impl Evaluator<'_> {
             let attr = self.module.attr(dense);
             self.module.set_attr(op, attribute, attr);
         }
-        Ok(())
+        Ok(args.get("input").clone())
     }
 
-    fn device_print(&mut self, args: &Args) -> Eval<()> {
+    pub(super) fn device_print(&mut self, args: &Args) -> Eval<()> {
         let mut prefix = match args.get("prefix") {
             Value::Const(HostValue::Str(s)) => s.to_string(),
             Value::Const(c) => c.to_string(),
@@ -135,7 +118,7 @@ impl Evaluator<'_> {
     }
 
     /// Target assembly for each element; several results for a tuple of dtypes.
-    fn inline_asm(&mut self, args: &Args) -> Eval<Value> {
+    pub(super) fn inline_asm(&mut self, args: &Args) -> Eval<Value> {
         let (asm, constraints) = (self.str_arg(args, "asm")?, self.str_arg(args, "constraints")?);
         let pure = self.bool_arg(args, "is_pure")?;
         let pack = self.int_arg(args, "pack")?;
@@ -191,7 +174,7 @@ impl Evaluator<'_> {
         Ok(if tuple { Value::tuple(out) } else { out.swap_remove(0) })
     }
 
-    fn device_assert(&mut self, args: &Args) -> Eval<()> {
+    pub(super) fn device_assert(&mut self, args: &Args) -> Eval<()> {
         if !self.options.debug {
             return Ok(());
         }

@@ -35,24 +35,14 @@ pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
 }
 
 impl Evaluator<'_> {
-    pub(crate) fn call_descriptor(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
-        match name {
-            "make_tensor_descriptor" => self.make_descriptor(args).map(Some),
-            "load_tensor_descriptor" | "store_tensor_descriptor" => {
-                let method = name.split('_').next().unwrap_or(name).to_string();
-                let mut positional = vec![args.get("offsets").clone()];
-                if method == "store" {
-                    positional.push(args.get("value").clone());
-                }
-                let descriptor = args.get("desc").clone();
-                self.call_descriptor_method(&descriptor, &method, CallArgs { positional, keywords: vec![] })
-                    .map(Some)
-            }
-            _ => Ok(None),
-        }
+    /// A method of a descriptor as a function whose first argument is the descriptor.
+    pub(super) fn descriptor_function(&mut self, args: &Args, method: &str, given: &[&str]) -> Eval<Value> {
+        let positional = given.iter().map(|name| args.get(name).clone()).collect();
+        let descriptor = args.get("desc").clone();
+        self.call_descriptor_method(&descriptor, method, CallArgs { positional, keywords: vec![] })
     }
 
-    fn make_descriptor(&mut self, args: &Args) -> Eval<Value> {
+    pub(super) fn make_descriptor(&mut self, args: &Args) -> Eval<Value> {
         let base = self.base_pointer(args)?;
         let (element, constant) = match base.dtype.as_pointer() {
             Some(p) => (p.element.clone(), p.constant),

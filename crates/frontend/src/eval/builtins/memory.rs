@@ -8,16 +8,6 @@ use crate::dtype::Scalar;
 use crate::value::{Shape, Tensor, Value};
 
 impl Evaluator<'_> {
-    pub(crate) fn call_memory(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
-        match name {
-            "load" => self.load(args).map(|t| Some(Value::Tensor(t))),
-            "store" => self.store(args).map(|()| Some(Value::NONE)),
-            "dot" => self.dot(args).map(|t| Some(Value::Tensor(t))),
-            "dot_scaled" => Err(self.error("tl.dot_scaled is not supported yet")),
-            _ => Ok(None),
-        }
-    }
-
     /// The pointer argument; what is no pointer gets a hint.
     pub(crate) fn pointer_arg(&mut self, args: &Args, name: &str) -> Eval<Tensor> {
         let function = args.builtin.name.clone();
@@ -98,7 +88,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    fn load(&mut self, args: &Args) -> Eval<Tensor> {
+    pub(super) fn load(&mut self, args: &Args) -> Eval<Tensor> {
         let cache = self.load_cache(args)?;
         let evict = self.eviction(args)?;
         let volatile = self.bool_arg(args, "volatile")?;
@@ -206,7 +196,7 @@ impl Evaluator<'_> {
         )
     }
 
-    fn store(&mut self, args: &Args) -> Eval<()> {
+    pub(super) fn store(&mut self, args: &Args) -> Eval<()> {
         let cache = self.store_cache(args)?;
         let evict = self.eviction(args)?;
         let pointer = self.pointer_arg(args, "pointer")?;
@@ -245,7 +235,7 @@ impl Evaluator<'_> {
             .into()
     }
 
-    fn dot(&mut self, args: &Args) -> Eval<Tensor> {
+    pub(super) fn dot(&mut self, args: &Args) -> Eval<Tensor> {
         let (mut a, mut b) = (self.tensor_arg(args, "input")?, self.tensor_arg(args, "other")?);
         let rank = a.shape.len();
         if !(rank == 2 || rank == 3) || b.shape.len() != rank {

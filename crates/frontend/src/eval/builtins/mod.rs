@@ -1,43 +1,215 @@
-//! The functions that the library marks `@builtin`, one file a topic.
+//! The functions that the library marks `@builtin`: one table, and one file a topic.
 //!
-//! Each topic has a `call_…` that takes a name and says whether it knows it. A test calls the dispatcher with every
-//! builtin of the library, so that none is declared and forgotten.
+//! A name of the library that the table lacks, or one of the table that the library does not declare, fails a test.
 
 mod atomics;
 mod block_pointer;
 mod create;
 mod debug;
 pub(crate) mod descriptor;
-mod math;
+mod elementwise;
 mod memory;
 mod reduce;
 mod shape;
 
+use std::sync::LazyLock;
+
+use ruff_python_ast::Operator;
+use rustc_hash::FxHashMap;
+use tilewright_ir::diagnostic::Kind;
+use tilewright_ir::dialect::{math, tt, ttg};
+use tilewright_ir::{Type, marks};
+
+use self::atomics::Atomic;
+use self::elementwise::{Build, Extremum, Widths};
 use super::call::Args;
-use super::{Eval, Evaluator};
+use super::{Eval, Evaluator, builder};
+use crate::dtype::Scalar;
 use crate::fold;
 use crate::host::HostValue;
 use crate::value::{Tensor, Value};
 
+/// What evaluates a call.
+type Function = fn(&mut Evaluator<'_>, &Args) -> Eval<Value>;
+
+/// A function of one float operand.
+macro_rules! float {
+    ($op:ident, $widths:ident) => {
+        |e, a| {
+            let build: Build = |b, x| math::$op::build(b, x).result(b.module);
+            e.float_function(a, Widths::$widths, build).map(Value::Tensor)
+        }
+    };
+}
+
+/// A function of libdevice, of which the front end knows the number of operands alone.
+macro_rules! libdevice {
+    (1) => {
+        |e, a| e.libdevice_of_one(a)
+    };
+    (2) => {
+        |e, a| e.libdevice_of_two(a)
+    };
+}
+
+/// Every builtin by its name, in the order of the topics.
+static BUILTINS: &[(&str, Function)] = &[
+    // Programs, ranges, constants, casts.
+    ("program_id", |e, a| {
+        let axis = e.grid_axis(a)?;
+        let mut b = builder!(e);
+        let id = tt::GetProgramId::build(&mut b, axis, Type::I32).result(b.module);
+        Ok(Value::Tensor(Tensor::scalar(id, Scalar::Int32)))
+    }),
+    ("num_programs", |e, a| {
+        let axis = e.grid_axis(a)?;
+        let mut b = builder!(e);
+        let count = tt::GetNumPrograms::build(&mut b, axis, Type::I32).result(b.module);
+        Ok(Value::Tensor(Tensor::scalar(count, Scalar::Int32)))
+    }),
+    ("arange", |e, a| e.arange(a).map(Value::Tensor)),
+    ("full", |e, a| e.full(a).map(Value::Tensor)),
+    ("to_tensor", |e, a| e.tensor_arg(a, "x").map(Value::Tensor)),
+    ("cast", |e, a| e.cast_builtin(a).map(Value::Tensor)),
+    ("to", |e, a| e.cast_builtin(a).map(Value::Tensor)),
+    ("cdiv", |e, a| e.cdiv(a)),
+    ("next_power_of_2", |e, a| e.next_power_of_2(a)),
+    // Elementwise.
+    ("add", |e, a| e.plain_arithmetic(a, Operator::Add)),
+    ("sub", |e, a| e.plain_arithmetic(a, Operator::Sub)),
+    ("mul", |e, a| e.plain_arithmetic(a, Operator::Mult)),
+    ("where", |e, a| e.where_(a).map(Value::Tensor)),
+    ("logical_and", |e, a| e.logical(a, Operator::BitAnd).map(Value::Tensor)),
+    ("logical_or", |e, a| e.logical(a, Operator::BitOr).map(Value::Tensor)),
+    ("minimum", |e, a| e.min_max(a, Extremum::Min).map(Value::Tensor)),
+    ("maximum", |e, a| e.min_max(a, Extremum::Max).map(Value::Tensor)),
+    ("clamp", |e, a| e.clamp(a).map(Value::Tensor)),
+    ("exp", float!(Exp, Wide)),
+    ("exp2", float!(Exp2, Wide)),
+    ("log", float!(Log, Wide)),
+    ("log2", float!(Log2, Wide)),
+    ("cos", float!(Cos, Wide)),
+    ("sin", float!(Sin, Wide)),
+    ("tan", float!(Tan, Wide)),
+    ("tanh", float!(Tanh, Wide)),
+    ("sqrt", float!(Sqrt, Wide)),
+    ("rsqrt", float!(Rsqrt, Wide)),
+    ("erf", float!(Erf, Wide)),
+    ("floor", float!(Floor, Every)),
+    ("ceil", float!(Ceil, Every)),
+    ("trunc", float!(Trunc, Every)),
+    ("round", float!(Round, Every)),
+    ("sqrt_rn", |e, a| e.sqrt_rn(a).map(Value::Tensor)),
+    ("abs", |e, a| e.abs(a).map(Value::Tensor)),
+    ("fdiv", |e, a| {
+        let precise = Evaluator::is_true(a.get("ieee_rounding"));
+        e.float_division(a, precise).map(Value::Tensor)
+    }),
+    ("div_rn", |e, a| e.float_division(a, true).map(Value::Tensor)),
+    ("fma", |e, a| e.fma(a).map(Value::Tensor)),
+    ("umulhi", |e, a| e.umulhi(a).map(Value::Tensor)),
+    ("sinh", libdevice!(1)),
+    ("cosh", libdevice!(1)),
+    ("asin", libdevice!(1)),
+    ("acos", libdevice!(1)),
+    ("atan", libdevice!(1)),
+    ("asinh", libdevice!(1)),
+    ("acosh", libdevice!(1)),
+    ("atanh", libdevice!(1)),
+    ("expm1", libdevice!(1)),
+    ("log1p", libdevice!(1)),
+    ("log10", libdevice!(1)),
+    ("rint", libdevice!(1)),
+    ("nearbyint", libdevice!(1)),
+    ("cbrt", libdevice!(1)),
+    ("erfc", libdevice!(1)),
+    ("atan2", libdevice!(2)),
+    ("pow", libdevice!(2)),
+    ("fmod", libdevice!(2)),
+    ("hypot", libdevice!(2)),
+    ("copysign", libdevice!(2)),
+    // Shapes.
+    ("broadcast", |e, a| e.broadcast_pair(a)),
+    ("broadcast_to", |e, a| {
+        let input = e.tensor_arg(a, "input")?;
+        let shape = e.variadic_shape(a)?;
+        e.broadcast_to(&input, &shape).map(Value::Tensor)
+    }),
+    ("trans", |e, a| e.permute_builtin(a, true).map(Value::Tensor)),
+    ("permute", |e, a| e.permute_builtin(a, false).map(Value::Tensor)),
+    ("join", |e, a| e.join(a).map(Value::Tensor)),
+    ("split", |e, a| e.split(a)),
+    ("reshape", |e, a| {
+        let reorder = e.bool_arg(a, "can_reorder")?;
+        e.reshape_builtin(a, reorder).map(Value::Tensor)
+    }),
+    ("view", |e, a| e.reshape_builtin(a, true).map(Value::Tensor)),
+    ("expand_dims", |e, a| e.expand_dims_builtin(a).map(Value::Tensor)),
+    ("item", |e, a| e.item(a).map(Value::Tensor)),
+    ("cat", |e, a| e.cat(a).map(Value::Tensor)),
+    // Pointers and descriptors.
+    ("make_block_ptr", |e, a| e.make_block_pointer(a)),
+    ("advance", |e, a| e.advance(a)),
+    ("make_tensor_descriptor", |e, a| e.make_descriptor(a)),
+    ("load_tensor_descriptor", |e, a| e.descriptor_function(a, "load", &["offsets"])),
+    ("store_tensor_descriptor", |e, a| e.descriptor_function(a, "store", &["offsets", "value"])),
+    // Memory.
+    ("load", |e, a| match a.get("pointer") {
+        Value::Block(block) => e.block_load(a, &block.clone()),
+        _ => e.load(a).map(Value::Tensor),
+    }),
+    ("store", |e, a| match a.get("pointer") {
+        Value::Block(block) => e.block_store(a, &block.clone()),
+        _ => e.store(a).map(|()| Value::NONE),
+    }),
+    ("atomic_cas", |e, a| e.atomic_cas(a).map(Value::Tensor)),
+    ("atomic_xchg", |e, a| e.atomic_rmw(a, Atomic::Exchange).map(Value::Tensor)),
+    ("atomic_add", |e, a| e.atomic_rmw(a, Atomic::Add).map(Value::Tensor)),
+    ("atomic_max", |e, a| e.atomic_rmw(a, Atomic::Max).map(Value::Tensor)),
+    ("atomic_min", |e, a| e.atomic_rmw(a, Atomic::Min).map(Value::Tensor)),
+    ("atomic_and", |e, a| e.atomic_rmw(a, Atomic::And).map(Value::Tensor)),
+    ("atomic_or", |e, a| e.atomic_rmw(a, Atomic::Or).map(Value::Tensor)),
+    ("atomic_xor", |e, a| e.atomic_rmw(a, Atomic::Xor).map(Value::Tensor)),
+    // Products, reductions and what else looks at several elements.
+    ("dot", |e, a| e.dot(a).map(Value::Tensor)),
+    ("dot_scaled", |e, a| e.not_yet(a)),
+    ("reduce", |e, a| e.reduce(a)),
+    ("associative_scan", |e, a| e.scan(a)),
+    ("histogram", |e, a| e.histogram(a).map(Value::Tensor)),
+    ("gather", |e, a| e.gather(a).map(Value::Tensor)),
+    // Advice, assertions, printing.
+    ("multiple_of", |e, a| e.promise(a, marks::DIVISIBILITY)),
+    ("max_contiguous", |e, a| e.promise(a, marks::CONTIGUITY)),
+    ("max_constancy", |e, a| e.promise(a, marks::CONSTANCY)),
+    ("assume", |e, a| e.assume(a)),
+    ("debug_barrier", |e, _| {
+        ttg::Barrier::build(&mut builder!(e));
+        Ok(Value::NONE)
+    }),
+    ("static_print", |e, a| e.static_print(a)),
+    ("static_assert", |e, a| e.static_assert(a)),
+    ("device_print", |e, a| e.device_print(a).map(|()| Value::NONE)),
+    ("device_assert", |e, a| e.device_assert(a).map(|()| Value::NONE)),
+    ("inline_asm_elementwise", |e, a| e.inline_asm(a)),
+    ("map_elementwise", |e, a| e.not_yet(a)),
+];
+
+fn function(name: &str) -> Option<Function> {
+    static BY_NAME: LazyLock<FxHashMap<&str, Function>> =
+        LazyLock::new(|| BUILTINS.iter().copied().collect());
+    BY_NAME.get(name).copied()
+}
+
 impl Evaluator<'_> {
     pub fn call_builtin(&mut self, args: &Args) -> Eval<Value> {
-        let name = args.builtin.name.clone();
-        for topic in [
-            Self::call_create,
-            Self::call_math,
-            Self::call_shape,
-            Self::call_block_pointer,
-            Self::call_descriptor,
-            Self::call_memory,
-            Self::call_reduce,
-            Self::call_atomic,
-            Self::call_debug,
-        ] {
-            if let Some(value) = topic(self, &name, args)? {
-                return Ok(value);
-            }
+        match function(&args.builtin.name) {
+            Some(function) => function(self, args),
+            None => self.not_yet(args),
         }
-        Err(self.error(format!("tl.{name} is not supported yet")))
+    }
+
+    fn not_yet(&self, args: &Args) -> Eval<Value> {
+        Err(self.error(format!("tl.{} is not supported yet", args.builtin.name)).of(Kind::Unsupported).into())
     }
 
     // ---- arguments ------------------------------------------------------------------------------------------
@@ -154,5 +326,31 @@ impl Evaluator<'_> {
                 )))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::library::{Item, Library};
+
+    #[test]
+    fn the_table_holds_what_the_library_declares() {
+        let library = Library::get();
+        let mut declared = BTreeSet::new();
+        // The package itself has some, too.
+        for module in library.modules().chain([""]) {
+            for name in library.names(module) {
+                let path = format!("{module}.{name}");
+                if let Some(Item::Builtin(builtin)) = library.resolve(path.trim_start_matches('.')) {
+                    declared.insert(builtin.name.to_string());
+                }
+            }
+        }
+        let table: BTreeSet<String> = BUILTINS.iter().map(|(name, _)| name.to_string()).collect();
+        assert_eq!(table.len(), BUILTINS.len(), "a name stands there twice");
+        assert_eq!(table, declared);
     }
 }

@@ -8,16 +8,6 @@ use crate::dtype::Scalar;
 use crate::value::{Shape, Tensor, Value};
 
 impl Evaluator<'_> {
-    pub(crate) fn call_reduce(&mut self, name: &str, args: &Args) -> Eval<Option<Value>> {
-        Ok(Some(match name {
-            "reduce" => self.reduce(args)?,
-            "associative_scan" => self.scan(args)?,
-            "histogram" => Value::Tensor(self.histogram(args)?),
-            "gather" => Value::Tensor(self.gather(args)?),
-            _ => return Ok(None),
-        }))
-    }
-
     /// The operands of a reduction: one tensor or a tuple of tensors of one shape.
     fn reduced(&mut self, args: &Args) -> Eval<(Vec<Tensor>, bool)> {
         let (items, tuple) = match args.get("input") {
@@ -112,7 +102,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    fn reduce(&mut self, args: &Args) -> Eval<Value> {
+    pub(super) fn reduce(&mut self, args: &Args) -> Eval<Value> {
         let (mut tensors, tuple) = self.reduced(args)?;
         let rank = tensors[0].shape.len();
         let keep_dims = self.bool_arg(args, "keep_dims")?;
@@ -150,7 +140,7 @@ impl Evaluator<'_> {
         Ok(if tuple { Value::tuple(out) } else { out.swap_remove(0) })
     }
 
-    fn scan(&mut self, args: &Args) -> Eval<Value> {
+    pub(super) fn scan(&mut self, args: &Args) -> Eval<Value> {
         let (tensors, tuple) = self.reduced(args)?;
         let axis = self.axis_arg(args, "axis", tensors[0].shape.len())?;
         let reverse = self.bool_arg(args, "reverse")?;
@@ -168,7 +158,7 @@ impl Evaluator<'_> {
         Ok(if tuple { Value::tuple(out) } else { out.swap_remove(0) })
     }
 
-    fn histogram(&mut self, args: &Args) -> Eval<Tensor> {
+    pub(super) fn histogram(&mut self, args: &Args) -> Eval<Tensor> {
         let input = self.tensor_arg(args, "input")?;
         let bins = self.int_arg(args, "num_bins")?;
         if input.shape.len() != 1 || !input.number().is_some_and(Scalar::is_int) {
@@ -194,7 +184,7 @@ impl Evaluator<'_> {
         Ok(Tensor { value, dtype: Scalar::Int32.into(), shape })
     }
 
-    fn gather(&mut self, args: &Args) -> Eval<Tensor> {
+    pub(super) fn gather(&mut self, args: &Args) -> Eval<Tensor> {
         let (src, index) = (self.tensor_arg(args, "src")?, self.tensor_arg(args, "index")?);
         if !index.number().is_some_and(Scalar::is_int) {
             return Err(self.error(format!("the index of tl.gather must be integers, not {}", index.ty())));
