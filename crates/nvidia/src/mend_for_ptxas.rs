@@ -22,7 +22,9 @@ pub fn select_of_high_halves(ptx: String) -> String {
             selected.extend(operands.split(',').skip(1).take(2).map(str::trim));
         }
     }
-    if !ptx.lines().any(|line| high_half(line).is_some_and(|(half, _)| selected.contains(half))) {
+    if selected.is_empty()
+        || !ptx.lines().any(|line| high_half(line).is_some_and(|(half, _)| selected.contains(half)))
+    {
         return ptx;
     }
     let mut out = String::with_capacity(ptx.len() + ptx.len() / 16);

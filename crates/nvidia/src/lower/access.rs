@@ -80,6 +80,27 @@ impl Asm {
         self.args.push(v);
         format!("${}", self.results.len() + self.args.len() - 1)
     }
+
+    /// What follows is executed where `pred` holds.
+    fn guard(&mut self, pred: Option<Value>) {
+        if let Some(pred) = pred {
+            let p = self.arg(pred, 'b');
+            let _ = write!(self.text, "@{p} ");
+        }
+    }
+}
+
+/// One register, or several as a vector: `$0`, `{$0, $1}`.
+fn vector(names: &[String]) -> String {
+    match names {
+        [one] => one.clone(),
+        several => format!("{{{}}}", several.join(", ")),
+    }
+}
+
+/// The results of a load of `count` words.
+fn results(count: u32) -> String {
+    vector(&(0..count).map(|i| format!("${i}")).collect::<Vec<_>>())
 }
 
 impl Lower<'_, '_> {
@@ -102,16 +123,9 @@ impl Lower<'_, '_> {
         };
         let mut asm = Asm::default();
         asm.outputs(words.register(), letter(words), words.count);
-        let (base, offset) = self.b.split_offset(ptr);
-        // The immediate of an access is a signed 32-bit number.
-        let (base, offset) = if i32::try_from(offset).is_ok() { (base, offset) } else { (ptr, 0) };
+        let (base, offset) = self.split_global(ptr);
         let address = asm.arg(base, 'l');
-        let immediate = if offset == 0 {
-            String::new()
-        } else {
-            let c = self.b.i32(offset);
-            format!("+{}", asm.arg(c, 'n'))
-        };
+        let immediate = self.immediate(&mut asm, offset);
         let mut otherwise = String::new();
         if let Some(pred) = pred {
             let p = asm.arg(pred, 'b');
@@ -131,15 +145,9 @@ impl Lower<'_, '_> {
             let _ = write!(asm.text, "@{p} ");
         }
         let suffix = suffix(words);
-        let targets = if words.count == 1 {
-            "$0".to_string()
-        } else {
-            let names: Vec<String> = (0..words.count).map(|i| format!("${i}")).collect();
-            format!("{{{}}}", names.join(", "))
-        };
+        let targets = results(words.count);
         let _ = write!(asm.text, "ld{modifiers}{suffix} {targets}, [{address}{immediate}]; {otherwise}");
-        let (text, constraints) = (asm.text, asm.constraints);
-        self.b.asm(&text, &constraints, Effect::Read, &asm.results, &asm.args)
+        self.b.asm(&asm.text, &asm.constraints, Effect::Read, &asm.results, &asm.args)
     }
 
     /// One global store of `words`, where `pred` holds.
@@ -160,50 +168,48 @@ impl Lower<'_, '_> {
             }
             policy => evict_suffix(policy),
         };
-        let modifiers = format!(".global{cache}{evict}");
-        let mut asm = Asm::default();
-        let (base, offset) = self.b.split_offset(ptr);
-        let (base, offset) = if i32::try_from(offset).is_ok() { (base, offset) } else { (ptr, 0) };
-        let address = asm.arg(base, 'l');
-        let names: Vec<String> = values.iter().map(|&v| asm.arg(v, letter(words))).collect();
-        let immediate = if offset == 0 {
-            String::new()
-        } else {
-            let c = self.b.i32(offset);
-            format!("+{}", asm.arg(c, 'n'))
-        };
-        if let Some(pred) = pred {
-            let p = asm.arg(pred, 'b');
-            let _ = write!(asm.text, "@{p} ");
-        }
-        let suffix = suffix(words);
-        let sources = if names.len() == 1 { names[0].clone() } else { format!("{{{}}}", names.join(", ")) };
-        let _ = write!(asm.text, "st{modifiers}{suffix} [{address}{immediate}], {sources};");
-        let (text, constraints) = (asm.text, asm.constraints);
-        self.b.asm(&text, &constraints, Effect::Write, &[], &asm.args);
+        let (base, offset) = self.split_global(ptr);
+        let space = format!("global{cache}{evict}");
+        self.store(&space, (base, 'l', offset), values, words, pred);
     }
 
     /// One store of `words` to shared memory, where `pred` holds.
     pub fn store_shared_words(&mut self, ptr: Value, values: &[Value], words: Words, pred: Option<Value>) {
-        let mut asm = Asm::default();
         let (base, offset) = self.b.split_offset(ptr);
-        let address = asm.arg(base, 'r');
+        self.store("shared", (base, 'r', offset), values, words, pred);
+    }
+
+    /// One store to a state space, given with its modifiers, at a base in a register of this constraint letter and an offset.
+    fn store(
+        &mut self,
+        space: &str,
+        (base, register, offset): (Value, char, i64),
+        values: &[Value],
+        words: Words,
+        pred: Option<Value>,
+    ) {
+        let mut asm = Asm::default();
+        let address = asm.arg(base, register);
         let names: Vec<String> = values.iter().map(|&v| asm.arg(v, letter(words))).collect();
-        let immediate = if offset == 0 {
-            String::new()
-        } else {
-            let c = self.b.i32(offset);
-            format!("+{}", asm.arg(c, 'n'))
-        };
-        if let Some(pred) = pred {
-            let p = asm.arg(pred, 'b');
-            let _ = write!(asm.text, "@{p} ");
+        let immediate = self.immediate(&mut asm, offset);
+        asm.guard(pred);
+        let _ = write!(asm.text, "st.{space}{} [{address}{immediate}], {};", suffix(words), vector(&names));
+        self.b.asm(&asm.text, &asm.constraints, Effect::Write, &[], &asm.args);
+    }
+
+    /// The base and the offset of a global address: the immediate of an access is a signed 32-bit number.
+    fn split_global(&mut self, ptr: Value) -> (Value, i64) {
+        let (base, offset) = self.b.split_offset(ptr);
+        if i32::try_from(offset).is_ok() { (base, offset) } else { (ptr, 0) }
+    }
+
+    /// An offset as it follows the base of an address.
+    fn immediate(&mut self, asm: &mut Asm, offset: i64) -> String {
+        if offset == 0 {
+            return String::new();
         }
-        let suffix = suffix(words);
-        let sources = if names.len() == 1 { names[0].clone() } else { format!("{{{}}}", names.join(", ")) };
-        let _ = write!(asm.text, "st.shared{suffix} [{address}{immediate}], {sources};");
-        let (text, constraints) = (asm.text, asm.constraints);
-        self.b.asm(&text, &constraints, Effect::Write, &[], &asm.args);
+        let c = self.b.i32(offset);
+        format!("+{}", asm.arg(c, 'n'))
     }
 
     /// One load of `words` from a state space, where `pred` holds; elsewhere they are zero. The space is `shared` or, for
@@ -219,29 +225,17 @@ impl Lower<'_, '_> {
         asm.outputs(words.register(), letter(words), words.count);
         let (base, offset) = self.b.split_offset(ptr);
         let address = asm.arg(base, 'r');
-        let immediate = if offset == 0 {
-            String::new()
-        } else {
-            let c = self.b.i32(offset);
-            format!("+{}", asm.arg(c, 'n'))
-        };
-        if let Some(pred) = pred {
+        let immediate = self.immediate(&mut asm, offset);
+        if pred.is_some() {
             for i in 0..words.count {
                 let _ = write!(asm.text, "mov.b{} ${i}, 0; ", words.bits.max(16));
             }
-            let p = asm.arg(pred, 'b');
-            let _ = write!(asm.text, "@{p} ");
         }
+        asm.guard(pred);
         let suffix = suffix(words);
-        let targets = if words.count == 1 {
-            "$0".to_string()
-        } else {
-            let names: Vec<String> = (0..words.count).map(|i| format!("${i}")).collect();
-            format!("{{{}}}", names.join(", "))
-        };
+        let targets = results(words.count);
         let _ = write!(asm.text, "ld.{space}{suffix} {targets}, [{address}{immediate}];");
-        let (text, constraints) = (asm.text, asm.constraints);
-        self.b.asm(&text, &constraints, Effect::Read, &asm.results, &asm.args)
+        self.b.asm(&asm.text, &asm.constraints, Effect::Read, &asm.results, &asm.args)
     }
 
     /// Adds 1 to a word of shared memory where `pred` holds.
