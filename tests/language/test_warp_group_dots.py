@@ -413,6 +413,79 @@ def test_products_of_what_a_loop_carries(device, where, num_warps):
 
 
 @triton.jit
+def looked_at_behind_the_loop(a_ptr, b_ptr, out_ptr, two):
+    """What the loop makes of the product, and (by a comparison that LLVM takes from it) the product itself."""
+    i, j = tl.arange(0, 64), tl.arange(0, 128)
+    at = i[:, None] * 128 + j[None, :]
+    acc, b = tl.load(out_ptr + at), tl.load(b_ptr + j[:, None] * 128 + j[None, :])
+    for _ in tl.range(0, 3):
+        left = tl.load(a_ptr + i[:, None] * 64 + i[None, :])
+        right = tl.minimum(tl.maximum(tl.where(acc > 1, acc, 1), -1), 1).to(tl.int8)
+        acc = tl.minimum(tl.maximum(tl.dot(left, right, acc), -8), 8)
+    left = tl.minimum(tl.maximum(tl.where(acc > 2, acc, 1), -1), 1).to(tl.int8)
+    tl.store(out_ptr + at, tl.dot(left, b, tl.full([64, 128], two, tl.int32)))
+
+
+def test_products_looked_at_behind_the_loop(device):
+    rng = np.random.default_rng(8)
+    a, b = (rng.integers(-1, 2, (n, n)).astype(np.int8) for n in (64, 128))
+    acc = rng.integers(-1, 2, (64, 128)).astype(np.int32)
+    out = device.array(acc)
+    looked_at_behind_the_loop[(1,)](device.array(a), device.array(b), out, 2, num_stages=1)
+    for _ in range(3):
+        acc = np.clip(a.astype(np.int32) @ np.clip(np.where(acc > 1, acc, 1), -1, 1) + acc, -8, 8)
+    acc = np.clip(np.where(acc > 2, acc, 1), -1, 1) @ b.astype(np.int32) + 2
+    np.testing.assert_array_equal(device.numpy(out), acc)
+
+
+@triton.jit
+def constant_in_each_iteration(a_ptr, b_ptr, out_ptr):
+    i, j = tl.arange(0, 128), tl.arange(0, 16)
+    at = i[:, None] * 128 + i[None, :]
+    b = tl.load(b_ptr + j[:, None] * 128 + i[None, :])
+    out = tl.load(out_ptr + at)
+    for _ in tl.range(0, 2, num_stages=2):
+        product = tl.dot(tl.load(a_ptr + at), tl.trans(b), tl.full([128, 16], 1, tl.float32))
+        left = tl.minimum(tl.maximum(product, -1.0), 1.0).to(tl.float16)
+        out = tl.dot(left, tl.full([16, 128], 1, tl.float16), tl.full([128, 128], 1, tl.float32))
+    tl.store(out_ptr + at, out)
+
+
+def test_accumulators_that_begin_as_a_constant_in_each_iteration(device):
+    rng = np.random.default_rng(9)
+    a, b = (rng.integers(-1, 2, (n, 128)).astype(np.float16) for n in (128, 16))
+    out = device.array(np.zeros((128, 128), np.float32))
+    constant_in_each_iteration[(1,)](device.array(a), device.array(b), out, num_stages=1)
+    left = np.clip(a.astype(np.float32) @ b.astype(np.float32).T + 1, -1, 1)
+    np.testing.assert_array_equal(device.numpy(out), (left.sum(1, keepdims=True) + 1).repeat(128, 1))
+
+
+@triton.jit
+def left_operand_through_two_waits(out_ptr, two):
+    i = tl.arange(0, 128)
+    at = i[:, None] * 128 + i[None, :]
+    out = tl.load(out_ptr + at)
+    first = tl.dot(tl.full([128, 128], 1, tl.float16), tl.full([128, 64], 1, tl.float16))
+    for t in tl.range(0, 4):
+        left = tl.minimum(tl.maximum(first + two, -1.0), 1.0).to(tl.float16)
+        out = tl.dot(left, tl.trans(left), out)
+        out = tl.dot(
+            tl.minimum(tl.maximum(out + t, -1.0), 1.0).to(tl.float16), tl.full([128, 128], 1, tl.float16), out
+        )
+    tl.store(out_ptr + at, out)
+
+
+def test_a_left_operand_that_two_waits_have(device):
+    acc = np.random.default_rng(10).integers(-99, 9, (128, 128)).astype(np.float32)
+    out = device.array(acc)
+    left_operand_through_two_waits[(1,)](out, 2, num_stages=1)
+    for t in range(4):
+        acc = acc + 64
+        acc = acc + np.clip(acc + t, -1, 1).sum(1, keepdims=True)
+    np.testing.assert_array_equal(device.numpy(out), acc)
+
+
+@triton.jit
 def partial_sums_kernel(a_ptr, b_ptr, c_ptr):
     i = tl.arange(0, 64)
     at = i[:, None] * 64 + i[None, :]

@@ -12,6 +12,7 @@ use crate::lower;
 use crate::mend_for_ptxas;
 use crate::target::Target;
 use crate::tools::PythonEnvironment;
+use crate::wait_for_copies::wait_for_copies;
 
 /// How to compile.
 #[derive(Debug, Clone)]
@@ -117,9 +118,11 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
     timing.passes = out.timing.passes;
     timing.codegen = out.timing.codegen;
     timing.print = out.timing.print;
+    let ptx = wait_for_copies(options.target.retarget(out.assembly));
+    let ptx = mend_for_ptxas::select_of_high_halves(ptx);
     Ok(Kernel {
         name: lowered.kernel,
-        ptx: mend_for_ptxas::select_of_high_halves(options.target.retarget(out.assembly)),
+        ptx,
         llvm_ir: out.llvm_ir,
         num_warps: lowered.num_warps,
         shared_bytes: lowered.shared_bytes,

@@ -13,6 +13,7 @@ pub mod ptxas;
 pub mod sass;
 pub mod target;
 pub mod tools;
+mod wait_for_copies;
 
 pub use compile::{Kernel, Options, compile};
 pub use target::Target;

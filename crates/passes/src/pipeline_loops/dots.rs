@@ -361,12 +361,7 @@ fn buffer_of(module: &Module, value: Value) -> Option<Op> {
 
 /// Waits for a dot right before the first use of its result.
 fn finish(module: &mut Module, block: Block, dot: ttng::WarpGroupDot) {
-    // Its value may have come through a wait for others.
-    let mut value = dot.d(module);
-    while let Some(w) = module.uses(value).iter().find_map(|u| ttng::WarpGroupDotWait::cast(module, u.op)) {
-        let Some(i) = w.inputs(module).iter().position(|&v| v == value) else { break };
-        value = w.outputs(module)[i];
-    }
+    let value = behind_waits(module, block, dot.d(module));
     let chain = chain(module, dot);
     let Some(mut before) = module.last_op(block) else { return };
     let mut first = |at: Op| {
@@ -387,12 +382,25 @@ fn finish(module: &mut Module, block: Block, dot: ttng::WarpGroupDot) {
     for d in chain {
         // What a dot that stays under way has, too, is its wait's.
         let a = d.a(module);
-        if !is_in_registers(module, a) || pending.iter().all(|p| p.a(module) != a) {
+        if !is_in_registers(module, a) {
             inputs.push(a);
+        } else if pending.iter().all(|p| p.a(module) != a) {
+            inputs.push(behind_waits(module, block, a));
         }
         inputs.push(d.b(module));
     }
     wait(module, Place::Before(before), &inputs, pending.len() as i32);
+}
+
+/// A value that waits of this block for others may have gone through, behind them.
+fn behind_waits(module: &Module, block: Block, mut value: Value) -> Value {
+    let of_block =
+        |op| ttng::WarpGroupDotWait::cast(module, op).filter(|w| module.parent_block(w.0) == Some(block));
+    while let Some(w) = module.uses(value).iter().find_map(|u| of_block(u.op)) {
+        let Some(i) = w.inputs(module).iter().position(|&v| v == value) else { break };
+        value = w.outputs(module)[i];
+    }
+    value
 }
 
 /// The first operation of this block behind a dot that control flow takes a left operand in registers into: there it is
