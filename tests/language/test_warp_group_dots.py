@@ -486,6 +486,27 @@ def test_a_left_operand_that_two_waits_have(device):
 
 
 @triton.jit
+def short_loop_kernel(a_ptr, out_ptr):
+    i, j = tl.arange(0, 64), tl.arange(0, 16)
+    acc = tl.full([64, 16], 2, tl.float16)
+    for _ in tl.range(0, 2, num_stages=4):
+        a = tl.load(a_ptr + i[:, None] * 64 + i[None, :])
+        acc = tl.dot(a, tl.minimum(tl.maximum(acc, -1.0), 1.0).to(tl.float16), acc, out_dtype=tl.float16)
+    tl.store(out_ptr + i[:, None] * 16 + j[None, :], acc)
+
+
+def test_products_of_results_in_loops_that_could_be_unrolled(device):
+    """``ptxas`` took what the second product has of the first one's result for what the first product had."""
+    a = np.random.default_rng(12).integers(-1, 2, (64, 64)).astype(np.float16)
+    out = device.empty((64, 16), np.float16)
+    short_loop_kernel[(1,)](device.array(a), out, num_warps=8)
+    acc = np.full((64, 16), 2, np.float16)
+    for _ in range(2):
+        acc = a @ np.clip(acc, -1, 1) + acc
+    np.testing.assert_array_equal(device.numpy(out), acc)
+
+
+@triton.jit
 def partial_sums_kernel(a_ptr, b_ptr, c_ptr):
     i = tl.arange(0, 64)
     at = i[:, None] * 64 + i[None, :]

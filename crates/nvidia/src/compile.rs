@@ -9,7 +9,7 @@ use tilewright_llvm::emit;
 
 use crate::libdevice;
 use crate::lower;
-use crate::mend_for_ptxas;
+use crate::mend_for_ptxas::mend_for_ptxas;
 use crate::target::Target;
 use crate::tools::PythonEnvironment;
 use crate::wait_for_copies::wait_for_copies;
@@ -119,7 +119,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
     timing.codegen = out.timing.codegen;
     timing.print = out.timing.print;
     let ptx = wait_for_copies(options.target.retarget(out.assembly));
-    let ptx = mend_for_ptxas::select_of_high_halves(ptx);
+    let ptx = mend_for_ptxas(ptx);
     Ok(Kernel {
         name: lowered.kernel,
         ptx,

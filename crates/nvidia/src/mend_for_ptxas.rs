@@ -10,12 +10,63 @@
 //! …                                             ->   …
 //! selp.b16 %rs5, %rs4, %rs2, %p2;                    selp.b16 %rs5, %rs4, %rs2, %p2;
 //! ```
+//!
+//! **Loops with `wgmma`.** Where `ptxas` knows how often a loop runs and unrolls it, it takes the accumulators of the second copy of
+//! the body for those of the first: what is computed from them stays as it was, and products that overwrite theirs are dropped.
+//! Seen with 12.8 and 13.5. It unrolls few of them (none that was measured for `docs/performance.md`), so it is asked to
+//! unroll none.
+//!
+//! ```text
+//! $L__BB0_1:                       $L__BB0_1:
+//!                             ->     .pragma "nounroll";
+//!   wgmma.mma_async… {%r1}, …;       wgmma.mma_async… {%r1}, …;
+//!   @%p1 bra $L__BB0_1;              @%p1 bra $L__BB0_1;
+//! ```
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Writes all of it in the other way.
+pub fn mend_for_ptxas(ptx: String) -> String {
+    keep_loops_with_products(select_of_high_halves(ptx))
+}
+
+/// Asks for loops with products of warp groups not to be unrolled.
+fn keep_loops_with_products(ptx: String) -> String {
+    const PRODUCT: &str = "wgmma.mma_async";
+    if !ptx.contains(PRODUCT) {
+        return ptx;
+    }
+    let mut labels: FxHashMap<&str, usize> = FxHashMap::default();
+    let (mut heads, mut last_product) = (FxHashSet::default(), None);
+    for (i, line) in ptx.lines().enumerate() {
+        if let Some(label) = line.strip_suffix(':') {
+            labels.insert(label, i);
+        } else if line.starts_with(PRODUCT) {
+            last_product = Some(i);
+        } else if let Some((_, target)) = line.split_once("bra")
+            && let Some(target) = target.split_whitespace().last()
+            && let Some(&head) = labels.get(target.trim_end_matches(';'))
+            && last_product.is_some_and(|product| product > head)
+        {
+            heads.insert(head);
+        }
+    }
+    if heads.is_empty() {
+        return ptx;
+    }
+    let mut out = String::with_capacity(ptx.len() + 32 * heads.len());
+    for (i, line) in ptx.split_inclusive('\n').enumerate() {
+        out.push_str(line);
+        if heads.contains(&i) {
+            out.push_str("\t.pragma \"nounroll\";\n");
+        }
+    }
+    out
+}
 
 /// Takes high halves that are selected out of their words by a shift. (Registers are numbered anew in each function; one that
 /// is selected in another function is shifted too, which is as right.)
-pub fn select_of_high_halves(ptx: String) -> String {
+fn select_of_high_halves(ptx: String) -> String {
     let mut selected = FxHashSet::default();
     for line in ptx.lines() {
         if let Some(operands) = line.trim_start().strip_prefix("selp.b16") {
@@ -49,7 +100,7 @@ fn high_half(line: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::select_of_high_halves;
+    use super::{keep_loops_with_products, select_of_high_halves};
 
     #[test]
     fn only_what_is_selected_changes() {
@@ -64,5 +115,14 @@ mod tests {
              \tselp.b16 \t%rs5, %rs4, %rs2, %p2;\n"
         );
         assert_eq!(select_of_high_halves(mended.clone()), mended);
+    }
+
+    #[test]
+    fn only_loops_with_products_are_kept() {
+        let ptx = "$L__BB0_1:\n\tadd.s32 %r1, %r1, 1;\n\t@%p1 bra \t$L__BB0_1;\n\
+                   $L__BB0_2:\nwgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r89, %r90}, %rd26, %rd27, p;\n\
+                   \t@%p2 bra \t$L__BB0_2;\n\t@%p3 bra \t$L__BB0_4;\n$L__BB0_4:\n\tret;\n";
+        let kept = keep_loops_with_products(ptx.to_string());
+        assert_eq!(kept, ptx.replace("$L__BB0_2:\n", "$L__BB0_2:\n\t.pragma \"nounroll\";\n"));
     }
 }

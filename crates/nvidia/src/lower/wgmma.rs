@@ -351,13 +351,6 @@ impl Lower<'_, '_> {
             format!("{{{}}}", names.join(", "))
         };
         let mut text = String::from("{\n.reg .pred p;\n");
-        // An instruction that overwrites its accumulators names them as registers that it reads. Where nothing has been written
-        // there, `ptxas` (13.5) unrolls the loop around it and drops the instructions of later iterations as if they
-        // gave the first one's results. These zeros cost nothing: it drops them.
-        for word in accumulators.iter().filter(|(fresh, _)| *fresh).flat_map(|(_, words)| words) {
-            let (mov, zero) = if ty == Ty::F32 { ("mov.f32", "0f00000000") } else { ("mov.b32", "0") };
-            let _ = writeln!(text, "{mov} ${word}, {zero};");
-        }
         text.push_str("wgmma.fence.sync.aligned;\n");
         for (tile, (fresh, words)) in tiles.iter().zip(&accumulators) {
             let d = list(words);
