@@ -185,3 +185,43 @@ def test_argument_kinds(device):
     np.testing.assert_allclose(device.numpy(out), [2.0**40] * 4 + [1])
     noop_kernel[(1,)](out, n=1, flag=False, value=2, nothing=None, N=2)
     np.testing.assert_allclose(device.numpy(out), [3, 3, 2.0**40, 2.0**40, 1])
+
+
+@triton.jit
+def promised_kernel(x_ptr, out_ptr, n, stride):
+    tl.assume(stride % 16 == 0)
+    tl.assume(n > 0)
+    at = tl.program_id(0) * stride + tl.arange(0, 256)
+    tl.store(out_ptr + at, tl.load(x_ptr + at) // n)
+
+
+def test_what_is_assumed_widens_accesses(device):
+    x, out = np.arange(512, dtype=np.int32), device.empty((512,), np.int32)
+    kernel = promised_kernel[(2,)](device.array(x), out, 3, 240, num_warps=1)
+    np.testing.assert_array_equal(device.numpy(out)[:496], (x // 3)[:496])
+    if "ptx" in kernel.asm:
+        assert "ld.global.v4" in kernel.asm["ptx"]
+
+
+def test_the_executor_checks_what_is_assumed(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    x, out = np.arange(512, dtype=np.int32), np.empty(512, np.int32)
+    with pytest.raises(triton.KernelError, match="does not hold"):
+        promised_kernel[(2,)](x, out, -3, 240)
+
+
+@triton.jit
+def advised_while_kernel(out_ptr, n, m, ADVICE: tl.constexpr):
+    i = 0
+    while tl.condition(i < n, disable_licm=ADVICE):
+        i += m * m
+    tl.store(out_ptr, i)
+
+
+@pytest.mark.parametrize("advice", [False, True])
+def test_nothing_leaves_a_while_that_says_so(device, advice):
+    out = device.empty((1,), np.int32)
+    kernel = advised_while_kernel[(1,)](out, 20, 3, ADVICE=advice)
+    assert device.numpy(out)[0] == 27
+    before, _, loop = kernel.asm["ttir"].partition("scf.while")
+    assert ("arith.muli" in loop) == advice and ("arith.muli" in before) != advice

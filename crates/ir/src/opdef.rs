@@ -22,6 +22,7 @@ pub enum Opcode {
     Tt(crate::dialect::tt::Kind),
     Ttg(crate::dialect::ttg::Kind),
     Ttng(crate::dialect::ttng::Kind),
+    Llvm(crate::dialect::llvm::Kind),
     Ub(crate::dialect::ub::Kind),
 }
 

@@ -489,6 +489,11 @@ impl<'a, H: Hooks> Lower<'a, H> {
                 }
                 _ => Err(self.unsupported(format!("the operation `{}`", self.m.op_name(op)))),
             },
+            Some(Opcode::Llvm(ir::dialect::llvm::Kind::Assume)) => {
+                let condition = self.regs(ir::dialect::llvm::Assume(op).cond(self.m))?[0];
+                self.b.intrinsic("llvm.assume", llvm::Effect::Write, None, &[condition]);
+                Ok(())
+            }
             Some(Opcode::Ub(_)) => self.poison(op),
             _ => Err(self.unsupported(format!("the operation `{}`", self.m.op_name(op)))),
         }

@@ -22,7 +22,7 @@
 
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
-use tilewright_ir::dialect::{arith, scf, tt};
+use tilewright_ir::dialect::{arith, llvm, scf, tt};
 use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Type, Value};
 
@@ -103,6 +103,8 @@ fn covering(extent: u32) -> u8 {
 #[derive(Debug, Default)]
 pub struct AxisAnalysis {
     facts: FxHashMap<Value, Facts>,
+    /// The divisors that `tl.assume` promises, as exponents.
+    assumed: FxHashMap<Value, u8>,
 }
 
 impl AxisAnalysis {
@@ -142,7 +144,14 @@ impl AxisAnalysis {
         (1u32 << v.min(30)).min((max_bytes / bytes).max(1))
     }
 
+    fn apply_assumed(&self, value: Value, facts: &mut Facts) {
+        if let (Some(&divisor), [dim]) = (self.assumed.get(&value), &mut facts.dims[..]) {
+            dim.divisibility = dim.divisibility.max(divisor);
+        }
+    }
+
     fn function(&mut self, module: &Module, func: Op) {
+        self.assumed.extend(module.all_ops(func).into_iter().filter_map(|op| assumed_divisor(module, op)));
         let arg_attrs = module.op_attr(func, "arg_attrs").and_then(|a| match module.attr_kind(a) {
             AttrKind::Array(v) => Some(v.clone()),
             _ => None,
@@ -157,6 +166,7 @@ impl AxisAnalysis {
                             apply_hint(module, &mut facts, name, *attr);
                         }
                     }
+                    self.apply_assumed(arg, &mut facts);
                     self.facts.insert(arg, facts);
                 }
                 self.block(module, block);
@@ -281,6 +291,7 @@ impl AxisAnalysis {
         for (name, attr) in module.op_attrs(op) {
             apply_hint(module, &mut facts, name, *attr);
         }
+        self.apply_assumed(result, &mut facts);
         self.facts.insert(result, facts);
     }
 
@@ -560,6 +571,28 @@ fn fold(module: &Module, op: Op, kind: arith::Kind, a: i64, b: i64, bits: u32) -
 
 /// A promise of the author or caller: `tt.divisibility`, `tt.contiguity` or `tt.constancy`, one number or one per
 /// dimension.
+/// The value and the exponent of its divisor, if that is what an operation promises: `x % 16 == 0`, in the block that makes
+/// `x`, which does not run without the promise.
+fn assumed_divisor(module: &Module, op: Op) -> Option<(Value, u8)> {
+    let condition = llvm::Assume::cast(module, op)?.cond(module);
+    let compared = arith::Cmpi::of(module, condition)?;
+    let remainder = module.defining_op(compared.lhs(module))?;
+    let zero = module.constant_int(compared.rhs(module)) == Some(0);
+    let (x, divisor) = match module.opcode(remainder)? {
+        Opcode::Arith(arith::Kind::Remsi | arith::Kind::Remui) => {
+            (module.operands(remainder)[0], divisor_of(module.constant_int(module.operands(remainder)[1])?))
+        }
+        // The lowest bits, which canonicalization makes of it.
+        Opcode::Arith(arith::Kind::Andi) => {
+            let mask = module.constant_int(module.operands(remainder)[1])?;
+            (module.operands(remainder)[0], (mask.trailing_ones() as u8).min(MAX))
+        }
+        _ => return None,
+    };
+    let equal = compared.predicate(module) == arith::CmpIPredicate::Eq;
+    (zero && equal && module.value_block(x) == module.parent_block(op)).then_some((x, divisor))
+}
+
 fn apply_hint(module: &Module, facts: &mut Facts, name: &str, attr: tilewright_ir::Attr) {
     let field: fn(&mut DimFacts) -> &mut u8 = match name {
         marks::DIVISIBILITY => |d| &mut d.divisibility,

@@ -593,9 +593,10 @@ class range:
     """A loop at run time with advice for the compiler: ``for i in tl.range(start, stop, step, num_stages=3)``.
 
     ``num_stages`` is the depth of software pipelining of this loop, ``loop_unroll_factor`` how often the body is
-    unrolled, ``disallow_acc_multi_buffer`` keeps a dot's accumulator in one buffer, ``flatten`` lets the loads of
+    unrolled, ``disable_licm`` keeps in the loop what every iteration computes alike, ``flatten`` lets the loads of
     the loop inside this one go on from one of its runs to the next, ``warp_specialize`` gives loading and computing to
     different warps. The last two work where loads go through tensor descriptors by TMA (sm_90), and say nothing elsewhere.
+    ``disallow_acc_multi_buffer`` is for GPUs that keep accumulators in buffers (sm_100); in registers there is always one.
     """
 
     def __init__(
@@ -623,7 +624,10 @@ class static_range:
 
 
 class condition:
-    """The condition of a ``while`` loop with advice for the compiler."""
+    """The condition of a ``while`` loop with advice for the compiler: ``while tl.condition(i < n, disable_licm=True)``.
+
+    ``disable_licm`` keeps in the loop what every iteration computes alike.
+    """
 
     def __init__(self, arg1, disable_licm=False):
         self.condition, self.disable_licm = arg1, disable_licm
@@ -1039,7 +1043,8 @@ def max_constancy(input, values):
 
 @builtin
 def assume(cond):
-    """Promises that the scalar ``cond`` is true."""
+    """Promises that the scalar ``cond`` is true where this runs, which the compiler builds on: ``tl.assume(stride % 16 == 0)``
+    lets a thread take several elements at once from addresses made of ``stride``. The CPU executor checks it."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------

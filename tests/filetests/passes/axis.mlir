@@ -66,3 +66,34 @@ tt.func public @f(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %q: !tt.ptr<f16
   tt.store %pr, %7 : tensor<1024x!tt.ptr<f16>>
   tt.return
 }
+
+// -----
+// RUN: -assign-layouts
+// `tl.assume` of a divisor counts where the block that makes the value can't run without it.
+tt.func public @assumed(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %n: i32, %m: i32) {
+  %c0 = arith.constant 0 : i32
+  %c7 = arith.constant 7 : i32
+  %c8 = arith.constant 8 : i32
+  %rem = arith.remsi %n, %c8 : i32
+  %is = arith.cmpi eq, %rem, %c0 : i32
+  llvm.intr.assume %is : i1
+  %r = tt.make_range {end = 1024 : i32, start = 0 : i32} : tensor<1024xi32>
+  %ps = tt.splat %p : !tt.ptr<f16> -> tensor<1024x!tt.ptr<f16>>
+  %ns = tt.splat %n : i32 -> tensor<1024xi32>
+  %rn = arith.addi %r, %ns : tensor<1024xi32>
+  %pn = tt.addptr %ps, %rn : tensor<1024x!tt.ptr<f16>>, tensor<1024xi32>
+  // CHECK: tt.load {{.*}}tt.vec = 8
+  %0 = tt.load %pn : tensor<1024x!tt.ptr<f16>>
+  %ms = tt.splat %m : i32 -> tensor<1024xi32>
+  %rm = arith.addi %r, %ms : tensor<1024xi32>
+  %pm = tt.addptr %ps, %rm : tensor<1024x!tt.ptr<f16>>, tensor<1024xi32>
+  scf.if %is {
+    %low = arith.andi %m, %c7 : i32
+    %none = arith.cmpi eq, %low, %c0 : i32
+    llvm.intr.assume %none : i1
+    scf.yield
+  }
+  // CHECK: tt.store {{.*}}tt.vec = 1
+  tt.store %pm, %0 : tensor<1024x!tt.ptr<f16>>
+  tt.return
+}

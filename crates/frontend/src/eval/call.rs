@@ -141,6 +141,13 @@ impl Evaluator<'_> {
         }
     }
 
+    fn bind_constructor(&mut self, class: &str, args: CallArgs) -> Eval<Args> {
+        match Library::get().constructor(class) {
+            Some(constructor) => self.bind_builtin(&constructor, args),
+            None => Err(self.error(format!("{class} cannot be called"))),
+        }
+    }
+
     fn bind_builtin(&mut self, builtin: &Arc<Builtin>, args: CallArgs) -> Eval<Args> {
         let wrong = |e: &Self, what: String| -> super::Error {
             e.error(what).note(format!("the signature is tl.{}", builtin.signature())).into()
@@ -520,20 +527,18 @@ impl Evaluator<'_> {
                 let mut next = || parts.next().unwrap_or(Value::NONE);
                 Ok(Value::Slice(Arc::new([next(), next(), next()])))
             }
-            "condition" => match args.positional.into_iter().next() {
-                Some(condition) => Ok(condition),
-                None => Err(self.error("tl.condition takes the condition")),
-            },
+            "condition" => {
+                let args = self.bind_constructor(path, args)?;
+                self.loop_stays |= self.bool_arg(&args, "disable_licm")?;
+                Ok(args.get("arg1").clone())
+            }
             other => Err(self.error(format!("tl.{other} cannot be called in a kernel"))),
         }
     }
 
     /// `range(...)`, `tl.range(...)`, `tl.static_range(...)`, by the library's parameters of that class.
     pub fn range_value(&mut self, class: &str, args: CallArgs) -> Eval<Value> {
-        let Some(builtin) = Library::get().constructor(class) else {
-            return Err(self.error(format!("{class} cannot be called")));
-        };
-        let args = self.bind_builtin(&builtin, args)?;
+        let args = self.bind_constructor(class, args)?;
         let (start, end) = match args.optional("arg2") {
             None => (Value::int(0), args.get("arg1").clone()),
             Some(end) => (args.get("arg1").clone(), end.clone()),

@@ -8,7 +8,7 @@ use ruff_python_ast::name::Name;
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::dialect::{arith, scf};
-use tilewright_ir::{AttrKind, Op};
+use tilewright_ir::{AttrKind, Op, licm};
 
 use super::control::{Condition, is_number};
 use super::stmt::{Flow, Rest, RestKind};
@@ -406,7 +406,12 @@ impl Evaluator<'_> {
 
             let outer = std::mem::replace(&mut self.block, before_block);
             self.bind_carried(&carried, &before_args);
+            self.loop_stays = false;
             let test = self.expr(&s.test)?;
+            if std::mem::take(&mut self.loop_stays) {
+                let unit = self.module.attr(AttrKind::Unit);
+                self.module.set_attr(op.0, licm::DISABLED, unit);
+            }
             self.range = s.test.range();
             let condition = match self.condition(test, "while")? {
                 Condition::Static(false) if promoted.is_empty() => {

@@ -108,6 +108,8 @@ pub(crate) struct Evaluator<'h> {
     pub printed: String,
     /// Whether integer arithmetic is checked for overflow in debugging (off for `tl.add(…, sanitize_overflow=False)`).
     pub sanitize_overflow: bool,
+    /// Whether the condition of the `while` under evaluation asks for nothing to leave the loop.
+    pub loop_stays: bool,
     /// Emitted `noinline` functions by specialization, with what they return.
     pub noinline: FxHashMap<String, (String, Value)>,
     /// Statements and expressions evaluated so far.
@@ -450,6 +452,7 @@ pub fn build_module(
         captured: Vec::new(),
         functions: Vec::new(),
         printed: String::new(),
+        loop_stays: false,
         sanitize_overflow: options.sanitize_overflow,
         noinline: FxHashMap::default(),
         steps: 0,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::dialect::{arith, math, tt, ttg};
+use tilewright_ir::dialect::{arith, llvm, math, tt, ttg};
 use tilewright_ir::index::Relation;
 use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Value};
 
@@ -40,7 +40,12 @@ impl Builder<'_, '_> {
             }
             // One program runs on one thread: barriers have nothing to wait for.
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => Ok(()),
-            None if self.m.op_name(op) == "llvm.intr.assume" => Ok(()),
+            Some(Opcode::Llvm(llvm::Kind::Assume)) => {
+                let condition = self.get(llvm::Assume(op).cond(self.m))?;
+                let message = "what `tl.assume` promises does not hold".to_string();
+                self.emit(Instr::Assert { condition, message });
+                Ok(())
+            }
             _ => Err(self.unsupported(format!("`{}`", self.m.op_name(op)))),
         }
     }

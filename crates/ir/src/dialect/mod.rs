@@ -10,6 +10,7 @@
 pub mod arith;
 pub mod builtin;
 pub mod cf;
+pub mod llvm;
 pub mod math;
 pub mod scf;
 pub mod tt;
@@ -21,9 +22,20 @@ use crate::opdef::OpDef;
 
 /// The declarations of all dialects.
 pub fn all_defs() -> impl Iterator<Item = &'static OpDef> {
-    [builtin::DEFS, arith::DEFS, math::DEFS, scf::DEFS, cf::DEFS, tt::DEFS, ttg::DEFS, ttng::DEFS, ub::DEFS]
-        .into_iter()
-        .flatten()
+    [
+        builtin::DEFS,
+        arith::DEFS,
+        math::DEFS,
+        scf::DEFS,
+        cf::DEFS,
+        tt::DEFS,
+        ttg::DEFS,
+        ttng::DEFS,
+        llvm::DEFS,
+        ub::DEFS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The declaration of a full operation name such as `tt.load`.

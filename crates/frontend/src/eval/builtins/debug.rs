@@ -1,9 +1,10 @@
 //! Advice to the compiler, assertions and printing.
 
 use tilewright_ir::AttrKind;
-use tilewright_ir::dialect::tt;
+use tilewright_ir::dialect::{llvm, tt};
 
 use super::super::call::Args;
+use super::super::control::Condition;
 use super::super::{Eval, Evaluator, builder};
 use crate::dtype::Scalar;
 use crate::host::HostValue;
@@ -11,11 +12,15 @@ use crate::value::{Tensor, Value};
 
 impl Evaluator<'_> {
     pub(super) fn assume(&mut self, args: &Args) -> Eval<Value> {
-        match args.get("cond") {
-            // Only advice: nothing reads it yet.
-            Value::Tensor(_) => Ok(Value::NONE),
-            other if Self::is_true(other) => Ok(Value::NONE),
-            _ => Err(self.error("tl.assume of a condition that is false at compile time")),
+        match self.condition(args.get("cond").clone(), "tl.assume")? {
+            Condition::Static(true) => Ok(Value::NONE),
+            Condition::Static(false) => {
+                Err(self.error("tl.assume of a condition that is false at compile time"))
+            }
+            Condition::Dynamic(condition) => {
+                llvm::Assume::build(&mut builder!(self), condition.value);
+                Ok(Value::NONE)
+            }
         }
     }
 
