@@ -507,6 +507,27 @@ def test_products_of_results_in_loops_that_could_be_unrolled(device):
 
 
 @triton.jit
+def read_between_products_kernel(a_ptr, out_ptr):
+    i = tl.arange(0, 64)
+    at = i[:, None] * 64 + i[None, :]
+    a, b = tl.load(a_ptr + at), tl.load(a_ptr + 4096 + at)
+    acc = tl.dot(a, b)
+    first = tl.minimum(tl.maximum(acc, -1.0), 1.0).to(tl.float16)
+    acc = tl.dot(b, a, acc)
+    second = tl.minimum(tl.maximum(acc, -1.0), 1.0).to(tl.float16)
+    tl.store(out_ptr + at, tl.dot(first, second))
+
+
+def test_what_is_computed_of_a_result_before_and_behind_another_product(device):
+    """``ptxas`` took the second for the first."""
+    a, b = np.random.default_rng(13).integers(-1, 2, (2, 64, 64)).astype(np.float32)
+    out = device.empty((64, 64), np.float32)
+    read_between_products_kernel[(1,)](device.array(np.stack([a, b]).astype(np.float16)), out)
+    first = a @ b
+    np.testing.assert_array_equal(device.numpy(out), np.clip(first, -1, 1) @ np.clip(first + b @ a, -1, 1))
+
+
+@triton.jit
 def partial_sums_kernel(a_ptr, b_ptr, c_ptr):
     i = tl.arange(0, 64)
     at = i[:, None] * 64 + i[None, :]

@@ -26,6 +26,7 @@ use std::ops::Range;
 use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::ttng;
+use tilewright_ir::flow;
 use tilewright_layout::{Encoding, RegisterFinder, SharedLayout, WgmmaOperand};
 use tilewright_llvm::{BinOp, CastOp, Effect, Ty, Value};
 
@@ -288,6 +289,36 @@ impl Lower<'_, '_> {
             self.keep_fragments(a, fragments.words);
         }
         self.set_regs(d, acc);
+        self.keep_apart(c)
+    }
+
+    /// Keeps the registers that a dot adds to from being those of what it adds to, if something else reads that as well.
+    ///
+    /// `ptxas` (12.8 to 13.5) does not see that a product changes a register: where the same is computed from it before and behind
+    /// the product, it computes that once. So what is read before has registers of its own, which costs `ptxas` nothing: they are
+    /// in use behind the statement, as far as LLVM knows.
+    fn keep_apart(&mut self, acc: ir::Value) -> Result<()> {
+        let mut begins = acc;
+        let mut read = Vec::new();
+        loop {
+            if is_read(self.m, begins) {
+                read.extend(self.words_under_way(begins)?);
+            }
+            let before = match ttng::WarpGroupDotWait::of(self.m, begins) {
+                Some(wait) => {
+                    let at = wait.outputs(self.m).iter().position(|&v| v == begins);
+                    at.map(|at| wait.inputs(self.m)[at])
+                }
+                None => begins_as(self.m, begins),
+            };
+            let Some(before) = before else { break };
+            begins = before;
+        }
+        if !read.is_empty() {
+            let letters: Vec<String> =
+                read.iter().map(|&w| register_letter(self.b.ty(w)).to_string()).collect();
+            self.b.asm("", &letters.join(","), Effect::Write, &[], &read);
+        }
         Ok(())
     }
 
@@ -586,6 +617,27 @@ impl Lower<'_, '_> {
     fn unpack_halves(&mut self, words: &[Value]) -> Vec<Value> {
         words.iter().flat_map(|&w| self.unpack_word(w, Ty::F16, 2)).collect()
     }
+}
+
+/// Whether anything but products that add to it, waits for them and control flow has a value.
+fn is_read(m: &ir::Module, value: ir::Value) -> bool {
+    m.uses(value).iter().any(|u| {
+        let added_to = ttng::WarpGroupDot::cast(m, u.op).is_some() && u.index == 2;
+        let passed_on =
+            || flow::edges_of_user(m, u.op).iter().any(|e| e.target(u.op, u.index as usize).is_some());
+        !added_to && ttng::WarpGroupDotWait::cast(m, u.op).is_none() && !passed_on()
+    })
+}
+
+/// What a value that a loop carries is before the loop.
+fn begins_as(m: &ir::Module, value: ir::Value) -> Option<ir::Value> {
+    let ir::ValueDef::Argument(block, _) = m.value_def(value) else { return None };
+    let parent = m.block_parent_op(block)?;
+    let edges = flow::edges_into(m, value);
+    let mut sources = edges.iter().filter_map(|(edge, i)| edge.from(m).get(*i).copied());
+    sources.find(|&v| {
+        !m.value_block(v).and_then(|b| m.block_parent_op(b)).is_some_and(|p| m.is_ancestor(parent, p))
+    })
 }
 
 /// Whether a tensor is laid out as the left operand of a warp-group dot.
