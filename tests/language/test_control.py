@@ -203,13 +203,6 @@ def test_what_is_assumed_widens_accesses(device):
         assert "ld.global.v4" in kernel.asm["ptx"]
 
 
-def test_the_executor_checks_what_is_assumed(monkeypatch):
-    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
-    x, out = np.arange(512, dtype=np.int32), np.empty(512, np.int32)
-    with pytest.raises(triton.KernelError, match="does not hold"):
-        promised_kernel[(2,)](x, out, -3, 240)
-
-
 @triton.jit
 def advised_while_kernel(out_ptr, n, m, ADVICE: tl.constexpr):
     i = 0
