@@ -13,7 +13,7 @@ use tilewright_ir::dialect::tt;
 use tilewright_layout::{MatrixAccess, MatrixInstruction, Offset, SharedLayout, TileLayout};
 use tilewright_llvm::{Builder, Scalar, Ty, Value};
 
-use crate::{Buffer, Lower, Result};
+use crate::{Atomic, Buffer, Lower, Result};
 
 /// The registers of one access to memory, one a word.
 pub type WordValues = SmallVec<[Value; 4]>;
@@ -177,6 +177,21 @@ pub trait Hooks: Sized {
         cache: tt::CacheModifier,
         evict: tt::EvictionPolicy,
     );
+
+    /// Operates atomically on an element of global memory where `pred` holds: with one value, or, for compare-and-swap, with the
+    /// one expected and the one stored. Gives the element's bits before, where they are used.
+    ///
+    /// # Errors
+    /// That the target has no such operation, or none on this type.
+    fn atomic(
+        l: &mut Lower<'_, Self>,
+        _what: Atomic,
+        _ptr: Value,
+        _values: &[Value],
+        _pred: Option<Value>,
+    ) -> Result<Value> {
+        Err(l.unsupported(format!("the operation `{}`", l.m.op_name(l.op))))
+    }
 
     /// Loads consecutive words from shared memory, aligned to their whole width, where `pred` holds; elsewhere they are zero.
     fn load_shared(l: &mut Lower<'_, Self>, ptr: Value, words: Words, pred: Option<Value>) -> WordValues;

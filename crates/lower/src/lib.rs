@@ -10,6 +10,7 @@
 //! through [`Hooks`], which a vendor implements for the state of its own. An operation is offered to
 //! [`Hooks::operation`] first, so that a vendor may lower any in a way of its own.
 
+mod atomic;
 mod control;
 mod convert_layout;
 mod debug;
@@ -40,6 +41,7 @@ use tilewright_llvm as llvm;
 use tilewright_llvm::{Builder, KernelAttrs, Loc, Scalar, Space, Ty};
 use tilewright_passes::TargetInfo;
 
+pub use atomic::Atomic;
 pub use hooks::{Approximation, Hooks, LoadHints, Shuffle, WordValues, Words};
 pub use rare::PREFIX as OWN_PREFIX;
 pub use shape::row_major;
@@ -456,6 +458,8 @@ impl<'a, H: Hooks> Lower<'a, H> {
                 tt::Kind::Cat => self.cat(tt::Cat(op)),
                 tt::Kind::Load => self.load(tt::Load(op)),
                 tt::Kind::Store => self.store(tt::Store(op)),
+                tt::Kind::AtomicRmw => self.atomic_rmw(tt::AtomicRmw(op)),
+                tt::Kind::AtomicCas => self.atomic_cas(tt::AtomicCas(op)),
                 tt::Kind::Dot => self.dot(tt::Dot(op)),
                 tt::Kind::Reduce => self.reduce(tt::Reduce(op)),
                 tt::Kind::Scan => self.scan(tt::Scan(op)),

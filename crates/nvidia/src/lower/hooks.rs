@@ -7,7 +7,7 @@ use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::{FloatKind, Opcode, TypeKind};
 use tilewright_layout::{MatrixAccess, MatrixInstruction, Offset, SharedLayout, TileLayout};
 use tilewright_llvm::{Builder, Effect, Scalar, Ty, Value};
-use tilewright_lower::{Approximation, Buffer, Hooks, LoadHints, Result, Shuffle, WordValues, Words};
+use tilewright_lower::{Approximation, Atomic, Buffer, Hooks, LoadHints, Result, Shuffle, WordValues, Words};
 
 use super::symbol::symbol;
 use super::tma::TENSOR_MAP;
@@ -49,8 +49,6 @@ impl Hooks for Nvidia {
         let mut l = Lower(l);
         match m.opcode(op) {
             Some(Opcode::Tt(kind)) => match kind {
-                tt::Kind::AtomicRmw => l.atomic_rmw(tt::AtomicRmw(op))?,
-                tt::Kind::AtomicCas => l.atomic_cas(tt::AtomicCas(op))?,
                 tt::Kind::Dot => return l.dot(tt::Dot(op)),
                 tt::Kind::ExternElementwise => l.extern_elementwise(tt::ExternElementwise(op))?,
                 tt::Kind::ElementwiseInlineAsm => l.inline_asm(tt::ElementwiseInlineAsm(op))?,
@@ -154,6 +152,16 @@ impl Hooks for Nvidia {
         evict: tt::EvictionPolicy,
     ) {
         Lower(l).store_global(ptr, values, words, pred, cache, evict);
+    }
+
+    fn atomic(
+        l: &mut Shared<'_>,
+        what: Atomic,
+        ptr: Value,
+        values: &[Value],
+        pred: Option<Value>,
+    ) -> Result<Value> {
+        Lower(l).atomic(what, ptr, values, pred)
     }
 
     fn load_shared(l: &mut Shared<'_>, ptr: Value, words: Words, pred: Option<Value>) -> WordValues {
