@@ -58,13 +58,8 @@ impl<H: Hooks> Lower<'_, H> {
         let mask = mask.map(|v| self.regs(v)).transpose()?;
         let of = |r: usize| -> Vec<Value> { values.iter().map(|v| v[r]).collect() };
         let ty = what.ty;
-        self.before_global_write();
         let typed = |s: &mut Self, v: Value| if s.b.ty(v) == ty { v } else { s.b.bitcast(v, ty) };
         if !self.m.is_tensor(self.value_ty(ptr)) {
-            // What the other threads wrote before must be visible with it.
-            if matches!(what.sem, tt::MemSemantic::Release | tt::MemSemantic::AcquireRelease) {
-                self.barrier();
-            }
             let first = self.is_first_thread();
             let pred = self.all(&[mask.map(|p| p[0]), Some(first)]);
             let old = H::atomic(self, what, ptrs[0], &of(0), pred)?;

@@ -40,6 +40,7 @@ use tilewright_layout::{Encoding, TileLayout};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{Builder, KernelAttrs, Loc, Scalar, Space, Ty};
 use tilewright_passes::TargetInfo;
+use tilewright_passes::launch_bounds::MIN_CTAS;
 
 pub use atomic::Atomic;
 pub use hooks::{Approximation, Hooks, LoadHints, Shuffle, WordValues, Words};
@@ -150,6 +151,7 @@ pub fn lower<H: Hooks>(module: &ir::Module, options: &Options<'_>, hooks: impl F
             threads: launched * warp_size,
             max_registers: max_registers.unwrap_or(0),
             cluster: num_ctas,
+            min_ctas_per_sm: int(MIN_CTAS).unwrap_or(0) as u32,
             ..KernelAttrs::default()
         });
         locations = control::lower_function(
@@ -215,11 +217,6 @@ pub struct Lower<'a, H> {
     values: Vec<Option<Val>>,
     layouts: FxHashMap<ir::Type, Rc<TileLayout>>,
     locations: Locations,
-    /// Whether, since the last barrier, several threads may have loaded one element of global memory: a store by one of
-    /// them must wait for the others.
-    pub shared_loads: bool,
-    /// Whether a loop has a load of which each thread executes several instructions.
-    pub loads_in_loops: bool,
     /// Where the launch's scratch memory begins, if it has any.
     pub global_scratch: Option<llvm::Value>,
     /// The operation being lowered, for errors.

@@ -421,6 +421,12 @@ fn is_left_alone(module: &Module, value: Value) -> bool {
     }
 }
 
+/// Whether an operation waits for all threads of its scope, between the writes and the reads of its scratch.
+pub(crate) fn waits_inside(module: &Module, op: Op) -> bool {
+    let placed = module.int_attr(op, marks::ALLOCATION_OFFSET).is_some();
+    placed && ttg::LocalAlloc::cast(module, op).is_none() && has_barrier(module, op)
+}
+
 /// Whether the scratch protocol of an operation waits for the whole CTA. A conversion within warps does not, and one warp
 /// alone makes a tensor map.
 fn has_barrier(module: &Module, op: Op) -> bool {

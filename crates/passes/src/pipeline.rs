@@ -14,9 +14,9 @@ use crate::contract::{
 };
 use crate::target::TargetInfo;
 use crate::{
-    allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, lane_sums, legalize_dots,
-    lower_descriptors, lower_rings, lower_tma, membar, pipeline_loops, scratch, take_turns, tma,
-    transpose_dots, warp_specialize,
+    allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, global_barriers, lane_sums,
+    launch_bounds, legalize_dots, lower_descriptors, lower_rings, lower_tma, membar, pipeline_loops, scratch,
+    take_turns, tma, transpose_dots, warp_specialize,
 };
 
 pub use tilewright_ir::Options;
@@ -169,11 +169,31 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "membar",
-        summary: "place barriers",
+        summary: "place barriers between accesses of shared memory",
         requires: &[LaidOut, SharedPlaced],
         ensures: &[],
         run: |m, _, _| {
             membar::run(m);
+            Ok(())
+        },
+    },
+    Pass {
+        name: "global-barriers",
+        summary: "place barriers before writes of global memory that others load",
+        requires: &[LaidOut, SharedPlaced],
+        ensures: &[],
+        run: |m, _, _| {
+            global_barriers::run(m);
+            Ok(())
+        },
+    },
+    Pass {
+        name: "launch-bounds",
+        summary: "bound the CTAs of a multiprocessor where registers serve loads better",
+        requires: &[LaidOut],
+        ensures: &[],
+        run: |m, t, o| {
+            launch_bounds::run(m, t, o.maxnreg.is_some());
             Ok(())
         },
     },

@@ -35,6 +35,7 @@ static PASSES: &[Row] = &[
     Row { pass: "allocate-warp-groups", why: "one group of warps, all of them" },
     Row { pass: "allocate-shared", why: "scratch is final" },
     Row { pass: "membar", why: "barriers depend on where scratch lies" },
+    Row { pass: "global-barriers", why: "what a store overwrites several threads may still load" },
 ];
 
 /// What the passes know of it.

@@ -30,17 +30,6 @@ impl Hooks for Nvidia {
         if let Some(workers) = l.hooks.workers {
             Lower(l).workers(workers)?;
         }
-        let loads_in_loops = l.loads_in_loops;
-        if let Some(attrs) = l.b.kernel_attrs()
-            && loads_in_loops
-            && attrs.max_registers == 0
-        {
-            // By itself the assembler gives a thread so few registers that as many CTAs as possible fit a multiprocessor, and
-            // issues a loop's loads one after the other into the same registers. One CTA asks for no more than any kernel
-            // has, but it makes the assembler keep loads apart, with which fewer threads have more bytes under way and
-            // share the L1 cache (PTX ISA, "Performance-Tuning Directives: .minnctapersm"; docs/performance.md).
-            attrs.min_ctas_per_sm = 1;
-        }
         Ok(())
     }
 
