@@ -17,6 +17,7 @@
 //! | `ttg.min-ctas-per-sm : i32` | CTAs that a multiprocessor should hold at least ([`launch_bounds`]) |
 //! | `ttg.num-ctas : i32` | CTAs of a cluster, which runs one program: tensors, buffers and blocks of descriptors are what one CTA has ([`distribute_ctas`]) |
 //! | `ttg.threads-per-warp : i32` | threads of a warp |
+//! | `ttg.stmatrix` | warps store matrices to shared memory ([`scratch::matrix_store`], [`scratch::conversion`]) |
 //! | `ttg.target = "cuda:90"` | the target |
 //! | `ttg.shared : i32` | bytes of shared memory, buffers and scratch together |
 //!

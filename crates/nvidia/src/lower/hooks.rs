@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tilewright_ir as ir;
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::{FloatKind, Opcode, TypeKind};
-use tilewright_layout::{MatrixAccess, MatrixInstruction, Offset, SharedLayout, TileLayout};
+use tilewright_layout::{MatrixAccess, MatrixInstruction, TileLayout};
 use tilewright_llvm::{Builder, Effect, Scalar, Ty, Value};
 use tilewright_lower::{Approximation, Atomic, Buffer, Hooks, LoadHints, Result, Shuffle, WordValues, Words};
 
@@ -163,17 +163,6 @@ impl Hooks for Nvidia {
 
     fn count_shared(l: &mut Shared<'_>, ptr: Value, pred: Option<Value>) {
         Lower(l).count_shared(ptr, pred);
-    }
-
-    fn store_tile(
-        l: &mut Shared<'_>,
-        base: Value,
-        tile: &TileLayout,
-        regs: &[Value],
-        shared: &SharedLayout,
-        view: Offset,
-    ) -> bool {
-        Lower(l).store_matrices(base, tile, regs, shared, view)
     }
 
     fn load_tile(
