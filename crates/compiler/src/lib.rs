@@ -19,7 +19,7 @@ mod toolchain;
 
 pub use artifact::{Artifact, Metadata, StageTime};
 pub use interp::Interp;
-pub use registry::{FAMILIES, extensions, target, target_of};
+pub use registry::{DEFAULT_TARGET, FAMILIES, extensions, target, target_of};
 pub use request::Request;
 pub use stages::compile;
 pub use tilewright_ir::options::{self, Options};

@@ -11,6 +11,9 @@ pub static FAMILIES: &[&Family] = &[
     &tilewright_nvidia::CUDA, // NVIDIA's GPUs
 ];
 
+/// The target where nothing names one.
+pub const DEFAULT_TARGET: &str = "cuda:90";
+
 /// The target of a name: `interp`, or one of NVIDIA's (`cuda:90`).
 ///
 /// # Errors
