@@ -162,3 +162,18 @@ def test_pointer_table(device):
     # The rows are arguments too: on the CPU an address from memory must lie in an allocation that the launch knows.
     pointers_kernel[(3,)](device.array(np.array(address, np.int64)), out, *rows, N=24)
     np.testing.assert_array_equal(device.numpy(out), np.stack([device.numpy(r) for r in rows]))
+
+
+@triton.jit
+def count_kernel(x_ptr, n, last):
+    while tl.load(x_ptr) < n:
+        tl.store(x_ptr, tl.load(x_ptr) + 1)
+        tl.debug_barrier()
+    tl.store(x_ptr, last)
+
+
+def test_a_store_waits_for_the_condition_of_a_loop(device):
+    # All threads load the number, one stores it: the last store comes when all have left the loop.
+    x = device.array(np.array([2], np.int32))
+    count_kernel[(1,)](x, 5, 7)
+    np.testing.assert_array_equal(device.numpy(x), [7])

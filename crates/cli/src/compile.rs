@@ -30,14 +30,14 @@ pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Resu
     report(args, &artifact, out)?;
     if let Some(dir) = &args.output {
         write(dir, &artifact).map_err(|e| format!("cannot write to {}: {e}", dir.display()))?;
-        if let Some(why) = &artifact.no_cubin
-            && !tilewright_compiler::cubin_unwanted()
+        if let Some(missing) = &artifact.missing
+            && !missing.wanted
         {
-            return Err(format!("{} holds no cubin: {why}", dir.display()).into());
+            return Err(format!("{} holds no {}: {}", dir.display(), missing.stage, missing.why).into());
         }
     }
     if args.mix {
-        let cubin = artifact.cubin.as_deref().ok_or("there is no cubin to count instructions of")?;
+        let cubin = artifact.bytes("cubin").ok_or("there is no cubin to count instructions of")?;
         let mix = tilewright_nvidia::sass::instruction_mix(cubin, python)?;
         let mut counts: Vec<_> = mix.into_iter().collect();
         counts.sort_by_key(|(opcode, count)| (std::cmp::Reverse(*count), opcode.clone()));
@@ -55,17 +55,18 @@ fn report(args: &Args, artifact: &Artifact, out: &mut dyn Write) -> Result<(), F
         "{} for {}: {} warps, {} bytes of shared memory",
         m.name, m.target, m.options.num_warps, m.shared
     )?;
-    if let (Some(cubin), Some(registers)) = (&artifact.cubin, m.n_regs) {
+    if let (Some((last, code)), Some(registers)) = (artifact.stages.last(), m.n_regs) {
         writeln!(
             out,
-            "cubin {} bytes, {registers} registers, {} bytes spilled (ptxas {})",
-            cubin.len(),
+            "{} {} bytes, {registers} registers, {} bytes spilled (assembler {})",
+            last.name,
+            code.len(),
             m.n_spills.unwrap_or(0),
-            m.ptxas_version.as_deref().unwrap_or("?")
+            m.assembler.as_deref().unwrap_or("?")
         )?;
     }
-    if let Some(why) = &artifact.no_cubin {
-        writeln!(out, "no cubin: {why}")?;
+    if let Some(missing) = &artifact.missing {
+        writeln!(out, "no {}: {}", missing.stage, missing.why)?;
     }
     if args.time {
         for stage in &artifact.times {
@@ -80,18 +81,9 @@ fn report(args: &Args, artifact: &Artifact, out: &mut dyn Write) -> Result<(), F
 
 fn write(dir: &Path, artifact: &Artifact) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)?;
-    let text = |text: &'_ Option<String>| text.as_ref().map(|t| t.as_bytes().to_vec());
-    let stages = [
-        ("ttir", Some(artifact.ttir.as_bytes().to_vec())),
-        ("ttgir", text(&artifact.ttgir)),
-        ("llir", text(&artifact.llir)),
-        ("ptx", text(&artifact.ptx)),
-        ("cubin", artifact.cubin.clone()),
-        ("json", Some(artifact.metadata_json())),
-    ];
-    for (extension, bytes) in stages {
+    for extension in tilewright_compiler::extensions() {
         let file = dir.join(format!("{}.{extension}", artifact.metadata.name));
-        match bytes {
+        match artifact.file(extension) {
             Some(bytes) => std::fs::write(file, bytes)?,
             // What another compilation left there does not belong to the rest.
             None => match std::fs::remove_file(file) {

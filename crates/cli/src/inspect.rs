@@ -1,9 +1,10 @@
 //! `tilewright inspect FILE.py::kernel`: what bounds a kernel, by its machine code.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use tilewright_compiler::{PythonEnvironment, Target};
+use tilewright_compiler::{CudaTarget, PythonEnvironment};
 use tilewright_nvidia::sass::listing::Place;
 use tilewright_nvidia::sass::machine::Pipe;
 use tilewright_nvidia::sass::report::{Bound, LineMix, LoopReport, Verdict};
@@ -29,17 +30,13 @@ pub struct Args {
 
 /// Compiles the kernel and prints the report.
 pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Result<u8, Failure> {
-    let target = match Target::parse(&args.kernel.target).map_err(|d| d.to_string())? {
-        Target::Cuda(target) => target,
-        _ => {
-            return Err(
-                format!("{} has no machine code to inspect: give a cuda target", args.kernel.target).into()
-            );
-        }
+    let target = tilewright_compiler::target(&args.kernel.target).map_err(|d| d.to_string())?;
+    let Some(&target) = (&*target as &dyn Any).downcast_ref::<CudaTarget>() else {
+        return Err(format!("{target} has no machine code to inspect: give a cuda target").into());
     };
     let artifact = kernel::compile(&args.kernel, python).map_err(|d| d.to_string())?;
-    let Some(cubin) = &artifact.cubin else {
-        let why = artifact.no_cubin.as_deref().unwrap_or("ptxas did not run");
+    let Some(cubin) = artifact.bytes("cubin") else {
+        let why = artifact.missing.as_ref().map_or("ptxas did not run", |missing| &missing.why);
         return Err(format!("there is no cubin to inspect: {why}").into());
     };
     let listing = Listing::parse(&disassemble(cubin, python)?);

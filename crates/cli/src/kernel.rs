@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ruff_text_size::Ranged;
 use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{Artifact, PythonEnvironment, Request, Target};
+use tilewright_compiler::{Artifact, DEFAULT_TARGET, PythonEnvironment, Request};
 use tilewright_frontend::{ArgSpec, Diagnostic, JitFunction, Signature, SourceHost};
 
 use crate::options;
@@ -21,7 +21,7 @@ pub struct Specialized {
     #[arg(long = "constexpr", value_name = "NAME=VALUE")]
     constants: Vec<String>,
     /// A GPU such as `cuda:80` or `cuda:90`, or `interp`.
-    #[arg(long, default_value = "cuda:90")]
+    #[arg(long, default_value = DEFAULT_TARGET)]
     pub target: String,
     #[command(flatten)]
     options: options::Flags,
@@ -44,13 +44,13 @@ pub fn compile(args: &Specialized, python: &PythonEnvironment) -> Result<Artifac
     };
     let entry = host.function(&name)?;
     let signature = signature(args, &entry)?;
-    let target = Target::parse(&args.target)?;
+    let target = tilewright_compiler::target(&args.target)?;
     let request = Request {
         host: &host,
         entry: &entry,
         signature: &signature,
         options: &args.options.0,
-        target,
+        target: &*target,
         python: python.clone(),
     };
     tilewright_compiler::compile(&request, &Cache::disabled())

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 
+use tilewright_compiler::Passes;
 use tilewright_ir::{PrintOptions, parse, print_with};
 use tilewright_passes::opt::{Pipeline, pass_names};
 
@@ -37,13 +38,13 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<u8, Failure> {
         return Err("a file is needed (`-` for standard input); `tilewright opt --help` says more".into());
     };
     let pipeline =
-        Pipeline::parse(
-            passes.iter().map(String::as_str),
-            &|name| match tilewright_compiler::Target::parse(name).map_err(|d| d.to_string())? {
-                tilewright_compiler::Target::Cuda(target) => Ok(target.info()),
-                tilewright_compiler::Target::Interp => Err(format!("{name} has no passes from tt to ttg")),
-            },
-        )?;
+        Pipeline::parse(passes.iter().map(String::as_str), &|name| match tilewright_compiler::target(name)
+            .map_err(|d| d.to_string())?
+            .passes()
+        {
+            Passes::Ttg(info) => Ok(*info),
+            Passes::Tt(_) => Err(format!("{name} has no passes from tt to ttg")),
+        })?;
     let (text, name) = if file == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map_err(|e| format!("standard input: {e}"))?;

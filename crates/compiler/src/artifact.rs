@@ -1,5 +1,6 @@
 //! What the compiler gives.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::ser::SerializeMap;
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use tilewright_frontend::Captured;
 use tilewright_ir::Module;
 use tilewright_ir::options::{OPTIONS, Options, Value};
+use tilewright_target::{Missing, StageKind, TensorMapParam};
 
 /// What is known of a compiled kernel; the `.json` file of the cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,16 +31,17 @@ pub struct Metadata {
     /// Bytes of global memory that each CTA needs for itself; where there are some, the last parameter is their address,
     /// a multiple of 128.
     pub global_scratch: u32,
-    /// Registers a thread, as `ptxas` says.
+    /// Registers a thread, as the assembler says.
     pub n_regs: Option<u32>,
-    /// Bytes spilled to local memory, as `ptxas` says.
+    /// Bytes spilled to local memory, as the assembler says.
     pub n_spills: Option<u32>,
-    /// LLVM instructions that were handed to LLVM.
+    /// LLVM instructions that were handed to LLVM, if it took part.
     pub llvm_instructions: Option<usize>,
     /// Release of the compiler.
     pub tilewright_version: String,
-    /// Release of `ptxas`, where one ran.
-    pub ptxas_version: Option<String>,
+    /// Release of the assembler, where one ran.
+    #[serde(rename = "ptxas_version")]
+    pub assembler: Option<String>,
 }
 
 /// Each option under its name.
@@ -55,52 +58,35 @@ fn by_name<S: Serializer>(options: &Options, serializer: S) -> Result<S::Ok, S::
     map.end()
 }
 
-/// A parameter that is a tensor map: what the launch must know to make it, beside the address, extents and strides that
-/// the descriptor has at run time (which follow in the arguments).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TensorMapParam {
-    /// The number of the parameter.
-    pub param: u32,
-    /// Type of the elements: the number of a `CUtensorMapDataType`.
-    pub element: u32,
-    /// Bytes of an element.
-    pub element_bytes: u32,
-    /// Extents of the box that one copy moves, outermost first.
-    pub box_dims: Vec<u32>,
-    /// How a box lies in shared memory: 0 (row by row), or the period of the swizzle in bytes, 32, 64 or 128.
-    pub swizzle_bytes: u32,
-    /// What is outside of the tensor reads as NaN, not zero.
-    pub nan: bool,
-}
-
 /// How long a stage took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageTime {
-    /// `frontend`, `ttir`, `ttgir`, `llir`, `ptx` or `cubin`.
+    /// `frontend`, `ttir`, `ttgir`, or one of the target's.
     pub stage: &'static str,
     /// Wall time.
     pub time: Duration,
 }
 
-/// A compiled kernel, with the text of every stage that ran.
+/// The module as it left the passes that know no layouts.
+pub(crate) const TTIR: StageKind = StageKind { name: "ttir", is_text: true };
+
+/// The module as the target's passes left it.
+pub(crate) const TTGIR: StageKind = StageKind { name: "ttgir", is_text: true };
+
+/// The extension of the metadata's file.
+pub(crate) const METADATA: &str = "json";
+
+/// A compiled kernel, with what every stage made that ran.
 #[derive(Debug, Clone)]
 pub struct Artifact {
     /// What is known of it.
     pub metadata: Metadata,
     /// The canonical `tt` module, for the CPU executor.
     pub module: Option<Module>,
-    /// The `tt` module as text.
-    pub ttir: String,
-    /// The `ttg` module as text.
-    pub ttgir: Option<String>,
-    /// LLVM IR.
-    pub llir: Option<String>,
-    /// PTX.
-    pub ptx: Option<String>,
-    /// The GPU's own code. Absent where there is no `ptxas`: the driver can then compile the PTX.
-    pub cubin: Option<Vec<u8>>,
-    /// Why there is no cubin.
-    pub no_cubin: Option<String>,
+    /// What the stages made, in their order: `ttir`, `ttgir` and those of the target.
+    pub stages: Vec<(StageKind, Vec<u8>)>,
+    /// The stage of the target that could not be made, as where a GPU's assembler isn't there: the driver may do its work.
+    pub missing: Option<Missing>,
     /// Values of the host that are compiled in.
     pub captured: Vec<Captured>,
     /// What `tl.static_print` printed.
@@ -110,9 +96,28 @@ pub struct Artifact {
 }
 
 impl Artifact {
+    /// What a stage made.
+    pub fn bytes(&self, stage: &str) -> Option<&[u8]> {
+        self.stages.iter().find(|(kind, _)| kind.name == stage).map(|(_, bytes)| bytes.as_slice())
+    }
+
+    /// What a stage made that is text.
+    pub fn text(&self, stage: &str) -> Option<&str> {
+        let (kind, bytes) = self.stages.iter().find(|(kind, _)| kind.name == stage)?;
+        kind.is_text.then(|| std::str::from_utf8(bytes).ok())?
+    }
+
     /// The metadata as a JSON document.
     pub fn metadata_json(&self) -> Vec<u8> {
         // A struct of numbers and strings always serializes.
         serde_json::to_vec_pretty(&self.metadata).unwrap_or_default()
+    }
+
+    /// The file with this extension ([`extensions`](crate::extensions)).
+    pub fn file(&self, extension: &str) -> Option<Cow<'_, [u8]>> {
+        match extension {
+            METADATA => Some(self.metadata_json().into()),
+            _ => self.bytes(extension).map(Cow::Borrowed),
+        }
     }
 }

@@ -10,7 +10,8 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use tilewright_frontend::{Diagnostic, DiagnosticKind, Host};
-pub use tilewright_nvidia::process::Stop;
+pub use tilewright_target::Stop;
+use tilewright_target::interrupted;
 
 /// How often the host is asked whether it still wants the result.
 const TICK: Duration = Duration::from_millis(50);
@@ -62,21 +63,13 @@ pub fn run<T: Send + 'static>(
     }
 }
 
-fn interrupted() -> Diagnostic {
-    Diagnostic::new("the compilation was interrupted").of(DiagnosticKind::Interrupted)
-}
-
-/// An error where the result is no longer wanted: what stages say between each other.
-pub(crate) fn check(stop: &Stop) -> Result<(), Diagnostic> {
-    if stop.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
     use tilewright_frontend::SourceHost;
+    use tilewright_target::check;
 
     use super::*;
 

@@ -1,6 +1,8 @@
 //! `compile(source, signature, options)` to an artifact: the stages of one target in order, their dumps, the cache.
 //!
-//! [`compile`] is the whole road on one screen. It holds no state of its own and may be called from many threads.
+//! [`compile`] is the whole road on one screen; what a target does on it stands in the target's folder
+//! ([`tilewright_target`]), and which targets there are in one list ([`FAMILIES`]). It holds no state of its own and may be
+//! called from many threads.
 
 // An error ends the compilation: its size does not matter.
 #![allow(clippy::result_large_err)]
@@ -8,15 +10,19 @@
 mod artifact;
 pub mod background;
 pub mod cache;
+mod interp;
 mod key;
+mod registry;
 mod request;
 mod stages;
 mod toolchain;
 
-pub use artifact::{Artifact, Metadata, StageTime, TensorMapParam};
-pub use request::{Request, Target};
+pub use artifact::{Artifact, Metadata, StageTime};
+pub use interp::Interp;
+pub use registry::{DEFAULT_TARGET, FAMILIES, extensions, target, target_of};
+pub use request::Request;
 pub use stages::compile;
 pub use tilewright_ir::options::{self, Options};
 pub use tilewright_nvidia::Target as CudaTarget;
-pub use tilewright_nvidia::ptxas::unwanted as cubin_unwanted;
-pub use tilewright_nvidia::{PythonEnvironment, sass};
+pub use tilewright_nvidia::sass;
+pub use tilewright_target::{Passes, PythonEnvironment, Target, TensorMapParam};

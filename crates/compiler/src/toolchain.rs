@@ -6,44 +6,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use tilewright_nvidia::PythonEnvironment;
-use tilewright_nvidia::ptxas::Ptxas;
+use tilewright_target::Toolchain;
 
 /// Files up to this size are told apart by what is in them: scripts that start the real program, and `libdevice`.
 const READ_WHOLE: u64 = 4 << 20;
 
-/// What a kernel is made with besides its source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Toolchain {
-    /// The compiler itself: a hash of its sources.
-    pub build: String,
-    /// LLVM's version, and the file that holds it.
-    pub llvm: String,
-    /// `ptxas`: its version and its file. A script in front of it is a file of its own, and says the version of the other.
-    pub ptxas: String,
-    /// The bitcode of libdevice.
-    pub libdevice: String,
-    /// Whether dots may become warp-group instructions.
-    pub wgmma: bool,
-}
-
-impl Toolchain {
-    /// What is there now.
-    pub fn find(ptxas: Option<&Ptxas>, python: &PythonEnvironment) -> Toolchain {
-        let none = || "none".to_string();
-        Toolchain {
-            build: env!("TILEWRIGHT_BUILD_ID").to_string(),
-            llvm: format!(
-                "{} {}",
-                tilewright_nvidia::llvm_version(),
-                tilewright_nvidia::llvm_file().map_or_else(none, |file| identity(&file))
-            ),
-            ptxas: ptxas.map_or_else(none, |p| format!("{} {}", p.version(), identity(&p.path))),
-            libdevice: tilewright_nvidia::libdevice::find(python)
-                .map_or_else(|_| none(), |file| identity(&file)),
-            wgmma: crate::stages::wgmma_enabled(),
-        }
+/// What a kernel is made with besides its source: the compiler itself (a hash of its sources), and what the target names.
+pub(crate) fn facts(tools: &dyn Toolchain) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("build", env!("TILEWRIGHT_BUILD_ID").to_string())];
+    for fact in tools.facts() {
+        let file = fact.file.map(|file| format!(" {}", identity(&file))).unwrap_or_default();
+        facts.push((fact.name, fact.text + &file));
     }
+    facts
 }
 
 /// What tells a file from any other: the hash of a small one, place, size and times of a large one. Links are followed.
@@ -117,8 +92,13 @@ mod tests {
 
     #[test]
     fn what_is_there_is_named() {
-        let found = Toolchain::find(None, &PythonEnvironment::default());
-        assert_eq!(found.ptxas, "none");
-        assert!(found.llvm.starts_with("19.") && found.llvm.len() > 12, "{}", found.llvm);
+        let target = crate::target("cuda:90").expect("there is one");
+        let tools = target.toolchain(&Default::default()).expect("nothing is named wrongly");
+        let facts = facts(&*tools);
+        let names: Vec<&str> = facts.iter().map(|fact| fact.0).collect();
+        assert_eq!(names, ["build", "llvm", "ptxas", "libdevice", "wgmma"]);
+        let llvm = &facts[1].1;
+        assert!(llvm.starts_with("19.") && llvm.len() > 12, "{llvm}");
+        assert_eq!(tools.missing().is_some(), facts[2].1 == "none", "{}", facts[2].1);
     }
 }

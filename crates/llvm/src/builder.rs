@@ -92,11 +92,6 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// The launch bounds, for what only the body tells; `None` in a function that is no kernel.
-    pub fn kernel_attrs(&mut self) -> Option<&mut KernelAttrs> {
-        self.func.kernel.as_mut()
-    }
-
     /// Ends the function and adds it to the module.
     pub fn finish(self) -> FuncId {
         let id = self.module.declare(&self.func.name, &self.func.params, &self.func.results);

@@ -42,8 +42,6 @@ pub(crate) fn lower_function<'a, H: Hooks>(
         values: vec![None; m.num_values()],
         layouts: rustc_hash::FxHashMap::default(),
         locations,
-        shared_loads: false,
-        loads_in_loops: false,
         global_scratch: None,
         op: func,
     };
@@ -281,11 +279,9 @@ impl<H: Hooks> Lower<'_, H> {
         }
         self.bind_params(&args, body)?;
         let op = self.op;
-        let before_loop = self.enter_loop(op)?;
         let end = self.block(body_block)?.ok_or_else(|| self.error("a loop body has no terminator"))?;
         let yielded = self.flatten(scf::Yield(end).values(m))?;
         self.op = op;
-        self.shared_loads |= before_loop;
         let next = self.b.add(iv, step);
         let again = self.b.icmp(IntPred::Slt, next, ub);
         let mut back = vec![next];
@@ -293,17 +289,6 @@ impl<H: Hooks> Lower<'_, H> {
         self.b.cond_br(again, body, &back, exit, &yielded);
         self.b.switch_to(exit);
         self.bind_params(&results, exit)
-    }
-
-    /// What the previous iteration may have loaded counts at the top of a loop. Returns what counted before it.
-    fn enter_loop(&mut self, op: ir::Op) -> Result<bool> {
-        let before = self.shared_loads;
-        for inner in self.m.all_ops(op) {
-            if let Some(load) = tt::Load::cast(self.m, inner) {
-                self.shared_loads |= self.loads_copies(load)?;
-            }
-        }
-        Ok(before)
     }
 
     pub(crate) fn scf_if(&mut self, f: scf::If) -> Result<()> {
@@ -320,22 +305,15 @@ impl<H: Hooks> Lower<'_, H> {
         let merge = self.b.create_block(before, preheader, &tys);
         self.b.cond_br(cond, then_block, &[], else_block.unwrap_or(merge), &[]);
         let op = self.op;
-        let (loads_before, mut loads_after) = (self.shared_loads, false);
         for (ir_block, machine) in [(then_ir, Some(then_block)), (else_ir, else_block)] {
-            self.shared_loads = loads_before;
-            let (Some(ir_block), Some(machine)) = (ir_block, machine) else {
-                loads_after |= loads_before;
-                continue;
-            };
+            let (Some(ir_block), Some(machine)) = (ir_block, machine) else { continue };
             self.b.switch_to(machine);
             let values = match self.block(ir_block)? {
                 Some(end) => self.flatten(scf::Yield(end).values(m))?,
                 None => vec![],
             };
             self.b.br(merge, &values);
-            loads_after |= self.shared_loads;
         }
-        self.shared_loads = loads_after;
         self.op = op;
         self.b.switch_to(merge);
         self.bind_params(&results, merge)
@@ -358,7 +336,6 @@ impl<H: Hooks> Lower<'_, H> {
         self.b.switch_to(header);
         self.bind_params(&before_args, header)?;
         let op = self.op;
-        let before_loop = self.enter_loop(op)?;
         let end = self.block(before_ir)?.ok_or_else(|| self.error("a while condition has no terminator"))?;
         let condition = scf::Condition(end);
         let cond = self.scalar(condition.condition(m))?;
@@ -373,7 +350,6 @@ impl<H: Hooks> Lower<'_, H> {
         let yielded = self.flatten(scf::Yield(end).values(m))?;
         self.b.br(header, &yielded);
         self.op = op;
-        self.shared_loads |= before_loop;
         self.b.switch_to(exit);
         self.bind_params(&results, exit)
     }

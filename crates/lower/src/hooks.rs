@@ -10,10 +10,10 @@ use smallvec::SmallVec;
 use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::tt;
-use tilewright_layout::{MatrixAccess, MatrixInstruction, Offset, SharedLayout, TileLayout};
+use tilewright_layout::{MatrixAccess, MatrixInstruction, TileLayout};
 use tilewright_llvm::{Builder, Scalar, Ty, Value};
 
-use crate::{Buffer, Lower, Result};
+use crate::{Atomic, Buffer, Lower, Result};
 
 /// The registers of one access to memory, one a word.
 pub type WordValues = SmallVec<[Value; 4]>;
@@ -178,6 +178,21 @@ pub trait Hooks: Sized {
         evict: tt::EvictionPolicy,
     );
 
+    /// Operates atomically on an element of global memory where `pred` holds: with one value, or, for compare-and-swap, with the
+    /// one expected and the one stored. Gives the element's bits before, where they are used.
+    ///
+    /// # Errors
+    /// That the target has no such operation, or none on this type.
+    fn atomic(
+        l: &mut Lower<'_, Self>,
+        _what: Atomic,
+        _ptr: Value,
+        _values: &[Value],
+        _pred: Option<Value>,
+    ) -> Result<Value> {
+        Err(l.unsupported(format!("the operation `{}`", l.m.op_name(l.op))))
+    }
+
     /// Loads consecutive words from shared memory, aligned to their whole width, where `pred` holds; elsewhere they are zero.
     fn load_shared(l: &mut Lower<'_, Self>, ptr: Value, words: Words, pred: Option<Value>) -> WordValues;
 
@@ -187,20 +202,8 @@ pub trait Hooks: Sized {
     /// Adds 1 to a 32-bit word of shared memory where `pred` holds, whatever other threads add to it meanwhile.
     fn count_shared(l: &mut Lower<'_, Self>, ptr: Value, pred: Option<Value>);
 
-    /// Stores a tile to the buffer at `base` by instructions in which the lanes of a warp work together; `false` where
-    /// they don't fit it.
-    fn store_tile(
-        _l: &mut Lower<'_, Self>,
-        _base: Value,
-        _tile: &TileLayout,
-        _regs: &[Value],
-        _shared: &SharedLayout,
-        _view: Offset,
-    ) -> bool {
-        false
-    }
-
-    /// The registers of a tile of type `ty`, loaded from a buffer likewise; `None` where no such instructions fit it.
+    /// The registers of a tile of type `ty`, loaded from a buffer by instructions in which the lanes of a warp work together;
+    /// `None` where they don't fit it.
     ///
     /// # Errors
     /// A buffer or tensor without a layout.

@@ -198,7 +198,6 @@ impl<H: Hooks> Lower<'_, H> {
 
     /// Waits for all threads that run this; their writes to shared memory are visible after it.
     pub fn barrier(&mut self) {
-        self.shared_loads = false;
         H::barrier(self);
     }
 }

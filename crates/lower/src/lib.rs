@@ -10,6 +10,7 @@
 //! through [`Hooks`], which a vendor implements for the state of its own. An operation is offered to
 //! [`Hooks::operation`] first, so that a vendor may lower any in a way of its own.
 
+mod atomic;
 mod control;
 mod convert_layout;
 mod debug;
@@ -39,7 +40,9 @@ use tilewright_layout::{Encoding, TileLayout};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{Builder, KernelAttrs, Loc, Scalar, Space, Ty};
 use tilewright_passes::TargetInfo;
+use tilewright_passes::launch_bounds::MIN_CTAS;
 
+pub use atomic::Atomic;
 pub use hooks::{Approximation, Hooks, LoadHints, Shuffle, WordValues, Words};
 pub use rare::PREFIX as OWN_PREFIX;
 pub use shape::row_major;
@@ -148,6 +151,7 @@ pub fn lower<H: Hooks>(module: &ir::Module, options: &Options<'_>, hooks: impl F
             threads: launched * warp_size,
             max_registers: max_registers.unwrap_or(0),
             cluster: num_ctas,
+            min_ctas_per_sm: int(MIN_CTAS).unwrap_or(0) as u32,
             ..KernelAttrs::default()
         });
         locations = control::lower_function(
@@ -213,11 +217,6 @@ pub struct Lower<'a, H> {
     values: Vec<Option<Val>>,
     layouts: FxHashMap<ir::Type, Rc<TileLayout>>,
     locations: Locations,
-    /// Whether, since the last barrier, several threads may have loaded one element of global memory: a store by one of
-    /// them must wait for the others.
-    pub shared_loads: bool,
-    /// Whether a loop has a load of which each thread executes several instructions.
-    pub loads_in_loops: bool,
     /// Where the launch's scratch memory begins, if it has any.
     pub global_scratch: Option<llvm::Value>,
     /// The operation being lowered, for errors.
@@ -456,6 +455,8 @@ impl<'a, H: Hooks> Lower<'a, H> {
                 tt::Kind::Cat => self.cat(tt::Cat(op)),
                 tt::Kind::Load => self.load(tt::Load(op)),
                 tt::Kind::Store => self.store(tt::Store(op)),
+                tt::Kind::AtomicRmw => self.atomic_rmw(tt::AtomicRmw(op)),
+                tt::Kind::AtomicCas => self.atomic_cas(tt::AtomicCas(op)),
                 tt::Kind::Dot => self.dot(tt::Dot(op)),
                 tt::Kind::Reduce => self.reduce(tt::Reduce(op)),
                 tt::Kind::Scan => self.scan(tt::Scan(op)),

@@ -1,25 +1,17 @@
 //! Loads and stores of global memory, and the accesses to shared memory that other operations share.
 
 use smallvec::SmallVec;
-use tilewright_ir::Opcode;
-use tilewright_ir::dialect::{scf, tt};
-use tilewright_ir::marks;
+use tilewright_ir::dialect::tt;
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{Scalar, Ty, Value};
+use tilewright_passes::launch_bounds::{access_width, is_in_loop};
 
 use crate::{Hooks, LoadHints, Lower, Result, WordValues, Words, int_of, memory_bits};
 
 impl<H: Hooks> Lower<'_, H> {
     /// The width of a tensor access in elements and the axis it runs along.
     pub fn access_width(&self, layout: &TileLayout, bits: u32) -> (usize, u32) {
-        let promised = self.int_attr(marks::VEC).unwrap_or(1).max(1) as u32;
-        let axis = self.int_attr(marks::VEC_AXIS).map_or(layout.order()[0] as usize, |a| a as usize);
-        if axis >= layout.rank() {
-            return (0, 1);
-        }
-        let width = promised.min(layout.contig_along(axis)).min(self.vector_bits() / bits);
-        // The promise is a power of two; what is not would straddle words.
-        (axis, 1 << width.max(1).ilog2())
+        access_width(self.m, self.op, layout, bits, self.target.max_vector_bytes)
     }
 
     /// A register word of the given type as a memory word, predicates as bytes.
@@ -70,27 +62,8 @@ impl<H: Hooks> Lower<'_, H> {
 
     // ---- global memory ---------------------------------------------------------------------------------------------
 
-    /// Whether several threads load one element.
-    pub(crate) fn loads_copies(&mut self, op: tt::Load) -> Result<bool> {
-        let ty = self.value_ty(op.result(self.m));
-        if !self.m.is_tensor(ty) {
-            return Ok(true);
-        }
-        let layout = self.layout(ty)?;
-        Ok(self.copies(&layout) != 0)
-    }
-
-    /// Before a write to global memory: waits for the other threads' loads of what may be the same elements. A thread
-    /// that alone loads and stores an element needs no barrier.
-    pub fn before_global_write(&mut self) {
-        if self.shared_loads {
-            self.barrier();
-        }
-    }
-
     pub(crate) fn load(&mut self, op: tt::Load) -> Result<()> {
         let m = self.m;
-        self.shared_loads |= self.loads_copies(op)?;
         let result = op.result(m);
         let ty = self.elem_ty(self.value_ty(result))?;
         let bits = memory_bits(ty);
@@ -115,9 +88,8 @@ impl<H: Hooks> Lower<'_, H> {
         let groups = layout
             .vector_groups(axis, width)
             .ok_or_else(|| self.error("internal: the layout has no vectors of the promised width"))?;
-        self.loads_in_loops |= groups.len() > 1 && self.is_in_loop();
         // A thread that loads once has nothing else to wait with, so that its load should begin when it can.
-        hints.early = groups.len() == 1 && !self.is_in_loop();
+        hints.early = groups.len() == 1 && !is_in_loop(m, self.op);
         // All loads first: what unpacks a word would stand between them, and the assembler keeps to the order it sees.
         let mut all = Vec::with_capacity(groups.len());
         for group in &groups {
@@ -156,15 +128,8 @@ impl<H: Hooks> Lower<'_, H> {
         Ok(())
     }
 
-    /// Whether the operation being lowered may run more than once in a program.
-    fn is_in_loop(&self) -> bool {
-        let is_loop = |op| matches!(self.m.opcode(op), Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)));
-        std::iter::successors(self.m.parent_op(self.op), |&op| self.m.parent_op(op)).any(is_loop)
-    }
-
     pub(crate) fn store(&mut self, op: tt::Store) -> Result<()> {
         let m = self.m;
-        self.before_global_write();
         let value = op.value(m);
         let ty = self.elem_ty(self.value_ty(value))?;
         let bits = memory_bits(ty);

@@ -10,6 +10,7 @@ use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::ttg;
 use tilewright_layout::{Access, Offset, SharedAccess, SharedLayout, ThreadOffset, TileLayout};
 use tilewright_llvm::{Ty, Value};
+use tilewright_passes::scratch::matrix_store;
 
 use crate::{Buffer, Hooks, Lower, Result, Val, memory_bits};
 
@@ -172,8 +173,12 @@ impl<H: Hooks> Lower<'_, H> {
         let (plan, shared) = self.plan_shared(&tile, buffer_ty, self.vector_bits() / bits)?;
         let bytes = bits / 8;
         let view = Self::view_offset(buffer, &shared);
-        let width = plan.accesses.iter().map(|a| a.registers.len() as u32 * bits).min();
-        if width < Some(self.vector_bits()) && H::store_tile(self, buffer.base, &tile, &regs, &shared, view) {
+        if let Some(plan) = matrix_store(self.m, self.op, src, &shared, &plan, self.vector_bits()) {
+            let thread = self.thread_offsets(buffer.base, &plan.address, bytes);
+            for instruction in &plan.instructions {
+                let at = self.shared_address(thread, instruction.offset.combine(view), &shared, bytes);
+                H::store_matrices(self, &plan, instruction, at, &regs, None)?;
+            }
             return Ok(());
         }
         let thread = self.thread_part(buffer.base, &plan, bytes);

@@ -33,7 +33,7 @@ fn main() {
         kernel = best;
     }
     println!("{}", kernel.ptx);
-    match ptxas::Ptxas::find(&tilewright_nvidia::PythonEnvironment::default()) {
+    match ptxas::Ptxas::find(&tilewright_target::PythonEnvironment::default()) {
         Ok(p) => match p.assemble(&kernel.ptx, target, &Default::default(), &Default::default()) {
             Ok((_, usage, _)) => eprintln!("{usage:?}"),
             Err(e) => eprintln!("{e}"),

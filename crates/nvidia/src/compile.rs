@@ -6,12 +6,12 @@ use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
 use tilewright_ir::diagnostic::Kind;
 use tilewright_llvm::emit;
+use tilewright_target::PythonEnvironment;
 
 use crate::libdevice;
 use crate::lower;
 use crate::mend_for_ptxas::mend_for_ptxas;
 use crate::target::Target;
-use crate::tools::PythonEnvironment;
 use crate::wait_for_copies::wait_for_copies;
 
 /// How to compile.

@@ -1,22 +1,21 @@
 //! `ttg` to LLVM IR for NVPTX, PTX and cubin; everything that names an `sm_` version.
 //!
 //! [`lower::lower`] turns a `ttg` module into a per-thread program ([`tilewright_llvm::Module`]), [`compile()`] takes it
-//! on to PTX, and [`ptxas::Ptxas`] to a cubin.
+//! on to PTX, and [`ptxas::Ptxas`] to a cubin. [`CUDA`] is the line in the registry of targets.
 
 pub mod compile;
 pub mod libdevice;
 pub mod lower;
 mod mend_for_ptxas;
 pub mod pipeline;
-pub mod process;
 pub mod ptxas;
 pub mod sass;
 pub mod target;
+mod toolchain;
 pub mod tools;
 mod wait_for_copies;
 
 pub use compile::{Kernel, Options, compile};
 pub use target::Target;
 pub use tilewright_llvm::emit::CodegenLevel;
-pub use tilewright_llvm::{file as llvm_file, version as llvm_version};
-pub use tools::PythonEnvironment;
+pub use toolchain::CUDA;

@@ -5,7 +5,9 @@
 
 use std::path::PathBuf;
 
-use crate::tools::{self, PythonEnvironment};
+use tilewright_target::PythonEnvironment;
+
+use crate::tools;
 
 /// What the names of its functions begin with.
 pub const PREFIX: &str = "__nv_";

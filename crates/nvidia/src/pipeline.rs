@@ -4,7 +4,7 @@
 //! tt    (inline, canonicalize, cse, licm: crates/ir)
 //!   │   distribute-ctas … assign-layouts
 //!   ▼
-//! ttg   encode-descriptors … membar
+//! ttg   encode-descriptors … launch-bounds
 //!   │   (distribute-to-warps and match-target-size stand behind assign-layouts for targets that have them: ML-Triton 2.2, 2.3)
 //!   ▼
 //! lowering
@@ -60,5 +60,7 @@ pub static PASSES: &[Row] = &[
     Row { pass: "dce", why: "what lower-rings and lane-sums left behind would get memory and barriers" },
     Row { pass: "allocate-warp-groups", why: "what partitions do is final: their warps and registers" },
     Row { pass: "allocate-shared", why: "buffers and scratch are final: their offsets" },
-    Row { pass: "membar", why: "last: barriers depend on which buffers lie in the same place" },
+    Row { pass: "membar", why: "barriers depend on which buffers lie in the same place" },
+    Row { pass: "global-barriers", why: "most of what it looks for membar's barriers have settled" },
+    Row { pass: "launch-bounds", why: "last: it reads how loads are lowered, and changes nothing else" },
 ];

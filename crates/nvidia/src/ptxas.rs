@@ -6,9 +6,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::process::{self, Failure, Stop, TIME_LIMIT, TemporaryError};
+use tilewright_target::process::{self, Failure, TIME_LIMIT, TemporaryError};
+use tilewright_target::{PythonEnvironment, Stop};
+
 use crate::target::Target;
-use crate::tools::{self, Missing, PythonEnvironment};
+use crate::tools::{self, Missing};
 
 /// Why there is no cubin.
 #[derive(Debug, thiserror::Error)]

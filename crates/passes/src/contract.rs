@@ -1,19 +1,37 @@
 //! What passes require of a module and what they ensure, as properties that can be checked.
 //!
-//! Each row of [`PASSES`](crate::pipeline::PASSES) says which properties must hold before the pass and which hold behind it. What a
-//! pass has ensured holds from there on: no later pass may break it. With debug assertions on, the pipeline checks after each pass
+//! Each row of [`PASSES`](crate::pipeline::PASSES) says which properties must hold before the pass and which hold behind it, and
+//! [`LOWERED`] which the lowering relies on. What a pass has ensured holds from there on: no later pass may break it. With debug assertions on, the pipeline checks after each pass
 //! what the verifier of the IR does and every property that has been ensured, so that what a pass breaks is found there, by
 //! the operation it broke, and not by what comes out of the lowering. `tilewright opt` does so always, and checks what a pass
 //! requires before it runs on a module that somebody has written.
 
 use tilewright_ir::dialect::{tt, ttg};
-use tilewright_ir::{Diagnostic, Module, Op, Opcode, marks};
+use tilewright_ir::{Diagnostic, Module, Op, Opcode, Type, Value, marks};
 
-use crate::{scratch, verify};
+use crate::{global_barriers, membar, scratch, tma, verify};
+
+/// What the lowering relies on: a target's list must ensure all of it.
+pub const LOWERED: &[Property] = &[
+    Property::Inlined,
+    Property::LaidOut,
+    Property::NoDescriptorAccesses,
+    Property::NoRings,
+    Property::WarpsPlaced,
+    Property::SharedPlaced,
+    Property::BarriersPlaced,
+    Property::GlobalBarriersPlaced,
+];
 
 /// Something that holds for a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
+    /// No function calls another: one that is not inlined is refused where layouts are assigned.
+    Inlined,
+    /// No dot of fp32 is still to be split into several of tf32.
+    DotsSplit,
+    /// Each descriptor's block has its layout in shared memory.
+    DescriptorsEncoded,
     /// Every tensor has an encoding that fits the warps where it stands, and accesses of memory know their width
     /// ([`verify`]).
     LaidOut,
@@ -25,17 +43,26 @@ pub enum Property {
     WarpsPlaced,
     /// Each buffer and each operation with scratch knows where in shared memory it lies.
     SharedPlaced,
+    /// Accesses of shared memory that must not meet have a barrier between them: [`membar`] finds nothing to do.
+    BarriersPlaced,
+    /// The same for global memory ([`global_barriers`]).
+    GlobalBarriersPlaced,
 }
 
 impl Property {
     /// The property in words, as what holds.
     pub fn says(self) -> &'static str {
         match self {
+            Property::Inlined => "there are no calls",
+            Property::DotsSplit => "dots of fp32 are split",
+            Property::DescriptorsEncoded => "blocks of descriptors have their layout",
             Property::LaidOut => "tensors have encodings",
             Property::NoDescriptorAccesses => "no block of a descriptor is accessed any more",
             Property::NoRings => "there are no rings any more",
             Property::WarpsPlaced => "partitions have their warps",
             Property::SharedPlaced => "buffers and scratch have their places",
+            Property::BarriersPlaced => "barriers stand between accesses of shared memory",
+            Property::GlobalBarriersPlaced => "barriers stand before writes of global memory",
         }
     }
 
@@ -44,17 +71,39 @@ impl Property {
     /// # Errors
     /// The first operation for which it doesn't, and why.
     pub fn check(self, module: &Module) -> Result<(), Diagnostic> {
-        for op in module.all_ops(module.root()) {
-            self.check_op(module, op).map_err(|message| {
-                Diagnostic::at(module, module.op_loc(op), format!("{}: {message}", module.op_name(op)))
-            })?;
-        }
-        Ok(())
+        let broken = match self {
+            Property::BarriersPlaced => {
+                membar::missing(module).map(|op| (op, "here a barrier is missing".to_string()))
+            }
+            Property::GlobalBarriersPlaced => global_barriers::missing(module)
+                .first()
+                .map(|&op| (op, "here a barrier for global memory is missing".to_string())),
+            _ => module
+                .all_ops(module.root())
+                .into_iter()
+                .find_map(|op| self.check_op(module, op).err().map(|message| (op, message))),
+        };
+        broken.map_or(Ok(()), |(op, message)| {
+            Err(Diagnostic::at(module, module.op_loc(op), format!("{}: {message}", module.op_name(op))))
+        })
     }
 
     fn check_op(self, module: &Module, op: Op) -> Result<(), String> {
         let opcode = module.opcode(op);
         let broken = match self {
+            Property::Inlined => opcode == Some(Opcode::Tt(tt::Kind::Call)),
+            Property::DotsSplit => tt::Dot::cast(module, op).is_some_and(|dot| {
+                dot.input_precision(module) == tt::InputPrecision::Tf32x3
+                    && module.element_type(module.value_type(dot.a(module))) == Type::F32
+            }),
+            Property::DescriptorsEncoded => {
+                let is_plain = |&v: &Value| {
+                    tma::block_type(module, v).is_some_and(|block| module.encoding(block).is_none())
+                };
+                let blocks = module.regions(op).iter().flat_map(|&region| module.region_blocks(region));
+                let mut values = module.results(op).iter().chain(blocks.flat_map(|&b| module.block_args(b)));
+                values.any(is_plain)
+            }
             Property::LaidOut => return verify::check(module, op),
             Property::NoDescriptorAccesses => {
                 use tt::Kind as K;
@@ -95,6 +144,8 @@ impl Property {
                 let is_buffer = opcode == Some(Opcode::Ttg(ttg::Kind::LocalAlloc));
                 !placed && (is_buffer || scratch::scratch_bytes(module, op) > 0)
             }
+            // Of the whole module, not of an operation.
+            Property::BarriersPlaced | Property::GlobalBarriersPlaced => false,
         };
         if broken { Err(format!("here it does not hold that {}", self.says())) } else { Ok(()) }
     }

@@ -14,8 +14,10 @@
 //! | `ttg.num-warps : i32` | warps that run the function |
 //! | `ttg.total-num-warps : i32` | warps of a CTA, those of partitions included, where there are any |
 //! | `ttg.maxnreg : i32` | registers of a thread at the start, where partitions change them |
+//! | `ttg.min-ctas-per-sm : i32` | CTAs that a multiprocessor should hold at least ([`launch_bounds`]) |
 //! | `ttg.num-ctas : i32` | CTAs of a cluster, which runs one program: tensors, buffers and blocks of descriptors are what one CTA has ([`distribute_ctas`]) |
 //! | `ttg.threads-per-warp : i32` | threads of a warp |
+//! | `ttg.stmatrix` | warps store matrices to shared memory ([`scratch::matrix_store`], [`scratch::conversion`]) |
 //! | `ttg.target = "cuda:90"` | the target |
 //! | `ttg.shared : i32` | bytes of shared memory, buffers and scratch together |
 //!
@@ -80,6 +82,8 @@
 //! - An operation with scratch emits *its own* barriers **between** its writes and its reads (and between rounds of a
 //!   conversion). It emits none before its first write and none after its last read: [`membar`] puts a `ttg.barrier`
 //!   between operations wherever one is needed.
+//! - Of global memory, a `ttg.barrier` stands before a write of what other threads may still load, and before an atomic operation
+//!   that releases what they have written ([`global_barriers`]).
 //! - `ttg.async_wait` is followed by a `ttg.barrier` where another thread's copies are read after it; the lowering of
 //!   the wait itself is the wait alone.
 //! - A `ttng.warp_group_dot` with `isAsync` is one group of products. Its result is valid and its buffers are free after a
@@ -119,7 +123,9 @@ pub mod choose;
 pub mod contract;
 pub mod derive;
 pub mod distribute_ctas;
+pub mod global_barriers;
 pub mod lane_sums;
+pub mod launch_bounds;
 pub mod legalize_dots;
 pub mod lower_descriptors;
 pub mod lower_rings;

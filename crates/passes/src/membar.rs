@@ -51,6 +51,14 @@ pub fn run(module: &mut Module) {
     }
 }
 
+/// The first operation that wants a barrier or a fence before it that isn't there.
+pub fn missing(module: &Module) -> Option<Op> {
+    let mut placed = module.clone();
+    run(&mut placed);
+    let (before, after) = (module.all_ops(module.root()), placed.all_ops(placed.root()));
+    before.iter().zip(&after).find(|(a, b)| a != b).map(|(&op, _)| op)
+}
+
 /// Leaves a buffer alone: whoever pipelined the loop that uses it has placed what keeps its accesses apart, from each other
 /// and from those to whatever shares its memory before and after.
 pub fn leave_alone(module: &mut Module, buffer: Value) {
@@ -419,6 +427,12 @@ fn is_left_alone(module: &Module, value: Value) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether an operation waits for all threads of its scope, between the writes and the reads of its scratch.
+pub(crate) fn waits_inside(module: &Module, op: Op) -> bool {
+    let placed = module.int_attr(op, marks::ALLOCATION_OFFSET).is_some();
+    placed && ttg::LocalAlloc::cast(module, op).is_none() && has_barrier(module, op)
 }
 
 /// Whether the scratch protocol of an operation waits for the whole CTA. A conversion within warps does not, and one warp

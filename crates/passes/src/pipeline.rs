@@ -9,14 +9,17 @@ use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::contract::{
-    Held,
-    Property::{self, LaidOut, NoDescriptorAccesses, NoRings, SharedPlaced, WarpsPlaced},
+    Held, LOWERED,
+    Property::{
+        self, BarriersPlaced, DescriptorsEncoded, DotsSplit, GlobalBarriersPlaced, Inlined, LaidOut,
+        NoDescriptorAccesses, NoRings, SharedPlaced, WarpsPlaced,
+    },
 };
 use crate::target::TargetInfo;
 use crate::{
-    allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, lane_sums, legalize_dots,
-    lower_descriptors, lower_rings, lower_tma, membar, pipeline_loops, scratch, take_turns, tma,
-    transpose_dots, warp_specialize,
+    allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, global_barriers, lane_sums,
+    launch_bounds, legalize_dots, lower_descriptors, lower_rings, lower_tma, membar, pipeline_loops, scratch,
+    take_turns, tma, transpose_dots, warp_specialize,
 };
 
 pub use tilewright_ir::Options;
@@ -55,7 +58,7 @@ pub static PASSES: &[Pass] = &[
         name: "legalize-dots",
         summary: "turn dots that no instruction does into ones that some do",
         requires: &[],
-        ensures: &[],
+        ensures: &[DotsSplit],
         run: |m, t, _| {
             legalize_dots::run(m, t);
             Ok(())
@@ -64,7 +67,7 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "transpose-dots",
         summary: "compute products as their transposes where tensor cores read less for them",
-        requires: &[],
+        requires: &[DotsSplit],
         ensures: &[],
         run: |m, t, o| {
             transpose_dots::run(m, t, o.num_warps);
@@ -75,14 +78,14 @@ pub static PASSES: &[Pass] = &[
         name: "assign-layouts",
         summary: "give every tensor its encoding",
         requires: &[],
-        ensures: &[LaidOut],
+        ensures: &[Inlined, LaidOut],
         run: assign,
     },
     Pass {
         name: "encode-descriptors",
         summary: "give the blocks of descriptors their layout in shared memory",
         requires: &[LaidOut],
-        ensures: &[],
+        ensures: &[DescriptorsEncoded],
         run: |m, _, _| {
             tma::encode_descriptors(m);
             Ok(())
@@ -91,14 +94,14 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "warp-specialize",
         summary: "give loading and computing to different warps in loops that ask for it",
-        requires: &[LaidOut],
+        requires: &[LaidOut, DescriptorsEncoded],
         ensures: &[],
         run: |m, t, o| warp_specialize::run(m, t, o.num_stages),
     },
     Pass {
         name: "software-pipeline",
         summary: "schedule loops: copies iterations ahead, dots early or late",
-        requires: &[LaidOut],
+        requires: &[LaidOut, DescriptorsEncoded],
         ensures: &[],
         run: |m, t, o| pipeline_loops::run(m, t, o.num_stages),
     },
@@ -169,11 +172,31 @@ pub static PASSES: &[Pass] = &[
     },
     Pass {
         name: "membar",
-        summary: "place barriers",
+        summary: "place barriers between accesses of shared memory",
         requires: &[LaidOut, SharedPlaced],
-        ensures: &[],
+        ensures: &[BarriersPlaced],
         run: |m, _, _| {
             membar::run(m);
+            Ok(())
+        },
+    },
+    Pass {
+        name: "global-barriers",
+        summary: "place barriers before writes of global memory that others load",
+        requires: &[LaidOut, BarriersPlaced],
+        ensures: &[GlobalBarriersPlaced],
+        run: |m, _, _| {
+            global_barriers::run(m);
+            Ok(())
+        },
+    },
+    Pass {
+        name: "launch-bounds",
+        summary: "bound the CTAs of a multiprocessor where registers serve loads better",
+        requires: &[LaidOut],
+        ensures: &[],
+        run: |m, t, o| {
+            launch_bounds::run(m, t, o.maxnreg.is_some());
             Ok(())
         },
     },
@@ -246,7 +269,13 @@ pub fn lower_to_ttg_with(
             held.check(pass.name, module).map_err(bug)?;
         }
     }
-    Ok(())
+    match LOWERED.iter().find(|&&p| !held.has(p)) {
+        None => Ok(()),
+        Some(missing) => {
+            let text = format!("the passes of {} do not ensure that {}", target.name, missing.says());
+            Err(Diagnostic::new(text).of(Kind::Internal))
+        }
+    }
 }
 
 /// Records the options on the module, and assigns layouts for them.
@@ -280,6 +309,25 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.thr
   }
 }
 "#;
+
+    const SCALAR: &str = r#"
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: !tt.ptr<i32>, %n: i32) {
+    %x = tt.load %p : !tt.ptr<i32>
+    tt.store %p, %n : !tt.ptr<i32>
+    tt.return
+  }
+}
+"#;
+
+    #[test]
+    fn a_barrier_for_global_memory_that_is_missing_is_found() {
+        let mut module = tilewright_ir::text::parse(SCALAR, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
+        let error = GlobalBarriersPlaced.check(&module).expect_err("there is none").to_string();
+        assert!(error.contains("tt.store: here a barrier for global memory is missing"), "{error}");
+        global_barriers::run(&mut module);
+        GlobalBarriersPlaced.check(&module).expect("there is one");
+    }
 
     #[test]
     fn what_a_pass_breaks_that_another_has_ensured_is_found_behind_it() {

@@ -22,8 +22,8 @@ use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::index::Index;
 use tilewright_ir::{Encoding, Module, Op, Opcode, Type, Value};
 use tilewright_layout::{
-    AxisSpread, ConversionOptions, ConversionPlan, FreeMasks, LayoutError, Place, ScanOrder, SyncScope,
-    TileLayout, plan_conversion_with,
+    AxisSpread, ConversionOptions, ConversionPlan, FreeMasks, LayoutError, MatrixAccess, Place, ScanOrder,
+    SharedAccess, SharedLayout, SyncScope, TileLayout, plan_conversion_with,
 };
 
 use crate::reindex::reindex_registers;
@@ -140,17 +140,41 @@ pub const STMATRIX: &str = "ttg.stmatrix";
 /// it is one operation of the CTA.
 pub fn shares_old_values(module: &Module, op: Op) -> bool {
     let result = module.results(op)[0];
-    !module.is_unused(result)
-        && layout_of(module, result).is_none_or(|l| {
-            let free = l.free_variable_masks();
-            free != FreeMasks::default() || l.num_warps() < scope::num_warps(module, op)
-        })
+    !module.is_unused(result) && layout_of(module, result).is_none_or(|l| has_copies(module, op, &l))
 }
 
-/// What conversions may use on the module's target.
-fn conversion_options(module: &Module) -> ConversionOptions {
-    let stmatrix = module.op_attr(module.root(), STMATRIX).is_some();
-    ConversionOptions { stmatrix, ..ConversionOptions::default() }
+/// Whether an element of a tile is held several times.
+fn has_copies(module: &Module, op: Op, tile: &TileLayout) -> bool {
+    tile.free_variable_masks() != FreeMasks::default() || tile.num_warps() < scope::num_warps(module, op)
+}
+
+/// Whether warps store matrices to shared memory on the module's target. Who asks is [`conversion`], of scratch, and
+/// [`matrix_store`], of buffers.
+fn has_stmatrix(module: &Module) -> bool {
+    module.op_attr(module.root(), STMATRIX).is_some()
+}
+
+/// How warps store the tile `src` to a buffer by matrices, where they do: where it fits them (fragments of tensor cores do), each
+/// thread has something to store, and `access`, by which each would store its own elements, is narrower than `widest` bits. An
+/// instruction writes 16 bytes a lane, free of bank conflicts where rows are swizzled.
+pub fn matrix_store(
+    module: &Module,
+    op: Op,
+    src: Value,
+    buffer: &SharedLayout,
+    access: &SharedAccess,
+    widest: u32,
+) -> Option<MatrixAccess> {
+    let element = module.value_type(src);
+    let bits = 8 * element_bytes(module, element);
+    let width = access.accesses.iter().map(|a| a.registers.len() as u32 * bits).min();
+    let tile = layout_of(module, src)?;
+    let whole = module.bits(element) > 1 && !tile.is_padded() && !has_copies(module, op, &tile);
+    if has_stmatrix(module) && width < Some(widest) && whole {
+        MatrixAccess::new(&tile, buffer, bits)
+    } else {
+        None
+    }
 }
 
 /// How a conversion is done. Where its elements stay in their warps but warps hold copies for which the source's layout has no
@@ -168,7 +192,8 @@ pub fn conversion(module: &Module, op: ttg::ConvertLayout) -> Result<ConversionP
     };
     let (src, dst) = (layout(op.src(module))?, layout(op.result(module))?);
     let bits = module.bits(module.value_type(op.src(module))).max(8);
-    let mut plan = plan_conversion_with(&src, &dst, bits, conversion_options(module))?;
+    let options = ConversionOptions { stmatrix: has_stmatrix(module), ..ConversionOptions::default() };
+    let mut plan = plan_conversion_with(&src, &dst, bits, options)?;
     if let ConversionPlan::SharedMemory(p) = &mut plan
         && src.num_warps() != scope::num_warps(module, op.0)
     {

@@ -5,13 +5,13 @@
 //! in wrong results. This is the property [`LaidOut`](crate::contract::Property::LaidOut).
 
 use tilewright_ir::diagnostic::Kind;
-use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::index::Index;
 use tilewright_ir::marks;
 use tilewright_ir::{Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Value};
-use tilewright_layout::TileLayout;
+use tilewright_layout::{TileLayout, TmaBlock};
 
-use crate::{derive, scope};
+use crate::{derive, scope, tma};
 
 /// Checks every operation of the module.
 ///
@@ -73,7 +73,62 @@ pub(crate) fn check(module: &Module, op: Op) -> Result<(), String> {
             }
         }
         Some(Opcode::Ttg(ttg::Kind::MemdescTrans)) => view_of(module, ttg::MemdescTrans(op)),
+        Some(Opcode::Ttng(kind)) => hopper(module, op, kind),
         _ => sliced(module, op),
+    }
+}
+
+/// What the declarations of `ttng` can't say: encodings that the hardware reads.
+fn hopper(module: &Module, op: Op, kind: ttng::Kind) -> Result<(), String> {
+    match kind {
+        ttng::Kind::WarpGroupDot => warp_group_dot(module, ttng::WarpGroupDot(op)),
+        ttng::Kind::AsyncTmaCopyGlobalToLocal => {
+            let copy = ttng::AsyncTmaCopyGlobalToLocal(op);
+            tma_copy(module, copy.desc(module), copy.result(module))
+        }
+        ttng::Kind::AsyncTmaCopyLocalToGlobal => {
+            let copy = ttng::AsyncTmaCopyLocalToGlobal(op);
+            tma_copy(module, copy.desc(module), copy.src(module))
+        }
+        ttng::Kind::AsyncTmaReduce => {
+            let copy = ttng::AsyncTmaReduce(op);
+            tma_copy(module, copy.desc(module), copy.src(module))
+        }
+        ttng::Kind::TakeTurn | ttng::Kind::PassTurn => match scope::enclosing(module, op).first() {
+            Some((_, 0)) => Ok(()),
+            _ => Err("turns are those of the default region of a ttg.warp_specialize".into()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// The result is one of `wgmma`, `b` a buffer as it reads them, `a` one too or fragments. (Of which result, the verifier of the
+/// IR has looked.)
+fn warp_group_dot(module: &Module, dot: ttng::WarpGroupDot) -> Result<(), String> {
+    let of = |v| encoding(module, v);
+    let (a, b, result) = (of(dot.a(module)), of(dot.b(module)), of(dot.d(module)));
+    let is_buffer =
+        |e: Option<&Encoding>| matches!(e, Some(Encoding::Shared(SharedKind::NvmmaShared { .. })));
+    if !matches!(result, Some(Encoding::NvidiaMma { version_major: 3, .. })) {
+        Err(format!("the result has {result:?}"))
+    } else if !is_buffer(a) && !matches!(a, Some(Encoding::DotOperand { op_idx: 0, .. })) {
+        Err(format!("the left operand has {a:?}"))
+    } else if !is_buffer(b) {
+        Err(format!("the right operand has {b:?}"))
+    } else {
+        Ok(())
+    }
+}
+
+/// Block and buffer lie alike, and as TMA can copy them.
+fn tma_copy(module: &Module, desc: Value, buffer: Value) -> Result<(), String> {
+    let block = tma::block_type(module, desc).ok_or("no descriptor")?;
+    let layout = module.encoding(block).and_then(|e| module.encoding_of(e));
+    let (shape, bits) = (module.shape(block).unwrap_or(&[]), module.bits(block));
+    match layout {
+        Some(e) if Some(e) != encoding(module, buffer) => Err("block and buffer lie differently".into()),
+        Some(e) if TmaBlock::new(e, shape, bits).is_some() => Ok(()),
+        _ => Err(format!("TMA copies no block that lies as {layout:?}")),
     }
 }
 

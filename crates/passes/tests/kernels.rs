@@ -179,14 +179,26 @@ fn wrong_options_are_errors() {
 
 #[test]
 fn a_list_that_lacks_what_a_pass_requires_is_refused() {
-    let mut target = common::plain("cuda:90");
-    let without = target.passes.iter().copied().filter(|row| row.pass != "lower-rings");
-    target.passes = Vec::leak(without.collect());
-    let mut module = parse(ADD, "kernel.mlir").unwrap();
-    let error =
-        lower_to_ttg(&mut module, &target, &Options::default()).expect_err("a pass is missing").to_string();
-    let said = "lists take-turns where no pass before it has ensured that there are no rings any more";
-    assert!(error.contains(said), "{error}");
+    let without = [
+        (
+            "lower-rings",
+            "lists take-turns where no pass before it has ensured that there are no rings any more",
+        ),
+        // Nothing but the lowering relies on it.
+        (
+            "global-barriers",
+            "the passes of cuda:90 do not ensure that barriers stand before writes of global memory",
+        ),
+    ];
+    for (pass, said) in without {
+        let mut target = common::plain("cuda:90");
+        let rest = target.passes.iter().copied().filter(|row| row.pass != pass);
+        target.passes = Vec::leak(rest.collect());
+        let mut module = parse(ADD, "kernel.mlir").unwrap();
+        let lowered = lower_to_ttg(&mut module, &target, &Options::default());
+        let error = lowered.expect_err("a pass is missing").to_string();
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[test]

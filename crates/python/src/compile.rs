@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{CudaTarget, PythonEnvironment, Request, Target, background};
+use tilewright_compiler::{Artifact, CudaTarget, Interp, PythonEnvironment, Request, Target, background};
 use tilewright_frontend::dtype::PointerType;
 use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
 use tilewright_frontend::{DType, Diagnostic, DiagnosticKind, HostValue};
@@ -46,7 +46,7 @@ pub fn compile(
             entry: &function,
             signature: &signature,
             options: &options,
-            target,
+            target: &*target,
             python,
         };
         let result = tilewright_compiler::compile(&request, &Cache::from_environment())
@@ -61,7 +61,7 @@ pub fn compile(
     if !code.artifact.printed.is_empty() {
         py.import("sys")?.getattr("stdout")?.call_method1("write", (&code.artifact.printed,))?;
     }
-    warn_of_missing_tool(py, backend, code.artifact.no_cubin.as_deref())?;
+    warn_of_missing_tool(py, backend, &code.artifact)?;
     Ok(CompiledKernel::new(
         code,
         backend,
@@ -109,13 +109,13 @@ fn describe(host: &PyHost, spec: &Spec, value: &Bound<'_, PyAny>) -> PyResult<Ar
 }
 
 /// What the compiler calls the place where a kernel runs.
-fn target_of(backend: Backend) -> PyResult<Target> {
+fn target_of(backend: Backend) -> PyResult<Box<dyn Target>> {
     Ok(match backend {
-        Backend::Interp => Target::Interp,
-        Backend::PtxSim(target) | Backend::Offline(target) => Target::Cuda(target),
+        Backend::Interp => Box::new(Interp),
+        Backend::PtxSim(target) | Backend::Offline(target) => Box::new(target),
         Backend::Cuda(device) => {
             let device = tilewright_runtime::Device::get(device).map_err(crate::errors::from_runtime)?;
-            Target::Cuda(device_target(device)?)
+            Box::new(device_target(device)?)
         }
     })
 }
@@ -158,17 +158,17 @@ pub fn python_environment(py: Python<'_>) -> PythonEnvironment {
 }
 
 /// Says once, where a GPU was asked for, that there is no `ptxas`; not where none is wanted.
-fn warn_of_missing_tool(py: Python<'_>, backend: Backend, why: Option<&str>) -> PyResult<()> {
+fn warn_of_missing_tool(py: Python<'_>, backend: Backend, artifact: &Artifact) -> PyResult<()> {
     static WARNED: AtomicBool = AtomicBool::new(false);
-    if tilewright_compiler::cubin_unwanted() {
-        return Ok(());
-    }
-    let (Backend::Cuda(_) | Backend::Offline(_), Some(why)) = (backend, why) else { return Ok(()) };
+    let missing = artifact.missing.as_ref().filter(|missing| !missing.wanted);
+    let (Backend::Cuda(_) | Backend::Offline(_), Some(missing)) = (backend, missing) else { return Ok(()) };
     if WARNED.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
-    let text =
-        format!("kernels have no cubin, and the driver has to compile their PTX when they are loaded: {why}");
+    let text = format!(
+        "kernels have no cubin, and the driver has to compile their PTX when they are loaded: {}",
+        missing.why
+    );
     py.import("warnings")?.call_method1("warn", (text, py.get_type::<PyRuntimeWarning>())).map(|_| ())
 }
 

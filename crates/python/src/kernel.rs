@@ -39,7 +39,7 @@ impl Code {
             _ => None,
         };
         let program =
-            match (backend, &artifact.ptx) {
+            match (backend, artifact.text("ptx")) {
                 (Backend::PtxSim(_), Some(ptx)) => {
                     let parsed = tilewright_ptxsim::Program::parse(ptx);
                     Some(parsed.map_err(|error| {
@@ -147,7 +147,7 @@ impl CompiledKernel {
         };
         let device = Device::get(ordinal).map_err(errors::from_runtime)?;
         let artifact = &self.code.artifact;
-        let module = match (&artifact.cubin, &artifact.ptx) {
+        let module = match (artifact.bytes("cubin"), artifact.text("ptx")) {
             (Some(cubin), _) => Module::from_cubin(device, cubin),
             (None, Some(ptx)) => Module::from_ptx(device, ptx),
             (None, None) => return Err(PyTypeError::new_err("the compiled kernel holds no GPU code")),
@@ -169,7 +169,7 @@ impl CompiledKernel {
     }
 
     fn disassembled(&self, py: Python<'_>) -> PyResult<String> {
-        let Some(cubin) = &self.code.artifact.cubin else {
+        let Some(cubin) = self.code.artifact.bytes("cubin") else {
             let name = self.code.name();
             return Err(pyo3::exceptions::PyValueError::new_err(format!("{name} has no cubin")));
         };
@@ -188,14 +188,11 @@ impl CompiledKernel {
         let dict =
             py.import("tilewright.compiler")?.getattr("AsmDict")?.call1((slf,))?.cast_into::<PyDict>()?;
         let artifact = &slf.get().code.artifact;
-        dict.set_item("ttir", &artifact.ttir)?;
-        for (stage, text) in [("ttgir", &artifact.ttgir), ("llir", &artifact.llir), ("ptx", &artifact.ptx)] {
-            if let Some(text) = text {
-                dict.set_item(stage, text)?;
+        for (stage, bytes) in &artifact.stages {
+            match artifact.text(stage.name) {
+                Some(text) => dict.set_item(stage.name, text)?,
+                None => dict.set_item(stage.name, PyBytes::new(py, bytes))?,
             }
-        }
-        if let Some(cubin) = &artifact.cubin {
-            dict.set_item("cubin", PyBytes::new(py, cubin))?;
         }
         Ok(dict)
     }

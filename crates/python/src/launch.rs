@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
-use tilewright_compiler::CudaTarget;
+use tilewright_compiler::{CudaTarget, DEFAULT_TARGET};
 use tilewright_runtime::{Device, LaunchConfig, Stream};
 
 use crate::args::{Arguments, Spec};
@@ -117,9 +117,6 @@ fn environment(name: &'static CStr) -> Option<&'static CStr> {
     let value = unsafe { CStr::from_ptr(value) };
     (!value.is_empty()).then_some(value)
 }
-
-/// The GPU to compile for where nothing names one.
-const DEFAULT_TARGET: &str = "cuda:90";
 
 /// The architecture that `TILEWRIGHT_TARGET` names, or the default one.
 fn target() -> PyResult<CudaTarget> {

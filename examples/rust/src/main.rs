@@ -6,7 +6,9 @@
 use std::error::Error;
 
 use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{Artifact, CudaTarget, Options, PythonEnvironment, Request, Target, compile};
+use tilewright_compiler::{
+    Artifact, CudaTarget, Interp, Options, PythonEnvironment, Request, Target, compile,
+};
 use tilewright_frontend::{Signature, SourceHost};
 use tilewright_interp::{Arg, Executable, Memory, RunOptions};
 use tilewright_runtime::{Device, DeviceBuffer, KernelArgs, LaunchConfig, Module, Stream, device_count};
@@ -23,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let x: Vec<f32> = (0..ROWS * COLS).map(|i| ((i * 2_654_435_761) % 1000) as f32 / 250.0).collect();
 
     let mut out = vec![0.0f32; ROWS * COLS];
-    on_cpu(&build(&host, Target::Interp)?, &x, &mut out)?;
+    on_cpu(&build(&host, &Interp)?, &x, &mut out)?;
     println!("CPU: {}", check(&x, &out)?);
 
     match device_count() {
@@ -31,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let device = Device::get(0)?;
             let (major, minor) = device.properties().compute_capability;
             let target = CudaTarget::for_device(10 * major + minor).ok_or("the GPU is not supported yet")?;
-            let artifact = build(&host, Target::Cuda(target))?;
+            let artifact = build(&host, &target)?;
             out.fill(0.0);
             on_gpu(device, &artifact, &x, &mut out)?;
             println!("{}: {}", device.properties().name, check(&x, &out)?);
@@ -42,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Compiles `softmax_kernel(out_ptr, x_ptr, x_stride, out_stride, n_cols, BLOCK)`.
-fn build(host: &SourceHost, target: Target) -> Result<Artifact, Box<dyn Error>> {
+fn build(host: &SourceHost, target: &dyn Target) -> Result<Artifact, Box<dyn Error>> {
     let signature = Signature::parse(&format!("*fp32:16, *fp32:16, i32, i32, i32, {COLS}"))?;
     let request = Request {
         host,
@@ -81,7 +83,7 @@ fn on_gpu(
     device.make_current()?;
     let input = DeviceBuffer::from_bytes(device, &bytes(x))?;
     let output = DeviceBuffer::new(device, size_of_val(out))?;
-    let module = match (&artifact.cubin, &artifact.ptx) {
+    let module = match (artifact.bytes("cubin"), artifact.text("ptx")) {
         (Some(cubin), _) => Module::from_cubin(device, cubin)?,
         (None, Some(ptx)) => Module::from_ptx(device, ptx)?,
         (None, None) => return Err("not compiled for a GPU".into()),

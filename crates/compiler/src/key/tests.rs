@@ -166,22 +166,19 @@ fn facts(world: &World) -> Facts {
     }
 }
 
-fn target(name: &str) -> Target {
-    Target::parse(name).unwrap_or_else(|e| panic!("{e}"))
+/// The key for a target, with these tools.
+fn key_for(target: &str, facts: &Facts, options: &Options, tools: &[(&str, String)]) -> Key {
+    let target = crate::target(target).unwrap_or_else(|e| panic!("{e}"));
+    key(facts, &*target, options, tools)
 }
 
-fn toolchain() -> Toolchain {
-    Toolchain {
-        build: "build".into(),
-        llvm: "19.1.7 hash".into(),
-        ptxas: "13.0 hash".into(),
-        libdevice: "hash".into(),
-        wgmma: true,
-    }
+fn tools() -> Vec<(&'static str, String)> {
+    let tools = [("build", "build"), ("llvm", "19.1.7 hash"), ("ptxas", "13.0 hash"), ("wgmma", "true")];
+    tools.map(|(name, text)| (name, text.to_string())).to_vec()
 }
 
 fn key_of(world: &World) -> Key {
-    key(&facts(world), target("cuda:90"), &Options::default(), &toolchain())
+    key_for("cuda:90", &facts(world), &Options::default(), &tools())
 }
 
 #[test]
@@ -381,7 +378,7 @@ fn answers_that_change_during_a_compilation_are_told_apart() {
         let host = Counting(answers.to_vec(), std::cell::Cell::new(0), asked);
         let built = build_module(&host, &kernel, &Signature { args: vec![] }, &Front::default());
         let facts = built.unwrap_or_else(|e| panic!("{e}")).facts;
-        let key = key(&facts, target("cuda:90"), &Options::default(), &toolchain());
+        let key = key_for("cuda:90", &facts, &Options::default(), &tools());
         assert_eq!(seen.insert(key, answers), None, "{answers:?}");
     }
 }
@@ -398,23 +395,20 @@ fn each_option_and_each_tool_is_in_the_key() {
             if option.keyed() {
                 options.push(changed);
             } else {
-                let one = |options| key(&facts, target("cuda:90"), options, &toolchain());
+                let one = |options| key_for("cuda:90", &facts, options, &tools());
                 assert_eq!(one(&changed), one(&Options::default()), "{}", option.name);
             }
         }
     }
     assert!(options.len() > OPTIONS.len());
-    let tools = [
-        Toolchain { build: "another".into(), ..toolchain() },
-        Toolchain { llvm: "19.1.8 hash".into(), ..toolchain() },
-        Toolchain { ptxas: "13.0 another".into(), ..toolchain() },
-        Toolchain { libdevice: "another".into(), ..toolchain() },
-        Toolchain { wgmma: false, ..toolchain() },
-    ];
     let mut keys: Vec<Key> =
-        options.iter().map(|options| key(&facts, target("cuda:90"), options, &toolchain())).collect();
-    keys.extend(tools.iter().map(|tools| key(&facts, target("cuda:90"), &Options::default(), tools)));
-    keys.push(key(&facts, target("cuda:80"), &Options::default(), &toolchain()));
+        options.iter().map(|options| key_for("cuda:90", &facts, options, &tools())).collect();
+    for changed in 0..tools().len() {
+        let mut tools = tools();
+        tools[changed].1.push_str(" of another day");
+        keys.push(key_for("cuda:90", &facts, &Options::default(), &tools));
+    }
+    keys.push(key_for("cuda:80", &facts, &Options::default(), &tools()));
     let different: std::collections::HashSet<Key> = keys.iter().copied().collect();
     assert_eq!(different.len(), keys.len());
 }

@@ -74,6 +74,7 @@ crate::dialect! {
         types(Is("outputs", Same("inputs")))
         effects(ORDER)
         format "$inputs attr-dict `:` type($inputs)"
+        verify verify_counts
     }
 
     /// Orders this thread's earlier accesses to shared memory before later ones of the asynchronous proxy, such as the
@@ -94,6 +95,7 @@ crate::dialect! {
         types(Each("alloc", Mbarrier))
         effects(OWN_BARRIER)
         format "$alloc `,` $count attr-dict `:` type($alloc)"
+        verify verify_counts
     }
 
     /// Ends an mbarrier, whose memory may then be used for something else.
@@ -113,6 +115,7 @@ crate::dialect! {
         types(Each("alloc", Mbarrier), Is("pred", Fixed(Type::I1)))
         effects(USE_BARRIER, ORDER)
         format "$alloc `,` $size attr-dict `,` $pred `:` type($alloc)"
+        verify verify_counts
     }
 
     /// Waits until the phase of this parity has completed (where `pred` holds). What `deps` hold may be in use until then.
@@ -135,6 +138,7 @@ crate::dialect! {
         effects(USE_BARRIER, ORDER)
         marks(PEERS)
         format "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)"
+        verify verify_counts
     }
 
     /// Waits until this warp group's turn has come: its warp groups go on one after the other, from the first to the last and
@@ -216,6 +220,7 @@ crate::dialect! {
         types()
         effects(ORDER)
         format "attr-dict"
+        verify verify_counts
     }
 
     /// Writes a tensor map: box sizes, extents and element strides innermost first; byte strides of all dimensions but the
@@ -294,6 +299,17 @@ crate::dialect! {
         effects(MEET)
         format "$src `,` $peer attr-dict `:` type($result)"
     }
+}
+
+/// Arrivals are one at least; bytes, and what may be under way, none at least.
+fn verify_counts(module: &Module, op: Op) -> Result<(), String> {
+    for (name, least) in [("count", 1), ("size", 0), ("pendings", 0)] {
+        match module.int_attr(op, name) {
+            Some(n) if n < least => return Err(format!("`{name}` is {n}, and must be {least} at least")),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A coordinate for each dimension of the descriptor's block.

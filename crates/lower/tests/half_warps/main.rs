@@ -3,10 +3,13 @@
 
 mod target;
 
-use target::{HalfWarps, LANES};
+use target::LANES;
+use tilewright_compiler::cache::Cache;
+use tilewright_compiler::{FAMILIES, PythonEnvironment, Request, compile, target_of};
+use tilewright_frontend::{Signature, SourceHost};
 use tilewright_llvm::emit;
-use tilewright_lower::{Lowered, Options};
-use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg};
+use tilewright_lower::Lowered;
+use tilewright_passes::{Options as PassOptions, lower_to_ttg};
 use tilewright_ptxsim as sim;
 
 const WARPS: u32 = 4;
@@ -20,17 +23,9 @@ fn lowered(body: &str, arguments: &str) -> (String, Lowered) {
     lower_to_ttg(&mut module, &info, &options).unwrap_or_else(|e| panic!("{e}\n{ir}"));
     let text = tilewright_ir::print(&module);
     assert!(text.contains("\"ttg.threads-per-warp\" = 16 : i32"), "{text}");
-    let lowered = lower(&module, &info).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let lowered = target::lower(&module).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert_eq!(lowered.num_warps, WARPS);
     (text, lowered)
-}
-
-fn lower(
-    module: &tilewright_ir::Module,
-    info: &TargetInfo,
-) -> Result<Lowered, Box<tilewright_ir::Diagnostic>> {
-    let options = Options { target: info, shared_alignment: 16, max_registers: None, line_info: false };
-    tilewright_lower::lower(module, &options, || HalfWarps)
 }
 
 /// Compiles a kernel `(%x: input, %out: output)` and runs one program of it. Gives its `ttg` and the output.
@@ -41,9 +36,13 @@ fn run(body: &str, types: [&str; 2], x: &[u32], out: usize) -> (String, Vec<u32>
     );
     let (text, lowered) = lowered(body, &arguments);
     let code = emit::compile(lowered.module, emit::Options::default()).unwrap_or_else(|e| panic!("{e}"));
-    let ptx = code.assembly;
+    (text, simulate(&code.assembly, lowered.kernel, lowered.shared_bytes, x, out))
+}
+
+/// Runs one program of a kernel of one input and one output. Gives the output.
+fn simulate(ptx: &str, entry: String, shared_bytes: u32, x: &[u32], out: usize) -> Vec<u32> {
     assert!(ptx.contains(&format!(".reqntid {}", WARPS * LANES)), "{ptx}");
-    let program = sim::Program::parse(&ptx).unwrap_or_else(|e| panic!("{e}\n{ptx}"));
+    let program = sim::Program::parse(ptx).unwrap_or_else(|e| panic!("{e}\n{ptx}"));
     let mut buffers = [x.to_vec(), vec![0xdead_beef; out]];
     let mut memory = sim::Memory::new();
     let mut params = vec![];
@@ -53,18 +52,18 @@ fn run(body: &str, types: [&str; 2], x: &[u32], out: usize) -> (String, Vec<u32>
         params.push(sim::Param::Pointer(buffer.as_ptr() as u64));
     }
     let launch = sim::Launch {
-        entry: lowered.kernel,
+        entry,
         grid: [1, 1, 1],
         block: [WARPS * LANES, 1, 1],
         cluster: None,
-        shared_bytes: lowered.shared_bytes,
+        shared_bytes,
         params,
     };
     let report =
         program.launch(&launch, &memory, &sim::Options::default()).unwrap_or_else(|e| panic!("{e}\n{ptx}"));
     assert!(report.findings.is_empty(), "{:#?}\n{ptx}", report.findings);
     let [_, out] = buffers;
-    (text, out)
+    out
 }
 
 fn floats(bits: &[u32]) -> Vec<f32> {
@@ -107,6 +106,51 @@ fn row(name: &str, from: &str, element: &str, n: usize) -> String {
   %{name}_s = tt.splat {from} : !tt.ptr<{element}> -> tensor<{n}x!tt.ptr<{element}>>
   %{name} = tt.addptr %{name}_s, %{name}_o : tensor<{n}x!tt.ptr<{element}>>, tensor<{n}xi32>"#
     )
+}
+
+/// A target is its folder and one line in the registry: the compiler runs what it gives, and names it nowhere.
+#[test]
+fn a_line_of_the_registry() {
+    let mut families = FAMILIES.to_vec();
+    families.push(&target::HALF);
+    assert!(target_of(FAMILIES, "half:16").is_err());
+    let target = target_of(&families, "half:16").unwrap_or_else(|e| panic!("{e}"));
+    let source = "\
+import tilewright
+import tilewright.language as tl
+
+@tilewright.jit
+def kernel(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(out + i, v / tl.sum(v, 0))
+";
+    let host = SourceHost::new("kernel.py", source).unwrap_or_else(|e| panic!("{e}"));
+    let n = 256;
+    let request = Request {
+        host: &host,
+        entry: &host.function("kernel").unwrap_or_else(|e| panic!("{e}")),
+        signature: &Signature::parse(&format!("*fp32:16, *fp32:16, {n}")).unwrap_or_else(|e| panic!("{e}")),
+        options: &PassOptions { num_warps: WARPS, ..PassOptions::default() },
+        target: &*target,
+        python: PythonEnvironment::default(),
+    };
+    let folder = std::env::temp_dir().join(format!("tilewright-half-warps-{}", std::process::id()));
+    let cache = Cache::at(&folder);
+    let made = compile(&request, &cache).unwrap_or_else(|e| panic!("{e}"));
+    let names: Vec<&str> = made.stages.iter().map(|(kind, _)| kind.name).collect();
+    assert_eq!(names, ["ttir", "ttgir", "ptx"]);
+    assert_eq!((made.metadata.target.as_str(), made.metadata.total_num_warps), ("half:16", WARPS));
+    let ptx = made.text("ptx").expect("is text");
+    let x: Vec<f32> = (0..n).map(|i| if i % 3 == 0 { 2.0 } else { 1.0 }).collect();
+    let sum: f32 = x.iter().sum();
+    let out = simulate(ptx, made.metadata.name.clone(), made.metadata.shared, &bits(&x), n);
+    assert_eq!(floats(&out), x.iter().map(|v| v / sum).collect::<Vec<_>>());
+    // What it made is found again, by the stages that it names.
+    let again = compile(&request, &cache).unwrap_or_else(|e| panic!("{e}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    assert_eq!(again.text("ptx"), Some(ptx));
+    assert!(again.times.iter().all(|time| time.stage == "frontend"), "{:?}", again.times);
 }
 
 #[test]
@@ -248,7 +292,7 @@ fn errors() {
     let wide = module(
         "module attributes {\"ttg.threads-per-warp\" = 32 : i32} { tt.func public @kernel() { tt.return } }",
     );
-    let error = lower(&wide, &target::info()).map(drop).expect_err("warps differ");
+    let error = target::lower(&wide).map(drop).expect_err("warps differ");
     assert!(error.to_string().contains("for warps of 32 threads; those of half:16 have 16"), "{error}");
     let atomic = module(
         "module attributes {\"ttg.num-warps\" = 4 : i32} { tt.func public @kernel(%p: !tt.ptr<i32>, %v: i32) {
@@ -256,7 +300,7 @@ fn errors() {
            tt.return
          } }",
     );
-    let error = lower(&atomic, &target::info()).map(drop).expect_err("no atomics");
+    let error = target::lower(&atomic).map(drop).expect_err("no atomics");
     let text = error.to_string();
     assert!(text.contains("not supported yet on half:16: the operation `tt.atomic_rmw`"), "{text}");
 }

@@ -5,14 +5,23 @@
 //! simulator's.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::time::Instant;
 
 use tilewright_ir as ir;
+use tilewright_ir::Diagnostic;
 use tilewright_ir::dialect::tt;
+use tilewright_llvm::emit;
 use tilewright_llvm::{BinOp, Builder, CastOp, Effect, Scalar, Ty, Value};
-use tilewright_lower::{Approximation, Hooks, LoadHints, Lower, Result, Shuffle, WordValues, Words, int_of};
+use tilewright_lower::{
+    Approximation, Hooks, LoadHints, Lower, Lowered, Options, Shuffle, WordValues, Words, int_of,
+};
 use tilewright_passes::machine::Machine;
 use tilewright_passes::pipeline::Row;
 use tilewright_passes::target::{DotUnits, TargetInfo};
+use tilewright_target::{
+    Code, Fact, Family, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop, Target, Toolchain,
+};
 
 /// Threads of a warp.
 pub const LANES: u32 = 16;
@@ -26,12 +35,13 @@ static PASSES: &[Row] = &[
     Row { pass: "allocate-warp-groups", why: "one group of warps, all of them" },
     Row { pass: "allocate-shared", why: "scratch is final" },
     Row { pass: "membar", why: "barriers depend on where scratch lies" },
+    Row { pass: "global-barriers", why: "what a store overwrites several threads may still load" },
 ];
 
 /// What the passes know of it.
 pub fn info() -> TargetInfo {
     TargetInfo {
-        name: "half:16".into(),
+        name: NAME.into(),
         warp_size: LANES,
         max_shared: 32 << 10,
         max_vector_bytes: 8,
@@ -51,6 +61,69 @@ pub fn info() -> TargetInfo {
         },
         passes: PASSES,
     }
+}
+
+/// Its line in a registry of targets.
+pub static HALF: Family = Family {
+    names: || vec![NAME.to_string()],
+    find: |name| (name == NAME).then(|| Box::new(Half) as Box<dyn Target>),
+    stages: &[StageKind { name: "ptx", is_text: true }],
+};
+
+const NAME: &str = "half:16";
+
+/// The target.
+#[derive(Debug)]
+struct Half;
+
+impl fmt::Display for Half {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NAME)
+    }
+}
+
+impl Target for Half {
+    fn family(&self) -> &'static Family {
+        &HALF
+    }
+
+    fn passes(&self) -> Passes {
+        Passes::Ttg(Box::new(info()))
+    }
+
+    fn toolchain(&self, _: &PythonEnvironment) -> Result<Box<dyn Toolchain>, Diagnostic> {
+        Ok(Box::new(Llvm))
+    }
+}
+
+/// Its code is what LLVM makes.
+struct Llvm;
+
+impl Toolchain for Llvm {
+    fn facts(&self) -> Vec<Fact> {
+        vec![Fact { name: "llvm", text: tilewright_llvm::version(), file: tilewright_llvm::file() }]
+    }
+
+    fn missing(&self) -> Option<Missing> {
+        None
+    }
+
+    fn make(&self, module: ir::Module, _: &str, _: &ir::Options, _: &Stop) -> Result<Code, Diagnostic> {
+        let start = Instant::now();
+        let lowered = lower(&module).map_err(|e| *e)?;
+        let (name, num_warps, shared) = (lowered.kernel, lowered.num_warps, lowered.shared_bytes);
+        let made = emit::compile(lowered.module, emit::Options::default())
+            .map_err(|e| Diagnostic::new(e.to_string()))?;
+        let ptx = Stage { name: "ptx", bytes: made.assembly.into_bytes(), time: start.elapsed() };
+        Ok(Code { name, stages: vec![ptx], num_warps, shared, ..Code::default() })
+    }
+}
+
+/// From `ttg` to the per-thread program.
+pub fn lower(module: &ir::Module) -> tilewright_lower::Result<Lowered> {
+    let target = &info();
+    let options = Options { target, shared_alignment: 16, max_registers: None, line_info: false };
+    tilewright_lower::lower(module, &options, || HalfWarps)
 }
 
 /// Its answers: it has nothing to remember.
@@ -118,7 +191,7 @@ impl Hooks for HalfWarps {
         Cow::Borrowed(name)
     }
 
-    fn operation(_l: &mut State<'_>, _op: ir::Op) -> Result<bool> {
+    fn operation(_l: &mut State<'_>, _op: ir::Op) -> tilewright_lower::Result<bool> {
         Ok(false)
     }
 

@@ -1,17 +1,10 @@
-//! Atomic read-modify-write and compare-and-swap of global memory.
-//!
-//! An element that several threads hold is operated on by one of them; where the old value is used, the others get it
-//! through scratch memory.
+//! Atomic instructions on global memory.
 
 use std::fmt::Write as _;
 
-use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
-use tilewright_layout::TileLayout;
 use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Ty, Value};
-use tilewright_passes::scratch::shares_old_values;
-
-use tilewright_lower::{Regs, int_of, memory_bits, row_major};
+use tilewright_lower::{Atomic, int_of};
 
 use super::access::Asm;
 use super::{Lower, Result};
@@ -34,15 +27,23 @@ fn scope(scope: tt::MemSyncScope) -> &'static str {
 }
 
 impl Lower<'_, '_> {
-    pub fn atomic_rmw(&mut self, op: tt::AtomicRmw) -> Result<()> {
-        let m = self.m;
-        let (ptr, val, result) = (op.ptr(m), op.val(m), op.result(m));
-        let ty = self.elem_ty(self.value_ty(val))?;
-        let (ptrs, values) = (self.regs(ptr)?, self.regs(val)?);
-        let mask = op.mask(m).map(|v| self.regs(v)).transpose()?;
-        let kind = op.rmw_op(m);
-        let bits = ty.bits();
-        let operation = match (kind, ty.scalar) {
+    /// One element's operation; gives its bits before.
+    pub fn atomic(
+        &mut self,
+        what: Atomic,
+        ptr: Value,
+        values: &[Value],
+        pred: Option<Value>,
+    ) -> Result<Value> {
+        let bits = what.ty.bits();
+        let suffix = format!("{}.{}", semantics(what.sem), scope(what.scope));
+        let Some(kind) = what.rmw else {
+            if bits < 16 {
+                return Err(self.unsupported(format!("atomics on {bits}-bit values")));
+            }
+            return Ok(self.emit_atomic(&format!("cas.b{bits}"), &suffix, false, ptr, values, bits, pred));
+        };
+        let operation = match (kind, what.ty.scalar) {
             (tt::RmwOp::And, _) => format!("and.b{bits}"),
             (tt::RmwOp::Or, _) => format!("or.b{bits}"),
             (tt::RmwOp::Xor, _) => format!("xor.b{bits}"),
@@ -56,91 +57,50 @@ impl Lower<'_, '_> {
             (tt::RmwOp::Fadd, Scalar::BF16) if self.facts().bf16_arithmetic => "add.noftz.bf16".into(),
             (tt::RmwOp::Fadd, Scalar::F32) => "add.f32".into(),
             (tt::RmwOp::Fadd, Scalar::F64) => "add.f64".into(),
-            (tt::RmwOp::Fadd, Scalar::BF16) => return self.atomic_add_bf16(op, &ptrs, &values, mask),
+            (tt::RmwOp::Fadd, Scalar::BF16) => return Ok(self.add_bf16(ptr, values[0], &suffix, pred)),
             _ => return Err(self.unsupported(format!("atomic {} of this type", kind.keyword()))),
         };
         let fadd16 = kind == tt::RmwOp::Fadd && bits == 16;
         if bits < 32 && !fadd16 {
             return Err(self.unsupported(format!("atomics on {bits}-bit integers")));
         }
-        let sem = op.sem(m);
-        let suffix = format!("{}.{}", semantics(sem), scope(op.scope(m)));
-        let used = !m.is_unused(result);
         // `red` has no acquire: nothing is read.
-        let reduces = !used && kind != tt::RmwOp::Exch && sem == tt::MemSemantic::Relaxed;
-        let emit = |s: &mut Self, p: Value, v: Value, pred: Option<Value>| -> Value {
-            let int = Ty::scalar(int_of(bits));
-            let v = if s.b.ty(v).is_int() { v } else { s.b.bitcast(v, int) };
-            s.emit_atomic(&operation, &suffix, reduces, p, &[v], int, pred)
-        };
-        self.atomic(ptr, result, &ptrs, mask, sem, ty, |s, r, p, pred| emit(s, p, values[r], pred))
+        let reduces = !what.used && kind != tt::RmwOp::Exch && what.sem == tt::MemSemantic::Relaxed;
+        Ok(self.emit_atomic(&operation, &suffix, reduces, ptr, values, bits, pred))
     }
 
     /// bf16 addition where there is no instruction: compare and swap until nobody came in between.
-    fn atomic_add_bf16(
-        &mut self,
-        op: tt::AtomicRmw,
-        ptrs: &Regs,
-        values: &Regs,
-        mask: Option<Regs>,
-    ) -> Result<()> {
-        let m = self.m;
-        let (ptr, result, sem) = (op.ptr(m), op.result(m), op.sem(m));
-        let suffix = format!("{}.{}", semantics(sem), scope(op.scope(m)));
+    fn add_bf16(&mut self, ptr: Value, value: Value, suffix: &str, pred: Option<Value>) -> Value {
         let ty = Ty::scalar(Scalar::BF16);
-        self.atomic(ptr, result, ptrs, mask, sem, ty, |s, r, p, pred| {
-            let here = s.b.block();
-            let preheader = s.b.preheader();
-            let (start, done) =
-                (s.b.create_block(here, preheader, &[]), s.b.create_block(here, preheader, &[Ty::I16]));
-            let zero = s.b.constant(Ty::I16, 0);
-            match pred {
-                Some(pred) => s.b.cond_br(pred, start, &[], done, &[zero]),
-                None => s.b.br(start, &[]),
-            }
-            s.b.switch_to(start);
-            let first = s.b.asm1("ld.relaxed.gpu.global.b16 $0, [$1];", "=h,l", Effect::Write, Ty::I16, &[p]);
-            let again = s.b.create_block(start, Some(start), &[Ty::I16]);
-            s.b.br(again, &[first]);
-            s.b.switch_to(again);
-            let expected = s.b.params(again)[0];
-            let old = s.b.bitcast(expected, ty);
-            let (x, y) = (s.as_f32(old), s.as_f32(values[r]));
-            let sum = s.b.bin(BinOp::FAdd, x, y);
-            let sum = s.b.cast(CastOp::FpTrunc, sum, ty);
-            let sum = s.b.bitcast(sum, Ty::I16);
-            let seen = s.emit_atomic("cas.b16", &suffix, false, p, &[expected, sum], Ty::I16, None);
-            let same = s.b.icmp(IntPred::Eq, seen, expected);
-            s.b.cond_br(same, done, &[seen], again, &[seen]);
-            s.b.switch_to(done);
-            s.b.params(done)[0]
-        })
-    }
-
-    pub fn atomic_cas(&mut self, op: tt::AtomicCas) -> Result<()> {
-        let m = self.m;
-        let (ptr, result) = (op.ptr(m), op.result(m));
-        let (cmp, val) = (self.regs(op.cmp(m))?, self.regs(op.val(m))?);
-        let ty = self.elem_ty(self.value_ty(op.val(m)))?;
-        let ptrs = self.regs(ptr)?;
-        let bits = ty.bits();
-        if bits < 16 {
-            return Err(self.unsupported(format!("atomics on {bits}-bit values")));
+        let here = self.b.block();
+        let preheader = self.b.preheader();
+        let (start, done) =
+            (self.b.create_block(here, preheader, &[]), self.b.create_block(here, preheader, &[Ty::I16]));
+        let zero = self.b.constant(Ty::I16, 0);
+        match pred {
+            Some(pred) => self.b.cond_br(pred, start, &[], done, &[zero]),
+            None => self.b.br(start, &[]),
         }
-        let sem = op.sem(m);
-        let suffix = format!("{}.{}", semantics(sem), scope(op.scope(m)));
-        let operation = format!("cas.b{bits}");
-        self.atomic(ptr, result, &ptrs, None, sem, ty, |s, r, p, pred| {
-            let int = Ty::scalar(int_of(bits));
-            let args: Vec<Value> = [cmp[r], val[r]]
-                .into_iter()
-                .map(|v| if s.b.ty(v).is_int() { v } else { s.b.bitcast(v, int) })
-                .collect();
-            s.emit_atomic(&operation, &suffix, false, p, &args, int, pred)
-        })
+        self.b.switch_to(start);
+        let first =
+            self.b.asm1("ld.relaxed.gpu.global.b16 $0, [$1];", "=h,l", Effect::Write, Ty::I16, &[ptr]);
+        let again = self.b.create_block(start, Some(start), &[Ty::I16]);
+        self.b.br(again, &[first]);
+        self.b.switch_to(again);
+        let expected = self.b.params(again)[0];
+        let old = self.b.bitcast(expected, ty);
+        let (x, y) = (self.as_f32(old), self.as_f32(value));
+        let sum = self.b.bin(BinOp::FAdd, x, y);
+        let sum = self.b.cast(CastOp::FpTrunc, sum, ty);
+        let sum = self.b.bitcast(sum, Ty::I16);
+        let seen = self.emit_atomic("cas.b16", suffix, false, ptr, &[expected, sum], 16, None);
+        let same = self.b.icmp(IntPred::Eq, seen, expected);
+        self.b.cond_br(same, done, &[seen], again, &[seen]);
+        self.b.switch_to(done);
+        self.b.params(done)[0]
     }
 
-    /// One atomic instruction on words of type `int`; gives the old word (or anything, for a reduction).
+    /// One atomic instruction on words of so many bits; gives the old word (or anything, for a reduction).
     fn emit_atomic(
         &mut self,
         operation: &str,
@@ -148,10 +108,13 @@ impl Lower<'_, '_> {
         reduces: bool,
         ptr: Value,
         values: &[Value],
-        int: Ty,
+        bits: u32,
         pred: Option<Value>,
     ) -> Value {
-        let letter = match int.bits() {
+        let int = Ty::scalar(int_of(bits));
+        let values: Vec<Value> =
+            values.iter().map(|&v| if self.b.ty(v).is_int() { v } else { self.b.bitcast(v, int) }).collect();
+        let letter = match bits {
             64 => 'l',
             32 => 'r',
             _ => 'h',
@@ -170,7 +133,7 @@ impl Lower<'_, '_> {
         let names: Vec<String> = values.iter().map(|&v| asm.arg(v, letter)).collect();
         if let Some(pred) = pred {
             if !reduces {
-                let _ = write!(asm.text, "mov.b{} $0, 0; ", int.bits());
+                let _ = write!(asm.text, "mov.b{bits} $0, 0; ");
             }
             let p = asm.arg(pred, 'b');
             let _ = write!(asm.text, "@{p} ");
@@ -187,68 +150,5 @@ impl Lower<'_, '_> {
             Some(&v) => v,
             None => self.b.constant(int, 0),
         }
-    }
-
-    /// The elements of an atomic operation, each done by one thread, and the old values for all.
-    fn atomic(
-        &mut self,
-        ptr: ir::Value,
-        result: ir::Value,
-        ptrs: &Regs,
-        mask: Option<Regs>,
-        sem: tt::MemSemantic,
-        ty: Ty,
-        mut emit: impl FnMut(&mut Self, usize, Value, Option<Value>) -> Value,
-    ) -> Result<()> {
-        self.before_global_write();
-        let typed = |s: &mut Self, v: Value| if s.b.ty(v) == ty { v } else { s.b.bitcast(v, ty) };
-        if !self.m.is_tensor(self.value_ty(ptr)) {
-            // What the other threads wrote before must be visible with it.
-            if matches!(sem, tt::MemSemantic::Release | tt::MemSemantic::AcquireRelease) {
-                self.barrier();
-            }
-            let first = self.is_first_thread();
-            let pred = self.all(&[mask.map(|p| p[0]), Some(first)]);
-            let old = emit(self, 0, ptrs[0], pred);
-            let mut value = typed(self, old);
-            if shares_old_values(self.m, self.op) {
-                let scratch = self.scratch()?;
-                self.store_shared(scratch, &[value], Some(first));
-                self.barrier();
-                value = self.load_shared(scratch, ty, 1)[0];
-            }
-            self.set_regs(result, vec![value]);
-            return Ok(());
-        }
-        let layout = self.0.layout(self.0.value_ty(ptr))?;
-        let owner = self.is_owner(&layout);
-        let zero = self.b.zero(ty);
-        let mut out = vec![zero; layout.num_registers() as usize];
-        for r in layout.unique_registers() {
-            let inside = self.in_bounds(&layout, r);
-            let r = r as usize;
-            let pred = self.all(&[mask.as_ref().map(|p| p[r]), inside, owner]);
-            if pred.is_some_and(|p| self.b.is_false(p)) {
-                continue;
-            }
-            let old = emit(self, r, ptrs[r], pred);
-            out[r] = typed(self, old);
-        }
-        if shares_old_values(self.m, self.op) {
-            out = self.share(&layout, out, ty)?;
-        }
-        self.set_regs(result, out);
-        Ok(())
-    }
-
-    /// Gives what the owners of elements hold to the threads with copies.
-    fn share(&mut self, layout: &TileLayout, values: Vec<Value>, ty: Ty) -> Result<Vec<Value>> {
-        let scratch = self.scratch()?;
-        let strides = row_major(layout.shape());
-        let regs: Regs = values.into();
-        debug_assert!(memory_bits(ty) >= 8);
-        self.write_scratch(scratch, layout, &regs, &strides, 0);
-        self.barrier();
-        Ok(self.read_scratch(scratch, layout, ty, &strides, 0))
     }
 }

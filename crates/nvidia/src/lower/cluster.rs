@@ -82,7 +82,6 @@ impl Lower<'_, '_> {
 
     pub fn cluster_wait(&mut self) -> Result<()> {
         self.hooks.meetings += u32::from(self.hooks.handoffs.is_empty());
-        self.shared_loads = false;
         self.b.asm("barrier.cluster.wait.aligned;", "", Effect::Write, &[], &[]);
         Ok(())
     }

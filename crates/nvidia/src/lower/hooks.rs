@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use tilewright_ir as ir;
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::{FloatKind, Opcode, TypeKind};
-use tilewright_layout::{MatrixAccess, MatrixInstruction, Offset, SharedLayout, TileLayout};
+use tilewright_layout::{MatrixAccess, MatrixInstruction, TileLayout};
 use tilewright_llvm::{Builder, Effect, Scalar, Ty, Value};
-use tilewright_lower::{Approximation, Buffer, Hooks, LoadHints, Result, Shuffle, WordValues, Words};
+use tilewright_lower::{Approximation, Atomic, Buffer, Hooks, LoadHints, Result, Shuffle, WordValues, Words};
 
 use super::symbol::symbol;
 use super::tma::TENSOR_MAP;
@@ -30,17 +30,6 @@ impl Hooks for Nvidia {
         if let Some(workers) = l.hooks.workers {
             Lower(l).workers(workers)?;
         }
-        let loads_in_loops = l.loads_in_loops;
-        if let Some(attrs) = l.b.kernel_attrs()
-            && loads_in_loops
-            && attrs.max_registers == 0
-        {
-            // By itself the assembler gives a thread so few registers that as many CTAs as possible fit a multiprocessor, and
-            // issues a loop's loads one after the other into the same registers. One CTA asks for no more than any kernel
-            // has, but it makes the assembler keep loads apart, with which fewer threads have more bytes under way and
-            // share the L1 cache (PTX ISA, "Performance-Tuning Directives: .minnctapersm"; docs/performance.md).
-            attrs.min_ctas_per_sm = 1;
-        }
         Ok(())
     }
 
@@ -49,8 +38,6 @@ impl Hooks for Nvidia {
         let mut l = Lower(l);
         match m.opcode(op) {
             Some(Opcode::Tt(kind)) => match kind {
-                tt::Kind::AtomicRmw => l.atomic_rmw(tt::AtomicRmw(op))?,
-                tt::Kind::AtomicCas => l.atomic_cas(tt::AtomicCas(op))?,
                 tt::Kind::Dot => return l.dot(tt::Dot(op)),
                 tt::Kind::ExternElementwise => l.extern_elementwise(tt::ExternElementwise(op))?,
                 tt::Kind::ElementwiseInlineAsm => l.inline_asm(tt::ElementwiseInlineAsm(op))?,
@@ -156,6 +143,16 @@ impl Hooks for Nvidia {
         Lower(l).store_global(ptr, values, words, pred, cache, evict);
     }
 
+    fn atomic(
+        l: &mut Shared<'_>,
+        what: Atomic,
+        ptr: Value,
+        values: &[Value],
+        pred: Option<Value>,
+    ) -> Result<Value> {
+        Lower(l).atomic(what, ptr, values, pred)
+    }
+
     fn load_shared(l: &mut Shared<'_>, ptr: Value, words: Words, pred: Option<Value>) -> WordValues {
         Lower(l).load_shared_words("shared", ptr, words, pred)
     }
@@ -166,17 +163,6 @@ impl Hooks for Nvidia {
 
     fn count_shared(l: &mut Shared<'_>, ptr: Value, pred: Option<Value>) {
         Lower(l).count_shared(ptr, pred);
-    }
-
-    fn store_tile(
-        l: &mut Shared<'_>,
-        base: Value,
-        tile: &TileLayout,
-        regs: &[Value],
-        shared: &SharedLayout,
-        view: Offset,
-    ) -> bool {
-        Lower(l).store_matrices(base, tile, regs, shared, view)
     }
 
     fn load_tile(

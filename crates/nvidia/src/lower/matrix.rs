@@ -2,7 +2,7 @@
 //! matrix instructions").
 
 use tilewright_ir as ir;
-use tilewright_layout::{Encoding, MatrixAccess, MatrixInstruction, Offset, SharedLayout, TileLayout};
+use tilewright_layout::{Encoding, MatrixAccess, MatrixInstruction, TileLayout};
 use tilewright_llvm::{Effect, Ty, Value};
 use tilewright_lower::{Buffer, memory_bits};
 
@@ -10,32 +10,6 @@ use super::access::Asm;
 use super::{Lower, Result, Shared};
 
 impl Lower<'_, '_> {
-    /// `stmatrix`, where the GPU has it and the tile fits it (fragments of tensor cores do), and every thread has something to
-    /// store; false where not. An instruction writes 16 bytes a lane, free of bank conflicts where rows are swizzled.
-    pub fn store_matrices(
-        &mut self,
-        base: Value,
-        tile: &TileLayout,
-        regs: &[Value],
-        shared: &SharedLayout,
-        view: Offset,
-    ) -> bool {
-        let elem = self.b.ty(regs[0]);
-        let bits = memory_bits(elem);
-        let copies = self.copies(tile) != 0 || tile.free_variable_masks().register != 0;
-        if !self.facts().stmatrix || elem == Ty::I1 || elem.is_ptr() || tile.is_padded() || copies {
-            return false;
-        }
-        let Some(plan) = MatrixAccess::new(tile, shared, bits) else { return false };
-        let bytes = bits / 8;
-        let thread = self.thread_offsets(base, &plan.address, bytes);
-        for instruction in &plan.instructions {
-            let at = self.shared_address(thread, instruction.offset.combine(view), shared, bytes);
-            self.stmatrix(&plan, instruction, at, regs, None);
-        }
-        true
-    }
-
     /// `ldmatrix`, where the buffer and the operand layout fit it; `None` where they do not.
     pub fn load_matrices(
         &mut self,

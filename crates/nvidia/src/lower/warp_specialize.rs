@@ -120,7 +120,6 @@ impl Lower<'_, '_> {
 
     /// Waits at a named barrier for `warps` warps.
     pub(super) fn named_barrier(&mut self, barrier: u32, warps: u32) {
-        self.shared_loads = false;
         let text = format!("bar.sync {barrier}, {};", warps * self.target.warp_size);
         self.b.asm(&text, "", Effect::Write, &[], &[]);
     }
@@ -283,7 +282,6 @@ impl Lower<'_, '_> {
                 self.b.switch_to(inside);
                 self.scope = Scope { first_warp: first, barrier: FIRST_PARTITION + index as u32, launched };
                 self.num_warps = warps;
-                self.shared_loads = false;
                 let block = m.region_block(op.partitions(m)[index]);
                 for (&arg, val) in m.block_args(block).iter().zip(&values) {
                     self.set(arg, val.clone());

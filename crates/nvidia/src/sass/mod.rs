@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use crate::process;
-use crate::tools::{self, Missing, PythonEnvironment};
+use tilewright_target::{PythonEnvironment, process};
+
+use crate::tools::{self, Missing};
 
 pub mod listing;
 pub mod loops;

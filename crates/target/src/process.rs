@@ -1,11 +1,10 @@
-//! Runs NVIDIA's tools: stopped with the work that they are for, bounded in time, and never left behind.
+//! Runs a target's tools: stopped with the work that they are for, bounded in time, and never left behind.
 
 use std::fmt;
 use std::io::{self, Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -17,9 +16,6 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// How often a running tool's surroundings are looked at.
 const TICK: Duration = Duration::from_millis(50);
-
-/// Set by whoever no longer wants the result.
-pub type Stop = Arc<AtomicBool>;
 
 /// What a tool said and how it ended.
 #[derive(Debug)]

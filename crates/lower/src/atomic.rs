@@ -1,0 +1,107 @@
+//! Atomic read-modify-write and compare-and-swap of global memory.
+//!
+//! An element that several threads hold is operated on by one of them; where the old value is used, the others get it
+//! through scratch memory.
+
+use tilewright_ir as ir;
+use tilewright_ir::dialect::tt;
+use tilewright_layout::TileLayout;
+use tilewright_llvm::{Ty, Value};
+use tilewright_passes::scratch::shares_old_values;
+
+use crate::{Hooks, Lower, Regs, Result, memory_bits, row_major};
+
+/// An atomic operation, as it is for each element.
+#[derive(Debug, Clone, Copy)]
+pub struct Atomic {
+    /// How the new value is made; `None` for compare-and-swap, whose values are the one expected and the one stored.
+    pub rmw: Option<tt::RmwOp>,
+    /// Type of the elements.
+    pub ty: Ty,
+    /// What is ordered with it.
+    pub sem: tt::MemSemantic,
+    /// Among whom.
+    pub scope: tt::MemSyncScope,
+    /// Whether the old value is used.
+    pub used: bool,
+}
+
+impl<H: Hooks> Lower<'_, H> {
+    pub(crate) fn atomic_rmw(&mut self, op: tt::AtomicRmw) -> Result<()> {
+        let m = self.m;
+        let (val, result) = (op.val(m), op.result(m));
+        let ty = self.elem_ty(self.value_ty(val))?;
+        let used = !m.is_unused(result);
+        let what = Atomic { rmw: Some(op.rmw_op(m)), ty, sem: op.sem(m), scope: op.scope(m), used };
+        self.atomic(what, op.ptr(m), &[val], op.mask(m), result)
+    }
+
+    pub(crate) fn atomic_cas(&mut self, op: tt::AtomicCas) -> Result<()> {
+        let m = self.m;
+        let (val, result) = (op.val(m), op.result(m));
+        let ty = self.elem_ty(self.value_ty(val))?;
+        let what = Atomic { rmw: None, ty, sem: op.sem(m), scope: op.scope(m), used: true };
+        self.atomic(what, op.ptr(m), &[op.cmp(m), val], None, result)
+    }
+
+    /// The elements of an atomic operation, each done by one thread, and the old values for all.
+    fn atomic(
+        &mut self,
+        what: Atomic,
+        ptr: ir::Value,
+        values: &[ir::Value],
+        mask: Option<ir::Value>,
+        result: ir::Value,
+    ) -> Result<()> {
+        let ptrs = self.regs(ptr)?;
+        let values: Vec<Regs> = values.iter().map(|&v| self.regs(v)).collect::<Result<_>>()?;
+        let mask = mask.map(|v| self.regs(v)).transpose()?;
+        let of = |r: usize| -> Vec<Value> { values.iter().map(|v| v[r]).collect() };
+        let ty = what.ty;
+        let typed = |s: &mut Self, v: Value| if s.b.ty(v) == ty { v } else { s.b.bitcast(v, ty) };
+        if !self.m.is_tensor(self.value_ty(ptr)) {
+            let first = self.is_first_thread();
+            let pred = self.all(&[mask.map(|p| p[0]), Some(first)]);
+            let old = H::atomic(self, what, ptrs[0], &of(0), pred)?;
+            let mut value = typed(self, old);
+            if shares_old_values(self.m, self.op) {
+                let scratch = self.scratch()?;
+                self.store_shared(scratch, &[value], Some(first));
+                self.barrier();
+                value = self.load_shared(scratch, ty, 1)[0];
+            }
+            self.set_regs(result, vec![value]);
+            return Ok(());
+        }
+        let layout = self.layout(self.value_ty(ptr))?;
+        let owner = self.is_owner(&layout);
+        let zero = self.b.zero(ty);
+        let mut out = vec![zero; layout.num_registers() as usize];
+        for r in layout.unique_registers() {
+            let inside = self.in_bounds(&layout, r);
+            let r = r as usize;
+            let pred = self.all(&[mask.as_ref().map(|p| p[r]), inside, owner]);
+            if pred.is_some_and(|p| self.b.is_false(p)) {
+                continue;
+            }
+            let old = H::atomic(self, what, ptrs[r], &of(r), pred)?;
+            out[r] = typed(self, old);
+        }
+        if shares_old_values(self.m, self.op) {
+            out = self.share(&layout, out, ty)?;
+        }
+        self.set_regs(result, out);
+        Ok(())
+    }
+
+    /// Gives what the owners of elements hold to the threads with copies.
+    fn share(&mut self, layout: &TileLayout, values: Vec<Value>, ty: Ty) -> Result<Vec<Value>> {
+        let scratch = self.scratch()?;
+        let strides = row_major(layout.shape());
+        let regs: Regs = values.into();
+        debug_assert!(memory_bits(ty) >= 8);
+        self.write_scratch(scratch, layout, &regs, &strides, 0);
+        self.barrier();
+        Ok(self.read_scratch(scratch, layout, ty, &strides, 0))
+    }
+}

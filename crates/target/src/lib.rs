@@ -1,0 +1,182 @@
+//! What a target is to the compiler: the line of its vendor in the registry ([`Family`]), itself ([`Target`]), and the tools that
+//! make its code ([`Toolchain`]).
+//!
+//! The compiler runs what these give, and names none of them but in its list of families (`crates/compiler/src/registry.rs`):
+//!
+//! ```text
+//! front end ─► tt ─► Target::passes ─► Toolchain::make ─► Code
+//!                         │                  │
+//!                  list of passes,     stages by name (llir, ptx, cubin), each a file of the cache
+//!                  what they may     and Toolchain::facts: what the code depends on besides, for the cache's key
+//!                  count on
+//! ```
+
+pub mod process;
+mod python;
+
+use std::any::Any;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tilewright_ir::diagnostic::Kind;
+use tilewright_ir::{Diagnostic, Module, Options};
+use tilewright_passes::TargetInfo;
+
+pub use python::PythonEnvironment;
+
+/// Targets that are alike but for their facts: a line of the registry.
+#[derive(Debug)]
+pub struct Family {
+    /// The names of its targets, for messages.
+    pub names: fn() -> Vec<String>,
+    /// The target of a name, where it is one of these.
+    pub find: fn(&str) -> Option<Box<dyn Target>>,
+    /// What it makes of a `ttg` module, in order; none where `tt` modules are what it runs.
+    pub stages: &'static [StageKind],
+}
+
+/// A stage of a family's code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageKind {
+    /// Its name, and the extension of its file.
+    pub name: &'static str,
+    /// Whether it is text.
+    pub is_text: bool,
+}
+
+/// Something to compile for. It is written by its name, the only one it has in keys and reports.
+pub trait Target: Any + fmt::Debug + fmt::Display + Send + Sync {
+    /// Its family.
+    fn family(&self) -> &'static Family;
+
+    /// What the passes do for it.
+    fn passes(&self) -> Passes;
+
+    /// Its tools, as they are on this machine now.
+    ///
+    /// # Errors
+    /// A tool that was asked for by name and isn't there. One that is only missing is said to be by [`Toolchain::missing`].
+    fn toolchain(&self, python: &PythonEnvironment) -> Result<Box<dyn Toolchain>, Diagnostic>;
+}
+
+/// How far the passes take a module.
+#[derive(Debug)]
+pub enum Passes {
+    /// It stays a `tt` module, on which this runs behind what runs for every target.
+    Tt(fn(&mut Module) -> Result<(), Diagnostic>),
+    /// To `ttg`, by the list that stands in the facts.
+    Ttg(Box<TargetInfo>),
+}
+
+/// The tools that make a target's code, found once a compilation.
+pub trait Toolchain: Send {
+    /// What the code depends on besides the module and the options, each under a name of its own.
+    fn facts(&self) -> Vec<Fact>;
+
+    /// The stage that cannot be made here, if there is one.
+    fn missing(&self) -> Option<Missing>;
+
+    /// Makes the code of a kernel from what the passes left.
+    ///
+    /// # Errors
+    /// What is not supported, with its place in the source; a tool that fails; [`Kind::Interrupted`] after `stop` was set.
+    fn make(&self, module: Module, name: &str, options: &Options, stop: &Stop) -> Result<Code, Diagnostic>;
+}
+
+/// Something that code depends on: part of the cache's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// What it is: `ptxas`.
+    pub name: &'static str,
+    /// What is known of it, such as a version.
+    pub text: String,
+    /// The file that it is, if it is one: another file in the same place makes another key.
+    pub file: Option<PathBuf>,
+}
+
+/// Why there is no such stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// The stage.
+    pub stage: &'static str,
+    /// Why it can't be made.
+    pub why: String,
+    /// Whether that is what was asked for.
+    pub wanted: bool,
+}
+
+/// A stage of a kernel's code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stage {
+    /// Its name: that of a [`StageKind`] of the family.
+    pub name: &'static str,
+    /// What it is.
+    pub bytes: Vec<u8>,
+    /// How long making it took.
+    pub time: Duration,
+}
+
+/// What a target made of a module.
+#[derive(Debug, Clone, Default)]
+pub struct Code {
+    /// Name of the entry.
+    pub name: String,
+    /// The stages, in order.
+    pub stages: Vec<Stage>,
+    /// The module, where that is what runs.
+    pub module: Option<Module>,
+    /// Warps that a launch starts a CTA with: the option's, and those of partitions.
+    pub num_warps: u32,
+    /// Dynamic shared memory of a CTA, in bytes.
+    pub shared: u32,
+    /// The parameters that are tensor maps.
+    pub tensor_maps: Vec<TensorMapParam>,
+    /// Bytes of global memory that each CTA needs for itself.
+    pub global_scratch: u32,
+    /// Registers a thread.
+    pub registers: Option<u32>,
+    /// Bytes spilled to local memory.
+    pub spilled_bytes: Option<u32>,
+    /// LLVM instructions that were handed to LLVM, if it took part.
+    pub llvm_instructions: Option<usize>,
+    /// Release of the assembler, where one ran.
+    pub assembler: Option<String>,
+}
+
+/// A parameter that is a tensor map: what the launch must know to make it, beside the address, extents and strides that
+/// the descriptor has at run time (which follow in the arguments).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TensorMapParam {
+    /// The number of the parameter.
+    pub param: u32,
+    /// Type of the elements: the number of a `CUtensorMapDataType`.
+    pub element: u32,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Extents of the box that one copy moves, outermost first.
+    pub box_dims: Vec<u32>,
+    /// How a box lies in shared memory: 0 (row by row), or the period of the swizzle in bytes, 32, 64 or 128.
+    pub swizzle_bytes: u32,
+    /// What is outside of the tensor reads as NaN, not zero.
+    pub nan: bool,
+}
+
+/// Set by whoever no longer wants the result.
+pub type Stop = Arc<AtomicBool>;
+
+/// An error where the result is no longer wanted: what stages say between each other.
+///
+/// # Errors
+/// [`Kind::Interrupted`] after `stop` was set.
+pub fn check(stop: &Stop) -> Result<(), Diagnostic> {
+    if stop.load(Ordering::Relaxed) { Err(interrupted()) } else { Ok(()) }
+}
+
+/// The error of a compilation whose result is no longer wanted.
+pub fn interrupted() -> Diagnostic {
+    Diagnostic::new("the compilation was interrupted").of(Kind::Interrupted)
+}

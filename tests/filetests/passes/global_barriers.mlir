@@ -1,0 +1,117 @@
+// A scalar is loaded by all threads and stored by one: a barrier before the store, and none before the next, which nobody
+// has loaded since. A load in a loop is before the store of the next turn.
+// RUN: -global-barriers
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: !tt.ptr<i32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    // CHECK: tt.load
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: tt.store
+    %x = tt.load %p : !tt.ptr<i32>
+    tt.store %p, %n : !tt.ptr<i32>
+    tt.store %p, %x : !tt.ptr<i32>
+    // CHECK-NEXT: scf.for
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: tt.load
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      tt.store %p, %i : !tt.ptr<i32>
+      %y = tt.load %p : !tt.ptr<i32>
+    }
+    // CHECK: ttg.barrier
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: scf.for
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: }
+    // CHECK-NEXT: tt.store
+    // What the last turn loads is settled in it, but the first turn's store comes behind the load above.
+    tt.store %p, %n : !tt.ptr<i32>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      ttg.barrier
+      tt.store %p, %i : !tt.ptr<i32>
+      %y = tt.load %p : !tt.ptr<i32>
+      ttg.barrier
+    }
+    tt.store %p, %n : !tt.ptr<i32>
+    tt.return
+  }
+}
+// -----
+// The condition of a while loop is what runs last: its load is pending behind the loop, whatever the body waits for.
+// RUN: -global-barriers
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: !tt.ptr<i32>, %n: i32) {
+    // CHECK: tt.load
+    // CHECK: ttg.barrier
+    // CHECK: }
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    scf.while : () -> () {
+      %x = tt.load %p : !tt.ptr<i32>
+      %c = arith.cmpi slt, %x, %n : i32
+      scf.condition(%c)
+    } do {
+      ttg.barrier
+      scf.yield
+    }
+    tt.store %p, %n : !tt.ptr<i32>
+    tt.return
+  }
+}
+// -----
+// One branch loads, so that behind both nobody knows; each element of the tile below is one thread's, but those of the narrow one
+// are held by several.
+// RUN: -global-barriers
+#one = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<512x!tt.ptr<f32>, #one>, %q: tensor<64x!tt.ptr<f32>, #one>, %c: i1) {
+    // CHECK: tt.load
+    // CHECK-NEXT: tt.store
+    %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.store %p, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    // CHECK: scf.if
+    // CHECK-NEXT: tt.load
+    // CHECK: ttg.barrier
+    // CHECK-NEXT: tt.store
+    scf.if %c {
+      %y = tt.load %q {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<64x!tt.ptr<f32>, #one>
+    }
+    tt.store %p, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.return
+  }
+}
+// -----
+// A reduction through scratch waits for all threads itself. An atomic operation that releases wants a barrier before it, unless one
+// is there; one that only acquires wants none.
+// RUN: -global-barriers
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: tensor<512xf32, #blocked>, %p: !tt.ptr<f32>, %q: !tt.ptr<i32>, %n: i32) {
+    %y = tt.load %p : !tt.ptr<f32>
+    // CHECK: tt.reduce"
+    // CHECK-NOT: ttg.barrier
+    // CHECK: tt.store
+    %0 = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+    ^bb0(%a: f32, %b: f32):
+      %t = arith.addf %a, %b : f32
+      tt.reduce.return %t : f32
+    }) {allocation.offset = 0 : i32} : (tensor<512xf32, #blocked>) -> f32
+    tt.store %p, %0 : !tt.ptr<f32>
+    // CHECK-NEXT: tt.atomic_rmw add, acquire
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.atomic_rmw add, acq_rel
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.atomic_rmw add, release
+    // CHECK-NEXT: tt.return
+    %1 = tt.atomic_rmw add, acquire, gpu, %q, %n : (!tt.ptr<i32>, i32) -> i32
+    %2 = tt.atomic_rmw add, acq_rel, gpu, %q, %n : (!tt.ptr<i32>, i32) -> i32
+    ttg.barrier
+    %3 = tt.atomic_rmw add, release, gpu, %q, %n : (!tt.ptr<i32>, i32) -> i32
+    tt.return
+  }
+}

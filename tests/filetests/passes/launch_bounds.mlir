@@ -1,0 +1,47 @@
+// A load in a loop that is several instructions of a thread: one CTA at least, so that the assembler keeps them apart.
+// RUN: -launch-bounds
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK: "ttg.min-ctas-per-sm" = 1 : i32
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<1024x!tt.ptr<f32>, #blocked>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<1024x!tt.ptr<f32>, #blocked>
+    }
+    tt.return
+  }
+}
+// -----
+// One instruction has nothing to be kept apart from, and outside of a loop nothing waits.
+// RUN: -launch-bounds
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-NOT: min-ctas-per-sm
+// CHECK: tt.func
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<512x!tt.ptr<f32>, #blocked>, %q: tensor<1024x!tt.ptr<f32>, #blocked>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %y = tt.load %q {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<1024x!tt.ptr<f32>, #blocked>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked>
+    }
+    tt.return
+  }
+}
+// -----
+// Whoever bounds the registers says all there is to say.
+// RUN: -maxnreg=128 -launch-bounds
+#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-NOT: min-ctas-per-sm
+// CHECK: tt.func
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<1024x!tt.ptr<f32>, #blocked>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %x = tt.load %p {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<1024x!tt.ptr<f32>, #blocked>
+    }
+    tt.return
+  }
+}
