@@ -38,7 +38,10 @@ impl Toolchain {
                 tilewright_nvidia::llvm_version(),
                 tilewright_nvidia::llvm_file().map_or_else(none, |file| identity(&file))
             ),
-            ptxas: ptxas.map_or_else(none, |p| format!("{} {}", p.version(), identity(&p.path))),
+            ptxas: ptxas.map_or_else(none, |p| {
+                let arguments = tilewright_nvidia::ptxas::chosen_arguments().join(" ");
+                format!("{} {} {arguments}", p.version(), identity(&p.path)).trim_end().to_string()
+            }),
             libdevice: tilewright_nvidia::libdevice::find(python)
                 .map_or_else(|_| none(), |file| identity(&file)),
             wgmma: crate::stages::wgmma_enabled(),

@@ -47,7 +47,7 @@ class _Triton(ModuleType):
             raise AttributeError(_unsupported(f"triton.{name}")) from None
 
     def __dir__(self):
-        return sorted({*vars(self), *dir(tilewright)})
+        return sorted({*vars(self), *dir(tilewright), *tilewright.__all__})
 
 
 class _Root:
