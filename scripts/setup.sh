@@ -78,6 +78,8 @@ fi
 site=$(echo "$venv"/lib/python3.*/site-packages)
 pth=$site/tilewright-checkout.pth
 [ "$(cat "$pth" 2>/dev/null)" = "$root/python" ] || printf '%s\n' "$root/python" >"$pth"
+cmp -s python/wheel.data/purelib/tilewright_as_triton.pth "$site/tilewright_as_triton.pth" ||
+  cp python/wheel.data/purelib/tilewright_as_triton.pth "$site/"
 
 # 3. The extension module, in the profile that `cargo test` uses, too: nothing is compiled twice. The command is the console
 # script that a wheel would install.

@@ -4,6 +4,8 @@ A kernel is a function decorated with :func:`jit`, written with ``tilewright.lan
 where its arrays are: NumPy arrays and CPU tensors on the CPU, CUDA tensors on their GPU.
 """
 
+import importlib
+
 from . import knobs, language, runtime, testing, tools
 from ._tilewright import CompiledKernel, __version__
 from .compiler import CompilationError
@@ -39,11 +41,30 @@ def next_power_of_2(n: int) -> int:
     return 1 << (n - 1).bit_length() if n > 0 else 0
 
 
+# Imported when they are asked for: most programs only call kernels.
+_MODULES = ("backends", "compiler", "errors")
+_ELSEWHERE = {
+    "AsyncCompileMode": "runtime._async_compile",
+    "FutureKernel": "runtime._async_compile",
+    "compile": "compiler.compiler",
+}
+
+
+def __getattr__(name: str):
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _ELSEWHERE:
+        return getattr(importlib.import_module(f".{_ELSEWHERE[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
+    "AsyncCompileMode",
     "CompilationError",
     "CompiledKernel",
     "Config",
     "DriverError",
+    "FutureKernel",
     "InterpreterError",
     "JITFunction",
     "KernelError",
@@ -56,6 +77,7 @@ __all__ = [
     "__version__",
     "autotune",
     "cdiv",
+    "compile",
     "constexpr_function",
     "heuristics",
     "jit",

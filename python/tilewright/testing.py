@@ -6,6 +6,8 @@ import math
 import os
 import sys
 import time
+from contextlib import contextmanager
+from typing import Any
 
 _QUANTILE_MODES = {"min": min, "max": max, "all": list}
 
@@ -242,4 +244,305 @@ def _as_numpy(array):
     )
 
 
-__all__ = ["assert_close", "do_bench", "do_bench_cudagraph", "simulate_ptx", "tensor_map"]
+class Benchmark:
+    """What :func:`perf_report` runs and draws: lines over an x axis.
+
+    :param x_names: the function's parameters along x. ``x_vals`` holds a value for all of them, or one tuple of values, per point.
+    :param line_arg: the parameter that has one of ``line_vals`` on each line; ``line_names`` are the lines' labels.
+    :param plot_name: the name of the table and of the files.
+    :param args: the function's other arguments.
+    :param styles: a colour and a line style for each line, as matplotlib spells them.
+    """
+
+    def __init__(
+        self,
+        x_names: list[str],
+        x_vals: list[Any],
+        line_arg: str,
+        line_vals: list[Any],
+        line_names: list[str],
+        plot_name: str,
+        args: dict[str, Any],
+        xlabel: str = "",
+        ylabel: str = "",
+        x_log: bool = False,
+        y_log: bool = False,
+        styles: list[tuple[str, str]] | None = None,
+    ):
+        self.x_names = x_names
+        self.x_vals = x_vals
+        self.line_arg = line_arg
+        self.line_vals = line_vals
+        self.line_names = line_names
+        self.plot_name = plot_name
+        self.args = args
+        self.xlabel = xlabel
+        self.ylabel = ylabel
+        self.x_log = x_log
+        self.y_log = y_log
+        self.styles = styles
+
+
+class _Table:
+    """Rows under names, where there is no pandas."""
+
+    def __init__(self, columns: list[str], rows: list[list]):
+        self.columns, self.rows = columns, rows
+
+    def to_string(self) -> str:
+        """The table as text."""
+        cells = [["", *self.columns], *([at, *row] for at, row in enumerate(self.rows))]
+        shown = [[f"{cell:.6f}" if isinstance(cell, float) else str(cell) for cell in row] for row in cells]
+        widths = [max(map(len, column)) for column in zip(*shown)]
+        return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in shown)
+
+    def to_csv(self, path: str, float_format: str, index: bool = False) -> None:
+        """Writes the table."""
+        import csv
+
+        with open(path, "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            for row in self.rows:
+                writer.writerow([float_format % cell if isinstance(cell, float) else cell for cell in row])
+
+
+class Mark:
+    """A function with its benchmarks; :meth:`run` runs them."""
+
+    def __init__(self, fn, benchmarks: Benchmark | list[Benchmark]):
+        self.fn = fn
+        self.benchmarks = benchmarks
+
+    def _measure(self, bench: Benchmark, kwargs: dict) -> list[list]:
+        """For each point its x values, and what the function gave for each line: a value, or the value, the least and the largest."""
+        rows = []
+        for x in bench.x_vals:
+            x = list(x) if isinstance(x, (list, tuple)) else [x] * len(bench.x_names)
+            if len(x) != len(bench.x_names):
+                raise ValueError(f"{bench.plot_name}: {x} is not a value for each of {bench.x_names}")
+            given = dict(zip(bench.x_names, x))
+            results = [
+                self.fn(**given, **{bench.line_arg: line}, **bench.args, **kwargs) for line in bench.line_vals
+            ]
+            rows.append([x, [r if isinstance(r, (list, tuple)) else (r, None, None) for r in results]])
+        return rows
+
+    @staticmethod
+    def _draw(bench: Benchmark, rows: list[list], show_plots: bool, save_path: str) -> None:
+        import matplotlib.pyplot as plt
+
+        plt.figure()
+        axes = plt.subplot()
+        first = [x[0] for x, _ in rows]
+        for at, name in enumerate(bench.line_names):
+            colour, style = bench.styles[at] if bench.styles else (None, None)
+            values, least, largest = zip(*(results[at] for _, results in rows))
+            axes.plot(first, values, label=f"{name} ({bench.ylabel})", color=colour, ls=style)
+            if None not in least and None not in largest:
+                axes.fill_between(first, least, largest, alpha=0.15, color=colour)
+        axes.legend()
+        axes.set_xlabel(bench.xlabel or bench.x_names[0])
+        axes.set_ylabel(bench.ylabel)
+        axes.set_xscale("log" if bench.x_log else "linear")
+        axes.set_yscale("log" if bench.y_log else "linear")
+        if show_plots:
+            plt.show()
+        if save_path:
+            plt.savefig(os.path.join(save_path, f"{bench.plot_name}.png"))
+
+    def _run(self, bench, save_path, show_plots, print_data, diff_col=False, save_precision=6, **kwargs):
+        rows = self._measure(bench, kwargs)
+        columns = [*bench.x_names, *(f"{name} ({bench.ylabel})" for name in bench.line_names)]
+        cells = [[*x, *(result[0] for result in results)] for x, results in rows]
+        if diff_col and len(bench.line_names) == 2:
+            columns.append("Diff")
+            cells = [[*row, row[-1] - row[-2]] for row in cells]
+        if save_path:
+            os.makedirs(save_path, exist_ok=True)
+        if bench.plot_name and (show_plots or save_path):
+            self._draw(bench, rows, show_plots, save_path)
+        try:
+            import pandas
+
+            table = pandas.DataFrame(cells, columns=columns)
+        except ImportError:
+            table = _Table(columns, cells)
+        if print_data:
+            print(f"{bench.plot_name}:")
+            print(table.to_string())
+        if save_path:
+            path = os.path.join(save_path, f"{bench.plot_name}.csv")
+            table.to_csv(path, float_format=f"%.{save_precision}f", index=False)
+        return table
+
+    def run(
+        self,
+        show_plots: bool = False,
+        print_data: bool = False,
+        save_path: str = "",
+        return_df: bool = False,
+        **kwargs,
+    ):
+        """Runs the benchmarks.
+
+        :param show_plots: shows each as a plot (with matplotlib).
+        :param print_data: prints each as a table.
+        :param save_path: the folder for tables (``.csv``), plots (``.png``) and a page with all of these.
+        :param return_df: gives the tables: ``pandas.DataFrame`` where there is pandas. One by itself, several in a list.
+        :param kwargs: further arguments of the function; ``diff_col`` adds the difference of two lines, ``save_precision`` is the
+            count of decimals in files.
+        """
+        single = isinstance(self.benchmarks, Benchmark)
+        benchmarks = [self.benchmarks] if single else self.benchmarks
+        tables = []
+        try:
+            for bench in benchmarks:
+                tables.append(self._run(bench, save_path, show_plots, print_data, **kwargs))
+        finally:
+            # What was measured before an error is not lost.
+            if save_path:
+                os.makedirs(save_path, exist_ok=True)
+                images = [f'<img src="{bench.plot_name}.png"/>\n' for bench in benchmarks[: len(tables)]]
+                with open(os.path.join(save_path, "results.html"), "w") as file:
+                    file.write(f"<html><body>\n{''.join(images)}</body></html>\n")
+        if not return_df:
+            return None
+        return tables[0] if single else tables
+
+
+def perf_report(benchmarks: Benchmark | list[Benchmark]):
+    """Decorates a function that gives a measure, so that ``function.run(…)`` runs benchmarks with it. See :class:`Mark`."""
+    return lambda fn: Mark(fn, benchmarks)
+
+
+def _properties(device: int | None) -> dict[str, Any]:
+    from . import _tilewright
+
+    return _tilewright.device_properties(_tilewright.current_device() if device is None else device)
+
+
+def get_dram_gbps(device: int | None = None) -> float:
+    """Bandwidth of a GPU's memory in GB/s, from its clock (two transfers each) and the width of its bus."""
+    found = _properties(device)
+    return found["mem_clock_rate"] * found["mem_bus_width"] * 2 / 1e6 / 8
+
+
+def _capability(device: int | None) -> int:
+    return int(_properties(device)["target"].removeprefix("cuda:"))
+
+
+def _tflops(operations: int, clock_rate: float, device: int | None) -> float:
+    # A multiprocessor has four parts with a tensor core and ALUs each.
+    return 4 * _properties(device)["multiprocessor_count"] * clock_rate * operations * 1e-9
+
+
+def _operations(of_size: dict[int, int], dtype) -> int:
+    from .language import core
+
+    name = str(dtype).removeprefix("torch.")
+    bits = (
+        dtype.primitive_bitwidth
+        if isinstance(dtype, core.dtype)
+        else int("".join(filter(str.isdigit, name.partition("_")[0]))[:2] or 0)
+    )
+    bits = 8 if "float8" in name else bits
+    if bits not in of_size:
+        raise RuntimeError(f"there is no rate for {dtype}")
+    return of_size[bits]
+
+
+def get_max_tensorcore_tflops(dtype, clock_rate: float, device: int | None = None) -> float:
+    """TFLOP/s of a GPU's tensor cores at a clock in kHz, by the rate of Ampere's."""
+    return _tflops(_operations({32: 256, 16: 512, 8: 1024}, dtype), clock_rate, device)
+
+
+def get_max_simd_tflops(dtype, clock_rate: float, device: int | None = None) -> float:
+    """TFLOP/s of a GPU's ALUs at a clock in kHz."""
+    return _tflops(_operations({32: 32, 16: 64}, dtype), clock_rate, device)
+
+
+def nvsmi(attrs: list[str]) -> list[int]:
+    """Numbers that ``nvidia-smi`` says of GPU 0, such as ``clocks.current.sm``."""
+    import subprocess
+
+    command = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(attrs)}", "--format=csv,noheader,nounits"]
+    return [int(number) for number in subprocess.check_output(command, text=True).split(",")]
+
+
+@contextmanager
+def set_gpu_clock(ref_sm_clock: int = 1350, ref_mem_clock: int = 1215):
+    """While the ``with`` block runs, GPU 0 keeps these clocks in MHz. Needs the rights to do that.
+
+    Gives the TFLOP/s and GB/s that an A100 has at these clocks.
+    """
+    import subprocess
+
+    def smi(*arguments):
+        subprocess.check_output(["nvidia-smi", "-i", "0", *arguments])
+
+    try:
+        smi("-pm", "1")
+        smi(f"--lock-gpu-clocks={ref_sm_clock},{ref_sm_clock}")
+        smi(f"--lock-memory-clocks={ref_mem_clock},{ref_mem_clock}")
+        sm_clock, mem_clock = nvsmi(["clocks.current.sm", "clocks.current.memory"])
+        for clock, wanted in ((sm_clock, ref_sm_clock), (mem_clock, ref_mem_clock)):
+            if abs(clock - wanted) >= 10:
+                raise RuntimeError(f"the GPU runs at {clock} MHz, not at {wanted}")
+        yield 1e-6 * 2 * 108 * 4 * 256 * ref_sm_clock, 640 * 2 * ref_mem_clock * 1e-3
+    finally:
+        smi("-pm", "0")
+        smi("-rgc")
+        smi("-rmc")
+
+
+def cuda_memcheck(**when):
+    """Decorates a test of pytest: with these arguments it runs under ``compute-sanitizer``, in a process of its own."""
+    import functools
+    import subprocess
+
+    def decorate(test):
+        @functools.wraps(test)
+        def wrapper(*args, **kwargs):
+            if not when.items() <= kwargs.items() or "TILEWRIGHT_IN_SANITIZER" in os.environ:
+                return test(*args, **kwargs)
+            if "request" not in kwargs:
+                raise TypeError(f"{test.__name__} needs pytest's fixture `request`")
+            path = os.path.realpath(test.__globals__["__file__"])
+            case = f"{path}::{test.__name__}[{kwargs['request'].node.callspec.id}]"
+            environment = {
+                **os.environ,
+                "PYTORCH_NO_CUDA_MEMORY_CACHING": "1",
+                "TILEWRIGHT_IN_SANITIZER": "1",
+            }
+            done = subprocess.run(
+                ["compute-sanitizer", sys.executable, "-m", "pytest", "-vs", case],
+                capture_output=True,
+                text=True,
+                env=environment,
+            )
+            if done.returncode or "ERROR SUMMARY: 0 errors" not in done.stdout:
+                raise AssertionError(f"compute-sanitizer found errors:\n{done.stdout}")
+            return None
+
+        return wrapper
+
+    return decorate
+
+
+__all__ = [
+    "Benchmark",
+    "Mark",
+    "assert_close",
+    "cuda_memcheck",
+    "do_bench",
+    "do_bench_cudagraph",
+    "get_dram_gbps",
+    "get_max_simd_tflops",
+    "get_max_tensorcore_tflops",
+    "nvsmi",
+    "perf_report",
+    "set_gpu_clock",
+    "simulate_ptx",
+    "tensor_map",
+]

@@ -162,12 +162,15 @@ def test_do_not_specialize():
     assert signature(16, 16, 16, of=plain) == ["i32", "i32", "i32:16"]
     assert signature(x, x, x, of=plain) == ["*fp32", "*fp32", "*fp32:16"]
 
-    @triton.jit(do_not_specialize=["z"])
-    def wrong(a):
+    @triton.jit(do_not_specialize=["z", "first"])
+    def wrong(frist):
         pass
 
-    with pytest.raises(ValueError, match="no parameter is named 'z'"):
+    with pytest.warns(UserWarning) as said:
         wrong[(1,)](1)
+    assert "no parameter is named 'z'" in str(said[0].message) and "did you mean 'frist'" in str(
+        said[1].message
+    )
 
 
 def test_equal_calls_share_a_kernel_and_others_do_not():

@@ -5,6 +5,7 @@ import pytest
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright.backends.compiler import GPUTarget
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def test_it_runs_what_the_gpu_would():
 def test_the_target_is_chosen_by_the_environment(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:80")
     compiled = double[(1,)](np.zeros(8, np.float32), 8, BLOCK=8)
-    assert compiled.metadata.target == "cuda:80"
+    assert compiled.metadata.target == GPUTarget("cuda", 80, 32)
 
 
 def test_a_broken_rule_is_an_error():

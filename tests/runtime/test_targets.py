@@ -8,6 +8,7 @@ import pytest
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright.backends.compiler import GPUTarget
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
@@ -53,7 +54,7 @@ def test_what_is_assembled_is_for_the_target(target):
     arch = {"cuda:90": "sm_90a"}.get(target, target.replace("cuda:", "sm_"))
     assert f".target {arch}\n" in compiled.asm["ptx"]
     assembled = halves_kernel.warmup(x, y, BLOCK=32, grid=(1,), target=target)
-    assert assembled.metadata.target == target
+    assert assembled.metadata.target == GPUTarget.parse(target)
     assert "cubin" in assembled.asm
 
 

@@ -140,13 +140,14 @@ impl Cache {
         Cache { dir: None, read: false }
     }
 
-    /// The user's cache: `TILEWRIGHT_CACHE_DIR`, else `TRITON_CACHE_DIR`, else `~/.tilewright/cache`. With
+    /// The user's cache: `TILEWRIGHT_CACHE_DIR`, else `TRITON_CACHE_DIR`, else `.tilewright/cache` in `TRITON_HOME` or `~`. With
     /// `TILEWRIGHT_ALWAYS_COMPILE=1` (or `TRITON_ALWAYS_COMPILE=1`) nothing is read from it.
     pub fn from_environment() -> Self {
         let folder = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let dir = folder("TILEWRIGHT_CACHE_DIR")
-            .or_else(|| folder("TRITON_CACHE_DIR"))
-            .or_else(|| folder("HOME").map(|home| home.join(".tilewright").join("cache")));
+        let dir = folder("TILEWRIGHT_CACHE_DIR").or_else(|| folder("TRITON_CACHE_DIR")).or_else(|| {
+            let home = folder("TRITON_HOME").or_else(|| folder("HOME"))?;
+            Some(home.join(".tilewright").join("cache"))
+        });
         let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty() && v != OsStr::new("0"));
         let read = !set("TILEWRIGHT_ALWAYS_COMPILE") && !set("TRITON_ALWAYS_COMPILE");
         Cache { dir, read }

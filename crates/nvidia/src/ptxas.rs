@@ -85,6 +85,17 @@ pub fn unwanted() -> bool {
     std::env::var_os("TILEWRIGHT_CUBIN").is_some_and(|value| value == "0")
 }
 
+/// What `DISABLE_PTXAS_OPT=1` and `PTXAS_OPTIONS` add to the program's arguments, which cache keys include.
+pub fn chosen_arguments() -> Vec<String> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let unoptimized = set("DISABLE_PTXAS_OPT").is_some_and(|value| {
+        ["1", "true", "on", "yes", "y"].iter().any(|yes| value.eq_ignore_ascii_case(yes))
+    });
+    let level = unoptimized.then(|| ["--opt-level", "0"].map(String::from)).into_iter().flatten();
+    let more = set("PTXAS_OPTIONS").unwrap_or_default();
+    level.chain(more.split_whitespace().map(String::from)).collect()
+}
+
 impl Ptxas {
     /// Finds the program, unless `TILEWRIGHT_CUBIN=0`; see [`tools`] for where it looks.
     ///
@@ -149,6 +160,7 @@ impl Ptxas {
         if !options.enable_fp_fusion {
             command.arg("--fmad=false");
         }
+        command.args(chosen_arguments());
         let result = process::run(&mut command, stop, TIME_LIMIT).map_err(|failure| match failure {
             Failure::TooLong { program, limit } => Error::TooLong { program, limit },
             Failure::Temporary(error) => Error::Temporary(error),

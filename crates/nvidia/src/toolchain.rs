@@ -70,7 +70,10 @@ impl target::Toolchain for Toolchain {
             // A script in front of the program is a file of its own, and says the version of the other.
             Fact {
                 name: "ptxas",
-                text: ptxas.map_or_else(none, Ptxas::version),
+                text: ptxas.map_or_else(none, |p| {
+                    let arguments = ptxas::chosen_arguments().join(" ");
+                    format!("{} {arguments}", p.version()).trim_end().to_string()
+                }),
                 file: ptxas.map(|p| p.path.clone()),
             },
             Fact {

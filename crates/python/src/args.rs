@@ -105,6 +105,36 @@ impl Spec {
         Ok(())
     }
 
+    /// Its type as signatures spell it; a tuple of those for a tuple.
+    pub fn signature<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let text = match self {
+            Spec::Constant | Spec::One => "constexpr".to_string(),
+            Spec::Scalar { ty: Scalar::Int1, .. } => "u1".to_string(),
+            Spec::Scalar { ty, .. } => ty.signature_name().to_string(),
+            Spec::Pointer { pointer, constant, .. } => {
+                format!("*{}{}", if *constant { "k" } else { "" }, pointer.element.signature_name())
+            }
+            Spec::Descriptor(descriptor) => {
+                let block: Vec<String> = descriptor.block.iter().map(u32::to_string).collect();
+                format!("tensordesc<{}[{}]>", descriptor.pointer.element.signature_name(), block.join(", "))
+            }
+            Spec::Tuple(specs) => {
+                let items = specs.iter().map(|spec| spec.signature(py)).collect::<PyResult<Vec<_>>>()?;
+                return Ok(PyTuple::new(py, items)?.into_any());
+            }
+        };
+        Ok(PyString::new(py, &text).into_any())
+    }
+
+    /// What it is known to be a multiple of; 1 where that is nothing.
+    pub fn divisor(&self) -> u32 {
+        match self {
+            Spec::Scalar { divisor, .. } => *divisor,
+            Spec::Pointer { divisible: true, .. } => 16,
+            _ => 1,
+        }
+    }
+
     /// Calls `f` with each run-time value in the order of the kernel's parameters.
     #[inline]
     pub fn for_each_runtime(&self, f: &mut impl FnMut(u64, Option<&Pointer>)) {
@@ -115,6 +145,41 @@ impl Spec {
             Spec::Descriptor(descriptor) => descriptor.for_each_runtime(f),
             Spec::Tuple(specs) => specs.iter().for_each(|s| s.for_each_runtime(f)),
         }
+    }
+}
+
+/// An argument of a type and nothing else: what `triton.compile` compiles for.
+#[pyclass(frozen, module = "tilewright._tilewright")]
+pub struct StandIn {
+    /// The type as signatures spell it, such as `*fp16` or `i64`.
+    spec: Spec,
+}
+
+#[pymethods]
+impl StandIn {
+    #[new]
+    #[pyo3(signature = (ty, divisor = 1))]
+    fn new(ty: &str, divisor: u32) -> PyResult<StandIn> {
+        let unknown = || {
+            wrong_call::value_error(
+                format!("a signature has the type {ty:?}"),
+                "types are spelled as in i32, u8, fp16, *fp32, *ki64",
+            )
+        };
+        let spec = match ty.strip_prefix('*') {
+            Some(element) => {
+                let bare = element.strip_prefix('k').unwrap_or(element);
+                let element_ty = Scalar::parse(bare).ok_or_else(unknown)?;
+                let pointer = Pointer { element: element_ty, address: 0, place: Place::Nowhere };
+                Spec::Pointer { pointer, constant: bare != element, divisible: divisor.is_multiple_of(16) }
+            }
+            None => {
+                let ty = Scalar::parse(ty).filter(|ty| *ty != Scalar::Void).ok_or_else(unknown)?;
+                let divisor = [16, 8].into_iter().find(|d| divisor.is_multiple_of(*d)).unwrap_or(1);
+                Spec::Scalar { ty, divisor, bits: 0 }
+            }
+        };
+        Ok(StandIn { spec })
     }
 }
 
@@ -208,7 +273,7 @@ fn float(value: f64, param: &Param) -> PyResult<Spec> {
 }
 
 /// The bits of a float in its type.
-fn float_bits(value: f64, ty: Scalar, param: &Param) -> PyResult<u64> {
+pub fn float_bits(value: f64, ty: Scalar, param: &Param) -> PyResult<u64> {
     Ok(match ty {
         Scalar::Fp64 => value.to_bits(),
         Scalar::Fp32 => u64::from((value as f32).to_bits()),
@@ -245,6 +310,9 @@ fn other(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
     let py = value.py();
     if value.is_none() || is_constexpr(value)? {
         return Ok(Spec::Constant);
+    }
+    if let Ok(stand_in) = value.cast_exact::<StandIn>() {
+        return Ok(stand_in.get().spec.clone());
     }
     if let Ok(value) = value.cast_exact::<PyBool>() {
         let bits = u64::from(value.is_true());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
 use tilewright_compiler::cache::Cache;
 use tilewright_compiler::{Artifact, CudaTarget, Interp, PythonEnvironment, Request, Target, background};
@@ -13,7 +13,7 @@ use tilewright_frontend::dtype::PointerType;
 use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
 use tilewright_frontend::{DType, Diagnostic, DiagnosticKind, HostValue};
 
-use crate::args::{Arguments, Spec};
+use crate::args::{Arguments, Spec, unwrapped};
 use crate::errors::{CompilationError, OutOfResources};
 use crate::host::PyHost;
 use crate::jit::{JitBase, Prepared};
@@ -62,12 +62,22 @@ pub fn compile(
         py.import("sys")?.getattr("stdout")?.call_method1("write", (&code.artifact.printed,))?;
     }
     warn_of_missing_tool(py, backend, &code.artifact)?;
+    let constants = PyDict::new(py);
+    for (at, spec) in arguments.specs.iter().enumerate() {
+        if matches!(spec, Spec::Constant | Spec::One) {
+            constants.set_item(at, unwrapped(&bindings.values[at])?)?;
+        }
+    }
+    // Weak: the function holds its kernels.
+    let function = py.import("weakref")?.getattr("ref")?.call1((jit,))?;
+    let kept = [("fn", function), ("constants", constants.into_any())].into_py_dict(py)?;
     Ok(CompiledKernel::new(
         code,
         backend,
         prepared.params.clone(),
         arguments.specs.to_vec(),
         host.into_captures(),
+        kept.unbind(),
     ))
 }
 

@@ -1,14 +1,67 @@
 //! Calls into Python around each launch, for profilers: `tilewright.knobs.runtime.launch_enter_hook` and
-//! `launch_exit_hook`. A launch without hooks looks at one flag.
+//! `launch_exit_hook`; and around each compilation. A launch without hooks looks at one flag.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::args::{Arguments, Spec, unwrapped};
 use crate::grid::Grid;
 use crate::jit::JitBase;
 use crate::kernel::CompiledKernel;
+use crate::launch::Backend;
+use crate::params::Bindings;
+
+static COMPILES_HOOKED: AtomicBool = AtomicBool::new(false);
+
+/// Says whether compilations call `tilewright.compiler.hooks`.
+#[pyfunction]
+pub fn hook_compiles(on: bool) {
+    COMPILES_HOOKED.store(on, Ordering::Relaxed);
+}
+
+/// Compiles between the hooks, if there are any; `None` when one says that nothing shall be compiled.
+#[cold]
+pub fn around_compile(
+    jit: &Bound<'_, JitBase>,
+    bindings: &Bindings<'_>,
+    arguments: &Arguments,
+    backend: Backend,
+    warmup: bool,
+    compile: impl FnOnce() -> PyResult<Arc<Py<CompiledKernel>>>,
+) -> PyResult<Option<Arc<Py<CompiledKernel>>>> {
+    if !COMPILES_HOOKED.load(Ordering::Relaxed) {
+        return compile().map(Some);
+    }
+    let py = jit.py();
+    let hooks = py.import("tilewright.compiler.hooks")?;
+    let signature = arguments.specs.iter().map(|s| s.signature(py)).collect::<PyResult<Vec<_>>>()?;
+    let constants = PyDict::new(py);
+    let divisors: Vec<u32> = arguments.specs.iter().map(Spec::divisor).collect();
+    for (at, spec) in arguments.specs.iter().enumerate() {
+        if matches!(spec, Spec::Constant | Spec::One) {
+            constants.set_item(at, unwrapped(&bindings.values[at])?)?;
+        }
+    }
+    let options = crate::params::options_dict(py, &bindings.options)?;
+    let compilation = hooks.getattr("Compilation")?.call1((
+        jit,
+        signature,
+        constants,
+        divisors,
+        options,
+        backend.describe(),
+        warmup,
+    ))?;
+    if compilation.call_method0("skipped")?.is_truthy()? {
+        return Ok(None);
+    }
+    let kernel = compile()?;
+    compilation.call_method1("done", (&*kernel,))?;
+    Ok(Some(kernel))
+}
 
 static HOOKED: AtomicBool = AtomicBool::new(false);
 

@@ -158,7 +158,7 @@ fn by_copies(
     device: u32,
 ) -> PyResult<()> {
     let device = Device::get(device).map_err(errors::from_runtime)?;
-    let function = kernel.function()?;
+    let function = kernel.on_gpu()?;
     let ctas = grid::of_ctas(grid, kernel.options().num_ctas)?;
     let mut config = LaunchConfig::new(ctas, kernel.code.launched_threads());
     config.cluster[0] = kernel.options().num_ctas;

@@ -83,6 +83,8 @@ pub struct CompiledKernel {
     /// How each parameter entered the compilation.
     pub specs: Vec<Spec>,
     captures: Captures,
+    /// What Python keeps with the kernel: the function it was made of, the constants that are compiled in, …
+    kept: Py<PyDict>,
     loaded: OnceLock<Loaded>,
     /// The tensor maps of the last launch.
     pub last_maps: crate::tensor_map::LastMaps,
@@ -97,6 +99,7 @@ impl CompiledKernel {
         params: Arc<Params>,
         specs: Vec<Spec>,
         captures: Captures,
+        kept: Py<PyDict>,
     ) -> Self {
         CompiledKernel {
             code,
@@ -104,6 +107,7 @@ impl CompiledKernel {
             params,
             specs,
             captures,
+            kept,
             loaded: OnceLock::new(),
             last_maps: crate::tensor_map::LastMaps::default(),
             report: Mutex::default(),
@@ -124,7 +128,7 @@ impl CompiledKernel {
 
     /// The function on the GPU; the code is loaded at the first call.
     #[inline]
-    pub fn function(&self) -> PyResult<&Function> {
+    pub fn on_gpu(&self) -> PyResult<&Function> {
         match self.loaded.get() {
             Some(loaded) => Ok(&loaded.function),
             None => self.load(),
@@ -203,7 +207,7 @@ impl CompiledKernel {
         let text = serde_json::to_string(&self.code.artifact.metadata)
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
         let values = py.import("json")?.call_method1("loads", (text,))?;
-        py.import("types")?.getattr("SimpleNamespace")?.call((), Some(values.cast::<PyDict>()?))
+        py.import("tilewright.compiler.compiled")?.getattr("KernelMetadata")?.call1((values,))
     }
 
     /// Seconds that each stage of the compilation took, by stage; what came from the cache on disk is not listed.
@@ -271,6 +275,35 @@ impl CompiledKernel {
         self.code.num_warps()
     }
 
+    /// What Python keeps with the kernel.
+    #[getter]
+    fn _kept(&self, py: Python<'_>) -> Py<PyDict> {
+        self.kept.clone_ref(py)
+    }
+
+    /// The types of the parameters as signatures spell them; `constexpr` for what is compiled in.
+    #[getter]
+    fn _signature<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.specs.iter().map(|spec| spec.signature(py)).collect()
+    }
+
+    /// What the parameters are known to be multiples of.
+    #[getter]
+    fn _divisors(&self) -> Vec<u32> {
+        self.specs.iter().map(Spec::divisor).collect()
+    }
+
+    /// The driver's handle of the function; `None` where there is none, and before the code is loaded.
+    #[getter]
+    fn function(&self) -> Option<usize> {
+        self.loaded.get().map(|loaded| loaded.function.handle())
+    }
+
+    /// What Triton's kernels have beside these.
+    fn __getattr__<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tilewright.compiler.compiled")?.getattr("attribute")?.call1((slf, name))
+    }
+
     /// What the simulator reported of the last launch, as a dict: `findings` (broken rules) and `counters` (instructions,
     /// memory traffic, bank conflicts, …); `None` before a launch and on other backends.
     #[getter]
@@ -282,7 +315,7 @@ impl CompiledKernel {
     /// Loads the code onto the GPU, so that `n_regs` and `n_spills` are the driver's.
     fn _init_handles(&self) -> PyResult<()> {
         match self.backend {
-            Backend::Cuda(_) => self.function().map(|_| ()),
+            Backend::Cuda(_) => self.on_gpu().map(|_| ()),
             _ => Ok(()),
         }
     }
@@ -293,6 +326,7 @@ impl CompiledKernel {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.kept)?;
         self.captures.traverse(&visit)
     }
 

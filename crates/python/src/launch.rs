@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use tilewright_compiler::{CudaTarget, DEFAULT_TARGET};
 use tilewright_runtime::{Device, LaunchConfig, Stream};
 
-use crate::args::{Arguments, Spec};
+use crate::args::{Arguments, Spec, float_bits};
 use crate::compile::{self, device_target};
 use crate::errors::{self, TilewrightError};
 use crate::grid::{self, Grid};
@@ -177,7 +177,7 @@ fn specialize(
     prepared: &Prepared,
     bindings: &Bindings<'_>,
     purpose: Purpose,
-) -> PyResult<(Arc<Py<CompiledKernel>>, Arguments)> {
+) -> PyResult<(Option<Arc<Py<CompiledKernel>>>, Arguments)> {
     let py = jit.py();
     let mut key = Key::new();
     key.push(0);
@@ -191,14 +191,18 @@ fn specialize(
     key[0] = backend.word();
     if let Some(kernel) = jit.get().compiled(&key) {
         kernel.get().check_captured(py)?;
-        return Ok((kernel, arguments));
+        return Ok((Some(kernel), arguments));
     }
     arguments.check_places(&prepared.params.params)?;
-    let kernel = compile::compile(jit, prepared, bindings, &arguments, backend)?;
-    Ok((jit.get().keep(key, Arc::new(Py::new(py, kernel)?)), arguments))
+    let warmup = purpose != Purpose::Launch;
+    let kernel = hooks::around_compile(jit, bindings, &arguments, backend, warmup, || {
+        let kernel = compile::compile(jit, prepared, bindings, &arguments, backend)?;
+        Ok(jit.get().keep(key, Arc::new(Py::new(py, kernel)?)))
+    })?;
+    Ok((kernel, arguments))
 }
 
-/// Starts a compiled kernel.
+/// Starts a compiled kernel, on torch's current stream unless another is given.
 #[inline]
 fn start<'py>(
     py: Python<'py>,
@@ -206,6 +210,7 @@ fn start<'py>(
     grid: Grid,
     arguments: &Arguments,
     values: &[Bound<'py, PyAny>],
+    stream: Option<Stream>,
 ) -> PyResult<()> {
     match kernel.backend {
         Backend::Cuda(device) if arguments.host.is_none() => {
@@ -214,8 +219,8 @@ fn start<'py>(
             {
                 check_reachable(arguments, kernel, at, on, device)?;
             }
-            let function = kernel.function()?;
-            let stream = current_stream(py, device)?;
+            let function = kernel.on_gpu()?;
+            let stream = stream.map_or_else(|| current_stream(py, device), Ok)?;
             let ctas = grid::of_ctas(grid, kernel.options().num_ctas)?;
             let mut config = LaunchConfig::new(ctas, kernel.code.launched_threads());
             config.cluster[0] = kernel.options().num_ctas;
@@ -278,7 +283,7 @@ fn check_reachable(
     Ok(())
 }
 
-/// The whole of a call with bound arguments; gives the compiled kernel.
+/// The whole of a call with bound arguments; gives the compiled kernel, or `None` when a hook would not have it compiled.
 #[inline]
 fn run<'py>(
     jit: &Bound<'py, JitBase>,
@@ -286,9 +291,11 @@ fn run<'py>(
     grid: &Bound<'py, PyAny>,
     bindings: &Bindings<'py>,
     purpose: Purpose,
-) -> PyResult<Py<CompiledKernel>> {
+) -> PyResult<Py<PyAny>> {
     let py = jit.py();
-    let (kernel, arguments) = specialize(jit, prepared, bindings, purpose)?;
+    let (Some(kernel), arguments) = specialize(jit, prepared, bindings, purpose)? else {
+        return Ok(py.None());
+    };
     if purpose == Purpose::Launch {
         arguments.check_places(&prepared.params.params)?;
         if let Some(at) = arguments.nowhere {
@@ -297,10 +304,10 @@ fn run<'py>(
         let extents = grid::read(grid, &prepared.params, bindings)?;
         let (kernel, values) = (kernel.get(), &bindings.values);
         hooks::around(py, Some(jit), kernel, extents, values, || {
-            start(py, kernel, extents, &arguments, values)
+            start(py, kernel, extents, &arguments, values, None)
         })?;
     }
-    Ok((*kernel).clone_ref(py))
+    Ok((*kernel).clone_ref(py).into_any())
 }
 
 /// A dtype or an object without memory may stand in for an array only when nothing is launched. An empty array has no
@@ -334,7 +341,7 @@ pub fn run_slow<'py>(
     let prepared = JitBase::prepared(jit)?;
     let positional: SmallVec<[Bound<'py, PyAny>; 24]> = args.iter().collect();
     let bindings = prepared.params.bind(jit.py(), &positional, kwargs.iter(), &prepared.defaults)?;
-    guarded(|| run(jit, prepared, grid, &bindings, purpose).map(Py::into_any))
+    guarded(|| run(jit, prepared, grid, &bindings, purpose))
 }
 
 /// Turns a panic, which is a defect of ours, into an exception that says so.
@@ -480,7 +487,7 @@ fn fast_call<'py>(
     }
     let names_and_values = fast_keywords(names, keywords);
     let bindings = prepared.params.bind(jit.py(), positional, names_and_values, &prepared.defaults)?;
-    run(jit, prepared, grid, &bindings, Purpose::Launch).map(Py::into_any)
+    run(jit, prepared, grid, &bindings, Purpose::Launch)
 }
 
 /// Calls what `add_pre_run_hook` was given, with the arguments of the call.
@@ -507,17 +514,21 @@ fn fast_call_compiled<'py>(
     callee: &Bound<'py, PyAny>,
     grid: &Bound<'py, PyAny>,
     positional: &[Bound<'py, PyAny>],
-    _keywords: &[Bound<'py, PyAny>],
+    keywords: &[Bound<'py, PyAny>],
     names: Option<&Bound<'py, PyTuple>>,
 ) -> PyResult<Py<PyAny>> {
     let kernel = callee.cast::<CompiledKernel>()?.get();
-    if names.is_some() {
-        return Err(wrong_call::type_error(
-            format!("{} was given keyword arguments", kernel.code.name()),
-            "a compiled kernel takes its arguments by position",
-        ));
+    let mut stream = None;
+    for (name, value) in fast_keywords(names, keywords) {
+        if name.cast::<PyString>()?.to_cow()? != "stream" {
+            return Err(wrong_call::type_error(
+                format!("{} was given the keyword argument {name}", kernel.code.name()),
+                "a compiled kernel takes its arguments by position, and the keyword `stream`",
+            ));
+        }
+        stream = value.extract::<Option<usize>>()?.map(|handle| Stream(handle as *mut _));
     }
-    kernel.launch_with(callee.py(), grid, positional)?;
+    kernel.launch_with(callee.py(), grid, positional, stream)?;
     Ok(callee.py().None())
 }
 
@@ -527,6 +538,7 @@ impl CompiledKernel {
         py: Python<'py>,
         grid: &Bound<'py, PyAny>,
         positional: &[Bound<'py, PyAny>],
+        stream: Option<Stream>,
     ) -> PyResult<()> {
         let params = &self.params.params;
         let is_runtime = |spec: &Spec| !matches!(spec, Spec::Constant | Spec::One);
@@ -554,13 +566,18 @@ impl CompiledKernel {
         let mut arguments = Arguments::read(params, &values, &constants, &mut Key::new())?;
         arguments.check_places(params)?;
         arguments.cells.clear();
-        for ((now, then), param) in arguments.specs.iter().zip(&self.specs).zip(params) {
+        for (((now, then), param), value) in arguments.specs.iter().zip(&self.specs).zip(params).zip(&values)
+        {
             let cells = &mut arguments.cells;
             match (then, now) {
                 (Spec::Constant | Spec::One, _) => {}
+                // In the type that it was compiled for, which may be another than it has by itself.
+                (Spec::Scalar { ty, .. }, Spec::Scalar { .. } | Spec::One) if ty.is_float() => {
+                    cells.push(float_bits(value.extract()?, *ty, param)?);
+                }
                 (Spec::Scalar { .. }, Spec::One) => cells.push(1),
-                (Spec::Scalar { .. }, Spec::Scalar { .. })
-                | (Spec::Pointer { .. }, Spec::Pointer { .. })
+                (Spec::Scalar { .. }, Spec::Scalar { ty, bits, .. }) if !ty.is_float() => cells.push(*bits),
+                (Spec::Pointer { .. }, Spec::Pointer { .. })
                 | (Spec::Tuple(_), Spec::Tuple(_))
                 | (Spec::Descriptor(_), Spec::Descriptor(_)) => {
                     now.for_each_runtime(&mut |bits, _| cells.push(bits))
@@ -580,7 +597,9 @@ impl CompiledKernel {
         let bindings = Bindings { values, options: self.options().clone(), named: SmallVec::new() };
         let extents = grid::read(grid, &self.params, &bindings)?;
         let values = &bindings.values;
-        hooks::around(py, None, self, extents, values, || start(py, self, extents, &arguments, values))
+        hooks::around(py, None, self, extents, values, || {
+            start(py, self, extents, &arguments, values, stream)
+        })
     }
 }
 

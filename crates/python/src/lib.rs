@@ -44,9 +44,12 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(m)?;
     m.add_class::<jit::JitBase>()?;
     m.add_class::<kernel::CompiledKernel>()?;
+    m.add_class::<args::StandIn>()?;
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::hook_launches, m)?)?;
+    m.add_function(wrap_pyfunction!(hooks::hook_compiles, m)?)?;
     m.add_function(wrap_pyfunction!(params::option_defaults, m)?)?;
+    m.add_function(wrap_pyfunction!(params::set_option_defaults, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::simulate_ptx, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::tensor_map, m)?)?;
     m.add_function(wrap_pyfunction!(descriptor::check_tensor_descriptor, m)?)?;

@@ -1,5 +1,8 @@
 //! A kernel's parameters and the options of a launch, and how a call's arguments are bound to them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
@@ -115,9 +118,14 @@ fn elsewhere(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// The names and defaults of the options of a launch, as a dict.
 #[pyfunction]
 pub fn option_defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    options_dict(py, &Options::default())
+}
+
+/// Options by name, as a dict.
+pub fn options_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for option in options::OPTIONS {
-        match option.default() {
+        match option.get(options) {
             Value::None => dict.set_item(option.name, py.None())?,
             Value::Flag(flag) => dict.set_item(option.name, flag)?,
             Value::Count(count) => dict.set_item(option.name, count)?,
@@ -125,6 +133,39 @@ pub fn option_defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         }
     }
     Ok(dict)
+}
+
+/// Whether [`CHOSEN_DEFAULTS`] holds some.
+static DEFAULTS_CHOSEN: AtomicBool = AtomicBool::new(false);
+/// What options are in launches that do not name them, where that is not our default.
+static CHOSEN_DEFAULTS: Mutex<Option<Py<PyDict>>> = Mutex::new(None);
+
+/// Chooses what options are in all launches that do not name them (`knobs.language`, `knobs.runtime.debug`).
+#[pyfunction]
+pub fn set_option_defaults(defaults: &Bound<'_, PyDict>) -> PyResult<()> {
+    let mut tried = Options::default();
+    for (name, value) in defaults {
+        set_option(&mut tried, &name.cast::<PyString>()?.to_cow()?, &value)?;
+    }
+    let before =
+        CHOSEN_DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner).replace(defaults.copy()?.unbind());
+    drop(before);
+    DEFAULTS_CHOSEN.store(!defaults.is_empty(), Ordering::Relaxed);
+    Ok(())
+}
+
+/// A launch's options before its keywords are looked at.
+#[inline]
+fn initial(py: Python<'_>, of_function: &Options) -> PyResult<Options> {
+    let mut options = of_function.clone();
+    if DEFAULTS_CHOSEN.load(Ordering::Relaxed) {
+        let chosen = CHOSEN_DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let chosen = chosen.as_ref().map(|dict| dict.clone_ref(py));
+        for (name, value) in chosen.iter().flat_map(|dict| dict.bind(py).iter()) {
+            set_option(&mut options, &name.cast::<PyString>()?.to_cow()?, &value)?;
+        }
+    }
+    Ok(options)
 }
 
 /// The parameters of a kernel.
@@ -166,7 +207,7 @@ impl Params {
         let mut values: SmallVec<[Option<Bound<'py, PyAny>>; 24]> =
             positional.iter().cloned().map(Some).collect();
         values.resize(count, None);
-        let mut options = defaults.clone();
+        let mut options = initial(py, defaults)?;
         let mut named = SmallVec::new();
         for (name, value) in keywords {
             match self.position(&name) {

@@ -179,14 +179,16 @@ fn driver_slow() -> Result<&'static Driver> {
 }
 
 fn load() -> Result<Driver> {
-    // TILEWRIGHT_LIBCUDA names the library where it lies in an unusual place.
+    // TILEWRIGHT_LIBCUDA names the library where it lies in an unusual place, TRITON_LIBCUDA_PATH its folder.
     // `libcuda.so` alone is the development link, which may be a stub: ask for the real one first.
     let names: &[&str] = if cfg!(windows) {
         &["nvcuda.dll"]
     } else {
         &["libcuda.so.1", "libcuda.so", "/usr/lib/wsl/lib/libcuda.so.1"]
     };
-    let chosen = std::env::var("TILEWRIGHT_LIBCUDA").unwrap_or_default();
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let in_folder = || Some(format!("{}/libcuda.so.1", set("TRITON_LIBCUDA_PATH")?));
+    let chosen = set("TILEWRIGHT_LIBCUDA").or_else(in_folder).unwrap_or_default();
     let names = if chosen.is_empty() { names } else { &[chosen.as_str()][..] };
     let mut first_error = None;
     let mut library = None;

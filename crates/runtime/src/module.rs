@@ -143,6 +143,11 @@ impl Module {
 }
 
 impl Function {
+    /// The driver's handle, as a number: what other libraries launch by.
+    pub fn handle(&self) -> usize {
+        self.function.0 as usize
+    }
+
     /// Registers, spills and limits.
     pub fn attributes(&self) -> FunctionAttributes {
         self.attributes

@@ -1,75 +1,45 @@
-"""What is known about the GPU, under the names that Triton programs use (``driver.active.utils…``)."""
+"""The driver in use, under the names that Triton programs use (``driver.active.get_current_target()``)."""
 
 from __future__ import annotations
 
-import sys
-from typing import NamedTuple
+from ..backends.compiler import GPUTarget
+from ..backends.driver import DriverBase
 
-from .. import _tilewright
-
-
-class GPUTarget(NamedTuple):
-    """A GPU to compile for."""
-
-    backend: str
-    arch: int
-    warp_size: int
+__all__ = ["DriverConfig", "GPUTarget", "driver"]
 
 
-class _Utils:
-    @staticmethod
-    def get_device_properties(device: int) -> dict:
-        """Shared memory, registers, multiprocessors, clocks, … of a GPU."""
-        return _tilewright.device_properties(int(device))
+class DriverConfig:
+    """``driver.active`` is what programs ask about GPUs; :meth:`set_active` puts another one there. Launches ask none."""
 
+    def __init__(self) -> None:
+        self._default: DriverBase | None = None
+        self._active: DriverBase | None = None
 
-class _CudaDriver:
-    utils = _Utils()
+    @property
+    def default(self) -> DriverBase:
+        """The driver of NVIDIA's GPUs."""
+        if self._default is None:
+            from ..backends.nvidia.driver import CudaDriver
 
-    @staticmethod
-    def get_current_device() -> int:
-        """The number of the GPU that a launch goes to."""
-        return _tilewright.current_device()
+            self._default = CudaDriver()
+        return self._default
 
-    @staticmethod
-    def get_current_stream(device: int) -> int:
-        """The handle of the stream that a launch goes to."""
-        torch = sys.modules.get("torch")
-        return torch._C._cuda_getCurrentRawStream(device) if torch is not None else 0
+    @property
+    def active(self) -> DriverBase:
+        """The driver in use."""
+        return self.default if self._active is None else self._active
 
-    def get_current_target(self) -> GPUTarget:
-        """The GPU that a launch compiles for."""
-        target = _tilewright.device_properties(self.get_current_device())["target"]
-        return GPUTarget("cuda", int(target.removeprefix("cuda:")), 32)
+    def set_active(self, driver: DriverBase) -> None:
+        """Puts another driver in use."""
+        self._active = driver
 
-    def get_active_torch_device(self):
-        """The GPU as a ``torch.device``."""
-        import torch
+    def reset_active(self) -> None:
+        """Puts the default driver in use again."""
+        self._active = None
 
-        return torch.device("cuda", self.get_current_device())
-
-    def get_device_interface(self):
-        """``torch.cuda``."""
-        import torch
-
-        return torch.cuda
-
-    def get_benchmarker(self):
-        """The function that autotuning times kernels with."""
-        from ..testing import do_bench
-
-        return do_bench
-
-
-class _Driver:
-    """``driver.active`` is the one driver there is."""
-
-    active = _CudaDriver()
-
-    @staticmethod
-    def is_active() -> bool:
+    def is_active(self) -> bool:
         """Whether there is a GPU."""
-        return _tilewright.device_count() > 0
+        return type(self.active).is_active()
 
 
-driver = _Driver()
+driver = DriverConfig()

@@ -10,7 +10,30 @@ TritonError = TilewrightError
 PTXASError = CompilationError
 InterpreterError = KernelError
 
+
+class AutotunerError(TilewrightError):
+    """An autotuner was told something that cannot be."""
+
+
+# Triton's OutOfResources is made of three numbers and words, and programs make some of their own. Ours has a text alone.
+def _part(at: int, doc: str) -> property:
+    return property(lambda error: error.args[at] if len(error.args) == 3 else None, doc=doc)
+
+
+def _text(error: OutOfResources) -> str:
+    if len(error.args) != 3:
+        return Exception.__str__(error)
+    required, limit, name = error.args
+    return f"out of resources: {name}: {required} are needed, and the hardware has {limit}"
+
+
+OutOfResources.required = _part(0, "How much is needed, where a program said it.")
+OutOfResources.limit = _part(1, "How much there is, where a program said it.")
+OutOfResources.name = _part(2, "Of what, where a program said it.")
+OutOfResources.__str__ = _text
+
 __all__ = [
+    "AutotunerError",
     "CompilationError",
     "DriverError",
     "InterpreterError",

@@ -7,17 +7,23 @@ decorator's options, the kernel's parameters and its source.
 from __future__ import annotations
 
 import ast
+import difflib
 import hashlib
 import importlib
 import inspect
+import json
 import pickle
+import sys
 import textwrap
+import warnings
+from collections.abc import Mapping
 from functools import cached_property
 
 from .._tilewright import JitBase, call_error_text
 from ..language._marker import constexpr_function
 
 __all__ = [
+    "JITCallable",
     "JITFunction",
     "KernelInterface",
     "KernelParam",
@@ -120,7 +126,35 @@ class KernelParam:
         return f"KernelParam({self._parameter})"
 
 
-class JITFunction(JitBase):
+class KernelInterface:
+    """A base for wrappers of kernels that have a ``run``: gives them ``wrapper[grid](…)``."""
+
+    # `KernelInterface[T]`, as annotations and base classes have it.
+    def __class_getitem__(cls, _):
+        return cls
+
+    def run(self, *args, grid, warmup, **kwargs):
+        """Launches."""
+        raise NotImplementedError
+
+    def warmup(self, *args, grid=None, **kwargs):
+        """Compiles without launching."""
+        return self.run(*args, grid=grid, warmup=True, **kwargs)
+
+    def __getitem__(self, grid):
+        return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
+
+    def __call__(self, *args, **kwargs):
+        name = getattr(self, "__name__", "the kernel")
+        raise TypeError(
+            call_error_text(
+                f"{name} is a kernel, and the grid is missing",
+                f"write {name}[grid](…), where grid is one to three program counts such as (n_blocks,)",
+            )
+        )
+
+
+class JITFunction(JitBase, KernelInterface):
     """A function in the Triton language.
 
     ``kernel[grid](*args, **meta)`` runs it: ``grid`` is one to three program counts, or a function from a dict of the
@@ -128,13 +162,22 @@ class JITFunction(JitBase):
     ``maxnreg``, … It gives the compiled kernel. Other kernels call a ``JITFunction`` like any function.
     """
 
-    def __new__(cls, fn, *, noinline=False, debug=False, **_):
+    def __new__(
+        cls,
+        fn,
+        version=None,
+        do_not_specialize=None,
+        do_not_specialize_on_alignment=None,
+        debug=None,
+        noinline=None,
+        repr=None,
+        launch_metadata=None,
+    ):
         return super().__new__(cls, fn, bool(noinline), bool(debug))
 
     def __init__(
         self,
         fn,
-        *,
         version=None,
         do_not_specialize=None,
         do_not_specialize_on_alignment=None,
@@ -155,7 +198,11 @@ class JITFunction(JitBase):
         self.noinline = noinline
         self.launch_metadata = launch_metadata
         self._repr = repr
+        self._fn_name = f"{fn.__module__}.{fn.__qualname__}"
         self.pre_run_hooks = []
+        # Triton's own slots, which programs set to nothing.
+        self.hash = None
+        self.kernel = None
 
     @property
     def __wrapped__(self):
@@ -177,8 +224,11 @@ class JITFunction(JitBase):
         for option in (self.do_not_specialize, self.do_not_specialize_on_alignment):
             for item in option:
                 if isinstance(item, str) and item not in known:
-                    raise ValueError(
-                        f"@jit of {self.__name__}: no parameter is named {item!r}; there are {sorted(known)}"
+                    near = difflib.get_close_matches(item, known, 1)
+                    hint = f"did you mean {near[0]!r}?" if near else f"there are {sorted(known)}"
+                    warnings.warn(
+                        f"@jit of {self.__name__}: no parameter is named {item!r}, which do_not_specialize lists; {hint}",
+                        stacklevel=2,
                     )
         params = []
         for num, parameter in enumerate(self.signature.parameters.values()):
@@ -230,6 +280,71 @@ class JITFunction(JitBase):
     def src(self) -> str:
         """The function's source, dedented, from ``def`` on."""
         return self._def[0]
+
+    def parse(self) -> ast.Module:
+        """The syntax tree of :attr:`src`: a module with one function."""
+        return ast.parse(self.src)
+
+    def get_capture_scope(self) -> dict:
+        """What names outside the function mean: the module's globals, and variables of enclosing functions."""
+        return self.__globals__ | inspect.getclosurevars(self.fn).nonlocals
+
+    @property
+    def used_global_vals(self) -> dict:
+        """The values that the function and those it calls read from elsewhere, by name and the namespace's ``id``."""
+        from .reads import reads
+
+        return {
+            (name, id(container)): (container[name], container)
+            for container, name, _ in reads(self)
+            if isinstance(container, dict) and name in container and _is_plain(container[name])
+        }
+
+    @property
+    def device_caches(self):
+        """The kernels compiled in this process as Triton has them: ``device_caches[device][0]`` is a mapping of them."""
+        return _DeviceCaches(self)
+
+    @property
+    def cache(self):
+        """By device a mapping of the kernels that are compiled."""
+        return {device: caches[0] for device, caches in _DeviceCaches(self).items()}
+
+    def is_gluon(self) -> bool:
+        """Whether the function is in Triton's other language: never."""
+        return False
+
+    @property
+    def type(self):
+        """The type that the function has in a kernel."""
+        from ..language import core
+
+        return core.constexpr_type(self)
+
+    def preload(self, specialization_data: str):
+        """Compiles what another process compiled, of which ``specialization_data`` tells (``jit_cache_hook`` gets it)."""
+        from ..compiler import ASTSource, compile
+        from ..language.core import dtype
+
+        data = json.loads(specialization_data)
+        if data["name"] != self._fn_name:
+            raise RuntimeError(f"the data are of {data['name']}, not of {self._fn_name}")
+
+        def value(item):
+            if isinstance(item, list):
+                return tuple(map(value, item))
+            return dtype(item) if isinstance(item, str) and dtype.is_dtype(item) else item
+
+        def ty(item):
+            return tuple(map(ty, item)) if isinstance(item, list) else item
+
+        source = ASTSource(
+            self,
+            {name: ty(item) for name, item in data["signature"].items()},
+            {tuple(key): value(item) for key, item in zip(data["constant_keys"], data["constant_vals"])},
+            {tuple(key): item for key, item in zip(data["attrs_keys"], data["attrs_vals"])},
+        )
+        return compile(source, options=data["options"])
 
     def _unsafe_update_src(self, new_src: str):
         """Has the function mean other source, with the same parameters. Functions that call it and are compiled already
@@ -299,7 +414,14 @@ class JITFunction(JitBase):
         :param target: what to compile for, such as ``"cuda:90"``, whether or not it is there (so does the environment
             variable ``TILEWRIGHT_TARGET``); otherwise where the arguments live.
         """
-        return self._run(grid, True, args, kwargs, target)
+        if not isinstance(target, str) and target is not None:
+            target = target.name
+        mode = _async_mode()
+        if mode is None:
+            return self._run(grid, True, args, kwargs, target)
+        shown = tuple(str(a.dtype) if hasattr(a, "dtype") else repr(a) for a in (*args, *kwargs.values()))
+        key = (id(self), shown, tuple(kwargs), target)
+        return mode.submit(key, lambda: self._run(grid, True, args, kwargs, target), lambda kernel: None)
 
     def __call__(self, *args, **kwargs):
         name = self.__name__
@@ -313,6 +435,65 @@ class JITFunction(JitBase):
 
     def __repr__(self):
         return f"JITFunction({self.module}:{self.__qualname__})"
+
+
+def _async_mode():
+    """The ``AsyncCompileMode`` that is active, if its module is used at all."""
+    module = sys.modules.get("tilewright.runtime._async_compile")
+    return None if module is None else module.active_mode.get()
+
+
+def _is_plain(value) -> bool:
+    """Whether a value is one that a kernel could read: no module, no class, no function."""
+    return not (inspect.ismodule(value) or inspect.isclass(value) or callable(value))
+
+
+class _Kernels(Mapping):
+    """The kernels of a function on one device, by specialization."""
+
+    def __init__(self, function: JITFunction, device: int):
+        self._function, self._device = function, device
+
+    def _kernels(self) -> dict:
+        kernels = self._function.compiled_kernels
+        return {f"{k._signature}{k._divisors}{k._kept['constants']}{k.num_warps}": k for k in kernels}
+
+    def __getitem__(self, key):
+        return self._kernels()[key]
+
+    def __iter__(self):
+        return iter(self._kernels())
+
+    def __len__(self) -> int:
+        return len(self._function.compiled_kernels)
+
+    def clear(self) -> None:
+        """Forgets the kernels."""
+        self._function.clear_cache()
+
+
+class _DeviceCaches(Mapping):
+    """For each device the mapping of kernels, a mapping of keys, the target, the backend and a binder, as Triton has them."""
+
+    def __init__(self, function: JITFunction):
+        self._function = function
+
+    def __getitem__(self, device: int) -> tuple:
+        from ..compiler.compiler import make_backend
+        from .driver import driver
+
+        target = driver.active.get_current_target()
+        return _Kernels(self._function, device), {}, target, make_backend(target), None
+
+    def __iter__(self):
+        return iter([0] if self._function.compiled_kernels else [])
+
+    def __len__(self) -> int:
+        return bool(self._function.compiled_kernels)
+
+    def clear(self) -> None:
+        """Forgets the kernels of all devices."""
+        self._function.clear_cache()
 
 
 def _named(module: str, qualname: str) -> JITFunction:
@@ -341,28 +522,8 @@ def _digest(function: JITFunction, above: set[JITFunction]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-class KernelInterface:
-    """A base for wrappers of kernels that have a ``run``: gives them ``wrapper[grid](…)``."""
-
-    def run(self, *args, grid, warmup, **kwargs):
-        """Launches."""
-        raise NotImplementedError
-
-    def warmup(self, *args, grid=None, **kwargs):
-        """Compiles without launching."""
-        return self.run(*args, grid=grid, warmup=True, **kwargs)
-
-    def __getitem__(self, grid):
-        return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
-
-    def __call__(self, *args, **kwargs):
-        name = getattr(self, "__name__", "the kernel")
-        raise TypeError(
-            call_error_text(
-                f"{name} is a kernel, and the grid is missing",
-                f"write {name}[grid](…), where grid is one to three program counts such as (n_blocks,)",
-            )
-        )
+#: Triton's base of functions in the language.
+JITCallable = JITFunction
 
 
 def jit(

@@ -1,0 +1,114 @@
+"""NVIDIA's GPUs as programs ask for them: ``driver.active.utils.get_device_properties(0)`` and so on."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from ... import _tilewright
+from ..compiler import GPUTarget
+from ..driver import Benchmarker, GPUDriver
+
+__all__ = ["CudaDriver", "CudaUtils", "library_dirs", "ty_to_cpp"]
+
+# The bytes that the cache before a timed run is cleared with: more than any L2 has.
+_CACHE_BYTES = 256 * 1024 * 1024
+
+_C_TYPES = {
+    "i1": "int8_t",
+    "u1": "uint8_t",
+    "fp16": "double",
+    "bf16": "double",
+    "fp32": "double",
+    "f32": "double",
+    "fp64": "double",
+    "nvTmaDesc": "CUtensorMap",
+    **{f"i{bits}": f"int{bits}_t" for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": f"uint{bits}_t" for bits in (8, 16, 32, 64)},
+}
+
+
+def ty_to_cpp(ty: str) -> str:
+    """The C type in which a launcher takes an argument of a signature's type."""
+    if ty.startswith("*"):
+        return "CUdeviceptr"
+    if ty.startswith("tensordesc"):
+        return "CUtensorMap"
+    return _C_TYPES[ty]
+
+
+def library_dirs() -> list[str]:
+    """Folders with the driver's library, as far as the environment names them."""
+    folders = [
+        os.environ.get("TRITON_LIBCUDA_PATH"),
+        os.path.dirname(os.environ.get("TILEWRIGHT_LIBCUDA", "")),
+    ]
+    return [folder for folder in folders if folder]
+
+
+class CudaUtils:
+    """Questions to the CUDA driver."""
+
+    @staticmethod
+    def get_device_properties(device: int) -> dict[str, Any]:
+        """Shared memory, registers, multiprocessors, clocks, … of a GPU."""
+        return _tilewright.device_properties(int(device))
+
+    def __getattr__(self, name: str):
+        raise AttributeError(f"not supported yet: driver.active.utils.{name}")
+
+
+class CudaDriver(GPUDriver):
+    """The driver of NVIDIA's GPUs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.utils = CudaUtils()
+
+    @classmethod
+    def is_active(cls) -> bool:
+        """Whether there is a GPU."""
+        return _tilewright.device_count() > 0
+
+    def get_current_target(self) -> GPUTarget:
+        """The GPU that a launch compiles for; without one, what is compiled for and simulated."""
+        if os.environ.get("TILEWRIGHT_BACKEND") in ("ptxsim", "interp") or not self.is_active():
+            return GPUTarget.parse(os.environ.get("TILEWRIGHT_TARGET") or "cuda:90")
+        return GPUTarget.parse(_tilewright.device_properties(self.get_current_device())["target"])
+
+    def get_active_torch_device(self) -> Any:
+        """The GPU as a ``torch.device``."""
+        import torch
+
+        return torch.device("cuda", self.get_current_device())
+
+    def get_device_interface(self) -> Any:
+        """``torch.cuda``."""
+        import torch
+
+        return torch.cuda
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        """See :func:`ty_to_cpp`."""
+        return ty_to_cpp(ty)
+
+    def get_benchmarker(self) -> Benchmarker:
+        """The function that autotuning times kernels with."""
+        from ...testing import do_bench
+
+        return do_bench
+
+    @functools.cached_property
+    def _cache(self):
+        import torch
+
+        return torch.empty(_CACHE_BYTES // 4, dtype=torch.int, device="cuda")
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        """A tensor that is larger than the L2 cache."""
+        return self._cache
+
+    def clear_cache(self, cache) -> None:
+        """Fills the L2 cache with such a tensor."""
+        cache.zero_()

@@ -1,0 +1,121 @@
+"""What is called around each compilation when somebody asked for it: hooks of :mod:`tilewright.knobs`, dumps."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from .. import knobs
+
+__all__ = ["Compilation", "JitFunctionInfo"]
+
+
+@dataclass
+class JitFunctionInfo:
+    """The function that is compiled."""
+
+    module: str
+    name: str
+    jit_function: Any
+
+
+class Compilation:
+    """One compilation. Launches make one only while :func:`tilewright.knobs.compiles_are_hooked`."""
+
+    def __init__(self, fn, signature, constants, divisors, options, where, warmup):
+        self.fn = fn
+        self.options = options
+        self.warmup = warmup
+        self.where = where
+        self.signature = dict(zip(fn.arg_names, signature))
+        self.constants = {(at,): value for at, value in constants.items()}
+        self.attrs = {(at,): [["tt.divisibility", n]] for at, n in enumerate(divisors) if n > 1}
+        self.name = f"{fn.__module__}.{fn.__qualname__}"
+        self.key = f"{list(zip(signature, divisors))}{self.constants}{options}"
+
+    def _call(self, hook):
+        types = ", ".join(f"{name}: {ty}" for name, ty in self.signature.items())
+        shown = ("num_warps", "num_ctas", "num_stages", "enable_fp_fusion", "launch_cooperative_grid")
+        said = ", ".join(f"{name}={self.options[name]}" for name in shown)
+        compile_info = {
+            "key": self.key,
+            "signature": self.signature,
+            "device": _device(self.where),
+            "constants": self.constants,
+            **{name: self.options[name] for name in shown},
+            "extern_libs": (),
+            "configs": [self.attrs],
+            "specialization_data": self.specialization_data(),
+            "is_warmup": self.warmup,
+        }
+        return hook(
+            key=self.key,
+            repr=f"{self.fn.__qualname__}[{said}]({types})",
+            fn=JitFunctionInfo(self.fn.__module__, self.fn.__qualname__, self.fn),
+            compile=compile_info,
+            is_manual_warmup=self.warmup,
+            already_compiled=False,
+        )
+
+    def specialization_data(self) -> str:
+        """The compilation as JSON, from which :meth:`JITFunction.preload` repeats it in another process."""
+        return json.dumps(
+            {
+                "name": self.name,
+                "signature": self.signature,
+                "constant_keys": [list(path) for path in self.constants],
+                "constant_vals": [_constant(value) for value in self.constants.values()],
+                "attrs_keys": [list(path) for path in self.attrs],
+                "attrs_vals": list(self.attrs.values()),
+                "options": self.options,
+                "key": self.key,
+            },
+            default=str,
+        )
+
+    def skipped(self) -> bool:
+        """Asks ``jit_cache_hook`` whether the kernel shall not be compiled."""
+        hook = knobs.runtime.jit_cache_hook
+        return bool(hook is not None and self._call(hook))
+
+    def done(self, kernel) -> None:
+        """Tells of the kernel."""
+        if knobs.nvidia.dump_nvptx and (ptx := kernel.asm.get("ptx")):
+            print(ptx)
+        if knobs.compilation.dump_ir:
+            self._dump(kernel)
+        if (listener := knobs.compilation.listener) is not None:
+            listener(
+                src=kernel.src,
+                metadata={"hash": kernel.hash, **kernel.metadata._asdict()},
+                metadata_group=kernel.metadata_group,
+                times=_times(kernel.times),
+                cache_hit=not kernel.times,
+            )
+        if (hook := knobs.runtime.jit_post_compile_hook) is not None:
+            self._call(hook)
+
+    @staticmethod
+    def _dump(kernel) -> None:
+        from ..runtime.cache import get_dump_manager
+
+        manager, name = get_dump_manager(kernel.src.hash()), kernel.name[:150]
+        for stage, text in kernel.asm.items():
+            manager.put(text, f"{name}.{stage}")
+
+
+def _device(where: str) -> int | None:
+    return int(where.removeprefix("GPU ")) if where.startswith("GPU ") else None
+
+
+def _constant(value):
+    if isinstance(value, tuple):
+        return list(map(_constant, value))
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _times(seconds: dict[str, float]) -> knobs.CompileTimes:
+    stages = [(stage, round(1e6 * time)) for stage, time in seconds.items()]
+    first = next((time for stage, time in stages if stage == "ttir"), 0)
+    return knobs.CompileTimes(first, [(stage, time) for stage, time in stages if stage != "ttir"], 0)

@@ -1,0 +1,306 @@
+"""``tilewright.compile``, and what a compiled kernel has under Triton's names."""
+
+import concurrent.futures
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright import knobs
+from tilewright.backends.compiler import GPUTarget
+from tilewright.compiler import ASTSource, IRSource, LazyDict, get_cache_key, make_backend
+
+HOPPER = GPUTarget("cuda", 90, 32)
+
+
+@triton.jit
+def add(x, y, n, scale, BLOCK: tl.constexpr, MORE):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * scale + MORE, mask=i < n)
+
+
+@triton.jit
+def of_a_tuple(pair, out):
+    tl.store(out, tl.load(pair[0]) + pair[1])
+
+
+@triton.jit
+def of_a_descriptor(source, out, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out + at, source.load([0, 0]))
+
+
+@pytest.fixture(autouse=True)
+def in_the_simulator(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    monkeypatch.setenv("TILEWRIGHT_CUBIN", "0")
+
+
+def source(**attrs):
+    signature = {
+        "x": "*fp16",
+        "y": "*fp32",
+        "n": "i64",
+        "scale": "fp64",
+        "BLOCK": "constexpr",
+        "MORE": "constexpr",
+    }
+    return ASTSource(add, signature, {"BLOCK": 32, (5,): 3}, **attrs)
+
+
+def test_types_are_those_of_the_signature():
+    kernel = triton.compile(source(), target=HOPPER)
+    head = kernel.asm["ttir"].split("attributes")[0]
+    assert "%arg0: !tt.ptr<f16>, %arg1: !tt.ptr<f32>, %arg2: i64, %arg3: f64" in head
+    assert "dense<3.0" in kernel.asm["ttir"]
+    known = triton.compile(
+        source(attrs={(0,): [["tt.divisibility", 16]], (2,): [["tt.divisibility", 16]]}), target=HOPPER
+    )
+    head = known.asm["ttir"].split("attributes")[0]
+    assert "%arg0: !tt.ptr<f16> {tt.divisibility = 16 : i32}" in head
+    assert "%arg2: i64 {tt.divisibility = 16 : i32}" in head and "%arg1: !tt.ptr<f32>," in head
+
+
+@pytest.mark.parametrize(
+    "ty", ["i1", "u1", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "fp16", "bf16", "fp32"]
+)
+def test_every_number(ty):
+    @triton.jit
+    def store(x, value):
+        tl.store(x, value)
+
+    kernel = triton.compile(ASTSource(store, {"x": f"*{ty}", "value": ty}), target=HOPPER)
+    mlir = {"u1": "i1", "fp16": "f16", "bf16": "bf16", "fp32": "f32"}.get(ty, ty.replace("u", "i"))
+    assert f"%arg1: {mlir}" in kernel.asm["ttir"]
+    assert kernel.src.signature["value"] == ty
+
+
+def test_it_is_launched():
+    x, y = np.arange(40, dtype=np.float16), np.zeros(40, np.float32)
+    kernel = triton.compile(source())
+    kernel[(2, 1, 1)](x, y, 40, 0.5, 32, 3)
+    np.testing.assert_array_equal(y, np.arange(40) * 0.5 + 3)
+    y[:] = 0
+    kernel.run(2, 1, 1, None, kernel.function, kernel.packed_metadata, None, None, None, x, y, 33, 1.0, 32, 3)
+    np.testing.assert_array_equal(y, np.where(np.arange(40) < 33, np.arange(40) + 3, 0))
+    with pytest.raises(TypeError, match="'n' of add is of another kind"):
+        kernel[(2, 1, 1)](x, y, 40.5, 0.5, 32, 3)
+    with pytest.raises(TypeError, match="keyword argument n"):
+        kernel[(1,)](x, y, n=3)
+
+
+def test_options_and_metadata():
+    kernel = triton.compile(
+        source(), target=GPUTarget("cuda", 80, 32), options={"num_warps": 8, "num_stages": 2}
+    )
+    data = kernel.metadata
+    assert (data.num_warps, data.num_stages, data.name, data.shared) == (8, 2, "add", kernel.shared)
+    assert (
+        data.target == GPUTarget("cuda", 80, 32)
+        and data.arch == "sm80"
+        and ".target sm_80" in kernel.asm["ptx"]
+    )
+    assert data._asdict()["num_warps"] == 8 and set(data._fields) == set(data._asdict())
+    assert pickle.loads(pickle.dumps(data)) == data
+    assert kernel.packed_metadata == (8, 1, kernel.shared) and kernel.num_ctas == 1
+    assert (
+        kernel.hash
+        == triton.compile(source(), target=data.target, options={"num_warps": 8, "num_stages": 2}).hash
+    )
+    assert kernel.hash != triton.compile(source(), target=data.target).hash
+    assert kernel.module is None and kernel.function is None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        kernel.nothing
+
+
+def test_an_option_that_nothing_reads():
+    with pytest.warns(UserWarning, match="nothing reads the option waves_per_eu"):
+        triton.compile(
+            source(), target=HOPPER, options={"waves_per_eu": 2, "arch": "sm90", "supported_fp8_dtypes": None}
+        )
+    with pytest.raises(ValueError, match="num_warps"):
+        triton.compile(source(), target=HOPPER, options={"num_warps": 3})
+
+
+def test_the_source_of_a_kernel():
+    kernel = triton.compile(source(), target=HOPPER)
+    assert kernel.src.fn is add and kernel.src.constants == {(4,): 32, (5,): 3}
+    launched = add.warmup(np.float16, np.float32, 16, 0.5, 64, 3, grid=(1,))
+    assert launched.src.signature == {
+        "x": "*fp16", "y": "*fp32", "n": "i32", "scale": "fp32", "BLOCK": "constexpr", "MORE": "i32",
+    }  # fmt: skip
+    assert launched.src.constants == {(4,): 64} and launched.src.attrs[(2,)] == [["tt.divisibility", 16]]
+    again = triton.compile(launched.src)
+    assert again is launched
+
+
+def test_tuples_and_descriptors():
+    pair = ASTSource(of_a_tuple, {"pair": ("*fp32", "constexpr"), "out": "*fp32"}, {(0, 1): 2})
+    assert "dense" not in triton.compile(pair, target=HOPPER).asm["ttir"]
+    types = {"source": "tensordesc<fp16[32, 64]>", "out": "*fp16"}
+    kernel = triton.compile(ASTSource(of_a_descriptor, types, {"M": 32, "N": 64}), target=HOPPER)
+    assert "cp.async.bulk.tensor" in kernel.asm["ptx"]
+    assert kernel.src.signature["source"] == "tensordesc<fp16[32, 64]>"
+
+
+def test_what_a_source_must_say():
+    with pytest.raises(ValueError, match="no parameter 'z'"):
+        ASTSource(add, {"z": "i32"})
+    with pytest.raises(TypeError, match="'y' has neither a type"):
+        triton.compile(ASTSource(add, {"x": "*fp16"}), target=HOPPER)
+    with pytest.raises(ValueError, match='"i33"'):
+        triton.compile(ASTSource(of_a_tuple, {"pair": ("*fp32", "i33"), "out": "*fp32"}), target=HOPPER)
+    with pytest.raises(TypeError, match="target is a GPUTarget"):
+        triton.compile(source(), target=90)
+    with pytest.raises(RuntimeError, match="0 backends"):
+        triton.compile(source(), target=GPUTarget("hip", "gfx942", 64))
+
+
+def test_a_file_of_ir(tmp_path):
+    path = tmp_path / "add.ttir"
+    path.write_text(triton.compile(source(), target=HOPPER).asm["ttir"])
+    read = IRSource(path)
+    assert (
+        read.name == "add"
+        and read.ext == "ttir"
+        and read.signature == {0: "*f16", 1: "*f32", 2: "i64", 3: "f64"}
+    )
+    with pytest.raises(NotImplementedError, match=r"not supported yet.*add\.ttir"):
+        triton.compile(str(path))
+    path = tmp_path / "add.ptx"
+    path.write_text(triton.compile(source(), target=HOPPER).asm["ptx"])
+    assert IRSource(path).name == "add" and len(IRSource(path).signature) == 4
+
+
+def test_keys_and_backends():
+    backend = make_backend(HOPPER)
+    options = backend.parse_options({"num_warps": 8, "unknown": 1})
+    assert options.num_warps == 8 and backend.get_target_name(options) == "cuda:90"
+    assert get_cache_key(source(), backend, options, {}) != get_cache_key(
+        source(), make_backend(GPUTarget("cuda", 80, 32)), options, {}
+    )
+    with pytest.raises(ValueError, match="clusters"):
+        make_backend(GPUTarget("cuda", 80, 32)).parse_options({"num_ctas": 2})
+    lazy = LazyDict({"a": 1})
+    lazy.add(lambda b: {"b": b}, (2,))
+    assert lazy.get() == {"a": 1, "b": 2} == lazy.get()
+
+
+def test_the_files_of_a_kernel(tmp_path):
+    with knobs.cache.scope():
+        knobs.cache.dir = str(tmp_path)
+        kernel = triton.compile(source(), target=HOPPER, options={"num_warps": 1})
+        group = kernel.metadata_group
+    assert set(group) == {"add.ttir", "add.ttgir", "add.llir", "add.ptx", "add.json"}
+    with open(group["add.json"]) as file:
+        assert json.load(file)["num_warps"] == 1
+    with open(group["add.ptx"]) as file:
+        assert file.read() == kernel.asm["ptx"]
+    assert group["add.ptx"].startswith(str(tmp_path))
+
+
+def test_compiling_in_the_background():
+    @triton.jit
+    def scaled(x, FACTOR: tl.constexpr):
+        tl.store(x, tl.load(x) * FACTOR)
+
+    @triton.jit
+    def wrong(x):
+        tl.store(x, nothing)  # noqa: F821
+
+    with concurrent.futures.ThreadPoolExecutor(2) as executor:
+        with triton.AsyncCompileMode(executor) as mode:
+            futures = [scaled.warmup(tl.float32, factor, grid=(1,)) for factor in (3, 3, 4)]
+            assert futures[0] is futures[1] and len(mode.raw_futures) == 2
+            with pytest.raises(RuntimeError, match="already"), triton.AsyncCompileMode(executor):
+                pass
+        assert all(isinstance(future, triton.FutureKernel) for future in futures)
+        assert "4.0" in futures[2].result().asm["ttir"]
+        with pytest.raises(triton.CompilationError), triton.AsyncCompileMode(executor):
+            wrong.warmup(tl.float32, grid=(1,))
+        with triton.AsyncCompileMode(executor, ignore_errors=True):
+            future = wrong.warmup(tl.float32, grid=(1,))
+        assert future.result(ignore_errors=True) is None
+    assert scaled.warmup(tl.float32, 3, grid=(1,)) is futures[0].result()
+
+
+def test_hooks_around_a_compilation():
+    @triton.jit
+    def scaled(x, n, FACTOR: tl.constexpr):
+        tl.store(x, tl.load(x) * FACTOR + n)
+
+    seen, refuse = [], []
+
+    def before(**facts):
+        seen.append(("before", facts))
+        return bool(refuse)
+
+    with knobs.runtime.scope(), knobs.compilation.scope():
+        knobs.runtime.jit_cache_hook = before
+        knobs.runtime.jit_post_compile_hook = lambda **facts: seen.append(("after", facts))
+        knobs.compilation.listener = lambda **facts: seen.append(("listener", facts))
+        kernel = scaled.warmup(tl.float32, 16, 3, grid=(1,))
+        scaled.warmup(tl.float32, 16, 3, grid=(1,))
+        refuse.append(True)
+        assert scaled.warmup(tl.float32, 16, 4, grid=(1,)) is None
+        assert scaled[(1,)](np.ones(1, np.float32), 16, 4) is None
+    assert [name for name, _ in seen] == ["before", "listener", "after", "before", "before"]
+    facts = seen[0][1]
+    assert facts["fn"].name == scaled.__qualname__ and facts["fn"].jit_function is scaled
+    assert facts["is_manual_warmup"] and not facts["already_compiled"]
+    assert facts["compile"]["signature"] == {"x": "*fp32", "n": "i32", "FACTOR": "constexpr"}
+    assert facts["compile"]["constants"] == {(2,): 3} and facts["compile"]["num_warps"] == 4
+    assert "num_warps=4" in facts["repr"] and "x: *fp32" in facts["repr"]
+    told = seen[1][1]
+    assert told["metadata"]["name"] == kernel.name and set(told["metadata_group"]) >= {f"{kernel.name}.ptx"}
+    assert told["times"].total >= told["times"].total_lowering >= 0
+    # Without hooks nothing is called any more.
+    scaled.warmup(tl.float32, 16, 5, grid=(1,))
+    assert len(seen) == 5
+
+    # What a hook was told is compiled again from text.
+    data = facts["compile"]["specialization_data"]
+    scaled.clear_cache()
+    again = scaled.preload(data)
+    assert again.asm["ttir"] == kernel.asm["ttir"]
+    assert scaled.warmup(tl.float32, 16, 3, grid=(1,)) is again
+    with pytest.raises(RuntimeError, match="not of"):
+        add.preload(data)
+
+
+def test_dumps(tmp_path, capfd):
+    @triton.jit
+    def scaled(x):
+        tl.store(x, tl.load(x) * 7)
+
+    with knobs.cache.scope(), knobs.compilation.scope(), knobs.nvidia.scope():
+        knobs.cache.dump_dir = str(tmp_path / "dump")
+        knobs.compilation.dump_ir = True
+        knobs.nvidia.dump_nvptx = True
+        kernel = scaled.warmup(tl.float32, grid=(1,))
+    written = {path.name: path.read_text() for path in (tmp_path / "dump").rglob("*") if path.is_file()}
+    assert written[f"{kernel.name}.ptx"] == kernel.asm["ptx"] and f"{kernel.name}.ttgir" in written
+    assert kernel.asm["ptx"] in capfd.readouterr().out
+
+
+def test_what_libraries_read_of_a_function():
+    @triton.jit
+    def scaled(x, FACTOR: tl.constexpr):
+        tl.store(x, tl.load(x) * FACTOR)
+
+    assert (
+        isinstance(scaled, triton.KernelInterface) and triton.KernelInterface[int] is triton.KernelInterface
+    )
+    assert scaled.parse().body[0].name == "scaled" and scaled.hash is None and not scaled.is_gluon()
+    assert scaled.get_capture_scope()["np"] is np
+    assert len(scaled.device_caches) == 0 and not scaled.cache
+    kernel = scaled.warmup(tl.float32, 3, grid=(1,))
+    caches = scaled.device_caches[0]
+    assert list(caches[0].values()) == [kernel] and caches[2] == HOPPER and len(scaled.cache[0]) == 1
+    scaled.device_caches.clear()
+    assert scaled.compiled_kernels == []
+    positional = triton.JITFunction(scaled.fn, "version", ["x"], None, True)
+    assert positional.version == "version" and positional.do_not_specialize == ["x"] and positional.debug
