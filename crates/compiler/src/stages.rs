@@ -7,7 +7,9 @@ use tilewright_frontend::{Built, Diagnostic, DiagnosticKind, Options, Signature,
 use tilewright_ir as ir;
 use tilewright_nvidia::PythonEnvironment;
 use tilewright_nvidia::ptxas::{self, Ptxas};
-use tilewright_passes::{lower_descriptors, pipeline, tma};
+use tilewright_passes::hopper::tma;
+use tilewright_passes::pipeline;
+use tilewright_passes::transform::lower_descriptors;
 
 use crate::artifact::{Artifact, Metadata, StageTime, TensorMapParam};
 use crate::background::{self, Stop};

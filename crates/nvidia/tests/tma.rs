@@ -4,7 +4,8 @@
 mod common;
 
 use common::*;
-use tilewright_passes::{Options as PassOptions, lower_to_ttg, pipeline, tma};
+use tilewright_passes::hopper::tma;
+use tilewright_passes::{Options as PassOptions, lower_to_ttg, pipeline};
 
 const ALIASES: &str = r#"
 #bar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>

@@ -9,7 +9,8 @@
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::{Diagnostic, Module, Op, Opcode, marks};
 
-use crate::{scratch, verify};
+use crate::analysis::scratch;
+use crate::verify;
 
 /// Something that holds for a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

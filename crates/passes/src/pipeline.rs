@@ -8,15 +8,19 @@ use std::time::{Duration, Instant};
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
+use crate::analysis::scratch;
 use crate::contract::{
     Held,
     Property::{self, LaidOut, NoDescriptorAccesses, NoRings, SharedPlaced, WarpsPlaced},
 };
+use crate::hopper::{
+    allocate_warp_groups, async_dots, distribute_ctas, lower_tma, pingpong, tma, transpose_dots,
+    warp_specialize,
+};
 use crate::target::TargetInfo;
-use crate::{
-    allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, lane_sums, legalize_dots,
-    lower_descriptors, lower_rings, lower_tma, membar, pipeline_loops, scratch, take_turns, tma,
-    transpose_dots, warp_specialize,
+use crate::transform::{
+    allocate_shared, assign_layouts, lane_sums, legalize_dots, lower_descriptors, lower_rings, membar,
+    software_pipeline,
 };
 
 pub use tilewright_ir::Options;
@@ -100,7 +104,7 @@ pub static PASSES: &[Pass] = &[
         summary: "schedule loops: copies iterations ahead, dots early or late",
         requires: &[LaidOut],
         ensures: &[],
-        run: |m, t, o| pipeline_loops::run(m, t, o.num_stages),
+        run: |m, t, o| software_pipeline::run(m, t, o.num_stages),
     },
     Pass {
         name: "lower-tma",
@@ -115,7 +119,7 @@ pub static PASSES: &[Pass] = &[
         requires: &[LaidOut],
         ensures: &[],
         run: |m, _, _| {
-            pipeline_loops::dots::run(m);
+            async_dots::run(m);
             Ok(())
         },
     },
@@ -127,12 +131,12 @@ pub static PASSES: &[Pass] = &[
         run: |m, _, _| lower_rings::run(m),
     },
     Pass {
-        name: "take-turns",
+        name: "pingpong",
         summary: "let warp groups use the tensor cores in turns",
         requires: &[LaidOut, NoRings],
         ensures: &[],
         run: |m, t, _| {
-            take_turns::run(m, t);
+            pingpong::run(m, t);
             Ok(())
         },
     },

@@ -1,9 +1,9 @@
 //! What the passes need to know of a target. A vendor's folder makes it of its own table of facts (`crates/nvidia`,
 //! `Target::info`); no pass asks for a target's name or version.
 
-use crate::legalize_dots::is_mma_fp8;
 use crate::machine::Machine;
 use crate::pipeline::Row;
+use crate::transform::legalize_dots::is_mma_fp8;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{FloatKind, Module, Type, TypeKind};
 

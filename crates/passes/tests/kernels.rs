@@ -185,7 +185,7 @@ fn a_list_that_lacks_what_a_pass_requires_is_refused() {
     let mut module = parse(ADD, "kernel.mlir").unwrap();
     let error =
         lower_to_ttg(&mut module, &target, &Options::default()).expect_err("a pass is missing").to_string();
-    let said = "lists take-turns where no pass before it has ensured that there are no rings any more";
+    let said = "lists pingpong where no pass before it has ensured that there are no rings any more";
     assert!(error.contains(said), "{error}");
 }
 

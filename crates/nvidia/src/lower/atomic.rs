@@ -9,7 +9,7 @@ use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Ty, Value};
-use tilewright_passes::scratch::shares_old_values;
+use tilewright_passes::analysis::scratch::shares_old_values;
 
 use tilewright_lower::{Regs, int_of, memory_bits, row_major};
 
