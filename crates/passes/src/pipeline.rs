@@ -14,8 +14,8 @@ use crate::contract::{
     Property::{self, LaidOut, NoDescriptorAccesses, NoRings, SharedPlaced, WarpsPlaced},
 };
 use crate::hopper::{
-    allocate_warp_groups, async_dots, distribute_ctas, lower_tma, pingpong, tma, transpose_dots,
-    warp_specialize,
+    allocate_warp_groups, async_dots, distribute_ctas, encode_descriptors, lower_tma, pingpong,
+    transpose_dots, warp_specialize,
 };
 use crate::target::TargetInfo;
 use crate::transform::{
@@ -88,7 +88,7 @@ pub static PASSES: &[Pass] = &[
         requires: &[LaidOut],
         ensures: &[],
         run: |m, _, _| {
-            tma::encode_descriptors(m);
+            encode_descriptors::run(m);
             Ok(())
         },
     },

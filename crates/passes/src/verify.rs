@@ -88,8 +88,8 @@ fn sliced(module: &Module, op: Op) -> Result<(), String> {
     };
     let (Some(from), Some(to)) = (encoding(module, src), encoding(module, dst)) else { return Ok(()) };
     match encoding_inference::forward(module, op, 0, from) {
-        Some(derived) if derived == *to => Ok(()),
-        derived => Err(format!("{to:?} is not what follows from {from:?}: {derived:?}")),
+        Some(inferred) if inferred == *to => Ok(()),
+        inferred => Err(format!("{to:?} is not what follows from {from:?}: {inferred:?}")),
     }
 }
 

@@ -7,6 +7,7 @@ pub mod allocate_warp_groups;
 pub mod async_dots;
 pub mod captures;
 pub mod distribute_ctas;
+pub mod encode_descriptors;
 pub mod lower_tma;
 pub mod multicast;
 pub mod pingpong;

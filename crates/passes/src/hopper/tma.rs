@@ -1,23 +1,12 @@
 //! Descriptors that the tensor memory accelerator serves: which do, how their blocks lie in shared memory, and what the
 //! launch must know to make their tensor maps.
 //!
-//! The pass `encode-descriptors` stands right behind layout assignment: a block that is loaded to be an operand of a
-//! warp-group dot takes the layout that the dot wants, so that it is copied there and nowhere else; all others take the
-//! widest swizzle that fits them. From then on the descriptor's type says how its copies are made:
-//!
-//! ```text
-//! %a = tt.descriptor_load %d[%i, %k] : !tt.tensordesc<tensor<128x64xf16>> -> tensor<128x64xf16, #blocked>
-//! %s = ttg.local_alloc %a : ... -> !ttg.memdesc<128x64xf16, #nvmma, #smem>
-//! =>
-//! %a = tt.descriptor_load %d[%i, %k] : !tt.tensordesc<tensor<128x64xf16, #nvmma>> -> tensor<128x64xf16, #blocked>
-//! %s = ttg.local_alloc %a : ... -> !ttg.memdesc<128x64xf16, #nvmma, #smem>
-//! ```
-//!
-//! The copies themselves are made by the loop pipeliner, by warp specialization and, for what those leave, by
-//! [`lower_tma`](crate::hopper::lower_tma).
+//! [`encode_descriptors`](super::encode_descriptors) gives their blocks the layout; from then on the descriptor's type says how its
+//! copies are made. They are made by the loop pipeliner, by warp specialization and, for what those leave, by
+//! [`lower_tma`](super::lower_tma).
 
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind};
-use tilewright_ir::dialect::{scf, ttg, ttng};
+use tilewright_ir::dialect::{scf, ttng};
 use tilewright_ir::{
     Attr, AttrKind, Encoding, FloatKind, Module, Op, Opcode, SharedKind, Type, TypeKind, Value, ValueDef,
 };
@@ -142,61 +131,6 @@ pub fn block_type(module: &Module, desc: Value) -> Option<Type> {
         TypeKind::TensorDesc { block } => Some(*block),
         _ => None,
     }
-}
-
-/// Gives the block of every descriptor that is left its shared-memory encoding.
-pub fn encode_descriptors(module: &mut Module) {
-    let functions: Vec<Op> = module.block_ops(module.body()).collect();
-    for func in functions {
-        if tt::Func::cast(module, func).is_none() {
-            continue;
-        }
-        let entry = module.region_blocks(tt::Func(func).body(module)).first().copied();
-        let mut descs: Vec<Value> = entry.map_or(Vec::new(), |b| module.block_args(b).to_vec());
-        for op in module.all_ops(func) {
-            if let Some(make) = tt::MakeTensorDescriptor::cast(module, op) {
-                descs.push(make.result(module));
-            }
-        }
-        for desc in descs {
-            if block_type(module, desc).is_some() {
-                encode(module, desc);
-            }
-        }
-        if let Some(entry) = entry {
-            update_signature(module, func, entry);
-        }
-    }
-}
-
-fn encode(module: &mut Module, desc: Value) {
-    let block = block_type(module, desc).expect("a descriptor");
-    let (shape, bits) = (module.shape(block).unwrap_or(&[]).to_vec(), module.bits(block));
-    // What a dot wants, if TMA can do that.
-    let wanted = module.uses(desc).iter().find_map(|u| {
-        let load = tt::DescriptorLoad::cast(module, u.op)?;
-        module.uses(load.result(module)).iter().find_map(|u| {
-            let alloc = ttg::LocalAlloc::cast(module, u.op)?;
-            let encoding = module.encoding_of(module.encoding(module.value_type(alloc.result(module)))?)?;
-            TmaBlock::new(encoding, &shape, bits).is_some().then(|| encoding.clone())
-        })
-    });
-    let encoding = wanted.unwrap_or_else(|| TmaBlock::natural_encoding(&shape, bits));
-    let encoding = module.attr(AttrKind::Encoding(encoding));
-    let block = module.with_encoding(block, Some(encoding));
-    let ty = module.ty(TypeKind::TensorDesc { block });
-    module.set_value_type(desc, ty);
-}
-
-fn update_signature(module: &mut Module, func: Op, entry: tilewright_ir::Block) {
-    let inputs = module.block_args(entry).iter().map(|&a| module.value_type(a)).collect();
-    let TypeKind::Function { results, .. } = module.type_kind(tt::Func(func).function_type(module)) else {
-        return;
-    };
-    let ty = TypeKind::Function { inputs, results: results.clone() };
-    let ty = module.ty(ty);
-    let ty = module.attr(AttrKind::Type(ty));
-    module.set_attr(func, "function_type", ty);
 }
 
 /// Whether a descriptor has its encoding: its accesses are TMA copies.

@@ -35,7 +35,7 @@ pub(super) fn run(
         first,
         num_ctas,
         parts: FxHashMap::default(),
-        speakers: FxHashMap::default(),
+        leaders: FxHashMap::default(),
         computed: FxHashMap::default(),
         operands: FxHashMap::default(),
     };
@@ -74,8 +74,8 @@ struct Rewriter<'m> {
     num_ctas: u32,
     /// The index of this CTA's part, by the bits of the rank that say it.
     parts: FxHashMap<Bits, Value>,
-    /// Whether this CTA speaks for those that differ from it in these bits of the rank.
-    speakers: FxHashMap<u32, Value>,
+    /// Whether this CTA is the leader of those that differ from it in these bits of the rank alone.
+    leaders: FxHashMap<u32, Value>,
     /// How the operands of each operation are split; what stands for them changes.
     operands: FxHashMap<(Op, usize), Split>,
     /// Free values for their uses.
@@ -123,9 +123,9 @@ impl Rewriter<'_> {
         (self.num_ctas - 1) & !used
     }
 
-    /// Whether this CTA is the one that speaks for those that have the same.
-    fn speaks(&mut self, unused: u32) -> Value {
-        if let Some(&known) = self.speakers.get(&unused) {
+    /// Whether this CTA is the leader of those that have the same.
+    fn is_leader(&mut self, unused: u32) -> Value {
+        if let Some(&known) = self.leaders.get(&unused) {
             return known;
         }
         let mut b = Builder::before(self.m, self.first);
@@ -133,7 +133,7 @@ impl Rewriter<'_> {
         let others = arith::Andi::build(&mut b, self.rank, mask).result(b.module);
         let first = arith::Cmpi::build(&mut b, others, zero, arith::CmpIPredicate::Eq, Type::I1);
         let first = first.result(b.module);
-        self.speakers.insert(unused, first);
+        self.leaders.insert(unused, first);
         first
     }
 
@@ -566,19 +566,19 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Adds to an access's mask (operand `at`, if it has one) that this CTA speaks for those that have the same.
+    /// Adds to an access's mask (operand `at`, if it has one) that this CTA is the leader of those that have the same.
     fn store_once(&mut self, op: Op, unused: u32, at: usize) {
         if unused == 0 {
             return;
         }
-        let speaks = self.speaks(unused);
+        let leads = self.is_leader(unused);
         let shape = shape_of(self.m, self.m.operands(op)[0]).map(<[u32]>::to_vec);
         let mask = self.m.operands(op).get(at).copied();
         let mut b = Builder::before(self.m, op);
-        let mut new = speaks;
+        let mut new = leads;
         if let Some(shape) = shape {
             let ty = b.module.tensor_type(&shape, Type::I1, None);
-            new = tt::Splat::build(&mut b, speaks, ty).result(b.module);
+            new = tt::Splat::build(&mut b, leads, ty).result(b.module);
         }
         if let Some(mask) = mask {
             new = arith::Andi::build(&mut b, mask, new).result(b.module);
@@ -586,13 +586,13 @@ impl Rewriter<'_> {
         self.m.set_operand_group(op, at, &[new]);
     }
 
-    /// Puts an operation without results where only the CTA runs it that speaks for those that have the same.
+    /// Puts an operation without results where only the leader runs it of the CTAs that have the same.
     fn only_one(&mut self, op: Op, unused: u32) {
         if unused == 0 {
             return;
         }
-        let speaks = self.speaks(unused);
-        let frame = scf::If::build(&mut Builder::before(self.m, op), speaks, &[]);
+        let leads = self.is_leader(unused);
+        let frame = scf::If::build(&mut Builder::before(self.m, op), leads, &[]);
         let region = frame.then_region(self.m);
         let then = self.m.append_block(region, &[]);
         self.m.detach_op(op);
@@ -607,7 +607,7 @@ impl Rewriter<'_> {
         // What it releases all CTAs have written, what it overwrites they have read.
         self.meet(op);
         self.store_once(op, unused, 2);
-        self.hand_on(op, unused);
+        self.broadcast(op, unused);
     }
 
     /// There is no mask: the others compare and swap as it were with nothing, since they add zero.
@@ -617,10 +617,10 @@ impl Rewriter<'_> {
         }
         self.meet(op);
         // In a branch of its own, which gives the others zero.
-        let speaks = self.speaks(unused);
+        let leads = self.is_leader(unused);
         let result = self.m.result(op);
         let ty = self.m.value_type(result);
-        let frame = scf::If::build(&mut Builder::before(self.m, op), speaks, &[ty]);
+        let frame = scf::If::build(&mut Builder::before(self.m, op), leads, &[ty]);
         let (then, otherwise) = (frame.then_region(self.m), frame.else_region(self.m));
         let then = self.m.append_block(then, &[]);
         let otherwise = self.m.append_block(otherwise, &[]);
@@ -633,11 +633,11 @@ impl Rewriter<'_> {
         let element = b.module.element_type(ty);
         let zero = if b.module.is_float(element) { b.float(0.0, ty) } else { b.int(0, ty) };
         scf::Yield::build(&mut b, &[zero]);
-        self.hand_on(frame.0, unused);
+        self.broadcast(frame.0, unused);
     }
 
-    /// Gives the first result of `op` in the CTA that speaks to those that it speaks for.
-    fn hand_on(&mut self, op: Op, unused: u32) {
+    /// Gives the first result of `op` in the leader to the CTAs that it leads.
+    fn broadcast(&mut self, op: Op, unused: u32) {
         let old = self.m.results(op)[0];
         let users = self.m.uses(old).to_vec();
         if users.is_empty() {
@@ -645,9 +645,9 @@ impl Rewriter<'_> {
         }
         let mut b = Builder::before(self.m, self.first);
         let mask = b.i32(!unused as i32);
-        let speaker = arith::Andi::build(&mut b, self.rank, mask).result(b.module);
+        let leader = arith::Andi::build(&mut b, self.rank, mask).result(b.module);
         let mut b = Builder::after(self.m, op);
-        let shared = ttng::ClusterExchange::build(&mut b, old, speaker).result(b.module);
+        let shared = ttng::ClusterExchange::build(&mut b, old, leader).result(b.module);
         for u in users {
             self.m.set_operand(u.op, u.index as usize, shared);
         }

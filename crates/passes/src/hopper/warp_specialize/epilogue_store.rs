@@ -1,4 +1,4 @@
-//! A warp that stores: where an iteration's results go out in several stores through descriptors, one more warp hands them to the copy
+//! The epilogue store warp: where an iteration's results go out in several stores through descriptors, one more warp hands them to the copy
 //! engine.
 //!
 //! The copy engine takes a tile box by box, and the warp that hands it over waits meanwhile: on an H100 about 1000 cycles for
@@ -39,11 +39,11 @@ use crate::hopper::{captures, tma};
 use crate::target::TargetInfo;
 use crate::transform::allocate_shared::buffer_bytes;
 
-/// Registers that a thread of the storing warp wants, as of the producer's.
+/// Registers that a thread of the epilogue store warp wants, as of the producer's.
 const REGISTERS: i32 = 40;
 
 /// A store, and the ring of one slot through which its tiles go.
-struct Outlet {
+struct StoreChannel {
     store: tt::DescriptorStore,
     ring: Value,
     field: Value,
@@ -64,16 +64,16 @@ pub(super) fn add(
         return Ok(());
     };
     let Some(types) = fit(module, w.0, &stores, target) else { return Ok(()) };
-    let outlets = allocate(module, w.0, stores, &types);
+    let outgoing = allocate(module, w.0, stores, &types);
 
     // Until it is known to be possible, it stands by itself, and nothing else changes.
     let trial =
         ttg::WarpSpecialize::build(&mut Builder::before(module, w.0), &[], vec![1], None, None, None, &[]);
     let made = add_partitions(module, trial);
-    let kept = clone_into(module, made, &roots, &outlets);
+    let kept = clone_into(module, made, &roots, &outgoing);
     let phases = phases(module, w.0, &module.block_ops(made).collect::<Vec<_>>(), &kept);
-    for ((outlet, &clone), phase) in outlets.iter().zip(&kept).zip(phases) {
-        send(module, outlet, clone, phase);
+    for ((channel, &clone), phase) in outgoing.iter().zip(&kept).zip(phases) {
+        send(module, channel, clone, phase);
     }
     tilewright_ir::dce::run(module)?;
     let tensors = |m: &Module| m.block_ops(made).any(|op| producer::has_tensors(m, op));
@@ -97,10 +97,10 @@ pub(super) fn add(
         let attr = module.attr(AttrKind::I32Array(values));
         module.set_attr(w.0, name, attr);
     }
-    let stores: Vec<Op> = outlets.iter().map(|o| o.store.0).collect();
+    let stores: Vec<Op> = outgoing.iter().map(|o| o.store.0).collect();
     let phases = self::phases(module, w.0, &roots, &stores);
-    for (outlet, phase) in outlets.iter().zip(phases) {
-        fill(module, outlet, phase);
+    for (channel, phase) in outgoing.iter().zip(phases) {
+        fill(module, channel, phase);
     }
     captures::capture(module, w, made);
     tilewright_ir::dce::run(module)
@@ -150,13 +150,18 @@ fn fit(
 }
 
 /// Rings before the specialization.
-fn allocate(module: &mut Module, first: Op, stores: Vec<tt::DescriptorStore>, types: &[Type]) -> Vec<Outlet> {
-    let outlet = |(store, &slot)| {
+fn allocate(
+    module: &mut Module,
+    first: Op,
+    stores: Vec<tt::DescriptorStore>,
+    types: &[Type],
+) -> Vec<StoreChannel> {
+    let channel = |(store, &slot)| {
         let field = channels::field(module, first, slot, 1);
         let ring = rings::create(&mut Builder::before(module, first), &[field], 1);
-        Outlet { store, ring, field, slot }
+        StoreChannel { store, ring, field, slot }
     };
-    stores.into_iter().zip(types).map(outlet).collect()
+    stores.into_iter().zip(types).map(channel).collect()
 }
 
 /// The phase of each of the stores, carried through the loops of `roots`.
@@ -177,7 +182,7 @@ fn phases(module: &mut Module, first: Op, roots: &[Op], stores: &[Op]) -> Vec<Va
 }
 
 /// Clones the region's operations, of which only the stores stay, before the end of `partition`; returns the stores.
-fn clone_into(module: &mut Module, partition: Block, roots: &[Op], outlets: &[Outlet]) -> Vec<Op> {
+fn clone_into(module: &mut Module, partition: Block, roots: &[Op], outgoing: &[StoreChannel]) -> Vec<Op> {
     let end = module.last_op(partition).expect("a partition has an end");
     let mut map: FxHashMap<Value, Value> = FxHashMap::default();
     let mut clones: FxHashMap<Op, Op> = FxHashMap::default();
@@ -187,35 +192,35 @@ fn clone_into(module: &mut Module, partition: Block, roots: &[Op], outlets: &[Ou
         // Clones stand in the order of what they were cloned from.
         clones.extend(module.all_ops(root).into_iter().zip(module.all_ops(clone)));
     }
-    let kept: Vec<Op> = outlets.iter().map(|o| clones[&o.store.0]).collect();
+    let kept: Vec<Op> = outgoing.iter().map(|o| clones[&o.store.0]).collect();
     let all: Vec<Op> =
         module.block_ops(partition).filter(|&op| op != end).flat_map(|op| module.all_ops(op)).collect();
     producer::erase_effects(module, &all, |op| kept.contains(&op));
     kept
 }
 
-/// The storing warp's side.
-fn send(module: &mut Module, outlet: &Outlet, clone: Op, phase: Value) {
+/// The epilogue store warp's side.
+fn send(module: &mut Module, channel: &StoreChannel, clone: Op, phase: Value) {
     let store = tt::DescriptorStore(clone);
     let (desc, coord) = (store.desc(module), store.indices(module).to_vec());
     let mut b = Builder::before(module, clone);
     let slot = b.i32(0);
-    ttg::RingWait::build(&mut b, outlet.ring, slot, phase, None, None, None);
-    let tile = ttg::MemdescIndex::build(&mut b, outlet.field, slot, outlet.slot).result(b.module);
+    ttg::RingWait::build(&mut b, channel.ring, slot, phase, None, None, None);
+    let tile = ttg::MemdescIndex::build(&mut b, channel.field, slot, channel.slot).result(b.module);
     ttng::AsyncTmaCopyLocalToGlobal::build(&mut b, desc, &coord, tile);
     ttng::TmaStoreWait::build(&mut b, 0);
-    ttg::RingRelease::build(&mut b, outlet.ring, slot, None, None);
+    ttg::RingRelease::build(&mut b, channel.ring, slot, None, None);
     module.erase_op(clone);
 }
 
 /// The consumers' side.
-fn fill(module: &mut Module, outlet: &Outlet, phase: Value) {
-    let src = outlet.store.src(module);
-    let mut b = Builder::before(module, outlet.store.0);
+fn fill(module: &mut Module, channel: &StoreChannel, phase: Value) {
+    let src = channel.store.src(module);
+    let mut b = Builder::before(module, channel.store.0);
     let slot = b.i32(0);
-    ttg::RingAcquire::build(&mut b, outlet.ring, slot, Some(phase), None);
-    let tile = ttg::MemdescIndex::build(&mut b, outlet.field, slot, outlet.slot).result(b.module);
+    ttg::RingAcquire::build(&mut b, channel.ring, slot, Some(phase), None);
+    let tile = ttg::MemdescIndex::build(&mut b, channel.field, slot, channel.slot).result(b.module);
     ttg::LocalStore::build(&mut b, src, tile);
-    ttg::RingCommit::build(&mut b, outlet.ring, slot);
-    module.erase_op(outlet.store.0);
+    ttg::RingCommit::build(&mut b, channel.ring, slot);
+    module.erase_op(channel.store.0);
 }

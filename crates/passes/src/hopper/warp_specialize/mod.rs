@@ -29,7 +29,7 @@
 //! The release stands behind the last reader; where that is an asynchronous dot, [`lower_rings`](crate::transform::lower_rings) moves it
 //! behind the wait for it. That pass also says how warps tell each other of slots.
 //!
-//! In a cluster, blocks that several CTAs load are loaded once ([`multicast`](crate::hopper::multicast)).
+//! In a cluster, blocks that several CTAs load are loaded once ([`multicast`]).
 //!
 //! Where it can't be done (no such loads, addresses that depend on what is computed, kernels that wait for other programs, too few
 //! registers beside the producer) the loop stays as it is.

@@ -71,7 +71,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
         };
         assigner.note_runs();
         let roots = assigner.roots()?;
-        assigner.flood_all(&roots);
+        assigner.propagate_all(&roots);
         rewrite::Rewriter::new(assigner).run()?;
     }
     Ok(())

@@ -12,8 +12,8 @@ use crate::analysis::encoding_inference;
 
 impl Assigner<'_> {
     /// Spreads all roots, then gives every value that none reached a default, which spreads too.
-    pub(super) fn flood_all(&mut self, roots: &[Root]) {
-        // Dots and large loads are settled first, so that no neighbour's flood runs over them.
+    pub(super) fn propagate_all(&mut self, roots: &[Root]) {
+        // Dots and large loads are settled first, so that no neighbour's encoding takes them.
         for r in roots.iter().filter(|r| r.fixed) {
             let small = self.module.shape(self.module.value_type(r.value)).is_none_or(|s| s.len() < 2);
             if !small || r.weight >> 40 != 0 {
@@ -24,10 +24,10 @@ impl Assigner<'_> {
         for r in roots {
             let key = encoding_inference::representative(self.module, r.value);
             if self.encodings.get(&key).is_some_and(|&e| e == r.encoding) {
-                self.flood(vec![key]);
+                self.propagate(vec![key]);
             } else if !self.encodings.contains_key(&key) {
                 let started = self.assign(r.value, r.encoding);
-                self.flood(started.into_iter().collect());
+                self.propagate(started.into_iter().collect());
             }
         }
         for op in self.ops.clone() {
@@ -46,7 +46,7 @@ impl Assigner<'_> {
                     let bits = self.module.bits(self.module.value_type(v));
                     let enc = self.default_encoding(&self.shape(v), bits);
                     self.encodings.insert(key, enc);
-                    self.flood(vec![key]);
+                    self.propagate(vec![key]);
                 }
             }
         }
@@ -73,21 +73,22 @@ impl Assigner<'_> {
         Some(key)
     }
 
-    fn derived(&mut self, op: Op, index: usize, enc: Attr, backward: bool) -> Option<Attr> {
+    /// The encoding on the other side of an operation: its operand `index`'s from its result's, or (forwards) the other way round.
+    fn inferred(&mut self, op: Op, index: usize, enc: Attr, backward: bool) -> Option<Attr> {
         if encoding_inference::shares_encoding(self.module, op) {
             let repeats = self.module.def(op).is_some_and(|d| d.index == Index::Broadcast);
             return (backward || !repeats || self.divides(self.module.result(op), enc)).then_some(enc);
         }
         let e = self.encoding(enc);
-        let derived = if backward {
+        let inferred = if backward {
             encoding_inference::backward(self.module, op, index, e)
         } else {
             encoding_inference::forward(self.module, op, index, e)
         };
-        derived.map(|d| self.intern(d))
+        inferred.map(|d| self.intern(d))
     }
 
-    /// Whether an encoding divides a tensor among the threads: one that was derived for few elements (a reshape's, of a
+    /// Whether an encoding divides a tensor among the threads: one that was inferred for few elements (a reshape's, of a
     /// single one) may give all of a larger tensor to each thread.
     fn divides(&self, value: Value, enc: Attr) -> bool {
         let shape = self.shape(value);
@@ -98,7 +99,7 @@ impl Assigner<'_> {
     }
 
     /// Spreads from values that have their encoding already.
-    fn flood(&mut self, mut work: Vec<Value>) {
+    fn propagate(&mut self, mut work: Vec<Value>) {
         while let Some(v) = work.pop() {
             let enc = self.encodings[&v];
             let mut next: Vec<(Value, Attr)> = Vec::new();
@@ -135,7 +136,7 @@ impl Assigner<'_> {
             _ => {
                 let operands = m.operands(op).to_vec();
                 for (n, o) in operands.into_iter().enumerate() {
-                    if let Some(e) = self.derived(op, n, enc, true) {
+                    if let Some(e) = self.inferred(op, n, enc, true) {
                         next.push((o, e));
                     }
                 }
@@ -151,7 +152,7 @@ impl Assigner<'_> {
             return;
         }
         let results = m.results(op).to_vec();
-        if let Some(e) = self.derived(op, index, enc, false) {
+        if let Some(e) = self.inferred(op, index, enc, false) {
             next.extend(results.into_iter().map(|r| (r, e)));
         }
         // The sources of one reduction or scan share an encoding.

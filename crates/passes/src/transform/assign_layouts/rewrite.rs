@@ -210,10 +210,10 @@ impl<'a> Rewriter<'a> {
                 self.set_operand(op, i, want);
             }
         }
-        let derived =
+        let inferred =
             encoding_inference::forward(self.m(), op, leader, self.a.encoding(enc)).map(|e| self.a.intern(e));
         // The two results of a split share one encoding.
-        let Some(e) = derived.or(result_enc) else { return };
+        let Some(e) = inferred.or(result_enc) else { return };
         for &r in &results {
             self.set_encoding(r, e);
         }

@@ -9,14 +9,14 @@
 //! | | writer and readers are different warps | they are the same |
 //! | --- | --- | --- |
 //! | a slot | has an mbarrier `full` and one `empty` | has `full`, if the copy engine fills it |
-//! | `ring_acquire` | waits for `empty` | is left to [`membar`](crate::transform::membar), as every access to a buffer that others have read |
+//! | `ring_acquire` | waits for `empty` | is left to [`membar`], as every access to a buffer that others have read |
 //! | filled by blocks | announces their bytes to `full`; the copies bring them | the same |
 //! | filled by threads' copies | each thread arrives at `full` when its copies are done; a proxy fence behind the wait where the asynchronous proxy reads | a group of copies, for which each thread waits |
 //! | filled by stores | each warp arrives at `full`, behind a proxy fence where the asynchronous proxy reads | is left to membar |
 //! | `ring_wait` | waits for `full` | the same, or waits for the group |
 //! | `ring_release` | each warp arrives at `empty`, [behind the dots](release) that read the slot | is left to membar |
 //!
-//! Copies that other CTAs of the cluster get, too ([`multicast`](crate::hopper::multicast)), fill their slots as well: readers
+//! Copies that other CTAs of the cluster get, too ([`multicast`]), fill their slots as well: readers
 //! then arrive at the `empty` of all these CTAs, and the cluster meets when the mbarriers have been made and when no arrival
 //! can come any more. Where writer and readers are the same warps, a ring without fields passes that on: to commit its slot is
 //! a barrier and an arrival in all these CTAs, and the thread that copies waits for them.

@@ -18,7 +18,7 @@
 //! slot that all of those CTAs have read it; one thread of each waits for that before it issues the copies.
 //!
 //! The phase flips each time that the slot number wraps around. A slot is refilled by one thread while others may still read
-//! what was in it: [`membar`](crate::transform::membar) puts a barrier before the copy, or a [split barrier](super::split_barrier)
+//! what was in it: [`membar`] puts a barrier before the copy, or a [split barrier](super::split_barrier)
 //! tells that they have.
 
 use tilewright_ir::dialect::{scf, tt, ttg};
