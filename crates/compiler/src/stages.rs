@@ -104,10 +104,10 @@ fn cuda(
         Ok(ir::print(&module))
     })?;
     background::check(stop)?;
-    let code_options = tilewright_nvidia::Options {
+    let code_options = tilewright_nvidia::CodegenOptions {
         kernel: options.clone(),
         python,
-        ..tilewright_nvidia::Options::new(target)
+        ..tilewright_nvidia::CodegenOptions::new(target)
     };
     let code = tilewright_nvidia::compile(&module, &code_options).map_err(|e| *e)?;
     background::check(stop)?;

@@ -47,7 +47,7 @@ pub use shared::ThreadPart;
 
 /// What lowering needs to know besides the module.
 #[derive(Debug, Clone)]
-pub struct Options<'t> {
+pub struct LowerOptions<'t> {
     /// The target.
     pub target: &'t TargetInfo,
     /// Alignment of the kernel's shared memory, in bytes.
@@ -110,7 +110,11 @@ pub enum Val {
 ///
 /// # Errors
 /// An operation, type or layout that is not supported, with its place in the source.
-pub fn lower<H: Hooks>(module: &ir::Module, options: &Options<'_>, hooks: impl Fn() -> H) -> Result<Lowered> {
+pub fn lower<H: Hooks>(
+    module: &ir::Module,
+    options: &LowerOptions<'_>,
+    hooks: impl Fn() -> H,
+) -> Result<Lowered> {
     let int = |name: &str| module.int_attr(module.root(), name);
     let num_warps = int("ttg.num-warps").unwrap_or(4) as u32;
     let num_ctas = int("ttg.num-ctas").unwrap_or(1) as u32;

@@ -14,7 +14,7 @@ pub mod sass;
 pub mod target;
 pub mod tools;
 
-pub use compile::{Kernel, Options, compile};
+pub use compile::{CodegenOptions, Kernel, compile};
 pub use target::Target;
 pub use tilewright_llvm::emit::CodegenLevel;
 pub use tilewright_llvm::{file as llvm_file, version as llvm_version};

@@ -9,7 +9,7 @@
 //! **Units.** A cluster of CTAs (mostly one) is a *unit*: one worker thread runs it, its warps in turn, so shared
 //! memory needs no locks and a seed fixes the order.
 
-use crate::Options;
+use crate::SimOptions;
 use crate::barrier::{Bar, BarrierOp};
 use crate::clock::Sync;
 use crate::flatten::Code;
@@ -36,7 +36,7 @@ const WATCH: u32 = 64;
 pub(crate) struct Grid<'a> {
     pub code: &'a Code,
     pub memory: &'a Memory,
-    pub options: &'a Options,
+    pub options: &'a SimOptions,
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub cluster: [u32; 3],

@@ -5,8 +5,8 @@ mod target;
 
 use target::{HalfWarps, LANES};
 use tilewright_llvm::emit;
-use tilewright_lower::{Lowered, Options};
-use tilewright_passes::{Options as PassOptions, TargetInfo, lower_to_ttg};
+use tilewright_lower::{LowerOptions, Lowered};
+use tilewright_passes::{Options, TargetInfo, lower_to_ttg};
 use tilewright_ptxsim as sim;
 
 const WARPS: u32 = 4;
@@ -16,7 +16,7 @@ fn lowered(body: &str, arguments: &str) -> (String, Lowered) {
     let ir = format!("tt.func public @kernel({arguments}) {{\n{body}\n  tt.return\n}}\n");
     let mut module = tilewright_ir::parse(&ir, "test.mlir").unwrap_or_else(|e| panic!("{e}\n{ir}"));
     let info = target::info();
-    let options = PassOptions { num_warps: WARPS, num_stages: 1, ..PassOptions::default() };
+    let options = Options { num_warps: WARPS, num_stages: 1, ..Options::default() };
     lower_to_ttg(&mut module, &info, &options).unwrap_or_else(|e| panic!("{e}\n{ir}"));
     let text = tilewright_ir::print(&module);
     assert!(text.contains("\"ttg.threads-per-warp\" = 16 : i32"), "{text}");
@@ -29,7 +29,7 @@ fn lower(
     module: &tilewright_ir::Module,
     info: &TargetInfo,
 ) -> Result<Lowered, Box<tilewright_ir::Diagnostic>> {
-    let options = Options { target: info, shared_alignment: 16, max_registers: None, line_info: false };
+    let options = LowerOptions { target: info, shared_alignment: 16, max_registers: None, line_info: false };
     tilewright_lower::lower(module, &options, || HalfWarps)
 }
 
@@ -40,7 +40,7 @@ fn run(body: &str, types: [&str; 2], x: &[u32], out: usize) -> (String, Vec<u32>
         "%x: !tt.ptr<{from}> {{tt.divisibility = 16 : i32}}, %out: !tt.ptr<{to}> {{tt.divisibility = 16 : i32}}"
     );
     let (text, lowered) = lowered(body, &arguments);
-    let code = emit::compile(lowered.module, emit::Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let code = emit::compile(lowered.module, emit::EmitOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     let ptx = code.assembly;
     assert!(ptx.contains(&format!(".reqntid {}", WARPS * LANES)), "{ptx}");
     let program = sim::Program::parse(&ptx).unwrap_or_else(|e| panic!("{e}\n{ptx}"));
@@ -60,8 +60,9 @@ fn run(body: &str, types: [&str; 2], x: &[u32], out: usize) -> (String, Vec<u32>
         shared_bytes: lowered.shared_bytes,
         params,
     };
-    let report =
-        program.launch(&launch, &memory, &sim::Options::default()).unwrap_or_else(|e| panic!("{e}\n{ptx}"));
+    let report = program
+        .launch(&launch, &memory, &sim::SimOptions::default())
+        .unwrap_or_else(|e| panic!("{e}\n{ptx}"));
     assert!(report.findings.is_empty(), "{:#?}\n{ptx}", report.findings);
     let [_, out] = buffers;
     (text, out)
