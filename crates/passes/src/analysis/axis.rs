@@ -342,16 +342,7 @@ impl AxisAnalysis {
             }
             Opcode::Tt(T::Addptr) => {
                 let bytes = module.bits(module.pointee_type(ty)?).div_ceil(8).max(1);
-                let (p, o) = (operand(0), operand(1));
-                zip_dims(&p, &o, |p, o| {
-                    let unit = bytes.trailing_zeros() as u8;
-                    let contiguity = p.contiguity.min(o.constancy).max(p.constancy.min(o.contiguity));
-                    DimFacts {
-                        contiguity,
-                        divisibility: p.at(contiguity, unit).min((o.at(contiguity, 0) + unit).min(MAX)),
-                        constancy: p.constancy.min(o.constancy),
-                    }
-                })
+                add_pointer(&operand(0), &operand(1), bytes.trailing_zeros() as u8)
             }
             Opcode::Tt(T::IntToPtr | T::PtrToInt | T::Bitcast) if module.bits(ty) == 64 => {
                 // Bytes on one side, elements on the other: runs of one are all that is common.
@@ -367,26 +358,7 @@ impl AxisAnalysis {
                 let from = module.value_type(module.operands(op)[0]);
                 if module.bits(from) == 1 { return None } else { operand(0) }
             }
-            Opcode::Arith(A::Select) => {
-                let (c, t, e) = (operand(0), operand(1), operand(2));
-                let mut f = t.join(&e);
-                for (i, d) in f.dims.iter_mut().enumerate() {
-                    // One condition for the whole tensor, or one per element.
-                    let run = if c.dims.len() == t.dims.len() && !shape.is_empty() {
-                        c.dims[i].constancy
-                    } else {
-                        MAX
-                    };
-                    let (tc, ec) = (t.dims[i], e.dims[i]);
-                    let contiguity = d.contiguity.min(run);
-                    *d = DimFacts {
-                        contiguity,
-                        divisibility: tc.at(contiguity, 0).min(ec.at(contiguity, 0)),
-                        constancy: d.constancy.min(run),
-                    };
-                }
-                f
-            }
+            Opcode::Arith(A::Select) => select(&operand(0), &operand(1), &operand(2), !shape.is_empty()),
             Opcode::Arith(kind) if module.operands(op).len() == 2 => {
                 let (l, r) = (operand(0), operand(1));
                 let mut f = binary(module, op, kind, &l, &r)?;
@@ -412,6 +384,35 @@ impl AxisAnalysis {
             _ => return None,
         })
     }
+}
+
+/// A pointer moved by `o` elements of 2^`unit` bytes.
+fn add_pointer(p: &Facts, o: &Facts, unit: u8) -> Facts {
+    zip_dims(p, o, |p, o| {
+        let contiguity = p.contiguity.min(o.constancy).max(p.constancy.min(o.contiguity));
+        DimFacts {
+            contiguity,
+            divisibility: p.at(contiguity, unit).min((o.at(contiguity, 0) + unit).min(MAX)),
+            constancy: p.constancy.min(o.constancy),
+        }
+    })
+}
+
+/// One of `t` and `e`, by a condition for the whole tensor or, of a block, one per element.
+fn select(c: &Facts, t: &Facts, e: &Facts, block: bool) -> Facts {
+    let mut f = t.join(e);
+    for (i, d) in f.dims.iter_mut().enumerate() {
+        // One condition for the whole tensor, or one per element.
+        let run = if c.dims.len() == t.dims.len() && block { c.dims[i].constancy } else { MAX };
+        let (tc, ec) = (t.dims[i], e.dims[i]);
+        let contiguity = d.contiguity.min(run);
+        *d = DimFacts {
+            contiguity,
+            divisibility: tc.at(contiguity, 0).min(ec.at(contiguity, 0)),
+            constancy: d.constancy.min(run),
+        };
+    }
+    f
 }
 
 fn rank(module: &Module, value: Value) -> usize {

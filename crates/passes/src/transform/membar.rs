@@ -178,58 +178,15 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                     region_ops(module, before, s);
                 });
             }
-            Some(Opcode::Scf(scf::Kind::If)) => {
-                let mut joined: Option<State> = None;
-                let regions = module.regions(op).to_vec();
-                let partial = regions.iter().any(|&r| module.region_blocks(r).is_empty());
-                for region in regions {
-                    let mut s = state.clone();
-                    region_ops(module, region, &mut s);
-                    match &mut joined {
-                        None => joined = Some(s),
-                        Some(j) => j.join(&s),
-                    }
-                }
-                let mut joined = joined.unwrap_or_default();
-                if partial {
-                    joined.join(state);
-                }
-                *state = joined;
-            }
+            Some(Opcode::Scf(scf::Kind::If)) => branches(module, op, state),
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => {
                 state.settle();
                 barrier = Some(op);
             }
             // All threads of the cluster have met.
             Some(Opcode::Ttng(ttng::Kind::ClusterWait)) => state.settle(),
-            // All warps meet where it begins and where it ends. What its regions do to each other they order by
-            // mbarriers.
             Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
-                let own = touches(module, op);
-                visit(module, op, &own, None, state);
-                state.settle();
-                let w = ttg::WarpSpecialize(op);
-                let inside = w.partitions(module).iter().flat_map(|&r| module.region_blocks(r).to_vec());
-                let inside = inside.flat_map(|b| module.block_ops(b).collect::<Vec<_>>());
-                let copied = inside.flat_map(|op| module.all_ops(op)).any(|op| {
-                    let t = touches(module, op);
-                    t.fills.iter().chain(&t.drains).any(|&r| overlaps(&state.unfenced, r))
-                });
-                if copied {
-                    // Where it begins is the barrier that must follow.
-                    ttng::FenceAsyncShared::build(&mut Builder::before(module, op), false);
-                    state.unfenced.clear();
-                }
-                let mut written = Vec::new();
-                for region in w.partitions(module).to_vec() {
-                    let mut own = State::default();
-                    region_ops(module, region, &mut own);
-                    written.extend(own.unfenced.into_iter().chain(own.copies));
-                }
-                region_ops(module, w.default_region(module), state);
-                state.settle();
-                // Copies have ended, and nobody has fenced what comes behind from them.
-                written.into_iter().for_each(|r| add(&mut state.unfenced, r));
+                partitions(module, ttg::WarpSpecialize(op), state)
             }
             Some(Opcode::Ttg(ttg::Kind::AsyncWait)) => {
                 for &c in &state.copies.clone() {
@@ -272,6 +229,55 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
             }
         }
     }
+}
+
+/// The branches of an `scf.if`: what is pending behind it is what is in any of them.
+fn branches(module: &mut Module, op: Op, state: &mut State) {
+    let mut joined: Option<State> = None;
+    let regions = module.regions(op).to_vec();
+    let partial = regions.iter().any(|&r| module.region_blocks(r).is_empty());
+    for region in regions {
+        let mut s = state.clone();
+        region_ops(module, region, &mut s);
+        match &mut joined {
+            None => joined = Some(s),
+            Some(j) => j.join(&s),
+        }
+    }
+    let mut joined = joined.unwrap_or_default();
+    if partial {
+        joined.join(state);
+    }
+    *state = joined;
+}
+
+/// The regions of a `ttg.warp_specialize`. All warps meet where it begins and where it ends; what its regions do to each other
+/// they order by mbarriers.
+fn partitions(module: &mut Module, w: ttg::WarpSpecialize, state: &mut State) {
+    let own = touches(module, w.0);
+    visit(module, w.0, &own, None, state);
+    state.settle();
+    let inside = w.partitions(module).iter().flat_map(|&r| module.region_blocks(r).to_vec());
+    let inside = inside.flat_map(|b| module.block_ops(b).collect::<Vec<_>>());
+    let copied = inside.flat_map(|op| module.all_ops(op)).any(|op| {
+        let t = touches(module, op);
+        t.fills.iter().chain(&t.drains).any(|&r| overlaps(&state.unfenced, r))
+    });
+    if copied {
+        // Where it begins is the barrier that must follow.
+        ttng::FenceAsyncShared::build(&mut Builder::before(module, w.0), false);
+        state.unfenced.clear();
+    }
+    let mut written = Vec::new();
+    for region in w.partitions(module).to_vec() {
+        let mut own = State::default();
+        region_ops(module, region, &mut own);
+        written.extend(own.unfenced.into_iter().chain(own.copies));
+    }
+    region_ops(module, w.default_region(module), state);
+    state.settle();
+    // Copies have ended, and nobody has fenced what comes behind from them.
+    written.into_iter().for_each(|r| add(&mut state.unfenced, r));
 }
 
 /// Walks a loop body until what is pending at its head stays the same.
