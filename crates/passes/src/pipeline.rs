@@ -23,6 +23,7 @@ use crate::transform::{
     software_pipeline,
 };
 
+pub use crate::target::Row;
 pub use tilewright_ir::Options;
 
 /// A pass by its name, as `tilewright opt` and dumps know it.
@@ -182,15 +183,6 @@ pub static PASSES: &[Pass] = &[
         },
     },
 ];
-
-/// A row of a target's list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// The name of the pass: one of [`PASSES`], or of the IR's own ([`tilewright_ir::pass::PASSES`]).
-    pub pass: &'static str,
-    /// Why it stands here.
-    pub why: &'static str,
-}
 
 /// The pass of a name.
 pub fn find(name: &str) -> Option<&'static Pass> {

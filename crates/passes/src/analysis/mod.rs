@@ -7,3 +7,4 @@ pub mod reindex;
 pub mod rings;
 pub mod scope;
 pub mod scratch;
+pub mod tile_layout;

@@ -10,7 +10,7 @@ use tilewright_ir::index::{Crossing, Index, Part, Relation, Role, Site};
 use tilewright_ir::{Module, Op, Value};
 use tilewright_layout::{Place, TileLayout};
 
-use crate::analysis::scratch::layout_of;
+use crate::analysis::tile_layout::layout_of;
 
 /// A register of an operand: the operand's number and the register's.
 pub type OperandRegister = (usize, u32);

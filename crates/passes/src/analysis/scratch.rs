@@ -28,17 +28,7 @@ use tilewright_layout::{
 
 use crate::analysis::reindex::reindex_registers;
 use crate::analysis::scope;
-
-/// The layout of a tensor type; `None` for anything else or an encoding that does not fit.
-pub fn tile_layout(module: &Module, ty: Type) -> Option<TileLayout> {
-    let enc = module.encoding_of(module.encoding(ty)?)?;
-    TileLayout::new(enc, module.shape(ty)?).ok()
-}
-
-/// The layout of a tensor.
-pub fn layout_of(module: &Module, value: Value) -> Option<TileLayout> {
-    tile_layout(module, module.value_type(value))
-}
+use crate::analysis::tile_layout::{layout_of, tile_layout};
 
 /// The bytes of one element in shared memory.
 pub fn element_bytes(module: &Module, ty: Type) -> u32 {

@@ -31,6 +31,7 @@ use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Trait, Type, Value};
 
 use crate::analysis::scratch;
+use crate::analysis::tile_layout::tile_layout;
 
 /// Does so in every loop, first ones first: one may go on with what another has.
 pub fn run(module: &mut Module) {
@@ -81,7 +82,7 @@ impl Sum {
         if !adds || scratch::scratch_bytes(module, reduce.0) > 0 {
             return None;
         }
-        let layout = scratch::tile_layout(module, module.value_type(*reduce.srcs(module).first()?))?;
+        let layout = tile_layout(module, module.value_type(*reduce.srcs(module).first()?))?;
         let along = layout.thread_bits_along(reduce.axis(module) as usize).lane;
         let lanes = (along & !layout.free_variable_masks().lane) as i32;
         (lanes != 0).then_some(Sum { index, reduce, lanes })

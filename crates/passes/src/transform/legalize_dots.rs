@@ -16,7 +16,7 @@
 //! ```
 
 use tilewright_ir::dialect::{arith, tt};
-use tilewright_ir::{Builder, FloatKind, Module, Type, TypeKind, Value};
+use tilewright_ir::{Builder, Module, Type, TypeKind, Value};
 
 use crate::target::{MmaKind, TargetInfo, dot_kind};
 
@@ -85,9 +85,4 @@ fn split(b: &mut Builder<'_>, value: Value) -> (Value, Value) {
     let high = arith::Bitcast::build(b, high, ty).out(b.module);
     let low = arith::Subf::build(b, value, high).result(b.module);
     (high, low)
-}
-
-/// The formats that an fp8 dot instruction takes (PTX ISA, "mma": `.e4m3`, `.e5m2`).
-pub(crate) fn is_mma_fp8(kind: FloatKind) -> bool {
-    matches!(kind, FloatKind::F8E4M3FN | FloatKind::F8E5M2)
 }

@@ -23,6 +23,8 @@
 //! %t = ttg.local_load %s : ... -> tensor<128x128xf8E4M3FN, #blocked<sizePerThread = [16, 4], order = [0, 1]>>
 //! %sb = ttg.local_alloc %t : ... -> !ttg.memdesc<128x128xf8E4M3FN, #nvmma_shared<transposed = true>, #smem>
 //! ```
+//!
+//! Together with [`rewrite`](super::rewrite), since a dot for warp groups is rewritten there, and what its operands become depends on both.
 
 use std::sync::Arc;
 
@@ -36,7 +38,7 @@ use tilewright_layout::{SharedLayout, TileLayout, WgmmaOperand};
 use super::Assigner;
 use super::rewrite::{Rewriter, after_value};
 use crate::analysis::{encoding_choice, encoding_inference, scratch};
-use crate::transform::legalize_dots::is_mma_fp8;
+use crate::target::is_mma_fp8;
 
 /// Bits of the operands' elements, if `wgmma` multiplies them into this accumulator.
 fn operand_bits(module: &Module, dot: tt::Dot) -> Option<u32> {

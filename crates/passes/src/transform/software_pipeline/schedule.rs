@@ -26,6 +26,7 @@ use super::backward_slice::Slice;
 use super::graph::{Body, Stream, is_asynchronous, is_dot};
 use super::late_dots::Late;
 use super::{budget, tma_copies};
+use crate::analysis::tile_layout::tile_layout;
 use crate::analysis::{rings, scope, scratch};
 use crate::hopper::{multicast, tma};
 use crate::machine::GROUP;
@@ -288,7 +289,7 @@ pub(crate) fn can_copy(module: &Module, op: Op) -> bool {
         return tma::fills_rings(module, module.operands(op)[0]);
     };
     let ty = module.value_type(load.result(module));
-    let Some(layout) = scratch::tile_layout(module, ty) else { return false };
+    let Some(layout) = tile_layout(module, ty) else { return false };
     if load.is_volatile(module) || module.is_ptr(ty) || module.bits(ty) < 8 {
         return false;
     }
