@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use tilewright_ptxsim::{Arguments, Launch, Options, Program};
+use tilewright_ptxsim::{Arguments, Launch, Program, SimOptions};
 
 use crate::Failure;
 
@@ -101,11 +101,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<u8, Failure> {
         shared_bytes: args.shared,
         params: arguments.params(),
     };
-    let options = Options {
+    let options = SimOptions {
         checks: !args.no_checks,
         seed: args.seed,
         max_instructions: args.max_instructions,
-        ..Options::default()
+        ..SimOptions::default()
     };
     let report = arguments
         .with_memory(|_, memory| program.launch(&launch, memory, &options))

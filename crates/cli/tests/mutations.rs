@@ -14,7 +14,7 @@ use tilewright_frontend::{Signature, SourceHost, build_module};
 use tilewright_ir::Module;
 use tilewright_nvidia::Target;
 use tilewright_passes::opt::Pipeline;
-use tilewright_ptxsim::{Launch, Memory, Options, Param, Program};
+use tilewright_ptxsim::{Launch, Memory, Param, Program, SimOptions};
 
 /// Kernels of the examples with their arguments.
 const KERNELS: [(&str, &str, &str); 8] = [
@@ -270,7 +270,7 @@ fn to_ptx(module: &mut Module, target: Target) -> Result<String, String> {
     let targets = |name: &str| Target::parse(name).map(Target::info).map_err(|e| e.to_string());
     let passes = ["-tt", &format!("-target={target}"), "-ttg"];
     Pipeline::parse(passes, &targets)?.run(module).map_err(|errors| errors[0].to_string())?;
-    let options = tilewright_nvidia::Options::new(target);
+    let options = tilewright_nvidia::CodegenOptions::new(target);
     Ok(tilewright_nvidia::compile(module, &options).map_err(|e| e.to_string())?.ptx)
 }
 
@@ -390,6 +390,7 @@ fn simulate(text: &str) -> Result<(), tilewright_ptxsim::Error> {
     let params = program.params(&entry)?.iter().map(param).collect();
     let launch =
         Launch { entry, grid: [2, 1, 1], block: [128, 1, 1], cluster: None, shared_bytes: 4096, params };
-    let options = Options { max_instructions: 20_000, threads: 1, wait_rounds: 50, ..Options::default() };
+    let options =
+        SimOptions { max_instructions: 20_000, threads: 1, wait_rounds: 50, ..SimOptions::default() };
     program.launch(&launch, &memory, &options).map(|_| ())
 }

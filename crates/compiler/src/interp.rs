@@ -4,7 +4,7 @@ use std::fmt;
 
 use tilewright_frontend::{Diagnostic, Options};
 use tilewright_ir::Module;
-use tilewright_passes::lower_descriptors;
+use tilewright_passes::transform::lower_descriptors;
 use tilewright_target::{Code, Fact, Family, Missing, Passes, PythonEnvironment, Stop, Target, Toolchain};
 
 const NAME: &str = "interp";

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ruff_python_ast::{Decorator, Expr, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Decorator, Expr, Stmt, StmtFunctionDef, StmtImportFrom};
 use rustc_hash::FxHashMap;
 use tilewright_ir::Diagnostic;
 
@@ -138,34 +138,7 @@ impl File {
                     self.names.insert(name.to_string(), definition);
                 }
             }
-            Stmt::ImportFrom(import) => {
-                let module = import.module.as_ref().map_or("", |m| m.as_str());
-                for alias in &import.names {
-                    let name = alias.asname.as_ref().unwrap_or(&alias.name).to_string();
-                    let item = alias.name.as_str();
-                    let path = library_path(module).filter(|_| import.level == 0);
-                    let definition = match path {
-                        Some("") => Definition::Value(HostValue::Library(item.into())),
-                        Some(path) => Definition::Value(library_value(&format!("{path}.{item}"))),
-                        None => {
-                            let object = self.object("import", &format!("{module}.{item}"));
-                            let item = Some(item.to_string());
-                            Definition::Import {
-                                level: import.level,
-                                module: module.to_string(),
-                                item,
-                                object,
-                            }
-                        }
-                    };
-                    let missing = matches!(&definition, Definition::Value(HostValue::Library(path))
-                        if Library::get().resolve(path).is_none());
-                    if missing && self.names.contains_key(&name) {
-                        continue; // one of several guarded imports, of a name that does not exist
-                    }
-                    self.names.insert(name, definition);
-                }
-            }
+            Stmt::ImportFrom(import) => self.define_items(import),
             Stmt::FunctionDef(def) => {
                 let name = def.name.to_string();
                 let definition = match jit_mark(&def.decorator_list) {
@@ -224,6 +197,31 @@ impl File {
             }
             Stmt::With(s) => self.define_all(&s.body),
             _ => {}
+        }
+    }
+
+    /// `from module import a, b`.
+    fn define_items(&mut self, import: &StmtImportFrom) {
+        let module = import.module.as_ref().map_or("", |m| m.as_str());
+        for alias in &import.names {
+            let name = alias.asname.as_ref().unwrap_or(&alias.name).to_string();
+            let item = alias.name.as_str();
+            let path = library_path(module).filter(|_| import.level == 0);
+            let definition = match path {
+                Some("") => Definition::Value(HostValue::Library(item.into())),
+                Some(path) => Definition::Value(library_value(&format!("{path}.{item}"))),
+                None => {
+                    let object = self.object("import", &format!("{module}.{item}"));
+                    let item = Some(item.to_string());
+                    Definition::Import { level: import.level, module: module.to_string(), item, object }
+                }
+            };
+            let missing = matches!(&definition, Definition::Value(HostValue::Library(path))
+                if Library::get().resolve(path).is_none());
+            if missing && self.names.contains_key(&name) {
+                continue; // one of several guarded imports, of a name that does not exist
+            }
+            self.names.insert(name, definition);
         }
     }
 
@@ -446,70 +444,7 @@ impl SourceHost {
                 let callee = self.eval(file, &call.func)?;
                 let args =
                     call.arguments.args.iter().map(|e| self.eval(file, e)).collect::<Result<Vec<_>, _>>()?;
-                match (&callee, args.as_slice()) {
-                    (HostValue::Library(path), [value]) if path.ends_with("constexpr") => Ok(value.clone()),
-                    (HostValue::Library(path), [HostValue::DType(element)])
-                        if path.ends_with("pointer_type") =>
-                    {
-                        match DType::pointer_to(element.clone()).shallow() {
-                            Ok(ty) => Ok(HostValue::DType(ty)),
-                            Err(message) => unknown(&message),
-                        }
-                    }
-                    (HostValue::Library(path), [HostValue::Str(name)]) if path.ends_with("dtype") => {
-                        match Scalar::parse(name) {
-                            Some(scalar) => Ok(HostValue::DType(scalar.into())),
-                            None => unknown(&format!("the unknown dtype '{name}'")),
-                        }
-                    }
-                    (HostValue::Library(path), [HostValue::Int(n)]) if &**path == "next_power_of_2" => {
-                        let n = u64::try_from(*n).unwrap_or(1).max(1);
-                        Ok(HostValue::Int(i128::from(n.next_power_of_two())))
-                    }
-                    (HostValue::Library(path), [a @ HostValue::Int(_), b @ HostValue::Int(_)])
-                        if &**path == "cdiv" =>
-                    {
-                        use ruff_python_ast::Operator;
-                        let negative =
-                            fold::unary(ruff_python_ast::UnaryOp::USub, a).map_err(HostError::new)?;
-                        let q = fold::binary(Operator::FloorDiv, &negative, b).map_err(HostError::new)?;
-                        fold::unary(ruff_python_ast::UnaryOp::USub, &q).map_err(HostError::new)
-                    }
-                    (HostValue::Python(name), [HostValue::Str(text)]) if &**name == "float" => {
-                        match text.trim().to_ascii_lowercase().parse() {
-                            Ok(f) => Ok(HostValue::Float(f)),
-                            Err(_) => unknown("a float that cannot be read"),
-                        }
-                    }
-                    (HostValue::Python(name), [value])
-                        if matches!(&**name, "float" | "int" | "bool" | "abs") =>
-                    {
-                        match (&**name, fold::number(value)) {
-                            ("float", Some(n)) => Ok(HostValue::Float(n.to_f64())),
-                            ("bool", Some(n)) => Ok(HostValue::Bool(n.to_f64() != 0.0)),
-                            ("int", Some(fold::Num::Float(f))) => Ok(HostValue::Int(f.trunc() as i128)),
-                            ("int", Some(fold::Num::Int(i))) => Ok(HostValue::Int(i)),
-                            ("abs", Some(fold::Num::Int(i))) => Ok(HostValue::Int(i.saturating_abs())),
-                            ("abs", Some(fold::Num::Float(f))) => Ok(HostValue::Float(f.abs())),
-                            _ => unknown(&format!("{name} of {value}")),
-                        }
-                    }
-                    (HostValue::Python(name), [first, rest @ ..]) if matches!(&**name, "min" | "max") => {
-                        let mut best = first.clone();
-                        for value in rest {
-                            let op = if &**name == "min" {
-                                ruff_python_ast::CmpOp::Lt
-                            } else {
-                                ruff_python_ast::CmpOp::Gt
-                            };
-                            if fold::compare(op, value, &best).map_err(HostError::new)? {
-                                best = value.clone();
-                            }
-                        }
-                        Ok(best)
-                    }
-                    _ => unknown(&format!("a call of {callee}")),
-                }
+                call_of_constants(&callee, &args)
             }
             _ => unknown("an expression that is no constant"),
         }
@@ -527,6 +462,64 @@ fn module_value(file: &File) -> HostValue {
         callable: false,
         namedtuple_fields: None,
     }))
+}
+
+/// What a function of the library or of Python gives for constants.
+fn call_of_constants(callee: &HostValue, args: &[HostValue]) -> Result<HostValue, HostError> {
+    use ruff_python_ast::{CmpOp, Operator, UnaryOp};
+    let unknown = |what: &str| Err(HostError::new(format!("it contains {what}")));
+    match (callee, args) {
+        (HostValue::Library(path), [value]) if path.ends_with("constexpr") => Ok(value.clone()),
+        (HostValue::Library(path), [HostValue::DType(element)]) if path.ends_with("pointer_type") => {
+            match DType::pointer_to(element.clone()).shallow() {
+                Ok(ty) => Ok(HostValue::DType(ty)),
+                Err(message) => unknown(&message),
+            }
+        }
+        (HostValue::Library(path), [HostValue::Str(name)]) if path.ends_with("dtype") => {
+            match Scalar::parse(name) {
+                Some(scalar) => Ok(HostValue::DType(scalar.into())),
+                None => unknown(&format!("the unknown dtype '{name}'")),
+            }
+        }
+        (HostValue::Library(path), [HostValue::Int(n)]) if &**path == "next_power_of_2" => {
+            let n = u64::try_from(*n).unwrap_or(1).max(1);
+            Ok(HostValue::Int(i128::from(n.next_power_of_two())))
+        }
+        (HostValue::Library(path), [a @ HostValue::Int(_), b @ HostValue::Int(_)]) if &**path == "cdiv" => {
+            let negative = fold::unary(UnaryOp::USub, a).map_err(HostError::new)?;
+            let q = fold::binary(Operator::FloorDiv, &negative, b).map_err(HostError::new)?;
+            fold::unary(UnaryOp::USub, &q).map_err(HostError::new)
+        }
+        (HostValue::Python(name), [HostValue::Str(text)]) if &**name == "float" => {
+            match text.trim().to_ascii_lowercase().parse() {
+                Ok(f) => Ok(HostValue::Float(f)),
+                Err(_) => unknown("a float that cannot be read"),
+            }
+        }
+        (HostValue::Python(name), [value]) if matches!(&**name, "float" | "int" | "bool" | "abs") => {
+            match (&**name, fold::number(value)) {
+                ("float", Some(n)) => Ok(HostValue::Float(n.to_f64())),
+                ("bool", Some(n)) => Ok(HostValue::Bool(n.to_f64() != 0.0)),
+                ("int", Some(fold::Num::Float(f))) => Ok(HostValue::Int(f.trunc() as i128)),
+                ("int", Some(fold::Num::Int(i))) => Ok(HostValue::Int(i)),
+                ("abs", Some(fold::Num::Int(i))) => Ok(HostValue::Int(i.saturating_abs())),
+                ("abs", Some(fold::Num::Float(f))) => Ok(HostValue::Float(f.abs())),
+                _ => unknown(&format!("{name} of {value}")),
+            }
+        }
+        (HostValue::Python(name), [first, rest @ ..]) if matches!(&**name, "min" | "max") => {
+            let mut best = first.clone();
+            for value in rest {
+                let op = if &**name == "min" { CmpOp::Lt } else { CmpOp::Gt };
+                if fold::compare(op, value, &best).map_err(HostError::new)? {
+                    best = value.clone();
+                }
+            }
+            Ok(best)
+        }
+        _ => unknown(&format!("a call of {callee}")),
+    }
 }
 
 /// A library path as a value: constants (dtypes) are given as such.

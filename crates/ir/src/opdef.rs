@@ -3,6 +3,9 @@
 //! From the declaration come the [`OpDef`] table (which the printer, parser, verifier and analyses read), a typed
 //! wrapper with accessors (`tt::Load(op).ptr(&module)`), a builder function (`tt::Load::build(&mut b, ...)`) and the
 //! reference docs.
+//!
+//! Together with the module, its builder, the dialects and what declarations are made of (`index`, `typing`, `flow`, `verify`), since
+//! an operation of a module points to its declaration, and a declaration to functions that read the module.
 
 use crate::entity::Op;
 use crate::flow::{Flow, Place};

@@ -334,59 +334,10 @@ impl<'m> Builder<'m> {
         let bits = ty.bits();
         let mask = fold::ones(bits);
         let (za, zb) = (self.known_zeros(a), self.known_zeros(b));
-        if let Some(c) = self.as_const(b) {
-            match op {
-                Add | Sub | Or | Xor | Shl | LShr | AShr if c == 0 => return a,
-                Mul | UDiv | SDiv if c == 1 => return a,
-                Mul | And if c == 0 => return b,
-                Or if c == mask => return b,
-                And if !za & mask & !c == 0 => return a,
-                URem | SRem if c == 1 => return self.constant(ty, 0),
-                Shl if c < u64::from(bits) && (!za & mask) << c & mask == 0 => return self.constant(ty, 0),
-                LShr if c < u64::from(bits) && (!za & mask) >> c == 0 => return self.constant(ty, 0),
-                Sub => {
-                    let neg = self.constant(ty, c.wrapping_neg());
-                    return self.bin(Add, a, neg);
-                }
-                Mul if c.is_power_of_two() => {
-                    let shift = self.constant(ty, u64::from(c.trailing_zeros()));
-                    return self.bin(Shl, a, shift);
-                }
-                UDiv if c.is_power_of_two() => {
-                    let shift = self.constant(ty, u64::from(c.trailing_zeros()));
-                    return self.bin(LShr, a, shift);
-                }
-                URem if c.is_power_of_two() => {
-                    let low = self.constant(ty, c - 1);
-                    return self.bin(And, a, low);
-                }
-                SDiv | SRem if za >> (bits - 1) & 1 == 1 && fold::signed(c, bits) > 0 => {
-                    return self.bin(if op == SDiv { UDiv } else { URem }, a, b);
-                }
-                AShr if za >> (bits - 1) & 1 == 1 => return self.bin(LShr, a, b),
-                // (x op c1) op c → x op (c1 op c), and disjoint bits make `or`/`xor` additions.
-                Add | Xor | And | Or | Shl | LShr => {
-                    if matches!(op, Or | Xor) && c & !za & mask == 0 {
-                        return self.bin(Add, a, b);
-                    }
-                    if let Some(inst) = self.inst_of(a)
-                        && inst.op == Op::Bin(op)
-                        && let Some(inner) = self.as_const(inst.args[1])
-                    {
-                        let x = inst.args[0];
-                        let merged = match op {
-                            Shl | LShr => inner + c,
-                            _ => fold::bin(op, ty, inner, c).unwrap_or(0),
-                        };
-                        if matches!(op, Shl | LShr) && merged >= u64::from(bits) {
-                            return self.constant(ty, 0);
-                        }
-                        let merged = self.constant(ty, merged);
-                        return self.bin(op, x, merged);
-                    }
-                }
-                _ => {}
-            }
+        if let Some(c) = self.as_const(b)
+            && let Some(simpler) = self.int_bin_constant(op, a, b, c)
+        {
+            return simpler;
         }
         // (x + c1) · c → x · c + c1 · c: keeps the constant outside, where addresses absorb it.
         if matches!(op, Shl | Mul)
@@ -433,7 +384,79 @@ impl<'m> Builder<'m> {
         if matches!(op, Add | Mul | And | Or | Xor) && self.as_const(b).is_none() && a > b {
             std::mem::swap(&mut a, &mut b);
         }
-        let zeros = match op {
+        let zeros = self.zeros_of_bin(op, bits, za, (b, zb));
+        let v = self.pure(Op::Bin(op), ty, &[a, b]);
+        self.assume_zeros(v, zeros & mask);
+        v
+    }
+
+    /// What an operation of an integer and a constant `c`, the value `b`, is made simpler to.
+    fn int_bin_constant(&mut self, op: BinOp, a: Value, b: Value, c: u64) -> Option<Value> {
+        use BinOp::*;
+        let ty = self.ty(a);
+        let bits = ty.bits();
+        let mask = fold::ones(bits);
+        let za = self.known_zeros(a);
+        match op {
+            Add | Sub | Or | Xor | Shl | LShr | AShr if c == 0 => Some(a),
+            Mul | UDiv | SDiv if c == 1 => Some(a),
+            Mul | And if c == 0 => Some(b),
+            Or if c == mask => Some(b),
+            And if !za & mask & !c == 0 => Some(a),
+            URem | SRem if c == 1 => Some(self.constant(ty, 0)),
+            Shl if c < u64::from(bits) && (!za & mask) << c & mask == 0 => Some(self.constant(ty, 0)),
+            LShr if c < u64::from(bits) && (!za & mask) >> c == 0 => Some(self.constant(ty, 0)),
+            Sub => {
+                let neg = self.constant(ty, c.wrapping_neg());
+                Some(self.bin(Add, a, neg))
+            }
+            Mul if c.is_power_of_two() => {
+                let shift = self.constant(ty, u64::from(c.trailing_zeros()));
+                Some(self.bin(Shl, a, shift))
+            }
+            UDiv if c.is_power_of_two() => {
+                let shift = self.constant(ty, u64::from(c.trailing_zeros()));
+                Some(self.bin(LShr, a, shift))
+            }
+            URem if c.is_power_of_two() => {
+                let low = self.constant(ty, c - 1);
+                Some(self.bin(And, a, low))
+            }
+            SDiv | SRem if za >> (bits - 1) & 1 == 1 && fold::signed(c, bits) > 0 => {
+                Some(self.bin(if op == SDiv { UDiv } else { URem }, a, b))
+            }
+            AShr if za >> (bits - 1) & 1 == 1 => Some(self.bin(LShr, a, b)),
+            // (x op c1) op c → x op (c1 op c), and disjoint bits make `or`/`xor` additions.
+            Add | Xor | And | Or | Shl | LShr => {
+                if matches!(op, Or | Xor) && c & !za & mask == 0 {
+                    return Some(self.bin(Add, a, b));
+                }
+                if let Some(inst) = self.inst_of(a)
+                    && inst.op == Op::Bin(op)
+                    && let Some(inner) = self.as_const(inst.args[1])
+                {
+                    let x = inst.args[0];
+                    let merged = match op {
+                        Shl | LShr => inner + c,
+                        _ => fold::bin(op, ty, inner, c).unwrap_or(0),
+                    };
+                    if matches!(op, Shl | LShr) && merged >= u64::from(bits) {
+                        return Some(self.constant(ty, 0));
+                    }
+                    let merged = self.constant(ty, merged);
+                    return Some(self.bin(op, x, merged));
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// The bits known to be zero of an operation on integers, of which those of `za` and `zb` are.
+    fn zeros_of_bin(&self, op: BinOp, bits: u32, za: u64, (b, zb): (Value, u64)) -> u64 {
+        use BinOp::*;
+        let mask = fold::ones(bits);
+        match op {
             And => za | zb,
             Or | Xor => za & zb,
             // Nothing is known of a shift by as many bits as there are: what it gives is undefined.
@@ -467,10 +490,7 @@ impl<'m> Builder<'m> {
                 if top < bits { !fold::ones(top) } else { 0 }
             }
             _ => 0,
-        };
-        let v = self.pure(Op::Bin(op), ty, &[a, b]);
-        self.assume_zeros(v, zeros & mask);
-        v
+        }
     }
 
     /// `x > y || x == y` as one comparison, likewise with `<`.

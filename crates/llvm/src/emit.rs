@@ -70,7 +70,7 @@ pub enum CodegenLevel {
 
 /// What to compile for, and how hard.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct EmitOptions {
     /// For example `nvptx64-nvidia-cuda`.
     pub triple: String,
     /// For example `sm_90a`.
@@ -104,9 +104,9 @@ pub struct Library {
 /// bit-level peephole work of instcombine and the blocks that constant branches leave behind.
 pub const PASSES: &str = "function(instcombine<no-verify-fixpoint>,simplifycfg,early-cse)";
 
-impl Default for Options {
+impl Default for EmitOptions {
     fn default() -> Self {
-        Options {
+        EmitOptions {
             triple: "nvptx64-nvidia-cuda".into(),
             cpu: "sm_80".into(),
             features: "+ptx70".into(),
@@ -166,12 +166,12 @@ fn initialize() {
 }
 
 /// Compiles a module. Whatever LLVM has against it comes back as an error (`guard.rs` says how).
-pub fn compile(module: Module, options: Options) -> Result<Output, Error> {
+pub fn compile(module: Module, options: EmitOptions) -> Result<Output, Error> {
     initialize();
     on_own_thread(move || translate(&module, &options)).unwrap_or_else(|message| Err(Error::Fatal(message)))
 }
 
-fn translate(module: &Module, options: &Options) -> Result<Output, Error> {
+fn translate(module: &Module, options: &EmitOptions) -> Result<Output, Error> {
     let start = Instant::now();
     let diagnostics = Diagnostics::default();
     let context = Context::create();
@@ -329,7 +329,7 @@ struct Debug {
 
 struct Emitter<'m> {
     module: &'m Module,
-    options: &'m Options,
+    options: &'m EmitOptions,
     cx: LLVMContextRef,
     llvm: LLVMModuleRef,
     builder: LLVMBuilderRef,
@@ -346,7 +346,12 @@ fn cstring(text: &str) -> CString {
 }
 
 impl<'m> Emitter<'m> {
-    fn new(module: &'m Module, cx: LLVMContextRef, llvm: LLVMModuleRef, options: &'m Options) -> Emitter<'m> {
+    fn new(
+        module: &'m Module,
+        cx: LLVMContextRef,
+        llvm: LLVMModuleRef,
+        options: &'m EmitOptions,
+    ) -> Emitter<'m> {
         let attribute = |name: &str, value: u64| {
             // SAFETY: the name is a valid pointer and length; the context lives as long as the emitter.
             unsafe {

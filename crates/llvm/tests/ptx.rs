@@ -1,6 +1,6 @@
 //! The builder's simplifications, and PTX from LLVM.
 
-use tilewright_llvm::emit::{self, Options};
+use tilewright_llvm::emit::{self, EmitOptions};
 use tilewright_llvm::*;
 
 fn kernel() -> KernelAttrs {
@@ -13,8 +13,8 @@ fn tid(b: &mut Builder) -> Value {
     v
 }
 
-fn options() -> Options {
-    Options { cpu: "sm_90a".into(), features: "+ptx80".into(), verify: true, ..Options::default() }
+fn options() -> EmitOptions {
+    EmitOptions { cpu: "sm_90a".into(), features: "+ptx80".into(), verify: true, ..EmitOptions::default() }
 }
 
 /// out[i] = sum over k of in[i + 128 k], k < n: a loop with phis, hoisted address arithmetic and an inline load.
@@ -109,7 +109,7 @@ fn pointers_that_move_together_share_an_offset() {
 fn invariant_addresses_leave_the_loop() {
     let mut m = Module::new("t");
     loop_sum(&mut m);
-    let out = emit::compile(m, Options { passes: String::new(), ..options() }).unwrap();
+    let out = emit::compile(m, EmitOptions { passes: String::new(), ..options() }).unwrap();
     // The thread id is read once, before the loop, and serves the exit too.
     assert_eq!(out.llvm_ir.matches("call i32 @llvm.nvvm.read.ptx.sreg.tid.x").count(), 1, "{}", out.llvm_ir);
     let loop_start = out.llvm_ir.find("phi").unwrap();
@@ -217,7 +217,7 @@ fn multiplication_and_addition_contract() {
         b.store(p, r, 4);
         b.ret(&[]);
         b.finish();
-        emit::compile(m.clone(), Options { fp_contract: contract, ..options() }).unwrap().assembly
+        emit::compile(m.clone(), EmitOptions { fp_contract: contract, ..options() }).unwrap().assembly
     };
     assert!(build(true).contains("fma.rn.f32"), "{}", build(true));
     assert!(build(false).contains("mul.rn.f32") && build(false).contains("add.rn.f32"), "{}", build(false));

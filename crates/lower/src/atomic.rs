@@ -7,7 +7,7 @@ use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{Ty, Value};
-use tilewright_passes::scratch::shares_old_values;
+use tilewright_passes::analysis::scratch::shares_old_values;
 
 use crate::{Hooks, Lower, Regs, Result, memory_bits, row_major};
 

@@ -6,7 +6,7 @@ use tilewright_ir::{Opcode, TypeKind};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{ByValue, IntPred, KernelAttrs, Ty, Value};
 
-use crate::{Buffer, Hooks, Locations, Lower, Options, Result, Scope, Val};
+use crate::{Buffer, Hooks, Locations, Lower, LowerOptions, Result, Scope, Val};
 
 /// A public function, or the only one.
 pub(crate) fn is_kernel(m: &ir::Module, func: ir::Op, functions: usize) -> bool {
@@ -20,7 +20,7 @@ pub(crate) fn lower_function<'a, H: Hooks>(
     func: ir::Op,
     name: &str,
     mut kernel: Option<KernelAttrs>,
-    options: &Options<'a>,
+    options: &LowerOptions<'a>,
     hooks: H,
     (num_warps, launched): (u32, u32),
     smem: llvm::GlobalId,

@@ -5,7 +5,7 @@ use tilewright_layout::{
     ConversionPlan, LaneExpr, SharedPlan, ShufflePlan, SyncScope, ThreadParity, TileLayout,
 };
 use tilewright_llvm::{CastOp, Effect, IntPred, Ty, Value};
-use tilewright_passes::scratch;
+use tilewright_passes::analysis::scratch;
 
 use crate::{Hooks, Lower, Regs, Result, Shuffle, int_of, memory_bits};
 

@@ -62,23 +62,7 @@ impl<H: Hooks> Lower<'_, H> {
         let operands = m.operands(op);
         let result = m.result(op);
         let a = self.regs(operands[0])?;
-        let int_op = match kind {
-            K::Addi => Some(BinOp::Add),
-            K::Subi => Some(BinOp::Sub),
-            K::Muli => Some(BinOp::Mul),
-            K::Andi => Some(BinOp::And),
-            K::Ori => Some(BinOp::Or),
-            K::Xori => Some(BinOp::Xor),
-            K::Shli => Some(BinOp::Shl),
-            K::Shrsi => Some(BinOp::AShr),
-            K::Shrui => Some(BinOp::LShr),
-            K::Divsi => Some(BinOp::SDiv),
-            K::Divui => Some(BinOp::UDiv),
-            K::Remsi => Some(BinOp::SRem),
-            K::Remui => Some(BinOp::URem),
-            _ => None,
-        };
-        if let Some(int_op) = int_op {
+        if let Some(int_op) = int_op(kind) {
             let b = self.regs(operands[1])?;
             let halves = kind == K::Muli && self.has_high_half(op);
             let out = self.map2(&a, &b, |s, x, y| match halves && s.b.ty(x) == Ty::I32 {
@@ -126,19 +110,7 @@ impl<H: Hooks> Lower<'_, H> {
                 self.map2(&a, &b, |s, x, y| s.rounded_div(x, y, kind == K::Ceildivsi))
             }
             K::Negf => self.map1(&a, |s, x| s.b.fneg(x)),
-            K::Cmpi => {
-                let pred = int_pred(arith::Cmpi(op).predicate(m));
-                let b = self.regs(operands[1])?;
-                let first = self.first_of_runs(op)?;
-                let mut out: Vec<Value> = Vec::with_capacity(a.len());
-                for r in 0..a.len() {
-                    out.push(match first.as_ref().map(|f| f[r]).filter(|&f| f < r) {
-                        Some(f) => out[f],
-                        None => self.b.icmp(pred, a[r], b[r]),
-                    });
-                }
-                out
-            }
+            K::Cmpi => self.cmpi(arith::Cmpi(op), &a)?,
             K::Cmpf => {
                 let pred = arith::Cmpf(op).predicate(m);
                 let b = self.regs(operands[1])?;
@@ -160,33 +132,51 @@ impl<H: Hooks> Lower<'_, H> {
                     })
                     .collect()
             }
+            _ => self.arith_cast(op, kind, &a)?,
+        };
+        self.set_regs(result, out);
+        Ok(())
+    }
+
+    fn cmpi(&mut self, op: arith::Cmpi, a: &Regs) -> Result<Vec<Value>> {
+        let pred = int_pred(op.predicate(self.m));
+        let b = self.regs(op.rhs(self.m))?;
+        let first = self.first_of_runs(op.0)?;
+        let mut out: Vec<Value> = Vec::with_capacity(a.len());
+        for r in 0..a.len() {
+            out.push(match first.as_ref().map(|f| f[r]).filter(|&f| f < r) {
+                Some(f) => out[f],
+                None => self.b.icmp(pred, a[r], b[r]),
+            });
+        }
+        Ok(out)
+    }
+
+    /// Conversions from one type to another.
+    fn arith_cast(&mut self, op: ir::Op, kind: arith::Kind, a: &Regs) -> Result<Vec<Value>> {
+        use arith::Kind as K;
+        let (src, result) = (self.m.operands(op)[0], self.m.result(op));
+        let to = self.elem_ty(self.value_ty(result))?;
+        Ok(match kind {
             K::Extsi | K::Extui | K::Trunci | K::IndexCast => {
-                let to = self.elem_ty(self.value_ty(result))?;
-                self.map1(&a, |s, x| s.b.int_cast(x, to, matches!(kind, K::Extsi | K::IndexCast)))
+                self.map1(a, |s, x| s.b.int_cast(x, to, matches!(kind, K::Extsi | K::IndexCast)))
             }
-            K::Extf | K::Truncf => self.float_to_float(operands[0], result, None)?,
+            K::Extf | K::Truncf => self.float_to_float(src, result, None)?,
             K::Sitofp | K::Uitofp => {
-                let to = self.elem_ty(self.value_ty(result))?;
                 if self.float_kind(self.value_ty(result)).is_some_and(|k| k.bits() == 8) {
                     return Err(self.unsupported("integers to fp8; convert to fp32 first"));
                 }
                 let signed = kind == K::Sitofp;
-                self.map1(&a, |s, x| s.int_to_float(x, to, signed))
+                self.map1(a, |s, x| s.int_to_float(x, to, signed))
             }
             K::Fptosi | K::Fptoui => {
-                let to = self.elem_ty(self.value_ty(result))?;
                 let op = if kind == K::Fptosi { CastOp::FpToSi } else { CastOp::FpToUi };
-                self.check_arithmetic(operands[0])?;
-                self.map1(&a, |s, x| s.float_to_int(x, to, op))
+                self.check_arithmetic(src)?;
+                self.map1(a, |s, x| s.float_to_int(x, to, op))
             }
-            K::Bitcast => {
-                let to = self.elem_ty(self.value_ty(result))?;
-                self.map1(&a, |s, x| s.b.bitcast(x, to))
-            }
-            _ => return Err(self.unsupported(format!("the operation `{}`", m.op_name(op)))),
-        };
-        self.set_regs(result, out);
-        Ok(())
+            K::Bitcast => self.map1(a, |s, x| s.b.bitcast(x, to)),
+            _ => return Err(self.unsupported(format!("the operation `{}`", self.m.op_name(op)))),
+        })
     }
 
     /// The 64 bits of an unsigned product of 32-bit integers: one `mul.wide`.
@@ -539,4 +529,25 @@ fn float_pred(p: arith::CmpFPredicate) -> Option<FloatPred> {
         P::Une => FloatPred::Une,
         P::Uno => FloatPred::Uno,
     })
+}
+
+/// The instruction of an operation on integers that is one.
+fn int_op(kind: arith::Kind) -> Option<BinOp> {
+    use arith::Kind as K;
+    match kind {
+        K::Addi => Some(BinOp::Add),
+        K::Subi => Some(BinOp::Sub),
+        K::Muli => Some(BinOp::Mul),
+        K::Andi => Some(BinOp::And),
+        K::Ori => Some(BinOp::Or),
+        K::Xori => Some(BinOp::Xor),
+        K::Shli => Some(BinOp::Shl),
+        K::Shrsi => Some(BinOp::AShr),
+        K::Shrui => Some(BinOp::LShr),
+        K::Divsi => Some(BinOp::SDiv),
+        K::Divui => Some(BinOp::UDiv),
+        K::Remsi => Some(BinOp::SRem),
+        K::Remui => Some(BinOp::URem),
+        _ => None,
+    }
 }

@@ -40,7 +40,7 @@ use tilewright_layout::{Encoding, TileLayout};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{Builder, KernelAttrs, Loc, Scalar, Space, Ty};
 use tilewright_passes::TargetInfo;
-use tilewright_passes::launch_bounds::MIN_CTAS;
+use tilewright_passes::transform::launch_bounds::MIN_CTAS;
 
 pub use atomic::Atomic;
 pub use hooks::{Approximation, Hooks, LoadHints, Shuffle, WordValues, Words};
@@ -50,7 +50,7 @@ pub use shared::ThreadPart;
 
 /// What lowering needs to know besides the module.
 #[derive(Debug, Clone)]
-pub struct Options<'t> {
+pub struct LowerOptions<'t> {
     /// The target.
     pub target: &'t TargetInfo,
     /// Alignment of the kernel's shared memory, in bytes.
@@ -113,7 +113,11 @@ pub enum Val {
 ///
 /// # Errors
 /// An operation, type or layout that is not supported, with its place in the source.
-pub fn lower<H: Hooks>(module: &ir::Module, options: &Options<'_>, hooks: impl Fn() -> H) -> Result<Lowered> {
+pub fn lower<H: Hooks>(
+    module: &ir::Module,
+    options: &LowerOptions<'_>,
+    hooks: impl Fn() -> H,
+) -> Result<Lowered> {
     let int = |name: &str| module.int_attr(module.root(), name);
     let num_warps = int("ttg.num-warps").unwrap_or(4) as u32;
     let num_ctas = int("ttg.num-ctas").unwrap_or(1) as u32;

@@ -2,7 +2,8 @@
 //! large angles, and remainders of which the quotient is no exact number.
 
 use tilewright_llvm::{
-    BinOp, Builder, CastOp, Effect, FloatPred, FuncId, Global, IntPred, Loc, Module, Scalar, Space, Ty, Value,
+    BinOp, Builder, CastOp, Effect, FloatPred, FuncId, Global, GlobalId, IntPred, Loc, Module, Scalar, Space,
+    Ty, Value,
 };
 
 use crate::Hooks;
@@ -116,40 +117,46 @@ fn define_reduce_angle_32(module: &mut Module) -> FuncId {
     b.finish()
 }
 
+/// 0, then the words of 2/π after the binary point.
+const TWO_OVER_PI: [u64; 20] = [
+    0,
+    0xa2f9_836e_4e44_1529,
+    0xfc27_57d1_f534_ddc0,
+    0xdb62_9599_3c43_9041,
+    0xfe51_63ab_debb_c561,
+    0xb724_6e3a_424d_d2e0,
+    0x0649_2eea_09d1_921c,
+    0xfe1d_eb1c_b129_a73e,
+    0xe882_35f5_2ebb_4484,
+    0xe99c_7026_b45f_7e41,
+    0x3991_d639_8353_39f4,
+    0x9c84_5f8b_bdf9_283b,
+    0x1ff8_97ff_de05_980f,
+    0xef2f_118b_5a0a_6d1f,
+    0x6d36_7ecf_27cb_09b7,
+    0x4f46_3f66_9e5f_ea2d,
+    0x7527_bac7_ebe5_f17b,
+    0x3d07_39f7_8a52_92ea,
+    0x6bfb_5fb1_1f8d_5d08,
+    0x5603_3046_fc7b_6bab,
+];
+
+/// [`TWO_OVER_PI`] in the program's memory.
+fn two_over_pi(module: &mut Module) -> GlobalId {
+    module.global(Global {
+        name: "__tilewright_two_over_pi".into(),
+        space: Space::Global,
+        align: 8,
+        init: Some(TWO_OVER_PI.iter().flat_map(|w| w.to_le_bytes()).collect()),
+    })
+}
+
 /// Defines the function that reduces a large fp64 angle exactly: (x - k · π/2, k), for |x| ≥ 2^30.
 ///
 /// As for fp32: 192 bits of 2/π, from where they begin to matter, are multiplied by the 53-bit significand. A multiple of π/2 is
 /// never nearer than 2^-62 to a number of fp64, so that of the 128 bits kept below the quadrant at least 64 are significant.
 fn define_reduce_angle_64<H: Hooks>(module: &mut Module) -> FuncId {
-    /// 0, then the words of 2/π after the binary point.
-    const TWO_OVER_PI: [u64; 20] = [
-        0,
-        0xa2f9_836e_4e44_1529,
-        0xfc27_57d1_f534_ddc0,
-        0xdb62_9599_3c43_9041,
-        0xfe51_63ab_debb_c561,
-        0xb724_6e3a_424d_d2e0,
-        0x0649_2eea_09d1_921c,
-        0xfe1d_eb1c_b129_a73e,
-        0xe882_35f5_2ebb_4484,
-        0xe99c_7026_b45f_7e41,
-        0x3991_d639_8353_39f4,
-        0x9c84_5f8b_bdf9_283b,
-        0x1ff8_97ff_de05_980f,
-        0xef2f_118b_5a0a_6d1f,
-        0x6d36_7ecf_27cb_09b7,
-        0x4f46_3f66_9e5f_ea2d,
-        0x7527_bac7_ebe5_f17b,
-        0x3d07_39f7_8a52_92ea,
-        0x6bfb_5fb1_1f8d_5d08,
-        0x5603_3046_fc7b_6bab,
-    ];
-    let table = module.global(Global {
-        name: "__tilewright_two_over_pi".into(),
-        space: Space::Global,
-        align: 8,
-        init: Some(TWO_OVER_PI.iter().flat_map(|w| w.to_le_bytes()).collect()),
-    });
+    let table = two_over_pi(module);
     let mut b = Builder::new(module, REDUCE_ANGLE_64, &[Ty::F64], &[Ty::F64, Ty::I32], None, Loc::NONE);
     let x = b.arg(0);
     let Parts { bits, exponent, mantissa } = parts(&mut b, x);

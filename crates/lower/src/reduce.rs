@@ -319,34 +319,11 @@ impl<H: Hooks> Lower<'_, H> {
             }
         }
         self.barrier();
-        // Warps that hold nothing but padding are known now: lane 0 has the least coordinate.
-        let least: Vec<u32> = (0..count)
-            .map(|w| {
-                let of_warp = spread.warps.iter().enumerate().filter(|(i, _)| w >> i & 1 == 1);
-                of_warp.fold(0, |c, (_, &bit)| {
-                    let basis = layout.linear().flat_bases(Dim::Warp)[bit as usize];
-                    c ^ layout.linear().out_part(basis, Dim::Axis(axis as u8))
-                })
-            })
-            .collect();
+        let least = least_coordinates(layout, axis, spread);
         let size = layout.shape()[axis];
         if count >= MANY_WARPS && elements == 1 && least.iter().all(|&c| c < size) {
-            let key = &order[0];
-            let lane = self.lane();
-            let mine = self.b.and_const(lane, u64::from(count - 1));
-            let mut values = Vec::new();
-            for (k, &ty) in tys.iter().enumerate() {
-                let offset = self.b.mul_const(mine, i64::from(memory_bits(ty) / 8));
-                let base = self.b.ptr_add_const(scratch, regions[k]);
-                let p = self.b.ptr_add(base, offset);
-                values.push(self.load_shared(p, ty, 1)[0]);
-            }
-            let mut total = Partial { values, valid: None };
-            for bit in 0..spread.warps.len() {
-                let moved = self.shuffle_partial(&total, Shuffle::Xor(1 << bit));
-                total = self.combine(region, &total, &moved)?;
-            }
-            partials.insert(key.clone(), total);
+            let total = self.combine_in_lanes(region, spread.warps.len(), scratch, &tys, &regions)?;
+            partials.insert(order[0].clone(), total);
             return Ok(());
         }
         for key in order {
@@ -375,4 +352,44 @@ impl<H: Hooks> Lower<'_, H> {
         }
         Ok(())
     }
+
+    /// Combines the partial results of 2^`bits` warps, of one element: a lane reads one, and lanes combine them.
+    fn combine_in_lanes(
+        &mut self,
+        region: ir::Block,
+        bits: usize,
+        scratch: Value,
+        tys: &[Ty],
+        regions: &[i64],
+    ) -> Result<Partial> {
+        let lane = self.lane();
+        let mine = self.b.and_const(lane, (1 << bits) - 1);
+        let mut values = Vec::new();
+        for (k, &ty) in tys.iter().enumerate() {
+            let offset = self.b.mul_const(mine, i64::from(memory_bits(ty) / 8));
+            let base = self.b.ptr_add_const(scratch, regions[k]);
+            let p = self.b.ptr_add(base, offset);
+            values.push(self.load_shared(p, ty, 1)[0]);
+        }
+        let mut total = Partial { values, valid: None };
+        for bit in 0..bits {
+            let moved = self.shuffle_partial(&total, Shuffle::Xor(1 << bit));
+            total = self.combine(region, &total, &moved)?;
+        }
+        Ok(total)
+    }
+}
+
+/// The least coordinate along `axis` that each of the warps has over which the axis is spread: that of lane 0. So it is known which
+/// hold nothing but padding.
+fn least_coordinates(layout: &TileLayout, axis: usize, spread: &AxisSpread) -> Vec<u32> {
+    (0..1 << spread.warps.len())
+        .map(|w| {
+            let of_warp = spread.warps.iter().enumerate().filter(|(i, _)| w >> i & 1 == 1);
+            of_warp.fold(0, |c, (_, &bit)| {
+                let basis = layout.linear().flat_bases(Dim::Warp)[bit as usize];
+                c ^ layout.linear().out_part(basis, Dim::Axis(axis as u8))
+            })
+        })
+        .collect()
 }

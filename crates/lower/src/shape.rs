@@ -8,7 +8,7 @@ use tilewright_ir::dialect::tt;
 use tilewright_ir::index::{Index, Relation};
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{Ty, Value};
-use tilewright_passes::reindex::reindex_registers;
+use tilewright_passes::analysis::reindex::reindex_registers;
 
 use crate::{Hooks, Lower, Regs, Result};
 

@@ -10,7 +10,7 @@ use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::ttg;
 use tilewright_layout::{Access, Offset, SharedAccess, SharedLayout, ThreadOffset, TileLayout};
 use tilewright_llvm::{Ty, Value};
-use tilewright_passes::scratch::matrix_store;
+use tilewright_passes::analysis::scratch::matrix_store;
 
 use crate::{Buffer, Hooks, Lower, Result, Val, memory_bits};
 

@@ -1,13 +1,13 @@
 //! Compiles a file of `ttg` IR and prints the PTX: `cargo run -p tilewright-nvidia --example ptx FILE [cuda:NN] [passes]`.
 
-use tilewright_nvidia::{Options, Target, compile, ptxas};
+use tilewright_nvidia::{CodegenOptions, Target, compile, ptxas};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let text = std::fs::read_to_string(&args[1]).expect("a readable file");
     let module = tilewright_ir::text::parse(&text, &args[1]).unwrap_or_else(|e| panic!("{e}"));
     let target = Target::parse(args.get(2).map_or("cuda:90", String::as_str)).expect("a target");
-    let mut options = Options::new(target);
+    let mut options = CodegenOptions::new(target);
     options.passes = args.get(3).cloned();
     let mut kernel = compile(&module, &options).unwrap_or_else(|e| panic!("{e}"));
     eprintln!("instructions {} {:?}", kernel.instructions, kernel.timing);

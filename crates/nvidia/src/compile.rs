@@ -16,7 +16,7 @@ use crate::wait_for_copies::wait_for_copies;
 
 /// How to compile.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct CodegenOptions {
     /// The GPU.
     pub target: Target,
     /// The options of the kernel.
@@ -33,10 +33,10 @@ pub struct Options {
     pub python: PythonEnvironment,
 }
 
-impl Options {
+impl CodegenOptions {
     /// The usual way for a target.
-    pub fn new(target: Target) -> Options {
-        Options {
+    pub fn new(target: Target) -> CodegenOptions {
+        CodegenOptions {
             target,
             kernel: ir::Options::default(),
             keep_llvm_ir: true,
@@ -86,7 +86,7 @@ pub struct Kernel {
 ///
 /// # Errors
 /// What the lowering does not support, with its place in the source; what LLVM refuses.
-pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Diagnostic>> {
+pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, Box<Diagnostic>> {
     let start = Instant::now();
     let mut lowered = lower::lower(module, options.target, &options.kernel)?;
     lowered.module.share_steps();
@@ -101,7 +101,7 @@ pub fn compile(module: &ir::Module, options: &Options) -> Result<Kernel, Box<Dia
         }
         false => None,
     };
-    let llvm = emit::Options {
+    let llvm = emit::EmitOptions {
         triple: "nvptx64-nvidia-cuda".into(),
         cpu: options.target.llvm_cpu().into(),
         features: features.into(),

@@ -15,7 +15,7 @@ mod toolchain;
 pub mod tools;
 mod wait_for_copies;
 
-pub use compile::{Kernel, Options, compile};
+pub use compile::{CodegenOptions, Kernel, compile};
 pub use target::Target;
 pub use tilewright_llvm::emit::CodegenLevel;
 pub use toolchain::CUDA;

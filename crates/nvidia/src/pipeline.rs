@@ -55,7 +55,7 @@ pub static PASSES: &[Row] = &[
         pass: "lower-rings",
         why: "a slot is free when the products that read it have been waited for, known now; mbarriers need memory, given later",
     },
-    Row { pass: "take-turns", why: "turns go around products and their waits, which stand now" },
+    Row { pass: "pingpong", why: "turns go around products and their waits, which stand now" },
     Row { pass: "lane-sums", why: "loops have their final form: what they add up over lanes can leave them" },
     Row { pass: "dce", why: "what lower-rings and lane-sums left behind would get memory and barriers" },
     Row { pass: "allocate-warp-groups", why: "what partitions do is final: their warps and registers" },

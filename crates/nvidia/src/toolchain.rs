@@ -6,7 +6,7 @@ use std::time::Instant;
 use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
 use tilewright_ir::diagnostic::Kind;
-use tilewright_passes::tma;
+use tilewright_passes::hopper::tma;
 use tilewright_target as target;
 use tilewright_target::{
     Code, Fact, Family, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop, TensorMapParam,
@@ -98,10 +98,10 @@ impl target::Toolchain for Toolchain {
         options: &ir::Options,
         stop: &Stop,
     ) -> Result<Code, Diagnostic> {
-        let how = compile::Options {
+        let how = compile::CodegenOptions {
             kernel: options.clone(),
             python: self.python.clone(),
-            ..compile::Options::new(self.target)
+            ..compile::CodegenOptions::new(self.target)
         };
         let kernel = compile(&module, &how).map_err(|e| *e)?;
         target::check(stop)?;

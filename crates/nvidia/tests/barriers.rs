@@ -4,8 +4,8 @@
 mod common;
 
 use common::*;
-use tilewright_nvidia::{Kernel, Options, Target, compile};
-use tilewright_passes::{Options as PassOptions, lower_to_ttg};
+use tilewright_nvidia::{CodegenOptions, Kernel, Target, compile};
+use tilewright_passes::{Options, lower_to_ttg};
 
 fn kernel(name: &str, target: &str, wgmma: bool, num_warps: u32, num_stages: u32) -> Kernel {
     let path = format!("{}/../passes/tests/ir/{name}.mlir", env!("CARGO_MANIFEST_DIR"));
@@ -13,13 +13,9 @@ fn kernel(name: &str, target: &str, wgmma: bool, num_warps: u32, num_stages: u32
     let mut module = tilewright_ir::parse(&text, &path).unwrap_or_else(|e| panic!("{e}"));
     let mut info = common::plain(target);
     info.dots.wgmma = wgmma;
-    lower_to_ttg(
-        &mut module,
-        &info,
-        &PassOptions { num_warps, num_ctas: 1, num_stages, ..PassOptions::default() },
-    )
-    .unwrap_or_else(|e| panic!("{e}"));
-    compile(&module, &Options::new(Target::parse(target).unwrap())).unwrap_or_else(|e| panic!("{e}"))
+    lower_to_ttg(&mut module, &info, &Options { num_warps, num_ctas: 1, num_stages, ..Options::default() })
+        .unwrap_or_else(|e| panic!("{e}"));
+    compile(&module, &CodegenOptions::new(Target::parse(target).unwrap())).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Runs one CTA with each of some sets of integers behind the buffers.

@@ -4,14 +4,14 @@ mod common;
 
 use common::*;
 use tilewright_nvidia::Kernel;
-use tilewright_passes::{Options as PassOptions, lower_to_ttg};
+use tilewright_passes::{Options, lower_to_ttg};
 
 fn compiled(ir: &str, num_warps: u32, num_ctas: u32, num_stages: u32) -> (String, Kernel) {
     let mut module = tilewright_ir::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
     let mut target = common::plain("cuda:90");
     target.dots.wgmma = true;
     target.tma = true;
-    let options = PassOptions { num_warps, num_ctas, num_stages, ..PassOptions::default() };
+    let options = Options { num_warps, num_ctas, num_stages, ..Options::default() };
     lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
     (tilewright_ir::print(&module), generate(&module, "cuda:90"))
 }

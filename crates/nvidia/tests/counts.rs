@@ -4,8 +4,8 @@
 
 mod common;
 
-use tilewright_nvidia::{Kernel, Options, Target, compile};
-use tilewright_passes::{Options as PassOptions, lower_to_ttg};
+use tilewright_nvidia::{CodegenOptions, Kernel, Target, compile};
+use tilewright_passes::{Options, lower_to_ttg};
 
 fn kernel(name: &str, num_warps: u32, num_stages: u32) -> Kernel {
     kernel_with(name, num_warps, num_stages, false)
@@ -20,13 +20,9 @@ fn kernel_with(name: &str, num_warps: u32, num_stages: u32, wgmma: bool) -> Kern
         info.dots.wgmma = wgmma;
         info
     };
-    lower_to_ttg(
-        &mut module,
-        &info,
-        &PassOptions { num_warps, num_ctas: 1, num_stages, ..PassOptions::default() },
-    )
-    .unwrap_or_else(|e| panic!("{e}"));
-    let mut options = Options::new(Target::parse("cuda:90").unwrap());
+    lower_to_ttg(&mut module, &info, &Options { num_warps, num_ctas: 1, num_stages, ..Options::default() })
+        .unwrap_or_else(|e| panic!("{e}"));
+    let mut options = CodegenOptions::new(Target::parse("cuda:90").unwrap());
     options.verify = true;
     compile(&module, &options).unwrap_or_else(|e| panic!("{e}"))
 }

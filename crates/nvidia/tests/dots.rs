@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use tilewright_passes::{Options as PassOptions, lower_to_ttg};
+use tilewright_passes::{Options, lower_to_ttg};
 
 /// `out = a · b` for M × K and K × N matrices of small integers, which every format holds exactly.
 struct Case {
@@ -104,7 +104,7 @@ fn check_with(case: &Case, target: &str, num_warps: u32, wgmma: bool) -> String 
     lower_to_ttg(
         &mut module,
         &info,
-        &PassOptions { num_warps, num_ctas: 1, num_stages: 2, ..PassOptions::default() },
+        &Options { num_warps, num_ctas: 1, num_stages: 2, ..Options::default() },
     )
     .unwrap_or_else(|e| panic!("{e}"));
     let text = tilewright_ir::print(&module);

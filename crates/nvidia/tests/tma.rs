@@ -4,7 +4,8 @@
 mod common;
 
 use common::*;
-use tilewright_passes::{Options as PassOptions, lower_to_ttg, pipeline, tma};
+use tilewright_passes::hopper::tma;
+use tilewright_passes::{Options, lower_to_ttg, pipeline};
 
 const ALIASES: &str = r#"
 #bar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
@@ -18,7 +19,7 @@ const MODULE: &str = r#"module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-wa
 fn finish(ir: &str) -> tilewright_nvidia::Kernel {
     let mut module = tilewright_ir::text::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
     tilewright_ir::verify::verify(&module).unwrap_or_else(|e| panic!("{}", e[0]));
-    let (target, options) = (common::plain("cuda:90"), PassOptions::default());
+    let (target, options) = (common::plain("cuda:90"), Options::default());
     for pass in ["allocate-shared", "membar"] {
         pipeline::find(pass).unwrap().run(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
     }
@@ -153,7 +154,7 @@ fn compile_tt(
     tilewright_ir::verify::verify(&module).unwrap_or_else(|e| panic!("{}", e[0]));
     let mut target = common::plain("cuda:90");
     (target.dots.wgmma, target.tma) = (true, true);
-    let options = PassOptions { num_warps, num_stages, ..PassOptions::default() };
+    let options = Options { num_warps, num_stages, ..Options::default() };
     lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
     let kernel = generate(&module, "cuda:90");
     if std::env::var_os("SHOW").is_some() {

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use tilewright_nvidia::Kernel;
-use tilewright_passes::{Options as PassOptions, lower_to_ttg, pipeline};
+use tilewright_passes::{Options, lower_to_ttg, pipeline};
 
 /// Runs the passes that give warps, memory and barriers; returns IR text for the lowering.
 fn allocated(ir: &str) -> String {
@@ -12,7 +12,7 @@ fn allocated(ir: &str) -> String {
     let mut target = common::plain("cuda:90");
     target.tma = true;
     for pass in ["async-dots", "allocate-warp-groups", "allocate-shared", "membar"] {
-        pipeline::find(pass).unwrap().run(&mut module, &target, &PassOptions::default()).unwrap();
+        pipeline::find(pass).unwrap().run(&mut module, &target, &Options::default()).unwrap();
     }
     tilewright_ir::verify(&module).unwrap_or_else(|e| panic!("{}", e[0]));
     tilewright_ir::print(&module)
@@ -164,7 +164,7 @@ fn specialized(ir: &str, num_stages: u32) -> tilewright_ir::Module {
     let mut module = tilewright_ir::parse(ir, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
     let mut target = common::plain("cuda:90");
     (target.dots.wgmma, target.tma) = (true, true);
-    let options = PassOptions { num_stages, num_warps: 8, ..PassOptions::default() };
+    let options = Options { num_stages, num_warps: 8, ..Options::default() };
     let all = pipeline::PASSES.iter().skip_while(|p| p.name != "warp-specialize");
     for pass in all {
         pass.run(&mut module, &target, &options).unwrap_or_else(|e| panic!("{}: {e}", pass.name));
@@ -360,7 +360,7 @@ fn what_orders_copies_by_threads_is_needed() {
         let mut module = tilewright_ir::parse(POINTERS, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
         let mut target = common::plain("cuda:90");
         (target.dots.wgmma, target.tma) = (true, true);
-        let options = PassOptions { num_stages: 2, num_warps, ..PassOptions::default() };
+        let options = Options { num_stages: 2, num_warps, ..Options::default() };
         lower_to_ttg(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
         let kernel = generate(&module, "cuda:90");
         assert_eq!(kernel.num_warps, num_warps + 4);

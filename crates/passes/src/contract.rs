@@ -9,7 +9,10 @@
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::{Diagnostic, Module, Op, Opcode, Type, Value, marks};
 
-use crate::{global_barriers, membar, scratch, tma, verify};
+use crate::analysis::scratch;
+use crate::hopper::tma;
+use crate::transform::{global_barriers, membar};
+use crate::verify;
 
 /// What the lowering relies on: a target's list must ensure all of it.
 pub const LOWERED: &[Property] = &[

@@ -1,9 +1,17 @@
 //! The passes: from a `tt` module, which says what a kernel computes, to a `ttg` module, which says which thread holds
 //! what, where shared memory lies and when threads wait for each other.
 //!
-//! [`pipeline`] holds the whole order; every other file is one pass or one analysis. This page fixes what the IR looks
-//! like **after the last pass**: it is the contract with the lowering (`crates/lower`, and the targets' parts of it), which
-//! needs no analysis of its own.
+//! | | |
+//! | --- | --- |
+//! | [`analysis`] | what can be known of a module without changing it |
+//! | [`transform`] | passes for any target |
+//! | [`hopper`] | passes for what NVIDIA's GPUs have since Hopper: clusters, TMA, warp groups, warp specialization |
+//! | [`pipeline`], [`opt`] | passes by their names, and the run of a target's list or of a list on a command line |
+//! | [`contract`], [`verify`] | what passes require and ensure, and the check of it |
+//! | [`target`], [`machine`] | what passes may know of a target |
+//!
+//! This page fixes what the IR looks like **after the last pass**: it is the contract with the lowering (`crates/lower`, and
+//! the targets' parts of it), which needs no analysis of its own.
 //!
 //! # The module
 //!
@@ -14,10 +22,10 @@
 //! | `ttg.num-warps : i32` | warps that run the function |
 //! | `ttg.total-num-warps : i32` | warps of a CTA, those of partitions included, where there are any |
 //! | `ttg.maxnreg : i32` | registers of a thread at the start, where partitions change them |
-//! | `ttg.min-ctas-per-sm : i32` | CTAs that a multiprocessor should hold at least ([`launch_bounds`]) |
-//! | `ttg.num-ctas : i32` | CTAs of a cluster, which runs one program: tensors, buffers and blocks of descriptors are what one CTA has ([`distribute_ctas`]) |
+//! | `ttg.min-ctas-per-sm : i32` | CTAs that a multiprocessor should hold at least ([`launch_bounds`](transform::launch_bounds)) |
+//! | `ttg.num-ctas : i32` | CTAs of a cluster, which runs one program: tensors, buffers and blocks of descriptors are what one CTA has ([`distribute_ctas`](hopper::distribute_ctas)) |
 //! | `ttg.threads-per-warp : i32` | threads of a warp |
-//! | `ttg.stmatrix` | warps store matrices to shared memory ([`scratch::matrix_store`], [`scratch::conversion`]) |
+//! | `ttg.stmatrix` | warps store matrices to shared memory ([`matrix_store`](analysis::scratch::matrix_store), [`conversion`](analysis::scratch::conversion)) |
 //! | `ttg.target = "cuda:90"` | the target |
 //! | `ttg.shared : i32` | bytes of shared memory, buffers and scratch together |
 //!
@@ -26,12 +34,12 @@
 //!
 //! A `ttg.warp_specialize` runs its regions at the same time on warps of their own: `warpGroupStartIds` says which,
 //! `actualRegisters` (the default region's, then the partitions') what `setmaxnreg` asks for. Layouts, barriers and scratch
-//! within a region are those of its warps ([`scope`]).
+//! within a region are those of its warps ([`scope`](analysis::scope)).
 //!
 //! With several CTAs to a cluster `ttng.cluster_cta_rank` says which one this is. A `ttng.cluster_exchange` emits its own
 //! barriers of the cluster, after its writes and after its reads. A TMA copy with `ttg.multicast = mask` brings a part of the
 //! block to all CTAs whose ranks differ in the bits of the mask alone, and they the others; an arrival with `ttg.peers = set`
-//! is one at the mbarrier of each CTA of rank ^ x, x being a bit of the set ([`multicast`]); a wait with `ttg.one_thread` is
+//! is one at the mbarrier of each CTA of rank ^ x, x being a bit of the set ([`multicast`](hopper::multicast)); a wait with `ttg.one_thread` is
 //! that of the thread that issues copies. In a cluster TMA boxes are so
 //! small that its CTAs can share the copies of a block ([`tilewright_layout::TmaBlock::in_parts`]). Beside a
 //! `ttg.warp_specialize` the cluster meets in the function's body only, before the first or behind the last.
@@ -52,17 +60,17 @@
 //! | `tt.scan` | sources and results have the same |
 //! | `tt.dot` | accumulator and result: `nvidia_mma` v2, or `blocked` (then it is made of multiply-adds). `a` is `dot_op<0, parent = result's>`, `b` is `dot_op<1, …>`; `kWidth` is 32 / bits of an operand for mma, 0 for blocked |
 //! | `ttng.warp_group_dot` | accumulator and result: `nvidia_mma` v3, whose N may be wider than the tensor. `b` is a buffer in `nvmma_shared`, `a` one too or a tensor of `dot_op<0, parent = result's>`, `kWidth` 32 / bits |
-//! | `tt.trans`, `tt.reshape`, `tt.join`, `tt.split`, `tt.cat` | any; [`reindex::reindex_registers`] says whether data stays in each thread's registers, otherwise it moves through scratch, stored at its row-major index |
+//! | `tt.trans`, `tt.reshape`, `tt.join`, `tt.split`, `tt.cat` | any; [`reindex_registers`](analysis::reindex::reindex_registers) says whether data stays in each thread's registers, otherwise it moves through scratch, stored at its row-major index |
 //! | `tt.gather` | any |
 //! | `tt.histogram` | source and mask have the same; result any |
-//! | `ttg.convert_layout` | any two that differ; [`scratch::conversion`] says how |
+//! | `ttg.convert_layout` | any two that differ; [`conversion`](analysis::scratch::conversion) says how |
 //! | `ttg.local_load` | buffer to any; to `dot_op` this is where `ldmatrix` applies |
 //! | `ttng.async_tma_*` | the descriptor's block and the buffer have the same, one that [`tilewright_layout::TmaBlock`] knows; mbarriers are `memdesc<1xi64>` |
 //!
 //! # Memory operations
 //!
 //! `tt.load`, `tt.store`, `tt.atomic_rmw`, `tt.atomic_cas` and `ttg.async_copy_global_to_local` on tensors carry two
-//! discardable attributes that [`axis`] analysis leaves: `tt.vec = v : i32` and `tt.vec_axis = d : i32`. They promise
+//! discardable attributes that [axis analysis](analysis::axis) leaves: `tt.vec = v : i32` and `tt.vec_axis = d : i32`. They promise
 //! that every run of `v` elements along dimension `d` which begins at a multiple of `v` has consecutive addresses, of
 //! which the first is aligned to `v` elements, and one value of the mask. `v` is a power of two of at most 16 bytes. The
 //! width of an access is then `min(v, TileLayout::contig_along(d))`; nothing else must be proved. Elements past the
@@ -72,18 +80,18 @@
 //! at multiples of r have one result, which a thread computes once.
 //!
 //! `ttg.async_copy_global_to_local` may carry `ttg.free_slot`: nothing reads the slot of the ring that it fills between the
-//! last `ttg.async_wait` and the copy. [`membar`] needs no barrier for what is read of other slots there.
+//! last `ttg.async_wait` and the copy. [`membar`](transform::membar) needs no barrier for what is read of other slots there.
 //!
 //! # Shared memory and barriers
 //!
 //! - `allocation.offset : i32` (bytes from the start of the CTA's dynamic shared memory) stands on every
-//!   `ttg.local_alloc` and on every operation that needs scratch. [`scratch::scratch_bytes`] says which do, how much,
+//!   `ttg.local_alloc` and on every operation that needs scratch. [`scratch_bytes`](analysis::scratch::scratch_bytes) says which do, how much,
 //!   and how the scratch of a reduction or scan is arranged; the lowering asks the same function.
 //! - An operation with scratch emits *its own* barriers **between** its writes and its reads (and between rounds of a
-//!   conversion). It emits none before its first write and none after its last read: [`membar`] puts a `ttg.barrier`
+//!   conversion). It emits none before its first write and none after its last read: [`membar`](transform::membar) puts a `ttg.barrier`
 //!   between operations wherever one is needed.
 //! - Of global memory, a `ttg.barrier` stands before a write of what other threads may still load, and before an atomic operation
-//!   that releases what they have written ([`global_barriers`]).
+//!   that releases what they have written ([`global_barriers`](transform::global_barriers)).
 //! - `ttg.async_wait` is followed by a `ttg.barrier` where another thread's copies are read after it; the lowering of
 //!   the wait itself is the wait alone.
 //! - A `ttng.warp_group_dot` with `isAsync` is one group of products. Its result is valid and its buffers are free after a
@@ -100,52 +108,29 @@
 //!   through the region, `pass_turn {begins}` stands before all of them and `take_turn {ends}` behind.
 //! - A `tt.reduce` with `ttg.lanes_apart` does not combine lanes: each has its own result, until `ttg.lane_sum` adds them. In
 //!   between stand additions and multiplications by what all these lanes have alike.
-//! - Kernel arguments of type `!tt.tensordesc` are tensor maps ([`tma::kernel_maps`]). With
+//! - Kernel arguments of type `!tt.tensordesc` are tensor maps ([`kernel_maps`](hopper::tma::kernel_maps)). With
 //!   `ttg.global_scratch_memory_size : i32` on the module the kernel has one more, last parameter: the launch's scratch
 //!   memory, that many bytes for each CTA.
 //! - `ttg.local_alloc` with a source writes its buffer; `ttg.local_dealloc` lowers to nothing.
-//! - Rings (`ttg.ring_*`, `ttg.async_copy_block_to_local`) are what [`warp_specialize`] and [`pipeline_loops`] make and
-//!   [`lower_rings`] ends: none is left.
+//! - Rings (`ttg.ring_*`, `ttg.async_copy_block_to_local`) are what [`warp_specialize`](hopper::warp_specialize) and [`software_pipeline`](transform::software_pipeline) make and
+//!   [`lower_rings`](transform::lower_rings) ends: none is left.
 //! - A pipelined loop has a buffer `memdesc<slots x …, mutable>` and takes views by `ttg.memdesc_index` with a slot
-//!   number that wraps around (`arith.select`), never a remainder. Its [`schedule`](pipeline_loops::schedule) is not in the IR:
+//!   number that wraps around (`arith.select`), never a remainder. Its [`schedule`](transform::software_pipeline::schedule) is not in the IR:
 //!   the order of operations, carried values and slots are what it came to. A loop's `num_stages` is the most slots that its
 //!   rings have; fewer where shared memory has no room for them, one more where that spares a barrier.
 //! - `tt.async_copy` masks: copies past the end of the loop are masked off by a splat of the loop's condition, which the
 //!   lowering turns into a source size of zero (or a predicate); the rows of a masked-off element with `other` absent or
 //!   zero read as zero. Loads with another `other` stay synchronous.
 
-pub mod allocate_shared;
-pub mod allocate_warp_groups;
-pub mod assign_layouts;
-pub mod axis;
-pub mod captures;
-pub mod choose;
+pub mod analysis;
 pub mod contract;
-pub mod derive;
-pub mod distribute_ctas;
-pub mod global_barriers;
-pub mod lane_sums;
-pub mod launch_bounds;
-pub mod legalize_dots;
-pub mod lower_descriptors;
-pub mod lower_rings;
-pub mod lower_tma;
+pub mod hopper;
 pub mod machine;
-pub mod membar;
-pub mod multicast;
 pub mod opt;
 pub mod pipeline;
-pub mod pipeline_loops;
-pub mod reindex;
-pub mod rings;
-pub mod scope;
-pub mod scratch;
-pub mod take_turns;
 pub mod target;
-pub mod tma;
-pub mod transpose_dots;
+pub mod transform;
 pub mod verify;
-pub mod warp_specialize;
 
 pub use pipeline::{Options, lower_to_ttg, lower_to_ttg_with};
 pub use target::TargetInfo;

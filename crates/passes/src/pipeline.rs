@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
+use crate::analysis::scratch;
 use crate::contract::{
     Held, LOWERED,
     Property::{
@@ -15,13 +16,17 @@ use crate::contract::{
         NoDescriptorAccesses, NoRings, SharedPlaced, WarpsPlaced,
     },
 };
+use crate::hopper::{
+    allocate_warp_groups, async_dots, distribute_ctas, encode_descriptors, lower_tma, pingpong,
+    transpose_dots, warp_specialize,
+};
 use crate::target::TargetInfo;
-use crate::{
-    allocate_shared, allocate_warp_groups, assign_layouts, distribute_ctas, global_barriers, lane_sums,
-    launch_bounds, legalize_dots, lower_descriptors, lower_rings, lower_tma, membar, pipeline_loops, scratch,
-    take_turns, tma, transpose_dots, warp_specialize,
+use crate::transform::{
+    allocate_shared, assign_layouts, global_barriers, lane_sums, launch_bounds, legalize_dots,
+    lower_descriptors, lower_rings, membar, software_pipeline,
 };
 
+pub use crate::target::Row;
 pub use tilewright_ir::Options;
 
 /// A pass by its name, as `tilewright opt` and dumps know it.
@@ -87,7 +92,7 @@ pub static PASSES: &[Pass] = &[
         requires: &[LaidOut],
         ensures: &[DescriptorsEncoded],
         run: |m, _, _| {
-            tma::encode_descriptors(m);
+            encode_descriptors::run(m);
             Ok(())
         },
     },
@@ -103,7 +108,7 @@ pub static PASSES: &[Pass] = &[
         summary: "schedule loops: copies iterations ahead, dots early or late",
         requires: &[LaidOut, DescriptorsEncoded],
         ensures: &[],
-        run: |m, t, o| pipeline_loops::run(m, t, o.num_stages),
+        run: |m, t, o| software_pipeline::run(m, t, o.num_stages),
     },
     Pass {
         name: "lower-tma",
@@ -118,7 +123,7 @@ pub static PASSES: &[Pass] = &[
         requires: &[LaidOut],
         ensures: &[],
         run: |m, _, _| {
-            pipeline_loops::dots::run(m);
+            async_dots::run(m);
             Ok(())
         },
     },
@@ -130,12 +135,12 @@ pub static PASSES: &[Pass] = &[
         run: |m, _, _| lower_rings::run(m),
     },
     Pass {
-        name: "take-turns",
+        name: "pingpong",
         summary: "let warp groups use the tensor cores in turns",
         requires: &[LaidOut, NoRings],
         ensures: &[],
         run: |m, t, _| {
-            take_turns::run(m, t);
+            pingpong::run(m, t);
             Ok(())
         },
     },
@@ -201,15 +206,6 @@ pub static PASSES: &[Pass] = &[
         },
     },
 ];
-
-/// A row of a target's list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// The name of the pass: one of [`PASSES`], or of the IR's own ([`tilewright_ir::pass::PASSES`]).
-    pub pass: &'static str,
-    /// Why it stands here.
-    pub why: &'static str,
-}
 
 /// The pass of a name.
 pub fn find(name: &str) -> Option<&'static Pass> {

@@ -1,9 +1,7 @@
 //! What the passes need to know of a target. A vendor's folder makes it of its own table of facts (`crates/nvidia`,
 //! `Target::info`); no pass asks for a target's name or version.
 
-use crate::legalize_dots::is_mma_fp8;
 use crate::machine::Machine;
-use crate::pipeline::Row;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{FloatKind, Module, Type, TypeKind};
 
@@ -99,4 +97,18 @@ pub fn dot_kind(module: &Module, target: &TargetInfo, dot: tt::Dot) -> MmaKind {
     }
     let tf32 = dot.input_precision(module) == tt::InputPrecision::Tf32;
     target.mma_kind(module, element(dot.a(module)), element(dot.b(module)), element(result), tf32)
+}
+
+/// The formats that an fp8 dot instruction takes (PTX ISA, "mma": `.e4m3`, `.e5m2`).
+pub(crate) fn is_mma_fp8(kind: FloatKind) -> bool {
+    matches!(kind, FloatKind::F8E4M3FN | FloatKind::F8E5M2)
+}
+
+/// A row of a target's list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The name of the pass: one of [`PASSES`](crate::pipeline::PASSES), or of the IR's own ([`tilewright_ir::pass::PASSES`]).
+    pub pass: &'static str,
+    /// Why it stands here.
+    pub why: &'static str,
 }

@@ -11,7 +11,8 @@ use tilewright_ir::marks;
 use tilewright_ir::{Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Value};
 use tilewright_layout::{TileLayout, TmaBlock};
 
-use crate::{derive, scope, tma};
+use crate::analysis::{encoding_inference, scope};
+use crate::hopper::tma;
 
 /// Checks every operation of the module.
 ///
@@ -39,7 +40,7 @@ fn encoding(module: &Module, value: Value) -> Option<&Encoding> {
 /// Checks one operation.
 pub(crate) fn check(module: &Module, op: Op) -> Result<(), String> {
     for &v in module.operands(op).iter().chain(module.results(op)) {
-        if derive::is_tensor(module, v) {
+        if encoding_inference::is_tensor(module, v) {
             let enc = encoding(module, v).ok_or("a tensor without an encoding")?;
             let shape = module.shape(module.value_type(v)).unwrap_or(&[]);
             let layout = TileLayout::new(enc, shape).map_err(|e| e.to_string())?;
@@ -51,7 +52,8 @@ pub(crate) fn check(module: &Module, op: Op) -> Result<(), String> {
     }
     match module.opcode(op) {
         Some(Opcode::Tt(tt::Kind::Load | tt::Kind::Store | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
-            let tensor = module.operands(op).first().is_some_and(|&v| derive::is_tensor(module, v));
+            let tensor =
+                module.operands(op).first().is_some_and(|&v| encoding_inference::is_tensor(module, v));
             match module.int_attr(op, marks::VEC) {
                 None | Some(..1) if tensor => Err("no tt.vec".into()),
                 _ => Ok(()),
@@ -141,9 +143,9 @@ fn sliced(module: &Module, op: Op) -> Result<(), String> {
         return Ok(());
     };
     let (Some(from), Some(to)) = (encoding(module, src), encoding(module, dst)) else { return Ok(()) };
-    match derive::forward(module, op, 0, from) {
-        Some(derived) if derived == *to => Ok(()),
-        derived => Err(format!("{to:?} is not what follows from {from:?}: {derived:?}")),
+    match encoding_inference::forward(module, op, 0, from) {
+        Some(inferred) if inferred == *to => Ok(()),
+        inferred => Err(format!("{to:?} is not what follows from {from:?}: {inferred:?}")),
     }
 }
 

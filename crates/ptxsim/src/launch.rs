@@ -47,7 +47,7 @@ pub struct Launch {
 
 /// How to run it.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SimOptions {
     /// Check races, uninitialized reads and asynchrony. Bounds, alignment, barriers and deadlock are always checked.
     pub checks: bool,
     /// Zero schedules warps in order; any other value shuffles them, the same way each time.
@@ -66,9 +66,9 @@ pub struct Options {
     pub interrupt: Option<Arc<AtomicBool>>,
 }
 
-impl Default for Options {
+impl Default for SimOptions {
     fn default() -> Self {
-        Options {
+        SimOptions {
             checks: true,
             seed: 0,
             threads: 0,
@@ -160,7 +160,7 @@ impl Program {
     }
 
     /// Runs a kernel to its end. An `Err` is a launch that could not be made; broken rules are in the report.
-    pub fn launch(&self, l: &Launch, memory: &Memory, options: &Options) -> Result<Report, Error> {
+    pub fn launch(&self, l: &Launch, memory: &Memory, options: &SimOptions) -> Result<Report, Error> {
         let code = self.code(&l.entry)?;
         let cluster = l.cluster.or(code.cluster).unwrap_or([1; 3]);
         check_shape(l, &code, cluster)?;
@@ -227,7 +227,7 @@ impl Program {
 }
 
 /// Runs all units on a pool of workers, in order of their numbers.
-fn run(grid: &Grid<'_>, units: u64, options: &Options) -> Vec<InstStat> {
+fn run(grid: &Grid<'_>, units: u64, options: &SimOptions) -> Vec<InstStat> {
     let next = AtomicU64::new(0);
     // Units wait for each other only if all of them can be resident, which is as many as a GPU holds.
     let resident = ((512 << 20) / Unit::bytes(grid)).clamp(160, 4096);

@@ -58,35 +58,18 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, Error> {
                 continue;
             }
             b'/' if s.get(i + 1) == Some(&b'*') => {
-                let first = line;
-                i += 2;
-                loop {
-                    if i + 1 >= s.len() {
-                        return Err(Error::at(first, "a comment opened with /* is never closed"));
-                    }
-                    if s[i] == b'*' && s[i + 1] == b'/' {
-                        break;
-                    }
-                    line += u32::from(s[i] == b'\n');
-                    i += 1;
-                }
-                i += 2;
+                let end = end_of_comment(s, i)
+                    .ok_or_else(|| Error::at(line, "a comment opened with /* is never closed"))?;
+                line += s[i..end].iter().filter(|&&c| c == b'\n').count() as u32;
+                i = end;
                 continue;
             }
             b'"' => {
-                i += 1;
-                while i < s.len() && s[i] != b'"' {
-                    if s[i] == b'\n' {
-                        return Err(Error::at(line, "a string is never closed"));
-                    }
-                    i += if s[i] == b'\\' { 2 } else { 1 };
-                }
-                if i >= s.len() {
-                    return Err(Error::at(line, "a string is never closed"));
-                }
-                let Some(inside) = text.get(start + 1..i) else {
+                let inside = end_of_string(s, i).and_then(|end| text.get(start + 1..end));
+                let Some(inside) = inside else {
                     return Err(Error::at(line, "a string is never closed"));
                 };
+                i += 1 + inside.len();
                 out.push(Token { tok: Tok::Str(inside), line });
                 i += 1;
                 continue;
@@ -109,24 +92,7 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, Error> {
                 continue;
             }
             b'0'..=b'9' => {
-                i += 1;
-                let hex = c == b'0' && matches!(s.get(i), Some(b'x' | b'X'));
-                // 0f3F800000 and 0d3FF0000000000000 are bit patterns: hexadecimal digits follow.
-                let bits = c == b'0' && matches!(s.get(i), Some(b'f' | b'F' | b'd' | b'D'));
-                if hex || bits {
-                    i += 1;
-                    while i < s.len() && (s[i].is_ascii_hexdigit() || s[i] == b'U') {
-                        i += 1;
-                    }
-                } else {
-                    while i < s.len() && (s[i].is_ascii_alphanumeric() || s[i] == b'.') {
-                        let exp = matches!(s[i], b'e' | b'E');
-                        i += 1;
-                        if exp && i < s.len() && matches!(s[i], b'+' | b'-') {
-                            i += 1;
-                        }
-                    }
-                }
+                i = end_of_number(s, i);
                 out.push(Token { tok: Tok::Num(&text[start..i]), line });
                 continue;
             }
@@ -151,4 +117,46 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, Error> {
     }
     out.push(Token { tok: Tok::Eof, line });
     Ok(out)
+}
+
+/// Behind the `*/` of the comment that begins at `i`.
+fn end_of_comment(s: &[u8], i: usize) -> Option<usize> {
+    s[i + 2..].windows(2).position(|w| w == b"*/").map(|at| i + 2 + at + 2)
+}
+
+/// The closing quote of the string that begins at `i`, in the same line.
+fn end_of_string(s: &[u8], mut i: usize) -> Option<usize> {
+    i += 1;
+    loop {
+        match s.get(i)? {
+            b'"' => return Some(i),
+            b'\n' => return None,
+            b'\\' => i += 2,
+            _ => i += 1,
+        }
+    }
+}
+
+/// Behind the number that begins at `i`.
+fn end_of_number(s: &[u8], mut i: usize) -> usize {
+    let c = s[i];
+    i += 1;
+    let hex = c == b'0' && matches!(s.get(i), Some(b'x' | b'X'));
+    // 0f3F800000 and 0d3FF0000000000000 are bit patterns: hexadecimal digits follow.
+    let bits = c == b'0' && matches!(s.get(i), Some(b'f' | b'F' | b'd' | b'D'));
+    if hex || bits {
+        i += 1;
+        while i < s.len() && (s[i].is_ascii_hexdigit() || s[i] == b'U') {
+            i += 1;
+        }
+    } else {
+        while i < s.len() && (s[i].is_ascii_alphanumeric() || s[i] == b'.') {
+            let exp = matches!(s[i], b'e' | b'E');
+            i += 1;
+            if exp && i < s.len() && matches!(s[i], b'+' | b'-') {
+                i += 1;
+            }
+        }
+    }
+    i
 }

@@ -9,7 +9,7 @@
 //! warps; `access` and `shadow` check memory; [`launch`](Program::launch) spreads CTAs over the cores.
 //!
 //! ```
-//! use tilewright_ptxsim::{Launch, Memory, Options, Param, Program};
+//! use tilewright_ptxsim::{Launch, Memory, Param, Program, SimOptions};
 //! let ptx = r#"
 //! .version 8.0
 //! .target sm_80
@@ -38,7 +38,7 @@
 //!     shared_bytes: 0,
 //!     params: vec![Param::Pointer(data.as_ptr() as u64)],
 //! };
-//! let report = Program::parse(ptx)?.launch(&launch, &memory, &Options::default())?;
+//! let report = Program::parse(ptx)?.launch(&launch, &memory, &SimOptions::default())?;
 //! assert!(report.findings.is_empty());
 //! assert_eq!(data[5], 10);
 //! # Ok::<(), tilewright_ptxsim::Error>(())
@@ -71,7 +71,7 @@ mod uninitialized;
 
 pub use arguments::Arguments;
 pub use isa::Class;
-pub use launch::{Launch, Options, Param, ParamInfo, Program};
+pub use launch::{Launch, Param, ParamInfo, Program, SimOptions};
 pub use memory::{Allocation, Memory};
 pub use parse::parse;
 pub use report::{Counters, Counts, Finding, FindingKind, Report, Source};

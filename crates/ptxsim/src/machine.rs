@@ -9,7 +9,7 @@
 //! **Units.** A cluster of CTAs (mostly one) is a *unit*: one worker thread runs it, its warps in turn, so shared
 //! memory needs no locks and a seed fixes the order.
 
-use crate::Options;
+use crate::SimOptions;
 use crate::barrier::{Bar, BarrierOp};
 use crate::clock::Sync;
 use crate::flatten::Code;
@@ -36,7 +36,7 @@ const WATCH: u32 = 64;
 pub(crate) struct Grid<'a> {
     pub code: &'a Code,
     pub memory: &'a Memory,
-    pub options: &'a Options,
+    pub options: &'a SimOptions,
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub cluster: [u32; 3],
@@ -631,20 +631,11 @@ fn select(frags: &mut Vec<Frag>, live: u32, calls: &crate::isa::Calls) -> Option
 fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &mut u32) -> Option<usize> {
     let code = grid.code;
     let Frag { mut pc, mut mask, mut turn, .. } = w.frags.swap_remove(f);
-    let others = |w: &Warp, pc: u32| {
-        w.frags
-            .iter()
-            .filter(|f| f.pc >= pc && matches!(f.state, State::Ready | State::Gather(_)))
-            .map(|f| f.pc)
-            .min()
-            .unwrap_or(u32::MAX)
-    };
-    let mut bound = others(w, pc);
+    let mut bound = next_ahead(w, pc);
     let mut first = true;
     let mut back = 0;
     let (polls, start) = (w.polls, w.executed);
     w.polled = false;
-    let checks = grid.options.checks;
     loop {
         if *budget == 0 || (pc >= bound && !first) {
             break;
@@ -654,23 +645,8 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
         }
         first = false;
         let inst = &code.insts[pc as usize];
-        let mut m = mask;
-        if inst.guard != NONE {
-            let p = w.regs.p[inst.guard as usize];
-            m &= if inst.neg { !p } else { p };
-        }
         *budget -= 1;
-        w.executed += 1;
-        let stat = &mut unit.stats[pc as usize];
-        stat.warps += 1;
-        stat.threads += u64::from(m.count_ones());
-        if checks && let Some(u) = &inst.uninit {
-            if let Some(g) = u.guard {
-                let bad = mask & !w.init[g as usize];
-                undefined(unit, w, grid, inst, bad);
-            }
-            uninit(unit, w, grid, inst, u, m);
-        }
+        let m = begin(unit, w, grid, inst, pc, mask);
         // A guarded-off instruction does nothing, except that a branch is still not taken.
         if m == 0 {
             pc += 1;
@@ -721,7 +697,7 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
                     (pc, mask) = here;
                 }
                 if !whole || flow == Flow::Switch {
-                    bound = others(w, pc);
+                    bound = next_ahead(w, pc);
                     // A waiting fragment may be there already.
                     if pc >= bound {
                         break;
@@ -731,7 +707,7 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
                     // A loop that does little but look at memory waits for somebody else.
                     let polls = (w.polls - polls) * 16 >= w.executed - start;
                     if polls || (back >= SPIN && !w.frags.is_empty()) {
-                        turn = w.frags.iter().map(|f| f.turn).max().unwrap_or(0) + 1;
+                        turn = last_turn(w);
                         w.polled = polls;
                         w.yielded |= polls && w.frags.is_empty();
                         break;
@@ -759,42 +735,16 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
                 w.frags.push(Frag { pc, mask: m, state: State::Gather(need), turn });
                 return None;
             }
-            Flow::Yield => {
-                turn = w.frags.iter().map(|f| f.turn).max().unwrap_or(0) + 1;
-                w.polled = true;
-                w.yielded = true;
-                break;
-            }
-            Flow::YieldNext => {
-                pc += 1;
-                turn = w.frags.iter().map(|f| f.turn).max().unwrap_or(0) + 1;
+            flow @ (Flow::Yield | Flow::YieldNext) => {
+                pc += u32::from(flow == Flow::YieldNext);
+                turn = last_turn(w);
                 w.polled = true;
                 w.yielded = true;
                 break;
             }
             Flow::Barrier => {
                 let Some(op) = cx.barrier else { break };
-                if mask & !m != 0 {
-                    w.frags.push(Frag { pc: pc + 1, mask: mask & !m, state: State::Ready, turn });
-                }
-                // Join lanes that came to the same barrier before.
-                let mut joined = Frag { pc, mask: m, state: State::Ready, turn };
-                let mut missing = w.live & !m;
-                let mut pred = op.pred & m;
-                w.frags.retain(|f| match f.state {
-                    State::Pending(o, miss) if f.pc == pc && o.id == op.id => {
-                        joined.mask |= f.mask;
-                        missing |= miss;
-                        pred |= o.pred & f.mask;
-                        false
-                    }
-                    _ => true,
-                });
-                let complete = joined.mask & w.live == w.live;
-                let op = BarrierOp { pred, ..op };
-                joined.state = State::Pending(op, if complete || !op.aligned { 0 } else { missing });
-                w.frags.push(joined);
-                return (complete || !op.aligned).then(|| w.frags.len() - 1);
+                return arrive_at_barrier(w, op, Frag { pc, mask, state: State::Ready, turn }, m);
             }
             Flow::Stop => {
                 grid.stop.store(true, Relaxed);
@@ -804,6 +754,73 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
     }
     w.frags.push(Frag { pc, mask, state: State::Ready, turn });
     None
+}
+
+/// The least place ahead of `pc` where another fragment stands that could run: they may join there.
+#[inline]
+fn next_ahead(w: &Warp, pc: u32) -> u32 {
+    w.frags
+        .iter()
+        .filter(|f| f.pc >= pc && matches!(f.state, State::Ready | State::Gather(_)))
+        .map(|f| f.pc)
+        .min()
+        .unwrap_or(u32::MAX)
+}
+
+/// A turn behind those of all other fragments.
+fn last_turn(w: &Warp) -> u32 {
+    w.frags.iter().map(|f| f.turn).max().unwrap_or(0) + 1
+}
+
+/// Counts and checks an instruction, and returns which lanes its guard lets run.
+#[inline]
+fn begin(unit: &mut Unit, w: &mut Warp, grid: &Grid<'_>, inst: &Inst, pc: u32, mask: u32) -> u32 {
+    let mut m = mask;
+    if inst.guard != NONE {
+        let p = w.regs.p[inst.guard as usize];
+        m &= if inst.neg { !p } else { p };
+    }
+    w.executed += 1;
+    let stat = &mut unit.stats[pc as usize];
+    stat.warps += 1;
+    stat.threads += u64::from(m.count_ones());
+    if grid.options.checks
+        && let Some(u) = &inst.uninit
+    {
+        if let Some(g) = u.guard {
+            let bad = mask & !w.init[g as usize];
+            undefined(unit, w, grid, inst, bad);
+        }
+        uninit(unit, w, grid, inst, u, m);
+    }
+    m
+}
+
+/// Lanes `m` of a fragment wait at a barrier, those that the guard turns off go on. Returns the waiting fragment if it waits for no
+/// more lanes of the warp.
+fn arrive_at_barrier(w: &mut Warp, op: BarrierOp, from: Frag, m: u32) -> Option<usize> {
+    let Frag { pc, mask, turn, .. } = from;
+    if mask & !m != 0 {
+        w.frags.push(Frag { pc: pc + 1, mask: mask & !m, state: State::Ready, turn });
+    }
+    // Join lanes that came to the same barrier before.
+    let mut joined = Frag { pc, mask: m, state: State::Ready, turn };
+    let mut missing = w.live & !m;
+    let mut pred = op.pred & m;
+    w.frags.retain(|f| match f.state {
+        State::Pending(o, miss) if f.pc == pc && o.id == op.id => {
+            joined.mask |= f.mask;
+            missing |= miss;
+            pred |= o.pred & f.mask;
+            false
+        }
+        _ => true,
+    });
+    let complete = joined.mask & w.live == w.live;
+    let op = BarrierOp { pred, ..op };
+    joined.state = State::Pending(op, if complete || !op.aligned { 0 } else { missing });
+    w.frags.push(joined);
+    (complete || !op.aligned).then(|| w.frags.len() - 1)
 }
 
 /// Lanes have exited: an aligned barrier may wait only for them.

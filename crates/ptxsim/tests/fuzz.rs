@@ -2,7 +2,7 @@
 #![allow(missing_docs)]
 mod common;
 use common::*;
-use tilewright_ptxsim::{Launch, Memory, Options, Param, Program};
+use tilewright_ptxsim::{Launch, Memory, Param, Program, SimOptions};
 
 const CORPUS: [&str; 3] =
     [include_str!("cuda/suite.ptx"), include_str!("cuda/matmul.ptx"), include_str!("cuda/softmax.ptx")];
@@ -111,7 +111,8 @@ fn run(text: &str) {
             .collect();
         let launch =
             Launch { entry, grid: [2, 1, 1], block: [32, 2, 1], cluster: None, shared_bytes: 1024, params };
-        let options = Options { max_instructions: 20_000, threads: 1, wait_rounds: 50, ..Options::default() };
+        let options =
+            SimOptions { max_instructions: 20_000, threads: 1, wait_rounds: 50, ..SimOptions::default() };
         let _ = p.launch(&launch, &memory, &options);
     }
 }
@@ -238,7 +239,7 @@ fn sizes_beyond_all_counting() {
                 params: vec![],
             };
             if at > 0 || sizes[1] > 65535 {
-                let error = program.launch(&launch, &Memory::new(), &Options::default());
+                let error = program.launch(&launch, &Memory::new(), &SimOptions::default());
                 assert!(error.is_err(), "{launch:?}");
             }
         }

@@ -63,8 +63,11 @@ pub fn run(
     unsafe { memory.register(scratch.as_mut_ptr().cast(), scratch.len() * 128, "scratch", true) };
     let sanitize = kernel.options().sanitize;
     let interrupt = Arc::new(AtomicBool::new(false));
-    let options =
-        sim::Options { stop_at_first: !sanitize, interrupt: Some(interrupt.clone()), ..Default::default() };
+    let options = sim::SimOptions {
+        stop_at_first: !sanitize,
+        interrupt: Some(interrupt.clone()),
+        ..Default::default()
+    };
     let report =
         watched(py, &interrupt, || program.launch(&launch, &memory, &options))?.map_err(|error| {
             errors::KernelError::new_err(format!("the PTX simulator refuses the kernel: {error}"))
@@ -110,7 +113,7 @@ pub fn simulate_ptx(
 ) -> PyResult<String> {
     guarded(|| {
         let shape = Shape { entry, grid, block, cluster, shared };
-        simulate(py, ptx, shape, &arguments, sim::Options { checks, seed, threads, ..Default::default() })
+        simulate(py, ptx, shape, &arguments, sim::SimOptions { checks, seed, threads, ..Default::default() })
     })
 }
 
@@ -128,7 +131,7 @@ fn simulate(
     ptx: &str,
     shape: Shape<'_>,
     arguments: &[Bound<'_, PyAny>],
-    options: sim::Options,
+    options: sim::SimOptions,
 ) -> PyResult<String> {
     let refuse = |error: sim::Error| errors::KernelError::new_err(format!("the PTX simulator: {error}"));
     let interrupt = Arc::new(AtomicBool::new(false));
@@ -177,7 +180,7 @@ fn simulate(
         });
     }
     let launch = sim::Launch { entry: entry.to_string(), grid, block, cluster, shared_bytes: shared, params };
-    let options = sim::Options { interrupt: Some(interrupt.clone()), ..options };
+    let options = sim::SimOptions { interrupt: Some(interrupt.clone()), ..options };
     let report = watched(py, &interrupt, || program.launch(&launch, &memory, &options))?.map_err(refuse)?;
     Ok(report.to_json())
 }

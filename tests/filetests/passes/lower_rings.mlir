@@ -87,7 +87,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK-NOT: ttg.ring
 // -----
 // Four warps store, two readers read: each warp arrives, and the slot is free when the warps of both readers have. The warp that
-// hands slots to the copy engine is told of the stores by a fence, and one thread speaks for it.
+// hands slots to the copy engine is told of the stores by a fence, and its elected thread arrives.
 // RUN: -lower-rings
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 #blocked2 = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [2, 1], order = [1, 0]}>

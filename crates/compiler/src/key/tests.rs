@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tilewright_frontend::dtype::PointerType;
 use tilewright_frontend::host::{NamedTuple, Origin};
 use tilewright_frontend::{
-    ArgSpec, ArgType, Binding, DType, Host, HostError, HostObject, HostValue, JitFunction, Options as Front,
-    Scalar, Signature, SourceText, build_module,
+    ArgSpec, ArgType, Binding, DType, Host, HostError, HostObject, HostValue, JitFunction, Scalar, Signature,
+    SourceText, build_module,
 };
 
 use super::*;
@@ -160,7 +160,7 @@ fn facts(world: &World) -> Facts {
     });
     let host = Asked { world: world.clone(), helper };
     let signature = Signature { args: world.args.clone() };
-    match build_module(&host, &kernel, &signature, &Front::default()) {
+    match build_module(&host, &kernel, &signature, &Options::default()) {
         Ok(built) => built.facts,
         Err(error) => panic!("{error}"),
     }
@@ -376,7 +376,7 @@ fn answers_that_change_during_a_compilation_are_told_apart() {
             JitFunction::new(1, "m", "kernel", SourceText::new("m.py", source.to_string(), 1), false);
         let asked = Asked { world: world(), helper: kernel.clone() };
         let host = Counting(answers.to_vec(), std::cell::Cell::new(0), asked);
-        let built = build_module(&host, &kernel, &Signature { args: vec![] }, &Front::default());
+        let built = build_module(&host, &kernel, &Signature { args: vec![] }, &Options::default());
         let facts = built.unwrap_or_else(|e| panic!("{e}")).facts;
         let key = key_for("cuda:90", &facts, &Options::default(), &tools());
         assert_eq!(seen.insert(key, answers), None, "{answers:?}");

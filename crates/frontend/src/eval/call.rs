@@ -1,4 +1,6 @@
 //! Calls: binding arguments to parameters, evaluating jit functions in place, emitting `noinline` ones.
+//!
+//! Together with expressions, Python's builtins and the library's, since an argument is an expression, and a call is one.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

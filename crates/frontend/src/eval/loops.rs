@@ -8,14 +8,25 @@ use ruff_python_ast::name::Name;
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::dialect::{arith, scf};
-use tilewright_ir::{AttrKind, Op, licm};
+use tilewright_ir::{self as ir, AttrKind, Block, Op, licm};
 
 use super::control::{Condition, is_number};
 use super::stmt::{Flow, Rest, RestKind};
-use super::{Eval, Evaluator, MAX_OPS, Scope, builder};
+use super::{Error, Eval, Evaluator, MAX_OPS, Scope, builder};
 use crate::dtype::Scalar;
 use crate::host::HostValue;
 use crate::value::{RangeValue, Tensor, Value};
+
+/// The bounds of a run-time loop.
+struct Bounds {
+    lower: ir::Value,
+    upper: ir::Value,
+    step: ir::Value,
+    /// The type of its variable.
+    ty: Scalar,
+    /// Whether the variable counts down, from `upper`.
+    down: bool,
+}
 
 impl Evaluator<'_> {
     // ---- for ------------------------------------------------------------------------------------------------
@@ -100,6 +111,66 @@ impl Evaluator<'_> {
             self.range = s.target.range();
             return Err(self.error("the variable of a run-time loop must be one name"));
         };
+        let Bounds { lower, upper, step, ty, down } = self.loop_bounds(range)?;
+        let iv_type = self.element_type(&ty.into());
+
+        let assigned = assigned_names(&s.body);
+        let mut promoted: Vec<Name> = Vec::new();
+        loop {
+            let mark = self.module.last_op(self.block);
+            let carried = self.carry(&assigned, &promoted, Some(&target.id))?;
+            self.range = s.range;
+            let init: Vec<_> = carried
+                .iter()
+                .flat_map(|(_, v)| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>())
+                .collect();
+            let op = scf::For::build(&mut builder!(self), lower, upper, step, &init, &[]);
+            self.note_hints(op, range);
+            let mut types = vec![iv_type];
+            types.extend(init.iter().map(|&v| self.module.value_type(v)));
+            let region = op.body(&self.module);
+            let body = self.module.append_block(region, &types);
+            let args = self.module.block_args(body).to_vec();
+            let before = self.frame().scope.clone();
+
+            // The body.
+            let outer = std::mem::replace(&mut self.block, body);
+            let mut iv = args[0];
+            if down {
+                // Counts up; the variable counts down: upper - iv + lower (of the exchanged bounds).
+                let mut b = builder!(self);
+                let left = arith::Subi::build(&mut b, upper, iv).result(b.module);
+                iv = arith::Addi::build(&mut b, left, lower).result(b.module);
+            }
+            let iv = Value::Tensor(Tensor::scalar(iv, ty));
+            self.bind_carried(&carried, &args[1..]);
+            self.frame_mut().scope.insert(target.id.clone(), iv);
+            self.frame_mut().loops += 1;
+            let flow = self.run(&s.body, None);
+            self.frame_mut().loops -= 1;
+            flow?;
+            self.range = s.range;
+            let after = std::mem::replace(&mut self.frame_mut().scope, before);
+            if let Some(name) = self.changed_constant(&after, &assigned, &carried, Some(&target.id))? {
+                // A constant before the loop that the body makes a run-time value: start over with it carried.
+                self.block = outer;
+                self.erase_after(mark);
+                promoted.push(name);
+                continue;
+            }
+            let yielded = self.yielded(&carried, &after, &s.body)?;
+            scf::Yield::build(&mut builder!(self), &yielded);
+            self.block = outer;
+
+            let results = self.for_results(op, body, &yielded);
+            self.bind_carried(&carried, &results);
+            self.lose(&after, &target.id);
+            return Ok(());
+        }
+    }
+
+    /// The bounds of a run-time loop in the type that its variable has.
+    fn loop_bounds(&mut self, range: &RangeValue) -> Eval<Bounds> {
         let negative = match range.step.to_host() {
             Some(HostValue::Int(0)) => return Err(self.error("the step of a loop must not be 0")),
             Some(HostValue::Int(step)) if step < 0 => Some(-step),
@@ -122,99 +193,53 @@ impl Evaluator<'_> {
                 }
             }
         }
-        let iv_type = self.promote_integers(self.promote_integers(bounds[0].1, bounds[1].1), bounds[2].1);
-        let mut cast = Vec::with_capacity(3);
-        for (bound, _) in &bounds {
-            cast.push(self.cast(bound, &iv_type.into())?.value);
+        let ty = self.promote_integers(self.promote_integers(bounds[0].1, bounds[1].1), bounds[2].1);
+        let mut cast = |at: usize| Ok::<_, Error>(self.cast(&bounds[at].0, &ty.into())?.value);
+        Ok(Bounds { lower: cast(0)?, upper: cast(1)?, step: cast(2)?, ty, down: negative.is_some() })
+    }
+
+    /// Leaves what `tl.range` says of a loop on it.
+    fn note_hints(&mut self, op: scf::For, range: &RangeValue) {
+        let counts = [("tt.num_stages", range.num_stages), ("tt.loop_unroll_factor", range.unroll_factor)];
+        for (name, value) in counts {
+            if let Some(value) = value {
+                self.module.set_i32_attr(op.0, name, value);
+            }
         }
-        let iv_ir = self.element_type(&iv_type.into());
-
-        let assigned = assigned_names(&s.body);
-        let mut promoted: Vec<Name> = Vec::new();
-        loop {
-            let mark = self.module.last_op(self.block);
-            let carried = self.carry(&assigned, &promoted, Some(&target.id))?;
-            self.range = s.range;
-            let init: Vec<_> = carried
-                .iter()
-                .flat_map(|(_, v)| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>())
-                .collect();
-            let op = scf::For::build(&mut builder!(self), cast[0], cast[1], cast[2], &init, &[]);
-            for (name, value) in
-                [("tt.num_stages", range.num_stages), ("tt.loop_unroll_factor", range.unroll_factor)]
-            {
-                if let Some(value) = value {
-                    self.module.set_i32_attr(op.0, name, value);
-                }
-            }
-            for &flag in &range.flags {
-                let unit = self.module.attr(AttrKind::Unit);
-                self.module.set_attr(op.0, flag, unit);
-            }
-            let mut types = vec![iv_ir];
-            types.extend(init.iter().map(|&v| self.module.value_type(v)));
-            let region = op.body(&self.module);
-            let body = self.module.append_block(region, &types);
-            let args = self.module.block_args(body).to_vec();
-            let before = self.frame().scope.clone();
-
-            // The body.
-            let outer = std::mem::replace(&mut self.block, body);
-            let mut iv = args[0];
-            if negative.is_some() {
-                // Counts up; the variable counts down: upper - iv + lower (of the exchanged bounds).
-                let mut b = builder!(self);
-                let down = arith::Subi::build(&mut b, cast[1], iv).result(b.module);
-                iv = arith::Addi::build(&mut b, down, cast[0]).result(b.module);
-            }
-            let iv = Value::Tensor(Tensor::scalar(iv, iv_type));
-            self.bind_carried(&carried, &args[1..]);
-            self.frame_mut().scope.insert(target.id.clone(), iv);
-            self.frame_mut().loops += 1;
-            let flow = self.run(&s.body, None);
-            self.frame_mut().loops -= 1;
-            flow?;
-            self.range = s.range;
-            let after = std::mem::replace(&mut self.frame_mut().scope, before);
-            if let Some(name) = self.changed_constant(&after, &assigned, &carried, Some(&target.id))? {
-                // A constant before the loop that the body makes a run-time value: start over with it carried.
-                self.block = outer;
-                self.erase_after(mark);
-                promoted.push(name);
-                continue;
-            }
-            let yielded = self.yielded(&carried, &after, &s.body)?;
-            scf::Yield::build(&mut builder!(self), &yielded);
-            self.block = outer;
-
-            // Results for what changed.
-            let mut kept = Vec::new();
-            let mut results = Vec::new();
-            for (i, (&arg, &out)) in args[1..].iter().zip(&yielded).enumerate() {
-                if arg == out {
-                    self.module.replace_all_uses(arg, init[i]);
-                    results.push(init[i]);
-                } else {
-                    kept.push(i);
-                    let ty = self.module.value_type(arg);
-                    results.push(self.module.add_result(op.0, ty));
-                }
-            }
-            if kept.len() != init.len() {
-                let keep =
-                    |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
-                let last = self.module.last_op(body).expect("the body ends in a yield");
-                let yielded = keep(self.module.operands(last));
-                self.module.set_operand_group(last, 0, &yielded);
-                self.module.set_operand_group(op.0, 3, &keep(&init));
-                for i in (0..init.len()).rev().filter(|i| !kept.contains(i)) {
-                    self.module.remove_block_arg(body, i + 1);
-                }
-            }
-            self.bind_carried(&carried, &results);
-            self.lose(&after, &target.id);
-            return Ok(());
+        for &flag in &range.flags {
+            let unit = self.module.attr(AttrKind::Unit);
+            self.module.set_attr(op.0, flag, unit);
         }
+    }
+
+    /// Gives a loop results for the values that its body changes; what is carried unchanged is no longer carried. Returns
+    /// what each of the carried values is behind the loop.
+    fn for_results(&mut self, op: scf::For, body: Block, yielded: &[ir::Value]) -> Vec<ir::Value> {
+        let args = self.module.block_args(body)[1..].to_vec();
+        let init = op.init(&self.module).to_vec();
+        let mut kept = Vec::new();
+        let mut results = Vec::new();
+        for (i, (&arg, &out)) in args.iter().zip(yielded).enumerate() {
+            if arg == out {
+                self.module.replace_all_uses(arg, init[i]);
+                results.push(init[i]);
+            } else {
+                kept.push(i);
+                let ty = self.module.value_type(arg);
+                results.push(self.module.add_result(op.0, ty));
+            }
+        }
+        if kept.len() != init.len() {
+            let keep = |values: &[ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
+            let last = self.module.last_op(body).expect("the body ends in a yield");
+            let yielded = keep(self.module.operands(last));
+            self.module.set_operand_group(last, 0, &yielded);
+            self.module.set_operand_group(op.0, 3, &keep(&init));
+            for i in (0..init.len()).rev().filter(|i| !kept.contains(i)) {
+                self.module.remove_block_arg(body, i + 1);
+            }
+        }
+        results
     }
 
     /// The variables that a loop may change, with their values before it.

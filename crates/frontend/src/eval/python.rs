@@ -1,9 +1,9 @@
 //! Python's own builtins, as far as kernels may call them.
 
-use ruff_python_ast::CmpOp;
+use ruff_python_ast::{CmpOp, Operator};
 
 use super::call::CallArgs;
-use super::{Eval, Evaluator};
+use super::{Error, Eval, Evaluator};
 use crate::dtype::Scalar;
 use crate::fold::{self, Num};
 use crate::host::HostValue;
@@ -46,191 +46,53 @@ pub(crate) fn is_builtin(name: &str) -> bool {
 
 impl Evaluator<'_> {
     pub fn call_python(&mut self, name: &str, args: CallArgs) -> Eval<Value> {
-        let a = &args.positional;
-        let count = |e: &Self, expected: &[usize]| {
-            if expected.contains(&a.len()) {
-                Ok(())
-            } else {
-                Err(e.error(format!("`{name}` is given {} arguments", a.len())))
-            }
-        };
+        let a = &*args.positional;
         match name {
             "range" => self.range_value(super::call::RANGE, args),
-            "len" => {
-                count(self, &[1])?;
-                match &a[0] {
-                    Value::Tuple(t) => Ok(Value::int(t.items.len() as i128)),
-                    Value::Const(HostValue::Str(s)) => Ok(Value::int(s.chars().count() as i128)),
-                    Value::Tensor(t) if t.is_block() => Ok(Value::int(t.shape[0])),
-                    other => Err(self.error(format!("{other} has no length"))),
-                }
-            }
-            "min" | "max" => {
-                let items: Vec<Value> = match a.as_slice() {
-                    [Value::Tuple(t)] => t.items.clone(),
-                    [] => return Err(self.error(format!("`{name}` needs values"))),
-                    _ => a.clone(),
-                };
-                let mut items = items.into_iter();
-                let Some(mut best) = items.next() else {
-                    return Err(self.error(format!("`{name}` of an empty tuple")));
-                };
-                for item in items {
-                    best = match (best.to_host(), item.to_host()) {
-                        (Some(x), Some(y)) => {
-                            let op = if name == "min" { CmpOp::Lt } else { CmpOp::Gt };
-                            let take = fold::compare(op, &y, &x).map_err(|m| self.error(m))?;
-                            if take { item } else { best }
-                        }
-                        _ => {
-                            let name = if name == "min" { "minimum" } else { "maximum" };
-                            self.call_library(name, vec![best, item])?
-                        }
-                    };
-                }
-                Ok(best)
-            }
-            "abs" => {
-                count(self, &[1])?;
-                match &a[0] {
-                    Value::Const(c) => match fold::number(c) {
-                        Some(Num::Int(i)) => Ok(Value::int(i.saturating_abs())),
-                        Some(Num::Float(f)) => Ok(Value::Const(HostValue::Float(f.abs()))),
-                        None => Err(self.error(format!("{c} has no absolute value"))),
-                    },
-                    _ => self.call_library("abs", a.clone()),
-                }
-            }
-            "float" | "int" | "bool" | "str" | "repr" | "round" => {
-                count(self, if name == "round" { &[1, 2] } else { &[1] })?;
-                if let (Value::Tensor(t), "float" | "int" | "bool") = (&a[0], name) {
-                    let to = match name {
-                        "float" => Scalar::Fp32,
-                        "int" => Scalar::Int32,
-                        _ => Scalar::Int1,
-                    };
-                    return Err(self
-                        .error(format!(
-                            "`{name}` needs a constant, but this is a run-time value of type {}",
-                            t.ty()
-                        ))
-                        .note(format!("convert it with .to(tl.{})", to.name().replace("fp", "float")))
-                        .into());
-                }
-                let Some(value) = a[0].to_host() else {
-                    return Err(self.needs_constexpr(&a[0], &format!("the argument of `{name}`")));
-                };
-                self.convert(name, &value).map(Value::Const)
-            }
-            "tuple" | "list" => match a.as_slice() {
-                [] => Ok(Value::tuple(vec![])),
-                [Value::Tuple(t)] => Ok(Value::tuple(t.items.clone())),
-                _ => Err(self.error(format!("`{name}` takes a tuple"))),
+            "len" => match self.exactly::<1>(name, a)? {
+                [Value::Tuple(t)] => Ok(Value::int(t.items.len() as i128)),
+                [Value::Const(HostValue::Str(s))] => Ok(Value::int(s.chars().count() as i128)),
+                [Value::Tensor(t)] if t.is_block() => Ok(Value::int(t.shape[0])),
+                [other] => Err(self.error(format!("{other} has no length"))),
             },
-            "reversed" => match a.as_slice() {
-                [Value::Tuple(t)] => Ok(Value::tuple(t.items.iter().rev().cloned().collect())),
-                _ => Err(self.error("`reversed` takes a tuple")),
+            "min" | "max" => self.extremum(name, a),
+            "abs" => match self.exactly::<1>(name, a)? {
+                [Value::Const(c)] => match fold::number(c) {
+                    Some(Num::Int(i)) => Ok(Value::int(i.saturating_abs())),
+                    Some(Num::Float(f)) => Ok(Value::Const(HostValue::Float(f.abs()))),
+                    None => Err(self.error(format!("{c} has no absolute value"))),
+                },
+                [_] => self.call_library("abs", a.to_vec()),
             },
-            "zip" => {
-                let mut columns = Vec::new();
-                for value in a {
-                    match value {
-                        Value::Tuple(t) => columns.push(t.clone()),
-                        other => return Err(self.error(format!("`zip` takes tuples, not {other}"))),
-                    }
-                }
-                let n = columns.iter().map(|c| c.items.len()).min().unwrap_or(0);
-                Ok(Value::tuple(
-                    (0..n)
-                        .map(|i| Value::tuple(columns.iter().map(|c| c.items[i].clone()).collect()))
-                        .collect(),
-                ))
+            "float" | "int" | "bool" | "str" | "repr" | "round" => self.conversion(name, a),
+            "tuple" | "list" | "reversed" | "zip" | "enumerate" => self.tuple_function(name, a),
+            "sum" | "all" | "any" => self.tuple_reduction(name, a),
+            "pow" => {
+                let [x, y] = self.exactly::<2>(name, a)?;
+                self.binary(Operator::Pow, x.clone(), y.clone())
             }
-            "enumerate" => match a.as_slice() {
-                [Value::Tuple(t)] => Ok(Value::tuple(
-                    t.items
-                        .iter()
-                        .enumerate()
-                        .map(|(i, item)| Value::tuple(vec![Value::int(i as i128), item.clone()]))
-                        .collect(),
-                )),
-                _ => Err(self.error("`enumerate` takes a tuple")),
-            },
-            "sum" | "all" | "any" => {
-                let [Value::Tuple(t)] = a.as_slice() else {
-                    return Err(
-                        self.error(format!("Python's `{name}` takes a tuple; for a tensor write tl.{name}"))
-                    );
-                };
-                let items = t.items.clone();
-                if name == "sum" {
-                    let mut total = Value::int(0);
-                    for item in items {
-                        total = self.binary(ruff_python_ast::Operator::Add, total, item)?;
-                    }
-                    return Ok(total);
-                }
-                let mut truths = Vec::new();
-                for item in &items {
-                    match item {
-                        Value::Const(c) => truths.push(c.truth().unwrap_or(true)),
-                        other => {
-                            return Err(self.needs_constexpr(other, &format!("an element given to `{name}`")));
-                        }
-                    }
-                }
-                Ok(Value::bool(if name == "all" {
-                    truths.iter().all(|t| *t)
-                } else {
-                    truths.iter().any(|t| *t)
-                }))
-            }
-            "pow" | "divmod" => {
-                count(self, &[2])?;
-                let (x, y) = (a[0].clone(), a[1].clone());
-                use ruff_python_ast::Operator;
-                if name == "pow" {
-                    return self.binary(Operator::Pow, x, y);
-                }
+            "divmod" => {
+                let [x, y] = self.exactly::<2>(name, a)?;
                 let q = self.binary(Operator::FloorDiv, x.clone(), y.clone())?;
-                let r = self.binary(Operator::Mod, x, y)?;
+                let r = self.binary(Operator::Mod, x.clone(), y.clone())?;
                 Ok(Value::tuple(vec![q, r]))
             }
             "print" => self.call_library("device_print", args.positional),
             "isinstance" => {
-                count(self, &[2])?;
-                let classes = match &a[1] {
-                    Value::Tuple(t) => t.items.clone(),
-                    one => vec![one.clone()],
+                let [value, class] = self.exactly::<2>(name, a)?;
+                let classes = match class {
+                    Value::Tuple(t) => &t.items[..],
+                    one => std::slice::from_ref(one),
                 };
                 let mut found = false;
-                for class in &classes {
-                    found |= self.is_instance(&a[0], class)?;
+                for class in classes {
+                    found |= self.is_instance(value, class)?;
                 }
                 Ok(Value::bool(found))
             }
-            "getattr" | "hasattr" => {
-                count(self, if name == "getattr" { &[2, 3] } else { &[2] })?;
-                let Value::Const(HostValue::Str(attr)) = &a[1] else {
-                    return Err(self.error("the name of an attribute must be a constant string"));
-                };
-                let found = match &a[0] {
-                    Value::Const(HostValue::Object(object)) => self
-                        .host
-                        .attribute(object, attr)
-                        .map_err(|e| self.host_error(e))?
-                        .map(Value::from_host),
-                    value => self.attribute(value, attr)?,
-                };
-                match (name, found, a.get(2)) {
-                    ("hasattr", found, _) => Ok(Value::bool(found.is_some())),
-                    (_, Some(value), _) => Ok(value),
-                    (_, None, Some(default)) => Ok(default.clone()),
-                    _ => Err(self.error(format!("{} has no attribute `{attr}`", a[0]))),
-                }
-            }
+            "getattr" | "hasattr" => self.attribute_function(name, a),
             "type" => {
-                count(self, &[1])?;
+                self.exactly::<1>(name, a)?;
                 Err(self
                     .error("`type` is not supported in a kernel")
                     .note("x.dtype and x.type are the types of run-time values; isinstance works")
@@ -240,6 +102,139 @@ impl Evaluator<'_> {
                 .error(format!("Python's `{other}` cannot be called in a kernel"))
                 .note("compute the value outside and pass it in")
                 .into()),
+        }
+    }
+
+    /// The arguments of a function that takes `N`.
+    fn exactly<'a, const N: usize>(&self, name: &str, args: &'a [Value]) -> Eval<&'a [Value; N]> {
+        args.try_into().map_err(|_| self.wrong_count(name, args))
+    }
+
+    fn wrong_count(&self, name: &str, args: &[Value]) -> Error {
+        self.error(format!("`{name}` is given {} arguments", args.len()))
+    }
+
+    /// `min` and `max`.
+    fn extremum(&mut self, name: &str, a: &[Value]) -> Eval<Value> {
+        let items: Vec<Value> = match a {
+            [Value::Tuple(t)] => t.items.clone(),
+            [] => return Err(self.error(format!("`{name}` needs values"))),
+            _ => a.to_vec(),
+        };
+        let mut items = items.into_iter();
+        let Some(mut best) = items.next() else {
+            return Err(self.error(format!("`{name}` of an empty tuple")));
+        };
+        let (op, function) = if name == "min" { (CmpOp::Lt, "minimum") } else { (CmpOp::Gt, "maximum") };
+        for item in items {
+            best = match (best.to_host(), item.to_host()) {
+                (Some(x), Some(y)) => {
+                    let take = fold::compare(op, &y, &x).map_err(|m| self.error(m))?;
+                    if take { item } else { best }
+                }
+                _ => self.call_library(function, vec![best, item])?,
+            };
+        }
+        Ok(best)
+    }
+
+    /// `float`, `int` and the like: of constants alone.
+    fn conversion(&mut self, name: &str, a: &[Value]) -> Eval<Value> {
+        let [value, ..] = a else { return Err(self.wrong_count(name, a)) };
+        if a.len() > if name == "round" { 2 } else { 1 } {
+            return Err(self.wrong_count(name, a));
+        }
+        if let (Value::Tensor(t), "float" | "int" | "bool") = (value, name) {
+            let to = match name {
+                "float" => Scalar::Fp32,
+                "int" => Scalar::Int32,
+                _ => Scalar::Int1,
+            };
+            return Err(self
+                .error(format!("`{name}` needs a constant, but this is a run-time value of type {}", t.ty()))
+                .note(format!("convert it with .to(tl.{})", to.name().replace("fp", "float")))
+                .into());
+        }
+        let Some(constant) = value.to_host() else {
+            return Err(self.needs_constexpr(value, &format!("the argument of `{name}`")));
+        };
+        self.convert(name, &constant).map(Value::Const)
+    }
+
+    /// Functions from tuples to tuples.
+    fn tuple_function(&mut self, name: &str, a: &[Value]) -> Eval<Value> {
+        match (name, a) {
+            ("tuple" | "list", []) => Ok(Value::tuple(vec![])),
+            ("tuple" | "list", [Value::Tuple(t)]) => Ok(Value::tuple(t.items.clone())),
+            ("reversed", [Value::Tuple(t)]) => Ok(Value::tuple(t.items.iter().rev().cloned().collect())),
+            ("enumerate", [Value::Tuple(t)]) => {
+                let pair =
+                    |(i, item): (usize, &Value)| Value::tuple(vec![Value::int(i as i128), item.clone()]);
+                Ok(Value::tuple(t.items.iter().enumerate().map(pair).collect()))
+            }
+            ("zip", values) => {
+                let mut columns = Vec::new();
+                for value in values {
+                    match value {
+                        Value::Tuple(t) => columns.push(&t.items),
+                        other => return Err(self.error(format!("`zip` takes tuples, not {other}"))),
+                    }
+                }
+                let rows = columns.iter().map(|c| c.len()).min().unwrap_or(0);
+                let row = |i: usize| Value::tuple(columns.iter().map(|c| c[i].clone()).collect());
+                Ok(Value::tuple((0..rows).map(row).collect()))
+            }
+            _ => Err(self.error(format!("`{name}` takes a tuple"))),
+        }
+    }
+
+    /// `sum`, `all` and `any` of a tuple.
+    fn tuple_reduction(&mut self, name: &str, a: &[Value]) -> Eval<Value> {
+        let [Value::Tuple(t)] = a else {
+            return Err(self.error(format!("Python's `{name}` takes a tuple; for a tensor write tl.{name}")));
+        };
+        if name == "sum" {
+            let mut total = Value::int(0);
+            for item in &t.items {
+                total = self.binary(Operator::Add, total, item.clone())?;
+            }
+            return Ok(total);
+        }
+        let mut truths = Vec::new();
+        for item in &t.items {
+            match item {
+                Value::Const(c) => truths.push(c.truth().unwrap_or(true)),
+                other => {
+                    return Err(self.needs_constexpr(other, &format!("an element given to `{name}`")));
+                }
+            }
+        }
+        let mut truths = truths.into_iter();
+        Ok(Value::bool(if name == "all" { truths.all(|t| t) } else { truths.any(|t| t) }))
+    }
+
+    /// `getattr` and `hasattr`.
+    fn attribute_function(&mut self, name: &str, a: &[Value]) -> Eval<Value> {
+        let (object, attr, default) = match (name, a) {
+            (_, [object, attr]) => (object, attr, None),
+            ("getattr", [object, attr, default]) => (object, attr, Some(default)),
+            _ => return Err(self.wrong_count(name, a)),
+        };
+        let Value::Const(HostValue::Str(attr)) = attr else {
+            return Err(self.error("the name of an attribute must be a constant string"));
+        };
+        let found = match object {
+            Value::Const(HostValue::Object(object)) => {
+                let found = self.host.attribute(object, attr).map_err(|e| self.host_error(e))?;
+                found.map(Value::from_host)
+            }
+            value => self.attribute(value, attr)?,
+        };
+        match (name, found, default) {
+            ("hasattr", found, _) => Ok(Value::bool(found.is_some())),
+            (_, Some(value), _) => Ok(value),
+            (_, None, Some(default)) => Ok(default.clone()),
+            _ => Err(self.error(format!("{object} has no attribute `{attr}`"))),
         }
     }
 

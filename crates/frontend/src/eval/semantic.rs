@@ -350,38 +350,54 @@ impl Evaluator<'_> {
             return Ok(t.clone());
         }
         let ty = self.ir_type(&to, &t.shape);
-        let done = |value| Ok(Tensor { value, dtype: to.clone(), shape: t.shape.clone() });
-        let (from_scalar, to_scalar) = match (&t.dtype, &to) {
-            (DType::Scalar(a), DType::Scalar(b)) => (*a, *b),
+        match (&t.dtype, &to) {
+            (&DType::Scalar(a), &DType::Scalar(b)) => {
+                let mode = narrows.then(|| rounding.unwrap_or(tt::RoundingMode::Rtne));
+                self.cast_number(t, (a, b), mode, ty)
+            }
+            _ => self.cast_pointer(t, &to, ty),
+        }
+    }
+
+    /// A conversion from or to pointers.
+    fn cast_pointer(&mut self, t: &Tensor, to: &DType, ty: Type) -> Eval<Tensor> {
+        let value = match (&t.dtype, to) {
             (DType::Pointer(_), DType::Scalar(Scalar::Int64 | Scalar::UInt64)) => {
-                return done(tt::PtrToInt::build(&mut builder!(self), t.value, ty).result(&self.module));
+                tt::PtrToInt::build(&mut builder!(self), t.value, ty).result(&self.module)
             }
             (DType::Pointer(_), DType::Scalar(Scalar::Int1)) => {
                 let address = self.cast(t, &Scalar::Int64.into())?;
-                return self.cast(&address, &to);
+                return self.cast(&address, to);
             }
             (DType::Scalar(s), DType::Pointer(_)) if s.is_int() => {
                 let address = self.cast(t, &Scalar::Int64.into())?;
-                return done(
-                    tt::IntToPtr::build(&mut builder!(self), address.value, ty).result(&self.module),
-                );
+                tt::IntToPtr::build(&mut builder!(self), address.value, ty).result(&self.module)
             }
+            (DType::Pointer(_), DType::Pointer(_)) if self.module.value_type(t.value) == ty => t.value,
             (DType::Pointer(_), DType::Pointer(_)) => {
-                if self.module.value_type(t.value) == ty {
-                    return done(t.value);
-                }
-                return done(tt::Bitcast::build(&mut builder!(self), t.value, ty).result(&self.module));
+                tt::Bitcast::build(&mut builder!(self), t.value, ty).result(&self.module)
             }
-            _ => {
-                return Err(self.error(format!("{} cannot be converted to {to}", t.ty())));
-            }
+            _ => return Err(self.error(format!("{} cannot be converted to {to}", t.ty()))),
         };
-        let custom = rounding.is_some_and(|r| r != tt::RoundingMode::Rtne);
-        let (a, b) = (from_scalar, to_scalar);
+        Ok(Tensor { value, dtype: to.clone(), shape: t.shape.clone() })
+    }
+
+    /// A conversion from numbers `a` to numbers `b`, of type `ty`; `narrowing` says how a float becomes a narrower one.
+    fn cast_number(
+        &mut self,
+        t: &Tensor,
+        (a, b): (Scalar, Scalar),
+        narrowing: Option<tt::RoundingMode>,
+        ty: Type,
+    ) -> Eval<Tensor> {
+        let to = DType::from(b);
+        let done = |value| Ok(Tensor { value, dtype: to.clone(), shape: t.shape.clone() });
+        let custom = narrowing.is_some_and(|r| r != tt::RoundingMode::Rtne);
         if a.is_float() && b.is_float() {
             if a.is_fp8() || b.is_fp8() || custom {
-                let mode = narrows.then(|| rounding.unwrap_or(tt::RoundingMode::Rtne));
-                return done(tt::FpToFp::build(&mut builder!(self), t.value, mode, ty).result(&self.module));
+                return done(
+                    tt::FpToFp::build(&mut builder!(self), t.value, narrowing, ty).result(&self.module),
+                );
             }
             // fp16 and bf16 meet in fp32; so do they on the way to fp64.
             if matches!(a, Scalar::Fp16 | Scalar::Bf16) && b != Scalar::Fp32 {
@@ -389,7 +405,7 @@ impl Evaluator<'_> {
                 return self.cast(&single, &to);
             }
             let mut builder = builder!(self);
-            return done(if narrows {
+            return done(if narrowing.is_some() {
                 arith::Truncf::build(&mut builder, t.value, ty).out(builder.module)
             } else {
                 arith::Extf::build(&mut builder, t.value, ty).out(builder.module)

@@ -1,6 +1,6 @@
 //! Statements, and how a function's body ends.
 
-use ruff_python_ast::{Expr, ExprContext, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Expr, ExprContext, Stmt, StmtAnnAssign, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
 use tilewright_ir::diagnostic::Kind;
@@ -98,41 +98,7 @@ impl Evaluator<'_> {
                 let value = self.assigned(value)?;
                 self.assign(&s.target, value)?;
             }
-            Stmt::AnnAssign(s) => {
-                let Some(value) = &s.value else { return Ok(Flow::Next) };
-                let constant = self.is_constexpr_annotation(&s.annotation);
-                let value = self.expr(value)?;
-                self.range = s.range;
-                if !constant {
-                    let value = self.assigned(value)?;
-                    self.assign(&s.target, value)?;
-                    return Ok(Flow::Next);
-                }
-                let Expr::Name(target) = &*s.target else {
-                    return Err(self.error("only a plain name can be declared tl.constexpr"));
-                };
-                if let Some(Value::Tensor(t)) = self.frame().scope.get(&target.id) {
-                    return Err(self
-                        .error(format!(
-                            "`{}` is a run-time value of type {} and cannot become a constexpr",
-                            target.id,
-                            t.ty()
-                        ))
-                        .note("use another name for the constant")
-                        .into());
-                }
-                if value.to_host().is_none() {
-                    let culprit = value.describe();
-                    return Err(self
-                        .error(format!(
-                            "`{}` is declared tl.constexpr but its value is only known at run time: {culprit}",
-                            target.id
-                        ))
-                        .note("drop the annotation, or compute it from constants and tl.constexpr parameters")
-                        .into());
-                }
-                self.frame_mut().scope.insert(target.id.clone(), value);
-            }
+            Stmt::AnnAssign(s) => self.annotated(s)?,
             Stmt::Return(s) => {
                 let value = match &s.value {
                     Some(value) => self.expr(value)?,
@@ -154,50 +120,79 @@ impl Evaluator<'_> {
             Stmt::While(s) => return self.while_stmt(s, rest),
             Stmt::Assert(s) => self.assert_stmt(s)?,
             Stmt::Pass(_) => {}
+            other => return Err(self.unsupported_stmt(other)),
+        }
+        Ok(Flow::Next)
+    }
+
+    /// `x: T = value`; with `tl.constexpr` the variable is a constant.
+    fn annotated(&mut self, s: &StmtAnnAssign) -> Eval<()> {
+        let Some(value) = &s.value else { return Ok(()) };
+        let constant = self.is_constexpr_annotation(&s.annotation);
+        let value = self.expr(value)?;
+        self.range = s.range;
+        if !constant {
+            let value = self.assigned(value)?;
+            return self.assign(&s.target, value);
+        }
+        let Expr::Name(target) = &*s.target else {
+            return Err(self.error("only a plain name can be declared tl.constexpr"));
+        };
+        if let Some(Value::Tensor(t)) = self.frame().scope.get(&target.id) {
+            return Err(self
+                .error(format!(
+                    "`{}` is a run-time value of type {} and cannot become a constexpr",
+                    target.id,
+                    t.ty()
+                ))
+                .note("use another name for the constant")
+                .into());
+        }
+        if value.to_host().is_none() {
+            let culprit = value.describe();
+            return Err(self
+                .error(format!(
+                    "`{}` is declared tl.constexpr but its value is only known at run time: {culprit}",
+                    target.id
+                ))
+                .note("drop the annotation, or compute it from constants and tl.constexpr parameters")
+                .into());
+        }
+        self.frame_mut().scope.insert(target.id.clone(), value);
+        Ok(())
+    }
+
+    /// The error about a statement that kernels do not have.
+    fn unsupported_stmt(&mut self, stmt: &Stmt) -> Error {
+        let (what, hint) = match stmt {
             Stmt::FunctionDef(def) => {
                 self.range = def.name.range;
-                return Err(self
+                return self
                     .error(format!("a function cannot be defined inside a kernel: `{}`", def.name))
                     .note("define it at the top level and decorate it with @jit")
-                    .into());
+                    .into();
             }
             Stmt::ClassDef(class) => {
                 self.range = class.name.range;
-                return Err(self.unsupported(
-                    "`class`",
-                    "define it outside of the kernel; named tuples can be passed in",
-                ));
+                ("`class`", "define it outside of the kernel; named tuples can be passed in")
             }
-            Stmt::Break(_) | Stmt::Continue(_) => {
-                let word = if matches!(stmt, Stmt::Break(_)) { "break" } else { "continue" };
-                return Err(self.unsupported(
-                    &format!("`{word}`"),
-                    "use a `while` loop with the condition in its head, or a mask",
-                ));
+            Stmt::Break(_) => ("`break`", "use a `while` loop with the condition in its head, or a mask"),
+            Stmt::Continue(_) => {
+                ("`continue`", "use a `while` loop with the condition in its head, or a mask")
             }
-            Stmt::Try(_) => {
-                return Err(
-                    self.unsupported("`try`", "kernels raise no exceptions; check with tl.device_assert")
-                );
-            }
-            Stmt::Raise(_) => {
-                return Err(self.unsupported("`raise`", "use tl.static_assert or tl.device_assert"));
-            }
-            Stmt::With(_) => return Err(self.unsupported("`with`", "kernels have no context managers")),
-            Stmt::Import(_) | Stmt::ImportFrom(_) => {
-                return Err(self.unsupported("`import`", "import at the top of the file"));
-            }
+            Stmt::Try(_) => ("`try`", "kernels raise no exceptions; check with tl.device_assert"),
+            Stmt::Raise(_) => ("`raise`", "use tl.static_assert or tl.device_assert"),
+            Stmt::With(_) => ("`with`", "kernels have no context managers"),
+            Stmt::Import(_) | Stmt::ImportFrom(_) => ("`import`", "import at the top of the file"),
             Stmt::Global(_) | Stmt::Nonlocal(_) => {
-                return Err(
-                    self.unsupported("`global`", "kernels cannot change variables outside; return the value")
-                );
+                ("`global`", "kernels cannot change variables outside; return the value")
             }
-            Stmt::Delete(_) => return Err(self.unsupported("`del`", "let the variable be: it costs nothing")),
-            Stmt::Match(_) => return Err(self.unsupported("`match`", "write if/elif/else")),
-            Stmt::TypeAlias(_) => return Err(self.unsupported("`type`", "define it outside of the kernel")),
-            Stmt::IpyEscapeCommand(_) => return Err(self.unsupported("an IPython command", "remove it")),
-        }
-        Ok(Flow::Next)
+            Stmt::Delete(_) => ("`del`", "let the variable be: it costs nothing"),
+            Stmt::Match(_) => ("`match`", "write if/elif/else"),
+            Stmt::TypeAlias(_) => ("`type`", "define it outside of the kernel"),
+            _ => ("an IPython command", "remove it"),
+        };
+        self.unsupported(what, hint)
     }
 
     /// An error about a construct that kernels do not have.

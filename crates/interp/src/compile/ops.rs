@@ -315,96 +315,32 @@ impl Builder<'_, '_> {
                 let dst = self.define(m.result(op))?;
                 self.emit(Instr::Range { dst, start: tt::MakeRange(op).start(m) });
             }
-            K::Splat | K::Broadcast => {
-                let src = self.get(m.operands(op)[0])?;
-                let dst = self.define(m.result(op))?;
-                let (from, to) = (&self.tile(src).shape, &self.tile(dst).shape);
-                let fits = from.is_empty()
-                    || from.len() == to.len() && from.iter().zip(to).all(|(&f, &t)| f == t || f == 1);
-                if !fits {
-                    return Err(
-                        self.error(format!("a tensor of shape {from:?} does not broadcast to {to:?}"))
-                    );
-                }
-                self.emit(Instr::Broadcast { src, dst });
-            }
-            K::Unsplat | K::Reshape => {
-                let src = self.get(m.operands(op)[0])?;
-                let dst = self.define(m.result(op))?;
-                if self.tile(src).len != self.tile(dst).len {
-                    return Err(self.error("a reshape to a different number of elements"));
-                }
-                self.emit(Instr::Reshape { src, dst, take: false });
-            }
+            K::Splat | K::Broadcast => self.broadcast(op)?,
+            K::Unsplat | K::Reshape => self.reshape(op)?,
             K::ExpandDims => {
                 let e = tt::ExpandDims(op);
                 let src = self.get(e.src(m))?;
                 let dst = self.define(m.result(op))?;
                 self.emit(Instr::ExpandDims { src, dst, axis: e.axis(m) as usize, take: false });
             }
-            K::Trans => {
-                let t = tt::Trans(op);
-                let src = self.get(t.src(m))?;
-                let order: Vec<usize> = t.order(m).iter().map(|&d| d as usize).collect();
-                let mut sorted = order.clone();
-                sorted.sort_unstable();
-                if !sorted.into_iter().eq(0..self.tile(src).shape.len()) {
-                    return Err(self.error("the order is not a permutation of the dimensions"));
-                }
-                let dst = self.define(m.result(op))?;
-                self.emit(Instr::Trans { src, dst, order });
-            }
+            K::Trans => self.trans(op)?,
             K::Cat => {
                 let c = tt::Cat(op);
                 let (lhs, rhs) = (self.get(c.lhs(m))?, self.get(c.rhs(m))?);
                 let dst = self.define(m.result(op))?;
                 self.emit(Instr::Cat { lhs, rhs, dst });
             }
-            K::Load => {
-                let l = tt::Load(op);
-                let ptr = self.get(l.ptr(m))?;
-                let mask = l.mask(m).map(|v| self.get(v)).transpose()?;
-                let other = l.other(m).map(|v| self.get(v)).transpose()?;
-                let dst = self.define(l.result(m))?;
-                self.emit(Instr::Load { ptr, mask, other, dst });
-            }
+            K::Load => self.load(op)?,
             K::Store => {
                 let s = tt::Store(op);
                 let (ptr, value) = (self.get(s.ptr(m))?, self.get(s.value(m))?);
                 let mask = s.mask(m).map(|v| self.get(v)).transpose()?;
                 self.emit(Instr::Store { ptr, value, mask });
             }
-            K::Addptr => {
-                let a = tt::Addptr(op);
-                let (ptr, offset) = (self.get(a.ptr(m))?, self.get(a.offset(m))?);
-                let size = m
-                    .pointee_type(m.value_type(a.ptr(m)))
-                    .and_then(|t| Elem::of(m, t))
-                    .ok_or_else(|| self.unsupported("pointers to this type"))?
-                    .mem_size();
-                let kernel = int::add_ptr(self.elem(offset));
-                let dst = self.define(m.result(op))?;
-                self.map_to(op, kernel, vec![ptr, offset], Some(size as u64), dst, None, Rule::AddPtr)?;
-            }
-            K::IntToPtr | K::PtrToInt => {
-                let src = m.operands(op)[0];
-                let from = self.get(src).map(|v| self.elem(v))?;
-                let to = self.ty(m.value_type(m.result(op)))?;
-                let to = self.program.types[to as usize].elem;
-                let as_int = |e| if e == Elem::Ptr { Elem::I64 } else { e };
-                // An address is unsigned: a narrower integer is zero-extended.
-                let kernel = cast::integer(as_int(from), as_int(to), false);
-                self.map(op, kernel, &[src], Rule::IntCast(false))?;
-            }
+            K::Addptr => self.addptr(op)?,
+            K::IntToPtr | K::PtrToInt => self.pointer_to_integer(op)?,
             K::Bitcast => self.bitcast(op, m.operands(op)[0])?,
-            K::FpToFp => {
-                let f = tt::FpToFp(op);
-                let rounding = match f.rounding(m) {
-                    Some(tt::RoundingMode::Rtz) => Rounding::Zero,
-                    _ => Rounding::Nearest,
-                };
-                self.convert_float(op, f.src(m), rounding)?;
-            }
+            K::FpToFp => self.fp_to_fp(op)?,
             K::Clampf => {
                 let c = tt::Clampf(op);
                 let elem = self.get(c.x(m)).map(|v| self.elem(v))?;
@@ -423,63 +359,11 @@ impl Builder<'_, '_> {
                 self.map(op, int::mulhi_unsigned(elem), m.operands(op), Rule::Loop)?;
             }
             K::Dot => self.dot(op)?,
-            K::Reduce => {
-                let r = tt::Reduce(op);
-                let srcs = self.get_all(r.srcs(m))?;
-                let axis = self.checked_axis(r.axis(m), &srcs)?;
-                let combine = self.combine(r.combine(m), &srcs)?;
-                let dsts = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
-                self.emit(Instr::Reduce { srcs, dsts, axis, combine });
-            }
-            K::Scan => {
-                let s = tt::Scan(op);
-                let srcs = self.get_all(s.srcs(m))?;
-                let axis = self.checked_axis(s.axis(m), &srcs)?;
-                let combine = self.combine(s.combine(m), &srcs)?;
-                let dsts = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
-                self.emit(Instr::Scan { srcs, dsts, axis, reverse: s.reverse(m), combine });
-            }
-            K::Histogram => {
-                let h = tt::Histogram(op);
-                let src = self.get(h.src(m))?;
-                let mask = h.mask(m).map(|v| self.get(v)).transpose()?;
-                let dst = self.define(m.result(op))?;
-                if !self.elem(src).is_int() || self.elem(dst) != Elem::I32 {
-                    return Err(self.unsupported("a histogram of these types"));
-                }
-                self.emit(Instr::Histogram { src, mask, dst });
-            }
-            K::Gather => {
-                let g = tt::Gather(op);
-                let (src, indices) = (self.get(g.src(m))?, self.get(g.indices(m))?);
-                let axis = self.checked_axis(g.axis(m), &[src])?;
-                if self.tile(indices).shape.len() != self.tile(src).shape.len() {
-                    return Err(self.error("the indices must have the source's rank"));
-                }
-                let dst = self.define(m.result(op))?;
-                self.emit(Instr::Gather { src, indices, dst, axis });
-            }
-            K::AtomicRmw => {
-                let a = tt::AtomicRmw(op);
-                let (ptr, val) = (self.get(a.ptr(m))?, self.get(a.val(m))?);
-                let mask = a.mask(m).map(|v| self.get(v)).transpose()?;
-                let dst = self.define(m.result(op))?;
-                let (rmw, elem) = (a.rmw_op(m), self.elem(val));
-                use tt::RmwOp as R;
-                let fits = match rmw {
-                    R::Exch => elem != Elem::I1,
-                    R::Fadd => matches!(elem, Elem::Float(k) if k.bits() >= 16),
-                    R::Max | R::Min => {
-                        (elem.is_int() && elem != Elem::I1)
-                            || matches!(elem, Elem::Float(k) if k.bits() >= 16)
-                    }
-                    _ => elem.is_int() && elem != Elem::I1,
-                };
-                if !fits {
-                    return Err(self.unsupported(format!("atomic {} on {}", rmw.keyword(), elem.name())));
-                }
-                self.emit(Instr::AtomicRmw { op: rmw, ptr, val, mask, dst });
-            }
+            K::Reduce => self.reduce(op)?,
+            K::Scan => self.scan(op)?,
+            K::Histogram => self.histogram(op)?,
+            K::Gather => self.gather(op)?,
+            K::AtomicRmw => self.atomic_rmw(op)?,
             K::AtomicCas => {
                 let a = tt::AtomicCas(op);
                 let (ptr, cmp, val) = (self.get(a.ptr(m))?, self.get(a.cmp(m))?, self.get(a.val(m))?);
@@ -487,17 +371,7 @@ impl Builder<'_, '_> {
                 self.emit(Instr::AtomicCas { ptr, cmp, val, dst });
             }
             _ if m.def(op).is_some_and(|d| d.index.rearranges()) => self.rearrange(op)?,
-            K::ExternElementwise => {
-                let e = tt::ExternElementwise(op);
-                let elem = e.srcs(m).first().map(|&v| self.get(v).map(|v| self.elem(v))).transpose()?;
-                let symbol = e.symbol(m);
-                match elem.and_then(|elem| mathk::extern_function(&symbol, elem)) {
-                    Some((kernel, n)) if n == e.srcs(m).len() => {
-                        self.map(op, Some(kernel), e.srcs(m), Rule::Loop)?;
-                    }
-                    _ => return Err(self.unsupported(format!("the library function `{symbol}`"))),
-                }
-            }
+            K::ExternElementwise => self.extern_elementwise(op)?,
             K::ElementwiseInlineAsm => {
                 return Err(
                     self.unsupported("inline assembly, which only the target it is written for can run")
@@ -509,20 +383,199 @@ impl Builder<'_, '_> {
                 let signed = p.is_signed(m).iter().map(|&s| s != 0).collect();
                 self.emit(Instr::Print { prefix: p.prefix(m), args, hex: p.hex(m), signed });
             }
-            K::Assert => {
-                let a = tt::Assert(op);
-                let condition = self.get(a.condition(m))?;
-                if !self.elem(condition).is_int() {
-                    return Err(self.unsupported("an assertion on something that is not an integer"));
-                }
-                self.emit(Instr::Assert { condition, message: a.message(m) });
-            }
+            K::Assert => self.assert(op)?,
             K::Func | K::Return | K::Call | K::ReduceReturn | K::ScanReturn => {
                 return Err(self.error(format!("`{}` where it can't stand", m.op_name(op))));
             }
             #[allow(unreachable_patterns)] // the dialect grows
             _ => return Err(self.unsupported(format!("`{}`", m.op_name(op)))),
         }
+        Ok(())
+    }
+
+    fn broadcast(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let src = self.get(m.operands(op)[0])?;
+        let dst = self.define(m.result(op))?;
+        let (from, to) = (&self.tile(src).shape, &self.tile(dst).shape);
+        let fits =
+            from.is_empty() || from.len() == to.len() && from.iter().zip(to).all(|(&f, &t)| f == t || f == 1);
+        if !fits {
+            return Err(self.error(format!("a tensor of shape {from:?} does not broadcast to {to:?}")));
+        }
+        self.emit(Instr::Broadcast { src, dst });
+        Ok(())
+    }
+
+    fn reshape(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let src = self.get(m.operands(op)[0])?;
+        let dst = self.define(m.result(op))?;
+        if self.tile(src).len != self.tile(dst).len {
+            return Err(self.error("a reshape to a different number of elements"));
+        }
+        self.emit(Instr::Reshape { src, dst, take: false });
+        Ok(())
+    }
+
+    fn trans(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let t = tt::Trans(op);
+        let src = self.get(t.src(m))?;
+        let order: Vec<usize> = t.order(m).iter().map(|&d| d as usize).collect();
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        if !sorted.into_iter().eq(0..self.tile(src).shape.len()) {
+            return Err(self.error("the order is not a permutation of the dimensions"));
+        }
+        let dst = self.define(m.result(op))?;
+        self.emit(Instr::Trans { src, dst, order });
+        Ok(())
+    }
+
+    fn load(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let l = tt::Load(op);
+        let ptr = self.get(l.ptr(m))?;
+        let mask = l.mask(m).map(|v| self.get(v)).transpose()?;
+        let other = l.other(m).map(|v| self.get(v)).transpose()?;
+        let dst = self.define(l.result(m))?;
+        self.emit(Instr::Load { ptr, mask, other, dst });
+        Ok(())
+    }
+
+    fn addptr(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let a = tt::Addptr(op);
+        let (ptr, offset) = (self.get(a.ptr(m))?, self.get(a.offset(m))?);
+        let size = m
+            .pointee_type(m.value_type(a.ptr(m)))
+            .and_then(|t| Elem::of(m, t))
+            .ok_or_else(|| self.unsupported("pointers to this type"))?
+            .mem_size();
+        let kernel = int::add_ptr(self.elem(offset));
+        let dst = self.define(m.result(op))?;
+        self.map_to(op, kernel, vec![ptr, offset], Some(size as u64), dst, None, Rule::AddPtr)?;
+        Ok(())
+    }
+
+    fn pointer_to_integer(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let src = m.operands(op)[0];
+        let from = self.get(src).map(|v| self.elem(v))?;
+        let to = self.ty(m.value_type(m.result(op)))?;
+        let to = self.program.types[to as usize].elem;
+        let as_int = |e| if e == Elem::Ptr { Elem::I64 } else { e };
+        // An address is unsigned: a narrower integer is zero-extended.
+        let kernel = cast::integer(as_int(from), as_int(to), false);
+        self.map(op, kernel, &[src], Rule::IntCast(false))?;
+        Ok(())
+    }
+
+    fn fp_to_fp(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let f = tt::FpToFp(op);
+        let rounding = match f.rounding(m) {
+            Some(tt::RoundingMode::Rtz) => Rounding::Zero,
+            _ => Rounding::Nearest,
+        };
+        self.convert_float(op, f.src(m), rounding)?;
+        Ok(())
+    }
+
+    fn reduce(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let r = tt::Reduce(op);
+        let srcs = self.get_all(r.srcs(m))?;
+        let axis = self.checked_axis(r.axis(m), &srcs)?;
+        let combine = self.combine(r.combine(m), &srcs)?;
+        let dsts = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
+        self.emit(Instr::Reduce { srcs, dsts, axis, combine });
+        Ok(())
+    }
+
+    fn scan(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let s = tt::Scan(op);
+        let srcs = self.get_all(s.srcs(m))?;
+        let axis = self.checked_axis(s.axis(m), &srcs)?;
+        let combine = self.combine(s.combine(m), &srcs)?;
+        let dsts = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
+        self.emit(Instr::Scan { srcs, dsts, axis, reverse: s.reverse(m), combine });
+        Ok(())
+    }
+
+    fn histogram(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let h = tt::Histogram(op);
+        let src = self.get(h.src(m))?;
+        let mask = h.mask(m).map(|v| self.get(v)).transpose()?;
+        let dst = self.define(m.result(op))?;
+        if !self.elem(src).is_int() || self.elem(dst) != Elem::I32 {
+            return Err(self.unsupported("a histogram of these types"));
+        }
+        self.emit(Instr::Histogram { src, mask, dst });
+        Ok(())
+    }
+
+    fn gather(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let g = tt::Gather(op);
+        let (src, indices) = (self.get(g.src(m))?, self.get(g.indices(m))?);
+        let axis = self.checked_axis(g.axis(m), &[src])?;
+        if self.tile(indices).shape.len() != self.tile(src).shape.len() {
+            return Err(self.error("the indices must have the source's rank"));
+        }
+        let dst = self.define(m.result(op))?;
+        self.emit(Instr::Gather { src, indices, dst, axis });
+        Ok(())
+    }
+
+    fn atomic_rmw(&mut self, op: Op) -> Res<()> {
+        use tt::RmwOp as R;
+        let m = self.m;
+        let a = tt::AtomicRmw(op);
+        let (ptr, val) = (self.get(a.ptr(m))?, self.get(a.val(m))?);
+        let mask = a.mask(m).map(|v| self.get(v)).transpose()?;
+        let dst = self.define(m.result(op))?;
+        let (rmw, elem) = (a.rmw_op(m), self.elem(val));
+        let fits = match rmw {
+            R::Exch => elem != Elem::I1,
+            R::Fadd => matches!(elem, Elem::Float(k) if k.bits() >= 16),
+            R::Max | R::Min => {
+                (elem.is_int() && elem != Elem::I1) || matches!(elem, Elem::Float(k) if k.bits() >= 16)
+            }
+            _ => elem.is_int() && elem != Elem::I1,
+        };
+        if !fits {
+            return Err(self.unsupported(format!("atomic {} on {}", rmw.keyword(), elem.name())));
+        }
+        self.emit(Instr::AtomicRmw { op: rmw, ptr, val, mask, dst });
+        Ok(())
+    }
+
+    fn extern_elementwise(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let e = tt::ExternElementwise(op);
+        let elem = e.srcs(m).first().map(|&v| self.get(v).map(|v| self.elem(v))).transpose()?;
+        let symbol = e.symbol(m);
+        match elem.and_then(|elem| mathk::extern_function(&symbol, elem)) {
+            Some((kernel, n)) if n == e.srcs(m).len() => {
+                self.map(op, Some(kernel), e.srcs(m), Rule::Loop)?;
+            }
+            _ => return Err(self.unsupported(format!("the library function `{symbol}`"))),
+        }
+        Ok(())
+    }
+
+    fn assert(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let a = tt::Assert(op);
+        let condition = self.get(a.condition(m))?;
+        if !self.elem(condition).is_int() {
+            return Err(self.unsupported("an assertion on something that is not an integer"));
+        }
+        self.emit(Instr::Assert { condition, message: a.message(m) });
         Ok(())
     }
 

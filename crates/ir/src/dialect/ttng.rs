@@ -152,7 +152,7 @@ crate::dialect! {
         format "attr-dict"
     }
 
-    /// Ends this warp group's turn and begins the next one's. With `begins` it is the last one that speaks, so that the
+    /// Ends this warp group's turn and begins the next one's. With `begins` only the last warp group does it, so that the
     /// first begins.
     op PassTurn = "pass_turn" {
         operands()

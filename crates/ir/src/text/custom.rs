@@ -1,4 +1,7 @@
 //! The operations whose syntax is written by hand: the module, functions, constants, and control flow.
+//!
+//! Together with the parser and the printer, since the syntax of these operations is called from both and calls both for what lies
+//! inside.
 
 use super::constants;
 use super::lexer::Token;

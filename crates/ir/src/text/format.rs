@@ -169,64 +169,66 @@ impl Compiler<'_> {
                     ));
                 }
                 _ => {
-                    let word = self.word().to_string();
-                    match word.as_str() {
-                        "attr-dict" => elements.push(Element::AttrDict),
-                        "type" => {
-                            self.expect("(")?;
-                            let of = self.types_of()?;
-                            self.expect(")")?;
-                            elements.push(Element::Types(of));
-                            if self.rest.starts_with('^') {
-                                self.rest = &self.rest[1..];
-                                anchor = match of {
-                                    TypesOf::Operands(g) => Some(Anchor::Operands(g)),
-                                    _ => return Err("only operands' types can be an anchor".to_string()),
-                                };
-                            }
-                        }
-                        "short-type" => {
-                            self.expect("(")?;
-                            let name =
-                                ["ttg.memdesc", "tt.tensordesc", "tt.ptr"].into_iter().find(|n| self.eat(n));
-                            let name = name.ok_or("short-type takes ttg.memdesc, tt.tensordesc or tt.ptr")?;
-                            self.expect(",")?;
-                            let of = self.types_of()?;
-                            self.expect(")")?;
-                            elements.push(Element::ShortTypes(name, of));
-                        }
-                        "functional-type" => {
-                            self.expect("(")?;
-                            let from = self.types_of()?;
-                            self.expect(",")?;
-                            let to = self.types_of()?;
-                            self.expect(")")?;
-                            elements.push(Element::FunctionalType(from, to));
-                        }
-                        "oilist" => {
-                            self.expect("(")?;
-                            let mut clauses = Vec::new();
-                            loop {
-                                let clause = self.sequence(&['|', ')'])?;
-                                let anchor = clause
-                                    .iter()
-                                    .find(|e| matches!(e, Element::Operands(_) | Element::Attr(_)))
-                                    .map(anchor_of)
-                                    .ok_or("a clause needs an operand or attribute")?;
-                                clauses.push((anchor, clause));
-                                if !self.eat("|") {
-                                    break;
-                                }
-                            }
-                            self.expect(")")?;
-                            elements.push(Element::Oilist(clauses));
-                        }
-                        _ => return Err(format!("unknown directive `{word}` at `{}`", self.rest)),
+                    let element = self.directive()?;
+                    if let Element::Types(of) = element
+                        && self.rest.starts_with('^')
+                    {
+                        self.rest = &self.rest[1..];
+                        anchor = match of {
+                            TypesOf::Operands(g) => Some(Anchor::Operands(g)),
+                            _ => return Err("only operands' types can be an anchor".to_string()),
+                        };
                     }
+                    elements.push(element);
                 }
             }
         }
         Ok((elements, anchor))
+    }
+
+    /// What is written as a word: `attr-dict`, `type(…)`, `short-type(…)`, `functional-type(…)`, `oilist(…)`.
+    fn directive(&mut self) -> Result<Element, String> {
+        let word = self.word().to_string();
+        if word == "attr-dict" {
+            return Ok(Element::AttrDict);
+        }
+        let known = ["type", "short-type", "functional-type", "oilist"].contains(&word.as_str());
+        if !known {
+            return Err(format!("unknown directive `{word}` at `{}`", self.rest));
+        }
+        self.expect("(")?;
+        let element = match word.as_str() {
+            "type" => Element::Types(self.types_of()?),
+            "short-type" => {
+                let name = ["ttg.memdesc", "tt.tensordesc", "tt.ptr"].into_iter().find(|n| self.eat(n));
+                let name = name.ok_or("short-type takes ttg.memdesc, tt.tensordesc or tt.ptr")?;
+                self.expect(",")?;
+                Element::ShortTypes(name, self.types_of()?)
+            }
+            "functional-type" => {
+                let from = self.types_of()?;
+                self.expect(",")?;
+                Element::FunctionalType(from, self.types_of()?)
+            }
+            _ => {
+                let mut clauses = Vec::new();
+                loop {
+                    let clause = self.sequence(&['|', ')'])?;
+                    let anchor = clause
+                        .iter()
+                        .find(|e| matches!(e, Element::Operands(_) | Element::Attr(_)))
+                        .map(anchor_of)
+                        .ok_or("a clause needs an operand or attribute")?;
+                    clauses.push((anchor, clause));
+                    if !self.eat("|") {
+                        break;
+                    }
+                }
+                Element::Oilist(clauses)
+            }
+        };
+        self.expect(")")?;
+        Ok(element)
     }
 
     fn types_of(&mut self) -> Result<TypesOf, String> {

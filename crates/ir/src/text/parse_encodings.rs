@@ -18,6 +18,29 @@ enum Field {
     Attr(Attr),
 }
 
+/// Whether a parameter is what it is for a layout within one CTA, which says nothing.
+fn is_default_of_one_cta(name: &str, field: &Field) -> bool {
+    match (name, field) {
+        ("CTAsPerCGA" | "CTASplitNum", Field::List(v)) => v.iter().all(|&x| x == 1),
+        ("CTAOrder", _) => true,
+        ("CGALayout", Field::Lists(v)) => v.is_empty(),
+        ("CGALayout", Field::List(v)) => v.is_empty(),
+        _ => false,
+    }
+}
+
+/// The encodings of `ttg` that we model.
+const KNOWN: [&str; 8] = [
+    "blocked",
+    "slice",
+    "dot_op",
+    "nvidia_mma",
+    "swizzled_shared",
+    "nvmma_shared",
+    "linear",
+    "padded_shared",
+];
+
 impl<'s> Parser<'s> {
     /// `#dialect.name<...>`: an encoding that we model, or text.
     pub(super) fn dialect_attr(&mut self, name: &str) -> Result<AttrKind> {
@@ -34,17 +57,7 @@ impl<'s> Parser<'s> {
 
     fn try_encoding(&mut self, name: &str) -> Result<Option<Encoding>> {
         let Some(name) = name.strip_prefix("ttg.") else { return Ok(None) };
-        let known = [
-            "blocked",
-            "slice",
-            "dot_op",
-            "nvidia_mma",
-            "swizzled_shared",
-            "nvmma_shared",
-            "linear",
-            "padded_shared",
-        ];
-        if !known.contains(&name) {
+        if !KNOWN.contains(&name) {
             return Ok(None);
         }
         self.next();
@@ -59,14 +72,7 @@ impl<'s> Parser<'s> {
         if !self.eat(b'>') {
             return Ok(None);
         }
-        // The defaults of a layout within one CTA say nothing.
-        fields.retain(|(n, f)| match (*n, f) {
-            ("CTAsPerCGA" | "CTASplitNum", Field::List(v)) => v.iter().any(|&x| x != 1),
-            ("CTAOrder", _) => false,
-            ("CGALayout", Field::Lists(v)) => !v.is_empty(),
-            ("CGALayout", Field::List(v)) => !v.is_empty(),
-            _ => true,
-        });
+        fields.retain(|(name, field)| !is_default_of_one_cta(name, field));
         let count = fields.len();
         let mut taken = 0;
         let mut take = |key: &str| {

@@ -152,38 +152,11 @@ impl<'s> Parser<'s> {
         }
         let op = self.module.create_op(spec);
         if self.eat(b'(') {
-            let isolated = def.is_some_and(|d| d.has(Trait::Isolated));
-            loop {
-                let region = self.module.add_region(op);
-                if isolated {
-                    self.isolated(|p| p.region(region, &[]))?;
-                } else {
-                    self.region(region, &[])?;
-                }
-                if !self.eat(b',') {
-                    break;
-                }
-            }
+            self.generic_regions(op, def)?;
             self.expect(b')')?;
         }
         if self.peek() == Token::Punct(b'{') {
-            let attrs = self.parse_dict()?;
-            for (name, attr) in attrs {
-                match def {
-                    Some(_) if name == SEGMENT_SIZES => sizes = Some(attr),
-                    Some(def) => {
-                        let mut holder = OpSpec::new(def, loc);
-                        self.declared_attr(&mut holder, def, name, attr);
-                        for (name, attr) in holder.attrs {
-                            self.module.set_attr(op, name, attr);
-                        }
-                    }
-                    None if name == Module::UNREGISTERED_NAME || name == PROPERTIES => {
-                        return Err(self.error_at(at, format!("the attribute name `{name}` is reserved")));
-                    }
-                    None => self.module.set_attr(op, name, attr),
-                }
-            }
+            self.generic_attrs(op, def, loc, at, &mut sizes)?;
         }
         self.expect(b':')?;
         let types_at = self.position();
@@ -206,6 +179,51 @@ impl<'s> Parser<'s> {
             }
         }
         Ok(op)
+    }
+
+    fn generic_regions(&mut self, op: Op, def: Option<&'static OpDef>) -> Result<()> {
+        let isolated = def.is_some_and(|d| d.has(Trait::Isolated));
+        loop {
+            let region = self.module.add_region(op);
+            if isolated {
+                self.isolated(|p| p.region(region, &[]))?;
+            } else {
+                self.region(region, &[])?;
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The attributes in braces of an operation in the generic form; `sizes` are those of its operand groups.
+    fn generic_attrs(
+        &mut self,
+        op: Op,
+        def: Option<&'static OpDef>,
+        loc: Loc,
+        at: usize,
+        sizes: &mut Option<Attr>,
+    ) -> Result<()> {
+        let attrs = self.parse_dict()?;
+        for (name, attr) in attrs {
+            match def {
+                Some(_) if name == SEGMENT_SIZES => *sizes = Some(attr),
+                Some(def) => {
+                    let mut holder = OpSpec::new(def, loc);
+                    self.declared_attr(&mut holder, def, name, attr);
+                    for (name, attr) in holder.attrs {
+                        self.module.set_attr(op, name, attr);
+                    }
+                }
+                None if name == Module::UNREGISTERED_NAME || name == PROPERTIES => {
+                    return Err(self.error_at(at, format!("the attribute name `{name}` is reserved")));
+                }
+                None => self.module.set_attr(op, name, attr),
+            }
+        }
+        Ok(())
     }
 
     /// The sizes of the operand groups of an operation in the generic form.
@@ -503,26 +521,7 @@ impl<'s> Parser<'s> {
             let resolved = match &parsed.operand_types[g] {
                 Some(types) => self.resolve_all(operands, types, at)?,
                 None => {
-                    let mut resolved = Vec::with_capacity(operands.len());
-                    for &o in operands {
-                        let value = match self.defined(o)? {
-                            Some(v) => v,
-                            None => {
-                                let known = Known { groups: &known, result: printed_result };
-                                match typing::operand_type(&mut self.module, def, g, &known) {
-                                    Some(ty) => self.resolve(o, ty)?,
-                                    None => {
-                                        return Err(self.error_at(
-                                            o.at,
-                                            format!("the value `%{}` is not defined before its use", o.name),
-                                        ));
-                                    }
-                                }
-                            }
-                        };
-                        resolved.push(value);
-                    }
-                    resolved
+                    self.resolve_by_rule(def, g, operands, &Known { groups: &known, result: printed_result })?
                 }
             };
             if u16::try_from(resolved.len()).is_err() {
@@ -576,6 +575,33 @@ impl<'s> Parser<'s> {
         }
         parsed.spec.results = results.into_iter().collect();
         Ok(self.module.create_op(parsed.spec))
+    }
+
+    /// The operands of group `g`, whose types are not printed: they have values, or types that follow from what is known.
+    fn resolve_by_rule(
+        &mut self,
+        def: &'static OpDef,
+        g: usize,
+        operands: &[Operand<'s>],
+        known: &Known<'_>,
+    ) -> Result<Vec<Value>> {
+        let mut resolved = Vec::with_capacity(operands.len());
+        for &o in operands {
+            let value = match self.defined(o)? {
+                Some(v) => v,
+                None => match typing::operand_type(&mut self.module, def, g, known) {
+                    Some(ty) => self.resolve(o, ty)?,
+                    None => {
+                        return Err(self.error_at(
+                            o.at,
+                            format!("the value `%{}` is not defined before its use", o.name),
+                        ));
+                    }
+                },
+            };
+            resolved.push(value);
+        }
+        Ok(resolved)
     }
 }
 

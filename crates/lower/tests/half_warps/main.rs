@@ -9,7 +9,7 @@ use tilewright_compiler::{FAMILIES, PythonEnvironment, Request, compile, target_
 use tilewright_frontend::{Signature, SourceHost};
 use tilewright_llvm::emit;
 use tilewright_lower::Lowered;
-use tilewright_passes::{Options as PassOptions, lower_to_ttg};
+use tilewright_passes::{Options, lower_to_ttg};
 use tilewright_ptxsim as sim;
 
 const WARPS: u32 = 4;
@@ -19,7 +19,7 @@ fn lowered(body: &str, arguments: &str) -> (String, Lowered) {
     let ir = format!("tt.func public @kernel({arguments}) {{\n{body}\n  tt.return\n}}\n");
     let mut module = tilewright_ir::parse(&ir, "test.mlir").unwrap_or_else(|e| panic!("{e}\n{ir}"));
     let info = target::info();
-    let options = PassOptions { num_warps: WARPS, num_stages: 1, ..PassOptions::default() };
+    let options = Options { num_warps: WARPS, num_stages: 1, ..Options::default() };
     lower_to_ttg(&mut module, &info, &options).unwrap_or_else(|e| panic!("{e}\n{ir}"));
     let text = tilewright_ir::print(&module);
     assert!(text.contains("\"ttg.threads-per-warp\" = 16 : i32"), "{text}");
@@ -35,7 +35,7 @@ fn run(body: &str, types: [&str; 2], x: &[u32], out: usize) -> (String, Vec<u32>
         "%x: !tt.ptr<{from}> {{tt.divisibility = 16 : i32}}, %out: !tt.ptr<{to}> {{tt.divisibility = 16 : i32}}"
     );
     let (text, lowered) = lowered(body, &arguments);
-    let code = emit::compile(lowered.module, emit::Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let code = emit::compile(lowered.module, emit::EmitOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     (text, simulate(&code.assembly, lowered.kernel, lowered.shared_bytes, x, out))
 }
 
@@ -59,8 +59,9 @@ fn simulate(ptx: &str, entry: String, shared_bytes: u32, x: &[u32], out: usize) 
         shared_bytes,
         params,
     };
-    let report =
-        program.launch(&launch, &memory, &sim::Options::default()).unwrap_or_else(|e| panic!("{e}\n{ptx}"));
+    let report = program
+        .launch(&launch, &memory, &sim::SimOptions::default())
+        .unwrap_or_else(|e| panic!("{e}\n{ptx}"));
     assert!(report.findings.is_empty(), "{:#?}\n{ptx}", report.findings);
     let [_, out] = buffers;
     out
@@ -131,7 +132,7 @@ def kernel(x, out, N: tl.constexpr):
         host: &host,
         entry: &host.function("kernel").unwrap_or_else(|e| panic!("{e}")),
         signature: &Signature::parse(&format!("*fp32:16, *fp32:16, {n}")).unwrap_or_else(|e| panic!("{e}")),
-        options: &PassOptions { num_warps: WARPS, ..PassOptions::default() },
+        options: &Options { num_warps: WARPS, ..Options::default() },
         target: &*target,
         python: PythonEnvironment::default(),
     };

@@ -14,7 +14,7 @@ use tilewright_ir::dialect::tt;
 use tilewright_llvm::emit;
 use tilewright_llvm::{BinOp, Builder, CastOp, Effect, Scalar, Ty, Value};
 use tilewright_lower::{
-    Approximation, Hooks, LoadHints, Lower, Lowered, Options, Shuffle, WordValues, Words, int_of,
+    Approximation, Hooks, LoadHints, Lower, LowerOptions, Lowered, Shuffle, WordValues, Words, int_of,
 };
 use tilewright_passes::machine::Machine;
 use tilewright_passes::pipeline::Row;
@@ -112,7 +112,7 @@ impl Toolchain for Llvm {
         let start = Instant::now();
         let lowered = lower(&module).map_err(|e| *e)?;
         let (name, num_warps, shared) = (lowered.kernel, lowered.num_warps, lowered.shared_bytes);
-        let made = emit::compile(lowered.module, emit::Options::default())
+        let made = emit::compile(lowered.module, emit::EmitOptions::default())
             .map_err(|e| Diagnostic::new(e.to_string()))?;
         let ptx = Stage { name: "ptx", bytes: made.assembly.into_bytes(), time: start.elapsed() };
         Ok(Code { name, stages: vec![ptx], num_warps, shared, ..Code::default() })
@@ -122,7 +122,7 @@ impl Toolchain for Llvm {
 /// From `ttg` to the per-thread program.
 pub fn lower(module: &ir::Module) -> tilewright_lower::Result<Lowered> {
     let target = &info();
-    let options = Options { target, shared_alignment: 16, max_registers: None, line_info: false };
+    let options = LowerOptions { target, shared_alignment: 16, max_registers: None, line_info: false };
     tilewright_lower::lower(module, &options, || HalfWarps)
 }
 

@@ -10,7 +10,6 @@ use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::tt;
 use tilewright_layout::{Encoding, TileLayout};
 use tilewright_llvm::{Effect, IntPred, Ty, Value};
-
 use tilewright_lower::Regs;
 
 use super::{Lower, Result};
@@ -26,6 +25,13 @@ struct Mma {
     types: &'static str,
     /// The accumulator's type: four of these, or two words of halves.
     acc: Ty,
+}
+
+/// The registers of the operands and accumulators of one instruction.
+struct Step {
+    a: [Vec<usize>; 4],
+    b: [Vec<usize>; 2],
+    c: [usize; 4],
 }
 
 impl Lower<'_, '_> {
@@ -118,11 +124,6 @@ impl Lower<'_, '_> {
             }) as usize
         };
         // Register numbers first, then instructions: the borrows of finders and builder stay apart.
-        struct Step {
-            a: [Vec<usize>; 4],
-            b: [Vec<usize>; 2],
-            c: [usize; 4],
-        }
         let mut steps = Vec::new();
         for pair in words.chunks_exact(2) {
             for &(batch, row, column) in &tiles {
@@ -147,44 +148,49 @@ impl Lower<'_, '_> {
         if errors {
             return Err(missing());
         }
-        for step in steps {
-            let word = |s: &mut Self, regs: &Regs, of: &[usize]| {
-                let elements: Vec<Value> = of.iter().map(|&r| regs[r]).collect();
-                let packed = s.pack_word(&elements);
-                s.b.bitcast(packed, Ty::I32)
-            };
-            let mut args: Vec<Value> = Vec::with_capacity(10);
-            for w in &step.a {
-                args.push(word(self, &ra, w));
-            }
-            for w in &step.b {
-                args.push(word(self, &rb, w));
-            }
-            if kind.acc == Ty::F16 {
-                let halves = Ty::vector(tilewright_llvm::Scalar::F16, 2);
-                for pair in step.c.chunks(2) {
-                    let v = self.b.vector(&[acc[pair[0]], acc[pair[1]]]);
-                    args.push(self.b.bitcast(v, Ty::I32));
-                }
-                let text = format!(
-                    "mma.sync.aligned.m16n8k{}.row.col.{} {{$0,$1}}, {{$2,$3,$4,$5}}, {{$6,$7}}, {{$8,$9}};",
-                    kind.k, kind.types
-                );
-                let out = self.b.asm(&text, "=r,=r,r,r,r,r,r,r,r,r", Effect::Read, &[Ty::I32; 2], &args);
-                for (pair, &w) in step.c.chunks(2).zip(&out) {
-                    let v = self.b.bitcast(w, halves);
-                    acc[pair[0]] = self.b.extract(v, 0);
-                    acc[pair[1]] = self.b.extract(v, 1);
-                }
-                continue;
-            }
-            let accumulators: Vec<Value> = step.c.iter().map(|&r| acc[r]).collect();
-            let out = self.mma(kind, &args, accumulators);
-            for (&r, v) in step.c.iter().zip(out) {
-                acc[r] = v;
-            }
+        for step in &steps {
+            self.mma_step(kind, step, &ra, &rb, &mut acc);
         }
         Ok(acc)
+    }
+
+    /// One instruction of a product: its operands' registers packed into words, its accumulators taken from `acc` and put back.
+    fn mma_step(&mut self, kind: Mma, step: &Step, ra: &[Value], rb: &[Value], acc: &mut [Value]) {
+        let word = |s: &mut Self, regs: &[Value], of: &[usize]| {
+            let elements: Vec<Value> = of.iter().map(|&r| regs[r]).collect();
+            let packed = s.pack_word(&elements);
+            s.b.bitcast(packed, Ty::I32)
+        };
+        let mut args: Vec<Value> = Vec::with_capacity(10);
+        for w in &step.a {
+            args.push(word(self, ra, w));
+        }
+        for w in &step.b {
+            args.push(word(self, rb, w));
+        }
+        if kind.acc == Ty::F16 {
+            let halves = Ty::vector(tilewright_llvm::Scalar::F16, 2);
+            for pair in step.c.chunks(2) {
+                let v = self.b.vector(&[acc[pair[0]], acc[pair[1]]]);
+                args.push(self.b.bitcast(v, Ty::I32));
+            }
+            let text = format!(
+                "mma.sync.aligned.m16n8k{}.row.col.{} {{$0,$1}}, {{$2,$3,$4,$5}}, {{$6,$7}}, {{$8,$9}};",
+                kind.k, kind.types
+            );
+            let out = self.b.asm(&text, "=r,=r,r,r,r,r,r,r,r,r", Effect::Read, &[Ty::I32; 2], &args);
+            for (pair, &w) in step.c.chunks(2).zip(&out) {
+                let v = self.b.bitcast(w, halves);
+                acc[pair[0]] = self.b.extract(v, 0);
+                acc[pair[1]] = self.b.extract(v, 1);
+            }
+            return;
+        }
+        let accumulators: Vec<Value> = step.c.iter().map(|&r| acc[r]).collect();
+        let out = self.mma(kind, &args, accumulators);
+        for (&r, v) in step.c.iter().zip(out) {
+            acc[r] = v;
+        }
     }
 
     /// One instruction: four words of A, two of B, four accumulators.

@@ -21,9 +21,9 @@ impl Lower<'_, '_> {
         Ok(self.b.ptr_add_const(buffer.base, i64::from(at)))
     }
 
-    /// Whether this is the one thread of the scope that speaks for all: an elected lane of the first warp. `elect.sync`
+    /// Whether this is the elected thread of the scope: the elected lane of its first warp. `elect.sync`
     /// tells `ptxas` that a single thread runs what follows, so that descriptors and coordinates may be in uniform registers.
-    pub fn one_thread(&mut self) -> Value {
+    pub fn elected_thread(&mut self) -> Value {
         let elected = self.elected_lane();
         if self.num_warps == 1 {
             return elected;
@@ -34,14 +34,14 @@ impl Lower<'_, '_> {
         self.b.bin(BinOp::And, first, elected)
     }
 
-    /// Whether this is the lane of its warp that speaks for it.
+    /// Whether this is the elected lane of its warp.
     pub fn elected_lane(&mut self) -> Value {
         self.b.asm1("elect.sync _|$0, 0xffffffff;", "=b", Effect::Write, Ty::I1, &[])
     }
 
-    /// The one thread, where a condition of the program holds too.
-    pub fn one_thread_where(&mut self, pred: Option<ir::Value>) -> Result<Value> {
-        let one = self.one_thread();
+    /// The elected thread, where a condition of the program holds too.
+    pub fn elected_thread_where(&mut self, pred: Option<ir::Value>) -> Result<Value> {
+        let one = self.elected_thread();
         let Some(pred) = pred else { return Ok(one) };
         let pred = self.scalar(pred)?;
         Ok(if self.b.is_true(pred) { one } else { self.b.bin(BinOp::And, one, pred) })
@@ -63,7 +63,7 @@ impl Lower<'_, '_> {
 
     pub fn init_barrier(&mut self, op: ttng::InitBarrier) -> Result<()> {
         let address = self.mbarrier(op.alloc(self.m))?;
-        let one = self.one_thread();
+        let one = self.elected_thread();
         self.on_barrier(one, "init", false, address, Some(op.count(self.m)));
         // For the copies that will signal it; `ptxas` makes no instruction of it.
         let mut asm = Asm::default();
@@ -75,14 +75,14 @@ impl Lower<'_, '_> {
 
     pub fn inval_barrier(&mut self, op: ttng::InvalBarrier) -> Result<()> {
         let address = self.mbarrier(op.alloc(self.m))?;
-        let one = self.one_thread();
+        let one = self.elected_thread();
         self.on_barrier(one, "inval", false, address, None);
         Ok(())
     }
 
     pub fn barrier_expect(&mut self, op: ttng::BarrierExpect) -> Result<()> {
         let address = self.mbarrier(op.alloc(self.m))?;
-        let pred = self.one_thread_where(Some(op.pred(self.m)))?;
+        let pred = self.elected_thread_where(Some(op.pred(self.m)))?;
         self.on_barrier(pred, "arrive.expect_tx", true, address, Some(op.size(self.m)));
         Ok(())
     }
@@ -90,7 +90,7 @@ impl Lower<'_, '_> {
     pub fn arrive_barrier(&mut self, op: ttng::ArriveBarrier) -> Result<()> {
         let address = self.mbarrier(op.alloc(self.m))?;
         let pred = if op.per_warp(self.m) {
-            // One lane speaks for the warp, once all of its lanes have come here.
+            // One lane arrives for the warp, once all of its lanes have come here.
             let all = self.b.i32(-1);
             self.b.intrinsic("llvm.nvvm.bar.warp.sync", Effect::Write, None, &[all]);
             let elected = self.elected_lane();
@@ -102,7 +102,7 @@ impl Lower<'_, '_> {
                 None => elected,
             }
         } else {
-            self.one_thread_where(op.pred(self.m))?
+            self.elected_thread_where(op.pred(self.m))?
         };
         let count = op.count(self.m);
         let Some(peers) = self.int_attr(marks::PEERS) else {
@@ -143,7 +143,7 @@ impl Lower<'_, '_> {
         let phase = asm.arg(phase, 'r');
         let mut skip = String::new();
         if self.m.op_attr(op.0, marks::ONE_THREAD).is_some() {
-            let one = self.one_thread();
+            let one = self.elected_thread();
             let one = asm.arg(one, 'b');
             skip = format!("@!{one} bra done;\n");
         } else if let Some(pred) = op.pred(self.m) {

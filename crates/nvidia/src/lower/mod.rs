@@ -37,7 +37,7 @@ fn in_hardware(registers: u32) -> u32 {
 /// # Errors
 /// An operation, type or layout that is not supported, with its place in the source.
 pub fn lower(module: &ir::Module, target: Target, options: &ir::Options) -> Result<Lowered> {
-    let options_of_all = tilewright_lower::Options {
+    let options_of_all = tilewright_lower::LowerOptions {
         target: &target.info(),
         // A 128-byte swizzle repeats every 1024 bytes of the address.
         shared_alignment: if target.facts().tma { 1024 } else { 128 },

@@ -86,7 +86,7 @@ impl Lower<'_, '_> {
     pub fn tma_load(&mut self, op: ttng::AsyncTmaCopyGlobalToLocal) -> Result<()> {
         let m = self.m;
         let barrier = self.mbarrier(op.barrier(m))?;
-        let pred = self.one_thread_where(Some(op.pred(m)))?;
+        let pred = self.elected_thread_where(Some(op.pred(m)))?;
         let coord = op.coord(m).to_vec();
         let rank = coord.len();
         // What several CTAs of the cluster get, each brings a part of to all.
@@ -265,7 +265,7 @@ impl Lower<'_, '_> {
         // Only the threads that issue copies need it: of loads one, of stores one of each warp. The empty group and its
         // wait keep `ptxas` from moving copies before the fence.
         let stores = self.int_attr(marks::STORES).is_some();
-        let pred = if stores { self.elected_lane() } else { self.one_thread() };
+        let pred = if stores { self.elected_lane() } else { self.elected_thread() };
         let text = format!(
             "@$0 fence.proxy.tensormap::generic.acquire.gpu [$1], {};\n\
              cp.async.bulk.commit_group;\n\

@@ -1,7 +1,7 @@
 //! Runs `ttg` IR through the code generator and the PTX simulator.
 #![allow(dead_code)] // each test file uses its part
 
-use tilewright_nvidia::{Kernel, Options, Target, compile};
+use tilewright_nvidia::{CodegenOptions, Kernel, Target, compile};
 pub use tilewright_ptxsim as sim;
 pub use tilewright_ptxsim::Param;
 
@@ -61,7 +61,7 @@ pub fn to_ptx(ir: &str, target: &str) -> Kernel {
 }
 
 pub fn generate(module: &tilewright_ir::Module, target: &str) -> Kernel {
-    let mut options = Options::new(Target::parse(target).unwrap());
+    let mut options = CodegenOptions::new(Target::parse(target).unwrap());
     options.verify = true;
     compile(module, &options).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -82,11 +82,11 @@ pub fn run_report(ir: &str, target: &str, grid: u32, args: &mut [Arg]) -> (Kerne
 
 /// Runs a kernel.
 pub fn simulate(kernel: &Kernel, grid: u32, args: &mut [Arg]) -> sim::Report {
-    simulate_with(kernel, grid, args, &sim::Options::default())
+    simulate_with(kernel, grid, args, &sim::SimOptions::default())
 }
 
 /// Runs a kernel with options of the simulator.
-pub fn simulate_with(kernel: &Kernel, grid: u32, args: &mut [Arg], options: &sim::Options) -> sim::Report {
+pub fn simulate_with(kernel: &Kernel, grid: u32, args: &mut [Arg], options: &sim::SimOptions) -> sim::Report {
     let program = sim::Program::parse(&kernel.ptx).unwrap_or_else(|e| panic!("{e}\n{}", kernel.ptx));
     let mut memory = sim::Memory::new();
     let mut params = Vec::new();

@@ -2,6 +2,8 @@
 //!
 //! A sum, difference or product of two halves fits f32 with room for correct rounding afterwards; a fused
 //! multiply-add goes through f64 rounded to odd.
+//!
+//! Together with [`float`](super::float), since both have `fma` with the same modifiers, of which the type tells whose it is.
 
 use super::float::{FTZ, NAN, Op, RELU, SAT, XORSIGN, rounding};
 use super::{Dec, Inst};

@@ -3,6 +3,9 @@
 //!
 //! Decoding resolves every operand to a register index (see [`crate::regs`]) and records what is read and written,
 //! which is all that the uninitialized-register analysis needs.
+//!
+//! Together with the machine, the memory accesses, barriers and shadows, since an instruction is a function on the state of the machine
+//! that runs it ([`Cx`]), and the decoded code is part of that state.
 
 mod arith;
 mod asynch;

@@ -124,55 +124,74 @@ fn format(cx: &Cx<'_>, fmt: &str, args: u64, lane: usize) -> String {
         }
         let Some(conv) = it.next() else { break };
         let size = if long > 0 { 8 } else { 4 };
-        let mut body = match conv {
-            '%' => "%".to_string(),
-            'd' | 'i' => {
-                let v = next(size);
-                let v = if size == 4 { i64::from(v as i32) } else { v as i64 };
-                if v >= 0 && flags.contains('+') {
-                    format!("+{v}")
-                } else if v >= 0 && flags.contains(' ') {
-                    format!(" {v}")
-                } else {
-                    v.to_string()
-                }
-            }
-            'u' => next(size).to_string(),
-            'x' => format!("{}{:x}", if flags.contains('#') { "0x" } else { "" }, next(size)),
-            'X' => format!("{}{:X}", if flags.contains('#') { "0X" } else { "" }, next(size)),
-            'o' => format!("{:o}", next(size)),
-            'p' => format!("{:#x}", next(8)),
-            'c' => (next(4) as u8 as char).to_string(),
-            's' => {
-                let s = cx.string(next(8), lane);
-                match precision {
-                    Some(p) => s.chars().take(p).collect(),
-                    None => s,
-                }
-            }
-            'f' | 'F' => decimal(f64::from_bits(next(8)), precision.unwrap_or(6)),
-            'e' | 'E' => scientific(f64::from_bits(next(8)), precision.unwrap_or(6), conv == 'E'),
-            'g' | 'G' => general(f64::from_bits(next(8)), precision.unwrap_or(6).max(1)),
-            c => format!("%{c}"),
-        };
-        if "fFeEgG".contains(conv) && flags.contains('+') && !body.starts_with('-') {
-            body.insert(0, '+');
-        }
-        let pad = width.unwrap_or(0).saturating_sub(body.chars().count());
-        if flags.contains('-') {
-            out.push_str(&body);
-            out.extend(std::iter::repeat_n(' ', pad));
-        } else if flags.contains('0') && !"sc".contains(conv) {
-            let sign = usize::from(body.starts_with(['-', '+']));
-            out.push_str(&body[..sign]);
-            out.extend(std::iter::repeat_n('0', pad));
-            out.push_str(&body[sign..]);
-        } else {
-            out.extend(std::iter::repeat_n(' ', pad));
-            out.push_str(&body);
-        }
+        let body = converted(cx, lane, conv, size, &flags, precision, &mut next);
+        pad(&mut out, &body, conv, &flags, width.unwrap_or(0));
     }
     out
+}
+
+/// An argument as the conversion `conv` shows it, without padding; `size` are the bytes of an integer.
+fn converted(
+    cx: &Cx<'_>,
+    lane: usize,
+    conv: char,
+    size: u64,
+    flags: &str,
+    precision: Option<usize>,
+    next: &mut dyn FnMut(u64) -> u64,
+) -> String {
+    let mut body = match conv {
+        '%' => "%".to_string(),
+        'd' | 'i' => {
+            let v = next(size);
+            let v = if size == 4 { i64::from(v as i32) } else { v as i64 };
+            if v >= 0 && flags.contains('+') {
+                format!("+{v}")
+            } else if v >= 0 && flags.contains(' ') {
+                format!(" {v}")
+            } else {
+                v.to_string()
+            }
+        }
+        'u' => next(size).to_string(),
+        'x' => format!("{}{:x}", if flags.contains('#') { "0x" } else { "" }, next(size)),
+        'X' => format!("{}{:X}", if flags.contains('#') { "0X" } else { "" }, next(size)),
+        'o' => format!("{:o}", next(size)),
+        'p' => format!("{:#x}", next(8)),
+        'c' => (next(4) as u8 as char).to_string(),
+        's' => {
+            let s = cx.string(next(8), lane);
+            match precision {
+                Some(p) => s.chars().take(p).collect(),
+                None => s,
+            }
+        }
+        'f' | 'F' => decimal(f64::from_bits(next(8)), precision.unwrap_or(6)),
+        'e' | 'E' => scientific(f64::from_bits(next(8)), precision.unwrap_or(6), conv == 'E'),
+        'g' | 'G' => general(f64::from_bits(next(8)), precision.unwrap_or(6).max(1)),
+        c => format!("%{c}"),
+    };
+    if "fFeEgG".contains(conv) && flags.contains('+') && !body.starts_with('-') {
+        body.insert(0, '+');
+    }
+    body
+}
+
+/// Appends `body`, padded to `width`.
+fn pad(out: &mut String, body: &str, conv: char, flags: &str, width: usize) {
+    let pad = width.saturating_sub(body.chars().count());
+    if flags.contains('-') {
+        out.push_str(body);
+        out.extend(std::iter::repeat_n(' ', pad));
+    } else if flags.contains('0') && !"sc".contains(conv) {
+        let sign = usize::from(body.starts_with(['-', '+']));
+        out.push_str(&body[..sign]);
+        out.extend(std::iter::repeat_n('0', pad));
+        out.push_str(&body[sign..]);
+    } else {
+        out.extend(std::iter::repeat_n(' ', pad));
+        out.push_str(body);
+    }
 }
 
 fn special(x: f64) -> Option<String> {

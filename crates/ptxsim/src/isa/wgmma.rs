@@ -599,21 +599,7 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     cx.w.wgmma.reads.push((stamp, group));
     // A: 16 rows of this warp, `a[k][row]`.
     let a = if i.flags & A_REGS != 0 {
-        let per = 32 / at.bits();
-        let mut a = vec![vec![0f64; 16]; k as usize];
-        for (r, &reg) in ra[..4].iter().enumerate() {
-            let v = cx.get::<u32>(reg);
-            for (l, v) in v.iter().enumerate() {
-                for e in 0..per {
-                    let (g, t) = (l as u32 >> 2, l as u32 & 3);
-                    let row = g + 8 * (r as u32 & 1);
-                    let col = t * per + e + (r as u32 >> 1) * 4 * per;
-                    let bits = u64::from(*v) >> (at.bits() * e);
-                    a[col as usize][row as usize] = element(at, bits);
-                }
-            }
-        }
-        a
+        registers_of_a(cx, &ra[..4], at, k)
     } else {
         let first = cx.w.id % 4 * 16;
         let desc = cx.w.regs.d[ra[0] as usize][0];
@@ -635,7 +621,38 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             }
         }
     }
-    for c in 0..n as usize / 8 {
+    accumulate(cx, i, rd, dt, keep, &acc);
+    // Nobody may touch the accumulator until the group is waited for.
+    if let Some(u) = &i.uninit {
+        let w = &mut *cx.w;
+        w.wgmma.issued(u, by, &mut w.init);
+    }
+    debug_assert!(i.c != NONE);
+    Flow::Next
+}
+
+/// A in registers: 16 rows of this warp, `a[k][row]`.
+fn registers_of_a(cx: &Cx<'_>, registers: &[u32], ty: Ty, k: u32) -> Vec<Vec<f64>> {
+    let per = 32 / ty.bits();
+    let mut a = vec![vec![0f64; 16]; k as usize];
+    for (r, &reg) in registers.iter().enumerate() {
+        let v = cx.get::<u32>(reg);
+        for (l, v) in v.iter().enumerate() {
+            for e in 0..per {
+                let (g, t) = (l as u32 >> 2, l as u32 & 3);
+                let row = g + 8 * (r as u32 & 1);
+                let col = t * per + e + (r as u32 >> 1) * 4 * per;
+                let bits = u64::from(*v) >> (ty.bits() * e);
+                a[col as usize][row as usize] = element(ty, bits);
+            }
+        }
+    }
+    a
+}
+
+/// Puts products into the registers of their accumulators, added to what is there where `keep` says so.
+fn accumulate(cx: &mut Cx<'_>, i: &Inst, rd: &[u32], dt: Ty, keep: bool, acc: &[Vec<f64>]) {
+    for c in 0..i.a as usize / 8 {
         for h in 0..2 {
             let place = |l: usize, e: usize| ((l >> 2) + 8 * h, 8 * c + (l & 3) * 2 + e);
             if dt == Ty::F16 {
@@ -671,11 +688,4 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             }
         }
     }
-    // Nobody may touch the accumulator until the group is waited for.
-    if let Some(u) = &i.uninit {
-        let w = &mut *cx.w;
-        w.wgmma.issued(u, by, &mut w.init);
-    }
-    debug_assert!(i.c != NONE);
-    Flow::Next
 }

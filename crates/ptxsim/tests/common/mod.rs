@@ -1,14 +1,14 @@
 //! A launch in one line, for tests.
 #![allow(dead_code, missing_docs)]
 
-use tilewright_ptxsim::{FindingKind, Launch, Memory, Options, Param, Program, Report};
+use tilewright_ptxsim::{FindingKind, Launch, Memory, Param, Program, Report, SimOptions};
 
 /// Arguments and memory of a launch.
 pub struct Run<'a> {
     program: &'a Program,
     launch: Launch,
     memory: Memory,
-    pub options: Options,
+    pub options: SimOptions,
 }
 
 impl<'a> Run<'a> {
@@ -25,7 +25,7 @@ impl<'a> Run<'a> {
                 params: vec![],
             },
             memory: Memory::new(),
-            options: Options::default(),
+            options: SimOptions::default(),
         }
     }
     pub fn entry(mut self, e: &str) -> Self {

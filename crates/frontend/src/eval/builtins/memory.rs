@@ -236,7 +236,44 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn dot(&mut self, args: &Args) -> Eval<Tensor> {
-        let (mut a, mut b) = (self.tensor_arg(args, "input")?, self.tensor_arg(args, "other")?);
+        let (mut a, mut b, [x, y]) = self.dot_operands(args)?;
+        let rank = a.shape.len();
+        let unread = |s: Scalar| matches!(s, Scalar::Fp8E4B15 | Scalar::Fp8E4B8 | Scalar::Fp8E5B16);
+        if unread(x) || unread(y) {
+            // Formats that no tensor core of NVIDIA reads.
+            a = self.cast(&a, &Scalar::Fp16.into())?;
+            b = self.cast(&b, &Scalar::Fp16.into())?;
+        }
+        let result = self.dot_result(args, a.number().unwrap_or(x))?;
+        let mut shape = Shape::new();
+        if rank == 3 {
+            shape.push(a.shape[0]);
+        }
+        shape.extend([a.shape[rank - 2], b.shape[rank - 1]]);
+        let acc = match args.optional("acc") {
+            None => {
+                let zero = self.scalar_constant(&crate::HostValue::Int(0), &result.into())?;
+                self.splat_constant(&zero, &shape)
+            }
+            Some(Value::Tensor(acc)) if acc.shape == shape && acc.number() == Some(result) => acc.clone(),
+            Some(other) => {
+                let ty = Tensor { value: a.value, dtype: result.into(), shape }.ty();
+                return Err(self
+                    .error(format!("`acc` of tl.dot must be {ty} for these operands, not {other}"))
+                    .note("start it with tl.zeros((M, N), dtype=…) of that type")
+                    .into());
+            }
+        };
+        let precision = self.dot_precision(args)?;
+        let imprecise = self.dot_imprecise(args, x.is_fp8() && y.is_fp8(), a.shape[rank - 1])?;
+        let value = tt::Dot::build(&mut builder!(self), a.value, b.value, acc.value, precision, imprecise)
+            .result(&self.module);
+        Ok(Tensor { value, dtype: result.into(), shape })
+    }
+
+    /// The operands of a product, which must fit each other, and the types of their elements.
+    fn dot_operands(&mut self, args: &Args) -> Eval<(Tensor, Tensor, [Scalar; 2])> {
+        let (a, b) = (self.tensor_arg(args, "input")?, self.tensor_arg(args, "other")?);
         let rank = a.shape.len();
         if !(rank == 2 || rank == 3) || b.shape.len() != rank {
             return Err(self.dot_shapes(&a, &b, "needs two matrices, or two batches of matrices"));
@@ -244,45 +281,33 @@ impl Evaluator<'_> {
         let (Some(x), Some(y)) = (a.number(), b.number()) else {
             return Err(self.dot_shapes(&a, &b, "does not take pointers"));
         };
-        use Scalar as S;
-        let known = |s: S| s.is_float() || matches!(s, S::Int8 | S::UInt8);
+        let known = |s: Scalar| s.is_float() || matches!(s, Scalar::Int8 | Scalar::UInt8);
         if !known(x) || !known(y) || (x != y && !(x.is_fp8() && y.is_fp8())) {
             return Err(self
                 .error(format!("tl.dot needs operands of one dtype (float16, bfloat16, float32, float64, int8 or 8-bit floats), not {x} and {y}"))
                 .note("convert one operand with .to(dtype)")
                 .into());
         }
-        if a.shape[rank - 1] != b.shape[rank - 2] {
-            return Err(self.dot_shapes(
-                &a,
-                &b,
-                &format!(
-                    "needs equal K, but the operands have {} and {}",
-                    a.shape[rank - 1],
-                    b.shape[rank - 2]
-                ),
-            ));
+        let (of_a, of_b) = (a.shape[rank - 1], b.shape[rank - 2]);
+        if of_a != of_b {
+            let what = format!("needs equal K, but the operands have {of_a} and {of_b}");
+            return Err(self.dot_shapes(&a, &b, &what));
         }
         if rank == 3 && a.shape[0] != b.shape[0] {
             return Err(self.dot_shapes(&a, &b, "needs equal batch extents"));
         }
-        if matches!(x, S::Fp8E4B15 | S::Fp8E4B8 | S::Fp8E5B16)
-            || matches!(y, S::Fp8E4B15 | S::Fp8E4B8 | S::Fp8E5B16)
-        {
-            // Formats that no tensor core of NVIDIA reads.
-            a = self.cast(&a, &S::Fp16.into())?;
-            b = self.cast(&b, &S::Fp16.into())?;
-        }
+        Ok((a, b, [x, y]))
+    }
+
+    /// The type of a product's elements, of operands of `operand`.
+    fn dot_result(&mut self, args: &Args, operand: Scalar) -> Eval<Scalar> {
+        use Scalar as S;
         let out = self.dtype_arg(args, "out_dtype")?;
         let Some(out) = out.as_scalar().filter(|_| !out.is_pointer()) else {
-            return Err(self.bad_argument(
-                args,
-                "out_dtype",
-                args.get("out_dtype"),
-                "tl.float32 or tl.float16",
-            ));
+            let given = args.get("out_dtype");
+            return Err(self.bad_argument(args, "out_dtype", given, "tl.float32 or tl.float16"));
         };
-        let result = match a.number().unwrap_or(x) {
+        let result = match operand {
             S::Int8 => S::Int32,
             S::UInt8 => {
                 return Err(self.error("tl.dot of uint8 is not supported").note("convert to int8").into());
@@ -303,69 +328,43 @@ impl Evaluator<'_> {
                 .note("use float32 and convert the result with .to(tl.bfloat16)")
                 .into());
         }
-        let mut shape = Shape::new();
-        if rank == 3 {
-            shape.push(a.shape[0]);
-        }
-        shape.extend([a.shape[rank - 2], b.shape[rank - 1]]);
-        let ty = Tensor { value: a.value, dtype: result.into(), shape: shape.clone() }.ty();
-        let acc = match args.optional("acc") {
-            None => {
-                let zero = self.scalar_constant(&crate::HostValue::Int(0), &result.into())?;
-                self.splat_constant(&zero, &shape)
-            }
-            Some(Value::Tensor(acc)) if acc.shape == shape && acc.number() == Some(result) => acc.clone(),
-            Some(other) => {
-                return Err(self
-                    .error(format!("`acc` of tl.dot must be {ty} for these operands, not {other}"))
-                    .note("start it with tl.zeros((M, N), dtype=…) of that type")
-                    .into());
-            }
-        };
+        Ok(result)
+    }
+
+    /// By how many bits operands are multiplied: `input_precision`, or the older `allow_tf32`.
+    fn dot_precision(&mut self, args: &Args) -> Eval<tt::InputPrecision> {
         use tt::InputPrecision as P;
-        let precisions = [
-            ("tf32", P::Tf32),
-            ("tf32x3", P::Tf32x3),
-            ("ieee", P::Ieee),
-            ("bf16x3", P::Bf16x3),
-            ("bf16x6", P::Bf16x6),
-        ];
-        let mut precision = match args.optional("allow_tf32") {
-            Some(Value::Const(c)) if args.optional("input_precision").is_none() => {
-                if c.truth() == Some(true) { P::Tf32 } else { P::Ieee }
-            }
-            Some(_) if args.optional("input_precision").is_some() => {
+        let given = args.optional("input_precision").is_some();
+        match args.optional("allow_tf32") {
+            Some(_) if given => {
                 return Err(self.error("tl.dot is given both `input_precision` and `allow_tf32`"));
             }
-            _ => self.options.default_dot_input_precision,
-        };
-        if args.optional("input_precision").is_some() {
-            let text = self.str_arg(args, "input_precision")?.to_ascii_lowercase();
-            precision = match precisions.iter().find(|(key, _)| *key == text) {
-                Some((_, p)) => *p,
-                None => {
-                    return Err(self.error(format!(
-                        "`input_precision` of tl.dot is \"{text}\"; possible are \"tf32\", \"tf32x3\", \"ieee\", \"bf16x3\", \"bf16x6\""
-                    )));
-                }
-            };
+            Some(Value::Const(c)) => return Ok(if c.truth() == Some(true) { P::Tf32 } else { P::Ieee }),
+            _ if !given => return Ok(self.options.default_dot_input_precision),
+            _ => {}
         }
-        let eight_bit = x.is_fp8() && y.is_fp8();
-        let imprecise = match args.optional("max_num_imprecise_acc") {
-            None => None,
-            Some(_) => {
-                let n = self.int_arg(args, "max_num_imprecise_acc")?;
-                if eight_bit && n > i128::from(a.shape[rank - 1]) {
-                    return Err(self.error(format!(
-                        "max_num_imprecise_acc ({n}) is larger than K ({})",
-                        a.shape[rank - 1]
-                    )));
-                }
-                i32::try_from(n).ok().filter(|_| eight_bit)
-            }
-        };
-        let value = tt::Dot::build(&mut builder!(self), a.value, b.value, acc.value, precision, imprecise)
-            .result(&self.module);
-        Ok(Tensor { value, dtype: result.into(), shape })
+        let text = self.str_arg(args, "input_precision")?.to_ascii_lowercase();
+        match &*text {
+            "tf32" => Ok(P::Tf32),
+            "tf32x3" => Ok(P::Tf32x3),
+            "ieee" => Ok(P::Ieee),
+            "bf16x3" => Ok(P::Bf16x3),
+            "bf16x6" => Ok(P::Bf16x6),
+            _ => Err(self.error(format!(
+                "`input_precision` of tl.dot is \"{text}\"; possible are \"tf32\", \"tf32x3\", \"ieee\", \"bf16x3\", \"bf16x6\""
+            ))),
+        }
+    }
+
+    /// How many products of 8-bit floats may be summed up imprecisely.
+    fn dot_imprecise(&mut self, args: &Args, eight_bit: bool, k: u32) -> Eval<Option<i32>> {
+        if args.optional("max_num_imprecise_acc").is_none() {
+            return Ok(None);
+        }
+        let n = self.int_arg(args, "max_num_imprecise_acc")?;
+        if eight_bit && n > i128::from(k) {
+            return Err(self.error(format!("max_num_imprecise_acc ({n}) is larger than K ({k})")));
+        }
+        Ok(i32::try_from(n).ok().filter(|_| eight_bit))
     }
 }

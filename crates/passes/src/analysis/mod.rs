@@ -1,0 +1,10 @@
+//! Analyses: what can be known of a module, and what follows from encodings. They change nothing.
+
+pub mod axis;
+pub mod encoding_choice;
+pub mod encoding_inference;
+pub mod reindex;
+pub mod rings;
+pub mod scope;
+pub mod scratch;
+pub mod tile_layout;

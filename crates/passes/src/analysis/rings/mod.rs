@@ -1,0 +1,346 @@
+//! Rings as they are used: from a `ttg.ring_create` to who writes and reads its fields, and how.
+//!
+//! Nobody says by which transport a field is filled; it follows from what writes it, as the operations declare their effects:
+//!
+//! | effect of the writing operation | transport |
+//! | --- | --- |
+//! | ends when an mbarrier completes a phase (`ttg.async_copy_block_to_local`) | [`Transport::Blocks`] |
+//! | ends when the thread has waited for a group of copies (`ttg.async_copy_global_to_local`) | [`Transport::Copies`] |
+//! | is over with the operation (`ttg.local_store`) | [`Transport::Stores`] |
+//!
+//! So do the readers' needs: what reads through the asynchronous proxy (`wgmma`, TMA) must be told of ordinary writes by a
+//! fence.
+
+pub mod position;
+
+use tilewright_ir::dialect::ttg;
+use tilewright_ir::opdef::{Access, Completion, Proxy, Resource};
+use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, TypeKind, Value, marks};
+
+use crate::analysis::scope;
+use crate::hopper::multicast;
+use crate::transform::allocate_shared::{allocation, buffer_users, is_view};
+
+/// How a field gets into its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// By the copy engine (TMA), which counts bytes at an mbarrier.
+    Blocks,
+    /// By asynchronous copies of threads (`cp.async`).
+    Copies,
+    /// By threads' stores.
+    Stores,
+}
+
+/// Warps that a reader or the writer consists of: the function's, or those of a region of a `ttg.warp_specialize`.
+pub type Place = Vec<(ttg::WarpSpecialize, usize)>;
+
+/// A field of a ring.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// The buffer.
+    pub alloc: ttg::LocalAlloc,
+    /// How it is filled; `None` if nothing fills it.
+    pub transport: Option<Transport>,
+}
+
+/// A reader.
+#[derive(Debug, Clone, Default)]
+pub struct Reader {
+    /// Where it runs; `None` if it never does.
+    pub place: Option<Place>,
+    /// Its warps.
+    pub warps: u32,
+    /// Whether one thread does all its reading: a warp that hands slots to the copy engine.
+    pub one_thread: bool,
+}
+
+/// A ring with all who use it.
+#[derive(Debug, Clone)]
+pub struct Ring {
+    /// What makes it.
+    pub create: ttg::RingCreate,
+    /// How many slots it has.
+    pub slots: u32,
+    /// Its fields, in order.
+    pub fields: Vec<Field>,
+    /// The operations on it.
+    pub uses: Vec<Op>,
+    /// Where the writer runs.
+    pub writer: Place,
+    /// The writer's warps.
+    pub writer_warps: u32,
+    /// The readers by their numbers.
+    pub readers: Vec<Reader>,
+    /// Whether anything reads a field through the asynchronous proxy.
+    pub read_asynchronously: bool,
+    /// The CTAs of the cluster that get what this one's copies bring ([`multicast::peers`]).
+    pub peers: u32,
+}
+
+/// The ring that a value is, also as a capture.
+pub fn create_of(module: &Module, ring: Value) -> Option<ttg::RingCreate> {
+    ttg::RingCreate::of(module, scope::captured(module, ring))
+}
+
+/// The ring of which a buffer, that a value is a view of, is a field.
+pub fn of_buffer(module: &Module, value: Value) -> Option<ttg::RingCreate> {
+    let alloc = allocation(module, value)?;
+    module.uses(alloc.result(module)).iter().find_map(|u| ttg::RingCreate::cast(module, u.op))
+}
+
+/// The ring that an operation is on.
+pub fn operated_on(module: &Module, op: Op) -> Option<ttg::RingCreate> {
+    use ttg::Kind as K;
+    let on_ring = matches!(
+        module.opcode(op),
+        Some(Opcode::Ttg(
+            K::RingAcquire
+                | K::RingCommit
+                | K::RingClose
+                | K::RingWait
+                | K::RingIsClosed
+                | K::RingRelease
+                | K::RingDealloc
+        ))
+    );
+    create_of(module, *module.operands(op).first().filter(|_| on_ring)?)
+}
+
+/// Whether lowering puts a proxy fence with an operation on a ring: behind a wait for copies that other warps' threads have
+/// made, or before what gives to others what threads have stored.
+pub fn fences(module: &Module, op: Op) -> bool {
+    let kind = module.opcode(op);
+    let wait = kind == Some(Opcode::Ttg(ttg::Kind::RingWait));
+    let commit = kind == Some(Opcode::Ttg(ttg::Kind::RingCommit));
+    if !wait && !commit {
+        return false;
+    }
+    let Some(Ok(ring)) = operated_on(module, op).map(|create| Ring::of(module, create)) else { return false };
+    wait && ring.fences_waits() || commit && ring.fences_commits()
+}
+
+/// Whether an operation waits for groups of copies that the same threads have made.
+pub fn waits_for_group(module: &Module, op: Op) -> bool {
+    waited_for(module, op).is_some_and(|ring| ring.is_in_order() && ring.has(Transport::Copies))
+}
+
+/// Whether an operation waits for a slot at an mbarrier.
+pub fn waits_at_mbarrier(module: &Module, op: Op) -> bool {
+    waited_for(module, op)
+        .is_some_and(|ring| !ring.is_in_order() || ring.has(Transport::Blocks) || ring.fields.is_empty())
+}
+
+/// The ring for a slot of which an operation waits.
+fn waited_for(module: &Module, op: Op) -> Option<Ring> {
+    let wait = ttg::RingWait::cast(module, op)?;
+    Ring::of(module, create_of(module, wait.ring(module))?).ok()
+}
+
+/// Builds a ring with one reader.
+pub fn create(b: &mut Builder<'_>, fields: &[Value], slots: u32) -> Value {
+    ttg::RingCreate::build(b, fields, slots as i32, None, None, false, tilewright_ir::Type::RING)
+        .ring(b.module)
+}
+
+/// Makes the views of a buffer mutable, for a slot of a ring that takes its place.
+pub fn make_mutable(module: &mut Module, buffer: Value) {
+    for u in module.uses(buffer).to_vec() {
+        if !is_view(module, u.op) {
+            continue;
+        }
+        let view = module.result(u.op);
+        if let TypeKind::MemDesc { shape, element, encoding, memory_space, alloc_shape, .. } =
+            module.type_kind(module.value_type(view)).clone()
+        {
+            let kind =
+                TypeKind::MemDesc { shape, element, encoding, memory_space, mutable: true, alloc_shape };
+            let ty = module.ty(kind);
+            module.set_value_type(view, ty);
+        }
+        make_mutable(module, view);
+    }
+}
+
+impl Ring {
+    /// Finds out who uses a ring and how.
+    ///
+    /// # Errors
+    /// What a ring can't be used for, with its place: a field that is written in several ways or by whom it can't be told,
+    /// a writer or a reader who is in several places, a reader who isn't declared.
+    pub fn of(module: &Module, create: ttg::RingCreate) -> Result<Ring, Diagnostic> {
+        let names = create.readers(module);
+        let mut ring = Ring {
+            create,
+            slots: create.slots(module) as u32,
+            fields: Vec::new(),
+            uses: users(module, create.ring(module)),
+            writer: Place::new(),
+            writer_warps: 0,
+            readers: vec![Reader::default(); names.map_or(1, |names| names.len())],
+            read_asynchronously: false,
+            // Of a ring without fields whoever makes it says so.
+            peers: module.int_attr(create.0, marks::PEERS).unwrap_or(1) as u32,
+        };
+        ring.find_places(module)?;
+        for &field in create.fields(module) {
+            let Some(alloc) = allocation(module, field) else {
+                return Err(wrong(
+                    module,
+                    create.0,
+                    "not supported yet: a field that is not allocated in the function",
+                ));
+            };
+            let transport = ring.find_transport(module, alloc)?;
+            ring.fields.push(Field { alloc, transport });
+        }
+        Ok(ring)
+    }
+
+    /// Whether the writer and all readers are the same warps: then the order of the program is that of their accesses.
+    pub fn is_in_order(&self) -> bool {
+        self.readers.iter().all(|r| r.place.as_ref().is_none_or(|p| *p == self.writer))
+    }
+
+    /// Whether a field is filled in this way.
+    pub fn has(&self, transport: Transport) -> bool {
+        self.fields.iter().any(|f| f.transport == Some(transport))
+    }
+
+    /// Whether its buffer is a field.
+    pub fn holds(&self, module: &Module, buffer: Value) -> bool {
+        allocation(module, buffer).is_some_and(|alloc| self.fields.iter().any(|f| f.alloc == alloc))
+    }
+
+    /// Whether a proxy fence belongs behind each wait.
+    pub fn fences_waits(&self) -> bool {
+        self.has(Transport::Copies) && self.read_asynchronously && !self.is_in_order()
+    }
+
+    /// Whether a proxy fence belongs before each commit.
+    pub fn fences_commits(&self) -> bool {
+        self.has(Transport::Stores) && self.read_asynchronously && !self.is_in_order()
+    }
+
+    /// The number of the reader that waits or releases by an operation.
+    pub fn reader_of(module: &Module, op: Op) -> usize {
+        module.int_attr(op, "reader").map_or(0, |r| r as usize)
+    }
+
+    fn find_places(&mut self, module: &Module) -> Result<(), Diagnostic> {
+        let mut writer: Option<Place> = None;
+        for &op in &self.uses {
+            let place = scope::enclosing(module, op);
+            match module.opcode(op) {
+                Some(Opcode::Ttg(ttg::Kind::RingAcquire | ttg::Kind::RingCommit | ttg::Kind::RingClose)) => {
+                    if writer.get_or_insert_with(|| place.clone()) != &place {
+                        return Err(wrong(module, op, "a ring has one writer, and this is another one"));
+                    }
+                    self.writer_warps = scope::num_warps(module, op);
+                }
+                Some(Opcode::Ttg(ttg::Kind::RingWait | ttg::Kind::RingRelease)) => {
+                    let number = Self::reader_of(module, op);
+                    let Some(reader) = self.readers.get_mut(number) else {
+                        let text = format!("the ring has no reader {number}");
+                        return Err(wrong(module, op, &text));
+                    };
+                    if reader.place.get_or_insert_with(|| place.clone()) != &place {
+                        let text = "a reader of a ring is one group of warps, and this is another one";
+                        return Err(wrong(module, op, text));
+                    }
+                    reader.warps = scope::num_warps(module, op);
+                }
+                _ => {}
+            }
+        }
+        self.writer = writer.unwrap_or_default();
+        Ok(())
+    }
+
+    /// How a field is filled; notes who reads it how.
+    fn find_transport(
+        &mut self,
+        module: &Module,
+        alloc: ttg::LocalAlloc,
+    ) -> Result<Option<Transport>, Diagnostic> {
+        let mut found: Option<Transport> = None;
+        // Whether each reader has been seen to read otherwise than by handing slots over.
+        let mut reads = vec![(false, false); self.readers.len()];
+        for op in buffer_users(module, alloc.result(module)) {
+            let Some(def) = module.def(op) else {
+                return Err(wrong(
+                    module,
+                    op,
+                    "a field of a ring goes where it is not known what is done with it",
+                ));
+            };
+            for effect in def.effects.iter().filter(|e| e.resource == Resource::Shared) {
+                let Some(group) = effect.operand.and_then(|name| def.group(name)) else { continue };
+                let touches = |&v: &Value| {
+                    !module.is_tensor(module.value_type(v)) && allocation(module, v) == Some(alloc)
+                };
+                if !module.operand_group(op, group).iter().any(touches) {
+                    continue;
+                }
+                match (effect.access, effect.completion) {
+                    (Access::Write, completion) => {
+                        let transport = match completion {
+                            Completion::Mbarrier => Transport::Blocks,
+                            Completion::Copies => Transport::Copies,
+                            _ => Transport::Stores,
+                        };
+                        if *found.get_or_insert(transport) != transport {
+                            let text = "a field of a ring is filled in two ways: by the copy engine, by asynchronous \
+                                        copies or by stores, but not by several of these";
+                            return Err(wrong(module, op, text));
+                        }
+                        if let Some(copy) = ttg::AsyncCopyBlockToLocal::cast(module, op) {
+                            let mask = module.int_attr(copy.0, marks::MULTICAST).unwrap_or(0);
+                            self.peers |= multicast::peers([mask as u32]);
+                        }
+                    }
+                    (Access::Read, completion) => {
+                        self.read_asynchronously |= effect.proxy == Proxy::Async;
+                        let place = scope::enclosing(module, op);
+                        for (reader, seen) in self.readers.iter().zip(&mut reads) {
+                            if reader.place.as_ref() == Some(&place) {
+                                match completion {
+                                    Completion::Stores => seen.0 = true,
+                                    _ => seen.1 = true,
+                                }
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for (reader, (hands_over, otherwise)) in self.readers.iter_mut().zip(reads) {
+            reader.one_thread |= hands_over && !otherwise && reader.warps == 1;
+        }
+        Ok(found)
+    }
+}
+
+/// The operations on a ring, also in partitions that capture it.
+fn users(module: &Module, ring: Value) -> Vec<Op> {
+    let mut found = Vec::new();
+    let mut work = vec![ring];
+    while let Some(v) = work.pop() {
+        for u in module.uses(v) {
+            match ttg::WarpSpecialize::cast(module, u.op) {
+                Some(w) => work.extend(
+                    w.partitions(module)
+                        .iter()
+                        .map(|&r| module.block_args(module.region_block(r))[u.index as usize]),
+                ),
+                None => found.push(u.op),
+            }
+        }
+    }
+    found
+}
+
+pub(crate) fn wrong(module: &Module, op: Op, text: &str) -> Diagnostic {
+    Diagnostic::at(module, module.op_loc(op), text)
+}

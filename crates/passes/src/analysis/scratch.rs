@@ -1,0 +1,202 @@
+//! Scratch: the shared memory that an operation needs to move data between threads, and what stays in registers.
+//!
+//! The allocator and the lowering ask the same functions, so they can't disagree.
+//!
+//! | operation | scratch |
+//! | --- | --- |
+//! | `ttg.convert_layout` | what [`conversion`] says |
+//! | `tt.reduce` | per operand: one element per result element and warp along the axis, at `result index × warps + warp` (result index in row-major order of the reduced shape); an operand's part begins at a multiple of 16 bytes |
+//! | `tt.scan` | the same, with one element per run of a warp along the axis |
+//! | `tt.atomic_rmw`, `tt.atomic_cas` | a scalar's old value; a tensor's old values (row-major) where threads hold copies |
+//! | `ttng.cluster_exchange` | the registers of all threads, register by register; a number once |
+//! | what [rearranges](tilewright_ir::index::Index::rearranges) elements (`tt.trans`, `tt.reshape`, `tt.join`, …) | the operands, unless [`reindex_registers`]: in the source's row-major order, or in the result's where there are several operands |
+//! | `tt.cat` | the operands, one after the other, unless [`reindex_registers`] |
+//! | `tt.gather` | the source, row-major |
+//! | `tt.histogram` | the bins |
+//! | `ttg.warp_specialize` | 8 bytes for each of its `passed_captures` |
+//!
+//! Elements of `i1` take a byte.
+
+use smallvec::SmallVec;
+use tilewright_ir::dialect::{tt, ttg, ttng};
+use tilewright_ir::index::Index;
+use tilewright_ir::{Encoding, Module, Op, Opcode, Type, Value};
+use tilewright_layout::{
+    AxisSpread, ConversionOptions, ConversionPlan, FreeMasks, LayoutError, MatrixAccess, Place, ScanOrder,
+    SharedAccess, SharedLayout, SyncScope, TileLayout, plan_conversion_with,
+};
+
+use crate::analysis::reindex::reindex_registers;
+use crate::analysis::scope;
+use crate::analysis::tile_layout::{layout_of, tile_layout};
+
+/// The bytes of one element in shared memory.
+pub fn element_bytes(module: &Module, ty: Type) -> u32 {
+    module.bits(ty).div_ceil(8).max(1)
+}
+
+fn elements(shape: &[u32]) -> u32 {
+    shape.iter().product()
+}
+
+/// The scratch of a reduction: where each operand's part begins, and the whole in bytes (0: no warps share the axis).
+pub fn reduce_scratch(module: &Module, op: tt::Reduce) -> (SmallVec<[u32; 2]>, u32) {
+    let axis = op.axis(module) as usize;
+    per_line(module, op.srcs(module), axis, |layout| match AxisSpread::of(layout, axis) {
+        Some(spread) if !spread.warps.is_empty() => 1 << spread.warps.len(),
+        _ => 0,
+    })
+}
+
+/// The scratch of a scan: one element for each run of the axis that a warp holds. 0 where each warp holds whole lines.
+pub fn scan_scratch(module: &Module, op: tt::Scan) -> (SmallVec<[u32; 2]>, u32) {
+    let axis = op.axis(module) as usize;
+    per_line(module, op.srcs(module), axis, |layout| match ScanOrder::of(layout, axis) {
+        Some(h) if h.warps > 1 => layout.physical(axis) / (h.run * h.lanes),
+        _ => 0,
+    })
+}
+
+fn per_line(
+    module: &Module,
+    srcs: &[Value],
+    axis: usize,
+    each: impl Fn(&TileLayout) -> u32,
+) -> (SmallVec<[u32; 2]>, u32) {
+    let mut offsets = SmallVec::new();
+    let mut at = 0u32;
+    for &src in srcs {
+        let ty = module.value_type(src);
+        let Some(layout) = tile_layout(module, ty) else { continue };
+        let lines = elements(layout.shape()) / layout.shape()[axis];
+        offsets.push(at);
+        at += (lines * each(&layout) * element_bytes(module, ty)).next_multiple_of(16);
+    }
+    (offsets, at)
+}
+
+/// The bytes of scratch that an operation needs; 0 for one that needs none. Buffers (`ttg.local_alloc`) are not scratch.
+pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
+    let whole = |v: Value| {
+        let ty = module.value_type(v);
+        elements(module.shape(ty).unwrap_or(&[])) * element_bytes(module, ty)
+    };
+    let all_operands = || module.operands(op).iter().map(|&v| whole(v)).sum();
+    match module.opcode(op) {
+        Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => match conversion(module, ttg::ConvertLayout(op)) {
+            Ok(ConversionPlan::SharedMemory(plan)) => plan.scratch_bytes,
+            _ => 0,
+        },
+        Some(Opcode::Tt(tt::Kind::Reduce)) => reduce_scratch(module, tt::Reduce(op)).1,
+        Some(Opcode::Tt(tt::Kind::Scan)) => scan_scratch(module, tt::Scan(op)).1,
+        Some(Opcode::Tt(tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
+            let result = module.results(op)[0];
+            if shares_old_values(module, op) {
+                whole(result).max(element_bytes(module, module.value_type(result)))
+            } else {
+                0
+            }
+        }
+        Some(Opcode::Tt(tt::Kind::Gather)) => whole(tt::Gather(op).src(module)),
+        Some(Opcode::Tt(tt::Kind::Histogram)) => whole(module.result(op)),
+        Some(Opcode::Ttng(ttng::Kind::ClusterExchange)) => {
+            let src = module.operands(op)[0];
+            let threads = scope::warp_size(module) * scope::num_warps(module, op);
+            let registers = layout_of(module, src).map(|l| l.num_registers() * threads);
+            registers.unwrap_or(1) * element_bytes(module, module.value_type(src))
+        }
+        Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
+            8 * ttg::WarpSpecialize(op).passed_captures(module).len() as u32
+        }
+        // A tensor map.
+        Some(Opcode::Ttng(ttng::Kind::TensormapCreate)) => 128,
+        _ => match module.def(op).map(|d| d.index) {
+            // These never move data: their layouts follow from each other.
+            Some(Index::Broadcast | Index::ExpandDims(_)) | None => 0,
+            // What lies in shared memory is only looked at otherwise.
+            Some(_) if module.results(op).iter().any(|&v| !module.is_tensor(module.value_type(v))) => 0,
+            Some(index) if index.rearranges() || index == Index::Concat => {
+                if reindex_registers(module, op).is_some() { 0 } else { all_operands() }
+            }
+            Some(_) => 0,
+        },
+    }
+}
+
+/// The module's attribute that stands where warps store matrices to shared memory.
+pub const STMATRIX: &str = "ttg.stmatrix";
+
+/// Whether an atomic operation's old values are used by threads that did not get them: those with copies, or all but one where
+/// it is one operation of the CTA.
+pub fn shares_old_values(module: &Module, op: Op) -> bool {
+    let result = module.results(op)[0];
+    !module.is_unused(result) && layout_of(module, result).is_none_or(|l| has_copies(module, op, &l))
+}
+
+/// Whether an element of a tile is held several times.
+fn has_copies(module: &Module, op: Op, tile: &TileLayout) -> bool {
+    tile.free_variable_masks() != FreeMasks::default() || tile.num_warps() < scope::num_warps(module, op)
+}
+
+/// Whether warps store matrices to shared memory on the module's target. Who asks is [`conversion`], of scratch, and
+/// [`matrix_store`], of buffers.
+fn has_stmatrix(module: &Module) -> bool {
+    module.op_attr(module.root(), STMATRIX).is_some()
+}
+
+/// How warps store the tile `src` to a buffer by matrices, where they do: where it fits them (fragments of tensor cores do), each
+/// thread has something to store, and `access`, by which each would store its own elements, is narrower than `widest` bits. An
+/// instruction writes 16 bytes a lane, free of bank conflicts where rows are swizzled.
+pub fn matrix_store(
+    module: &Module,
+    op: Op,
+    src: Value,
+    buffer: &SharedLayout,
+    access: &SharedAccess,
+    widest: u32,
+) -> Option<MatrixAccess> {
+    let element = module.value_type(src);
+    let bits = 8 * element_bytes(module, element);
+    let width = access.accesses.iter().map(|a| a.registers.len() as u32 * bits).min();
+    let tile = layout_of(module, src)?;
+    let whole = module.bits(element) > 1 && !tile.is_padded() && !has_copies(module, op, &tile);
+    if has_stmatrix(module) && width < Some(widest) && whole {
+        MatrixAccess::new(&tile, buffer, bits)
+    } else {
+        None
+    }
+}
+
+/// How a conversion is done. Where its elements stay in their warps but warps hold copies for which the source's layout has no
+/// bits, it waits for the whole CTA: its plan says so.
+///
+/// # Errors
+/// An encoding that doesn't fit the shape, or that nothing can convert.
+pub fn conversion(module: &Module, op: ttg::ConvertLayout) -> Result<ConversionPlan, LayoutError> {
+    let layout = |v: Value| {
+        let ty = module.value_type(v);
+        let encoding = module.encoding(ty).and_then(|e| module.encoding_of(e));
+        let encoding =
+            encoding.ok_or_else(|| LayoutError::new("a conversion of what is no laid-out tensor"))?;
+        TileLayout::new(encoding, module.shape(ty).unwrap_or(&[]))
+    };
+    let (src, dst) = (layout(op.src(module))?, layout(op.result(module))?);
+    let bits = module.bits(module.value_type(op.src(module))).max(8);
+    let options = ConversionOptions { stmatrix: has_stmatrix(module), ..ConversionOptions::default() };
+    let mut plan = plan_conversion_with(&src, &dst, bits, options)?;
+    if let ConversionPlan::SharedMemory(p) = &mut plan
+        && src.num_warps() != scope::num_warps(module, op.0)
+    {
+        p.scope = SyncScope::Cta;
+    }
+    Ok(plan)
+}
+
+/// Whether a conversion moves no data between threads.
+pub fn stays_in_registers(src: &Encoding, dst: &Encoding, shape: &[u32]) -> bool {
+    let axes: SmallVec<[Place; 4]> = (0..shape.len() as u8).map(Place::Axis).collect();
+    match (TileLayout::new(src, shape), TileLayout::new(dst, shape)) {
+        (Ok(s), Ok(d)) => d.registers_from(&s, &axes).is_some(),
+        _ => false,
+    }
+}

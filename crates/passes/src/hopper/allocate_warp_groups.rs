@@ -1,0 +1,123 @@
+//! Which warps run the partitions of `ttg.warp_specialize`, and with how many registers.
+//!
+//! Why here: before anything asks how many threads a CTA has (shared memory, barriers, the lowering), after the pass that
+//! makes partitions.
+//!
+//! Partitions take the warps behind the default region's, largest first: one of four warps or more begins at a multiple of
+//! four (a warp group), smaller ones share warp groups. Two `ttg.warp_specialize` in one function use the same warps, one
+//! after the other.
+//!
+//! Registers: a kernel of T threads starts with as many as fit, R = 65536 / T. Where a partition asks for fewer, its warp
+//! group gives up the rest (`setmaxnreg.dec`), and the default region takes it (`setmaxnreg.inc`). Warps change their
+//! registers by warp groups only, so the default region must consist of whole ones.
+//!
+//! ```text
+//! module ttg.num-warps = 8:
+//! ttg.warp_specialize() attributes {requestedRegisters = array<i32: 24>} default {..} partition0() num_warps(1) {..}
+//! =>
+//! module ttg.total-num-warps = 12, ttg.maxnreg = 168:
+//! ttg.warp_specialize() attributes {actualRegisters = array<i32: 240, 24>, warpGroupStartIds = array<i32: 8>, ..} ..
+//! ```
+
+use tilewright_ir::diagnostic::Kind;
+use tilewright_ir::dialect::ttg;
+use tilewright_ir::{AttrKind, Diagnostic, Module};
+
+use crate::analysis::scope;
+
+/// Registers of a streaming multiprocessor (CUDA C Programming Guide, "Technical Specifications per Compute Capability").
+const REGISTERS: u32 = 65536;
+/// Warps of a CTA at most (the same).
+const MAX_WARPS: u32 = 32;
+/// Threads of a warp and warps of a warp group, the only ones whose registers move (PTX ISA, "setmaxnreg").
+const WARP: u32 = 32;
+const GROUP: u32 = 4;
+/// What `setmaxnreg` takes: multiples of 8 (PTX ISA, "setmaxnreg"). More than 240 leaves too little for the others.
+const MIN_REGISTERS: u32 = 24;
+const MAX_REGISTERS: u32 = 240;
+
+/// Gives every partition its warps.
+///
+/// # Errors
+/// More warps than a CTA may have.
+pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
+    let root = module.root();
+    let all = scope::specializations(module);
+    if all.is_empty() {
+        return Ok(());
+    }
+    let main = module.int_attr(root, "ttg.num-warps").map_or(4, |n| n as u32);
+    let mut total = main;
+    for &w in &all {
+        let warps = w.partition_num_warps(module);
+        let mut order: Vec<usize> = (0..warps.len()).collect();
+        order.sort_by_key(|&i| std::cmp::Reverse(warps[i]));
+        let mut starts = vec![0; warps.len()];
+        let mut next = main;
+        for i in order {
+            let n = warps[i] as u32;
+            next = next.next_multiple_of(n.min(4));
+            starts[i] = next as i32;
+            next += n;
+        }
+        let attr = module.attr(AttrKind::I32Array(starts));
+        module.set_attr(w.0, "warpGroupStartIds", attr);
+        total = total.max(next);
+    }
+    let asked = all.iter().any(|w| w.requested_registers(module).is_some());
+    if asked {
+        total = total.next_multiple_of(4);
+    }
+    if total > MAX_WARPS {
+        let text = format!("{total} warps, the partitions' included: a CTA has at most {MAX_WARPS}");
+        return Err(Diagnostic::at(module, module.op_loc(all[0].0), text)
+            .of(Kind::OutOfResources)
+            .note("use a smaller num_warps, or fewer partitions"));
+    }
+    module.set_i32_attr(root, "ttg.total-num-warps", total as i32);
+    let start = (REGISTERS / (total * WARP)) & !7;
+    if !asked || !main.is_multiple_of(4) || start >= MAX_REGISTERS {
+        return Ok(());
+    }
+    module.set_i32_attr(root, "ttg.maxnreg", start as i32);
+    for w in all {
+        let registers = registers(module, w, (main, total), start);
+        let attr = module.attr(AttrKind::I32Array(registers));
+        module.set_attr(w.0, "actualRegisters", attr);
+    }
+    Ok(())
+}
+
+/// How many registers a thread of the default region's `main` warps will have beside one warp group of partitions that asks
+/// for `partition`.
+pub fn registers_beside(main: u32, partition: u32) -> u32 {
+    let total = main + 4;
+    let start = ((REGISTERS / (total * WARP)) & !7).min(MAX_REGISTERS);
+    left_for_main(start, (main, total), partition.next_multiple_of(8) * GROUP * WARP)
+}
+
+/// What is left for each thread of `main` warps where partitions take `used` registers of those with which `total` warps start.
+fn left_for_main(start: u32, (main, total): (u32, u32), used: u32) -> u32 {
+    let left = (start * total * WARP).saturating_sub(used) / (main * WARP);
+    (left & !7).clamp(MIN_REGISTERS, MAX_REGISTERS)
+}
+
+/// Registers of the default region and of each partition.
+fn registers(module: &Module, w: ttg::WarpSpecialize, (main, total): (u32, u32), start: u32) -> Vec<i32> {
+    let warps = w.partition_num_warps(module);
+    let starts = w.warp_group_start_ids(module).unwrap_or_default();
+    let requested = w.requested_registers(module).unwrap_or_else(|| vec![start as i32; warps.len()]);
+    // A warp group has what the greediest of its partitions wants; one that nobody runs on, the least.
+    let mut of_group = vec![MIN_REGISTERS; (total / 4) as usize];
+    let groups = |i: usize| starts[i] as usize / 4..=(starts[i] + warps[i] - 1) as usize / 4;
+    for (i, &wanted) in requested.iter().enumerate() {
+        let wanted = (wanted.max(0) as u32).next_multiple_of(8).min(MAX_REGISTERS);
+        for g in groups(i) {
+            of_group[g] = of_group[g].max(wanted);
+        }
+    }
+    let used: u32 = of_group[(main / 4) as usize..].iter().map(|r| r * GROUP * WARP).sum();
+    let main_registers = left_for_main(start, (main, total), used);
+    let of_partition = |i: usize| groups(i).map(|g| of_group[g]).max().unwrap_or(start) as i32;
+    std::iter::once(main_registers as i32).chain((0..warps.len()).map(of_partition)).collect()
+}

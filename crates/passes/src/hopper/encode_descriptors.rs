@@ -1,0 +1,74 @@
+//! Gives the blocks of descriptors that the tensor memory accelerator serves their layout in shared memory.
+//!
+//! Why here: right behind layout assignment, which has decided what dots read. A block that is loaded to be an operand of a
+//! warp-group dot takes the layout that the dot wants, so that it is copied there and nowhere else; all others take the
+//! widest swizzle that fits them. From then on the descriptor's type says how its copies are made:
+//!
+//! ```text
+//! %a = tt.descriptor_load %d[%i, %k] : !tt.tensordesc<tensor<128x64xf16>> -> tensor<128x64xf16, #blocked>
+//! %s = ttg.local_alloc %a : ... -> !ttg.memdesc<128x64xf16, #nvmma, #smem>
+//! =>
+//! %a = tt.descriptor_load %d[%i, %k] : !tt.tensordesc<tensor<128x64xf16, #nvmma>> -> tensor<128x64xf16, #blocked>
+//! %s = ttg.local_alloc %a : ... -> !ttg.memdesc<128x64xf16, #nvmma, #smem>
+//! ```
+
+use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::{AttrKind, Block, Module, Op, TypeKind, Value};
+use tilewright_layout::TmaBlock;
+
+use super::tma::block_type;
+
+/// Gives the block of every descriptor that is left its shared-memory encoding.
+pub fn run(module: &mut Module) {
+    let functions: Vec<Op> = module.block_ops(module.body()).collect();
+    for func in functions {
+        if tt::Func::cast(module, func).is_none() {
+            continue;
+        }
+        let entry = module.region_blocks(tt::Func(func).body(module)).first().copied();
+        let mut descs: Vec<Value> = entry.map_or(Vec::new(), |b| module.block_args(b).to_vec());
+        for op in module.all_ops(func) {
+            if let Some(make) = tt::MakeTensorDescriptor::cast(module, op) {
+                descs.push(make.result(module));
+            }
+        }
+        for desc in descs {
+            if block_type(module, desc).is_some() {
+                encode(module, desc);
+            }
+        }
+        if let Some(entry) = entry {
+            update_signature(module, func, entry);
+        }
+    }
+}
+
+fn encode(module: &mut Module, desc: Value) {
+    let block = block_type(module, desc).expect("a descriptor");
+    let (shape, bits) = (module.shape(block).unwrap_or(&[]).to_vec(), module.bits(block));
+    // What a dot wants, if TMA can do that.
+    let wanted = module.uses(desc).iter().find_map(|u| {
+        let load = tt::DescriptorLoad::cast(module, u.op)?;
+        module.uses(load.result(module)).iter().find_map(|u| {
+            let alloc = ttg::LocalAlloc::cast(module, u.op)?;
+            let encoding = module.encoding_of(module.encoding(module.value_type(alloc.result(module)))?)?;
+            TmaBlock::new(encoding, &shape, bits).is_some().then(|| encoding.clone())
+        })
+    });
+    let encoding = wanted.unwrap_or_else(|| TmaBlock::natural_encoding(&shape, bits));
+    let encoding = module.attr(AttrKind::Encoding(encoding));
+    let block = module.with_encoding(block, Some(encoding));
+    let ty = module.ty(TypeKind::TensorDesc { block });
+    module.set_value_type(desc, ty);
+}
+
+fn update_signature(module: &mut Module, func: Op, entry: Block) {
+    let inputs = module.block_args(entry).iter().map(|&a| module.value_type(a)).collect();
+    let TypeKind::Function { results, .. } = module.type_kind(tt::Func(func).function_type(module)) else {
+        return;
+    };
+    let ty = TypeKind::Function { inputs, results: results.clone() };
+    let ty = module.ty(ty);
+    let ty = module.attr(AttrKind::Type(ty));
+    module.set_attr(func, "function_type", ty);
+}

@@ -1,0 +1,287 @@
+//! Descriptors that the tensor memory accelerator serves: which do, how their blocks lie in shared memory, and what the
+//! launch must know to make their tensor maps.
+//!
+//! [`encode_descriptors`](super::encode_descriptors) gives their blocks the layout; from then on the descriptor's type says how its
+//! copies are made. They are made by the loop pipeliner, by warp specialization and, for what those leave, by
+//! [`lower_tma`](super::lower_tma).
+
+use tilewright_ir::dialect::tt::{self, DescriptorReduceKind};
+use tilewright_ir::dialect::{scf, ttng};
+use tilewright_ir::{
+    Attr, AttrKind, Encoding, FloatKind, Module, Op, Opcode, SharedKind, Type, TypeKind, Value, ValueDef,
+};
+use tilewright_layout::TmaBlock;
+
+use crate::analysis::axis::AxisAnalysis;
+use crate::target::TargetInfo;
+
+/// Whether a descriptor's accesses all become TMA copies. It is a kernel argument or the result of a
+/// `tt.make_tensor_descriptor`, without encoding.
+///
+/// Base and rows of its tensor are aligned to 16 bytes, or the program may not use a descriptor; where a block begins in
+/// its row must be known to be: an H100 takes a copy from in between for an illegal instruction. Where rows end must be
+/// known for what is written: stores and reductions go on to the end of a piece of 16 bytes.
+pub fn supports(module: &Module, target: &TargetInfo, axis: &AxisAnalysis, desc: Value) -> bool {
+    let Some(block) = block_type(module, desc) else { return false };
+    if !target.tma || !made_once(module, desc) || module.uses(desc).is_empty() {
+        return false;
+    }
+    let element = module.element_type(block);
+    if !matches!(module.type_kind(element), TypeKind::Int(8 | 16 | 32 | 64) | TypeKind::Float(_)) {
+        return false;
+    }
+    let (shape, bits) = (module.shape(block).unwrap_or(&[]), module.bits(block));
+    if TmaBlock::new(&TmaBlock::natural_encoding(shape, bits), shape, bits).is_none() {
+        return false;
+    }
+    let mut signs = [false; 2];
+    let all = module.uses(desc).iter().all(|u| {
+        let (accessed, indices) = match module.opcode(u.op) {
+            Some(Opcode::Tt(tt::Kind::DescriptorLoad)) => {
+                let load = tt::DescriptorLoad(u.op);
+                (load.result(module), load.indices(module))
+            }
+            Some(Opcode::Tt(tt::Kind::DescriptorStore)) => {
+                let store = tt::DescriptorStore(u.op);
+                if !rows_end_whole(module, axis, desc, shape.len(), bits) {
+                    return false;
+                }
+                (store.src(module), store.indices(module))
+            }
+            Some(Opcode::Tt(tt::Kind::DescriptorReduce)) => {
+                let reduce = tt::DescriptorReduce(u.op);
+                let kind = reduce.kind(module);
+                signs[usize::from(is_unsigned(kind))] |= is_signed(kind) || is_unsigned(kind);
+                if !reduces(module, element, kind) || !rows_end_whole(module, axis, desc, shape.len(), bits) {
+                    return false;
+                }
+                (reduce.src(module), reduce.indices(module))
+            }
+            _ => return false,
+        };
+        let column = indices.last().map_or(0, |&i| axis.get(module, i).dims[0].divisibility);
+        if u32::from(column) + (bits / 8).trailing_zeros() < 4 {
+            return false;
+        }
+        let tile = module.shape(module.value_type(accessed)).unwrap_or(&[]);
+        u.index == 0 && TmaBlock::new(&TmaBlock::natural_encoding(tile, bits), tile, bits).is_some()
+    });
+    all && signs != [true; 2]
+}
+
+/// Whether the rows of a descriptor's tensor are known to end at a multiple of 16 bytes. Behind a descriptor that is an
+/// argument stand its extents; where they do not, the IR was written for TMA.
+fn rows_end_whole(module: &Module, axis: &AxisAnalysis, desc: Value, rank: usize, bits: u32) -> bool {
+    let extent = match module.value_def(desc) {
+        ValueDef::Argument(block, at) => module.block_args(block).get(at as usize + rank).copied(),
+        ValueDef::Result(op, _) => {
+            tt::MakeTensorDescriptor::cast(module, op).and_then(|made| made.shape(module).last().copied())
+        }
+    };
+    let extent = extent.filter(|&v| matches!(module.type_kind(module.value_type(v)), TypeKind::Int(_)));
+    extent.is_none_or(|n| {
+        u32::from(axis.get(module, n).dims[0].divisibility) + (bits / 8).trailing_zeros() >= 4
+    })
+}
+
+/// A kernel's argument, or made where no loop makes it again while copies still read the one before.
+fn made_once(module: &Module, desc: Value) -> bool {
+    match module.value_def(desc) {
+        ValueDef::Argument(block, _) => {
+            module.block_parent_op(block).is_some_and(|f| tt::Func::cast(module, f).is_some())
+        }
+        ValueDef::Result(op, _) => {
+            let mut at = Some(op);
+            let in_loop =
+                |op| matches!(module.opcode(op), Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)));
+            while let Some(op) = at {
+                if in_loop(op) {
+                    return false;
+                }
+                at = module.parent_op(op);
+            }
+            tt::MakeTensorDescriptor::cast(module, op).is_some()
+        }
+    }
+}
+
+fn is_signed(kind: DescriptorReduceKind) -> bool {
+    matches!(kind, DescriptorReduceKind::Min | DescriptorReduceKind::Max)
+}
+
+fn is_unsigned(kind: DescriptorReduceKind) -> bool {
+    matches!(kind, DescriptorReduceKind::Umin | DescriptorReduceKind::Umax)
+}
+
+/// What `cp.reduce.async.bulk.tensor` combines (PTX ISA).
+fn reduces(module: &Module, element: Type, kind: DescriptorReduceKind) -> bool {
+    use DescriptorReduceKind as K;
+    match (module.type_kind(element), kind) {
+        (TypeKind::Int(32), _) => true,
+        (TypeKind::Int(64), kind) => !matches!(kind, K::Inc | K::Dec),
+        (TypeKind::Float(FloatKind::F16 | FloatKind::BF16), K::Add | K::Min | K::Max) => true,
+        (TypeKind::Float(FloatKind::F32), K::Add) => true,
+        _ => false,
+    }
+}
+
+/// The block that a descriptor's accesses move.
+pub fn block_type(module: &Module, desc: Value) -> Option<Type> {
+    match module.type_kind(module.value_type(desc)) {
+        TypeKind::TensorDesc { block } => Some(*block),
+        _ => None,
+    }
+}
+
+/// Whether a descriptor has its encoding: its accesses are TMA copies.
+pub fn is_encoded(module: &Module, desc: Value) -> bool {
+    block_type(module, desc).is_some_and(|b| module.encoding(b).is_some())
+}
+
+/// The buffer type for a tile that is copied through a descriptor. (The tile may lack the block's leading dimensions of
+/// extent 1.)
+pub fn tile_buffer(module: &mut Module, desc: Value, tile: &[u32]) -> Type {
+    let block = block_type(module, desc).expect("a descriptor");
+    let encoding = module.encoding(block).expect("an encoded descriptor");
+    let encoding = match module.encoding_of(encoding) {
+        Some(Encoding::Shared(SharedKind::NvmmaShared { .. })) => encoding,
+        _ => {
+            let natural = TmaBlock::natural_encoding(tile, module.bits(block));
+            module.attr(AttrKind::Encoding(natural))
+        }
+    };
+    buffer_type(module, tile, module.element_type(block), encoding)
+}
+
+/// The bytes that a copy of the descriptor's block brings.
+pub fn block_bytes(module: &Module, desc: Value) -> i32 {
+    block_type(module, desc).and_then(|b| tma_block(module, b)).map_or(0, |(block, bits)| block.bytes(bits))
+        as i32
+}
+
+/// Whether a ring of buffers can be filled through a descriptor: each slot begins where TMA can put it.
+pub fn fills_rings(module: &Module, desc: Value) -> bool {
+    is_encoded(module, desc) && (block_bytes(module, desc) as u32).is_multiple_of(BUFFER_ALIGNMENT)
+}
+
+/// What every buffer that TMA copies to or from is aligned to at least (PTX ISA, "cp.async.bulk.tensor").
+pub const BUFFER_ALIGNMENT: u32 = 128;
+
+/// Whether an operation copies between a buffer and global memory by TMA.
+pub fn is_copy(module: &Module, op: Op) -> bool {
+    use ttng::Kind as K;
+    matches!(
+        module.opcode(op),
+        Some(Opcode::Ttng(K::AsyncTmaCopyGlobalToLocal | K::AsyncTmaCopyLocalToGlobal | K::AsyncTmaReduce))
+    )
+}
+
+/// How a descriptor's block is copied, and the bits of an element. In a cluster the CTAs may share the copies.
+pub(crate) fn tma_block(module: &Module, block: Type) -> Option<(TmaBlock, u32)> {
+    let encoding = module.encoding_of(module.encoding(block)?)?;
+    let bits = module.bits(block);
+    let ctas = module.int_attr(module.root(), "ttg.num-ctas").map_or(1, |n| n as u32);
+    Some((TmaBlock::in_parts(encoding, module.shape(block)?, bits, ctas)?, bits))
+}
+
+/// A mutable buffer in shared memory.
+pub fn buffer_type(module: &mut Module, shape: &[u32], element: Type, encoding: Attr) -> Type {
+    let memory_space = module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
+    module.ty(TypeKind::MemDesc {
+        shape: shape.into(),
+        element,
+        encoding: Some(encoding),
+        memory_space,
+        mutable: true,
+        alloc_shape: None,
+    })
+}
+
+/// The type of an mbarrier, or of a ring of `count`.
+pub fn mbarrier_type(module: &mut Module, count: Option<u32>) -> Type {
+    let plain = SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order: vec![0] };
+    let encoding = module.attr(AttrKind::Encoding(Encoding::Shared(plain)));
+    let shape: Vec<u32> = count.into_iter().chain([1]).collect();
+    buffer_type(module, &shape, Type::I64, encoding)
+}
+
+/// A kernel argument that is a tensor map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TensorMapArg {
+    /// Index of the function's argument.
+    pub arg: usize,
+    /// An element's type.
+    pub element: Type,
+    /// Whether a reduction takes integers as unsigned.
+    pub unsigned: bool,
+    /// The block of one access, outermost dimension first.
+    pub block_shape: Vec<u32>,
+    /// The box of the map, outermost dimension first; a block may take several.
+    pub box_dims: Vec<u32>,
+    /// The map's swizzle: 0 (none), 32, 64 or 128.
+    pub swizzle_bytes: u32,
+}
+
+/// The tensor maps that the kernel of a finished `ttg` module takes.
+pub fn kernel_maps(module: &Module) -> Vec<TensorMapArg> {
+    let mut found = Vec::new();
+    for func in module.block_ops(module.body()) {
+        let Some(f) = tt::Func::cast(module, func) else { continue };
+        let Some(&entry) = module.region_blocks(f.body(module)).first() else { continue };
+        for (arg, &value) in module.block_args(entry).iter().enumerate() {
+            let Some(block) = block_type(module, value) else { continue };
+            let Some((boxes, _)) = tma_block(module, block) else { continue };
+            found.push(TensorMapArg {
+                arg,
+                element: module.element_type(block),
+                unsigned: unsigned(module, value),
+                block_shape: module.shape(block).unwrap_or(&[]).to_vec(),
+                box_dims: boxes.box_dims.to_vec(),
+                swizzle_bytes: boxes.swizzle_bytes,
+            });
+        }
+    }
+    found
+}
+
+/// Whether the reductions through a descriptor, if any, take integers as unsigned. (Copies don't care.)
+fn unsigned(module: &Module, desc: Value) -> bool {
+    !module.uses(desc).iter().any(|u| match module.opcode(u.op) {
+        Some(Opcode::Tt(tt::Kind::DescriptorReduce)) => is_signed(tt::DescriptorReduce(u.op).kind(module)),
+        Some(Opcode::Ttng(ttng::Kind::AsyncTmaReduce)) => is_signed(ttng::AsyncTmaReduce(u.op).kind(module)),
+        _ => false,
+    })
+}
+
+/// What a tensor map that the kernel makes itself says: box innermost first, and the numbers of `tensormap.replace` for
+/// element type and swizzle (PTX ISA, "tensormap.replace").
+pub(crate) struct MapFields {
+    pub boxes: Vec<u32>,
+    pub elem_type: i32,
+    pub swizzle_mode: i32,
+    pub elem_bytes: u32,
+}
+
+pub(crate) fn map_fields(module: &Module, desc: Value) -> Option<MapFields> {
+    let block = block_type(module, desc)?;
+    let (boxes, bits) = tma_block(module, block)?;
+    let signed = !unsigned(module, desc);
+    let elem_type = match (module.type_kind(module.element_type(block)), bits) {
+        (TypeKind::Float(FloatKind::F16), _) => 6,
+        (TypeKind::Float(FloatKind::F32), _) => 7,
+        (TypeKind::Float(FloatKind::F64), _) => 9,
+        (TypeKind::Float(FloatKind::BF16), _) => 10,
+        (_, 8) => 0,
+        (_, 16) => 1,
+        (_, 32) => 2 + i32::from(signed),
+        _ => 4 + i32::from(signed),
+    };
+    let swizzle_mode = match boxes.swizzle_bytes {
+        32 => 1,
+        64 => 2,
+        128 => 3,
+        _ => 0,
+    };
+    let boxes = boxes.box_dims.iter().rev().copied().collect();
+    Some(MapFields { boxes, elem_type, swizzle_mode, elem_bytes: bits / 8 })
+}

@@ -1,0 +1,314 @@
+//! Channels: which loads go through a ring together, the rings, and the consumers' side.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
+
+use super::{Positions, is_structure, position};
+use crate::analysis::rings;
+use crate::hopper::{multicast, tma};
+use crate::transform::software_pipeline::schedule;
+
+/// A load that fills a slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Load {
+    /// By TMA.
+    Block(tt::DescriptorLoad),
+    /// By `cp.async`.
+    Pointers(tt::Load),
+}
+
+impl Load {
+    pub fn cast(module: &Module, op: Op) -> Option<Load> {
+        let block = tt::DescriptorLoad::cast(module, op).map(Load::Block);
+        block.or_else(|| tt::Load::cast(module, op).map(Load::Pointers))
+    }
+
+    pub fn op(self) -> Op {
+        match self {
+            Load::Block(load) => load.0,
+            Load::Pointers(load) => load.0,
+        }
+    }
+
+    pub fn result(self, module: &Module) -> Value {
+        module.result(self.op())
+    }
+
+    /// The bits in which CTAs differ that get the same; each makes its own copies through pointers.
+    fn shared_by(self, module: &Module) -> u32 {
+        match self {
+            Load::Block(load) => multicast::shares(module, load),
+            Load::Pointers(_) => 0,
+        }
+    }
+}
+
+/// Loads of one loop body that are waited for at one place.
+#[derive(Debug, Clone)]
+pub(super) struct Channel {
+    /// The loop body.
+    pub block: Block,
+    /// The loads, in program order.
+    pub loads: Vec<Load>,
+    /// The type of a slot of each load's ring.
+    pub slot_types: Vec<Type>,
+    /// The bits in which CTAs differ that get the same from each load ([`multicast`]).
+    pub masks: Vec<u32>,
+    /// Before which operation of the body consumers wait, and after which all have read.
+    pub first_reader: Op,
+    pub last_reader: Op,
+    /// How many slots the rings have.
+    pub slots: u32,
+    /// Channels of loops that don't run at the same time, with the same loads, share their rings: the family's number.
+    pub family: u32,
+    /// Which counter it advances: families that advance at the same places have one.
+    pub counter: u32,
+    /// The ring and its fields, one for each load; from [`allocate`].
+    pub ring: Option<Value>,
+    pub fields: Vec<Value>,
+}
+
+/// The channels of a range of operations. `pointers`: loads through pointers too.
+pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers: bool) -> Vec<Channel> {
+    let mut channels: Vec<Channel> = Vec::new();
+    for &root in range {
+        for op in module.all_ops(root) {
+            let Some(load) = Load::cast(module, op) else { continue };
+            if !pointers && matches!(load, Load::Pointers(_)) {
+                continue;
+            }
+            let Some(block) = module.parent_block(op).filter(|&b| in_loops(module, b, root)) else {
+                continue;
+            };
+            let Some(slot) = slot_type(module, load) else { continue };
+            let Some((first, last)) = readers(module, block, load, slot) else { continue };
+            if let Some(c) = channels.iter_mut().find(|c| c.block == block && c.first_reader == first) {
+                if module.is_before(c.last_reader, last) {
+                    c.last_reader = last;
+                }
+                c.loads.push(load);
+                c.slot_types.push(slot);
+                c.masks.push(load.shared_by(module));
+                continue;
+            }
+            let l = module.block_parent_op(block).expect("a loop body");
+            let innermost =
+                module.all_ops(l).into_iter().skip(1).all(|o| scf::For::cast(module, o).is_none());
+            let stages = module.int_attr(l, "tt.num_stages").map_or(num_stages, |n| n.clamp(0, 64) as u32);
+            channels.push(Channel {
+                block,
+                loads: vec![load],
+                slot_types: vec![slot],
+                masks: vec![load.shared_by(module)],
+                first_reader: first,
+                last_reader: last,
+                slots: if innermost { stages.max(2) } else { 1 },
+                family: 0,
+                counter: 0,
+                ring: None,
+                fields: Vec::new(),
+            });
+        }
+    }
+    share(module, &mut channels);
+    channels
+}
+
+/// Whether a block is the body of a loop which, up to `root`, lies in loops and branches only.
+pub(super) fn in_loops(module: &Module, block: Block, root: Op) -> bool {
+    let parent_loop = module.block_parent_op(block).is_some_and(|p| scf::For::cast(module, p).is_some());
+    let mut at = block;
+    loop {
+        let Some(parent) = module.block_parent_op(at) else { return false };
+        if !parent_loop || !is_structure(module, parent) {
+            return false;
+        }
+        if parent == root {
+            return true;
+        }
+        let Some(outer) = module.parent_block(parent) else { return false };
+        at = outer;
+    }
+}
+
+/// The type of a slot for a load: laid out as the buffer that it fills, which its descriptor must agree with.
+fn slot_type(module: &mut Module, load: Load) -> Option<Type> {
+    let (encoding, element) = match load {
+        Load::Block(load) => {
+            if !tma::fills_rings(module, load.desc(module)) {
+                return None;
+            }
+            let desc = module.value_type(load.desc(module));
+            let TypeKind::TensorDesc { block } = module.type_kind(desc) else { return None };
+            (module.encoding(*block)?, module.element_type(*block))
+        }
+        Load::Pointers(load) => {
+            if !schedule::can_copy(module, load.0) {
+                return None;
+            }
+            let mut buffers =
+                module.uses(load.result(module)).iter().filter_map(|u| ttg::LocalAlloc::cast(module, u.op));
+            let ty = module.value_type(buffers.next()?.result(module));
+            (module.encoding(ty)?, module.element_type(ty))
+        }
+    };
+    let shape: Shape = module.shape(module.value_type(load.result(module)))?.into();
+    let memory_space = module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
+    let kind = TypeKind::MemDesc {
+        shape,
+        element,
+        encoding: Some(encoding),
+        memory_space,
+        mutable: true,
+        alloc_shape: None,
+    };
+    Some(module.ty(kind))
+}
+
+/// The buffers that a load fills and that its slot can stand for: laid out alike.
+fn buffers(module: &Module, load: Load, slot: Type) -> Vec<ttg::LocalAlloc> {
+    let uses = module.uses(load.result(module)).iter();
+    uses.filter_map(|u| ttg::LocalAlloc::cast(module, u.op))
+        .filter(|a| module.encoding(module.value_type(a.result(module))) == module.encoding(slot))
+        .collect()
+}
+
+/// The first and the last operation of the body that read what a load brings.
+fn readers(module: &Module, block: Block, load: Load, slot: Type) -> Option<(Op, Op)> {
+    let direct = buffers(module, load, slot);
+    let mut found: Vec<Op> = Vec::new();
+    let mut work = vec![load.result(module)];
+    while let Some(v) = work.pop() {
+        for u in module.uses(v) {
+            let view = matches!(
+                module.opcode(u.op),
+                Some(Opcode::Ttg(
+                    ttg::Kind::MemdescTrans | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescReshape
+                ))
+            );
+            if view || direct.iter().any(|a| a.0 == u.op) {
+                work.push(module.result(u.op));
+            } else {
+                found.push(module.ancestor_in_block(block, u.op)?);
+            }
+        }
+    }
+    let mut ends = (*found.first()?, *found.first()?);
+    for &op in &found {
+        if module.is_before(op, ends.0) {
+            ends.0 = op;
+        }
+        if module.is_before(ends.1, op) {
+            ends.1 = op;
+        }
+    }
+    // Carried on to the next iteration, it would have to stay longer than its slot.
+    (Some(ends.1) != module.last_op(block)).then_some(ends)
+}
+
+/// Finds which channels may share rings and counters.
+fn share(module: &Module, channels: &mut [Channel]) {
+    let signature = |c: &Channel| -> Vec<(Value, Type)> {
+        let source = |l: &Load| match l {
+            Load::Block(load) => load.desc(module),
+            Load::Pointers(load) => load.result(module), // its own
+        };
+        c.loads.iter().map(source).zip(c.slot_types.iter().copied()).collect()
+    };
+    let loop_of = |c: &Channel| module.block_parent_op(c.block).expect("a loop body");
+    let apart = |a: &Channel, b: &Channel| {
+        !module.is_ancestor(loop_of(a), loop_of(b)) && !module.is_ancestor(loop_of(b), loop_of(a))
+    };
+    let mut families: Vec<Vec<usize>> = Vec::new();
+    for i in 0..channels.len() {
+        let fits = |f: &Vec<usize>| {
+            f.iter().all(|&j| {
+                channels[j].slots == channels[i].slots
+                    && signature(&channels[j]) == signature(&channels[i])
+                    && apart(&channels[i], &channels[j])
+            })
+        };
+        match families.iter().position(fits) {
+            Some(f) => families[f].push(i),
+            None => families.push(vec![i]),
+        }
+    }
+    let mut counters: FxHashMap<(Vec<Block>, u32), u32> = FxHashMap::default();
+    for (number, family) in families.iter().enumerate() {
+        let mut blocks: Vec<Block> = family.iter().map(|&i| channels[i].block).collect();
+        blocks.sort_unstable();
+        let next = counters.len() as u32;
+        let counter = *counters.entry((blocks, channels[family[0]].slots)).or_insert(next);
+        for &i in family {
+            channels[i].family = number as u32;
+            channels[i].counter = counter;
+        }
+    }
+}
+
+/// Makes rings before `first`, once a family.
+pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel]) {
+    let mut made: FxHashMap<u32, (Vec<Value>, Value)> = FxHashMap::default();
+    for c in channels {
+        let (fields, ring) = made
+            .entry(c.family)
+            .or_insert_with(|| {
+                let fields =
+                    c.slot_types.iter().map(|&t| field(module, first, t, c.slots)).collect::<Vec<_>>();
+                let ring = rings::create(&mut Builder::before(module, first), &fields, c.slots);
+                (fields, ring)
+            })
+            .clone();
+        c.fields = fields;
+        c.ring = Some(ring);
+    }
+}
+
+/// A buffer for a field of so many slots.
+pub(super) fn field(module: &mut Module, first: Op, slot: Type, slots: u32) -> Value {
+    let TypeKind::MemDesc { mut shape, element, encoding, memory_space, .. } = module.type_kind(slot).clone()
+    else {
+        unreachable!("a slot is a buffer")
+    };
+    shape.insert(0, slots);
+    let shape: Shape = shape;
+    let kind = TypeKind::MemDesc { shape, element, encoding, memory_space, mutable: true, alloc_shape: None };
+    let ty = module.ty(kind);
+    let mut b = Builder::before(module, first);
+    ttg::LocalAlloc::build(&mut b, None, ty).result(b.module)
+}
+
+/// The consumers' side: they wait, read the slots, and say when they have.
+pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Positions) {
+    for c in channels {
+        let (slot, phase) = position(positions, c, c.block);
+        let ring = c.ring.expect("allocated");
+        ttg::RingRelease::build(&mut Builder::after(module, c.last_reader), ring, slot, None, None);
+        ttg::RingWait::build(
+            &mut Builder::before(module, c.first_reader),
+            ring,
+            slot,
+            phase,
+            None,
+            None,
+            None,
+        );
+        for ((&load, &field), &ty) in c.loads.iter().zip(&c.fields).zip(&c.slot_types) {
+            let mut b = Builder::before(module, load.op());
+            let view = ttg::MemdescIndex::build(&mut b, field, slot, ty).result(b.module);
+            for a in buffers(module, load, ty) {
+                rings::make_mutable(module, a.result(module));
+                module.replace_op(a.0, &[view]);
+            }
+            let value = load.result(module);
+            if !module.is_unused(value) {
+                let tensor = module.value_type(value);
+                let mut b = Builder::before(module, c.first_reader);
+                let loaded = ttg::LocalLoad::build(&mut b, view, None, tensor).result(b.module);
+                module.replace_all_uses(value, loaded);
+            }
+            module.erase_op(load.op());
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Layout assignment: gives every tensor its encoding, once (ML-Triton, section 2.1), instead of giving naive ones and
+//! repairing them.
+//!
+//! Why here: it is the border between `tt`, where a tensor is one thing, and `ttg`, where threads hold parts of it. All
+//! later passes need encodings; all earlier ones are simpler without.
+//!
+//! # The algorithm
+//!
+//! 1. **Roots** ([`roots`]). Operations that care: a dot (tensor-core fragments, warps in a square for a plain product,
+//!    in rows where the result is reduced by rows or feeds another dot), and memory operations on many bytes (runs of 16
+//!    bytes per thread along the contiguous dimension, found by [axis analysis](crate::analysis::axis)). Their results are fixed.
+//! 2. **Propagation** ([`propagate`]). Heaviest root first (bytes moved × 8^loop depth, dots before all), its encoding
+//!    spreads along def-use chains both ways, through loops, branches, broadcasts and reductions, until it meets a value
+//!    that has one already. Small loads take what reaches them if that costs little more than their own choice.
+//!    **Cheap** values (ranges, splats, constants and integer arithmetic on them) stop nothing and get no encoding.
+//! 3. **Rewriting** ([`rewrite`]). Each operation says which encoding each operand must have. Where a value has another:
+//!    a cheap one is computed again in the wanted encoding; one that follows from something smaller (a broadcast, a
+//!    widening cast) is computed again from that, converted; everything else gets one `ttg.convert_layout`, where it is
+//!    defined, so that what is defined outside a loop is converted outside it. Operands of a dot that come from memory go
+//!    through shared memory (`local_alloc`, `local_load`), which the software pipeliner later makes asynchronous.
+//!
+//! ```text
+//! %x = tt.load %p : tensor<128x64x!tt.ptr<f16>>
+//! %d = tt.dot %x, %y, %acc : tensor<128x64xf16> * tensor<64x128xf16> -> tensor<128x128xf32>
+//! =>
+//! %x = tt.load %p {tt.vec = 8, tt.vec_axis = 1} : tensor<128x64x!tt.ptr<f16>, #blocked>
+//! %s = ttg.local_alloc %x : (tensor<128x64xf16, #blocked>) -> !ttg.memdesc<128x64xf16, #shared, #smem>
+//! %a = ttg.local_load %s : ... -> tensor<128x64xf16, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>>
+//! %d = tt.dot %a, %b, %acc : ... -> tensor<128x128xf32, #mma>
+//! ```
+
+mod propagate;
+mod rewrite;
+mod roots;
+mod wgmma;
+
+pub use wgmma::warp_group_shape;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::{arith, tt};
+use tilewright_ir::flow;
+use tilewright_ir::marks;
+use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Trait, Value};
+
+use crate::analysis::axis::AxisAnalysis;
+use crate::analysis::encoding_choice;
+use crate::target::TargetInfo;
+
+/// Assigns an encoding to every tensor of the module.
+///
+/// # Errors
+/// An operation that no encoding is known for, with its location.
+pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(), Diagnostic> {
+    let functions: Vec<Op> = module.block_ops(module.body()).collect();
+    for func in functions {
+        if tt::Func::cast(module, func).is_none() {
+            continue;
+        }
+        let axis = AxisAnalysis::run(module);
+        let ops = module.all_ops(func);
+        let mut assigner = Assigner {
+            module,
+            axis,
+            target,
+            num_warps,
+            ops,
+            encodings: FxHashMap::default(),
+            cheap: FxHashMap::default(),
+            depths: FxHashMap::default(),
+            accesses: FxHashMap::default(),
+        };
+        assigner.note_runs();
+        let roots = assigner.roots()?;
+        assigner.propagate_all(&roots);
+        rewrite::Rewriter::new(assigner).run()?;
+    }
+    Ok(())
+}
+
+/// What a memory operation would like.
+#[derive(Debug, Clone)]
+struct Access {
+    /// Its own best encoding.
+    own: Attr,
+    /// The dimension along which memory is contiguous.
+    fast: u32,
+    /// How many elements one access may take along each dimension.
+    vec: Vec<u32>,
+    /// Bits of an element.
+    bits: u32,
+}
+
+struct Assigner<'a> {
+    module: &'a mut Module,
+    axis: AxisAnalysis,
+    target: &'a TargetInfo,
+    num_warps: u32,
+    /// All operations of the function, parents first.
+    ops: Vec<Op>,
+    /// The encoding of each value that is not cheap, by [`crate::analysis::encoding_inference::representative`].
+    encodings: FxHashMap<Value, Attr>,
+    cheap: FxHashMap<Value, bool>,
+    depths: FxHashMap<Op, u32>,
+    accesses: FxHashMap<Op, Access>,
+}
+
+impl Assigner<'_> {
+    /// The warps, and the lanes of each.
+    fn threads(&self) -> (u32, u32) {
+        (self.num_warps, self.target.warp_size)
+    }
+
+    /// Writes on comparisons in what runs their results are constant (a mask `offsets < n` of whole vectors), so that a
+    /// thread compares once for each run.
+    fn note_runs(&mut self) {
+        for op in self.ops.clone() {
+            let Some(Opcode::Arith(arith::Kind::Cmpi)) = self.module.opcode(op) else { continue };
+            let result = self.module.result(op);
+            let runs: Vec<i32> =
+                self.axis.get(self.module, result).dims.iter().map(|d| 1 << d.constancy.min(30)).collect();
+            let shape = self.shape(result);
+            if shape.iter().zip(&runs).any(|(&extent, &run)| run > 1 && (run as u32) < extent) {
+                let attr = self.module.attr(AttrKind::I32Array(runs));
+                self.module.set_attr(op, marks::CONSTANCY, attr);
+            }
+        }
+    }
+
+    fn shape(&self, value: Value) -> Vec<u32> {
+        self.module.shape(self.module.value_type(value)).unwrap_or(&[]).to_vec()
+    }
+
+    fn intern(&mut self, enc: Encoding) -> Attr {
+        self.module.attr(AttrKind::Encoding(enc))
+    }
+
+    fn encoding(&self, attr: Attr) -> &Encoding {
+        self.module.encoding_of(attr).expect("an encoding attribute")
+    }
+
+    /// The bytes of a value's tensor.
+    fn bytes(&self, value: Value) -> u64 {
+        let ty = self.module.value_type(value);
+        let elements: u64 = self.module.shape(ty).unwrap_or(&[]).iter().map(|&s| u64::from(s)).product();
+        elements * u64::from(self.module.bits(ty)).div_ceil(8)
+    }
+
+    /// How many loops an operation lies in.
+    fn depth(&mut self, op: Op) -> u32 {
+        if let Some(&d) = self.depths.get(&op) {
+            return d;
+        }
+        let d = match self.module.parent_op(op) {
+            None => 0,
+            Some(p) => self.depth(p) + u32::from(flow::is_loop(self.module, p)),
+        };
+        self.depths.insert(op, d);
+        d
+    }
+
+    /// Whether a value is computed anew wherever it is wanted in another encoding: a constant, range or splat, and
+    /// broadcasts, comparisons and plain arithmetic on such. What a loop carries is not.
+    fn is_cheap(&mut self, value: Value) -> bool {
+        if let Some(&c) = self.cheap.get(&value) {
+            return c;
+        }
+        let cheap = match self.module.defining_op(value) {
+            None => false,
+            Some(op) => match self.module.opcode(op) {
+                Some(Opcode::Tt(tt::Kind::MakeRange | tt::Kind::Splat)) => true,
+                Some(Opcode::Tt(
+                    tt::Kind::ExpandDims
+                    | tt::Kind::Broadcast
+                    | tt::Kind::Addptr
+                    | tt::Kind::Bitcast
+                    | tt::Kind::IntToPtr
+                    | tt::Kind::PtrToInt,
+                )) => self.operands_cheap(op),
+                Some(Opcode::Arith(kind)) => {
+                    let slow = matches!(
+                        kind,
+                        arith::Kind::Divf
+                            | arith::Kind::Remf
+                            | arith::Kind::Ceildivsi
+                            | arith::Kind::Floordivsi
+                    );
+                    // A constant whose elements differ can't be split among threads but by a table.
+                    let table = kind == arith::Kind::Constant
+                        && self
+                            .module
+                            .constant_value(value)
+                            .is_some_and(|a| matches!(self.module.attr_kind(a), AttrKind::Dense(..)));
+                    !slow && !table && self.module.has_trait(op, Trait::Pure) && self.operands_cheap(op)
+                }
+                _ => false,
+            },
+        };
+        self.cheap.insert(value, cheap);
+        cheap
+    }
+
+    fn operands_cheap(&mut self, op: Op) -> bool {
+        let operands: Vec<Value> = self.module.operands(op).to_vec();
+        operands
+            .into_iter()
+            .all(|v| !crate::analysis::encoding_inference::is_tensor(self.module, v) || self.is_cheap(v))
+    }
+
+    /// What an access in an encoding costs: instructions × 32-byte sectors that each touches.
+    fn access_cost(&self, access: &Access, shape: &[u32], enc: Attr) -> u64 {
+        let Ok(layout) = tilewright_layout::TileLayout::new(self.encoding(enc), shape) else {
+            return u64::MAX;
+        };
+        let fast = access.fast as usize;
+        let bytes = (access.bits / 8).max(1);
+        let axis = layout.order().first().map_or(0, |&d| d as usize);
+        let vec = access.vec[axis].min(layout.contig_along(axis)).max(1);
+        let instructions = u64::from(layout.num_registers() / vec);
+        let mut rows = 1u64;
+        for d in (0..shape.len()).filter(|&d| d != fast) {
+            rows <<= layout.lane_bases(d).iter().filter(|&&b| b != 0).count();
+        }
+        let steps: Vec<u32> = layout.lane_bases(fast).iter().copied().filter(|&b| b != 0).collect();
+        let apart = steps.iter().min().map_or(bytes * vec, |&b| (b * bytes).max(bytes * vec)).min(32);
+        let across = (u64::from(apart) << steps.len()).div_ceil(32);
+        instructions * rows * across
+    }
+
+    /// Whether a memory operation may as well be done in an encoding that reaches it.
+    fn accepts(&self, op: Op, shape: &[u32], enc: Attr) -> bool {
+        let Some(access) = self.accesses.get(&op) else { return true };
+        if access.own == enc {
+            return true;
+        }
+        let own = self.access_cost(access, shape, access.own);
+        self.access_cost(access, shape, enc) <= own + own / 2 + 16
+    }
+
+    /// For a tensor that nothing reaches.
+    fn default_encoding(&mut self, shape: &[u32], bits: u32) -> Attr {
+        let vec = (128 / bits.max(8)).max(1);
+        let order = encoding_choice::row_major(shape.len());
+        let enc = encoding_choice::blocked(
+            shape,
+            &order,
+            vec,
+            self.threads(),
+            bits,
+            encoding_choice::WarpsAlong::SlowDimensions,
+        );
+        self.intern(enc)
+    }
+}

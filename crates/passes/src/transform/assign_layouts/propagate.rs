@@ -1,0 +1,163 @@
+//! Propagation: the encoding of each root spreads along def-use chains until it meets one that is there already.
+
+use tilewright_ir::dialect::tt;
+use tilewright_ir::flow;
+use tilewright_ir::index::Index;
+use tilewright_ir::{Attr, Op, Opcode, Value, ValueDef};
+use tilewright_layout::TileLayout;
+
+use super::Assigner;
+use super::roots::Root;
+use crate::analysis::encoding_inference;
+
+impl Assigner<'_> {
+    /// Spreads all roots, then gives every value that none reached a default, which spreads too.
+    pub(super) fn propagate_all(&mut self, roots: &[Root]) {
+        // Dots and large loads are settled first, so that no neighbour's encoding takes them.
+        for r in roots.iter().filter(|r| r.fixed) {
+            let small = self.module.shape(self.module.value_type(r.value)).is_none_or(|s| s.len() < 2);
+            if !small || r.weight >> 40 != 0 {
+                let key = encoding_inference::representative(self.module, r.value);
+                self.encodings.entry(key).or_insert(r.encoding);
+            }
+        }
+        for r in roots {
+            let key = encoding_inference::representative(self.module, r.value);
+            if self.encodings.get(&key).is_some_and(|&e| e == r.encoding) {
+                self.propagate(vec![key]);
+            } else if !self.encodings.contains_key(&key) {
+                let started = self.assign(r.value, r.encoding);
+                self.propagate(started.into_iter().collect());
+            }
+        }
+        for op in self.ops.clone() {
+            let mut values: Vec<Value> = self.module.results(op).to_vec();
+            for &region in self.module.regions(op) {
+                for &block in self.module.region_blocks(region) {
+                    values.extend(self.module.block_args(block));
+                }
+            }
+            for v in values {
+                let key = encoding_inference::representative(self.module, v);
+                if encoding_inference::is_tensor(self.module, v)
+                    && !self.is_cheap(v)
+                    && !self.encodings.contains_key(&key)
+                {
+                    let bits = self.module.bits(self.module.value_type(v));
+                    let enc = self.default_encoding(&self.shape(v), bits);
+                    self.encodings.insert(key, enc);
+                    self.propagate(vec![key]);
+                }
+            }
+        }
+    }
+
+    /// Gives a value an encoding if it may have it, and returns what stands for the value then.
+    fn assign(&mut self, value: Value, enc: Attr) -> Option<Value> {
+        let key = encoding_inference::representative(self.module, value);
+        if !encoding_inference::is_tensor(self.module, value)
+            || self.is_cheap(value)
+            || self.encodings.contains_key(&key)
+        {
+            return None;
+        }
+        if let Some(op) = self.module.defining_op(key)
+            && tt::Load::cast(self.module, op).is_some()
+        {
+            let shape = self.shape(key);
+            if !self.accepts(op, &shape, enc) {
+                return None;
+            }
+        }
+        self.encodings.insert(key, enc);
+        Some(key)
+    }
+
+    /// The encoding on the other side of an operation: its operand `index`'s from its result's, or (forwards) the other way round.
+    fn inferred(&mut self, op: Op, index: usize, enc: Attr, backward: bool) -> Option<Attr> {
+        if encoding_inference::shares_encoding(self.module, op) {
+            let repeats = self.module.def(op).is_some_and(|d| d.index == Index::Broadcast);
+            return (backward || !repeats || self.divides(self.module.result(op), enc)).then_some(enc);
+        }
+        let e = self.encoding(enc);
+        let inferred = if backward {
+            encoding_inference::backward(self.module, op, index, e)
+        } else {
+            encoding_inference::forward(self.module, op, index, e)
+        };
+        inferred.map(|d| self.intern(d))
+    }
+
+    /// Whether an encoding divides a tensor among the threads: one that was inferred for few elements (a reshape's, of a
+    /// single one) may give all of a larger tensor to each thread.
+    fn divides(&self, value: Value, enc: Attr) -> bool {
+        let shape = self.shape(value);
+        let elements: u32 = shape.iter().product();
+        let threads = self.target.warp_size * self.num_warps;
+        TileLayout::new(self.encoding(enc), &shape)
+            .is_ok_and(|l| l.num_registers() * threads <= 2 * elements.max(threads))
+    }
+
+    /// Spreads from values that have their encoding already.
+    fn propagate(&mut self, mut work: Vec<Value>) {
+        while let Some(v) = work.pop() {
+            let enc = self.encodings[&v];
+            let mut next: Vec<(Value, Attr)> = Vec::new();
+            self.backward_from(v, enc, &mut next);
+            let mut names = vec![v];
+            names.extend(self.alias(v));
+            for name in names {
+                for u in self.module.uses(name).to_vec() {
+                    self.forward_to(u.op, u.index as usize, enc, &mut next);
+                }
+            }
+            for (value, e) in next {
+                work.extend(self.assign(value, e));
+            }
+        }
+    }
+
+    /// The loop result that goes with a carried argument.
+    fn alias(&self, value: Value) -> Option<Value> {
+        let ValueDef::Argument(block, _) = self.module.value_def(value) else { return None };
+        let parent = self.module.block_parent_op(block)?;
+        let results = self.module.results(parent).iter();
+        results.copied().find(|&r| encoding_inference::representative(self.module, r) == value)
+    }
+
+    /// What a value with an encoding would like of the values that it is made of.
+    fn backward_from(&mut self, v: Value, enc: Attr, next: &mut Vec<(Value, Attr)>) {
+        let m = &*self.module;
+        next.extend(flow::edges_into(m, v).iter().map(|(edge, i)| (edge.from(m)[*i], enc)));
+        let ValueDef::Result(op, _) = m.value_def(v) else { return };
+        match m.opcode(op) {
+            // An accumulator alone; its operands have encodings of their own.
+            Some(Opcode::Tt(tt::Kind::Dot)) => next.push((tt::Dot(op).c(m), enc)),
+            _ => {
+                let operands = m.operands(op).to_vec();
+                for (n, o) in operands.into_iter().enumerate() {
+                    if let Some(e) = self.inferred(op, n, enc, true) {
+                        next.push((o, e));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What follows for the user of a value that has an encoding.
+    fn forward_to(&mut self, op: Op, index: usize, enc: Attr, next: &mut Vec<(Value, Attr)>) {
+        let m = &*self.module;
+        next.extend(flow::edges_of_user(m, op).iter().filter_map(|e| Some((e.target(op, index)?, enc))));
+        if tt::Dot::cast(m, op).is_some() {
+            return;
+        }
+        let results = m.results(op).to_vec();
+        if let Some(e) = self.inferred(op, index, enc, false) {
+            next.extend(results.into_iter().map(|r| (r, e)));
+        }
+        // The sources of one reduction or scan share an encoding.
+        if matches!(self.module.def(op).map(|d| d.index), Some(Index::Reduce(_) | Index::Scan(_))) {
+            next.extend(self.module.operands(op).iter().map(|&o| (o, enc)));
+        }
+    }
+}

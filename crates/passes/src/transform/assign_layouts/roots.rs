@@ -1,0 +1,225 @@
+//! The operations from which encodings spread, each with the encoding it wants, heaviest first.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tilewright_ir::dialect::tt;
+use tilewright_ir::{Attr, Diagnostic, Module, Op, Opcode, Type, Value};
+
+use super::{Access, Assigner};
+use crate::analysis::encoding_choice::{self, WarpsAlong};
+use crate::target::{MmaKind, dot_kind};
+
+/// A root: the value whose encoding it fixes (if it has a result) and what it weighs.
+pub(super) struct Root {
+    pub value: Value,
+    pub encoding: Attr,
+    pub weight: u64,
+    /// Whether nothing else may decide: tensor cores, and loads that would suffer.
+    pub fixed: bool,
+}
+
+impl Assigner<'_> {
+    /// All roots, heaviest first.
+    pub(super) fn roots(&mut self) -> Result<Vec<Root>, Diagnostic> {
+        let mut roots = Vec::new();
+        let ops = self.ops.clone();
+        // First: what a dot is depends on how its operands lie in memory.
+        self.memory_roots(&ops, &mut roots);
+        let dots: Vec<tt::Dot> = ops.iter().filter_map(|&op| tt::Dot::cast(self.module, op)).collect();
+        for dot in dots {
+            roots.push(self.dot_root(dot));
+        }
+        for &op in &ops {
+            if let Some(Opcode::Tt(tt::Kind::Histogram)) = self.module.opcode(op) {
+                let value = self.module.result(op);
+                let encoding = self.default_encoding(&self.shape(value), 32);
+                roots.push(Root { value, encoding, weight: 0, fixed: true });
+            }
+        }
+        roots.sort_by_key(|r| std::cmp::Reverse(r.weight));
+        Ok(roots)
+    }
+
+    fn dot_root(&mut self, dot: tt::Dot) -> Root {
+        let value = dot.result(self.module);
+        let shape = self.shape(value);
+        let encoding = match self.warp_group_encoding(dot) {
+            Some(enc) => {
+                let enc = self.with_whole_rows(dot, enc);
+                self.intern(enc)
+            }
+            None => self.single_warp_encoding(dot, &shape),
+        };
+        let depth = self.depth(dot.0);
+        let weight = 1 << 40 | self.bytes(value) << (3 * depth.min(6));
+        Root { value, encoding, weight, fixed: true }
+    }
+
+    /// The result encoding of a dot that each warp computes by itself.
+    pub(super) fn single_warp_encoding(&mut self, dot: tt::Dot, shape: &[u32]) -> Attr {
+        let enc = match dot_kind(self.module, self.target, dot) {
+            MmaKind::Mma16x8 { .. } => {
+                let rows = self.wants_rows(dot);
+                encoding_choice::mma_v2(shape, self.num_warps, rows)
+            }
+            MmaKind::Fma => encoding_choice::fma_blocked(shape, self.threads()),
+        };
+        self.intern(enc)
+    }
+
+    /// Whether rows of the result should stay within a warp: it is reduced along them, or becomes an operand of another
+    /// dot (flash attention's S = Q·Kᵀ), or its own operand comes from such a one (O += P·V, whose accumulator is scaled
+    /// by row statistics).
+    fn wants_rows(&mut self, dot: tt::Dot) -> bool {
+        let rank = self.shape(dot.result(self.module)).len() as i32;
+        let mut seen = FxHashSet::default();
+        let mut work = vec![dot.result(self.module)];
+        while let Some(v) = work.pop() {
+            for u in self.module.uses(v).to_vec() {
+                if !seen.insert(u.op) {
+                    continue;
+                }
+                match self.module.opcode(u.op) {
+                    Some(Opcode::Tt(tt::Kind::Dot)) if u.index < 2 => return true,
+                    Some(Opcode::Tt(tt::Kind::Reduce)) if tt::Reduce(u.op).axis(self.module) == rank - 1 => {
+                        return true;
+                    }
+                    _ if crate::analysis::encoding_inference::shares_encoding(self.module, u.op) => {
+                        work.extend(self.module.results(u.op).to_vec());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // Backward from the left operand.
+        let mut work = vec![dot.a(self.module)];
+        let mut seen = FxHashSet::default();
+        while let Some(v) = work.pop() {
+            let Some(op) = self.module.defining_op(v) else { continue };
+            if !seen.insert(op) {
+                continue;
+            }
+            match self.module.opcode(op) {
+                Some(Opcode::Tt(tt::Kind::Dot)) => return true,
+                _ if crate::analysis::encoding_inference::shares_encoding(self.module, op) => {
+                    work.extend(self.module.operands(op).to_vec());
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// Memory operations. Those on the same shape with the same contiguous dimension share one encoding, as wide as the
+    /// widest wants: what they load meets in arithmetic more often than not. A dot's result and what it is made of don't:
+    /// 16 bytes of fp8 operands would be 32 of an fp16 result.
+    fn memory_roots(&mut self, ops: &[Op], roots: &mut Vec<Root>) {
+        struct Group {
+            vec: u32,
+            bits: u32,
+            ops: Vec<Op>,
+        }
+        let mut groups: FxHashMap<(Vec<u32>, Vec<u32>, bool), Group> = FxHashMap::default();
+        let mut keys = Vec::new();
+        let mut reduced_slow: FxHashSet<Vec<u32>> = FxHashSet::default();
+        let mut reduced_fast: FxHashSet<Vec<u32>> = FxHashSet::default();
+        for &op in ops {
+            if let Some(r) = tt::Reduce::cast(self.module, op) {
+                let shape = self.shape(r.srcs(self.module)[0]);
+                let fast = r.axis(self.module) as usize + 1 == shape.len();
+                (if fast { &mut reduced_fast } else { &mut reduced_slow }).insert(shape);
+            }
+            let Some((ptr, mask)) = pointer_of(self.module, op) else { continue };
+            let ty = self.module.value_type(ptr);
+            if !self.module.is_tensor(ty) {
+                continue;
+            }
+            let shape = self.shape(ptr);
+            let bits = self.module.pointee_type(ty).map_or(8, |t: Type| self.module.bits(t)).max(8);
+            let facts = self.axis.get(self.module, ptr);
+            let mut order = encoding_choice::row_major(shape.len());
+            order.sort_by_key(|&d| {
+                // Among equals the last dimension first; a dimension of one element last.
+                (shape[d as usize] == 1, std::cmp::Reverse(facts.dims[d as usize].contiguity))
+            });
+            let max_bytes = self.target.max_vector_bytes;
+            let vec: Vec<u32> = (0..shape.len())
+                .map(|d| self.axis.vector_width(self.module, ptr, mask, d, max_bytes))
+                .collect();
+            let wanted = vec[order[0] as usize];
+            let own = self.default_encoding(&shape, bits); // replaced below
+            self.accesses.insert(op, Access { own, fast: order[0], vec, bits });
+            let stored = tt::Store::cast(self.module, op).map(|s| s.value(self.module));
+            let key = (shape, order, stored.is_some_and(|v| self.is_made_of_dots(v)));
+            let group = groups.entry(key.clone()).or_insert_with(|| {
+                keys.push(key);
+                Group { vec: 1, bits: 8, ops: Vec::new() }
+            });
+            group.vec = group.vec.max(wanted);
+            group.bits = group.bits.max(bits);
+            group.ops.push(op);
+        }
+        for key in keys {
+            let (shape, order, _) = &key;
+            let group = &groups[&key];
+            let along = if reduced_slow.contains(shape) && !reduced_fast.contains(shape) {
+                WarpsAlong::FastDimension
+            } else {
+                WarpsAlong::SlowDimensions
+            };
+            let enc = encoding_choice::blocked(shape, order, group.vec, self.threads(), group.bits, along);
+            let own = self.intern(enc);
+            for &op in &group.ops {
+                if let Some(a) = self.accesses.get_mut(&op) {
+                    a.own = own;
+                }
+                let depth = self.depth(op);
+                // A store has no result: its value is what it would like to see in its encoding.
+                let (value, fixed) = match self.module.opcode(op) {
+                    Some(Opcode::Tt(tt::Kind::Store)) => (tt::Store(op).value(self.module), false),
+                    Some(Opcode::Tt(tt::Kind::AtomicRmw)) => (tt::AtomicRmw(op).val(self.module), false),
+                    Some(Opcode::Tt(tt::Kind::AtomicCas)) => (tt::AtomicCas(op).val(self.module), false),
+                    _ => (self.module.result(op), true),
+                };
+                let weight = self.bytes(value) << (3 * depth.min(6));
+                roots.push(Root { value, encoding: own, weight, fixed });
+            }
+        }
+    }
+}
+
+impl Assigner<'_> {
+    /// Whether arithmetic makes a value of a dot's result, in a loop or branch or behind it.
+    fn is_made_of_dots(&self, value: Value) -> bool {
+        let m = &*self.module;
+        let mut work = vec![value];
+        let mut seen = FxHashSet::default();
+        while let Some(v) = work.pop() {
+            let Some(op) = m.defining_op(v).filter(|_| seen.insert(v)) else { continue };
+            match m.opcode(op) {
+                Some(Opcode::Tt(tt::Kind::Dot)) => return true,
+                Some(Opcode::Scf(_)) => {
+                    // Counted from the last: a `while` ends with its condition before them.
+                    let Some(index) = m.results(op).iter().rev().position(|&r| r == v) else { continue };
+                    let ends = m.regions(op).iter().filter_map(|&r| m.last_op(*m.region_blocks(r).last()?));
+                    work.extend(ends.filter_map(|end| m.operands(end).iter().nth_back(index)));
+                }
+                _ if crate::analysis::encoding_inference::shares_encoding(m, op) => {
+                    work.extend(m.operands(op))
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+}
+
+/// The pointer and mask of a memory operation.
+pub(super) fn pointer_of(module: &Module, op: Op) -> Option<(Value, Option<Value>)> {
+    Some(match module.opcode(op)? {
+        Opcode::Tt(tt::Kind::Load) => (tt::Load(op).ptr(module), tt::Load(op).mask(module)),
+        Opcode::Tt(tt::Kind::Store) => (tt::Store(op).ptr(module), tt::Store(op).mask(module)),
+        Opcode::Tt(tt::Kind::AtomicRmw) => (tt::AtomicRmw(op).ptr(module), tt::AtomicRmw(op).mask(module)),
+        Opcode::Tt(tt::Kind::AtomicCas) => (tt::AtomicCas(op).ptr(module), None),
+        _ => return None,
+    })
+}

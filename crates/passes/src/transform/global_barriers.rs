@@ -1,0 +1,136 @@
+//! Barriers for global memory: a `ttg.barrier` before a write of it where threads that hold copies of an element may still load
+//! what the one of them that writes it overwrites.
+//!
+//! Several threads load an element that they all hold, and one of them stores it. A program says that the load comes first; of
+//! the threads only the one that stores knows. A thread that alone loads and stores an element needs no barrier, and the
+//! elements of different threads are different places: what else may be the same is the kernel's own race.
+//!
+//! An atomic operation of the whole program that releases (PTX ISA, "Memory Consistency Model") is made by one thread for all: a
+//! barrier stands before it, so that what the others wrote is visible with it.
+//!
+//! Why behind [`membar`](super::membar): its barriers, and those inside operations with scratch, settle this too.
+//!
+//! ```text
+//! %x = tt.load %p : !tt.ptr<i32>              %x = tt.load %p : !tt.ptr<i32>
+//! tt.store %p, %y : !tt.ptr<i32>          =>  ttg.barrier
+//!                                             tt.store %p, %y : !tt.ptr<i32>
+//! ```
+
+use tilewright_ir::dialect::{scf, tt, ttg, ttng};
+use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region};
+
+use super::membar::waits_inside;
+use crate::analysis::scope;
+use crate::analysis::tile_layout::layout_of;
+
+/// Places the barriers.
+pub fn run(module: &mut Module) {
+    for op in missing(module) {
+        ttg::Barrier::build(&mut Builder::before(module, op));
+    }
+}
+
+/// The operations that want a barrier before them.
+pub fn missing(module: &Module) -> Vec<Op> {
+    let mut walk = Walk { module, found: Vec::new() };
+    for func in module.block_ops(module.body()) {
+        for &region in module.regions(func) {
+            walk.region(region, false);
+        }
+    }
+    walk.found
+}
+
+/// A walk in the order of execution. What it carries is whether, since the last barrier, several threads may have loaded one
+/// element.
+struct Walk<'m> {
+    module: &'m Module,
+    found: Vec<Op>,
+}
+
+impl Walk<'_> {
+    fn region(&mut self, region: Region, pending: bool) -> bool {
+        match self.module.region_blocks(region) {
+            [] => pending,
+            &[block] => self.block(block, pending),
+            // Unstructured control flow: any block may follow any other.
+            blocks => {
+                until_stable(pending, |head| blocks.iter().fold(head, |all, &b| all | self.block(b, head)))
+            }
+        }
+    }
+
+    fn block(&mut self, block: Block, pending: bool) -> bool {
+        let module = self.module;
+        module.block_ops(block).fold(pending, |pending, op| self.op(op, pending))
+    }
+
+    fn op(&mut self, op: Op, pending: bool) -> bool {
+        let m = self.module;
+        match m.opcode(op) {
+            Some(Opcode::Scf(scf::Kind::For)) => {
+                let body = scf::For(op).body(m);
+                // The body may run no time at all, so what was pending before is pending behind.
+                until_stable(pending, |head| self.region(body, head))
+            }
+            Some(Opcode::Scf(scf::Kind::While)) => {
+                let (before, after) = (scf::While(op).before(m), scf::While(op).after(m));
+                let head = until_stable(pending, |head| {
+                    let condition = self.region(before, head);
+                    self.region(after, condition)
+                });
+                self.region(before, head)
+            }
+            Some(Opcode::Scf(scf::Kind::If)) => {
+                m.regions(op).iter().fold(false, |all, &region| all | self.region(region, pending))
+            }
+            // All warps meet where it begins and where it ends.
+            Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
+                for &region in m.regions(op) {
+                    self.region(region, false);
+                }
+                false
+            }
+            Some(Opcode::Ttg(ttg::Kind::Barrier) | Opcode::Ttng(ttng::Kind::ClusterWait)) => false,
+            Some(Opcode::Tt(tt::Kind::Load)) => pending || self.loads_copies(tt::Load(op)),
+            Some(Opcode::Tt(tt::Kind::Store | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
+                if (pending || self.releases(op)) && !self.found.contains(&op) {
+                    self.found.push(op);
+                }
+                false
+            }
+            _ => pending && !waits_inside(m, op),
+        }
+    }
+
+    /// Whether several threads load one element.
+    fn loads_copies(&self, load: tt::Load) -> bool {
+        let m = self.module;
+        layout_of(m, load.result(m)).is_none_or(|layout| {
+            let free = layout.free_variable_masks();
+            free.lane | free.warp != 0 || layout.num_warps() < scope::num_warps(m, load.0)
+        })
+    }
+
+    /// Whether it is one operation of the program with which others see what came before it, and no barrier stands there yet.
+    fn releases(&self, op: Op) -> bool {
+        let m = self.module;
+        let (ptr, sem) = match m.opcode(op) {
+            Some(Opcode::Tt(tt::Kind::AtomicRmw)) => (tt::AtomicRmw(op).ptr(m), tt::AtomicRmw(op).sem(m)),
+            Some(Opcode::Tt(tt::Kind::AtomicCas)) => (tt::AtomicCas(op).ptr(m), tt::AtomicCas(op).sem(m)),
+            _ => return false,
+        };
+        let last = m.prev_op(op).is_some_and(|last| ttg::Barrier::cast(m, last).is_some());
+        let releases = matches!(sem, tt::MemSemantic::Release | tt::MemSemantic::AcquireRelease);
+        releases && !m.is_tensor(m.value_type(ptr)) && !last
+    }
+}
+
+/// Walks the body of a loop until what is pending at its head stays the same; that is what it gives.
+fn until_stable(before: bool, mut body: impl FnMut(bool) -> bool) -> bool {
+    let after = body(before);
+    if after && !before {
+        body(true);
+    }
+    before || after
+}

@@ -1,0 +1,410 @@
+//! Rings become what the hardware has: mbarriers, groups of asynchronous copies, TMA, fences.
+//!
+//! Why here: behind the passes that make rings (warp specialization, the pipeliner, TMA) and the one that decides where dots
+//! are waited for, which is where slots have been read; before allocation, since mbarriers are buffers.
+//!
+//! How a field is filled follows from what writes it ([`rings`](crate::analysis::rings)), and who waits for whom from where the ring's
+//! operations stand:
+//!
+//! | | writer and readers are different warps | they are the same |
+//! | --- | --- | --- |
+//! | a slot | has an mbarrier `full` and one `empty` | has `full`, if the copy engine fills it |
+//! | `ring_acquire` | waits for `empty` | is left to [`membar`], as every access to a buffer that others have read |
+//! | filled by blocks | announces their bytes to `full`; the copies bring them | the same |
+//! | filled by threads' copies | each thread arrives at `full` when its copies are done; a proxy fence behind the wait where the asynchronous proxy reads | a group of copies, for which each thread waits |
+//! | filled by stores | each warp arrives at `full`, behind a proxy fence where the asynchronous proxy reads | is left to membar |
+//! | `ring_wait` | waits for `full` | the same, or waits for the group |
+//! | `ring_release` | each warp arrives at `empty`, [behind the dots](release) that read the slot | is left to membar |
+//!
+//! Copies that other CTAs of the cluster get, too ([`multicast`]), fill their slots as well: readers
+//! then arrive at the `empty` of all these CTAs, and the cluster meets when the mbarriers have been made and when no arrival
+//! can come any more. Where writer and readers are the same warps, a ring without fields passes that on: to commit its slot is
+//! a barrier and an arrival in all these CTAs, and the thread that copies waits for them.
+//!
+//! ```text
+//! %ring = ttg.ring_create %a {slots = 3 : i32}
+//! ttg.warp_specialize(%ring, %a, %d)
+//! default {
+//!   ttg.ring_wait %ring[%slot], %phase
+//!   ttng.warp_group_dot %a[%slot], ...
+//!   ttg.ring_release %ring[%slot]
+//! }
+//! partition0(...) num_warps(1) {
+//!   ttg.ring_acquire %ring[%slot], %phase
+//!   ttg.async_copy_block_to_local %d[%i, %k], %a[%slot]
+//!   ttg.ring_commit %ring[%slot]
+//! }
+//! =>
+//! %full = ttg.local_alloc ; %empty = ttg.local_alloc ; ttng.init_barrier ...
+//! ttg.warp_specialize(%a, %d, %full, %empty)
+//! default {
+//!   ttng.wait_barrier %full[%slot], %phase
+//!   ttng.warp_group_dot %a[%slot], ...
+//!   ttng.arrive_barrier %empty[%slot], 1 {perWarp}
+//! }
+//! partition0(...) num_warps(1) {
+//!   ttng.wait_barrier %empty[%slot], %phase ^ 1
+//!   ttng.barrier_expect %full[%slot], bytes
+//!   ttng.async_tma_copy_global_to_local %d[%i, %k] %a[%slot], %full[%slot]
+//! }
+//! ```
+
+mod release;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::{arith, ttg, ttng};
+use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
+
+use crate::analysis::rings::{Ring, Transport, wrong};
+use crate::analysis::scope;
+use crate::hopper::{captures, multicast, tma};
+use crate::transform::allocate_shared::allocation;
+use crate::transform::membar;
+
+/// Lowers every ring of a module.
+///
+/// # Errors
+/// A use of a ring that can't be lowered, with its place.
+pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
+    let all = module.all_ops(module.root());
+    let creates: Vec<ttg::RingCreate> =
+        all.into_iter().filter_map(|op| ttg::RingCreate::cast(module, op)).collect();
+    // Behind the last of the rings that are shared with other CTAs these meet, and again behind those who use it.
+    let mut meetings: Vec<(ttg::WarpSpecialize, Op)> = Vec::new();
+    for &create in &creates {
+        release::place(module, &Ring::of(module, create)?);
+        let mut lowering = Lowering::new(module, Ring::of(module, create)?)?;
+        // An acquire looks for its commit, which must still be there.
+        let is_acquire = |m: &Module, op| ttg::RingAcquire::cast(m, op).is_some();
+        let (acquires, others): (Vec<Op>, Vec<Op>) =
+            lowering.ring.uses.iter().partition(|&&op| is_acquire(module, op));
+        for op in acquires.into_iter().chain(others) {
+            lowering.lower(module, op)?;
+        }
+        if lowering.passes_turns() {
+            // Then each CTA's threads have met, too, before the first copies. At the end nothing is under way: each CTA has
+            // waited for all arrivals, and for all copies that it gets.
+            multicast::meet(&mut Builder::after(module, create.0));
+        } else if lowering.apart
+            && lowering.ring.peers != 1
+            && let Some(w) = specialization(&lowering.ring)
+        {
+            meetings.retain(|m| m.0 != w);
+            meetings.push((w, create.0));
+        }
+    }
+    for (w, create) in meetings {
+        multicast::meet(&mut Builder::after(module, create));
+        multicast::meet(&mut Builder::after(module, w.0));
+    }
+    for w in scope::specializations(module).into_iter().filter(|_| !creates.is_empty()) {
+        for create in &creates {
+            captures::release(module, w, create.ring(module));
+        }
+        for region in w.partitions(module).to_vec() {
+            captures::capture(module, w, module.region_block(region));
+        }
+    }
+    for create in creates {
+        module.erase_op(create.0);
+    }
+    let stray =
+        module.all_ops(module.root()).into_iter().find_map(|op| ttg::AsyncCopyBlockToLocal::cast(module, op));
+    match stray {
+        Some(copy) => Err(wrong(module, copy.0, "a block is copied where no slot of a ring is being filled")),
+        None => Ok(()),
+    }
+}
+
+/// The specialization whose regions write and read a ring.
+fn specialization(ring: &Ring) -> Option<ttg::WarpSpecialize> {
+    let places = ring.readers.iter().filter_map(|r| r.place.as_ref()).chain([&ring.writer]);
+    places.flatten().map(|&(w, _)| w).next()
+}
+
+/// A ring and its mbarriers.
+struct Lowering {
+    ring: Ring,
+    /// Whether a reader is not where the writer is.
+    apart: bool,
+    /// An mbarrier a slot: it has been filled.
+    full: Option<Value>,
+    /// It has been read.
+    empty: Option<Value>,
+    /// The mbarrier of the slot that a commit fills, as its acquire knows it.
+    filled: FxHashMap<Op, Value>,
+}
+
+/// What the writer does between an acquire and its commit.
+struct Window {
+    blocks: Vec<ttg::AsyncCopyBlockToLocal>,
+    bytes: i32,
+    commit: Op,
+}
+
+impl Lowering {
+    /// Makes the mbarriers where the ring is made.
+    fn new(module: &mut Module, ring: Ring) -> Result<Lowering, Diagnostic> {
+        let apart = !ring.is_in_order();
+        let one_shot = ring.create.one_shot(module);
+        let unread = ring.readers.iter().position(|r| r.place.is_none());
+        if let Some(reader) = unread.filter(|_| apart && !one_shot) {
+            let name =
+                ring.create.readers(module).map_or(String::new(), |names| format!(" `{}`", names[reader]));
+            let text =
+                format!("reader{name} of the ring never reads, so that the writer would wait for ever");
+            return Err(wrong(module, ring.create.0, &text));
+        }
+        let mut lowering = Lowering { apart, full: None, empty: None, filled: FxHashMap::default(), ring };
+        let at = lowering.ring.create.0;
+        let (full, empty) =
+            (lowering.arrivals_of_writer(scope::warp_size(module)), lowering.arrivals_of_readers());
+        let slots = lowering.ring.slots;
+        let mut counts = Vec::new();
+        if full > 0 {
+            lowering.full = Some(barriers(module, at, slots));
+            counts.push((lowering.full, full));
+        }
+        if apart && !one_shot {
+            lowering.empty = Some(barriers(module, at, slots));
+            counts.push((lowering.empty, empty));
+        }
+        let mut b = Builder::before(module, at);
+        for slot in 0..if counts.is_empty() { 0 } else { slots } {
+            let slot = b.i32(slot as i32);
+            for &(ring, count) in &counts {
+                let one = barrier(&mut b, ring.expect("just made"), slot);
+                ttng::InitBarrier::build(&mut b, one, count);
+            }
+        }
+        if apart {
+            for field in lowering.ring.fields.iter().filter(|f| f.transport == Some(Transport::Stores)) {
+                membar::leave_alone(module, field.alloc.result(module));
+            }
+        }
+        Ok(lowering)
+    }
+
+    /// Whether each warp of the writer says for itself that it has filled a slot.
+    fn arrives_by_warp(&self) -> bool {
+        self.apart
+            && (self.ring.has(Transport::Stores) || self.ring.fields.iter().all(|f| f.transport.is_none()))
+    }
+
+    /// Whether its commits tell other CTAs of the cluster, and nothing else: the thread that copies to them waits for it.
+    fn passes_turns(&self) -> bool {
+        !self.apart && self.ring.fields.is_empty() && self.ring.peers != 1
+    }
+
+    /// Arrivals that fill a slot.
+    fn arrivals_of_writer(&self, warp_size: u32) -> i32 {
+        if self.passes_turns() {
+            return self.ring.peers.count_ones() as i32;
+        }
+        let announces = i32::from(self.ring.has(Transport::Blocks));
+        let threads = if self.apart && self.ring.has(Transport::Copies) {
+            warp_size * self.ring.writer_warps
+        } else {
+            0
+        };
+        let warps = if self.arrives_by_warp() { self.ring.writer_warps } else { 0 };
+        announces + (threads + warps) as i32
+    }
+
+    /// Arrivals that free a slot.
+    fn arrivals_of_readers(&self) -> i32 {
+        let of_one = |r: &crate::analysis::rings::Reader| if r.one_thread { 1 } else { r.warps };
+        let readers: u32 = self.ring.readers.iter().map(of_one).sum();
+        (readers * self.ring.peers.count_ones()) as i32
+    }
+
+    fn lower(&mut self, module: &mut Module, op: Op) -> Result<(), Diagnostic> {
+        match module.opcode(op) {
+            Some(Opcode::Ttg(ttg::Kind::RingAcquire)) => self.acquire(module, ttg::RingAcquire(op))?,
+            Some(Opcode::Ttg(ttg::Kind::RingCommit)) => self.commit(module, ttg::RingCommit(op))?,
+            Some(Opcode::Ttg(ttg::Kind::RingWait)) => self.wait(module, ttg::RingWait(op)),
+            Some(Opcode::Ttg(ttg::Kind::RingRelease)) => self.release(module, ttg::RingRelease(op)),
+            Some(Opcode::Ttg(ttg::Kind::RingDealloc)) => self.dealloc(module, op),
+            _ => {
+                let text = format!("not supported yet: `{}` here", module.op_name(op));
+                return Err(wrong(module, op, &text));
+            }
+        }
+        module.erase_op(op);
+        Ok(())
+    }
+
+    fn acquire(&mut self, module: &mut Module, acquire: ttg::RingAcquire) -> Result<(), Diagnostic> {
+        let window = self.window(module, acquire)?;
+        let (slot, phase, pred) = (acquire.slot(module), acquire.phase(module), acquire.pred(module));
+        let mut b = Builder::before(module, acquire.0);
+        let empty = self.empty.map(|empty| barrier(&mut b, empty, slot));
+        let full = self.full.map(|full| barrier(&mut b, full, slot));
+        if let Some(empty) = empty {
+            let Some(phase) = phase else {
+                let text = "the slot may still be read by other warps: say in which phase it is acquired";
+                return Err(wrong(module, acquire.0, text));
+            };
+            // The first time round, nobody has read the slots: the phase before the first counts as complete.
+            let one = b.i32(1);
+            let before = arith::Xori::build(&mut b, phase, one).result(b.module);
+            ttng::WaitBarrier::build(&mut b, empty, before, pred, &[]);
+        }
+        let Some(full) = full else { return Ok(()) };
+        self.filled.insert(window.commit, full);
+        if !self.ring.has(Transport::Blocks) {
+            return Ok(());
+        }
+        let pred = pred.unwrap_or_else(|| b.int(-1, Type::I1));
+        ttng::BarrierExpect::build(&mut b, full, pred, window.bytes);
+        for copy in window.blocks {
+            let (desc, coord, dst) = (copy.desc(module), copy.coord(module).to_vec(), copy.dst(module));
+            let (cache, evict) = (copy.cache(module), copy.evict(module));
+            let mask = module.int_attr(copy.0, tilewright_ir::marks::MULTICAST).unwrap_or(0);
+            let where_ = copy.pred(module).unwrap_or(pred);
+            let mut b = Builder::before(module, copy.0);
+            let copied = ttng::AsyncTmaCopyGlobalToLocal::build(
+                &mut b, desc, &coord, full, dst, where_, cache, evict, false,
+            );
+            multicast::mark_copy(module, copied.0, mask as u32);
+            module.erase_op(copy.0);
+        }
+        Ok(())
+    }
+
+    /// What fills the slot that is acquired.
+    fn window(&self, module: &Module, acquire: ttg::RingAcquire) -> Result<Window, Diagnostic> {
+        let slot = acquire.slot(module);
+        let same_slot = |v: Value| {
+            v == slot
+                || module.constant_int(v).is_some() && module.constant_int(v) == module.constant_int(slot)
+        };
+        let fills = |copy: ttg::AsyncCopyBlockToLocal| {
+            self.ring.holds(module, copy.dst(module))
+                && slot_of(module, copy.dst(module)).is_some_and(same_slot)
+        };
+        let mut window = Window { blocks: Vec::new(), bytes: 0, commit: acquire.0 };
+        let following = std::iter::successors(module.next_op(acquire.0), |&op| module.next_op(op));
+        for op in following {
+            let commits = ttg::RingCommit::cast(module, op).filter(|_| self.ring.uses.contains(&op));
+            if commits.is_some_and(|c| same_slot(c.slot(module))) {
+                return Ok(Window { commit: op, ..window });
+            }
+            for inner in module.all_ops(op) {
+                let Some(copy) = ttg::AsyncCopyBlockToLocal::cast(module, inner).filter(|&c| fills(c)) else {
+                    continue;
+                };
+                if inner != op {
+                    let text = "not supported yet: a slot of a ring that is filled by a block under a condition or in a loop";
+                    return Err(wrong(module, inner, text));
+                }
+                window.bytes += tma::block_bytes(module, copy.desc(module));
+                window.blocks.push(copy);
+            }
+        }
+        Err(wrong(module, acquire.0, "the slot that is acquired here is not committed in the same block"))
+    }
+
+    fn commit(&self, module: &mut Module, commit: ttg::RingCommit) -> Result<(), Diagnostic> {
+        if !self.apart {
+            let slot = commit.slot(module);
+            let mut b = Builder::before(module, commit.0);
+            if self.ring.has(Transport::Copies) {
+                ttg::AsyncCommitGroup::build(&mut b, &[], Type::ASYNC_TOKEN);
+            }
+            if let Some(full) = self.full.filter(|_| self.passes_turns()) {
+                ttg::Barrier::build(&mut b);
+                let full = barrier(&mut b, full, slot);
+                let arrive = ttng::ArriveBarrier::build(&mut b, full, None, 1, false);
+                multicast::mark_arrival(module, arrive, self.ring.peers);
+            }
+            return Ok(());
+        }
+        let Some(&full) = self.filled.get(&commit.0) else {
+            let text = "the slot that is committed here is not acquired in the same block";
+            return Err(wrong(module, commit.0, text));
+        };
+        let mut b = Builder::before(module, commit.0);
+        if self.ring.has(Transport::Copies) {
+            ttng::AsyncCopyMbarrierArrive::build(&mut b, full, true);
+        }
+        if self.ring.fences_commits() {
+            ttng::FenceAsyncShared::build(&mut b, false);
+        }
+        if self.arrives_by_warp() {
+            ttng::ArriveBarrier::build(&mut b, full, None, 1, true);
+        }
+        Ok(())
+    }
+
+    fn wait(&self, module: &mut Module, wait: ttg::RingWait) {
+        let (slot, phase, pred) = (wait.slot(module), wait.phase(module), wait.pred(module));
+        let later = wait.later(module).unwrap_or(0);
+        let mut b = Builder::before(module, wait.0);
+        if let Some(full) = self.full {
+            let full = barrier(&mut b, full, slot);
+            let wait = ttng::WaitBarrier::build(&mut b, full, phase, pred, &[]);
+            if self.passes_turns() {
+                multicast::mark_wait(b.module, wait);
+            }
+        }
+        if self.ring.fences_waits() {
+            ttng::FenceAsyncShared::build(&mut b, false);
+        }
+        if !self.apart && self.ring.has(Transport::Copies) {
+            ttg::AsyncWait::build(&mut b, &[], later, Type::ASYNC_TOKEN);
+        }
+    }
+
+    fn release(&self, module: &mut Module, release: ttg::RingRelease) {
+        let Some(empty) = self.empty else { return };
+        let reader = &self.ring.readers[Ring::reader_of(module, release.0)];
+        let (slot, pred) = (release.slot(module), release.pred(module));
+        let mut b = Builder::before(module, release.0);
+        let empty = barrier(&mut b, empty, slot);
+        let arrive = ttng::ArriveBarrier::build(&mut b, empty, pred, 1, !reader.one_thread);
+        multicast::mark_arrival(module, arrive, self.ring.peers);
+    }
+
+    fn dealloc(&self, module: &mut Module, op: Op) {
+        let mut b = Builder::before(module, op);
+        if !self.apart && self.ring.has(Transport::Copies) {
+            ttg::AsyncWait::build(&mut b, &[], 0, Type::ASYNC_TOKEN);
+        }
+        for barriers in [self.full, self.empty].into_iter().flatten() {
+            for slot in 0..self.ring.slots as i32 {
+                let slot = b.i32(slot);
+                let one = barrier(&mut b, barriers, slot);
+                ttng::InvalBarrier::build(&mut b, one);
+            }
+        }
+    }
+}
+
+/// The number of the slot that a view of a field shows.
+fn slot_of(module: &Module, view: Value) -> Option<Value> {
+    let mut at = view;
+    loop {
+        if let Some(index) = ttg::MemdescIndex::of(module, at)
+            && allocation(module, index.src(module)).map(|a| a.result(module))
+                == Some(scope::captured(module, index.src(module)))
+        {
+            return Some(index.index(module));
+        }
+        let op = module.defining_op(at)?;
+        at = *module.operands(op).first()?;
+    }
+}
+
+/// An mbarrier for each of so many slots.
+fn barriers(module: &mut Module, before: Op, slots: u32) -> Value {
+    let ty = tma::mbarrier_type(module, Some(slots));
+    let mut b = Builder::before(module, before);
+    ttg::LocalAlloc::build(&mut b, None, ty).result(b.module)
+}
+
+/// The mbarrier of a slot.
+fn barrier(b: &mut Builder<'_>, barriers: Value, slot: Value) -> Value {
+    let ty = tma::mbarrier_type(b.module, None);
+    ttg::MemdescIndex::build(b, barriers, slot, ty).result(b.module)
+}

@@ -1,0 +1,12 @@
+//! Transformations for any target: where the hardware differs they ask [`TargetInfo`](crate::target::TargetInfo).
+
+pub mod allocate_shared;
+pub mod assign_layouts;
+pub mod global_barriers;
+pub mod lane_sums;
+pub mod launch_bounds;
+pub mod legalize_dots;
+pub mod lower_descriptors;
+pub mod lower_rings;
+pub mod membar;
+pub mod software_pipeline;

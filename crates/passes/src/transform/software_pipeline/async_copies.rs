@@ -1,0 +1,148 @@
+//! Loads as asynchronous copies: the fields of the loop's ring that they fill, and how what read the loaded value reads a slot.
+//!
+//! Each copy has a buffer of `slots` slots before the loop. Those of one iteration are committed and waited for together, so
+//! that they are fields of one ring.
+
+use tilewright_ir::dialect::{arith, scf, tt, ttg};
+use tilewright_ir::marks;
+use tilewright_ir::{AttrKind, Builder, Encoding, Module, Op, Shape, Type, TypeKind, Value};
+use tilewright_layout::TileLayout;
+
+use crate::analysis::{encoding_choice, rings};
+
+/// A load that becomes asynchronous.
+#[derive(Debug, Clone, Copy)]
+pub struct Copy {
+    /// The load.
+    pub load: tt::Load,
+    /// The field of the loop's ring.
+    pub field: Value,
+    /// The type of one slot.
+    pub slot: Type,
+}
+
+impl Copy {
+    /// Allocates the field for a load before the loop `l`: as the buffer that the load fills now is laid out, if it does.
+    pub fn allocate(m: &mut Module, l: scf::For, load: tt::Load, slots: u32) -> Self {
+        let value = load.result(m);
+        let ty = m.value_type(value);
+        let shape: Shape = m.shape(ty).unwrap_or(&[]).into();
+        let element = m.element_type(ty);
+        let buffer = m.uses(value).iter().find_map(|u| ttg::LocalAlloc::cast(m, u.op)).map(|a| a.result(m));
+        let encoding = match buffer.and_then(|b| m.encoding(m.value_type(b))) {
+            Some(e) => e,
+            None => {
+                let order =
+                    match m.encoding(ty).and_then(|e| m.encoding_of(e)).map(|e| TileLayout::new(e, &shape)) {
+                        Some(Ok(layout)) => layout.order().iter().map(|&d| u32::from(d)).collect(),
+                        _ => encoding_choice::row_major(shape.len()),
+                    };
+                let plain = tilewright_ir::SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order };
+                m.attr(AttrKind::Encoding(Encoding::Shared(plain)))
+            }
+        };
+        let memory_space = m.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
+        let mut memdesc = |shape: Shape| {
+            m.ty(TypeKind::MemDesc {
+                shape,
+                element,
+                encoding: Some(encoding),
+                memory_space,
+                mutable: true,
+                alloc_shape: None,
+            })
+        };
+        let slot = memdesc(shape.clone());
+        let mut ring_shape = shape;
+        ring_shape.insert(0, slots);
+        let ring_ty = memdesc(ring_shape);
+        let loc = m.op_loc(load.0);
+        let mut b = Builder::before(m, l.0);
+        b.set_loc(loc);
+        let field = ttg::LocalAlloc::build(&mut b, None, ring_ty).result(b.module);
+        Copy { load, field, slot }
+    }
+
+    /// Emits the copy before `anchor` with these addresses and mask, into slot `slot`.
+    pub fn issue(self, m: &mut Module, anchor: Op, ptr: Value, mask: Value, slot: Value) {
+        let Copy { load, field, slot: slot_ty } = self;
+        let (cache, evict) = (load.cache(m), load.evict(m));
+        let loc = m.op_loc(load.0);
+        let mut b = Builder::before(m, anchor);
+        b.set_loc(loc);
+        let dst = ttg::MemdescIndex::build(&mut b, field, slot, slot_ty).result(b.module);
+        let copy = ttg::AsyncCopyGlobalToLocal::build(
+            &mut b,
+            ptr,
+            dst,
+            Some(mask),
+            None,
+            cache,
+            evict,
+            false,
+            Type::ASYNC_TOKEN,
+        );
+        for name in [marks::VEC, marks::VEC_AXIS] {
+            if let Some(a) = m.op_attr(load.0, name) {
+                m.set_attr(copy.0, name, a);
+            }
+        }
+        let free = m.attr(AttrKind::Unit);
+        m.set_attr(copy.0, marks::FREE_SLOT, free);
+    }
+}
+
+/// Whether a buffer will be a slot of a ring: filled by one of these loads, and laid out as the first buffer that the load
+/// fills, as the ring will be.
+pub fn becomes_slot(m: &Module, alloc: ttg::LocalAlloc, loads: &[tt::Load]) -> bool {
+    let Some(src) = alloc.src(m).filter(|&src| loads.iter().any(|load| load.result(m) == src)) else {
+        return false;
+    };
+    let encoding = |a: ttg::LocalAlloc| m.encoding(m.value_type(a.result(m)));
+    let first = m.uses(src).iter().find_map(|u| ttg::LocalAlloc::cast(m, u.op));
+    first.is_some_and(|first| encoding(first) == encoding(alloc))
+}
+
+/// `mask and inside`, in the shape and encoding of the pointers.
+pub fn and_mask(m: &mut Module, anchor: Op, mask: Option<Value>, ptr_ty: Type, inside: Value) -> Value {
+    let ty = m.with_element(ptr_ty, Type::I1);
+    let mut b = Builder::before(m, anchor);
+    let splat =
+        if b.module.is_tensor(ty) { tt::Splat::build(&mut b, inside, ty).result(b.module) } else { inside };
+    match mask {
+        Some(m) => arith::Andi::build(&mut b, m, splat).result(b.module),
+        None => splat,
+    }
+}
+
+/// Replaces the loads by what lies in this iteration's slot.
+pub fn read_slots(m: &mut Module, copies: &[Copy], anchor: Op, slot: Value) {
+    // All views first: the anchor may be one of the loads.
+    let mut views = Vec::new();
+    for &Copy { load, field, slot: slot_ty } in copies {
+        let loc = m.op_loc(load.0);
+        let mut b = Builder::before(m, anchor);
+        b.set_loc(loc);
+        views.push((load, ttg::MemdescIndex::build(&mut b, field, slot, slot_ty).result(b.module)));
+    }
+    for (load, view) in views {
+        let value = load.result(m);
+        // A buffer that is laid out otherwise is filled from the ring like any other use.
+        let ring_encoding = m.encoding(m.value_type(view));
+        for u in m.uses(value).to_vec() {
+            if let Some(a) = ttg::LocalAlloc::cast(m, u.op)
+                && m.encoding(m.value_type(a.result(m))) == ring_encoding
+            {
+                rings::make_mutable(m, a.result(m));
+                m.replace_op(u.op, &[view]);
+            }
+        }
+        if !m.is_unused(value) {
+            let ty = m.value_type(value);
+            let mut b = Builder::after(m, load.0);
+            let loaded = ttg::LocalLoad::build(&mut b, view, None, ty).result(b.module);
+            m.replace_all_uses(value, loaded);
+        }
+        m.erase_op(load.0);
+    }
+}

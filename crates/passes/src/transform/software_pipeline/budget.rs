@@ -1,0 +1,99 @@
+//! How much shared memory and how many registers a loop would need.
+
+use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::{Module, Op, Value};
+
+use super::graph::is_dot;
+use crate::analysis::{scope, scratch};
+use crate::hopper::tma;
+use crate::target::TargetInfo;
+use crate::transform::allocate_shared::buffer_bytes;
+
+/// Bytes of the buffers that are alive in the loop `l`, with rings of `slots` for the loads `copies`.
+pub fn buffers(module: &Module, l: scf::For, copies: &[Op], slots: u32) -> u32 {
+    let bytes = |a: ttg::LocalAlloc| {
+        buffer_bytes(module, module.value_type(a.result(module))).map_or(0, |(bytes, _)| bytes)
+    };
+    let rings: u32 = copies
+        .iter()
+        .map(|&load| {
+            if let Some(load) = tt::DescriptorLoad::cast(module, load) {
+                return slots * tma::block_bytes(module, load.desc(module)) as u32;
+            }
+            let value = module.result(load);
+            let buffer = module.uses(value).iter().find_map(|u| ttg::LocalAlloc::cast(module, u.op));
+            let ty = module.value_type(value);
+            let plain =
+                || module.shape(ty).unwrap_or(&[]).iter().product::<u32>() * module.bits(ty).max(8) / 8;
+            slots * buffer.map_or_else(plain, bytes)
+        })
+        .sum();
+    let is_ring = |a: ttg::LocalAlloc| {
+        a.src(module).is_some_and(|src| copies.iter().any(|&load| module.result(load) == src))
+    };
+    let others: u32 = module
+        .all_ops(module.root())
+        .into_iter()
+        .filter_map(|op| ttg::LocalAlloc::cast(module, op))
+        .filter(|&a| !is_ring(a) && is_alive(module, l, a))
+        .map(bytes)
+        .sum();
+    rings + others
+}
+
+/// Bytes that the loop may want beside its buffers: the largest scratch, mbarriers, and what alignment costs.
+pub fn beside(module: &Module, l: scf::For) -> u32 {
+    let ops = module.all_ops(l.0).into_iter();
+    ops.map(|op| scratch::scratch_bytes(module, op)).max().unwrap_or(0) + 1024
+}
+
+/// Registers of a thread for all but the operands and results of dots: maxima and sums of rows, addresses, descriptors, what is
+/// being computed.
+pub const OTHERS: u32 = 40;
+
+/// Registers of a thread for its part of a tensor that is spread over so many warps.
+pub fn words(module: &Module, value: Value, num_warps: u32) -> u32 {
+    let ty = module.value_type(value);
+    let elements: u32 = module.shape(ty).unwrap_or(&[]).iter().product();
+    (elements / (num_warps * scope::warp_size(module))).max(1) * module.bits(ty).max(8) / 32
+}
+
+/// About how many registers a thread needs in the loop: accumulators, the largest operands of a dot in registers, and some
+/// for addresses, descriptors and row-wise values.
+pub fn registers(module: &Module, l: scf::For) -> u32 {
+    let warps = scope::num_warps(module, l.0);
+    let words = |v: Value| words(module, v, warps);
+    let (mut results, mut operands) = (0, 0);
+    for op in module.all_ops(l.0).into_iter().filter(|&op| is_dot(module, op)) {
+        results += words(module.result(op));
+        let of_tensors = module.operands(op)[..2].iter().filter(|&&v| module.is_tensor(module.value_type(v)));
+        operands = operands.max(of_tensors.map(|&v| words(v)).sum());
+    }
+    results + operands + OTHERS
+}
+
+/// How many CTAs with so many registers a thread, and so much shared memory, share a multiprocessor.
+pub fn ctas(module: &Module, target: &TargetInfo, l: scf::For, registers: u32, shared: u32) -> u32 {
+    let partitions =
+        scope::enclosing(module, l.0).into_iter().flat_map(|(w, _)| w.partition_num_warps(module));
+    let warps = scope::num_warps(module, l.0) + partitions.sum::<i32>() as u32;
+    let by_registers = target.machine.registers / (warps * target.warp_size * registers);
+    by_registers.min(target.max_shared / shared.max(1)).max(1)
+}
+
+/// Whether a buffer is in use in the loop, or before and after it.
+fn is_alive(module: &Module, l: scf::For, alloc: ttg::LocalAlloc) -> bool {
+    let Some(block) = module.parent_block(l.0) else { return true };
+    let Some(made) = module.ancestor_in_block(block, alloc.0) else { return true };
+    (made == l.0 || module.is_before(made, l.0)) && is_used_from(module, l, alloc.result(module))
+}
+
+/// Whether a buffer or a view of it is used in the loop or after it.
+fn is_used_from(module: &Module, l: scf::For, value: Value) -> bool {
+    let Some(block) = module.parent_block(l.0) else { return true };
+    module.uses(value).iter().any(|u| {
+        let used: Option<Op> = module.ancestor_in_block(block, u.op);
+        let view = || module.results(u.op).iter().any(|&r| is_used_from(module, l, r));
+        used.is_none_or(|at| at == l.0 || module.is_before(l.0, at)) || view()
+    })
+}
