@@ -286,6 +286,16 @@ def test_dumps(tmp_path, capfd):
     assert kernel.asm["ptx"] in capfd.readouterr().out
 
 
+def test_types_of_arguments():
+    from tilewright.runtime.jit import mangle_type
+
+    x = np.zeros(4, np.float16)
+    assert [mangle_type(v) for v in (1, 2**40, 1.5, True, x, None, (1, x))] == [
+        "i32", "i64", "fp32", "u1", "*fp16", "constexpr", ("i32", "*fp16"),
+    ]  # fmt: skip
+    assert mangle_type(1, specialize=True) == "constexpr"
+
+
 def test_what_libraries_read_of_a_function():
     @triton.jit
     def scaled(x, FACTOR: tl.constexpr):

@@ -176,7 +176,9 @@ def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
         "name": name,
         "guard": f"{name.upper()}_H",
         "entry": made.name,
-        "compiled_in": "".join(f"  const int64_t {n} = 1;\n  (void){n};\n" for n in in_full if n in constants),
+        "compiled_in": "".join(
+            f"  const int64_t {n} = 1;\n  (void){n};\n" for n in in_full if n in constants
+        ),
         "doc": f"{args.kernel_name}: {', '.join(said)}",
         "cubin": ", ".join(map(str, made.asm["cubin"])),
         "shared": made.shared,
