@@ -105,7 +105,11 @@ def test_options_and_metadata():
     )
     assert data._asdict()["num_warps"] == 8 and set(data._fields) == set(data._asdict())
     assert pickle.loads(pickle.dumps(data)) == data
-    assert kernel.packed_metadata == (8, 1, kernel.shared) and kernel.num_ctas == 1
+    assert (
+        kernel.packed_metadata == (8, 1, kernel.shared)
+        and kernel.num_ctas == 1
+        and kernel.cluster_dims == (1, 1, 1)
+    )
     assert (
         kernel.hash
         == triton.compile(source(), target=data.target, options={"num_warps": 8, "num_stages": 2}).hash

@@ -143,6 +143,7 @@ _MADE = {
     "metadata_group": _metadata_group,
     "packed_metadata": lambda kernel: (kernel.metadata.num_warps, kernel.num_ctas, kernel.shared),
     "num_ctas": lambda kernel: kernel.metadata.num_ctas,
+    "cluster_dims": lambda kernel: kernel.metadata.cluster_dims,
     "num_stages": lambda kernel: kernel.metadata.num_stages,
     # The code itself once it is on a GPU: the kernel owns it.
     "module": lambda kernel: None if kernel.function is None else kernel,

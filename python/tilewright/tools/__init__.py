@@ -3,7 +3,7 @@
 import importlib
 
 # Imported when they are asked for.
-_MODULES = ("compile", "disasm", "link", "ragged_tma", "tensor_descriptor")
+_MODULES = ("compile", "disasm", "link", "mxfp", "ragged_tma", "tensor_descriptor")
 
 
 def __getattr__(name: str):
