@@ -393,6 +393,9 @@ class HookChain:
             self.calls.remove(function)
         _apply()
 
+    def __bool__(self) -> bool:
+        return bool(self.calls)
+
     def __call__(self, *args, **kwargs) -> None:
         for function in self.calls[::-1] if self.reversed else list(self.calls):
             function(*args, **kwargs)

@@ -178,3 +178,60 @@ def test_an_installed_triton_makes_no_difference(tmp_path):
 def test_a_name_bound_by_hand_gives_way():
     text = "import sys, tilewright; sys.modules['triton'] = tilewright; import tilewright.as_triton, triton; print(triton.__version__)"
     assert run("-c", text) == "3.6.0\n"
+
+
+def test_torch_inductor_finds_what_it_looks_for():
+    pytest.importorskip("torch")
+    text = """
+        import torch, tilewright
+        import torch._inductor.runtime.triton_compat as compat
+        import torch._inductor.runtime.triton_heuristics, torch._inductor.runtime.triton_helpers
+        from torch.utils._triton import has_triton_package, triton_hash_with_backend
+        assert compat.HAS_TRITON and compat.CompiledKernel is tilewright.CompiledKernel
+        assert compat.ASTSource is not None and compat.libdevice is tilewright.language.extra.libdevice
+        assert issubclass(torch._inductor.runtime.triton_heuristics.CachingAutotuner, tilewright.KernelInterface)
+        print(has_triton_package(), len(triton_hash_with_backend()))
+    """
+    assert program(text) == "True 64\n"
+
+
+INDUCTOR = """
+import torch, triton, triton.language as tl
+from torch._inductor.runtime import triton_helpers, triton_heuristics
+from torch._inductor.runtime.hints import DeviceProperties
+
+props = DeviceProperties(type="cuda", index=0, multi_processor_count=132, cc=90, major=9, warp_size=32,
+                         regs_per_multiprocessor=65536, max_threads_per_multi_processor=2048)
+aligned = {(i,): [["tt.divisibility", 16]] for i in range(3)}
+signature = {"in_ptr0": "*bf16", "out_ptr0": "*fp32", "xnumel": "i32", "XBLOCK": "constexpr"}
+
+
+@triton_heuristics.pointwise(
+    size_hints={"x": 1024}, filename=__file__,
+    triton_meta={"signature": signature, "device": props, "constants": {}, "configs": [aligned]},
+    inductor_meta={"grid_type": "Grid1D", "kernel_name": "triton_poi", "mutated_arg_names": [], "backend_hash": "",
+                   "autotune_local_cache": False},
+)
+@triton.jit
+def triton_poi(in_ptr0, out_ptr0, xnumel, XBLOCK: tl.constexpr):
+    xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
+    xmask = xindex < xnumel
+    value = tl.load(in_ptr0 + xindex, xmask).to(tl.float32)
+    tl.store(out_ptr0 + xindex, triton_helpers.maximum(value, tl.full([1], 0, tl.int32)), xmask)
+
+
+# There is no GPU: the simulator takes tensors of the CPU.
+triton_helpers.set_driver_to_gpu = lambda: None
+made = triton_poi._precompile_config(triton_poi.configs[0])
+x, y = torch.randn(1024).bfloat16(), torch.zeros(1024)
+made.make_launcher()(x, y, 1024, stream=0)
+print(torch.equal(y, torch.relu(x.float())), made.kernel.src.signature == signature)
+"""
+
+
+def test_torch_inductor_compiles_and_launches(tmp_path):
+    pytest.importorskip("torch")
+    path = tmp_path / "program.py"
+    path.write_text(INDUCTOR)
+    env = {"TILEWRIGHT_BACKEND": "ptxsim", "TILEWRIGHT_CUBIN": "0", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    assert run("-m", "tilewright.as_triton", path, env=env).split() == ["True", "True"]

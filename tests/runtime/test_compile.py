@@ -105,7 +105,11 @@ def test_options_and_metadata():
     )
     assert data._asdict()["num_warps"] == 8 and set(data._fields) == set(data._asdict())
     assert pickle.loads(pickle.dumps(data)) == data
-    assert kernel.packed_metadata == (8, 1, kernel.shared) and kernel.num_ctas == 1
+    assert (
+        kernel.packed_metadata == (8, 1, kernel.shared)
+        and kernel.num_ctas == 1
+        and kernel.cluster_dims == (1, 1, 1)
+    )
     assert (
         kernel.hash
         == triton.compile(source(), target=data.target, options={"num_warps": 8, "num_stages": 2}).hash
@@ -284,6 +288,16 @@ def test_dumps(tmp_path, capfd):
     written = {path.name: path.read_text() for path in (tmp_path / "dump").rglob("*") if path.is_file()}
     assert written[f"{kernel.name}.ptx"] == kernel.asm["ptx"] and f"{kernel.name}.ttgir" in written
     assert kernel.asm["ptx"] in capfd.readouterr().out
+
+
+def test_types_of_arguments():
+    from tilewright.runtime.jit import mangle_type
+
+    x = np.zeros(4, np.float16)
+    assert [mangle_type(v) for v in (1, 2**40, 1.5, True, x, None, (1, x))] == [
+        "i32", "i64", "fp32", "u1", "*fp16", "constexpr", ("i32", "*fp16"),
+    ]  # fmt: skip
+    assert mangle_type(1, specialize=True) == "constexpr"
 
 
 def test_what_libraries_read_of_a_function():

@@ -169,6 +169,10 @@ impl JitBase {
         let function = self.function.bind(py);
         let name: String = function.getattr(intern!(py, "__qualname__"))?.extract()?;
         let module: Option<String> = function.getattr(intern!(py, "__module__"))?.extract()?;
+        // The library that the front end knows is the language; the package's other modules are like anybody's.
+        let ours =
+            |module: &String| module.starts_with("tilewright.") && !module.starts_with("tilewright.language");
+        let module = module.filter(|module| !ours(module));
         let replaced = lock(&self.replaced).clone();
         let (text, first) = match replaced {
             Some(source) => source,

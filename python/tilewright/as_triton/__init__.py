@@ -154,6 +154,8 @@ def install() -> None:
     :raises ImportError: another package has been imported as ``triton`` already.
     """
     os.environ["TILEWRIGHT_AS_TRITON"] = "1"
+    # TorchInductor's workers hand compiled kernels over as pickles, which ours are not yet.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     there = sys.modules.get("triton")

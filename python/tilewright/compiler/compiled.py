@@ -20,6 +20,8 @@ class KernelMetadata:
         scratch = {"global_scratch_size": values.get("global_scratch", 0), "global_scratch_align": 128}
         self.__dict__.update(
             values,
+            # As Triton has it: the warps that a launch starts, those of partitions too. `kernel.num_warps` is the option.
+            num_warps=values["total_num_warps"],
             target=target,
             arch=f"sm{target.arch}",
             backend_name=target.backend,
@@ -139,8 +141,9 @@ _MADE = {
     "hash": _hash,
     "kernel": _binary,
     "metadata_group": _metadata_group,
-    "packed_metadata": lambda kernel: (kernel.num_warps, kernel.num_ctas, kernel.shared),
+    "packed_metadata": lambda kernel: (kernel.metadata.num_warps, kernel.num_ctas, kernel.shared),
     "num_ctas": lambda kernel: kernel.metadata.num_ctas,
+    "cluster_dims": lambda kernel: kernel.metadata.cluster_dims,
     "num_stages": lambda kernel: kernel.metadata.num_stages,
     # The code itself once it is on a GPU: the kernel owns it.
     "module": lambda kernel: None if kernel.function is None else kernel,

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 # Imported when they are asked for: most programs only call kernels.
-_MODULES = ("_allocation", "_async_compile", "cache", "reads")
+_MODULES = ("_allocation", "_async_compile", "cache", "interpreter", "reads")
 
 
 def __getattr__(name: str):

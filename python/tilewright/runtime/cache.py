@@ -211,13 +211,13 @@ class RemoteCacheManager(CacheManager):
         return self.put(json.dumps({"child_paths": sorted(group)}), _group_name(filename), binary=False)
 
 
-def _folder_name(key: str) -> str:
+def _base32(key: str) -> str:
     """A key in hexadecimal digits as a short name of a folder."""
     return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
 
 
 def _manager(key: str, **of: bool) -> CacheManager:
-    return (knobs.cache.manager_class or FileCacheManager)(_folder_name(key), **of)
+    return (knobs.cache.manager_class or FileCacheManager)(_base32(key), **of)
 
 
 def get_cache_manager(key: str) -> CacheManager:
@@ -241,7 +241,7 @@ def make_so_cache_key(
     """A key for a library that a program builds for a signature."""
     types = "".join("ptr" if ty.startswith("*") else ty for ty in signature.values())
     text = "-".join([f"{version_hash}-{types}-{constants}-{ids}", *map(str, kwargs.values())])
-    return _folder_name(hashlib.sha256(text.encode()).hexdigest())
+    return _base32(hashlib.sha256(text.encode()).hexdigest())
 
 
 @functools.lru_cache

@@ -18,6 +18,7 @@ import textwrap
 import warnings
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TypeVar
 
 from .._tilewright import JitBase, call_error_text
 from ..language._marker import constexpr_function
@@ -520,6 +521,25 @@ def _digest(function: JITFunction, above: set[JITFunction]) -> str:
         elif not inspect.ismodule(value) and not callable(value):
             parts.append(f"{name}={value!r}")
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+#: What a function is that the decorator leaves as it is, for annotations.
+T = TypeVar("T")
+
+
+def mangle_type(arg, specialize: bool = False) -> str:
+    """The type of an argument as signatures spell it, such as ``i32`` or ``*fp16``.
+
+    :param specialize: gives ``constexpr`` for the number 1.
+    """
+
+    def probe(x):
+        pass
+
+    kernel = JITFunction(probe, do_not_specialize=None if specialize else ["x"])
+    kernel.__dict__["_def"] = ("def probe(x):\n    pass\n", 1)
+    kernel._replace_source(*kernel._def)
+    return kernel._run(None, True, (arg,), {}, "interp")._signature[0]
 
 
 #: Triton's base of functions in the language.

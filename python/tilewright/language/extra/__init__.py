@@ -1,5 +1,5 @@
 """Functions beyond the core language."""
 
-from . import libdevice
+from . import cuda, libdevice
 
-__all__ = ["libdevice"]
+__all__ = ["cuda", "libdevice"]
