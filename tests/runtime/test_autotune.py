@@ -131,8 +131,93 @@ def test_a_tuned_parameter_may_not_be_given():
     kernel = triton.autotune(configs(16, 32), key=[])(triton.jit(body))
     with pytest.raises(ValueError, match="BLOCK"):
         kernel[(1,)](SEEN, np.zeros(4, np.int32), 4, BLOCK=16)
-    with pytest.raises(ValueError, match="no parameter is named 'm'"):
-        triton.autotune(configs(16), key=["m"])(triton.jit(body))
+
+
+def test_an_unknown_key_is_left_out_with_a_warning():
+    with pytest.warns(RuntimeWarning, match="no parameter is named 'nn'.*did you mean 'n'"):
+        kernel = triton.autotune(configs(16, 32), key=["nn"])(triton.jit(body))
+    x = np.zeros(4, np.int32)
+    kernel[(1,)](SEEN, x, 4)
+    assert list(kernel.cache) == [("int32", "int32")]
+
+
+class TunerOfALibrary(triton.runtime.Autotuner):
+    """As libraries write it: Triton's order of parameters, another choice of the configuration, and its own measurements."""
+
+    def __init__(self, fn, arg_names, configs, key, reset_to_zero, restore_value, pre_hook=None, post_hook=None,
+                 prune_configs_by=None, warmup=None, rep=None, use_cuda_graph=False):  # fmt: skip
+        super().__init__(fn, arg_names, configs, key, reset_to_zero, restore_value, pre_hook, post_hook,
+                         prune_configs_by, warmup, rep, use_cuda_graph)  # fmt: skip
+        self.__name__ = self.base_fn.__name__
+
+    def run(self, *args, **kwargs):
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        timings = {c: self._bench(*args, config=c, **kwargs) for c in self.prune_configs(kwargs)}
+        self.chosen = min(timings, key=timings.get)
+        self.pre_hook(self.nargs | kwargs | self.chosen.all_kwargs(), reset_only=True)
+        return self.fn.run(*args, **kwargs, **self.chosen.all_kwargs())
+
+
+def test_subclasses_of_libraries():
+    kernel = triton.jit(body)
+    tuner = TunerOfALibrary(kernel, kernel.arg_names, configs(16, 32), ["n"], ["x"], None, None, None,
+                            {"early_config_prune": lambda found, nargs, **_: found[nargs["n"] > 20 :]})  # fmt: skip
+    x = np.zeros(40, np.int32)
+    tuner[lambda meta: (triton.cdiv(40, meta["BLOCK"]),)](SEEN, x, 40)
+    assert tuner.chosen.kwargs == {"BLOCK": 32} and x.tolist() == [1] * 40
+    assert tuner.__name__ == "body" and not tuner.user_defined_pre_hook
+
+
+@pytest.fixture
+def cached(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("TILEWRIGHT_CACHE_DIR", raising=False)
+    return tmp_path
+
+
+def measured(calls, **options):
+    """A kernel to tune; ``calls`` counts measurements, of which the second is the best."""
+
+    def do_bench(run, quantiles):
+        run()
+        calls.append(1)
+        return [1.0 / len(calls)] * 3
+
+    return triton.autotune(configs(16, 32), key=["n"], do_bench=do_bench, **options)(triton.jit(body))
+
+
+def test_results_on_disk(cached):
+    calls, x = [], np.zeros(4, np.int32)
+    for n, expected in ((4, 2), (4, 2), (3, 4)):
+        kernel = measured(calls, cache_results=True)
+        kernel[(1,)](SEEN, x, n)
+        assert len(calls) == expected and kernel.best_config.kwargs == {"BLOCK": 32}
+        assert set(kernel.configs_timings) == set(kernel.configs)
+    measured(calls)[(1,)](SEEN, x, 4)
+    assert len(calls) == 6
+
+
+@pytest.mark.parametrize(
+    "damage", ["", "{", "[]", '{"times": {}}', '{"times": {"BLOCK: 16": "x"}}', "\0" * 99]
+)
+def test_damaged_results_are_measured_anew(cached, damage):
+    calls, x = [], np.zeros(4, np.int32)
+    measured(calls, cache_results=True)[(1,)](SEEN, x, 4)
+    (path,) = cached.rglob("*.autotune.json")
+    path.write_text(damage)
+    measured(calls, cache_results=True)[(1,)](SEEN, x, 4)
+    assert len(calls) == 4
+    measured(calls, cache_results=True)[(1,)](SEEN, x, 4)
+    assert len(calls) == 4
+
+
+def test_a_folder_that_cannot_be_written_only_costs_time(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "file" / "folder"))
+    monkeypatch.delenv("TILEWRIGHT_CACHE_DIR", raising=False)
+    calls, x = [], np.zeros(4, np.int32)
+    measured(calls, cache_results=True)[(1,)](SEEN, x, 4)
+    assert len(calls) == 2
 
 
 def test_heuristics():

@@ -95,7 +95,7 @@ def test_a_copy_has_replaced_source_and_its_own_from_then_on():
 
 def test_pickles():
     assert pickle.loads(pickle.dumps(fill)) is fill
-    assert pickle.loads(pickle.dumps({"kernel": tuned.base_fn}))["kernel"] is tuned.base_fn
+    assert pickle.loads(pickle.dumps({"kernel": tuned.fn.fn}))["kernel"] is tuned.fn.fn
     other, x = copy.deepcopy(tuned), np.zeros(4, np.int32)
     other[(1,)](x)
     assert x[0] == 5

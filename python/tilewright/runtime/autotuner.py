@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import difflib
+import inspect
 import time
+import warnings
 from collections.abc import Callable
 
+from .. import knobs
 from .._tilewright import call_error_text, option_defaults
-from .errors import CompilationError, OutOfResources
+from . import tuning_results
+from .errors import AutotunerError, CompilationError, OutOfResources
 from .jit import KernelInterface
 
 _DEFAULTS = option_defaults()
@@ -69,32 +73,37 @@ class Autotuner(KernelInterface):
     """A kernel whose configuration is chosen by measuring; made by :func:`autotune`.
 
     ``cache`` maps what distinguishes calls (values of the key arguments, dtypes of the arrays) to the configuration that
-    won; ``best_config`` is that of the last call, ``configs_timings`` the last measurement.
+    won; ``best_config`` is that of the last call, ``configs_timings`` the last measurement, ``nargs`` the positional arguments of
+    a call that is under way, by name. Subclasses may replace :meth:`run`, :meth:`prune_configs` and ``_bench``.
     """
 
     def __init__(
         self,
         fn,
+        arg_names,
         configs,
         key,
-        prune_configs_by=None,
-        reset_to_zero=None,
-        restore_value=None,
+        reset_to_zero,
+        restore_value,
         pre_hook=None,
         post_hook=None,
+        prune_configs_by=None,
         warmup=None,
         rep=None,
         use_cuda_graph=False,
         do_bench=None,
+        cache_results=False,
     ):
         self.fn = fn
-        self.arg_names = fn.arg_names
+        self.arg_names = arg_names
         self.keys = list(key)
         self.configs = list(configs) if configs else [Config({})]
         self.cache: dict[tuple, Config] = {}
+        self.cache_results = cache_results or knobs.autotuning.cache
         self.best_config = None
         self.bench_time = None
         self.configs_timings = None
+        self.nargs = None
         self.num_warmups, self.num_reps = warmup, rep
         self.use_cuda_graph = use_cuda_graph
         self._do_bench = do_bench
@@ -110,67 +119,81 @@ class Autotuner(KernelInterface):
         self.early_config_prune = prune.get("early_config_prune")
         # Before and after each measured run. Before the call that the user made the first one is called once more, with
         # `reset_only=True`, when there was something to measure.
+        self.user_defined_pre_hook = pre_hook is not None
+        self.user_defined_post_hook = post_hook is not None
         self.pre_hook = pre_hook or self._reset_arrays
         self.post_hook = post_hook or self._restore_arrays
-        self._saved: dict = {}
-        base = fn
-        while not hasattr(base, "params") and hasattr(base, "fn"):
-            base = base.fn
-        self.base_fn = base
-        self.__name__ = base.__name__
-        self.__doc__ = base.__doc__
-        for name in self.keys + self.reset_to_zero + self.restore_value:
+        self.restore_copies: dict = {}
+        self._failures: list = []
+        self.base_fn = fn
+        while not inspect.isfunction(self.base_fn):
+            self.base_fn = self.base_fn.fn
+        self.__name__ = self.base_fn.__name__
+        self.__doc__ = self.base_fn.__doc__
+        for name in self.reset_to_zero + self.restore_value:
             if name not in self.arg_names:
                 raise ValueError(
                     f"@autotune of {self.__name__}: no parameter is named {name!r}; there are {self.arg_names}"
+                )
+        for name in self.keys:
+            if name not in self.arg_names:
+                near = difflib.get_close_matches(str(name), self.arg_names, 1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {self.arg_names}"
+                warnings.warn(
+                    f"@autotune of {self.__name__}: no parameter is named {name!r}, which the key lists; {hint}",
+                    RuntimeWarning,
+                    stacklevel=3,
                 )
 
     def _reset_arrays(self, nargs, reset_only=False):
         for name in self.reset_to_zero:
             _fill_zero(nargs[name])
         if not reset_only:
-            self._saved = {name: _copy(nargs[name]) for name in self.restore_value}
+            self.restore_copies = {name: _copy(nargs[name]) for name in self.restore_value}
 
     def _restore_arrays(self, nargs, exception=None):
-        for name, saved in self._saved.items():
+        for name, saved in self.restore_copies.items():
             _assign(nargs[name], saved)
-        self._saved = {}
+        self.restore_copies = {}
 
-    def _bench(self, args, kwargs, config):
-        if conflict := config.kwargs.keys() & kwargs.keys():
+    def _bench(self, *args, config, **meta):
+        """The times of a configuration, as quantiles (median first); infinite where it doesn't work."""
+        if conflict := config.kwargs.keys() & meta.keys():
             raise ValueError(
                 call_error_text(
                     f"{', '.join(sorted(conflict))} of {self.__name__} is chosen by @autotune, and was given in the call",
                     "give it in one of the two places",
                 )
             )
-        nargs = dict(zip(self.arg_names, args, strict=False)) | kwargs
-        full = nargs | config.all_kwargs()
+        current = meta | config.all_kwargs()
+        full = self.nargs | current
 
         def run():
             if config.pre_hook is not None:
                 config.pre_hook(full)
             self.pre_hook(full)
             try:
-                self.fn.run(*args, **kwargs, **config.all_kwargs())
+                self.fn.run(*args, **current)
             except Exception as error:
                 self.post_hook(full, exception=error)
                 raise
             self.post_hook(full, exception=None)
 
         try:
-            return self._benchmarker(nargs)(run, quantiles=(0.5, 0.2, 0.8))
+            return self.do_bench(run, quantiles=(0.5, 0.2, 0.8))
         except (OutOfResources, CompilationError) as error:
             # A configuration may ask for too much, or fail an assertion made at compile time; the others go on.
             self._failures.append((config, error))
             return [float("inf")] * 3
 
-    def _benchmarker(self, nargs) -> Callable:
+    @property
+    def do_bench(self) -> Callable:
+        """What times a run: ``do_bench(run, quantiles) -> times``."""
         if self._do_bench is not None:
             return self._do_bench
         from .. import testing
 
-        if not testing._on_gpu(nargs.values()):
+        if not testing._on_gpu((self.nargs or {}).values()):
             return _time_once
         if self.use_cuda_graph:
             rep = self.num_reps or 20
@@ -179,16 +202,11 @@ class Autotuner(KernelInterface):
         rep = 100 if self.num_reps is None else self.num_reps
         return lambda run, quantiles: testing.do_bench(run, warmup=warmup, rep=rep, quantiles=quantiles)
 
-    def _choose(self, key, args, kwargs):
-        config = self.cache.get(key)
-        if config is not None:
-            return config
-        candidates = self.prune_configs(args, kwargs)
-        if not candidates:
-            raise ValueError(f"@autotune of {self.__name__}: pruning left no configuration")
+    def _measure(self, candidates, args, kwargs) -> Config:
+        """The fastest of these configurations."""
         self._failures = []
         start = time.perf_counter()
-        timings = {config: self._bench(args, kwargs, config) for config in candidates}
+        timings = {config: self._bench(*args, config=config, **kwargs) for config in candidates}
         self.bench_time = time.perf_counter() - start
         config = min(timings, key=lambda c: timings[c][0])
         if timings[config][0] == float("inf") and self._failures:
@@ -196,47 +214,73 @@ class Autotuner(KernelInterface):
             raise type(error)(
                 f"@autotune of {self.__name__}: none of {len(candidates)} configurations works. The first ({first}):\n{error}"
             )
-        nargs = dict(zip(self.arg_names, args, strict=False)) | kwargs
-        self.pre_hook(nargs | config.all_kwargs(), reset_only=True)
-        self.cache[key] = config
+        self.pre_hook(self.nargs | kwargs | config.all_kwargs(), reset_only=True)
         self.configs_timings = timings
-        if _flag("TILEWRIGHT_PRINT_AUTOTUNING") or _flag("TRITON_PRINT_AUTOTUNING"):
-            print(f"autotuning {self.__name__} for {key} took {self.bench_time:.2f} s; the best is {config}")
+        return config
+
+    def _choose(self, key, args, kwargs):
+        if config := self.cache.get(key):
+            return config
+        candidates = self.prune_configs(kwargs)
+        if not candidates:
+            raise AutotunerError(f"@autotune of {self.__name__}: pruning left no configuration")
+        # What a hook does is in no key.
+        kept = self.cache_results and not any(c.pre_hook for c in candidates)
+        results = tuning_results.of(self, key, candidates) if kept else None
+        found = results.read(candidates) if results is not None else None
+        if found is not None:
+            config, self.configs_timings = found
+        else:
+            config = self._measure(candidates, args, kwargs)
+            if results is not None:
+                results.write(self.configs_timings)
+            if knobs.autotuning.print:
+                print(
+                    f"autotuning {self.__name__} for {key} took {self.bench_time:.2f} s; the best is {config}"
+                )
+        self.cache[key] = config
         return config
 
     def run(self, *args, **kwargs):
         """Chooses a configuration for these arguments, the first time by measuring, and launches with it."""
-        if len(self.configs) > 1:
-            named = dict(zip(self.arg_names, args, strict=False)) | kwargs
-            known = {k: v for k, v in named.items() if k in self.arg_names}
-            key = tuple(known[k] for k in self.keys if k in known)
-            key += tuple(str(v.dtype) for v in known.values() if hasattr(v, "dtype"))
-            config = self._choose(key, args, kwargs)
-        else:
-            config = self.configs[0]
-        self.best_config = config
-        if config.pre_hook is not None:
-            config.pre_hook(dict(zip(self.arg_names, args, strict=False)) | kwargs | config.all_kwargs())
-        return self.fn.run(*args, **kwargs, **config.all_kwargs())
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        try:
+            if len(self.configs) > 1:
+                named = self.nargs | kwargs
+                known = {k: v for k, v in named.items() if k in self.arg_names}
+                key = tuple(known[k] for k in self.keys if k in known)
+                key += tuple(str(v.dtype) for v in known.values() if hasattr(v, "dtype"))
+                config = self._choose(key, args, kwargs)
+            else:
+                config = self.configs[0]
+            self.best_config = config
+            if config.pre_hook is not None:
+                config.pre_hook(self.nargs | kwargs | config.all_kwargs())
+            return self.fn.run(*args, **kwargs, **config.all_kwargs())
+        finally:
+            self.nargs = None
 
-    def prune_configs(self, args, kwargs) -> list[Config]:
-        """The configurations that are worth measuring for these arguments."""
-        nargs = dict(zip(self.arg_names, args, strict=False))
+    def prune_configs(self, kwargs) -> list[Config]:
+        """The configurations that are worth measuring for ``nargs`` and these keyword arguments."""
         candidates = self.configs
         if self.early_config_prune is not None:
-            candidates = list(self.early_config_prune(candidates, nargs, **kwargs))
+            candidates = list(self.early_config_prune(candidates, self.nargs, **kwargs))
         if self.perf_model is not None:
             top_k = self.configs_top_k
             if isinstance(top_k, float) and top_k <= 1.0:
                 top_k = max(1, int(len(self.configs) * top_k))
             if len(candidates) > top_k:
-                estimate = {c: self.perf_model(**nargs, **kwargs, **c.all_kwargs()) for c in candidates}
+                estimate = {c: self.perf_model(**self.nargs, **kwargs, **c.all_kwargs()) for c in candidates}
                 candidates = sorted(candidates, key=estimate.__getitem__)[:top_k]
         return candidates
 
     def warmup(self, *args, **kwargs):
         """Compiles every configuration that is worth measuring; gives the compiled kernels."""
-        return [self.fn.warmup(*args, **kwargs, **c.all_kwargs()) for c in self.prune_configs(args, kwargs)]
+        self.nargs = dict(zip(self.arg_names, args, strict=False))
+        try:
+            return [self.fn.warmup(*args, **kwargs, **c.all_kwargs()) for c in self.prune_configs(kwargs)]
+        finally:
+            self.nargs = None
 
 
 class Heuristics(KernelInterface):
@@ -283,7 +327,7 @@ def autotune(
     with zeros before each run) or ``restore_value`` (put back after each).
 
     :param configs: a list of :class:`Config`.
-    :param key: names of the arguments whose values (besides the arrays' dtypes) call for measuring anew.
+    :param key: names of the arguments whose values (besides the arrays' dtypes) call for measuring anew; of an unknown one a warning says so.
     :param prune_configs_by: ``early_config_prune(configs, named_args, **kwargs)`` gives the configurations to consider;
         ``perf_model(**args)`` estimates a time, and the best ``top_k`` (a count or a fraction) are measured.
     :param pre_hook: ``pre_hook(args, reset_only=False)`` is called before each measured run with a dict of the arguments, the
@@ -293,23 +337,26 @@ def autotune(
         ``exception`` is ``None`` or why the run failed.
     :param warmup, rep: milliseconds of warming up and of measuring.
     :param do_bench: a function ``(run, quantiles) -> times`` that measures instead.
-    :param cache_results: accepted for compatibility; results are kept for the process only.
+    :param cache_results: keeps the results on disk (so does ``TRITON_CACHE_AUTOTUNING=1``), for this source, these configurations and
+        arguments, on this device with these versions. Not where a configuration has a ``pre_hook``.
     """
 
     def decorate(fn):
         return Autotuner(
             fn,
+            fn.arg_names,
             configs,
             key,
-            prune_configs_by=prune_configs_by,
-            reset_to_zero=reset_to_zero,
-            restore_value=restore_value,
+            reset_to_zero,
+            restore_value,
             pre_hook=pre_hook,
             post_hook=post_hook,
+            prune_configs_by=prune_configs_by,
             warmup=warmup,
             rep=rep,
             use_cuda_graph=use_cuda_graph,
             do_bench=do_bench,
+            cache_results=cache_results,
         )
 
     return decorate
@@ -322,10 +369,6 @@ def heuristics(values):
         return Heuristics(fn, fn.arg_names, values)
 
     return decorate
-
-
-def _flag(name: str) -> bool:
-    return os.environ.get(name, "").lower() in ("1", "true", "on", "yes")
 
 
 def _time_once(run, quantiles=None):
