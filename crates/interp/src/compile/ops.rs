@@ -387,7 +387,6 @@ impl Builder<'_, '_> {
             K::Func | K::Return | K::Call | K::ReduceReturn | K::ScanReturn => {
                 return Err(self.error(format!("`{}` where it can't stand", m.op_name(op))));
             }
-            #[allow(unreachable_patterns)] // the dialect grows
             _ => return Err(self.unsupported(format!("`{}`", m.op_name(op)))),
         }
         Ok(())
