@@ -6,7 +6,7 @@ where its arrays are: NumPy arrays and CPU tensors on the CPU, CUDA tensors on t
 
 import importlib
 
-from . import knobs, language, runtime, testing, tools
+from . import knobs, language, runtime
 from ._tilewright import CompiledKernel, __version__
 from .compiler import CompilationError
 from .language._marker import constexpr_function
@@ -42,7 +42,7 @@ def next_power_of_2(n: int) -> int:
 
 
 # Imported when they are asked for: most programs only call kernels.
-_MODULES = ("backends", "compiler", "errors")
+_MODULES = ("backends", "errors", "testing", "tools")
 _ELSEWHERE = {
     "AsyncCompileMode": "runtime._async_compile",
     "FutureKernel": "runtime._async_compile",

@@ -18,13 +18,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 from . import _tilewright
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "CompileTimes",
@@ -238,12 +241,10 @@ class env_class(env_base):
         return found
 
 
-@dataclass
-class NvidiaTool:
+class NvidiaTool(namedtuple("NvidiaTool", ("path", "version"))):
     """A program of NVIDIA's."""
 
-    path: str
-    version: str
+    __slots__ = ()
 
     @staticmethod
     def from_path(path: str) -> NvidiaTool | None:
@@ -300,16 +301,13 @@ class env_nvidia_tool(env_base):
         return [*found, *filter(None, [shutil.which(program)]), f"/usr/local/cuda/bin/{program}"]
 
 
-@dataclass(frozen=True)
-class CompileTimes:
+class CompileTimes(namedtuple("CompileTimes", ("ir_initialization", "lowering_stages", "store_results"))):
     """How long a compilation took, in microseconds.
 
     ``ir_initialization`` is the front end, ``lowering_stages`` the stages behind it by name, ``store_results`` writing into the cache.
     """
 
-    ir_initialization: int
-    lowering_stages: list[tuple[str, int]]
-    store_results: int
+    __slots__ = ()
 
     @property
     def total_lowering(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import time
 import warnings
@@ -10,8 +9,7 @@ from collections.abc import Callable
 
 from .. import knobs
 from .._tilewright import call_error_text, option_defaults
-from . import tuning_results
-from .errors import AutotunerError, CompilationError, OutOfResources
+from .errors import AutotunerError, CompilationError, OutOfResources, hint
 from .jit import KernelInterface
 
 _DEFAULTS = option_defaults()
@@ -137,10 +135,8 @@ class Autotuner(KernelInterface):
                 )
         for name in self.keys:
             if name not in self.arg_names:
-                near = difflib.get_close_matches(str(name), self.arg_names, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {self.arg_names}"
                 warnings.warn(
-                    f"@autotune of {self.__name__}: no parameter is named {name!r}, which the key lists; {hint}",
+                    f"@autotune of {self.__name__}: no parameter is named {name!r}, which the key lists; {hint(name, self.arg_names)}",
                     RuntimeWarning,
                     stacklevel=3,
                 )
@@ -226,7 +222,11 @@ class Autotuner(KernelInterface):
             raise AutotunerError(f"@autotune of {self.__name__}: pruning left no configuration")
         # What a hook does is in no key.
         kept = self.cache_results and not any(c.pre_hook for c in candidates)
-        results = tuning_results.of(self, key, candidates) if kept else None
+        results = None
+        if kept:
+            from . import tuning_results
+
+            results = tuning_results.of(self, key, candidates)
         found = results.read(candidates) if results is not None else None
         if found is not None:
             config, self.configs_timings = found

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ..backends.compiler import GPUTarget
-from ..backends.driver import DriverBase
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..backends.compiler import GPUTarget
+    from ..backends.driver import DriverBase
 
 __all__ = ["DriverConfig", "GPUTarget", "driver"]
 
@@ -43,3 +45,11 @@ class DriverConfig:
 
 
 driver = DriverConfig()
+
+
+def __getattr__(name: str):
+    if name == "GPUTarget":
+        from ..backends.compiler import GPUTarget
+
+        return GPUTarget
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,14 @@ class AutotunerError(TilewrightError):
     """An autotuner was told something that cannot be."""
 
 
+def hint(name, known: list[str]) -> str:
+    """What to write instead of a name that is none of those known."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(name), known, 1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {known}"
+
+
 # Triton's OutOfResources is made of three numbers and words, and programs make some of their own. Ours has a text alone.
 def _part(at: int, doc: str) -> property:
     return property(lambda error: error.args[at] if len(error.args) == 3 else None, doc=doc)

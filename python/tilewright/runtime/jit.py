@@ -7,21 +7,17 @@ decorator's options, the kernel's parameters and its source.
 from __future__ import annotations
 
 import ast
-import difflib
-import hashlib
 import importlib
 import inspect
-import json
-import pickle
 import sys
 import textwrap
 import warnings
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TypeVar
 
 from .._tilewright import JitBase, call_error_text
 from ..language._marker import constexpr_function
+from .errors import hint
 
 __all__ = [
     "JITCallable",
@@ -225,10 +221,8 @@ class JITFunction(JitBase, KernelInterface):
         for option in (self.do_not_specialize, self.do_not_specialize_on_alignment):
             for item in option:
                 if isinstance(item, str) and item not in known:
-                    near = difflib.get_close_matches(item, known, 1)
-                    hint = f"did you mean {near[0]!r}?" if near else f"there are {sorted(known)}"
                     warnings.warn(
-                        f"@jit of {self.__name__}: no parameter is named {item!r}, which do_not_specialize lists; {hint}",
+                        f"@jit of {self.__name__}: no parameter is named {item!r}, which do_not_specialize lists; {hint(item, sorted(known))}",
                         stacklevel=2,
                     )
         params = []
@@ -324,6 +318,8 @@ class JITFunction(JitBase, KernelInterface):
 
     def preload(self, specialization_data: str):
         """Compiles what another process compiled, of which ``specialization_data`` tells (``jit_cache_hook`` gets it)."""
+        import json
+
         from ..compiler import ASTSource, compile
         from ..language.core import dtype
 
@@ -380,7 +376,9 @@ class JITFunction(JitBase, KernelInterface):
         except (AttributeError, ImportError, TypeError):
             found = None
         if found is not self:
-            raise pickle.PicklingError(
+            from pickle import PicklingError
+
+            raise PicklingError(
                 f"kernel {self.__qualname__} cannot be pickled: {self.__module__}.{self.__qualname__} is not it. Define it at the "
                 "top of a module"
             )
@@ -509,6 +507,8 @@ def _named(module: str, qualname: str) -> JITFunction:
 
 def _digest(function: JITFunction, above: set[JITFunction]) -> str:
     """See :attr:`JITFunction.cache_key`; ``above`` are the functions that lead here, so that recursion ends."""
+    from hashlib import sha256
+
     parts = [function.src, str(function.starting_line_number)]
     names = {**function.__globals__, **inspect.getclosurevars(function.fn).nonlocals}
     tree = ast.parse(function.src)
@@ -520,11 +520,7 @@ def _digest(function: JITFunction, above: set[JITFunction]) -> str:
                 parts.append(f"{name}={_digest(value, above | {function})}")
         elif not inspect.ismodule(value) and not callable(value):
             parts.append(f"{name}={value!r}")
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-#: What a function is that the decorator leaves as it is, for annotations.
-T = TypeVar("T")
+    return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def mangle_type(arg, specialize: bool = False) -> str:
@@ -663,3 +659,12 @@ def reinterpret(array, dtype):
     if hasattr(array, "data_ptr") or hasattr(array, "__array_interface__"):
         return TensorWrapper(array, dtype)
     raise TypeError(f"cannot reinterpret a {type(array).__name__}: it is not an array")
+
+
+def __getattr__(name: str):
+    # What a decorated function is in annotations.
+    if name == "T":
+        from typing import TypeVar
+
+        return globals().setdefault("T", TypeVar("T"))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -28,7 +28,7 @@ class Results:
                 return None
             with open(path) as file:
                 times = json.load(file)["times"]
-            known = {config: [float(t) for t in times[_identity(config)]] for config in configs}
+            known = {config: [float(t) for t in times[str(config)]] for config in configs}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
         if not all(known.values()) or all(times[0] == float("inf") for times in known.values()):
@@ -37,7 +37,7 @@ class Results:
 
     def write(self, timings) -> None:
         """Keeps the times of the configurations."""
-        times = {_identity(config): _numbers(found) for config, found in timings.items()}
+        times = {str(config): _numbers(found) for config, found in timings.items()}
         try:
             self._manager.put(json.dumps({"times": times}), self._name, binary=False)
         except (OSError, RuntimeError):
@@ -56,17 +56,13 @@ def of(tuner, key: tuple, configs) -> Results | None:
         kernel.cache_key,
         repr(key),
         _machine(),
-        *sorted(_identity(config) for config in configs),
+        *sorted(map(str, configs)),
     ]
     digest = hashlib.sha256("\0".join(facts).encode()).hexdigest()
     try:
         return Results(get_cache_manager(digest), f"{tuner.__name__}.autotune.json")
     except (OSError, RuntimeError):
         return None
-
-
-def _identity(config) -> str:
-    return str(config)
 
 
 def _numbers(times) -> list[float]:
