@@ -69,6 +69,11 @@ def _plain(value):
     return value.value if isinstance(value, constexpr) else value
 
 
+# The names by which programs import it.
+_unwrap_if_constexpr = _plain
+CONSTEXPR_0 = constexpr(0)
+
+
 def _add_operators():
     def binary(op):
         def forward(self, other):
@@ -480,6 +485,46 @@ class block_type(dtype):
         return f"tl.block_type({self.element_ty!r}, {self.shape})"
 
 
+class constexpr_type:
+    """The type of a compile-time constant: its value."""
+
+    def __init__(self, value):
+        self.value = _plain(value)
+
+    def __eq__(self, other):
+        return isinstance(other, constexpr_type) and self.value == other.value
+
+    def __hash__(self):
+        return hash((constexpr_type, self.value))
+
+    def __repr__(self):
+        return f"constexpr_type[{self.value}]"
+
+
+class tuple_type:
+    """The types of a tuple's elements, and the names of its fields if it has some."""
+
+    def __init__(self, types, fields=None):
+        self.types = types
+        self.fields = fields or [""] * len(types)
+        self.name = "[" + ", ".join(f"{f}:{t}" if f else str(t) for f, t in zip(self.fields, types)) + "]"
+
+    def __eq__(self, other):
+        return isinstance(other, tuple_type) and (self.types, self.fields) == (other.types, other.fields)
+
+    def __hash__(self):
+        return hash((tuple_type, self.name))
+
+    def __iter__(self):
+        return iter(self.types)
+
+    def __getitem__(self, index):
+        return self.types[index]
+
+    def __repr__(self):
+        return f"tuple_type({self.types})"
+
+
 tuple_of_python = tuple
 
 
@@ -507,6 +552,32 @@ bfloat16 = dtype("bf16")
 float32 = dtype("fp32")
 float64 = dtype("fp64")
 pi32_t = pointer_type(int32)
+
+_BY_SIGNATURE = {
+    "u1": int1,
+    "i1": int1,
+    **{f"i{bits}": dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
+    **{name: dtype(name) for name in dtype.FP_TYPES},
+}
+
+
+@constexpr_function
+def str_to_ty(name, c=None):
+    """The type by its spelling in a signature: ``fp16``, ``i32``, ``*fp32``, ``*ki8`` (memory that is only read).
+
+    :param c: the value, for ``constexpr``.
+    """
+    if name.startswith("*"):
+        const = name.startswith("*k")
+        return pointer_type(str_to_ty(name[2 if const else 1 :]), const=const)
+    if name == "constexpr":
+        return constexpr_type(c)
+    if name not in _BY_SIGNATURE:
+        raise ValueError(
+            f"signatures have no type {name!r}; known are {', '.join(_BY_SIGNATURE)}, and * for pointers to them"
+        )
+    return _BY_SIGNATURE[name]
 
 
 @constexpr_function

@@ -56,6 +56,8 @@ _CANONICAL = {
     "void": "void",
 }
 _SHORT = frozenset(_CANONICAL.values())
+#: The spelling in signatures for each name of a type, short ones included.
+type_canonicalisation_dict = _CANONICAL | {name: name for name in _SHORT}
 
 
 def _annotation_text(annotation) -> str:
