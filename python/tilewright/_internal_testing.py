@@ -214,7 +214,9 @@ def _fresh_knobs_impl(skipped_attr=()):
         for name, group in vars(knobs).items()
         if isinstance(group, knobs.base_knobs) and name not in (skipped_attr or ())
     }
-    variables = [knob.key for group in groups.values() for knob in group.knob_descriptors.values()]
+    variables = [
+        key for group in groups.values() for knob in group.knob_descriptors.values() for key in knob.keys
+    ]
     before = {}, knobs.propagate_env
 
     def fresh():

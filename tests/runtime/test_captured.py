@@ -58,6 +58,16 @@ def test_a_changed_constant_is_an_error(monkeypatch):
             uses_constants[(1,)](x)
 
 
+def test_a_constant_with_another_value_is_an_error(monkeypatch):
+    x = np.ones(1, np.int32)
+    uses_constants[(1,)](x)
+    monkeypatch.setattr(WRAPPED, "value", 30)
+    with pytest.raises(
+        RuntimeError, match=r"global variable 'WRAPPED'.*was constexpr.3.*is now constexpr.30"
+    ):
+        uses_constants[(1,)](x)
+
+
 def test_closures():
     def make(value, function):
         @triton.jit

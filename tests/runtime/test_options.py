@@ -96,10 +96,16 @@ def test_what_only_the_launch_reads_is_that_of_the_launch(monkeypatch, tmp_path)
     assert (plain.metadata.launch_pdl, early.metadata.launch_pdl) == (False, True)
 
 
+@pytest.mark.parametrize("name", ["num_warps", "num_ctas"])
+def test_more_than_hardware_has_is_out_of_resources(name):
+    with pytest.raises(triton.OutOfResources, match=f"{name} is 128"):
+        add_one.warmup(tl.int32, target="cuda:90", **{name: 128})
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"num_warps": 64}, "it must be 1, 2, 4, 8, 16 or 32"),
+        ({"num_warps": 12}, "it must be 1, 2, 4, 8, 16 or 32"),
         ({"num_stages": 65}, "it must be an integer from 0 to 64"),
         ({"num_ctas": 3}, "it must be 1, 2, 4 or 8"),
         ({"maxnreg": 0}, "it must be an integer from 1 to 65535"),

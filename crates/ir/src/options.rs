@@ -145,6 +145,8 @@ pub struct Info {
 /// A value that an option cannot have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
+    /// [`OutOfResources`](diagnostic::Kind::OutOfResources) for one that only is more than hardware has, which autotuners leave out.
+    pub kind: diagnostic::Kind,
     /// «num_warps is 3».
     pub message: String,
     /// «it must be 1, 2, 4, 8, 16 or 32».
@@ -153,7 +155,7 @@ pub struct Wrong {
 
 impl From<Wrong> for Diagnostic {
     fn from(wrong: Wrong) -> Diagnostic {
-        Diagnostic::new(wrong.message).of(diagnostic::Kind::Request).note(wrong.hint)
+        Diagnostic::new(wrong.message).of(wrong.kind).note(wrong.hint)
     }
 }
 
@@ -190,12 +192,27 @@ impl Info {
             value => value,
         };
         let fits = self.kind.takes(&value) || value == self.default();
-        if fits && (self.put)(options, value.clone()) { Ok(()) } else { Err(self.wrong(&value)) }
+        if fits && (self.put)(options, value.clone()) {
+            return Ok(());
+        }
+        let kind = match (self.kind, &value) {
+            (Kind::Count { most, power_of_two: true, .. }, Value::Count(n))
+                if n.count_ones() == 1 && *n > i64::from(most) =>
+            {
+                diagnostic::Kind::OutOfResources
+            }
+            _ => diagnostic::Kind::Request,
+        };
+        Err(Wrong { kind, ..self.wrong(&value) })
     }
 
     /// That something is not what the option can be.
     pub fn wrong(&self, shown: &dyn fmt::Display) -> Wrong {
-        Wrong { message: format!("{} is {shown}", self.name), hint: format!("it must be {}", self.kind) }
+        Wrong {
+            kind: diagnostic::Kind::Request,
+            message: format!("{} is {shown}", self.name),
+            hint: format!("it must be {}", self.kind),
+        }
     }
 
     /// Reads a value as a command line has it: `4`, `true`, `tf32`.
@@ -460,6 +477,11 @@ mod tests {
             let error = warps.set(&mut options, Value::Count(wrong)).unwrap_err();
             assert_eq!(error.to_string(), format!("num_warps is {wrong}: it must be 1, 2, 4, 8, 16 or 32"));
         }
+        assert_eq!(
+            warps.set(&mut options, Value::Count(64)).unwrap_err().kind,
+            diagnostic::Kind::OutOfResources
+        );
+        assert_eq!(warps.set(&mut options, Value::Count(65)).unwrap_err().kind, diagnostic::Kind::Request);
         assert_eq!(warps.set(&mut options, Value::None), Ok(()));
         assert_eq!(options, Options::default());
         let precision = find("default_dot_input_precision").unwrap();

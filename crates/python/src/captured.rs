@@ -40,6 +40,15 @@ impl Place {
         }
     }
 
+    fn kind(&self) -> &'static str {
+        match self {
+            Place::Global(..) => "global variable",
+            Place::Cell(_) => "variable",
+            Place::Attribute(..) => "attribute",
+            Place::Held(_) => "default of parameter",
+        }
+    }
+
     fn container(&self) -> &Py<PyAny> {
         match self {
             Place::Global(namespace, _) => namespace.as_any(),
@@ -60,6 +69,8 @@ struct Captured {
     value: HostValue,
     /// The same object always means the same: it cannot be changed in place.
     fixed: bool,
+    /// What a constexpr held: it may be given another value.
+    content: Option<Py<PyAny>>,
     /// A copy of a dict or the like, which can, and which the front end sees only as an object.
     copy: Option<Py<PyAny>>,
 }
@@ -69,6 +80,7 @@ impl Captured {
     fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(self.place.container())?;
         visit.call(&self.was)?;
+        visit.call(&self.content)?;
         visit.call(&self.copy)
     }
 
@@ -77,9 +89,17 @@ impl Captured {
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let now = self.place.read(py)?;
         match (&now, &self.was) {
-            (Some(now), Some(was)) if self.fixed && now.is(was) => Ok(()),
+            (Some(now), Some(was)) if self.fixed && now.is(was) && self.holds_the_same(now)? => Ok(()),
             (None, None) => Ok(()),
             _ => self.compare(py, now),
+        }
+    }
+
+    #[inline]
+    fn holds_the_same(&self, constexpr: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match &self.content {
+            Some(content) => Ok(constexpr.getattr(intern!(constexpr.py(), "value"))?.is(content)),
+            None => Ok(true),
         }
     }
 
@@ -92,6 +112,7 @@ impl Captured {
         }
         let shown = |object: &Bound<'_, PyAny>| object.repr().map(|text| text.to_string());
         let was = match (&self.copy, &self.was) {
+            _ if let Some(content) = &self.content => format!("was constexpr[{}] ", shown(content.bind(py))?),
             (Some(was), _) | (None, Some(was)) if self.fixed || self.copy.is_some() => {
                 format!("was {} ", shown(was.bind(py))?)
             }
@@ -109,8 +130,10 @@ impl Captured {
         };
         Err(wrong_call::runtime_error(
             format!(
-                "the variable '{}', which kernel '{}' uses, {was}when the kernel was compiled and {is}",
-                self.text, self.function
+                "the {} '{}', which kernel '{}' uses, {was}when the kernel was compiled and {is}",
+                self.place.kind(),
+                self.text,
+                self.function
             ),
             "a kernel keeps the value it was compiled with: pass it as a tl.constexpr argument if it changes",
         ))
@@ -184,6 +207,12 @@ fn is_fixed(object: &Bound<'_, PyAny>) -> bool {
     !(object.is_instance_of::<PyList>()
         || object.is_instance_of::<PyDict>()
         || object.is_instance_of::<PySet>())
+}
+
+/// What a constexpr holds.
+fn content_of(object: &Bound<'_, PyAny>) -> Option<Py<PyAny>> {
+    let constexpr = args::is_constexpr(object).unwrap_or(false);
+    constexpr.then(|| object.getattr(intern!(object.py(), "value")).ok())?.map(Bound::unbind)
 }
 
 /// A compile-time function: what it was called with and gave, and what it and those that it calls read.
@@ -277,6 +306,7 @@ impl Captures {
             text: text.into(),
             function: function.into(),
             was: was.map(|was| was.clone().unbind()),
+            content: was.and_then(content_of),
             fixed: fixed || (copy.is_none() && matches!(value, HostValue::Object(_))),
             value,
             copy,

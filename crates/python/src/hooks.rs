@@ -114,7 +114,7 @@ fn describe<'py>(
         kernel.code.name(),
         stream,
         more,
-        grid,
+        (grid[0], grid[1], grid[2]),
         kernel.metadata(py)?,
         arguments,
     ))

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use tilewright_compiler::options::{self, Info, Kind, OPTIONS, Options, Value};
-use tilewright_frontend::Scalar;
+use tilewright_frontend::{DiagnosticKind, Scalar};
 
 use crate::key::Key;
 use crate::wrong_call;
@@ -86,7 +86,10 @@ fn set_option(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> Py
 }
 
 fn take(options: &mut Options, option: &Info, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let wrong = |wrong: options::Wrong| wrong_call::value_error(wrong.message, wrong.hint);
+    let wrong = |wrong: options::Wrong| match wrong.kind {
+        DiagnosticKind::OutOfResources => wrong_call::out_of_resources(wrong.message, wrong.hint),
+        _ => wrong_call::value_error(wrong.message, wrong.hint),
+    };
     // Of what is no value at all, its `repr` is shown.
     let other = || wrong(option.wrong(&value.repr().map(|r| r.to_string()).unwrap_or_default()));
     let found = match option.kind {

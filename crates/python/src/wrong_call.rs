@@ -9,6 +9,8 @@ use pyo3::types::{PyAnyMethods, PyTuple};
 
 use tilewright_frontend::{Diagnostic, Span};
 
+use crate::errors::OutOfResources;
+
 /// Something of the wrong type, too few or too many arguments.
 #[cold]
 pub fn type_error(message: impl Into<String>, hint: impl Into<String>) -> PyErr {
@@ -31,6 +33,12 @@ pub fn overflow_error(message: impl Into<String>, hint: impl Into<String>) -> Py
 #[cold]
 pub fn runtime_error(message: impl Into<String>, hint: impl Into<String>) -> PyErr {
     PyRuntimeError::new_err(text(message, hint))
+}
+
+/// More than hardware has.
+#[cold]
+pub fn out_of_resources(message: impl Into<String>, hint: impl Into<String>) -> PyErr {
+    OutOfResources::new_err(text(message, hint))
 }
 
 /// The text of an error about the call that is running: for errors that are raised in Python.

@@ -1,5 +1,5 @@
 """Triton's name of :mod:`tilewright.runtime.allocation`."""
 
-from .allocation import _allocator, set_allocator
+from .allocation import NullAllocator, _allocator, set_allocator
 
-__all__ = ["_allocator", "set_allocator"]
+__all__ = ["NullAllocator", "_allocator", "set_allocator"]

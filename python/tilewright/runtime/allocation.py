@@ -38,8 +38,15 @@ def reachable(*arrays):
         _reachable.reset(before)
 
 
+class NullAllocator:
+    """Stands for no allocator."""
+
+    def __call__(self, size: int, alignment: int, stream: int | None) -> Any:
+        raise RuntimeError("there is no allocator: give one to set_allocator")
+
+
 def set_allocator(allocator: Callable[[int, int, int | None], Any] | None):
     """Has ``allocator(size, alignment, stream)`` called for memory on the GPU that a launch needs beside its arguments
     (descriptors that a kernel makes). It gives an object with ``data_ptr()``. Without one we allocate it ourselves.
     """
-    _allocator.set(allocator)
+    _allocator.set(None if isinstance(allocator, NullAllocator) else allocator)

@@ -646,6 +646,10 @@ class TensorWrapper:
         """A copy."""
         return TensorWrapper(self.base.clone(), self.dtype)
 
+    def new_empty(self, sizes):
+        """An array of the same dtype and another shape, with nothing written in it."""
+        return TensorWrapper(self.base.new_empty(sizes), self.dtype)
+
     def copy_(self, other):
         """Takes the bytes of another wrapper."""
         self.base.copy_(other.base)
