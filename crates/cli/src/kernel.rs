@@ -51,6 +51,7 @@ pub fn compile(args: &Specialized, python: &PythonEnvironment) -> Result<Artifac
         signature: &signature,
         options: &args.options.0,
         target: &*target,
+        given: None,
         python: python.clone(),
     };
     tilewright_compiler::compile(&request, &Cache::disabled())

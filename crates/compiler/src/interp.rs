@@ -5,7 +5,9 @@ use std::fmt;
 use tilewright_frontend::{Diagnostic, Options};
 use tilewright_ir::Module;
 use tilewright_passes::transform::lower_descriptors;
-use tilewright_target::{Code, Fact, Family, Missing, Passes, PythonEnvironment, Stop, Target, Toolchain};
+use tilewright_target::{
+    Code, Fact, Family, GivenStage, Missing, Passes, PythonEnvironment, Stop, Target, Toolchain,
+};
 
 const NAME: &str = "interp";
 
@@ -52,7 +54,14 @@ impl Toolchain for NoTools {
         None
     }
 
-    fn make(&self, module: Module, name: &str, options: &Options, _: &Stop) -> Result<Code, Diagnostic> {
+    fn make(
+        &self,
+        module: Module,
+        name: &str,
+        options: &Options,
+        _: Option<&GivenStage>,
+        _: &Stop,
+    ) -> Result<Code, Diagnostic> {
         let (name, num_warps) = (name.to_string(), options.num_warps);
         Ok(Code { name, module: Some(module), num_warps, ..Code::default() })
     }

@@ -2,15 +2,24 @@
 
 use tilewright_frontend::Facts;
 use tilewright_ir::options::{OPTIONS, Options};
-use tilewright_target::Target;
+use tilewright_target::{GivenStage, Target};
 
 use crate::cache::{Key, KeyBuilder};
 
 /// What a compiled kernel depends on: the facts that the front end learned, which hold the source and the arguments, and
 /// what the stages behind it read, the tools among it ([`toolchain::facts`](crate::toolchain::facts)). Two compilations with
 /// equal keys give the same code.
-pub(crate) fn key(facts: &Facts, target: &dyn Target, options: &Options, tools: &[(&str, String)]) -> Key {
+pub(crate) fn key(
+    facts: &Facts,
+    target: &dyn Target,
+    options: &Options,
+    tools: &[(&str, String)],
+    given: Option<&GivenStage>,
+) -> Key {
     let mut key = KeyBuilder::new();
+    if let Some(given) = given {
+        key.part(&given.stage, &given.bytes);
+    }
     for (name, tool) in tools {
         key.part(name, tool);
     }

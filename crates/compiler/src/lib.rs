@@ -25,4 +25,4 @@ pub use stages::compile;
 pub use tilewright_ir::options::{self, Options};
 pub use tilewright_nvidia::Target as CudaTarget;
 pub use tilewright_nvidia::sass;
-pub use tilewright_target::{Passes, PythonEnvironment, Target, TensorMapParam};
+pub use tilewright_target::{GivenStage, Passes, PythonEnvironment, Target, TensorMapParam};

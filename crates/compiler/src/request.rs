@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tilewright_frontend::{Host, JitFunction, Options, signature::Signature};
-use tilewright_target::{PythonEnvironment, Target};
+use tilewright_target::{GivenStage, PythonEnvironment, Target};
 
 /// One kernel to compile.
 pub struct Request<'a> {
@@ -17,6 +17,8 @@ pub struct Request<'a> {
     pub options: &'a Options,
     /// What to compile for.
     pub target: &'a dyn Target,
+    /// A stage that takes the place of the one that would be made.
+    pub given: Option<GivenStage>,
     /// The Python environment that tools are looked for in, where we run in one.
     pub python: PythonEnvironment,
 }

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use tilewright_frontend::{Built, Diagnostic, Options, build_module};
 use tilewright_ir as ir;
+use tilewright_ir::diagnostic::Kind;
 use tilewright_passes::pipeline;
-use tilewright_target::{self as target, Code, Missing, Passes, StageKind, Stop, Toolchain};
+use tilewright_target::{self as target, Code, GivenStage, Missing, Passes, StageKind, Stop, Toolchain};
 
 use crate::artifact::{Artifact, METADATA, Metadata, StageTime, TTGIR, TTIR};
 use crate::background;
@@ -34,7 +35,12 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
 
     // A `tt` module is not kept on disk: reading it back would cost what making it does.
     let stages = target.family().stages;
-    let key = (!stages.is_empty()).then(|| key(&built.facts, target, options, &toolchain::facts(&*tools)));
+    let passes = target.passes();
+    if let Some(given) = &request.given {
+        check_stage(given, &passes, stages, target)?;
+    }
+    let key = (!stages.is_empty())
+        .then(|| key(&built.facts, target, options, &toolchain::facts(&*tools), request.given.as_ref()));
     if let Some(key) = &key
         && let Some(entry) = cache.get(key)
     {
@@ -45,8 +51,8 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     }
 
     let Built { module, name, captured, printed, .. } = built;
-    let passes = target.passes();
-    let job = Job { module, name, options: options.clone(), passes, tools, clock };
+    let given = request.given.clone();
+    let job = Job { module, name, options: options.clone(), passes, tools, given, clock };
     let made = background::run(request.host, move |stop| job.run(stop))?;
     let Made { code, mut texts, missing, times } = made;
     texts.extend(code.stages.into_iter().filter_map(|made| {
@@ -82,7 +88,24 @@ struct Job {
     options: Options,
     passes: Passes,
     tools: Box<dyn Toolchain>,
+    given: Option<GivenStage>,
     clock: Clock,
+}
+
+/// An error where there is no such stage.
+fn check_stage(
+    given: &GivenStage,
+    passes: &Passes,
+    of_target: &[StageKind],
+    target: &dyn target::Target,
+) -> Result<(), Diagnostic> {
+    let ttgir = matches!(passes, Passes::Ttg(_)).then_some(TTGIR);
+    let known: Vec<&str> = [TTIR].iter().chain(&ttgir).chain(of_target).map(|kind| kind.name).collect();
+    if known.contains(&given.stage.as_str()) {
+        return Ok(());
+    }
+    let message = format!("{}: {target} has no stage {:?}", given.file, given.stage);
+    Err(Diagnostic::new(message).of(Kind::Request).note(format!("there are {}", known.join(", "))))
 }
 
 /// What came of it.
@@ -96,9 +119,13 @@ struct Made {
 impl Job {
     /// The passes, and then the target's tools.
     fn run(self, stop: &Stop) -> Result<Made, Diagnostic> {
-        let Job { mut module, name, options, passes, tools, mut clock } = self;
+        let Job { mut module, name, options, passes, tools, given, mut clock } = self;
         let mut texts = Vec::new();
+        let given_as = |stage: StageKind| given.as_ref().filter(|given| given.stage == stage.name);
         let ttir = clock.run(TTIR.name, || {
+            if let Some(given) = given_as(TTIR) {
+                module = parse(given)?;
+            }
             ir::pass::optimize(&mut module)?;
             if let Passes::Tt(run) = &passes {
                 run(&mut module)?;
@@ -109,18 +136,28 @@ impl Job {
         target::check(stop)?;
         if let Passes::Ttg(info) = &passes {
             let ttgir = clock.run(TTGIR.name, || {
-                pipeline::lower_to_ttg(&mut module, info, &options)?;
+                match given_as(TTGIR) {
+                    Some(given) => module = parse(given)?,
+                    None => pipeline::lower_to_ttg(&mut module, info, &options)?,
+                }
                 Ok(ir::print(&module))
             })?;
             texts.push((TTGIR, ttgir.into_bytes()));
             target::check(stop)?;
         }
-        let code = tools.make(module, &name, &options, stop)?;
+        let code = tools.make(module, &name, &options, given.as_ref(), stop)?;
         for made in &code.stages {
             clock.add(made.name, made.time);
         }
         Ok(Made { code, texts, missing: tools.missing(), times: clock.times })
     }
+}
+
+/// The module that a stage's text says.
+fn parse(given: &GivenStage) -> Result<ir::Module, Diagnostic> {
+    let module = ir::parse(given.text()?, &given.file)?;
+    ir::verify(&module).map_err(|mut errors| errors.remove(0))?;
+    Ok(module)
 }
 
 fn to_entry(artifact: &Artifact) -> Entry {

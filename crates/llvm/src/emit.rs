@@ -44,6 +44,9 @@ pub enum Error {
     /// The bitcode library cannot be used.
     #[error("the device library cannot be linked: {0}")]
     Library(String),
+    /// IR that was given is none.
+    #[error("the LLVM IR that takes the place of the kernel's cannot be read: {0}")]
+    Given(String),
     /// A pass or the code generator failed.
     #[error("LLVM's {stage} failed: {message}")]
     Codegen {
@@ -87,6 +90,8 @@ pub struct EmitOptions {
     pub verify: bool,
     /// Whether [`Output::llvm_ir`] is wanted.
     pub keep_ir: bool,
+    /// LLVM IR that takes the place of the module's when the passes have run, as text.
+    pub given_ir: Option<String>,
     /// Functions that the module calls and does not define.
     pub library: Option<Library>,
 }
@@ -115,6 +120,7 @@ impl Default for EmitOptions {
             fp_contract: true,
             verify: cfg!(debug_assertions),
             keep_ir: true,
+            given_ir: None,
             library: None,
         }
     }
@@ -230,6 +236,18 @@ fn translate(module: &Module, options: &EmitOptions) -> Result<Output, Error> {
         complaint("passes")?;
     }
     timing.passes = start.elapsed();
+    let llvm = match &options.given_ir {
+        Some(text) => {
+            let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "given");
+            let given = context.create_module_from_ir(buffer).map_err(|e| Error::Given(e.to_string()))?;
+            listen(); // reading put a listener of its own there
+            given.verify().map_err(|e| Error::Given(e.to_string()))?;
+            given.set_triple(&triple);
+            given.set_data_layout(&machine.get_target_data().get_data_layout());
+            given
+        }
+        None => llvm,
+    };
 
     let start = Instant::now();
     let llvm_ir = if options.keep_ir { llvm.print_to_string().to_string() } else { String::new() };

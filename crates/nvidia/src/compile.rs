@@ -29,6 +29,8 @@ pub struct CodegenOptions {
     pub level: emit::CodegenLevel,
     /// Whether LLVM's verifier checks the module.
     pub verify: bool,
+    /// LLVM IR that takes the place of what the passes leave.
+    pub given_llvm_ir: Option<String>,
     /// The Python environment that libdevice is looked for in.
     pub python: PythonEnvironment,
 }
@@ -43,6 +45,7 @@ impl CodegenOptions {
             passes: None,
             level: emit::CodegenLevel::Default,
             verify: cfg!(debug_assertions),
+            given_llvm_ir: None,
             python: PythonEnvironment::default(),
         }
     }
@@ -110,10 +113,13 @@ pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, 
         fp_contract: options.kernel.enable_fp_fusion,
         verify: options.verify,
         keep_ir: options.keep_llvm_ir,
+        given_ir: options.given_llvm_ir.clone(),
         library,
     };
-    let out = emit::compile(lowered.module, llvm)
-        .map_err(|e| Box::new(Diagnostic::new(e.to_string()).of(Kind::Internal)))?;
+    let out = emit::compile(lowered.module, llvm).map_err(|e| {
+        let kind = if matches!(e, emit::Error::Given(_)) { Kind::Syntax } else { Kind::Internal };
+        Box::new(Diagnostic::new(e.to_string()).of(kind))
+    })?;
     timing.build = out.timing.build;
     timing.passes = out.timing.passes;
     timing.codegen = out.timing.codegen;

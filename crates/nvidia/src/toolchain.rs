@@ -1,7 +1,7 @@
 //! NVIDIA's line in the registry of targets, and the way from a `ttg` module to a cubin.
 
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
@@ -9,7 +9,8 @@ use tilewright_ir::diagnostic::Kind;
 use tilewright_passes::hopper::tma;
 use tilewright_target as target;
 use tilewright_target::{
-    Code, Fact, Family, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop, TensorMapParam,
+    Code, Fact, Family, GivenStage, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop,
+    TensorMapParam,
 };
 
 use crate::compile::{self, compile};
@@ -96,20 +97,28 @@ impl target::Toolchain for Toolchain {
         module: ir::Module,
         _name: &str,
         options: &ir::Options,
+        given: Option<&GivenStage>,
         stop: &Stop,
     ) -> Result<Code, Diagnostic> {
+        let given_as = |stage: &str| given.filter(|given| given.stage == stage);
         let how = compile::CodegenOptions {
             kernel: options.clone(),
             python: self.python.clone(),
+            given_llvm_ir: given_as("llir").map(GivenStage::text).transpose()?.map(str::to_string),
             ..compile::CodegenOptions::new(self.target)
         };
-        let kernel = compile(&module, &how).map_err(|e| *e)?;
+        let mut kernel = compile(&module, &how).map_err(|e| *e)?;
+        if let Some(given) = given_as("ptx") {
+            kernel.ptx = given.text()?.to_string();
+        }
         target::check(stop)?;
         let compile::Timing { lower, build, passes, print, codegen } = kernel.timing;
         let stage = |name, bytes, time| Stage { name, bytes, time };
         let mut cubin = None;
         let mut used = None;
-        if let Ok(ptxas) = &self.ptxas {
+        if let Some(given) = given_as(CUBIN) {
+            cubin = Some(stage(CUBIN, given.bytes.clone(), Duration::ZERO));
+        } else if let Ok(ptxas) = &self.ptxas {
             let start = Instant::now();
             let (bytes, usage, _log) = ptxas
                 .assemble(&kernel.ptx, self.target, options, stop)

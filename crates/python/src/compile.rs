@@ -8,7 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
 use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{Artifact, CudaTarget, Interp, PythonEnvironment, Request, Target, background};
+use tilewright_compiler::{
+    Artifact, CudaTarget, GivenStage, Interp, PythonEnvironment, Request, Target, background,
+};
 use tilewright_frontend::dtype::PointerType;
 use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
 use tilewright_frontend::{DType, Diagnostic, DiagnosticKind, HostValue};
@@ -38,6 +40,11 @@ pub fn compile(
     let signature = Signature { args };
     let target = target_of(backend)?;
     let options = bindings.options.clone();
+    let given = bindings
+        .given
+        .as_ref()
+        .map(|path| GivenStage::read(Path::new(&*path.to_cow()?)).map_err(|error| diagnostic(py, error)));
+    let given = given.transpose()?;
     let python = python_environment(py);
     // The host moves along: one thread at a time uses it, and it enters the interpreter by itself.
     let (result, host) = py.detach(move || {
@@ -47,6 +54,7 @@ pub fn compile(
             signature: &signature,
             options: &options,
             target: &*target,
+            given,
             python,
         };
         let result = tilewright_compiler::compile(&request, &Cache::from_environment())

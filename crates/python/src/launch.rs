@@ -184,6 +184,9 @@ fn specialize(
     params::encode(&bindings.options, &mut key);
     let arguments =
         Arguments::read(&prepared.params.params, &bindings.values, &prepared.constants, &mut key)?;
+    if let Some(path) = &bindings.given {
+        prepared.constants.encode(path.as_any(), &mut key)?;
+    }
     let backend = match purpose {
         Purpose::CompileFor(backend) => backend,
         _ => Backend::choose(py, &arguments, purpose == Purpose::Compile)?,
@@ -594,7 +597,8 @@ impl CompiledKernel {
                 }
             }
         }
-        let bindings = Bindings { values, options: self.options().clone(), named: SmallVec::new() };
+        let bindings =
+            Bindings { values, options: self.options().clone(), given: None, named: SmallVec::new() };
         let extents = grid::read(grid, &self.params, &bindings)?;
         let values = &bindings.values;
         hooks::around(py, None, self, extents, values, || {

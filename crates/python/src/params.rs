@@ -181,6 +181,8 @@ pub struct Params {
 pub struct Bindings<'py> {
     pub values: SmallVec<[Bound<'py, PyAny>; 24]>,
     pub options: Options,
+    /// The file of a stage that is given (`ir_override`).
+    pub given: Option<Bound<'py, PyString>>,
     /// The options that the call named, for a grid function.
     pub named: SmallVec<[(Bound<'py, PyAny>, Bound<'py, PyAny>); 4]>,
 }
@@ -211,6 +213,7 @@ impl Params {
             positional.iter().cloned().map(Some).collect();
         values.resize(count, None);
         let mut options = initial(py, defaults)?;
+        let mut given = None;
         let mut named = SmallVec::new();
         for (name, value) in keywords {
             match self.position(&name) {
@@ -223,7 +226,9 @@ impl Params {
                 }
                 None => {
                     let text = name.cast::<PyString>()?.to_cow()?;
-                    if !set_option(&mut options, &text, &value)? {
+                    if text == "ir_override" {
+                        given = path_of(&value)?;
+                    } else if !set_option(&mut options, &text, &value)? {
                         return Err(self.unknown(&text));
                     }
                     drop(text);
@@ -240,7 +245,7 @@ impl Params {
             return Err(self.missing(&values));
         }
         let bound = values.into_iter().flatten().collect();
-        Ok(Bindings { values: bound, options, named })
+        Ok(Bindings { values: bound, options, given, named })
     }
 
     /// The index of a parameter by name.
@@ -310,6 +315,21 @@ impl Params {
         };
         wrong_call::type_error(format!("{}() got the unknown keyword argument '{name}'", self.kernel), hint)
     }
+}
+
+/// A path as text; none for `None`.
+#[cold]
+fn path_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyString>>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    let path: std::path::PathBuf = value.extract().map_err(|_| {
+        wrong_call::type_error(
+            "ir_override is no path",
+            "it names a file: kernel.ttir, kernel.ttgir, kernel.llir, kernel.ptx",
+        )
+    })?;
+    Ok(Some(PyString::new(value.py(), &path.to_string_lossy())))
 }
 
 /// Levenshtein distance, for «did you mean».

@@ -16,7 +16,7 @@ mod python;
 
 use std::any::Any;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -80,11 +80,19 @@ pub trait Toolchain: Send {
     /// The stage that cannot be made here, if there is one.
     fn missing(&self) -> Option<Missing>;
 
-    /// Makes the code of a kernel from what the passes left.
+    /// Makes the code of a kernel from what the passes left. `given` is one of the family's stages that is taken as it is; those in
+    /// front of it are made as ever, for what is known from them.
     ///
     /// # Errors
     /// What is not supported, with its place in the source; a tool that fails; [`Kind::Interrupted`] after `stop` was set.
-    fn make(&self, module: Module, name: &str, options: &Options, stop: &Stop) -> Result<Code, Diagnostic>;
+    fn make(
+        &self,
+        module: Module,
+        name: &str,
+        options: &Options,
+        given: Option<&GivenStage>,
+        stop: &Stop,
+    ) -> Result<Code, Diagnostic>;
 }
 
 /// Something that code depends on: part of the cache's key.
@@ -107,6 +115,43 @@ pub struct Missing {
     pub why: String,
     /// Whether that is what was asked for.
     pub wanted: bool,
+}
+
+/// A stage that is given, and not made (Triton's `ir_override`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenStage {
+    /// Its name: `ttir`, `ttgir`, or that of a [`StageKind`] of the family.
+    pub stage: String,
+    /// The file that it came from, for messages.
+    pub file: String,
+    /// What it is.
+    pub bytes: Vec<u8>,
+}
+
+impl GivenStage {
+    /// Reads a file; its extension says which stage it is.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that has no extension.
+    pub fn read(path: &Path) -> Result<GivenStage, Diagnostic> {
+        let file = path.display().to_string();
+        let wrong = |why: String| Diagnostic::new(format!("{file}: {why}")).of(Kind::Environment);
+        let stage = path
+            .extension()
+            .and_then(|e| e.to_str())
+            .ok_or_else(|| wrong("a stage's file is named for it: kernel.ttir, kernel.ptx".to_string()))?;
+        let bytes = std::fs::read(path).map_err(|e| wrong(format!("cannot be read: {e}")))?;
+        Ok(GivenStage { stage: stage.to_string(), file, bytes })
+    }
+
+    /// The bytes of a stage that is text.
+    ///
+    /// # Errors
+    /// What is no text.
+    pub fn text(&self) -> Result<&str, Diagnostic> {
+        std::str::from_utf8(&self.bytes)
+            .map_err(|e| Diagnostic::new(format!("{}: is no text: {e}", self.file)).of(Kind::Syntax))
+    }
 }
 
 /// A stage of a kernel's code.

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import warnings
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,31 @@ class IRSource:
             raise ValueError(f"{path} holds no kernel")
         self.name = match[1]
         self.signature = {at: _signature_type(ty) for at, ty in enumerate(types)}
+        self.attrs: dict = {}
+
+    @cached_property
+    def fn(self):
+        """A kernel with these parameters, which does nothing: what the file says stands for what it becomes."""
+        from ..runtime.jit import JITFunction
+
+        names = ", ".join(f"a{at}" for at in self.signature)
+        space: dict = {}
+        text = f"def {self.name}({names}):\n    pass\n"
+        exec(text, space)
+        fn = JITFunction(space[self.name])
+        fn.__dict__["_def"] = (text, 1)
+        fn._replace_source(text, 1)
+        return fn
+
+    @property
+    def constants(self) -> dict:
+        """Nothing is compiled in."""
+        return {}
+
+    def arguments(self) -> list:
+        """A stand-in for each argument, as a call takes them."""
+        signature = {f"a{at}": ty for at, ty in self.signature.items()}
+        return ASTSource(self.fn, signature).arguments()
 
     def hash(self) -> str:
         """A digest of the text."""
@@ -234,10 +260,8 @@ def compile(
     from ..runtime.driver import driver
 
     if not hasattr(src, "fn"):
-        path = getattr(src, "path", src)
-        raise NotImplementedError(
-            f"not supported yet: triton.compile of a file of IR ({path}); `tilewright opt` runs passes on one"
-        )
+        src = src if isinstance(src, IRSource) else IRSource(src)
+        options = {**src.parse_options(), **dict(options or {}), "ir_override": src.path}
     current = driver.active.get_current_target()
     if target is None:
         target = current

@@ -19,6 +19,7 @@ class Config:
     """One choice of meta-parameters for :func:`autotune`.
 
     :param kwargs: values of the kernel's ``tl.constexpr`` parameters.
+    :param ir_override: a file that takes the place of the stage that its extension names: ``.ttir``, ``.ttgir``, ``.llir``, ``.ptx``, ``.cubin``.
     :param pre_hook: called with a dict of all arguments before each launch with this configuration.
     """
 
@@ -32,15 +33,13 @@ class Config:
         pre_hook=None,
         ir_override=None,
     ):
-        if ir_override is not None:
-            raise NotImplementedError("not supported yet: ir_override")
         self.kwargs = dict(kwargs)
         self.num_warps = num_warps
         self.num_stages = num_stages
         self.num_ctas = num_ctas
         self.maxnreg = maxnreg
         self.pre_hook = pre_hook
-        self.ir_override = None
+        self.ir_override = ir_override
 
     def all_kwargs(self) -> dict:
         """Meta-parameters and launch options together."""
@@ -49,6 +48,7 @@ class Config:
             "num_stages": self.num_stages,
             "num_ctas": self.num_ctas,
             "maxnreg": self.maxnreg,
+            "ir_override": self.ir_override,
         }
         return self.kwargs | {k: v for k, v in options.items() if v is not None}
 

@@ -134,6 +134,7 @@ def kernel(x, out, N: tl.constexpr):
         signature: &Signature::parse(&format!("*fp32:16, *fp32:16, {n}")).unwrap_or_else(|e| panic!("{e}")),
         options: &Options { num_warps: WARPS, ..Options::default() },
         target: &*target,
+        given: None,
         python: PythonEnvironment::default(),
     };
     let folder = std::env::temp_dir().join(format!("tilewright-half-warps-{}", std::process::id()));

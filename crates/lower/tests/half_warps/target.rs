@@ -20,7 +20,8 @@ use tilewright_passes::machine::Machine;
 use tilewright_passes::pipeline::Row;
 use tilewright_passes::target::{DotUnits, TargetInfo};
 use tilewright_target::{
-    Code, Fact, Family, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop, Target, Toolchain,
+    Code, Fact, Family, GivenStage, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop, Target,
+    Toolchain,
 };
 
 /// Threads of a warp.
@@ -108,13 +109,22 @@ impl Toolchain for Llvm {
         None
     }
 
-    fn make(&self, module: ir::Module, _: &str, _: &ir::Options, _: &Stop) -> Result<Code, Diagnostic> {
+    fn make(
+        &self,
+        module: ir::Module,
+        _: &str,
+        _: &ir::Options,
+        given: Option<&GivenStage>,
+        _: &Stop,
+    ) -> Result<Code, Diagnostic> {
         let start = Instant::now();
         let lowered = lower(&module).map_err(|e| *e)?;
         let (name, num_warps, shared) = (lowered.kernel, lowered.num_warps, lowered.shared_bytes);
         let made = emit::compile(lowered.module, emit::EmitOptions::default())
             .map_err(|e| Diagnostic::new(e.to_string()))?;
-        let ptx = Stage { name: "ptx", bytes: made.assembly.into_bytes(), time: start.elapsed() };
+        let given = given.filter(|given| given.stage == "ptx").map(|given| given.bytes.clone());
+        let bytes = given.unwrap_or_else(|| made.assembly.into_bytes());
+        let ptx = Stage { name: "ptx", bytes, time: start.elapsed() };
         Ok(Code { name, stages: vec![ptx], num_warps, shared, ..Code::default() })
     }
 }

@@ -144,7 +144,7 @@ class CUDABackend(BaseBackend):
     @staticmethod
     def kernel_options(options: dict) -> tuple[dict, dict]:
         """Options apart by who knows them: those of our launches, and others."""
-        ours = set(_tilewright.option_defaults())
+        ours = {*_tilewright.option_defaults(), "ir_override"}
         return (
             {name: value for name, value in options.items() if name in ours},
             {name: value for name, value in options.items() if name not in ours},
