@@ -40,7 +40,6 @@ use tilewright_layout::{Encoding, TileLayout};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{Builder, KernelAttrs, Loc, Scalar, Space, Ty};
 use tilewright_passes::TargetInfo;
-use tilewright_passes::transform::launch_bounds::MIN_CTAS;
 
 pub use atomic::Atomic;
 pub use hooks::{Approximation, Hooks, LoadHints, Shuffle, WordValues, Words};
@@ -155,7 +154,7 @@ pub fn lower<H: Hooks>(
             threads: launched * warp_size,
             max_registers: max_registers.unwrap_or(0),
             cluster: num_ctas,
-            min_ctas_per_sm: int(MIN_CTAS).unwrap_or(0) as u32,
+            min_ctas_per_sm: int("ttg.min-ctas-per-sm").unwrap_or(0) as u32,
             ..KernelAttrs::default()
         });
         locations = control::lower_function(

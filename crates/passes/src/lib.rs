@@ -6,7 +6,8 @@
 //! | [`analysis`] | what can be known of a module without changing it |
 //! | [`transform`] | passes for any target |
 //! | [`hopper`] | passes for what NVIDIA's GPUs have since Hopper: clusters, TMA, warp groups, warp specialization |
-//! | [`pipeline`], [`opt`] | passes by their names, and the run of a target's list or of a list on a command line |
+//! | [`mod@pass`] | what a pass is, and a row of a target's list |
+//! | [`pipeline`], [`opt`] | the run of a target's list, or of a list on a command line |
 //! | [`contract`], [`verify`] | what passes require and ensure, and the check of it |
 //! | [`target`], [`machine`] | what passes may know of a target |
 //!
@@ -22,7 +23,7 @@
 //! | `ttg.num-warps : i32` | warps that run the function |
 //! | `ttg.total-num-warps : i32` | warps of a CTA, those of partitions included, where there are any |
 //! | `ttg.maxnreg : i32` | registers of a thread at the start, where partitions change them |
-//! | `ttg.min-ctas-per-sm : i32` | CTAs that a multiprocessor should hold at least ([`launch_bounds`](transform::launch_bounds)) |
+//! | `ttg.min-ctas-per-sm : i32` | CTAs that a multiprocessor should hold at least, where a target bounds them |
 //! | `ttg.num-ctas : i32` | CTAs of a cluster, which runs one program: tensors, buffers and blocks of descriptors are what one CTA has ([`distribute_ctas`](hopper::distribute_ctas)) |
 //! | `ttg.threads-per-warp : i32` | threads of a warp |
 //! | `ttg.stmatrix` | warps store matrices to shared memory ([`matrix_store`](analysis::scratch::matrix_store), [`conversion`](analysis::scratch::conversion)) |
@@ -127,6 +128,7 @@ pub mod contract;
 pub mod hopper;
 pub mod machine;
 pub mod opt;
+pub mod pass;
 pub mod pipeline;
 pub mod target;
 pub mod transform;

@@ -24,6 +24,7 @@ use tilewright_ir::dialect::ttg;
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::analysis::scope;
+use crate::pass::{Pass, Property};
 
 /// Registers of a streaming multiprocessor (CUDA C Programming Guide, "Technical Specifications per Compute Capability").
 const REGISTERS: u32 = 65536;
@@ -35,6 +36,15 @@ const GROUP: u32 = 4;
 /// What `setmaxnreg` takes: multiples of 8 (PTX ISA, "setmaxnreg"). More than 240 leaves too little for the others.
 const MIN_REGISTERS: u32 = 24;
 const MAX_REGISTERS: u32 = 240;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "allocate-warp-groups",
+    summary: "give partitions their warps and registers",
+    requires: &[Property::NoRings],
+    ensures: &[Property::WarpsPlaced],
+    run: |m, _, _| run(m),
+};
 
 /// Gives every partition its warps.
 ///

@@ -35,8 +35,18 @@ use tilewright_ir::marks;
 use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
 
 use crate::hopper::tma;
+use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 use crate::transform::allocate_shared::buffer_bytes;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "lower-tma",
+    summary: "turn accesses through descriptors into TMA copies",
+    requires: &[Property::LaidOut],
+    ensures: &[Property::NoDescriptorAccesses],
+    run: |m, t, _| run(m, t),
+};
 
 /// Lowers every access through an encoded descriptor.
 ///

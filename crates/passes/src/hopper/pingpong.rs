@@ -32,7 +32,20 @@ use tilewright_ir::{Builder, Module, Op, Opcode, Trait};
 
 use crate::analysis::{scope, scratch};
 use crate::machine::{GROUP, Machine};
+use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "pingpong",
+    summary: "let warp groups use the tensor cores in turns",
+    requires: &[Property::LaidOut, Property::NoRings],
+    ensures: &[],
+    run: |m, t, _| {
+        run(m, t);
+        Ok(())
+    },
+};
 
 /// Places turns in every loop that they help.
 pub fn run(module: &mut Module, target: &TargetInfo) {

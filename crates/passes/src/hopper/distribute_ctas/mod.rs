@@ -39,7 +39,17 @@ mod rewrite;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{Diagnostic, Module, Op};
 
+use crate::pass::Pass;
 use crate::target::TargetInfo;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "distribute-ctas",
+    summary: "distribute tiles over the CTAs of a cluster",
+    requires: &[],
+    ensures: &[],
+    run: |m, t, o| run(m, t, o.num_ctas),
+};
 
 /// Distributes every kernel of the module over clusters of `num_ctas`.
 ///

@@ -79,6 +79,7 @@ use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Value};
 use crate::analysis::scope;
 use crate::hopper::allocate_warp_groups::registers_beside;
 use crate::hopper::{captures, multicast};
+use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 use crate::transform::software_pipeline::budget;
 use channels::{Channel, Load};
@@ -88,6 +89,15 @@ const HINT: &str = "tt.warp_specialize";
 const FLATTEN: &str = "tt.flatten";
 /// Registers that a thread of the producer warp wants: loop counters, coordinates and addresses.
 const PRODUCER_REGISTERS: i32 = 40;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "warp-specialize",
+    summary: "give loading and computing to different warps in loops that ask for it",
+    requires: &[Property::LaidOut, Property::DescriptorsEncoded],
+    ensures: &[],
+    run: |m, t, o| run(m, t, o.num_stages),
+};
 
 /// Specializes the warps of every function that asks for it and allows it.
 ///

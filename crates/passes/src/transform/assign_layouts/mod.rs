@@ -40,11 +40,39 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::flow;
 use tilewright_ir::marks;
-use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Trait, Value};
+use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Options, Trait, Value};
 
 use crate::analysis::axis::AxisAnalysis;
-use crate::analysis::encoding_choice;
+use crate::analysis::{encoding_choice, scratch};
+use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "assign-layouts",
+    summary: "give every tensor its encoding",
+    requires: &[],
+    ensures: &[Property::Inlined, Property::LaidOut],
+    run: |m, t, o| {
+        record(m, t, o);
+        run(m, t, o.num_warps)
+    },
+};
+
+/// Records on the module what it is compiled for.
+fn record(module: &mut Module, target: &TargetInfo, options: &Options) {
+    let Options { num_warps, num_ctas, .. } = *options;
+    let root = module.root();
+    module.set_i32_attr(root, "ttg.num-warps", num_warps as i32);
+    module.set_i32_attr(root, "ttg.num-ctas", num_ctas as i32);
+    module.set_i32_attr(root, "ttg.threads-per-warp", target.warp_size as i32);
+    let name = module.attr(AttrKind::Str(target.name.clone()));
+    module.set_attr(root, "ttg.target", name);
+    if target.stmatrix {
+        let unit = module.attr(AttrKind::Unit);
+        module.set_attr(root, scratch::STMATRIX, unit);
+    }
+}
 
 /// Assigns an encoding to every tensor of the module.
 ///

@@ -58,8 +58,18 @@ use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
 use crate::analysis::rings::{Ring, Transport, wrong};
 use crate::analysis::scope;
 use crate::hopper::{captures, multicast, tma};
+use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::allocation;
 use crate::transform::membar;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "lower-rings",
+    summary: "turn rings into mbarriers, groups of copies and TMA",
+    requires: &[Property::LaidOut],
+    ensures: &[Property::NoRings],
+    run: |m, _, _| run(m),
+};
 
 /// Lowers every ring of a module.
 ///

@@ -13,21 +13,28 @@
 //! module attributes {…}  =>  module attributes {…, "ttg.min-ctas-per-sm" = 1 : i32}
 //! ```
 
-use tilewright_ir::Module;
-use tilewright_ir::Opcode;
-use tilewright_ir::dialect::{scf, tt};
-use tilewright_ir::{Op, marks};
-use tilewright_layout::TileLayout;
+use tilewright_ir::dialect::tt;
+use tilewright_ir::flow::is_in_loop;
+use tilewright_ir::{Module, Op};
+use tilewright_passes::TargetInfo;
+use tilewright_passes::analysis::scratch;
+use tilewright_passes::analysis::tile_layout::{access_width, layout_of};
+use tilewright_passes::pass::{Pass, Property};
 
-use crate::TargetInfo;
-use crate::analysis::scratch;
-use crate::analysis::tile_layout::layout_of;
-
-/// The attribute of the module.
-pub const MIN_CTAS: &str = "ttg.min-ctas-per-sm";
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "launch-bounds",
+    summary: "bound the CTAs of a multiprocessor where registers serve loads better",
+    requires: &[Property::LaidOut],
+    ensures: &[],
+    run: |m, t, o| {
+        run(m, t, o.maxnreg.is_some());
+        Ok(())
+    },
+};
 
 /// Sets the bound; `bounded` says that the kernel's options bound the registers.
-pub fn run(module: &mut Module, target: &TargetInfo, bounded: bool) {
+fn run(module: &mut Module, target: &TargetInfo, bounded: bool) {
     let root = module.root();
     let bounded = bounded || module.int_attr(root, "ttg.maxnreg").is_some();
     let several = |op: &Op| {
@@ -36,14 +43,8 @@ pub fn run(module: &mut Module, target: &TargetInfo, bounded: bool) {
         })
     };
     if !bounded && module.all_ops(root).iter().any(several) {
-        module.set_i32_attr(root, MIN_CTAS, 1);
+        module.set_i32_attr(root, "ttg.min-ctas-per-sm", 1);
     }
-}
-
-/// Whether an operation may run more than once in a program.
-pub fn is_in_loop(module: &Module, op: Op) -> bool {
-    let is_loop = |op| matches!(module.opcode(op), Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)));
-    std::iter::successors(module.parent_op(op), |&op| module.parent_op(op)).any(is_loop)
 }
 
 /// How many instructions of a thread a load of a tile becomes.
@@ -53,17 +54,4 @@ fn instructions(module: &Module, target: &TargetInfo, load: tt::Load) -> Option<
     let bits = 8 * scratch::element_bytes(module, module.value_type(result));
     let (axis, width) = access_width(module, load.0, &layout, bits, target.max_vector_bytes);
     Some(layout.vector_groups(axis, width)?.len())
-}
-
-/// The axis along which an access of a tile takes several elements at once, and how many: no more than the analysis of addresses
-/// has promised, the thread holds, and an access of so many bytes takes.
-pub fn access_width(module: &Module, op: Op, layout: &TileLayout, bits: u32, max_bytes: u32) -> (usize, u32) {
-    let promised = module.int_attr(op, marks::VEC).unwrap_or(1).max(1) as u32;
-    let axis = module.int_attr(op, marks::VEC_AXIS).map_or(layout.order()[0] as usize, |a| a as usize);
-    if axis >= layout.rank() {
-        return (0, 1);
-    }
-    let width = promised.min(layout.contig_along(axis)).min(max_bytes * 8 / bits);
-    // The promise is a power of two; what is not would straddle words.
-    (axis, 1 << width.max(1).ilog2())
 }
