@@ -8,6 +8,7 @@ pub mod libdevice;
 pub mod lower;
 mod mend_for_ptxas;
 pub mod pipeline;
+mod ptx;
 pub mod ptxas;
 pub mod sass;
 pub mod target;

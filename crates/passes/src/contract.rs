@@ -9,7 +9,7 @@
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::{Diagnostic, Module, Op, Opcode, Type, Value, marks};
 
-use crate::analysis::scratch;
+use crate::analysis::{rings, scratch};
 use crate::hopper::tma;
 use crate::pass::Property;
 use crate::transform::{global_barriers, membar};
@@ -82,20 +82,8 @@ impl Property {
             }
             Property::NoRings => {
                 use ttg::Kind as K;
-                matches!(
-                    opcode,
-                    Some(Opcode::Ttg(
-                        K::RingCreate
-                            | K::RingAcquire
-                            | K::RingCommit
-                            | K::RingClose
-                            | K::RingWait
-                            | K::RingIsClosed
-                            | K::RingRelease
-                            | K::RingDealloc
-                            | K::AsyncCopyBlockToLocal
-                    ))
-                )
+                rings::is_on_ring(module, op)
+                    || matches!(opcode, Some(Opcode::Ttg(K::RingCreate | K::AsyncCopyBlockToLocal)))
             }
             Property::WarpsPlaced => {
                 opcode == Some(Opcode::Ttg(ttg::Kind::WarpSpecialize))

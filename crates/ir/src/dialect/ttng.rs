@@ -21,6 +21,9 @@
 //! ttng.wait_barrier %full, %phase : ...
 //! ```
 
+use tilewright_layout::{Encoding, SharedKind};
+
+use crate::attrs::AttrKind;
 use crate::entity::{Op, Type};
 use crate::module::Module;
 use crate::opdef::{Access, Completion, Effect, Resource, Scope};
@@ -323,4 +326,12 @@ pub(super) fn verify_coordinates(module: &Module, op: Op) -> Result<(), String> 
     } else {
         Err(format!("a block of {rank} dimensions needs as many coordinates, not {found}"))
     }
+}
+
+/// The type of an mbarrier, or of a ring of `count`.
+pub fn mbarrier_type(module: &mut Module, count: Option<u32>) -> Type {
+    let plain = SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order: vec![0] };
+    let encoding = module.attr(AttrKind::Encoding(Encoding::Shared(plain)));
+    let shape: Vec<u32> = count.into_iter().chain([1]).collect();
+    module.buffer_type(&shape, Type::I64, encoding, true)
 }

@@ -408,13 +408,13 @@ fn slot_of(module: &Module, view: Value) -> Option<Value> {
 
 /// An mbarrier for each of so many slots.
 fn barriers(module: &mut Module, before: Op, slots: u32) -> Value {
-    let ty = tma::mbarrier_type(module, Some(slots));
+    let ty = ttng::mbarrier_type(module, Some(slots));
     let mut b = Builder::before(module, before);
     ttg::LocalAlloc::build(&mut b, None, ty).result(b.module)
 }
 
 /// The mbarrier of a slot.
 fn barrier(b: &mut Builder<'_>, barriers: Value, slot: Value) -> Value {
-    let ty = tma::mbarrier_type(b.module, None);
+    let ty = ttng::mbarrier_type(b.module, None);
     ttg::MemdescIndex::build(b, barriers, slot, ty).result(b.module)
 }
