@@ -54,8 +54,6 @@ pub struct LowerOptions<'t> {
     pub target: &'t TargetInfo,
     /// Alignment of the kernel's shared memory, in bytes.
     pub shared_alignment: u32,
-    /// Upper bound of registers a thread (`.maxnreg`).
-    pub max_registers: Option<u32>,
     /// Whether source positions go into the program.
     pub line_info: bool,
 }
@@ -121,7 +119,6 @@ pub fn lower<H: Hooks>(
     let num_warps = int("ttg.num-warps").unwrap_or(4) as u32;
     let num_ctas = int("ttg.num-ctas").unwrap_or(1) as u32;
     let launched = int("ttg.total-num-warps").map_or(num_warps, |n| n as u32);
-    let max_registers = options.max_registers.or(int("ttg.maxnreg").map(|n| n as u32));
     let shared_bytes = int("ttg.shared").unwrap_or(0) as u32;
     let mut out = llvm::Module::new("kernel");
     let warp_size = options.target.warp_size;
@@ -152,7 +149,7 @@ pub fn lower<H: Hooks>(
         }
         let attrs = is_kernel.then(|| KernelAttrs {
             threads: launched * warp_size,
-            max_registers: max_registers.unwrap_or(0),
+            max_registers: int("ttg.maxnreg").unwrap_or(0) as u32,
             cluster: num_ctas,
             min_ctas_per_sm: int("ttg.min-ctas-per-sm").unwrap_or(0) as u32,
             ..KernelAttrs::default()

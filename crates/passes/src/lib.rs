@@ -22,7 +22,7 @@
 //! | --- | --- |
 //! | `ttg.num-warps : i32` | warps that run the function |
 //! | `ttg.total-num-warps : i32` | warps of a CTA, those of partitions included, where there are any |
-//! | `ttg.maxnreg : i32` | registers of a thread at the start, where partitions change them |
+//! | `ttg.maxnreg : i32` | the most registers of a thread: by the option `maxnreg`, or those at the start, where partitions change them |
 //! | `ttg.min-ctas-per-sm : i32` | CTAs that a multiprocessor should hold at least, where a target bounds them |
 //! | `ttg.num-ctas : i32` | CTAs of a cluster, which runs one program: tensors, buffers and blocks of descriptors are what one CTA has ([`distribute_ctas`](hopper::distribute_ctas)) |
 //! | `ttg.threads-per-warp : i32` | threads of a warp |

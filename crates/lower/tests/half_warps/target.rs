@@ -62,6 +62,7 @@ pub fn info() -> TargetInfo {
             copied_bytes: 16,
             registers: 1 << 15,
             registers_of_thread: 128,
+            min_registers_of_thread: 16,
         },
         passes: PASSES,
     }
@@ -126,7 +127,7 @@ impl Toolchain for Llvm {
 /// From `ttg` to the per-thread program.
 pub fn lower(module: &ir::Module) -> tilewright_lower::Result<Lowered> {
     let target = &info();
-    let options = LowerOptions { target, shared_alignment: 16, max_registers: None, line_info: false };
+    let options = LowerOptions { target, shared_alignment: 16, line_info: false };
     tilewright_lower::lower(module, &options, || HalfWarps)
 }
 

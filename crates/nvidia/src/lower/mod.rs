@@ -27,11 +27,6 @@ use tilewright_lower::Result;
 
 use crate::target::{Facts, Target};
 
-/// A bound on a thread's registers as the hardware has it; `ptxas` would say that it takes no others.
-fn in_hardware(registers: u32) -> u32 {
-    registers.clamp(24, 255)
-}
-
 /// Lowers a module.
 ///
 /// # Errors
@@ -41,7 +36,6 @@ pub fn lower(module: &ir::Module, target: Target, options: &ir::Options) -> Resu
         target: &target.info(),
         // A 128-byte swizzle repeats every 1024 bytes of the address.
         shared_alignment: if target.facts().tma { 1024 } else { 128 },
-        max_registers: options.maxnreg.map(in_hardware),
         line_info: options.line_info,
     };
     tilewright_lower::lower(module, &options_of_all, || Nvidia::new(target))

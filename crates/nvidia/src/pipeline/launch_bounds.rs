@@ -27,16 +27,16 @@ pub const PASS: Pass = Pass {
     summary: "bound the CTAs of a multiprocessor where registers serve loads better",
     requires: &[Property::LaidOut],
     ensures: &[],
-    run: |m, t, o| {
-        run(m, t, o.maxnreg.is_some());
+    run: |m, t, _| {
+        run(m, t);
         Ok(())
     },
 };
 
-/// Sets the bound; `bounded` says that the kernel's options bound the registers.
-fn run(module: &mut Module, target: &TargetInfo, bounded: bool) {
+/// Sets the bound.
+fn run(module: &mut Module, target: &TargetInfo) {
     let root = module.root();
-    let bounded = bounded || module.int_attr(root, "ttg.maxnreg").is_some();
+    let bounded = module.int_attr(root, "ttg.maxnreg").is_some();
     let several = |op: &Op| {
         tt::Load::cast(module, *op).is_some_and(|load| {
             is_in_loop(module, *op) && instructions(module, target, load).is_some_and(|n| n > 1)

@@ -86,7 +86,9 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     }
     module.set_i32_attr(root, "ttg.total-num-warps", total as i32);
     let start = (REGISTERS / (total * WARP)) & !7;
-    if !asked || !main.is_multiple_of(4) || start >= MAX_REGISTERS {
+    // Whoever bounds the registers says all there is to say.
+    let bounded = module.int_attr(root, "ttg.maxnreg").is_some();
+    if !asked || bounded || !main.is_multiple_of(4) || start >= MAX_REGISTERS {
         return Ok(());
     }
     module.set_i32_attr(root, "ttg.maxnreg", start as i32);

@@ -61,13 +61,18 @@ pub const PASS: Pass = Pass {
 
 /// Records on the module what it is compiled for.
 fn record(module: &mut Module, target: &TargetInfo, options: &Options) {
-    let Options { num_warps, num_ctas, .. } = *options;
+    let Options { num_warps, num_ctas, maxnreg, .. } = *options;
     let root = module.root();
     module.set_i32_attr(root, "ttg.num-warps", num_warps as i32);
     module.set_i32_attr(root, "ttg.num-ctas", num_ctas as i32);
     module.set_i32_attr(root, "ttg.threads-per-warp", target.warp_size as i32);
     let name = module.attr(AttrKind::Str(target.name.clone()));
     module.set_attr(root, "ttg.target", name);
+    if let Some(bound) = maxnreg {
+        let machine = target.machine;
+        let bound = bound.clamp(machine.min_registers_of_thread, machine.registers_of_thread);
+        module.set_i32_attr(root, "ttg.maxnreg", bound as i32);
+    }
     if target.stmatrix {
         let unit = module.attr(AttrKind::Unit);
         module.set_attr(root, scratch::STMATRIX, unit);
