@@ -1,5 +1,7 @@
 //! The passes: from a `tt` module, which says what a kernel computes, to a `ttg` module, which says which thread holds
-//! what, where shared memory lies and when threads wait for each other.
+//! what, where shared memory lies and when threads wait for each other. The one comes from
+//! [`tilewright_frontend`](../tilewright_frontend/index.html), the other goes to [`tilewright_lower`](../tilewright_lower/index.html); both are a
+//! [`tilewright_ir::Module`].
 //!
 //! | | |
 //! | --- | --- |
@@ -40,7 +42,7 @@
 //! With several CTAs to a cluster `ttng.cluster_cta_rank` says which one this is. A `ttng.cluster_exchange` emits its own
 //! barriers of the cluster, after its writes and after its reads. A TMA copy with `ttg.multicast = mask` brings a part of the
 //! block to all CTAs whose ranks differ in the bits of the mask alone, and they the others; an arrival with `ttg.peers = set`
-//! is one at the mbarrier of each CTA of rank ^ x, x being a bit of the set ([`multicast`](hopper::multicast)); a wait with `ttg.one_thread` is
+//! is one at the mbarrier of each CTA of rank ^ x, x being a bit of the set ([`multicast`](hopper::multicast)); a wait with `ttg.elected` is
 //! that of the thread that issues copies. In a cluster TMA boxes are so
 //! small that its CTAs can share the copies of a block ([`tilewright_layout::TmaBlock::in_parts`]). Beside a
 //! `ttg.warp_specialize` the cluster meets in the function's body only, before the first or behind the last.
@@ -104,9 +106,9 @@
 //!   executed by all: each then sees what came. A
 //!   barrier stands before a copy into a buffer that others have read, a proxy fence and a barrier before one out of a
 //!   buffer that threads have written.
-//! - `ttng.take_turn` and `ttng.pass_turn` stand in the default region of a `ttg.warp_specialize` of two warp groups or more;
-//!   between them nothing waits for other warps of the scope. Each `take_turn` is followed by one `pass_turn` on every way
-//!   through the region, `pass_turn {begins}` stands before all of them and `take_turn {ends}` behind.
+//! - `ttng.wait_order_barrier` and `ttng.arrive_order_barrier` stand in the default region of a `ttg.warp_specialize` of two warp groups or more;
+//!   between them nothing waits for other warps of the scope. Each `wait_order_barrier` is followed by one `arrive_order_barrier` on every way
+//!   through the region, `arrive_order_barrier {begins}` stands before all of them and `wait_order_barrier {ends}` behind.
 //! - A `tt.reduce` with `ttg.lanes_apart` does not combine lanes: each has its own result, until `ttg.lane_sum` adds them. In
 //!   between stand additions and multiplications by what all these lanes have alike.
 //! - Kernel arguments of type `!tt.tensordesc` are tensor maps ([`kernel_maps`](hopper::tma::kernel_maps)). With

@@ -51,7 +51,7 @@ struct Nvidia {
     handoffs: Vec<warp_specialize::Handoff>,
     last_specialized: Option<ir::Op>,
     /// How often the main warps have met those of other CTAs before they handed anything off.
-    meetings: u32,
+    cluster_barriers: u32,
     /// Left operands of warp-group dots, in the words in which the last of these in a block has them.
     fragments: FxHashMap<(ir::Value, ir::Block), Vec<llvm::Value>>,
 }
@@ -64,7 +64,7 @@ impl Nvidia {
             worker_warp: None,
             handoffs: Vec::new(),
             last_specialized: None,
-            meetings: 0,
+            cluster_barriers: 0,
             fragments: FxHashMap::default(),
         }
     }

@@ -21,8 +21,8 @@ use tilewright_passes::hopper::{
 };
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
-    allocate_shared, assign_layouts, global_barriers, lane_sums, legalize_dots, lower_descriptors,
-    lower_rings, membar, software_pipeline,
+    allocate_shared, assign_layouts, global_barriers, legalize_dots, lower_descriptors, lower_rings, membar,
+    sink_lane_sums, software_pipeline,
 };
 
 /// Each pass, and why it stands where it does.
@@ -73,10 +73,10 @@ pub static PASSES: &[Row] = &[
     },
     Row { pass: pingpong::PASS, why: "turns go around products and their waits, which stand now" },
     Row {
-        pass: lane_sums::PASS,
+        pass: sink_lane_sums::PASS,
         why: "loops have their final form: what they add up over lanes can leave them",
     },
-    Row { pass: DCE, why: "what lower-rings and lane-sums left behind would get memory and barriers" },
+    Row { pass: DCE, why: "what lower-rings and sink-lane-sums left behind would get memory and barriers" },
     Row { pass: allocate_warp_groups::PASS, why: "what partitions do is final: their warps and registers" },
     Row { pass: allocate_shared::PASS, why: "buffers and scratch are final: their offsets" },
     Row { pass: membar::PASS, why: "barriers depend on which buffers lie in the same place" },

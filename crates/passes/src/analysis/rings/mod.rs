@@ -51,8 +51,8 @@ pub struct Reader {
     pub place: Option<Place>,
     /// Its warps.
     pub warps: u32,
-    /// Whether one thread does all its reading: a warp that hands slots to the copy engine.
-    pub one_thread: bool,
+    /// Whether an elected thread does all its reading: a warp that hands slots to the copy engine.
+    pub elected: bool,
 }
 
 /// A ring with all who use it.
@@ -317,7 +317,7 @@ impl Ring {
             }
         }
         for (reader, (hands_over, otherwise)) in self.readers.iter_mut().zip(reads) {
-            reader.one_thread |= hands_over && !otherwise && reader.warps == 1;
+            reader.elected |= hands_over && !otherwise && reader.warps == 1;
         }
         Ok(found)
     }

@@ -6,14 +6,14 @@
 //!
 //! # The algorithm
 //!
-//! 1. **Roots** ([`roots`]). Operations that care: a dot (tensor-core fragments, warps in a square for a plain product,
+//! 1. **Roots** (`roots`). Operations that care: a dot (tensor-core fragments, warps in a square for a plain product,
 //!    in rows where the result is reduced by rows or feeds another dot), and memory operations on many bytes (runs of 16
 //!    bytes per thread along the contiguous dimension, found by [axis analysis](crate::analysis::axis)). Their results are fixed.
-//! 2. **Propagation** ([`propagate`]). Heaviest root first (bytes moved × 8^loop depth, dots before all), its encoding
+//! 2. **Propagation** (`propagate`). Heaviest root first (bytes moved × 8^loop depth, dots before all), its encoding
 //!    spreads along def-use chains both ways, through loops, branches, broadcasts and reductions, until it meets a value
 //!    that has one already. Small loads take what reaches them if that costs little more than their own choice.
 //!    **Cheap** values (ranges, splats, constants and integer arithmetic on them) stop nothing and get no encoding.
-//! 3. **Rewriting** ([`rewrite`]). Each operation says which encoding each operand must have. Where a value has another:
+//! 3. **Rewriting** (`rewrite`). Each operation says which encoding each operand must have. Where a value has another:
 //!    a cheap one is computed again in the wanted encoding; one that follows from something smaller (a broadcast, a
 //!    widening cast) is computed again from that, converted; everything else gets one `ttg.convert_layout`, where it is
 //!    defined, so that what is defined outside a loop is converted outside it. Operands of a dot that come from memory go

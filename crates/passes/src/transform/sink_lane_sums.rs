@@ -36,7 +36,7 @@ use crate::pass::{Pass, Property};
 
 /// The pass.
 pub const PASS: Pass = Pass {
-    name: "lane-sums",
+    name: "sink-lane-sums",
     summary: "add up over lanes behind loops what they add up inside",
     requires: &[Property::LaidOut],
     ensures: &[],
