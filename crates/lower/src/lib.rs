@@ -1,5 +1,8 @@
 //! Lowering of a `ttg` module to a per-thread program, as far as it is the same for every vendor, one file a topic.
 //!
+//! In: what the passes leave, of which [`tilewright_passes`] is the contract. Out: a [`tilewright_llvm::Module`], which a vendor's crate,
+//! such as [`tilewright_nvidia`](../tilewright_nvidia/index.html), has turned into code.
+//!
 //! A tensor value becomes one scalar per register of its [`TileLayout`], in that layout's register order; a buffer
 //! becomes a shared-memory address. What the passes have decided is read, not decided again: encodings stand in the
 //! types, shared-memory offsets in `allocation.offset`, vector widths in `tt.vec`, barriers between operations are
