@@ -52,6 +52,7 @@ bench-gpu: ## times against Triton in the same process; needs an NVIDIA GPU, tor
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 

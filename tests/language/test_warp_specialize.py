@@ -444,7 +444,7 @@ def test_turns(d, num_warps):
         grid=(4,),
     )
     ttgir = kernel.asm["ttgir"]
-    assert ("ttng.take_turn" in ttgir) == (d == 128 and num_warps == 8)
+    assert ("ttng.wait_order_barrier" in ttgir) == (d == 128 and num_warps == 8)
     # The first product of an iteration and the second of the one before are under way together.
     loop = ttgir[ttgir.index("scf.for") :]
     together = "pendings = 1" in loop[: loop.index("scf.yield")]

@@ -2,8 +2,9 @@
 
 use std::io::{Read, Write};
 
-use tilewright_compiler::Passes;
+use tilewright_compiler::{DEFAULT_TARGET, Passes};
 use tilewright_ir::{PrintOptions, parse, print_with};
+use tilewright_passes::TargetInfo;
 use tilewright_passes::opt::{Pipeline, pass_names};
 
 use crate::Failure;
@@ -29,7 +30,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, out: &mut dyn Write) -> Result<u8, Failure> {
     if args.list_passes {
-        for (name, summary) in pass_names() {
+        for (name, summary) in pass_names(&info(DEFAULT_TARGET)?) {
             writeln!(out, "{name:20} {summary}")?;
         }
         return Ok(0);
@@ -37,14 +38,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<u8, Failure> {
     let Some((file, passes)) = args.arguments.split_first() else {
         return Err("a file is needed (`-` for standard input); `tilewright opt --help` says more".into());
     };
-    let pipeline =
-        Pipeline::parse(passes.iter().map(String::as_str), &|name| match tilewright_compiler::target(name)
-            .map_err(|d| d.to_string())?
-            .passes()
-        {
-            Passes::Ttg(info) => Ok(*info),
-            Passes::Tt(_) => Err(format!("{name} has no passes from tt to ttg")),
-        })?;
+    let pipeline = Pipeline::parse(passes.iter().map(String::as_str), DEFAULT_TARGET, &info)?;
     let (text, name) = if file == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map_err(|e| format!("standard input: {e}"))?;
@@ -67,6 +61,14 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<u8, Failure> {
         write!(out, "{}", optimized(&padded, name, &pipeline, args.locations)?)?;
     }
     Ok(0)
+}
+
+/// What the passes know of the target of a name.
+fn info(name: &str) -> Result<TargetInfo, String> {
+    match tilewright_compiler::target(name).map_err(|d| d.to_string())?.passes() {
+        Passes::Ttg(info) => Ok(*info),
+        Passes::Tt(_) => Err(format!("{name} has no passes from tt to ttg")),
+    }
 }
 
 fn optimized(text: &str, name: &str, pipeline: &Pipeline, locations: bool) -> Result<String, String> {

@@ -269,7 +269,7 @@ fn kernel_of(source: &str) -> std::ops::Range<usize> {
 fn to_ptx(module: &mut Module, target: Target) -> Result<String, String> {
     let targets = |name: &str| Target::parse(name).map(Target::info).map_err(|e| e.to_string());
     let passes = ["-tt", &format!("-target={target}"), "-ttg"];
-    Pipeline::parse(passes, &targets)?.run(module).map_err(|errors| errors[0].to_string())?;
+    Pipeline::parse(passes, "cuda:90", &targets)?.run(module).map_err(|errors| errors[0].to_string())?;
     let options = tilewright_nvidia::CodegenOptions::new(target);
     Ok(tilewright_nvidia::compile(module, &options).map_err(|e| e.to_string())?.ptx)
 }

@@ -21,7 +21,7 @@
 //!   ever: where two writers meet, each puts a sound entry in the place of what it found.
 //! - A writer holds its folder locked (`flock`) until it ends, however it ends: an unlocked one is abandoned and removed.
 //! - What is run as code must come from its user: folders are made for the user alone, and a folder that others own or may
-//!   write into is not used ([`folder`]).
+//!   write into is not used (`folder`).
 //! - A cache that cannot be written is used as far as it can be read; that is said once a process.
 
 mod folder;

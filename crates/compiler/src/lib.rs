@@ -1,5 +1,8 @@
 //! `compile(source, signature, options)` to an artifact: the stages of one target in order, their dumps, the cache.
 //!
+//! In: a [`Request`]. Out: an [`Artifact`], which [`tilewright_runtime`](../tilewright_runtime/index.html) launches. Between them
+//! [`tilewright_frontend`], [`tilewright_passes`] and the crate of the target do their part.
+//!
 //! [`compile`] is the whole road on one screen; what a target does on it stands in the target's folder
 //! ([`tilewright_target`]), and which targets there are in one list ([`FAMILIES`]). It holds no state of its own and may be
 //! called from many threads.

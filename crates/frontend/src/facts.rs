@@ -1,6 +1,6 @@
 //! What a compilation learned from outside its own source: the part of a cache key that only the front end knows.
 //!
-//! The evaluator never speaks to its [`Host`] itself but to a [`Recorder`], which asks the host and writes each answer
+//! The evaluator never speaks to its [`Host`] itself but to a `Recorder`, which asks the host and writes each answer
 //! down: a question that is not recorded is not answered either.
 //! Evaluation is deterministic: equal facts, equal options and an equal compiler give an equal module.
 //!

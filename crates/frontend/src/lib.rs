@@ -9,6 +9,9 @@
 //! - [`library`]: the `tl.*` names, read from the Python files under `python/tilewright/language`;
 //! - [`dtype`], [`signature`]: the language's types and the types of a kernel's arguments.
 //!
+//! In: the source, the types of the arguments, and a [`Host`]. Out: a [`tilewright_ir::Module`] of the `tt` dialect, which
+//! [`tilewright_passes`](../tilewright_passes/index.html) takes on to `ttg` or [`tilewright_interp`](../tilewright_interp/index.html) runs.
+//!
 //! Invariants: nothing here knows CPython, holds mutable global state or panics on a wrong kernel.
 
 // An error ends the compilation: its size does not matter.

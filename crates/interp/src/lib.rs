@@ -4,6 +4,9 @@
 //! [`Executable::run`] runs it for every program of a grid, on all cores, on memory in place. Every access is checked
 //! against the allocations of a [`Memory`]. What each operation rounds, and when, is in `docs/numerics.md`.
 //!
+//! In: the `tt` module that [`tilewright_frontend`](../tilewright_frontend/index.html) has made, after the passes of
+//! [`tilewright_ir::pass`]. Out: what the program leaves in memory.
+//!
 //! In the order in which data flows: `compile` (IR to [program](self)), `program` (the instructions), `exec` (runs
 //! them), with `kernels` (elementwise loops), `lazy` and `tile` (compact forms of index arithmetic and masks), `memory`
 //! (checks), `float` and `elem` (formats).

@@ -144,3 +144,8 @@ pub fn is_loop(m: &Module, op: Op) -> bool {
     m.def(op)
         .is_some_and(|d| d.flow.iter().any(|f| matches!((f.from, f.to), (Place::End(..), Place::Entry(..)))))
 }
+
+/// Whether an operation may run more than once in a program.
+pub fn is_in_loop(m: &Module, op: Op) -> bool {
+    std::iter::successors(m.parent_op(op), |&op| m.parent_op(op)).any(|op| is_loop(m, op))
+}

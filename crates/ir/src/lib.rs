@@ -2,12 +2,21 @@
 //!
 //! A [`Module`] owns everything: operations, blocks, regions and values live in arenas and are named by 32-bit
 //! references; types and attributes are uniqued per module, so comparing them is comparing references. Operations are
-//! declared once each, in [`dialect`]; the text form is MLIR's.
+//! declared once each, in [`dialect`](mod@dialect); the text form is MLIR's.
 //!
-//! Invariants (checked by [`verify`]):
+//! Invariants (checked by [`verify`](fn@verify)):
 //! - every use of a value is listed in its use list, and nothing else is;
 //! - a value's definition dominates its uses; control flow in kernels is structured (`scf`);
 //! - an attached operation has a parent block, a block has a parent region, a region has a parent operation.
+//!
+//! In: what [`tilewright_frontend`](../tilewright_frontend/index.html) emits, or [text](parse). Out: what
+//! [`tilewright_passes`](../tilewright_passes/index.html) and [`tilewright_interp`](../tilewright_interp/index.html) walk. Below it stands
+//! [`tilewright_layout`] alone, whose encodings are attributes here.
+//!
+//! [`module`], [`attrs`], [`opdef`], [`dialect`](mod@dialect) and what declarations say ([`index`], [`typing`], [`flow`]) name each other, since a
+//! declaration is of functions over the module, and the module finds the declaration of each of its operations by opcode. Everything
+//! else stands behind these: [`verify`](mod@verify), [`text`], folding and the passes use them, and none of them uses those, but for
+//! printing a type in a message.
 
 pub mod attrs;
 pub mod builder;

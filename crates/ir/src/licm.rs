@@ -10,11 +10,11 @@
 //! loops come first, so that what leaves an inner loop can leave the outer one too.
 
 use crate::diagnostic::Diagnostic;
-use crate::dialect::scf;
 use crate::effects::is_speculatable;
 use crate::entity::{Block, Op};
+use crate::flow::is_loop;
 use crate::module::{Module, ValueDef};
-use crate::opdef::{Opcode, Trait};
+use crate::opdef::Trait;
 
 /// On a loop: everything stays inside (`tl.range(…, disable_licm=True)`).
 pub const DISABLED: &str = "tt.disable_licm";
@@ -25,10 +25,7 @@ pub const DISABLED: &str = "tt.disable_licm";
 /// None; the signature is that of every pass.
 pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     let mut loops = module.all_ops(module.root());
-    loops.retain(|&op| {
-        matches!(module.opcode(op), Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)))
-            && module.op_attr(op, DISABLED).is_none()
-    });
+    loops.retain(|&op| is_loop(module, op) && module.op_attr(op, DISABLED).is_none());
     for &op in loops.iter().rev() {
         for i in 0..module.regions(op).len() {
             let region = module.regions(op)[i];

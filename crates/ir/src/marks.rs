@@ -23,8 +23,8 @@ marks! {
     /// On an arrival, and on a ring without fields, whose commits are such arrivals: bit x of it stands for the CTA of
     /// rank ^ x, at whose mbarrier it arrives.
     PEERS = "ttg.peers";
-    /// On a wait: the thread that issues copies makes it, and no other.
-    ONE_THREAD = "ttg.one_thread";
+    /// On a wait: the elected thread, which issues copies, makes it, and no other.
+    ELECTED = "ttg.elected";
     /// Lanes are not combined, each has its own result.
     LANES_APART = "ttg.lanes_apart";
     /// The copy's slot is not the one that is read between the last `ttg.async_wait` and the copy. The pipeliner says so of

@@ -263,6 +263,13 @@ impl Module {
         self.ty(TypeKind::Tensor { shape: Shape::from_slice(shape), element, encoding })
     }
 
+    /// A buffer in shared memory, `#ttg.shared_memory`.
+    pub fn buffer_type(&mut self, shape: &[u32], element: Type, encoding: Attr, mutable: bool) -> Type {
+        let memory_space = self.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
+        let (shape, encoding) = (Shape::from_slice(shape), Some(encoding));
+        self.ty(TypeKind::MemDesc { shape, element, encoding, memory_space, mutable, alloc_shape: None })
+    }
+
     /// The tensor's shape; `None` for anything but a tensor or a buffer.
     pub fn shape(&self, ty: Type) -> Option<&[u32]> {
         match self.type_kind(ty) {

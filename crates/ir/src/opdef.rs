@@ -1,4 +1,4 @@
-//! How operations are declared: one [`dialect!`](crate::dialect) block per file says everything about an op once.
+//! How operations are declared: one [`dialect!`](macro@crate::dialect) block per file says everything about an op once.
 //!
 //! From the declaration come the [`OpDef`] table (which the printer, parser, verifier and analyses read), a typed
 //! wrapper with accessors (`tt::Load(op).ptr(&module)`), a builder function (`tt::Load::build(&mut b, ...)`) and the

@@ -363,7 +363,7 @@ options! {
     /// CTAs of a cluster, which run one program together.
     num_ctas: u32 = 1, power_of_two(MAX_CTAS), [Passes, CodeGenerator, Launch];
     /// Upper bound of a thread's registers. The hardware has 24 to 255: what is outside is brought there.
-    maxnreg: Option<u32> = None, count(1, MOST), [Passes, CodeGenerator];
+    maxnreg: Option<u32> = None, count(1, MOST), [Passes];
     /// Whether a product and a sum may become one fused operation.
     enable_fp_fusion: bool = true, Kind::Flag, [CodeGenerator];
     /// What `tl.dot` does with float32 operands unless it says `input_precision` or `allow_tf32` itself.

@@ -359,3 +359,33 @@ pub(crate) fn operand_type(m: &mut Module, def: &OpDef, group: usize, known: &Kn
     }
     known.find(m, def, def.operands[group].name)
 }
+
+fn types(m: &Module, values: &[Value]) -> Vec<Type> {
+    values.iter().map(|&v| m.value_type(v)).collect()
+}
+
+/// Compares lists of types; the texts name them.
+pub(crate) fn same_type_lists(
+    m: &Module,
+    what: &str,
+    found: &[Type],
+    expected_as: &str,
+    expected: &[Type],
+) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    let list = |types: &[Type]| types.iter().map(|&t| print_type(m, t)).collect::<Vec<_>>().join(", ");
+    Err(format!("{what} ({}) do not fit {expected_as} ({})", list(found), list(expected)))
+}
+
+/// The same of values.
+pub(crate) fn same_types(
+    m: &Module,
+    what: &str,
+    found: &[Value],
+    expected_as: &str,
+    expected: &[Value],
+) -> Result<(), String> {
+    same_type_lists(m, what, &types(m, found), expected_as, &types(m, expected))
+}

@@ -287,36 +287,6 @@ fn declared(m: &Module, op: Op, def: &OpDef) -> Result<(), String> {
     Ok(())
 }
 
-fn types(m: &Module, values: &[Value]) -> Vec<Type> {
-    values.iter().map(|&v| m.value_type(v)).collect()
-}
-
-/// Compares lists of types; the texts name them.
-pub(crate) fn same_type_lists(
-    m: &Module,
-    what: &str,
-    found: &[Type],
-    expected_as: &str,
-    expected: &[Type],
-) -> Result<(), String> {
-    if found == expected {
-        return Ok(());
-    }
-    let list = |types: &[Type]| types.iter().map(|&t| print_type(m, t)).collect::<Vec<_>>().join(", ");
-    Err(format!("{what} ({}) do not fit {expected_as} ({})", list(found), list(expected)))
-}
-
-/// The same of values.
-pub(crate) fn same_types(
-    m: &Module,
-    what: &str,
-    found: &[Value],
-    expected_as: &str,
-    expected: &[Value],
-) -> Result<(), String> {
-    same_type_lists(m, what, &types(m, found), expected_as, &types(m, expected))
-}
-
 /// Marks lie where the declaration has them.
 fn marked(m: &Module, op: Op, def: &OpDef) -> Result<(), String> {
     let is_mark = |name: &str| marks::DECLARED.iter().any(|(n, _)| *n == name);
@@ -373,7 +343,7 @@ fn passed(m: &Module, op: Op) -> Result<(), String> {
         };
         let what = if edge.user == op { "operands" } else { "yielded types" };
         let to = if edge.to == m.results(op) { "the results" } else { "the region's arguments" };
-        same_types(m, what, from, to, edge.to)?;
+        typing::same_types(m, what, from, to, edge.to)?;
     }
     Ok(())
 }

@@ -6,6 +6,9 @@
 //! In the order in which a code generator meets them: [`LinearLayout`] is the algebra, [`TileLayout`] the layout of a
 //! tensor over the threads of a CTA, [`SharedLayout`] that of a buffer, [`SharedAccess`] the loads and stores between,
 //! [`plan_conversion`] the way from one tile layout to another.
+//!
+//! The first crate of all: it uses none. [`tilewright_ir`](../tilewright_ir/index.html) holds encodings as attributes,
+//! [`tilewright_passes`](../tilewright_passes/index.html) chooses them, and [`tilewright_lower`](../tilewright_lower/index.html) asks for registers and addresses.
 
 mod access;
 mod banks;

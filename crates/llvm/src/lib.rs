@@ -5,6 +5,8 @@
 //! LLVM, which costs far more per instruction than recording does. [`emit::compile`] then hands the module to LLVM,
 //! runs the target's short pass list and returns PTX text.
 //!
+//! In: what [`tilewright_lower`](../tilewright_lower/index.html) records. Out: assembly text, for the tools of the target.
+//!
 //! No LLVM type appears in this crate's interface: a direct PTX emitter can stand behind the same builder.
 
 pub mod builder;

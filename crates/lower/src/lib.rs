@@ -1,5 +1,8 @@
 //! Lowering of a `ttg` module to a per-thread program, as far as it is the same for every vendor, one file a topic.
 //!
+//! In: what the passes leave, of which [`tilewright_passes`] is the contract. Out: a [`tilewright_llvm::Module`], which a vendor's crate,
+//! such as [`tilewright_nvidia`](../tilewright_nvidia/index.html), has turned into code.
+//!
 //! A tensor value becomes one scalar per register of its [`TileLayout`], in that layout's register order; a buffer
 //! becomes a shared-memory address. What the passes have decided is read, not decided again: encodings stand in the
 //! types, shared-memory offsets in `allocation.offset`, vector widths in `tt.vec`, barriers between operations are
@@ -40,7 +43,6 @@ use tilewright_layout::{Encoding, TileLayout};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{Builder, KernelAttrs, Loc, Scalar, Space, Ty};
 use tilewright_passes::TargetInfo;
-use tilewright_passes::transform::launch_bounds::MIN_CTAS;
 
 pub use atomic::Atomic;
 pub use hooks::{Approximation, Hooks, LoadHints, Shuffle, WordValues, Words};
@@ -55,8 +57,6 @@ pub struct LowerOptions<'t> {
     pub target: &'t TargetInfo,
     /// Alignment of the kernel's shared memory, in bytes.
     pub shared_alignment: u32,
-    /// Upper bound of registers a thread (`.maxnreg`).
-    pub max_registers: Option<u32>,
     /// Whether source positions go into the program.
     pub line_info: bool,
 }
@@ -122,7 +122,6 @@ pub fn lower<H: Hooks>(
     let num_warps = int("ttg.num-warps").unwrap_or(4) as u32;
     let num_ctas = int("ttg.num-ctas").unwrap_or(1) as u32;
     let launched = int("ttg.total-num-warps").map_or(num_warps, |n| n as u32);
-    let max_registers = options.max_registers.or(int("ttg.maxnreg").map(|n| n as u32));
     let shared_bytes = int("ttg.shared").unwrap_or(0) as u32;
     let mut out = llvm::Module::new("kernel");
     let warp_size = options.target.warp_size;
@@ -153,9 +152,9 @@ pub fn lower<H: Hooks>(
         }
         let attrs = is_kernel.then(|| KernelAttrs {
             threads: launched * warp_size,
-            max_registers: max_registers.unwrap_or(0),
+            max_registers: int("ttg.maxnreg").unwrap_or(0) as u32,
             cluster: num_ctas,
-            min_ctas_per_sm: int(MIN_CTAS).unwrap_or(0) as u32,
+            min_ctas_per_sm: int("ttg.min-ctas-per-sm").unwrap_or(0) as u32,
             ..KernelAttrs::default()
         });
         locations = control::lower_function(

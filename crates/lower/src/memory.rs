@@ -2,9 +2,10 @@
 
 use smallvec::SmallVec;
 use tilewright_ir::dialect::tt;
+use tilewright_ir::flow::is_in_loop;
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{Scalar, Ty, Value};
-use tilewright_passes::transform::launch_bounds::{access_width, is_in_loop};
+use tilewright_passes::analysis::tile_layout::access_width;
 
 use crate::{Hooks, LoadHints, Lower, Result, WordValues, Words, int_of, memory_bits};
 

@@ -1,5 +1,8 @@
 //! `ttg` to LLVM IR for NVPTX, PTX and cubin; everything that names an `sm_` version.
 //!
+//! In: a `ttg` module, made by this crate's list of passes ([`pipeline`]) from those of [`tilewright_passes`]. Out: what
+//! [`tilewright_runtime`](../tilewright_runtime/index.html) loads, or [`tilewright_ptxsim`](../tilewright_ptxsim/index.html) runs.
+//!
 //! [`lower::lower`] turns a `ttg` module into a per-thread program ([`tilewright_llvm::Module`]), [`compile()`] takes it
 //! on to PTX, and [`ptxas::Ptxas`] to a cubin. [`CUDA`] is the line in the registry of targets.
 
@@ -8,6 +11,7 @@ pub mod libdevice;
 pub mod lower;
 mod mend_for_ptxas;
 pub mod pipeline;
+mod ptx;
 pub mod ptxas;
 pub mod sass;
 pub mod target;

@@ -25,6 +25,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::ptx::branch_targets;
+
 /// Writes all of it in the other way.
 pub fn mend_for_ptxas(ptx: String) -> String {
     keep_loops_with_products(select_of_high_halves(ptx))
@@ -43,12 +45,9 @@ fn keep_loops_with_products(ptx: String) -> String {
             labels.insert(label, i);
         } else if line.starts_with(PRODUCT) {
             last_product = Some(i);
-        } else if let Some((_, target)) = line.split_once("bra")
-            && let Some(target) = target.split_whitespace().last()
-            && let Some(&head) = labels.get(target.trim_end_matches(';'))
-            && last_product.is_some_and(|product| product > head)
-        {
-            heads.insert(head);
+        } else {
+            let back = branch_targets(line.trim()).filter_map(|target| labels.get(target).copied());
+            heads.extend(back.filter(|&head| last_product.is_some_and(|product| product > head)));
         }
     }
     if heads.is_empty() {

@@ -283,6 +283,7 @@ impl Target {
                 copied_bytes: facts.l2_bytes,
                 registers: self.registers_per_sm(),
                 registers_of_thread: 255,
+                min_registers_of_thread: 24,
             },
             passes: PASSES,
         }

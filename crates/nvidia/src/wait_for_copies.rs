@@ -15,6 +15,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::ptx::branch_targets;
+
 const WAIT: &str = "wgmma.wait_group.sync.aligned";
 /// How many groups are told apart; older ones count as one.
 const GROUPS: usize = 8;
@@ -62,7 +64,7 @@ fn missing_waits(lines: &[&str]) -> Vec<usize> {
             if state.step(line) {
                 missing.push(i);
             }
-            for target in targets(line) {
+            for target in branch_targets(line) {
                 changed |= at_labels.entry(target).or_default().join(state);
             }
             if leaves(line) {
@@ -73,15 +75,6 @@ fn missing_waits(lines: &[&str]) -> Vec<usize> {
             return missing;
         }
     }
-}
-
-/// The labels that a line may go to.
-fn targets(line: &str) -> impl Iterator<Item = &str> {
-    let list = match line.split_once("bra") {
-        Some((before, rest)) if before.is_empty() || before.starts_with('@') || before == "." => rest,
-        _ => "",
-    };
-    list.split([' ', '\t', ',', ';']).filter(|word| word.starts_with('$'))
 }
 
 /// Whether what follows a line is not reached through it. (A list of targets stands before the branch that goes to them.)

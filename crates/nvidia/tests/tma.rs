@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use tilewright_passes::hopper::tma;
-use tilewright_passes::{Options, lower_to_ttg, pipeline};
+use tilewright_passes::{Options, lower_to_ttg};
 
 const ALIASES: &str = r#"
 #bar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
@@ -21,7 +21,7 @@ fn finish(ir: &str) -> tilewright_nvidia::Kernel {
     tilewright_ir::verify::verify(&module).unwrap_or_else(|e| panic!("{}", e[0]));
     let (target, options) = (common::plain("cuda:90"), Options::default());
     for pass in ["allocate-shared", "membar"] {
-        pipeline::find(pass).unwrap().run(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
+        target.pass(pass).unwrap().run(&mut module, &target, &options).unwrap_or_else(|e| panic!("{e}"));
     }
     generate(&module, "cuda:90")
 }

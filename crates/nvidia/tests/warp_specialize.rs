@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use tilewright_nvidia::Kernel;
-use tilewright_passes::{Options, lower_to_ttg, pipeline};
+use tilewright_passes::{Options, lower_to_ttg};
 
 /// Runs the passes that give warps, memory and barriers; returns IR text for the lowering.
 fn allocated(ir: &str) -> String {
@@ -12,7 +12,7 @@ fn allocated(ir: &str) -> String {
     let mut target = common::plain("cuda:90");
     target.tma = true;
     for pass in ["async-dots", "allocate-warp-groups", "allocate-shared", "membar"] {
-        pipeline::find(pass).unwrap().run(&mut module, &target, &Options::default()).unwrap();
+        target.pass(pass).unwrap().run(&mut module, &target, &Options::default()).unwrap();
     }
     tilewright_ir::verify(&module).unwrap_or_else(|e| panic!("{}", e[0]));
     tilewright_ir::print(&module)
@@ -165,7 +165,7 @@ fn specialized(ir: &str, num_stages: u32) -> tilewright_ir::Module {
     let mut target = common::plain("cuda:90");
     (target.dots.wgmma, target.tma) = (true, true);
     let options = Options { num_stages, num_warps: 8, ..Options::default() };
-    let all = pipeline::PASSES.iter().skip_while(|p| p.name != "warp-specialize");
+    let all = target.passes.iter().map(|row| row.pass).skip_while(|p| p.name != "warp-specialize");
     for pass in all {
         pass.run(&mut module, &target, &options).unwrap_or_else(|e| panic!("{}: {e}", pass.name));
         tilewright_ir::verify(&module)

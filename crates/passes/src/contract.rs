@@ -1,7 +1,7 @@
 //! What passes require of a module and what they ensure, as properties that can be checked.
 //!
-//! Each row of [`PASSES`](crate::pipeline::PASSES) says which properties must hold before the pass and which hold behind it, and
-//! [`LOWERED`] which the lowering relies on. What a pass has ensured holds from there on: no later pass may break it. With debug assertions on, the pipeline checks after each pass
+//! Each [`Pass`](crate::pass::Pass) says which properties must hold before it and which hold behind it, and [`LOWERED`] which the
+//! lowering relies on. What a pass has ensured holds from there on: no later pass may break it. With debug assertions on, the pipeline checks after each pass
 //! what the verifier of the IR does and every property that has been ensured, so that what a pass breaks is found there, by
 //! the operation it broke, and not by what comes out of the lowering. `tilewright opt` does so always, and checks what a pass
 //! requires before it runs on a module that somebody has written.
@@ -9,8 +9,9 @@
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::{Diagnostic, Module, Op, Opcode, Type, Value, marks};
 
-use crate::analysis::scratch;
+use crate::analysis::{rings, scratch};
 use crate::hopper::tma;
+use crate::pass::Property;
 use crate::transform::{global_barriers, membar};
 use crate::verify;
 
@@ -26,49 +27,7 @@ pub const LOWERED: &[Property] = &[
     Property::GlobalBarriersPlaced,
 ];
 
-/// Something that holds for a module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Property {
-    /// No function calls another: one that is not inlined is refused where layouts are assigned.
-    Inlined,
-    /// No dot of fp32 is still to be split into several of tf32.
-    DotsSplit,
-    /// Each descriptor's block has its layout in shared memory.
-    DescriptorsEncoded,
-    /// Every tensor has an encoding that fits the warps where it stands, and accesses of memory know their width
-    /// ([`verify`]).
-    LaidOut,
-    /// No block of a descriptor is loaded or stored at once: what is left are TMA copies, or pointers.
-    NoDescriptorAccesses,
-    /// No ring and no copy into one.
-    NoRings,
-    /// Each partition of a `ttg.warp_specialize` knows its first warp.
-    WarpsPlaced,
-    /// Each buffer and each operation with scratch knows where in shared memory it lies.
-    SharedPlaced,
-    /// Accesses of shared memory that must not meet have a barrier between them: [`membar`] finds nothing to do.
-    BarriersPlaced,
-    /// The same for global memory ([`global_barriers`]).
-    GlobalBarriersPlaced,
-}
-
 impl Property {
-    /// The property in words, as what holds.
-    pub fn says(self) -> &'static str {
-        match self {
-            Property::Inlined => "there are no calls",
-            Property::DotsSplit => "dots of fp32 are split",
-            Property::DescriptorsEncoded => "blocks of descriptors have their layout",
-            Property::LaidOut => "tensors have encodings",
-            Property::NoDescriptorAccesses => "no block of a descriptor is accessed any more",
-            Property::NoRings => "there are no rings any more",
-            Property::WarpsPlaced => "partitions have their warps",
-            Property::SharedPlaced => "buffers and scratch have their places",
-            Property::BarriersPlaced => "barriers stand between accesses of shared memory",
-            Property::GlobalBarriersPlaced => "barriers stand before writes of global memory",
-        }
-    }
-
     /// Checks that it holds.
     ///
     /// # Errors
@@ -123,20 +82,8 @@ impl Property {
             }
             Property::NoRings => {
                 use ttg::Kind as K;
-                matches!(
-                    opcode,
-                    Some(Opcode::Ttg(
-                        K::RingCreate
-                            | K::RingAcquire
-                            | K::RingCommit
-                            | K::RingClose
-                            | K::RingWait
-                            | K::RingIsClosed
-                            | K::RingRelease
-                            | K::RingDealloc
-                            | K::AsyncCopyBlockToLocal
-                    ))
-                )
+                rings::is_on_ring(module, op)
+                    || matches!(opcode, Some(Opcode::Ttg(K::RingCreate | K::AsyncCopyBlockToLocal)))
             }
             Property::WarpsPlaced => {
                 opcode == Some(Opcode::Ttg(ttg::Kind::WarpSpecialize))

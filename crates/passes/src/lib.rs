@@ -1,12 +1,15 @@
 //! The passes: from a `tt` module, which says what a kernel computes, to a `ttg` module, which says which thread holds
-//! what, where shared memory lies and when threads wait for each other.
+//! what, where shared memory lies and when threads wait for each other. The one comes from
+//! [`tilewright_frontend`](../tilewright_frontend/index.html), the other goes to [`tilewright_lower`](../tilewright_lower/index.html); both are a
+//! [`tilewright_ir::Module`].
 //!
 //! | | |
 //! | --- | --- |
 //! | [`analysis`] | what can be known of a module without changing it |
 //! | [`transform`] | passes for any target |
 //! | [`hopper`] | passes for what NVIDIA's GPUs have since Hopper: clusters, TMA, warp groups, warp specialization |
-//! | [`pipeline`], [`opt`] | passes by their names, and the run of a target's list or of a list on a command line |
+//! | [`mod@pass`] | what a pass is, and a row of a target's list |
+//! | [`pipeline`], [`opt`] | the run of a target's list, or of a list on a command line |
 //! | [`contract`], [`verify`] | what passes require and ensure, and the check of it |
 //! | [`target`], [`machine`] | what passes may know of a target |
 //!
@@ -21,8 +24,8 @@
 //! | --- | --- |
 //! | `ttg.num-warps : i32` | warps that run the function |
 //! | `ttg.total-num-warps : i32` | warps of a CTA, those of partitions included, where there are any |
-//! | `ttg.maxnreg : i32` | registers of a thread at the start, where partitions change them |
-//! | `ttg.min-ctas-per-sm : i32` | CTAs that a multiprocessor should hold at least ([`launch_bounds`](transform::launch_bounds)) |
+//! | `ttg.maxnreg : i32` | the most registers of a thread: by the option `maxnreg`, or those at the start, where partitions change them |
+//! | `ttg.min-ctas-per-sm : i32` | CTAs that a multiprocessor should hold at least, where a target bounds them |
 //! | `ttg.num-ctas : i32` | CTAs of a cluster, which runs one program: tensors, buffers and blocks of descriptors are what one CTA has ([`distribute_ctas`](hopper::distribute_ctas)) |
 //! | `ttg.threads-per-warp : i32` | threads of a warp |
 //! | `ttg.stmatrix` | warps store matrices to shared memory ([`matrix_store`](analysis::scratch::matrix_store), [`conversion`](analysis::scratch::conversion)) |
@@ -39,7 +42,7 @@
 //! With several CTAs to a cluster `ttng.cluster_cta_rank` says which one this is. A `ttng.cluster_exchange` emits its own
 //! barriers of the cluster, after its writes and after its reads. A TMA copy with `ttg.multicast = mask` brings a part of the
 //! block to all CTAs whose ranks differ in the bits of the mask alone, and they the others; an arrival with `ttg.peers = set`
-//! is one at the mbarrier of each CTA of rank ^ x, x being a bit of the set ([`multicast`](hopper::multicast)); a wait with `ttg.one_thread` is
+//! is one at the mbarrier of each CTA of rank ^ x, x being a bit of the set ([`multicast`](hopper::multicast)); a wait with `ttg.elected` is
 //! that of the thread that issues copies. In a cluster TMA boxes are so
 //! small that its CTAs can share the copies of a block ([`tilewright_layout::TmaBlock::in_parts`]). Beside a
 //! `ttg.warp_specialize` the cluster meets in the function's body only, before the first or behind the last.
@@ -103,9 +106,9 @@
 //!   executed by all: each then sees what came. A
 //!   barrier stands before a copy into a buffer that others have read, a proxy fence and a barrier before one out of a
 //!   buffer that threads have written.
-//! - `ttng.take_turn` and `ttng.pass_turn` stand in the default region of a `ttg.warp_specialize` of two warp groups or more;
-//!   between them nothing waits for other warps of the scope. Each `take_turn` is followed by one `pass_turn` on every way
-//!   through the region, `pass_turn {begins}` stands before all of them and `take_turn {ends}` behind.
+//! - `ttng.wait_order_barrier` and `ttng.arrive_order_barrier` stand in the default region of a `ttg.warp_specialize` of two warp groups or more;
+//!   between them nothing waits for other warps of the scope. Each `wait_order_barrier` is followed by one `arrive_order_barrier` on every way
+//!   through the region, `arrive_order_barrier {begins}` stands before all of them and `wait_order_barrier {ends}` behind.
 //! - A `tt.reduce` with `ttg.lanes_apart` does not combine lanes: each has its own result, until `ttg.lane_sum` adds them. In
 //!   between stand additions and multiplications by what all these lanes have alike.
 //! - Kernel arguments of type `!tt.tensordesc` are tensor maps ([`kernel_maps`](hopper::tma::kernel_maps)). With
@@ -127,6 +130,7 @@ pub mod contract;
 pub mod hopper;
 pub mod machine;
 pub mod opt;
+pub mod pass;
 pub mod pipeline;
 pub mod target;
 pub mod transform;

@@ -31,6 +31,8 @@ pub struct Machine {
     pub registers: u32,
     /// How many of them a thread may have.
     pub registers_of_thread: u32,
+    /// The fewest to which a thread's can be bounded.
+    pub min_registers_of_thread: u32,
 }
 
 /// 32-bit results a cycle of all schedulers.

@@ -1,18 +1,15 @@
 //! Running named passes on a module: what `tilewright opt` and the filetests do.
 //!
 //! A pipeline is written as a list of arguments: `-canonicalize -cse -target=cuda:90 -assign-layouts`. Names are those
-//! of [`tilewright_ir::pass::PASSES`] and [`crate::pipeline::PASSES`]; `-tt` stands for
+//! of [`tilewright_ir::pass::PASSES`] and of the target's list; `-tt` stands for
 //! [`OPTIMIZE`](tilewright_ir::pass::OPTIMIZE), and `-ttg` for the whole road to the lowering.
 
-use tilewright_ir::options::{Info, OPTIONS, Reader};
+use tilewright_ir::options::{Info, OPTIONS, Options, Reader};
 use tilewright_ir::{Diagnostic, Module};
 
 use crate::contract::{self, Held};
-use crate::pipeline::{self, Options};
+use crate::pass::Pass;
 use crate::target::TargetInfo;
-
-/// The target where no argument names one.
-const DEFAULT_TARGET: &str = "cuda:90";
 
 /// Passes to run, and what they are told.
 #[derive(Debug, Clone)]
@@ -25,7 +22,7 @@ pub struct Pipeline {
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Ir(&'static tilewright_ir::pass::Pass),
-    Ttg(&'static pipeline::Pass),
+    Ttg(Pass),
 }
 
 impl Step {
@@ -42,52 +39,52 @@ fn read_by_passes() -> impl Iterator<Item = &'static Info> {
     OPTIONS.iter().filter(|o| o.read_by.contains(&Reader::Passes))
 }
 
-/// The names of all passes with their summaries.
-pub fn pass_names() -> impl Iterator<Item = (&'static str, &'static str)> {
+/// The names of all passes that a target has, with their summaries.
+pub fn pass_names(target: &TargetInfo) -> impl Iterator<Item = (&'static str, &'static str)> {
     let ir = tilewright_ir::pass::PASSES.iter().map(|p| (p.name, p.summary));
-    // Some passes of the pipeline are those of the IR, run again.
-    let own = pipeline::PASSES.iter().filter(|p| tilewright_ir::pass::find(p.name).is_none());
+    // Some passes of a list are those of the IR, run again.
+    let own =
+        target.passes.iter().map(|row| row.pass).filter(|p| tilewright_ir::pass::find(p.name).is_none());
     ir.chain(own.map(|p| (p.name, p.summary)))
 }
 
 impl Pipeline {
-    /// Reads a list of arguments; `targets` knows the names of targets.
+    /// Reads a list of arguments for the target that `-target=` names, or for `default`; `targets` knows their names.
     ///
     /// # Errors
     /// An unknown pass, option or target, with what there is.
     pub fn parse<'a>(
         args: impl IntoIterator<Item = &'a str>,
+        default: &str,
         targets: &dyn Fn(&str) -> Result<TargetInfo, String>,
     ) -> Result<Self, String> {
-        let mut pipeline =
-            Pipeline { passes: Vec::new(), target: targets(DEFAULT_TARGET)?, options: Options::default() };
+        let (mut names, mut target, mut options) = (Vec::new(), default, Options::default());
         for arg in args {
             let name = arg.trim_start_matches('-');
-            if let Some((key, value)) = name.split_once('=') {
-                let mut options = read_by_passes();
-                if key == "target" {
-                    pipeline.target = targets(value)?;
-                } else if let Some(option) = options.find(|o| o.name.replace('_', "-") == key) {
-                    let value = option.parse(value).map_err(|wrong| format!("`{arg}`: {}", wrong.hint))?;
-                    option.set(&mut pipeline.options, value).map_err(|wrong| wrong.to_string())?;
-                } else {
-                    let known: Vec<String> =
-                        read_by_passes().map(|o| format!("-{}=", o.name.replace('_', "-"))).collect();
-                    return Err(format!("unknown option `{arg}`; there are -target=, {}", known.join(", ")));
-                }
+            let Some((key, value)) = name.split_once('=') else {
+                names.push(name);
                 continue;
+            };
+            if key == "target" {
+                target = value;
+            } else if let Some(option) = read_by_passes().find(|o| o.name.replace('_', "-") == key) {
+                let value = option.parse(value).map_err(|wrong| format!("`{arg}`: {}", wrong.hint))?;
+                option.set(&mut options, value).map_err(|wrong| wrong.to_string())?;
+            } else {
+                let known: Vec<String> =
+                    read_by_passes().map(|o| format!("-{}=", o.name.replace('_', "-"))).collect();
+                return Err(format!("unknown option `{arg}`; there are -target=, {}", known.join(", ")));
             }
+        }
+        let mut pipeline = Pipeline { passes: Vec::new(), target: targets(target)?, options };
+        for name in names {
             match name {
                 "tt" => {
                     for pass in tilewright_ir::pass::OPTIMIZE {
                         pipeline.push(pass)?;
                     }
                 }
-                "ttg" => {
-                    for row in pipeline.target.passes {
-                        pipeline.push(row.pass)?;
-                    }
-                }
+                "ttg" => pipeline.passes.extend(pipeline.target.passes.iter().map(|row| Step::Ttg(row.pass))),
                 // Verification happens anyway.
                 "verify" => {}
                 _ => pipeline.push(name)?,
@@ -97,11 +94,11 @@ impl Pipeline {
     }
 
     fn push(&mut self, name: &str) -> Result<(), String> {
-        let step = match (tilewright_ir::pass::find(name), pipeline::find(name)) {
+        let step = match (tilewright_ir::pass::find(name), self.target.pass(name)) {
             (Some(p), _) => Step::Ir(p),
             (None, Some(p)) => Step::Ttg(p),
             (None, None) => {
-                let names: Vec<&str> = pass_names().map(|p| p.0).collect();
+                let names: Vec<&str> = pass_names(&self.target).map(|p| p.0).collect();
                 return Err(format!("unknown pass `{name}`; there are {}", names.join(", ")));
             }
         };

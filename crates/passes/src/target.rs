@@ -2,6 +2,7 @@
 //! `Target::info`); no pass asks for a target's name or version.
 
 use crate::machine::Machine;
+use crate::pass::{Pass, Row};
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{FloatKind, Module, Type, TypeKind};
 
@@ -58,6 +59,11 @@ pub struct TargetInfo {
 }
 
 impl TargetInfo {
+    /// The pass of a name in the target's list.
+    pub fn pass(&self, name: &str) -> Option<Pass> {
+        self.passes.iter().map(|row| row.pass).find(|p| p.name == name)
+    }
+
     /// The kind of dot for operands of these element types. `tf32` says that fp32 operands may be rounded to tf32.
     pub fn mma_kind(&self, module: &Module, a: Type, b: Type, acc: Type, tf32: bool) -> MmaKind {
         if !self.dots.mma {
@@ -102,13 +108,4 @@ pub fn dot_kind(module: &Module, target: &TargetInfo, dot: tt::Dot) -> MmaKind {
 /// The formats that an fp8 dot instruction takes (PTX ISA, "mma": `.e4m3`, `.e5m2`).
 pub(crate) fn is_mma_fp8(kind: FloatKind) -> bool {
     matches!(kind, FloatKind::F8E4M3FN | FloatKind::F8E5M2)
-}
-
-/// A row of a target's list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
-    /// The name of the pass: one of [`PASSES`](crate::pipeline::PASSES), or of the IR's own ([`tilewright_ir::pass::PASSES`]).
-    pub pass: &'static str,
-    /// Why it stands here.
-    pub why: &'static str,
 }

@@ -2,7 +2,7 @@
 //! what only the lowering wants.
 //!
 //! The lowering relies on it without looking; a pass that breaks it is found here, by the operation it broke, instead of
-//! in wrong results. This is the property [`LaidOut`](crate::contract::Property::LaidOut).
+//! in wrong results. This is the property [`LaidOut`](crate::pass::Property::LaidOut).
 
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{tt, ttg, ttng};
@@ -96,10 +96,12 @@ fn hopper(module: &Module, op: Op, kind: ttng::Kind) -> Result<(), String> {
             let copy = ttng::AsyncTmaReduce(op);
             tma_copy(module, copy.desc(module), copy.src(module))
         }
-        ttng::Kind::TakeTurn | ttng::Kind::PassTurn => match scope::enclosing(module, op).first() {
-            Some((_, 0)) => Ok(()),
-            _ => Err("turns are those of the default region of a ttg.warp_specialize".into()),
-        },
+        ttng::Kind::WaitOrderBarrier | ttng::Kind::ArriveOrderBarrier => {
+            match scope::enclosing(module, op).first() {
+                Some((_, 0)) => Ok(()),
+                _ => Err("turns are those of the default region of a ttg.warp_specialize".into()),
+            }
+        }
         _ => Ok(()),
     }
 }

@@ -91,7 +91,7 @@ fn run(name: &str, first_line: usize, part: &str, bless: bool) -> Result<String,
     };
     let runs = directive("// RUN:");
     let &[args] = runs.as_slice() else { return Err("one `// RUN:` line expected".to_string()) };
-    let pipeline = Pipeline::parse(args.split_whitespace(), &|name| {
+    let pipeline = Pipeline::parse(args.split_whitespace(), "cuda:90", &|name| {
         tilewright_nvidia::Target::parse(name).map(|t| t.info()).map_err(|e| e.to_string())
     })?;
     // Blank lines keep the numbers of lines in messages right.

@@ -192,7 +192,7 @@ fn a_list_that_lacks_what_a_pass_requires_is_refused() {
     ];
     for (pass, said) in without {
         let mut target = common::plain("cuda:90");
-        let rest = target.passes.iter().copied().filter(|row| row.pass != pass);
+        let rest = target.passes.iter().copied().filter(|row| row.pass.name != pass);
         target.passes = Vec::leak(rest.collect());
         let mut module = parse(ADD, "kernel.mlir").unwrap();
         let lowered = lower_to_ttg(&mut module, &target, &Options::default());

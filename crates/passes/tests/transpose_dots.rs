@@ -3,7 +3,8 @@
 mod common;
 
 use tilewright_ir::{parse, print};
-use tilewright_passes::{Options, pipeline};
+use tilewright_passes::Options;
+use tilewright_passes::hopper::transpose_dots;
 
 /// A product of `m` by `n` summed up in a loop, and what becomes of it.
 fn product(m: u32, n: u32, end: &str) -> String {
@@ -42,8 +43,8 @@ fn run(text: &str, num_warps: u32) -> String {
     let mut module = parse(text, "product.mlir").unwrap_or_else(|d| panic!("{d}"));
     let mut target = common::plain("cuda:90");
     target.dots.wgmma = true;
-    let pass = pipeline::find("transpose-dots").unwrap();
-    pass.run(&mut module, &target, &Options { num_warps, ..Options::default() })
+    transpose_dots::PASS
+        .run(&mut module, &target, &Options { num_warps, ..Options::default() })
         .unwrap_or_else(|d| panic!("{d}"));
     let text = print(&module);
     parse(&text, "transposed.mlir").unwrap_or_else(|d| panic!("{d}"));

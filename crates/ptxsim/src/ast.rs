@@ -1,6 +1,6 @@
 //! The syntax tree of a PTX module, one node a statement, with lines and `.loc` kept.
 //!
-//! An instruction keeps its modifiers and operands as written; [`crate::isa`] gives them their meaning.
+//! An instruction keeps its modifiers and operands as written; `isa` gives them their meaning.
 
 /// A fundamental or packed type (PTX ISA §5.2, §5.4 and the instruction types of §9.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,6 +4,8 @@
 //! host pointers into allocations registered with [`Memory`]. It is for testing a code generator, and debugging
 //! kernels, on machines with no GPU.
 //!
+//! It uses none of the other crates: what it gets is text, such as [`tilewright_nvidia`](../tilewright_nvidia/index.html) makes.
+//!
 //! The road through the crate: [`parse`] makes the syntax tree ([`ast`]); `isa` holds the instruction table and decodes
 //! each instruction to a function and register indices; `flatten` inlines calls, `layout` orders blocks; `machine` runs
 //! warps; `access` and `shadow` check memory; [`launch`](Program::launch) spreads CTAs over the cores.

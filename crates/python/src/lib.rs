@@ -3,13 +3,13 @@
 //!
 //! How a call `kernel[grid](x, y, n, BLOCK=128)` goes:
 //!
-//! 1. [`jit`]: `kernel[grid]` makes a built-in function object; calling it lands in Rust with no Python frame.
-//! 2. [`params`]: the arguments are bound to the kernel's parameters and options.
-//! 3. [`args`]: each argument is looked at once: what type it has in the kernel, whether it is specialized (a multiple of
+//! 1. `jit`: `kernel[grid]` makes a built-in function object; calling it lands in Rust with no Python frame.
+//! 2. `params`: the arguments are bound to the kernel's parameters and options.
+//! 3. `args`: each argument is looked at once: what type it has in the kernel, whether it is specialized (a multiple of
 //!    16, the number 1, a constant), its bits, and where its memory is.
-//! 4. [`key`]: what was found is a list of words; the kernel compiled for these words is looked up.
-//! 5. [`compile`] on a miss: the words' meaning goes to the compiler, with [`host`] to answer what names mean.
-//! 6. [`grid`] and [`launch`]: the grid is read, and the kernel started where its arguments live.
+//! 4. `key`: what was found is a list of words; the kernel compiled for these words is looked up.
+//! 5. `compile` on a miss: the words' meaning goes to the compiler, with `host` to answer what names mean.
+//! 6. `grid` and `launch`: the grid is read, and the kernel started where its arguments live.
 
 use pyo3::prelude::*;
 

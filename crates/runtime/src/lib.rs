@@ -1,5 +1,7 @@
 //! CUDA devices, modules and launches.
 //!
+//! In: the code of an artifact of [`tilewright_compiler`](../tilewright_compiler/index.html), and arguments as bits. Out: a kernel under way.
+//!
 //! Everything goes through the CUDA *driver* API (`libcuda`), which is looked up when it is first needed: a machine
 //! without an NVIDIA driver loads this crate and gets [`Error::NoDriver`] only when it asks for a GPU. Neither the CUDA
 //! toolkit, a C compiler nor torch takes part.

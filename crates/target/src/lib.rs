@@ -1,7 +1,9 @@
 //! What a target is to the compiler: the line of its vendor in the registry ([`Family`]), itself ([`Target`]), and the tools that
 //! make its code ([`Toolchain`]).
 //!
-//! The compiler runs what these give, and names none of them but in its list of families (`crates/compiler/src/registry.rs`):
+//! It stands between [`tilewright_passes`], whose [`TargetInfo`] a target fills, and the crates of the vendors, such as
+//! [`tilewright_nvidia`](../tilewright_nvidia/index.html). [`tilewright_compiler`](../tilewright_compiler/index.html) runs what these
+//! give, and names none of them but in its list of families (`crates/compiler/src/registry.rs`):
 //!
 //! ```text
 //! front end ─► tt ─► Target::passes ─► Toolchain::make ─► Code

@@ -36,3 +36,21 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK: "ttg.total-num-warps" = 8
 // CHECK-NOT: actualRegisters
 // CHECK: tt.return
+// -----
+// Whoever bounds the registers says all there is to say: nothing changes hands.
+// RUN: -allocate-warp-groups
+module attributes {ttg.maxnreg = 128 : i32, "ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f() {
+    ttg.warp_specialize() attributes {requestedRegisters = array<i32: 24>}
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(4) {
+      ttg.warp_return
+    } : () -> ()
+    tt.return
+  }
+}
+// CHECK: ttg.maxnreg = 128 {{.*}}"ttg.total-num-warps" = 12
+// CHECK-NOT: actualRegisters
+// CHECK: tt.return

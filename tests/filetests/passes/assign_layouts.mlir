@@ -124,3 +124,10 @@ tt.func public @repeated(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %q: !tt.
 }
 // CHECK: tt.reshape {{.*}}tensor<1x1xf32, #linear>
 // CHECK: tt.broadcast {{.*}}tensor<64x128xf32, #blocked
+// -----
+// A kernel's bound stands on the module, as the hardware has it.
+// RUN: -assign-layouts -maxnreg=16
+tt.func public @f() {
+  tt.return
+}
+// CHECK: ttg.maxnreg = 24

@@ -102,11 +102,11 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // RUN: -allocate-warp-groups -allocate-shared
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   tt.func public @turns() {
-    ttng.take_turn
+    ttng.wait_order_barrier
     tt.return
   }
 }
-// ERROR: ttng.take_turn: turns are those of the default region
+// ERROR: ttng.wait_order_barrier: turns are those of the default region
 // -----
 // RUN: -verify
 tt.func public @waits() {

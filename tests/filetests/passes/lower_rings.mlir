@@ -350,7 +350,7 @@ module attributes {"ttg.num-ctas" = 2 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK-NEXT: ttng.cluster_wait
 // CHECK: ttg.barrier
 // CHECK: ttng.arrive_barrier {{.*}}, 1 {ttg.peers = 3 : i32}
-// CHECK: ttng.wait_barrier {{.*}}, %arg1 {ttg.one_thread}
+// CHECK: ttng.wait_barrier {{.*}}, %arg1 {ttg.elected}
 // CHECK: ttng.inval_barrier
 // -----
 // RUN: -lower-rings

@@ -28,18 +28,18 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
   }
 }
 // CHECK: default
-// CHECK-NEXT: ttng.pass_turn {begins = true}
-// CHECK: ttng.take_turn
+// CHECK-NEXT: ttng.arrive_order_barrier {begins = true}
+// CHECK: ttng.wait_order_barrier
 // CHECK-NEXT: scf.for
 // CHECK: ttng.warp_group_dot %arg0, 
-// CHECK-NEXT: ttng.pass_turn
+// CHECK-NEXT: ttng.arrive_order_barrier
 // CHECK-NEXT: ttng.warp_group_dot_wait
 // CHECK: math.exp2
-// CHECK: ttng.take_turn
+// CHECK: ttng.wait_order_barrier
 // CHECK-NEXT: ttng.warp_group_dot {{.*}}#ttg.dot_op
 // CHECK: scf.yield
-// CHECK: ttng.pass_turn
-// CHECK: ttng.take_turn {ends = true}
+// CHECK: ttng.arrive_order_barrier
+// CHECK: ttng.wait_order_barrier {ends = true}
 // CHECK-NEXT: ttg.warp_yield
 // -----
 // Nothing to do between products: nobody waits for a turn.

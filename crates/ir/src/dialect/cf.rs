@@ -3,7 +3,7 @@
 use crate::entity::{Block, Op, Type, Value};
 use crate::module::Module;
 use crate::opdef::{Access, Effect, Resource};
-use crate::verify::same_types;
+use crate::typing::same_types;
 
 const LEAVES: Effect = Effect::new(Access::Write, Resource::Other, None);
 

@@ -1,4 +1,4 @@
-//! The operations, a file a dialect. Each is declared once with [`dialect!`](crate::dialect).
+//! The operations, a file a dialect. Each is declared once with [`dialect!`](macro@crate::dialect).
 //!
 //! Formats are in MLIR's declarative assembly notation: literals in backquotes, `$name` for an operand group or
 //! attribute, `type($name)`, `short-type(ttg.memdesc, $name)` (the

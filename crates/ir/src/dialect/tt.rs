@@ -6,7 +6,7 @@ use crate::entity::{Attr, Op, Type};
 use crate::module::Module;
 use crate::opdef::{Access, Effect, Resource};
 use crate::types::TypeKind;
-use crate::verify::same_type_lists;
+use crate::typing::same_type_lists;
 
 attr_enum! {
     /// Cache modifiers of loads and stores (PTX ISA, "Cache Operators").
@@ -554,7 +554,7 @@ crate::dialect! {
         format "$src (`,` $mask^)? attr-dict `:` type($src) `->` type($result)"
     }
 
-    /// result[i][j] = src[indices[i][j]][j] for axis 0, and so on.
+    /// `result[i][j] = src[indices[i][j]][j]` for axis 0, and so on.
     op Gather = "gather" {
         operands(src: one, indices: one)
         attrs(axis: i32 = "axis", efficient_layout: bool = "efficient_layout")

@@ -6,9 +6,9 @@
 //! next begins. A wait names the parity of the phase: the first is 0. Operations on mbarriers order themselves; only
 //! `init_barrier` and `inval_barrier` need a CTA barrier between them and the others, which `membar` places.
 //!
-//! **Turns** let the warp groups of a scope use the tensor cores one after the other: what stands between `take_turn` and
-//! `pass_turn` is run by one warp group at a time. `pass_turn {begins}` stands before the first and `take_turn {ends}` behind
-//! the last of them.
+//! An **order barrier** lets the warp groups of a scope use the tensor cores one after the other: what stands between
+//! `wait_order_barrier` and `arrive_order_barrier` is run by one warp group at a time. `arrive_order_barrier {begins}` stands
+//! before the first and `wait_order_barrier {ends}` behind the last of them.
 //!
 //! **TMA copies** are issued by one thread. A copy to shared memory announces its bytes to an mbarrier; a copy to global
 //! memory is a group of its own that `async_tma_store_wait` waits for.
@@ -21,6 +21,9 @@
 //! ttng.wait_barrier %full, %phase : ...
 //! ```
 
+use tilewright_layout::{Encoding, SharedKind};
+
+use crate::attrs::AttrKind;
 use crate::entity::{Op, Type};
 use crate::module::Module;
 use crate::opdef::{Access, Completion, Effect, Resource, Scope};
@@ -124,7 +127,7 @@ crate::dialect! {
         index(Unrelated)
         types(Each("alloc", Mbarrier), Is("phase", Fixed(Type::I32)), Is("pred", Fixed(Type::I1)))
         effects(USE_BARRIER, WAIT_FOR_PHASE)
-        marks(ONE_THREAD)
+        marks(ELECTED)
         format "$alloc `,` $phase (`,` $pred^)? (`deps` $deps^)? attr-dict `:` type($alloc) (`,` type($deps)^)?"
     }
 
@@ -143,7 +146,7 @@ crate::dialect! {
 
     /// Waits until this warp group's turn has come: its warp groups go on one after the other, from the first to the last and
     /// round again. With `ends` the first one alone waits, for the last one's last turn to be over.
-    op TakeTurn = "take_turn" {
+    op WaitOrderBarrier = "wait_order_barrier" {
         operands()
         attrs(ends: bool = "ends")
         index(Unrelated)
@@ -154,7 +157,7 @@ crate::dialect! {
 
     /// Ends this warp group's turn and begins the next one's. With `begins` only the last warp group does it, so that the
     /// first begins.
-    op PassTurn = "pass_turn" {
+    op ArriveOrderBarrier = "arrive_order_barrier" {
         operands()
         attrs(begins: bool = "begins")
         index(Unrelated)
@@ -323,4 +326,12 @@ pub(super) fn verify_coordinates(module: &Module, op: Op) -> Result<(), String> 
     } else {
         Err(format!("a block of {rank} dimensions needs as many coordinates, not {found}"))
     }
+}
+
+/// The type of an mbarrier, or of a ring of `count`.
+pub fn mbarrier_type(module: &mut Module, count: Option<u32>) -> Type {
+    let plain = SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order: vec![0] };
+    let encoding = module.attr(AttrKind::Encoding(Encoding::Shared(plain)));
+    let shape: Vec<u32> = count.into_iter().chain([1]).collect();
+    module.buffer_type(&shape, Type::I64, encoding, true)
 }

@@ -6,6 +6,7 @@
 use super::constants;
 use super::lexer::Token;
 use super::parser::{Operand, Parser, Result};
+use super::print_types::is_silent;
 use super::printer::Printer;
 use super::warp_specialize;
 use crate::attrs::{AttrKind, Name};
@@ -168,18 +169,6 @@ fn print_clampf(p: &mut Printer<'_>, op: Op) -> bool {
 /// Whether a region ends with a `scf.yield` of nothing, which is not printed.
 fn ends_silently(m: &Module, region: Region) -> bool {
     one_block(m, region).and_then(|b| m.last_op(b)).is_some_and(|o| is_silent(m, o))
-}
-
-/// Whether an operation is a `scf.yield` of nothing that its parent's syntax implies.
-pub(crate) fn is_silent(m: &Module, op: Op) -> bool {
-    scf::Yield::cast(m, op).is_some()
-        && m.operands(op).is_empty()
-        && m.op_attrs(op).is_empty()
-        && m.next_op(op).is_none()
-        && m.parent_op(op).is_some_and(|parent| {
-            m.results(parent).is_empty()
-                && matches!(m.opcode(parent), Some(Opcode::Scf(scf::Kind::For | scf::Kind::If)))
-        })
 }
 
 fn one_block(m: &Module, region: Region) -> Option<Block> {

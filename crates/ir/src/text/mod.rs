@@ -1,12 +1,15 @@
 //! The text form: MLIR's syntax, as Triton 3.6 prints it.
 //!
-//! [`print`] and [`parse`] are inverse: what is printed parses, and prints the same again. Most operations are printed
+//! [`print`](fn@print) and [`parse`] are inverse: what is printed parses, and prints the same again. Most operations are printed
 //! and parsed by the format of their declaration (`format.rs`); a few with regions or constants are hand-written
 //! (`custom.rs`); every operation, registered or not, also parses in MLIR's generic form
 //! (`"dialect.op"(%operands) <{properties}> ({regions}) {attributes} : (types) -> types`).
 //!
 //! Where a format does not print a type, the rules of the declaration ([`typing`](crate::typing)) give it. Types and attributes of dialects that
 //! are not modelled are kept as their text.
+//!
+//! `parser` and `printer` go through `custom` for such operations, which goes back to them for what stands in their regions; and
+//! `parse_types` is the part of `parser` for types: so these files, with `warp_specialize`, name each other.
 
 mod constants;
 mod custom;

@@ -5,9 +5,11 @@ use std::fmt::Write;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::attrs::AttrKind;
+use crate::dialect::scf;
 use crate::entity::{Attr, Loc, Op, Type};
 use crate::float;
 use crate::module::{LocKind, Module};
+use crate::opdef::Opcode;
 use crate::types::{FloatKind, TypeKind};
 use crate::{Encoding, SharedKind};
 
@@ -182,7 +184,7 @@ impl Aliases {
             for (_, attr) in module.op_attrs(o) {
                 c.attr(module, *attr);
             }
-            if locations && !super::custom::is_silent(module, o) {
+            if locations && !is_silent(module, o) {
                 c.loc(module, module.op_loc(o));
             }
         });
@@ -696,4 +698,16 @@ fn decimal(value: f64, precision: usize) -> Option<String> {
         return Some(e_notation());
     }
     Some(format!("{sign}0.{}{digits}", "0".repeat((-exponent - 1) as usize)))
+}
+
+/// Whether an operation is a `scf.yield` of nothing that its parent's syntax implies.
+pub(crate) fn is_silent(m: &Module, op: Op) -> bool {
+    scf::Yield::cast(m, op).is_some()
+        && m.operands(op).is_empty()
+        && m.op_attrs(op).is_empty()
+        && m.next_op(op).is_none()
+        && m.parent_op(op).is_some_and(|parent| {
+            m.results(parent).is_empty()
+                && matches!(m.opcode(parent), Some(Opcode::Scf(scf::Kind::For | scf::Kind::If)))
+        })
 }

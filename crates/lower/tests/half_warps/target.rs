@@ -16,9 +16,13 @@ use tilewright_llvm::{BinOp, Builder, CastOp, Effect, Scalar, Ty, Value};
 use tilewright_lower::{
     Approximation, Hooks, LoadHints, Lower, LowerOptions, Lowered, Shuffle, WordValues, Words, int_of,
 };
+use tilewright_passes::hopper::{allocate_warp_groups, lower_tma};
 use tilewright_passes::machine::Machine;
-use tilewright_passes::pipeline::Row;
+use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::target::{DotUnits, TargetInfo};
+use tilewright_passes::transform::{
+    allocate_shared, assign_layouts, global_barriers, lower_descriptors, lower_rings, membar,
+};
 use tilewright_target::{
     Code, Fact, Family, GivenStage, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop, Target,
     Toolchain,
@@ -28,15 +32,15 @@ use tilewright_target::{
 pub const LANES: u32 = 16;
 
 static PASSES: &[Row] = &[
-    Row { pass: "lower-descriptors", why: "blocks become pointers and masks" },
-    Row { pass: "assign-layouts", why: "tt becomes ttg" },
-    Row { pass: "lower-tma", why: "it has no such copies: what is left of descriptors is an error" },
-    Row { pass: "lower-rings", why: "nobody makes rings for it: one that a kernel has becomes barriers" },
-    Row { pass: "dce", why: "what nobody looks at gets no memory" },
-    Row { pass: "allocate-warp-groups", why: "one group of warps, all of them" },
-    Row { pass: "allocate-shared", why: "scratch is final" },
-    Row { pass: "membar", why: "barriers depend on where scratch lies" },
-    Row { pass: "global-barriers", why: "what a store overwrites several threads may still load" },
+    Row { pass: lower_descriptors::PASS, why: "blocks become pointers and masks" },
+    Row { pass: assign_layouts::PASS, why: "tt becomes ttg" },
+    Row { pass: lower_tma::PASS, why: "it has no such copies: what is left of descriptors is an error" },
+    Row { pass: lower_rings::PASS, why: "nobody makes rings for it: one that a kernel has becomes barriers" },
+    Row { pass: DCE, why: "what nobody looks at gets no memory" },
+    Row { pass: allocate_warp_groups::PASS, why: "one group of warps, all of them" },
+    Row { pass: allocate_shared::PASS, why: "scratch is final" },
+    Row { pass: membar::PASS, why: "barriers depend on where scratch lies" },
+    Row { pass: global_barriers::PASS, why: "what a store overwrites several threads may still load" },
 ];
 
 /// What the passes know of it.
@@ -59,6 +63,7 @@ pub fn info() -> TargetInfo {
             copied_bytes: 16,
             registers: 1 << 15,
             registers_of_thread: 128,
+            min_registers_of_thread: 16,
         },
         passes: PASSES,
     }
@@ -132,7 +137,7 @@ impl Toolchain for Llvm {
 /// From `ttg` to the per-thread program.
 pub fn lower(module: &ir::Module) -> tilewright_lower::Result<Lowered> {
     let target = &info();
-    let options = LowerOptions { target, shared_alignment: 16, max_registers: None, line_info: false };
+    let options = LowerOptions { target, shared_alignment: 16, line_info: false };
     tilewright_lower::lower(module, &options, || HalfWarps)
 }
 

@@ -65,9 +65,9 @@ impl Lower<'_, '_> {
     /// In the code of the extra warps: comes to the cluster's barriers that stand before all that they do. They need not
     /// wait at the last: the main warps do, before they hand anything off.
     pub(super) fn come_along(&mut self) {
-        for meeting in 1..=self.hooks.meetings {
+        for barrier in 1..=self.hooks.cluster_barriers {
             self.b.asm("barrier.cluster.arrive.aligned;", "", Effect::Write, &[], &[]);
-            if meeting < self.hooks.meetings {
+            if barrier < self.hooks.cluster_barriers {
                 self.b.asm("barrier.cluster.wait.aligned;", "", Effect::Write, &[], &[]);
             }
         }
@@ -81,7 +81,7 @@ impl Lower<'_, '_> {
     }
 
     pub fn cluster_wait(&mut self) -> Result<()> {
-        self.hooks.meetings += u32::from(self.hooks.handoffs.is_empty());
+        self.hooks.cluster_barriers += u32::from(self.hooks.handoffs.is_empty());
         self.b.asm("barrier.cluster.wait.aligned;", "", Effect::Write, &[], &[]);
         Ok(())
     }

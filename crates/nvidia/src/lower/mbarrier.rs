@@ -142,7 +142,7 @@ impl Lower<'_, '_> {
         let offset = asm.arg(offset, 'n');
         let phase = asm.arg(phase, 'r');
         let mut skip = String::new();
-        if self.m.op_attr(op.0, marks::ONE_THREAD).is_some() {
+        if self.m.op_attr(op.0, marks::ELECTED).is_some() {
             let one = self.elected_thread();
             let one = asm.arg(one, 'b');
             skip = format!("@!{one} bra done;\n");

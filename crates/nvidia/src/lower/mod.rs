@@ -27,11 +27,6 @@ use tilewright_lower::Result;
 
 use crate::target::{Facts, Target};
 
-/// A bound on a thread's registers as the hardware has it; `ptxas` would say that it takes no others.
-fn in_hardware(registers: u32) -> u32 {
-    registers.clamp(24, 255)
-}
-
 /// Lowers a module.
 ///
 /// # Errors
@@ -41,7 +36,6 @@ pub fn lower(module: &ir::Module, target: Target, options: &ir::Options) -> Resu
         target: &target.info(),
         // A 128-byte swizzle repeats every 1024 bytes of the address.
         shared_alignment: if target.facts().tma { 1024 } else { 128 },
-        max_registers: options.maxnreg.map(in_hardware),
         line_info: options.line_info,
     };
     tilewright_lower::lower(module, &options_of_all, || Nvidia::new(target))
@@ -57,7 +51,7 @@ struct Nvidia {
     handoffs: Vec<warp_specialize::Handoff>,
     last_specialized: Option<ir::Op>,
     /// How often the main warps have met those of other CTAs before they handed anything off.
-    meetings: u32,
+    cluster_barriers: u32,
     /// Left operands of warp-group dots, in the words in which the last of these in a block has them.
     fragments: FxHashMap<(ir::Value, ir::Block), Vec<llvm::Value>>,
 }
@@ -70,7 +64,7 @@ impl Nvidia {
             worker_warp: None,
             handoffs: Vec::new(),
             last_specialized: None,
-            meetings: 0,
+            cluster_barriers: 0,
             fragments: FxHashMap::default(),
         }
     }

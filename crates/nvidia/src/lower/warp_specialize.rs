@@ -124,18 +124,18 @@ impl Lower<'_, '_> {
         self.b.asm(&text, "", Effect::Write, &[], &[]);
     }
 
-    // ---- turns ---------------------------------------------------------------------------------------------------
+    // ---- order barrier -------------------------------------------------------------------------------------------
 
-    /// `ttng.take_turn`: a warp group waits at the barrier of its number, for the one before to arrive there.
-    pub(super) fn take_turn(&mut self, op: ttng::TakeTurn) {
+    /// `ttng.wait_order_barrier`: a warp group waits at the barrier of its number, for the one before to arrive there.
+    pub(super) fn wait_order_barrier(&mut self, op: ttng::WaitOrderBarrier) {
         let group = self.warp_group();
         let zero = self.b.i32(0);
         let first = op.ends(self.m).then(|| self.b.icmp(IntPred::Eq, group, zero));
         self.turn_barrier("bar.sync", group, first);
     }
 
-    /// `ttng.pass_turn`: it arrives at the next one's.
-    pub(super) fn pass_turn(&mut self, op: ttng::PassTurn) {
+    /// `ttng.arrive_order_barrier`: it arrives at the next one's.
+    pub(super) fn arrive_order_barrier(&mut self, op: ttng::ArriveOrderBarrier) {
         let group = self.warp_group();
         let last_index = i64::from(self.num_warps / 4 - 1);
         let (zero, last) = (self.b.i32(0), self.b.i32(last_index));

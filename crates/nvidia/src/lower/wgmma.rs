@@ -165,12 +165,12 @@ impl Lower<'_, '_> {
             ttng::Kind::BarrierExpect => self.barrier_expect(ttng::BarrierExpect(op)),
             ttng::Kind::WaitBarrier => self.wait_barrier(ttng::WaitBarrier(op)),
             ttng::Kind::ArriveBarrier => self.arrive_barrier(ttng::ArriveBarrier(op)),
-            ttng::Kind::TakeTurn => {
-                self.take_turn(ttng::TakeTurn(op));
+            ttng::Kind::WaitOrderBarrier => {
+                self.wait_order_barrier(ttng::WaitOrderBarrier(op));
                 Ok(())
             }
-            ttng::Kind::PassTurn => {
-                self.pass_turn(ttng::PassTurn(op));
+            ttng::Kind::ArriveOrderBarrier => {
+                self.arrive_order_barrier(ttng::ArriveOrderBarrier(op));
                 Ok(())
             }
             ttng::Kind::AsyncCopyMbarrierArrive => {

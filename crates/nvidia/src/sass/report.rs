@@ -3,7 +3,7 @@
 //!
 //! An innermost loop has two bounds. *Throughput*: the instructions of all warps that a multiprocessor holds, over what
 //! each of its pipes does a cycle. *Latency*: the time that one warp needs for an iteration, however many others there are
-//! ([`timeline`](super::timeline)). The larger one bounds the loop. Branches inside a loop count as if their code always
+//! ([`timeline`]). The larger one bounds the loop. Branches inside a loop count as if their code always
 //! ran, and caches are taken to serve nothing (`dram`) or everything (`l2`) of the global memory.
 
 use std::collections::BTreeMap;

@@ -24,6 +24,7 @@ use tilewright_ir::dialect::ttg;
 use tilewright_ir::{AttrKind, Diagnostic, Module};
 
 use crate::analysis::scope;
+use crate::pass::{Pass, Property};
 
 /// Registers of a streaming multiprocessor (CUDA C Programming Guide, "Technical Specifications per Compute Capability").
 const REGISTERS: u32 = 65536;
@@ -35,6 +36,15 @@ const GROUP: u32 = 4;
 /// What `setmaxnreg` takes: multiples of 8 (PTX ISA, "setmaxnreg"). More than 240 leaves too little for the others.
 const MIN_REGISTERS: u32 = 24;
 const MAX_REGISTERS: u32 = 240;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "allocate-warp-groups",
+    summary: "give partitions their warps and registers",
+    requires: &[Property::NoRings],
+    ensures: &[Property::WarpsPlaced],
+    run: |m, _, _| run(m),
+};
 
 /// Gives every partition its warps.
 ///
@@ -76,7 +86,9 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     }
     module.set_i32_attr(root, "ttg.total-num-warps", total as i32);
     let start = (REGISTERS / (total * WARP)) & !7;
-    if !asked || !main.is_multiple_of(4) || start >= MAX_REGISTERS {
+    // Whoever bounds the registers says all there is to say.
+    let bounded = module.int_attr(root, "ttg.maxnreg").is_some();
+    if !asked || bounded || !main.is_multiple_of(4) || start >= MAX_REGISTERS {
         return Ok(());
     }
     module.set_i32_attr(root, "ttg.maxnreg", start as i32);

@@ -47,8 +47,21 @@ use tilewright_ir::dialect::{scf, ttg, ttng, ub};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
 
 use crate::analysis::{rings, scope};
+use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::buffer_users;
 use crate::transform::software_pipeline::epilogue_overlap;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "async-dots",
+    summary: "wait for warp-group dots where their results are used",
+    requires: &[Property::LaidOut],
+    ensures: &[],
+    run: |m, _, _| {
+        run(m);
+        Ok(())
+    },
+};
 
 /// Schedules the warp-group dots of every block.
 pub fn run(module: &mut Module) {

@@ -17,6 +17,19 @@ use tilewright_ir::{AttrKind, Block, Module, Op, TypeKind, Value};
 use tilewright_layout::TmaBlock;
 
 use super::tma::block_type;
+use crate::pass::{Pass, Property};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "encode-descriptors",
+    summary: "give the blocks of descriptors their layout in shared memory",
+    requires: &[Property::LaidOut],
+    ensures: &[Property::DescriptorsEncoded],
+    run: |m, _, _| {
+        run(m);
+        Ok(())
+    },
+};
 
 /// Gives the block of every descriptor that is left its shared-memory encoding.
 pub fn run(module: &mut Module) {

@@ -31,12 +31,23 @@
 
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
+use tilewright_ir::flow;
 use tilewright_ir::marks;
 use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
 
 use crate::hopper::tma;
+use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 use crate::transform::allocate_shared::buffer_bytes;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "lower-tma",
+    summary: "turn accesses through descriptors into TMA copies",
+    requires: &[Property::LaidOut],
+    ensures: &[Property::NoDescriptorAccesses],
+    run: |m, t, _| run(m, t),
+};
 
 /// Lowers every access through an encoded descriptor.
 ///
@@ -129,7 +140,7 @@ fn together(module: &Module, first: Op) -> Vec<tt::DescriptorLoad> {
 
 fn load(module: &mut Module, group: &[tt::DescriptorLoad]) {
     let bytes = group.iter().map(|l| tma::block_bytes(module, l.desc(module))).sum();
-    let barrier = tma::mbarrier_type(module, None);
+    let barrier = ttng::mbarrier_type(module, None);
     let mut b = Builder::before(module, group[0].0);
     let barrier = ttg::LocalAlloc::build(&mut b, None, barrier).result(b.module);
     ttng::InitBarrier::build(&mut b, barrier, 1);
@@ -302,7 +313,7 @@ fn outermost_loop(module: &Module, op: Op) -> Option<Op> {
     let (mut found, mut at) = (None, op);
     while let Some(parent) = module.parent_op(at) {
         match module.opcode(parent) {
-            Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)) => found = Some(parent),
+            _ if flow::is_loop(module, parent) => found = Some(parent),
             Some(Opcode::Scf(scf::Kind::If)) => {}
             _ => break,
         }

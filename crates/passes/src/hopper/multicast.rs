@@ -59,16 +59,16 @@ pub fn mark_arrival(module: &mut Module, arrive: ttng::ArriveBarrier, peers: u32
 /// Marks a wait as one that the thread alone makes that issues copies.
 pub fn mark_wait(module: &mut Module, wait: ttng::WaitBarrier) {
     let unit = module.attr(AttrKind::Unit);
-    module.set_attr(wait.0, marks::ONE_THREAD, unit);
+    module.set_attr(wait.0, marks::ELECTED, unit);
 }
 
-/// All threads of the cluster meet.
-pub fn meet(b: &mut Builder<'_>) {
+/// A barrier of the whole cluster.
+pub fn cluster_barrier(b: &mut Builder<'_>) {
     ttng::ClusterArrive::build(b, false);
     ttng::ClusterWait::build(b);
 }
 
 /// Whether an operation waits for other CTAs of the cluster.
-pub fn meets(module: &Module, op: Op) -> bool {
+pub fn waits_for_cluster(module: &Module, op: Op) -> bool {
     ttng::ClusterWait::cast(module, op).is_some() || ttng::ClusterExchange::cast(module, op).is_some()
 }

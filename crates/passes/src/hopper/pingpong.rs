@@ -9,18 +9,18 @@
 //! end of the body, the first turn begins before the loop and the last ends behind it.
 //!
 //! ```text
-//!                                          ttng.pass_turn {begins}
-//!                                          ttng.take_turn
+//!                                          ttng.arrive_order_barrier {begins}
+//!                                          ttng.wait_order_barrier
 //! scf.for ... {                            scf.for ... {
 //!   %s = dot %q, %k                          %s = dot %q, %k
-//!                                            ttng.pass_turn
+//!                                            ttng.arrive_order_barrier
 //!   wait %s                           =>     wait %s
 //!   %p = softmax(%s)                         %p = softmax(%s)
-//!                                            ttng.take_turn
+//!                                            ttng.wait_order_barrier
 //!   %acc = dot %p, %v, %acc0                 %acc = dot %p, %v, %acc0
 //! }                                        }
-//!                                          ttng.pass_turn
-//!                                          ttng.take_turn {ends}
+//!                                          ttng.arrive_order_barrier
+//!                                          ttng.wait_order_barrier {ends}
 //! ```
 //!
 //! Only loops of a `ttg.warp_specialize`: in others a barrier of the whole CTA keeps warp groups in step. And only loops in
@@ -32,7 +32,20 @@ use tilewright_ir::{Builder, Module, Op, Opcode, Trait};
 
 use crate::analysis::{scope, scratch};
 use crate::machine::{GROUP, Machine};
+use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "pingpong",
+    summary: "let warp groups use the tensor cores in turns",
+    requires: &[Property::LaidOut, Property::NoRings],
+    ensures: &[],
+    run: |m, t, _| {
+        run(m, t);
+        Ok(())
+    },
+};
 
 /// Places turns in every loop that they help.
 pub fn run(module: &mut Module, target: &TargetInfo) {
@@ -51,9 +64,9 @@ pub fn run(module: &mut Module, target: &TargetInfo) {
         if any {
             let default = module.region_block(w.default_region(module));
             let first = module.first_op(default).expect("a region has an end");
-            ttng::PassTurn::build(&mut Builder::before(module, first), true);
+            ttng::ArriveOrderBarrier::build(&mut Builder::before(module, first), true);
             let end = module.last_op(default).expect("a region has an end");
-            ttng::TakeTurn::build(&mut Builder::before(module, end), true);
+            ttng::WaitOrderBarrier::build(&mut Builder::before(module, end), true);
         }
     }
 }
@@ -121,10 +134,10 @@ fn waits_for_nobody(module: &Module, op: Op) -> bool {
 }
 
 fn place(module: &mut Module, l: scf::For, turn: Turn) {
-    ttng::TakeTurn::build(&mut Builder::before(module, turn.first), false);
-    ttng::PassTurn::build(&mut Builder::after(module, turn.last), false);
+    ttng::WaitOrderBarrier::build(&mut Builder::before(module, turn.first), false);
+    ttng::ArriveOrderBarrier::build(&mut Builder::after(module, turn.last), false);
     if module.is_before(turn.last, turn.first) {
-        ttng::TakeTurn::build(&mut Builder::before(module, l.0), false);
-        ttng::PassTurn::build(&mut Builder::after(module, l.0), false);
+        ttng::WaitOrderBarrier::build(&mut Builder::before(module, l.0), false);
+        ttng::ArriveOrderBarrier::build(&mut Builder::after(module, l.0), false);
     }
 }

@@ -6,9 +6,10 @@
 //! [`lower_tma`](super::lower_tma).
 
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind};
-use tilewright_ir::dialect::{scf, ttng};
+use tilewright_ir::dialect::ttng;
+use tilewright_ir::flow;
 use tilewright_ir::{
-    Attr, AttrKind, Encoding, FloatKind, Module, Op, Opcode, SharedKind, Type, TypeKind, Value, ValueDef,
+    AttrKind, Encoding, FloatKind, Module, Op, Opcode, SharedKind, Type, TypeKind, Value, ValueDef,
 };
 use tilewright_layout::TmaBlock;
 
@@ -91,16 +92,7 @@ fn made_once(module: &Module, desc: Value) -> bool {
             module.block_parent_op(block).is_some_and(|f| tt::Func::cast(module, f).is_some())
         }
         ValueDef::Result(op, _) => {
-            let mut at = Some(op);
-            let in_loop =
-                |op| matches!(module.opcode(op), Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)));
-            while let Some(op) = at {
-                if in_loop(op) {
-                    return false;
-                }
-                at = module.parent_op(op);
-            }
-            tt::MakeTensorDescriptor::cast(module, op).is_some()
+            !flow::is_in_loop(module, op) && tt::MakeTensorDescriptor::cast(module, op).is_some()
         }
     }
 }
@@ -150,7 +142,8 @@ pub fn tile_buffer(module: &mut Module, desc: Value, tile: &[u32]) -> Type {
             module.attr(AttrKind::Encoding(natural))
         }
     };
-    buffer_type(module, tile, module.element_type(block), encoding)
+    let element = module.element_type(block);
+    module.buffer_type(tile, element, encoding, true)
 }
 
 /// The bytes that a copy of the descriptor's block brings.
@@ -182,27 +175,6 @@ pub(crate) fn tma_block(module: &Module, block: Type) -> Option<(TmaBlock, u32)>
     let bits = module.bits(block);
     let ctas = module.int_attr(module.root(), "ttg.num-ctas").map_or(1, |n| n as u32);
     Some((TmaBlock::in_parts(encoding, module.shape(block)?, bits, ctas)?, bits))
-}
-
-/// A mutable buffer in shared memory.
-pub fn buffer_type(module: &mut Module, shape: &[u32], element: Type, encoding: Attr) -> Type {
-    let memory_space = module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
-    module.ty(TypeKind::MemDesc {
-        shape: shape.into(),
-        element,
-        encoding: Some(encoding),
-        memory_space,
-        mutable: true,
-        alloc_shape: None,
-    })
-}
-
-/// The type of an mbarrier, or of a ring of `count`.
-pub fn mbarrier_type(module: &mut Module, count: Option<u32>) -> Type {
-    let plain = SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order: vec![0] };
-    let encoding = module.attr(AttrKind::Encoding(Encoding::Shared(plain)));
-    let shape: Vec<u32> = count.into_iter().chain([1]).collect();
-    buffer_type(module, &shape, Type::I64, encoding)
 }
 
 /// A kernel argument that is a tensor map.

@@ -28,8 +28,21 @@
 use tilewright_ir::dialect::{arith, scf, tt};
 use tilewright_ir::{AttrKind, Builder, Module, Trait, Type, Value};
 
+use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 use crate::transform::assign_layouts::warp_group_shape;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "transpose-dots",
+    summary: "compute products as their transposes where tensor cores read less for them",
+    requires: &[Property::DotsSplit],
+    ensures: &[],
+    run: |m, t, o| {
+        run(m, t, o.num_warps);
+        Ok(())
+    },
+};
 
 /// Rewrites every dot of the module that gains by it.
 pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) {

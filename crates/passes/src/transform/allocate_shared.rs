@@ -26,6 +26,7 @@ use tilewright_layout::SharedLayout;
 use crate::analysis::scope;
 use crate::analysis::scratch::scratch_bytes;
 use crate::hopper::tma;
+use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 
 /// All scratch together may have as many bytes as this without sharing any.
@@ -41,6 +42,15 @@ struct Piece {
     last: u32,
     offset: u32,
 }
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "allocate-shared",
+    summary: "place buffers and scratch",
+    requires: &[Property::LaidOut, Property::NoDescriptorAccesses, Property::NoRings, Property::WarpsPlaced],
+    ensures: &[Property::SharedPlaced],
+    run: |m, t, _| run(m, t),
+};
 
 /// Allocates shared memory for the module's kernel.
 ///

@@ -22,6 +22,19 @@ use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region};
 use super::membar::waits_inside;
 use crate::analysis::scope;
 use crate::analysis::tile_layout::layout_of;
+use crate::pass::{Pass, Property};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "global-barriers",
+    summary: "place barriers before writes of global memory that others load",
+    requires: &[Property::LaidOut, Property::BarriersPlaced],
+    ensures: &[Property::GlobalBarriersPlaced],
+    run: |m, _, _| {
+        run(m);
+        Ok(())
+    },
+};
 
 /// Places the barriers.
 pub fn run(module: &mut Module) {

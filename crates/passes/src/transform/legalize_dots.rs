@@ -18,7 +18,20 @@
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::{Builder, Module, Type, TypeKind, Value};
 
+use crate::pass::{Pass, Property};
 use crate::target::{MmaKind, TargetInfo, dot_kind};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "legalize-dots",
+    summary: "turn dots that no instruction does into ones that some do",
+    requires: &[],
+    ensures: &[Property::DotsSplit],
+    run: |m, t, _| {
+        run(m, t);
+        Ok(())
+    },
+};
 
 /// Rewrites every dot of the module that needs it.
 pub fn run(module: &mut Module, target: &TargetInfo) {

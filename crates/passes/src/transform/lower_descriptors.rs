@@ -27,7 +27,17 @@ use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Loc, Module, Op, Type,
 
 use crate::analysis::axis::AxisAnalysis;
 use crate::hopper::tma;
+use crate::pass::Pass;
 use crate::target::TargetInfo;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "lower-descriptors",
+    summary: "turn descriptor accesses that no hardware does into pointers and masks",
+    requires: &[],
+    ensures: &[],
+    run: |m, t, _| run(m, Some(t)),
+};
 
 /// Lowers every descriptor of the module that the target's copy engine does not serve ([`tma::supports`]); all of them
 /// where there is no target (on the CPU executor).

@@ -38,7 +38,20 @@ use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Region, Value}
 use tilewright_layout::{ConversionPlan, SyncScope};
 
 use crate::analysis::{scope, scratch};
+use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::buffer_bytes;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "membar",
+    summary: "place barriers between accesses of shared memory",
+    requires: &[Property::LaidOut, Property::SharedPlaced],
+    ensures: &[Property::BarriersPlaced],
+    run: |m, _, _| {
+        run(m);
+        Ok(())
+    },
+};
 
 /// Places barriers in every function.
 pub fn run(module: &mut Module) {

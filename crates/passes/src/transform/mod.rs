@@ -3,10 +3,9 @@
 pub mod allocate_shared;
 pub mod assign_layouts;
 pub mod global_barriers;
-pub mod lane_sums;
-pub mod launch_bounds;
 pub mod legalize_dots;
 pub mod lower_descriptors;
 pub mod lower_rings;
 pub mod membar;
+pub mod sink_lane_sums;
 pub mod software_pipeline;

@@ -15,7 +15,7 @@ pub mod position;
 
 use tilewright_ir::dialect::ttg;
 use tilewright_ir::opdef::{Access, Completion, Proxy, Resource};
-use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, TypeKind, Value, marks};
+use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, marks};
 
 use crate::analysis::scope;
 use crate::hopper::multicast;
@@ -51,8 +51,8 @@ pub struct Reader {
     pub place: Option<Place>,
     /// Its warps.
     pub warps: u32,
-    /// Whether one thread does all its reading: a warp that hands slots to the copy engine.
-    pub one_thread: bool,
+    /// Whether an elected thread does all its reading: a warp that hands slots to the copy engine.
+    pub elected: bool,
 }
 
 /// A ring with all who use it.
@@ -89,22 +89,14 @@ pub fn of_buffer(module: &Module, value: Value) -> Option<ttg::RingCreate> {
     module.uses(alloc.result(module)).iter().find_map(|u| ttg::RingCreate::cast(module, u.op))
 }
 
+/// Whether an operation is on a ring, which its declaration has for its first operand.
+pub fn is_on_ring(module: &Module, op: Op) -> bool {
+    module.def(op).is_some_and(|def| def.group("ring") == Some(0))
+}
+
 /// The ring that an operation is on.
 pub fn operated_on(module: &Module, op: Op) -> Option<ttg::RingCreate> {
-    use ttg::Kind as K;
-    let on_ring = matches!(
-        module.opcode(op),
-        Some(Opcode::Ttg(
-            K::RingAcquire
-                | K::RingCommit
-                | K::RingClose
-                | K::RingWait
-                | K::RingIsClosed
-                | K::RingRelease
-                | K::RingDealloc
-        ))
-    );
-    create_of(module, *module.operands(op).first().filter(|_| on_ring)?)
+    create_of(module, *module.operands(op).first().filter(|_| is_on_ring(module, op))?)
 }
 
 /// Whether lowering puts a proxy fence with an operation on a ring: behind a wait for copies that other warps' threads have
@@ -141,6 +133,15 @@ fn waited_for(module: &Module, op: Op) -> Option<Ring> {
 pub fn create(b: &mut Builder<'_>, fields: &[Value], slots: u32) -> Value {
     ttg::RingCreate::build(b, fields, slots as i32, None, None, false, tilewright_ir::Type::RING)
         .ring(b.module)
+}
+
+/// Allocates a field of so many slots of this type.
+pub fn field(b: &mut Builder<'_>, slot: Type, slots: u32) -> Value {
+    let m = &mut *b.module;
+    let shape: Vec<u32> = [slots].iter().chain(m.shape(slot).unwrap_or(&[])).copied().collect();
+    let (element, encoding) = (m.element_type(slot), m.encoding(slot).expect("a slot is a buffer"));
+    let ty = m.buffer_type(&shape, element, encoding, true);
+    ttg::LocalAlloc::build(b, None, ty).result(b.module)
 }
 
 /// Makes the views of a buffer mutable, for a slot of a ring that takes its place.
@@ -316,7 +317,7 @@ impl Ring {
             }
         }
         for (reader, (hands_over, otherwise)) in self.readers.iter_mut().zip(reads) {
-            reader.one_thread |= hands_over && !otherwise && reader.warps == 1;
+            reader.elected |= hands_over && !otherwise && reader.warps == 1;
         }
         Ok(found)
     }

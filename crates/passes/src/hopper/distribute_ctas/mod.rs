@@ -7,13 +7,13 @@
 //!
 //! # The algorithm
 //!
-//! 1. **Dimensions** ([`dims`]). Dimensions of tensors that an operation pairs (those of an elementwise operation's operands
+//! 1. **Dimensions** (`dims`). Dimensions of tensors that an operation pairs (those of an elementwise operation's operands
 //!    and result, rows of `a` and of a dot's result, what a loop carries, …) are split alike or not at all: they are one
 //!    class. Dimensions along which an operation needs whole lines (K of a dot, a scan's axis) are not split. What is made
 //!    of ranges and splats alone is computed anew for each use, so it pairs nothing.
-//! 2. **Choice** ([`choose`]). Each bit of the CTA's rank halves the class that saves most work, and others that never meet
+//! 2. **Choice** (`choose`). Each bit of the CTA's rank halves the class that saves most work, and others that never meet
 //!    it. A reduction's axis is the last resort, since the parts must be combined.
-//! 3. **Rewriting** ([`rewrite`]). Types shrink, ranges and block indices move to the CTA's part. What all CTAs have is
+//! 3. **Rewriting** (`rewrite`). Types shrink, ranges and block indices move to the CTA's part. What all CTAs have is
 //!    stored by one. Reductions of a split axis are combined, and old values of atomics handed on, by
 //!    `ttng.cluster_exchange`.
 //!
@@ -39,7 +39,17 @@ mod rewrite;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{Diagnostic, Module, Op};
 
+use crate::pass::Pass;
 use crate::target::TargetInfo;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "distribute-ctas",
+    summary: "distribute tiles over the CTAs of a cluster",
+    requires: &[],
+    ensures: &[],
+    run: |m, t, o| run(m, t, o.num_ctas),
+};
 
 /// Distributes every kernel of the module over clusters of `num_ctas`.
 ///

@@ -329,7 +329,7 @@ impl Rewriter<'_> {
             }
             // The author's barrier orders what the whole program does.
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => {
-                self.meet(op);
+                self.cluster_barrier(op);
                 self.m.erase_op(op);
             }
             // What would be written by each CTA that has it is refused, not written several times.
@@ -506,8 +506,8 @@ impl Rewriter<'_> {
     }
 
     /// All CTAs of the cluster wait for each other before `op`.
-    fn meet(&mut self, op: Op) {
-        multicast::meet(&mut Builder::before(self.m, op));
+    fn cluster_barrier(&mut self, op: Op) {
+        multicast::cluster_barrier(&mut Builder::before(self.m, op));
     }
 
     /// What one CTA stores must not be there before others have loaded what was: where the same argument is loaded from, or
@@ -531,7 +531,7 @@ impl Rewriter<'_> {
             }
         };
         if loads.any(meets) {
-            self.meet(op);
+            self.cluster_barrier(op);
         }
     }
 
@@ -605,7 +605,7 @@ impl Rewriter<'_> {
             return;
         }
         // What it releases all CTAs have written, what it overwrites they have read.
-        self.meet(op);
+        self.cluster_barrier(op);
         self.store_once(op, unused, 2);
         self.broadcast(op, unused);
     }
@@ -615,7 +615,7 @@ impl Rewriter<'_> {
         if unused == 0 {
             return;
         }
-        self.meet(op);
+        self.cluster_barrier(op);
         // In a branch of its own, which gives the others zero.
         let leads = self.is_leader(unused);
         let result = self.m.result(op);

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg};
-use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
+use tilewright_ir::{Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
 
 use super::{Positions, is_structure, position};
 use crate::analysis::rings;
@@ -154,16 +154,7 @@ fn slot_type(module: &mut Module, load: Load) -> Option<Type> {
         }
     };
     let shape: Shape = module.shape(module.value_type(load.result(module)))?.into();
-    let memory_space = module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
-    let kind = TypeKind::MemDesc {
-        shape,
-        element,
-        encoding: Some(encoding),
-        memory_space,
-        mutable: true,
-        alloc_shape: None,
-    };
-    Some(module.ty(kind))
+    Some(module.buffer_type(&shape, element, encoding, true))
 }
 
 /// The buffers that a load fills and that its slot can stand for: laid out alike.
@@ -254,29 +245,16 @@ pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel])
         let (fields, ring) = made
             .entry(c.family)
             .or_insert_with(|| {
-                let fields =
-                    c.slot_types.iter().map(|&t| field(module, first, t, c.slots)).collect::<Vec<_>>();
-                let ring = rings::create(&mut Builder::before(module, first), &fields, c.slots);
+                let mut b = Builder::before(module, first);
+                let fields: Vec<Value> =
+                    c.slot_types.iter().map(|&slot| rings::field(&mut b, slot, c.slots)).collect();
+                let ring = rings::create(&mut b, &fields, c.slots);
                 (fields, ring)
             })
             .clone();
         c.fields = fields;
         c.ring = Some(ring);
     }
-}
-
-/// A buffer for a field of so many slots.
-pub(super) fn field(module: &mut Module, first: Op, slot: Type, slots: u32) -> Value {
-    let TypeKind::MemDesc { mut shape, element, encoding, memory_space, .. } = module.type_kind(slot).clone()
-    else {
-        unreachable!("a slot is a buffer")
-    };
-    shape.insert(0, slots);
-    let shape: Shape = shape;
-    let kind = TypeKind::MemDesc { shape, element, encoding, memory_space, mutable: true, alloc_shape: None };
-    let ty = module.ty(kind);
-    let mut b = Builder::before(module, first);
-    ttg::LocalAlloc::build(&mut b, None, ty).result(b.module)
 }
 
 /// The consumers' side: they wait, read the slots, and say when they have.

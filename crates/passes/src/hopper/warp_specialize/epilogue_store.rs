@@ -157,8 +157,9 @@ fn allocate(
     types: &[Type],
 ) -> Vec<StoreChannel> {
     let channel = |(store, &slot)| {
-        let field = channels::field(module, first, slot, 1);
-        let ring = rings::create(&mut Builder::before(module, first), &[field], 1);
+        let mut b = Builder::before(module, first);
+        let field = rings::field(&mut b, slot, 1);
+        let ring = rings::create(&mut b, &[field], 1);
         StoreChannel { store, ring, field, slot }
     };
     stores.into_iter().zip(types).map(channel).collect()

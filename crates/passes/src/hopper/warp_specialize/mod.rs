@@ -12,19 +12,19 @@
 //! The operations from the first to the last loop that asks, with all that lies inside and between, and loads just for them
 //! that stand before (so that both sides begin at once), become the default
 //! region of a `ttg.warp_specialize`; a clone of them becomes a partition, of which only the loads and what they are
-//! computed from stay alive ([`producer`]). So the producer has the same loops, and the branches around them, and runs ahead
+//! computed from stay alive (`producer`). So the producer has the same loops, and the branches around them, and runs ahead
 //! of the consumers through all of them: over the tiles of a persistent kernel too.
 //!
-//! Loads that are needed at the same place of one loop body are a *channel* ([`channels`]): they go through a ring
-//! (`ttg.ring_create`), a field each. Both sides count slots and phases by themselves, through the loops ([`pipeline_state`]).
+//! Loads that are needed at the same place of one loop body are a *channel* (`channels`): they go through a ring
+//! (`ttg.ring_create`), a field each. Both sides count slots and phases by themselves, through the loops (`pipeline_state`).
 //!
 //! - producer: acquire the slot, start the copies, commit;
 //! - consumers: wait for the slot, read, release it.
 //!
 //! Loads through pointers that dots read go the same way, if the author asks for it: four warps copy them (`cp.async`) with the layouts of
-//! the function, in which each warp has more elements ([`relayout`]).
+//! the function, in which each warp has more elements (`relayout`).
 //!
-//! Several stores of an iteration through descriptors leave by one more warp, if there is room for buffers ([`epilogue_store`]).
+//! Several stores of an iteration through descriptors leave by one more warp, if there is room for buffers (`epilogue_store`).
 //!
 //! The release stands behind the last reader; where that is an asynchronous dot, [`lower_rings`](crate::transform::lower_rings) moves it
 //! behind the wait for it. That pass also says how warps tell each other of slots.
@@ -79,6 +79,7 @@ use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Value};
 use crate::analysis::scope;
 use crate::hopper::allocate_warp_groups::registers_beside;
 use crate::hopper::{captures, multicast};
+use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 use crate::transform::software_pipeline::budget;
 use channels::{Channel, Load};
@@ -88,6 +89,15 @@ const HINT: &str = "tt.warp_specialize";
 const FLATTEN: &str = "tt.flatten";
 /// Registers that a thread of the producer warp wants: loop counters, coordinates and addresses.
 const PRODUCER_REGISTERS: i32 = 40;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "warp-specialize",
+    summary: "give loading and computing to different warps in loops that ask for it",
+    requires: &[Property::LaidOut, Property::DescriptorsEncoded],
+    ensures: &[],
+    run: |m, t, o| run(m, t, o.num_stages),
+};
 
 /// Specializes the warps of every function that asks for it and allows it.
 ///
@@ -168,7 +178,7 @@ fn hinted(module: &Module, op: Op) -> bool {
 /// Whether an operation may wait for, or be waited for by, another program: loads must not run ahead of that.
 fn waits_for_programs(module: &Module, op: Op) -> bool {
     // Where CTAs meet, all warps of the cluster would have to come.
-    let waits = |op| scope::synchronizes(module, op) || multicast::meets(module, op);
+    let waits = |op| scope::synchronizes(module, op) || multicast::waits_for_cluster(module, op);
     module.all_ops(op).into_iter().any(waits)
 }
 

@@ -3,13 +3,13 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg, ub};
 use tilewright_ir::effects::{effects, is_pure};
-use tilewright_ir::marks;
-use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, Value};
+use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Value};
 
 use super::channels::{Channel, Load};
 use super::{FLATTEN, HINT, pipeline_state, position, relayout};
 use crate::hopper::captures::is_inside;
 use crate::hopper::multicast;
+use crate::transform::software_pipeline::async_copies;
 
 /// Makes the producer in `partition`, of a clone of `range` in which loads are copies and everything else with effects is gone.
 /// What counters begin with stands before `before`. `warps`: its own and the function's. False if what is left is not lean, or can't be done by so many warps; then nothing
@@ -87,23 +87,7 @@ fn issue(module: &mut Module, c: &Channel, loads: &[Op], slot: Value, phase: Val
             }
             Some(Load::Pointers(load)) => {
                 let (ptr, inside) = (load.ptr(b.module), load.mask(b.module));
-                let (cache, evict) = (load.cache(b.module), load.evict(b.module));
-                let copy = ttg::AsyncCopyGlobalToLocal::build(
-                    &mut b,
-                    ptr,
-                    view,
-                    inside,
-                    None,
-                    cache,
-                    evict,
-                    false,
-                    Type::ASYNC_TOKEN,
-                );
-                for name in [marks::VEC, marks::VEC_AXIS] {
-                    if let Some(a) = b.module.op_attr(op, name) {
-                        b.module.set_attr(copy.0, name, a);
-                    }
-                }
+                async_copies::of_load(&mut b, load, ptr, inside, view);
             }
             None => unreachable!("a clone of a load"),
         }

@@ -6,14 +6,14 @@
 //!
 //! # The algorithm
 //!
-//! 1. **Roots** ([`roots`]). Operations that care: a dot (tensor-core fragments, warps in a square for a plain product,
+//! 1. **Roots** (`roots`). Operations that care: a dot (tensor-core fragments, warps in a square for a plain product,
 //!    in rows where the result is reduced by rows or feeds another dot), and memory operations on many bytes (runs of 16
 //!    bytes per thread along the contiguous dimension, found by [axis analysis](crate::analysis::axis)). Their results are fixed.
-//! 2. **Propagation** ([`propagate`]). Heaviest root first (bytes moved × 8^loop depth, dots before all), its encoding
+//! 2. **Propagation** (`propagate`). Heaviest root first (bytes moved × 8^loop depth, dots before all), its encoding
 //!    spreads along def-use chains both ways, through loops, branches, broadcasts and reductions, until it meets a value
 //!    that has one already. Small loads take what reaches them if that costs little more than their own choice.
 //!    **Cheap** values (ranges, splats, constants and integer arithmetic on them) stop nothing and get no encoding.
-//! 3. **Rewriting** ([`rewrite`]). Each operation says which encoding each operand must have. Where a value has another:
+//! 3. **Rewriting** (`rewrite`). Each operation says which encoding each operand must have. Where a value has another:
 //!    a cheap one is computed again in the wanted encoding; one that follows from something smaller (a broadcast, a
 //!    widening cast) is computed again from that, converted; everything else gets one `ttg.convert_layout`, where it is
 //!    defined, so that what is defined outside a loop is converted outside it. Operands of a dot that come from memory go
@@ -40,11 +40,44 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::flow;
 use tilewright_ir::marks;
-use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Trait, Value};
+use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Options, Trait, Value};
 
 use crate::analysis::axis::AxisAnalysis;
-use crate::analysis::encoding_choice;
+use crate::analysis::{encoding_choice, scratch};
+use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "assign-layouts",
+    summary: "give every tensor its encoding",
+    requires: &[],
+    ensures: &[Property::Inlined, Property::LaidOut],
+    run: |m, t, o| {
+        record(m, t, o);
+        run(m, t, o.num_warps)
+    },
+};
+
+/// Records on the module what it is compiled for.
+fn record(module: &mut Module, target: &TargetInfo, options: &Options) {
+    let Options { num_warps, num_ctas, maxnreg, .. } = *options;
+    let root = module.root();
+    module.set_i32_attr(root, "ttg.num-warps", num_warps as i32);
+    module.set_i32_attr(root, "ttg.num-ctas", num_ctas as i32);
+    module.set_i32_attr(root, "ttg.threads-per-warp", target.warp_size as i32);
+    let name = module.attr(AttrKind::Str(target.name.clone()));
+    module.set_attr(root, "ttg.target", name);
+    if let Some(bound) = maxnreg {
+        let machine = target.machine;
+        let bound = bound.clamp(machine.min_registers_of_thread, machine.registers_of_thread);
+        module.set_i32_attr(root, "ttg.maxnreg", bound as i32);
+    }
+    if target.stmatrix {
+        let unit = module.attr(AttrKind::Unit);
+        module.set_attr(root, scratch::STMATRIX, unit);
+    }
+}
 
 /// Assigns an encoding to every tensor of the module.
 ///

@@ -458,15 +458,7 @@ impl<'a> Rewriter<'a> {
             Err(_) => encoding_choice::row_major(shape.len()),
         };
         let shared = self.a.intern(encoding_choice::shared_for_dot(&shape, &order, bits));
-        let memory_space = self.a.module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
-        let ty = self.a.module.ty(TypeKind::MemDesc {
-            shape: shape.as_slice().into(),
-            element,
-            encoding: Some(shared),
-            memory_space,
-            mutable: false,
-            alloc_shape: None,
-        });
+        let ty = self.a.module.buffer_type(&shape, element, shared, false);
         let mut b = after_value(self.a.module, value);
         let buffer = ttg::LocalAlloc::build(&mut b, Some(value), ty).result(b.module);
         self.buffers.insert(value, buffer);

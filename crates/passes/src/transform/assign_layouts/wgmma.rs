@@ -30,9 +30,7 @@ use std::sync::Arc;
 
 use tilewright_ir::dialect::tt::{self, InputPrecision};
 use tilewright_ir::dialect::{ttg, ttng};
-use tilewright_ir::{
-    Attr, AttrKind, Builder, Encoding, FloatKind, Module, Op, Opcode, SharedKind, TypeKind, Value,
-};
+use tilewright_ir::{Attr, Builder, Encoding, FloatKind, Module, Op, Opcode, SharedKind, TypeKind, Value};
 use tilewright_layout::{SharedLayout, TileLayout, WgmmaOperand};
 
 use super::Assigner;
@@ -423,15 +421,7 @@ impl Rewriter<'_> {
             return b;
         }
         let element = self.m().element_type(ty);
-        let memory_space = self.a.module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
-        let buffer_ty = self.a.module.ty(TypeKind::MemDesc {
-            shape: shape.as_slice().into(),
-            element,
-            encoding: Some(shared),
-            memory_space,
-            mutable: false,
-            alloc_shape: None,
-        });
+        let buffer_ty = self.a.module.buffer_type(&shape, element, shared, false);
         let mut b = after_value(self.a.module, value);
         let buffer = ttg::LocalAlloc::build(&mut b, Some(value), buffer_ty).result(b.module);
         self.descriptor_buffers.insert((value, shared), buffer);

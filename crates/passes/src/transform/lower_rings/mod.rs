@@ -14,7 +14,7 @@
 //! | filled by threads' copies | each thread arrives at `full` when its copies are done; a proxy fence behind the wait where the asynchronous proxy reads | a group of copies, for which each thread waits |
 //! | filled by stores | each warp arrives at `full`, behind a proxy fence where the asynchronous proxy reads | is left to membar |
 //! | `ring_wait` | waits for `full` | the same, or waits for the group |
-//! | `ring_release` | each warp arrives at `empty`, [behind the dots](release) that read the slot | is left to membar |
+//! | `ring_release` | each warp arrives at `empty`, behind the dots that read the slot | is left to membar |
 //!
 //! Copies that other CTAs of the cluster get, too ([`multicast`]), fill their slots as well: readers
 //! then arrive at the `empty` of all these CTAs, and the cluster meets when the mbarriers have been made and when no arrival
@@ -58,8 +58,18 @@ use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
 use crate::analysis::rings::{Ring, Transport, wrong};
 use crate::analysis::scope;
 use crate::hopper::{captures, multicast, tma};
+use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::allocation;
 use crate::transform::membar;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "lower-rings",
+    summary: "turn rings into mbarriers, groups of copies and TMA",
+    requires: &[Property::LaidOut],
+    ensures: &[Property::NoRings],
+    run: |m, _, _| run(m),
+};
 
 /// Lowers every ring of a module.
 ///
@@ -70,7 +80,7 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     let creates: Vec<ttg::RingCreate> =
         all.into_iter().filter_map(|op| ttg::RingCreate::cast(module, op)).collect();
     // Behind the last of the rings that are shared with other CTAs these meet, and again behind those who use it.
-    let mut meetings: Vec<(ttg::WarpSpecialize, Op)> = Vec::new();
+    let mut cluster_barriers: Vec<(ttg::WarpSpecialize, Op)> = Vec::new();
     for &create in &creates {
         release::place(module, &Ring::of(module, create)?);
         let mut lowering = Lowering::new(module, Ring::of(module, create)?)?;
@@ -84,18 +94,18 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
         if lowering.passes_turns() {
             // Then each CTA's threads have met, too, before the first copies. At the end nothing is under way: each CTA has
             // waited for all arrivals, and for all copies that it gets.
-            multicast::meet(&mut Builder::after(module, create.0));
+            multicast::cluster_barrier(&mut Builder::after(module, create.0));
         } else if lowering.apart
             && lowering.ring.peers != 1
             && let Some(w) = specialization(&lowering.ring)
         {
-            meetings.retain(|m| m.0 != w);
-            meetings.push((w, create.0));
+            cluster_barriers.retain(|m| m.0 != w);
+            cluster_barriers.push((w, create.0));
         }
     }
-    for (w, create) in meetings {
-        multicast::meet(&mut Builder::after(module, create));
-        multicast::meet(&mut Builder::after(module, w.0));
+    for (w, create) in cluster_barriers {
+        multicast::cluster_barrier(&mut Builder::after(module, create));
+        multicast::cluster_barrier(&mut Builder::after(module, w.0));
     }
     for w in scope::specializations(module).into_iter().filter(|_| !creates.is_empty()) {
         for create in &creates {
@@ -213,7 +223,7 @@ impl Lowering {
 
     /// Arrivals that free a slot.
     fn arrivals_of_readers(&self) -> i32 {
-        let of_one = |r: &crate::analysis::rings::Reader| if r.one_thread { 1 } else { r.warps };
+        let of_one = |r: &crate::analysis::rings::Reader| if r.elected { 1 } else { r.warps };
         let readers: u32 = self.ring.readers.iter().map(of_one).sum();
         (readers * self.ring.peers.count_ones()) as i32
     }
@@ -362,7 +372,7 @@ impl Lowering {
         let (slot, pred) = (release.slot(module), release.pred(module));
         let mut b = Builder::before(module, release.0);
         let empty = barrier(&mut b, empty, slot);
-        let arrive = ttng::ArriveBarrier::build(&mut b, empty, pred, 1, !reader.one_thread);
+        let arrive = ttng::ArriveBarrier::build(&mut b, empty, pred, 1, !reader.elected);
         multicast::mark_arrival(module, arrive, self.ring.peers);
     }
 
@@ -398,13 +408,13 @@ fn slot_of(module: &Module, view: Value) -> Option<Value> {
 
 /// An mbarrier for each of so many slots.
 fn barriers(module: &mut Module, before: Op, slots: u32) -> Value {
-    let ty = tma::mbarrier_type(module, Some(slots));
+    let ty = ttng::mbarrier_type(module, Some(slots));
     let mut b = Builder::before(module, before);
     ttg::LocalAlloc::build(&mut b, None, ty).result(b.module)
 }
 
 /// The mbarrier of a slot.
 fn barrier(b: &mut Builder<'_>, barriers: Value, slot: Value) -> Value {
-    let ty = tma::mbarrier_type(b.module, None);
+    let ty = ttng::mbarrier_type(b.module, None);
     ttg::MemdescIndex::build(b, barriers, slot, ty).result(b.module)
 }

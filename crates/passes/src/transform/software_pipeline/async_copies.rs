@@ -5,7 +5,7 @@
 
 use tilewright_ir::dialect::{arith, scf, tt, ttg};
 use tilewright_ir::marks;
-use tilewright_ir::{AttrKind, Builder, Encoding, Module, Op, Shape, Type, TypeKind, Value};
+use tilewright_ir::{AttrKind, Builder, Encoding, Module, Op, Shape, Type, Value};
 use tilewright_layout::TileLayout;
 
 use crate::analysis::{encoding_choice, rings};
@@ -41,55 +41,44 @@ impl Copy {
                 m.attr(AttrKind::Encoding(Encoding::Shared(plain)))
             }
         };
-        let memory_space = m.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
-        let mut memdesc = |shape: Shape| {
-            m.ty(TypeKind::MemDesc {
-                shape,
-                element,
-                encoding: Some(encoding),
-                memory_space,
-                mutable: true,
-                alloc_shape: None,
-            })
-        };
-        let slot = memdesc(shape.clone());
-        let mut ring_shape = shape;
-        ring_shape.insert(0, slots);
-        let ring_ty = memdesc(ring_shape);
+        let slot = m.buffer_type(&shape, element, encoding, true);
         let loc = m.op_loc(load.0);
         let mut b = Builder::before(m, l.0);
         b.set_loc(loc);
-        let field = ttg::LocalAlloc::build(&mut b, None, ring_ty).result(b.module);
+        let field = rings::field(&mut b, slot, slots);
         Copy { load, field, slot }
     }
 
     /// Emits the copy before `anchor` with these addresses and mask, into slot `slot`.
     pub fn issue(self, m: &mut Module, anchor: Op, ptr: Value, mask: Value, slot: Value) {
         let Copy { load, field, slot: slot_ty } = self;
-        let (cache, evict) = (load.cache(m), load.evict(m));
         let loc = m.op_loc(load.0);
         let mut b = Builder::before(m, anchor);
         b.set_loc(loc);
         let dst = ttg::MemdescIndex::build(&mut b, field, slot, slot_ty).result(b.module);
-        let copy = ttg::AsyncCopyGlobalToLocal::build(
-            &mut b,
-            ptr,
-            dst,
-            Some(mask),
-            None,
-            cache,
-            evict,
-            false,
-            Type::ASYNC_TOKEN,
-        );
-        for name in [marks::VEC, marks::VEC_AXIS] {
-            if let Some(a) = m.op_attr(load.0, name) {
-                m.set_attr(copy.0, name, a);
-            }
-        }
+        let copy = of_load(&mut b, load, ptr, Some(mask), dst);
         let free = m.attr(AttrKind::Unit);
         m.set_attr(copy.0, marks::FREE_SLOT, free);
     }
+}
+
+/// The copy that does what a load does, from these addresses into `dst`, and as wide.
+pub fn of_load(
+    b: &mut Builder<'_>,
+    load: tt::Load,
+    ptr: Value,
+    mask: Option<Value>,
+    dst: Value,
+) -> ttg::AsyncCopyGlobalToLocal {
+    let (cache, evict) = (load.cache(b.module), load.evict(b.module));
+    let token = Type::ASYNC_TOKEN;
+    let copy = ttg::AsyncCopyGlobalToLocal::build(b, ptr, dst, mask, None, cache, evict, false, token);
+    for name in [marks::VEC, marks::VEC_AXIS] {
+        if let Some(a) = b.module.op_attr(load.0, name) {
+            b.module.set_attr(copy.0, name, a);
+        }
+    }
+    copy
 }
 
 /// Whether a buffer will be a slot of a ring: filled by one of these loads, and laid out as the first buffer that the load

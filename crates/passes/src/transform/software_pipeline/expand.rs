@@ -101,6 +101,25 @@ struct Bounds {
     outside: FxHashMap<Value, Value>,
 }
 
+/// What the loop counts beside its iterations: a position is a slot with the phase of its mbarrier.
+struct Counters {
+    /// The position to read as the loop begins.
+    first: (Value, Value),
+    /// The position to read in an iteration.
+    now: (Value, Value),
+    /// The slot to fill in it.
+    free: Value,
+    /// The phase of a split barrier: it has one an iteration, the mbarriers of slots one each time that slots begin anew.
+    turn: Option<Value>,
+}
+
+/// Constants before the loop.
+struct Numbers {
+    zero: Value,
+    one: Value,
+    slots: Value,
+}
+
 impl<'m> Expander<'m> {
     fn new(m: &'m mut Module, l: scf::For, schedule: Schedule, max_shared: u32) -> Self {
         let body = m.region_block(l.body(m));
@@ -178,16 +197,15 @@ impl<'m> Expander<'m> {
         let distance = b.int(i64::from(self.stages) - 1, iv_ty);
         let distance = arith::Muli::build(&mut b, bounds.step, distance).result(b.module);
         let (zero, last) = (b.i32(0), b.i32(self.stages as i32 - 1));
-        let (ring_size, one) = (b.i32(self.slots as i32), b.i32(1));
-        let (first, first_phase) = begin.unwrap_or((zero, zero));
+        let numbers = Numbers { zero, slots: b.i32(self.slots as i32), one: b.i32(1) };
+        let first = begin.unwrap_or((zero, zero));
         let first_free =
-            if begin.is_some() { self.slots_from(self.l.0, first).pop().unwrap_or(last) } else { last };
+            if begin.is_some() { self.slots_from(self.l.0, first.0).pop().unwrap_or(last) } else { last };
         let index = self.l.init(self.m).len();
-        let slot = self.carry(first);
-        let free = self.carry(first_free);
-        let phase = self.carry(first_phase);
-        // A split barrier has a phase an iteration, the mbarriers of slots one each time that slots begin anew.
+        let (slot, free) = (self.carry(first.0), self.carry(first_free));
+        let phase = self.carry(first.1);
         let turn = self.split.then(|| self.carry(zero));
+        let counters = Counters { first, now: (slot, phase), free, turn };
         for k in 0..self.levels.len() {
             self.levels[k].at = self.carry_all(&self.levels[k].at.clone());
             for i in 0..self.levels[k].given.len() {
@@ -196,6 +214,37 @@ impl<'m> Expander<'m> {
         }
 
         let top = self.m.first_op(self.body).expect("a loop body has operations");
+        self.wait_and_issue(top, &counters, barrier, distance, bounds);
+        if let Some(outer) = outer {
+            let results = self.m.results(self.l.0);
+            self.go_on_outside(&outer, bounds, results[index], results[index + 2]);
+        }
+        async_copies::read_slots(self.m, &self.copies, top, slot);
+        let top = self.m.first_op(self.body).expect("a loop body has operations");
+        self.blocks.read(self.m, top, slot, phase);
+        self.advance(&counters, &numbers);
+
+        let mut b = Builder::after(self.m, self.l.0);
+        if let Some(ring) = self.ring {
+            // Copies masked off past the end still write zeros: none may be under way when the memory is used again.
+            ttg::RingDealloc::build(&mut b, ring);
+        }
+        if let Some(barrier) = barrier {
+            barrier.end(&mut b);
+        }
+    }
+
+    /// Places in the loop's body, which begins with `top`, the waits for this iteration's copies and the copies of the one that is
+    /// `distance` ahead, as the file's head says.
+    fn wait_and_issue(
+        &mut self,
+        top: Op,
+        counters: &Counters,
+        barrier: Option<SplitBarrier>,
+        distance: Value,
+        bounds: &Bounds,
+    ) {
+        let &Counters { first, now, free, turn } = counters;
         // The slot to fill may be read by an asynchronous dot of the last iteration until the first of this one has been
         // issued and the others waited for (see `dots`).
         let ops: Vec<Op> = self.m.block_ops(self.body).collect();
@@ -204,7 +253,7 @@ impl<'m> Expander<'m> {
         let stages = self.stages as i32;
         let several = self.m.block_ops(self.body).filter(|&op| is_dot(self.m, op)).count() > 1;
         if let (Some(barrier), Some(turn)) = (barrier, turn) {
-            self.wait_and_fence(self.l.0, (first, first_phase), stages - 2);
+            self.wait_and_fence(self.l.0, first, stages - 2);
             barrier.arrive(self.m, self.l.0);
             barrier.wait(self.m, top, turn);
         } else if self.copies.is_empty() {
@@ -214,12 +263,12 @@ impl<'m> Expander<'m> {
             // its turn behind the accesses of copies that were issued before it: here that was an iteration ago, at the top
             // it would be just now. (A loop of one dot has no arithmetic to hide a copy behind: it wants those of two
             // iterations under way beside the wait.)
-            self.wait_for_next(anchor, (slot, phase), stages - 3);
-            self.wait_and_fence(self.l.0, (first, first_phase), stages - 2);
+            self.wait_for_next(anchor, now, stages - 3);
+            self.wait_and_fence(self.l.0, first, stages - 2);
             let mut b = Builder::before(self.m, self.l.0);
             ttg::Barrier::build(&mut b);
         } else {
-            self.wait(top, (slot, phase), stages - 2);
+            self.wait(top, now, stages - 2);
         }
         let mut b = Builder::before(self.m, top);
         let ahead = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
@@ -229,27 +278,24 @@ impl<'m> Expander<'m> {
             self.issue(top, ahead, bounds, free);
         }
         if let Some(barrier) = barrier {
-            self.wait_for_next(anchor, (slot, phase), (stages - 3).max(0));
+            self.wait_for_next(anchor, now, (stages - 3).max(0));
             barrier.arrive(self.m, anchor);
         }
         if !early {
-            self.blocks.make_free(self.m, anchor, free, phase);
+            self.blocks.make_free(self.m, anchor, free, now.1);
             self.issue(anchor, ahead, bounds, free);
         }
-        if let Some(outer) = outer {
-            let results = self.m.results(self.l.0);
-            self.go_on_outside(&outer, bounds, results[index], results[index + 2]);
-        }
-        async_copies::read_slots(self.m, &self.copies, top, slot);
-        let top = self.m.first_op(self.body).expect("a loop body has operations");
-        self.blocks.read(self.m, top, slot, phase);
+    }
 
+    /// Yields the counters of the next iteration, and where the levels have come to.
+    fn advance(&mut self, counters: &Counters, numbers: &Numbers) {
+        let &Counters { now: (slot, phase), free, turn, .. } = counters;
         let step = |m: &mut Module, anchor: Op, at: Value| {
             let mut b = Builder::before(m, anchor);
-            let up = arith::Addi::build(&mut b, at, one).result(b.module);
-            let wraps = arith::Cmpi::build(&mut b, up, ring_size, arith::CmpIPredicate::Eq, Type::I1)
+            let up = arith::Addi::build(&mut b, at, numbers.one).result(b.module);
+            let wraps = arith::Cmpi::build(&mut b, up, numbers.slots, arith::CmpIPredicate::Eq, Type::I1)
                 .result(b.module);
-            (arith::Select::build(&mut b, wraps, zero, up).result(b.module), wraps)
+            (arith::Select::build(&mut b, wraps, numbers.zero, up).result(b.module), wraps)
         };
         let (up, wraps) = step(self.m, self.yielded, slot);
         // Without slots to spare the one just read is the next to fill.
@@ -263,15 +309,6 @@ impl<'m> Expander<'m> {
         let counters = [up, next_free, next_phase].into_iter().chain(next_turn);
         for v in counters.chain(levels.collect::<Vec<_>>()) {
             self.m.push_operand(self.yielded, v);
-        }
-
-        let mut b = Builder::after(self.m, self.l.0);
-        if let Some(ring) = self.ring {
-            // Copies masked off past the end still write zeros: none may be under way when the memory is used again.
-            ttg::RingDealloc::build(&mut b, ring);
-        }
-        if let Some(barrier) = barrier {
-            barrier.end(&mut b);
         }
     }
 

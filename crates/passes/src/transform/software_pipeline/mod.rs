@@ -84,8 +84,18 @@ pub mod tma_copies;
 use tilewright_ir::dialect::scf;
 use tilewright_ir::{Diagnostic, Module};
 
+use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 use schedule::Schedule;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "software-pipeline",
+    summary: "schedule loops: copies iterations ahead, dots early or late",
+    requires: &[Property::LaidOut, Property::DescriptorsEncoded],
+    ensures: &[],
+    run: |m, t, o| run(m, t, o.num_stages),
+};
 
 /// Schedules every loop that has something to schedule, and rewrites it. `num_stages` is the launch option; a loop's
 /// `tt.num_stages` overrides it.

@@ -16,7 +16,7 @@
 //! ```
 
 use tilewright_ir::dialect::{arith, scf, ttg, ttng};
-use tilewright_ir::{AttrKind, Builder, Encoding, Module, Op, SharedKind, Type, TypeKind, Value};
+use tilewright_ir::{Builder, Module, Op, Value};
 
 use crate::analysis::scope;
 
@@ -30,17 +30,7 @@ impl SplitBarrier {
     /// Makes one before the loop `l`; an ordinary barrier follows.
     pub fn create(m: &mut Module, l: scf::For) -> Self {
         let warps = scope::num_warps(m, l.0);
-        let memory_space = m.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
-        let plain = SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order: vec![0] };
-        let encoding = m.attr(AttrKind::Encoding(Encoding::Shared(plain)));
-        let ty = m.ty(TypeKind::MemDesc {
-            shape: [1].as_slice().into(),
-            element: Type::I64,
-            encoding: Some(encoding),
-            memory_space,
-            mutable: true,
-            alloc_shape: None,
-        });
+        let ty = ttng::mbarrier_type(m, None);
         let mut b = Builder::before(m, l.0);
         let barrier = ttg::LocalAlloc::build(&mut b, None, ty).result(b.module);
         ttng::InitBarrier::build(&mut b, barrier, warps as i32);

@@ -70,20 +70,17 @@ impl Blocks {
         let mut readers: Vec<Op> = Vec::new();
         for &load in loads {
             let (desc, value) = (load.desc(m), load.result(m));
-            let mut shape = m.shape(m.value_type(value)).unwrap_or(&[]).to_vec();
+            let shape = m.shape(m.value_type(value)).unwrap_or(&[]).to_vec();
             let slot = tma::tile_buffer(m, desc, &shape);
             let reader = first_reader(m, body, value, slot).unwrap_or(load.0);
             let group = readers.iter().position(|&r| r == reader).unwrap_or(readers.len());
             if group == readers.len() {
                 readers.push(reader);
             }
-            shape.insert(0, slots);
-            let encoding = m.encoding(slot).expect("an encoded buffer");
-            let field = tma::buffer_type(m, &shape, m.element_type(slot), encoding);
             let loc = m.op_loc(load.0);
             let mut b = Builder::before(m, around.0);
             b.set_loc(loc);
-            let field = ttg::LocalAlloc::build(&mut b, None, field).result(b.module);
+            let field = rings::field(&mut b, slot, slots);
             let mask = if alone { multicast::shares(m, load) } else { 0 };
             blocks.copies.push(Copy { load, mask, field, slot, group });
         }

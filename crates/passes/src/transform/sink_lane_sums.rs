@@ -32,6 +32,19 @@ use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Trait, Type, Value};
 
 use crate::analysis::scratch;
 use crate::analysis::tile_layout::tile_layout;
+use crate::pass::{Pass, Property};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "sink-lane-sums",
+    summary: "add up over lanes behind loops what they add up inside",
+    requires: &[Property::LaidOut],
+    ensures: &[],
+    run: |m, _, _| {
+        run(m);
+        Ok(())
+    },
+};
 
 /// Does so in every loop, first ones first: one may go on with what another has.
 pub fn run(module: &mut Module) {

@@ -1,6 +1,6 @@
 // Sums that loops carry are added up over lanes behind them: the second loop goes on with what the first's lanes have. A maximum
 // is not, nor a sum that is looked at inside, nor one over rows that lie in registers alone.
-// RUN: -lane-sums
+// RUN: -sink-lane-sums
 #mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
 #rows = #ttg.slice<{dim = 1, parent = #mma}>
 #flat = #ttg.blocked<{sizePerThread = [1, 64], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [1, 0]}>

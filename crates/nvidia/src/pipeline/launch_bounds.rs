@@ -1,0 +1,57 @@
+//! Launch bounds: how many CTAs of a kernel a multiprocessor should at least hold, which is what the assembler shares registers
+//! out by.
+//!
+//! By itself the assembler gives a thread so few registers that as many CTAs as possible fit a multiprocessor, and issues a
+//! loop's loads one after the other into the same registers. One CTA asks for no more than any kernel has, but it makes the
+//! assembler keep loads apart, with which fewer threads have more bytes under way and share the L1 cache (PTX ISA,
+//! "Performance-Tuning Directives: .minnctapersm"; docs/performance.md). So kernels get that bound of which a thread executes
+//! several instructions for one load in a loop, unless registers are bounded otherwise.
+//!
+//! Why last: it needs the loads and their layouts as they are lowered.
+//!
+//! ```text
+//! module attributes {…}  =>  module attributes {…, "ttg.min-ctas-per-sm" = 1 : i32}
+//! ```
+
+use tilewright_ir::dialect::tt;
+use tilewright_ir::flow::is_in_loop;
+use tilewright_ir::{Module, Op};
+use tilewright_passes::TargetInfo;
+use tilewright_passes::analysis::scratch;
+use tilewright_passes::analysis::tile_layout::{access_width, layout_of};
+use tilewright_passes::pass::{Pass, Property};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "launch-bounds",
+    summary: "bound the CTAs of a multiprocessor where registers serve loads better",
+    requires: &[Property::LaidOut],
+    ensures: &[],
+    run: |m, t, _| {
+        run(m, t);
+        Ok(())
+    },
+};
+
+/// Sets the bound.
+fn run(module: &mut Module, target: &TargetInfo) {
+    let root = module.root();
+    let bounded = module.int_attr(root, "ttg.maxnreg").is_some();
+    let several = |op: &Op| {
+        tt::Load::cast(module, *op).is_some_and(|load| {
+            is_in_loop(module, *op) && instructions(module, target, load).is_some_and(|n| n > 1)
+        })
+    };
+    if !bounded && module.all_ops(root).iter().any(several) {
+        module.set_i32_attr(root, "ttg.min-ctas-per-sm", 1);
+    }
+}
+
+/// How many instructions of a thread a load of a tile becomes.
+fn instructions(module: &Module, target: &TargetInfo, load: tt::Load) -> Option<usize> {
+    let result = load.result(module);
+    let layout = layout_of(module, result)?;
+    let bits = 8 * scratch::element_bytes(module, module.value_type(result));
+    let (axis, width) = access_width(module, load.0, &layout, bits, target.max_vector_bytes);
+    Some(layout.vector_groups(axis, width)?.len())
+}

@@ -1,0 +1,85 @@
+//! The passes of NVIDIA targets: the whole order, on one screen. A pass that only they have stands in this folder.
+//!
+//! ```text
+//! tt    (inline, canonicalize, cse, licm: crates/ir)
+//!   │   distribute-ctas … assign-layouts
+//!   ▼
+//! ttg   encode-descriptors … launch-bounds
+//!   │   (distribute-to-warps and match-target-size stand behind assign-layouts for targets that have them: ML-Triton 2.2, 2.3)
+//!   ▼
+//! lowering
+//! ```
+//!
+//! The list is the same for every capability: a pass whose hardware is missing finds that in
+//! [`TargetInfo`](tilewright_passes::TargetInfo), and has nothing to do.
+
+mod launch_bounds;
+
+use tilewright_passes::hopper::{
+    allocate_warp_groups, async_dots, distribute_ctas, encode_descriptors, lower_tma, pingpong,
+    transpose_dots, warp_specialize,
+};
+use tilewright_passes::pass::{DCE, Row};
+use tilewright_passes::transform::{
+    allocate_shared, assign_layouts, global_barriers, legalize_dots, lower_descriptors, lower_rings, membar,
+    sink_lane_sums, software_pipeline,
+};
+
+/// Each pass, and why it stands where it does.
+pub static PASSES: &[Row] = &[
+    Row {
+        pass: distribute_ctas::PASS,
+        why: "first: tiles shrink to the part that one CTA has, and no later pass but those that copy by TMA knows of clusters",
+    },
+    Row {
+        pass: lower_descriptors::PASS,
+        why: "blocks that no hardware moves become pointers and masks, which all that follows treats as any others",
+    },
+    Row {
+        pass: legalize_dots::PASS,
+        why: "layouts are chosen by the instruction of a dot: each must be one that there is",
+    },
+    Row {
+        pass: transpose_dots::PASS,
+        why: "the same: which operand is which decides the instruction's width",
+    },
+    Row {
+        pass: assign_layouts::PASS,
+        why: "tt becomes ttg: every tensor gets its encoding once, and dot operands their buffers",
+    },
+    Row {
+        pass: encode_descriptors::PASS,
+        why: "the block of a descriptor has the layout of the buffers that it is copied to, known now",
+    },
+    Row {
+        pass: warp_specialize::PASS,
+        why: "before loops are scheduled: each partition has loops of its own, scheduled for its warps",
+    },
+    Row {
+        pass: software_pipeline::PASS,
+        why: "loops get their schedule: what is copied, computed and waited for in which iteration",
+    },
+    Row {
+        pass: lower_tma::PASS,
+        why: "behind the pipeliner, which makes rings of the copies that are in loops",
+    },
+    Row {
+        pass: async_dots::PASS,
+        why: "products are waited for where their results are used, which the schedule has moved",
+    },
+    Row {
+        pass: lower_rings::PASS,
+        why: "a slot is free when the products that read it have been waited for, known now; mbarriers need memory, given later",
+    },
+    Row { pass: pingpong::PASS, why: "turns go around products and their waits, which stand now" },
+    Row {
+        pass: sink_lane_sums::PASS,
+        why: "loops have their final form: what they add up over lanes can leave them",
+    },
+    Row { pass: DCE, why: "what lower-rings and sink-lane-sums left behind would get memory and barriers" },
+    Row { pass: allocate_warp_groups::PASS, why: "what partitions do is final: their warps and registers" },
+    Row { pass: allocate_shared::PASS, why: "buffers and scratch are final: their offsets" },
+    Row { pass: membar::PASS, why: "barriers depend on which buffers lie in the same place" },
+    Row { pass: global_barriers::PASS, why: "most of what it looks for membar's barriers have settled" },
+    Row { pass: launch_bounds::PASS, why: "last: it reads how loads are lowered, and changes nothing else" },
+];
