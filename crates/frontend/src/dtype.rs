@@ -6,6 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tilewright_ir::{FloatKind, float};
+
 /// A scalar type of the language (`tl.float16`, `tl.uint8`, …).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scalar {
@@ -142,40 +144,48 @@ impl Scalar {
         Scalar::ALL.into_iter().find(|s| s.name() == wanted || s.signature_name() == wanted)
     }
 
+    /// The IR's format of a floating-point type.
+    pub fn format(self) -> Option<FloatKind> {
+        Some(match self {
+            Scalar::Fp8E5 => FloatKind::F8E5M2,
+            Scalar::Fp8E5B16 => FloatKind::F8E5M2FNUZ,
+            Scalar::Fp8E4Nv => FloatKind::F8E4M3FN,
+            Scalar::Fp8E4B8 => FloatKind::F8E4M3FNUZ,
+            Scalar::Fp8E4B15 => FloatKind::F8E4M3B11FNUZ,
+            Scalar::Fp16 => FloatKind::F16,
+            Scalar::Bf16 => FloatKind::BF16,
+            Scalar::Fp32 => FloatKind::F32,
+            Scalar::Fp64 => FloatKind::F64,
+            _ => return None,
+        })
+    }
+
     /// Bits of one element (`dtype.primitive_bitwidth`; 0 for void).
     pub fn bits(self) -> u32 {
         match self {
             Scalar::Void => 0,
             Scalar::Int1 => 1,
-            Scalar::Int8
-            | Scalar::UInt8
-            | Scalar::Fp8E5
-            | Scalar::Fp8E5B16
-            | Scalar::Fp8E4Nv
-            | Scalar::Fp8E4B8
-            | Scalar::Fp8E4B15 => 8,
-            Scalar::Int16 | Scalar::UInt16 | Scalar::Fp16 | Scalar::Bf16 => 16,
-            Scalar::Int32 | Scalar::UInt32 | Scalar::Fp32 => 32,
-            Scalar::Int64 | Scalar::UInt64 | Scalar::Fp64 => 64,
+            Scalar::Int8 | Scalar::UInt8 => 8,
+            Scalar::Int16 | Scalar::UInt16 => 16,
+            Scalar::Int32 | Scalar::UInt32 => 32,
+            Scalar::Int64 | Scalar::UInt64 => 64,
+            _ => self.format().map_or(0, FloatKind::bits),
         }
     }
 
     /// Floating point, fp8 included.
     pub fn is_float(self) -> bool {
-        self >= Scalar::Fp8E5
+        self.format().is_some()
     }
 
     /// One of the 8-bit floats.
     pub fn is_fp8(self) -> bool {
-        matches!(
-            self,
-            Scalar::Fp8E5 | Scalar::Fp8E5B16 | Scalar::Fp8E4Nv | Scalar::Fp8E4B8 | Scalar::Fp8E4B15
-        )
+        self.is_float() && self.bits() == 8
     }
 
     /// fp16, bf16, fp32 or fp64.
     pub fn is_standard_float(self) -> bool {
-        matches!(self, Scalar::Fp16 | Scalar::Bf16 | Scalar::Fp32 | Scalar::Fp64)
+        self.is_float() && self.bits() > 8
     }
 
     /// An integer, booleans included.
@@ -206,27 +216,15 @@ impl Scalar {
 
     /// Bits of the mantissa (floats), without the hidden one.
     pub fn mantissa_bits(self) -> u32 {
-        match self {
-            Scalar::Fp8E5 | Scalar::Fp8E5B16 => 2,
-            Scalar::Fp8E4Nv | Scalar::Fp8E4B8 | Scalar::Fp8E4B15 => 3,
-            Scalar::Fp16 => 10,
-            Scalar::Bf16 => 7,
-            Scalar::Fp32 => 23,
-            Scalar::Fp64 => 52,
-            _ => 0,
-        }
+        self.format().map_or(0, |kind| float::format(kind).mantissa_bits)
     }
 
     /// What is subtracted from the stored exponent (floats).
-    pub fn exponent_bias(self) -> u32 {
+    pub fn exponent_bias(self) -> i32 {
         match self {
-            Scalar::Fp8E4Nv => 7,
-            Scalar::Fp8E4B8 => 8,
-            Scalar::Fp8E4B15 | Scalar::Fp8E5 | Scalar::Fp16 => 15,
-            Scalar::Fp8E5B16 => 16,
-            Scalar::Bf16 | Scalar::Fp32 => 127,
-            Scalar::Fp64 => 1023,
-            _ => 0,
+            // As Triton says. The IR's format, which is MLIR's, is the nearest that it has.
+            Scalar::Fp8E4B15 => 15,
+            _ => self.format().map_or(0, |kind| float::format(kind).bias),
         }
     }
 

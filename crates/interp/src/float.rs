@@ -6,40 +6,7 @@
 use std::sync::OnceLock;
 
 use tilewright_ir::FloatKind;
-
-/// A binary format with an implicit leading bit.
-#[derive(Debug, Clone, Copy)]
-pub struct Format {
-    /// Explicit significand bits.
-    pub mantissa: u32,
-    /// Exponent bias.
-    pub bias: i32,
-    /// The largest finite value.
-    pub max: f64,
-    /// Whether there is an infinity.
-    pub infinity: bool,
-    /// Whether negative zero is NaN and there is no other NaN (`FNUZ`).
-    pub fnuz: bool,
-    /// Total width.
-    pub bits: u32,
-}
-
-/// The parameters of a format (OCP 8-bit Floating Point Specification 1.0 for `E4M3FN` and `E5M2`; LLVM's `APFloat` for
-/// the `FNUZ` kinds).
-pub fn format(kind: FloatKind) -> Format {
-    let f = |mantissa, bias, max, infinity, fnuz, bits| Format { mantissa, bias, max, infinity, fnuz, bits };
-    match kind {
-        FloatKind::F8E4M3FN => f(3, 7, 448.0, false, false, 8),
-        FloatKind::F8E5M2 => f(2, 15, 57344.0, true, false, 8),
-        FloatKind::F8E4M3FNUZ => f(3, 8, 240.0, false, true, 8),
-        FloatKind::F8E5M2FNUZ => f(2, 16, 57344.0, false, true, 8),
-        FloatKind::F8E4M3B11FNUZ => f(3, 11, 30.0, false, true, 8),
-        FloatKind::F16 => f(10, 15, 65504.0, true, false, 16),
-        FloatKind::BF16 => f(7, 127, 3.389_531_389_251_535_5e38, true, false, 16),
-        FloatKind::F32 => f(23, 127, f32::MAX as f64, true, false, 32),
-        FloatKind::F64 => f(52, 1023, f64::MAX, true, false, 64),
-    }
-}
+use tilewright_ir::float::format;
 
 /// How a conversion rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +25,7 @@ pub fn round_f64(x: f64, kind: FloatKind, rounding: Rounding) -> f64 {
         return if negative_zero && format(kind).fnuz { 0.0 } else { x };
     }
     let fmt = format(kind);
-    let saturate = fmt.bits == 8;
+    let saturate = kind.bits() == 8;
     let overflow = if saturate { fmt.max } else { f64::INFINITY };
     if x.is_infinite() {
         return overflow.copysign(x);
@@ -66,7 +33,7 @@ pub fn round_f64(x: f64, kind: FloatKind, rounding: Rounding) -> f64 {
     // The value of one unit in the last place: 2^(exponent - mantissa), not below that of the subnormals. Scaling by
     // a power of two is exact, so the only rounding is the one to an integer.
     let exponent = exponent_of(x).max(1 - fmt.bias);
-    let ulp_exponent = exponent - fmt.mantissa as i32;
+    let ulp_exponent = exponent - fmt.mantissa_bits as i32;
     let scaled = scale(x, -ulp_exponent);
     let rounded = match rounding {
         Rounding::Nearest => scaled.round_ties_even(),
@@ -178,13 +145,13 @@ fn decode_fp8(byte: u8, kind: FloatKind) -> f32 {
     if fmt.fnuz && byte == 0x80 {
         return nan;
     }
-    let mantissa_mask = (1u8 << fmt.mantissa) - 1;
-    let exponent = i32::from((byte & 0x7f) >> fmt.mantissa);
+    let mantissa_mask = (1u8 << fmt.mantissa_bits) - 1;
+    let exponent = i32::from((byte & 0x7f) >> fmt.mantissa_bits);
     let mantissa = byte & mantissa_mask;
-    let ones = 0x7f >> fmt.mantissa;
+    let ones = 0x7f >> fmt.mantissa_bits;
     if fmt.infinity && exponent == ones {
         // The payload stands in the top bits of the f32's, so that a bit cast gives the byte back.
-        let payload = u32::from(mantissa) << (23 - fmt.mantissa);
+        let payload = u32::from(mantissa) << (23 - fmt.mantissa_bits);
         return f32::from_bits((u32::from(byte & 0x80) << 24) | 0x7f80_0000 | payload);
     }
     if kind == FloatKind::F8E4M3FN && byte & 0x7f == 0x7f {
@@ -193,9 +160,9 @@ fn decode_fp8(byte: u8, kind: FloatKind) -> f32 {
     let (significand, exponent) = if exponent == 0 {
         (f64::from(mantissa), 1)
     } else {
-        (f64::from(mantissa) + f64::from(1u32 << fmt.mantissa), exponent)
+        (f64::from(mantissa) + f64::from(1u32 << fmt.mantissa_bits), exponent)
     };
-    sign * scale(significand, exponent - fmt.bias - fmt.mantissa as i32) as f32
+    sign * scale(significand, exponent - fmt.bias - fmt.mantissa_bits as i32) as f32
 }
 
 /// The fp8 bits of an `f32` that is exactly representable (or NaN).
@@ -207,24 +174,24 @@ pub fn encode_fp8(x: f32, kind: FloatKind) -> u8 {
             return 0x80;
         }
         if fmt.infinity {
-            let payload = ((x.to_bits() & 0x007f_ffff) >> (23 - fmt.mantissa)) as u8;
-            let ones = 0x7fu8 >> fmt.mantissa << fmt.mantissa;
+            let payload = ((x.to_bits() & 0x007f_ffff) >> (23 - fmt.mantissa_bits)) as u8;
+            let ones = 0x7fu8 >> fmt.mantissa_bits << fmt.mantissa_bits;
             return sign | ones | if payload == 0 { 2 } else { payload };
         }
         return sign | 0x7f;
     }
     if x.is_infinite() {
-        return sign | if fmt.infinity { 0x7f >> fmt.mantissa << fmt.mantissa } else { 0x7f };
+        return sign | if fmt.infinity { 0x7f >> fmt.mantissa_bits << fmt.mantissa_bits } else { 0x7f };
     }
     if x == 0.0 {
         return if fmt.fnuz { 0 } else { sign };
     }
     let magnitude = f64::from(x.abs());
     let exponent = exponent_of(magnitude).max(1 - fmt.bias);
-    let units = scale(magnitude, fmt.mantissa as i32 - exponent) as u32;
-    let implicit = 1u32 << fmt.mantissa;
+    let units = scale(magnitude, fmt.mantissa_bits as i32 - exponent) as u32;
+    let implicit = 1u32 << fmt.mantissa_bits;
     let biased = if units < implicit { 0 } else { (exponent + fmt.bias) as u32 };
-    sign | ((biased << fmt.mantissa) | (units & (implicit - 1))) as u8
+    sign | ((biased << fmt.mantissa_bits) | (units & (implicit - 1))) as u8
 }
 
 /// Rounds values held as `f32` to a narrow format in place; nothing to do for `f32`.

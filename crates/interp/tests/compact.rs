@@ -33,6 +33,50 @@ impl Program {
     fn pick(list: &[String], r: &mut Random) -> String {
         list[r.bits() as usize % list.len()].clone()
     }
+
+    /// A random operation on two of the tensors.
+    fn step(&mut self, r: &mut Random, rows: usize, cols: usize) {
+        let ty = format!("tensor<{rows}x{cols}xi32>");
+        let bt = format!("tensor<{rows}x{cols}xi1>");
+        let (x, y) = (Self::pick(&self.ints, r), Self::pick(&self.ints, r));
+        match r.bits() % 10 {
+            0..=5 => {
+                let op = BINARY[r.bits() as usize % BINARY.len()];
+                let v = self.line(&format!("arith.{op} {x}, {y} : {ty}"));
+                self.ints.push(v);
+            }
+            6 | 7 => {
+                let predicate = PREDICATES[r.bits() as usize % PREDICATES.len()];
+                let v = self.line(&format!("arith.cmpi {predicate}, {x}, {y} : {ty}"));
+                self.bools.push(v);
+            }
+            8 if self.bools.len() >= 2 => {
+                let (c, d) = (Self::pick(&self.bools, r), Self::pick(&self.bools, r));
+                let op = ["andi", "andi", "ori", "xori"][r.bits() as usize % 4];
+                let v = self.line(&format!("arith.{op} {c}, {d} : {bt}"));
+                self.bools.push(v);
+            }
+            _ if !self.bools.is_empty() && r.bits().is_multiple_of(2) => {
+                let c = Self::pick(&self.bools, r);
+                let v = self.line(&format!("arith.select {c}, {x}, {y} : {bt}, {ty}"));
+                self.ints.push(v);
+            }
+            _ => {
+                // Through another width and back.
+                let (op, back, bits) = [
+                    ("extsi", "trunci", 64),
+                    ("extui", "trunci", 64),
+                    ("trunci", "extsi", 16),
+                    ("trunci", "extui", 8),
+                ][r.bits() as usize % 4];
+                let wide = format!("tensor<{rows}x{cols}xi{bits}>");
+                let w = self.line(&format!("arith.{op} {x} : {ty} to {wide}"));
+                let w = self.line(&format!("arith.addi {w}, {w} : {wide}"));
+                let v = self.line(&format!("arith.{back} {w} : {wide} to {ty}"));
+                self.ints.push(v);
+            }
+        }
+    }
 }
 
 /// A kernel of `steps` random operations on `rows`×`cols` tensors. `dense` adds the loaded zero to every leaf.
@@ -75,44 +119,7 @@ fn generate(seed: u64, rows: usize, cols: usize, steps: usize, dense: bool) -> S
         p.ints.push(name);
     }
     for _ in 0..steps {
-        let (x, y) = (Program::pick(&p.ints, &mut r), Program::pick(&p.ints, &mut r));
-        match r.bits() % 10 {
-            0..=5 => {
-                let op = BINARY[r.bits() as usize % BINARY.len()];
-                let v = p.line(&format!("arith.{op} {x}, {y} : {ty}"));
-                p.ints.push(v);
-            }
-            6 | 7 => {
-                let predicate = PREDICATES[r.bits() as usize % PREDICATES.len()];
-                let v = p.line(&format!("arith.cmpi {predicate}, {x}, {y} : {ty}"));
-                p.bools.push(v);
-            }
-            8 if p.bools.len() >= 2 => {
-                let (c, d) = (Program::pick(&p.bools, &mut r), Program::pick(&p.bools, &mut r));
-                let op = ["andi", "andi", "ori", "xori"][r.bits() as usize % 4];
-                let v = p.line(&format!("arith.{op} {c}, {d} : {bt}"));
-                p.bools.push(v);
-            }
-            _ if !p.bools.is_empty() && r.bits().is_multiple_of(2) => {
-                let c = Program::pick(&p.bools, &mut r);
-                let v = p.line(&format!("arith.select {c}, {x}, {y} : {bt}, {ty}"));
-                p.ints.push(v);
-            }
-            _ => {
-                // Through another width and back.
-                let (op, back, bits) = [
-                    ("extsi", "trunci", 64),
-                    ("extui", "trunci", 64),
-                    ("trunci", "extsi", 16),
-                    ("trunci", "extui", 8),
-                ][r.bits() as usize % 4];
-                let wide = format!("tensor<{rows}x{cols}xi{bits}>");
-                let w = p.line(&format!("arith.{op} {x} : {ty} to {wide}"));
-                let w = p.line(&format!("arith.addi {w}, {w} : {wide}"));
-                let v = p.line(&format!("arith.{back} {w} : {wide} to {ty}"));
-                p.ints.push(v);
-            }
-        }
+        p.step(&mut r, rows, cols);
     }
     let result = p.ints.last().cloned().unwrap_or_default();
     let condition = match p.bools.last().cloned() {

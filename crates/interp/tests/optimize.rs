@@ -111,41 +111,7 @@ impl Writer {
         let ty = self.any_type();
         let t = ty.text();
         match self.below(if depth < 2 { 16 } else { 13 }) {
-            0..=5 => {
-                let (a, b) = (self.value(ty), self.value(ty));
-                let ints = [
-                    "addi",
-                    "subi",
-                    "muli",
-                    "andi",
-                    "ori",
-                    "xori",
-                    "minsi",
-                    "maxsi",
-                    "minui",
-                    "maxui",
-                    "shli",
-                    "shrsi",
-                    "shrui",
-                    "divsi",
-                    "remui",
-                    "floordivsi",
-                ];
-                let floats = ["addf", "subf", "mulf", "divf", "minimumf", "maximumf", "minnumf", "maxnumf"];
-                let mut op = if ty.is_float() { floats[self.below(8)] } else { ints[self.below(16)] };
-                if ty.element == "i1" {
-                    op = ["andi", "ori", "xori"][self.below(3)];
-                }
-                if op.starts_with("div") && !ty.is_float() || op == "remui" || op == "floordivsi" {
-                    // By a constant: zero would end the run.
-                    let divisor = ["1", "3", "4", "-7"][self.below(4)];
-                    let value = if ty.tensor { format!("dense<{divisor}>") } else { divisor.to_string() };
-                    let c = self.define(ty, &format!("arith.constant {value} : {t}"));
-                    self.define(ty, &format!("arith.{op} {a}, {c} : {t}"));
-                    return;
-                }
-                self.define(ty, &format!("arith.{op} {a}, {b} : {t}"));
-            }
+            0..=5 => self.binary(ty),
             6 => {
                 let (a, b) = (self.value(ty), self.value(ty));
                 let text = if ty.is_float() {
@@ -185,29 +151,7 @@ impl Writer {
                 let op = ["math.absf", "math.floor", "math.ceil", "arith.negf"][self.below(4)];
                 self.define(ty, &format!("{op} {a} : {t}"));
             }
-            11 => {
-                // Through shapes and back.
-                let ty = Ty { tensor: true, ..ty };
-                let (e, a) = (ty.element, self.value(ty));
-                let b = self.name();
-                self.line(&format!(
-                    "{b} = tt.expand_dims {a} {{axis = 1 : i32}} : tensor<{N}x{e}> -> tensor<{N}x1x{e}>"
-                ));
-                let c = self.name();
-                self.line(&format!("{c} = tt.broadcast {b} : tensor<{N}x1x{e}> -> tensor<{N}x2x{e}>"));
-                let d = self.name();
-                self.line(&format!(
-                    "{d} = tt.trans {c} {{order = array<i32: 1, 0>}} : tensor<{N}x2x{e}> -> tensor<2x{N}x{e}>"
-                ));
-                let f = self.name();
-                self.line(&format!(
-                    "{f} = tt.trans {d} {{order = array<i32: 1, 0>}} : tensor<2x{N}x{e}> -> tensor<{N}x2x{e}>"
-                ));
-                let lhs = self.name();
-                self.line(&format!("{lhs}:2 = tt.split {f} : tensor<{N}x2x{e}> -> tensor<{N}x{e}>"));
-                let half = self.below(2);
-                self.values.push((format!("{lhs}#{half}"), ty));
-            }
+            11 => self.reshaped(ty),
             12 => {
                 let ty = Ty { element: ["i32", "f32"][self.below(2)], tensor: true };
                 let (e, a) = (ty.element, self.value(ty));
@@ -229,6 +173,68 @@ impl Writer {
             14 | 15 => self.repeat(depth),
             _ => {}
         }
+    }
+
+    /// An arithmetic operation on two values of a type.
+    fn binary(&mut self, ty: Ty) {
+        let t = ty.text();
+        let (a, b) = (self.value(ty), self.value(ty));
+        let ints = [
+            "addi",
+            "subi",
+            "muli",
+            "andi",
+            "ori",
+            "xori",
+            "minsi",
+            "maxsi",
+            "minui",
+            "maxui",
+            "shli",
+            "shrsi",
+            "shrui",
+            "divsi",
+            "remui",
+            "floordivsi",
+        ];
+        let floats = ["addf", "subf", "mulf", "divf", "minimumf", "maximumf", "minnumf", "maxnumf"];
+        let mut op = if ty.is_float() { floats[self.below(8)] } else { ints[self.below(16)] };
+        if ty.element == "i1" {
+            op = ["andi", "ori", "xori"][self.below(3)];
+        }
+        if op.starts_with("div") && !ty.is_float() || op == "remui" || op == "floordivsi" {
+            // By a constant: zero would end the run.
+            let divisor = ["1", "3", "4", "-7"][self.below(4)];
+            let value = if ty.tensor { format!("dense<{divisor}>") } else { divisor.to_string() };
+            let c = self.define(ty, &format!("arith.constant {value} : {t}"));
+            self.define(ty, &format!("arith.{op} {a}, {c} : {t}"));
+            return;
+        }
+        self.define(ty, &format!("arith.{op} {a}, {b} : {t}"));
+    }
+
+    /// Through shapes and back.
+    fn reshaped(&mut self, ty: Ty) {
+        let ty = Ty { tensor: true, ..ty };
+        let (e, a) = (ty.element, self.value(ty));
+        let b = self.name();
+        self.line(&format!(
+            "{b} = tt.expand_dims {a} {{axis = 1 : i32}} : tensor<{N}x{e}> -> tensor<{N}x1x{e}>"
+        ));
+        let c = self.name();
+        self.line(&format!("{c} = tt.broadcast {b} : tensor<{N}x1x{e}> -> tensor<{N}x2x{e}>"));
+        let d = self.name();
+        self.line(&format!(
+            "{d} = tt.trans {c} {{order = array<i32: 1, 0>}} : tensor<{N}x2x{e}> -> tensor<2x{N}x{e}>"
+        ));
+        let f = self.name();
+        self.line(&format!(
+            "{f} = tt.trans {d} {{order = array<i32: 1, 0>}} : tensor<2x{N}x{e}> -> tensor<{N}x2x{e}>"
+        ));
+        let lhs = self.name();
+        self.line(&format!("{lhs}:2 = tt.split {f} : tensor<{N}x2x{e}> -> tensor<{N}x{e}>"));
+        let half = self.below(2);
+        self.values.push((format!("{lhs}#{half}"), ty));
     }
 
     /// Operations in a scope of their own, ended by a yield of values of the types.

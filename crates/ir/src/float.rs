@@ -4,36 +4,39 @@
 
 use crate::types::FloatKind;
 
-/// How a format lays out its bits.
+/// What a format is: a sign, an exponent and a mantissa, whose leading bit is not stored.
 #[derive(Debug, Clone, Copy)]
-struct Layout {
-    exponent_bits: u32,
-    mantissa_bits: u32,
-    bias: i32,
+pub struct Format {
+    /// Bits of the exponent.
+    pub exponent_bits: u32,
+    /// Bits of the mantissa.
+    pub mantissa_bits: u32,
+    /// What is subtracted from the stored exponent.
+    pub bias: i32,
+    /// The largest finite value.
+    pub max: f64,
     /// Whether the highest exponent means infinity and NaN (IEEE 754).
-    ieee: bool,
-    /// Whether there is one NaN and no negative zero (its bit pattern is the NaN).
-    unsigned_zero: bool,
+    pub infinity: bool,
+    /// Whether there is one NaN, in the place of negative zero (`FNUZ`).
+    pub fnuz: bool,
 }
 
-fn layout(kind: FloatKind) -> Layout {
-    let l = |exponent_bits, mantissa_bits, bias, ieee, unsigned_zero| Layout {
-        exponent_bits,
-        mantissa_bits,
-        bias,
-        ieee,
-        unsigned_zero,
-    };
+/// The parameters of a format (OCP 8-bit Floating Point Specification 1.0 for `E4M3FN` and `E5M2`; LLVM's `APFloat` for
+/// the `FNUZ` kinds).
+pub const fn format(kind: FloatKind) -> Format {
+    const fn f(e: u32, m: u32, bias: i32, max: f64, infinity: bool, fnuz: bool) -> Format {
+        Format { exponent_bits: e, mantissa_bits: m, bias, max, infinity, fnuz }
+    }
     match kind {
-        FloatKind::F8E4M3FN => l(4, 3, 7, false, false),
-        FloatKind::F8E5M2 => l(5, 2, 15, true, false),
-        FloatKind::F8E4M3FNUZ => l(4, 3, 8, false, true),
-        FloatKind::F8E5M2FNUZ => l(5, 2, 16, false, true),
-        FloatKind::F8E4M3B11FNUZ => l(4, 3, 11, false, true),
-        FloatKind::F16 => l(5, 10, 15, true, false),
-        FloatKind::BF16 => l(8, 7, 127, true, false),
-        FloatKind::F32 => l(8, 23, 127, true, false),
-        FloatKind::F64 => l(11, 52, 1023, true, false),
+        FloatKind::F8E4M3FN => f(4, 3, 7, 448.0, false, false),
+        FloatKind::F8E5M2 => f(5, 2, 15, 57344.0, true, false),
+        FloatKind::F8E4M3FNUZ => f(4, 3, 8, 240.0, false, true),
+        FloatKind::F8E5M2FNUZ => f(5, 2, 16, 57344.0, false, true),
+        FloatKind::F8E4M3B11FNUZ => f(4, 3, 11, 30.0, false, true),
+        FloatKind::F16 => f(5, 10, 15, 65504.0, true, false),
+        FloatKind::BF16 => f(8, 7, 127, 3.389_531_389_251_535_5e38, true, false),
+        FloatKind::F32 => f(8, 23, 127, f32::MAX as f64, true, false),
+        FloatKind::F64 => f(11, 52, 1023, f64::MAX, true, false),
     }
 }
 
@@ -43,44 +46,33 @@ pub fn round(value: f64, kind: FloatKind) -> f64 {
     match kind {
         FloatKind::F64 => value,
         FloatKind::F32 => f64::from(value as f32),
-        _ => round_generic(value, layout(kind)),
+        _ => round_generic(value, format(kind)),
     }
 }
 
-fn round_generic(value: f64, l: Layout) -> f64 {
+fn round_generic(value: f64, f: Format) -> f64 {
     if value.is_nan() {
         return value;
     }
     if value == 0.0 {
-        return if l.unsigned_zero { 0.0 } else { value };
+        return if f.fnuz { 0.0 } else { value };
     }
     if value.is_infinite() {
-        return if l.ieee { value } else { f64::NAN };
+        return if f.infinity { value } else { f64::NAN };
     }
-    let exponent = (((value.to_bits() >> 52) & 0x7ff) as i32 - 1023).max(1 - l.bias);
+    let exponent = (((value.to_bits() >> 52) & 0x7ff) as i32 - 1023).max(1 - f.bias);
     // One unit in the last place; scaling by a power of two is exact.
-    let ulp = exponent - l.mantissa_bits as i32;
+    let ulp = exponent - f.mantissa_bits as i32;
     let scaled = (value * exp2(-ulp)).round_ties_even();
     let rounded = scaled * exp2(ulp);
-    if rounded.abs() > largest(l) {
-        return if l.ieee { f64::INFINITY.copysign(value) } else { f64::NAN };
+    if rounded.abs() > f.max {
+        return if f.infinity { f64::INFINITY.copysign(value) } else { f64::NAN };
     }
-    if rounded == 0.0 && l.unsigned_zero { 0.0 } else { rounded }
+    if rounded == 0.0 && f.fnuz { 0.0 } else { rounded }
 }
 
 fn exp2(e: i32) -> f64 {
     f64::from_bits(((e + 1023) as u64) << 52)
-}
-
-fn largest(l: Layout) -> f64 {
-    let top = (1u32 << l.exponent_bits) - 1;
-    let (exponent, mantissa) = match (l.ieee, l.unsigned_zero) {
-        (true, _) => (top - 1, (1u64 << l.mantissa_bits) - 1),
-        (false, true) => (top, (1u64 << l.mantissa_bits) - 1),
-        // The all-ones pattern is the NaN.
-        (false, false) => (top, (1u64 << l.mantissa_bits) - 2),
-    };
-    (1.0 + mantissa as f64 / (1u64 << l.mantissa_bits) as f64) * exp2(exponent as i32 - l.bias)
 }
 
 /// The bit pattern of a value; it is rounded first.
@@ -90,27 +82,27 @@ pub fn to_bits(value: f64, kind: FloatKind) -> u64 {
         FloatKind::F32 => return u64::from((value as f32).to_bits()),
         _ => {}
     }
-    let l = layout(kind);
-    let value = round_generic(value, l);
-    let sign = u64::from(value.is_sign_negative()) << (l.exponent_bits + l.mantissa_bits);
-    let top = (1u64 << l.exponent_bits) - 1;
+    let f = format(kind);
+    let value = round_generic(value, f);
+    let sign = u64::from(value.is_sign_negative()) << (f.exponent_bits + f.mantissa_bits);
+    let top = (1u64 << f.exponent_bits) - 1;
     if value.is_nan() {
-        return match (l.ieee, l.unsigned_zero) {
-            (true, _) => sign | (top << l.mantissa_bits) | (1 << (l.mantissa_bits - 1)),
-            (false, true) => 1 << (l.exponent_bits + l.mantissa_bits),
-            (false, false) => sign | ((1 << (l.exponent_bits + l.mantissa_bits)) - 1),
+        return match (f.infinity, f.fnuz) {
+            (true, _) => sign | (top << f.mantissa_bits) | (1 << (f.mantissa_bits - 1)),
+            (false, true) => 1 << (f.exponent_bits + f.mantissa_bits),
+            (false, false) => sign | ((1 << (f.exponent_bits + f.mantissa_bits)) - 1),
         };
     }
     if value.is_infinite() {
-        return sign | (top << l.mantissa_bits);
+        return sign | (top << f.mantissa_bits);
     }
     if value == 0.0 {
         return sign;
     }
-    let exponent = ((value.abs().to_bits() >> 52) as i32 - 1023).max(1 - l.bias);
-    let mantissa = (value.abs() * exp2(l.mantissa_bits as i32 - exponent)) as u64;
+    let exponent = ((value.abs().to_bits() >> 52) as i32 - 1023).max(1 - f.bias);
+    let mantissa = (value.abs() * exp2(f.mantissa_bits as i32 - exponent)) as u64;
     // A normal number's leading one adds 1 to the exponent field, a subnormal has none.
-    sign | ((((exponent + l.bias - 1) as u64) << l.mantissa_bits) + mantissa)
+    sign | ((((exponent + f.bias - 1) as u64) << f.mantissa_bits) + mantissa)
 }
 
 /// The value of a bit pattern; bits above the format's width are ignored.
@@ -120,30 +112,30 @@ pub fn from_bits(bits: u64, kind: FloatKind) -> f64 {
         FloatKind::F32 => return f64::from(f32::from_bits(bits as u32)),
         _ => {}
     }
-    let l = layout(kind);
-    let width = l.exponent_bits + l.mantissa_bits;
+    let f = format(kind);
+    let width = f.exponent_bits + f.mantissa_bits;
     let negative = bits >> width & 1 == 1;
     let magnitude = bits & ((1 << width) - 1);
     let (exponent, mantissa) =
-        ((magnitude >> l.mantissa_bits) as i32, magnitude & ((1 << l.mantissa_bits) - 1));
-    let top = (1i32 << l.exponent_bits) - 1;
-    let value = if l.ieee && exponent == top {
+        ((magnitude >> f.mantissa_bits) as i32, magnitude & ((1 << f.mantissa_bits) - 1));
+    let top = (1i32 << f.exponent_bits) - 1;
+    let value = if f.infinity && exponent == top {
         if mantissa == 0 { f64::INFINITY } else { f64::NAN }
-    } else if l.unsigned_zero && negative && magnitude == 0 {
+    } else if f.fnuz && negative && magnitude == 0 {
         return f64::NAN;
-    } else if !l.ieee && !l.unsigned_zero && magnitude == (1 << width) - 1 {
+    } else if !f.infinity && !f.fnuz && magnitude == (1 << width) - 1 {
         f64::NAN
     } else if exponent == 0 {
-        mantissa as f64 * exp2(1 - l.bias - l.mantissa_bits as i32)
+        mantissa as f64 * exp2(1 - f.bias - f.mantissa_bits as i32)
     } else {
-        (1.0 + mantissa as f64 / (1u64 << l.mantissa_bits) as f64) * exp2(exponent - l.bias)
+        (1.0 + mantissa as f64 / (1u64 << f.mantissa_bits) as f64) * exp2(exponent - f.bias)
     };
     if negative { -value } else { value }
 }
 
 /// Decimal digits that tell every value of the format from its neighbours.
 pub(crate) fn decimal_digits(kind: FloatKind) -> usize {
-    (2 + (layout(kind).mantissa_bits + 1) * 59 / 196) as usize
+    (2 + (format(kind).mantissa_bits + 1) * 59 / 196) as usize
 }
 
 #[cfg(test)]
@@ -172,6 +164,14 @@ mod tests {
                 assert_eq!(to_bits(value, kind), bits, "{kind:?} {value}");
                 assert_eq!(round(value, kind).to_bits(), value.to_bits(), "{kind:?}");
             }
+        }
+    }
+
+    #[test]
+    fn the_largest_value_has_a_pattern() {
+        for kind in NARROW {
+            let finite = (0..1u64 << kind.bits()).map(|bits| from_bits(bits, kind)).filter(|v| v.is_finite());
+            assert_eq!(finite.fold(0.0, f64::max), format(kind).max, "{kind:?}");
         }
     }
 

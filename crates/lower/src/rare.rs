@@ -2,8 +2,8 @@
 //! large angles, and remainders of which the quotient is no exact number.
 
 use tilewright_llvm::{
-    BinOp, Builder, CastOp, Effect, FloatPred, FuncId, Global, GlobalId, IntPred, Loc, Module, Scalar, Space,
-    Ty, Value,
+    BinOp, Builder, CastOp, Effect, FloatPred, FuncId, Global, GlobalId, IntPred, Loc, Module, Space, Ty,
+    Value,
 };
 
 use crate::Hooks;
@@ -101,17 +101,23 @@ fn define_reduce_angle_32(module: &mut Module) -> FuncId {
     let unit = b.float(Ty::F64, std::f64::consts::FRAC_PI_2 / (1u64 << 62) as f64);
     let r = b.bin(BinOp::FMul, f, unit);
     let r = b.cast(CastOp::FpTrunc, r, Ty::F32);
+    finish_reduction(b, bits, exponent, r, k)
+}
+
+/// Ends the reduction of an angle with these bits and this stored exponent, of which `r` and `k` are what its magnitude
+/// becomes: gives them the angle's sign, and NaN for infinity and NaN.
+fn finish_reduction(mut b: Builder, bits: Value, exponent: Value, r: Value, k: Value) -> FuncId {
+    let (int, float) = (b.ty(bits), b.ty(r));
     let k = b.int_cast(k, Ty::I32, false);
-    let zero = b.i32(0);
+    let (zero, no_turn) = (b.constant(int, 0), b.i32(0));
     let negative = b.icmp(IntPred::Slt, bits, zero);
     let minus_r = b.fneg(r);
-    let minus_k = b.sub(zero, k);
+    let minus_k = b.sub(no_turn, k);
     let r = b.select(negative, minus_r, r);
     let k = b.select(negative, minus_k, k);
-    // Infinity and NaN give NaN.
-    let all_ones = b.i32(0xff);
+    let all_ones = b.constant(int, if float == Ty::F32 { 0xff } else { 0x7ff });
     let special = b.icmp(IntPred::Eq, exponent, all_ones);
-    let nan = b.constant(Ty::scalar(Scalar::F32), u64::from(f32::NAN.to_bits()));
+    let nan = b.float(float, f64::NAN);
     let r = b.select(special, nan, r);
     b.ret(&[r, k]);
     b.finish()
@@ -195,7 +201,7 @@ fn define_reduce_angle_64<H: Hooks>(module: &mut Module) -> FuncId {
     let whole = b.shl(k, 62);
     let rest = b.sub(upper, whole);
     // |rest : low|, then shifted up until its first bit is the top one.
-    let (zero, zero32) = (b.i64(0), b.i32(0));
+    let zero = b.i64(0);
     let negative = b.icmp(IntPred::Slt, rest, zero);
     let minus_low = b.sub(zero, low);
     let borrow = b.icmp(IntPred::Ne, low, zero);
@@ -231,19 +237,7 @@ fn define_reduce_angle_64<H: Hooks>(module: &mut Module) -> FuncId {
     let r = b.bin(BinOp::FMul, r, scale);
     let minus_r = b.fneg(r);
     let r = b.select(negative, minus_r, r);
-    // The angle's own sign.
-    let k = b.int_cast(k, Ty::I32, false);
-    let backwards = b.icmp(IntPred::Slt, bits, zero);
-    let minus_r = b.fneg(r);
-    let minus_k = b.sub(zero32, k);
-    let r = b.select(backwards, minus_r, r);
-    let k = b.select(backwards, minus_k, k);
-    let all_ones = b.i64(0x7ff);
-    let special = b.icmp(IntPred::Eq, exponent, all_ones);
-    let nan = b.float(Ty::F64, f64::NAN);
-    let r = b.select(special, nan, r);
-    b.ret(&[r, k]);
-    b.finish()
+    finish_reduction(b, bits, exponent, r, k)
 }
 
 /// Defines the remainder of |x| by |y|, exactly: long division of the significands, eleven bits of the quotient a step. NaN where x

@@ -10,8 +10,9 @@ use tilewright_ir::Opcode;
 use tilewright_ir::dialect::{arith, tt, ttg};
 use tilewright_ir::marks;
 use tilewright_layout::{AxisSpread, Dim, TileLayout};
-use tilewright_llvm::{BinOp, Ty, Value};
+use tilewright_llvm::{BinOp, IntPred, Ty, Value};
 
+use crate::shape::row_major;
 use crate::{Hooks, Lower, Regs, Result, Shuffle, memory_bits};
 
 /// From this many warps on their partial results are combined by shuffles, not by each thread.
@@ -22,6 +23,49 @@ const MANY_WARPS: u32 = 16;
 pub(crate) struct Partial {
     pub values: Vec<Value>,
     pub valid: Option<Value>,
+}
+
+/// Partial results of warps in scratch memory: a table for each value that they have, with a row for each element outside of the
+/// axis and a column for each warp (in a scan for each run of each warp).
+pub(crate) struct Tables {
+    scratch: Value,
+    columns: u32,
+    /// The type of each table's values, and where it begins.
+    values: Vec<(Ty, i64)>,
+}
+
+impl Tables {
+    /// Tables with a row for each element of `rows`, one behind the other.
+    pub fn new(scratch: Value, columns: u32, rows: &[u32], tys: &[Ty]) -> Tables {
+        let rows: i64 = rows.iter().map(|&n| i64::from(n)).product();
+        let mut end = 0i64;
+        let values = tys.iter().map(|&ty| {
+            let begin = end;
+            end += (rows * i64::from(columns) * i64::from(memory_bits(ty) / 8) + 15) / 16 * 16;
+            (ty, begin)
+        });
+        Tables { scratch, columns, values: values.collect() }
+    }
+
+    /// Bytes of a value of table `k`.
+    pub fn bytes(&self, k: usize) -> i64 {
+        i64::from(memory_bits(self.values[k].0) / 8)
+    }
+}
+
+/// A row of [`Tables`].
+pub(crate) struct Row {
+    /// Its number. Padding has that of some row that exists.
+    pub number: Value,
+    /// Whether it is no padding (`None`: it never is).
+    pub inside: Option<Value>,
+}
+
+/// The shape of the elements outside of an axis, with 1 for the axis.
+pub(crate) fn outside(layout: &TileLayout, axis: usize) -> Vec<u32> {
+    let mut shape = layout.shape().to_vec();
+    shape[axis] = 1;
+    shape
 }
 
 impl<H: Hooks> Lower<'_, H> {
@@ -144,7 +188,7 @@ impl<H: Hooks> Lower<'_, H> {
         }
         let c = self.coord(layout, register, axis);
         let size = self.b.i32(i64::from(layout.shape()[axis]));
-        let valid = self.b.icmp(tilewright_llvm::IntPred::Ult, c, size);
+        let valid = self.b.icmp(IntPred::Ult, c, size);
         if self.b.is_true(valid) {
             return Some(Partial { values, valid: None });
         }
@@ -253,121 +297,106 @@ impl<H: Hooks> Lower<'_, H> {
     ) -> Result<()> {
         let scratch = self.scratch()?;
         let count = 1u32 << spread.warps.len();
-        // Where in the row of partial results each warp writes.
+        // The column in which each warp writes.
         let mut images = vec![0u32; layout.linear().flat_bases(Dim::Warp).len()];
         for (i, &bit) in spread.warps.iter().enumerate() {
             images[bit as usize] = 1 << i;
         }
-        let slot = self.linear(&[], &images);
+        let column = self.linear(&[], &images);
         let lane_mask = spread.lanes.iter().fold(0, |m, b| m | 1 << b);
         let owner = self.is_owner(layout);
         let one_lane = self.threads_without(lane_mask);
         let pred = self.all(&[owner, one_lane]);
 
-        // Result elements in row-major order.
-        let outer: Vec<usize> = (0..layout.rank()).filter(|&d| d != axis).collect();
-        let mut strides = vec![0i64; layout.rank()];
-        let mut elements = 1i64;
-        for &d in outer.iter().rev() {
-            strides[d] = elements;
-            elements *= i64::from(layout.shape()[d]);
-        }
         let tys: Vec<Ty> = partials[&order[0]].values.iter().map(|&v| self.b.ty(v)).collect();
-        let mut regions = Vec::new();
-        let mut at = 0i64;
-        for &ty in &tys {
-            regions.push(at);
-            at += (elements * i64::from(count) * i64::from(memory_bits(ty) / 8) + 15) / 16 * 16;
-        }
-        let mut rows: FxHashMap<&Vec<u32>, Value> = FxHashMap::default();
-        let mut writers: FxHashMap<&Vec<u32>, Option<Value>> = FxHashMap::default();
-        for key in order {
-            let register = groups[key][0];
-            let mut row = self.b.i32(0);
-            for &d in &outer {
-                let mut c = self.coord(layout, register, d);
-                if layout.needs_bounds_predicate(d) {
-                    // Padding reads some row that exists, and writes none.
-                    let last = self.b.i32(i64::from(layout.shape()[d] - 1));
-                    let size = self.b.i32(i64::from(layout.shape()[d]));
-                    let inside = self.b.icmp(tilewright_llvm::IntPred::Ult, c, size);
-                    let before = writers.get(key).copied().flatten();
-                    let both = self.all(&[before, Some(inside)]);
-                    writers.insert(key, both);
-                    c = self.int_min_max(arith::Kind::Minui, c, last);
-                }
-                let c = self.b.mul_const(c, strides[d]);
-                row = self.b.add(row, c);
-            }
-            rows.insert(key, row);
-        }
-        for key in order {
-            let inside = writers.get(key).copied().flatten();
-            let pred = self.all(&[pred, inside]);
+        let elements = outside(layout, axis);
+        let tables = Tables::new(scratch, count, &elements, &tys);
+        let rows: Vec<Row> = order.iter().map(|key| self.table_row(layout, axis, groups[key][0])).collect();
+        for (key, row) in order.iter().zip(&rows) {
+            let pred = self.all(&[pred, row.inside]);
             if pred.is_some_and(|p| self.b.is_false(p)) {
                 continue;
             }
-            for (k, &ty) in tys.iter().enumerate() {
-                let bytes = i64::from(memory_bits(ty) / 8);
-                let row = self.b.mul_const(rows[key], i64::from(count) * bytes);
-                let column = self.b.mul_const(slot, bytes);
-                let base = self.b.ptr_add_const(scratch, regions[k]);
-                let p = self.b.ptr_add(base, row);
-                let p = self.b.ptr_add(p, column);
-                let value = partials[key].values[k];
+            for (k, &value) in partials[key].values.iter().enumerate() {
+                let p = self.table_address(&tables, k, row.number, Some(column));
                 self.store_shared(p, &[value], pred);
             }
         }
         self.barrier();
         let least = least_coordinates(layout, axis, spread);
         let size = layout.shape()[axis];
-        if count >= MANY_WARPS && elements == 1 && least.iter().all(|&c| c < size) {
-            let total = self.combine_in_lanes(region, spread.warps.len(), scratch, &tys, &regions)?;
+        if count >= MANY_WARPS && elements.iter().all(|&n| n == 1) && least.iter().all(|&c| c < size) {
+            let total = self.combine_in_lanes(region, spread.warps.len(), &tables)?;
             partials.insert(order[0].clone(), total);
             return Ok(());
         }
-        for key in order {
-            let mut all: Vec<Vec<Value>> = vec![Vec::new(); count as usize];
-            for (k, &ty) in tys.iter().enumerate() {
-                let bytes = i64::from(memory_bits(ty) / 8);
-                let row = self.b.mul_const(rows[key], i64::from(count) * bytes);
-                let base = self.b.ptr_add_const(scratch, regions[k]);
-                let p = self.b.ptr_add(base, row);
-                let width = count.min(self.vector_bits() / memory_bits(ty));
-                for start in (0..count).step_by(width as usize) {
-                    let at = self.b.ptr_add_const(p, i64::from(start) * bytes);
-                    for (i, v) in self.load_shared(at, ty, width).into_iter().enumerate() {
-                        all[start as usize + i].push(v);
-                    }
-                }
-            }
-            let parts: Vec<Partial> = all
-                .into_iter()
-                .zip(&least)
-                .filter(|&(_, &c)| c < size)
-                .map(|(values, _)| Partial { values, valid: None })
-                .collect();
+        for (key, row) in order.iter().zip(&rows) {
+            let all = self.read_row(&tables, row.number).into_iter().zip(&least);
+            let parts: Vec<Partial> = all.filter(|&(_, &c)| c < size).map(|(part, _)| part).collect();
             let total = self.tree(region, &parts)?;
             partials.insert(key.clone(), total);
         }
         Ok(())
     }
 
-    /// Combines the partial results of 2^`bits` warps, of one element: a lane reads one, and lanes combine them.
-    fn combine_in_lanes(
+    /// The row of tables that the elements of a register belong to.
+    pub(crate) fn table_row(&mut self, layout: &TileLayout, axis: usize, register: u32) -> Row {
+        let mut row = Row { number: self.b.i32(0), inside: None };
+        let strides = row_major(&outside(layout, axis));
+        for d in (0..layout.rank()).filter(|&d| d != axis) {
+            let mut c = self.coord(layout, register, d);
+            if layout.needs_bounds_predicate(d) {
+                let last = self.b.i32(i64::from(layout.shape()[d] - 1));
+                let size = self.b.i32(i64::from(layout.shape()[d]));
+                let inside = self.b.icmp(IntPred::Ult, c, size);
+                row.inside = self.all(&[row.inside, Some(inside)]);
+                c = self.int_min_max(arith::Kind::Minui, c, last);
+            }
+            let c = self.b.mul_const(c, strides[d]);
+            row.number = self.b.add(row.number, c);
+        }
+        row
+    }
+
+    /// The address of a row of table `k`, or of its value in a column.
+    pub(crate) fn table_address(
         &mut self,
-        region: ir::Block,
-        bits: usize,
-        scratch: Value,
-        tys: &[Ty],
-        regions: &[i64],
-    ) -> Result<Partial> {
+        tables: &Tables,
+        k: usize,
+        row: Value,
+        column: Option<Value>,
+    ) -> Value {
+        let row = self.b.mul_const(row, i64::from(tables.columns) * tables.bytes(k));
+        let column = column.map(|c| self.b.mul_const(c, tables.bytes(k)));
+        let base = self.b.ptr_add_const(tables.scratch, tables.values[k].1);
+        let row = self.b.ptr_add(base, row);
+        column.map_or(row, |c| self.b.ptr_add(row, c))
+    }
+
+    /// A row of all tables: a partial result a column.
+    fn read_row(&mut self, tables: &Tables, row: Value) -> Vec<Partial> {
+        let mut all = vec![Partial { values: Vec::new(), valid: None }; tables.columns as usize];
+        for (k, &(ty, _)) in tables.values.iter().enumerate() {
+            let p = self.table_address(tables, k, row, None);
+            let width = tables.columns.min(self.vector_bits() / memory_bits(ty));
+            for start in (0..tables.columns).step_by(width as usize) {
+                let at = self.b.ptr_add_const(p, i64::from(start) * tables.bytes(k));
+                for (i, v) in self.load_shared(at, ty, width).into_iter().enumerate() {
+                    all[start as usize + i].values.push(v);
+                }
+            }
+        }
+        all
+    }
+
+    /// Combines the partial results of 2^`bits` warps, of one element: a lane reads one, and lanes combine them.
+    fn combine_in_lanes(&mut self, region: ir::Block, bits: usize, tables: &Tables) -> Result<Partial> {
         let lane = self.lane();
         let mine = self.b.and_const(lane, (1 << bits) - 1);
         let mut values = Vec::new();
-        for (k, &ty) in tys.iter().enumerate() {
-            let offset = self.b.mul_const(mine, i64::from(memory_bits(ty) / 8));
-            let base = self.b.ptr_add_const(scratch, regions[k]);
+        for (k, &(ty, begin)) in tables.values.iter().enumerate() {
+            let offset = self.b.mul_const(mine, tables.bytes(k));
+            let base = self.b.ptr_add_const(tables.scratch, begin);
             let p = self.b.ptr_add(base, offset);
             values.push(self.load_shared(p, ty, 1)[0]);
         }

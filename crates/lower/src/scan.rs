@@ -9,44 +9,96 @@ use tilewright_ir::dialect::{arith, tt};
 use tilewright_layout::{ScanOrder, TileLayout};
 use tilewright_llvm::{IntPred, Ty, Value};
 
-use crate::reduce::Partial;
+use crate::reduce::{Partial, Row, Tables, outside};
 use crate::shape::row_major;
 use crate::{Hooks, Lower, Regs, Result, Shuffle, memory_bits};
 
-impl<H: Hooks> Lower<'_, H> {
-    pub(crate) fn scan(&mut self, op: tt::Scan) -> Result<()> {
-        let m = self.m;
-        let (axis, reverse) = (op.axis(m) as usize, op.reverse(m));
-        let srcs: Vec<ir::Value> = op.srcs(m).to_vec();
-        let regs: Vec<Regs> = srcs.iter().map(|&v| self.regs(v)).collect::<Result<_>>()?;
-        let layout = self.layout(self.value_ty(srcs[0]))?;
-        let region = m.region_block(op.combine(m));
-        // Layouts are assigned so; IR that was written by hand may have others.
-        let Some(h) = ScanOrder::of(&layout, axis) else {
-            return Err(self.unsupported("a scan along an axis that this layout interleaves otherwise"));
-        };
-        // Lines: registers that differ along the axis only, in the order of the scan.
+/// A scan that is being lowered.
+struct Scan<'l> {
+    /// The function of two partial results.
+    region: ir::Block,
+    layout: &'l TileLayout,
+    axis: usize,
+    reverse: bool,
+    order: ScanOrder,
+    /// The thread's lane along the axis, counted in the direction of the scan.
+    lane: Value,
+    /// Its warp, likewise.
+    warp: Value,
+}
+
+/// A run of a thread.
+struct Run {
+    /// Its elements, each with those before it in the run.
+    elements: Vec<Partial>,
+    /// All of them, with those of the lanes before.
+    total: Partial,
+}
+
+impl Scan<'_> {
+    /// Registers that differ along the axis only, in the order of the scan.
+    fn lines(&self) -> Vec<Vec<u32>> {
         let mut lines: Vec<(Vec<u32>, Vec<u32>)> = Vec::new();
-        for r in layout.unique_registers() {
-            let mut key = layout.register_coord(r).to_vec();
-            key.remove(axis);
+        for r in self.layout.unique_registers() {
+            let mut key = self.layout.register_coord(r).to_vec();
+            key.remove(self.axis);
             match lines.iter_mut().find(|(k, _)| *k == key) {
                 Some((_, line)) => line.push(r),
                 None => lines.push((key, vec![r])),
             }
         }
-        for (_, line) in &mut lines {
-            line.sort_by_key(|&r| layout.register_coord(r)[axis]);
-            if reverse {
+        let mut lines: Vec<Vec<u32>> = lines.into_iter().map(|(_, line)| line).collect();
+        for line in &mut lines {
+            line.sort_by_key(|&r| self.layout.register_coord(r)[self.axis]);
+            if self.reverse {
                 line.reverse();
             }
         }
-        let tys: Vec<Ty> = regs.iter().map(|r| self.b.ty(r[0])).collect();
+        lines
+    }
+}
+
+impl<H: Hooks> Lower<'_, H> {
+    pub(crate) fn scan(&mut self, op: tt::Scan) -> Result<()> {
+        let m = self.m;
+        let srcs: Vec<ir::Value> = op.srcs(m).to_vec();
+        let regs: Vec<Regs> = srcs.iter().map(|&v| self.regs(v)).collect::<Result<_>>()?;
+        let layout = self.layout(self.value_ty(srcs[0]))?;
+        let scan = self.scan_of(op, &layout)?;
+        let lines = scan.lines();
+        let identity = if scan.reverse { self.identity(scan.region, &srcs) } else { None };
+        let mut scanned: Vec<Vec<Run>> = Vec::new();
+        for line in &lines {
+            let runs = line.chunks(scan.order.run.min(line.len() as u32) as usize);
+            let runs = runs.map(|run| self.scan_run(&scan, run, &regs, identity.as_deref()));
+            scanned.push(runs.collect::<Result<_>>()?);
+        }
+        let totals = match scan.order.warps {
+            1 => None,
+            _ => Some(self.warp_totals(&scan, &lines, &scanned)?),
+        };
+        let mut out: Vec<Vec<Value>> = regs.iter().map(|r| r.to_vec()).collect();
+        for (l, (line, runs)) in lines.iter().zip(&scanned).enumerate() {
+            let totals = totals.as_ref().map(|totals| &totals[l][..]);
+            self.add_prefixes(&scan, line, runs, totals, &mut out)?;
+        }
+        for (&result, regs) in m.results(op.0).iter().zip(out) {
+            self.set_regs(result, regs);
+        }
+        Ok(())
+    }
+
+    /// The scan that an operation is, in the layout of its operands.
+    fn scan_of<'l>(&mut self, op: tt::Scan, layout: &'l TileLayout) -> Result<Scan<'l>> {
+        let (axis, reverse) = (op.axis(self.m) as usize, op.reverse(self.m));
+        // Layouts are assigned so; IR that was written by hand may have others.
+        let Some(order) = ScanOrder::of(layout, axis) else {
+            return Err(self.unsupported("a scan along an axis that this layout interleaves otherwise"));
+        };
         let tid = self.tid();
         let field = |s: &mut Self, bit: u32, count: u32| {
             let shifted = s.b.lshr(tid, bit);
             let index = s.b.and_const(shifted, u64::from(count - 1));
-            // Counted in the direction of the scan.
             if reverse {
                 let last = s.b.i32(i64::from(count - 1));
                 s.b.sub(last, index)
@@ -54,125 +106,127 @@ impl<H: Hooks> Lower<'_, H> {
                 index
             }
         };
-        let lane = field(self, h.lane_bit, h.lanes);
-        let warp = field(self, self.lane_bits() + h.warp_bit, h.warps);
+        let lane = field(self, order.lane_bit, order.lanes);
+        let warp = field(self, self.lane_bits() + order.warp_bit, order.warps);
+        let region = self.m.region_block(op.combine(self.m));
+        Ok(Scan { region, layout, axis, reverse, order, lane, warp })
+    }
 
-        // Within runs, and across lanes: per line and run, the elements and the inclusive total up to this lane.
-        let identity = if reverse { self.identity(region, &srcs) } else { None };
-        let mut scanned: Vec<Vec<(Vec<Partial>, Partial)>> = Vec::new();
-        for (_, line) in &lines {
-            let mut runs = Vec::new();
-            for run in line.chunks(h.run.min(line.len() as u32) as usize) {
-                let mut elements: Vec<Partial> = Vec::new();
-                for &r in run {
-                    let values: Vec<Value> = regs.iter().map(|x| x[r as usize]).collect();
-                    // Forwards, padding comes last and spoils nothing.
-                    let this = if reverse {
-                        self.guarded(&layout, r, axis, values.clone(), identity.as_deref()).unwrap_or_else(
-                            || {
-                                let never = self.b.bool(false);
-                                Partial { values, valid: Some(never) }
-                            },
-                        )
-                    } else {
-                        Partial { values, valid: None }
-                    };
-                    let this = match elements.last() {
-                        Some(before) => self.combine(region, &before.clone(), &this)?,
-                        None => this,
-                    };
-                    elements.push(this);
-                }
-                let mut total = elements[elements.len() - 1].clone();
-                let mut distance = 1;
-                while distance < h.lanes {
-                    let before = self.lane_before(&total, distance << h.lane_bit, reverse);
-                    let both = self.combine(region, &before, &total)?;
-                    let d = self.b.i32(i64::from(distance));
-                    let has = self.b.icmp(IntPred::Uge, lane, d);
-                    total = self.pick(has, &both, &total);
-                    distance *= 2;
-                }
-                runs.push((elements, total));
-            }
-            scanned.push(runs);
+    /// Scans the registers of a run, and its totals across lanes.
+    fn scan_run(
+        &mut self,
+        scan: &Scan<'_>,
+        run: &[u32],
+        regs: &[Regs],
+        identity: Option<&[Value]>,
+    ) -> Result<Run> {
+        let mut elements: Vec<Partial> = Vec::new();
+        for &r in run {
+            let values: Vec<Value> = regs.iter().map(|x| x[r as usize]).collect();
+            // Forwards, padding comes last and spoils nothing.
+            let this = if scan.reverse {
+                self.guarded(scan.layout, r, scan.axis, values.clone(), identity).unwrap_or_else(|| {
+                    let never = self.b.bool(false);
+                    Partial { values, valid: Some(never) }
+                })
+            } else {
+                Partial { values, valid: None }
+            };
+            let this = self.after(scan.region, elements.last(), this)?;
+            elements.push(this);
         }
-        let totals = if h.warps > 1 {
-            Some(self.warp_totals(&layout, axis, &lines, &scanned, &h, lane, warp, reverse, &tys)?)
-        } else {
-            None
-        };
+        let mut total = elements[elements.len() - 1].clone();
+        let mut distance = 1;
+        while distance < scan.order.lanes {
+            let before = self.lane_before(scan, &total, distance);
+            let both = self.combine(scan.region, &before, &total)?;
+            let d = self.b.i32(i64::from(distance));
+            let has = self.b.icmp(IntPred::Uge, scan.lane, d);
+            total = self.pick(has, &both, &total);
+            distance *= 2;
+        }
+        Ok(Run { elements, total })
+    }
 
-        let mut out: Vec<Vec<Value>> = regs.iter().map(|r| r.to_vec()).collect();
+    /// Combines the elements of a line's runs with all that comes before them, and puts the results into its registers.
+    fn add_prefixes(
+        &mut self,
+        scan: &Scan<'_>,
+        line: &[u32],
+        runs: &[Run],
+        totals: Option<&[Option<Partial>]>,
+        out: &mut [Vec<Value>],
+    ) -> Result<()> {
         let zero = self.b.i32(0);
-        let has_lane = self.b.icmp(IntPred::Ne, lane, zero);
-        for (l, ((_, line), runs)) in lines.iter().zip(&scanned).enumerate() {
-            // What precedes the current run (of this warp): nothing, at first.
-            let mut carry: Option<Partial> = None;
-            for (r, (elements, total)) in runs.iter().enumerate() {
-                let mut before_run = carry.clone();
-                if let Some(totals) = &totals {
-                    // Totals of the runs before and of the warps before in this run.
-                    let from = r as u32 * h.warps;
-                    let mut mine = carry.clone();
-                    for w in 0..h.warps {
-                        let this = self.b.i32(i64::from(w));
-                        let here = self.b.icmp(IntPred::Eq, warp, this);
-                        mine = match (mine, &carry) {
-                            (Some(old), Some(new)) => Some(self.pick(here, new, &old)),
-                            (None, Some(new)) => Some(new.clone()),
-                            (old, None) => old,
-                        };
-                        let Some(t) = &totals[l][(from + w) as usize] else { continue };
-                        carry = Some(match &carry {
-                            Some(c) => self.combine(region, c, t)?,
-                            None => t.clone(),
-                        });
-                    }
-                    // Up to the first total that is more than padding nothing comes before.
-                    let first = totals[l].iter().take_while(|t| t.is_none()).count() as u32;
-                    if let (Some(p), true) = (&mut mine, from <= first) {
-                        let last = self.b.i32(i64::from(first - from));
-                        let after = if first == from { IntPred::Ne } else { IntPred::Ugt };
-                        p.valid = Some(self.b.icmp(after, warp, last));
-                    }
-                    before_run = mine;
-                }
-                let mut prefix = before_run;
-                if h.lanes > 1 {
-                    let mut before = self.lane_before(total, 1 << h.lane_bit, reverse);
-                    before.valid = Some(match before.valid {
-                        Some(v) => self.b.and(v, has_lane),
-                        None => has_lane,
-                    });
-                    prefix = Some(match &prefix {
-                        Some(p) => self.combine(region, p, &before)?,
-                        None => before,
-                    });
-                }
-                let start = r * elements.len();
-                for (i, element) in elements.iter().enumerate() {
-                    let result = match &prefix {
-                        Some(p) => self.combine(region, p, element)?,
-                        None => element.clone(),
-                    };
-                    for (k, &v) in result.values.iter().enumerate() {
-                        out[k][line[start + i] as usize] = v;
-                    }
-                }
-                if totals.is_none() && r + 1 < runs.len() {
-                    let whole = self.last_lane(total, &h, reverse);
-                    carry = Some(match &carry {
-                        Some(c) => self.combine(region, c, &whole)?,
-                        None => whole,
-                    });
+        let has_lane = self.b.icmp(IntPred::Ne, scan.lane, zero);
+        // What precedes the current run (of the first warp): nothing, at first.
+        let mut carry: Option<Partial> = None;
+        for (r, Run { elements, total }) in runs.iter().enumerate() {
+            let mut prefix = match totals {
+                Some(totals) => self.before_warp(scan, r as u32, totals, &mut carry)?,
+                None => carry.clone(),
+            };
+            if scan.order.lanes > 1 {
+                let mut before = self.lane_before(scan, total, 1);
+                before.valid = Some(match before.valid {
+                    Some(v) => self.b.and(v, has_lane),
+                    None => has_lane,
+                });
+                prefix = Some(self.after(scan.region, prefix.as_ref(), before)?);
+            }
+            let start = r * elements.len();
+            for (i, element) in elements.iter().enumerate() {
+                let result = self.after(scan.region, prefix.as_ref(), element.clone())?;
+                for (k, &v) in result.values.iter().enumerate() {
+                    out[k][line[start + i] as usize] = v;
                 }
             }
-        }
-        for (&result, regs) in m.results(op.0).iter().zip(out) {
-            self.set_regs(result, regs);
+            if totals.is_none() && r + 1 < runs.len() {
+                let whole = self.last_lane(scan, total);
+                carry = Some(self.after(scan.region, carry.as_ref(), whole)?);
+            }
         }
         Ok(())
+    }
+
+    /// What comes before a run of this warp: the totals of the runs before, and of the warps before in this run. `carry` is
+    /// what comes before the run in the first warp, and becomes that of the next run.
+    fn before_warp(
+        &mut self,
+        scan: &Scan<'_>,
+        run: u32,
+        totals: &[Option<Partial>],
+        carry: &mut Option<Partial>,
+    ) -> Result<Option<Partial>> {
+        let from = run * scan.order.warps;
+        let mut mine = carry.clone();
+        for w in 0..scan.order.warps {
+            let this = self.b.i32(i64::from(w));
+            let here = self.b.icmp(IntPred::Eq, scan.warp, this);
+            mine = match (mine, &carry) {
+                (Some(old), Some(new)) => Some(self.pick(here, new, &old)),
+                (None, Some(new)) => Some(new.clone()),
+                (old, None) => old,
+            };
+            let Some(t) = &totals[(from + w) as usize] else { continue };
+            *carry = Some(self.after(scan.region, carry.as_ref(), t.clone())?);
+        }
+        // Up to the first total that is more than padding nothing comes before.
+        let first = totals.iter().take_while(|t| t.is_none()).count() as u32;
+        if let (Some(p), true) = (&mut mine, from <= first) {
+            let last = self.b.i32(i64::from(first - from));
+            let after = if first == from { IntPred::Ne } else { IntPred::Ugt };
+            p.valid = Some(self.b.icmp(after, scan.warp, last));
+        }
+        Ok(mine)
+    }
+
+    /// A partial result with what comes before it, if anything does.
+    fn after(&mut self, region: ir::Block, before: Option<&Partial>, p: Partial) -> Result<Partial> {
+        match before {
+            Some(before) => self.combine(region, before, &p),
+            None => Ok(p),
+        }
     }
 
     /// `cond ? a : b`, with what each holds.
@@ -189,19 +243,20 @@ impl<H: Hooks> Lower<'_, H> {
     }
 
     /// The value of the lane `distance` before this one in the scan (the own one where there is none).
-    fn lane_before(&mut self, p: &Partial, distance: u32, reverse: bool) -> Partial {
-        self.shuffle_partial(p, if reverse { Shuffle::Down(distance) } else { Shuffle::Up(distance) })
+    fn lane_before(&mut self, scan: &Scan<'_>, p: &Partial, distance: u32) -> Partial {
+        let distance = distance << scan.order.lane_bit;
+        self.shuffle_partial(p, if scan.reverse { Shuffle::Down(distance) } else { Shuffle::Up(distance) })
     }
 
     /// The value of the last lane along the axis.
-    fn last_lane(&mut self, p: &Partial, h: &ScanOrder, reverse: bool) -> Partial {
-        if h.lanes == 1 {
+    fn last_lane(&mut self, scan: &Scan<'_>, p: &Partial) -> Partial {
+        if scan.order.lanes == 1 {
             return p.clone();
         }
         let lane = self.lane();
-        let mask = u64::from((h.lanes - 1) << h.lane_bit);
+        let mask = u64::from((scan.order.lanes - 1) << scan.order.lane_bit);
         let others = self.b.and_const(lane, !mask & u64::from(self.target.warp_size - 1));
-        let from = if reverse {
+        let from = if scan.reverse {
             others
         } else {
             let bits = self.b.i32(mask as i64);
@@ -214,69 +269,43 @@ impl<H: Hooks> Lower<'_, H> {
     /// those of nothing but padding.
     fn warp_totals(
         &mut self,
-        layout: &TileLayout,
-        axis: usize,
-        lines: &[(Vec<u32>, Vec<u32>)],
-        scanned: &[Vec<(Vec<Partial>, Partial)>],
-        h: &ScanOrder,
-        lane: Value,
-        warp: Value,
-        reverse: bool,
-        tys: &[Ty],
+        scan: &Scan<'_>,
+        lines: &[Vec<u32>],
+        scanned: &[Vec<Run>],
     ) -> Result<Vec<Vec<Option<Partial>>>> {
+        let Scan { layout, axis, order, .. } = *scan;
         let scratch = self.scratch()?;
-        let runs = scanned[0].len() as u32;
-        let count = runs * h.warps;
-        let mut strides = vec![0i64; layout.rank()];
-        let mut rows = 1i64;
-        for d in (0..layout.rank()).rev().filter(|&d| d != axis) {
-            strides[d] = rows;
-            rows *= i64::from(layout.shape()[d]);
-        }
-        let last = self.b.i32(i64::from(h.lanes - 1));
-        let is_last = self.b.icmp(IntPred::Eq, lane, last);
+        let count = scanned[0].len() as u32 * order.warps;
+        let tys: Vec<Ty> = scanned[0][0].total.values.iter().map(|&v| self.b.ty(v)).collect();
+        let tables = Tables::new(scratch, count, &outside(layout, axis), &tys);
+        let last = self.b.i32(i64::from(order.lanes - 1));
+        let is_last = self.b.icmp(IntPred::Eq, scan.lane, last);
         let owner = self.is_owner(layout);
         let mut addresses = Vec::new();
-        for (l, (_, line)) in lines.iter().enumerate() {
-            let mut row = self.b.i32(0);
-            let mut pred = self.all(&[owner, Some(is_last)]);
-            for d in (0..layout.rank()).filter(|&d| d != axis) {
-                let mut c = self.coord(layout, line[0], d);
-                if layout.needs_bounds_predicate(d) {
-                    let size = self.b.i32(i64::from(layout.shape()[d]));
-                    let inside = self.b.icmp(IntPred::Ult, c, size);
-                    pred = self.all(&[pred, Some(inside)]);
-                    let top = self.b.i32(i64::from(layout.shape()[d] - 1));
-                    c = self.int_min_max(arith::Kind::Minui, c, top);
-                }
-                let c = self.b.mul_const(c, strides[d] * i64::from(count));
-                row = self.b.add(row, c);
-            }
-            let mut part = 0i64;
+        for (line, runs) in lines.iter().zip(scanned) {
+            let Row { number, inside } = self.table_row(layout, axis, line[0]);
+            let pred = self.all(&[owner, Some(is_last), inside]);
             let mut of_line = Vec::new();
             for (k, &ty) in tys.iter().enumerate() {
                 let bytes = i64::from(memory_bits(ty) / 8);
-                let base = self.b.ptr_add_const(scratch, part);
-                let offset = self.b.mul_const(row, bytes);
-                let at = self.b.ptr_add(base, offset);
+                let at = self.table_address(&tables, k, number, None);
                 of_line.push(at);
-                part += (rows * i64::from(count) * bytes + 15) / 16 * 16;
-                let column = self.b.mul_const(warp, bytes);
+                let column = self.b.mul_const(scan.warp, bytes);
                 let mine = self.b.ptr_add(at, column);
-                for (r, (_, total)) in scanned[l].iter().enumerate() {
-                    let p = self.b.ptr_add_const(mine, r as i64 * i64::from(h.warps) * bytes);
+                for (r, Run { total, .. }) in runs.iter().enumerate() {
+                    let p = self.b.ptr_add_const(mine, r as i64 * i64::from(order.warps) * bytes);
                     self.store_shared(p, &[total.values[k]], pred);
                 }
             }
             addresses.push(of_line);
         }
         self.barrier();
-        let begins = |i: u32| h.run * h.lanes * if reverse { count - 1 - i } else { i };
+        let begins = |i: u32| order.run * order.lanes * if scan.reverse { count - 1 - i } else { i };
         let mut all = Vec::new();
         for of_line in addresses {
             let line = (0..count).map(|i| {
                 (begins(i) < layout.shape()[axis]).then(|| {
-                    let values = of_line.iter().zip(tys).map(|(&at, &ty)| {
+                    let values = of_line.iter().zip(&tys).map(|(&at, &ty)| {
                         let from = self.b.ptr_add_const(at, i64::from(i) * i64::from(memory_bits(ty) / 8));
                         self.load_shared(from, ty, 1)[0]
                     });

@@ -82,66 +82,17 @@ pub(crate) fn compile(
     f: &Function,
     text: std::sync::Arc<Vec<String>>,
 ) -> Result<Code, Error> {
-    let mut c = Flat {
-        module,
-        reach: Reach::new(module, f),
-        env: Env::new(),
-        items: vec![],
-        labels: vec![],
-        label_scopes: vec![],
-        local_bytes: 0,
-        frame: None,
-        shared_bytes: 0,
-        shared: HashMap::new(),
-        depth: 0,
-        ret: None,
-        called: vec![],
-        loc: None,
-    };
+    let mut c = Flat::new(module, f);
     for (n, g) in module.functions.iter().enumerate() {
         let n = c.reach.number(&g.name).unwrap_or(n);
         c.env.define(&g.name, Sym::Func(n, module.functions[n].body.is_some()));
     }
-    // Module-scope shared variables come first, the unsized dynamic ones after all static ones.
-    let mut dynamic = vec![];
-    for (n, v) in module.vars.iter().enumerate() {
-        match v.space {
-            Space::Global | Space::Const => c.env.define(&v.name, Sym::Var(Addr::Global(n as u32))),
-            Space::Shared if v.size() == 0 || v.external => dynamic.push(v),
-            Space::Shared if c.reach.mentions(&v.name) => {
-                let at = c.shared(v)?;
-                c.env.define(&v.name, Sym::Var(at));
-            }
-            Space::Shared => {}
-            _ => return Err(Error::at(v.line, format!("not supported yet: `{}` at module scope", v.name))),
-        }
-    }
     let Some(body) = &f.body else {
         return Err(Error::at(f.line, format!("`{}` has no body", f.name)));
     };
-    // Function-scope shared variables must be placed before the dynamic ones.
-    c.shared_of(body)?;
-    for n in c.reach.functions.clone() {
-        c.shared_of(module.functions[n].body.as_deref().unwrap_or_default())?;
-    }
-    let static_shared = c.shared_bytes;
-    let mut end = static_shared;
-    for v in &dynamic {
-        end = end.max(align_up(static_shared, v.align));
-    }
-    for v in dynamic {
-        c.env.define(&v.name, Sym::Var(Addr::Shared(align_up(end, v.align))));
-    }
-    let mut params = vec![];
-    let mut at = 0u32;
+    let static_shared = c.variables(body)?;
     c.env.enter();
-    for v in &f.params {
-        at = align_up(at, v.align);
-        c.env.define(&v.name, Sym::Var(Addr::Param(at)));
-        let size = v.size() as u32;
-        params.push((at, size, v.align));
-        at = at.saturating_add(size);
-    }
+    let (params, param_bytes) = c.params(f);
     c.called = c.reach.taken.iter().copied().collect();
     c.body(body)?;
     // Falling off the end is an exit.
@@ -166,9 +117,9 @@ pub(crate) fn compile(
         template: c.env.template,
         local_bytes: align_up(c.local_bytes, 16) + if functions.is_empty() { 0 } else { isa::STACK },
         functions,
-        static_shared: end,
+        static_shared,
         params,
-        param_bytes: at,
+        param_bytes,
         tracked,
         reqntid: f.reqntid,
         maxntid: f.maxntid,
@@ -191,6 +142,71 @@ fn registers(f: &Function) -> Option<u32> {
 }
 
 impl<'m> Flat<'m> {
+    fn new(module: &'m Module, f: &'m Function) -> Flat<'m> {
+        Flat {
+            module,
+            reach: Reach::new(module, f),
+            env: Env::new(),
+            items: vec![],
+            labels: vec![],
+            label_scopes: vec![],
+            local_bytes: 0,
+            frame: None,
+            shared_bytes: 0,
+            shared: HashMap::new(),
+            depth: 0,
+            ret: None,
+            called: vec![],
+            loc: None,
+        }
+    }
+
+    /// Places the variables of the module and the shared ones of functions: static ones, those of the module first, and behind them the
+    /// dynamic ones, which have no size and begin together. Gives the bytes of shared memory before what a launch adds.
+    fn variables(&mut self, body: &'m [Stmt]) -> Result<u32, Error> {
+        let module = self.module;
+        let mut dynamic = vec![];
+        for (n, v) in module.vars.iter().enumerate() {
+            match v.space {
+                Space::Global | Space::Const => self.env.define(&v.name, Sym::Var(Addr::Global(n as u32))),
+                Space::Shared if v.size() == 0 || v.external => dynamic.push(v),
+                Space::Shared if self.reach.mentions(&v.name) => {
+                    let at = self.shared(v)?;
+                    self.env.define(&v.name, Sym::Var(at));
+                }
+                Space::Shared => {}
+                _ => {
+                    let text = format!("not supported yet: `{}` at module scope", v.name);
+                    return Err(Error::at(v.line, text));
+                }
+            }
+        }
+        self.shared_of(body)?;
+        for n in self.reach.functions.clone() {
+            self.shared_of(module.functions[n].body.as_deref().unwrap_or_default())?;
+        }
+        let end =
+            dynamic.iter().map(|v| align_up(self.shared_bytes, v.align)).fold(self.shared_bytes, u32::max);
+        for v in dynamic {
+            self.env.define(&v.name, Sym::Var(Addr::Shared(align_up(end, v.align))));
+        }
+        Ok(end)
+    }
+
+    /// Places the entry's parameters. Gives the offset, size and alignment of each, and the bytes of all.
+    fn params(&mut self, f: &Function) -> (Vec<(u32, u32, u32)>, u32) {
+        let mut params = vec![];
+        let mut end = 0u32;
+        for v in &f.params {
+            let at = align_up(end, v.align);
+            self.env.define(&v.name, Sym::Var(Addr::Param(at)));
+            let size = v.size() as u32;
+            params.push((at, size, v.align));
+            end = at.saturating_add(size);
+        }
+        (params, end)
+    }
+
     fn shared(&mut self, v: &Var) -> Result<Addr, Error> {
         let at = align_up(self.shared_bytes, v.align);
         let size = u32::try_from(v.size()).unwrap_or(u32::MAX);

@@ -223,7 +223,28 @@ pub(crate) struct Cx<'a> {
     pub tracked: bool,
 }
 
-impl Cx<'_> {
+impl<'a> Cx<'a> {
+    /// What lanes `mask` of a fragment see.
+    #[inline(always)]
+    fn new(w: &'a mut Warp, unit: &'a mut Unit, grid: &'a Grid<'a>, mask: u32, of: Frag) -> Cx<'a> {
+        Cx {
+            w,
+            unit,
+            grid,
+            mask,
+            frag: of.mask,
+            pc: of.pc,
+            targets: vec![],
+            need: 0,
+            barrier: None,
+            scope: 2,
+            suspect: 0,
+            confirmed: 0,
+            suspects: vec![],
+            tracked: true,
+        }
+    }
+
     /// Records a finding for `lane`.
     pub fn find(&mut self, kind: FindingKind, lane: usize, addr: Option<u64>, message: String) {
         let inst = &self.grid.code.insts[self.pc as usize];
@@ -652,22 +673,7 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
             pc += 1;
             continue;
         }
-        let mut cx = Cx {
-            w: &mut *w,
-            unit: &mut *unit,
-            grid,
-            mask: m,
-            frag: mask,
-            pc,
-            targets: vec![],
-            need: 0,
-            barrier: None,
-            scope: 2,
-            suspect: 0,
-            confirmed: 0,
-            suspects: vec![],
-            tracked: true,
-        };
+        let mut cx = Cx::new(w, unit, grid, m, Frag { pc, mask, state: State::Ready, turn });
         match (inst.exec)(&mut cx, inst) {
             Flow::Next => pc += 1,
             flow @ (Flow::Branch | Flow::Switch) => {
@@ -686,15 +692,7 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
                 if whole {
                     pc = target;
                 } else {
-                    // The two sides part; the lower one goes on here.
-                    let not = mask & !m;
-                    let (here, there) = if target <= pc {
-                        ((target, m), (pc + 1, not))
-                    } else {
-                        ((pc + 1, not), (target, m))
-                    };
-                    w.frags.push(Frag { pc: there.0, mask: there.1, state: State::Ready, turn });
-                    (pc, mask) = here;
+                    (pc, mask) = diverge(w, Frag { pc, mask, state: State::Ready, turn }, target, m);
                 }
                 if !whole || flow == Flow::Switch {
                     bound = next_ahead(w, pc);
@@ -754,6 +752,16 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
     }
     w.frags.push(Frag { pc, mask, state: State::Ready, turn });
     None
+}
+
+/// Lanes `m` of a fragment branch, the others don't. The lower side goes on: gives its place and lanes.
+#[inline]
+fn diverge(w: &mut Warp, from: Frag, target: u32, m: u32) -> (u32, u32) {
+    let taken = Frag { pc: target, mask: m, ..from };
+    let not_taken = Frag { pc: from.pc + 1, mask: from.mask & !m, ..from };
+    let (here, there) = if target <= from.pc { (taken, not_taken) } else { (not_taken, taken) };
+    w.frags.push(there);
+    (here.pc, here.mask)
 }
 
 /// The least place ahead of `pc` where another fragment stands that could run: they may join there.

@@ -468,6 +468,16 @@ pub fn dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     Ok(Scalar::parse(&name).map(DType::Scalar))
 }
 
+/// What `tl.dtype` knows of each scalar type, by name: its bits, and for a float those of the mantissa and the exponent's bias.
+pub fn scalar_types(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let types = PyDict::new(py);
+    for s in Scalar::ALL {
+        let float = s.is_float().then(|| (s.mantissa_bits(), s.exponent_bias()));
+        types.set_item(s.name(), (s.bits(), float))?;
+    }
+    Ok(types)
+}
+
 /// A Python exception as the front end's error: its type and text.
 fn shorten(text: String) -> String {
     match text.char_indices().nth(60) {

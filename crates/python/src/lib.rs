@@ -41,6 +41,7 @@ mod wrong_call;
 #[pymodule]
 fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("SCALAR_TYPES", host::scalar_types(m.py())?)?;
     errors::register(m)?;
     m.add_class::<jit::JitBase>()?;
     m.add_class::<kernel::CompiledKernel>()?;

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum as _enum
 import operator as _operator
 
+from .._tilewright import SCALAR_TYPES as _SCALAR_TYPES
 from ._marker import builtin, constexpr_function
 
 TRITON_MAX_TENSOR_NUMEL = 1048576
@@ -101,53 +102,6 @@ _add_operators()
 # Types
 # ---------------------------------------------------------------------------------------------------------------------
 
-_BITS = {
-    "void": 0,
-    "int1": 1,
-    "int8": 8,
-    "int16": 16,
-    "int32": 32,
-    "int64": 64,
-    "uint8": 8,
-    "uint16": 16,
-    "uint32": 32,
-    "uint64": 64,
-    "fp8e5": 8,
-    "fp8e5b16": 8,
-    "fp8e4nv": 8,
-    "fp8e4b8": 8,
-    "fp8e4b15": 8,
-    "fp16": 16,
-    "bf16": 16,
-    "fp32": 32,
-    "fp64": 64,
-}
-
-_MANTISSA = {
-    "fp8e5": 2,
-    "fp8e5b16": 2,
-    "fp8e4nv": 3,
-    "fp8e4b8": 3,
-    "fp8e4b15": 3,
-    "fp16": 10,
-    "bf16": 7,
-    "fp32": 23,
-    "fp64": 52,
-}
-
-
-_EXPONENT_BIAS = {
-    "fp8e5": 15,
-    "fp8e5b16": 16,
-    "fp8e4nv": 7,
-    "fp8e4b8": 8,
-    "fp8e4b15": 15,
-    "fp16": 15,
-    "bf16": 127,
-    "fp32": 127,
-    "fp64": 1023,
-}
-
 
 class dtype:
     """The type of one element: ``tl.float16``, ``tl.int32``, ``tl.pointer_type(tl.float32)``, …
@@ -177,14 +131,13 @@ class dtype:
 
     def __init__(self, name):
         name = _plain(name)
-        if name not in _BITS:
-            raise ValueError(f"unknown dtype {name!r}; known are {', '.join(_BITS)}")
+        if name not in _SCALAR_TYPES:
+            raise ValueError(f"unknown dtype {name!r}; known are {', '.join(_SCALAR_TYPES)}")
         self.name = name
-        self.primitive_bitwidth = _BITS[name]
+        self.primitive_bitwidth, floating = _SCALAR_TYPES[name]
         self.itemsize = self.primitive_bitwidth // 8
-        if name in _MANTISSA:
-            self.fp_mantissa_width = _MANTISSA[name]
-            self.exponent_bias = _EXPONENT_BIAS[name]
+        if floating:
+            self.fp_mantissa_width, self.exponent_bias = floating
         elif name != "void":
             self.int_bitwidth = self.primitive_bitwidth
             signed = name in self.SINT_TYPES
@@ -232,7 +185,7 @@ class dtype:
 
     def is_floating(self):
         """Any floating-point type."""
-        return self.name in _MANTISSA
+        return self.name in self.FP_TYPES
 
     def is_standard_floating(self):
         """16 bits or wider."""
@@ -311,7 +264,7 @@ class dtype:
     @staticmethod
     def is_dtype(type_str):
         """Whether a name is that of a dtype (``fp32``, ``int8``)."""
-        return type_str in _BITS
+        return type_str in _SCALAR_TYPES
 
     def kind(self):
         """A :class:`KIND`: a boolean, an integer or a float.

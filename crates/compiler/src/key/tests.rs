@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tilewright_frontend::dtype::PointerType;
 use tilewright_frontend::host::{NamedTuple, Origin};
 use tilewright_frontend::{
-    ArgSpec, ArgType, Binding, DType, Host, HostError, HostObject, HostValue, JitFunction, Scalar, Signature,
-    SourceText, build_module,
+    ArgSpec, ArgType, Binding, DType, Host, HostError, HostObject, HostValue as V, JitFunction, Scalar,
+    Signature, SourceText, build_module,
 };
 
 use super::*;
@@ -44,9 +44,9 @@ def helper(a=1):
 #[derive(Clone)]
 struct World {
     names: HashMap<&'static str, Binding>,
-    attributes: HashMap<&'static str, HostValue>,
-    default: HostValue,
-    result: HostValue,
+    attributes: HashMap<&'static str, V>,
+    default: V,
+    result: V,
     known: Vec<String>,
     /// The kernel and the helper: id, module, name, file, first line, noinline, source.
     functions: [(u64, &'static str, &'static str, &'static str, u32, bool, String); 2],
@@ -57,9 +57,9 @@ fn object(id: u64, kind: &str, name: &str, callable: bool) -> HostObject {
     HostObject { id, kind: kind.into(), name: name.into(), callable, namedtuple_fields: None }
 }
 
-fn point(class: &str, fields: [&str; 2], values: [HostValue; 2]) -> HostValue {
+fn point(class: &str, fields: [&str; 2], values: [V; 2]) -> V {
     let fields = fields.iter().map(|&f| f.into()).collect();
-    HostValue::NamedTuple(Arc::new(NamedTuple { class: class.into(), fields, values: values.to_vec() }))
+    V::NamedTuple(Arc::new(NamedTuple { class: class.into(), fields, values: values.to_vec() }))
 }
 
 fn pointer(element: Scalar, address_space: u32, constant: bool) -> DType {
@@ -67,7 +67,6 @@ fn pointer(element: Scalar, address_space: u32, constant: bool) -> DType {
 }
 
 fn world() -> World {
-    use HostValue as V;
     let constant = |value| Binding { value, constexpr: true, origin: Origin::Global };
     let plain = |value| Binding { value, constexpr: false, origin: Origin::Global };
     let pair = HostObject {
@@ -127,25 +126,20 @@ impl Host for Asked {
         if name == "helper"
             && let Some(binding) = &mut found
         {
-            binding.value = HostValue::Jit(self.helper.clone());
+            binding.value = V::Jit(self.helper.clone());
         }
         Ok(found)
     }
 
-    fn attribute(&self, _: &HostObject, name: &str) -> Result<Option<HostValue>, HostError> {
+    fn attribute(&self, _: &HostObject, name: &str) -> Result<Option<V>, HostError> {
         Ok(self.world.attributes.get(name).cloned())
     }
 
-    fn default_argument(&self, _: &Arc<JitFunction>, _: &str) -> Result<Option<HostValue>, HostError> {
+    fn default_argument(&self, _: &Arc<JitFunction>, _: &str) -> Result<Option<V>, HostError> {
         Ok(Some(self.world.default.clone()))
     }
 
-    fn call(
-        &self,
-        _: &HostObject,
-        _: &[HostValue],
-        _: &[(Arc<str>, HostValue)],
-    ) -> Result<HostValue, HostError> {
+    fn call(&self, _: &HostObject, _: &[V], _: &[(Arc<str>, V)]) -> Result<V, HostError> {
         Ok(self.world.result.clone())
     }
 
@@ -181,26 +175,27 @@ fn key_of(world: &World) -> Key {
     key_for("cuda:90", &facts(world), &Options::default(), &tools())
 }
 
-#[test]
-fn each_fact_that_a_host_gives_is_in_the_key() {
-    use HostValue as V;
-    /// What a name's value becomes.
-    fn value(name: &'static str, value: V) -> Mutation {
-        Box::new(move |w| w.names.get_mut(name).expect("is there").value = value.clone())
-    }
-    fn change(edit: impl Fn(&mut World) + 'static) -> Mutation {
-        Box::new(edit)
-    }
-    let mutate_object = |name: &'static str, edit: fn(&mut HostObject)| {
-        change(move |w| {
-            let Some(Binding { value: V::Object(object), .. }) = w.names.get_mut(name) else {
-                panic!("{name} is no object")
-            };
-            edit(Arc::make_mut(object));
-        })
-    };
-    let mutations: Vec<Mutation> = vec![
-        // Values of names, and their types.
+/// Changes what a name's value becomes.
+fn value(name: &'static str, value: V) -> Mutation {
+    change(move |w| w.names.get_mut(name).expect("is there").value = value.clone())
+}
+
+fn change(edit: impl Fn(&mut World) + 'static) -> Mutation {
+    Box::new(edit)
+}
+
+fn change_object(name: &'static str, edit: fn(&mut HostObject)) -> Mutation {
+    change(move |w| {
+        let Some(Binding { value: V::Object(object), .. }) = w.names.get_mut(name) else {
+            panic!("{name} is no object")
+        };
+        edit(Arc::make_mut(object));
+    })
+}
+
+/// Other values of names, and other types of them.
+fn other_values() -> Vec<Mutation> {
+    vec![
         value("INT", V::Int(1)),
         value("INT", V::Float(0.0)),
         value("INT", V::Bool(false)),
@@ -242,17 +237,23 @@ fn each_fact_that_a_host_gives_is_in_the_key() {
         value("ALIAS", V::Python("language.exp".into())),
         value("LEAST", V::Python("max".into())),
         value("NESTED", V::Int(50)),
+    ]
+}
+
+/// Other declarations, objects, attributes, functions, and other things that the host computed.
+fn other_surroundings() -> Vec<Mutation> {
+    vec![
         // The same value found elsewhere or declared otherwise.
         change(|w| w.names.get_mut("DT").expect("is there").constexpr = true),
         change(|w| w.names.get_mut("DT").expect("is there").origin = Origin::Closure),
         // Objects.
-        mutate_object("thing", |o| o.kind = "Other".into()),
-        mutate_object("thing", |o| o.name = "another thing".into()),
-        mutate_object("thing", |o| o.callable = true),
-        mutate_object("thing", |o| o.id = 11), // now the same as `config`
-        mutate_object("thing", |o| o.namedtuple_fields = Some(Arc::new([]))),
-        mutate_object("Pair", |o| o.namedtuple_fields = Some(Arc::new(["b".into(), "a".into()]))),
-        mutate_object("Pair", |o| o.namedtuple_fields = None),
+        change_object("thing", |o| o.kind = "Other".into()),
+        change_object("thing", |o| o.name = "another thing".into()),
+        change_object("thing", |o| o.callable = true),
+        change_object("thing", |o| o.id = 11), // now the same as `config`
+        change_object("thing", |o| o.namedtuple_fields = Some(Arc::new([]))),
+        change_object("Pair", |o| o.namedtuple_fields = Some(Arc::new(["b".into(), "a".into()]))),
+        change_object("Pair", |o| o.namedtuple_fields = None),
         // Attributes: their values, those asked for in vain, those that `hasattr` found.
         change(|w| drop(w.attributes.insert("BLOCK", V::Int(128)))),
         change(|w| drop(w.attributes.insert("BLOCK", V::Float(64.0)))),
@@ -276,7 +277,11 @@ fn each_fact_that_a_host_gives_is_in_the_key() {
         change(|w| w.functions[0].4 = 11),
         change(|w| w.functions[1].4 = 41),
         change(|w| w.functions[1].5 = true),
-        // Arguments.
+    ]
+}
+
+fn other_arguments() -> Vec<Mutation> {
+    vec![
         change(|w| w.args[0] = ArgSpec::value(pointer(Scalar::Fp32, 1, false))),
         change(|w| w.args[0] = ArgSpec::value(pointer(Scalar::Fp32, 1, false)).divisible_by(8)),
         change(|w| w.args[0] = ArgSpec::value(pointer(Scalar::Fp32, 1, true)).divisible_by(16)),
@@ -310,7 +315,13 @@ fn each_fact_that_a_host_gives_is_in_the_key() {
         change(|w| {
             w.args[2].ty = ArgType::Descriptor { element: Scalar::Bf16, block: vec![64, 64], nan: false };
         }),
-    ];
+    ]
+}
+
+#[test]
+fn each_fact_that_a_host_gives_is_in_the_key() {
+    let mutations: Vec<Mutation> =
+        [other_values(), other_surroundings(), other_arguments()].into_iter().flatten().collect();
     let mut seen = HashMap::from([(key_of(&world()), usize::MAX)]);
     for (at, mutate) in mutations.iter().enumerate() {
         let mut mutant = world();
@@ -332,8 +343,8 @@ fn what_the_kernel_does_not_ask_for_is_not_in_the_key() {
     };
     same(&|_| {});
     same(&|w| drop(w.names.remove("unused")));
-    same(&|w| w.names.get_mut("unused").expect("is there").value = HostValue::Float(7.0));
-    same(&|w| drop(w.attributes.insert("OTHER", HostValue::Int(1))));
+    same(&|w| w.names.get_mut("unused").expect("is there").value = V::Float(7.0));
+    same(&|w| drop(w.attributes.insert("OTHER", V::Int(1))));
     // Names for «did you mean».
     same(&|w| w.known.push("another".to_string()));
     // Another process gives other numbers.
@@ -341,7 +352,7 @@ fn what_the_kernel_does_not_ask_for_is_not_in_the_key() {
         w.functions[0].0 += 100;
         w.functions[1].0 += 70;
         for binding in w.names.values_mut() {
-            if let HostValue::Object(object) = &mut binding.value {
+            if let V::Object(object) = &mut binding.value {
                 Arc::make_mut(object).id *= 1000;
             }
         }
@@ -356,17 +367,12 @@ fn answers_that_change_during_a_compilation_are_told_apart() {
         fn lookup(&self, f: &Arc<JitFunction>, name: &str) -> Result<Option<Binding>, HostError> {
             self.2.lookup(f, name)
         }
-        fn attribute(&self, o: &HostObject, name: &str) -> Result<Option<HostValue>, HostError> {
+        fn attribute(&self, o: &HostObject, name: &str) -> Result<Option<V>, HostError> {
             self.2.attribute(o, name)
         }
-        fn call(
-            &self,
-            _: &HostObject,
-            _: &[HostValue],
-            _: &[(Arc<str>, HostValue)],
-        ) -> Result<HostValue, HostError> {
+        fn call(&self, _: &HostObject, _: &[V], _: &[(Arc<str>, V)]) -> Result<V, HostError> {
             let at = self.1.replace(self.1.get() + 1);
-            Ok(HostValue::Int(self.0[at]))
+            Ok(V::Int(self.0[at]))
         }
     }
     let source = "def kernel():\n    size()\n    size()\n    size()\n";

@@ -9,8 +9,8 @@ use ruff_python_ast::{
 use ruff_text_size::Ranged;
 
 use super::builtins::descriptor;
-use super::{Captured, Error, Eval, Evaluator};
-use crate::dtype::{DType, Scalar};
+use super::{Captured, Error, Eval, Evaluator, dtypes};
+use crate::dtype::DType;
 use crate::fold;
 use crate::host::{HostValue, Origin};
 use crate::library::{self, Item, Library};
@@ -286,7 +286,7 @@ impl Evaluator<'_> {
                 _ => return Ok(None),
             },
             Value::Const(HostValue::Library(path)) => return Ok(library_attribute(path, attr)),
-            Value::Const(HostValue::DType(dtype)) => return Ok(dtype_attribute(dtype, attr, value)),
+            Value::Const(HostValue::DType(dtype)) => return Ok(dtypes::attribute(dtype, attr, value)),
             Value::Const(_) if attr == "value" => value.clone(),
             Value::Const(HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_)) => {
                 // A number stands for the run-time scalar that it would become.
@@ -325,9 +325,7 @@ impl Evaluator<'_> {
                     .map(String::from)
                     .collect(),
             ),
-            Value::Const(HostValue::DType(d)) => {
-                (format!("the dtype {d}"), DTYPE_NAMES.iter().map(|s| (*s).to_string()).collect())
-            }
+            Value::Const(HostValue::DType(d)) => (format!("the dtype {d}"), dtypes::names().collect()),
             other => (other.describe(), vec![]),
         };
         let error = self.error(format!("{what} has no attribute `{attr}`"));
@@ -632,7 +630,8 @@ fn dotted(expr: &Expr) -> Option<Vec<Arc<str>>> {
     }
 }
 
-fn library_attribute(path: &str, attr: &str) -> Option<Value> {
+/// What a module or class of the library has under a name.
+pub(super) fn library_attribute(path: &str, attr: &str) -> Option<Value> {
     let library = Library::get();
     let full = if path.is_empty() { attr.to_string() } else { format!("{path}.{attr}") };
     let item = match library.resolve(path)? {
@@ -643,93 +642,6 @@ fn library_attribute(path: &str, attr: &str) -> Option<Value> {
         Item::Const(value) => Value::from_host(value),
         Item::Module(module) => Value::Const(HostValue::Library(module)),
         _ => Value::Const(HostValue::Library(full.into())),
-    })
-}
-
-const DTYPE_NAMES: &[&str] = &[
-    "name",
-    "primitive_bitwidth",
-    "itemsize",
-    "scalar",
-    "element_ty",
-    "shape",
-    "is_fp8",
-    "is_fp8e4nv",
-    "is_fp8e4b8",
-    "is_fp8e4b15",
-    "is_fp8e5",
-    "is_fp8e5b16",
-    "is_fp16",
-    "is_bf16",
-    "is_fp32",
-    "is_fp64",
-    "is_floating",
-    "is_standard_floating",
-    "is_int",
-    "is_int_signed",
-    "is_int_unsigned",
-    "is_bool",
-    "is_int1",
-    "is_int8",
-    "is_int16",
-    "is_int32",
-    "is_int64",
-    "is_uint8",
-    "is_uint16",
-    "is_uint32",
-    "is_uint64",
-    "is_void",
-    "is_ptr",
-    "is_block",
-    "is_const",
-    "is_tuple",
-    "is_dtype",
-    "kind",
-    "get_int_max_value",
-    "get_int_min_value",
-    "codegen_name",
-];
-
-/// Methods of a dtype that answer with more than yes or no.
-const DTYPE_METHODS: &[&str] = &["kind", "get_int_max_value", "get_int_min_value", "codegen_name"];
-
-fn dtype_attribute(dtype: &DType, attr: &str, value: &Value) -> Option<Value> {
-    let scalar = dtype.as_scalar().filter(|_| !matches!(dtype, DType::Block(_)));
-    Some(match attr {
-        "name" => Value::Const(HostValue::str(&dtype.to_string())),
-        "primitive_bitwidth" => Value::int(dtype.bits()),
-        "itemsize" => Value::int(dtype.bits() / 8),
-        "int_bitwidth" if scalar.is_some_and(Scalar::is_int) => Value::int(dtype.bits()),
-        "fp_mantissa_width" if scalar.is_some_and(Scalar::is_float) => {
-            Value::int(scalar.map_or(0, Scalar::mantissa_bits))
-        }
-        "scalar" => Value::Const(HostValue::DType(dtype.scalar().clone())),
-        "element_ty" => match dtype {
-            DType::Pointer(p) => Value::Const(HostValue::DType(p.element.clone())),
-            DType::Block(b) => Value::Const(HostValue::DType(b.0.clone())),
-            DType::Scalar(_) => return None,
-        },
-        "address_space" => Value::int(dtype.as_pointer()?.address_space),
-        "shape" if matches!(dtype, DType::Block(_)) => {
-            Value::tuple(dtype.shape().iter().map(|&n| Value::int(n)).collect())
-        }
-        "numel" if matches!(dtype, DType::Block(_)) => Value::int(dtype.shape().iter().product::<i64>()),
-        "int_signedness" if scalar.is_some_and(Scalar::is_int) => {
-            Value::int(!scalar.is_some_and(Scalar::is_signed))
-        }
-        "exponent_bias" if scalar.is_some_and(Scalar::is_float) => {
-            Value::int(scalar.map_or(0, Scalar::exponent_bias))
-        }
-        "SIGNEDNESS" | "KIND" | "SINT_TYPES" | "UINT_TYPES" | "FP_TYPES" | "STANDARD_FP_TYPES"
-        | "OTHER_TYPES" => library_attribute("language.core.dtype", attr)?,
-        _ if DTYPE_NAMES.contains(&attr) && (attr.starts_with("is_") || DTYPE_METHODS.contains(&attr))
-            || attr == "with_element_ty" && matches!(dtype, DType::Block(_))
-            || attr == "get_block_shapes" =>
-        {
-            let target = MethodTarget::DType(attr.into());
-            Value::Method(Arc::new(Method { receiver: value.clone(), target }))
-        }
-        _ => return None,
     })
 }
 

@@ -5,12 +5,13 @@
 //!   `noinline` functions become functions of the module, one for each specialization.
 //! - Control flow is structured: an early `return` puts what follows into the other branch.
 //!
-//! `stmt` has statements, `control` branches, `loops` loops, `expr` expressions, `call` calls, `semantic` the language's
+//! `stmt` has statements, `control` branches, `loops` loops, `expr` expressions, `dtypes` what they ask of dtypes, `call` calls, `semantic` the language's
 //! typing rules, and `builtins` one file a topic for the functions that [`crate::library`] declares.
 
 mod builtins;
 mod call;
 mod control;
+mod dtypes;
 mod expr;
 mod loops;
 mod python;
@@ -244,22 +245,10 @@ impl Evaluator<'_> {
     }
 
     fn scalar_type(&mut self, scalar: Scalar) -> Type {
-        use tilewright_ir::FloatKind as F;
-        match scalar {
-            Scalar::Int1 => Type::I1,
-            Scalar::Int8 | Scalar::UInt8 => Type::I8,
-            Scalar::Int16 | Scalar::UInt16 => Type::I16,
-            Scalar::Int32 | Scalar::UInt32 | Scalar::Void => Type::I32,
-            Scalar::Int64 | Scalar::UInt64 => Type::I64,
-            Scalar::Fp16 => Type::F16,
-            Scalar::Bf16 => Type::BF16,
-            Scalar::Fp32 => Type::F32,
-            Scalar::Fp64 => Type::F64,
-            Scalar::Fp8E4Nv => Type::F8E4M3FN,
-            Scalar::Fp8E5 => Type::F8E5M2,
-            Scalar::Fp8E4B8 => self.module.ty(TypeKind::Float(F::F8E4M3FNUZ)),
-            Scalar::Fp8E5B16 => self.module.ty(TypeKind::Float(F::F8E5M2FNUZ)),
-            Scalar::Fp8E4B15 => self.module.ty(TypeKind::Float(F::F8E4M3B11FNUZ)),
+        match (scalar.format(), scalar) {
+            (Some(kind), _) => self.module.ty(TypeKind::Float(kind)),
+            (None, Scalar::Void) => Type::I32,
+            (None, _) => self.module.ty(TypeKind::Int(scalar.bits() as u16)),
         }
     }
 

@@ -313,9 +313,7 @@ fn print_cond_br(p: &mut Printer<'_>, op: Op) -> bool {
 /// Parses an operation after its name, if its syntax is written here.
 pub(crate) fn parse(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result<Option<Op>> {
     match def.opcode {
-        Opcode::Builtin(builtin::Kind::Module) => {
-            Err(p.error_here("not supported yet: a module within a module"))
-        }
+        Opcode::Builtin(builtin::Kind::Module) => Err(p.unsupported_here("a module within a module")),
         Opcode::Tt(tt::Kind::Func) => parse_func(p, def, loc).map(Some),
         Opcode::Tt(tt::Kind::Clampf) => parse_clampf(p, def, loc).map(Some),
         Opcode::Arith(arith::Kind::Constant) => parse_constant(p, def, loc).map(Some),

@@ -59,15 +59,12 @@ impl<'s> Parser<'s> {
                     w => w,
                 };
                 let Some(def) = find_def(name) else {
-                    let known = word.split_once('.').is_some();
-                    let message = if known {
-                        format!(
-                            "not supported yet: the operation `{word}` (unless in its generic form, \"{word}\"(...))"
-                        )
-                    } else {
-                        format!("an operation expected, not `{word}`")
-                    };
-                    return Err(self.error_here(message));
+                    if word.contains('.') {
+                        let what =
+                            format!("the operation `{word}` (unless in its generic form, \"{word}\"(...))");
+                        return Err(self.unsupported_here(what));
+                    }
+                    return Err(self.error_here(format!("an operation expected, not `{word}`")));
                 };
                 self.next();
                 match custom::parse(self, def, loc)? {
@@ -109,7 +106,7 @@ impl<'s> Parser<'s> {
         let name = self.parse_string()?;
         let def = find_def(&name);
         if def.is_some_and(|d| d.opcode == builtin::Module::OPCODE) {
-            return Err(self.error_at(at, "not supported yet: a module within a module"));
+            return Err(self.unsupported_at(at, "a module within a module"));
         }
         self.expect(b'(')?;
         let operands = self.operand_list()?;

@@ -133,7 +133,7 @@ impl<'s> Parser<'s> {
             let digits = rest[spaces..].bytes().take_while(u8::is_ascii_digit).count();
             if digits == 0 {
                 if rest[spaces..].starts_with(['?', '*']) {
-                    return Err(self.error_here("not supported yet: tensors of dynamic shape"));
+                    return Err(self.unsupported_here("tensors of dynamic shape"));
                 }
                 return Ok(shape);
             }
@@ -437,12 +437,10 @@ impl<'s> Parser<'s> {
         self.expect(b':')?;
         let ty = self.parse_type()?;
         if hex {
-            return Err(
-                self.error_at(start, "not supported yet: dense elements given as a hexadecimal string")
-            );
+            return Err(self.unsupported_at(start, "dense elements given as a hexadecimal string"));
         }
         if !self.module.is_tensor(ty) {
-            return Err(self.error_at(start, "not supported yet: dense elements that are not a tensor"));
+            return Err(self.unsupported_at(start, "dense elements that are not a tensor"));
         }
         let element = self.module.element_type(ty);
         let mut attrs = Vec::with_capacity(items.len());
@@ -652,9 +650,9 @@ impl<'s> Parser<'s> {
                 b'\\' if in_string => i += 1,
                 b'"' => in_string = !in_string,
                 b'/' if !in_string && bytes.get(i + 1) == Some(&b'/') => {
-                    return Err(self.error_at(
+                    return Err(self.unsupported_at(
                         start + i,
-                        "not supported yet: a comment within an attribute or type of an unknown dialect",
+                        "a comment within an attribute or type of an unknown dialect",
                     ));
                 }
                 b'#' | b'!' if !in_string => {

@@ -338,9 +338,19 @@ impl<'s> Parser<'s> {
         Box::new(diagnostic)
     }
 
+    /// That something at a position is not there yet.
+    pub(crate) fn unsupported_at(&self, at: usize, what: impl std::fmt::Display) -> Box<Diagnostic> {
+        Box::new(self.error_at(at, format!("not supported yet: {what}")).of(Kind::Unsupported))
+    }
+
     pub(crate) fn error_here(&mut self, message: impl Into<String>) -> Box<Diagnostic> {
         let at = self.position();
         self.error_at(at, message)
+    }
+
+    pub(crate) fn unsupported_here(&mut self, what: impl std::fmt::Display) -> Box<Diagnostic> {
+        let at = self.position();
+        self.unsupported_at(at, what)
     }
 
     /// Runs one level deeper.

@@ -407,40 +407,41 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     Flow::Next
 }
 
+/// A copy that a lane asks for.
+struct Request {
+    lane: usize,
+    /// That of a box of a tensor: its map, and where the box begins.
+    tensor: Option<(Arc<TensorMap>, Vec<i32>)>,
+    /// Bytes that it occupies in shared memory.
+    bytes: u32,
+    red: Option<(u32, Ty)>,
+}
+
+impl Request {
+    /// What the offset in shared memory must be a multiple of.
+    fn align(&self) -> u32 {
+        if self.tensor.is_some() { 128 } else { 16 }
+    }
+
+    /// Checks what it touches of global memory: what the box has of the tensor, or all bytes from `addr` on.
+    fn global(&self, cx: &mut Cx<'_>, addr: u64, kind: Kind) -> bool {
+        let l = self.lane;
+        if let Some((map, coords)) = &self.tensor {
+            return tensor_rows(cx, l, map, coords, kind);
+        }
+        if !addr.is_multiple_of(16) {
+            let m = format!("{addr:#x} is not a multiple of 16");
+            cx.find(FindingKind::Misaligned, l, Some(addr), m);
+            return false;
+        }
+        global(cx, l, addr, self.bytes.into(), kind)
+    }
+}
+
 fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
-    let (dst, dst_shared) = lane(cx, i, slot::DST, l);
-    let (src, src_shared) = lane(cx, i, slot::SRC, l);
-    let coords: Vec<i32> =
-        i.list[slot::COORDS..].iter().map(|&r| cx.w.regs.w[r as usize][l] as i32).collect();
-    let map = if i.flags & TENSOR != 0 {
-        let m = tensor_map(cx, l, if i.flags & TO_GLOBAL != 0 { dst } else { src })?;
-        if m.dims.len() != coords.len() {
-            let text = format!("{} coordinates into a tensor of {} dimensions", coords.len(), m.dims.len());
-            cx.find(FindingKind::Descriptor, l, None, text);
-            return None;
-        }
-        let first = i64::from(coords[0]) * i64::from(m.element.bytes());
-        if first % 16 != 0 {
-            let text = format!(
-                "the box begins {first} bytes into a row: that must be a multiple of 16 (an H100 takes it for an illegal \
-                 instruction)"
-            );
-            cx.find(FindingKind::Misaligned, l, None, text);
-            return None;
-        }
-        if i.flags & TO_GLOBAL != 0 && coords.iter().any(|&c| c < 0) {
-            let text = format!(
-                "a store to {coords:?}: an H100 takes a negative coordinate for an illegal instruction"
-            );
-            cx.find(FindingKind::GlobalBounds, l, None, text);
-            return None;
-        }
-        Some(m)
-    } else {
-        None
-    };
-    let bytes = match &map {
-        Some(m) => m.box_bytes(),
+    let tensor = if i.flags & TENSOR != 0 { Some(tensor_box(cx, i, l)?) } else { None };
+    let bytes = match &tensor {
+        Some((map, _)) => map.box_bytes(),
         None => cx.w.regs.w[i.list[slot::SIZE] as usize][l],
     };
     if bytes % 16 != 0 {
@@ -448,66 +449,80 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
         cx.find(FindingKind::Misaligned, l, None, m);
         return None;
     }
-    // What it occupies in shared memory, gaps between narrow rows of a swizzled box with it.
-    let bytes = map.as_ref().map_or(bytes, |m| m.footprint());
+    // Gaps between narrow rows of a swizzled box are occupied, too.
+    let bytes = tensor.as_ref().map_or(bytes, |(map, _)| map.footprint());
     let red = (i.list[slot::RED] != NONE).then(|| {
-        let ty = match &map {
-            Some(m) => m.element.ty(),
+        let ty = match &tensor {
+            Some((map, _)) => map.element.ty(),
             None => RED_TYPES[i.list[slot::RED_TY] as usize],
         };
         (i.list[slot::RED], ty)
     });
-    let align = if map.is_some() { 128 } else { 16 };
-    if i.flags & TO_GLOBAL != 0 {
-        let at = window(cx, l, src, bytes, align, src_shared)?;
-        cx.w.bulk_stamp += 1;
-        let (agent, stamp) = (Agent::Bulk(cx.w.sync.index), cx.w.bulk_stamp);
-        crate::shadow::agent_read(cx, l, at, bytes, agent, stamp);
-        let kind = if red.is_some() { Kind::Atomic } else { Kind::Write };
-        let job = match map {
-            Some(map) => {
-                if !tensor_rows(cx, l, &map, &coords, kind) {
-                    return None;
-                }
-                Job::TensorStore { src: at, map, coords, red }
-            }
-            None => {
-                if !dst.is_multiple_of(16) {
-                    cx.find(
-                        FindingKind::Misaligned,
-                        l,
-                        Some(dst),
-                        format!("{dst:#x} is not a multiple of 16"),
-                    );
-                    return None;
-                }
-                if !global(cx, l, dst, bytes.into(), kind) {
-                    return None;
-                }
-                Job::Store { src: at, dst, bytes, red }
-            }
-        };
-        let group = cx.w.bulk_group[l];
-        cx.w.bulk.push(Pending { lane: l, group, job, stamp });
-        return Some(());
+    let request = Request { lane: l, tensor, bytes, red };
+    if i.flags & TO_GLOBAL != 0 { issue_to_global(cx, i, request) } else { issue_to_shared(cx, i, request) }
+}
+
+/// The tensor map of a lane's copy and the coordinates of its box, checked.
+fn tensor_box(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<(Arc<TensorMap>, Vec<i32>)> {
+    let to_global = i.flags & TO_GLOBAL != 0;
+    let (addr, _) = lane(cx, i, if to_global { slot::DST } else { slot::SRC }, l);
+    let coords: Vec<i32> =
+        i.list[slot::COORDS..].iter().map(|&r| cx.w.regs.w[r as usize][l] as i32).collect();
+    let map = tensor_map(cx, l, addr)?;
+    if map.dims.len() != coords.len() {
+        let text = format!("{} coordinates into a tensor of {} dimensions", coords.len(), map.dims.len());
+        cx.find(FindingKind::Descriptor, l, None, text);
+        return None;
     }
+    let first = i64::from(coords[0]) * i64::from(map.element.bytes());
+    if first % 16 != 0 {
+        let text = format!(
+            "the box begins {first} bytes into a row: that must be a multiple of 16 (an H100 takes it for an illegal \
+             instruction)"
+        );
+        cx.find(FindingKind::Misaligned, l, None, text);
+        return None;
+    }
+    if to_global && coords.iter().any(|&c| c < 0) {
+        let text =
+            format!("a store to {coords:?}: an H100 takes a negative coordinate for an illegal instruction");
+        cx.find(FindingKind::GlobalBounds, l, None, text);
+        return None;
+    }
+    Some((map, coords))
+}
+
+/// Issues a copy to global memory, which its thread waits for.
+fn issue_to_global(cx: &mut Cx<'_>, i: &Inst, request: Request) -> Option<()> {
+    let l = request.lane;
+    let (dst, _) = lane(cx, i, slot::DST, l);
+    let (src, src_shared) = lane(cx, i, slot::SRC, l);
+    let src = window(cx, l, src, request.bytes, request.align(), src_shared)?;
+    cx.w.bulk_stamp += 1;
+    let (agent, stamp) = (Agent::Bulk(cx.w.sync.index), cx.w.bulk_stamp);
+    crate::shadow::agent_read(cx, l, src, request.bytes, agent, stamp);
+    let kind = if request.red.is_some() { Kind::Atomic } else { Kind::Write };
+    if !request.global(cx, dst, kind) {
+        return None;
+    }
+    let Request { tensor, bytes, red, .. } = request;
+    let job = match tensor {
+        Some((map, coords)) => Job::TensorStore { src, map, coords, red },
+        None => Job::Store { src, dst, bytes, red },
+    };
+    let group = cx.w.bulk_group[l];
+    cx.w.bulk.push(Pending { lane: l, group, job, stamp });
+    Some(())
+}
+
+/// Issues a copy to shared memory, which signals an mbarrier.
+fn issue_to_shared(cx: &mut Cx<'_>, i: &Inst, request: Request) -> Option<()> {
+    let l = request.lane;
+    let (dst, dst_shared) = lane(cx, i, slot::DST, l);
+    let (src, src_shared) = lane(cx, i, slot::SRC, l);
     let (bar, bar_shared) = lane(cx, i, slot::BAR, l);
     let bar = window(cx, l, bar, 8, 8, bar_shared)?;
-    let to = window(cx, l, dst, bytes, align, dst_shared)?;
-    // Where it signals, and the agent that the copies of this mbarrier are.
-    let signal = |cx: &mut Cx<'_>, bar: At| match cx.unit.mbar.get(bar.0, bar.1) {
-        Some(b) => {
-            b.stamp += 1;
-            let of = (Agent::Mbar(b.agent), b.stamp);
-            super::mbarrier::seen_by_proxy(cx, l, bar);
-            Some(of)
-        }
-        None => {
-            let m = format!("there is no mbarrier at shared offset {}", bar.1);
-            cx.find(FindingKind::ArriveCount, l, Some(bar.1.into()), m);
-            None
-        }
-    };
+    let to = window(cx, l, dst, request.bytes, request.align(), dst_shared)?;
     let from = if i.flags & FROM_SHARED != 0 {
         if cx.unit.ctas.len() == 1 {
             let text = "a copy between shared memories in a launch without clusters (an H100 takes it for an illegal \
@@ -515,35 +530,17 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
             cx.find(FindingKind::SharedBounds, l, Some(dst), text.into());
             return None;
         }
-        let from = window(cx, l, src, bytes, align, src_shared)?;
-        let (agent, stamp) = signal(cx, bar)?;
-        crate::shadow::agent_read(cx, l, from, bytes, agent, stamp);
+        let from = window(cx, l, src, request.bytes, request.align(), src_shared)?;
+        let (agent, stamp) = signal(cx, l, bar)?;
+        crate::shadow::agent_read(cx, l, from, request.bytes, agent, stamp);
         Some(from)
     } else {
-        match &map {
-            Some(m) => {
-                let m = m.clone();
-                if !tensor_rows(cx, l, &m, &coords, Kind::Read) {
-                    return None;
-                }
-            }
-            None => {
-                if !src.is_multiple_of(16) {
-                    cx.find(
-                        FindingKind::Misaligned,
-                        l,
-                        Some(src),
-                        format!("{src:#x} is not a multiple of 16"),
-                    );
-                    return None;
-                }
-                if !global(cx, l, src, bytes.into(), Kind::Read) {
-                    return None;
-                }
-            }
+        if !request.global(cx, src, Kind::Read) {
+            return None;
         }
         None
     };
+    let Request { tensor, bytes, red, .. } = request;
     // Multicast goes to the same offset, and signals the mbarrier at the same offset, of each CTA in the mask.
     let ctas: Vec<u32> = if i.list[slot::MASK] == NONE {
         vec![to.0]
@@ -554,10 +551,10 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
     for r in ctas {
         let dst = (r, to.1);
         let bar = if i.list[slot::MASK] == NONE { bar } else { (r, bar.1) };
-        let (agent, stamp) = signal(cx, bar)?;
+        let (agent, stamp) = signal(cx, l, bar)?;
         crate::shadow::agent_write(cx, l, dst, bytes, agent, stamp);
-        let job = match (&map, from) {
-            (Some(map), _) => Job::TensorLoad { dst, map: map.clone(), coords: coords.clone() },
+        let job = match (&tensor, from) {
+            (Some((map, coords)), _) => Job::TensorLoad { dst, map: map.clone(), coords: coords.clone() },
             (None, Some(src)) => Job::Shared { dst, src, bytes, red },
             (None, None) => Job::Load { dst, src, bytes },
         };
@@ -567,6 +564,19 @@ fn issue(cx: &mut Cx<'_>, i: &Inst, l: usize) -> Option<()> {
     }
     cx.unit.events += 1;
     Some(())
+}
+
+/// What signals an mbarrier once more: the agent that the copies of this mbarrier are, and its stamp.
+fn signal(cx: &mut Cx<'_>, l: usize, bar: At) -> Option<(Agent, u32)> {
+    let Some(b) = cx.unit.mbar.get(bar.0, bar.1) else {
+        let m = format!("there is no mbarrier at shared offset {}", bar.1);
+        cx.find(FindingKind::ArriveCount, l, Some(bar.1.into()), m);
+        return None;
+    };
+    b.stamp += 1;
+    let of = (Agent::Mbar(b.agent), b.stamp);
+    super::mbarrier::seen_by_proxy(cx, l, bar);
+    Some(of)
 }
 
 /// `cp.async.bulk.prefetch…`: moves nothing that can be seen.

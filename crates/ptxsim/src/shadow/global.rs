@@ -182,6 +182,9 @@ fn ordered(cx: &Cx<'_>, unit: u32, phase: u32, r: &Rec, lane: u32) -> bool {
     cx.w.sync.covers(lane, unit, r.unit, r.warp.into(), r.stamp)
 }
 
+/// An access that is not ordered after another: lane, address, the other and what it did.
+type Race = (usize, u64, Rec, &'static str);
+
 /// Checks and records an access to global memory.
 pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
     let (memory, shadow) = (cx.grid.memory, &cx.grid.shadow);
@@ -192,7 +195,7 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
     let index = cx.w.sync.index;
     let mut held: Option<(usize, u64, MutexGuard<'_, Page>)> = None;
     let mut alloc = usize::MAX;
-    let mut races: Vec<(usize, u64, Rec, &'static str)> = vec![];
+    let mut races: Vec<Race> = vec![];
     for l in lanes(p.host) {
         let at = p.at[l];
         if alloc == usize::MAX
@@ -283,23 +286,30 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
         }
     }
     drop(held);
-    for (l, at, r, what) in races {
-        let other = if r.unit == unit {
-            let id = cx.unit.warps.get(r.warp as usize).and_then(|w| w.as_ref()).map_or(cx.w.id, |w| w.id);
-            describe(cx, id, r.lane.into())
-        } else {
-            let per_cta = (cx.grid.block.iter().product::<u32>()).div_ceil(32);
-            let cta = crate::machine::cta_of(cx.grid, r.unit.into(), u32::from(r.warp) / per_cta);
-            let t = describe(cx, u32::from(r.warp) % per_cta, r.lane.into());
-            format!("{t} of CTA ({},{},{})", cta[0], cta[1], cta[2])
-        };
-        let verb = if kind.writes() { "written" } else { "read" };
-        let m = format!("{}: {verb} here, and {other} {what} it with no order between", memory.describe(at));
-        if kind == Kind::Write && what == "wrote" {
-            cx.suspects.push((l as u32, FindingKind::GlobalRace, m));
-            cx.suspect |= 1 << l;
-        } else {
-            cx.find(FindingKind::GlobalRace, l, Some(at), m);
-        }
+    for race in races {
+        report(cx, race, kind);
+    }
+}
+
+/// Says that two accesses have no order between them.
+#[cold]
+fn report(cx: &mut Cx<'_>, (l, at, r, what): Race, kind: Kind) {
+    let other = if r.unit == cx.unit.number {
+        let id = cx.unit.warps.get(r.warp as usize).and_then(|w| w.as_ref()).map_or(cx.w.id, |w| w.id);
+        describe(cx, id, r.lane.into())
+    } else {
+        let per_cta = (cx.grid.block.iter().product::<u32>()).div_ceil(32);
+        let cta = crate::machine::cta_of(cx.grid, r.unit.into(), u32::from(r.warp) / per_cta);
+        let t = describe(cx, u32::from(r.warp) % per_cta, r.lane.into());
+        format!("{t} of CTA ({},{},{})", cta[0], cta[1], cta[2])
+    };
+    let verb = if kind.writes() { "written" } else { "read" };
+    let place = cx.grid.memory.describe(at);
+    let m = format!("{place}: {verb} here, and {other} {what} it with no order between");
+    if kind == Kind::Write && what == "wrote" {
+        cx.suspects.push((l as u32, FindingKind::GlobalRace, m));
+        cx.suspect |= 1 << l;
+    } else {
+        cx.find(FindingKind::GlobalRace, l, Some(at), m);
     }
 }

@@ -186,11 +186,8 @@ impl Ring {
         ring.find_places(module)?;
         for &field in create.fields(module) {
             let Some(alloc) = allocation(module, field) else {
-                return Err(wrong(
-                    module,
-                    create.0,
-                    "not supported yet: a field that is not allocated in the function",
-                ));
+                let what = "a field that is not allocated in the function";
+                return Err(Diagnostic::unsupported(module, module.op_loc(create.0), what));
             };
             let transport = ring.find_transport(module, alloc)?;
             ring.fields.push(Field { alloc, transport });

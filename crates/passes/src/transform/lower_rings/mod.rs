@@ -236,8 +236,8 @@ impl Lowering {
             Some(Opcode::Ttg(ttg::Kind::RingRelease)) => self.release(module, ttg::RingRelease(op)),
             Some(Opcode::Ttg(ttg::Kind::RingDealloc)) => self.dealloc(module, op),
             _ => {
-                let text = format!("not supported yet: `{}` here", module.op_name(op));
-                return Err(wrong(module, op, &text));
+                let what = format!("`{}` here", module.op_name(op));
+                return Err(Diagnostic::unsupported(module, module.op_loc(op), what));
             }
         }
         module.erase_op(op);
@@ -305,8 +305,8 @@ impl Lowering {
                     continue;
                 };
                 if inner != op {
-                    let text = "not supported yet: a slot of a ring that is filled by a block under a condition or in a loop";
-                    return Err(wrong(module, inner, text));
+                    let what = "a slot of a ring that is filled by a block under a condition or in a loop";
+                    return Err(Diagnostic::unsupported(module, module.op_loc(inner), what));
                 }
                 window.bytes += tma::block_bytes(module, copy.desc(module));
                 window.blocks.push(copy);
