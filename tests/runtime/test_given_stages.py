@@ -102,3 +102,50 @@ def test_what_is_no_stage_is_an_error_that_names_the_file(tmp_path, monkeypatch)
     assert "cannot be read" in words("kernel.llir", "define void")
     with pytest.raises(TypeError, match="ir_override is no path"):
         add_number[(4,)](y, x, 100, NUMBER=1.0, BLOCK=32, ir_override=3)
+
+
+BARE = """
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @row_sums(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %y: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+    %rows = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32, #ttg.slice<{dim = 1, parent = #blocked}>>
+    %columns = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32, #ttg.slice<{dim = 0, parent = #blocked}>>
+    %width = arith.constant dense<64> : tensor<32x1xi32, #blocked>
+    %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<32xi32, #ttg.slice<{dim = 1, parent = #blocked}>> -> tensor<32x1xi32, #blocked>
+    %start = arith.muli %row, %width : tensor<32x1xi32, #blocked>
+    %column = tt.expand_dims %columns {axis = 0 : i32} : tensor<64xi32, #ttg.slice<{dim = 0, parent = #blocked}>> -> tensor<1x64xi32, #blocked>
+    %starts = tt.broadcast %start : tensor<32x1xi32, #blocked> -> tensor<32x64xi32, #blocked>
+    %columns64 = tt.broadcast %column : tensor<1x64xi32, #blocked> -> tensor<32x64xi32, #blocked>
+    %offsets = arith.addi %starts, %columns64 : tensor<32x64xi32, #blocked>
+    %base = tt.splat %x : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, #blocked>
+    %at = tt.addptr %base, %offsets : tensor<32x64x!tt.ptr<f32>, #blocked>, tensor<32x64xi32, #blocked>
+    %loaded = tt.load %at : tensor<32x64x!tt.ptr<f32>, #blocked>
+    %sums = "tt.reduce"(%loaded) <{axis = 0 : i32}> ({
+    ^bb0(%a: f32, %b: f32):
+      %sum = arith.addf %a, %b : f32
+      tt.reduce.return %sum : f32
+    }) : (tensor<32x64xf32, #blocked>) -> tensor<64xf32, #ttg.slice<{dim = 0, parent = #blocked}>>
+    %to = tt.splat %y : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #ttg.slice<{dim = 0, parent = #blocked}>>
+    %out = tt.addptr %to, %columns : tensor<64x!tt.ptr<f32>, #ttg.slice<{dim = 0, parent = #blocked}>>, tensor<64xi32, #ttg.slice<{dim = 0, parent = #blocked}>>
+    tt.store %out, %sums : tensor<64x!tt.ptr<f32>, #ttg.slice<{dim = 0, parent = #blocked}>>
+    tt.return
+  }
+}
+"""
+
+
+def test_a_module_without_places_barriers_and_widths_gets_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    path = tmp_path / "row_sums.ttgir"
+    path.write_text(BARE)
+    kernel = triton.compile(str(path))
+    x, y = np.arange(32 * 64, dtype=np.float32).reshape(32, 64), np.zeros(64, np.float32)
+    kernel[(1, 1, 1)](x, y)
+    assert (y == x.sum(axis=0)).all()
+    assert (
+        "ld.global.v4" in kernel.asm["ptx"].replace(".L1::no_allocate", "")
+        and "bar.sync" in kernel.asm["ptx"]
+    )
+    path.write_text(BARE.replace(", #blocked", "").replace(", #ttg.slice<{dim = 0, parent = #blocked}>", ""))
+    with pytest.raises(triton.CompilationError, match="row_sums.ttgir"):
+        triton.compile(str(path))

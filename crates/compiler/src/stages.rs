@@ -137,7 +137,10 @@ impl Job {
         if let Passes::Ttg(info) = &passes {
             let ttgir = clock.run(TTGIR.name, || {
                 match given_as(TTGIR) {
-                    Some(given) => module = parse(given)?,
+                    Some(given) => {
+                        module = parse(given)?;
+                        pipeline::finish_ttg(&mut module, info, &options)?;
+                    }
                     None => pipeline::lower_to_ttg(&mut module, info, &options)?,
                 }
                 Ok(ir::print(&module))

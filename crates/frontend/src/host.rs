@@ -47,6 +47,11 @@ pub trait Host {
         Err(HostError::new(format!("`{}` cannot be called at compile time", callee.name)))
     }
 
+    /// Whether an object is an instance of a class (Python's `isinstance`).
+    fn is_instance(&self, _object: &HostObject, class: &HostObject) -> Result<bool, HostError> {
+        Err(HostError::new(format!("it cannot be said here what is an instance of `{}`", class.name)))
+    }
+
     /// Whether the result is no longer wanted (someone pressed Ctrl-C). Asked often: it should be cheap.
     fn interrupted(&self) -> bool {
         false

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::{Diagnostic, Module};
 
+use crate::analysis::axis::AxisAnalysis;
 use crate::contract::{Held, LOWERED};
+use crate::pass::{Property, Row};
 use crate::target::TargetInfo;
 
 pub use tilewright_ir::Options;
@@ -60,6 +62,22 @@ pub fn lower_to_ttg_with(
             Err(Diagnostic::new(text).of(Kind::Internal))
         }
     }
+}
+
+/// Brings a `ttg` module that somebody has written, or another compiler made, to what the lowering takes: runs the target's passes
+/// from the first on that ensures something which the module lacks, such as places in shared memory and barriers.
+///
+/// # Errors
+/// A module without encodings, or that no pass of these can finish, with the place of what is missing.
+pub fn finish_ttg(module: &mut Module, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
+    AxisAnalysis::run(module).note_widths(module, target.max_vector_bytes);
+    Property::LaidOut.check(module)?;
+    let lacks = |row: &&Row| row.pass.ensures.iter().any(|p| LOWERED.contains(p) && p.check(module).is_err());
+    let Some(first) = target.passes.iter().find(lacks).map(|row| row.pass.name) else { return Ok(()) };
+    for row in target.passes.iter().skip_while(|row| row.pass.name != first) {
+        row.pass.run(module, target, options)?;
+    }
+    LOWERED.iter().try_for_each(|property| property.check(module))
 }
 
 #[cfg(test)]

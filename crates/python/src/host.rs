@@ -333,6 +333,14 @@ impl Host for PyHost {
         })
     }
 
+    fn is_instance(&self, object: &HostObject, class: &HostObject) -> Result<bool, HostError> {
+        Python::attach(|py| {
+            let held = |of: &HostObject| self.objects.borrow().get(&of.id).map(|o| o.clone_ref(py));
+            let (Some(object), Some(class)) = (held(object), held(class)) else { return Ok(false) };
+            object.bind(py).is_instance(class.bind(py)).map_err(|e| self.error(py, &e))
+        })
+    }
+
     fn default_argument(
         &self,
         function: &Arc<JitFunction>,

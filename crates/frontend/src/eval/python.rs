@@ -4,7 +4,7 @@ use ruff_python_ast::{CmpOp, Operator};
 
 use super::call::CallArgs;
 use super::{Error, Eval, Evaluator};
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::fold::{self, Num};
 use crate::host::HostValue;
 use crate::value::Value;
@@ -279,11 +279,18 @@ impl Evaluator<'_> {
             "constexpr" => matches!(value, Value::Const(_)),
             "tuple" | "list" => matches!(value, Value::Tuple(_)),
             "dtype" => matches!(value, Value::Const(HostValue::DType(_))),
+            "pointer_type" => matches!(value, Value::Const(HostValue::DType(DType::Pointer(_)))),
+            "block_type" => matches!(value, Value::Const(HostValue::DType(DType::Block(_)))),
             "bool" => matches!(value, Value::Const(HostValue::Bool(_))),
             "int" => matches!(value, Value::Const(HostValue::Int(_) | HostValue::Bool(_))),
             "float" => matches!(value, Value::Const(HostValue::Float(_))),
             "str" => matches!(value, Value::Const(HostValue::Str(_))),
             other => match value {
+                Value::Const(HostValue::Object(object))
+                    if let Value::Const(HostValue::Object(class)) = class =>
+                {
+                    self.host.is_instance(object, class).map_err(|e| self.host_error(e))?
+                }
                 Value::Tuple(t) => t.class.as_ref().is_some_and(|(class, _)| &**class == other),
                 _ => false,
             },

@@ -26,6 +26,8 @@ use tilewright_ir::dialect::{arith, llvm, scf, tt};
 use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Type, Value};
 
+use crate::analysis::tile_layout::{layout_of, note_width};
+
 /// Exponents stop here; 0 is a multiple of everything.
 const MAX: u8 = 62;
 
@@ -99,6 +101,17 @@ fn covering(extent: u32) -> u8 {
     extent.next_power_of_two().trailing_zeros() as u8
 }
 
+/// The pointer and mask of a memory operation.
+pub fn pointer_of(module: &Module, op: Op) -> Option<(Value, Option<Value>)> {
+    Some(match module.opcode(op)? {
+        Opcode::Tt(tt::Kind::Load) => (tt::Load(op).ptr(module), tt::Load(op).mask(module)),
+        Opcode::Tt(tt::Kind::Store) => (tt::Store(op).ptr(module), tt::Store(op).mask(module)),
+        Opcode::Tt(tt::Kind::AtomicRmw) => (tt::AtomicRmw(op).ptr(module), tt::AtomicRmw(op).mask(module)),
+        Opcode::Tt(tt::Kind::AtomicCas) => (tt::AtomicCas(op).ptr(module), None),
+        _ => return None,
+    })
+}
+
 /// The facts about all values of a module.
 #[derive(Debug, Default)]
 pub struct AxisAnalysis {
@@ -142,6 +155,21 @@ impl AxisAnalysis {
             v = v.min(self.get(module, mask).dims[axis].constancy);
         }
         (1u32 << v.min(30)).min((max_bytes / bytes).max(1))
+    }
+
+    /// Writes on each access to memory that has no such note how many elements it may take at once, along the fastest axis of its
+    /// encoding.
+    pub fn note_widths(&self, module: &mut Module, max_bytes: u32) {
+        for op in module.all_ops(module.root()) {
+            let Some((ptr, mask)) = pointer_of(module, op) else { continue };
+            let Some(layout) = layout_of(module, ptr).filter(|_| module.int_attr(op, marks::VEC).is_none())
+            else {
+                continue;
+            };
+            let axis = layout.order().first().map_or(0, |&axis| usize::from(axis));
+            let elements = self.vector_width(module, ptr, mask, axis, max_bytes);
+            note_width(module, op, axis, elements);
+        }
     }
 
     fn apply_assumed(&self, value: Value, facts: &mut Facts) {

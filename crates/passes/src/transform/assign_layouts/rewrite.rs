@@ -6,7 +6,6 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, tt, ttg};
 use tilewright_ir::flow;
 use tilewright_ir::index::{Crossing, Index, Relation, Site};
-use tilewright_ir::marks;
 use tilewright_ir::{
     Attr, AttrKind, Block, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, TypeKind,
     Value, ValueDef,
@@ -14,9 +13,9 @@ use tilewright_ir::{
 use tilewright_layout::{ScanOrder, TileLayout};
 
 use super::Assigner;
-use super::roots::pointer_of;
 use super::wgmma::is_warp_group_encoding;
-use crate::analysis::{encoding_choice, encoding_inference, scratch};
+use crate::analysis::axis::pointer_of;
+use crate::analysis::{encoding_choice, encoding_inference, scratch, tile_layout};
 use crate::target::{MmaKind, dot_kind};
 
 pub(super) struct Rewriter<'a> {
@@ -308,8 +307,7 @@ impl<'a> Rewriter<'a> {
             .and_then(|l| l.order().first().copied())
             .map_or(0, usize::from);
         let vec = self.a.axis.vector_width(self.m(), ptr, mask, axis, self.a.target.max_vector_bytes);
-        self.a.module.set_i32_attr(copy, marks::VEC, vec as i32);
-        self.a.module.set_i32_attr(copy, marks::VEC_AXIS, axis as i32);
+        tile_layout::note_width(self.a.module, copy, axis, vec);
     }
 
     // ---- dots -------------------------------------------------------------------------------------------------

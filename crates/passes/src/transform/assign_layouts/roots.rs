@@ -2,9 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt;
-use tilewright_ir::{Attr, Diagnostic, Module, Op, Opcode, Type, Value};
+use tilewright_ir::{Attr, Diagnostic, Op, Opcode, Type, Value};
 
 use super::{Access, Assigner};
+use crate::analysis::axis::pointer_of;
 use crate::analysis::encoding_choice::{self, WarpsAlong};
 use crate::target::{MmaKind, dot_kind};
 
@@ -211,15 +212,4 @@ impl Assigner<'_> {
         }
         false
     }
-}
-
-/// The pointer and mask of a memory operation.
-pub(super) fn pointer_of(module: &Module, op: Op) -> Option<(Value, Option<Value>)> {
-    Some(match module.opcode(op)? {
-        Opcode::Tt(tt::Kind::Load) => (tt::Load(op).ptr(module), tt::Load(op).mask(module)),
-        Opcode::Tt(tt::Kind::Store) => (tt::Store(op).ptr(module), tt::Store(op).mask(module)),
-        Opcode::Tt(tt::Kind::AtomicRmw) => (tt::AtomicRmw(op).ptr(module), tt::AtomicRmw(op).mask(module)),
-        Opcode::Tt(tt::Kind::AtomicCas) => (tt::AtomicCas(op).ptr(module), None),
-        _ => return None,
-    })
 }
