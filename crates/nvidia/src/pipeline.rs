@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! tt    (inline, canonicalize, cse, licm: crates/ir)
-//!   │   distribute-ctas … assign-layouts
+//!   │   decompose-scaled-dots … assign-layouts
 //!   ▼
 //! ttg   encode-descriptors … launch-bounds
 //!   │   (distribute-to-warps and match-target-size stand behind assign-layouts for targets that have them: ML-Triton 2.2, 2.3)
@@ -18,8 +18,12 @@ use tilewright_passes::pipeline::Row;
 /// Each pass, and why it stands where it does.
 pub static PASSES: &[Row] = &[
     Row {
+        pass: "decompose-scaled-dots",
+        why: "before everything that looks at dots, their shapes and types: no target here has units for scales",
+    },
+    Row {
         pass: "distribute-ctas",
-        why: "first: tiles shrink to the part that one CTA has, and no later pass but those that copy by TMA knows of clusters",
+        why: "tiles shrink to the part that one CTA has, and no later pass but those that copy by TMA knows of clusters",
     },
     Row {
         pass: "lower-descriptors",

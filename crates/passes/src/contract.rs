@@ -31,6 +31,8 @@ pub const LOWERED: &[Property] = &[
 pub enum Property {
     /// No function calls another: one that is not inlined is refused where layouts are assigned.
     Inlined,
+    /// No dot of microscaling formats: what is left are plain dots.
+    NoScaledDots,
     /// No dot of fp32 is still to be split into several of tf32.
     DotsSplit,
     /// Each descriptor's block has its layout in shared memory.
@@ -57,6 +59,7 @@ impl Property {
     pub fn says(self) -> &'static str {
         match self {
             Property::Inlined => "there are no calls",
+            Property::NoScaledDots => "there are no dots of microscaling formats any more",
             Property::DotsSplit => "dots of fp32 are split",
             Property::DescriptorsEncoded => "blocks of descriptors have their layout",
             Property::LaidOut => "tensors have encodings",
@@ -95,6 +98,7 @@ impl Property {
         let opcode = module.opcode(op);
         let broken = match self {
             Property::Inlined => opcode == Some(Opcode::Tt(tt::Kind::Call)),
+            Property::NoScaledDots => opcode == Some(Opcode::Tt(tt::Kind::DotScaled)),
             Property::DotsSplit => tt::Dot::cast(module, op).is_some_and(|dot| {
                 dot.input_precision(module) == tt::InputPrecision::Tf32x3
                     && module.element_type(module.value_type(dot.a(module))) == Type::F32

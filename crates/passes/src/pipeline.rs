@@ -13,7 +13,7 @@ use crate::contract::{
     Held, LOWERED,
     Property::{
         self, BarriersPlaced, DescriptorsEncoded, DotsSplit, GlobalBarriersPlaced, Inlined, LaidOut,
-        NoDescriptorAccesses, NoRings, SharedPlaced, WarpsPlaced,
+        NoDescriptorAccesses, NoRings, NoScaledDots, SharedPlaced, WarpsPlaced,
     },
 };
 use crate::hopper::{
@@ -22,8 +22,8 @@ use crate::hopper::{
 };
 use crate::target::TargetInfo;
 use crate::transform::{
-    allocate_shared, assign_layouts, global_barriers, lane_sums, launch_bounds, legalize_dots,
-    lower_descriptors, lower_rings, membar, software_pipeline,
+    allocate_shared, assign_layouts, decompose_scaled_dots, global_barriers, lane_sums, launch_bounds,
+    legalize_dots, lower_descriptors, lower_rings, membar, software_pipeline,
 };
 
 pub use crate::target::Row;
@@ -45,6 +45,16 @@ pub struct Pass {
 
 /// Every pass of this crate.
 pub static PASSES: &[Pass] = &[
+    Pass {
+        name: "decompose-scaled-dots",
+        summary: "turn dots of microscaling formats into conversions, scaling and dots",
+        requires: &[],
+        ensures: &[NoScaledDots],
+        run: |m, _, _| {
+            decompose_scaled_dots::run(m);
+            Ok(())
+        },
+    },
     Pass {
         name: "distribute-ctas",
         summary: "distribute tiles over the CTAs of a cluster",

@@ -2,6 +2,7 @@
 
 pub mod allocate_shared;
 pub mod assign_layouts;
+pub mod decompose_scaled_dots;
 pub mod global_barriers;
 pub mod lane_sums;
 pub mod launch_bounds;
