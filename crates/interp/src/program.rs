@@ -83,6 +83,32 @@ pub struct Assign {
     pub take: bool,
 }
 
+/// An operand of a scaled product.
+#[derive(Debug, Clone)]
+pub struct Microscaled {
+    /// Elements; integers are two E2M1 codes each.
+    pub value: V,
+    /// Scales: exponents if they are integers.
+    pub scale: Option<V>,
+    /// Whether the two codes are neighbours along K, and not along M or N.
+    pub k_pack: bool,
+}
+
+/// A product of microscaling formats.
+#[derive(Debug, Clone)]
+pub struct DotScaled {
+    /// The two factors.
+    pub operands: [Microscaled; 2],
+    /// What is added.
+    pub c: V,
+    /// The result.
+    pub dst: V,
+    /// The type that elements and scales are multiplied in.
+    pub kind: FloatKind,
+    /// Whether an exponent of 255 is infinity instead of NaN.
+    pub fast_math: bool,
+}
+
 /// The combine function of a reduction or scan.
 #[derive(Debug, Clone)]
 pub struct Combine {
@@ -185,6 +211,7 @@ pub enum Instr {
         dst: V,
         precision: InputPrecision,
     },
+    DotScaled(Box<DotScaled>),
     Reduce {
         srcs: Vec<V>,
         dsts: Vec<V>,
@@ -315,6 +342,14 @@ impl Instr {
                 f(b, Use);
                 f(c, Use);
                 f(dst, Def);
+            }
+            Instr::DotScaled(dot) => {
+                for operand in &mut dot.operands {
+                    f(&mut operand.value, Use);
+                    operand.scale.iter_mut().for_each(|v| f(v, Use));
+                }
+                f(&mut dot.c, Use);
+                f(&mut dot.dst, Def);
             }
             Instr::Reduce { srcs, dsts, combine, .. } | Instr::Scan { srcs, dsts, combine, .. } => {
                 srcs.iter_mut().chain(&mut combine.captures).for_each(|v| f(v, Use));

@@ -91,6 +91,20 @@ impl AttrValue for bool {
     }
 }
 
+/// A flag that holds unless the attribute says that it doesn't.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DefaultTrue(pub bool);
+
+impl AttrValue for DefaultTrue {
+    const OPTIONAL: bool = true;
+    fn read(module: &Module, attr: Option<Attr>) -> Option<Self> {
+        attr.map_or(Some(true), |a| bool::read(module, Some(a))).map(DefaultTrue)
+    }
+    fn store(self, module: &mut Module) -> Option<Attr> {
+        (!self.0).then(|| module.attr(AttrKind::Bool(false)))
+    }
+}
+
 macro_rules! int_attr {
     ($($t:ty => $ty:expr),*) => {$(
         impl AttrValue for $t {

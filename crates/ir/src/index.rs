@@ -15,7 +15,8 @@
 
 use smallvec::SmallVec;
 
-use crate::entity::{Op, Value};
+use crate::attrs::AttrKind;
+use crate::entity::{Op, Type, Value};
 use crate::module::Module;
 use crate::opdef::OpDef;
 use crate::text::print_type;
@@ -57,6 +58,9 @@ pub enum Index {
     Scan(&'static str),
     /// `a[…, m, k]`, `b[…, k, n]`, `c[…, m, n]` give `[…, m, n]`.
     Contraction,
+    /// The same, where an element of `a` (`b`) of `i8` is two along k, or where the flag of that name is false along m (n), and each
+    /// of `a_scale[…, m, k]` and `b_scale[…, n, k]`, if they are there, goes with 32 along k, with 16 if it is a float.
+    ScaledContraction(&'static str, &'static str),
     /// Indices say which element along the axis of the source it is.
     Gather(&'static str),
     /// Elements of the source (and its mask) are counted in bins.
@@ -190,7 +194,7 @@ impl Index {
             | Index::Scan(a)
             | Index::Gather(a)
             | Index::Part(a) => [Some(a), None, None],
-            Index::Block(a, b) => [Some(a), Some(b), None],
+            Index::Block(a, b) | Index::ScaledContraction(a, b) => [Some(a), Some(b), None],
             Index::Rows(a, b, c) => [Some(a), Some(b), Some(c)],
             _ => [None; 3],
         }
@@ -215,6 +219,9 @@ impl Index {
             Index::Reduce(axis) => format!("elements along `{axis}` are combined into one"),
             Index::Scan(axis) => format!("elements along `{axis}` are combined with those before them"),
             Index::Contraction => "a[m, k] · b[k, n] + c[m, n], k whole".into(),
+            Index::ScaledContraction(..) => {
+                "a[m, k] · b[k, n] + c[m, n], scales with parts of k, k whole".into()
+            }
             Index::Gather(axis) => format!("indices name elements along `{axis}`"),
             Index::Count => "elements are counted in bins".into(),
             Index::Block(desc, tile) => format!("`{tile}` is a block of `{desc}`"),
@@ -458,6 +465,7 @@ impl Maker<'_> {
             Index::Reduce(axis) => self.reduce(axis),
             Index::Scan(axis) => self.scan(axis),
             Index::Contraction => self.contraction(),
+            Index::ScaledContraction(lhs, rhs) => self.scaled_contraction([lhs, rhs]),
             Index::Gather(axis) => self.gather(axis),
             Index::Count => self.count(),
             Index::Block(desc, tile) => self.block(desc, tile),
@@ -700,6 +708,60 @@ impl Maker<'_> {
         Ok(())
     }
 
+    fn scaled_contraction(&mut self, k_pack: [&str; 2]) -> Check {
+        let c = self.shape(self.operand(2)?)?;
+        let r = c.len();
+        if !(r == 2 || r == 3) || self.shape(self.result(0)?)? != c {
+            return Err("operands must all have rank 2, or all rank 3".into());
+        }
+        let of_c = self.axes(&c, Role::Parallel);
+        let mut k = None;
+        // Where K and the other dimension (M, N) of each operand are, and where that one is in the result.
+        for (i, name, deep, wide) in [(0, "a_scale", r - 1, r - 2), (1, "b_scale", r - 2, r - 1)] {
+            let value = self.operand(i)?;
+            let shape = self.shape(value)?;
+            let pair = if self.m.element_type(self.m.value_type(value)) == Type::I8 { 2 } else { 1 };
+            let along_k = self
+                .m
+                .op_attr(self.op, k_pack[i])
+                .is_none_or(|a| *self.m.attr_kind(a) != AttrKind::Bool(false));
+            let (of_k, of_wide) = if along_k { (pair, 1) } else { (1, pair) };
+            let depth = shape.get(deep).map_or(0, |&n| n * of_k);
+            let (axis, extent) = *k.get_or_insert_with(|| (self.axis(depth, Role::Whole), depth));
+            if shape.len() != r
+                || shape[..r - 2] != c[..r - 2]
+                || shape[wide] * of_wide != c[wide]
+                || depth != extent
+            {
+                return Err(self.misfit("do not multiply to"));
+            }
+            let part = |axis, stride| Some(Part { axis, stride, offset: 0 });
+            let mut dims = of_c.clone();
+            dims[deep] = part(axis, of_k);
+            dims[wide] = part(wide, of_wide);
+            self.put_operand(i, shape, dims);
+            if !self.group_is_there(name) {
+                continue;
+            }
+            let (at, scale) = self.place(name)?;
+            let elements = if self.m.element_type(self.m.value_type(scale)) == Type::I8 { 32 } else { 16 };
+            let mut expected: Shape = c[..r - 2].into();
+            expected.extend([c[wide], extent / elements]);
+            if !extent.is_multiple_of(elements) || self.shape(scale)? != expected {
+                return Err(format!(
+                    "the scales of operand {i} must have shape {expected:?}, one for {elements} elements, but are {}",
+                    self.text(scale)
+                ));
+            }
+            let mut dims: Dims = of_c[..r - 2].into();
+            dims.extend([of_c[wide], part(axis, elements)]);
+            self.put(at, expected, dims);
+        }
+        self.put_operand(2, c.clone(), of_c.clone());
+        self.put_result(0, c, of_c);
+        Ok(())
+    }
+
     fn gather(&mut self, axis: &str) -> Check {
         let (from, to) = (self.shape(self.operand(0)?)?, self.shape(self.operand(1)?)?);
         let axis = self.dimension(axis, from.len())?;
@@ -743,6 +805,12 @@ impl Maker<'_> {
             None => self.r.operands.len() + def.result(name).ok_or_else(missing)?,
         };
         Ok((at, *values.get(at).ok_or_else(missing)?))
+    }
+
+    /// Whether a group of operands has values.
+    fn group_is_there(&self, name: &str) -> bool {
+        let group = self.def.and_then(|d| d.group(name));
+        group.is_some_and(|g| !self.m.operand_group(self.op, g).is_empty())
     }
 
     fn descriptor(&self, name: &str) -> Result<(usize, Shape), String> {

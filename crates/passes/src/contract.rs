@@ -54,6 +54,7 @@ impl Property {
         let opcode = module.opcode(op);
         let broken = match self {
             Property::Inlined => opcode == Some(Opcode::Tt(tt::Kind::Call)),
+            Property::DotsSplit if opcode == Some(Opcode::Tt(tt::Kind::DotScaled)) => true,
             Property::DotsSplit => tt::Dot::cast(module, op).is_some_and(|dot| {
                 dot.input_precision(module) == tt::InputPrecision::Tf32x3
                     && module.element_type(module.value_type(dot.a(module))) == Type::F32

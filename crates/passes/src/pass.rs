@@ -63,7 +63,7 @@ pub struct Row {
 pub enum Property {
     /// No function calls another: one that is not inlined is refused where layouts are assigned.
     Inlined,
-    /// No dot of fp32 is still to be split into several of tf32.
+    /// No dot has scales, and none of fp32 is still to be split into several of tf32.
     DotsSplit,
     /// Each descriptor's block has its layout in shared memory.
     DescriptorsEncoded,
@@ -89,7 +89,7 @@ impl Property {
     pub fn says(self) -> &'static str {
         match self {
             Property::Inlined => "there are no calls",
-            Property::DotsSplit => "dots of fp32 are split",
+            Property::DotsSplit => "no dot has scales, and dots of fp32 are split",
             Property::DescriptorsEncoded => "blocks of descriptors have their layout",
             Property::LaidOut => "tensors have encodings",
             Property::NoDescriptorAccesses => "no block of a descriptor is accessed any more",

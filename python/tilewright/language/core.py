@@ -827,7 +827,17 @@ def dot_scaled(
     rhs_k_pack=True,
     out_dtype=float32,
 ):
-    """The product of matrices in microscaling formats. Not supported yet."""
+    """The matrix product of ``lhs`` and ``rhs`` times their scales (``+ acc``), of microscaling formats.
+
+    ``lhs`` is ``[M, K]`` and ``rhs`` ``[K, N]``, or batches of such. A format says what the elements of an operand are: ``"e4m3"``,
+    ``"e5m2"`` (float8e4nv, float8e5, or uint8 with their bits), ``"bf16"``, ``"fp16"`` (or uint16 with their bits), or ``"e2m1"``: uint8
+    with two elements each, the first in the low bits, along K or, without ``lhs_k_pack`` (``rhs_k_pack``), along M (N).
+
+    ``lhs_scale`` is ``[M, K // 32]`` and ``rhs_scale`` ``[N, K // 32]`` of uint8, each an exponent with bias 127 (e8m0) for 32 elements along
+    K; or ``[M, K // 16]`` and ``[N, K // 16]`` of float8e4nv; or None. Elements are converted to float16 if one operand is fp16 and to
+    bfloat16 otherwise, multiplied by their scales in that type, and then as by :func:`dot`. With the scale 255 they are NaN; ``fast_math``
+    leaves that out. The result and ``acc`` are float32, or with fp16 operands float16 if ``out_dtype`` says so.
+    """
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import inspect
 import sys
 import textwrap
 import warnings
+from collections import namedtuple
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -123,6 +124,10 @@ class KernelParam:
 
     def __repr__(self):
         return f"KernelParam({self._parameter})"
+
+
+#: What ``@jit(repr=…)`` gets: the types and the constants of a kernel, by the parameters' names.
+Specialization = namedtuple("Specialization", ("constants", "signature"))
 
 
 class KernelInterface:
@@ -393,8 +398,12 @@ class JITFunction(JitBase, KernelInterface):
         return _digest(self, set())
 
     def repr(self, specialization):
-        """The name under which a specialization appears in profiles."""
+        """What a specialization is called in its code, and so in profiles: what ``@jit(repr=…)`` gives for its ``signature`` and
+        ``constants``, which are by the parameters' names."""
         return self.__qualname__ if self._repr is None else self._repr(specialization)
+
+    def _name_of(self, signature: dict, constants: dict) -> str:
+        return str(self.repr(Specialization(constants, signature)))
 
     def add_pre_run_hook(self, hook):
         """Has ``hook(*args, **kwargs)`` called before each :meth:`run`."""

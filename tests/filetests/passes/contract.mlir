@@ -49,7 +49,7 @@ tt.func public @whole(%a: tensor<32x32xf32>, %b: tensor<32x32xf32>, %c: tensor<3
   %d = tt.dot %a, %b, %c, inputPrecision = tf32x3 : tensor<32x32xf32> * tensor<32x32xf32> -> tensor<32x32xf32>
   tt.return
 }
-// ERROR: tt.dot: here it does not hold that dots of fp32 are split
+// ERROR: tt.dot: here it does not hold that no dot has scales, and dots of fp32 are split
 // -----
 // RUN: -software-pipeline
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {

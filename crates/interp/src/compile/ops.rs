@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tilewright_ir::attrs::DefaultTrue;
 use tilewright_ir::dialect::{arith, llvm, math, tt, ttg};
 use tilewright_ir::index::Relation;
 use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Value};
@@ -10,7 +11,7 @@ use super::{Builder, Res};
 use crate::elem::Elem;
 use crate::float::Rounding;
 use crate::kernels::{Kernel, cast, float, int, math as mathk, select};
-use crate::program::{Instr, Map, Rule, V};
+use crate::program::{DotScaled, Instr, Map, Microscaled, Rule, V};
 
 fn narrow(elem: Elem) -> Option<(FloatKind, Rounding)> {
     match elem {
@@ -359,6 +360,7 @@ impl Builder<'_, '_> {
                 self.map(op, int::mulhi_unsigned(elem), m.operands(op), Rule::Loop)?;
             }
             K::Dot => self.dot(op)?,
+            K::DotScaled => self.dot_scaled(op)?,
             K::Reduce => self.reduce(op)?,
             K::Scan => self.scan(op)?,
             K::Histogram => self.histogram(op)?,
@@ -615,6 +617,35 @@ impl Builder<'_, '_> {
             precision = tt::InputPrecision::Ieee;
         }
         self.emit(Instr::Dot { a, b, c, dst, precision });
+        Ok(())
+    }
+
+    fn dot_scaled(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let d = tt::DotScaled(op);
+        let operand = |value, scale: Option<Value>, k_pack: DefaultTrue| -> Res<Microscaled> {
+            let scale = scale.map(|v| self.get(v)).transpose()?;
+            Ok(Microscaled { value: self.get(value)?, scale, k_pack: k_pack.0 })
+        };
+        let operands = [
+            operand(d.a(m), d.a_scale(m), d.lhs_k_pack(m))?,
+            operand(d.b(m), d.b_scale(m), d.rhs_k_pack(m))?,
+        ];
+        let c = self.get(d.c(m))?;
+        let dst = self.define(m.result(op))?;
+        if !self.elem(c).is_f32_class() {
+            return Err(self.unsupported(format!("a scaled dot accumulated in {}", self.elem(c).name())));
+        }
+        let is_half = |format| format == tt::ScaleDotElemType::Fp16;
+        let half = is_half(d.a_elem_type(m)) || is_half(d.b_elem_type(m));
+        let kind = if half { FloatKind::F16 } else { FloatKind::BF16 };
+        self.emit(Instr::DotScaled(Box::new(DotScaled {
+            operands,
+            c,
+            dst,
+            kind,
+            fast_math: d.fast_math(m),
+        })));
         Ok(())
     }
 }

@@ -10,9 +10,9 @@ use tilewright_ir::dialect::tt::InputPrecision;
 use super::Frame;
 use crate::buffer::Buffer;
 use crate::elem::Elem;
-use crate::float::{Rounding, round_slice, round_tf32};
-use crate::program::{Program, V};
-use crate::tile::Repr;
+use crate::float::{Rounding, round_bf16, round_f16, round_slice, round_tf32};
+use crate::program::{DotScaled, Program, V};
+use crate::tile::{Reg, Repr, TileType};
 
 /// The extents of a product: batch, rows, columns, depth.
 #[derive(Clone, Copy)]
@@ -23,27 +23,20 @@ struct Extents {
     k: usize,
 }
 
+/// The extents of the product that gives `result`.
+fn extents(result: &TileType, k: usize) -> Extents {
+    let rank = result.shape.len();
+    let size = |i: usize| result.shape[i] as usize;
+    Extents { batch: (0..rank - 2).map(size).product(), m: size(rank - 2), n: size(rank - 1), k }
+}
+
 impl Frame {
     pub(super) fn dot(&mut self, program: &Program, a: V, b: V, c: V, dst: V, precision: InputPrecision) {
         let (ta, tc) = (Self::ty(program, a), Self::ty(program, dst));
-        let rank = tc.shape.len();
-        let size = |i: usize| tc.shape[i] as usize;
-        let e = Extents {
-            batch: (0..rank - 2).map(size).product(),
-            m: size(rank - 2),
-            n: size(rank - 1),
-            k: ta.shape[rank - 1] as usize,
-        };
-        // An accumulator of zeros need not be read.
-        let fresh = self.regs[c.slot as usize].repr == Repr::Uniform(0);
+        let e = extents(tc, ta.shape[ta.shape.len() - 1] as usize);
         self.dense(program, a);
         self.dense(program, b);
-        if !fresh {
-            self.transfer(program, c, dst, false);
-            self.dense(program, dst);
-        }
-        let mut out = std::mem::take(&mut self.regs[dst.slot as usize]);
-        out.buf.reserve(tc.len * tc.elem.reg_size());
+        let (mut out, fresh) = self.accumulator(program, c, dst);
         let (lhs, rhs) = (&self.regs[a.slot as usize].buf, &self.regs[b.slot as usize].buf);
         match tc.elem {
             Elem::Float(FloatKind::F64) => product::<f64>(lhs, rhs, &mut out.buf, e, fresh),
@@ -67,6 +60,116 @@ impl Frame {
         out.repr = Repr::Dense;
         self.regs[dst.slot as usize] = out;
     }
+
+    pub(super) fn dot_scaled(&mut self, program: &Program, dot: &DotScaled) {
+        let (td, [a, b]) = (Self::ty(program, dot.dst), &dot.operands);
+        let ta = Self::ty(program, a.value);
+        let pair = if ta.elem == Elem::I8 && a.k_pack { 2 } else { 1 };
+        let e = extents(td, ta.shape[ta.shape.len() - 1] as usize * pair);
+        for (i, operand) in [a, b].into_iter().enumerate() {
+            for v in [operand.value].into_iter().chain(operand.scale) {
+                self.dense(program, v);
+            }
+            let elem = |v: V| Self::ty(program, v).elem;
+            let value = (&self.regs[operand.value.slot as usize].buf, elem(operand.value));
+            let scale = operand.scale.map(|v| (&self.regs[v.slot as usize].buf, elem(v)));
+            let expansion = Expansion {
+                e,
+                rhs: i == 1,
+                k_pack: operand.k_pack,
+                kind: dot.kind,
+                fast_math: dot.fast_math,
+            };
+            expansion.expand(value, scale, &mut self.scratch[i]);
+        }
+        let (mut out, fresh) = self.accumulator(program, dot.c, dot.dst);
+        product::<f32>(&self.scratch[0], &self.scratch[1], &mut out.buf, e, fresh);
+        if let Elem::Float(kind) = td.elem {
+            round_slice(out.buf.slice_mut(td.len), kind, Rounding::Nearest);
+        }
+        out.repr = Repr::Dense;
+        self.regs[dot.dst.slot as usize] = out;
+    }
+
+    /// The register of a product's result, taken out, with what is added to; or, if the second is true, there is nothing to add.
+    fn accumulator(&mut self, program: &Program, c: V, dst: V) -> (Reg, bool) {
+        // An accumulator of zeros need not be read.
+        let fresh = self.regs[c.slot as usize].repr == Repr::Uniform(0);
+        if !fresh {
+            self.transfer(program, c, dst, false);
+            self.dense(program, dst);
+        }
+        let ty = Self::ty(program, dst);
+        let mut out = std::mem::take(&mut self.regs[dst.slot as usize]);
+        out.buf.reserve(ty.len * ty.elem.reg_size());
+        (out, fresh)
+    }
+}
+
+/// How one operand of a scaled product is read.
+struct Expansion {
+    e: Extents,
+    rhs: bool,
+    k_pack: bool,
+    kind: FloatKind,
+    fast_math: bool,
+}
+
+impl Expansion {
+    /// Writes each element times its scale, in `kind`, as the matrix that is multiplied.
+    fn expand(&self, value: (&Buffer, Elem), scale: Option<(&Buffer, Elem)>, out: &mut Buffer) {
+        let Extents { batch, m, n, k } = self.e;
+        let round = |x: f32| if self.kind == FloatKind::F16 { round_f16(x) } else { round_bf16(x) };
+        let wide = if self.rhs { n } else { m };
+        let pair = if value.1 == Elem::I8 { 2 } else { 1 };
+        let (pair_k, pair_wide) = if self.k_pack { (pair, 1) } else { (1, pair) };
+        // Row-major indices of element (i, d): i along M or N, d along K; each extent may be that of bytes of two.
+        let index = |batch: usize, i: usize, d: usize, wide: usize, k: usize| {
+            if self.rhs { (batch * k + d) * wide + i } else { (batch * wide + i) * k + d }
+        };
+        let element = |batch: usize, i: usize, d: usize| {
+            let at = index(batch, i / pair_wide, d / pair_k, wide / pair_wide, k / pair_k);
+            match value.1 {
+                Elem::I8 => {
+                    let byte = value.0.slice::<u8>(at + 1)[at];
+                    let high = (if self.k_pack { d } else { i }) % 2 == 1;
+                    decode_e2m1(if high { byte >> 4 } else { byte & 15 })
+                }
+                _ => round(value.0.slice::<f32>(at + 1)[at]),
+            }
+        };
+        let scaled = |x: f32, batch: usize, i: usize, d: usize| match scale {
+            None => x,
+            Some((scales, Elem::I8)) => {
+                let at = (batch * wide + i) * (k / 32) + d / 32;
+                let exponent = scales.slice::<u8>(at + 1)[at];
+                match exponent {
+                    255 if !self.fast_math => f32::NAN,
+                    _ => round(x * round(f32::from_bits(u32::from(exponent) << 23))),
+                }
+            }
+            Some((scales, _)) => {
+                let at = (batch * wide + i) * (k / 16) + d / 16;
+                round(x * round(scales.slice::<f32>(at + 1)[at]))
+            }
+        };
+        out.reserve(batch * wide * k * size_of::<f32>());
+        let out = out.slice_mut::<f32>(batch * wide * k);
+        for b in 0..batch {
+            for i in 0..wide {
+                for d in 0..k {
+                    out[index(b, i, d, wide, k)] = scaled(element(b, i, d), b, i, d);
+                }
+            }
+        }
+    }
+}
+
+/// The value of an E2M1 code: a sign, two bits of exponent with bias 1, one of mantissa.
+fn decode_e2m1(code: u8) -> f32 {
+    const MAGNITUDES: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+    let magnitude = MAGNITUDES[usize::from(code & 7)];
+    if code & 8 == 0 { magnitude } else { -magnitude }
 }
 
 trait Real: crate::buffer::Plain {

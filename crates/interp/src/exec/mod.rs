@@ -283,6 +283,7 @@ impl Frame {
                 self.atomic_cas(program, context, *ptr, *cmp, *val, *dst)?
             }
             Instr::Dot { a, b, c, dst, precision } => self.dot(program, *a, *b, *c, *dst, *precision),
+            Instr::DotScaled(dot) => self.dot_scaled(program, dot),
             Instr::Reduce { srcs, dsts, axis, combine } => {
                 self.reduce(program, context, srcs, dsts, *axis, combine)?;
             }

@@ -1,10 +1,11 @@
 //! `tt`: block-level operations of the Triton language. Tensors have no encoding until `ttg`.
 
 use crate::attr_enum;
-use crate::attrs::{AttrKind, SymbolRef};
+use crate::attrs::{AttrKind, DefaultTrue, SymbolRef};
 use crate::entity::{Attr, Op, Type};
 use crate::module::Module;
 use crate::opdef::{Access, Effect, Resource};
+use crate::text::print_type;
 use crate::types::TypeKind;
 use crate::typing::same_type_lists;
 
@@ -61,6 +62,25 @@ attr_enum! {
     /// How fp32 operands of a dot are used.
     #[allow(missing_docs)]
     InputPrecision { Tf32 = "tf32", Tf32x3 = "tf32x3", Ieee = "ieee", Bf16x3 = "bf16x3", Bf16x6 = "bf16x6" } default Ieee
+}
+
+attr_enum! {
+    /// What the elements of an operand of a scaled dot are. `e2m1` are two in each `i8`, the first in the low bits.
+    #[allow(missing_docs)]
+    ScaleDotElemType { E4M3 = "e4m3", E5M2 = "e5m2", E2M1 = "e2m1", Bf16 = "bf16", Fp16 = "fp16" }
+}
+
+impl ScaleDotElemType {
+    /// The type of a tensor's elements.
+    pub fn element(self) -> Type {
+        match self {
+            ScaleDotElemType::E4M3 => Type::F8E4M3FN,
+            ScaleDotElemType::E5M2 => Type::F8E5M2,
+            ScaleDotElemType::E2M1 => Type::I8,
+            ScaleDotElemType::Bf16 => Type::BF16,
+            ScaleDotElemType::Fp16 => Type::F16,
+        }
+    }
 }
 
 attr_enum! {
@@ -495,6 +515,31 @@ crate::dialect! {
         format "$a `,` $b `,` $c (`,` `inputPrecision` `=` $inputPrecision^)? attr-dict `:` type($a) `*` type($b) `->` type($result)"
     }
 
+    /// d = (a · its scales) · (b · its scales) + c in the microscaling formats (OCP Microscaling Formats Specification 1.0).
+    ///
+    /// A scale belongs to 32 elements along K and is an exponent (`i8`, E8M0: 2^(s - 127), 0 for s = 0), or to 16 and is a
+    /// float (E4M3). Scales of a are M×K/32, those of b N×K/32. Elements and scales are converted to fp16 if one of the
+    /// operands is fp16, and to bf16 otherwise; their products are rounded to that type and then multiplied as by `tt.dot`. What
+    /// has the exponent 255 is NaN, or with `fastMath` its product with infinity. E2M1 elements lie along K two in a byte,
+    /// without `lhs_k_pack` (`rhs_k_pack`) along M (N).
+    op DotScaled = "dot_scaled" {
+        operands(a: one, b: one, c: one, a_scale: opt, b_scale: opt)
+        attrs(
+            a_elem_type: ScaleDotElemType = "a_elem_type",
+            b_elem_type: ScaleDotElemType = "b_elem_type",
+            fast_math: bool = "fastMath",
+            lhs_k_pack: DefaultTrue = "lhs_k_pack",
+            rhs_k_pack: DefaultTrue = "rhs_k_pack",
+        )
+        same_as(c)
+        traits(Pure)
+        index(ScaledContraction("lhs_k_pack", "rhs_k_pack"))
+        types(All(Tensor), Each("c", Float))
+        effects()
+        format "$a (`scale` $a_scale^)? `,` $b (`scale` $b_scale^)? `,` $c `lhs` `=` $a_elem_type `rhs` `=` $b_elem_type attr-dict `:` type($a) (`,` type($a_scale)^)? `*` type($b) (`,` type($b_scale)^)? `->` type($result)"
+        verify verify_dot_scaled
+    }
+
     /// Combines elements along an axis with the function in the region (associative and commutative).
     /// The region's arguments are the accumulators and then the elements, one of each per operand.
     op Reduce = "reduce" {
@@ -730,6 +775,37 @@ fn verify_indices(module: &Module, op: Op) -> Result<(), String> {
     let group = module.def(op).and_then(|d| d.group("indices"));
     let found = group.map_or(0, |g| module.operand_group(op, g).len());
     if found == rank { Ok(()) } else { Err(format!("{rank} indices expected, not {found}")) }
+}
+
+/// Elements and scales are of the formats.
+fn verify_dot_scaled(module: &Module, op: Op) -> Result<(), String> {
+    let dot = DotScaled(op);
+    let element = |v: crate::Value| module.element_type(module.value_type(v));
+    let sides = [
+        ("lhs", dot.a(module), dot.a_scale(module), dot.a_elem_type(module), dot.lhs_k_pack(module)),
+        ("rhs", dot.b(module), dot.b_scale(module), dot.b_elem_type(module), dot.rhs_k_pack(module)),
+    ];
+    for (side, value, scale, format, k_pack) in sides {
+        let (found, name) = (element(value), format.keyword());
+        if found != format.element() {
+            let [found, expected] = [found, format.element()].map(|t| print_type(module, t));
+            return Err(format!("elements of {name} are {expected}, but those of the {side} are {found}"));
+        }
+        if !k_pack.0 && format != ScaleDotElemType::E2M1 {
+            return Err(format!(
+                "the {side} is {name}, and only e2m1 is packed along another dimension than K"
+            ));
+        }
+        if let Some(scale) = scale
+            && !matches!(element(scale), Type::I8 | Type::F8E4M3FN)
+        {
+            return Err(format!(
+                "scales are i8 (E8M0) or f8E4M3FN, not {}",
+                print_type(module, element(scale))
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The combine function takes accumulators, then elements, and gives accumulators.

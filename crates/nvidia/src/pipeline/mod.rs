@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! tt    (inline, canonicalize, cse, licm: crates/ir)
-//!   │   distribute-ctas … assign-layouts
+//!   │   decompose-scaled-dots … assign-layouts
 //!   ▼
 //! ttg   encode-descriptors … launch-bounds
 //!   │   (distribute-to-warps and match-target-size stand behind assign-layouts for targets that have them: ML-Triton 2.2, 2.3)
@@ -21,15 +21,19 @@ use tilewright_passes::hopper::{
 };
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
-    allocate_shared, assign_layouts, global_barriers, legalize_dots, lower_descriptors, lower_rings, membar,
-    sink_lane_sums, software_pipeline,
+    allocate_shared, assign_layouts, decompose_scaled_dots, global_barriers, legalize_dots,
+    lower_descriptors, lower_rings, membar, sink_lane_sums, software_pipeline,
 };
 
 /// Each pass, and why it stands where it does.
 pub static PASSES: &[Row] = &[
     Row {
+        pass: decompose_scaled_dots::PASS,
+        why: "before everything that looks at dots, their shapes and types: no target here has units for scales",
+    },
+    Row {
         pass: distribute_ctas::PASS,
-        why: "first: tiles shrink to the part that one CTA has, and no later pass but those that copy by TMA knows of clusters",
+        why: "tiles shrink to the part that one CTA has, and no later pass but those that copy by TMA knows of clusters",
     },
     Row {
         pass: lower_descriptors::PASS,

@@ -10,6 +10,7 @@ pub(crate) mod descriptor;
 mod elementwise;
 mod memory;
 mod reduce;
+mod scaled;
 mod shape;
 
 use std::sync::LazyLock;
@@ -172,7 +173,7 @@ static BUILTINS: &[(&str, Function)] = &[
     ("atomic_xor", |e, a| e.atomic_rmw(a, Atomic::Xor).map(Value::Tensor)),
     // Products, reductions and what else looks at several elements.
     ("dot", |e, a| e.dot(a).map(Value::Tensor)),
-    ("dot_scaled", |e, a| e.not_yet(a)),
+    ("dot_scaled", |e, a| e.dot_scaled(a).map(Value::Tensor)),
     ("reduce", |e, a| e.reduce(a)),
     ("associative_scan", |e, a| e.scan(a)),
     ("histogram", |e, a| e.histogram(a).map(Value::Tensor)),
