@@ -318,3 +318,16 @@ def test_what_libraries_read_of_a_function():
     assert scaled.compiled_kernels == []
     positional = triton.JITFunction(scaled.fn, "version", ["x"], None, True)
     assert positional.version == "version" and positional.do_not_specialize == ["x"] and positional.debug
+
+
+@triton.jit
+def wrong_name(x):
+    tl.store(x, lood)  # noqa: F821
+
+
+def test_an_error_has_its_message_alone(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    with pytest.raises(triton.CompilationError) as caught:
+        wrong_name[(1,)](np.zeros(1, np.float32))
+    assert "lood" in caught.value.error_message and "\n" not in caught.value.error_message
+    assert caught.value.error_message in str(caught.value)

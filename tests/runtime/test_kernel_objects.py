@@ -108,3 +108,22 @@ def test_pickles():
         pickle.dumps(local)
     with pytest.raises(pickle.PicklingError, match="is not it"):
         pickle.dumps(copy.copy(fill))
+
+
+@triton.jit(
+    repr=lambda of: (
+        f"fill_{of.signature['x'].strip('*')}_{of.constants['BLOCK']}.{'one' if 'n' in of.constants else 'n'}"
+    )
+)
+def fill_named(x, n, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK), n)
+
+
+@pytest.mark.parametrize("backend", ["interp", "ptxsim"])
+def test_a_specialization_is_called_what_repr_gives(monkeypatch, backend):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", backend)
+    x = np.zeros(16, np.float32)
+    kernel = fill_named[(1,)](x, 1, BLOCK=16)
+    assert kernel.name == kernel.metadata.name == "fill_fp32_16_one" and (x == 1).all()
+    assert "@fill_fp32_16_one(" in kernel.asm["ttir"]
+    assert fill_named[(1,)](x, 5, BLOCK=16).name == "fill_fp32_16_n" and (x == 5).all()

@@ -48,6 +48,7 @@ pub fn compile(args: &Specialized, python: &PythonEnvironment) -> Result<Artifac
     let request = Request {
         host: &host,
         entry: &entry,
+        name: None,
         signature: &signature,
         options: &args.options.0,
         target: &*target,

@@ -1,6 +1,6 @@
 //! The cache key of a compilation.
 
-use tilewright_frontend::Facts;
+use tilewright_frontend::Built;
 use tilewright_ir::options::{OPTIONS, Options};
 use tilewright_target::{GivenStage, Target};
 
@@ -10,7 +10,7 @@ use crate::cache::{Key, KeyBuilder};
 /// what the stages behind it read, the tools among it ([`toolchain::facts`](crate::toolchain::facts)). Two compilations with
 /// equal keys give the same code.
 pub(crate) fn key(
-    facts: &Facts,
+    built: &Built,
     target: &dyn Target,
     options: &Options,
     tools: &[(&str, String)],
@@ -27,7 +27,8 @@ pub(crate) fn key(
     for option in OPTIONS.iter().filter(|o| o.keyed()) {
         key.part(option.name, option.get(options).to_string());
     }
-    for fact in facts.lines() {
+    key.part("name", &built.name);
+    for fact in built.facts.lines() {
         key.part("fact", fact);
     }
     key.finish()

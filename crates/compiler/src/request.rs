@@ -11,6 +11,8 @@ pub struct Request<'a> {
     pub host: &'a dyn Host,
     /// The kernel.
     pub entry: &'a Arc<JitFunction>,
+    /// What it is called in its code; the function's name where nothing else is wanted. What symbols cannot hold becomes `_`.
+    pub name: Option<String>,
     /// Its arguments.
     pub signature: &'a Signature,
     /// Options.

@@ -28,8 +28,11 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     let options = request.options;
     options.check()?;
     let mut clock = Clock::default();
-    let built =
+    let mut built =
         clock.run("frontend", || build_module(request.host, request.entry, request.signature, options))?;
+    if let Some(name) = &request.name {
+        built.rename(name);
+    }
     let target = request.target;
     let tools = target.toolchain(&request.python)?;
 
@@ -40,7 +43,7 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         check_stage(given, &passes, stages, target)?;
     }
     let key = (!stages.is_empty())
-        .then(|| key(&built.facts, target, options, &toolchain::facts(&*tools), request.given.as_ref()));
+        .then(|| key(&built, target, options, &toolchain::facts(&*tools), request.given.as_ref()));
     if let Some(key) = &key
         && let Some(entry) = cache.get(key)
     {

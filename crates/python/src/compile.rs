@@ -45,12 +45,14 @@ pub fn compile(
         .as_ref()
         .map(|path| GivenStage::read(Path::new(&*path.to_cow()?)).map_err(|error| diagnostic(py, error)));
     let given = given.transpose()?;
+    let name = name_of(jit, prepared, bindings, arguments)?;
     let python = python_environment(py);
     // The host moves along: one thread at a time uses it, and it enters the interpreter by itself.
     let (result, host) = py.detach(move || {
         let request = Request {
             host: &host,
             entry: &function,
+            name,
             signature: &signature,
             options: &options,
             target: &*target,
@@ -87,6 +89,27 @@ pub fn compile(
         host.into_captures(),
         kept.unbind(),
     ))
+}
+
+/// What `@jit(repr=…)` calls this specialization: it gets the types and the constants by the parameters' names.
+fn name_of(
+    jit: &Bound<'_, JitBase>,
+    prepared: &Prepared,
+    bindings: &Bindings<'_>,
+    arguments: &Arguments,
+) -> PyResult<Option<String>> {
+    let py = jit.py();
+    if jit.getattr_opt("_repr")?.is_none_or(|repr| repr.is_none()) {
+        return Ok(None);
+    }
+    let (signature, constants) = (PyDict::new(py), PyDict::new(py));
+    for ((param, spec), value) in prepared.params.params.iter().zip(&arguments.specs).zip(&bindings.values) {
+        signature.set_item(&param.name, spec.signature(py)?)?;
+        if matches!(spec, Spec::Constant | Spec::One) {
+            constants.set_item(&param.name, unwrapped(value)?)?;
+        }
+    }
+    jit.call_method1("_name_of", (signature, constants))?.extract().map(Some)
 }
 
 /// An argument as the compiler gets it.
@@ -199,10 +222,13 @@ fn diagnostic(py: Python<'_>, diagnostic: Diagnostic) -> PyErr {
         (!text.trim().is_empty()).then(|| text.trim_end().to_string())
     };
     // Programs that try one configuration after another catch this one.
-    let kind = diagnostic.kind;
+    let (kind, message) = (diagnostic.kind, diagnostic.message.clone());
     let text = diagnostic.with_source(line_of).to_string();
-    match kind {
+    let error = match kind {
         DiagnosticKind::OutOfResources => OutOfResources::new_err(text),
         _ => CompilationError::new_err(text),
-    }
+    };
+    // An exception without the attribute is one all the same.
+    let _ = error.value(py).setattr("error_message", message);
+    error
 }

@@ -76,6 +76,23 @@ pub struct Built {
     pub printed: String,
 }
 
+impl Built {
+    /// Calls the kernel otherwise. What symbols cannot hold becomes `_`.
+    pub fn rename(&mut self, name: &str) {
+        let may = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let start = if name.starts_with(|c: char| c.is_ascii_digit()) { "_" } else { "" };
+        let name: String = start.chars().chain(name.chars().map(|c| if may(c) { c } else { '_' })).collect();
+        if name.is_empty() || self.module.function(&name).is_some() {
+            return;
+        }
+        if let Some(kernel) = self.module.function(&self.name) {
+            let symbol = self.module.attr(AttrKind::Str(name.as_str().into()));
+            self.module.set_attr(kernel, "sym_name", symbol);
+            self.name = name;
+        }
+    }
+}
+
 /// One function under evaluation.
 pub(crate) struct Frame {
     pub function: Arc<JitFunction>,

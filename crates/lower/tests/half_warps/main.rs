@@ -131,6 +131,7 @@ def kernel(x, out, N: tl.constexpr):
     let request = Request {
         host: &host,
         entry: &host.function("kernel").unwrap_or_else(|e| panic!("{e}")),
+        name: None,
         signature: &Signature::parse(&format!("*fp32:16, *fp32:16, {n}")).unwrap_or_else(|e| panic!("{e}")),
         options: &Options { num_warps: WARPS, ..Options::default() },
         target: &*target,
