@@ -34,7 +34,11 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
 
     // A `tt` module is not kept on disk: reading it back would cost what making it does.
     let stages = target.family().stages;
-    let key = (!stages.is_empty()).then(|| key(&built.facts, target, options, &toolchain::facts(&*tools)));
+    let key = (!stages.is_empty()).then(|| {
+        let mut tools = toolchain::facts(&*tools);
+        tools.extend(toolchain::libraries(&built.module));
+        key(&built.facts, target, options, &tools)
+    });
     if let Some(key) = &key
         && let Some(entry) = cache.get(key)
     {
