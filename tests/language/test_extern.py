@@ -242,6 +242,19 @@ def test_dependent_launch_needs_hopper():
 
 
 @triton.jit
+def counts(out):
+    at = tl.arange(0, cuda.num_threads())
+    tl.store(out + at, at * cuda.num_warps())
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_threads_and_warps_are_constants(device, num_warps):
+    out = device.empty(32 * num_warps, np.int32)
+    counts[(1,)](out, num_warps=num_warps)
+    np.testing.assert_array_equal(device.numpy(out), np.arange(32 * num_warps) * num_warps)
+
+
+@triton.jit
 def small_float(x, bytes_, back, dtype: tl.constexpr):
     at = tl.arange(0, 64)
     small = cuda.convert_custom_float8_sm80(tl.load(x + at), tl.float8e4b15)

@@ -45,6 +45,9 @@ macro_rules! float {
     };
 }
 
+/// Threads of a warp of NVIDIA's, of which `num_threads` counts.
+const WARP_SIZE: u32 = 32;
+
 /// Every builtin by its name, in the order of the topics; those of libdevice that operations of ours do, as accurately and with less
 /// code. The others of libdevice are rows of `crates/libdevice`.
 static BUILTINS: &[(&str, Function)] = &[
@@ -108,6 +111,8 @@ static BUILTINS: &[(&str, Function)] = &[
     ("smid", |e, _| Ok(e.query(Query::Smid))),
     ("gdc_wait", |e, _| Ok(e.query(Query::GdcWait))),
     ("gdc_launch_dependents", |e, _| Ok(e.query(Query::GdcLaunchDependents))),
+    ("num_warps", |e, _| Ok(Value::int(e.options.num_warps))),
+    ("num_threads", |e, _| Ok(Value::int(e.options.num_warps * WARP_SIZE))),
     // Shapes.
     ("broadcast", |e, a| e.broadcast_pair(a)),
     ("broadcast_to", |e, a| {

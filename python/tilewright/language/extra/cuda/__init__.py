@@ -8,6 +8,8 @@ from .utils import (
     convert_custom_float8_sm70,
     convert_custom_float8_sm80,
     globaltimer,
+    num_threads,
+    num_warps,
     smid,
 )
 
@@ -21,5 +23,7 @@ __all__ = [
     "gdc_wait",
     "globaltimer",
     "libdevice",
+    "num_threads",
+    "num_warps",
     "smid",
 ]

@@ -9,6 +9,8 @@ __all__ = [
     "convert_custom_float8_sm70",
     "convert_custom_float8_sm80",
     "globaltimer",
+    "num_threads",
+    "num_warps",
     "smid",
 ]
 
@@ -27,6 +29,16 @@ def smid():
 
     On the CPU executor and in the simulator programs are dealt out in turn.
     """
+
+
+@builtin
+def num_threads():
+    """How many threads run a program, a constant."""
+
+
+@builtin
+def num_warps():
+    """How many warps run a program, a constant."""
 
 
 @jit
