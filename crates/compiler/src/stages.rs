@@ -42,8 +42,11 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     if let Some(given) = &request.given {
         check_stage(given, &passes, stages, target)?;
     }
-    let key = (!stages.is_empty())
-        .then(|| key(&built, target, options, &toolchain::facts(&*tools), request.given.as_ref()));
+    let key = (!stages.is_empty()).then(|| {
+        let mut tools = toolchain::facts(&*tools);
+        tools.extend(toolchain::libraries(&built.module));
+        key(&built, target, options, &tools, request.given.as_ref())
+    });
     if let Some(key) = &key
         && let Some(entry) = cache.get(key)
     {

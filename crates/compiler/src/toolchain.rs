@@ -6,6 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use tilewright_ir::Module;
+use tilewright_ir::dialect::tt;
 use tilewright_target::Toolchain;
 
 /// Files up to this size are told apart by what is in them: scripts that start the real program, and `libdevice`.
@@ -19,6 +21,19 @@ pub(crate) fn facts(tools: &dyn Toolchain) -> Vec<(&'static str, String)> {
         facts.push((fact.name, fact.text + &file));
     }
     facts
+}
+
+/// The libraries that a kernel's own calls name.
+pub(crate) fn libraries(module: &Module) -> Vec<(&'static str, String)> {
+    let mut paths = Vec::new();
+    module.walk(module.root(), &mut |op| {
+        if let Some(call) = tt::ExternElementwise::cast(module, op) {
+            paths.push(call.libpath(module));
+        }
+    });
+    paths.retain(|path| !path.is_empty());
+    paths.dedup();
+    paths.into_iter().map(|path| ("library", identity(Path::new(&path)))).collect()
 }
 
 /// What tells a file from any other: the hash of a small one, place, size and times of a large one. Links are followed.

@@ -24,11 +24,13 @@ const FILES: &[(&str, &str)] = &[
     ("language.random", include_str!("../../../python/tilewright/language/random.py")),
     ("language.extra", include_str!("../../../python/tilewright/language/extra/__init__.py")),
     ("language.extra.libdevice", include_str!("../../../python/tilewright/language/extra/libdevice.py")),
+    ("language.extra.cuda", include_str!("../../../python/tilewright/language/extra/cuda/__init__.py")),
+    ("language.extra.cuda.gdc", include_str!("../../../python/tilewright/language/extra/cuda/gdc.py")),
+    ("language.extra.cuda.utils", include_str!("../../../python/tilewright/language/extra/cuda/utils.py")),
 ];
 
 /// Other names under which users reach the same modules.
 const ALIASES: &[(&str, &str)] = &[
-    ("language.extra.cuda", "language.extra"),
     ("language.extra.cuda.libdevice", "language.extra.libdevice"),
     ("language.libdevice", "language.extra.libdevice"),
 ];
@@ -342,7 +344,7 @@ fn load_class(
 }
 
 fn is_package(module: &str) -> bool {
-    matches!(module, "language" | "language.extra")
+    matches!(module, "language" | "language.extra" | "language.extra.cuda")
 }
 
 /// `jit` of `jit`, `core.jit` and `core.jit(...)`.

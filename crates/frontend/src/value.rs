@@ -205,6 +205,8 @@ pub enum Value {
     Range(Arc<RangeValue>),
     /// A slice `a:b:c`.
     Slice(Arc<[Value; 3]>),
+    /// A dictionary, which only an argument can be.
+    Dict(Arc<[(Value, Value)]>),
     /// A block pointer.
     Block(Arc<BlockPointer>),
     /// A tensor descriptor.
@@ -377,6 +379,7 @@ impl fmt::Display for Value {
             Value::Method(_) => f.write_str("method"),
             Value::Range(_) => f.write_str("range"),
             Value::Slice(_) => f.write_str("slice"),
+            Value::Dict(_) => f.write_str("dictionary"),
             Value::Block(b) => write!(f, "block pointer to {}", b.block_type()),
             Value::Descriptor(d) => write!(f, "tensor_descriptor<{}>", d.block_type()),
         }

@@ -145,6 +145,20 @@ pub enum Instr {
         start: i32,
     },
     Map(Box<Map>),
+    /// A function of a library, for each element.
+    Library {
+        elements: fn(&[&[u8]], &mut [u8]),
+        srcs: Vec<V>,
+        dst: V,
+    },
+    /// A time, which goes on with each look at it.
+    Timer {
+        dst: V,
+    },
+    /// The multiprocessor that would run the program.
+    Multiprocessor {
+        dst: V,
+    },
     Move {
         assigns: Vec<Assign>,
         overlapping: bool,
@@ -290,10 +304,16 @@ impl Instr {
             | Instr::Dense { dst, .. }
             | Instr::ProgramId { dst, .. }
             | Instr::NumPrograms { dst, .. }
+            | Instr::Timer { dst }
+            | Instr::Multiprocessor { dst }
             | Instr::Range { dst, .. } => f(dst, Def),
             Instr::Map(m) => {
                 m.srcs.iter_mut().for_each(|v| f(v, Use));
                 f(&mut m.dst, Def);
+            }
+            Instr::Library { srcs, dst, .. } => {
+                srcs.iter_mut().for_each(|v| f(v, Use));
+                f(dst, Def);
             }
             Instr::Move { assigns, .. } => {
                 assigns.iter_mut().for_each(|a| f(&mut a.src, Use));

@@ -437,9 +437,11 @@ impl Module {
         }
     }
 
-    /// Whether an operation has a trait; an unregistered one has none.
+    /// Whether an operation has a trait; an unregistered one has none. One whose effects are there under a condition alone is pure where
+    /// they aren't.
     pub fn has_trait(&self, op: Op, t: Trait) -> bool {
-        self.ops[op].def.is_some_and(|d| d.has(t))
+        let has = self.ops[op].def.filter(|d| d.has(t));
+        has.is_some_and(|d| t != Trait::Pure || d.effects.is_empty() || crate::effects::is_pure(self, op))
     }
 
     /// All operands.

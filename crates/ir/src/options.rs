@@ -356,7 +356,7 @@ pub const MAX_WARPS: u32 = 32;
 
 options! {
     /// Warps of a CTA.
-    num_warps: u32 = 4, power_of_two(MAX_WARPS), [Passes, CodeGenerator, Launch];
+    num_warps: u32 = 4, power_of_two(MAX_WARPS), [FrontEnd, Passes, CodeGenerator, Launch];
     /// Depth of the software pipelines of loops that do not say one themselves: the most iterations whose loads are under
     /// way, the one being computed included. 0 and 1 pipeline nothing.
     num_stages: u32 = 3, count(0, 64), [Passes];

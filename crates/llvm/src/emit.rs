@@ -41,8 +41,8 @@ pub enum Error {
     /// The module is malformed.
     #[error("LLVM rejects the generated module: {0}")]
     Verify(String),
-    /// The bitcode library cannot be used.
-    #[error("the device library cannot be linked: {0}")]
+    /// A bitcode library cannot be used.
+    #[error("the device libraries cannot be linked: {0}")]
     Library(String),
     /// IR that was given is none.
     #[error("the LLVM IR that takes the place of the kernel's cannot be read: {0}")]
@@ -92,17 +92,17 @@ pub struct EmitOptions {
     pub keep_ir: bool,
     /// LLVM IR that takes the place of the module's when the passes have run, as text.
     pub given_ir: Option<String>,
-    /// Functions that the module calls and does not define.
-    pub library: Option<Library>,
+    /// Where functions come from that the module calls and does not define.
+    pub libraries: Libraries,
 }
 
-/// A library to link in.
-#[derive(Debug, Clone)]
-pub struct Library {
-    /// LLVM bitcode; what of it is not called is dropped.
-    pub bitcode: Vec<u8>,
-    /// What the names of its functions begin with. Other functions that nobody defines are the system's.
-    pub prefix: &'static str,
+/// Libraries to link in.
+#[derive(Debug, Clone, Default)]
+pub struct Libraries {
+    /// LLVM bitcode or its text, each with its name for messages; what of it is not called is dropped.
+    pub bitcode: Vec<(String, Vec<u8>)>,
+    /// Functions that one of them must define. Others that nobody defines are the system's.
+    pub wanted: Vec<String>,
 }
 
 /// The passes that pay on our IR. The builder has already folded, merged and hoisted; what is left for LLVM is the
@@ -121,7 +121,7 @@ impl Default for EmitOptions {
             verify: cfg!(debug_assertions),
             keep_ir: true,
             given_ir: None,
-            library: None,
+            libraries: Libraries::default(),
         }
     }
 }
@@ -217,8 +217,8 @@ fn translate(module: &Module, options: &EmitOptions) -> Result<Output, Error> {
     let instructions = emitter.count;
     emitter.finish();
     let mut passes = options.passes.clone();
-    if let Some(library) = &options.library {
-        link_library(&context, &llvm, library)?;
+    if !options.libraries.bitcode.is_empty() {
+        link_libraries(&context, &llvm, &options.libraries)?;
         listen(); // linking put a listener of its own there
         // What asks about flushing (`__nvvm_reflect`) is answered, calls are expanded, and the rest goes.
         passes = [LIBRARY_PASSES, &passes].join(",").trim_end_matches(',').to_string();
@@ -279,33 +279,42 @@ fn require_cluster(assembly: &mut String, function: &Function) {
 /// Passes over what a library brought.
 const LIBRARY_PASSES: &str = "function(nvvm-reflect),always-inline,inline,globaldce,function(simplifycfg)";
 
-/// Adds the definitions of a library, as functions that the module alone can see.
-fn link_library<'c>(
+/// Adds the definitions of libraries, as functions that the module alone can see.
+fn link_libraries<'c>(
     context: &'c Context,
     module: &inkwell::module::Module<'c>,
-    library: &Library,
+    libraries: &Libraries,
 ) -> Result<(), Error> {
-    let prefix = library.prefix;
-    let buffer = MemoryBuffer::create_from_memory_range_copy(&library.bitcode, "library");
-    let library = inkwell::module::Module::parse_bitcode_from_buffer(&buffer, context)
-        .map_err(|e| Error::Library(e.to_string()))?;
-    library.set_triple(&module.get_triple());
-    library.set_data_layout(&module.get_data_layout());
-    let defined: Vec<String> = library
-        .get_functions()
-        .filter(|f| f.count_basic_blocks() > 0)
-        .map(|f| f.get_name().to_string_lossy().into_owned())
-        .collect();
-    module.link_in_module(library).map_err(|e| Error::Library(e.to_string()))?;
-    for name in defined {
-        if let Some(function) = module.get_function(&name) {
-            function.set_linkage(Linkage::Internal);
+    for (name, bitcode) in &libraries.bitcode {
+        let failed = |what: String| Error::Library(format!("{name}: {what}"));
+        let buffer = MemoryBuffer::create_from_memory_range_copy(bitcode, name);
+        let library = context.create_module_from_ir(buffer).map_err(|e| failed(e.to_string()))?;
+        library.set_triple(&module.get_triple());
+        library.set_data_layout(&module.get_data_layout());
+        let mut defined = Vec::new();
+        for function in library.get_functions().filter(|f| f.count_basic_blocks() > 0) {
+            let symbol = function.get_name().to_string_lossy().into_owned();
+            // A call with other types than the definition's would mean nothing.
+            if let Some(called) = module.get_function(&symbol)
+                && called.count_basic_blocks() == 0
+                && called.get_type() != function.get_type()
+            {
+                let (is, called) = (function.get_type(), called.get_type());
+                let text = |ty: inkwell::types::FunctionType<'c>| ty.print_to_string().to_string();
+                return Err(failed(format!("`{symbol}` is {}, and is called as {}", text(is), text(called))));
+            }
+            defined.push(symbol);
+        }
+        module.link_in_module(library).map_err(|e| failed(e.to_string()))?;
+        for symbol in defined {
+            if let Some(function) = module.get_function(&symbol) {
+                function.set_linkage(Linkage::Internal);
+            }
         }
     }
-    let undefined = module.get_functions().filter(|f| f.count_basic_blocks() == 0);
-    match undefined.map(|f| f.get_name().to_string_lossy().into_owned()).find(|name| name.starts_with(prefix))
-    {
-        Some(name) => Err(Error::Library(format!("it has no function `{name}`"))),
+    let defined = |symbol: &str| module.get_function(symbol).is_some_and(|f| f.count_basic_blocks() > 0);
+    match libraries.wanted.iter().find(|symbol| !defined(symbol)) {
+        Some(symbol) => Err(Error::Library(format!("none has a function `{symbol}`"))),
         None => Ok(()),
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
 use tilewright_ir::diagnostic::Kind;
+use tilewright_ir::dialect::tt;
 use tilewright_llvm::emit;
 use tilewright_target::PythonEnvironment;
 
@@ -85,6 +86,65 @@ pub struct Kernel {
     pub timing: Timing,
 }
 
+/// Calls of functions in libraries that the user names.
+struct Users {
+    calls: Vec<tt::ExternElementwise>,
+}
+
+impl Users {
+    fn of(module: &ir::Module) -> Users {
+        let mut calls = Vec::new();
+        module.walk(module.root(), &mut |op| {
+            if let Some(call) = tt::ExternElementwise::cast(module, op)
+                && !call.libpath(module).is_empty()
+            {
+                calls.push(call);
+            }
+        });
+        Users { calls }
+    }
+
+    /// What is to be linked: the user's libraries, and libdevice where it is called, or may be by one of those.
+    fn libraries(
+        &self,
+        module: &ir::Module,
+        lowered: &tilewright_llvm::Module,
+        python: &PythonEnvironment,
+    ) -> Result<emit::Libraries, Box<Diagnostic>> {
+        let mut libraries = emit::Libraries::default();
+        for &call in &self.calls {
+            let (path, symbol) = (call.libpath(module), call.symbol(module));
+            if !symbol.starts_with(libdevice::PREFIX) && !libraries.wanted.contains(&symbol) {
+                libraries.wanted.push(symbol);
+            }
+            if libraries.bitcode.iter().all(|(known, _)| *known != path) {
+                let bitcode = std::fs::read(&path).map_err(|e| {
+                    users_error(module, call, format!("the library {path} cannot be read: {e}"))
+                })?;
+                libraries.bitcode.push((path, bitcode));
+            }
+        }
+        let called: Vec<&str> =
+            lowered.declared().filter(|name| name.starts_with(libdevice::PREFIX)).collect();
+        libraries.wanted.extend(called.iter().map(|name| name.to_string()));
+        if !called.is_empty() || !self.calls.is_empty() {
+            match libdevice::read(python) {
+                Ok(bitcode) => libraries.bitcode.push(("libdevice".into(), bitcode)),
+                Err(e) if !called.is_empty() => {
+                    return Err(Box::new(Diagnostic::new(e).of(Kind::Environment)));
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(libraries)
+    }
+}
+
+/// What is wrong with a user's library.
+fn users_error(module: &ir::Module, call: tt::ExternElementwise, message: String) -> Box<Diagnostic> {
+    Box::new(Diagnostic::at(module, module.op_loc(call.0), message).of(Kind::Environment))
+}
+
 /// Compiles a `ttg` module to PTX.
 ///
 /// # Errors
@@ -96,14 +156,8 @@ pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, 
     lowered.module.keep_wide_offsets("wgmma.mma_async");
     let mut timing = Timing { lower: start.elapsed(), ..Timing::default() };
     let features = options.target.ptx_feature(lowered.module.inline_assembly());
-    let library = match lowered.module.declared().any(|name| name.starts_with(libdevice::PREFIX)) {
-        true => {
-            let bitcode = libdevice::read(&options.python)
-                .map_err(|e| Box::new(Diagnostic::new(e).of(Kind::Environment)))?;
-            Some(emit::Library { bitcode, prefix: libdevice::PREFIX })
-        }
-        false => None,
-    };
+    let users = Users::of(module);
+    let libraries = users.libraries(module, &lowered.module, &options.python)?;
     let llvm = emit::EmitOptions {
         triple: "nvptx64-nvidia-cuda".into(),
         cpu: options.target.llvm_cpu().into(),
@@ -114,11 +168,12 @@ pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, 
         verify: options.verify,
         keep_ir: options.keep_llvm_ir,
         given_ir: options.given_llvm_ir.clone(),
-        library,
+        libraries,
     };
-    let out = emit::compile(lowered.module, llvm).map_err(|e| {
-        let kind = if matches!(e, emit::Error::Given(_)) { Kind::Syntax } else { Kind::Internal };
-        Box::new(Diagnostic::new(e.to_string()).of(kind))
+    let out = emit::compile(lowered.module, llvm).map_err(|e| match (&e, users.calls.first()) {
+        (emit::Error::Library(_), Some(&call)) => users_error(module, call, e.to_string()),
+        (emit::Error::Given(_), _) => Box::new(Diagnostic::new(e.to_string()).of(Kind::Syntax)),
+        _ => Box::new(Diagnostic::new(e.to_string()).of(Kind::Internal)),
     })?;
     timing.build = out.timing.build;
     timing.passes = out.timing.passes;

@@ -481,6 +481,26 @@ fn bytes_are_packed_and_unpacked() {
 }
 
 #[test]
+fn vabsdiff_takes_whole_registers() {
+    let v = [0x0000_0003_ffff_fffe];
+    let run = |op: &str| {
+        each(&format!("shr.u64 %rd1, %rd10, 32; cvt.u32.u64 %r11, %rd1; {op} cvt.u64.u32 %rd20, %r20;"), &v)
+            [0]
+    };
+    // 0xfffffffe is 4294967294 or -2.
+    assert_eq!(run("vabsdiff.u32.u32.u32 %r20, %r10, %r11;"), 0xffff_fffb);
+    assert_eq!(run("vabsdiff.u32.s32.s32 %r20, %r10, %r11;"), 5);
+    assert_eq!(run("vabsdiff.s32.u32.u32.sat %r20, %r10, %r11;"), 0x7fff_ffff);
+    assert_eq!(run("vabsdiff.u32.u32.s32.sat %r20, %r10, -2147483648;"), 0xffff_ffff);
+    assert_eq!(run("vabsdiff.u32.s32.s32.add %r20, %r10, %r11, %r10;"), 3);
+    assert_eq!(run("vabsdiff.u32.s32.s32.min %r20, %r10, %r11, %r11;"), 3);
+    assert_eq!(run("vabsdiff.s32.s32.s32.max %r20, %r10, %r11, %r10;"), 5);
+    assert_eq!(run("vabsdiff.u32.s32.s32.max %r20, %r10, %r11, %r10;"), 0xffff_fffe);
+    let e = parse(&kernel(0, "vabsdiff.u32.u32.u8 %r1, %r2, %r3;")).params("k").expect_err("no bytes");
+    assert!(e.to_string().contains("U8") || e.to_string().contains("u8"), "{e}");
+}
+
+#[test]
 fn video_instructions_work_on_parts() {
     // |a − b| of each byte, and their sum onto c; saturation; the average away from zero.
     let v = [0x0102_03ff_7f80_00ff];

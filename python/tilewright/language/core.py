@@ -1106,6 +1106,29 @@ def device_assert(cond, msg="", mask=None):
     """Stops the kernel with ``msg`` where ``cond`` is false (and ``mask`` true), if it was compiled for debugging."""
 
 
+def extern(fn):
+    """Marks a function that reaches a function of a device library by :func:`extern_elementwise`.
+
+    It is compiled like one decorated with ``@jit``; its parameter ``_semantic`` (or ``_builder``) is ``None``.
+    """
+    from ..runtime.jit import JITFunction
+
+    return JITFunction(fn)
+
+
+@builtin
+def extern_elementwise(
+    lib_name, lib_path, args, arg_type_symbol_dict, is_pure, _semantic=None, _builder=None
+):
+    """Calls a function of a device library for each element of the tensors ``args``, which are broadcast.
+
+    ``arg_type_symbol_dict`` is ``{(dtype, …): (symbol, dtype of the result)}``, written in the call; the dtypes of the
+    arguments choose the entry. ``lib_path`` is a file of LLVM bitcode, or of its text, that has the symbol; without it,
+    the symbol is one of libdevice (``__nv_…``) or an intrinsic of LLVM (``llvm.…``). What is not pure is called as often,
+    and in the order, as it stands there. The CPU executor has the functions of libdevice alone.
+    """
+
+
 @builtin
 def inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack):
     """The result of target assembly (PTX) for each element of the tensors ``args``, ``pack`` elements at a time.

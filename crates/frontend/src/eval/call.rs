@@ -72,7 +72,7 @@ impl Evaluator<'_> {
                     other => return Err(self.error(format!("cannot unpack {other} into arguments"))),
                 }
             } else {
-                args.positional.push(self.expr(arg)?);
+                args.positional.push(self.argument(arg)?);
             }
         }
         for keyword in &call.arguments.keywords {
@@ -80,11 +80,22 @@ impl Evaluator<'_> {
                 self.range = keyword.range;
                 return Err(self.unsupported("`**` in a call", "name the arguments"));
             };
-            let value = self.expr(&keyword.value)?;
+            let value = self.argument(&keyword.value)?;
             args.keywords.push((name.id.clone(), value));
         }
         self.range = call.range();
         self.call(callee, args)
+    }
+
+    /// An argument: an expression, or a dictionary, which some functions of the library take.
+    fn argument(&mut self, arg: &Expr) -> Eval<Value> {
+        let Expr::Dict(dict) = arg else { return self.expr(arg) };
+        let mut entries = Vec::with_capacity(dict.items.len());
+        for item in &dict.items {
+            let Some(key) = &item.key else { return self.expr(arg) };
+            entries.push((self.expr(key)?, self.expr(&item.value)?));
+        }
+        Ok(Value::Dict(entries.into()))
     }
 
     pub fn call(&mut self, callee: Value, mut args: CallArgs) -> Eval<Value> {

@@ -569,7 +569,7 @@ impl Evaluator<'_> {
     }
 
     /// Removes a constant that was made for nothing.
-    fn erase_unused(&mut self, value: tilewright_ir::Value) {
+    pub fn erase_unused(&mut self, value: tilewright_ir::Value) {
         if self.module.is_unused(value)
             && let Some(op) = self.module.defining_op(value)
         {

@@ -6,6 +6,7 @@ use tilewright_ir::attrs::DefaultTrue;
 use tilewright_ir::dialect::{arith, llvm, math, tt, ttg};
 use tilewright_ir::index::Relation;
 use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Value};
+use tilewright_libdevice as libdevice;
 
 use super::{Builder, Res};
 use crate::elem::Elem;
@@ -558,14 +559,41 @@ impl Builder<'_, '_> {
     fn extern_elementwise(&mut self, op: Op) -> Res<()> {
         let m = self.m;
         let e = tt::ExternElementwise(op);
-        let elem = e.srcs(m).first().map(|&v| self.get(v).map(|v| self.elem(v))).transpose()?;
         let symbol = e.symbol(m);
-        match elem.and_then(|elem| mathk::extern_function(&symbol, elem)) {
-            Some((kernel, n)) if n == e.srcs(m).len() => {
-                self.map(op, Some(kernel), e.srcs(m), Rule::Loop)?;
-            }
-            _ => return Err(self.unsupported(format!("the library function `{symbol}`"))),
+        let srcs = self.get_all(e.srcs(m))?;
+        let dst = self.define(m.result(op))?;
+        if e.libname(m) == libdevice::MACHINE
+            && let Some(query) = libdevice::Query::of_symbol(&symbol)
+        {
+            self.emit(match query {
+                libdevice::Query::GlobalTimer => Instr::Timer { dst },
+                libdevice::Query::Smid => Instr::Multiprocessor { dst },
+                // One grid runs at a time.
+                libdevice::Query::GdcWait | libdevice::Query::GdcLaunchDependents => {
+                    Instr::Const { dst, bits: 0 }
+                }
+            });
+            return Ok(());
         }
+        let elem = |ty: libdevice::Type| match (ty.is_float(), ty.bits()) {
+            (false, 32) => Elem::I32,
+            (false, _) => Elem::I64,
+            (true, 32) => Elem::Float(FloatKind::F32),
+            (true, _) => Elem::Float(FloatKind::F64),
+        };
+        let function = libdevice::of_symbol(&symbol).filter(|f| {
+            f.params.len() == srcs.len()
+                && f.params.iter().zip(&srcs).all(|(&p, &v)| elem(p) == self.elem(v))
+                && elem(f.result) == self.elem(dst)
+        });
+        let Some(function) = function else {
+            return Err(self.unsupported(format!("the library function `{symbol}`")));
+        };
+        let len = self.tile(dst).len;
+        if srcs.iter().any(|&v| self.tile(v).len != len) {
+            return Err(self.error(format!("`{}` on operands of different shapes", m.op_name(op))));
+        }
+        self.emit(Instr::Library { elements: function.elements, srcs, dst });
         Ok(())
     }
 

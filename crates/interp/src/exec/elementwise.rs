@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::{Context, Fault, FaultBox, Frame, read_bits};
 use crate::float::round_slice;
 use crate::lazy::{self, Lazy};
-use crate::program::{Assign, Map, Program};
+use crate::program::{Assign, Map, Program, V};
 use crate::tile::{Reg, Repr, fill};
 
 /// Elements handled at a time, so that operands, result and its rounding stay in the first-level cache.
@@ -92,6 +92,42 @@ impl Frame {
             at += m;
         }
         Ok(())
+    }
+
+    /// A function of a library; of elements that are the same everywhere it is computed once.
+    pub(super) fn library(
+        &mut self,
+        program: &Program,
+        elements: fn(&[&[u8]], &mut [u8]),
+        srcs: &[V],
+        dst: V,
+    ) {
+        let ty = Self::ty(program, dst);
+        let size = ty.elem.reg_size();
+        let size_of = |v: &V| Self::ty(program, *v).elem.reg_size();
+        let uniform = |v: &V| match self.regs[v.slot as usize].repr {
+            Repr::Uniform(bits) => Some(bits.to_le_bytes()),
+            _ => None,
+        };
+        if let Some(bytes) = srcs.iter().map(uniform).collect::<Option<SmallVec<[_; 4]>>>() {
+            let args: SmallVec<[&[u8]; 4]> =
+                bytes.iter().zip(srcs).map(|(bytes, v)| &bytes[..size_of(v)]).collect();
+            let mut out = [0; 8];
+            elements(&args, &mut out[..size]);
+            self.set(dst, Repr::Uniform(ty.elem.canonical(u64::from_le_bytes(out))));
+            return;
+        }
+        let n = self.len(ty);
+        for &v in srcs {
+            self.dense(program, v);
+        }
+        let mut out = std::mem::take(&mut self.regs[dst.slot as usize].buf);
+        {
+            let args: SmallVec<[&[u8]; 4]> =
+                srcs.iter().map(|v| self.regs[v.slot as usize].buf.slice(n * size_of(v))).collect();
+            elements(&args, out.slice_mut(n * size));
+        }
+        self.regs[dst.slot as usize] = Reg { repr: Repr::Dense, buf: out };
     }
 
     /// All operands are the same everywhere: compute one element.

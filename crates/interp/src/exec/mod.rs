@@ -63,6 +63,9 @@ pub enum Status {
     Interrupted,
 }
 
+/// As many as the simulator has, and an H100.
+const MULTIPROCESSORS: u64 = 132;
+
 /// After so many turns of a `while` loop that touches memory, a program is set aside.
 const SPINS: u32 = 64;
 
@@ -78,6 +81,8 @@ pub struct Frame {
     pub program_id: [u32; 3],
     /// What the program has printed.
     pub output: String,
+    /// The last time that the program was told.
+    time: u64,
     hit: Hit,
     scratch: [Buffer; 3],
     /// Buffers not in use.
@@ -97,6 +102,7 @@ impl Frame {
             lanes: 1,
             program_id: [0; 3],
             output: String::new(),
+            time: 0,
             hit: Hit::default(),
             scratch: Default::default(),
             pool: Vec::new(),
@@ -110,6 +116,7 @@ impl Frame {
     pub fn restart(&mut self, program_id: [u32; 3]) {
         self.pc = 0;
         self.program_id = program_id;
+        self.time = 0;
         self.spins = 0;
         self.touched_memory = false;
     }
@@ -262,6 +269,16 @@ impl Frame {
             }
             Instr::NumPrograms { dst, axis } => self.set(*dst, Repr::Uniform(u64::from(context.grid[*axis]))),
             Instr::Map(map) => self.map(program, context, map)?,
+            Instr::Library { elements, srcs, dst } => self.library(program, *elements, srcs, *dst),
+            Instr::Timer { dst } => {
+                self.time += 1;
+                self.set(*dst, Repr::Uniform(self.time));
+            }
+            Instr::Multiprocessor { dst } => {
+                let [x, y, z] = self.program_id.map(u64::from);
+                let [width, height, _] = context.grid.map(u64::from);
+                self.set(*dst, Repr::Uniform((x + width * (y + height * z)) % MULTIPROCESSORS));
+            }
             Instr::Move { assigns, overlapping } => self.assign(program, assigns, *overlapping),
             Instr::Range { .. }
             | Instr::ExpandDims { .. }

@@ -62,63 +62,6 @@ pub fn unary(op: Kind, elem: Elem) -> Option<Kernel> {
     })
 }
 
-/// The kernel of a function of a device library (libdevice's `__nv_…` names), elementwise over floats.
-pub fn extern_function(symbol: &str, elem: Elem) -> Option<(Kernel, usize)> {
-    let name = symbol.strip_prefix("__nv_")?;
-    let base = match elem {
-        Elem::Float(FloatKind::F32) => name.strip_suffix('f').filter(|_| !matches!(name, "erf"))?,
-        Elem::Float(FloatKind::F64) => name,
-        _ => return None,
-    };
-    let base = base.strip_prefix("fast_").unwrap_or(base);
-    let declared = match base {
-        "exp" => Some(Kind::Exp),
-        "exp2" => Some(Kind::Exp2),
-        "log" => Some(Kind::Log),
-        "log2" => Some(Kind::Log2),
-        "sin" => Some(Kind::Sin),
-        "cos" => Some(Kind::Cos),
-        "tan" => Some(Kind::Tan),
-        "sqrt" => Some(Kind::Sqrt),
-        "rsqrt" => Some(Kind::Rsqrt),
-        "fabs" => Some(Kind::Absf),
-        "floor" => Some(Kind::Floor),
-        "ceil" => Some(Kind::Ceil),
-        "round" => Some(Kind::Round),
-        "trunc" => Some(Kind::Trunc),
-        "erf" => Some(Kind::Erf),
-        "tanh" => Some(Kind::Tanh),
-        _ => None,
-    };
-    if let Some(kind) = declared {
-        return Some((unary(kind, elem)?, 1));
-    }
-    Some(match base {
-        "log10" => (floats!(elem, |F| kernel!(F => F, |x| x.log10())), 1),
-        "log1p" => (floats!(elem, |F| kernel!(F => F, |x| x.ln_1p())), 1),
-        "expm1" => (floats!(elem, |F| kernel!(F => F, |x| x.exp_m1())), 1),
-        "cbrt" => (floats!(elem, |F| kernel!(F => F, |x| x.cbrt())), 1),
-        "asin" => (floats!(elem, |F| kernel!(F => F, |x| x.asin())), 1),
-        "acos" => (floats!(elem, |F| kernel!(F => F, |x| x.acos())), 1),
-        "atan" => (floats!(elem, |F| kernel!(F => F, |x| x.atan())), 1),
-        "sinh" => (floats!(elem, |F| kernel!(F => F, |x| x.sinh())), 1),
-        "cosh" => (floats!(elem, |F| kernel!(F => F, |x| x.cosh())), 1),
-        "asinh" => (floats!(elem, |F| kernel!(F => F, |x| x.asinh())), 1),
-        "acosh" => (floats!(elem, |F| kernel!(F => F, |x| x.acosh())), 1),
-        "atanh" => (floats!(elem, |F| kernel!(F => F, |x| x.atanh())), 1),
-        "rint" | "nearbyint" => (floats!(elem, |F| kernel!(F => F, |x| x.round_ties_even())), 1),
-        "erfc" if elem == Elem::Float(FloatKind::F64) => (kernel!(f64 => f64, erfc), 1),
-        "erfc" => (kernel!(f32 => f32, |x| erfc(f64::from(x)) as f32), 1),
-        "pow" => (floats!(elem, |F| kernel!(F, F => F, |x, y| x.powf(y))), 2),
-        "atan2" => (floats!(elem, |F| kernel!(F, F => F, |x, y| x.atan2(y))), 2),
-        "fmod" => (floats!(elem, |F| kernel!(F, F => F, |x, y| x % y)), 2),
-        "hypot" => (floats!(elem, |F| kernel!(F, F => F, |x, y| x.hypot(y))), 2),
-        "copysign" => (floats!(elem, |F| kernel!(F, F => F, |x, y| x.copysign(y))), 2),
-        "fma" => (super::float::fma(elem)?, 3),
-        _ => return None,
-    })
-}
-
 /// Adding and subtracting this rounds to an integer.
 const ROUNDER: f64 = 1.5 * (1u64 << 52) as f64;
 
@@ -276,11 +219,6 @@ fn erf(x: f64) -> f64 {
         1.0 - erfc_tail(a)
     };
     value.copysign(x)
-}
-
-/// 1 - erf(x) without cancellation.
-fn erfc(x: f64) -> f64 {
-    if x < 0.5 { 1.0 - erf(x) } else { erfc_tail(x) }
 }
 
 /// erfc of x ≥ 0.5 by its continued fraction (Abramowitz and Stegun, 7.1.14). About 171 / x² terms make the rest less than

@@ -375,6 +375,7 @@ instructions! {
     "vsub4" "9.7.18" Integer video::video;
     "vavrg2" "9.7.18" Integer video::video;
     "vavrg4" "9.7.18" Integer video::video;
+    "vabsdiff" "9.7.18" Integer video::absolute_difference;
     "vabsdiff2" "9.7.18" Integer video::video;
     "vabsdiff4" "9.7.18" Integer video::video;
     "vmin2" "9.7.18" Integer video::video;
@@ -410,7 +411,6 @@ static KNOWN: &[(&str, &str)] = &[
     ("vmin", "9.7.18"),
     ("vmax", "9.7.18"),
     ("vset", "9.7.18"),
-    ("vabsdiff", "9.7.18"),
     ("vmad", "9.7.18"),
     ("vshl", "9.7.18"),
     ("vshr", "9.7.18"),

@@ -66,6 +66,46 @@ pub(super) fn video(d: &mut Dec) -> Result<(), Error> {
     decode(d, op, &[SIGNED_D, SIGNED_A, SIGNED_B])
 }
 
+/// `vabsdiff.u32.s32.s32.sat.add d, a, b, c` and the like, of whole registers: |a − b| as the type of the result takes it, then with `c`.
+pub(super) fn absolute_difference(d: &mut Dec) -> Result<(), Error> {
+    for flag in [SIGNED_D, SIGNED_A, SIGNED_B] {
+        match d.ty()? {
+            Ty::U32 => {}
+            Ty::S32 => d.out.flags |= flag,
+            t => return Err(d.bad_type(t)),
+        }
+    }
+    d.out.flags |= if d.has("sat") { SATURATE } else { 0 };
+    let second: Option<i64> = d.one_of(&[("add", 1), ("min", 2), ("max", 3)]);
+    d.out.imm = second.unwrap_or(0);
+    if second.is_some() {
+        d.d_abc(Ty::B32)?;
+        d.out.exec = |cx, i| cx.map3(i, |a: u32, b: u32, c: u32| with(i, difference(i, a, b), c));
+    } else {
+        d.d_ab(Ty::B32)?;
+        d.out.exec = |cx, i| cx.map2(i, |a: u32, b: u32| difference(i, a, b));
+    }
+    Ok(())
+}
+
+fn difference(i: &Inst, a: u32, b: u32) -> u32 {
+    let wide = |x: u32, signed: u32| if i.flags & signed != 0 { i64::from(x as i32) } else { i64::from(x) };
+    let most = if i.flags & SIGNED_D != 0 { i64::from(i32::MAX) } else { i64::from(u32::MAX) };
+    let value = (wide(a, SIGNED_A) - wide(b, SIGNED_B)).abs();
+    (if i.flags & SATURATE != 0 { value.min(most) } else { value }) as u32
+}
+
+/// The second operation, with the signs of the result's type.
+fn with(i: &Inst, x: u32, c: u32) -> u32 {
+    match (i.imm, i.flags & SIGNED_D != 0) {
+        (1, _) => x.wrapping_add(c),
+        (2, true) => (x as i32).min(c as i32) as u32,
+        (2, false) => x.min(c),
+        (_, true) => (x as i32).max(c as i32) as u32,
+        (_, false) => x.max(c),
+    }
+}
+
 /// `vset4.u32.u32.lt d, a, b, c` and the like: 1 where the comparison holds.
 pub(super) fn compare(d: &mut Dec) -> Result<(), Error> {
     let op = OPS.iter().position(|o| !o.0.starts_with('v') && d.has(o.0));

@@ -123,23 +123,6 @@ impl Evaluator<'_> {
         Ok(Tensor { value, ..x })
     }
 
-    pub(super) fn libdevice_of_one(&mut self, args: &Args) -> Eval<Value> {
-        let x = self.float_arg(args, "x", Widths::Wide)?;
-        Ok(Value::Tensor(self.libdevice(&args.builtin.name, &[x])))
-    }
-
-    pub(super) fn libdevice_of_two(&mut self, args: &Args) -> Eval<Value> {
-        let name = &args.builtin.name;
-        let (x, y) = self.promote(args.get("x"), args.get("y"), Allow::default())?;
-        if !matches!(x.number(), Some(Scalar::Fp32 | Scalar::Fp64)) {
-            return Err(self
-                .error(format!("tl.extra.libdevice.{name} needs float32 or float64, not {}", x.ty()))
-                .note("convert with .to(tl.float32)")
-                .into());
-        }
-        Ok(Value::Tensor(self.libdevice(name, &[x, y])))
-    }
-
     /// A float argument; the wide ones only, unless 16-bit ones are allowed. Integers and 16-bit floats get a hint.
     fn float_arg(&mut self, args: &Args, name: &str, widths: Widths) -> Eval<Tensor> {
         let x = self.tensor_arg(args, name)?;
@@ -169,25 +152,6 @@ impl Evaluator<'_> {
             .error(format!("tl.{} needs floats, not {}", args.builtin.name, x.ty()))
             .note("convert with .to(tl.float32)")
             .into())
-    }
-
-    /// A function of NVIDIA's libdevice by its name there (`__nv_powf`, `__nv_pow`).
-    fn libdevice(&mut self, name: &str, operands: &[Tensor]) -> Tensor {
-        let x = &operands[0];
-        let single = x.number() == Some(Scalar::Fp32);
-        let symbol = format!("__nv_{name}{}", if single { "f" } else { "" });
-        let ty = self.ir_type(&x.dtype, &x.shape);
-        let values: Vec<_> = operands.iter().map(|t| t.value).collect();
-        let op = tt::ExternElementwise::build(
-            &mut builder!(self),
-            &values,
-            "libdevice".into(),
-            String::new(),
-            symbol,
-            true,
-            ty,
-        );
-        Tensor { value: op.result(&self.module), ..x.clone() }
     }
 
     fn propagates_nan(&mut self, args: &Args) -> Eval<bool> {

@@ -8,6 +8,7 @@ mod create;
 mod debug;
 pub(crate) mod descriptor;
 mod elementwise;
+mod libdevice;
 mod memory;
 mod reduce;
 mod scaled;
@@ -20,6 +21,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{math, tt, ttg};
 use tilewright_ir::{Type, marks};
+use tilewright_libdevice::Query;
 
 use self::atomics::Atomic;
 use self::elementwise::{Build, Extremum, Widths};
@@ -28,6 +30,7 @@ use super::{Eval, Evaluator, builder};
 use crate::dtype::Scalar;
 use crate::fold;
 use crate::host::HostValue;
+use crate::library::Builtin;
 use crate::value::{Tensor, Value};
 
 /// What evaluates a call.
@@ -43,17 +46,11 @@ macro_rules! float {
     };
 }
 
-/// A function of libdevice, of which the front end knows the number of operands alone.
-macro_rules! libdevice {
-    (1) => {
-        |e, a| e.libdevice_of_one(a)
-    };
-    (2) => {
-        |e, a| e.libdevice_of_two(a)
-    };
-}
+/// Threads of a warp of NVIDIA's, of which `num_threads` counts.
+const WARP_SIZE: u32 = 32;
 
-/// Every builtin by its name, in the order of the topics.
+/// Every builtin by its name, in the order of the topics; those of libdevice that operations of ours do, as accurately and with less
+/// code. The others of libdevice are rows of `crates/libdevice`.
 static BUILTINS: &[(&str, Function)] = &[
     // Programs, ranges, constants, casts.
     ("program_id", |e, a| {
@@ -91,15 +88,12 @@ static BUILTINS: &[(&str, Function)] = &[
     ("log2", float!(Log2, Wide)),
     ("cos", float!(Cos, Wide)),
     ("sin", float!(Sin, Wide)),
-    ("tan", float!(Tan, Wide)),
-    ("tanh", float!(Tanh, Wide)),
     ("sqrt", float!(Sqrt, Wide)),
     ("rsqrt", float!(Rsqrt, Wide)),
     ("erf", float!(Erf, Wide)),
     ("floor", float!(Floor, Every)),
     ("ceil", float!(Ceil, Every)),
-    ("trunc", float!(Trunc, Every)),
-    ("round", float!(Round, Every)),
+    ("libdevice.trunc", float!(Trunc, Every)),
     ("sqrt_rn", |e, a| e.sqrt_rn(a).map(Value::Tensor)),
     ("abs", |e, a| e.abs(a).map(Value::Tensor)),
     ("fdiv", |e, a| {
@@ -109,26 +103,17 @@ static BUILTINS: &[(&str, Function)] = &[
     ("div_rn", |e, a| e.float_division(a, true).map(Value::Tensor)),
     ("fma", |e, a| e.fma(a).map(Value::Tensor)),
     ("umulhi", |e, a| e.umulhi(a).map(Value::Tensor)),
-    ("sinh", libdevice!(1)),
-    ("cosh", libdevice!(1)),
-    ("asin", libdevice!(1)),
-    ("acos", libdevice!(1)),
-    ("atan", libdevice!(1)),
-    ("asinh", libdevice!(1)),
-    ("acosh", libdevice!(1)),
-    ("atanh", libdevice!(1)),
-    ("expm1", libdevice!(1)),
-    ("log1p", libdevice!(1)),
-    ("log10", libdevice!(1)),
-    ("rint", libdevice!(1)),
-    ("nearbyint", libdevice!(1)),
-    ("cbrt", libdevice!(1)),
-    ("erfc", libdevice!(1)),
-    ("atan2", libdevice!(2)),
-    ("pow", libdevice!(2)),
-    ("fmod", libdevice!(2)),
-    ("hypot", libdevice!(2)),
-    ("copysign", libdevice!(2)),
+    ("libdevice.round", float!(Round, Every)),
+    ("libdevice.tan", float!(Tan, Wide)),
+    ("libdevice.tanh", float!(Tanh, Wide)),
+    ("extern_elementwise", |e, a| e.extern_elementwise(a)),
+    // What NVIDIA's GPUs have.
+    ("globaltimer", |e, _| Ok(e.query(Query::GlobalTimer))),
+    ("smid", |e, _| Ok(e.query(Query::Smid))),
+    ("gdc_wait", |e, _| Ok(e.query(Query::GdcWait))),
+    ("gdc_launch_dependents", |e, _| Ok(e.query(Query::GdcLaunchDependents))),
+    ("num_warps", |e, _| Ok(Value::int(e.options.num_warps))),
+    ("num_threads", |e, _| Ok(Value::int(e.options.num_warps * WARP_SIZE))),
     // Shapes.
     ("broadcast", |e, a| e.broadcast_pair(a)),
     ("broadcast_to", |e, a| {
@@ -195,15 +180,21 @@ static BUILTINS: &[(&str, Function)] = &[
     ("map_elementwise", |e, a| e.not_yet(a)),
 ];
 
-fn function(name: &str) -> Option<Function> {
+fn function(builtin: &Builtin) -> Option<Function> {
     static BY_NAME: LazyLock<FxHashMap<&str, Function>> =
         LazyLock::new(|| BUILTINS.iter().copied().collect());
-    BY_NAME.get(name).copied()
+    match builtin.path.strip_prefix(libdevice::MODULE) {
+        None => BY_NAME.get(&*builtin.name).copied(),
+        Some(name) if tilewright_libdevice::overloads(name).is_empty() => None,
+        Some(name) => {
+            Some(BY_NAME.get(&*format!("libdevice.{name}")).copied().unwrap_or(|e, a| e.libdevice(a)))
+        }
+    }
 }
 
 impl Evaluator<'_> {
     pub fn call_builtin(&mut self, args: &Args) -> Eval<Value> {
-        match function(&args.builtin.name) {
+        match function(&args.builtin) {
             Some(function) => function(self, args),
             None => self.not_yet(args),
         }
@@ -346,12 +337,24 @@ mod tests {
             for name in library.names(module) {
                 let path = format!("{module}.{name}");
                 if let Some(Item::Builtin(builtin)) = library.resolve(path.trim_start_matches('.')) {
-                    declared.insert(builtin.name.to_string());
+                    assert!(function(&builtin).is_some(), "{path} has no row");
+                    let ours = builtin.path.starts_with(libdevice::MODULE);
+                    declared.insert(if ours {
+                        format!("libdevice.{name}")
+                    } else {
+                        builtin.name.to_string()
+                    });
                 }
             }
         }
-        let table: BTreeSet<String> = BUILTINS.iter().map(|(name, _)| name.to_string()).collect();
-        assert_eq!(table.len(), BUILTINS.len(), "a name stands there twice");
-        assert_eq!(table, declared);
+        let names: BTreeSet<&str> = BUILTINS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names.len(), BUILTINS.len(), "a name stands there twice");
+        for name in names {
+            assert!(declared.contains(name), "{name} is not declared");
+        }
+        for function in tilewright_libdevice::all() {
+            let path = format!("{}{}", libdevice::MODULE, function.name);
+            assert!(library.resolve(&path).is_some(), "{path} is not declared");
+        }
     }
 }

@@ -1,0 +1,285 @@
+"""Functions of device libraries that a program names itself, and what NVIDIA's GPUs tell a program."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright.language import core
+from tilewright.language.extra import cuda
+
+LIBRARY = """
+define double @axpy(double %a, double %x, i32 %n) {
+  %p = fmul double %a, %x
+  %d = sitofp i32 %n to double
+  %r = fadd double %p, %d
+  %s = call double @__nv_sqrt(double %r)
+  ret double %s
+}
+define i32 @twice(i32 %x) {
+  %r = shl i32 %x, 1
+  ret i32 %r
+}
+declare double @__nv_sqrt(double)
+"""
+
+
+@core.extern
+def cubic_root(x, _semantic=None):
+    return core.extern_elementwise(
+        "libdevice",
+        "",
+        [x],
+        {
+            (core.dtype("fp32"),): ("__nv_cbrtf", core.dtype("fp32")),
+            (core.dtype("fp64"),): ("__nv_cbrt", core.dtype("fp64")),
+        },
+        is_pure=True,
+        _semantic=_semantic,
+    )
+
+
+@core.extern
+def power(x, n, _builder=None):
+    symbols = core.extern_elementwise(
+        "", "", [x, n], {(tl.float32, tl.int32): ("__nv_powif", tl.float32)}, is_pure=True, _builder=_builder
+    )
+    return symbols
+
+
+@triton.jit
+def roots(x, n, out):
+    at = tl.arange(0, 16)
+    a = tl.load(x + at)
+    tl.store(out + at, cubic_root(a))
+    tl.store(out + 16 + at, power(a, tl.load(n)))
+
+
+def test_functions_of_libdevice(device):
+    x = np.linspace(0.5, 2, 16, dtype=np.float32)
+    out = device.empty(32, np.float32)
+    roots[(1,)](device.array(x), device.array(np.array([3], np.int32)), out)
+    want = np.concatenate([np.cbrt(x.astype(np.float64)), x.astype(np.float64) ** 3])
+    np.testing.assert_allclose(device.numpy(out), want, rtol=1e-6)
+
+
+@pytest.fixture
+def library(tmp_path):
+    path = tmp_path / "library.ll"
+    path.write_text(LIBRARY)
+    return str(path)
+
+
+def kernel_of(path):
+    """A kernel that calls functions of a library of its own."""
+    path = tl.constexpr(path)
+
+    @core.extern
+    def axpy(a, x, n, _semantic=None):
+        return core.extern_elementwise(
+            "mine",
+            path,
+            [a, x, n],
+            {(core.float64, core.float64, core.int32): ("axpy", core.float64)},
+            is_pure=True,
+            _semantic=_semantic,
+        )
+
+    @core.extern
+    def twice(x, _semantic=None):
+        return core.extern_elementwise(
+            "mine", path, [x], {(core.int32,): ("twice", core.int32)}, is_pure=True, _semantic=_semantic
+        )
+
+    @triton.jit
+    def kernel(x, n, out):
+        at = tl.arange(0, 32)
+        y = axpy(tl.load(x + at)[:, None], tl.load(x + tl.arange(0, 4))[None, :], tl.load(n))
+        tl.store(out + at, tl.sum(y, 1) + twice(at))
+
+    return kernel
+
+
+def test_a_library_of_the_users(device, library):
+    x, n = np.linspace(1, 2, 32), np.array([7], np.int32)
+    out = device.empty(32, np.float64)
+    args = device.array(x), device.array(n), out
+    kernel = kernel_of(library)
+    if device.backend == "interp":
+        with pytest.raises(Exception, match=r"not supported yet.*`axpy`"):
+            kernel[(1,)](*args)
+        return
+    kernel[(1,)](*args)
+    want = np.sqrt(x[:, None] * x[None, :4] + 7).sum(1) + 2 * np.arange(32)
+    # Nothing that the executor could be compared with.
+    np.testing.assert_allclose(args[2] if not device.cuda else out.cpu().numpy(), want, rtol=1e-14)
+
+
+def test_another_file_makes_another_kernel(monkeypatch, library, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    results = []
+    for text in (LIBRARY, LIBRARY.replace("shl i32 %x, 1", "shl i32 %x, 2")):
+        with open(library, "w") as file:
+            file.write(text)
+        out = np.zeros(32)
+        kernel_of(library)[(1,)](np.zeros(32), np.zeros(1, np.int32), out)
+        results.append(out)
+    np.testing.assert_array_equal(results[1], 2 * results[0])
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (("i32 %n", "i64 %n"), "is called as"),
+        (("@axpy", "@other"), "none has a function `axpy`"),
+        (("define", "defin"), "library.ll"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_wrong_library_is_an_error_at_the_call(monkeypatch, library, change, message):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    with open(library, "w") as file:
+        file.write(LIBRARY.replace(*change) if change else "")
+    path = library if change else library + ".none"
+    with pytest.raises(Exception, match=message) as error:
+        kernel_of(path)[(1,)](np.zeros(32), np.zeros(1, np.int32), np.zeros(32))
+    assert "test_extern.py" in str(error.value)
+
+
+@core.extern
+def wrong_types(x, _semantic=None):
+    return core.extern_elementwise("", "", [x], {(core.float32,): ("__nv_popc", core.int32)}, is_pure=True)
+
+
+@core.extern
+def no_entry(x, _semantic=None):
+    return core.extern_elementwise("", "", [x], {(core.float64,): ("__nv_sqrt", core.float64)}, is_pure=True)
+
+
+@triton.jit
+def call(x, out, f: tl.constexpr):
+    tl.store(out, f(tl.load(x)).to(tl.float32))
+
+
+@pytest.mark.parametrize("f, message", [(wrong_types, "__nv_popc"), (no_entry, "takes fp64, not fp32")])
+def test_a_wrong_type_is_an_error(device, f, message):
+    with pytest.raises(Exception, match=message) as error:
+        call[(1,)](device.array(np.zeros(1, np.float32)), device.empty(1, np.float32), f)
+    assert "test_extern.py" in str(error.value)
+
+
+@core.extern
+def thread(_semantic=None):
+    return core.extern_elementwise(
+        "", "", [], {(): ("llvm.nvvm.read.ptx.sreg.nctaid.x", core.int32)}, is_pure=True
+    )
+
+
+@triton.jit
+def intrinsic(out):
+    tl.store(out + tl.program_id(0), thread())
+
+
+def test_an_intrinsic_of_llvm(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    out = np.zeros(3, np.int32)
+    intrinsic[(3,)](out)
+    np.testing.assert_array_equal(out, 3)
+
+
+# ---- tl.extra.cuda --------------------------------------------------------------------------------------------------
+
+
+@triton.jit
+def queries(x, out, times):
+    cuda.gdc_wait()
+    program = tl.program_id(0)
+    value = tl.load(x + program)
+    cuda.gdc_launch_dependents()
+    tl.store(out + program, value + 1)
+    before = cuda.globaltimer()
+    tl.store(times + 2 * program, tl.where(cuda.smid() >= 0, 1, 0))
+    tl.store(times + 2 * program + 1, tl.where(cuda.globaltimer() >= before, 1, 0))
+
+
+def test_queries(device):
+    x = np.arange(5, dtype=np.int32)
+    out, times = device.empty(5, np.int32), device.empty(10, np.int32)
+    queries[(5,)](device.array(x), out, times, launch_pdl=True)
+    np.testing.assert_array_equal(device.numpy(out), x + 1)
+    np.testing.assert_array_equal(device.numpy(times), 1)
+
+
+@triton.jit
+def multiprocessor(out):
+    tl.store(out + tl.program_id(1) * 100 + tl.program_id(0), cuda.smid())
+
+
+@pytest.mark.parametrize("backend", ["interp", "ptxsim"])
+def test_programs_are_dealt_out_in_turn(monkeypatch, backend):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", backend)
+    out = np.zeros(200, np.int32)
+    multiprocessor[(100, 2)](out)
+    np.testing.assert_array_equal(out, np.arange(200) % 132)
+
+
+def test_dependent_launch_needs_hopper():
+    with pytest.raises(Exception, match=r"`gdc_wait` needs compute capability 9\.0"):
+        queries.warmup(
+            np.zeros(5, np.int32), np.zeros(5, np.int32), np.zeros(10, np.int32), grid=(1,), target="cuda:80"
+        )
+    compiled = queries.warmup(
+        np.zeros(5, np.int32), np.zeros(5, np.int32), np.zeros(10, np.int32), grid=(1,), target="cuda:90"
+    )
+    lines = [line.strip() for line in compiled.asm["ptx"].splitlines()]
+    at = [i for i, line in enumerate(lines) if "griddepcontrol" in line or line.startswith("ld.global")]
+    assert [lines[i].split(".")[1].split(" ")[0].rstrip(";") for i in at] == [
+        "wait",
+        "global",
+        "launch_dependents",
+    ]
+
+
+@triton.jit
+def counts(out):
+    at = tl.arange(0, cuda.num_threads())
+    tl.store(out + at, at * cuda.num_warps())
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_threads_and_warps_are_constants(device, num_warps):
+    out = device.empty(32 * num_warps, np.int32)
+    counts[(1,)](out, num_warps=num_warps)
+    np.testing.assert_array_equal(device.numpy(out), np.arange(32 * num_warps) * num_warps)
+
+
+@triton.jit
+def small_float(x, bytes_, back, dtype: tl.constexpr):
+    at = tl.arange(0, 64)
+    small = cuda.convert_custom_float8_sm80(tl.load(x + at), tl.float8e4b15)
+    tl.store(bytes_ + at, small.to(tl.uint8, bitcast=True))
+    tl.store(back + at, cuda.convert_custom_float8_sm70(small, dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_custom_float8(device, dtype):
+    x = np.concatenate(
+        [np.linspace(-2, 2, 40), [0.0, -0.0, 1e-5, 3e-4, -1e-3, 1.81, 1.75, 300, -np.inf, np.inf]]
+    )
+    x = np.resize(x, 64).astype(dtype)
+    bytes_, back = device.empty(64, np.uint8), device.empty(64, dtype)
+    small_float[(1,)](device.array(x), bytes_, back, tl.float16 if dtype == np.float16 else tl.float32)
+    # Every byte but the largest magnitude, which nothing becomes.
+    codes = np.arange(127)
+    with np.errstate(over="ignore"):
+        values = (codes.astype(np.uint16) << 7).view(np.float16).astype(np.float64)
+        # float32 becomes float16 toward zero first.
+        half = x.astype(np.float16)
+        half = np.where(np.abs(half.astype(np.float32)) > np.abs(x), np.nextafter(half, np.float16(0)), half)
+    magnitude = np.minimum(np.abs(half.astype(np.float64)), 1.75)
+    # To nearest, of two the one further from zero.
+    distance = np.abs(values[None, :] - magnitude[:, None])
+    code = 126 - np.argmin(distance[:, ::-1], 1)
+    np.testing.assert_array_equal(device.numpy(bytes_), code | np.where(np.signbit(x), 0x80, 0))
+    np.testing.assert_array_equal(device.numpy(back), np.copysign(values[code], x).astype(dtype))
