@@ -45,16 +45,8 @@ pub fn compile(args: &Specialized, python: &PythonEnvironment) -> Result<Artifac
     let entry = host.function(&name)?;
     let signature = signature(args, &entry)?;
     let target = tilewright_compiler::target(&args.target)?;
-    let request = Request {
-        host: &host,
-        entry: &entry,
-        name: None,
-        signature: &signature,
-        options: &args.options.0,
-        target: &*target,
-        given: None,
-        python: python.clone(),
-    };
+    let mut request = Request::new(&host, &entry, &signature, &args.options.0, &*target);
+    request.python = python.clone();
     tilewright_compiler::compile(&request, &Cache::disabled())
 }
 

@@ -24,3 +24,17 @@ pub struct Request<'a> {
     /// The Python environment that tools are looked for in, where we run in one.
     pub python: PythonEnvironment,
 }
+
+impl<'a> Request<'a> {
+    /// A kernel for a target, under its own name and with nothing given; tools are those of the system.
+    pub fn new(
+        host: &'a dyn Host,
+        entry: &'a Arc<JitFunction>,
+        signature: &'a Signature,
+        options: &'a Options,
+        target: &'a dyn Target,
+    ) -> Request<'a> {
+        let python = PythonEnvironment::default();
+        Request { host, entry, name: None, signature, options, target, given: None, python }
+    }
+}

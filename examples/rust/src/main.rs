@@ -46,14 +46,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Compiles `softmax_kernel(out_ptr, x_ptr, x_stride, out_stride, n_cols, BLOCK)`.
 fn build(host: &SourceHost, target: &dyn Target) -> Result<Artifact, Box<dyn Error>> {
     let signature = Signature::parse(&format!("*fp32:16, *fp32:16, i32, i32, i32, {COLS}"))?;
-    let request = Request {
-        host,
-        entry: &host.function("softmax_kernel")?,
-        signature: &signature,
-        options: &Options::default(),
-        target,
-        python: PythonEnvironment::activated(),
-    };
+    let (entry, options) = (host.function("softmax_kernel")?, Options::default());
+    let mut request = Request::new(host, &entry, &signature, &options, target);
+    request.python = PythonEnvironment::activated();
     Ok(compile(&request, &Cache::from_environment())?)
 }
 

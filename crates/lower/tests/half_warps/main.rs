@@ -128,16 +128,10 @@ def kernel(x, out, N: tl.constexpr):
 ";
     let host = SourceHost::new("kernel.py", source).unwrap_or_else(|e| panic!("{e}"));
     let n = 256;
-    let request = Request {
-        host: &host,
-        entry: &host.function("kernel").unwrap_or_else(|e| panic!("{e}")),
-        name: None,
-        signature: &Signature::parse(&format!("*fp32:16, *fp32:16, {n}")).unwrap_or_else(|e| panic!("{e}")),
-        options: &Options { num_warps: WARPS, ..Options::default() },
-        target: &*target,
-        given: None,
-        python: PythonEnvironment::default(),
-    };
+    let entry = host.function("kernel").unwrap_or_else(|e| panic!("{e}"));
+    let signature = Signature::parse(&format!("*fp32:16, *fp32:16, {n}")).unwrap_or_else(|e| panic!("{e}"));
+    let options = Options { num_warps: WARPS, ..Options::default() };
+    let request = Request::new(&host, &entry, &signature, &options, &*target);
     let folder = std::env::temp_dir().join(format!("tilewright-half-warps-{}", std::process::id()));
     let cache = Cache::at(&folder);
     let made = compile(&request, &cache).unwrap_or_else(|e| panic!("{e}"));
