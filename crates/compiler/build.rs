@@ -18,7 +18,9 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
 fn main() {
     let root = Path::new("../..");
     let mut folders = vec![root.join("python/tilewright/language")];
-    for name in ["layout", "ir", "frontend", "passes", "llvm", "nvidia", "compiler"] {
+    for name in
+        ["libdevice", "layout", "ir", "frontend", "passes", "target", "llvm", "lower", "nvidia", "compiler"]
+    {
         folders.push(root.join("crates").join(name).join("src"));
     }
     let mut files = Vec::new();

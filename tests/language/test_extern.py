@@ -115,38 +115,6 @@ def test_a_library_of_the_users(device, library):
     np.testing.assert_allclose(args[2] if not device.cuda else out.cpu().numpy(), want, rtol=1e-14)
 
 
-def test_another_file_makes_another_kernel(monkeypatch, library, tmp_path):
-    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
-    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
-    results = []
-    for text in (LIBRARY, LIBRARY.replace("shl i32 %x, 1", "shl i32 %x, 2")):
-        with open(library, "w") as file:
-            file.write(text)
-        out = np.zeros(32)
-        kernel_of(library)[(1,)](np.zeros(32), np.zeros(1, np.int32), out)
-        results.append(out)
-    np.testing.assert_array_equal(results[1], 2 * results[0])
-
-
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        (("i32 %n", "i64 %n"), "is called as"),
-        (("@axpy", "@other"), "none has a function `axpy`"),
-        (("define", "defin"), "library.ll"),
-        (None, "cannot be read"),
-    ],
-)
-def test_a_wrong_library_is_an_error_at_the_call(monkeypatch, library, change, message):
-    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
-    with open(library, "w") as file:
-        file.write(LIBRARY.replace(*change) if change else "")
-    path = library if change else library + ".none"
-    with pytest.raises(Exception, match=message) as error:
-        kernel_of(path)[(1,)](np.zeros(32), np.zeros(1, np.int32), np.zeros(32))
-    assert "test_extern.py" in str(error.value)
-
-
 @core.extern
 def wrong_types(x, _semantic=None):
     return core.extern_elementwise("", "", [x], {(core.float32,): ("__nv_popc", core.int32)}, is_pure=True)
@@ -167,25 +135,6 @@ def test_a_wrong_type_is_an_error(device, f, message):
     with pytest.raises(Exception, match=message) as error:
         call[(1,)](device.array(np.zeros(1, np.float32)), device.empty(1, np.float32), f)
     assert "test_extern.py" in str(error.value)
-
-
-@core.extern
-def thread(_semantic=None):
-    return core.extern_elementwise(
-        "", "", [], {(): ("llvm.nvvm.read.ptx.sreg.nctaid.x", core.int32)}, is_pure=True
-    )
-
-
-@triton.jit
-def intrinsic(out):
-    tl.store(out + tl.program_id(0), thread())
-
-
-def test_an_intrinsic_of_llvm(monkeypatch):
-    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
-    out = np.zeros(3, np.int32)
-    intrinsic[(3,)](out)
-    np.testing.assert_array_equal(out, 3)
 
 
 # ---- tl.extra.cuda --------------------------------------------------------------------------------------------------
@@ -209,36 +158,6 @@ def test_queries(device):
     queries[(5,)](device.array(x), out, times, launch_pdl=True)
     np.testing.assert_array_equal(device.numpy(out), x + 1)
     np.testing.assert_array_equal(device.numpy(times), 1)
-
-
-@triton.jit
-def multiprocessor(out):
-    tl.store(out + tl.program_id(1) * 100 + tl.program_id(0), cuda.smid())
-
-
-@pytest.mark.parametrize("backend", ["interp", "ptxsim"])
-def test_programs_are_dealt_out_in_turn(monkeypatch, backend):
-    monkeypatch.setenv("TILEWRIGHT_BACKEND", backend)
-    out = np.zeros(200, np.int32)
-    multiprocessor[(100, 2)](out)
-    np.testing.assert_array_equal(out, np.arange(200) % 132)
-
-
-def test_dependent_launch_needs_hopper():
-    with pytest.raises(Exception, match=r"`gdc_wait` needs compute capability 9\.0"):
-        queries.warmup(
-            np.zeros(5, np.int32), np.zeros(5, np.int32), np.zeros(10, np.int32), grid=(1,), target="cuda:80"
-        )
-    compiled = queries.warmup(
-        np.zeros(5, np.int32), np.zeros(5, np.int32), np.zeros(10, np.int32), grid=(1,), target="cuda:90"
-    )
-    lines = [line.strip() for line in compiled.asm["ptx"].splitlines()]
-    at = [i for i, line in enumerate(lines) if "griddepcontrol" in line or line.startswith("ld.global")]
-    assert [lines[i].split(".")[1].split(" ")[0].rstrip(";") for i in at] == [
-        "wait",
-        "global",
-        "launch_dependents",
-    ]
 
 
 @triton.jit

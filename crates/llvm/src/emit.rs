@@ -277,7 +277,8 @@ fn require_cluster(assembly: &mut String, function: &Function) {
 }
 
 /// Passes over what a library brought.
-const LIBRARY_PASSES: &str = "function(nvvm-reflect),always-inline,inline,globaldce,function(simplifycfg)";
+const LIBRARY_PASSES: &str =
+    "globaldce,function(nvvm-reflect),always-inline,inline,globaldce,function(simplifycfg)";
 
 /// Adds the definitions of libraries, as functions that the module alone can see.
 fn link_libraries<'c>(

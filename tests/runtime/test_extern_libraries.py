@@ -1,0 +1,154 @@
+"""Libraries that a program names itself: their files, what is wrong with them, and what a target has to have."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright.language import core
+from tilewright.language.extra import cuda
+
+LIBRARY = """
+define double @axpy(double %a, double %x, i32 %n) {
+  %p = fmul double %a, %x
+  %d = sitofp i32 %n to double
+  %r = fadd double %p, %d
+  %s = call double @__nv_sqrt(double %r)
+  ret double %s
+}
+define i32 @twice(i32 %x) {
+  %r = shl i32 %x, 1
+  ret i32 %r
+}
+declare double @__nv_sqrt(double)
+"""
+
+
+@pytest.fixture
+def library(tmp_path):
+    path = tmp_path / "library.ll"
+    path.write_text(LIBRARY)
+    return str(path)
+
+
+def kernel_of(path):
+    """A kernel that calls functions of a library of its own."""
+    path = tl.constexpr(path)
+
+    @core.extern
+    def axpy(a, x, n, _semantic=None):
+        return core.extern_elementwise(
+            "mine",
+            path,
+            [a, x, n],
+            {(core.float64, core.float64, core.int32): ("axpy", core.float64)},
+            is_pure=True,
+            _semantic=_semantic,
+        )
+
+    @core.extern
+    def twice(x, _semantic=None):
+        return core.extern_elementwise(
+            "mine", path, [x], {(core.int32,): ("twice", core.int32)}, is_pure=True, _semantic=_semantic
+        )
+
+    @triton.jit
+    def kernel(x, n, out):
+        at = tl.arange(0, 32)
+        y = axpy(tl.load(x + at)[:, None], tl.load(x + tl.arange(0, 4))[None, :], tl.load(n))
+        tl.store(out + at, tl.sum(y, 1) + twice(at))
+
+    return kernel
+
+
+def test_another_file_makes_another_kernel(monkeypatch, library, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    results = []
+    for text in (LIBRARY, LIBRARY.replace("shl i32 %x, 1", "shl i32 %x, 2")):
+        with open(library, "w") as file:
+            file.write(text)
+        out = np.zeros(32)
+        kernel_of(library)[(1,)](np.zeros(32), np.zeros(1, np.int32), out)
+        results.append(out)
+    np.testing.assert_array_equal(results[1], 2 * results[0])
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (("i32 %n", "i64 %n"), "is called as"),
+        (("@axpy", "@other"), "none has a function `axpy`"),
+        (("define", "defin"), "library.ll"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_wrong_library_is_an_error_at_the_call(monkeypatch, library, change, message):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    with open(library, "w") as file:
+        file.write(LIBRARY.replace(*change) if change else "")
+    path = library if change else library + ".none"
+    with pytest.raises(Exception, match=message) as error:
+        kernel_of(path)[(1,)](np.zeros(32), np.zeros(1, np.int32), np.zeros(32))
+    assert "test_extern_libraries.py" in str(error.value)
+
+
+@core.extern
+def thread(_semantic=None):
+    return core.extern_elementwise(
+        "", "", [], {(): ("llvm.nvvm.read.ptx.sreg.nctaid.x", core.int32)}, is_pure=True
+    )
+
+
+@triton.jit
+def intrinsic(out):
+    tl.store(out + tl.program_id(0), thread())
+
+
+def test_an_intrinsic_of_llvm(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    out = np.zeros(3, np.int32)
+    intrinsic[(3,)](out)
+    np.testing.assert_array_equal(out, 3)
+
+
+@triton.jit
+def queries(x, out, times):
+    cuda.gdc_wait()
+    program = tl.program_id(0)
+    value = tl.load(x + program)
+    cuda.gdc_launch_dependents()
+    tl.store(out + program, value + 1)
+    before = cuda.globaltimer()
+    tl.store(times + 2 * program, tl.where(cuda.smid() >= 0, 1, 0))
+    tl.store(times + 2 * program + 1, tl.where(cuda.globaltimer() >= before, 1, 0))
+
+
+@triton.jit
+def multiprocessor(out):
+    tl.store(out + tl.program_id(1) * 100 + tl.program_id(0), cuda.smid())
+
+
+@pytest.mark.parametrize("backend", ["interp", "ptxsim"])
+def test_programs_are_dealt_out_in_turn(monkeypatch, backend):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", backend)
+    out = np.zeros(200, np.int32)
+    multiprocessor[(100, 2)](out)
+    np.testing.assert_array_equal(out, np.arange(200) % 132)
+
+
+def test_dependent_launch_needs_hopper():
+    with pytest.raises(Exception, match=r"`gdc_wait` needs compute capability 9\.0"):
+        queries.warmup(
+            np.zeros(5, np.int32), np.zeros(5, np.int32), np.zeros(10, np.int32), grid=(1,), target="cuda:80"
+        )
+    compiled = queries.warmup(
+        np.zeros(5, np.int32), np.zeros(5, np.int32), np.zeros(10, np.int32), grid=(1,), target="cuda:90"
+    )
+    lines = [line.strip() for line in compiled.asm["ptx"].splitlines()]
+    at = [i for i, line in enumerate(lines) if "griddepcontrol" in line or line.startswith("ld.global")]
+    assert [lines[i].split(".")[1].split(" ")[0].rstrip(";") for i in at] == [
+        "wait",
+        "global",
+        "launch_dependents",
+    ]
