@@ -1,25 +1,16 @@
 //! The cache key of a compilation.
 
-use tilewright_frontend::Built;
+use tilewright_frontend::Facts;
 use tilewright_ir::options::{OPTIONS, Options};
-use tilewright_target::{GivenStage, Target};
+use tilewright_target::Target;
 
 use crate::cache::{Key, KeyBuilder};
 
 /// What a compiled kernel depends on: the facts that the front end learned, which hold the source and the arguments, and
 /// what the stages behind it read, the tools among it ([`toolchain::facts`](crate::toolchain::facts)). Two compilations with
 /// equal keys give the same code.
-pub(crate) fn key(
-    built: &Built,
-    target: &dyn Target,
-    options: &Options,
-    tools: &[(&str, String)],
-    given: Option<&GivenStage>,
-) -> Key {
+pub(crate) fn key(facts: &Facts, target: &dyn Target, options: &Options, tools: &[(&str, String)]) -> Key {
     let mut key = KeyBuilder::new();
-    if let Some(given) = given {
-        key.part(&given.stage, &given.bytes);
-    }
     for (name, tool) in tools {
         key.part(name, tool);
     }
@@ -27,8 +18,7 @@ pub(crate) fn key(
     for option in OPTIONS.iter().filter(|o| o.keyed()) {
         key.part(option.name, option.get(options).to_string());
     }
-    key.part("name", &built.name);
-    for fact in built.facts.lines() {
+    for fact in facts.lines() {
         key.part("fact", fact);
     }
     key.finish()

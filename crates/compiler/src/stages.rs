@@ -43,9 +43,11 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
         check_stage(given, &passes, stages, target)?;
     }
     let key = (!stages.is_empty()).then(|| {
-        let mut tools = toolchain::facts(&*tools);
-        tools.extend(toolchain::libraries(&built.module));
-        key(&built, target, options, &tools, request.given.as_ref())
+        let mut made_with = toolchain::facts(&*tools);
+        made_with.extend(toolchain::libraries(&built.module));
+        made_with.push(("name", built.name.clone()));
+        made_with.extend(request.given.as_ref().map(|given| ("given", given.identity())));
+        key(&built.facts, target, options, &made_with)
     });
     if let Some(key) = &key
         && let Some(entry) = cache.get(key)

@@ -146,6 +146,11 @@ impl GivenStage {
         Ok(GivenStage { stage: stage.to_string(), file, bytes })
     }
 
+    /// What tells it from any other: its name and a hash.
+    pub fn identity(&self) -> String {
+        format!("{} {}", self.stage, blake3::hash(&self.bytes).to_hex())
+    }
+
     /// The bytes of a stage that is text.
     ///
     /// # Errors

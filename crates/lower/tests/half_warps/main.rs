@@ -5,7 +5,7 @@ mod target;
 
 use target::LANES;
 use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{FAMILIES, PythonEnvironment, Request, compile, target_of};
+use tilewright_compiler::{FAMILIES, Request, compile, target_of};
 use tilewright_frontend::{Signature, SourceHost};
 use tilewright_llvm::emit;
 use tilewright_lower::Lowered;
