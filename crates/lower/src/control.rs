@@ -65,7 +65,11 @@ pub(crate) fn lower_function<'a, H: Hooks>(
         }
     }
     let loc = if options.line_info { lower.translate(m.op_loc(func)) } else { llvm::Loc::NONE };
+    let called = kernel.is_none();
     lower.b.restart(name, &params, &results, kernel, loc);
+    if called {
+        lower.b.noinline();
+    }
 
     let mut next = 0;
     for &arg in m.block_args(entry) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! tt    (inline, canonicalize, cse, licm: crates/ir)
-//!   │   distribute-ctas … assign-layouts
+//!   │   inline-calls … assign-layouts
 //!   ▼
 //! ttg   encode-descriptors … launch-bounds
 //!   │   (distribute-to-warps and match-target-size stand behind assign-layouts for targets that have them: ML-Triton 2.2, 2.3)
@@ -17,9 +17,11 @@ use tilewright_passes::pipeline::Row;
 
 /// Each pass, and why it stands where it does.
 pub static PASSES: &[Row] = &[
+    Row { pass: "inline-calls", why: "before all: functions that can't be called are code like any other" },
+    Row { pass: "unroll-loops", why: "several iterations are one to whatever schedules them" },
     Row {
         pass: "distribute-ctas",
-        why: "first: tiles shrink to the part that one CTA has, and no later pass but those that copy by TMA knows of clusters",
+        why: "early: tiles shrink to the part that one CTA has, and no later pass but those that copy by TMA knows of clusters",
     },
     Row {
         pass: "lower-descriptors",

@@ -11,12 +11,12 @@ use tilewright_ir::{Diagnostic, Module, Op, Opcode, Type, Value, marks};
 
 use crate::analysis::scratch;
 use crate::hopper::tma;
-use crate::transform::{global_barriers, membar};
+use crate::transform::{global_barriers, inline_calls, membar};
 use crate::verify;
 
 /// What the lowering relies on: a target's list must ensure all of it.
 pub const LOWERED: &[Property] = &[
-    Property::Inlined,
+    Property::CallsStay,
     Property::LaidOut,
     Property::NoDescriptorAccesses,
     Property::NoRings,
@@ -29,8 +29,8 @@ pub const LOWERED: &[Property] = &[
 /// Something that holds for a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
-    /// No function calls another: one that is not inlined is refused where layouts are assigned.
-    Inlined,
+    /// What is called can be called ([`inline_calls`]).
+    CallsStay,
     /// No dot of fp32 is still to be split into several of tf32.
     DotsSplit,
     /// Each descriptor's block has its layout in shared memory.
@@ -56,7 +56,7 @@ impl Property {
     /// The property in words, as what holds.
     pub fn says(self) -> &'static str {
         match self {
-            Property::Inlined => "there are no calls",
+            Property::CallsStay => "what is called can be called",
             Property::DotsSplit => "dots of fp32 are split",
             Property::DescriptorsEncoded => "blocks of descriptors have their layout",
             Property::LaidOut => "tensors have encodings",
@@ -94,7 +94,7 @@ impl Property {
     fn check_op(self, module: &Module, op: Op) -> Result<(), String> {
         let opcode = module.opcode(op);
         let broken = match self {
-            Property::Inlined => opcode == Some(Opcode::Tt(tt::Kind::Call)),
+            Property::CallsStay => !inline_calls::stays(module, op),
             Property::DotsSplit => tt::Dot::cast(module, op).is_some_and(|dot| {
                 dot.input_precision(module) == tt::InputPrecision::Tf32x3
                     && module.element_type(module.value_type(dot.a(module))) == Type::F32

@@ -12,7 +12,7 @@ use crate::analysis::scratch;
 use crate::contract::{
     Held, LOWERED,
     Property::{
-        self, BarriersPlaced, DescriptorsEncoded, DotsSplit, GlobalBarriersPlaced, Inlined, LaidOut,
+        self, BarriersPlaced, CallsStay, DescriptorsEncoded, DotsSplit, GlobalBarriersPlaced, LaidOut,
         NoDescriptorAccesses, NoRings, SharedPlaced, WarpsPlaced,
     },
 };
@@ -22,8 +22,8 @@ use crate::hopper::{
 };
 use crate::target::TargetInfo;
 use crate::transform::{
-    allocate_shared, assign_layouts, global_barriers, lane_sums, launch_bounds, legalize_dots,
-    lower_descriptors, lower_rings, membar, software_pipeline,
+    allocate_shared, assign_layouts, global_barriers, inline_calls, lane_sums, launch_bounds, legalize_dots,
+    lower_descriptors, lower_rings, membar, software_pipeline, unroll_loops,
 };
 
 pub use crate::target::Row;
@@ -45,6 +45,20 @@ pub struct Pass {
 
 /// Every pass of this crate.
 pub static PASSES: &[Pass] = &[
+    Pass {
+        name: "inline-calls",
+        summary: "inline the `noinline` functions that can't be called",
+        requires: &[],
+        ensures: &[CallsStay],
+        run: |m, _, o| inline_calls::run(m, o.num_ctas),
+    },
+    Pass {
+        name: "unroll-loops",
+        summary: "unroll loops that ask for it",
+        requires: &[],
+        ensures: &[],
+        run: |m, _, _| unroll_loops::run(m),
+    },
     Pass {
         name: "distribute-ctas",
         summary: "distribute tiles over the CTAs of a cluster",
@@ -83,7 +97,7 @@ pub static PASSES: &[Pass] = &[
         name: "assign-layouts",
         summary: "give every tensor its encoding",
         requires: &[],
-        ensures: &[Inlined, LaidOut],
+        ensures: &[LaidOut],
         run: assign,
     },
     Pass {

@@ -27,6 +27,7 @@ use tilewright_target::{
 pub const LANES: u32 = 16;
 
 static PASSES: &[Row] = &[
+    Row { pass: "inline-calls", why: "what descriptors become is found within one function" },
     Row { pass: "lower-descriptors", why: "blocks become pointers and masks" },
     Row { pass: "assign-layouts", why: "tt becomes ttg" },
     Row { pass: "lower-tma", why: "it has no such copies: what is left of descriptors is an error" },

@@ -3,6 +3,7 @@
 pub mod allocate_shared;
 pub mod assign_layouts;
 pub mod global_barriers;
+pub mod inline_calls;
 pub mod lane_sums;
 pub mod launch_bounds;
 pub mod legalize_dots;
@@ -10,3 +11,4 @@ pub mod lower_descriptors;
 pub mod lower_rings;
 pub mod membar;
 pub mod software_pipeline;
+pub mod unroll_loops;
