@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_frontend::{Built, Diagnostic, Options, build_module};
+use tilewright_frontend::{Built, Diagnostic, Options, build_module_for};
 use tilewright_ir as ir;
 use tilewright_passes::pipeline;
 use tilewright_target::{self as target, Code, Missing, Passes, StageKind, Stop, Toolchain};
@@ -27,9 +27,11 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     let options = request.options;
     options.check()?;
     let mut clock = Clock::default();
-    let built =
-        clock.run("frontend", || build_module(request.host, request.entry, request.signature, options))?;
     let target = request.target;
+    let name = target.to_string();
+    let built = clock.run("frontend", || {
+        build_module_for(request.host, request.entry, request.signature, options, Some(&name))
+    })?;
     let tools = target.toolchain(&request.python)?;
 
     // A `tt` module is not kept on disk: reading it back would cost what making it does.

@@ -24,7 +24,8 @@ impl Lower<'_, '_> {
     /// Records the assembly as often as a thread has packs of elements.
     pub fn inline_asm(&mut self, op: tt::ElementwiseInlineAsm) -> Result<()> {
         let m = self.m;
-        let (text, constraints) = (op.asm_string(m), op.constraints(m));
+        // LLVM takes no spaces between constraints; Triton does.
+        let (text, constraints) = (op.asm_string(m), op.constraints(m).replace(' ', ""));
         let packed = match op.packed_element(m) {
             n @ 1..=64 => n as usize,
             n => return Err(self.error(format!("inline assembly takes 1 to 64 packed elements, not {n}"))),
