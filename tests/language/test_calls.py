@@ -191,3 +191,39 @@ def test_descriptors(device):
     for i in (0, 16):
         expected[i : i + 16, i : i + 16] = x[i : i + 16, i : i + 16] + 1
     np.testing.assert_array_equal(device.numpy(out), expected)
+
+
+@triton.jit(noinline=True)
+def weighted(acc, ptr, k, N: tl.constexpr):
+    row = tl.load(ptr + k * N + tl.arange(0, N))
+    return acc + tl.sum(row)[None, None], tl.max(row)
+
+
+@triton.jit
+def calls_between_products_kernel(a_ptr, b_ptr, c_ptr, K, N: tl.constexpr, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, N), tl.arange(0, BLOCK)
+    acc = tl.zeros((N, N), tl.float32)
+    most = 0.0
+    for k in range(0, K, BLOCK):
+        a = tl.load(a_ptr + i[:, None] * K + k + j[None, :])
+        b = tl.load(b_ptr + (k + j[:, None]) * N + i[None, :])
+        acc = tl.dot(a, b, acc)
+        acc, row = weighted(acc, b_ptr, k, N)
+        most = tl.maximum(most, row)
+    tl.store(c_ptr + i[:, None] * N + i[None, :], acc + most)
+
+
+@pytest.mark.parametrize("num_warps", [4, 8])
+def test_calls_between_products(device, num_warps):
+    """The accumulator goes through the function in each iteration."""
+    rng = np.random.default_rng(3)
+    n, k, block = 64, 160, 32
+    a = rng.integers(-2, 3, (n, k)).astype(np.float16)
+    b = rng.integers(-2, 3, (k, n)).astype(np.float16)
+    c = device.empty((n, n), np.float32)
+    calls_between_products_kernel[(1,)](
+        device.array(a), device.array(b), c, k, N=n, BLOCK=block, num_warps=num_warps, num_stages=3
+    )
+    wide = b.astype(np.float32)
+    expected = a.astype(np.float32) @ wide + wide[::block].sum() + max(0, wide[::block].max())
+    np.testing.assert_array_equal(device.numpy(c), expected)
