@@ -9,7 +9,7 @@ import importlib
 from . import knobs, language, runtime
 from ._tilewright import CompiledKernel, __version__
 from .compiler import CompilationError
-from .language._marker import constexpr_function
+from .language._marker import constexpr_function, must_use_result
 from .runtime import (
     Config,
     DriverError,
@@ -83,6 +83,7 @@ __all__ = [
     "jit",
     "knobs",
     "language",
+    "must_use_result",
     "next_power_of_2",
     "reachable",
     "reinterpret",

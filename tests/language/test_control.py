@@ -218,3 +218,70 @@ def test_nothing_leaves_a_while_that_says_so(device, advice):
     assert device.numpy(out)[0] == 27
     before, _, loop = kernel.asm["ttir"].partition("scf.while")
     assert ("arith.muli" in loop) == advice and ("arith.muli" in before) != advice
+
+
+@triton.jit
+def unrolled_kernel(x_ptr, out_ptr, start, stop, STEP: tl.constexpr, FACTOR: tl.constexpr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    acc = tl.zeros((N,), tl.int32)
+    last = -1
+    for i in tl.range(start, stop, STEP, loop_unroll_factor=FACTOR, num_stages=2):
+        for j in tl.range(0, i % 3, loop_unroll_factor=2):
+            last = last * 2 % 1000 + j
+        acc = acc * 3 % 1000 + tl.load(x_ptr + i * N + offsets)
+        last += i
+    tl.store(out_ptr + offsets, acc + last)
+
+
+@pytest.mark.parametrize(
+    "start,stop,step", [(0, 12, 1), (0, 13, 1), (3, 3, 1), (5, 2, 1), (1, 14, 3), (13, 0, -2)]
+)
+@pytest.mark.parametrize("factor", [1, 2, 4])
+def test_unrolled(device, start, stop, step, factor):
+    x = np.arange(16 * 32, dtype=np.int32).reshape(16, 32) % 97
+    out = device.empty(32, np.int32)
+    unrolled_kernel[(1,)](device.array(x), out, start, stop, STEP=step, FACTOR=factor, N=32)
+    acc, last = np.zeros(32, np.int64), -1
+    for i in range(start, stop, step):
+        for j in range(i % 3):
+            last = int(np.fmod(last * 2, 1000)) + j
+        acc = acc * 3 % 1000 + x[i]
+        last += i
+    np.testing.assert_array_equal(device.numpy(out), acc + last)
+
+
+@pytest.mark.parametrize("factor,loads", [(None, 1), (1, 1), (4, 5)])
+def test_unrolled_code(factor, loads):
+    """The body stands in the code as often as it was asked for, and once more for what is left over."""
+
+    @triton.jit
+    def kernel(x_ptr, out_ptr, n, FACTOR: tl.constexpr):
+        acc = 0.0
+        for i in tl.range(0, n, loop_unroll_factor=FACTOR):
+            acc = acc * 0.5 + tl.load(x_ptr + i * i)
+        tl.store(out_ptr, acc)
+
+    from tilewright.compiler import ASTSource
+
+    source = ASTSource(
+        kernel, {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "FACTOR": "constexpr"}, {"FACTOR": factor}
+    )
+    assert triton.compile(source, target="cuda:90").asm["ptx"].count("ld.global") == loads
+
+
+@triton.must_use_result
+@triton.jit
+def doubled(x):
+    return x * 2
+
+
+@triton.jit
+def used_kernel(out_ptr):
+    x = doubled(tl.load(out_ptr))
+    tl.store(out_ptr, doubled(x))
+
+
+def test_used_results(device):
+    out = device.array(np.array([3], np.int32))
+    used_kernel[(1,)](out)
+    np.testing.assert_array_equal(device.numpy(out), [12])

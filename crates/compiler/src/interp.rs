@@ -4,7 +4,7 @@ use std::fmt;
 
 use tilewright_frontend::{Diagnostic, Options};
 use tilewright_ir::Module;
-use tilewright_passes::transform::lower_descriptors;
+use tilewright_passes::transform::{inline_calls, lower_descriptors};
 use tilewright_target::{
     Code, Fact, Family, GivenStage, Missing, Passes, PythonEnvironment, Stop, Target, Toolchain,
 };
@@ -33,9 +33,12 @@ impl Target for Interp {
         &INTERP
     }
 
-    /// It knows no descriptors: their accesses become pointers and masks.
+    /// It knows no descriptors: their accesses become pointers and masks, which is found within one function.
     fn passes(&self) -> Passes {
-        Passes::Tt(|module| lower_descriptors::run(module, None))
+        Passes::Tt(|module| {
+            inline_calls::run(module, 1)?;
+            lower_descriptors::run(module, None)
+        })
     }
 
     fn toolchain(&self, _: &PythonEnvironment) -> Result<Box<dyn Toolchain>, Diagnostic> {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_frontend::{Built, Diagnostic, Options, build_module};
+use tilewright_frontend::{Built, Diagnostic, Options, build_module_for};
 use tilewright_ir as ir;
 use tilewright_ir::diagnostic::Kind;
 use tilewright_passes::pipeline;
@@ -28,12 +28,14 @@ fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
     let options = request.options;
     options.check()?;
     let mut clock = Clock::default();
-    let mut built =
-        clock.run("frontend", || build_module(request.host, request.entry, request.signature, options))?;
+    let target = request.target;
+    let name = target.to_string();
+    let mut built = clock.run("frontend", || {
+        build_module_for(request.host, request.entry, request.signature, options, Some(&name))
+    })?;
     if let Some(name) = &request.name {
         built.rename(name);
     }
-    let target = request.target;
     let tools = target.toolchain(&request.python)?;
 
     // A `tt` module is not kept on disk: reading it back would cost what making it does.

@@ -157,6 +157,16 @@ impl Host for Recorder<'_> {
         self.answered(question, self.host.call(callee, args, kwargs), Record::value)
     }
 
+    fn must_use(&self, function: &Arc<JitFunction>) -> Result<Option<String>, HostError> {
+        let question = |record: &mut Record, out: &mut String| {
+            out.push_str("must use ");
+            record.function(function, out);
+        };
+        self.answered(question, self.host.must_use(function), |_, why, out| {
+            let _ = write!(out, "{why:?}");
+        })
+    }
+
     /// Only messages hold these, so they are no fact about a module.
     fn names(&self, function: &Arc<JitFunction>) -> Vec<String> {
         self.host.names(function)

@@ -57,6 +57,11 @@ pub trait Host {
         false
     }
 
+    /// Why a call of a function that uses no result is an error, where it is one (`@must_use_result`).
+    fn must_use(&self, function: &Arc<JitFunction>) -> Result<Option<String>, HostError> {
+        Ok(function.definition().ok().and_then(|def| crate::library::must_use(def)))
+    }
+
     /// Names that [`Host::lookup`] would find, for «did you mean». May be empty.
     fn names(&self, _function: &Arc<JitFunction>) -> Vec<String> {
         Vec::new()

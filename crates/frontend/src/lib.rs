@@ -29,7 +29,7 @@ pub mod source_host;
 pub mod value;
 
 pub use dtype::{DType, Scalar};
-pub use eval::{Built, Captured, build_module};
+pub use eval::{Built, Captured, build_module, build_module_for};
 pub use facts::Facts;
 pub use host::{Binding, Host, HostError, HostObject, HostValue, JitFunction};
 pub use signature::{ArgSpec, ArgType, Signature};

@@ -22,6 +22,7 @@ const FILES: &[(&str, &str)] = &[
     ("language.math", include_str!("../../../python/tilewright/language/math.py")),
     ("language.standard", include_str!("../../../python/tilewright/language/standard.py")),
     ("language.random", include_str!("../../../python/tilewright/language/random.py")),
+    ("language.target_info", include_str!("../../../python/tilewright/language/target_info.py")),
     ("language.extra", include_str!("../../../python/tilewright/language/extra/__init__.py")),
     ("language.extra.libdevice", include_str!("../../../python/tilewright/language/extra/libdevice.py")),
     ("language.extra.cuda", include_str!("../../../python/tilewright/language/extra/cuda/__init__.py")),
@@ -48,6 +49,8 @@ pub struct Builtin {
     pub positional: usize,
     /// The name of `*args`, if it has one.
     pub variadic: Option<Arc<str>>,
+    /// Why a call of it that uses no result is an error, where it is one.
+    pub must_use: Option<String>,
     /// The first line of its docstring.
     pub summary: String,
 }
@@ -227,6 +230,7 @@ fn package_item(name: &str) -> Option<Item> {
             params: params.iter().map(|p| ((*p).into(), None)).collect(),
             positional: params.len(),
             variadic: None,
+            must_use: None,
             summary: String::new(),
         }))
     };
@@ -387,8 +391,22 @@ fn builtin(
         params,
         positional: p.posonlyargs.len() + p.args.len(),
         variadic: p.vararg.as_ref().map(|v| Arc::from(v.name.as_str())),
+        must_use: must_use(def),
         summary,
     }
+}
+
+/// What `@must_use_result` says of a function: nothing, or why its result must be used.
+pub(crate) fn must_use(def: &ruff_python_ast::StmtFunctionDef) -> Option<String> {
+    let mark = def.decorator_list.iter().find(|d| last_name(&d.expression) == Some("must_use_result"))?;
+    let why = match &mark.expression {
+        Expr::Call(call) => call.arguments.args.first(),
+        _ => None,
+    };
+    Some(match why {
+        Some(Expr::StringLiteral(text)) => text.value.to_str().to_string(),
+        _ => String::new(),
+    })
 }
 
 /// The value of a constant expression of the library: literals, `dtype("fp16")`, `pointer_type(int32)`,

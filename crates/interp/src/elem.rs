@@ -59,6 +59,11 @@ impl Elem {
         }
     }
 
+    /// Bits of a value.
+    pub fn bits(self) -> u32 {
+        if self == Elem::I1 { 1 } else { 8 * self.mem_size() as u32 }
+    }
+
     /// Whether registers hold it as `f32`.
     pub fn is_f32_class(self) -> bool {
         matches!(self, Elem::Float(k) if k != FloatKind::F64)

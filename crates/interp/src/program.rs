@@ -239,6 +239,19 @@ pub enum Instr {
         reverse: bool,
         combine: Combine,
     },
+    MapElementwise {
+        srcs: Vec<V>,
+        dsts: Vec<V>,
+        pack: usize,
+        function: Combine,
+    },
+    InlineAsm {
+        srcs: Vec<V>,
+        dsts: Vec<V>,
+        /// The elements of each operand and result that one run of it takes.
+        pack: usize,
+        asm: Arc<tilewright_ptxsim::InlineAsm>,
+    },
     Histogram {
         src: V,
         mask: Option<V>,
@@ -371,8 +384,14 @@ impl Instr {
                 f(&mut dot.c, Use);
                 f(&mut dot.dst, Def);
             }
-            Instr::Reduce { srcs, dsts, combine, .. } | Instr::Scan { srcs, dsts, combine, .. } => {
+            Instr::Reduce { srcs, dsts, combine, .. }
+            | Instr::Scan { srcs, dsts, combine, .. }
+            | Instr::MapElementwise { srcs, dsts, function: combine, .. } => {
                 srcs.iter_mut().chain(&mut combine.captures).for_each(|v| f(v, Use));
+                dsts.iter_mut().for_each(|v| f(v, Def));
+            }
+            Instr::InlineAsm { srcs, dsts, .. } => {
+                srcs.iter_mut().for_each(|v| f(v, Use));
                 dsts.iter_mut().for_each(|v| f(v, Def));
             }
             Instr::Histogram { src, mask, dst } => {

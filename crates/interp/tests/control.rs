@@ -290,7 +290,7 @@ fn assertions() {
 fn what_is_not_supported_says_so() {
     let cases = [
         (
-            "    %r = tt.elementwise_inline_asm \"nop\" {constraints = \"=r,r\", packed_element = 1 : i32, pure = true} %a : i32 -> i32\n    tt.store %p, %r : !tt.ptr<i32>",
+            "    %r = tt.elementwise_inline_asm \"mov.u32 $0, %laneid;\" {constraints = \"=r,r\", packed_element = 1 : i32, pure = true} %a : i32 -> i32\n    tt.store %p, %r : !tt.ptr<i32>",
             "inline assembly",
         ),
         (

@@ -24,6 +24,14 @@ use crate::module::{LocKind, Module};
 /// A function that calls itself, directly or through others; a call of a function that does not exist; a callee with
 /// unstructured control flow.
 pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
+    run_where(module, &|module, callee| !is_noinline(module, callee))
+}
+
+/// Inlines the calls of those functions of which `wanted` says so.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_where(module: &mut Module, wanted: &dyn Fn(&Module, Op) -> bool) -> Result<(), Diagnostic> {
     let functions: Vec<Op> =
         module.block_ops(module.body()).filter(|&op| tt::Func::cast(module, op).is_some()).collect();
     let mut by_name: FxHashMap<String, Op> = FxHashMap::default();
@@ -32,7 +40,7 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
             by_name.insert(name.to_string(), func);
         }
     }
-    let mut inliner = Inliner { m: module, by_name, state: FxHashMap::default(), path: Vec::new() };
+    let mut inliner = Inliner { m: module, by_name, wanted, state: FxHashMap::default(), path: Vec::new() };
     for &func in &functions {
         inliner.function(func)?;
     }
@@ -49,6 +57,7 @@ enum State {
 struct Inliner<'m> {
     m: &'m mut Module,
     by_name: FxHashMap<String, Op>,
+    wanted: &'m dyn Fn(&Module, Op) -> bool,
     state: FxHashMap<Op, State>,
     /// The functions being inlined into, outermost first.
     path: Vec<Op>,
@@ -71,7 +80,7 @@ impl Inliner<'_> {
                 Some(State::Done) => {}
                 None => self.function(callee)?,
             }
-            if !is_noinline(self.m, callee) {
+            if (self.wanted)(self.m, callee) {
                 self.call(call, callee)?;
             }
         }

@@ -11,7 +11,7 @@ use crate::dialect::{arith, tt};
 use crate::effects::is_erasable;
 use crate::entity::{Attr, Block, Op, Type, Value};
 use crate::module::Module;
-use crate::opdef::Trait;
+use crate::opdef::{Opcode, Trait};
 
 /// A rewrite of one operation: returns whether it changed anything.
 pub type Pattern = fn(&mut Rewriter<'_>, Op) -> bool;
@@ -291,7 +291,8 @@ impl Rewriter<'_> {
 }
 
 /// Whether an operation's regions use only what is defined in them, by convention: combine functions of reductions and
-/// scans, which lowerings and the executor run on their own.
+/// scans, and functions of elements, which lowerings and the executor run on their own.
 pub(crate) fn keeps_to_itself(m: &Module, op: Op) -> bool {
-    tt::Reduce::cast(m, op).is_some() || tt::Scan::cast(m, op).is_some()
+    use tt::Kind as K;
+    matches!(m.opcode(op), Some(Opcode::Tt(K::Reduce | K::Scan | K::MapElementwise)))
 }

@@ -6,12 +6,13 @@
 //! declarations).
 
 use crate::diagnostic::Diagnostic;
-use crate::dialect::{builtin, find_def, tt};
+use crate::dialect::{builtin, find_def};
 use crate::entity::{Block, Op, Region, Type, Value};
 use crate::flow;
 use crate::index::{Crossing, Index, Relation};
 use crate::module::{Module, ValueDef};
 use crate::opdef::{Arity, OpDef, ResultsDef, Trait};
+use crate::rewrite::keeps_to_itself;
 use crate::text::print_type;
 use crate::types::TypeKind;
 use crate::{Encoding, SharedKind, marks, typing};
@@ -85,7 +86,7 @@ impl Verifier<'_> {
         }
         for &result in self.m.results(op) {
             let ty = self.m.value_type(result);
-            if self.m.is_tensor(ty) && self.m.encoding(ty).is_none() && !within_combine(self.m, op) {
+            if self.m.is_tensor(ty) && self.m.encoding(ty).is_none() && !within_function(self.m, op) {
                 return Err(format!("the result of type {} has no layout", print_type(self.m, ty)));
             }
         }
@@ -207,9 +208,9 @@ fn dominates(m: &Module, region: Region, by: Block, block: Block) -> bool {
     true
 }
 
-/// Whether an operation lies in the combine function of a reduction or scan, which works on scalars.
-fn within_combine(m: &Module, op: Op) -> bool {
-    m.parent_op(op).is_some_and(|p| tt::Reduce::cast(m, p).is_some() || tt::Scan::cast(m, p).is_some())
+/// Whether an operation lies in a function that an operation on tensors applies, which works on scalars.
+fn within_function(m: &Module, op: Op) -> bool {
+    m.parent_op(op).is_some_and(|p| keeps_to_itself(m, p))
 }
 
 /// What the declaration says.

@@ -47,6 +47,7 @@ impl<'m> Builder<'m> {
             params: params.to_vec(),
             results: results.to_vec(),
             kernel,
+            noinline: false,
             loc,
             values: Vec::with_capacity(4096),
             insts: Vec::with_capacity(4096),
@@ -90,6 +91,11 @@ impl<'m> Builder<'m> {
         for (i, &ty) in params.iter().enumerate() {
             func.values.push(ValueData { ty, def: Def::Arg(i as u32), zeros: 0, block: Block(0) });
         }
+    }
+
+    /// Says that the function stays one ([`Function::noinline`]).
+    pub fn noinline(&mut self) {
+        self.func.noinline = true;
     }
 
     /// Ends the function and adds it to the module.

@@ -365,6 +365,7 @@ struct Emitter<'m> {
     functions: Vec<(LLVMValueRef, LLVMTypeRef)>,
     convergent: LLVMAttributeRef,
     memory_none: LLVMAttributeRef,
+    noinline: LLVMAttributeRef,
     debug: Option<Debug>,
     count: usize,
 }
@@ -389,6 +390,7 @@ impl<'m> Emitter<'m> {
         };
         let convergent = attribute("convergent", 0);
         let memory_none = attribute("memory", 0);
+        let noinline = attribute("noinline", 0);
         // SAFETY: the context is alive.
         let builder = unsafe { LLVMCreateBuilderInContext(cx) };
         let mut e = Emitter {
@@ -401,6 +403,7 @@ impl<'m> Emitter<'m> {
             functions: Vec::new(),
             convergent,
             memory_none,
+            noinline,
             debug: None,
             count: 0,
         };
@@ -540,6 +543,15 @@ impl<'m> Emitter<'m> {
             // SAFETY: the type is a function type of this context.
             let value = unsafe {
                 let value = LLVMAddFunction(self.llvm, name.as_ptr(), ty);
+                if defined.is_some_and(|f| f.noinline) {
+                    for attribute in [self.noinline, self.convergent] {
+                        LLVMAddAttributeAtIndex(
+                            value,
+                            inkwell::llvm_sys::LLVMAttributeFunctionIndex as c_uint,
+                            attribute,
+                        );
+                    }
+                }
                 match defined.map(|f| &f.kernel) {
                     Some(Some(attrs)) => {
                         LLVMSetFunctionCallConv(value, PTX_KERNEL);

@@ -285,6 +285,8 @@ pub struct Function {
     pub results: Vec<Ty>,
     /// `Some` for a kernel entry.
     pub kernel: Option<KernelAttrs>,
+    /// It stays a function, whose threads may wait for each other: its calls are neither inlined nor made to depend on more conditions.
+    pub noinline: bool,
     /// Position of the definition.
     pub loc: Loc,
     pub(crate) values: Vec<ValueData>,

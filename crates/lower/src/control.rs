@@ -6,7 +6,7 @@ use tilewright_ir::{Opcode, TypeKind};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{ByValue, IntPred, KernelAttrs, Ty, Value};
 
-use crate::{Buffer, Hooks, Locations, Lower, LowerOptions, Result, Scope, Val};
+use crate::{Buffer, Hooks, Locations, Lower, LowerOptions, Regs, Result, Scope, Val};
 
 /// A public function, or the only one.
 pub(crate) fn is_kernel(m: &ir::Module, func: ir::Op, functions: usize) -> bool {
@@ -65,7 +65,11 @@ pub(crate) fn lower_function<'a, H: Hooks>(
         }
     }
     let loc = if options.line_info { lower.translate(m.op_loc(func)) } else { llvm::Loc::NONE };
+    let called = kernel.is_none();
     lower.b.restart(name, &params, &results, kernel, loc);
+    if called {
+        lower.b.noinline();
+    }
 
     let mut next = 0;
     for &arg in m.block_args(entry) {
@@ -243,6 +247,72 @@ impl<H: Hooks> Lower<'_, H> {
         let callee = self.b.module.declare(&H::symbol(&call.callee(self.m).0), &params, &result_tys);
         let values = self.b.call(callee, &args);
         self.bind_all(&results, &values)
+    }
+
+    /// The function in the region of a thread's elements, as many at a time as it takes. Padding is left out: what a loop in the
+    /// function would make of it nobody knows.
+    pub(crate) fn map_elementwise(&mut self, map: tt::MapElementwise) -> Result<()> {
+        let m = self.m;
+        let pack = map.pack(m) as usize;
+        let results = map.results(m).to_vec();
+        let srcs: Vec<Regs> = map.srcs(m).iter().map(|&v| self.regs(v)).collect::<Result<_>>()?;
+        let region = m.region_block(map.scalar_op(m));
+        let args = m.block_args(region).to_vec();
+        let layout = self.layout(self.value_ty(results[0]))?;
+        let count = layout.num_registers() as usize;
+        let mut element_tys = Vec::new();
+        for &r in &results {
+            element_tys.extend(std::iter::repeat_n(self.elem_ty(self.value_ty(r))?, pack));
+        }
+        let mut out: Vec<Vec<Value>> = vec![Vec::new(); results.len()];
+        for start in (0..count).step_by(pack) {
+            // Where a thread has too few elements, the last one stands in for the missing ones.
+            let registers: Vec<usize> = (start..start + pack).map(|r| r.min(count - 1)).collect();
+            for (&arg, (k, &r)) in
+                args.iter().zip((0..srcs.len()).flat_map(|k| registers.iter().map(move |r| (k, r))))
+            {
+                self.set_regs(arg, vec![srcs[k][r]]);
+            }
+            let mut inside = Some(self.b.bool(false));
+            for &r in &registers {
+                inside = match (inside, self.in_bounds(&layout, r as u32)) {
+                    (Some(any), Some(one)) => Some(self.b.or(any, one)),
+                    _ => None,
+                };
+            }
+            let values = match inside {
+                None => self.apply(region)?,
+                Some(inside) => {
+                    let (before, preheader) = (self.b.block(), self.b.preheader());
+                    let body = self.b.create_block(before, preheader, &[]);
+                    let merge = self.b.create_block(before, preheader, &element_tys);
+                    let nothing: Vec<Value> = element_tys.iter().map(|&ty| self.b.zero(ty)).collect();
+                    self.b.cond_br(inside, body, &[], merge, &nothing);
+                    self.b.switch_to(body);
+                    let values = self.apply(region)?;
+                    self.b.br(merge, &values);
+                    self.b.switch_to(merge);
+                    self.b.params(merge).to_vec()
+                }
+            };
+            for (of_result, values) in out.iter_mut().zip(values.chunks(pack)) {
+                of_result.extend(values);
+                of_result.truncate(count);
+            }
+        }
+        for (r, regs) in results.into_iter().zip(out) {
+            self.set_regs(r, regs);
+        }
+        Ok(())
+    }
+
+    /// What the function in a region gives for the arguments that its block has been given.
+    fn apply(&mut self, region: ir::Block) -> Result<Vec<Value>> {
+        let here = self.op;
+        let end = self.block(region)?.ok_or_else(|| self.error("a region without a terminator"))?;
+        let values = self.m.operands(end).iter().map(|&v| self.scalar(v)).collect::<Result<_>>()?;
+        self.op = here;
+        Ok(values)
     }
 
     /// A counted loop, tested before the first iteration and after each: what is invariant has a place before it.

@@ -463,6 +463,7 @@ impl<'a, H: Hooks> Lower<'a, H> {
                 tt::Kind::Dot => self.dot(tt::Dot(op)),
                 tt::Kind::Reduce => self.reduce(tt::Reduce(op)),
                 tt::Kind::Scan => self.scan(tt::Scan(op)),
+                tt::Kind::MapElementwise => self.map_elementwise(tt::MapElementwise(op)),
                 tt::Kind::Histogram => self.histogram(tt::Histogram(op)),
                 tt::Kind::Gather => self.gather(tt::Gather(op)),
                 tt::Kind::Call => self.call(tt::Call(op)),

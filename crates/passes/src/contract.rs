@@ -12,12 +12,12 @@ use tilewright_ir::{Diagnostic, Module, Op, Opcode, Type, Value, marks};
 use crate::analysis::{rings, scratch};
 use crate::hopper::tma;
 use crate::pass::Property;
-use crate::transform::{global_barriers, membar};
+use crate::transform::{global_barriers, inline_calls, membar};
 use crate::verify;
 
 /// What the lowering relies on: a target's list must ensure all of it.
 pub const LOWERED: &[Property] = &[
-    Property::Inlined,
+    Property::CallsStay,
     Property::LaidOut,
     Property::NoDescriptorAccesses,
     Property::NoRings,
@@ -53,7 +53,7 @@ impl Property {
     fn check_op(self, module: &Module, op: Op) -> Result<(), String> {
         let opcode = module.opcode(op);
         let broken = match self {
-            Property::Inlined => opcode == Some(Opcode::Tt(tt::Kind::Call)),
+            Property::CallsStay => !inline_calls::stays(module, op),
             Property::DotsSplit if opcode == Some(Opcode::Tt(tt::Kind::DotScaled)) => true,
             Property::DotsSplit => tt::Dot::cast(module, op).is_some_and(|dot| {
                 dot.input_precision(module) == tt::InputPrecision::Tf32x3

@@ -32,8 +32,9 @@
 //! | `ttg.target = "cuda:90"` | the target |
 //! | `ttg.shared : i32` | bytes of shared memory, buffers and scratch together |
 //!
-//! There is one public function, the kernel; calls are inlined (a `noinline` callee is an error for now). Control flow
-//! is `scf.for`, `scf.if` and `scf.while`.
+//! There is one public function, the kernel. The others are called: what crosses their border has the encodings that
+//! [`assign_layouts`](transform::assign_layouts) gives each type there, their shared memory begins behind their callers', and a barrier of theirs is
+//! one of all warps. Control flow is `scf.for`, `scf.if` and `scf.while`.
 //!
 //! A `ttg.warp_specialize` runs its regions at the same time on warps of their own: `warpGroupStartIds` says which,
 //! `actualRegisters` (the default region's, then the partitions') what `setmaxnreg` asks for. Layouts, barriers and scratch

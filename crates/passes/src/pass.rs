@@ -61,8 +61,8 @@ pub struct Row {
 /// Something that holds for a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
-    /// No function calls another: one that is not inlined is refused where layouts are assigned.
-    Inlined,
+    /// What is called can be called ([`inline_calls`](crate::transform::inline_calls)).
+    CallsStay,
     /// No dot has scales, and none of fp32 is still to be split into several of tf32.
     DotsSplit,
     /// Each descriptor's block has its layout in shared memory.
@@ -88,7 +88,7 @@ impl Property {
     /// The property in words, as what holds.
     pub fn says(self) -> &'static str {
         match self {
-            Property::Inlined => "there are no calls",
+            Property::CallsStay => "what is called can be called",
             Property::DotsSplit => "no dot has scales, and dots of fp32 are split",
             Property::DescriptorsEncoded => "blocks of descriptors have their layout",
             Property::LaidOut => "tensors have encodings",

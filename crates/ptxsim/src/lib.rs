@@ -56,6 +56,7 @@ mod barrier;
 mod clock;
 mod flatten;
 mod fp;
+mod inline_asm;
 mod isa;
 mod launch;
 mod layout;
@@ -72,6 +73,7 @@ mod tensor_map;
 mod uninitialized;
 
 pub use arguments::Arguments;
+pub use inline_asm::InlineAsm;
 pub use isa::Class;
 pub use launch::{Launch, Param, ParamInfo, Program, SimOptions};
 pub use memory::{Allocation, Memory};

@@ -34,7 +34,7 @@ pub fn compile(
 ) -> PyResult<CompiledKernel> {
     let py = jit.py();
     let host = PyHost::default();
-    let function = host.register(py, jit)?;
+    let function = host.register(jit)?;
     let specs = arguments.specs.iter().zip(&bindings.values);
     let args = specs.map(|(spec, value)| describe(&host, spec, value)).collect::<PyResult<_>>()?;
     let signature = Signature { args };

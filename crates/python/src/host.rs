@@ -50,8 +50,8 @@ struct Found {
 
 impl PyHost {
     /// Makes `function` known, as the entry of a compilation must be.
-    pub fn register(&self, py: Python<'_>, function: &Bound<'_, JitBase>) -> PyResult<Arc<JitFunction>> {
-        let known = function.get().frontend(py)?;
+    pub fn register(&self, function: &Bound<'_, JitBase>) -> PyResult<Arc<JitFunction>> {
+        let known = JitBase::frontend(function)?;
         self.functions.borrow_mut().entry(known.id).or_insert_with(|| function.clone().unbind());
         Ok(known)
     }
@@ -134,7 +134,7 @@ impl PyHost {
             return Ok(HostValue::DType(dtype));
         }
         if let Ok(function) = object.cast::<JitBase>() {
-            return Ok(HostValue::Jit(self.register(py, function)?));
+            return Ok(HostValue::Jit(self.register(function)?));
         }
         if let Ok(module) = object.cast::<PyModule>() {
             let name = module.name()?.to_string();
@@ -390,6 +390,23 @@ impl Host for PyHost {
                 Ok(result)
             };
             run().map_err(|e| self.error(py, &e))
+        })
+    }
+
+    fn must_use(&self, function: &Arc<JitFunction>) -> Result<Option<String>, HostError> {
+        Python::attach(|py| {
+            let Some(jit) = self.functions.borrow().get(&function.id).map(|f| f.clone_ref(py)) else {
+                return Ok(None);
+            };
+            let read = || -> PyResult<Option<String>> {
+                let mark = jit.bind(py).getattr_opt(intern!(py, "_must_use_result"))?;
+                let Some(mark) = mark.map_or(Ok(None), |m| Ok::<_, PyErr>(m.is_truthy()?.then_some(m)))?
+                else {
+                    return Ok(None);
+                };
+                Ok(Some(mark.cast::<PyString>().map(ToString::to_string).unwrap_or_default()))
+            };
+            read().map_err(|e| self.error(py, &e))
         })
     }
 

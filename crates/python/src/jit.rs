@@ -161,19 +161,24 @@ impl JitBase {
         })
     }
 
-    /// The function as the front end knows it; its source is read at the first call.
-    pub fn frontend(&self, py: Python<'_>) -> PyResult<Arc<JitFunction>> {
-        if let Some(known) = &*lock(&self.frontend) {
+    /// The function as the front end knows it; its source is read at the first call, and again where `noinline` has changed since.
+    pub fn frontend(slf: &Bound<'_, Self>) -> PyResult<Arc<JitFunction>> {
+        let (py, this) = (slf.py(), slf.get());
+        let noinline =
+            slf.getattr_opt(intern!(py, "noinline"))?.map_or(Ok(this.noinline), |now| now.is_truthy())?;
+        if let Some(known) = &*lock(&this.frontend)
+            && known.noinline == noinline
+        {
             return Ok(known.clone());
         }
-        let function = self.function.bind(py);
+        let function = this.function.bind(py);
         let name: String = function.getattr(intern!(py, "__qualname__"))?.extract()?;
         let module: Option<String> = function.getattr(intern!(py, "__module__"))?.extract()?;
         // The library that the front end knows is the language; the package's other modules are like anybody's.
         let ours =
             |module: &String| module.starts_with("tilewright.") && !module.starts_with("tilewright.language");
         let module = module.filter(|module| !ours(module));
-        let replaced = lock(&self.replaced).clone();
+        let replaced = lock(&this.replaced).clone();
         let (text, first) = match replaced {
             Some(source) => source,
             None => {
@@ -193,7 +198,12 @@ impl JitBase {
         let source = SourceText::new(file, text, first);
         // What is known of a function elsewhere goes by this number: replaced source gets another.
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let made = JitFunction::new(id, module.unwrap_or_default(), name, source, self.noinline);
-        Ok(lock(&self.frontend).get_or_insert(made).clone())
+        let made = JitFunction::new(id, module.unwrap_or_default(), name, source, noinline);
+        let mut known = lock(&this.frontend);
+        let known = known.get_or_insert_with(|| made.clone());
+        if known.noinline != noinline {
+            *known = made;
+        }
+        Ok(known.clone())
     }
 }

@@ -4,7 +4,7 @@
 the library that is written in the language itself. The compiler reads these files too: signatures live here once.
 """
 
-from . import core, extra, math, random, standard
+from . import core, extra, math, random, standard, target_info
 from .core import (
     TRITON_MAX_TENSOR_NUMEL,
     PropagateNan,
@@ -285,6 +285,7 @@ __all__ = [
     "sub",
     "sum",
     "swizzle2d",
+    "target_info",
     "tensor",
     "tensor_descriptor",
     "to_tensor",

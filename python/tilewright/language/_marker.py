@@ -42,9 +42,25 @@ class LibraryFunction(_LanguageFunction):
     """A function of the standard library, written in the language itself."""
 
 
-def builtin(fn):
-    """Marks a function that the compiler implements."""
+def builtin(fn=None, *, on_host=False):
+    """Marks a function that the compiler implements. With ``on_host`` Python may call it, too, and runs its body."""
+    if fn is None:
+        return lambda fn: builtin(fn, on_host=on_host)
+    if on_host:
+        fn.__triton_builtin__ = True
+        return fn
     return Builtin(fn)
+
+
+def must_use_result(x, s=True):
+    """Marks a function whose result must be used: a call of it as a statement of its own is an error at compile time.
+
+    ``@must_use_result("why")`` says why in the error.
+    """
+    if isinstance(x, str):
+        return lambda fn: must_use_result(fn, x)
+    x._must_use_result = s
+    return x
 
 
 def jit(fn):

@@ -11,7 +11,7 @@ import enum as _enum
 import operator as _operator
 
 from .._tilewright import SCALAR_TYPES as _SCALAR_TYPES
-from ._marker import builtin, constexpr_function
+from ._marker import builtin, constexpr_function, must_use_result
 
 TRITON_MAX_TENSOR_NUMEL = 1048576
 
@@ -616,8 +616,8 @@ class slice:
 class range:
     """A loop at run time with advice for the compiler: ``for i in tl.range(start, stop, step, num_stages=3)``.
 
-    ``num_stages`` is the depth of software pipelining of this loop, ``loop_unroll_factor`` how often the body is
-    unrolled, ``disable_licm`` keeps in the loop what every iteration computes alike, ``flatten`` lets the loads of
+    ``num_stages`` is the depth of software pipelining of this loop, ``loop_unroll_factor`` how many
+    iterations become one, on GPUs (what is left over runs in a loop of its own), ``disable_licm`` keeps in the loop what every iteration computes alike, ``flatten`` lets the loads of
     the loop inside this one go on from one of its runs to the next, ``warp_specialize`` gives loading and computing to
     different warps. The last two work where loads go through tensor descriptors by TMA (sm_90), and say nothing elsewhere.
     ``disallow_acc_multi_buffer`` is for GPUs that keep accumulators in buffers (sm_100); in registers there is always one.
@@ -881,6 +881,7 @@ def make_block_ptr(base, shape, strides, offsets, block_shape, order):
     elements). ``order`` lists the dimensions from the fastest-varying one; it is advice."""
 
 
+@must_use_result("tl.advance changes nothing: assign what it gives to the variable of the block pointer.")
 @member
 @builtin
 def advance(base, offsets):
@@ -1134,10 +1135,18 @@ def inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack):
     """The result of target assembly (PTX) for each element of the tensors ``args``, ``pack`` elements at a time.
 
     ``constraints`` are LLVM's, outputs first (``"=r,r"``); ``$0`` is the first of them. ``dtype`` is that of the result, or a
-    tuple of them for several results. ``is_pure``: it has no side effects. Only on a GPU.
+    tuple of them for several results. ``is_pure``: it has no side effects. On the CPU executor the
+    simulator of PTX runs it: all that it knows but what asks which thread runs it or speaks to other threads.
     """
 
 
 @builtin
 def map_elementwise(scalar_fn, *args, pack=1):
-    """``scalar_fn``, a jit function, of each element. Not supported yet."""
+    """``scalar_fn``, a jit function of scalars, of each element of the tensors ``args``, which are broadcast to one shape.
+
+    Unlike tensors, scalars can branch: where :func:`where` computes both sides, an ``if`` in ``scalar_fn`` computes one. It
+    may compute, branch and loop, but not touch memory. What it returns are the elements of the results: one, or a tuple for several.
+
+    With ``pack`` it gets that many elements of each tensor (the first tensor's, then the second's, …) and returns as many of each
+    result. Which elements go together is not said.
+    """

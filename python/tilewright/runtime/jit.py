@@ -570,7 +570,8 @@ def jit(
         their own.
     :param do_not_specialize_on_alignment: the same for multiples alone.
     :param debug: checks ``tl.device_assert`` in this kernel.
-    :param noinline: keeps a call to this function a call.
+    :param noinline: keeps a call to this function a call, on GPUs too. One that takes, gives or makes tensor descriptors is inlined all
+        the same, and so are all where ``num_ctas`` is more than 1 or a loop asks for ``warp_specialize``.
     """
 
     def decorate(fn):

@@ -23,6 +23,9 @@ pub(super) const RANGE: &str = "language.core.range";
 /// The class of loops that are unrolled.
 const STATIC_RANGE: &str = "language.core.static_range";
 
+/// How many copies of a loop's body there may be.
+const MAX_UNROLL: i32 = 1024;
+
 /// How deep calls may nest. Python's own limit ends Triton's front end below a hundred.
 const MAX_DEPTH: usize = 256;
 
@@ -64,6 +67,39 @@ impl Args {
 impl Evaluator<'_> {
     pub fn call_expr(&mut self, call: &ExprCall) -> Eval<Value> {
         let callee = self.expr(&call.func)?;
+        self.call_with(callee, call)
+    }
+
+    /// A call that is a statement of its own.
+    pub fn unused_call(&mut self, call: &ExprCall) -> Eval<()> {
+        self.range = call.range();
+        self.step()?;
+        let callee = self.expr(&call.func)?;
+        if let Some(why) = self.must_use(&callee)? {
+            self.range = call.range();
+            let name = self.frame().function.source.slice(call.func.range());
+            let error = self.error(format!("the result of `{name}` is not being used"));
+            return Err(if why.is_empty() { error } else { error.note(why).into() });
+        }
+        self.call_with(callee, call)?;
+        Ok(())
+    }
+
+    /// Why the result of a call must be used, where it must.
+    fn must_use(&self, callee: &Value) -> Eval<Option<String>> {
+        Ok(match callee {
+            Value::Const(HostValue::Jit(function)) => {
+                self.host.must_use(function).map_err(|e| self.host_error(e))?
+            }
+            Value::Const(HostValue::Library(path)) => match Library::get().resolve(path) {
+                Some(Item::Builtin(builtin)) => builtin.must_use.clone(),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    fn call_with(&mut self, callee: Value, call: &ExprCall) -> Eval<Value> {
         let mut args = CallArgs::default();
         for arg in &call.arguments.args {
             if let Expr::Starred(s) = arg {
@@ -569,6 +605,9 @@ impl Evaluator<'_> {
         if !range.unrolled {
             range.num_stages = self.count_of_range(&args, "num_stages")?;
             range.unroll_factor = self.count_of_range(&args, "loop_unroll_factor")?;
+            if let Some(n) = range.unroll_factor.filter(|n| !(1..=MAX_UNROLL).contains(n)) {
+                return Err(self.error(format!("loop_unroll_factor must be 1 to {MAX_UNROLL}, not {n}")));
+            }
             for (name, attr) in [
                 ("disallow_acc_multi_buffer", "tt.disallow_acc_multi_buffer"),
                 ("flatten", "tt.flatten"),
@@ -586,7 +625,13 @@ impl Evaluator<'_> {
     fn count_of_range(&mut self, args: &Args, name: &str) -> Eval<Option<i32>> {
         match args.optional(name) {
             None => Ok(None),
-            Some(_) => Ok(i32::try_from(self.int_arg(args, name)?).ok()),
+            Some(_) => {
+                let n = self.int_arg(args, name)?;
+                match i32::try_from(n) {
+                    Ok(n) if n >= 0 => Ok(Some(n)),
+                    _ => Err(self.error(format!("{name} must not be {n}"))),
+                }
+            }
         }
     }
 }

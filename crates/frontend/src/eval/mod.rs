@@ -117,6 +117,8 @@ pub(crate) struct Evaluator<'h> {
     pub host: &'h dyn Host,
     pub module: Module,
     pub options: &'h Options,
+    /// What is compiled for, by its name.
+    pub target: Option<&'h str>,
     pub block: Block,
     /// The node under evaluation, for locations and messages.
     pub range: TextRange,
@@ -437,12 +439,23 @@ impl Evaluator<'_> {
     }
 }
 
-/// Compiles `entry` for the given arguments to a `tt` module.
+/// Compiles `entry` for the given arguments to a `tt` module, for no target in particular.
 pub fn build_module(
     host: &dyn Host,
     entry: &Arc<JitFunction>,
     signature: &Signature,
     options: &Options,
+) -> Result<Built, Diagnostic> {
+    build_module_for(host, entry, signature, options, None)
+}
+
+/// Compiles `entry` for the given arguments to a `tt` module. Kernels that ask for the target are told this one (`cuda:90`).
+pub fn build_module_for(
+    host: &dyn Host,
+    entry: &Arc<JitFunction>,
+    signature: &Signature,
+    options: &Options,
+    target: Option<&str>,
 ) -> Result<Built, Diagnostic> {
     let module = Module::new();
     let block = module.body();
@@ -452,6 +465,7 @@ pub fn build_module(
         host: &recorder,
         module,
         options,
+        target,
         block,
         range: TextRange::default(),
         frames: Vec::new(),

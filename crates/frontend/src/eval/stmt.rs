@@ -78,11 +78,13 @@ impl Evaluator<'_> {
 
     fn stmt(&mut self, stmt: &Stmt, rest: &Rest<'_>) -> Eval<Flow> {
         match stmt {
-            Stmt::Expr(s) => {
-                if !matches!(*s.value, Expr::StringLiteral(_) | Expr::EllipsisLiteral(_)) {
-                    self.expr(&s.value)?;
+            Stmt::Expr(s) => match &*s.value {
+                Expr::StringLiteral(_) | Expr::EllipsisLiteral(_) => {}
+                Expr::Call(call) => self.unused_call(call)?,
+                value => {
+                    self.expr(value)?;
                 }
-            }
+            },
             Stmt::Assign(s) => {
                 let value = self.expr(&s.value)?;
                 let value = self.assigned(value)?;

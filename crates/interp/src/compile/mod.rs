@@ -451,15 +451,15 @@ impl<'m, 'p> Builder<'m, 'p> {
         Ok(())
     }
 
-    /// The combine function of a reduction or scan.
-    fn combine(&mut self, region: Region, elems: &[V]) -> Res<Combine> {
+    /// The function in a region: the combine function of a reduction or scan, or one of elements.
+    fn combine(&mut self, region: Region, arguments: usize, results: usize) -> Res<Combine> {
         let m = self.m;
         let block = match m.region_blocks(region) {
             &[b] => b,
             _ => return Err(self.unsupported("a combine function with several blocks")),
         };
-        if m.block_args(block).len() != 2 * elems.len() {
-            return Err(self.error("a combine function takes two arguments for each operand"));
+        if m.block_args(block).len() != arguments {
+            return Err(self.error(format!("the function in the region must take {arguments} arguments")));
         }
         let mut captured: Vec<Value> = Vec::new();
         for op in m.block_ops(block) {
@@ -488,8 +488,8 @@ impl<'m, 'p> Builder<'m, 'p> {
         }
         let end = b.block(block)?;
         let operands = m.operands(end);
-        if !m.op_name(end).ends_with(".return") || operands.len() != elems.len() {
-            return Err(b.error("a combine function must return one value for each operand"));
+        if !m.op_name(end).ends_with(".return") || operands.len() != results {
+            return Err(b.error(format!("the function in the region must return {results} values")));
         }
         let outputs = b.get_all(operands)?;
         let single = match (b.program.code.as_slice(), inputs.as_slice(), outputs.as_slice()) {

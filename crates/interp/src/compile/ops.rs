@@ -10,6 +10,7 @@ use tilewright_libdevice as libdevice;
 
 use super::{Builder, Res};
 use crate::elem::Elem;
+use crate::exec::inline_asm;
 use crate::float::Rounding;
 use crate::kernels::{Kernel, cast, float, int, math as mathk, select};
 use crate::program::{DotScaled, Instr, Map, Microscaled, Rule, V};
@@ -364,6 +365,7 @@ impl Builder<'_, '_> {
             K::DotScaled => self.dot_scaled(op)?,
             K::Reduce => self.reduce(op)?,
             K::Scan => self.scan(op)?,
+            K::MapElementwise => self.map_elementwise(op)?,
             K::Histogram => self.histogram(op)?,
             K::Gather => self.gather(op)?,
             K::AtomicRmw => self.atomic_rmw(op)?,
@@ -375,11 +377,7 @@ impl Builder<'_, '_> {
             }
             _ if m.def(op).is_some_and(|d| d.index.rearranges()) => self.rearrange(op)?,
             K::ExternElementwise => self.extern_elementwise(op)?,
-            K::ElementwiseInlineAsm => {
-                return Err(
-                    self.unsupported("inline assembly, which only the target it is written for can run")
-                );
-            }
+            K::ElementwiseInlineAsm => self.inline_asm(op)?,
             K::Print => {
                 let p = tt::Print(op);
                 let args = self.get_all(p.args(m))?;
@@ -387,7 +385,7 @@ impl Builder<'_, '_> {
                 self.emit(Instr::Print { prefix: p.prefix(m), args, hex: p.hex(m), signed });
             }
             K::Assert => self.assert(op)?,
-            K::Func | K::Return | K::Call | K::ReduceReturn | K::ScanReturn => {
+            K::Func | K::Return | K::Call | K::ReduceReturn | K::ScanReturn | K::MapElementwiseReturn => {
                 return Err(self.error(format!("`{}` where it can't stand", m.op_name(op))));
             }
             _ => return Err(self.unsupported(format!("`{}`", m.op_name(op)))),
@@ -490,7 +488,7 @@ impl Builder<'_, '_> {
         let r = tt::Reduce(op);
         let srcs = self.get_all(r.srcs(m))?;
         let axis = self.checked_axis(r.axis(m), &srcs)?;
-        let combine = self.combine(r.combine(m), &srcs)?;
+        let combine = self.combine(r.combine(m), 2 * srcs.len(), srcs.len())?;
         let dsts = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
         self.emit(Instr::Reduce { srcs, dsts, axis, combine });
         Ok(())
@@ -501,9 +499,52 @@ impl Builder<'_, '_> {
         let s = tt::Scan(op);
         let srcs = self.get_all(s.srcs(m))?;
         let axis = self.checked_axis(s.axis(m), &srcs)?;
-        let combine = self.combine(s.combine(m), &srcs)?;
+        let combine = self.combine(s.combine(m), 2 * srcs.len(), srcs.len())?;
         let dsts = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
         self.emit(Instr::Scan { srcs, dsts, axis, reverse: s.reverse(m), combine });
+        Ok(())
+    }
+
+    /// Inline assembly is PTX, which the simulator runs.
+    fn inline_asm(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let a = tt::ElementwiseInlineAsm(op);
+        let srcs = self.get_all(a.args(m))?;
+        let pack = usize::try_from(a.packed_element(m)).ok().filter(|n| (1..=64).contains(n));
+        let pack = pack.ok_or_else(|| self.error("inline assembly takes 1 to 64 packed elements"))?;
+        let dsts: Vec<V> = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
+        let words = |s: &Self, vs: &[V]| -> Res<Vec<u32>> {
+            let mut out = Vec::new();
+            for &v in vs {
+                let bits = s.elem(v).bits();
+                let per_word = inline_asm::per_word(bits, pack);
+                if !pack.is_multiple_of(per_word) || (per_word > 1 && bits == 1) {
+                    return Err(s.error(format!(
+                        "inline assembly: {pack} elements of {bits} bits do not fill registers"
+                    )));
+                }
+                out.extend(std::iter::repeat_n(bits * per_word as u32, pack / per_word));
+            }
+            Ok(out)
+        };
+        let (results, operands) = (words(self, &dsts)?, words(self, &srcs)?);
+        let asm = tilewright_ptxsim::InlineAsm::new(&a.asm_string(m), &a.constraints(m), &results, &operands)
+            .map_err(|e| match e.message.strip_prefix("not supported yet: ") {
+                Some(what) => self.unsupported(format!("inline assembly with {what}")),
+                None => self.error(format!("inline assembly: {}", e.message)),
+            })?;
+        self.emit(Instr::InlineAsm { srcs, dsts, pack, asm: Arc::new(asm) });
+        Ok(())
+    }
+
+    fn map_elementwise(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        let map = tt::MapElementwise(op);
+        let srcs = self.get_all(map.srcs(m))?;
+        let pack = map.pack(m) as usize;
+        let function = self.combine(map.scalar_op(m), srcs.len() * pack, m.results(op).len() * pack)?;
+        let dsts = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
+        self.emit(Instr::MapElementwise { srcs, dsts, pack, function });
         Ok(())
     }
 

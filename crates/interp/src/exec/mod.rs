@@ -7,6 +7,7 @@ mod access;
 mod atomic;
 mod dot;
 mod elementwise;
+pub(crate) mod inline_asm;
 mod print;
 mod reduce;
 mod shape;
@@ -306,6 +307,12 @@ impl Frame {
             }
             Instr::Scan { srcs, dsts, axis, reverse, combine } => {
                 self.scan(program, context, srcs, dsts, *axis, *reverse, combine)?;
+            }
+            Instr::MapElementwise { srcs, dsts, pack, function } => {
+                self.map_elementwise(program, context, srcs, dsts, *pack, function)?;
+            }
+            Instr::InlineAsm { srcs, dsts, pack, asm } => {
+                self.inline_asm(program, context, srcs, dsts, *pack, asm)?;
             }
             Instr::Print { prefix, args, hex, signed } => self.print(program, prefix, args, *hex, signed),
             Instr::Assert { condition, message } => self.assert(program, *condition, message)?,

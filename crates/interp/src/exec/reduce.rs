@@ -129,7 +129,8 @@ impl Frame {
                 }
             }
         }
-        let result = self.run_combine(program, context, &mut inner_frame, combine, lanes, elems);
+        let result =
+            self.run_combine(program, context, &mut inner_frame, combine, lanes, [&elems.repeat(2), elems]);
         if result.is_ok() {
             for (k, (buf, elem)) in current.iter_mut().zip(elems).enumerate() {
                 let row = inner * elem.reg_size();
@@ -165,7 +166,7 @@ impl Frame {
         frame
     }
 
-    /// Runs a combine function over lanes whose inputs are in place, and makes its outputs dense.
+    /// Runs a function over lanes whose inputs are in place, and makes its outputs dense. `arguments` and `results` are their types.
     fn run_combine(
         &mut self,
         program: &Program,
@@ -173,10 +174,10 @@ impl Frame {
         frame: &mut Frame,
         combine: &Combine,
         lanes: usize,
-        elems: &[Elem],
+        [arguments, results]: [&[Elem]; 2],
     ) -> Result<(), FaultBox> {
         let p = &combine.program;
-        let captures = &p.inputs[2 * elems.len()..];
+        let (arguments_at, captures) = p.inputs.split_at(arguments.len());
         let captured: Vec<u64> = combine.captures.iter().map(|&v| self.scalar(program, v)).collect();
         if !p.branches || lanes == 1 {
             for (v, &bits) in captures.iter().zip(&captured) {
@@ -191,19 +192,17 @@ impl Frame {
             return Ok(());
         }
         // Lanes may branch differently: one at a time.
-        let arguments = &p.inputs[..2 * elems.len()];
         let inputs: Vec<Buffer> =
-            arguments.iter().map(|v| std::mem::take(&mut frame.regs[v.slot as usize].buf)).collect();
+            arguments_at.iter().map(|v| std::mem::take(&mut frame.regs[v.slot as usize].buf)).collect();
         let mut outputs: Vec<Buffer> = Vec::new();
-        for elem in elems {
+        for elem in results {
             let mut buf = self.pool.pop().unwrap_or_default();
             buf.reserve(lanes * elem.reg_size());
             outputs.push(buf);
         }
         frame.lanes = 1;
         for lane in 0..lanes {
-            for (i, (v, buf)) in arguments.iter().zip(&inputs).enumerate() {
-                let elem = elems[i % elems.len()];
+            for ((v, buf), elem) in arguments_at.iter().zip(&inputs).zip(arguments) {
                 frame.set(*v, Repr::Uniform(elem.canonical(read_bits(buf, elem.reg_size(), lane))));
             }
             for (v, &bits) in captures.iter().zip(&captured) {
@@ -211,7 +210,7 @@ impl Frame {
             }
             frame.restart(self.program_id);
             while frame.run(p, context)? == Status::Paused {}
-            for ((&v, buf), elem) in p.outputs.iter().zip(&mut outputs).zip(elems) {
+            for ((&v, buf), elem) in p.outputs.iter().zip(&mut outputs).zip(results) {
                 let bits = frame.scalar(p, v);
                 let size = elem.reg_size();
                 let bytes = buf.slice_mut::<u8>(lanes * size);
@@ -224,6 +223,63 @@ impl Frame {
             self.pool.push(std::mem::replace(&mut reg.buf, buf));
         }
         Ok(())
+    }
+
+    /// Applies a function to elements, `pack` that follow each other at a time; where they don't come out even, the last stands in
+    /// for those that are missing.
+    pub(super) fn map_elementwise(
+        &mut self,
+        program: &Program,
+        context: &Context<'_>,
+        srcs: &[V],
+        dsts: &[V],
+        pack: usize,
+        function: &Combine,
+    ) -> Result<(), FaultBox> {
+        let types = |vs: &[V]| -> Vec<Elem> {
+            vs.iter().flat_map(|&v| std::iter::repeat_n(Self::ty(program, v).elem, pack)).collect()
+        };
+        let (arguments, results) = (types(srcs), types(dsts));
+        let shape = &Self::ty(program, dsts[0]).shape;
+        let n: usize = shape.iter().map(|&e| e as usize).product();
+        let lanes = n.div_ceil(pack);
+        let mut frame = self.inner_frame(function);
+        for (k, &v) in srcs.iter().enumerate() {
+            self.dense(program, v);
+            let size = Self::ty(program, v).elem.reg_size();
+            let source = self.regs[v.slot as usize].buf.slice::<u8>(n * size);
+            for j in 0..pack {
+                let reg = &mut frame.regs[function.program.inputs[k * pack + j].slot as usize];
+                reg.repr = Repr::Dense;
+                let target = reg.buf.slice_mut::<u8>(lanes * size);
+                for (lane, element) in target.chunks_exact_mut(size).enumerate() {
+                    let at = (lane * pack + j).min(n - 1);
+                    element.copy_from_slice(&source[at * size..][..size]);
+                }
+            }
+        }
+        let run = self.run_combine(program, context, &mut frame, function, lanes, [&arguments, &results]);
+        if run.is_ok() {
+            for (k, &v) in dsts.iter().enumerate() {
+                let size = Self::ty(program, v).elem.reg_size();
+                let reg = &mut self.regs[v.slot as usize];
+                let target = reg.buf.slice_mut::<u8>(n * size);
+                for j in 0..pack {
+                    let output = function.program.outputs[k * pack + j];
+                    let source = frame.regs[output.slot as usize].buf.slice::<u8>(lanes * size);
+                    for (lane, element) in source.chunks_exact(size).enumerate() {
+                        if let Some(place) =
+                            target.get_mut((lane * pack + j) * size..).and_then(|t| t.get_mut(..size))
+                        {
+                            place.copy_from_slice(element);
+                        }
+                    }
+                }
+                reg.repr = Repr::Dense;
+            }
+        }
+        self.inner = Some(frame);
+        run
     }
 
     pub(super) fn scan(
@@ -288,7 +344,16 @@ impl Frame {
                         }
                     }
                 }
-                result = self.run_combine(program, context, &mut frame, combine, outer * inner, &elems);
+                let types = [elems.repeat(2), elems.clone()];
+                let [arguments, results] = &types;
+                result = self.run_combine(
+                    program,
+                    context,
+                    &mut frame,
+                    combine,
+                    outer * inner,
+                    [arguments, results],
+                );
                 if result.is_err() {
                     break;
                 }

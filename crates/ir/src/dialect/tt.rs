@@ -588,6 +588,30 @@ crate::dialect! {
         format "$values attr-dict `:` type($values)"
     }
 
+    /// Applies the function in the region to elements, `pack` at a time: its arguments are the first operand's elements, then the
+    /// second's; what it returns is the first result's elements, then the second's. Which elements go together is not said.
+    op MapElementwise = "map_elementwise" {
+        operands(srcs: var)
+        attrs(pack: i32 = "pack")
+        variadic_results(results)
+        regions(scalar_op: "tt.map_elementwise.return") flow()
+        traits(Elementwise, RecursiveEffects, SingleBlock)
+        index(Elementwise)
+        types()
+        effects()
+        verify verify_map
+    }
+
+    /// Ends the region of a `tt.map_elementwise`.
+    op MapElementwiseReturn = "map_elementwise.return" {
+        operands(values: var)
+        traits(Terminator)
+        index(Unrelated)
+        types()
+        effects()
+        format "$values attr-dict `:` type($values)"
+    }
+
     /// How often each of 0..bins occurs in an integer tensor; other values are not counted.
     op Histogram = "histogram" {
         operands(src: one, mask: opt)
@@ -809,6 +833,29 @@ fn verify_dot_scaled(module: &Module, op: Op) -> Result<(), String> {
 }
 
 /// The combine function takes accumulators, then elements, and gives accumulators.
+fn verify_map(module: &Module, op: Op) -> Result<(), String> {
+    let pack = MapElementwise(op).pack(module);
+    if pack < 1 {
+        return Err(format!("`pack` must be 1 or more, not {pack}"));
+    }
+    let block = module.region_block(module.regions(op)[0]);
+    let elements = |values: &[crate::Value]| -> Vec<Type> {
+        let types = values.iter().map(|&v| module.element_type(module.value_type(v)));
+        types.flat_map(|ty| std::iter::repeat_n(ty, pack as usize)).collect()
+    };
+    let types = |values: &[crate::Value]| values.iter().map(|&v| module.value_type(v)).collect::<Vec<Type>>();
+    let (args, wanted) = (types(module.block_args(block)), elements(module.operands(op)));
+    same_type_lists(module, "the function's arguments", &args, "the elements", &wanted)?;
+    let returned = module.last_op(block).map(|o| types(module.operands(o))).unwrap_or_default();
+    same_type_lists(
+        module,
+        "what the function returns",
+        &returned,
+        "the results' elements",
+        &elements(module.results(op)),
+    )
+}
+
 fn verify_combine(module: &Module, op: Op) -> Result<(), String> {
     let block = module.region_block(module.regions(op)[0]);
     let elements: Vec<Type> =

@@ -21,7 +21,7 @@ use tilewright_passes::machine::Machine;
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::target::{DotUnits, TargetInfo};
 use tilewright_passes::transform::{
-    allocate_shared, assign_layouts, global_barriers, lower_descriptors, lower_rings, membar,
+    allocate_shared, assign_layouts, global_barriers, inline_calls, lower_descriptors, lower_rings, membar,
 };
 use tilewright_target::{
     Code, Fact, Family, GivenStage, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop, Target,
@@ -32,6 +32,7 @@ use tilewright_target::{
 pub const LANES: u32 = 16;
 
 static PASSES: &[Row] = &[
+    Row { pass: inline_calls::PASS, why: "what descriptors become is found within one function" },
     Row { pass: lower_descriptors::PASS, why: "blocks become pointers and masks" },
     Row { pass: assign_layouts::PASS, why: "tt becomes ttg" },
     Row { pass: lower_tma::PASS, why: "it has no such copies: what is left of descriptors is an error" },

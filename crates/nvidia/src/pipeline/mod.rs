@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! tt    (inline, canonicalize, cse, licm: crates/ir)
-//!   │   decompose-scaled-dots … assign-layouts
+//!   │   inline-calls … assign-layouts
 //!   ▼
 //! ttg   encode-descriptors … launch-bounds
 //!   │   (distribute-to-warps and match-target-size stand behind assign-layouts for targets that have them: ML-Triton 2.2, 2.3)
@@ -21,12 +21,17 @@ use tilewright_passes::hopper::{
 };
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
-    allocate_shared, assign_layouts, decompose_scaled_dots, global_barriers, legalize_dots,
-    lower_descriptors, lower_rings, membar, sink_lane_sums, software_pipeline,
+    allocate_shared, assign_layouts, decompose_scaled_dots, global_barriers, inline_calls, legalize_dots,
+    lower_descriptors, lower_rings, membar, sink_lane_sums, software_pipeline, unroll_loops,
 };
 
 /// Each pass, and why it stands where it does.
 pub static PASSES: &[Row] = &[
+    Row {
+        pass: inline_calls::PASS,
+        why: "before all: functions that can't be called are code like any other",
+    },
+    Row { pass: unroll_loops::PASS, why: "several iterations are one to whatever schedules them" },
     Row {
         pass: decompose_scaled_dots::PASS,
         why: "before everything that looks at dots, their shapes and types: no target here has units for scales",

@@ -1,6 +1,7 @@
 //! Analyses: what can be known of a module, and what follows from encodings. They change nothing.
 
 pub mod axis;
+pub mod calls;
 pub mod encoding_choice;
 pub mod encoding_inference;
 pub mod reindex;

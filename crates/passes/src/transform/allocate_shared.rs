@@ -6,7 +6,7 @@
 //! inside a loop (or branch) that the allocation is outside of lasts to that loop's end. Scratch lives for its operation;
 //! but where a kernel's scratch is small (a few words a warp, for reductions) each keeps a place of its own, which saves
 //! the barrier between one operation's reads and the next one's writes. What lies in different regions of a
-//! `ttg.warp_specialize` lives at the same time. Largest first, each goes to the lowest offset that is free for all of its
+//! `ttg.warp_specialize` lives at the same time. A called function's memory begins behind that of its callers. Largest first, each goes to the lowest offset that is free for all of its
 //! life.
 //!
 //! ```text
@@ -23,6 +23,7 @@ use tilewright_ir::marks;
 use tilewright_ir::{Diagnostic, LocKind, Module, Op, Opcode, Trait, Type, TypeKind, Value};
 use tilewright_layout::SharedLayout;
 
+use crate::analysis::calls;
 use crate::analysis::scope;
 use crate::analysis::scratch::scratch_bytes;
 use crate::hopper::tma;
@@ -52,17 +53,31 @@ pub const PASS: Pass = Pass {
     run: |m, t, _| run(m, t),
 };
 
-/// Allocates shared memory for the module's kernel.
+/// What a called function's memory begins at a multiple of: a 128-byte swizzle repeats after so many bytes.
+const FRAME_ALIGNMENT: u32 = 1024;
+
+/// Allocates shared memory for the module's kernel and for what it calls.
 ///
 /// # Errors
 /// More is needed than the target has: says how much, how much there is, and which values need it.
 pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
-    let functions: Vec<Op> = module.block_ops(module.body()).collect();
     let mut total = 0;
-    for func in functions {
+    // Where a function's memory begins: behind that of all that call it.
+    let mut begins: FxHashMap<Op, u32> = FxHashMap::default();
+    for func in callers_first(module) {
+        let begin = begins.get(&func).copied().unwrap_or(0);
         let mut pieces = lives(module, func)?;
         place(&mut pieces, |a, b| scope::concurrent(module, a, b));
-        let bytes = pieces.iter().map(|p| p.offset + p.bytes).max().unwrap_or(0);
+        for p in &mut pieces {
+            p.offset += begin;
+        }
+        let bytes = pieces.iter().map(|p| p.offset + p.bytes).max().unwrap_or(begin);
+        for op in module.all_ops(func) {
+            if let Some(callee) = calls::callee(module, op) {
+                let at = begins.entry(callee).or_default();
+                *at = (*at).max(bytes.next_multiple_of(FRAME_ALIGNMENT));
+            }
+        }
         if bytes > target.max_shared {
             return Err(too_much(module, target, &pieces, bytes));
         }
@@ -74,6 +89,16 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     let root = module.root();
     module.set_i32_attr(root, "ttg.shared", total as i32);
     Ok(())
+}
+
+/// The functions of the module, each behind all that call it.
+fn callers_first(module: &Module) -> Vec<Op> {
+    let functions: Vec<Op> = module.block_ops(module.body()).collect();
+    let called: FxHashMap<Op, Vec<Op>> = functions.iter().map(|&f| (f, calls::reached(module, f))).collect();
+    let mut order = functions;
+    // A caller reaches more than what it calls does.
+    order.sort_by_key(|f| std::cmp::Reverse(called[f].len()));
+    order
 }
 
 /// The bytes and alignment of a buffer type.

@@ -8,6 +8,8 @@
 //! An atomic operation of the whole program that releases (PTX ISA, "Memory Consistency Model") is made by one thread for all: a
 //! barrier stands before it, so that what the others wrote is visible with it.
 //!
+//! A function that is called finds all settled: where it writes, the barrier stands before the call.
+//!
 //! Why behind [`membar`](super::membar): its barriers, and those inside operations with scratch, settle this too.
 //!
 //! ```text
@@ -20,6 +22,7 @@ use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region};
 
 use super::membar::waits_inside;
+use crate::analysis::calls;
 use crate::analysis::scope;
 use crate::analysis::tile_layout::layout_of;
 use crate::pass::{Pass, Property};
@@ -112,8 +115,22 @@ impl Walk<'_> {
                 }
                 false
             }
+            Some(Opcode::Tt(tt::Kind::Call)) => {
+                let settled = pending && calls::runs(m, op, |inner| self.writes(inner));
+                if settled && !self.found.contains(&op) {
+                    self.found.push(op);
+                }
+                let loads = calls::runs(m, op, |inner| tt::Load::cast(m, inner).is_some());
+                pending && !settled || loads
+            }
             _ => pending && !waits_inside(m, op),
         }
+    }
+
+    /// Whether an operation writes global memory.
+    fn writes(&self, op: Op) -> bool {
+        use tt::Kind as K;
+        matches!(self.module.opcode(op), Some(Opcode::Tt(K::Store | K::AtomicRmw | K::AtomicCas)))
     }
 
     /// Whether several threads load one element.

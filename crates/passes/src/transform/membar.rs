@@ -31,13 +31,13 @@
 //!                                                        %y = ttg.local_load %b
 //! ```
 
-use tilewright_ir::dialect::{scf, ttg, ttng};
+use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::marks;
 use tilewright_ir::opdef::{Access, Completion, Resource};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Region, Value};
 use tilewright_layout::{ConversionPlan, SyncScope};
 
-use crate::analysis::{scope, scratch};
+use crate::analysis::{calls, scope, scratch};
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::buffer_bytes;
 
@@ -98,6 +98,8 @@ struct State {
     drains: Vec<Range>,
     /// Written by ordinary stores, and by asynchronous copies that were waited for, since the last proxy fence.
     unfenced: Vec<Range>,
+    /// A function was called that uses shared memory. Its callers' memory is not its own, but that of other calls is.
+    called: bool,
 }
 
 fn add(list: &mut Vec<Range>, r: Range) {
@@ -115,9 +117,11 @@ impl State {
         self.reads.clear();
         self.slot_reads.clear();
         self.writes.clear();
+        self.called = false;
     }
 
     fn join(&mut self, other: &State) {
+        self.called |= other.called;
         for (mine, theirs) in [
             (&mut self.reads, &other.reads),
             (&mut self.slot_reads, &other.slot_reads),
@@ -200,6 +204,18 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 });
             }
             Some(Opcode::Scf(scf::Kind::If)) => branches(module, op, state),
+            Some(Opcode::Tt(tt::Kind::Call)) => {
+                let in_memory = |op| module.op_attr(op, marks::ALLOCATION_OFFSET).is_some();
+                if calls::runs(module, op, in_memory) {
+                    if state.called {
+                        ttg::Barrier::build(&mut Builder::before(module, op));
+                        state.settle();
+                    }
+                    state.called = true;
+                } else {
+                    barrier = last;
+                }
+            }
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => {
                 state.settle();
                 barrier = Some(op);

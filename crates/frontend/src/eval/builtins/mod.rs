@@ -14,7 +14,7 @@ mod reduce;
 mod scaled;
 mod shape;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use ruff_python_ast::Operator;
 use rustc_hash::FxHashMap;
@@ -29,7 +29,7 @@ use super::call::Args;
 use super::{Eval, Evaluator, builder};
 use crate::dtype::Scalar;
 use crate::fold;
-use crate::host::HostValue;
+use crate::host::{HostValue, NamedTuple};
 use crate::library::Builtin;
 use crate::value::{Tensor, Value};
 
@@ -177,7 +177,8 @@ static BUILTINS: &[(&str, Function)] = &[
     ("device_print", |e, a| e.device_print(a).map(|()| Value::NONE)),
     ("device_assert", |e, a| e.device_assert(a).map(|()| Value::NONE)),
     ("inline_asm_elementwise", |e, a| e.inline_asm(a)),
-    ("map_elementwise", |e, a| e.not_yet(a)),
+    ("current_target", |e, _| Ok(e.current_target())),
+    ("map_elementwise", |e, a| e.map_elementwise(a)),
 ];
 
 fn function(builtin: &Builtin) -> Option<Function> {
@@ -198,6 +199,19 @@ impl Evaluator<'_> {
             Some(function) => function(self, args),
             None => self.not_yet(args),
         }
+    }
+
+    /// The target as Triton's `GPUTarget`; none where it is no GPU.
+    fn current_target(&self) -> Value {
+        let parts = self.target.and_then(|t| t.split_once(':'));
+        let Some((backend, Ok(arch))) = parts.map(|(backend, arch)| (backend, arch.parse::<i128>())) else {
+            return Value::NONE;
+        };
+        Value::from_host(HostValue::NamedTuple(Arc::new(NamedTuple {
+            class: "GPUTarget".into(),
+            fields: ["backend", "arch", "warp_size"].map(Arc::from).into(),
+            values: vec![HostValue::str(backend), HostValue::Int(arch), HostValue::Int(32)],
+        })))
     }
 
     fn not_yet(&self, args: &Args) -> Eval<Value> {

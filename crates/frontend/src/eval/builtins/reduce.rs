@@ -1,11 +1,17 @@
-//! Reductions, scans, histograms and gathers.
+//! Reductions, scans, functions of elements, histograms and gathers.
 
 use tilewright_ir::dialect::tt;
+use tilewright_ir::{Opcode, Trait};
 
 use super::super::call::{Args, CallArgs};
 use super::super::{Eval, Evaluator, builder};
 use crate::dtype::Scalar;
 use crate::value::{Shape, Tensor, Value};
+
+/// `1 value`, `2 values`.
+fn counted(values: usize) -> String {
+    format!("{values} value{}", if values == 1 { "" } else { "s" })
+}
 
 impl Evaluator<'_> {
     /// The operands of a reduction: one tensor or a tuple of tensors of one shape.
@@ -156,6 +162,123 @@ impl Evaluator<'_> {
             .map(|(value, t)| Value::Tensor(Tensor { value, ..t.clone() }))
             .collect();
         Ok(if tuple { Value::tuple(out) } else { out.swap_remove(0) })
+    }
+
+    pub(super) fn map_elementwise(&mut self, args: &Args) -> Eval<Value> {
+        let Some(pack) = u32::try_from(self.int_arg(args, "pack")?).ok().filter(|n| (1..=64).contains(n))
+        else {
+            return Err(self.error("pack must be 1 to 64"));
+        };
+        let mut tensors = args.rest.iter().map(|v| self.tensor_of(v)).collect::<Eval<Vec<Tensor>>>()?;
+        let shape = match tensors.first() {
+            None => return Err(self.error("tl.map_elementwise needs a tensor to map over")),
+            Some(first) => {
+                let first = first.clone();
+                tensors[1..]
+                    .iter()
+                    .try_fold(first, |all, t| Ok::<_, super::super::Error>(self.broadcast(&all, t)?.0))?
+                    .shape
+            }
+        };
+        if shape.is_empty() {
+            return Err(self.error(format!(
+                "tl.map_elementwise needs a tensor, but all that it is given are scalars: {}",
+                tensors[0].ty()
+            )));
+        }
+        for t in &mut tensors {
+            *t = self.broadcast_to(t, &shape)?;
+        }
+        // The types of the results are those that the function returns: it goes first into a region of an operation that has none.
+        let values: Vec<_> = tensors.iter().map(|t| t.value).collect();
+        let draft = tt::MapElementwise::build(&mut builder!(self), &values, pack as i32, &[]);
+        let region = draft.scalar_op(&self.module);
+        let (block, returned, tuple) =
+            self.function_of_elements(region, &tensors, pack as usize, args.get("scalar_fn"))?;
+        let dtypes: Vec<_> = returned.iter().step_by(pack as usize).map(|t| t.dtype.clone()).collect();
+        let types: Vec<_> = dtypes.iter().map(|dtype| self.ir_type(dtype, &shape)).collect();
+        for ty in types {
+            self.module.add_result(draft.0, ty);
+        }
+        let values: Vec<_> = returned.iter().map(|t| t.value).collect();
+        let outer = std::mem::replace(&mut self.block, block);
+        tt::MapElementwiseReturn::build(&mut builder!(self), &values);
+        self.block = outer;
+        let results = draft.results(&self.module).to_vec();
+        let mut out: Vec<Value> = results
+            .into_iter()
+            .zip(dtypes)
+            .map(|(value, dtype)| Value::Tensor(Tensor { value, dtype, shape: shape.clone() }))
+            .collect();
+        Ok(if tuple { Value::tuple(out) } else { out.swap_remove(0) })
+    }
+
+    /// Fills a region with a function of `pack` elements of each tensor. Gives where it ends, what it returned, and whether that was a
+    /// tuple.
+    fn function_of_elements(
+        &mut self,
+        region: tilewright_ir::Region,
+        tensors: &[Tensor],
+        pack: usize,
+        function: &Value,
+    ) -> Eval<(tilewright_ir::Block, Vec<Tensor>, bool)> {
+        let dtypes: Vec<_> =
+            tensors.iter().flat_map(|t| std::iter::repeat_n(t.dtype.clone(), pack)).collect();
+        let types: Vec<_> = dtypes.iter().map(|dtype| self.element_type(dtype)).collect();
+        let block = self.module.append_block(region, &types);
+        let arguments = self.module.block_args(block).to_vec();
+        let positional = arguments.into_iter().zip(dtypes);
+        let positional =
+            positional.map(|(value, dtype)| Value::Tensor(Tensor::scalar(value, dtype))).collect();
+        let range = self.range;
+        let outer = std::mem::replace(&mut self.block, block);
+        let result = self.call(function.clone(), CallArgs { positional, keywords: vec![] });
+        self.range = range;
+        let result = result?;
+        let (items, tuple) = match &result {
+            Value::Tuple(t) => (t.items.clone(), true),
+            other => (vec![other.clone()], false),
+        };
+        if items.is_empty() || items.iter().any(Value::is_none) {
+            return Err(self.error("the function given to tl.map_elementwise must return a value"));
+        }
+        if !items.len().is_multiple_of(pack) {
+            let message = format!(
+                "the function given to tl.map_elementwise returns {}, which pack={pack} does not divide",
+                counted(items.len())
+            );
+            return Err(self.error(message).note("it returns `pack` elements of each result").into());
+        }
+        let returned = items.iter().map(|item| self.tensor_of(item)).collect::<Eval<Vec<Tensor>>>()?;
+        for of_result in returned.chunks(pack) {
+            if let Some(other) = of_result.iter().find(|t| t.dtype != of_result[0].dtype) {
+                let message = format!(
+                    "the elements of one result have types {} and {}",
+                    of_result[0].dtype, other.dtype
+                );
+                return Err(self.error(message).note("convert with .to(dtype)").into());
+            }
+        }
+        self.only_arithmetic(block)?;
+        let end = std::mem::replace(&mut self.block, outer);
+        Ok((end, returned, tuple))
+    }
+
+    /// Checks that what is in a block and below it only computes, on scalars.
+    fn only_arithmetic(&self, block: tilewright_ir::Block) -> Eval<()> {
+        let m = &self.module;
+        for op in m.block_ops(block).flat_map(|op| m.all_ops(op)) {
+            let on_tensors =
+                m.operands(op).iter().chain(m.results(op)).any(|&v| m.is_tensor(m.value_type(v)));
+            let control = matches!(m.opcode(op), Some(Opcode::Scf(_)));
+            if on_tensors || !(control || m.has_trait(op, Trait::Pure)) {
+                return Err(self.unsupported(
+                    &format!("`{}` in a function that is given to tl.map_elementwise", m.op_name(op)),
+                    "it may compute with scalars, branch and loop",
+                ));
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn histogram(&mut self, args: &Args) -> Eval<Tensor> {

@@ -85,8 +85,8 @@ use crate::transform::software_pipeline::budget;
 use channels::{Channel, Load};
 
 /// The hints of a loop.
-const HINT: &str = "tt.warp_specialize";
-const FLATTEN: &str = "tt.flatten";
+pub(crate) const HINT: &str = "tt.warp_specialize";
+pub(crate) const FLATTEN: &str = "tt.flatten";
 /// Registers that a thread of the producer warp wants: loop counters, coordinates and addresses.
 const PRODUCER_REGISTERS: i32 = 40;
 

@@ -13,6 +13,8 @@
 //!    spreads along def-use chains both ways, through loops, branches, broadcasts and reductions, until it meets a value
 //!    that has one already. Small loads take what reaches them if that costs little more than their own choice.
 //!    **Cheap** values (ranges, splats, constants and integer arithmetic on them) stop nothing and get no encoding.
+//!    What functions take and give has one encoding for each type, the default one: caller and callee agree without having to look at each
+//!    other.
 //! 3. **Rewriting** (`rewrite`). Each operation says which encoding each operand must have. Where a value has another:
 //!    a cheap one is computed again in the wanted encoding; one that follows from something smaller (a broadcast, a
 //!    widening cast) is computed again from that, converted; everything else gets one `ttg.convert_layout`, where it is
@@ -52,7 +54,7 @@ pub const PASS: Pass = Pass {
     name: "assign-layouts",
     summary: "give every tensor its encoding",
     requires: &[],
-    ensures: &[Property::Inlined, Property::LaidOut],
+    ensures: &[Property::LaidOut],
     run: |m, t, o| {
         record(m, t, o);
         run(m, t, o.num_warps)
@@ -103,7 +105,8 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
             accesses: FxHashMap::default(),
         };
         assigner.note_runs();
-        let roots = assigner.roots()?;
+        let mut roots = assigner.roots()?;
+        roots.extend(assigner.signature_roots());
         assigner.propagate_all(&roots);
         rewrite::Rewriter::new(assigner).run()?;
     }
@@ -157,6 +160,38 @@ impl Assigner<'_> {
                 self.module.set_attr(op, marks::CONSTANCY, attr);
             }
         }
+    }
+
+    /// What the function is given, and what it is given by those that it calls.
+    fn signature_roots(&mut self) -> Vec<roots::Root> {
+        let mut values = Vec::new();
+        let (&func, inside) = self.ops.split_first().expect("the function itself");
+        for &region in self.module.regions(func) {
+            values.extend(
+                self.module
+                    .region_blocks(region)
+                    .first()
+                    .into_iter()
+                    .flat_map(|&b| self.module.block_args(b)),
+            );
+        }
+        let calls = inside.iter().filter(|&&op| tt::Call::cast(self.module, op).is_some());
+        values.extend(calls.flat_map(|&op| self.module.results(op)));
+        let mut found = Vec::new();
+        for value in values.into_iter().copied().collect::<Vec<Value>>() {
+            if crate::analysis::encoding_inference::is_tensor(self.module, value) {
+                let encoding = self.signature_encoding(value);
+                self.encodings.insert(value, encoding);
+                found.push(roots::Root { value, encoding, weight: 0, fixed: true });
+            }
+        }
+        found
+    }
+
+    /// The encoding in which a value crosses the border of a function.
+    fn signature_encoding(&mut self, value: Value) -> Attr {
+        let bits = self.module.bits(self.module.value_type(value));
+        self.default_encoding(&self.shape(value), bits)
     }
 
     fn shape(&self, value: Value) -> Vec<u32> {

@@ -64,8 +64,23 @@ impl<'a> Rewriter<'a> {
             self.op(op)?;
         }
         let func = ops[0];
+        self.set_function_type(func);
         erase_dead(self.a.module, func);
         self.check(func)
+    }
+
+    /// Writes what the function takes and gives, encodings and all, as its type.
+    fn set_function_type(&mut self, func: Op) {
+        let m = &*self.a.module;
+        let types = |values: &[Value]| values.iter().map(|&v| m.value_type(v)).collect::<Vec<_>>();
+        let region = m.regions(func)[0];
+        let Some(&entry) = m.region_blocks(region).first() else { return };
+        let inputs = types(m.block_args(entry));
+        let ends = m.region_blocks(region).iter().filter_map(|&b| m.last_op(b));
+        let returned = ends.filter_map(|op| tt::Return::cast(m, op)).map(|end| types(end.values(m))).next();
+        let ty = self.a.module.ty(TypeKind::Function { inputs, results: returned.unwrap_or_default() });
+        let attr = self.a.module.attr(AttrKind::Type(ty));
+        self.a.module.set_attr(func, "function_type", attr);
     }
 
     fn set_encoding(&mut self, value: Value, enc: Attr) {
@@ -132,10 +147,11 @@ impl<'a> Rewriter<'a> {
             Opcode::Tt(tt::Kind::Dot) => self.dot(tt::Dot(op)),
             Opcode::Tt(tt::Kind::Reduce) => self.reduce(tt::Reduce(op)),
             Opcode::Tt(tt::Kind::Scan) => self.scan(tt::Scan(op)),
-            Opcode::Tt(tt::Kind::Call) => {
-                let loc = self.m().op_loc(op);
-                return Err(Diagnostic::unsupported(self.m(), loc, "a call that is not inlined")
-                    .note("remove `noinline=True` from the called function"));
+            Opcode::Tt(tt::Kind::Call | tt::Kind::Return) => {
+                for i in tensor_operands {
+                    let enc = self.a.signature_encoding(self.m().operands(op)[i]);
+                    self.set_operand(op, i, enc);
+                }
             }
             Opcode::Scf(_) => self.control(op),
             _ if encoding_inference::shares_encoding(self.m(), op)

@@ -1,0 +1,72 @@
+//! Inlining of what can't be called: a `noinline` function stays one, and is called as `ptxas` calls functions, unless it takes,
+//! gives or makes tensor descriptors, or the kernel runs on clusters or on specialized warps.
+//!
+//! A descriptor is a tensor map or a pointer with sizes, whichever its accesses want, and that is found within one function; so is
+//! how tiles are split over the CTAs of a cluster, and which warps run what.
+//!
+//! Why first: what is inlined is code like any other to all passes behind.
+//!
+//! ```text
+//! %0 = tt.call @load(%desc, %i) : (!tt.tensordesc<…>, i32) -> tensor<…>
+//! =>
+//! %0 = tt.descriptor_load %desc[%i] : !tt.tensordesc<…> -> tensor<…>
+//! ```
+
+use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::{Diagnostic, Module, Op, TypeKind, Value, inline, pass};
+
+use crate::analysis::calls;
+use crate::hopper::warp_specialize::{FLATTEN, HINT};
+use crate::pass::{Pass, Property};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "inline-calls",
+    summary: "inline the `noinline` functions that can't be called",
+    requires: &[],
+    ensures: &[Property::CallsStay],
+    run: |m, _, o| run(m, o.num_ctas),
+};
+
+/// Inlines what can't be called.
+///
+/// # Errors
+/// Recursion, as [`inline::run`] says.
+pub fn run(module: &mut Module, num_ctas: u32) -> Result<(), Diagnostic> {
+    let all = num_ctas > 1 || has_partitions(module);
+    let calls: Vec<Op> = module
+        .all_ops(module.root())
+        .into_iter()
+        .filter(|&op| tt::Call::cast(module, op).is_some())
+        .collect();
+    if !calls.iter().any(|&call| all || !stays(module, call)) {
+        return Ok(());
+    }
+    inline::run_where(module, &|module, callee| all || needs_descriptors(module, callee))?;
+    pass::optimize(module)
+}
+
+/// Whether an operation is anything but a call of a function that can't be called.
+pub fn stays(module: &Module, op: Op) -> bool {
+    calls::callee(module, op)
+        .is_none_or(|callee| !needs_descriptors(module, callee) && !has_partitions(module))
+}
+
+/// Whether a function has to do with descriptors, or calls one that has.
+fn needs_descriptors(module: &Module, func: Op) -> bool {
+    let is_descriptor =
+        |&v: &Value| matches!(module.type_kind(module.value_type(v)), TypeKind::TensorDesc { .. });
+    let inside = |op: Op| {
+        let blocks = module.regions(op).iter().flat_map(|&region| module.region_blocks(region));
+        module.results(op).iter().chain(blocks.flat_map(|&b| module.block_args(b))).any(is_descriptor)
+    };
+    calls::reached(module, func).into_iter().any(|f| module.all_ops(f).into_iter().any(inside))
+}
+
+/// Whether warps of the kernel are specialized, or are to be.
+fn has_partitions(module: &Module) -> bool {
+    module.all_ops(module.root()).into_iter().any(|op| {
+        ttg::WarpSpecialize::cast(module, op).is_some()
+            || [HINT, FLATTEN].iter().any(|hint| module.op_attr(op, hint).is_some())
+    })
+}

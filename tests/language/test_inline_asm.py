@@ -1,0 +1,109 @@
+"""Inline assembly, which the CPU executor gives to the simulator."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def shift_kernel(x_ptr, y_ptr, z_ptr, n, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x = tl.load(x_ptr + offsets)
+    y = tl.load(y_ptr + offsets)
+    shifted = tl.inline_asm_elementwise(
+        "shf.l.wrap.b32 $0, $1, $2, $3;", "=r,r, r, r", [x, y, n], tl.int32, True, 1
+    )
+    tl.store(z_ptr + offsets, shifted)
+
+
+@pytest.mark.parametrize("size", [16, 96, 512])
+def test_shift(device, size):
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(0, 1 << 31, size, dtype=np.int32) for _ in range(2))
+    z = device.empty(size, np.int32)
+    shift_kernel[(1,)](device.array(x), device.array(y), z, 17, N=size)
+    both = x.astype(np.uint32).astype(np.uint64) | (y.astype(np.uint32).astype(np.uint64) << np.uint64(32))
+    expected = ((both << np.uint64(17)) >> np.uint64(32)).astype(np.uint32).astype(np.int32)
+    np.testing.assert_array_equal(device.numpy(z), expected)
+
+
+@triton.jit
+def packed_kernel(x_ptr, y_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x = tl.load(x_ptr + offsets)
+    y = tl.inline_asm_elementwise(
+        "{ .reg .b32 t<2>; and.b32 t0, $1, 0x0f0f0f0f; shl.b32 t1, t0, 4; mov.b32 $0, t1; }",
+        "=r,r",
+        [x],
+        tl.int8,
+        is_pure=True,
+        pack=4,
+    )
+    tl.store(y_ptr + offsets, y)
+
+
+@pytest.mark.parametrize("size", [4, 96, 256])
+def test_packed(device, size):
+    x = np.arange(size).astype(np.uint8).view(np.int8)
+    y = device.empty(size, np.int8)
+    packed_kernel[(1,)](device.array(x), y, N=size)
+    np.testing.assert_array_equal(device.numpy(y), (x.view(np.uint8) << 4).view(np.int8))
+
+
+@triton.jit
+def several_kernel(x_ptr, sum_ptr, half_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x = tl.load(x_ptr + offsets)
+    total, half = tl.inline_asm_elementwise(
+        "add.f32 $0, $2, $2; cvt.rn.f16.f32 $1, $2;", "=f,=h,f", [x], (tl.float32, tl.float16), True, 1
+    )
+    for _ in range(2):
+        total = tl.inline_asm_elementwise("ex2.approx.f32 $0, $1;", "=f,f", [total], tl.float32, True, 1)
+    number = tl.inline_asm_elementwise("add.s32 $0, $1, 5;", "=r,0", [N], tl.int32, True, 1)
+    tl.store(sum_ptr + offsets, total + number)
+    tl.store(half_ptr + offsets, half)
+
+
+def test_several_results(device):
+    x = np.linspace(-2, 1, 64).astype(np.float32)
+    total, half = device.empty(64, np.float32), device.empty(64, np.float16)
+    several_kernel[(1,)](device.array(x), total, half, N=64)
+    np.testing.assert_allclose(device.numpy(total), np.exp2(np.exp2(2 * x)) + 69, rtol=1e-5)
+    np.testing.assert_array_equal(device.numpy(half), x.astype(np.float16))
+
+
+@triton.jit
+def memory_kernel(x_ptr, y_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x = tl.inline_asm_elementwise("ld.global.b32 $0, [$1];", "=r,l", [x_ptr + offsets], tl.int32, False, 1)
+    tl.inline_asm_elementwise(
+        "st.global.b32 [$1], $2; mov.b32 $0, 0;", "=r,l,r", [y_ptr + offsets, x * 2], tl.int32, False, 1
+    )
+
+
+def test_memory(device):
+    x = np.arange(128, dtype=np.int32)
+    y = device.array(np.zeros(128, np.int32))
+    memory_kernel[(1,)](device.array(x), y, N=128)
+    np.testing.assert_array_equal(device.numpy(y), 2 * x)
+
+
+@triton.jit
+def relative(x):
+    return tl.inline_asm_elementwise("sub.s32 $0, $1, 3;", "=r,r", [x], tl.int32, True, 1)
+
+
+@triton.jit
+def scalars_kernel(x_ptr, y_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    y = relative(tl.load(x_ptr)) + relative(tl.load(x_ptr + offsets))
+    tl.store(y_ptr + offsets, y)
+
+
+def test_scalars(device):
+    x = np.arange(5, 37, dtype=np.int32)
+    y = device.empty(32, np.int32)
+    scalars_kernel[(1,)](device.array(x), y, N=32)
+    np.testing.assert_array_equal(device.numpy(y), x - 1)
