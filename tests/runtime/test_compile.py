@@ -172,8 +172,8 @@ def test_a_file_of_ir(tmp_path):
         and read.ext == "ttir"
         and read.signature == {0: "*f16", 1: "*f32", 2: "i64", 3: "f64"}
     )
-    with pytest.raises(NotImplementedError, match=r"not supported yet.*add\.ttir"):
-        triton.compile(str(path))
+    compiled = triton.compile(str(path), target=HOPPER)
+    assert compiled.name == "add" and ".target sm_90a" in compiled.asm["ptx"]
     path = tmp_path / "add.ptx"
     path.write_text(triton.compile(source(), target=HOPPER).asm["ptx"])
     assert IRSource(path).name == "add" and len(IRSource(path).signature) == 4

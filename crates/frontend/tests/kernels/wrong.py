@@ -443,7 +443,7 @@ def bad_option(x_ptr):
 
 # *fp32
 @tilewright.jit
-def not_yet(x_ptr):
+def map_of_a_scalar(x_ptr):
     c = tl.map_elementwise(tl.abs, tl.load(x_ptr))
 
 
