@@ -339,13 +339,13 @@ impl Instr {
                 f(src, Use);
                 f(dst, Def);
             }
-            Instr::Rearrange { srcs, dsts, .. } => {
+            Instr::Rearrange { srcs, dsts, .. } | Instr::InlineAsm { srcs, dsts, .. } => {
                 srcs.iter_mut().for_each(|v| f(v, Use));
                 dsts.iter_mut().for_each(|v| f(v, Def));
             }
-            Instr::Cat { lhs, rhs, dst } => {
-                f(lhs, Use);
-                f(rhs, Use);
+            Instr::Cat { lhs: a, rhs: b, dst } | Instr::Gather { src: a, indices: b, dst, .. } => {
+                f(a, Use);
+                f(b, Use);
                 f(dst, Def);
             }
             Instr::Load { ptr, mask, other, dst } => {
@@ -364,13 +364,7 @@ impl Instr {
                 mask.iter_mut().for_each(|v| f(v, Use));
                 f(dst, Def);
             }
-            Instr::AtomicCas { ptr, cmp, val, dst } => {
-                f(ptr, Use);
-                f(cmp, Use);
-                f(val, Use);
-                f(dst, Def);
-            }
-            Instr::Dot { a, b, c, dst, .. } => {
+            Instr::AtomicCas { ptr: a, cmp: b, val: c, dst } | Instr::Dot { a, b, c, dst, .. } => {
                 f(a, Use);
                 f(b, Use);
                 f(c, Use);
@@ -390,18 +384,9 @@ impl Instr {
                 srcs.iter_mut().chain(&mut combine.captures).for_each(|v| f(v, Use));
                 dsts.iter_mut().for_each(|v| f(v, Def));
             }
-            Instr::InlineAsm { srcs, dsts, .. } => {
-                srcs.iter_mut().for_each(|v| f(v, Use));
-                dsts.iter_mut().for_each(|v| f(v, Def));
-            }
             Instr::Histogram { src, mask, dst } => {
                 f(src, Use);
                 mask.iter_mut().for_each(|v| f(v, Use));
-                f(dst, Def);
-            }
-            Instr::Gather { src, indices, dst, .. } => {
-                f(src, Use);
-                f(indices, Use);
                 f(dst, Def);
             }
             Instr::Print { args, .. } => args.iter_mut().for_each(|v| f(v, Use)),
