@@ -149,3 +149,42 @@ def test_a_module_without_places_barriers_and_widths_gets_them(tmp_path, monkeyp
     path.write_text(BARE.replace(", #blocked", "").replace(", #ttg.slice<{dim = 0, parent = #blocked}>", ""))
     with pytest.raises(triton.CompilationError, match=r"row_sums\.ttgir"):
         triton.compile(str(path))
+
+
+DIVIDE = """
+module {
+  tt.func public @divide(%out: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %a: !tt.ptr<i32>, %b: !tt.ptr<i32>) {
+    %at = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+    %as = tt.splat %a : !tt.ptr<i32> -> tensor<16x!tt.ptr<i32>>
+    %bs = tt.splat %b : !tt.ptr<i32> -> tensor<16x!tt.ptr<i32>>
+    %outs = tt.splat %out : !tt.ptr<i32> -> tensor<16x!tt.ptr<i32>>
+    %ap = tt.addptr %as, %at : tensor<16x!tt.ptr<i32>>, tensor<16xi32>
+    %bp = tt.addptr %bs, %at : tensor<16x!tt.ptr<i32>>, tensor<16xi32>
+    %op = tt.addptr %outs, %at : tensor<16x!tt.ptr<i32>>, tensor<16xi32>
+    %x = tt.load %ap : tensor<16x!tt.ptr<i32>>
+    %y = tt.load %bp : tensor<16x!tt.ptr<i32>>
+    %q = arith.ceildivui %x, %y : tensor<16xi32>
+    tt.store %op, %q : tensor<16x!tt.ptr<i32>>
+    tt.return
+  }
+}
+"""
+
+
+@triton.jit
+def divide(out, a, b):
+    pass
+
+
+@pytest.mark.parametrize("backend", ["interp", "ptxsim"])
+def test_an_operation_that_only_modules_have(tmp_path, monkeypatch, backend):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", backend)
+    path = tmp_path / "divide.ttir"
+    path.write_text(DIVIDE)
+    random = np.random.default_rng(7)
+    a = random.integers(0, 2**32, 16, dtype=np.uint32)
+    b = random.integers(1, 2**31, 16, dtype=np.uint32) >> random.integers(0, 31, 16, dtype=np.uint32)
+    a[:2], b = (2**32 - 1, 0), np.maximum(b, 1)
+    out = np.zeros(16, np.uint32)
+    divide[(1,)](out, a, b, ir_override=path)
+    assert (out == -(-a.astype(np.int64) // b)).all()

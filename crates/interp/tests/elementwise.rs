@@ -55,6 +55,7 @@ macro_rules! check_int {
                         as $T
                 }
             }),
+            ("ceildivui", |a, b| if b == 0 { -1 } else { (a as $U).div_ceil(b as $U) as $T }),
             ("ceildivsi", |a, b| {
                 if b == 0 {
                     -1

@@ -109,6 +109,10 @@ impl<H: Hooks> Lower<'_, H> {
                 let b = self.regs(operands[1])?;
                 self.map2(&a, &b, |s, x, y| s.rounded_div(x, y, kind == K::Ceildivsi))
             }
+            K::Ceildivui => {
+                let b = self.regs(operands[1])?;
+                self.map2(&a, &b, |s, x, y| s.ceil_div_unsigned(x, y))
+            }
             K::Negf => self.map1(&a, |s, x| s.b.fneg(x)),
             K::Cmpi => self.cmpi(arith::Cmpi(op), &a)?,
             K::Cmpf => {
@@ -433,6 +437,16 @@ impl<H: Hooks> Lower<'_, H> {
         let fix = self.b.and(inexact, side);
         let step = self.b.int_cast(fix, ty, false);
         if up { self.b.add(q, step) } else { self.b.sub(q, step) }
+    }
+
+    /// Unsigned division, rounded up: without an overflow, unlike `(x + y - 1) / y`.
+    fn ceil_div_unsigned(&mut self, x: Value, y: Value) -> Value {
+        let ty = self.b.ty(x);
+        let (q, r) = (self.b.bin(BinOp::UDiv, x, y), self.b.bin(BinOp::URem, x, y));
+        let zero = self.b.constant(ty, 0);
+        let inexact = self.b.icmp(IntPred::Ne, r, zero);
+        let step = self.b.int_cast(inexact, ty, false);
+        self.b.add(q, step)
     }
 
     pub(crate) fn int_to_float(&mut self, x: Value, to: Ty, signed: bool) -> Value {

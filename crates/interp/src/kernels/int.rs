@@ -76,6 +76,9 @@ pub fn binary(op: Kind, elem: Elem) -> Option<Kernel> {
             let (q, r) = (a.wrapping_div(b), a.wrapping_rem(b));
             if r != 0 && (r < 0) == (b < 0) { q.wrapping_add(1) } else { q }
         })),
+        Kind::Ceildivui => widths!(elem, |T, U| kernel!(U, U => U, |a, b| {
+            if b == 0 { U::MAX } else { a.div_ceil(b) }
+        })),
         Kind::Floordivsi => widths!(elem, |T, U| kernel!(T, T => T, |a, b| {
             if b == 0 {
                 return -1;
@@ -106,7 +109,8 @@ fn bool_binary(op: Kind) -> Option<Kernel> {
 
 /// Whether a binary operation divides.
 pub fn divides(op: Kind) -> bool {
-    matches!(op, Kind::Divsi | Kind::Divui | Kind::Remsi | Kind::Remui | Kind::Ceildivsi | Kind::Floordivsi)
+    use Kind::{Ceildivsi, Ceildivui, Divsi, Divui, Floordivsi, Remsi, Remui};
+    matches!(op, Divsi | Divui | Remsi | Remui | Ceildivsi | Ceildivui | Floordivsi)
 }
 
 /// The kernel of `arith.cmpi`.

@@ -122,6 +122,8 @@ arith_dialect! {
         Remui = "remui": Int (FaultsOnZero);
         /// Signed division, towards positive infinity.
         Ceildivsi = "ceildivsi": Int (FaultsOnZero);
+        /// Unsigned division, rounded up.
+        Ceildivui = "ceildivui": Int (FaultsOnZero);
         /// Signed division, towards negative infinity.
         Floordivsi = "floordivsi": Int (FaultsOnZero);
         /// Shift left.
