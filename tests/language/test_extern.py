@@ -8,21 +8,6 @@ import tilewright.language as tl
 from tilewright.language import core
 from tilewright.language.extra import cuda
 
-LIBRARY = """
-define double @axpy(double %a, double %x, i32 %n) {
-  %p = fmul double %a, %x
-  %d = sitofp i32 %n to double
-  %r = fadd double %p, %d
-  %s = call double @__nv_sqrt(double %r)
-  ret double %s
-}
-define i32 @twice(i32 %x) {
-  %r = shl i32 %x, 1
-  ret i32 %r
-}
-declare double @__nv_sqrt(double)
-"""
-
 
 @core.extern
 def cubic_root(x, _semantic=None):
@@ -63,44 +48,7 @@ def test_functions_of_libdevice(device):
     np.testing.assert_allclose(device.numpy(out), want, rtol=1e-6)
 
 
-@pytest.fixture
-def library(tmp_path):
-    path = tmp_path / "library.ll"
-    path.write_text(LIBRARY)
-    return str(path)
-
-
-def kernel_of(path):
-    """A kernel that calls functions of a library of its own."""
-    path = tl.constexpr(path)
-
-    @core.extern
-    def axpy(a, x, n, _semantic=None):
-        return core.extern_elementwise(
-            "mine",
-            path,
-            [a, x, n],
-            {(core.float64, core.float64, core.int32): ("axpy", core.float64)},
-            is_pure=True,
-            _semantic=_semantic,
-        )
-
-    @core.extern
-    def twice(x, _semantic=None):
-        return core.extern_elementwise(
-            "mine", path, [x], {(core.int32,): ("twice", core.int32)}, is_pure=True, _semantic=_semantic
-        )
-
-    @triton.jit
-    def kernel(x, n, out):
-        at = tl.arange(0, 32)
-        y = axpy(tl.load(x + at)[:, None], tl.load(x + tl.arange(0, 4))[None, :], tl.load(n))
-        tl.store(out + at, tl.sum(y, 1) + twice(at))
-
-    return kernel
-
-
-def test_a_library_of_the_users(device, library):
+def test_a_library_of_the_users(device, library, kernel_of):
     x, n = np.linspace(1, 2, 32), np.array([7], np.int32)
     out = device.empty(32, np.float64)
     args = device.array(x), device.array(n), out

@@ -105,6 +105,11 @@ impl Spec {
         Ok(())
     }
 
+    /// Whether its value is compiled in.
+    pub fn is_constant(&self) -> bool {
+        matches!(self, Spec::Constant | Spec::One)
+    }
+
     /// Its type as signatures spell it; a tuple of those for a tuple.
     pub fn signature<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let text = match self {
@@ -557,6 +562,12 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// The values that are compiled in, by parameter.
+    pub fn constants<'py>(&self, values: &[Bound<'py, PyAny>]) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
+        let constants = self.specs.iter().enumerate().filter(|(_, spec)| spec.is_constant());
+        constants.map(|(at, _)| Ok((at, unwrapped(&values[at])?))).collect()
+    }
+
     /// Looks at all arguments and appends their words.
     #[inline]
     pub fn read(

@@ -15,7 +15,7 @@ use tilewright_frontend::dtype::PointerType;
 use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
 use tilewright_frontend::{DType, Diagnostic, DiagnosticKind, HostValue};
 
-use crate::args::{Arguments, Spec, unwrapped};
+use crate::args::{Arguments, Spec};
 use crate::errors::{CompilationError, OutOfResources};
 use crate::host::PyHost;
 use crate::jit::{JitBase, Prepared};
@@ -72,12 +72,7 @@ pub fn compile(
         py.import("sys")?.getattr("stdout")?.call_method1("write", (&code.artifact.printed,))?;
     }
     warn_of_missing_tool(py, backend, &code.artifact)?;
-    let constants = PyDict::new(py);
-    for (at, spec) in arguments.specs.iter().enumerate() {
-        if matches!(spec, Spec::Constant | Spec::One) {
-            constants.set_item(at, unwrapped(&bindings.values[at])?)?;
-        }
-    }
+    let constants = arguments.constants(&bindings.values)?.into_py_dict(py)?;
     // Weak: the function holds its kernels.
     let function = py.import("weakref")?.getattr("ref")?.call1((jit,))?;
     let kept = [("fn", function), ("constants", constants.into_any())].into_py_dict(py)?;
@@ -103,11 +98,12 @@ fn name_of(
         return Ok(None);
     }
     let (signature, constants) = (PyDict::new(py), PyDict::new(py));
-    for ((param, spec), value) in prepared.params.params.iter().zip(&arguments.specs).zip(&bindings.values) {
+    let params = &prepared.params.params;
+    for (param, spec) in params.iter().zip(&arguments.specs) {
         signature.set_item(&param.name, spec.signature(py)?)?;
-        if matches!(spec, Spec::Constant | Spec::One) {
-            constants.set_item(&param.name, unwrapped(value)?)?;
-        }
+    }
+    for (at, value) in arguments.constants(&bindings.values)? {
+        constants.set_item(&params[at].name, value)?;
     }
     jit.call_method1("_name_of", (signature, constants))?.extract().map(Some)
 }

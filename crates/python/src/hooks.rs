@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
 
-use crate::args::{Arguments, Spec, unwrapped};
+use crate::args::{Arguments, Spec};
 use crate::grid::Grid;
 use crate::jit::JitBase;
 use crate::kernel::CompiledKernel;
@@ -38,13 +38,8 @@ pub fn around_compile(
     let py = jit.py();
     let hooks = py.import("tilewright.compiler.hooks")?;
     let signature = arguments.specs.iter().map(|s| s.signature(py)).collect::<PyResult<Vec<_>>>()?;
-    let constants = PyDict::new(py);
+    let constants = arguments.constants(&bindings.values)?.into_py_dict(py)?;
     let divisors: Vec<u32> = arguments.specs.iter().map(Spec::divisor).collect();
-    for (at, spec) in arguments.specs.iter().enumerate() {
-        if matches!(spec, Spec::Constant | Spec::One) {
-            constants.set_item(at, unwrapped(&bindings.values[at])?)?;
-        }
-    }
     let options = crate::params::options_dict(py, &bindings.options)?;
     let compilation = hooks.getattr("Compilation")?.call1((
         jit,

@@ -544,8 +544,7 @@ impl CompiledKernel {
         stream: Option<Stream>,
     ) -> PyResult<()> {
         let params = &self.params.params;
-        let is_runtime = |spec: &Spec| !matches!(spec, Spec::Constant | Spec::One);
-        let runtime = self.specs.iter().filter(|s| is_runtime(s)).count();
+        let runtime = self.specs.iter().filter(|s| !s.is_constant()).count();
         let all = positional.len() == params.len();
         if !all && positional.len() != runtime {
             return Err(wrong_call::type_error(
@@ -560,7 +559,7 @@ impl CompiledKernel {
         let mut given = positional.iter();
         let mut values: SmallVec<[Bound<'py, PyAny>; 24]> = SmallVec::new();
         for spec in &self.specs {
-            values.push(match is_runtime(spec) || all {
+            values.push(match !spec.is_constant() || all {
                 true => given.next().cloned().unwrap_or_else(|| py.None().into_bound(py)),
                 false => py.None().into_bound(py),
             });

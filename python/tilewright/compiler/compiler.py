@@ -189,16 +189,9 @@ class IRSource:
     @cached_property
     def fn(self):
         """A kernel with these parameters, which does nothing: what the file says stands for what it becomes."""
-        from ..runtime.jit import JITFunction
+        from ..runtime.jit import empty_kernel
 
-        names = ", ".join(f"a{at}" for at in self.signature)
-        space: dict = {}
-        text = f"def {self.name}({names}):\n    pass\n"
-        exec(text, space)
-        fn = JITFunction(space[self.name])
-        fn.__dict__["_def"] = (text, 1)
-        fn._replace_source(text, 1)
-        return fn
+        return empty_kernel(self.name, [f"a{at}" for at in self.signature])
 
     @property
     def constants(self) -> dict:

@@ -534,18 +534,23 @@ def _digest(function: JITFunction, above: set[JITFunction]) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()
 
 
+def empty_kernel(name: str, params: list[str], **options) -> JITFunction:
+    """A kernel with these parameters that does nothing, and stands in no file."""
+    text, space = f"def {name}({', '.join(params)}):\n    pass\n", {}
+    exec(text, space)
+    kernel = JITFunction(space[name], **options)
+    kernel.__dict__["_def"] = (text, 1)
+    kernel._replace_source(text, 1)
+    return kernel
+
+
 def mangle_type(arg, specialize: bool = False) -> str:
     """The type of an argument as signatures spell it, such as ``i32`` or ``*fp16``.
 
     :param specialize: gives ``constexpr`` for the number 1.
     """
 
-    def probe(x):
-        pass
-
-    kernel = JITFunction(probe, do_not_specialize=None if specialize else ["x"])
-    kernel.__dict__["_def"] = ("def probe(x):\n    pass\n", 1)
-    kernel._replace_source(*kernel._def)
+    kernel = empty_kernel("probe", ["x"], do_not_specialize=None if specialize else ["x"])
     return kernel._run(None, True, (arg,), {}, "interp")._signature[0]
 
 

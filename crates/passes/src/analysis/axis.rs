@@ -26,7 +26,9 @@ use tilewright_ir::dialect::{arith, llvm, scf, tt};
 use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Type, Value};
 
-use crate::analysis::tile_layout::{layout_of, note_width};
+use tilewright_layout::TileLayout;
+
+use crate::analysis::tile_layout::layout_of;
 
 /// Exponents stop here; 0 is a multiple of everything.
 const MAX: u8 = 62;
@@ -166,10 +168,23 @@ impl AxisAnalysis {
             else {
                 continue;
             };
-            let axis = layout.order().first().map_or(0, |&axis| usize::from(axis));
-            let elements = self.vector_width(module, ptr, mask, axis, max_bytes);
-            note_width(module, op, axis, elements);
+            self.note_width(module, op, (ptr, mask), Some(&layout), max_bytes);
         }
+    }
+
+    /// Writes on an access how many elements it may take at once, along the fastest axis of its layout.
+    pub fn note_width(
+        &self,
+        module: &mut Module,
+        op: Op,
+        (ptr, mask): (Value, Option<Value>),
+        layout: Option<&TileLayout>,
+        max_bytes: u32,
+    ) {
+        let axis = layout.and_then(|l| l.order().first().copied()).map_or(0, usize::from);
+        let elements = self.vector_width(module, ptr, mask, axis, max_bytes);
+        module.set_i32_attr(op, marks::VEC, elements as i32);
+        module.set_i32_attr(op, marks::VEC_AXIS, axis as i32);
     }
 
     fn apply_assumed(&self, value: Value, facts: &mut Facts) {

@@ -15,12 +15,6 @@ pub fn layout_of(module: &Module, value: Value) -> Option<TileLayout> {
     tile_layout(module, module.value_type(value))
 }
 
-/// Writes on an access how many elements the analysis of addresses promises, and along which axis.
-pub fn note_width(module: &mut Module, op: Op, axis: usize, elements: u32) {
-    module.set_i32_attr(op, marks::VEC, elements as i32);
-    module.set_i32_attr(op, marks::VEC_AXIS, axis as i32);
-}
-
 /// The axis along which an access of a tile takes several elements at once, and how many: no more than the analysis of addresses
 /// has promised, the thread holds, and an access of so many bytes takes.
 pub fn access_width(module: &Module, op: Op, layout: &TileLayout, bits: u32, max_bytes: u32) -> (usize, u32) {

@@ -4,7 +4,7 @@ use tilewright_ir::dialect::tt::{self, CacheModifier as C, EvictionPolicy as E};
 
 use super::super::call::Args;
 use super::super::{Error, Eval, Evaluator, builder};
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::value::{Shape, Tensor, Value};
 
 impl Evaluator<'_> {
@@ -250,25 +250,38 @@ impl Evaluator<'_> {
             shape.push(a.shape[0]);
         }
         shape.extend([a.shape[rank - 2], b.shape[rank - 1]]);
-        let acc = match args.optional("acc") {
-            None => {
-                let zero = self.scalar_constant(&crate::HostValue::Int(0), &result.into())?;
-                self.splat_constant(&zero, &shape)
-            }
-            Some(Value::Tensor(acc)) if acc.shape == shape && acc.number() == Some(result) => acc.clone(),
-            Some(other) => {
-                let ty = Tensor { value: a.value, dtype: result.into(), shape }.ty();
-                return Err(self
-                    .error(format!("`acc` of tl.dot must be {ty} for these operands, not {other}"))
-                    .note("start it with tl.zeros((M, N), dtype=…) of that type")
-                    .into());
-            }
-        };
+        let acc = self.dot_acc(args, "dot", &shape, result)?;
         let precision = self.dot_precision(args)?;
         let imprecise = self.dot_imprecise(args, x.is_fp8() && y.is_fp8(), a.shape[rank - 1])?;
         let value = tt::Dot::build(&mut builder!(self), a.value, b.value, acc.value, precision, imprecise)
             .result(&self.module);
         Ok(Tensor { value, dtype: result.into(), shape })
+    }
+
+    /// What a product is added to: zeros, or `acc`, which must be of the product's type.
+    pub(super) fn dot_acc(
+        &mut self,
+        args: &Args,
+        function: &str,
+        shape: &Shape,
+        result: Scalar,
+    ) -> Eval<Tensor> {
+        match args.optional("acc") {
+            None => {
+                let zero = self.scalar_constant(&crate::HostValue::Int(0), &result.into())?;
+                Ok(self.splat_constant(&zero, shape))
+            }
+            Some(Value::Tensor(acc)) if acc.shape == *shape && acc.number() == Some(result) => {
+                Ok(acc.clone())
+            }
+            Some(other) => {
+                let ty = DType::block(result.into(), shape.iter().map(|&n| i64::from(n)).collect());
+                Err(self
+                    .error(format!("`acc` of tl.{function} must be {ty} for these operands, not {other}"))
+                    .note("start it with tl.zeros((M, N), dtype=…) of that type")
+                    .into())
+            }
+        }
     }
 
     /// The operands of a product, which must fit each other, and the types of their elements.

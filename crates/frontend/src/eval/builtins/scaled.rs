@@ -6,7 +6,7 @@ use tilewright_ir::dialect::tt::{self, ScaleDotElemType as Format};
 use super::super::call::Args;
 use super::super::{Error, Eval, Evaluator, builder};
 use crate::dtype::Scalar;
-use crate::value::{Shape, Tensor, Value};
+use crate::value::{Shape, Tensor};
 
 /// One factor of a scaled product.
 struct Factor {
@@ -51,20 +51,7 @@ impl Evaluator<'_> {
                     .into());
             }
         };
-        let acc = match args.optional("acc") {
-            None => {
-                let zero = self.scalar_constant(&crate::HostValue::Int(0), &result.into())?;
-                self.splat_constant(&zero, &shape)
-            }
-            Some(Value::Tensor(acc)) if acc.shape == shape && acc.number() == Some(result) => acc.clone(),
-            Some(other) => {
-                let ty = Tensor { value: a.value, dtype: result.into(), shape }.ty();
-                return Err(self
-                    .error(format!("`acc` of tl.dot_scaled must be {ty} for these operands, not {other}"))
-                    .note("start it with tl.zeros((M, N), dtype=…) of that type")
-                    .into());
-            }
-        };
+        let acc = self.dot_acc(args, "dot_scaled", &shape, result)?;
         let fast_math = self.bool_arg(args, "fast_math")?;
         let value = tt::DotScaled::build(
             &mut builder!(self),

@@ -15,7 +15,7 @@ use tilewright_layout::{ScanOrder, TileLayout};
 use super::Assigner;
 use super::wgmma::is_warp_group_encoding;
 use crate::analysis::axis::pointer_of;
-use crate::analysis::{encoding_choice, encoding_inference, scratch, tile_layout};
+use crate::analysis::{encoding_choice, encoding_inference, scratch};
 use crate::target::{MmaKind, dot_kind};
 
 pub(super) struct Rewriter<'a> {
@@ -317,13 +317,9 @@ impl<'a> Rewriter<'a> {
     /// which dimension.
     fn note_vector(&mut self, op: Op, copy: Op, enc: Attr) {
         let (ptr, mask) = pointer_of(self.m(), op).expect("a memory operation");
-        let shape = self.a.shape(ptr);
-        let axis = TileLayout::new(self.a.encoding(enc), &shape)
-            .ok()
-            .and_then(|l| l.order().first().copied())
-            .map_or(0, usize::from);
-        let vec = self.a.axis.vector_width(self.m(), ptr, mask, axis, self.a.target.max_vector_bytes);
-        tile_layout::note_width(self.a.module, copy, axis, vec);
+        let layout = TileLayout::new(self.a.encoding(enc), &self.a.shape(ptr)).ok();
+        let max_bytes = self.a.target.max_vector_bytes;
+        self.a.axis.note_width(self.a.module, copy, (ptr, mask), layout.as_ref(), max_bytes);
     }
 
     // ---- dots -------------------------------------------------------------------------------------------------
