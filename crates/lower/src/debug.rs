@@ -100,7 +100,9 @@ impl<H: Hooks> Lower<'_, H> {
             }
             let layout = self.layout(ty)?;
             let owner = self.is_owner(&layout);
-            let index = vec!["%u"; layout.rank()].join(", ");
+            // As wide as the dimension's largest, so that lines stand under each other.
+            let width = |extent: &u32| format!("%{}u", (*extent - 1).max(1).ilog10() + 1);
+            let index = m.shape(ty).unwrap_or_default().iter().map(width).collect::<Vec<_>>().join(", ");
             for r in layout.unique_registers() {
                 let inside = self.in_bounds(&layout, r);
                 let pred = self.all(&[owner, inside]);

@@ -27,6 +27,10 @@ def get_cache_invalidating_env_vars() -> dict[str, str]:
 
 
 def __getattr__(name: str):
+    if name == "nvidia":
+        from . import nvidia
+
+        return nvidia
     raise AttributeError(
         f"not supported yet: triton._C.libtriton.{name} (the compiler is not taken apart in Python)"
     )

@@ -175,7 +175,7 @@ impl Evaluator<'_> {
             let what = if binding.origin == Origin::Closure {
                 "a variable of the enclosing function"
             } else {
-                "a plain global"
+                "a plain global variable"
             };
             return Err(self
                 .error(format!("`{name}` is {what}, and a kernel can only read constants from outside"))
@@ -183,7 +183,7 @@ impl Evaluator<'_> {
                     "write `{name} = tl.constexpr({})`, or pass it as a tl.constexpr parameter",
                     binding.value
                 ))
-                .note("a plain global could change after the kernel was compiled")
+                .note("a plain global variable could change after the kernel was compiled")
                 .into());
         }
         if plain || matches!(binding.value, HostValue::DType(_) | HostValue::NamedTuple(_)) {

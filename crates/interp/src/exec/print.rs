@@ -36,7 +36,7 @@ impl Frame {
 fn index_text(mut i: usize, shape: &[u32]) -> String {
     let mut parts = Vec::new();
     for &extent in shape.iter().rev() {
-        let width = f64::from(extent).log10().ceil() as usize;
+        let width = (extent - 1).max(1).ilog10() as usize + 1;
         parts.push(format!("{:>width$}", i % extent as usize));
         i /= extent as usize;
     }

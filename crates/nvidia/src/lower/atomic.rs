@@ -36,7 +36,8 @@ impl Lower<'_, '_> {
         pred: Option<Value>,
     ) -> Result<Value> {
         let bits = what.ty.bits();
-        let suffix = format!("{}.{}", semantics(what.sem), scope(what.scope));
+        // The order in which Triton writes them; `ptxas` takes either.
+        let suffix = format!("{}.{}", scope(what.scope), semantics(what.sem));
         let Some(kind) = what.rmw else {
             if bits < 16 {
                 return Err(self.unsupported(format!("atomics on {bits}-bit values")));
@@ -140,9 +141,9 @@ impl Lower<'_, '_> {
         }
         let names = names.join(", ");
         let _ = if reduces {
-            write!(asm.text, "red.{suffix}.global.{operation} [{address}], {names};")
+            write!(asm.text, "red.global.{suffix}.{operation} [{address}], {names};")
         } else {
-            write!(asm.text, "atom.{suffix}.global.{operation} $0, [{address}], {names};")
+            write!(asm.text, "atom.global.{suffix}.{operation} $0, [{address}], {names};")
         };
         let (text, constraints) = (asm.text, asm.constraints);
         let out = self.b.asm(&text, &constraints, Effect::Write, &asm.results, &asm.args);

@@ -11,8 +11,10 @@ use crate::libdevice;
 /// What the names of LLVM's intrinsics begin with.
 const INTRINSIC: &str = "llvm.";
 
-/// Conversions that LLVM takes for those to nearest (`llvm.nvvm.i2f.rz` and its like), as instructions.
-const CONVERSIONS: [(&str, &str, &str); 6] = [
+/// What is one instruction of ours: conversions that LLVM takes for those to nearest (`llvm.nvvm.i2f.rz` and its like), and what the
+/// bitcode of some CUDA releases lacks.
+const INSTRUCTIONS: [(&str, &str, &str); 7] = [
+    ("__nv_fast_tanhf", "tanh.approx.f32", "=f,f"),
     ("__nv_int2float_rz", "cvt.rz.f32.s32", "=f,r"),
     ("__nv_uint2float_rz", "cvt.rz.f32.u32", "=f,r"),
     ("__nv_ll2float_rz", "cvt.rz.f32.s64", "=f,l"),
@@ -51,7 +53,7 @@ impl Lower<'_, '_> {
         let mut out = Vec::with_capacity(count);
         for i in 0..count {
             let of_element: Vec<Value> = args.iter().map(|a| a[i]).collect();
-            let conversion = CONVERSIONS.iter().find(|(name, ..)| *name == symbol);
+            let conversion = INSTRUCTIONS.iter().find(|(name, ..)| *name == symbol);
             if let Some((_, cvt, constraints)) = conversion {
                 let text = format!("{cvt} $0, $1;");
                 out.push(self.b.asm1(&text, constraints, Effect::Pure, result, &of_element));

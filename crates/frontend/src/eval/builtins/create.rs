@@ -20,7 +20,7 @@ impl Evaluator<'_> {
             2 => tt::ProgramDim::Z,
             other => {
                 return Err(self.error(format!(
-                    "`axis` of tl.{} is {other}; a grid has the axes 0, 1 and 2",
+                    "{} axis must be 0, 1, or 2 but got {other}",
                     args.builtin.name
                 )));
             }

@@ -220,9 +220,11 @@ impl Evaluator<'_> {
 
     pub(crate) fn writable(&self, pointer: &Tensor, function: &str) -> Eval<()> {
         if pointer.dtype.as_pointer().is_some_and(|p| p.constant) {
-            return Err(
-                self.error(format!("tl.{function} writes through a constant pointer ({})", pointer.ty()))
-            );
+            let ty = pointer.ty();
+            return Err(self.error(match function {
+                "store" => format!("Cannot store to a constant pointer ({ty})"),
+                _ => format!("tl.{function} writes through a constant pointer ({ty})"),
+            }));
         }
         Ok(())
     }
