@@ -526,6 +526,8 @@ class autotuning_knobs(base_knobs):
 
     cache = env_bool("TRITON_CACHE_AUTOTUNING")
     print = env_bool("TRITON_PRINT_AUTOTUNING", ours="TILEWRIGHT_PRINT_AUTOTUNING", read=True)
+    # How many configurations compile at once: 0 for as many as there are cores, 1 for each when its turn comes.
+    threads = env_int("TILEWRIGHT_AUTOTUNE_THREADS")
 
 
 class runtime_knobs(base_knobs):

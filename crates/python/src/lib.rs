@@ -8,11 +8,13 @@
 //! 3. `args`: each argument is looked at once: what type it has in the kernel, whether it is specialized (a multiple of
 //!    16, the number 1, a constant), its bits, and where its memory is.
 //! 4. `key`: what was found is a list of words; the kernel compiled for these words is looked up.
-//! 5. `compile` on a miss: the words' meaning goes to the compiler, with `host` to answer what names mean.
+//! 5. `compile` on a miss: the words' meaning goes to the compiler, with `host` to answer what names mean. `ahead` does the
+//!    same before a launch, and for many kernels at once.
 //! 6. `grid` and `launch`: the grid is read, and the kernel started where its arguments live.
 
 use pyo3::prelude::*;
 
+mod ahead;
 mod args;
 mod captured;
 mod command;
@@ -46,6 +48,9 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<jit::JitBase>()?;
     m.add_class::<kernel::CompiledKernel>()?;
     m.add_class::<args::StandIn>()?;
+    m.add_class::<ahead::CompileAhead>()?;
+    m.add_class::<ahead::KernelAhead>()?;
+    m.add_function(wrap_pyfunction!(ahead::available_parallelism, m)?)?;
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::hook_launches, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::hook_compiles, m)?)?;
