@@ -1,5 +1,10 @@
 """autotune and heuristics."""
 
+import os
+import pty
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -188,11 +193,13 @@ def measured(calls, **options):
 
 def test_results_on_disk(cached):
     calls, x = [], np.zeros(4, np.int32)
-    for n, expected in ((4, 2), (4, 2), (3, 4)):
+    for n, expected, compiled in ((4, 2, 2), (4, 2, 1), (3, 4, 2)):
         kernel = measured(calls, cache_results=True)
         kernel[(1,)](SEEN, x, n)
         assert len(calls) == expected and kernel.best_config.kwargs == {"BLOCK": 32}
         assert set(kernel.configs_timings) == set(kernel.configs)
+        # What is known needs no more than the winner.
+        assert len(kernel.fn.compiled_kernels) == compiled
     measured(calls)[(1,)](SEEN, x, 4)
     assert len(calls) == 6
 
@@ -417,3 +424,67 @@ def test_an_error_while_measuring_ends_what_compiles(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         kernel[(1,)](SEEN, np.zeros(4, np.int32), 4)
     assert kernel._ahead is None and kernel.nargs is None
+
+
+TUNED = """
+import sys, time
+import numpy as np
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def kernel(x, BLOCK: tl.constexpr):
+    tl.store(x, BLOCK)
+
+
+def do_bench(run, quantiles):
+    run()
+    time.sleep(float(sys.argv[1]))
+    return [1.0] * 3
+
+
+configs = [triton.Config({"BLOCK": b}) for b in (1, 2, 4)]
+x = np.zeros(1, np.int32)
+triton.autotune(configs, key=[], do_bench=do_bench, cache_results=True)(kernel)[(1,)](x)
+print(int(x[0]), len(kernel.compiled_kernels))
+"""
+
+
+def test_many_processes_share_results(cached, tmp_path):
+    program = tmp_path / "tuned.py"
+    program.write_text(TUNED)
+
+    def start():
+        return subprocess.Popen([sys.executable, program, "0.01"], stdout=subprocess.PIPE, text=True)
+
+    for process in [start() for _ in range(4)]:
+        assert process.communicate(timeout=60)[0].split()[0] == "1" and process.returncode == 0
+    assert start().communicate(timeout=60)[0].split() == ["1", "1"], "measured again"
+    assert len(list(cached.rglob("*.autotune.json"))) == 1 and not list(cached.rglob("tmp.*"))
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_bar_in_a_terminal(wanted, cached, tmp_path, monkeypatch):
+    program = tmp_path / "tuned.py"
+    program.write_text(TUNED)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("TILEWRIGHT_AUTOTUNE_PROGRESS", str(int(wanted)))
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, program, "0.7"], stdout=subprocess.PIPE, stderr=theirs, timeout=60
+        )
+        os.set_blocking(ours, False)
+        try:
+            shown = os.read(ours, 1 << 16).decode()
+        except BlockingIOError:
+            shown = ""
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 0 and done.stdout.split() == [b"1", b"3"]
+    assert ("autotuning kernel [" in shown) == wanted, shown
+    # No terminal, no bar.
+    done = subprocess.run([sys.executable, program, "0.7"], capture_output=True, timeout=60)
+    assert done.stderr == b""

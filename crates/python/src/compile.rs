@@ -243,6 +243,15 @@ pub fn python_environment(py: Python<'_>) -> PythonEnvironment {
     PythonEnvironment { site_packages, prefix: prefix().ok() }
 }
 
+/// What kernels for a target (`interp`, `cuda:90`) are made with, by name: what a result that depends on it is kept under.
+#[pyfunction]
+pub fn made_with(py: Python<'_>, target: &str) -> PyResult<Vec<(&'static str, String)>> {
+    let python = python_environment(py);
+    let found = tilewright_compiler::target(target)
+        .and_then(|target| tilewright_compiler::made_with(&*target, &python));
+    found.map_err(|error| diagnostic(py, error))
+}
+
 /// Says once, where a GPU was asked for, that there is no `ptxas`; not where none is wanted.
 fn warn_of_missing_tool(py: Python<'_>, backend: Backend, artifact: &Artifact) -> PyResult<()> {
     static WARNED: AtomicBool = AtomicBool::new(false);

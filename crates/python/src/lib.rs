@@ -34,6 +34,7 @@ mod launch;
 mod memory;
 mod nesting;
 mod params;
+mod progress;
 mod simulate;
 mod tensor_map;
 mod torch;
@@ -43,6 +44,7 @@ mod wrong_call;
 #[pymodule]
 fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("BUILD_ID", tilewright_compiler::BUILD_ID)?;
     m.add("SCALAR_TYPES", host::scalar_types(m.py())?)?;
     errors::register(m)?;
     m.add_class::<jit::JitBase>()?;
@@ -50,8 +52,10 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<args::StandIn>()?;
     m.add_class::<ahead::CompileAhead>()?;
     m.add_class::<ahead::KernelAhead>()?;
+    m.add_class::<progress::Progress>()?;
     m.add_function(wrap_pyfunction!(ahead::available_parallelism, m)?)?;
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
+    m.add_function(wrap_pyfunction!(compile::made_with, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::hook_launches, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::hook_compiles, m)?)?;
     m.add_function(wrap_pyfunction!(params::option_defaults, m)?)?;

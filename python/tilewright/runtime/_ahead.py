@@ -41,9 +41,10 @@ class Ahead:
         if kernel is not None:
             kernel.wait()
 
-    def settle_all(self) -> None:
+    def settle_all(self, progress) -> None:
         """Waits for all kernels; :meth:`settle` raises why there is none."""
         for config in list(self._kernels):
+            progress.now(f"compiling {config}")
             try:
                 self.settle(config)
             except Exception as error:

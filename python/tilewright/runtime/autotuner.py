@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import time
 import warnings
 from collections.abc import Callable
 from functools import partial
 
 from .. import knobs
-from .._tilewright import call_error_text, option_defaults
+from .._tilewright import Progress, call_error_text, option_defaults
 from .errors import AutotunerError, CompilationError, OutOfResources, hint
 from .jit import KernelInterface
 
@@ -31,7 +32,7 @@ class Config:
 
     :param kwargs: values of the kernel's ``tl.constexpr`` parameters.
     :param ir_override: a file that takes the place of the stage that its extension names: ``.ttir``, ``.ttgir``, ``.llir``, ``.ptx``, ``.cubin``.
-    :param pre_hook: called with a dict of all arguments before each launch with this configuration.
+    :param pre_hook: called with a dict of all arguments before each launch with this configuration, and before it is compiled.
     """
 
     def __init__(
@@ -255,20 +256,30 @@ class Autotuner(KernelInterface):
         """
         self._failures = []
         start = time.perf_counter()
+
+        def bench(config):
+            progress.now(str(config))
+            times = self._bench(*args, config=config, **kwargs)
+            progress.step()
+            return times
+
+        progress = _progress(self.__name__, len(candidates))
         with self._begin_all(candidates, args, kwargs) as self._ahead:
             try:
-                timings = dict.fromkeys(candidates)
+                close = candidates
+                timings = {}
                 if self._measures_itself(candidates, kwargs):
                     self._rough = True
-                    timings = {config: self._bench(*args, config=config, **kwargs) for config in candidates}
+                    timings = {config: bench(config) for config in candidates}
                     self._rough = False
-                self._ahead.settle_all()
-                limit = _CLOSE * min((times[1] for times in timings.values() if times), default=_NEVER)
-                for config, times in timings.items():
-                    if times is None or times[1] <= limit < _NEVER:
-                        timings[config] = self._bench(*args, config=config, **kwargs)
+                    limit = _CLOSE * min(times[1] for times in timings.values())
+                    close = [config for config, times in timings.items() if times[1] <= limit < _NEVER]
+                    progress.more(len(close))
+                self._ahead.settle_all(progress)
+                timings |= {config: bench(config) for config in close}
             finally:
                 self._ahead, self._rough = None, False
+                progress.end()
         self.bench_time = time.perf_counter() - start
         config = min(timings, key=lambda c: timings[c][0])
         if timings[config][0] == _NEVER and self._failures:
@@ -404,6 +415,10 @@ def autotune(
     The kernel runs many times while it is measured: name the arrays it accumulates into in ``reset_to_zero`` (filled
     with zeros before each run) or ``restore_value`` (put back after each).
 
+    All configurations compile side by side (``TILEWRIGHT_AUTOTUNE_THREADS``). On a GPU, unless ``warmup``, ``rep``, ``do_bench`` or
+    ``use_cuda_graph`` says how to measure, each is timed by a few runs as soon as it is compiled, and those within a quarter of the best one
+    for long when nothing compiles any more; otherwise all are measured as asked, when all are compiled.
+
     :param configs: a list of :class:`Config`.
     :param key: names of the arguments whose values (besides the arrays' dtypes) call for measuring anew; of an unknown one a warning says so.
     :param prune_configs_by: ``early_config_prune(configs, named_args, **kwargs)`` gives the configurations to consider;
@@ -447,6 +462,23 @@ def heuristics(values):
         return Heuristics(fn, fn.arg_names, values)
 
     return decorate
+
+
+class _Silence:
+    """A bar that nobody wants to see."""
+
+    def _nothing(self, *_):
+        pass
+
+    now = step = more = end = _nothing
+
+
+def _progress(name: str, steps: int):
+    """A bar, where somebody may look at it."""
+    # Without a window there may be no stderr at all.
+    if knobs.autotuning.progress and sys.stderr is not None and sys.stderr.isatty():
+        return Progress(f"autotuning {name}", steps)
+    return _Silence()
 
 
 def _time_once(run, quantiles=None):
