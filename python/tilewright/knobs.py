@@ -526,6 +526,10 @@ class autotuning_knobs(base_knobs):
 
     cache = env_bool("TRITON_CACHE_AUTOTUNING")
     print = env_bool("TRITON_PRINT_AUTOTUNING", ours="TILEWRIGHT_PRINT_AUTOTUNING", read=True)
+    # How many configurations compile at once: 0 for as many as there are cores, 1 for each when its turn comes.
+    threads = env_int("TILEWRIGHT_AUTOTUNE_THREADS")
+    # Whether a terminal shows a bar while measuring takes longer than a second.
+    progress = env_bool("TILEWRIGHT_AUTOTUNE_PROGRESS", True)
 
 
 class runtime_knobs(base_knobs):

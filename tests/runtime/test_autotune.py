@@ -1,5 +1,10 @@
 """autotune and heuristics."""
 
+import os
+import pty
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -188,11 +193,13 @@ def measured(calls, **options):
 
 def test_results_on_disk(cached):
     calls, x = [], np.zeros(4, np.int32)
-    for n, expected in ((4, 2), (4, 2), (3, 4)):
+    for n, expected, compiled in ((4, 2, 2), (4, 2, 1), (3, 4, 2)):
         kernel = measured(calls, cache_results=True)
         kernel[(1,)](SEEN, x, n)
         assert len(calls) == expected and kernel.best_config.kwargs == {"BLOCK": 32}
         assert set(kernel.configs_timings) == set(kernel.configs)
+        # What is known needs no more than the winner.
+        assert len(kernel.fn.compiled_kernels) == compiled
     measured(calls)[(1,)](SEEN, x, 4)
     assert len(calls) == 6
 
@@ -288,3 +295,196 @@ def test_hooks_of_the_tuner_see_the_configuration():
     assert set(after) == {(16, None), (32, None)} and len(after) == len(before) - 1
     kernel[(1,)](np.zeros(1, np.int32), np.zeros(40, np.int32), 4)
     assert len(after) == len(before) - 1
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_configurations_compile_ahead_of_being_measured(threads, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_AUTOTUNE_THREADS", str(threads))
+    jitted, seen = triton.jit(body), []
+
+    def do_bench(run, quantiles):
+        seen.append(len(jitted.compiled_kernels))
+        run()
+        return [1.0] * 3
+
+    triton.autotune(configs(16, 32, 64), key=[], do_bench=do_bench)(jitted)[(1,)](
+        SEEN, np.zeros(4, np.int32), 4
+    )
+    assert seen == ([3, 3, 3] if threads > 1 else [0, 1, 2])
+    assert len(jitted.compiled_kernels) == 3
+
+
+def test_heuristics_and_warmups_compile_ahead(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_AUTOTUNE_THREADS", "2")
+    asked, seen = [], []
+
+    @triton.jit
+    def kernel(x, BLOCK: tl.constexpr, TWICE: tl.constexpr):
+        tl.store(x, TWICE)
+
+    def twice(args):
+        asked.append(args["BLOCK"])
+        return 2 * args["BLOCK"]
+
+    def do_bench(run, quantiles):
+        seen.append(len(kernel.compiled_kernels))
+        run()
+        return [1.0] * 3
+
+    tuner = triton.autotune(configs(16, 32), key=[], do_bench=do_bench)(
+        triton.heuristics({"TWICE": twice})(kernel)
+    )
+    tuner[(1,)](np.zeros(1, np.int32))
+    assert seen == [2, 2] and asked[:2] == [16, 32]
+    kernel.clear_cache()
+    assert [k.metadata.num_warps for k in tuner.warmup(np.zeros(1, np.int32), grid=(1,))] == [4, 4]
+    assert len(kernel.compiled_kernels) == 2
+
+
+def test_a_hook_of_a_configuration_has_its_say_before_compiling(monkeypatch):
+    from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+    monkeypatch.setenv("TILEWRIGHT_AUTOTUNE_THREADS", "2")
+    seen = []
+
+    @triton.jit
+    def kernel(d, x, BLOCK: tl.constexpr):
+        tl.store(x, tl.sum(d.load([0, 0])))
+
+    def set_block(args):
+        args["d"].block_shape = [args["BLOCK"], 16]
+
+    def do_bench(run, quantiles):
+        seen.append(len(kernel.compiled_kernels))
+        run()
+        return [1.0] * 3
+
+    ones = np.ones((64, 16), np.float32)
+    tuner = triton.autotune(configs(16, 64, pre_hook=set_block), key=[], do_bench=do_bench)(kernel)
+    x = np.zeros(1, np.float32)
+    tuner[(1,)](TensorDescriptor.from_tensor(ones, [1, 16]), x)
+    assert seen == [2, 2] and len(kernel.compiled_kernels) == 2
+    assert x[0] == 16 * tuner.best_config.kwargs["BLOCK"]
+
+
+def test_what_does_not_compile_is_tried_once(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_AUTOTUNE_THREADS", "2")
+    tried, after = [], []
+
+    @triton.constexpr_function
+    def fits(block):
+        tried.append(int(block))
+        return block < 64
+
+    @triton.jit
+    def picky(seen, BLOCK: tl.constexpr):
+        tl.static_assert(fits(BLOCK))
+        tl.store(seen, BLOCK)
+
+    post_hook = lambda args, exception: after.append((args["BLOCK"], type(exception)))
+    kernel = triton.autotune(configs(16, 64), key=[], post_hook=post_hook)(picky)
+    kernel[(1,)](SEEN)
+    assert tried.count(64) == 1 and kernel.configs_timings[kernel.configs[1]] == [float("inf")] * 3
+    assert [a for a in after if a[0] == 64] == [(64, triton.CompilationError)]
+
+
+def test_only_what_is_close_is_measured_for_long(monkeypatch):
+    from tilewright import testing
+
+    table, reps = {16: 1.0, 32: 1.2, 64: 2.0, 128: 1.1}, []
+
+    def do_bench(run, warmup, rep, quantiles):
+        run()
+        block = int(SEEN[0])
+        reps.append((block, rep))
+        return [table[block] - (0.5 if rep > 50 and block == 32 else 0.0)] * 3
+
+    monkeypatch.setattr(testing, "do_bench", do_bench)
+    monkeypatch.setattr(testing, "_on_gpu", lambda arguments: True)
+    kernel = triton.autotune(configs(*table), key=[])(triton.jit(body))
+    kernel[(1,)](SEEN, np.zeros(4, np.int32), 4)
+    assert [b for b, rep in reps[:4] if rep < 50] == list(table)
+    assert reps[4:] == [(16, 100), (32, 100), (128, 100)]
+    assert kernel.best_config.kwargs == {"BLOCK": 32}
+    assert [t[0] for t in kernel.configs_timings.values()] == [1.0, 0.7, 2.0, 1.1]
+    # What the program says about measuring holds for all.
+    reps.clear()
+    kernel = triton.autotune(configs(*table), key=[], rep=30)(triton.jit(body))
+    kernel[(1,)](SEEN, np.zeros(4, np.int32), 4)
+    assert reps == [(b, 30) for b in table]
+
+
+def test_an_error_while_measuring_ends_what_compiles(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_AUTOTUNE_THREADS", "2")
+
+    def do_bench(run, quantiles):
+        raise KeyboardInterrupt
+
+    kernel = triton.autotune(configs(16, 32), key=[], do_bench=do_bench)(triton.jit(body))
+    with pytest.raises(KeyboardInterrupt):
+        kernel[(1,)](SEEN, np.zeros(4, np.int32), 4)
+    assert kernel._ahead is None and kernel.nargs is None
+
+
+TUNED = """
+import sys, time
+import numpy as np
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def kernel(x, BLOCK: tl.constexpr):
+    tl.store(x, BLOCK)
+
+
+def do_bench(run, quantiles):
+    run()
+    time.sleep(float(sys.argv[1]))
+    return [1.0] * 3
+
+
+configs = [triton.Config({"BLOCK": b}) for b in (1, 2, 4)]
+x = np.zeros(1, np.int32)
+triton.autotune(configs, key=[], do_bench=do_bench, cache_results=True)(kernel)[(1,)](x)
+print(int(x[0]), len(kernel.compiled_kernels))
+"""
+
+
+def test_many_processes_share_results(cached, tmp_path):
+    program = tmp_path / "tuned.py"
+    program.write_text(TUNED)
+
+    def start():
+        return subprocess.Popen([sys.executable, program, "0.01"], stdout=subprocess.PIPE, text=True)
+
+    for process in [start() for _ in range(4)]:
+        assert process.communicate(timeout=60)[0].split()[0] == "1" and process.returncode == 0
+    assert start().communicate(timeout=60)[0].split() == ["1", "1"], "measured again"
+    assert len(list(cached.rglob("*.autotune.json"))) == 1 and not list(cached.rglob("tmp.*"))
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_bar_in_a_terminal(wanted, cached, tmp_path, monkeypatch):
+    program = tmp_path / "tuned.py"
+    program.write_text(TUNED)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("TILEWRIGHT_AUTOTUNE_PROGRESS", str(int(wanted)))
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, program, "0.7"], stdout=subprocess.PIPE, stderr=theirs, timeout=60
+        )
+        os.set_blocking(ours, False)
+        try:
+            shown = os.read(ours, 1 << 16).decode()
+        except BlockingIOError:
+            shown = ""
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 0 and done.stdout.split() == [b"1", b"3"]
+    assert ("autotuning kernel [" in shown) == wanted, shown
+    # No terminal, no bar.
+    done = subprocess.run([sys.executable, program, "0.7"], capture_output=True, timeout=60)
+    assert done.stderr == b""

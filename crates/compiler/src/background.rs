@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_millis(250);
 
 /// Bytes of stack, for passes that walk deep nests. Only what is used is taken from memory.
-const STACK: usize = 64 << 20;
+pub const STACK: usize = 64 << 20;
 
 /// Runs `work` on a thread of its own and waits for it.
 ///

@@ -10,7 +10,7 @@ use tilewright_target::{self as target, Code, GivenStage, Missing, Passes, Stage
 
 use crate::artifact::{Artifact, METADATA, Metadata, StageTime, TTGIR, TTIR};
 use crate::background;
-use crate::cache::{Cache, Entry};
+use crate::cache::{Cache, Entry, Key};
 use crate::key::key;
 use crate::request::Request;
 use crate::toolchain;
@@ -20,81 +20,109 @@ use crate::toolchain;
 /// # Errors
 /// A wrong kernel, argument or option; a kernel that does not fit the target; a tool that fails.
 pub fn compile(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
-    // The IR knows places but no text: the lines are read where an error is to be shown.
-    run(request, cache).map_err(Diagnostic::with_source_files)
+    let (pending, cache) = (Pending::build(request)?, cache.clone());
+    background::run(request.host, move |stop| pending.finish(&cache, stop))
 }
 
-fn run(request: &Request<'_>, cache: &Cache) -> Result<Artifact, Diagnostic> {
-    let options = request.options;
-    options.check()?;
-    let mut clock = Clock::default();
-    let target = request.target;
-    let name = target.to_string();
-    let mut built = clock.run("frontend", || {
-        build_module_for(request.host, request.entry, request.signature, options, Some(&name))
-    })?;
-    if let Some(name) = &request.name {
-        built.rename(name);
-    }
-    let tools = target.toolchain(&request.python)?;
+/// A kernel behind the front end. Nothing asks the host any more, so the rest can be done on any thread.
+pub struct Pending {
+    built: Built,
+    target: String,
+    signature: Vec<String>,
+    stages: &'static [StageKind],
+    key: Option<Key>,
+    job: Job,
+}
 
-    // A `tt` module is not kept on disk: reading it back would cost what making it does.
-    let stages = target.family().stages;
-    let passes = target.passes();
-    if let Some(given) = &request.given {
-        check_stage(given, &passes, stages, target)?;
+impl Pending {
+    /// Runs the front end.
+    ///
+    /// # Errors
+    /// A wrong kernel, argument or option; a tool that was asked for by name and isn't there.
+    pub fn build(request: &Request<'_>) -> Result<Pending, Diagnostic> {
+        // The IR knows places but no text: the lines are read where an error is to be shown.
+        Pending::build_module(request).map_err(Diagnostic::with_source_files)
     }
-    let key = (!stages.is_empty()).then(|| {
-        let mut made_with = toolchain::facts(&*tools);
-        made_with.extend(toolchain::libraries(&built.module));
-        made_with.push(("name", built.name.clone()));
-        made_with.extend(request.given.as_ref().map(|given| ("given", given.identity())));
-        key(&built.facts, target, options, &made_with)
-    });
-    if let Some(key) = &key
-        && let Some(entry) = cache.get(key)
-    {
-        match from_entry(&entry, options, &built, &clock, stages, tools.missing()) {
-            Some(artifact) => return Ok(artifact),
-            None => cache.discard(key),
+
+    fn build_module(request: &Request<'_>) -> Result<Pending, Diagnostic> {
+        let options = request.options;
+        options.check()?;
+        let mut clock = Clock::default();
+        let target = request.target;
+        let name = target.to_string();
+        let mut built = clock.run("frontend", || {
+            build_module_for(request.host, request.entry, request.signature, options, Some(&name))
+        })?;
+        if let Some(name) = &request.name {
+            built.rename(name);
         }
+        let tools = target.toolchain(&request.python)?;
+
+        // A `tt` module is not kept on disk: reading it back would cost what making it does.
+        let stages = target.family().stages;
+        let passes = target.passes();
+        if let Some(given) = &request.given {
+            check_stage(given, &passes, stages, target)?;
+        }
+        let key = (!stages.is_empty()).then(|| {
+            let mut made_with = toolchain::facts(&*tools);
+            made_with.extend(toolchain::libraries(&built.module));
+            made_with.push(("name", built.name.clone()));
+            made_with.extend(request.given.as_ref().map(|given| ("given", given.identity())));
+            key(&built.facts, target, options, &made_with)
+        });
+        let signature = request.signature.args.iter().map(ToString::to_string).collect();
+        let job = Job { options: options.clone(), passes, tools, given: request.given.clone(), clock };
+        Ok(Pending { built, target: name, signature, stages, key, job })
     }
 
-    let Built { module, name, captured, printed, .. } = built;
-    let given = request.given.clone();
-    let job = Job { module, name, options: options.clone(), passes, tools, given, clock };
-    let made = background::run(request.host, move |stop| job.run(stop))?;
-    let Made { code, mut texts, missing, times } = made;
-    texts.extend(code.stages.into_iter().filter_map(|made| {
-        stages.iter().find(|kind| kind.name == made.name).map(|kind| (*kind, made.bytes))
-    }));
-    let metadata = Metadata {
-        name: code.name,
-        target: target.to_string(),
-        options: options.clone(),
-        signature: request.signature.args.iter().map(ToString::to_string).collect(),
-        total_num_warps: code.num_warps,
-        shared: code.shared,
-        tensor_maps: code.tensor_maps,
-        global_scratch: code.global_scratch,
-        n_regs: code.registers,
-        n_spills: code.spilled_bytes,
-        llvm_instructions: code.llvm_instructions,
-        tilewright_version: env!("CARGO_PKG_VERSION").to_string(),
-        assembler: code.assembler,
-    };
-    let artifact =
-        Artifact { metadata, module: code.module, stages: texts, missing, captured, printed, times };
-    if let Some(key) = &key {
-        cache.put(key, &artifact.metadata.name, &to_entry(&artifact));
+    /// Reads the code from the cache, or makes it and puts it there.
+    ///
+    /// # Errors
+    /// A kernel that does not fit the target; a tool that fails; [`Kind::Interrupted`] after `stop` was set.
+    pub fn finish(self, cache: &Cache, stop: &Stop) -> Result<Artifact, Diagnostic> {
+        let Pending { built, target, signature, stages, key, job } = self;
+        if let Some(key) = &key
+            && let Some(entry) = cache.get(key)
+        {
+            match from_entry(&entry, &job.options, &built, &job.clock, stages, job.tools.missing()) {
+                Some(artifact) => return Ok(artifact),
+                None => cache.discard(key),
+            }
+        }
+        let Built { module, name, captured, printed, .. } = built;
+        let options = job.options.clone();
+        let made = job.run(module, &name, stop).map_err(Diagnostic::with_source_files)?;
+        let Made { code, mut texts, missing, times } = made;
+        texts.extend(code.stages.into_iter().filter_map(|made| {
+            stages.iter().find(|kind| kind.name == made.name).map(|kind| (*kind, made.bytes))
+        }));
+        let metadata = Metadata {
+            name: code.name,
+            target,
+            options,
+            signature,
+            total_num_warps: code.num_warps,
+            shared: code.shared,
+            tensor_maps: code.tensor_maps,
+            global_scratch: code.global_scratch,
+            n_regs: code.registers,
+            n_spills: code.spilled_bytes,
+            llvm_instructions: code.llvm_instructions,
+            tilewright_version: env!("CARGO_PKG_VERSION").to_string(),
+            assembler: code.assembler,
+        };
+        let artifact =
+            Artifact { metadata, module: code.module, stages: texts, missing, captured, printed, times };
+        if let Some(key) = &key {
+            cache.put(key, &artifact.metadata.name, &to_entry(&artifact));
+        }
+        Ok(artifact)
     }
-    Ok(artifact)
 }
 
-/// What is left of a request behind the front end.
+/// How the module is compiled.
 struct Job {
-    module: ir::Module,
-    name: String,
     options: Options,
     passes: Passes,
     tools: Box<dyn Toolchain>,
@@ -128,8 +156,8 @@ struct Made {
 
 impl Job {
     /// The passes, and then the target's tools.
-    fn run(self, stop: &Stop) -> Result<Made, Diagnostic> {
-        let Job { mut module, name, options, passes, tools, given, mut clock } = self;
+    fn run(self, mut module: ir::Module, name: &str, stop: &Stop) -> Result<Made, Diagnostic> {
+        let Job { options, passes, tools, given, mut clock } = self;
         let mut texts = Vec::new();
         let given_as = |stage: StageKind| given.as_ref().filter(|given| given.stage == stage.name);
         let ttir = clock.run(TTIR.name, || {
@@ -158,7 +186,7 @@ impl Job {
             texts.push((TTGIR, ttgir.into_bytes()));
             target::check(stop)?;
         }
-        let code = tools.make(module, &name, &options, given.as_ref(), stop)?;
+        let code = tools.make(module, name, &options, given.as_ref(), stop)?;
         for made in &code.stages {
             clock.add(made.name, made.time);
         }

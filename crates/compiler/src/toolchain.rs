@@ -6,16 +6,30 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use tilewright_ir::Module;
 use tilewright_ir::dialect::tt;
-use tilewright_target::Toolchain;
+use tilewright_ir::{Diagnostic, Module};
+use tilewright_target::{PythonEnvironment, Target, Toolchain};
+
+/// A hash of the compiler's own sources.
+pub const BUILD_ID: &str = env!("TILEWRIGHT_BUILD_ID");
 
 /// Files up to this size are told apart by what is in them: scripts that start the real program, and `libdevice`.
 const READ_WHOLE: u64 = 4 << 20;
 
+/// What kernels for a target are made with: the compiler and its tools, each with its version, by name.
+///
+/// # Errors
+/// A tool that was asked for by name and isn't there.
+pub fn made_with(
+    target: &dyn Target,
+    python: &PythonEnvironment,
+) -> Result<Vec<(&'static str, String)>, Diagnostic> {
+    Ok(facts(&*target.toolchain(python)?))
+}
+
 /// What a kernel is made with besides its source: the compiler itself (a hash of its sources), and what the target names.
 pub(crate) fn facts(tools: &dyn Toolchain) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("build", env!("TILEWRIGHT_BUILD_ID").to_string())];
+    let mut facts = vec![("build", BUILD_ID.to_string())];
     for fact in tools.facts() {
         let file = fact.file.map(|file| format!(" {}", identity(&file))).unwrap_or_default();
         facts.push((fact.name, fact.text + &file));

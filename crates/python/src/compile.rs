@@ -1,15 +1,17 @@
 //! From the arguments of a call to a compiled kernel: the seam to the compiler.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
+use tilewright_compiler::background::{self, Stop};
 use tilewright_compiler::cache::Cache;
 use tilewright_compiler::{
-    Artifact, CudaTarget, GivenStage, Interp, PythonEnvironment, Request, Target, background,
+    Artifact, CudaTarget, GivenStage, Interp, Pending, PythonEnvironment, Request, Target,
 };
 use tilewright_frontend::dtype::PointerType;
 use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
@@ -21,7 +23,7 @@ use crate::host::PyHost;
 use crate::jit::{JitBase, Prepared};
 use crate::kernel::{Code, CompiledKernel};
 use crate::launch::Backend;
-use crate::params::Bindings;
+use crate::params::{Bindings, Params};
 
 /// Compiles the kernel for what was found in a call.
 #[cold]
@@ -32,6 +34,46 @@ pub fn compile(
     arguments: &Arguments,
     backend: Backend,
 ) -> PyResult<CompiledKernel> {
+    let py = jit.py();
+    let (work, rest) = begin(jit, prepared, bindings, arguments, backend)?;
+    let (result, rest) = py.detach(move || {
+        let result = background::run(&rest.host, move |stop| work.run(stop));
+        (result, rest)
+    });
+    rest.finish(py, result)
+}
+
+/// What remains of a compilation behind the front end, and needs no interpreter.
+pub struct Work {
+    pending: Pending,
+    backend: Backend,
+}
+
+impl Work {
+    /// Reads the code from the cache or makes it, and makes it ready to run.
+    pub fn run(self, stop: &Stop) -> Result<Code, Diagnostic> {
+        let artifact = self.pending.finish(&Cache::from_environment(), stop)?;
+        Code::prepare(artifact, self.backend)
+    }
+}
+
+/// What a compiled kernel has besides its code.
+pub struct Rest {
+    host: PyHost,
+    backend: Backend,
+    params: Arc<Params>,
+    specs: Vec<Spec>,
+    kept: Py<PyDict>,
+}
+
+/// Runs the front end.
+pub fn begin(
+    jit: &Bound<'_, JitBase>,
+    prepared: &Prepared,
+    bindings: &Bindings<'_>,
+    arguments: &Arguments,
+    backend: Backend,
+) -> PyResult<(Work, Rest)> {
     let py = jit.py();
     let host = PyHost::default();
     let function = host.register(jit)?;
@@ -59,31 +101,38 @@ pub fn compile(
             given,
             python,
         };
-        let result = tilewright_compiler::compile(&request, &Cache::from_environment())
-            .and_then(|artifact| background::run(&host, move |_| Code::prepare(artifact, backend)));
-        (result, host)
+        (Pending::build(&request), host)
     });
-    // What a signal's handler raised, or Python code that the kernel names, is no error of the kernel.
-    if let Some(exception) = host.take_exception() {
-        return Err(exception);
-    }
-    let code = result.map_err(|error| diagnostic(py, error))?;
-    if !code.artifact.printed.is_empty() {
-        py.import("sys")?.getattr("stdout")?.call_method1("write", (&code.artifact.printed,))?;
-    }
-    warn_of_missing_tool(py, backend, &code.artifact)?;
     let constants = arguments.constants(&bindings.values)?.into_py_dict(py)?;
     // Weak: the function holds its kernels.
     let function = py.import("weakref")?.getattr("ref")?.call1((jit,))?;
-    let kept = [("fn", function), ("constants", constants.into_any())].into_py_dict(py)?;
-    Ok(CompiledKernel::new(
-        code,
-        backend,
-        prepared.params.clone(),
-        arguments.specs.to_vec(),
-        host.into_captures(),
-        kept.unbind(),
-    ))
+    let kept = [("fn", function), ("constants", constants.into_any())].into_py_dict(py)?.unbind();
+    let rest = Rest { host, backend, params: prepared.params.clone(), specs: arguments.specs.to_vec(), kept };
+    match result {
+        Ok(pending) => Ok((Work { pending, backend }, rest)),
+        Err(error) => Err(rest.error(py, error)),
+    }
+}
+
+impl Rest {
+    /// The kernel of what [`Work::run`] gave.
+    pub fn finish(self, py: Python<'_>, result: Result<Code, Diagnostic>) -> PyResult<CompiledKernel> {
+        let code = result.map_err(|error| self.error(py, error))?;
+        if let Some(exception) = self.host.take_exception() {
+            return Err(exception);
+        }
+        if !code.artifact.printed.is_empty() {
+            py.import("sys")?.getattr("stdout")?.call_method1("write", (&code.artifact.printed,))?;
+        }
+        warn_of_missing_tool(py, self.backend, &code.artifact)?;
+        let Rest { host, backend, params, specs, kept } = self;
+        Ok(CompiledKernel::new(code, backend, params, specs, host.into_captures(), kept))
+    }
+
+    /// What a signal's handler raised, or Python code that the kernel names, is no error of the kernel.
+    fn error(&self, py: Python<'_>, error: Diagnostic) -> PyErr {
+        self.host.take_exception().unwrap_or_else(|| diagnostic(py, error))
+    }
 }
 
 /// What `@jit(repr=…)` calls this specialization: it gets the types and the constants by the parameters' names.
@@ -192,6 +241,15 @@ pub fn python_environment(py: Python<'_>) -> PythonEnvironment {
     site_packages.extend(of_user().ok().flatten());
     site_packages.extend(of_all().unwrap_or_default());
     PythonEnvironment { site_packages, prefix: prefix().ok() }
+}
+
+/// What kernels for a target (`interp`, `cuda:90`) are made with, by name: what a result that depends on it is kept under.
+#[pyfunction]
+pub fn made_with(py: Python<'_>, target: &str) -> PyResult<Vec<(&'static str, String)>> {
+    let python = python_environment(py);
+    let found = tilewright_compiler::target(target)
+        .and_then(|target| tilewright_compiler::made_with(&*target, &python));
+    found.map_err(|error| diagnostic(py, error))
 }
 
 /// Says once, where a GPU was asked for, that there is no `ptxas`; not where none is wanted.

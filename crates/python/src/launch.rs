@@ -3,6 +3,7 @@
 //! `kernel[grid]` is a built-in function object (`METH_FASTCALL | METH_KEYWORDS`) whose `self` is the pair (kernel, grid).
 //! Calling it runs [`fast_call`] with the arguments on the interpreter's stack: no Python frame, no tuple, no dict.
 
+use std::any::Any;
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -170,15 +171,14 @@ enum Purpose {
     CompileFor(Backend),
 }
 
-/// Finds or compiles the kernel for bound arguments.
+/// Looks at bound arguments: the key of their kernel, what they are, and where it runs.
 #[inline]
-fn specialize(
+fn look(
     jit: &Bound<'_, JitBase>,
     prepared: &Prepared,
     bindings: &Bindings<'_>,
     purpose: Purpose,
-) -> PyResult<(Option<Arc<Py<CompiledKernel>>>, Arguments)> {
-    let py = jit.py();
+) -> PyResult<(Key, Arguments, Backend)> {
     let mut key = Key::new();
     key.push(0);
     params::encode(&bindings.options, &mut key);
@@ -189,9 +189,22 @@ fn specialize(
     }
     let backend = match purpose {
         Purpose::CompileFor(backend) => backend,
-        _ => Backend::choose(py, &arguments, purpose == Purpose::Compile)?,
+        _ => Backend::choose(jit.py(), &arguments, purpose == Purpose::Compile)?,
     };
     key[0] = backend.word();
+    Ok((key, arguments, backend))
+}
+
+/// Finds or compiles the kernel for bound arguments.
+#[inline]
+fn specialize(
+    jit: &Bound<'_, JitBase>,
+    prepared: &Prepared,
+    bindings: &Bindings<'_>,
+    purpose: Purpose,
+) -> PyResult<(Option<Arc<Py<CompiledKernel>>>, Arguments)> {
+    let py = jit.py();
+    let (key, arguments, backend) = look(jit, prepared, bindings, purpose)?;
     if let Some(kernel) = jit.get().compiled(&key) {
         kernel.get().check_captured(py)?;
         return Ok((Some(kernel), arguments));
@@ -347,16 +360,41 @@ pub fn run_slow<'py>(
     guarded(|| run(jit, prepared, grid, &bindings, purpose))
 }
 
+/// Runs the front end for the kernel that a call needs, unless it is compiled; gives its key, and what is left to do.
+pub fn begin<'py>(
+    jit: &Bound<'py, JitBase>,
+    warmup: bool,
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Option<(Key, compile::Work, compile::Rest)>> {
+    let purpose = if warmup { Purpose::Compile } else { Purpose::Launch };
+    let prepared = JitBase::prepared(jit)?;
+    let positional: SmallVec<[Bound<'py, PyAny>; 24]> = args.iter().collect();
+    guarded(|| {
+        let bindings = prepared.params.bind(jit.py(), &positional, kwargs.iter(), &prepared.defaults)?;
+        let (key, arguments, backend) = look(jit, prepared, &bindings, purpose)?;
+        if jit.get().compiled(&key).is_some() {
+            return Ok(None);
+        }
+        arguments.check_places(&prepared.params.params)?;
+        let (work, rest) = compile::begin(jit, prepared, &bindings, &arguments, backend)?;
+        Ok(Some((key, work, rest)))
+    })
+}
+
 /// Turns a panic, which is a defect of ours, into an exception that says so.
 pub fn guarded<T>(f: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
-        let text = panic
-            .downcast_ref::<String>()
-            .cloned()
-            .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()))
-            .unwrap_or_default();
-        Err(TilewrightError::new_err(format!("internal error of the compiler, please report it: {text}")))
-    })
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(of_panic(&*panic)))
+}
+
+/// The exception for a panic.
+pub fn of_panic(panic: &(dyn Any + Send)) -> PyErr {
+    let text = panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()))
+        .unwrap_or_default();
+    TilewrightError::new_err(format!("internal error of the compiler, please report it: {text}"))
 }
 
 /// The built-in function that `kernel[grid]` gives.

@@ -8,11 +8,13 @@
 //! 3. `args`: each argument is looked at once: what type it has in the kernel, whether it is specialized (a multiple of
 //!    16, the number 1, a constant), its bits, and where its memory is.
 //! 4. `key`: what was found is a list of words; the kernel compiled for these words is looked up.
-//! 5. `compile` on a miss: the words' meaning goes to the compiler, with `host` to answer what names mean.
+//! 5. `compile` on a miss: the words' meaning goes to the compiler, with `host` to answer what names mean. `ahead` does the
+//!    same before a launch, and for many kernels at once.
 //! 6. `grid` and `launch`: the grid is read, and the kernel started where its arguments live.
 
 use pyo3::prelude::*;
 
+mod ahead;
 mod args;
 mod captured;
 mod command;
@@ -32,6 +34,7 @@ mod launch;
 mod memory;
 mod nesting;
 mod params;
+mod progress;
 mod simulate;
 mod tensor_map;
 mod torch;
@@ -41,12 +44,18 @@ mod wrong_call;
 #[pymodule]
 fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("BUILD_ID", tilewright_compiler::BUILD_ID)?;
     m.add("SCALAR_TYPES", host::scalar_types(m.py())?)?;
     errors::register(m)?;
     m.add_class::<jit::JitBase>()?;
     m.add_class::<kernel::CompiledKernel>()?;
     m.add_class::<args::StandIn>()?;
+    m.add_class::<ahead::CompileAhead>()?;
+    m.add_class::<ahead::KernelAhead>()?;
+    m.add_class::<progress::Progress>()?;
+    m.add_function(wrap_pyfunction!(ahead::available_parallelism, m)?)?;
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
+    m.add_function(wrap_pyfunction!(compile::made_with, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::hook_launches, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::hook_compiles, m)?)?;
     m.add_function(wrap_pyfunction!(params::option_defaults, m)?)?;

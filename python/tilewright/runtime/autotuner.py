@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 from .. import knobs
-from .._tilewright import call_error_text, option_defaults
+from .._tilewright import Progress, call_error_text, option_defaults
 from .errors import AutotunerError, CompilationError, OutOfResources, hint
 from .jit import KernelInterface
 
 _DEFAULTS = option_defaults()
+
+#: The time of a configuration that doesn't work.
+_NEVER = float("inf")
+
+#: A configuration whose quickest fifth of a few runs is slower than this many times the best one's cannot win.
+_CLOSE = 1.25
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._ahead import Ahead
 
 
 class Config:
@@ -20,7 +32,7 @@ class Config:
 
     :param kwargs: values of the kernel's ``tl.constexpr`` parameters.
     :param ir_override: a file that takes the place of the stage that its extension names: ``.ttir``, ``.ttgir``, ``.llir``, ``.ptx``, ``.cubin``.
-    :param pre_hook: called with a dict of all arguments before each launch with this configuration.
+    :param pre_hook: called with a dict of all arguments before each launch with this configuration, and before it is compiled.
     """
 
     def __init__(
@@ -123,6 +135,10 @@ class Autotuner(KernelInterface):
         self.post_hook = post_hook or self._restore_arrays
         self.restore_copies: dict = {}
         self._failures: list = []
+        # While configurations are measured: their kernels, whether a rough time will do, and the arguments of the run.
+        self._ahead = None
+        self._rough = False
+        self._measured: dict = {}
         self.base_fn = fn
         while not inspect.isfunction(self.base_fn):
             self.base_fn = self.base_fn.fn
@@ -162,13 +178,15 @@ class Autotuner(KernelInterface):
                 )
             )
         current = meta | config.all_kwargs()
-        full = self.nargs | current
+        full = self._measured = self.nargs | current
 
         def run():
             if config.pre_hook is not None:
                 config.pre_hook(full)
             self.pre_hook(full)
             try:
+                if self._ahead is not None:
+                    self._ahead.settle(config)
                 self.fn.run(*args, **current)
             except Exception as error:
                 self.post_hook(full, exception=error)
@@ -180,7 +198,9 @@ class Autotuner(KernelInterface):
         except (OutOfResources, CompilationError) as error:
             # A configuration may ask for too much, or fail an assertion made at compile time; the others go on.
             self._failures.append((config, error))
-            return [float("inf")] * 3
+            return [_NEVER] * 3
+        finally:
+            self._measured = {}
 
     @property
     def do_bench(self) -> Callable:
@@ -189,8 +209,10 @@ class Autotuner(KernelInterface):
             return self._do_bench
         from .. import testing
 
-        if not testing._on_gpu((self.nargs or {}).values()):
+        if not testing._on_gpu((self._measured or self.nargs or {}).values()):
             return _time_once
+        if self._rough:
+            return lambda run, quantiles: testing.do_bench(run, warmup=1, rep=5, quantiles=quantiles)
         if self.use_cuda_graph:
             rep = self.num_reps or 20
             return lambda run, quantiles: testing.do_bench_cudagraph(run, rep=rep, quantiles=quantiles)
@@ -198,14 +220,69 @@ class Autotuner(KernelInterface):
         rep = 100 if self.num_reps is None else self.num_reps
         return lambda run, quantiles: testing.do_bench(run, warmup=warmup, rep=rep, quantiles=quantiles)
 
+    def _begin_all(self, candidates, args, kwargs, warmup: bool = False) -> Ahead:
+        """Begins to compile configurations side by side."""
+        from ._ahead import Ahead
+
+        def call(config):
+            current = kwargs | config.all_kwargs()
+            # It may change the arguments, a descriptor's block for instance.
+            if config.pre_hook is not None and not warmup:
+                config.pre_hook(self.nargs | current)
+            return args, current
+
+        calls = ((config, partial(call, config)) for config in candidates)
+        return Ahead(self.fn, calls, len(candidates), warmup)
+
+    def _measures_itself(self, candidates, kwargs) -> bool:
+        """Whether how long to measure is for us to say: neither the program nor a subclass has a say in it."""
+        from .. import testing
+
+        cls = type(self)
+        return (
+            len(candidates) > 1
+            and (self._do_bench, self.num_warmups, self.num_reps) == (None, None, None)
+            and not self.use_cuda_graph
+            and cls._bench is Autotuner._bench
+            and cls.do_bench is Autotuner.do_bench
+            and testing._on_gpu((self.nargs | kwargs).values())
+        )
+
     def _measure(self, candidates, args, kwargs) -> Config:
-        """The fastest of these configurations."""
+        """The fastest of these configurations.
+
+        All of them compile side by side. Times that decide are taken when nothing compiles any more; until then, those of a few
+        runs tell which configurations can't win.
+        """
         self._failures = []
         start = time.perf_counter()
-        timings = {config: self._bench(*args, config=config, **kwargs) for config in candidates}
+
+        def bench(config):
+            progress.now(str(config))
+            times = self._bench(*args, config=config, **kwargs)
+            progress.step()
+            return times
+
+        progress = _progress(self.__name__, len(candidates))
+        with self._begin_all(candidates, args, kwargs) as self._ahead:
+            try:
+                close = candidates
+                timings = {}
+                if self._measures_itself(candidates, kwargs):
+                    self._rough = True
+                    timings = {config: bench(config) for config in candidates}
+                    self._rough = False
+                    limit = _CLOSE * min(times[1] for times in timings.values())
+                    close = [config for config, times in timings.items() if times[1] <= limit < _NEVER]
+                    progress.more(len(close))
+                self._ahead.settle_all(progress)
+                timings |= {config: bench(config) for config in close}
+            finally:
+                self._ahead, self._rough = None, False
+                progress.end()
         self.bench_time = time.perf_counter() - start
         config = min(timings, key=lambda c: timings[c][0])
-        if timings[config][0] == float("inf") and self._failures:
+        if timings[config][0] == _NEVER and self._failures:
             first, error = self._failures[0]
             raise type(error)(
                 f"@autotune of {self.__name__}: none of {len(candidates)} configurations works. The first ({first}):\n{error}"
@@ -278,7 +355,13 @@ class Autotuner(KernelInterface):
         """Compiles every configuration that is worth measuring; gives the compiled kernels."""
         self.nargs = dict(zip(self.arg_names, args, strict=False))
         try:
-            return [self.fn.warmup(*args, **kwargs, **c.all_kwargs()) for c in self.prune_configs(kwargs)]
+            candidates = self.prune_configs(kwargs)
+            with self._begin_all(candidates, args, kwargs, warmup=True) as ahead:
+                kernels = []
+                for config in candidates:
+                    ahead.settle(config)
+                    kernels.append(self.fn.warmup(*args, **kwargs, **config.all_kwargs()))
+                return kernels
         finally:
             self.nargs = None
 
@@ -301,6 +384,12 @@ class Heuristics(KernelInterface):
     def run(self, *args, **kwargs):
         """Computes the meta-parameters and launches."""
         return self.fn.run(*args, **self._computed(args, kwargs))
+
+    def _begin(self, ahead, warmup, args, kwargs):
+        begin = getattr(self.fn, "_begin", None)
+        if begin is None or type(self).run is not Heuristics.run:
+            return None
+        return begin(ahead, warmup, args, self._computed(args, dict(kwargs)))
 
     def warmup(self, *args, **kwargs):
         """Computes the meta-parameters and compiles."""
@@ -325,6 +414,10 @@ def autotune(
 
     The kernel runs many times while it is measured: name the arrays it accumulates into in ``reset_to_zero`` (filled
     with zeros before each run) or ``restore_value`` (put back after each).
+
+    All configurations compile side by side (``TILEWRIGHT_AUTOTUNE_THREADS``). On a GPU, unless ``warmup``, ``rep``, ``do_bench`` or
+    ``use_cuda_graph`` says how to measure, each is timed by a few runs as soon as it is compiled, and those within a quarter of the best one
+    for long when nothing compiles any more; otherwise all are measured as asked, when all are compiled.
 
     :param configs: a list of :class:`Config`.
     :param key: names of the arguments whose values (besides the arrays' dtypes) call for measuring anew; of an unknown one a warning says so.
@@ -369,6 +462,23 @@ def heuristics(values):
         return Heuristics(fn, fn.arg_names, values)
 
     return decorate
+
+
+class _Silence:
+    """A bar that nobody wants to see."""
+
+    def _nothing(self, *_):
+        pass
+
+    now = step = more = end = _nothing
+
+
+def _progress(name: str, steps: int):
+    """A bar, where somebody may look at it."""
+    # Without a window there may be no stderr at all.
+    if knobs.autotuning.progress and sys.stderr is not None and sys.stderr.isatty():
+        return Progress(f"autotuning {name}", steps)
+    return _Silence()
 
 
 def _time_once(run, quantiles=None):

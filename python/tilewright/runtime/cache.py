@@ -7,7 +7,6 @@ The cache of our own compilations is kept by the compiler and is none of these (
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import json
 import os
@@ -244,12 +243,9 @@ def make_so_cache_key(
     return _base32(hashlib.sha256(text.encode()).hexdigest())
 
 
-@functools.lru_cache
 def triton_key() -> str:
-    """Changes with every build of the compiler."""
-    with open(_tilewright.__file__, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return f"tilewright-{_tilewright.__version__}-{digest}"
+    """Changes with the compiler's sources."""
+    return f"tilewright-{_tilewright.__version__}-{_tilewright.BUILD_ID}"
 
 
 def get_cache_key(src, backend, backend_options, env_vars: dict[str, str]) -> str:

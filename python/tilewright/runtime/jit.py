@@ -145,6 +145,10 @@ class KernelInterface:
         """Compiles without launching."""
         return self.run(*args, grid=grid, warmup=True, **kwargs)
 
+    def _begin(self, ahead, warmup, args, kwargs):
+        """Begins to compile what :meth:`run` needs on the threads of ``ahead``; ``None`` where that isn't known."""
+        return None
+
     def __getitem__(self, grid):
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
 
@@ -416,6 +420,12 @@ class JITFunction(JitBase, KernelInterface):
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
         return self._run(grid, warmup, args, kwargs)
+
+    def _begin(self, ahead, warmup, args, kwargs):
+        if type(self).run is not JITFunction.run:
+            return None
+        kwargs = {name: value for name, value in kwargs.items() if name not in ("grid", "warmup")}
+        return ahead.begin(self, warmup, args, kwargs)
 
     def warmup(self, *args, grid=None, target=None, **kwargs):
         """Compiles without launching. A dtype (``torch.float32``, ``np.float32``, ``tl.float32``) stands for an array

@@ -11,7 +11,7 @@ import json
 import os
 
 from .. import _tilewright
-from .cache import get_cache_manager, triton_key
+from .cache import get_cache_manager
 
 
 class Results:
@@ -51,13 +51,7 @@ def of(tuner, key: tuple, configs) -> Results | None:
         kernel = kernel.fn
     if not all(value is None or isinstance(value, (str, int, float, bool)) for value in key):
         return None
-    facts = [
-        triton_key(),
-        kernel.cache_key,
-        repr(key),
-        _machine(),
-        *sorted(map(str, configs)),
-    ]
+    facts = [kernel.cache_key, repr(key), *_machine(), *sorted(map(str, configs))]
     digest = hashlib.sha256("\0".join(facts).encode()).hexdigest()
     try:
         return Results(get_cache_manager(digest), f"{tuner.__name__}.autotune.json")
@@ -69,10 +63,14 @@ def _numbers(times) -> list[float]:
     return [float(t) for t in times] if isinstance(times, (list, tuple)) else [float(times)]
 
 
-def _machine() -> str:
-    """What times depend on besides the kernel."""
+def _machine() -> list[str]:
+    """What times depend on besides the kernel: where it runs, and what it is compiled with."""
     backend = os.environ.get("TILEWRIGHT_BACKEND", "")
-    if backend or _tilewright.device_count() == 0:
-        return f"{backend or 'cpu'} {os.cpu_count()}"
-    properties = _tilewright.device_properties(_tilewright.current_device())
-    return json.dumps(properties, sort_keys=True, default=str)
+    if backend in ("interp", "ptxsim") or _tilewright.device_count() == 0:
+        target = "interp"
+        where = f"{backend or 'cpu'} {os.cpu_count()}"
+    else:
+        properties = _tilewright.device_properties(_tilewright.current_device())
+        target = properties["target"]
+        where = json.dumps(properties, sort_keys=True, default=str)
+    return [where, *(f"{name} {text}" for name, text in _tilewright.made_with(target))]
