@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::PyDict;
 
 use tilewright_profiler::{
     self as profiler, Backend, DeviceFacts, DeviceKind, Error, Format, Settings, Source, Value,
@@ -182,10 +182,10 @@ fn metric(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(text) = value.extract::<String>() {
         return Ok(Value::Text(text));
     }
-    if value.is_instance_of::<PyBool>() || value.hasattr("__index__")? {
-        if let Ok(whole) = value.extract::<i64>() {
-            return Ok(Value::Int(whole));
-        }
+    if value.hasattr("__index__")?
+        && let Ok(whole) = value.extract::<i64>()
+    {
+        return Ok(Value::Int(whole));
     }
     value.extract::<f64>().map(Value::Float)
 }

@@ -7,8 +7,8 @@ import os
 import runpy
 import sys
 
-from . import profile
 from .flags import flags
+from .profile import _finalize, _start
 
 __all__ = ["main"]
 
@@ -62,13 +62,13 @@ def main(arguments: list[str] | None = None) -> int:
     program, *rest = args.target_args
     if os.path.basename(program) != "pytest" and not os.path.exists(program):
         parser.error(f"there is no file {program}")
-    profile._start(args.name, args.context, args.data, args.backend, args.mode, args.hook)
+    _start(args.name, args.context, args.data, args.backend, args.mode, args.hook)
     flags.command_line = True
     try:
         return _run(program, rest)
     finally:
         flags.command_line = False
-        profile._finalize(None, "")
+        _finalize(None, "")
 
 
 if __name__ == "__main__":

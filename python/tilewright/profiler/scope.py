@@ -36,8 +36,11 @@ class scope:
         if flags.profiling_on:
             entered = libproton.record_scope()
             libproton.enter_scope(entered, self.name)
-            if self.metrics:
-                libproton.add_metrics(entered, self.metrics)
+            try:
+                libproton.add_metrics(entered, self.metrics or {})
+            except BaseException:
+                libproton.exit_scope(entered, self.name)
+                raise
         self.id = entered
         self._open.append((entered, time.time_ns()))
 
