@@ -6,9 +6,9 @@
 //!
 //! A **path** is a chain of names, kept once for all sessions ([`PathId`]). Where a launch comes from is known when it is made (`here`), what
 //! it took only much later: CUPTI gives both sides one number, under which the path is kept meanwhile (`launches`). A **session** adds up
-//! what happens at each path while it is active ([`Sessions`], behind the functions of this module).
+//! what happens at each path while it is active (`session`, behind the functions of this module).
 //!
-//! Locks: [`SESSIONS`] and the table of launches are never held while something foreign is called, be it CUPTI, the driver or Python.
+//! Locks: those of the sessions and of the table of launches are never held while something foreign is called, be it CUPTI, the driver or Python.
 
 mod cupti;
 mod error;
