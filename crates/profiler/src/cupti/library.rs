@@ -122,10 +122,10 @@ fn mapped() -> Vec<String> {
 
 fn open(place: &str, driver: u32) -> std::result::Result<Cupti, String> {
     // SAFETY: loading CUPTI runs its initializers, which is what its documentation expects.
-    let library = unsafe { Library::new(place) }.map_err(|e| e.to_string())?;
+    let library = unsafe { Library::new(place) }.map_err(|e| words(&e))?;
     // Never unloaded: it keeps threads of its own.
     let library: &'static Library = Box::leak(Box::new(library));
-    let mut cupti = Cupti::fill(library, place).map_err(|e| e.to_string())?;
+    let mut cupti = Cupti::fill(library, place).map_err(|e| words(&e))?;
     // SAFETY: writes one number.
     match unsafe { (cupti.get_version)(&mut cupti.version) } {
         0 if cupti.version < record::OLDEST => {
@@ -138,6 +138,11 @@ fn open(place: &str, driver: u32) -> std::result::Result<Cupti, String> {
         0 => Ok(cupti),
         code => Err(format!("cuptiGetVersion fails with {}", name(&cupti, code))),
     }
+}
+
+/// What the loader says.
+fn words(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }
 
 fn name(cupti: &Cupti, code: CuptiResult) -> String {
