@@ -42,7 +42,7 @@ def next_power_of_2(n: int) -> int:
 
 
 # Imported when they are asked for: most programs only call kernels.
-_MODULES = ("backends", "errors", "testing", "tools")
+_MODULES = ("backends", "errors", "profiler", "testing", "tools")
 _ELSEWHERE = {
     "AsyncCompileMode": "runtime._async_compile",
     "FutureKernel": "runtime._async_compile",

@@ -591,6 +591,7 @@ class proton_knobs(base_knobs):
 
     disable = env_bool("TRITON_PROTON_DISABLE")
     cupti_lib_dir = env_str("TRITON_CUPTI_LIB_PATH", "")
+    # NVTX ranges are no scopes yet, whatever it says: it is on unless somebody turns it off.
     enable_nvtx = env_bool("TRITON_ENABLE_NVTX", True)
 
 

@@ -18,6 +18,7 @@ use crate::interrupt::watched;
 use crate::kernel::CompiledKernel;
 use crate::launch::Backend;
 use crate::memory::{self, Extent};
+use crate::profiler;
 use crate::wrong_call;
 
 /// What an error says of an access to memory that the call knows nothing of.
@@ -139,8 +140,10 @@ pub fn start<'py>(
     let allocations = Allocations::collect(py, kernel, arguments, values)?;
     match kernel.backend {
         Backend::Cuda(device) => by_copies(py, kernel, grid, arguments, &allocations, device),
-        Backend::Interp => interpret(py, kernel, grid, arguments, &allocations),
-        Backend::PtxSim(_) => crate::simulate::run(py, kernel, grid, arguments, &allocations),
+        Backend::Interp | Backend::PtxSim(_) => profiler::timed(kernel, || match kernel.backend {
+            Backend::Interp => interpret(py, kernel, grid, arguments, &allocations),
+            _ => crate::simulate::run(py, kernel, grid, arguments, &allocations),
+        }),
         Backend::Offline(_) => {
             Err(PyValueError::new_err(format!("not supported yet: running on {}", kernel.backend.describe())))
         }

@@ -34,6 +34,7 @@ mod launch;
 mod memory;
 mod nesting;
 mod params;
+mod profiler;
 mod progress;
 mod simulate;
 mod tensor_map;
@@ -67,5 +68,6 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let hooks = pyo3::types::PyDict::new(m.py());
     hooks.set_item("after_in_child", after_fork)?;
     m.py().import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
+    profiler::register(m)?;
     launch::register(m)
 }

@@ -115,6 +115,7 @@ driver_table! {
     device_get_name = b"cuDeviceGetName\0": fn(*mut c_char, c_int, CuDevice);
     device_get_attribute = b"cuDeviceGetAttribute\0": fn(*mut c_int, c_int, CuDevice);
     device_total_mem = b"cuDeviceTotalMem_v2\0": fn(*mut usize, CuDevice);
+    primary_ctx_get_state = b"cuDevicePrimaryCtxGetState\0": fn(CuDevice, *mut c_uint, *mut c_int);
     primary_ctx_retain = b"cuDevicePrimaryCtxRetain\0": fn(*mut CuContext, CuDevice);
     ctx_get_current = b"cuCtxGetCurrent\0": fn(*mut CuContext);
     ctx_set_current = b"cuCtxSetCurrent\0": fn(CuContext);

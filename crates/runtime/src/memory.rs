@@ -2,8 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::device::Device;
-use crate::driver::{CuEvent, DevicePtr, Stream, driver};
+use crate::device::{Device, device_count};
+use crate::driver::{CuContext, CuEvent, DevicePtr, Stream, driver};
 use crate::error::{Error, Result, check};
 
 /// An allocation on a GPU, freed when dropped.
@@ -100,6 +100,33 @@ pub fn synchronize(device: &Device) -> Result<()> {
     device.make_current()?;
     // SAFETY: plain call.
     check("cuCtxSynchronize", unsafe { (driver()?.ctx_synchronize)() })
+}
+
+/// Waits until every GPU that this process uses has done all that was queued on it. The calling thread's context stays what it was.
+pub fn synchronize_all() -> Result<()> {
+    let driver = driver()?;
+    let mut before = CuContext(std::ptr::null_mut());
+    // SAFETY: writes one handle.
+    check("cuCtxGetCurrent", unsafe { (driver.ctx_get_current)(&mut before) })?;
+    let waited = (0..device_count()?).try_for_each(|ordinal| match context_is_active(ordinal)? {
+        true => synchronize(Device::get(ordinal)?),
+        false => Ok(()),
+    });
+    // SAFETY: the context was current before; none is where none was.
+    check("cuCtxSetCurrent", unsafe { (driver.ctx_set_current)(before) })?;
+    waited
+}
+
+/// Whether something in this process uses the primary context of a GPU.
+fn context_is_active(ordinal: u32) -> Result<bool> {
+    let driver = driver()?;
+    let (mut device, mut flags, mut active) = (0, 0, 0);
+    // SAFETY: writes one int.
+    check("cuDeviceGet", unsafe { (driver.device_get)(&mut device, ordinal as c_int) })?;
+    // SAFETY: writes two ints.
+    let code = unsafe { (driver.primary_ctx_get_state)(device, &mut flags, &mut active) };
+    check("cuDevicePrimaryCtxGetState", code)?;
+    Ok(active != 0)
 }
 
 /// The address by which a kernel on the current device may reach `pointer`: itself for device memory, its mapping for

@@ -54,6 +54,7 @@ CUresult cuDeviceGetAttribute(int *v, int id, int d) {
 }
 CUresult cuDeviceTotalMem_v2(size_t *n, int d) { (void)d; *n = 2 << 20; return 0; }
 CUresult cuDevicePrimaryCtxRetain(void **c, int d) { (void)d; *c = &context; note("retain"); return 0; }
+CUresult cuDevicePrimaryCtxGetState(int d, unsigned *f, int *a) { (void)d; *f = 0; *a = current != 0; return 0; }
 CUresult cuCtxGetCurrent(void **c) { *c = current; return 0; }
 CUresult cuCtxSetCurrent(void *c) { current = c; note("set_current"); return 0; }
 CUresult cuCtxGetDevice(int *d) { *d = 0; return 0; }

@@ -496,7 +496,9 @@ impl Evaluator<'_> {
                 .into());
         } else if division && a.is_unsigned() != b.is_unsigned() {
             return Err(self
-                .error(format!("Cannot use `/`, `//` or `%` on {a} and {b} because they have different signedness"))
+                .error(format!(
+                    "Cannot use `/`, `//` or `%` on {a} and {b} because they have different signedness"
+                ))
                 .note("convert one of them to the other's signedness with .to(dtype)")
                 .into());
         } else {
@@ -612,7 +614,11 @@ impl Evaluator<'_> {
                     }
                     _ => {
                         return Err(self
-                            .error(format!("invalid operands of type {} and {}: `//` needs integers", describe(a), describe(b)))
+                            .error(format!(
+                                "invalid operands of type {} and {}: `//` needs integers",
+                                describe(a),
+                                describe(b)
+                            ))
                             .note("use tl.floor(x / y) for floats")
                             .into());
                     }
@@ -701,7 +707,11 @@ impl Evaluator<'_> {
     fn bitwise(&mut self, op: Operator, a: &Value, b: &Value) -> Eval<Tensor> {
         let (x, y) = self.promote(a, b, Allow::default())?;
         let (Some(m), Some(n)) = (x.number(), y.number()) else {
-            return Err(self.error(format!("invalid operands of type {}: `{}` needs integers", x.ty(), op.as_str())));
+            return Err(self.error(format!(
+                "invalid operands of type {}: `{}` needs integers",
+                x.ty(),
+                op.as_str()
+            )));
         };
         if !m.is_int() || !n.is_int() {
             return Err(self

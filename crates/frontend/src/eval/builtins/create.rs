@@ -19,10 +19,9 @@ impl Evaluator<'_> {
             1 => tt::ProgramDim::Y,
             2 => tt::ProgramDim::Z,
             other => {
-                return Err(self.error(format!(
-                    "{} axis must be 0, 1, or 2 but got {other}",
-                    args.builtin.name
-                )));
+                return Err(
+                    self.error(format!("{} axis must be 0, 1, or 2 but got {other}", args.builtin.name))
+                );
             }
         })
     }
