@@ -448,7 +448,7 @@ fn atomics_happen_once_for_each_element() {
     assert_eq!(a.to_i32(), start.iter().map(|v| v + programs as i32).collect::<Vec<_>>());
     // Old values 10 i, 10 i + 1, 10 i + 2.
     assert_eq!(b.to_i32(), start.iter().map(|v| 3 * v + 3).collect::<Vec<_>>());
-    assert!(kernel.ptx.contains("red.relaxed.gpu.global.add.u32"), "an unused result needs no atom");
+    assert!(kernel.ptx.contains("red.global.gpu.relaxed.add.u32"), "an unused result needs no atom");
 }
 
 #[test]
