@@ -36,12 +36,14 @@ impl Lower<'_, '_> {
         pred: Option<Value>,
     ) -> Result<Value> {
         let bits = what.ty.bits();
-        // The order in which Triton writes them; `ptxas` takes either.
-        let suffix = format!("{}.{}", scope(what.scope), semantics(what.sem));
+        // In the orders in which Triton writes them; `ptxas` takes either.
+        let (scope, semantics) = (scope(what.scope), semantics(what.sem));
+        let suffix = format!("{scope}.{semantics}");
         let Some(kind) = what.rmw else {
             if bits < 16 {
                 return Err(self.unsupported(format!("atomics on {bits}-bit values")));
             }
+            let suffix = format!("{semantics}.{scope}");
             return Ok(self.emit_atomic(&format!("cas.b{bits}"), &suffix, false, ptr, values, bits, pred));
         };
         let operation = match (kind, what.ty.scalar) {
