@@ -19,8 +19,8 @@ type Key = (Op, Ty, SmallVec<[Value; 4]>);
 pub struct Builder<'m> {
     /// The module built into.
     pub module: &'m mut Module,
-    func: Function,
-    at: Block,
+    pub(crate) func: Function,
+    pub(crate) at: Block,
     loc: Loc,
     known: FxHashMap<Key, SmallVec<[Value; 2]>>,
     consts: FxHashMap<(Ty, u64), Value>,

@@ -16,6 +16,7 @@ mod guard;
 mod offsets;
 pub mod program;
 mod shared_steps;
+mod sink;
 pub mod ty;
 mod version;
 mod wide_offsets;

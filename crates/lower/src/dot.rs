@@ -19,6 +19,7 @@ impl<H: Hooks> Lower<'_, H> {
         let depth = la.shape()[rank - 1];
         let (fa, fb) = (la.register_finder(), lb.register_finder());
         let ty = self.b.ty(acc[0]);
+        let mark = self.b.mark();
         for k in 0..depth {
             for (r, total) in acc.iter_mut().enumerate() {
                 let at = lc.register_coord(r as u32);
@@ -40,6 +41,7 @@ impl<H: Hooks> Lower<'_, H> {
                 };
             }
         }
+        self.b.sink_reads(mark);
         self.set_regs(op.result(self.m), acc);
         Ok(())
     }
