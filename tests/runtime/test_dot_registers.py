@@ -11,7 +11,9 @@ def products(x, y, out, BATCH: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     b, n, k = tl.arange(0, BATCH)[:, None, None], tl.arange(0, N), tl.arange(0, K)
     left = tl.load(x + b * N * K + n[None, :, None] * K + k[None, None, :])
     right = tl.load(y + b * N * K + k[None, :, None] * N + n[None, None, :])
-    tl.store(out + b * N * N + n[None, :, None] * N + n[None, None, :], tl.dot(left, right, input_precision="ieee"))
+    tl.store(
+        out + b * N * N + n[None, :, None] * N + n[None, None, :], tl.dot(left, right, input_precision="ieee")
+    )
 
 
 def test_one_warp_has_registers_for_a_long_product_of_doubles():
