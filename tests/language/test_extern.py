@@ -122,21 +122,28 @@ def test_threads_and_warps_are_constants(device, num_warps):
 
 
 @triton.jit
-def small_float(x, bytes_, back, dtype: tl.constexpr):
+def small_float(x, bytes_, back, BY_NAME: tl.constexpr, dtype: tl.constexpr):
     at = tl.arange(0, 64)
-    small = cuda.convert_custom_float8_sm80(tl.load(x + at), tl.float8e4b15)
+    if BY_NAME:
+        small = cuda.convert_custom_float8_sm80(tl.load(x + at), tl.float8e4b15)
+        tl.store(back + at, cuda.convert_custom_float8_sm70(small, dtype))
+    else:
+        small = tl.load(x + at).to(tl.float8e4b15)
+        tl.store(back + at, small.to(dtype))
     tl.store(bytes_ + at, small.to(tl.uint8, bitcast=True))
-    tl.store(back + at, cuda.convert_custom_float8_sm70(small, dtype))
 
 
+@pytest.mark.parametrize("by_name", [True, False])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_custom_float8(device, dtype):
+def test_custom_float8(device, dtype, by_name):
     x = np.concatenate(
         [np.linspace(-2, 2, 40), [0.0, -0.0, 1e-5, 3e-4, -1e-3, 1.81, 1.75, 300, -np.inf, np.inf]]
     )
     x = np.resize(x, 64).astype(dtype)
     bytes_, back = device.empty(64, np.uint8), device.empty(64, dtype)
-    small_float[(1,)](device.array(x), bytes_, back, tl.float16 if dtype == np.float16 else tl.float32)
+    small_float[(1,)](
+        device.array(x), bytes_, back, by_name, tl.float16 if dtype == np.float16 else tl.float32
+    )
     # Every byte but the largest magnitude, which nothing becomes.
     codes = np.arange(127)
     with np.errstate(over="ignore"):

@@ -612,3 +612,24 @@ def test_arguments_are_brought_together(device):
     mixed[(1,)](device.array(x), device.array(y), out)
     want = [x**2, x ** y.astype(np.float64), np.fmod(x, 3), x * 8, np.hypot(x[:, None], x[None, :4]).sum(1)]
     np.testing.assert_allclose(device.numpy(out), np.concatenate(want), rtol=1e-14)
+
+
+@triton.jit
+def odd_functions(x_ptr, y_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(y_ptr + i, tl.sin(x))
+    tl.store(y_ptr + N + i, libdevice.tan(x))
+    tl.store(y_ptr + 2 * N + i, libdevice.tanh(x))
+    tl.store(y_ptr + 3 * N + i, libdevice.sinh(x))
+    tl.store(y_ptr + 4 * N + i, libdevice.atan(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_odd_functions_keep_the_sign_of_zero(device, dtype):
+    x = np.array([-0.0, 0.0] * 32, dtype)
+    y = device.empty(5 * 64, dtype)
+    odd_functions[(1,)](device.array(x), y, 64)
+    y = device.numpy(y).reshape(5, 64)
+    np.testing.assert_array_equal(y, 0)
+    np.testing.assert_array_equal(np.signbit(y), np.broadcast_to(np.signbit(x), y.shape))

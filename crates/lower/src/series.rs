@@ -344,8 +344,7 @@ impl<H: Hooks> Lower<'_, H> {
     fn quadrant(&mut self, r: Value, k: Value, kind: math::Kind, sin: &[f64], cos: &[f64]) -> Value {
         let z = self.fmul(r, r);
         let p = self.polynomial(z, sin);
-        let rz = self.fmul(r, z);
-        let s = self.fma(rz, p, r);
+        let s = self.odd_series(r, z, p);
         let p = self.polynomial(z, cos);
         let (half, one) = (self.num(r, -0.5), self.num(r, 1.0));
         let z2 = self.fmul(z, z);
@@ -378,32 +377,42 @@ impl<H: Hooks> Lower<'_, H> {
         }
     }
 
-    fn sincos32(&mut self, x: Value, kind: math::Kind) -> Value {
-        let scale = self.num(x, std::f64::consts::FRAC_2_PI);
-        let turns = self.fmul(x, scale);
-        let turns = self.llvm_unary("rint", turns);
+    /// x + x·z·p(z), z = x². A zero added to x·z is positive, and p(0) is negative: -0 stays -0.
+    fn odd_series(&mut self, x: Value, z: Value, p: Value) -> Value {
+        let zero = self.num(x, 0.0);
+        let xz = self.fma(x, z, zero);
+        self.fma(xz, p, x)
+    }
+
+    /// `(r, k)` with x = k · π/2 + r, |r| ≤ π/4, for |x| far below 2^(mantissa bits - 1).
+    ///
+    /// A sum with 1.5 · 2^(mantissa bits) has the nearest integer in its low bits. The integer so found of -0 is +0, and π/2's parts
+    /// are all subtracted: -0 stays -0.
+    fn quarter_turns(&mut self, x: Value, magic: f64, parts: [f64; 3]) -> (Value, Value) {
+        let (scale, magic) = (self.num(x, std::f64::consts::FRAC_2_PI), self.num(x, magic));
+        let shifted = self.fma(x, scale, magic);
+        let turns = self.fsub(shifted, magic);
         let mut r = x;
-        // π/2 in three fp32 parts: exact enough while k stays below 2^16.
-        for part in [-1.570_796_370_506_286_6, 4.371_138_828_673_793e-8, 1.715_124_510_005_881_9e-15] {
-            let part = self.num(x, part);
+        for part in parts {
+            let part = self.num(x, -part);
             r = self.fma(turns, part, r);
         }
-        let k = self.b.cast(CastOp::FpToSi, turns, Ty::I32);
+        let bits = if self.b.ty(x) == Ty::F64 { Ty::I64 } else { Ty::I32 };
+        let k = self.b.bitcast(shifted, bits);
+        (r, self.b.int_cast(k, Ty::I32, false))
+    }
+
+    fn sincos32(&mut self, x: Value, kind: math::Kind) -> Value {
+        // π/2 in three fp32 parts: exact enough while k stays below 2^16.
+        let parts = [1.570_796_251_296_997, 7.549_789_415_861_596e-8, 5.390_302_858_158_119e-15];
+        let (r, k) = self.quarter_turns(x, 12_582_912.0, parts);
         let (r, k) = self.reduced(x, 102_000.0, r, k, REDUCE_ANGLE_32);
         self.quadrant(r, k, kind, &SIN_32, &COS_32)
     }
 
     fn sincos64(&mut self, x: Value, kind: math::Kind) -> Value {
-        let scale = self.num(x, std::f64::consts::FRAC_2_PI);
-        let turns = self.fmul(x, scale);
-        let turns = self.llvm_unary("rint", turns);
-        let mut r = x;
-        for part in [-std::f64::consts::FRAC_PI_2, -6.123_233_995_736_766e-17, 1.497_384_905_065_873e-33] {
-            let part = self.num(x, part);
-            r = self.fma(turns, part, r);
-        }
-        let k = self.b.cast(CastOp::FpToSi, turns, Ty::I64);
-        let k = self.b.int_cast(k, Ty::I32, false);
+        let parts = [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_765e-17, 1.082_856_673_921_913_9e-32];
+        let (r, k) = self.quarter_turns(x, 6_755_399_441_055_744.0, parts);
         let (r, k) = self.reduced(x, (1u64 << 30) as f64, r, k, REDUCE_ANGLE_64);
         self.quadrant(r, k, kind, &SIN_64, &COS_64)
     }
@@ -451,8 +460,7 @@ impl<H: Hooks> Lower<'_, H> {
         let a = self.llvm_unary("fabs", x);
         let z = self.fmul(x, x);
         let p = self.polynomial(z, &TANH_NEAR);
-        let xz = self.fmul(x, z);
-        let near = self.fma(xz, p, x);
+        let near = self.odd_series(x, z, p);
         // 1 - 2 / (e^2a + 1); e^2a overflows to infinity, and the quotient to 0.
         let scale = self.num(x, 2.0 * std::f64::consts::LOG2_E);
         let e = self.fmul(a, scale);
@@ -492,8 +500,7 @@ impl<H: Hooks> Lower<'_, H> {
             -929_569.0 / 638_512_875.0,
         ];
         let p = self.polynomial(z, &series);
-        let xz = self.fmul(x, z);
-        let near = self.fma(xz, p, x);
+        let near = self.odd_series(x, z, p);
         let is_near = self.less(a, 0.1);
         let r = self.b.select(is_near, near, far);
         let nan = self.b.fcmp(FloatPred::Uno, x, x);

@@ -393,6 +393,9 @@ impl Evaluator<'_> {
         let to = DType::from(b);
         let done = |value| Ok(Tensor { value, dtype: to.clone(), shape: t.shape.clone() });
         let custom = narrowing.is_some_and(|r| r != tt::RoundingMode::Rtne);
+        if a.is_float() && b.is_float() && (a == Scalar::Fp8E4B15 || b == Scalar::Fp8E4B15) {
+            return self.cast_e4b15(t, b);
+        }
         if a.is_float() && b.is_float() {
             if a.is_fp8() || b.is_fp8() || custom {
                 return done(
@@ -447,6 +450,20 @@ impl Evaluator<'_> {
         })
     }
 
+    /// A conversion between floats of which one is E4M3 of bias 15: neither MLIR nor any instruction has it, so the library computes it.
+    fn cast_e4b15(&mut self, t: &Tensor, to: Scalar) -> Eval<Tensor> {
+        let read = |s| matches!(s, Scalar::Fp16 | Scalar::Fp32);
+        if to != Scalar::Fp8E4B15 && !read(to) || to == Scalar::Fp8E4B15 && !t.number().is_some_and(read) {
+            let single = self.cast(t, &Scalar::Fp32.into())?;
+            return self.cast(&single, &to.into());
+        }
+        let arguments = vec![Value::Tensor(t.clone()), Value::Const(HostValue::DType(to.into()))];
+        match self.call_library("extra.cuda.convert_custom_float8_sm80", arguments)? {
+            Value::Tensor(converted) => Ok(converted),
+            other => Err(self.error(format!("a conversion gave {other:?}")).into()),
+        }
+    }
+
     /// Whether each element is not zero.
     pub fn truth_of(&mut self, t: &Tensor) -> Eval<Tensor> {
         self.cast(t, &Scalar::Int1.into())
@@ -469,7 +486,9 @@ impl Evaluator<'_> {
 
     /// The type in which two numbers are computed. `constant` says which of them is a compile-time constant.
     fn computation_type(&self, a: Scalar, b: Scalar, constant: (bool, bool), division: bool) -> Eval<Scalar> {
-        use Scalar::{Bf16, Fp16, Fp32, Fp64};
+        use Scalar::{Bf16, Fp8E4B15, Fp16, Fp32, Fp64};
+        // No instruction computes in it.
+        let [a, b] = [a, b].map(|s| if s == Fp8E4B15 { Fp16 } else { s });
         if constant.0 != constant.1 {
             let (constant, tensor) = if constant.0 { (a, b) } else { (b, a) };
             if constant.kind() <= tensor.kind() {
