@@ -538,7 +538,7 @@ class runtime_knobs(base_knobs):
     interpret = env_bool("TRITON_INTERPRET")
     debug = _setting(False)
     override_arch = env_opt_str(
-        "TRITON_OVERRIDE_ARCH", unread="TILEWRIGHT_TARGET and warmup(target=…) say what is compiled for"
+        "TRITON_OVERRIDE_ARCH", unread="a launch compiles for its GPU; warmup and triton.compile go by it"
     )
     launch_enter_hook = _hooks()
     launch_exit_hook = _hooks(reversed=True)

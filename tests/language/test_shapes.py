@@ -124,3 +124,16 @@ def test_a_reshape_between_uses_of_shared_memory(device, num_warps):
     b = np.full((16, 32), 0.5, np.float32) + np.float32(a[0, 0])
     np.testing.assert_array_equal(device.numpy(product), a.astype(np.float32) @ b)
     np.testing.assert_array_equal(device.numpy(out).reshape(12, 16), x)
+
+
+@triton.jit
+def scalar_with_dimensions(p):
+    q = p[None, None, :]
+    tl.static_assert(q.shape[0] == 1 and q.shape[1] == 1 and len(q.shape) == 2)
+    tl.store(q, tl.full([1, 1], 3.0, tl.float32))
+
+
+def test_a_scalar_takes_new_dimensions_and_a_colon(device):
+    out = device.empty(1, np.float32)
+    scalar_with_dimensions[(1,)](out)
+    np.testing.assert_array_equal(device.numpy(out), 3)

@@ -120,6 +120,19 @@ def test_options_and_metadata():
         kernel.nothing
 
 
+def test_an_architecture_by_option_or_setting():
+    assert triton.compile(source(), target=HOPPER, options={"arch": "sm80"}).metadata.arch == "sm80"
+    arguments = (np.float16, np.float32, 5, 1.0)
+    kernel = add.warmup(*arguments, BLOCK=32, MORE=1, grid=(1,), arch="sm89")
+    assert kernel.metadata.target == GPUTarget("cuda", 89, 32) and ".target sm_89" in kernel.asm["ptx"]
+    with knobs.runtime.scope(), pytest.warns(RuntimeWarning, match="a launch compiles for its GPU"):
+        knobs.runtime.override_arch = "sm86"
+        assert triton.compile(source()).metadata.arch == "sm86"
+        assert add.warmup(*arguments, BLOCK=32, MORE=1, grid=(1,)).metadata.arch == "sm86"
+    with pytest.raises(ValueError, match="an architecture is written as in sm90, not 'gfx942'"):
+        add.warmup(*arguments, BLOCK=32, MORE=1, grid=(1,), arch="gfx942")
+
+
 def test_an_option_that_nothing_reads():
     with pytest.warns(UserWarning, match="nothing reads the option waves_per_eu"):
         triton.compile(

@@ -179,6 +179,34 @@ def test_no_driver_is_said_plainly(run):
     assert "no CUDA driver" in output and "TILEWRIGHT_BACKEND=interp" in output
 
 
+def test_a_process_forked_from_one_with_a_gpu_compiles_and_says_that_it_cannot_launch(run):
+    output = run(
+        """
+        import os
+        x, y = OnGpu(0x1000), OnGpu(0x2000)
+        kernel[(1,)](x, y, 64, 2.5, BLOCK=64)
+        child = os.fork()
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
+        else:
+            from tilewright.compiler import ASTSource
+            signature = {"x": "*fp32", "y": "*fp32", "n": "i32", "scale": "fp32"}
+            source = ASTSource(kernel, signature, {"BLOCK": 128})
+            print(triton.compile(source, target="cuda:90").metadata.target)
+            try:
+                kernel[(1,)](x, y, 64, 2.5, BLOCK=64)
+            except triton.DriverError as error:
+                print(error, flush=True)
+            os._exit(0)
+        """
+    )
+    assert (
+        "arch=90" in output
+        and "forked from one that had initialized CUDA" in output
+        and "forkserver" in output
+    )
+
+
 def test_the_cache_serves_another_process(run, tmp_path):
     program = """
         import time

@@ -218,6 +218,7 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 #[pyfunction]
 pub fn after_fork() {
     FORKED.store(true, Ordering::Relaxed);
+    tilewright_runtime::after_fork();
 }
 
 /// Runs in the CPU executor.

@@ -53,10 +53,10 @@ static DEVICES: Mutex<Vec<Option<&'static Device>>> = Mutex::new(Vec::new());
 /// How many GPUs this process sees; an error when there is no driver.
 pub fn device_count() -> Result<u32> {
     static COUNT: OnceLock<u32> = OnceLock::new();
+    let driver = driver()?;
     if let Some(count) = COUNT.get() {
         return Ok(*count);
     }
-    let driver = driver()?;
     let mut count: c_int = 0;
     // SAFETY: writes one int.
     check("cuDeviceGetCount", unsafe { (driver.device_get_count)(&mut count) })?;

@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::Library;
 
@@ -165,17 +166,31 @@ impl Stream {
 
 static DRIVER: OnceLock<Result<Driver>> = OnceLock::new();
 
+/// Whether this process was forked from one that had initialized the driver, whose calls all fail here then.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// To be called in a process that was just forked. If its parent had initialized the driver, what needs it is an error from now on,
+/// and [`device_count`](crate::device_count) too.
+pub fn after_fork() {
+    if matches!(DRIVER.get(), Some(Ok(_))) {
+        FORKED.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The driver, loaded and initialized at the first call.
 #[inline]
 pub(crate) fn driver() -> Result<&'static Driver> {
     match DRIVER.get() {
-        Some(Ok(driver)) => Ok(driver),
+        Some(Ok(driver)) if !FORKED.load(Ordering::Relaxed) => Ok(driver),
         _ => driver_slow(),
     }
 }
 
 #[cold]
 fn driver_slow() -> Result<&'static Driver> {
+    if FORKED.load(Ordering::Relaxed) {
+        return Err(Error::Forked);
+    }
     DRIVER.get_or_init(load).as_ref().map_err(Clone::clone)
 }
 

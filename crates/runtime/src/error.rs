@@ -16,6 +16,12 @@ pub enum Error {
     /// The driver is there but lists no GPU.
     #[error("the CUDA driver is installed but finds no GPU (is CUDA_VISIBLE_DEVICES empty?)")]
     NoDevice,
+    /// CUDA does not work in a process forked from one that uses it.
+    #[error(
+        "this process was forked from one that had initialized CUDA, and CUDA does not work in it. Start processes by \
+         multiprocessing's \"spawn\" or \"forkserver\", or fork before the first use of a GPU"
+    )]
+    Forked,
     /// A driver call failed.
     #[error("{call} failed: {name} ({code}): {message}{hint}")]
     Driver {

@@ -25,7 +25,7 @@ mod module;
 mod tensor_map;
 
 pub use device::{Device, DeviceProperties, device_count, driver_version};
-pub use driver::{DevicePtr, Stream};
+pub use driver::{DevicePtr, Stream, after_fork};
 pub use error::{Error, Result};
 pub use launch::{KernelArgs, LaunchConfig};
 pub use memory::{DeviceBuffer, Event, is_device_accessible, synchronize, synchronize_all};

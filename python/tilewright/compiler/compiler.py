@@ -247,25 +247,30 @@ def compile(
 
     :param target: what to compile for; the current GPU when left out, and without one what ``TILEWRIGHT_TARGET`` says. A kernel
         for another target than the current one can be looked at but not launched.
-    :param options: ``num_warps``, ``num_stages`` and the others that a launch takes.
+    :param options: ``num_warps``, ``num_stages`` and the others that a launch takes; ``arch="sm90"`` (or ``knobs.runtime.override_arch``)
+        comes before ``target``.
     """
-    from ..backends.nvidia.compiler import CUDABackend
+    from .. import knobs
+    from ..backends.nvidia.compiler import CUDABackend, target_of_arch
     from ..runtime.driver import driver
 
     if not hasattr(src, "fn"):
         src = src if isinstance(src, IRSource) else IRSource(src)
         options = {**src.parse_options(), **dict(options or {}), "ir_override": src.path}
     current = driver.active.get_current_target()
-    if target is None:
+    options = (
+        dict(vars(options)) if not isinstance(options, dict) and options is not None else dict(options or {})
+    )
+    arch = options.pop("arch", None) or knobs.runtime.override_arch
+    if arch:
+        target = target_of_arch(arch)
+    elif target is None:
         target = current
     elif isinstance(target, str):
         target = GPUTarget.parse(target)
     elif not isinstance(target, GPUTarget):
         raise TypeError(f"target is a GPUTarget, not {target!r}")
     make_backend(target)
-    options = (
-        dict(vars(options)) if not isinstance(options, dict) and options is not None else dict(options or {})
-    )
     ours, others = CUDABackend.kernel_options(options)
     _look_at_others(target, others)
     # What can be launched is compiled for where it would be.

@@ -162,6 +162,18 @@ class KernelInterface:
         )
 
 
+def _target_of_arch(arch: str | None):
+    """The target that an option ``arch`` or, without it, ``knobs.runtime.override_arch`` names; none if neither does."""
+    from .. import knobs
+
+    arch = arch or knobs.runtime.override_arch
+    if not arch:
+        return None
+    from ..backends.nvidia.compiler import target_of_arch
+
+    return target_of_arch(arch)
+
+
 class JITFunction(JitBase, KernelInterface):
     """A function in the Triton language.
 
@@ -432,8 +444,12 @@ class JITFunction(JitBase, KernelInterface):
         of it that is aligned to 16 bytes.
 
         :param target: what to compile for, such as ``"cuda:90"``, whether or not it is there (so does the environment
-            variable ``TILEWRIGHT_TARGET``); otherwise where the arguments live.
+            variable ``TILEWRIGHT_TARGET``); otherwise where the arguments live. The option ``arch="sm90"`` and
+            ``knobs.runtime.override_arch`` say it too.
         """
+        arch = kwargs.pop("arch", None) if "arch" not in self.arg_names else None
+        if target is None:
+            target = _target_of_arch(arch)
         if not isinstance(target, str) and target is not None:
             target = target.name
         mode = _async_mode()

@@ -520,7 +520,8 @@ impl Evaluator<'_> {
                 }
             }
         }
-        if kept > t.shape.len() {
+        // Triton lets `:` stand behind a scalar's last dimension.
+        if kept > t.shape.len() && !t.shape.is_empty() {
             return Err(self.error(format!("{kept} indices for a value of type {}", t.ty())));
         }
         Ok(out)

@@ -93,6 +93,13 @@ class CUDAOptions:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+def target_of_arch(arch: str) -> GPUTarget:
+    """The GPU that Triton's option ``arch`` names, as in ``sm90``."""
+    if not (match := re.fullmatch(r"sm(\d+)", arch)):
+        raise ValueError(f"an architecture is written as in sm90, not {arch!r}")
+    return GPUTarget("cuda", int(match.group(1)), 32)
+
+
 class CUDABackend(BaseBackend):
     """The compiler for NVIDIA's GPUs."""
 
@@ -114,9 +121,7 @@ class CUDABackend(BaseBackend):
 
     @staticmethod
     def _parse_arch(arch: str) -> int:
-        if not (match := re.fullmatch(r"sm(\d+)", arch)):
-            raise ValueError(f"an architecture is written as in sm90, not {arch!r}")
-        return int(match.group(1))
+        return target_of_arch(arch).arch
 
     def parse_options(self, options: dict) -> CUDAOptions:
         """The options that Triton has, with the defaults of this target; others are left out."""
