@@ -22,8 +22,13 @@ def __getattr__(name: str):
     # Most programs only call kernels, and ask for no backend.
     if name != "backends":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .cpu.compiler import CPUBackend
+    from .cpu.driver import CPUDriver
     from .nvidia.compiler import CUDABackend
     from .nvidia.driver import CudaDriver
 
-    globals()[name] = {"nvidia": Backend(CUDABackend, CudaDriver)}
+    globals()[name] = {
+        "nvidia": Backend(CUDABackend, CudaDriver),
+        "cpu": Backend(CPUBackend, CPUDriver),
+    }
     return globals()[name]

@@ -274,10 +274,13 @@ def compile(
     ours, others = CUDABackend.kernel_options(options)
     _look_at_others(target, others)
     # What can be launched is compiled for where it would be.
-    here = target == current and (
-        os.environ.get("TILEWRIGHT_BACKEND") == "ptxsim" or _tilewright.device_count() > 0
-    )
-    kernel = src.fn._run(None, True, tuple(src.arguments()), ours, None if here else target.name)
+    simulated = os.environ.get("TILEWRIGHT_BACKEND") == "ptxsim"
+    if target.backend == "cpu":
+        name = None if simulated else "interp"
+    else:
+        here = target == current and (simulated or _tilewright.device_count() > 0)
+        name = None if here else target.name
+    kernel = src.fn._run(None, True, tuple(src.arguments()), ours, name)
     if kernel is not None:
         kernel._kept.setdefault("types", (src.signature, src.constants, src.attrs))
     return kernel
@@ -290,9 +293,7 @@ def _look_at_others(target: GPUTarget, others: dict) -> None:
     """Says once of each option that nothing reads here that it asks for something."""
     if not others:
         return
-    from ..backends.nvidia.compiler import CUDABackend
-
-    usual = vars(CUDABackend(target).parse_options({}))
+    usual = vars(make_backend(target).parse_options({}))
     for name, value in others.items():
         asked = value is not None and (name not in usual or usual[name] != value)
         if asked and name not in _warned:

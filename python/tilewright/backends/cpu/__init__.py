@@ -1,0 +1,1 @@
+"""The CPU executor as programs look for a backend: ``backends["cpu"]``, as TorchInductor does for ``config.cpu_backend = "triton"``."""
