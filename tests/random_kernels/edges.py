@@ -71,7 +71,9 @@ class Edges:
             y, _ = self.floats(shape, fk)
             return self.let(f"({x} {self.rng.choice(['<', '<=', '>', '>=', '==', '!='])} {y}){to}", shape, kind, 1)
         if how == 1 and BITS[kind] >= 32:
-            return self.let(f"{x}{to}", shape, kind)
+            # What does not fit is open.
+            least = "0" if kind[0] == "u" else "-2e9"
+            return self.let(f"tl.where(({x} >= {least}) & ({x} < 2e9), {x}, 1){to}", shape, kind)
         # One NaN is like another, and of two zeros the sign is open.
         whole = f"{x}.to(tl.int{BITS[fk]}, bitcast=True)"
         return self.let(f"tl.where(({x} != {x}) | ({x} == 0), 0, {whole}){to}", shape, kind)

@@ -25,7 +25,7 @@ class Functions:
 
     def mapped(self, shape, kind, depth):
         """A function of single elements, with branches and loops."""
-        if kind not in ("i32", "u32", "i64", "i16", "u8"):
+        if kind not in ("i32", "u32", "i64", "i16", "u8") or not shape:
             return None
         x, y = self.make(shape, kind, depth), self.make(shape, kind, depth - 1)
         f = self.rng.choice(["common_divisor", "stepped", "sorted_pair", "packed"])
@@ -35,7 +35,7 @@ class Functions:
             if math.prod(shape) % 2:
                 return None
             # Which two go together is open.
-            return self.let(f"tl.map_elementwise(packed, {x.name}, {y.name}, pack=2)", shape, kind)
+            return self.let(f"tl.map_elementwise(packed, {x.name}, {y.name}, pack=2)[0]", shape, kind)
         if f == "common_divisor":
             x, y = (self.let(f"({v.name} & 127)", shape, kind, 127, True) for v in (x, y))
         return self.let(f"tl.map_elementwise({f}, {x.name}, {y.name})", shape, kind)
@@ -115,7 +115,7 @@ class Functions:
         if how == "topk" and power and shape[-1] <= 16 and math.prod(shape) <= 256 and kind != "b":
             k, long = shape[-1], shape[-1] * self.rng.choice([1, 2, 4])
             x = self.make((*shape[:-1], long), kind, depth)
-            return self.let(f"tl.topk({x.name}, {k})", shape, kind, x.bound)
+            return self.let(f"tl.topk({x.name}, {k}){to}", shape, kind, x.bound)
         if how == "merge" and power and 2 <= shape[-1] <= 32 and math.prod(shape) <= 256 and kind != "b":
             x = self.make(shape, kind, depth)
             down = self.rng.choice(["", ", descending=True"])

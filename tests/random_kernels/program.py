@@ -37,7 +37,7 @@ FUNCTIONS = {
     # Of scalars, for `map_elementwise`.
     "common_divisor": "def common_divisor(a, b):\n    while b != 0:\n        a, b = b, a % b\n    return a",
     "stepped": (
-        "def stepped(a, b):\n    if a > b:\n        a = a * 3 + 1\n        for i in range(b & 3):\n            a ^= b + i\n"
+        "def stepped(a, b):\n    if a > b:\n        a = a * 3 + 1\n        for i in range(b & 3):\n            a ^= b * 5\n"
         "    else:\n        a = b - a\n    return a"
     ),
     "sorted_pair": "def sorted_pair(a, b):\n    if a > b:\n        return b, a\n    else:\n        return a, b",
