@@ -71,9 +71,9 @@ class Edges:
             y, _ = self.floats(shape, fk)
             return self.let(f"({x} {self.rng.choice(['<', '<=', '>', '>=', '==', '!='])} {y}){to}", shape, kind, 1)
         if how == 1 and BITS[kind] >= 32:
-            # What does not fit is open.
-            least = "0" if kind[0] == "u" else "-2e9"
-            return self.let(f"tl.where(({x} >= {least}) & ({x} < 2e9), {x}, 1){to}", shape, kind)
+            # What does not fit is open. (A bound would be infinite in a narrow format.)
+            wide, least = f"{x}.to(tl.float64)", "0" if kind[0] == "u" else "-2e9"
+            return self.let(f"tl.where(({wide} >= {least}) & ({wide} < 2e9), {x}, 1){to}", shape, kind)
         # One NaN is like another, and of two zeros the sign is open.
         whole = f"{x}.to(tl.int{BITS[fk]}, bitcast=True)"
         return self.let(f"tl.where(({x} != {x}) | ({x} == 0), 0, {whole}){to}", shape, kind)
