@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from .kinds import DTYPES, KINDS, is_float, whole
-from .program import Value
+from .kinds import DTYPES, is_float, whole
+from .program import Node, Value
 
 
 class Control:
@@ -56,20 +56,31 @@ class Control:
         bounds, _, _ = self.bounds(trips)
         stop = self.rng.randrange(6)
         heads = [f"for {i} in tl.range({bounds}{self.hints()}):"] * 3
-        heads += [f"while {i} < {self.runtime(trips)}:", f"while tl.condition({i} < {trips}, disable_licm=True):"]
+        heads += [
+            f"while {i} < {self.runtime(trips)}:",
+            f"while tl.condition({i} < {trips}, disable_licm=True):",
+        ]
         head = self.rng.choice(heads)
         if head.startswith("while"):
             self.emit(f"{i} = 0")
         got = f"tl.load({p})"
         if self.chance(0.3):
             got = f"tl.load({p}, mask={acc} > {stop}, other=1)"
-        forms = ["{0}, {1} = {1}, {2}", "{0}, {1} = {1}, tl.maximum({0}, {2}).to({0}.dtype)", "{0} = {2}\n{1} = {0}"]
+        forms = [
+            "{0}, {1} = {1}, {2}",
+            "{0}, {1} = {1}, tl.maximum({0}, {2}).to({0}.dtype)",
+            "{0} = {2}\n{1} = {0}",
+        ]
         if not is_float(kind):
-            forms += ["{0}, {1} = {1} + {2}, {0} ^ {2}", "{0} = {0} * 3 + {2}", "if {3} == 2:\n    {0} += {2}\nelse:\n    {1} -= {2}"]
+            forms += [
+                "{0}, {1} = {1} + {2}, {0} ^ {2}",
+                "{0} = {0} * 3 + {2}",
+                "if {3} == 2:\n    {0} += {2}\nelse:\n    {1} -= {2}",
+            ]
         with self.below(head):
             t = self.raw(got)
             for line in self.rng.choice(forms).format(acc, other, t, i).split("\n"):
-                self.emit(line) if not line.startswith(" ") and not line.endswith(":") else self.inner(line)
+                self.line(line)
             self.emit(f"{p} += {numel}")
             if head.startswith("while"):
                 self.emit(f"{i} += 1")
@@ -77,15 +88,13 @@ class Control:
         self.keep(Value(other, tuple(shape), kind, bound))
         return self.keep(Value(acc, tuple(shape), kind, bound))
 
-    def inner(self, line: str) -> None:
-        """A line of a block that is written as text."""
-        from .program import Node
-
-        if line.endswith(":"):
-            self.blocks[-1].append(Node(line, ()))
-        else:
+    def line(self, text: str) -> None:
+        """A line that may be a head, or stand below the head before it."""
+        if text.startswith(" "):
             head = self.blocks[-1].pop()
-            self.blocks[-1].append(Node(head.text, (*head.body, Node(line.strip()))))
+            self.blocks[-1].append(Node(head.text, (*head.body, Node(text.strip()))))
+        else:
+            self.blocks[-1].append(Node(text, () if text.endswith(":") else None))
 
     def until(self, shape, kind, depth):
         """A loop that ends when what it computes says so."""
@@ -94,8 +103,14 @@ class Control:
         x, n = self.make(shape, kind, depth), self.new()
         v = self.raw(f"{x.name} & 255")
         self.emit(f"{n} = 0")
-        with self.below(f"while (tl.max(tl.ravel({v}), axis=0) > {self.rng.choice([1, 5, 40])}) & ({n} < 12):"):
-            self.emit(f"{v} = {self.rng.choice(['{0} >> 1', '{0} // 3', 'tl.where({0} > 7, {0} - 7, {0})'])}".format(v))
+        with self.below(
+            f"while (tl.max(tl.ravel({v}), axis=0) > {self.rng.choice([1, 5, 40])}) & ({n} < 12):"
+        ):
+            self.emit(
+                f"{v} = {self.rng.choice(['{0} >> 1', '{0} // 3', 'tl.where({0} > 7, {0} - 7, {0})'])}".format(
+                    v
+                )
+            )
             self.emit(f"{n} += 1")
         return self.let(f"({v} + {n}).to(tl.{DTYPES[kind]})", shape, kind)
 
@@ -121,8 +136,6 @@ class Control:
                 y = self.make(shape, kind, depth - 2, step)
                 self.emit(f"{acc} = tl.where({y.name} > 0, {acc}, {y.name})")
             self.loops.pop()
-        other = self.rng.choice(KINDS)  # a program's shape of randomness does not depend on what is kept
-        del other
         return self.keep(Value(acc, tuple(shape), kind, min(whole(kind), (step or whole(kind)) * 16)))
 
     def leave(self) -> None:

@@ -33,7 +33,15 @@ class Edges:
         if kind[0] not in "iu" or not shape:
             return None
         x = self.ends(shape, kind, depth) if self.chance(0.5) else self.make(shape, kind, depth)
-        forms = ["{0} // {2}", "{0} % {2}", "{0} << {3}", "{0} >> {3}", "{0} // {4}", "{0} % {4}", "{2} - {0} * {4}"]
+        forms = [
+            "{0} // {2}",
+            "{0} % {2}",
+            "{0} << {3}",
+            "{0} >> {3}",
+            "{0} // {4}",
+            "{0} % {4}",
+            "{2} - {0} * {4}",
+        ]
         if kind in ("i32", "u32", "i64", "u64"):
             forms.append("tl.umulhi({0}, {2})")
         y = self.ends(shape, kind, depth) if self.chance(0.5) else self.make(shape, kind, depth - 1)
@@ -52,7 +60,11 @@ class Edges:
             return None
         kinds = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
         x, y = (self.ends(shape, self.rng.choice(kinds), depth) for _ in range(2))
-        form = self.rng.choice("{0} + {1};{0} - {1};{0} * {1};{0} < {1};{0} == {1};tl.where({0} > {1}, {0}, {1});{0} & {1};tl.minimum({0}, {1})".split(";"))
+        form = self.rng.choice(
+            "{0} + {1};{0} - {1};{0} * {1};{0} < {1};{0} == {1};tl.where({0} > {1}, {0}, {1});{0} & {1};tl.minimum({0}, {1})".split(
+                ";"
+            )
+        )
         return self.let(f"({form.format(x.name, y.name)}).to(tl.{DTYPES[kind]})", shape, kind)
 
     # Floats.
@@ -69,7 +81,9 @@ class Edges:
         how = self.rng.randrange(5)
         if how == 0:
             y, _ = self.floats(shape, fk)
-            return self.let(f"({x} {self.rng.choice(['<', '<=', '>', '>=', '==', '!='])} {y}){to}", shape, kind, 1)
+            return self.let(
+                f"({x} {self.rng.choice(['<', '<=', '>', '>=', '==', '!='])} {y}){to}", shape, kind, 1
+            )
         if how == 1 and BITS[kind] >= 32:
             # What does not fit is open. (A bound would be infinite in a narrow format.)
             wide, least = f"{x}.to(tl.float64)", "0" if kind[0] == "u" else "-2e9"
@@ -98,10 +112,16 @@ class Edges:
     def two(self, x, fk, shape):
         y, _ = self.floats(shape, fk)
         mode = self.rng.choice(NAN_MODES)
-        forms = [f"tl.maximum({x}, {y}{mode})", f"tl.minimum({x}, {y}{mode})", f"{x} + {y}", f"{x} - {y}", f"tl.where({x} < {y}, {x}, {y})"]
+        forms = [
+            f"tl.maximum({x}, {y}{mode})",
+            f"tl.minimum({x}, {y}{mode})",
+            f"{x} + {y}",
+            f"{x} - {y}",
+            f"tl.where({x} < {y}, {x}, {y})",
+        ]
         form = self.rng.choice(forms)
         if self.chance(0.2):
-            # Behind a product comes its bits' change, so that nothing is added to it.
+            # Behind a product its bits are changed, so that nothing is added to it.
             form = f"{x} * {y}"
             if fk == "f32":
                 form = self.rng.choice([form, f"tl.div_rn({x}, {y})", f"tl.fma({x}, {y}, {x})"])
@@ -121,19 +141,29 @@ class Edges:
             if self.chance(0.5):
                 y = self.raw(self.bits(shape, narrow))
             else:
-                rounding = ", fp_downcast_rounding='rtz'" if narrow == "e5m2" and fk == "f32" and self.chance(0.3) else ""
+                rounding = (
+                    ", fp_downcast_rounding='rtz'"
+                    if narrow == "e5m2" and fk == "f32" and self.chance(0.3)
+                    else ""
+                )
                 y = self.raw(f"{x}.to(tl.{DTYPES[narrow]}{rounding})")
             return self.raw(f"{y}.to(tl.{DTYPES[fk]})"), fk
         other = self.rng.choice([k for k in ("f16", "bf16", "f32", "f64") if k != fk])
-        rounding = ", fp_downcast_rounding='rtz'" if fk == "f32" and BITS[other] == 16 and self.chance(0.5) else ""
+        rounding = (
+            ", fp_downcast_rounding='rtz'" if fk == "f32" and BITS[other] == 16 and self.chance(0.5) else ""
+        )
         return self.raw(f"{x}.to(tl.{DTYPES[other]}{rounding})"), other
 
     def order(self, x, fk, shape):
         """The elements in another order, or the largest ones so far."""
         d = self.rng.randrange(len(shape))
         power = all(s & (s - 1) == 0 for s in shape)
-        forms = [f"tl.associative_scan({x}, {d}, largest)", f"tl.broadcast_to(tl.max({x}, axis={d}, keep_dims=True), {list(shape)})",
-                 f"tl.broadcast_to(tl.min({x}, axis={d}, keep_dims=True), {list(shape)})", f"tl.reshape(tl.ravel({x}), {list(shape)})"]
+        forms = [
+            f"tl.associative_scan({x}, {d}, largest)",
+            f"tl.broadcast_to(tl.max({x}, axis={d}, keep_dims=True), {list(shape)})",
+            f"tl.broadcast_to(tl.min({x}, axis={d}, keep_dims=True), {list(shape)})",
+            f"tl.reshape(tl.ravel({x}), {list(shape)})",
+        ]
         if power and shape[-1] <= 32 and math.prod(shape) <= 512:
             forms += [f"tl.sort(tl.where({x} == {x}, {x}, 0.5))"]
         return self.raw(f"({self.rng.choice(forms)}).to(tl.{DTYPES[fk]})"), fk

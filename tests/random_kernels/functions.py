@@ -80,7 +80,9 @@ class Functions:
             second = asm.replace("$2", "$5").replace("$1", "$3").replace("$0", "$1")
             asm = f"{first} {second}"
         return self.let(
-            f'tl.inline_asm_elementwise("{asm}", "{constraints}", [{x.name}, {y.name}], tl.{DTYPES[kind]}, {pure}, {pack})', shape, kind
+            f'tl.inline_asm_elementwise("{asm}", "{constraints}", [{x.name}, {y.name}], tl.{DTYPES[kind]}, {pure}, {pack})',
+            shape,
+            kind,
         )
 
     def bytes(self, shape, kind, depth):
@@ -88,8 +90,14 @@ class Functions:
         if kind not in ("i8", "u8") or math.prod(shape) % 4:
             return None
         x, y = self.make(shape, kind, depth), self.make(shape, kind, depth - 1)
-        asm = self.rng.choice(["lop3.b32 $0, $1, $2, 0, 0x3c;", "and.b32 $0, $1, $2;", "vabsdiff4.u32.u32.u32 $0, $1, $2, 0;"])
-        return self.let(f'tl.inline_asm_elementwise("{asm}", "=r,r,r", [{x.name}, {y.name}], tl.{DTYPES[kind]}, True, 4)', shape, kind)
+        asm = self.rng.choice(
+            ["lop3.b32 $0, $1, $2, 0, 0x3c;", "and.b32 $0, $1, $2;", "vabsdiff4.u32.u32.u32 $0, $1, $2, 0;"]
+        )
+        return self.let(
+            f'tl.inline_asm_elementwise("{asm}", "=r,r,r", [{x.name}, {y.name}], tl.{DTYPES[kind]}, True, 4)',
+            shape,
+            kind,
+        )
 
     def numbers(self, shape, kind, depth):
         """Random numbers of the language."""
@@ -131,7 +139,9 @@ class Functions:
         if how == "cumprod" and kind[0] in "iu" and shape:
             x = self.make(shape, kind, depth)
             reverse = self.rng.choice(["", ", reverse=True"])
-            return self.let(f"tl.cumprod({x.name}, axis={self.rng.randrange(len(shape))}{reverse}){to}", shape, kind)
+            return self.let(
+                f"tl.cumprod({x.name}, axis={self.rng.randrange(len(shape))}{reverse}){to}", shape, kind
+            )
         full, axis, n = self.stretched(shape)
         if full is None:
             return None
@@ -145,8 +155,13 @@ class Functions:
             self.emit(f"{names[0]}, {names[1]} = tl.{f}({x.name}, axis={axis}, return_indices=True)")
             return self.keep(Value(names[1], tuple(shape), kind, n, True))
         if how == "tuple" and kind[0] in "iu":
-            x, y = self.make(full, kind, depth), self.make(full, self.rng.choice(["i8", "u16", "i64", "u32"]), depth - 1)
-            return self.several(f"tl.reduce(({x.name}, {y.name}), {axis}, pairs_total)", shape, [kind, y.kind])
+            x, y = (
+                self.make(full, kind, depth),
+                self.make(full, self.rng.choice(["i8", "u16", "i64", "u32"]), depth - 1),
+            )
+            return self.several(
+                f"tl.reduce(({x.name}, {y.name}), {axis}, pairs_total)", shape, [kind, y.kind]
+            )
         size = math.prod(shape)
         if how == "histogram" and size & (size - 1) == 0 and 2 <= size <= 128 and kind[0] in "iu":
             long = (self.rng.choice([32, 64, 128, 512]),)

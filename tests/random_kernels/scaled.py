@@ -23,7 +23,7 @@ class Scaled:
         batch, (m, n), k = shape[:-2], shape[-2:], self.rng.choice([32, 64, 128])
         lhs = self.scaled_operand((*batch, m, k), True)
         rhs = self.scaled_operand((*batch, k, n), False)
-        if lhs is None or rhs is None or "None" in (lhs[1], rhs[1]) and lhs[1] == rhs[1]:
+        if lhs is None or rhs is None or ("None" in (lhs[1], rhs[1]) and lhs[1] == rhs[1]):
             return None
         bound = 256 * k * 16
         acc = self.make(shape, kind, depth - 1, 1000).name if self.chance(0.4) else "None"
@@ -60,10 +60,15 @@ class Scaled:
         """fp8, float64, three-pass tf32, few rows or columns."""
         if len(shape) not in (2, 3) or kind not in ("f32", "f64", "i32", "f16") or max(shape[-2:]) > 64:
             return None
-        if len(shape) == 3 and shape[0] > 4 or any(s & (s - 1) for s in shape):
+        if (len(shape) == 3 and shape[0] > 4) or any(s & (s - 1) for s in shape):
             return None
         batch, (m, n), k = shape[:-2], shape[-2:], self.rng.choice([16, 32, 64])
-        how = {"f64": ["f64"], "i32": ["i8"], "f16": ["f16", "e5m2"], "f32": ["e5m2", "e4m3", "f32", "mixed", "f16"]}[kind]
+        how = {
+            "f64": ["f64"],
+            "i32": ["i8"],
+            "f16": ["f16", "e5m2"],
+            "f32": ["e5m2", "e4m3", "f32", "mixed", "f16"],
+        }[kind]
         how = self.rng.choice(how)
         if how in ("e4m3", "mixed") and self.target < 90:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .kinds import BYTES, DTYPES
+from .kinds import BYTES, DTYPES, is_float
 
 KINDS_OF = {
     "add": ["i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"],
@@ -20,25 +20,22 @@ class Scatter:
     """The part of the generator that knows of memory that is changed."""
 
     def scope(self) -> str:
-        sem = self.rng.choice(["", "", ", sem='relaxed'", ", sem='acquire'", ", sem='release'", ", sem='acq_rel'"])
+        sem = self.rng.choice(
+            ["", "", ", sem='relaxed'", ", sem='acquire'", ", sem='release'", ", sem='acq_rel'"]
+        )
         return sem + self.rng.choice(["", "", ", scope='gpu'", ", scope='sys'"])
 
     def crowded(self) -> None:
         """Elements that meet in the same places; what was there before is open."""
         f = self.rng.choice(list(KINDS_OF))
-        kind = self.rng.choice(KINDS_OF[f])
-        shape = self.shape()
-        places = self.rng.choice([1, 3, 16, 64])
-        limit = {"f16": 1, "bf16": 1}.get(kind, 8 if kind[0] == "f" else None)
-        if kind in ("f16", "bf16") and f == "add":
-            # Exact as long as few meet.
+        kind, shape, places = self.rng.choice(KINDS_OF[f]), self.shape(), self.rng.choice([1, 3, 16, 64])
+        x = self.make(shape, kind, 2, {"f16": 1, "bf16": 1}.get(kind, 8 if is_float(kind) else None))
+        if kind in ("f16", "bf16"):
+            # Sums are exact as long as few meet.
             places = max(places, -(-math.prod(shape) * self.grid // 100))
-        x = self.make(shape, kind, 2, limit)
-        at = self.make(shape, "i32", 1)
-        if kind in ("f16", "bf16") and f == "add":
             spread = f"(({self.flat(shape)}) % {places})"
         else:
-            spread = f"(({at.name} & 1023) % {places})"
+            spread = f"(({self.make(shape, 'i32', 1).name} & 1023) % {places})"
         out = self.argument("o", kind, shape=(places,), low=3, high=3, written=True)
         mask = f", mask={self.comparison(shape, 1).name}" if self.chance(0.5) else ""
         self.emit(f"tl.atomic_{f}({out} + {spread}, {x.name}{mask}{self.scope()})")
@@ -65,34 +62,35 @@ class Scatter:
         if not fs:
             return None
         f = self.rng.choice([*fs, "xchg"] if kind not in ("f16", "bf16") else fs)
-        x, mask = self.make(shape, kind, depth, 64 if kind[0] == "f" else None), self.comparison(shape, depth - 1)
-        if kind[0] == "f":
-            old = self.raw(f"tl.atomic_{f}({at}, {x.name}, mask={mask.name}{self.scope()})")
-            return self.let(f"tl.where({mask.name}, {old}, 0).to(tl.{DTYPES[kind]})", shape, kind, 3)
+        x, mask = (
+            self.make(shape, kind, depth, 64 if is_float(kind) else None),
+            self.comparison(shape, depth - 1),
+        )
         old = self.raw(f"tl.atomic_{f}({at}, {x.name}, mask={mask.name}{self.scope()})")
-        return self.let(f"tl.where({mask.name}, {old}, 5).to(tl.{DTYPES[kind]})", shape, kind)
+        bound = 3 if is_float(kind) else None
+        return self.let(f"tl.where({mask.name}, {old}, 2).to(tl.{DTYPES[kind]})", shape, kind, bound)
 
     def alone(self) -> None:
         """One number, from every program."""
         f = self.rng.choice(list(KINDS_OF))
         kind = self.rng.choice([k for k in KINDS_OF[f] if k not in ("f16", "bf16")])
         out = self.argument("o", kind, shape=(2,), low=3, high=3, written=True)
-        x = self.make((), kind, 2, 8 if kind[0] == "f" else None)
+        x = self.make((), kind, 2, 8 if is_float(kind) else None)
         self.emit(f"tl.atomic_{f}({out} + {self.rng.randrange(2)}, {x.name}{self.scope()})")
 
     def added(self) -> None:
         """A block that a descriptor adds."""
         kind = self.rng.choice(["i32", "u32", "i64", "u64", "f32", "f16", "bf16"])
         f = self.rng.choice(list(KINDS_OF)) if kind[0] in "iu" else "add"
-        if kind == "i64" and f in ("min", "max") and False:
-            return
         rows, columns = self.rng.choice([8, 16, 32]), self.rng.choice([16, 32, 64])
         shape = (rows, columns)
-        x = self.make(shape, kind, 2, 3 if kind[0] == "f" else None)
+        x = self.make(shape, kind, 2, 3 if is_float(kind) else None)
         tall, wide = rows + self.rng.choice([0, 5, -3]), columns + self.rng.choice([0, 16])
         out = self.argument("o", kind, shape=(tall * wide,), low=3, high=3, written=True)
         d = self.new()
-        self.emit(f"{d} = tl.make_tensor_descriptor({out}, [{self.number(tall)}, {wide}], [{wide}, 1], {list(shape)})")
+        self.emit(
+            f"{d} = tl.make_tensor_descriptor({out}, [{self.number(tall)}, {wide}], [{wide}, 1], {list(shape)})"
+        )
         self.emit(f"{d}.atomic_{f}([{self.rng.choice([0, 1, 4])}, {self.rng.choice([0, 8])}], {x.name})")
 
     def scattered(self) -> None:
@@ -105,21 +103,36 @@ class Scatter:
         at = self.new()
         tall = rows * 2
         # Odd times the number, so that each row is another one.
-        self.emit(f"{at} = (tl.arange(0, {rows}) * {self.rng.choice([1, 3, 5])} + {self.rng.randrange(4)}) & {tall - 1}")
+        self.emit(
+            f"{at} = (tl.arange(0, {rows}) * {self.rng.choice([1, 3, 5])} + {self.rng.randrange(4)}) & {tall - 1}"
+        )
         wide = columns + 16
         out = self.argument("o", kind, shape=(tall * wide,), low=1, high=1, written=True)
         d = self.new()
-        self.emit(f"{d} = tl.make_tensor_descriptor({out}, [{self.number(tall - self.rng.choice([0, 0, 3]))}, {wide}], [{wide}, 1], [1, {columns}])")
+        self.emit(
+            f"{d} = tl.make_tensor_descriptor({out}, [{self.number(tall - self.rng.choice([0, 0, 3]))}, {wide}], [{wide}, 1], [1, {columns}])"
+        )
         self.emit(f"{d}.scatter({x.name}, {at}, {self.rng.choice([0, 16])})")
 
     def gathered(self, shape, kind, depth):
         """Rows of a descriptor by number."""
-        if len(shape) != 2 or kind == "b" or shape[0] not in (8, 16, 32, 64) or shape[1] not in (16, 32, 64, 128):
+        if (
+            len(shape) != 2
+            or kind == "b"
+            or shape[0] not in (8, 16, 32, 64)
+            or shape[1] not in (16, 32, 64, 128)
+        ):
             return None
         if shape[1] * BYTES[kind] < 32 or self.target < 90:
             return None
-        low, high = self.limits(kind, 8 if kind[0] != "b" else 1)
+        low, high = self.limits(kind, 8)
         tall, wide = self.rng.choice([8, 20, 50]), shape[1] + 16
         name = self.argument("d", kind, shape=(tall, wide), low=low, high=high, block=(1, shape[1]))
         rows = self.make((shape[0],), "i32", 0)
-        return self.let(f"{name}.gather({rows.name} & 31, {self.rng.choice([0, 16, 32])})", shape, kind, max(high, 1), low == 0)
+        return self.let(
+            f"{name}.gather({rows.name} & 31, {self.rng.choice([0, 16, 32])})",
+            shape,
+            kind,
+            max(high, 1),
+            low == 0,
+        )

@@ -20,10 +20,27 @@ def patterns(kind: str) -> list[int]:
     mantissa = MANTISSA[kind]
     one = ((1 << (bits - 2 - mantissa)) - 1) << mantissa  # 1.0, whose exponent is the bias
     ends = top - (1 << mantissa)  # infinity, where there is one
-    near = [0, 1, 2, (1 << mantissa) - 1, 1 << mantissa, one, one + 1, one - 1, ends, ends - 1, ends + 1, top - 1]
+    near = [
+        0,
+        1,
+        2,
+        (1 << mantissa) - 1,
+        1 << mantissa,
+        one,
+        one + 1,
+        one - 1,
+        ends,
+        ends - 1,
+        ends + 1,
+        top - 1,
+    ]
     near += [one + (e << mantissa) + m for e in (1, 2, 3) for m in (0, 1 << (mantissa - 1))]
     # Where the narrower formats end, and ties of rounding to them.
-    near += [one + (e << mantissa) for e in (-14, -15, -24, -25, 15, 16, 8, -9, -6, -1, 31, 32, 63) if 0 < one + (e << mantissa) < ends]
+    near += [
+        one + (e << mantissa)
+        for e in (-14, -15, -24, -25, 15, 16, 8, -9, -6, -1, 31, 32, 63)
+        if 0 < one + (e << mantissa) < ends
+    ]
     near += [one + (1 << m) for m in range(mantissa)] + [one + (3 << m) for m in range(mantissa - 1)]
     return near + [n | top for n in near]
 

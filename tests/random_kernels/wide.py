@@ -23,8 +23,8 @@ OPERATIONS = {
 class Wide(Edges, Functions, Scaled, Scatter, Control, Generator):
     """Makes one kernel; :meth:`program` is it."""
 
-    NAMES = [*Generator.NAMES, *(name for names in OPERATIONS.values() for name in names)]
-    WEIGHTS = [*Generator.WEIGHTS, *(weight for names in OPERATIONS.values() for weight in names.values())]
+    NAMES = (*Generator.NAMES, *(name for names in OPERATIONS.values() for name in names))
+    WEIGHTS = (*Generator.WEIGHTS, *(weight for names in OPERATIONS.values() for weight in names.values()))
 
     def __init__(self, seed: int, target: int | None = None):
         super().__init__(seed, target)
