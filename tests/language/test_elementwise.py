@@ -394,3 +394,23 @@ def test_where_of_halves_of_words(device):
     out = device.empty((16, 64), np.float16)
     choose_halves[(1,)](out, *map(device.array, (x, y, c)), 3, num_warps=1)
     np.testing.assert_array_equal(device.numpy(out), np.where(c, 3 * y, x))
+
+
+@triton.jit
+def bounded_magnitude_kernel(x_ptr, negative_ptr, bits_ptr, low, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.abs(tl.load(x_ptr + i))
+    bounded = tl.clamp(x, -1.5, 3.0)
+    root = tl.sqrt_rn(bounded)
+    tl.store(negative_ptr + i, (tl.maximum(x * x, low) < 0).to(tl.int32) + (root != root).to(tl.int32) * 2)
+    tl.store(bits_ptr + i, bounded.to(tl.int32, bitcast=True).to(tl.int64))
+
+
+def test_the_larger_of_a_magnitude_and_less(device):
+    """Where the magnitude is NaN, it is what is less than zero."""
+    x = np.array([np.nan, -1, np.inf, 0, -np.nan, 2, -0.0, 5], np.float32)
+    negative, bits = device.empty(8, np.int32), device.empty(8, np.int64)
+    bounded_magnitude_kernel[(1,)](device.array(x), negative, bits, -2.0, N=8)
+    np.testing.assert_array_equal(device.numpy(negative), np.where(np.isnan(x), 3, 0))
+    want = np.where(np.isnan(x), np.float32(-1.5), np.minimum(np.abs(x), np.float32(3)))
+    np.testing.assert_array_equal(device.numpy(bits), want.view(np.int32))

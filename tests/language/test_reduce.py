@@ -37,6 +37,18 @@ def test_reduce(device, op, axis, shape):
     np.testing.assert_array_equal(device.numpy(out), want)
 
 
+@pytest.mark.parametrize("op", ["max", "min"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_nothing_but_nan(device, op, axis):
+    """What pads rows to a power of two is no number either."""
+    x = np.full((3, 5), np.nan, np.float32)
+    x[0, :3] = x[1, 1] = 2  # one row and two columns stay NaN
+    out = device.empty(x.shape[1 - axis], np.float32)
+    reduce_kernel[(1,)](device.array(x), out, 3, 5, axis, op)
+    want = np.where(np.isnan(x).all(axis), np.nan, 2)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
 @triton.jit
 def running_kernel(x_ptr, first_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
     rows = tl.arange(0, M)

@@ -22,8 +22,9 @@ from . import shrink
 from .generator import Generator
 from .products import Products
 from .program import Program
+from .wide import Wide
 
-GENERATORS = {"everything": Generator, "products": Products}
+GENERATORS = {"everything": Generator, "products": Products, "wide": Wide}
 SECONDS = 120  # for one kernel
 KERNELS = 1000  # of one process
 
@@ -147,7 +148,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first one's seed; the next ones follow it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--backend", choices=["ptxsim", "cuda", "interp"], default="ptxsim")
-    parser.add_argument("--target", type=int, choices=[80, 90], help="compile for sm_80 or sm_90 alone")
+    parser.add_argument(
+        "--target", type=int, choices=[80, 86, 89, 90, 100, 120], help="compile for one architecture alone"
+    )
     parser.add_argument(
         "--shrink", action="store_true", help="remove lines of a failing kernel while it fails"
     )

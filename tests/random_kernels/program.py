@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import ml_dtypes  # noqa: F401  (NumPy knows bfloat16 by name then)
 import numpy as np
 
+from . import special
 from .kinds import DTYPES, NUMPY
 
 # Functions that kernels hand to reductions and scans. All are associative; those of reductions are commutative, too.
@@ -33,6 +34,31 @@ FUNCTIONS = {
         "    return a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h"
     ),
     "twice_plus": "def twice_plus(x, y):\n    if x.dtype == tl.int1:\n        return x ^ y\n    return x + x + y",
+    # Of scalars, for `map_elementwise`.
+    "common_divisor": "def common_divisor(a, b):\n    while b != 0:\n        a, b = b, a % b\n    return a",
+    "stepped": (
+        "def stepped(a, b):\n    if a > b:\n        a = a * 3 + 1\n        for i in range(b & 3):\n            a ^= b * 5\n"
+        "    else:\n        a = b - a\n    return a"
+    ),
+    "sorted_pair": "def sorted_pair(a, b):\n    if a > b:\n        return b, a\n    else:\n        return a, b",
+    "packed": (
+        "def packed(a0, a1, b0, b1):\n    if a0 > b0:\n        a0 += 7\n    if a1 > b1:\n        a1 += 7\n    return a0 ^ b0, a1 ^ b1"
+    ),
+    # Real calls.
+    "called": "@triton.jit(noinline=True)\ndef called(x, y):\n    return x * 3 + y",
+    "called_twice": (
+        "@triton.jit(noinline=True)\ndef called_twice(x, y):\n    if tl.program_id(0) == 0:\n        x = x + called(y, x)\n"
+        "    return x ^ y, called(x, y)"
+    ),
+    "called_sum": (
+        "@triton.jit(noinline=True)\ndef called_sum(x, n):\n    total = tl.sum(x, axis=0).to(x.dtype)\n"
+        "    for i in range(n):\n        total += tl.max(x, axis=0).to(x.dtype)\n    return total"
+    ),
+    "returns_early": (
+        "def returns_early(x, n):\n    if n > 2:\n        return x + 1\n    y = x * 2\n    if n == 1:\n        return y\n"
+        "    for i in range(n):\n        y += x\n    return y - 3"
+    ),
+    "pairs_total": "def pairs_total(a, i, b, j):\n    return a + b, i ^ j",
 }
 
 
@@ -41,6 +67,7 @@ class Argument:
     """An argument of the kernel: an array of small integers, or one integer.
 
     ``kind`` is ``int`` for a number, which is ``high``. ``block`` is the shape of a block of a descriptor made by the host.
+    With ``special`` its elements are any bits, those at the ends of the format more often.
     """
 
     name: str
@@ -50,12 +77,15 @@ class Argument:
     high: int = 0
     written: bool = False
     block: tuple[int, ...] | None = None
+    special: bool = False
 
     def values(self, seed: int):
         """The same for a name and a seed, whatever other arguments there are."""
         if self.kind == "int":
             return self.high
         rng = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
+        if self.special:
+            return special.values(self.kind, self.shape, rng)
         values = rng.integers(self.low, self.high, self.shape, endpoint=True)
         return values.astype(NUMPY.get(self.kind, DTYPES[self.kind]))
 
@@ -108,7 +138,11 @@ class Program:
         """A module with the kernel."""
         body = self.body()
         words = set(re.findall(r"\w+", body))
-        functions = [f"@triton.jit\n{text}\n" for name, text in FUNCTIONS.items() if name in words]
+        for name in reversed(FUNCTIONS):  # one calls those above it
+            if name in words:
+                words |= set(re.findall(r"\w+", FUNCTIONS[name]))
+        texts = [text for name, text in FUNCTIONS.items() if name in words]
+        functions = [f"{text}\n" if text.startswith("@") else f"@triton.jit\n{text}\n" for text in texts]
         head = "import tilewright as triton\nimport tilewright.language as tl\n"
         names = ", ".join(a.name for a in self.used())
         kernel = f"@triton.jit\ndef kernel({names}):\n{textwrap.indent(body, '    ')}\n"
@@ -118,7 +152,8 @@ class Program:
         """Everything that is needed to see it fail: arguments, options and source."""
         lines = [f"# seed {self.seed}, sm_{self.target}, grid {self.grid}, {self.options}"]
         for a in self.used():
-            what = a.high if a.kind == "int" else f"{DTYPES[a.kind]}{list(a.shape)} of {a.low} … {a.high}"
+            of = "any bits" if a.special else f"{a.low} … {a.high}"
+            what = a.high if a.kind == "int" else f"{DTYPES[a.kind]}{list(a.shape)} of {of}"
             block = f", a descriptor of blocks {list(a.block)}" if a.block else ""
             lines.append(f"# {a.name}: {what}{block}{', written' if a.written else ''}")
         return "\n".join(lines) + "\n" + self.source()

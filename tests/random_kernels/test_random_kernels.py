@@ -10,7 +10,8 @@ import tilewright as triton
 from . import compare, shrink
 from .command import category, is_refused, main
 from .generator import Generator
-from .program import Node, Value
+from .program import Argument, Node, Value
+from .wide import OPERATIONS, Wide
 
 COUNT = int(os.environ.get("TILEWRIGHT_RANDOM_KERNELS", "300"))
 
@@ -28,12 +29,13 @@ def backends() -> list[str]:
 
 @pytest.mark.parametrize("backend", backends())
 @pytest.mark.parametrize("seed", range(COUNT))
-def test_agrees_with_the_executor(seed, backend, tmp_path, monkeypatch):
+@pytest.mark.parametrize("make", [Generator, Wide])
+def test_agrees_with_the_executor(make, seed, backend, tmp_path, monkeypatch):
     # Nothing here looks at the machine code: with the simulator none is made.
     if backend == "ptxsim":
         monkeypatch.setenv("TILEWRIGHT_CUBIN", "0")
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
-    program = Generator(seed).program()
+    program = make(seed).program()
     try:
         compare.check(program, backend)
     except Exception as error:
@@ -61,6 +63,30 @@ def test_kernels_are_of_every_kind():
     for option, values in {"num_warps": "1248", "num_stages": "1234", "num_ctas": "124"}.items():
         for value in values:
             assert f"'{option}': {value}" in text, (option, value)
+
+
+def test_wide_kernels_are_of_every_kind():
+    """The same of what only :class:`Wide` makes."""
+    text = "\n".join(Wide(seed).program().describe() for seed in range(1500))
+    for word in """
+        any_bits tl.umulhi( propagate_nan= fp_downcast_rounding= tl.fma( tl.sqrt_rn( tl.map_elementwise( pack=2)[0] noinline returns_early
+        tl.inline_asm_elementwise( tl.randint( tl.topk( tl.bitonic_merge( tl.cumprod( tl.reduce_or( return_indices=True pairs_total
+        tl.dot_scaled( e2m1 e4m3 lhs_k_pack fast_math=True tf32x3 allow_tf32 max_num_imprecise_acc .gather( .scatter( .atomic_xor(
+        tl.atomic_cas( tl.atomic_xchg( scope='sys' sem='release' tl.cdiv( tl.condition( disable_licm=True loop_unroll_factor=3 sm_86 sm_100
+        sm_120 disallow_acc_multi_buffer=True return
+    """.split():
+        assert word.replace("_bits", " bits") in text, word
+    for names in OPERATIONS.values():
+        assert all(hasattr(Wide, name) for name in names)
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64", "e5m2", "e4m3"])
+def test_special_values(kind):
+    """Among any bits are those that arithmetic is wrong about."""
+    values = Argument("s", kind, (4000,), special=True).values(0).astype(np.float64)
+    assert np.isnan(values).any() and (values == 1).any() and (values < 0).any()
+    assert ((values == 0) & np.signbit(values)).any() and ((values == 0) & ~np.signbit(values)).any()
+    assert kind == "e4m3" or (np.isinf(values) & (values < 0)).any()
 
 
 def test_a_difference_is_found(monkeypatch):

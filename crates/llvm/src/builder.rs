@@ -190,6 +190,35 @@ impl<'m> Builder<'m> {
         }
     }
 
+    /// Whether LLVM takes a float for one that is not below zero, though it may be NaN: magnitudes, roots, squares, and what is
+    /// made of such.
+    pub fn is_magnitude(&self, v: Value) -> bool {
+        self.is_magnitude_within(v, 4)
+    }
+
+    fn is_magnitude_within(&self, v: Value, depth: u32) -> bool {
+        let data = &self.func.values[v.0 as usize];
+        let inst = match data.def {
+            Def::Const(bits) => return bits >> (data.ty.scalar.bits() - 1) & 1 == 0,
+            Def::Inst(inst, _) if depth > 0 => &self.func.insts[inst as usize],
+            _ => return false,
+        };
+        let all = |values: &[Value]| values.iter().all(|&v| self.is_magnitude_within(v, depth - 1));
+        match inst.op {
+            Op::Bin(BinOp::FMul) if inst.args[0] == inst.args[1] => true,
+            Op::Bin(BinOp::FAdd | BinOp::FMul | BinOp::FDiv) => all(&inst.args),
+            Op::Cast(CastOp::FpExt | CastOp::FpTrunc) => all(&inst.args),
+            Op::Select => all(&inst.args[1..]),
+            Op::Intrinsic(id) => {
+                let name = &self.module.asms[id.0 as usize].text;
+                let of = |names: &[&str]| names.iter().any(|n| name.starts_with(n));
+                of(&["llvm.fabs.", "llvm.sqrt."])
+                    || (of(&["llvm.maxnum.", "llvm.minnum."]) && all(&inst.args))
+            }
+            _ => false,
+        }
+    }
+
     /// Promises that bits of a value are zero (from the language's guarantees or a special register's range).
     pub fn assume_zeros(&mut self, v: Value, zeros: u64) {
         self.func.values[v.0 as usize].zeros |= zeros;

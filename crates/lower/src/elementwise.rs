@@ -422,6 +422,10 @@ impl<H: Hooks> Lower<'_, H> {
             let plain = self.b.select(picks_x, x, y);
             return self.b.select(either, sum, plain);
         }
+        // LLVM 19 takes the larger of a magnitude and anything else for a magnitude. Where the first is NaN, it is the other.
+        if name == "maxnum" && self.b.is_magnitude(x) != self.b.is_magnitude(y) {
+            return H::maxnum(self, x, y);
+        }
         self.b.intrinsic(&format!("llvm.{name}.{}", ty.mangled()), Effect::Pure, Some(ty), &[x, y])
     }
 

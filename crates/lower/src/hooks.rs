@@ -244,6 +244,9 @@ pub trait Hooks: Sized {
     /// The quotient of two fp32 numbers to 2 ulp.
     fn divide(l: &mut Lower<'_, Self>, x: Value, y: Value) -> Value;
 
+    /// The larger of two numbers, and the other of a number and NaN, in words that LLVM draws no conclusions from.
+    fn maxnum(l: &mut Lower<'_, Self>, x: Value, y: Value) -> Value;
+
     /// A function of an fp32 number.
     fn approximate(l: &mut Lower<'_, Self>, function: Approximation, x: Value) -> Value;
 

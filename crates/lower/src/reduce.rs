@@ -228,8 +228,10 @@ impl<H: Hooks> Lower<'_, H> {
             // -0.0 + x is x for every x.
             K::Addf => self.b.float(ty, -0.0),
             K::Mulf => self.b.float(ty, 1.0),
-            K::Maxnumf | K::Maximumf => self.b.float(ty, f64::NEG_INFINITY),
-            K::Minnumf | K::Minimumf => self.b.float(ty, f64::INFINITY),
+            K::Maximumf => self.b.float(ty, f64::NEG_INFINITY),
+            K::Minimumf => self.b.float(ty, f64::INFINITY),
+            // They give the other operand. An infinity would take the place of a NaN that is all there is.
+            K::Maxnumf | K::Minnumf => self.b.float(ty, f64::NAN),
             _ => return None,
         }])
     }

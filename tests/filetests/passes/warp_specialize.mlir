@@ -219,3 +219,35 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.targ
 }
 // CHECK-NOT: ttg.warp_specialize
 // CHECK: tt.descriptor_load
+// -----
+// What nothing needs stands between two loops that ask: it is gone before they move.
+// RUN: -warp-specialize -num-stages=3
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @sums(%a: !tt.tensordesc<tensor<64x64xf16, #shared>>, %p: !tt.ptr<f16>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.000000e+00> : tensor<64x64xf16, #blocked>
+    %x = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<64x64xf16, #blocked>)  : i32 {
+      %l = tt.descriptor_load %a[%i, %c0] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
+      %s = arith.addf %sum, %l : tensor<64x64xf16, #blocked>
+      scf.yield %s : tensor<64x64xf16, #blocked>
+    } {tt.warp_specialize}
+    %dead = tt.load %p : !tt.ptr<f16>
+    %y = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %x) -> (tensor<64x64xf16, #blocked>)  : i32 {
+      %s = arith.addf %sum, %sum : tensor<64x64xf16, #blocked>
+      scf.yield %s : tensor<64x64xf16, #blocked>
+    } {tt.warp_specialize}
+    tt.descriptor_store %a[%c0, %c0], %y : !tt.tensordesc<tensor<64x64xf16, #shared>>, tensor<64x64xf16, #blocked>
+    tt.return
+  }
+}
+// CHECK: ttg.warp_specialize
+// CHECK: scf.for
+// CHECK: ttg.ring_wait
+// CHECK-NOT: tt.load
+// CHECK: scf.for
+// CHECK: partition0
+// CHECK: ttg.async_copy_block_to_local
+// CHECK: ttg.warp_return

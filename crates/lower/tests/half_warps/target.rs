@@ -297,6 +297,11 @@ impl Hooks for HalfWarps {
         l.b.bin(BinOp::FDiv, x, y)
     }
 
+    fn maxnum(l: &mut State<'_>, x: Value, y: Value) -> Value {
+        let ty = l.b.ty(x);
+        l.b.intrinsic(&format!("llvm.maxnum.{}", ty.mangled()), Effect::Pure, Some(ty), &[x, y])
+    }
+
     fn approximate(l: &mut State<'_>, function: Approximation, x: Value) -> Value {
         let one = l.b.float(Ty::F32, 1.0);
         match function {

@@ -199,6 +199,20 @@ impl Hooks for Nvidia {
         l.b.asm1("div.full.f32 $0, $1, $2;", "=f,f,f", Effect::Pure, Ty::F32, &[x, y])
     }
 
+    fn maxnum(l: &mut Shared<'_>, x: Value, y: Value) -> Value {
+        let ty = l.b.ty(x);
+        let (name, register) = match ty {
+            Ty::F32 => ("f32", "f"),
+            Ty::F64 => ("f64", "d"),
+            _ => {
+                let name = format!("llvm.maxnum.{}", ty.mangled());
+                return l.b.intrinsic(&name, Effect::Pure, Some(ty), &[x, y]);
+            }
+        };
+        let constraints = format!("={register},{register},{register}");
+        l.b.asm1(&format!("max.{name} $0, $1, $2;"), &constraints, Effect::Pure, ty, &[x, y])
+    }
+
     fn approximate(l: &mut Shared<'_>, function: Approximation, x: Value) -> Value {
         let instruction = match function {
             Approximation::Sqrt => "sqrt.approx.f32",

@@ -104,6 +104,8 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// None of its own.
 pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<(), Diagnostic> {
+    // What is dead would be erased by a trial, while it stands in the list of what is moved.
+    tilewright_ir::dce::run(module)?;
     let functions: Vec<tt::Func> =
         module.block_ops(module.body()).filter_map(|op| tt::Func::cast(module, op)).collect();
     for func in functions {
