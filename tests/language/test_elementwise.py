@@ -414,3 +414,25 @@ def test_the_larger_of_a_magnitude_and_less(device):
     np.testing.assert_array_equal(device.numpy(negative), np.where(np.isnan(x), 3, 0))
     want = np.where(np.isnan(x), np.float32(-1.5), np.minimum(np.abs(x), np.float32(3)))
     np.testing.assert_array_equal(device.numpy(bits), want.view(np.int32))
+
+
+@triton.jit
+def bounded_half_kernel(x_ptr, y_ptr, negative_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    y = tl.load(y_ptr + i)
+    of_number = (tl.maximum(tl.abs(x), -1.5) < 0).to(tl.int32)
+    of_tensor = (tl.maximum(tl.abs(x), y) < 0).to(tl.int32)
+    tl.store(negative_ptr + i, of_number + of_tensor * 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("n", [32, 256])
+def test_the_larger_of_a_magnitude_and_less_in_16_bits(device, dtype, n):
+    """Alone and in pairs."""
+    x = np.resize(np.array([np.nan, -1, np.inf, 0, -np.nan, 2, -0.0], np.float32), n).astype(dtype)
+    negative = device.empty(n, np.int32)
+    bounded_half_kernel[(1,)](
+        device.array(x), device.array(np.full(n, -2.0, dtype)), negative, n, num_warps=1
+    )
+    np.testing.assert_array_equal(device.numpy(negative), np.where(np.isnan(x.astype(np.float32)), 3, 0))

@@ -209,6 +209,7 @@ impl<'m> Builder<'m> {
             Op::Bin(BinOp::FAdd | BinOp::FMul | BinOp::FDiv) => all(&inst.args),
             Op::Cast(CastOp::FpExt | CastOp::FpTrunc) => all(&inst.args),
             Op::Select => all(&inst.args[1..]),
+            Op::Vector | Op::Extract(_) => all(&inst.args),
             Op::Intrinsic(id) => {
                 let name = &self.module.asms[id.0 as usize].text;
                 let of = |names: &[&str]| names.iter().any(|n| name.starts_with(n));

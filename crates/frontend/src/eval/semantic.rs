@@ -460,7 +460,7 @@ impl Evaluator<'_> {
         let arguments = vec![Value::Tensor(t.clone()), Value::Const(HostValue::DType(to.into()))];
         match self.call_library("extra.cuda.convert_custom_float8_sm80", arguments)? {
             Value::Tensor(converted) => Ok(converted),
-            other => Err(self.error(format!("a conversion gave {other:?}")).into()),
+            other => Err(self.error(format!("a conversion gave {other:?}"))),
         }
     }
 

@@ -201,16 +201,19 @@ impl Hooks for Nvidia {
 
     fn maxnum(l: &mut Shared<'_>, x: Value, y: Value) -> Value {
         let ty = l.b.ty(x);
-        let (name, register) = match ty {
-            Ty::F32 => ("f32", "f"),
-            Ty::F64 => ("f64", "d"),
-            _ => {
-                let name = format!("llvm.maxnum.{}", ty.mangled());
-                return l.b.intrinsic(&name, Effect::Pure, Some(ty), &[x, y]);
-            }
+        // 16-bit floats go by as words.
+        let (name, register, word) = match (ty.scalar, ty.lanes) {
+            (Scalar::F64, 1) => ("f64", "d", ty),
+            (Scalar::F16, 1) => ("f16", "h", Ty::I16),
+            (Scalar::BF16, 1) => ("bf16", "h", Ty::I16),
+            (Scalar::F16, 2) => ("f16x2", "r", Ty::I32),
+            (Scalar::BF16, 2) => ("bf16x2", "r", Ty::I32),
+            _ => ("f32", "f", ty),
         };
+        let [x, y] = [x, y].map(|v| l.b.bitcast(v, word));
         let constraints = format!("={register},{register},{register}");
-        l.b.asm1(&format!("max.{name} $0, $1, $2;"), &constraints, Effect::Pure, ty, &[x, y])
+        let max = l.b.asm1(&format!("max.{name} $0, $1, $2;"), &constraints, Effect::Pure, word, &[x, y]);
+        l.b.bitcast(max, ty)
     }
 
     fn approximate(l: &mut Shared<'_>, function: Approximation, x: Value) -> Value {
