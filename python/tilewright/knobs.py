@@ -504,7 +504,7 @@ class cache_knobs(base_knobs):
 class compilation_knobs(base_knobs):
     """Compilations."""
 
-    override = env_bool("TRITON_KERNEL_OVERRIDE", unread="no file takes the place of a stage")
+    override = env_bool("TRITON_KERNEL_OVERRIDE")
     dump_ir = env_bool("TRITON_KERNEL_DUMP")
     dump_ir_extract_di_local_variables = env_bool(
         "LLVM_EXTRACT_DI_LOCAL_VARIABLES", unread="code carries lines, but no variables, for debuggers"
@@ -610,7 +610,8 @@ proton = proton_knobs()
 def compiles_are_hooked() -> bool:
     """Whether something is to be called around compilations."""
     hooks = (runtime.jit_cache_hook, runtime.jit_post_compile_hook, compilation.listener)
-    return any(hook is not None for hook in hooks) or compilation.dump_ir or nvidia.dump_nvptx
+    asked = (compilation.dump_ir, compilation.override, nvidia.dump_nvptx)
+    return any(hook is not None for hook in hooks) or any(asked)
 
 
 _applied: dict[str, Any] = {}

@@ -5,6 +5,7 @@ import pytest
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright import knobs
 from tilewright.compiler import IRSource
 
 
@@ -50,6 +51,36 @@ def test_a_given_stage_takes_the_place_of_the_one_that_would_be_made(tmp_path, m
         add_number[(4,)](y, x, 100, NUMBER=1.0, BLOCK=32, ir_override=path)
         assert (y == x + 2).all()
     add_number[(4,)](y, x, 100, NUMBER=1.0, BLOCK=32, ir_override=None)
+    assert (y == x + 1).all()
+
+
+@pytest.mark.parametrize("stages", [["ttir"], ["ttgir"], ["ttir", "ptx"]])
+def test_what_was_dumped_and_changed_takes_the_place_of_a_stage(tmp_path, monkeypatch, capsys, stages):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    y, x = arrays()
+    with knobs.cache.scope(), knobs.compilation.scope():
+        knobs.cache.dump_dir, knobs.cache.override_dir = str(tmp_path / "dump"), str(tmp_path / "override")
+        knobs.compilation.dump_ir = True
+        # Each a function of its own: what is compiled stays with its function.
+        triton.jit(add_number.fn)[(2,)](y, x, 100, NUMBER=1.0, BLOCK=64)
+        (folder,) = (tmp_path / "dump").iterdir()
+        there = tmp_path / "override" / folder.name
+        there.mkdir(parents=True)
+        for stage in stages:
+            before, now = STAGES[stage]
+            # The last one counts.
+            now = now if stage == stages[-1] else before
+            text = (folder / f"add_number.{stage}").read_text()
+            (there / f"add_number.{stage}").write_text(text.replace(before, now))
+        knobs.compilation.dump_ir, knobs.compilation.override = False, True
+        again = triton.jit(add_number.fn)
+        again[(2,)](y, x, 100, NUMBER=1.0, BLOCK=64)
+        assert (y == x + 2).all() and f"add_number.{stages[-1]} takes the place" in capsys.readouterr().out
+        (there / "add_number.ttir").write_text("nonsense")
+        if stages == ["ttir"]:
+            with pytest.raises(triton.CompilationError, match="add_number.ttir:1"):
+                triton.jit(add_number.fn)[(2,)](y, x, 100, NUMBER=1.0, BLOCK=64)
+    triton.jit(add_number.fn)[(2,)](y, x, 100, NUMBER=1.0, BLOCK=64)
     assert (y == x + 1).all()
 
 

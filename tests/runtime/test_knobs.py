@@ -223,11 +223,13 @@ def test_interpret(monkeypatch):
 
 def test_what_nothing_reads_says_so_once(monkeypatch):
     monkeypatch.setattr(knobs, "_warned", set())
-    with pytest.warns(RuntimeWarning, match=r"knobs\.compilation\.override has no effect: no file"):
-        knobs.compilation.override = True
+    with pytest.warns(
+        RuntimeWarning, match=r"knobs\.compilation\.store_binary_only has no effect: the cache"
+    ):
+        knobs.compilation.store_binary_only = True
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        knobs.compilation.override = True
+        knobs.compilation.store_binary_only = True
         knobs.compilation.enable_asan = False
         knobs.runtime.add_stages_inspection_hook = None
     with pytest.warns(RuntimeWarning, match="add_stages_inspection_hook has no effect"):

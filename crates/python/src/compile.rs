@@ -25,7 +25,7 @@ use crate::kernel::{Code, CompiledKernel};
 use crate::launch::Backend;
 use crate::params::{Bindings, Params};
 
-/// Compiles the kernel for what was found in a call.
+/// Compiles the kernel for what was found in a call. `given` is a stage's file where the call itself gives none.
 #[cold]
 pub fn compile(
     jit: &Bound<'_, JitBase>,
@@ -33,9 +33,10 @@ pub fn compile(
     bindings: &Bindings<'_>,
     arguments: &Arguments,
     backend: Backend,
+    given: Option<PathBuf>,
 ) -> PyResult<CompiledKernel> {
     let py = jit.py();
-    let (work, rest) = begin(jit, prepared, bindings, arguments, backend)?;
+    let (work, rest) = begin(jit, prepared, bindings, arguments, backend, given)?;
     let (result, rest) = py.detach(move || {
         let result = background::run(&rest.host, move |stop| work.run(stop));
         (result, rest)
@@ -73,6 +74,7 @@ pub fn begin(
     bindings: &Bindings<'_>,
     arguments: &Arguments,
     backend: Backend,
+    given: Option<PathBuf>,
 ) -> PyResult<(Work, Rest)> {
     let py = jit.py();
     let host = PyHost::default();
@@ -82,10 +84,8 @@ pub fn begin(
     let signature = Signature { args };
     let target = target_of(backend)?;
     let options = bindings.options.clone();
-    let given = bindings
-        .given
-        .as_ref()
-        .map(|path| GivenStage::read(Path::new(&*path.to_cow()?)).map_err(|error| diagnostic(py, error)));
+    let of_call = bindings.given.as_ref().map(|path| path.extract::<PathBuf>()).transpose()?;
+    let given = of_call.or(given).map(|path| GivenStage::read(&path).map_err(|error| diagnostic(py, error)));
     let given = given.transpose()?;
     let name = name_of(jit, prepared, bindings, arguments)?;
     let python = python_environment(py);

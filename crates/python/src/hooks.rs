@@ -1,6 +1,7 @@
 //! Calls into Python around each launch, for profilers: `tilewright.knobs.runtime.launch_enter_hook` and
 //! `launch_exit_hook`; and around each compilation. A launch without hooks looks at one flag.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,7 +23,8 @@ pub fn hook_compiles(on: bool) {
     COMPILES_HOOKED.store(on, Ordering::Relaxed);
 }
 
-/// Compiles between the hooks, if there are any; `None` when one says that nothing shall be compiled.
+/// Compiles between the hooks, if there are any; `None` when one says that nothing shall be compiled. What compiles gets the file
+/// of a stage that takes the place of the one made, where `TRITON_KERNEL_OVERRIDE` found one.
 #[cold]
 pub fn around_compile(
     jit: &Bound<'_, JitBase>,
@@ -30,10 +32,10 @@ pub fn around_compile(
     arguments: &Arguments,
     backend: Backend,
     warmup: bool,
-    compile: impl FnOnce() -> PyResult<Arc<Py<CompiledKernel>>>,
+    compile: impl FnOnce(Option<PathBuf>) -> PyResult<Arc<Py<CompiledKernel>>>,
 ) -> PyResult<Option<Arc<Py<CompiledKernel>>>> {
     if !COMPILES_HOOKED.load(Ordering::Relaxed) {
-        return compile().map(Some);
+        return compile(None).map(Some);
     }
     let py = jit.py();
     let hooks = py.import("tilewright.compiler.hooks")?;
@@ -53,7 +55,7 @@ pub fn around_compile(
     if compilation.call_method0("skipped")?.is_truthy()? {
         return Ok(None);
     }
-    let kernel = compile()?;
+    let kernel = compile(compilation.call_method0("override")?.extract()?)?;
     compilation.call_method1("done", (&*kernel,))?;
     Ok(Some(kernel))
 }

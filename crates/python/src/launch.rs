@@ -211,8 +211,8 @@ fn specialize(
     }
     arguments.check_places(&prepared.params.params)?;
     let warmup = purpose != Purpose::Launch;
-    let kernel = hooks::around_compile(jit, bindings, &arguments, backend, warmup, || {
-        let kernel = compile::compile(jit, prepared, bindings, &arguments, backend)?;
+    let kernel = hooks::around_compile(jit, bindings, &arguments, backend, warmup, |given| {
+        let kernel = compile::compile(jit, prepared, bindings, &arguments, backend, given)?;
         Ok(jit.get().keep(key, Arc::new(Py::new(py, kernel)?)))
     })?;
     Ok((kernel, arguments))
@@ -377,7 +377,7 @@ pub fn begin<'py>(
             return Ok(None);
         }
         arguments.check_places(&prepared.params.params)?;
-        let (work, rest) = compile::begin(jit, prepared, &bindings, &arguments, backend)?;
+        let (work, rest) = compile::begin(jit, prepared, &bindings, &arguments, backend, None)?;
         Ok(Some((key, work, rest)))
     })
 }

@@ -10,6 +10,9 @@ from .. import knobs
 
 __all__ = ["Compilation", "JitFunctionInfo"]
 
+STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin")
+"""What a file may give, in the order in which they are made."""
+
 
 @dataclass
 class JitFunctionInfo:
@@ -78,6 +81,26 @@ class Compilation:
         """Asks ``jit_cache_hook`` whether the kernel shall not be compiled."""
         hook = knobs.runtime.jit_cache_hook
         return bool(hook is not None and self._call(hook))
+
+    def override(self) -> str | None:
+        """With ``TRITON_KERNEL_OVERRIDE`` the file that takes the place of a stage: of those in the folder of overrides, under the name
+        that a dump has, that of the last stage."""
+        if not knobs.compilation.override:
+            return None
+        from ..runtime.cache import get_override_manager
+        from .compiler import ASTSource
+
+        source = ASTSource(self.fn, self.signature, self.constants, self.attrs)
+        name = self.fn.__name__
+        if self.fn._repr is not None:
+            constants = {self.fn.arg_names[at]: value for (at,), value in self.constants.items()}
+            name = self.fn._name_of(self.signature, constants)
+        manager = get_override_manager(source.hash())
+        files = (manager.get_file(f"{name[:150]}.{stage}") for stage in reversed(STAGES))
+        found = next(filter(None, files), None)
+        if found is not None:
+            print(f"tilewright: {found} takes the place of what is compiled")
+        return found
 
     def done(self, kernel) -> None:
         """Tells of the kernel."""
