@@ -52,11 +52,11 @@ crate::dialect! {
 
     /// `d = a · b + c` by `wgmma`. `b` is a buffer, `a` a buffer or a tensor of `dot_op<0>` fragments. With `isAsync` the
     /// result may not be looked at, nor the buffers written, before a `ttng.warp_group_dot_wait`. `inputPrecision` is 0
-    /// for tf32, 1 for tf32x3, 2 for ieee.
+    /// for tf32, 1 for tf32x3, 2 (or nothing) for ieee.
     op WarpGroupDot = "warp_group_dot" {
         operands(a: one, b: one, c: one)
         attrs(
-            input_precision: i32 = "inputPrecision",
+            input_precision: Option<i32> = "inputPrecision",
             max_num_imprecise_acc: Option<i32> = "maxNumImpreciseAcc",
             is_async: bool = "isAsync",
         )

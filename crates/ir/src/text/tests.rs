@@ -403,6 +403,7 @@ module {
     ttng.fence_async_shared
     %0 = ttng.warp_group_dot %arg0, %arg1, %arg2 {inputPrecision = 0 : i32, isAsync = true} : !ttg.memdesc<64x64xf16, #shared, #smem> * !ttg.memdesc<64x128xf16, #shared, #smem> -> tensor<64x128xf32, #mma>
     %1:2 = ttng.warp_group_dot_wait %0, %arg0 {pendings = 0 : i32} : tensor<64x128xf32, #mma>, !ttg.memdesc<64x64xf16, #shared, #smem>
+    %2 = ttng.warp_group_dot %arg0, %arg1, %1#0 : !ttg.memdesc<64x64xf16, #shared, #smem> * !ttg.memdesc<64x128xf16, #shared, #smem> -> tensor<64x128xf32, #mma>
     tt.return
   }
 }

@@ -348,7 +348,16 @@ impl Rewriter<'_> {
             .max_num_imprecise_acc(self.m())
             .filter(|&n| bits == 8 && u32::try_from(n).is_ok_and(|n| n <= k));
         let mut builder = Builder::before(self.a.module, dot.0);
-        let d = ttng::WarpGroupDot::build(&mut builder, left, right, c, precision, imprecise, false, result);
+        let d = ttng::WarpGroupDot::build(
+            &mut builder,
+            left,
+            right,
+            c,
+            Some(precision),
+            imprecise,
+            false,
+            result,
+        );
         let d = d.d(builder.module);
         self.a.module.replace_op(dot.0, &[d]);
     }
