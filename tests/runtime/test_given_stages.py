@@ -78,7 +78,7 @@ def test_what_was_dumped_and_changed_takes_the_place_of_a_stage(tmp_path, monkey
         assert (y == x + 2).all() and f"add_number.{stages[-1]} takes the place" in capsys.readouterr().out
         (there / "add_number.ttir").write_text("nonsense")
         if stages == ["ttir"]:
-            with pytest.raises(triton.CompilationError, match="add_number.ttir:1"):
+            with pytest.raises(triton.CompilationError, match=r"add_number\.ttir:1"):
                 triton.jit(add_number.fn)[(2,)](y, x, 100, NUMBER=1.0, BLOCK=64)
     triton.jit(add_number.fn)[(2,)](y, x, 100, NUMBER=1.0, BLOCK=64)
     assert (y == x + 1).all()
