@@ -136,6 +136,22 @@ def test_options_that_ask_for_nothing_are_accepted():
     )
 
 
+def test_the_libdevice_that_is_linked_anyway_may_be_named(tmp_path):
+    ours = [fact for name, fact in _tilewright.made_with("cuda:90") if name == "libdevice"]
+    path = next(Path(sys.prefix).rglob("libdevice.10.bc"), None)
+    if path is None or "none" in ours:
+        pytest.skip("there is no libdevice")
+    copy = tmp_path / "libdevice.10.bc"
+    copy.write_bytes(path.read_bytes())
+    plain = add_one.warmup(tl.int32, target="cuda:90")
+    for libraries in ({}, {"libdevice": str(path)}, {"libdevice": copy}):
+        assert add_one.warmup(tl.int32, target="cuda:90", extern_libs=libraries) is plain
+    copy.write_bytes(b"another")
+    for libraries in ({"libdevice": copy}, {"mine": path}):
+        with pytest.raises(ValueError, match="not supported yet: extern_libs=.*TRITON_LIBDEVICE_PATH"):
+            add_one.warmup(tl.int32, target="cuda:90", extern_libs=libraries)
+
+
 def test_flags_of_the_command(tmp_path):
     source = tmp_path / "k.py"
     source.write_text(

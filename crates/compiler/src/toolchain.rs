@@ -27,6 +27,12 @@ pub fn made_with(
     Ok(facts(&*target.toolchain(python)?))
 }
 
+/// Whether a file holds the `libdevice` that kernels for NVIDIA's GPUs link where they call it.
+pub fn is_libdevice(path: &Path, python: &PythonEnvironment) -> bool {
+    path.is_file()
+        && tilewright_nvidia::libdevice::find(python).is_ok_and(|ours| identity(&ours) == identity(path))
+}
+
 /// What a kernel is made with besides its source: the compiler itself (a hash of its sources), and what the target names.
 pub(crate) fn facts(tools: &dyn Toolchain) -> Vec<(&'static str, String)> {
     let mut facts = vec![("build", BUILD_ID.to_string())];

@@ -37,8 +37,15 @@ pub fn is_descriptor(value: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 impl Descriptor {
-    /// Reads the attributes, which programs may have changed since the object was made.
+    /// Reads and checks the attributes for a launch; programs may have changed them since the object was made.
     pub fn read(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Descriptor> {
+        let descriptor = Descriptor::parse(value, name)?;
+        descriptor.check_tensor(name)?;
+        descriptor.check_block(name)?;
+        Ok(descriptor)
+    }
+
+    fn parse(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Descriptor> {
         let py = value.py();
         let base = value.getattr(intern!(py, "base"))?;
         let Some(pointer) = args::array(&base)? else {
@@ -73,12 +80,11 @@ impl Descriptor {
                 }
             },
         };
-        let descriptor = Descriptor { pointer, shape, strides, block, nan };
-        descriptor.check(name)?;
-        Ok(descriptor)
+        Ok(Descriptor { pointer, shape, strides, block, nan })
     }
 
-    fn check(&self, name: &str) -> PyResult<()> {
+    /// Checks all but the extents of the block.
+    fn check_tensor(&self, name: &str) -> PyResult<()> {
         let rank = self.shape.len();
         let fail = |message: String, hint: &str| Err(wrong_call::value_error(message, hint));
         if !(1..=MAX_RANK).contains(&rank) || self.strides.len() != rank || self.block.len() != rank {
@@ -116,17 +122,23 @@ impl Descriptor {
                 "every stride of a tensor descriptor but the last must be a multiple of 16 bytes",
             );
         }
-        if self.block.contains(&0) || i64::from(self.block[rank - 1]) * bytes < 16 {
-            return fail(
-                format!("the block of {name} is {:?}, of elements of {bytes} bytes", &self.block[..]),
-                "the last dimension of a tensor descriptor's block must have at least 16 bytes",
-            );
-        }
         if self.nan && !self.pointer.element.is_float() {
             return fail(
                 format!("{name} is padded with NaN, but its elements are {}", self.pointer.element.name()),
                 "the padding \"nan\" needs floats",
             );
+        }
+        Ok(())
+    }
+
+    fn check_block(&self, name: &str) -> PyResult<()> {
+        let bytes = self.pointer.element.bits().div_ceil(8);
+        let last = self.block.last().copied().unwrap_or_default();
+        if self.block.contains(&0) || u64::from(last) * u64::from(bytes) < 16 {
+            return Err(wrong_call::value_error(
+                format!("the block of {name} is {:?}, of elements of {bytes} bytes", &self.block[..]),
+                "the last dimension of a tensor descriptor's block must have at least 16 bytes",
+            ));
         }
         Ok(())
     }
@@ -157,8 +169,14 @@ impl Descriptor {
     }
 }
 
-/// Checks a `TensorDescriptor` when it is made.
+/// Checks a `TensorDescriptor` when it is made. The extents of its block may be set later, by the hook of a configuration, and a
+/// tensor without memory (while torch traces) has no address yet: those are checked when a kernel is launched with it.
 #[pyfunction]
 pub fn check_tensor_descriptor(value: &Bound<'_, PyAny>) -> PyResult<()> {
-    Descriptor::read(value, "the tensor descriptor").map(|_| ())
+    let base = value.getattr(intern!(value.py(), "base"))?;
+    if matches!(&*base.get_type().name()?.to_string_lossy(), "FakeTensor" | "FunctionalTensor") {
+        return Ok(());
+    }
+    let name = "the tensor descriptor";
+    Descriptor::parse(value, name)?.check_tensor(name)
 }

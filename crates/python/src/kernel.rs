@@ -74,8 +74,9 @@ struct Loaded {
     _module: Module,
 }
 
-/// A kernel compiled for one set of argument types, constants and options.
-#[pyclass(frozen, module = "tilewright._tilewright")]
+/// A kernel compiled for one set of argument types, constants and options. Programs may put attributes of their own on it, as
+/// TorchInductor does.
+#[pyclass(frozen, dict, weakref, module = "tilewright._tilewright")]
 pub struct CompiledKernel {
     pub code: Code,
     pub backend: Backend,

@@ -112,10 +112,33 @@ fn elsewhere(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     if value.is_none() || shown == option.default {
         return Ok(true);
     }
+    if name == "extern_libs" && asks_for_no_library(value)? {
+        return Ok(true);
+    }
     Err(wrong_call::value_error(
         format!("not supported yet: {name}={shown} ({})", option.doc),
-        format!("leave it out; {name}={} is accepted", option.default),
+        match name {
+            "extern_libs" => "functions of other libraries are called with tl.core.extern_elementwise, which takes their path; another \
+                              libdevice is chosen with TRITON_LIBDEVICE_PATH"
+                .to_string(),
+            _ => format!("leave it out; {name}={} is accepted", option.default),
+        },
     ))
+}
+
+/// Whether `extern_libs` names nothing but the libdevice that is linked in any case.
+fn asks_for_no_library(libraries: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Ok(libraries) = libraries.cast::<PyDict>() else { return Ok(false) };
+    let python = crate::compile::python_environment(libraries.py());
+    for (name, path) in libraries {
+        let (Ok(name), Ok(path)) = (name.extract::<String>(), path.extract::<std::path::PathBuf>()) else {
+            return Ok(false);
+        };
+        if name != "libdevice" || !tilewright_compiler::is_libdevice(&path, &python) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The names and defaults of the options of a launch, as a dict.

@@ -18,6 +18,7 @@ _TYPES = {"float32": 0, "float16": 2, "bfloat16": 14, "float8_e4m3fn": 28, "floa
 _COMPUTE_32F = 68
 _OP_T = 1
 _TRANSA = 3  # cublasLtMatmulDescAttributes_t
+_FAST_ACCUM = 25
 _MAX_WORKSPACE = 1  # cublasLtMatmulPreferenceAttributes_t
 
 
@@ -61,7 +62,7 @@ class CublasLt:
 
     def matmul(self, A: Any, B: Any, C: Any) -> None:
         """``C = A @ B.T`` for row-major ``A`` [M, K], ``B`` [N, K] and ``C`` [M, N] of one dtype: fp32, fp16, bf16 or fp8."""
-        self._product(A, B, C, C, 1.0, 0.0)
+        self._product(A, B, None, C, 1.0, 0.0)
 
     def gemm(self, A: Any, B: Any, C: Any, D: Any, alpha: float, beta: float) -> None:
         """``D = alpha * A @ B.T + beta * C``, shapes and dtypes as in :meth:`matmul`."""
@@ -86,7 +87,7 @@ class CublasLt:
             raise ValueError(
                 f"cuBLASLt: C = A @ B.T does not fit the shapes {tuple(a.shape)}, {tuple(b.shape)}, {tuple(d.shape)}"
             )
-        if not (a.is_contiguous() and b.is_contiguous() and c.is_contiguous() and d.is_contiguous()):
+        if not all(x.is_contiguous() for x in (a, b, c, d) if x is not None):
             raise ValueError("cuBLASLt: A, B and C must be contiguous")
         (m, k), n = a.shape, b.shape[0]
         dtype = _TYPES[name]
@@ -110,6 +111,12 @@ class CublasLt:
             self._call(
                 "cublasLtMatmulDescSetAttribute", operation, c_int(_TRANSA), byref(transposed), c_size_t(4)
             )
+            if name == "float8_e4m3fn":
+                # As the products of kernels are summed on Hopper, unless they say otherwise.
+                fast = ctypes.c_int8(1)
+                self._call(
+                    "cublasLtMatmulDescSetAttribute", operation, c_int(_FAST_ACCUM), byref(fast), c_size_t(1)
+                )
             left, right = layout(dtype, k, n), layout(dtype, k, m)
             added, out = layout(addend, n, m), layout(dtype, n, m)
             preference = create("MatmulPreference")
@@ -140,7 +147,8 @@ class CublasLt:
             if not found.value:
                 raise RuntimeError(f"cuBLASLt has no algorithm for {name} of {m} x {n} x {k}")
             scale, keep = c_float(alpha), c_float(beta)
-            pointers = [c_void_p(x.data_ptr()) for x in (b, a, c, d)]
+            # Nothing is added where there is no C: D of fp8 could not be it.
+            pointers = [c_void_p(None if x is None else x.data_ptr()) for x in (b, a, c, d)]
             stream = driver.active.get_current_stream(driver.active.get_current_device())
             self._call(
                 "cublasLtMatmul",
