@@ -116,3 +116,34 @@ def test_a_constant_scalar_is_there_after_it_was_repeated(device):
     out = device.zeros(9, np.int32)
     scalars_used_again[(1,)](out, 1)
     assert device.numpy(out).tolist() == [1, 1, 1, 1, 1, 2, 2, 2, 2]
+
+
+@triton.jit
+def lenient(out, maybe, n, N: tl.constexpr):
+    d = out.dtype.element_ty
+    twice: tl.constexpr = N * n
+    if maybe:
+        tl.store(out + 1, tl.load(maybe))
+    tl.store(out, tl.zeros([], d.value) + twice)
+
+
+def test_what_triton_lets_pass(device):
+    """A fourth extent of a grid, a constant that is none (with a warning), pointers as conditions, a dtype's `value`."""
+    out, seven = device.zeros(2, np.int32), device.array(np.full(1, 7, np.int32))
+    with pytest.warns(
+        UserWarning, match="`twice` is declared tl.constexpr but its value is only known at run time"
+    ) as seen:
+        lenient[(1, 1, 1, 1)](out, seven, 5, 4)
+    assert [(w.filename, w.lineno) for w in seen] == [(__file__, lenient.fn.__code__.co_firstlineno + 3)]
+    assert device.numpy(out).tolist() == [20, 7]
+
+
+@triton.jit
+def same_type(out):
+    tl.store(out, tl.load(out).to(tl.float32, fp_downcast_rounding="rtz"))
+
+
+def test_a_rounding_of_no_conversion_is_not_looked_at(device):
+    out = device.array(np.full(1, 2.5, np.float32))
+    same_type[(1,)](out)
+    assert device.numpy(out).tolist() == [2.5]

@@ -249,7 +249,7 @@ def test_a_grid_may_be_a_number_a_sequence_or_a_function():
         (lambda x: kernel[(1, 2**31)](x, 1, 2, 4), ValueError, "too large: dimension 1"),
         (lambda x: kernel[(2**80,)](x, 1, 2, 4), ValueError, "too large: dimension 0"),
         (lambda x: kernel[()](x, 1, 2, 4), TypeError, "must be one to three integers"),
-        (lambda x: kernel[(1, 1, 1, 1)](x, 1, 2, 4), TypeError, "must be one to three integers"),
+        (lambda x: kernel[(1, 1, 1, 2)](x, 1, 2, 4), TypeError, "must be one to three integers"),
         (lambda x: kernel[(1.5,)](x, 1, 2, 4), TypeError, "must be one to three integers"),
         (lambda x: kernel[None](x, 1, 2, 4), TypeError, "must be one to three integers"),
         (lambda x: kernel[lambda meta: "no"](x, 1, 2, 4), TypeError, "must be one to three integers"),

@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright import _tilewright
 
 FACTOR = 3
 
@@ -148,8 +150,35 @@ def test_the_libdevice_that_is_linked_anyway_may_be_named(tmp_path):
         assert add_one.warmup(tl.int32, target="cuda:90", extern_libs=libraries) is plain
     copy.write_bytes(b"another")
     for libraries in ({"libdevice": copy}, {"mine": path}):
-        with pytest.raises(ValueError, match="not supported yet: extern_libs=.*TRITON_LIBDEVICE_PATH"):
+        with pytest.raises(ValueError, match=r"(?s)not supported yet: extern_libs=.*TRITON_LIBDEVICE_PATH"):
             add_one.warmup(tl.int32, target="cuda:90", extern_libs=libraries)
+
+
+@triton.jit
+def two_products(a, b, c, d, out, K, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr):
+    total = tl.zeros([M, N], tl.float32)
+    for k in range(0, K, STEP):
+        total = tl.dot(a.load([0, k]), b.load([k, 0]), total)
+        total = tl.dot(c.load([0, k]), d.load([k, 0]), total)
+    out.store([0, 0], total)
+
+
+@pytest.mark.parametrize("stages", [2, 4])
+def test_a_loop_that_needs_too_much_shared_memory_has_fewer_stages(stages):
+    """Two slots of 96 KiB and what turns `b` and `d` round, 32 KiB each, do not fit into 227."""
+
+    def compiled(step, num_stages):
+        types = [f"tensordesc<fp32[64, {step}]>", f"tensordesc<fp32[{step}, 128]>"] * 2
+        signature = dict(zip("abcd", types)) | {"out": "tensordesc<fp32[64, 128]>", "K": "i32"}
+        signature |= dict.fromkeys(["M", "N", "STEP"], "constexpr")
+        source = triton.compiler.ASTSource(two_products, signature, {"M": 64, "N": 128, "STEP": step})
+        return triton.compile(source, target="cuda:90", options={"num_stages": num_stages})
+
+    kernel = compiled(64, stages)
+    assert 0 < kernel.metadata.shared <= 227 << 10
+    assert kernel.metadata.num_stages == stages
+    with pytest.raises(triton.OutOfResources, match="too much shared memory"):
+        compiled(256, stages)
 
 
 def test_flags_of_the_command(tmp_path):

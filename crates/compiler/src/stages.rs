@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tilewright_frontend::{Built, Diagnostic, Options, build_module_for};
 use tilewright_ir as ir;
 use tilewright_ir::diagnostic::Kind;
-use tilewright_passes::pipeline;
+use tilewright_passes::{TargetInfo, pipeline};
 use tilewright_target::{self as target, Code, GivenStage, Missing, Passes, StageKind, Stop, Toolchain};
 
 use crate::artifact::{Artifact, METADATA, Metadata, StageTime, TTGIR, TTIR};
@@ -179,7 +179,7 @@ impl Job {
                         module = parse(given)?;
                         pipeline::finish_ttg(&mut module, info, &options)?;
                     }
-                    None => pipeline::lower_to_ttg(&mut module, info, &options)?,
+                    None => lower_to_ttg(&mut module, info, &options, &texts[0].1)?,
                 }
                 Ok(ir::print(&module))
             })?;
@@ -192,6 +192,25 @@ impl Job {
         }
         Ok(Made { code, texts, missing: tools.missing(), times: clock.times })
     }
+}
+
+/// The passes from `tt` to `ttg`. Where that needs more shared memory than there is, loops get fewer stages, one by one; `ttir` is the
+/// module's text.
+fn lower_to_ttg(
+    module: &mut ir::Module,
+    info: &TargetInfo,
+    options: &Options,
+    ttir: &[u8],
+) -> Result<(), Diagnostic> {
+    let mut done = pipeline::lower_to_ttg(module, info, options);
+    for num_stages in (1..options.num_stages).rev() {
+        if !done.as_ref().is_err_and(|error| error.kind == Kind::OutOfResources) {
+            break;
+        }
+        *module = ir::parse(&String::from_utf8_lossy(ttir), TTIR.name)?;
+        done = pipeline::lower_to_ttg(module, info, &Options { num_stages, ..options.clone() });
+    }
+    done
 }
 
 /// The module that a stage's text says.

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use tilewright_ir::Span;
+
 use crate::host::{Binding, Host, HostError, HostObject, HostValue, JitFunction};
 use crate::signature::{ArgSpec, ArgType};
 
@@ -165,6 +167,10 @@ impl Host for Recorder<'_> {
         self.answered(question, self.host.must_use(function), |_, why, out| {
             let _ = write!(out, "{why:?}");
         })
+    }
+
+    fn warn(&self, message: &str, at: &Span) {
+        self.host.warn(message, at);
     }
 
     /// Only messages hold these, so they are no fact about a module.

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use ruff_python_ast::StmtFunctionDef;
-use tilewright_ir::Diagnostic;
+use tilewright_ir::{Diagnostic, Span};
 
 use crate::dtype::DType;
 use crate::source::SourceText;
@@ -61,6 +61,9 @@ pub trait Host {
     fn must_use(&self, function: &Arc<JitFunction>) -> Result<Option<String>, HostError> {
         Ok(function.definition().ok().and_then(|def| crate::library::must_use(def)))
     }
+
+    /// Tells the user of something in a kernel that compiles but is not what it says.
+    fn warn(&self, _message: &str, _at: &Span) {}
 
     /// Names that [`Host::lookup`] would find, for «did you mean». May be empty.
     fn names(&self, _function: &Arc<JitFunction>) -> Vec<String> {

@@ -358,7 +358,7 @@ options! {
     /// Warps of a CTA.
     num_warps: u32 = 4, power_of_two(MAX_WARPS), [FrontEnd, Passes, CodeGenerator, Launch];
     /// Depth of the software pipelines of loops that do not say one themselves: the most iterations whose loads are under
-    /// way, the one being computed included. 0 and 1 pipeline nothing.
+    /// way, the one being computed included; fewer where they need more shared memory than there is. 0 and 1 pipeline nothing.
     num_stages: u32 = 3, count(0, 64), [Passes];
     /// CTAs of a cluster, which run one program together.
     num_ctas: u32 = 1, power_of_two(MAX_CTAS), [Passes, CodeGenerator, Launch];

@@ -55,11 +55,18 @@ fn extents<'py>(
     grid: &Bound<'py, PyAny>,
     params: &Params,
 ) -> PyResult<Grid> {
-    if len == 0 || len > 3 {
+    if len == 0 {
         return Err(wrong(grid, params));
     }
     let mut extents = [1u32; 3];
     for (axis, item) in items.enumerate() {
+        // Programs write a fourth of 1, which Triton does not look at.
+        if axis >= 3 {
+            match item.extract() {
+                Ok(1u32) => continue,
+                _ => return Err(wrong(grid, params)),
+            }
+        }
         let value: i64 = match item.extract() {
             Ok(value) => value,
             Err(_) => {

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 
 use tilewright_frontend::host::{NamedTuple, Origin};
 use tilewright_frontend::{Binding, DType, Host, HostError, HostObject, HostValue, JitFunction, Scalar};
+use tilewright_frontend::Span;
 
 use crate::args;
 use crate::captured::Captures;
@@ -294,6 +295,17 @@ impl PyHost {
 }
 
 impl Host for PyHost {
+    fn warn(&self, message: &str, at: &Span) {
+        let warned = Python::attach(|py| {
+            let kind = py.get_type::<pyo3::exceptions::PyUserWarning>();
+            py.import("warnings")?.call_method1("warn_explicit", (message, kind, &at.file, at.line)).map(|_| ())
+        });
+        // A program may have its warnings raised.
+        if let Err(error) = warned {
+            self.exception.borrow_mut().get_or_insert(error);
+        }
+    }
+
     fn interrupted(&self) -> bool {
         if self.exception.borrow().is_some() {
             return true;

@@ -90,9 +90,7 @@ impl Evaluator<'_> {
                 if t.is_block() {
                     t = self.unsplat(&t);
                 }
-                if t.dtype.is_pointer() {
-                    return Err(self.error(format!("a pointer ({}) is no condition", t.ty())));
-                }
+                // Of a pointer, whether it is null.
                 Ok(Condition::Dynamic(self.cast(&t, &Scalar::Int1.into())?))
             }
             other => Err(self.error(format!("{other} is no condition"))),

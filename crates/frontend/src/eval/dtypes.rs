@@ -56,6 +56,8 @@ pub(super) fn attribute(dtype: &DType, attr: &str, value: &Value) -> Option<Valu
     let scalar = number(dtype);
     let block = matches!(dtype, DType::Block(_));
     Some(match attr {
+        // Of a constant dtype, as of every `tl.constexpr`.
+        "value" => value.clone(),
         "name" => Value::Const(HostValue::str(&dtype.to_string())),
         "primitive_bitwidth" => Value::int(dtype.bits()),
         "itemsize" => Value::int(dtype.bits() / 8),

@@ -212,6 +212,12 @@ impl Evaluator<'_> {
         loc
     }
 
+    /// Tells the user of something at the current place that compiles but is not what it says.
+    pub fn warn(&self, message: &str) {
+        let at = self.frame().function.source.span(self.range);
+        self.host.warn(message, &at);
+    }
+
     /// An error at the node under evaluation. Inside the library it is shown at the author's call.
     pub fn error(&self, message: impl Into<String>) -> Error {
         let mut diagnostic = Diagnostic::new(message);

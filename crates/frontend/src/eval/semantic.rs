@@ -340,14 +340,14 @@ impl Evaluator<'_> {
             (Some(a), Some(b)) => a.is_float() && b.is_float() && b.bits() < a.bits(),
             _ => false,
         };
+        if t.dtype == to {
+            return Ok(t.clone());
+        }
         if rounding.is_some() && !narrows {
             return Err(self.error(format!(
                 "fp_downcast_rounding is for conversions to narrower floats, not from {} to {to}",
                 t.dtype
             )));
-        }
-        if t.dtype == to {
-            return Ok(t.clone());
         }
         let ty = self.ir_type(&to, &t.shape);
         match (&t.dtype, &to) {

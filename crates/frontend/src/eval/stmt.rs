@@ -151,14 +151,14 @@ impl Evaluator<'_> {
                 .into());
         }
         if value.to_host().is_none() {
-            let culprit = value.describe();
-            return Err(self
-                .error(format!(
-                    "`{}` is declared tl.constexpr but its value is only known at run time: {culprit}",
-                    target.id
-                ))
-                .note("drop the annotation, or compute it from constants and tl.constexpr parameters")
-                .into());
+            // As in Triton, where such a variable holds the run-time value.
+            self.warn(&format!(
+                "`{}` is declared tl.constexpr but its value is only known at run time: {}",
+                target.id,
+                value.describe()
+            ));
+            let value = self.assigned(value)?;
+            return self.assign(&s.target, value);
         }
         self.frame_mut().scope.insert(target.id.clone(), value);
         Ok(())
