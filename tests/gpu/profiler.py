@@ -208,9 +208,6 @@ def graphs():
     x, stream = torch.zeros(1 << 16, device="cuda"), torch.cuda.Stream()
     launch(increment, x)
     x.mul_(1.0)
-    # A first capture sets up the random numbers of graphs with kernels of its own.
-    with torch.cuda.graph(torch.cuda.CUDAGraph(), stream=stream):
-        x.mul_(1.0)
     torch.cuda.synchronize()
     for when in ("before", "during"):
         graph = torch.cuda.CUDAGraph()
@@ -235,13 +232,13 @@ def graphs():
         ours = profile.at("replay", "increment")["metrics"].get("count")
         expect(f"captured {when} the session: ours", ours, ours == 30)
         expect(f"captured {when} the session: all", total(replay, "count"), total(replay, "count") == 60)
+        # torch sets up a graph's random numbers with kernels of its own while it captures.
+        elsewhere = total(profile.root, "count") - 60
         expect(
             f"captured {when} the session: elsewhere",
-            total(profile.root, "count") - 60,
-            total(profile.root, "count") == 60,
+            elsewhere,
+            elsewhere in ((0,) if when == "before" else (0, 2)),
         )
-        if total(profile.root, "count") != 60:
-            show(profile.root)
         del graph
 
 

@@ -351,8 +351,6 @@ def test_the_host_checks_descriptors():
         TensorDescriptor.from_tensor(x.T, [8, 8])
     with wrong("has a stride of 10 elements, 40 bytes"):
         TensorDescriptor(x, [4, 10], [10, 1], [4, 8])
-    with wrong("at least 16 bytes"):
-        TensorDescriptor.from_tensor(x, [8, 2])
     with wrong("2 extents, 2 strides and 1 block"):
         TensorDescriptor.from_tensor(x, [8])
     with wrong("aligned to 16 bytes"):
@@ -365,6 +363,23 @@ def test_the_host_checks_descriptors():
         TensorDescriptor(x, [0, 8], [40, 1], [8, 8])
     with pytest.raises(TypeError, match="no array"):
         TensorDescriptor("x", [8, 8], [8, 1], [8, 8])
+
+
+def test_the_block_of_a_descriptor_may_be_set_until_the_launch(device):
+    """Hooks of configurations set it; what stands there before may be too small."""
+
+    @triton.jit
+    def kernel(desc, out):
+        i, j = tl.arange(0, 4), tl.arange(0, 8)
+        tl.store(out + i[:, None] * 8 + j[None, :], desc.load([0, 0]))
+
+    x, out = device.array(np.arange(256, dtype=np.float32).reshape(8, 32)), device.zeros((4, 8), np.float32)
+    desc = TensorDescriptor.from_tensor(x, [1, 1])
+    with wrong(r"the block of argument 'desc' is \[1, 1\]"):
+        kernel[(1,)](desc, out)
+    desc.block_shape = [4, 8]
+    kernel[(1,)](desc, out)
+    np.testing.assert_array_equal(device.numpy(out), device.numpy(x)[:4, :8])
 
 
 def test_the_compiler_checks_descriptors(device):

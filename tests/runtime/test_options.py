@@ -178,7 +178,7 @@ def test_a_loop_that_needs_too_much_shared_memory_has_fewer_stages(stages):
     assert 0 < kernel.metadata.shared <= 227 << 10
     assert kernel.metadata.num_stages == stages
     with pytest.raises(triton.OutOfResources, match="too much shared memory"):
-        compiled(256, stages)
+        compiled(512, stages)
 
 
 def test_flags_of_the_command(tmp_path):

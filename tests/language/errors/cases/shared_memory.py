@@ -20,4 +20,4 @@ def kernel(a_ptr, b_ptr, c_ptr, K, N: tl.constexpr, BLOCK_K: tl.constexpr):
 
 def call():
     a, b, c = (np.zeros((256, 256), t) for t in (np.float16, np.float16, np.float32))
-    kernel.warmup(a, b, c, 256, N=256, BLOCK_K=128, num_stages=4, num_warps=8, grid=(1,), target="cuda:90")
+    kernel.warmup(a, b, c, 256, N=256, BLOCK_K=256, num_stages=4, num_warps=8, grid=(1,), target="cuda:90")
