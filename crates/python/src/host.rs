@@ -13,9 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType};
 use rustc_hash::FxHashMap;
 
+use tilewright_frontend::Span;
 use tilewright_frontend::host::{NamedTuple, Origin};
 use tilewright_frontend::{Binding, DType, Host, HostError, HostObject, HostValue, JitFunction, Scalar};
-use tilewright_frontend::Span;
 
 use crate::args;
 use crate::captured::Captures;
@@ -298,7 +298,9 @@ impl Host for PyHost {
     fn warn(&self, message: &str, at: &Span) {
         let warned = Python::attach(|py| {
             let kind = py.get_type::<pyo3::exceptions::PyUserWarning>();
-            py.import("warnings")?.call_method1("warn_explicit", (message, kind, &at.file, at.line)).map(|_| ())
+            py.import("warnings")?
+                .call_method1("warn_explicit", (message, kind, &at.file, at.line))
+                .map(|_| ())
         });
         // A program may have its warnings raised.
         if let Err(error) = warned {
