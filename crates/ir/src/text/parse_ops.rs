@@ -56,6 +56,8 @@ impl<'s> Parser<'s> {
                 let name = match word {
                     "module" => "builtin.module",
                     "unrealized_conversion_cast" => "builtin.unrealized_conversion_cast",
+                    // What Triton before 3.6 writes for `ttg.barrier`.
+                    "gpu.barrier" => "ttg.barrier",
                     w => w,
                 };
                 let Some(def) = find_def(name) else {

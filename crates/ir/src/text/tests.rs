@@ -355,6 +355,12 @@ fn the_generic_form_of_registered_operations() {
 }
 
 #[test]
+fn the_barrier_of_older_text() {
+    let module = crate::parse("tt.func @f() {\n  gpu.barrier\n  tt.return\n}", "test.mlir").unwrap();
+    assert!(crate::print(&module).contains("ttg.barrier"));
+}
+
+#[test]
 fn errors_show_the_place() {
     let e = error("tt.func @f(%x: i32) {\n  %y = arith.addi %x, %z : i32\n  tt.return\n}");
     assert!(e.contains("`%z` is not defined") && e.contains("test.mlir:2:23"), "{e}");
