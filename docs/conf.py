@@ -7,6 +7,7 @@ project = "Tilewright"
 author = "The Tilewright authors"
 html_title = "Tilewright"
 html_theme = "furo"
+html_show_copyright = False
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 # The table of contents of the folder; the front page includes it.
 exclude_patterns = ["README.md"]
