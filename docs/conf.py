@@ -20,11 +20,11 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 
 def _front_page(app, page, content):
-    # The front page is README.md, then the tables of contents. Files outside of this folder are read in the repository:
-    # the site names them, with no link.
+    # The front page is README.md, then the tables of contents. Files outside of this folder, and folders, are read in the
+    # repository: the site names them, with no link (`log` would lead to `tl.log`).
     if page == "index":
         readme = (Path(app.srcdir) / "README.md").read_text()
-        content[0] = re.sub(r"\[([^]]+)\]\(\.\./[^)]+\)", r"`\1`", readme) + "\n" + content[0]
+        content[0] = re.sub(r"\[([^]]+)\]\((?:\.\./[^)]+|log)\)", r"`\1`", readme) + "\n" + content[0]
 
 
 def setup(app):
