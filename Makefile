@@ -6,7 +6,7 @@ NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 JOBS ?= $(shell nproc)
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 
-.PHONY: setup demo test test-rust test-python test-long robustness bench bench-gpu lint format wheel fuzz clean
+.PHONY: setup demo test test-rust test-python test-long robustness bench bench-gpu lint format stubs docs wheel fuzz clean
 
 setup: ## what a checkout needs: LLVM 19, .venv, the extension, the tilewright command
 	@scripts/setup.sh
@@ -60,6 +60,12 @@ format: setup
 	cargo fmt --all
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
+
+stubs: ## the type stubs of the language, from its declarations
+	python3 scripts/stubs.py
+
+docs: setup ## the documentation site, target/site/index.html
+	$(PYTHON) -m sphinx -q -E -W --keep-going -d target/site-trees docs target/site
 
 wheel: setup ## dist/*.whl with LLVM inside, for Python 3.11 and later
 	.venv/bin/maturin build --release --out dist --auditwheel skip --interpreter $(PYTHON)
