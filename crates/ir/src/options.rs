@@ -407,7 +407,11 @@ pub static ELSEWHERE: &[Elsewhere] = &[
     Elsewhere { name: "enable_reflect_ftz", default: "True", doc: "flush-to-zero in libdevice" },
     Elsewhere { name: "ptx_version", default: "None", doc: "the `.version` of the PTX" },
     Elsewhere { name: "ptx_options", default: "None", doc: "arguments of `ptxas`" },
-    Elsewhere { name: "extern_libs", default: "None", doc: "libraries to link in; the libdevice that is linked in any case may be named" },
+    Elsewhere {
+        name: "extern_libs",
+        default: "None",
+        doc: "libraries to link in; the libdevice that is linked in any case may be named",
+    },
     Elsewhere { name: "instrumentation_mode", default: "''", doc: "instrumentation of the code" },
     Elsewhere { name: "backend_name", default: "'cuda'", doc: "the backend" },
 ];

@@ -26,9 +26,12 @@ use crate::{Encoding, SharedKind};
 
 const ORDER: Effect = Effect::new(Access::Write, Resource::Other, None);
 const READ_MAP: Effect = Effect::new(Access::Read, Resource::Global, Some("desc"));
-const READ_A: Effect = Effect::new(Access::Read, Resource::Shared, Some("a")).asynchronous(Completion::Mbarrier);
-const READ_B: Effect = Effect::new(Access::Read, Resource::Shared, Some("b")).asynchronous(Completion::Mbarrier);
-const ADD_TO_D: Effect = Effect::new(Access::Write, Resource::Tensor, Some("d")).asynchronous(Completion::Mbarrier);
+const READ_A: Effect =
+    Effect::new(Access::Read, Resource::Shared, Some("a")).asynchronous(Completion::Mbarrier);
+const READ_B: Effect =
+    Effect::new(Access::Read, Resource::Shared, Some("b")).asynchronous(Completion::Mbarrier);
+const ADD_TO_D: Effect =
+    Effect::new(Access::Write, Resource::Tensor, Some("d")).asynchronous(Completion::Mbarrier);
 const WRITE_DST: Effect = Effect::new(Access::Write, Resource::Tensor, Some("dst"));
 const READ_SRC: Effect = Effect::new(Access::Read, Resource::Shared, Some("src"));
 
@@ -224,7 +227,9 @@ impl TensorMemory {
             return Err(format!("`blockM` must be 64 or 128, not {rows}"));
         }
         if !columns.is_power_of_two() || columns < 2 && !unpacked {
-            return Err(format!("`blockN` must be a power of two, and 2 at least where elements are packed, not {columns}"));
+            return Err(format!(
+                "`blockN` must be a power of two, and 2 at least where elements are packed, not {columns}"
+            ));
         }
         Ok(TensorMemory::Blocks { rows, columns, unpacked, ctas })
     }
@@ -250,7 +255,10 @@ fn space(module: &Module, ty: Type) -> &str {
 fn in_tensor_memory(module: &Module, name: &str, ty: Type) -> Result<TensorMemory, String> {
     let layout = TensorMemory::of(module, ty).filter(|_| space(module, ty) == "#ttng.tensor_memory");
     layout.ok_or_else(|| {
-        format!("`{name}` must be a buffer in tensor memory with a layout of it, not {}", print_type(module, ty))
+        format!(
+            "`{name}` must be a buffer in tensor memory with a layout of it, not {}",
+            print_type(module, ty)
+        )
     })
 }
 
@@ -300,8 +308,10 @@ fn verify_tmem_store(module: &Module, op: Op) -> Result<(), String> {
 fn verify_tmem_subslice(module: &Module, op: Op) -> Result<(), String> {
     let slice = TmemSubslice(op);
     let (from, to) = (module.value_type(slice.src(module)), module.value_type(slice.result(module)));
-    let (TensorMemory::Blocks { rows, unpacked, ctas, .. }, TensorMemory::Blocks { rows: r, unpacked: u, ctas: c, .. }) =
-        (in_tensor_memory(module, "src", from)?, in_tensor_memory(module, "result", to)?)
+    let (
+        TensorMemory::Blocks { rows, unpacked, ctas, .. },
+        TensorMemory::Blocks { rows: r, unpacked: u, ctas: c, .. },
+    ) = (in_tensor_memory(module, "src", from)?, in_tensor_memory(module, "result", to)?)
     else {
         return Err("scales cannot be cut".into());
     };
@@ -314,7 +324,11 @@ fn verify_tmem_subslice(module: &Module, op: Op) -> Result<(), String> {
         (&[m, n], &[part_m, part_n]) => m == part_m && offset.checked_add(part_n).is_some_and(|end| end <= n),
         _ => false,
     };
-    if fits { Ok(()) } else { Err(format!("{} does not lie in {}", print_type(module, to), print_type(module, from))) }
+    if fits {
+        Ok(())
+    } else {
+        Err(format!("{} does not lie in {}", print_type(module, to), print_type(module, from)))
+    }
 }
 
 fn verify_tmem_copy(module: &Module, op: Op) -> Result<(), String> {
@@ -323,7 +337,8 @@ fn verify_tmem_copy(module: &Module, op: Op) -> Result<(), String> {
     in_shared_memory(module, "src", src)?;
     let to = in_tensor_memory(module, "dst", dst)?;
     let source = module.encoding(src).and_then(|e| module.encoding_of(e));
-    let Some(Encoding::Shared(SharedKind::NvmmaShared { swizzle_bytes, transposed: false, .. })) = source else {
+    let Some(Encoding::Shared(SharedKind::NvmmaShared { swizzle_bytes, transposed: false, .. })) = source
+    else {
         return Err("`src` must lie as an operand of a product that is not transposed (nvmma_shared)".into());
     };
     match to {
@@ -332,7 +347,9 @@ fn verify_tmem_copy(module: &Module, op: Op) -> Result<(), String> {
         TensorMemory::Blocks { .. } if module.shape(src) != module.shape(dst) => {
             Err("`src` and `dst` must have one shape".into())
         }
-        TensorMemory::Blocks { rows, .. } if rows != 128 => Err("`dst` must lie in blocks of 128 rows".into()),
+        TensorMemory::Blocks { rows, .. } if rows != 128 => {
+            Err("`dst` must lie in blocks of 128 rows".into())
+        }
         TensorMemory::Blocks { .. } if *swizzle_bytes == 0 => Err("`src` must be swizzled".into()),
         TensorMemory::Blocks { .. } if module.bits(src) != 32 => Err("elements must have 32 bits".into()),
         TensorMemory::Blocks { .. } => Ok(()),
@@ -345,7 +362,11 @@ fn verify_completion(module: &Module, op: Op, barriers: usize, predicates: usize
         return Err(format!("{barriers} barriers need as many predicates, not {predicates}"));
     }
     let is_async = bool::read(module, module.op_attr(op, "is_async")).unwrap_or(false);
-    if barriers > 0 && !is_async { Err("a product that is not asynchronous has no barriers".into()) } else { Ok(()) }
+    if barriers > 0 && !is_async {
+        Err("a product that is not asynchronous has no barriers".into())
+    } else {
+        Ok(())
+    }
 }
 
 /// The extents of a matrix, with those that elements of 4 bits in pairs stand for, along the second dimension or the first.
@@ -355,7 +376,12 @@ fn extents(module: &Module, ty: Type, pairs: bool, along_rows: bool) -> Option<[
     Some([twice(rows, pairs && along_rows)?, twice(columns, pairs && !along_rows)?])
 }
 
-fn verify_extents(module: &Module, types: [Type; 3], a: Option<[u32; 2]>, b: Option<[u32; 2]>) -> Result<(), String> {
+fn verify_extents(
+    module: &Module,
+    types: [Type; 3],
+    a: Option<[u32; 2]>,
+    b: Option<[u32; 2]>,
+) -> Result<(), String> {
     let fits = match (a, b, extents(module, types[2], false, false)) {
         (Some([_, k]), Some([depth, n]), Some([_, columns])) => k == depth && n == columns,
         _ => false,
@@ -382,8 +408,12 @@ fn verify_mma_scaled(module: &Module, op: Op) -> Result<(), String> {
     in_shared_memory(module, "b", b)?;
     in_tensor_memory(module, "d", d)?;
     let transposed = |ty| {
-        let encoding = module.encoding(ty).and_then(|e| module.encoding_of(e));
-        matches!(encoding, Some(Encoding::Shared(SharedKind::NvmmaShared { transposed: true, .. })))
+        module.encoding(ty).is_some_and(|e| match module.attr_kind(e) {
+            AttrKind::Encoding(Encoding::Shared(SharedKind::NvmmaShared { transposed, .. })) => *transposed,
+            // With `fp4Padded` it is kept as text.
+            AttrKind::Opaque(text) => text.contains("transposed = true"),
+            _ => false,
+        })
     };
     let pairs = |format| format == ScaleDotElemType::E2M1;
     let of_a = extents(module, a, pairs(mma.a_type(module)), transposed(a));

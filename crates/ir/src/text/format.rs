@@ -196,7 +196,8 @@ impl Compiler<'_> {
         if word == "attr-dict" {
             return Ok(Element::AttrDict);
         }
-        let known = ["type", "short-type", "functional-type", "token", "pairs", "oilist"].contains(&word.as_str());
+        let known =
+            ["type", "short-type", "functional-type", "token", "pairs", "oilist"].contains(&word.as_str());
         if !known {
             return Err(format!("unknown directive `{word}` at `{}`", self.rest));
         }
