@@ -5,6 +5,7 @@
 tt.func @f() { %0 = ttng.tmem_alloc : () -> !ttg.memdesc<128x64xf32, #tm, #space> tt.return }
 // ERROR: a buffer without a source must be mutable
 // -----
+// RUN:
 #sh = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 tt.func @f(%b: !ttg.memdesc<128x64xf32, #sh, #ttg.shared_memory>) {
   %0 = ttng.tmem_load %b : !ttg.memdesc<128x64xf32, #sh, #ttg.shared_memory> -> tensor<128x64xf32>
@@ -12,6 +13,7 @@ tt.func @f(%b: !ttg.memdesc<128x64xf32, #sh, #ttg.shared_memory>) {
 }
 // ERROR: `src` must be a buffer in tensor memory
 // -----
+// RUN:
 #tm = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, unpacked = true>
 #space = #ttng.tensor_memory
 tt.func @f(%d: !ttg.memdesc<128x64xf32, #tm, #space>, %x: tensor<128x64xf32>, %c: i1) {
@@ -20,6 +22,7 @@ tt.func @f(%d: !ttg.memdesc<128x64xf32, #tm, #space>, %x: tensor<128x64xf32>, %c
 }
 // ERROR: a mutable buffer expected for `dst`
 // -----
+// RUN:
 #tm = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, unpacked = true>
 #other = #ttng.tensor_memory_encoding<blockM = 64, blockN = 32, unpacked = true>
 #space = #ttng.tensor_memory
@@ -29,6 +32,7 @@ tt.func @f(%d: !ttg.memdesc<128x64xf32, #tm, #space>) {
 }
 // ERROR: blocks of as many rows as the whole
 // -----
+// RUN:
 #tile = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
 #tm = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, unpacked = true>
 #space = #ttng.tensor_memory
@@ -39,6 +43,7 @@ tt.func @f(%a: !ttg.memdesc<128x32xf16, #tile, #smem>, %d: !ttg.memdesc<128x64xf
 }
 // ERROR: does not fit
 // -----
+// RUN:
 #bar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
 #tile = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
 #tm = #ttng.tensor_memory_encoding<blockM = 128, blockN = 128, unpacked = true>

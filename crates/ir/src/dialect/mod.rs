@@ -12,6 +12,7 @@ pub mod arith;
 pub mod blackwell;
 pub mod builtin;
 pub mod cf;
+pub mod gpu;
 pub mod llvm;
 pub mod math;
 pub mod scf;
@@ -34,6 +35,7 @@ pub fn all_defs() -> impl Iterator<Item = &'static OpDef> {
         ttg::DEFS,
         ttng::DEFS,
         blackwell::DEFS,
+        gpu::DEFS,
         llvm::DEFS,
         ub::DEFS,
     ]

@@ -355,6 +355,7 @@ impl<'m> Printer<'m> {
                     self.function_type(self.values_of(op, *from), self.values_of(op, *to));
                 }
                 Element::Token(g) => {
+                    *s = Spacing { space: true, after_punctuation: false };
                     if self.m.results(op).last().is_some_and(|&r| self.m.value_type(r) == Type::ASYNC_TOKEN) {
                         self.push("[");
                         self.values(self.m.operand_group(op, *g));
@@ -362,6 +363,7 @@ impl<'m> Printer<'m> {
                     }
                 }
                 Element::Pairs(a, b) => {
+                    *s = Spacing { space: true, after_punctuation: false };
                     let pairs = self.m.operand_group(op, *a).iter().zip(self.m.operand_group(op, *b));
                     for (&first, &second) in pairs {
                         self.push(", ");
