@@ -46,6 +46,7 @@ pub mod text;
 pub mod types;
 pub mod typing;
 pub mod verify;
+mod verify_layouts;
 
 pub use attrs::{AttrKind, AttrValue, FloatBits, Name};
 pub use builder::{Builder, InsertPoint};

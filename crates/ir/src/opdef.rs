@@ -7,7 +7,7 @@
 //! Together with the module, its builder, the dialects and what declarations are made of (`index`, `typing`, `flow`, `verify`), since
 //! an operation of a module points to its declaration, and a declaration to functions that read the module.
 
-use crate::entity::Op;
+use crate::entity::{Op, Type};
 use crate::flow::{Flow, Place};
 use crate::index::Index;
 use crate::module::Module;
@@ -25,6 +25,8 @@ pub enum Opcode {
     Tt(crate::dialect::tt::Kind),
     Ttg(crate::dialect::ttg::Kind),
     Ttng(crate::dialect::ttng::Kind),
+    Blackwell(crate::dialect::blackwell::Kind),
+    Gpu(crate::dialect::gpu::Kind),
     Llvm(crate::dialect::llvm::Kind),
     Ub(crate::dialect::ub::Kind),
 }
@@ -132,6 +134,8 @@ pub enum Resource {
     Global,
     /// Shared memory (a buffer operand, or scratch where no operand is named).
     Shared,
+    /// Tensor memory of Blackwell (a buffer operand).
+    Tensor,
     /// Something outside the program's memory: printing, traps, barriers.
     Other,
 }
@@ -235,6 +239,8 @@ pub struct OpDef {
     pub attrs: &'static [AttrDef],
     /// Results.
     pub results: ResultsDef,
+    /// The name of a last result, `!ttg.async.token`, which may be absent: accesses to one buffer are put in order by passing it on.
+    pub token: Option<&'static str>,
     /// Regions.
     pub regions: &'static [RegionDef],
     /// How values come into and out of the regions.
@@ -263,6 +269,11 @@ impl OpDef {
     /// The index of an operand group.
     pub fn group(&self, name: &str) -> Option<usize> {
         self.operands.iter().position(|o| o.name == name)
+    }
+    /// Whether it may have so many results in place of those that its declaration names: these and a token.
+    pub fn adds_token(&self, results: &[Type]) -> bool {
+        let ResultsDef::Given(names) = self.results else { return false };
+        self.token.is_some() && results.len() == names.len() + 1 && results.last() == Some(&Type::ASYNC_TOKEN)
     }
     /// The number of the result of this name (0 for results of any number, and for the one that has an operand's type).
     pub fn result(&self, name: &str) -> Option<usize> {
@@ -387,6 +398,7 @@ macro_rules! dialect {
                 $(results($($rn:ident),*))?
                 $(same_as($same:ident))?
                 $(variadic_results($rv:ident))?
+                $(token($tk:ident))?
                 $(regions($($gn:ident : $gend:literal),*) flow($($fl:expr),* $(,)?))?
                 $(traits($($tr:ident),*))?
                 index($ix:expr)
@@ -423,6 +435,7 @@ macro_rules! dialect {
                     keywords: <$aty as $crate::attrs::AttrValue>::ENUM_KEYWORDS,
                     default_keyword: <$aty as $crate::attrs::AttrValue>::ENUM_DEFAULT }),*)?],
                 results: $crate::dialect!(@results [$($($rn),*)?] [$($same)?] [$($rv)?]),
+                token: $crate::dialect!(@name $($tk)?),
                 regions: &[$($($crate::opdef::RegionDef { name: stringify!($gn), ends: $gend }),*)?],
                 flow: {
                     #[allow(unused_imports)]
@@ -484,6 +497,7 @@ macro_rules! dialect {
                         $($($an: $aty,)*)?
                         $($($rn: $crate::Type,)*)?
                         $($rv: &[$crate::Type],)?
+                        $($tk: bool,)?
                     ) -> Self {
                         #[allow(unused_mut)]
                         let mut spec = $crate::module::OpSpec::new(Kind::$Op.def(), b.loc());
@@ -492,6 +506,7 @@ macro_rules! dialect {
                         $($(spec.results.push($rn);)*)?
                         $(spec.results.push(b.module.value_type($same));)?
                         $(spec.results.extend_from_slice($rv);)?
+                        $(if $tk { spec.results.push($crate::Type::ASYNC_TOKEN); })?
                         $Op(b.insert(spec))
                     }
 
@@ -523,6 +538,12 @@ macro_rules! dialect {
                         /// The results.
                         pub fn $rv(self, module: &$crate::Module) -> &[$crate::Value] {
                             module.results(self.0)
+                        }
+                    )?
+                    $(
+                        /// The token, if there is one.
+                        pub fn $tk(self, module: &$crate::Module) -> Option<$crate::Value> {
+                            module.results(self.0).last().copied().filter(|&r| module.value_type(r) == $crate::Type::ASYNC_TOKEN)
                         }
                     )?
                     $($(
@@ -565,6 +586,8 @@ macro_rules! dialect {
     (@results [$($rn:ident),*] [] []) => { $crate::opdef::ResultsDef::Given(&[$(stringify!($rn)),*]) };
     (@results [] [$same:ident] []) => { $crate::opdef::ResultsDef::SameAs(stringify!($same)) };
     (@results [] [] [$rv:ident]) => { $crate::opdef::ResultsDef::Variadic(stringify!($rv)) };
+    (@name) => { None };
+    (@name $x:ident) => { Some(stringify!($x)) };
     (@option) => { None };
     (@option $x:literal) => { Some($x) };
     (@option $x:path) => { Some($x) };

@@ -50,6 +50,11 @@ fn operation(out: &mut String, def: &OpDef) {
         ResultsDef::SameAs(of) => format!("result (of the type of {of})"),
         ResultsDef::Variadic(name) => format!("{name}…"),
     };
+    let results = match (results.is_empty(), def.token) {
+        (_, None) => results,
+        (true, Some(token)) => format!("{token}?"),
+        (false, Some(token)) => format!("{results}, {token}?"),
+    };
     let arrow = if results.is_empty() { "" } else { " → " };
     let _ = write!(out, "`({}){arrow}{results}`\n\n{}\n", operands.join(", "), def.doc.trim());
     out.push('\n');
@@ -85,6 +90,7 @@ fn effect(effect: &Effect) -> String {
     let what = match effect.resource {
         Resource::Global => "global memory",
         Resource::Shared => "shared memory",
+        Resource::Tensor => "tensor memory",
         Resource::Other => "what lies outside of memory",
     };
     let mut text = match effect.access {

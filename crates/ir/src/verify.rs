@@ -86,6 +86,9 @@ impl Verifier<'_> {
         }
         for &result in self.m.results(op) {
             let ty = self.m.value_type(result);
+            if !within_function(self.m, op) {
+                crate::verify_layouts::fits_machine(self.m, op, ty)?;
+            }
             if self.m.is_tensor(ty) && self.m.encoding(ty).is_none() && !within_function(self.m, op) {
                 return Err(format!("the result of type {} has no layout", print_type(self.m, ty)));
             }
@@ -255,8 +258,9 @@ fn declared(m: &Module, op: Op, def: &OpDef) -> Result<(), String> {
         }
     }
     let results = m.results(op);
+    let types: Vec<Type> = results.iter().map(|&r| m.value_type(r)).collect();
     match def.results {
-        ResultsDef::Given(names) if names.len() != results.len() => {
+        ResultsDef::Given(names) if names.len() != results.len() && !def.adds_token(&types) => {
             return Err(format!("{} results instead of {}", results.len(), names.len()));
         }
         ResultsDef::SameAs(group) => {
@@ -401,12 +405,23 @@ fn related(m: &Module, op: Op, index: Index) -> Result<(), String> {
                 return Err(format!("operand {operand} has the layout of operand {op_idx}"));
             }
             let result = encoding(m, m.value_type(m.results(op)[0]));
-            if result.is_some_and(|e| *e != **parent) {
+            if result.is_some_and(|e| *e != **parent && !same_fragments(e, parent)) {
                 return Err(format!("the layout of operand {operand} is for another result's layout"));
             }
         }
     }
     Ok(())
+}
+
+/// Whether products of warp groups with these result layouts read `a` from registers alike: the width n of an instruction does not matter.
+fn same_fragments(a: &Encoding, b: &Encoding) -> bool {
+    match (a, b) {
+        (
+            Encoding::NvidiaMma { version_major: 3, warps_per_cta: x, instr_shape: i, .. },
+            Encoding::NvidiaMma { version_major: 3, warps_per_cta: y, instr_shape: j, .. },
+        ) => x == y && i.first() == j.first() && i.get(2) == j.get(2),
+        _ => false,
+    }
 }
 
 /// Tensors have layouts of registers, buffers of shared memory.

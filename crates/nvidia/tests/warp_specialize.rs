@@ -93,6 +93,7 @@ fn partitions_have_threads_barriers_and_scratch_of_their_own() {
 fn registers_move_from_partitions_to_the_default_region() {
     // With 8 warps in the default region there are 12 of 168 registers.
     let ir = REDUCTIONS.replace("\"ttg.num-warps\" = 4", "\"ttg.num-warps\" = 8");
+    let ir = ir.replace("warpsPerCTA = [4]", "warpsPerCTA = [8]");
     let ir = allocated(&ir);
     assert!(ir.contains("actualRegisters = array<i32: 232, 40, 40>"), "{ir}");
     let x = numbers(256, 1);

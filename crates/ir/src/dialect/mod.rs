@@ -2,14 +2,17 @@
 //!
 //! Formats are in MLIR's declarative assembly notation: literals in backquotes, `$name` for an operand group or
 //! attribute, `type($name)`, `short-type(ttg.memdesc, $name)` (the
-//! type without its name), `functional-type(from, to)`, `attr-dict`, `( ... ^ ... )?` for an optional group anchored at
+//! type without its name), `functional-type(from, to)`, `attr-dict`, `token($dep)` (brackets, with the operand in them, where there is
+//! a token), `pairs($a, $b)` (`, %a[%b]` for each), `( ... ^ ... )?` for an optional group anchored at
 //! the marked element, `oilist(clause | ...)` for clauses in any order, each with an attribute that decides whether it is
 //! printed, and an empty literal where no space is wanted. Types that a format does not print are inferred: see
 //! [`text`](crate::text).
 
 pub mod arith;
+pub mod blackwell;
 pub mod builtin;
 pub mod cf;
+pub mod gpu;
 pub mod llvm;
 pub mod math;
 pub mod scf;
@@ -31,6 +34,8 @@ pub fn all_defs() -> impl Iterator<Item = &'static OpDef> {
         tt::DEFS,
         ttg::DEFS,
         ttng::DEFS,
+        blackwell::DEFS,
+        gpu::DEFS,
         llvm::DEFS,
         ub::DEFS,
     ]

@@ -174,7 +174,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Generated)
-        types(Each("result", Int))
+        types(Each("result", Tensor), Each("result", Int))
         effects()
         format "attr-dict `:` type($result)"
         verify verify_make_range
@@ -755,6 +755,12 @@ fn verify_call(module: &Module, op: Op) -> Result<(), String> {
 fn verify_make_range(module: &Module, op: Op) -> Result<(), String> {
     let r = MakeRange(op);
     let (start, end) = (r.start(module), r.end(module));
+    if module.element_type(module.value_type(r.result(module))) != Type::I32 {
+        return Err("a range has elements of i32".into());
+    }
+    if start >= end {
+        return Err(format!("a range [{start}, {end}) is empty"));
+    }
     match module.shape(module.value_type(r.result(module))) {
         Some(&[n]) if i64::from(end) - i64::from(start) == i64::from(n) => Ok(()),
         _ => Err(format!(

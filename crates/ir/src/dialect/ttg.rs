@@ -102,6 +102,19 @@ crate::dialect! {
         verify verify_local_alloc
     }
 
+    /// The two floats (E2M1) in each byte along `axis`, the lower half first.
+    op Fp4ToFp = "fp4_to_fp" {
+        operands(src: one)
+        attrs(axis: i32 = "axis")
+        results(result)
+        traits(Pure)
+        index(Unrelated)
+        types(Each("src", Tensor), Each("src", Int), Each("result", Tensor), Each("result", Float))
+        effects()
+        format "$src attr-dict `:` type($src) `->` type($result)"
+        verify verify_fp4_to_fp
+    }
+
     /// Ends the life of a buffer.
     op LocalDealloc = "local_dealloc" {
         operands(src: one)
@@ -462,6 +475,13 @@ impl WarpSpecialize {
 
 fn verify_warp_specialize(module: &Module, op: Op) -> Result<(), String> {
     let w = WarpSpecialize(op);
+    let mut around = module.parent_op(op);
+    while let Some(parent) = around {
+        if WarpSpecialize::cast(module, parent).is_some() {
+            return Err("partitions cannot be within partitions".into());
+        }
+        around = module.parent_op(parent);
+    }
     let holder = match module.region_blocks(w.partition_holder(module)) {
         &[b] => module.first_op(b).filter(|&o| Partitions::cast(module, o).is_some()),
         _ => None,
@@ -503,6 +523,24 @@ fn verify_warp_specialize(module: &Module, op: Op) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Bytes become twice as many elements along the axis.
+fn verify_fp4_to_fp(module: &Module, op: Op) -> Result<(), String> {
+    let unpack = Fp4ToFp(op);
+    let (from, to) = (module.value_type(unpack.src(module)), module.value_type(unpack.result(module)));
+    if module.element_type(from) != Type::I8 {
+        return Err(format!("bytes expected, not {}", print_type(module, from)));
+    }
+    let (Some(bytes), Some(elements)) = (module.shape(from), module.shape(to)) else { return Ok(()) };
+    let axis = usize::try_from(unpack.axis(module)).ok().filter(|&a| a < bytes.len());
+    let Some(axis) = axis else { return Err(format!("axis {} is out of range", unpack.axis(module))) };
+    let twice = |(d, (&n, &m)): (usize, (&u32, &u32))| m == if d == axis { n.saturating_mul(2) } else { n };
+    if bytes.len() == elements.len() && bytes.iter().zip(elements).enumerate().all(twice) {
+        Ok(())
+    } else {
+        Err(format!("{} does not hold {} along {axis}", print_type(module, from), print_type(module, to)))
+    }
 }
 
 fn verify_ring_create(module: &Module, op: Op) -> Result<(), String> {

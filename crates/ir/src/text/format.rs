@@ -43,6 +43,10 @@ pub(crate) enum Element {
     /// Types without their leading `!name`.
     ShortTypes(&'static str, TypesOf),
     FunctionalType(TypesOf, TypesOf),
+    /// `[...]` where the operation has a token, with the operand group that it comes after in it.
+    Token(usize),
+    /// `, %a[%b]` for each pair of two operand groups.
+    Pairs(usize, usize),
     Optional(Anchor, Vec<Element>),
     /// Clauses in any order, each with the attribute that decides whether it is printed.
     Oilist(Vec<(Anchor, Vec<Element>)>),
@@ -186,19 +190,26 @@ impl Compiler<'_> {
         Ok((elements, anchor))
     }
 
-    /// What is written as a word: `attr-dict`, `type(…)`, `short-type(…)`, `functional-type(…)`, `oilist(…)`.
+    /// What is written as a word: `attr-dict`, `type(…)`, `short-type(…)`, `functional-type(…)`, `token(…)`, `pairs(…)`, `oilist(…)`.
     fn directive(&mut self) -> Result<Element, String> {
         let word = self.word().to_string();
         if word == "attr-dict" {
             return Ok(Element::AttrDict);
         }
-        let known = ["type", "short-type", "functional-type", "oilist"].contains(&word.as_str());
+        let known =
+            ["type", "short-type", "functional-type", "token", "pairs", "oilist"].contains(&word.as_str());
         if !known {
             return Err(format!("unknown directive `{word}` at `{}`", self.rest));
         }
         self.expect("(")?;
         let element = match word.as_str() {
             "type" => Element::Types(self.types_of()?),
+            "token" => Element::Token(self.operands()?),
+            "pairs" => {
+                let first = self.operands()?;
+                self.expect(",")?;
+                Element::Pairs(first, self.operands()?)
+            }
             "short-type" => {
                 let name = ["ttg.memdesc", "tt.tensordesc", "tt.ptr"].into_iter().find(|n| self.eat(n));
                 let name = name.ok_or("short-type takes ttg.memdesc, tt.tensordesc or tt.ptr")?;
@@ -229,6 +240,12 @@ impl Compiler<'_> {
         };
         self.expect(")")?;
         Ok(element)
+    }
+
+    fn operands(&mut self) -> Result<usize, String> {
+        self.expect("$")?;
+        let name = self.word().to_string();
+        self.def.group(&name).ok_or(format!("unknown operand ${name}"))
     }
 
     fn types_of(&mut self) -> Result<TypesOf, String> {

@@ -11,6 +11,7 @@
 //! `parser` and `printer` go through `custom` for such operations, which goes back to them for what stands in their regions; and
 //! `parse_types` is the part of `parser` for types: so these files, with `warp_specialize`, name each other.
 
+mod check_encodings;
 mod constants;
 mod custom;
 mod format;

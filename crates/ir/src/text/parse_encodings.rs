@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::check_encodings;
 use super::lexer::Token;
 use super::parser::{Parser, Result};
 use crate::attrs::AttrKind;
@@ -46,13 +47,16 @@ impl<'s> Parser<'s> {
     pub(super) fn dialect_attr(&mut self, name: &str) -> Result<AttrKind> {
         let start = self.position();
         if let Some(encoding) = self.try_encoding(name)? {
+            check_encodings::check(&encoding).map_err(|what| self.error_at(start, what))?;
             return Ok(AttrKind::Encoding(encoding));
         }
         // Read it again as text: an encoding with parameters that we do not model, or another attribute.
         self.reset(start);
         self.next();
         let end = self.skip_balanced()?;
-        Ok(AttrKind::Opaque(self.expand_aliases(start, end)?))
+        let text = self.expand_aliases(start, end)?;
+        check_encodings::check_text(&text).map_err(|what| self.error_at(start, what))?;
+        Ok(AttrKind::Opaque(text))
     }
 
     fn try_encoding(&mut self, name: &str) -> Result<Option<Encoding>> {
@@ -153,25 +157,49 @@ impl<'s> Parser<'s> {
         Ok((taken == count).then_some(encoding))
     }
 
-    /// `[interval:+pad] {order = [...]}>`
+    /// `[interval:+pad, ...] {order = [...]}>`; `None` with several paddings, or spread over CTAs.
     fn padded_shared(&mut self) -> Result<Option<Encoding>> {
+        let at = self.position();
         if !self.eat(b'[') {
             return Ok(None);
         }
-        let interval = self.parse_u32()?;
-        if !self.eat(b':') || !self.eat(b'+') {
-            return Ok(None);
+        let mut pairs = Vec::new();
+        loop {
+            let interval = self.parse_u32()?;
+            self.expect(b':')?;
+            self.expect(b'+')?;
+            pairs.push((interval, self.parse_u32()?));
+            if !self.eat(b',') {
+                break;
+            }
         }
-        let pad = self.parse_u32()?;
-        if !self.eat(b']') {
-            return Ok(None);
+        self.expect(b']')?;
+        check_encodings::padding(&pairs).map_err(|what| self.error_at(at, what))?;
+        if self.peek() == Token::Punct(b'>') {
+            return Err(self.error_here("a padded layout needs an `order`"));
         }
         let Some(mut fields) = self.encoding_fields()? else { return Ok(None) };
+        let known = ["order", "offset", "block", "CTAsPerCGA", "CTASplitNum", "CTAOrder", "CGALayout"];
+        if let Some((name, _)) = fields.iter().find(|(name, _)| !known.contains(name)) {
+            return Err(self.error_at(at, format!("`{name}` is no parameter of a padded layout")));
+        }
+        let length = |fields: &[(&str, Field)], wanted: &str| {
+            fields.iter().find_map(|(name, f)| match f {
+                Field::List(v) if *name == wanted => Some(v.len()),
+                _ => None,
+            })
+        };
+        if let (Some(order), Some(ctas)) = (length(&fields, "order"), length(&fields, "CTAsPerCGA"))
+            && order != ctas
+        {
+            return Err(self.error_at(at, format!("`order` has {order} dimensions, and `CTAsPerCGA` {ctas}")));
+        }
+        fields.retain(|(name, field)| !is_default_of_one_cta(name, field));
         if !self.eat(b'>') || fields.len() != 1 {
             return Ok(None);
         }
-        match fields.pop() {
-            Some(("order", Field::List(order))) => {
+        match (fields.pop(), pairs.as_slice()) {
+            (Some(("order", Field::List(order))), &[(interval, pad)]) => {
                 Ok(Some(Encoding::Shared(SharedKind::Padded { interval, pad, order })))
             }
             _ => Ok(None),

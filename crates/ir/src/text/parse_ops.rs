@@ -339,6 +339,7 @@ impl<'s> Parser<'s> {
             result_types: vec![None; result_slots(def)],
             all_operand_types: None,
             all_result_types: None,
+            token: false,
             spec: OpSpec::new(def, loc),
         };
         self.elements(def, &format.elements, &mut parsed)?;
@@ -396,6 +397,24 @@ impl<'s> Parser<'s> {
                     let (inputs, results) = self.function_type()?;
                     self.store_types(*from, inputs, parsed)?;
                     self.store_types(*to, results, parsed)?;
+                }
+                Element::Token(g) => {
+                    if self.eat(b'[') {
+                        parsed.token = true;
+                        if matches!(self.peek(), Token::Value(..)) {
+                            parsed.operands[*g].push(self.operand()?);
+                            parsed.operand_types[*g] = Some(vec![Type::ASYNC_TOKEN]);
+                        }
+                        self.expect(b']')?;
+                    }
+                }
+                Element::Pairs(a, b) => {
+                    while self.eat(b',') {
+                        parsed.operands[*a].push(self.operand()?);
+                        self.expect(b'[')?;
+                        parsed.operands[*b].push(self.operand()?);
+                        self.expect(b']')?;
+                    }
                 }
                 Element::Optional(_, inner) => {
                     if self.starts(&inner[0]) {
@@ -552,6 +571,7 @@ impl<'s> Parser<'s> {
             }
             (Some(types), ResultsDef::Given(names)) if types.len() == names.len() => types,
             (Some(types), ResultsDef::Variadic(_)) => types,
+            (Some(types), _) if def.adds_token(&types) => types,
             _ => match typing::result_types(&mut self.module, def, &groups, printed_result) {
                 Some(types) => types,
                 None => return Err(self.error_at(at, "the types of the results cannot be told")),
@@ -573,6 +593,9 @@ impl<'s> Parser<'s> {
             }
         }
         parsed.spec.results = results.into_iter().collect();
+        if parsed.token {
+            parsed.spec.results.push(Type::ASYNC_TOKEN);
+        }
         Ok(self.module.create_op(parsed.spec))
     }
 
@@ -611,6 +634,8 @@ struct Parsed<'s> {
     result_types: Vec<Option<Type>>,
     all_operand_types: Option<Vec<Type>>,
     all_result_types: Option<Vec<Type>>,
+    /// Whether the text says that there is a token.
+    token: bool,
     spec: OpSpec,
 }
 

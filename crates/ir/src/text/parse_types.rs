@@ -180,6 +180,9 @@ impl<'s> Parser<'s> {
     fn memdesc(&mut self) -> Result<Type> {
         self.expect_open_angle()?;
         let shape = self.shape()?;
+        if shape.is_empty() {
+            return Err(self.error_here("a buffer needs a dimension at least"));
+        }
         let element = self.parse_type()?;
         self.expect(b',')?;
         let first = self.layout_attr()?;

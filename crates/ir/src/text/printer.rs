@@ -354,6 +354,25 @@ impl<'m> Printer<'m> {
                     self.space(s);
                     self.function_type(self.values_of(op, *from), self.values_of(op, *to));
                 }
+                Element::Token(g) => {
+                    *s = Spacing { space: true, after_punctuation: false };
+                    if self.m.results(op).last().is_some_and(|&r| self.m.value_type(r) == Type::ASYNC_TOKEN) {
+                        self.push("[");
+                        self.values(self.m.operand_group(op, *g));
+                        self.push("]");
+                    }
+                }
+                Element::Pairs(a, b) => {
+                    *s = Spacing { space: true, after_punctuation: false };
+                    let pairs = self.m.operand_group(op, *a).iter().zip(self.m.operand_group(op, *b));
+                    for (&first, &second) in pairs {
+                        self.push(", ");
+                        self.value(first);
+                        self.push("[");
+                        self.value(second);
+                        self.push("]");
+                    }
+                }
                 Element::Optional(anchor, inner) => {
                     if self.anchored(op, def, *anchor) {
                         self.elements(op, def, format, inner, s);

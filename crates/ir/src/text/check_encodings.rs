@@ -1,0 +1,88 @@
+//! What must hold among the parameters of a layout, whatever has it.
+
+use crate::dialect::blackwell::TensorMemory;
+use crate::{Encoding, SharedKind};
+
+/// Checks an encoding that is modelled.
+pub(super) fn check(encoding: &Encoding) -> Result<(), String> {
+    match encoding {
+        Encoding::Blocked { size_per_thread, threads_per_warp, warps_per_cta, order } => {
+            let ranks = [size_per_thread, threads_per_warp, warps_per_cta, order].map(Vec::len);
+            if ranks.iter().any(|&r| r != ranks[0]) {
+                return Err("the parameters of a blocked layout must have as many elements each".into());
+            }
+            permutation(order)
+        }
+        Encoding::Slice { dim, parent } => match rank(parent) {
+            Some(rank) if rank < 2 => Err("a slice needs a layout of 2 dimensions at least".into()),
+            Some(rank) if *dim as usize >= rank => {
+                Err(format!("a layout of {rank} dimensions has no dimension {dim}"))
+            }
+            _ => Ok(()),
+        },
+        Encoding::DotOperand { op_idx, parent, k_width } => dot_operand(*op_idx, parent, *k_width),
+        Encoding::Shared(SharedKind::Swizzled { order, .. }) => permutation(order),
+        _ => Ok(()),
+    }
+}
+
+fn dot_operand(op_idx: u32, parent: &Encoding, k_width: u32) -> Result<(), String> {
+    if op_idx > 1 {
+        return Err(format!("a product has the operands 0 and 1, not {op_idx}"));
+    }
+    match parent {
+        Encoding::Blocked { .. } if k_width != 0 => {
+            Err("`kWidth` says nothing where the result's layout is blocked".into())
+        }
+        Encoding::NvidiaMma { version_major: 0 | 1, .. } if k_width != 0 => {
+            Err("`kWidth` says nothing of products before version 2".into())
+        }
+        Encoding::NvidiaMma { version_major: 2 | 3, .. } if k_width == 0 => {
+            Err("`kWidth` must be given for products of version 2 and 3".into())
+        }
+        Encoding::NvidiaMma { version_major: 3, .. } if op_idx == 1 => {
+            Err("the second operand of a product of version 3 is in shared memory, never in registers".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The number of dimensions, where the parameters say it.
+fn rank(encoding: &Encoding) -> Option<usize> {
+    match encoding {
+        Encoding::Blocked { order, .. } => Some(order.len()),
+        Encoding::NvidiaMma { warps_per_cta, .. } => Some(warps_per_cta.len()),
+        Encoding::Slice { parent, .. } => rank(parent)?.checked_sub(1),
+        Encoding::DotOperand { parent, .. } => rank(parent),
+        _ => None,
+    }
+}
+
+fn permutation(order: &[u32]) -> Result<(), String> {
+    let mut seen = vec![false; order.len()];
+    for &d in order {
+        match seen.get_mut(d as usize) {
+            Some(s) if !*s => *s = true,
+            _ => return Err(format!("`order` {order:?} is no permutation")),
+        }
+    }
+    Ok(())
+}
+
+/// Checks the pairs `interval:+pad` of a padded layout.
+pub(super) fn padding(pairs: &[(u32, u32)]) -> Result<(), String> {
+    for (i, (interval, pad)) in pairs.iter().enumerate() {
+        if !interval.is_power_of_two() || !pad.is_power_of_two() {
+            return Err(format!("{interval}:+{pad}: both must be powers of two"));
+        }
+        if pairs[..i].iter().any(|(other, _)| other == interval) {
+            return Err(format!("the interval {interval} is given twice"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks an attribute that is kept as text.
+pub(super) fn check_text(text: &str) -> Result<(), String> {
+    TensorMemory::parse(text).map_or(Ok(()), |layout| layout.map(|_| ()))
+}
