@@ -26,7 +26,6 @@ pub enum Opcode {
     Ttg(crate::dialect::ttg::Kind),
     Ttng(crate::dialect::ttng::Kind),
     Blackwell(crate::dialect::blackwell::Kind),
-    Gpu(crate::dialect::gpu::Kind),
     Llvm(crate::dialect::llvm::Kind),
     Ub(crate::dialect::ub::Kind),
 }

@@ -83,7 +83,7 @@ tt.func @unpack(%x: tensor<4x8xi8>) -> tensor<4x16xbf16> {
 // module {
 //   tt.func @unpack(%arg0: tensor<4x8xi8>) -> tensor<4x16xbf16> {
 //     %0 = ttg.fp4_to_fp %arg0 {axis = 1 : i32} : tensor<4x8xi8> -> tensor<4x16xbf16>
-//     gpu.barrier
+//     ttg.barrier
 //     tt.return %0 : tensor<4x16xbf16>
 //   }
 // }

@@ -142,12 +142,6 @@ def lost_constexpr(x_ptr):
 
 # *fp32, i32
 @tilewright.jit
-def declared_constexpr(x_ptr, n):
-    m: tl.constexpr = n * 2
-
-
-# *fp32, i32
-@tilewright.jit
 def loop_type(x_ptr, n):
     acc = 0
     for i in range(n):

@@ -12,7 +12,6 @@ pub mod arith;
 pub mod blackwell;
 pub mod builtin;
 pub mod cf;
-pub mod gpu;
 pub mod llvm;
 pub mod math;
 pub mod scf;
@@ -35,7 +34,6 @@ pub fn all_defs() -> impl Iterator<Item = &'static OpDef> {
         ttg::DEFS,
         ttng::DEFS,
         blackwell::DEFS,
-        gpu::DEFS,
         llvm::DEFS,
         ub::DEFS,
     ]
