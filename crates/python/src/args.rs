@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use tilewright_frontend::Scalar;
 
 use crate::descriptor::{self, Descriptor};
+use crate::dlpack;
 use crate::key::{self, Constants, Key};
 use crate::nesting::Level;
 use crate::params::{Annotation, Param};
@@ -75,7 +76,11 @@ impl Spec {
             && (std::ptr::eq(ty, torch.tensor.as_ptr().cast())
                 || std::ptr::eq(ty, torch.parameter.as_ptr().cast()))
         {
-            return Ok(pointer(tensor(torch, value)?, param));
+            let found = match plain_tensor(torch, value) {
+                Some(found) => found,
+                None => tensor(torch, value)?,
+            };
+            return Ok(pointer(found, param));
         }
         other(value, param)
     }
@@ -301,8 +306,21 @@ fn pointer(pointer: Pointer, param: &Param) -> Spec {
     }
 }
 
-/// A torch tensor.
+/// A torch tensor of no class derived from torch's, by the one call of torch that tells all of it. `None` where torch is too old
+/// for that, or where asking further gives the reason why the tensor cannot be passed.
 #[inline]
+fn plain_tensor(torch: &Torch, value: &Bound<'_, PyAny>) -> Option<Pointer> {
+    // SAFETY: it is a tensor of torch; nothing of the description is kept but the address, which the value outlives.
+    let tensor = unsafe { torch.exchange.as_ref()?.describe(value)? };
+    let place = match tensor.device_type {
+        dlpack::CUDA => Place::Cuda(tensor.device_id as u32),
+        dlpack::CPU | dlpack::CUDA_HOST => Place::Host,
+        _ => return None,
+    };
+    Some(Pointer { element: tensor.scalar()?, address: tensor.address(), place })
+}
+
+/// A torch tensor.
 fn tensor(torch: &Torch, value: &Bound<'_, PyAny>) -> PyResult<Pointer> {
     let element = dtype(&value.getattr(intern!(value.py(), "dtype"))?)?;
     let device = torch.get_device(value)?;
@@ -420,7 +438,7 @@ pub fn array(value: &Bound<'_, PyAny>) -> PyResult<Option<Pointer>> {
         }));
     }
     if value.hasattr(intern!(py, "__dlpack__"))? {
-        return crate::memory::dlpack(value).map(Some);
+        return crate::memory::of_dlpack(value).map(Some);
     }
     Ok(stand_in(value))
 }
@@ -549,7 +567,8 @@ fn unknown_dtype(name: &str) -> PyErr {
     )
 }
 
-/// The arguments of one call after they were looked at.
+/// The arguments of one call after they were looked at. It is filled where it stands: it is large to move.
+#[derive(Default)]
 pub struct Arguments {
     pub specs: SmallVec<[Spec; 24]>,
     /// Run-time values in the order of the kernel's parameters.
@@ -568,25 +587,19 @@ impl Arguments {
         constants.map(|(at, _)| Ok((at, unwrapped(&values[at])?))).collect()
     }
 
-    /// Looks at all arguments and appends their words.
+    /// Looks at all arguments of a call and appends their words.
     #[inline]
     pub fn read(
+        &mut self,
         params: &[Param],
         values: &[Bound<'_, PyAny>],
         constants: &Constants,
         key: &mut Key,
-    ) -> PyResult<Arguments> {
-        let mut read = Arguments {
-            specs: SmallVec::new(),
-            cells: SmallVec::new(),
-            host: None,
-            cuda: None,
-            nowhere: None,
-        };
+    ) -> PyResult<()> {
+        let Arguments { specs, cells, host, cuda, nowhere } = self;
         for (at, (param, value)) in params.iter().zip(values).enumerate() {
             let spec = Spec::of(value, param)?;
             spec.encode(value, constants, key)?;
-            let Arguments { cells, host, cuda, nowhere, .. } = &mut read;
             spec.for_each_runtime(&mut |bits, pointer| {
                 cells.push(bits);
                 match pointer.map(|p| p.place) {
@@ -596,9 +609,9 @@ impl Arguments {
                     None => {}
                 }
             });
-            read.specs.push(spec);
+            specs.push(spec);
         }
-        Ok(read)
+        Ok(())
     }
 
     /// An error when some arrays are in host memory and others on a GPU.

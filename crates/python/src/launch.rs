@@ -153,6 +153,7 @@ fn current_gpu(py: Python<'_>, of_arguments: Option<u32>) -> PyResult<u32> {
     }
 }
 
+/// The stream that a launch on a GPU goes to: torch's current one there, or else the default one.
 pub fn current_stream(py: Python<'_>, device: u32) -> PyResult<Stream> {
     match Torch::get(py) {
         Some(torch) => torch.current_stream(py, device),
@@ -171,28 +172,28 @@ enum Purpose {
     CompileFor(Backend),
 }
 
-/// Looks at bound arguments: the key of their kernel, what they are, and where it runs.
+/// Looks at bound arguments: the key of their kernel, what they are, and (the result) where it runs.
 #[inline]
 fn look(
     jit: &Bound<'_, JitBase>,
     prepared: &Prepared,
     bindings: &Bindings<'_>,
     purpose: Purpose,
-) -> PyResult<(Key, Arguments, Backend)> {
-    let mut key = Key::new();
+    key: &mut Key,
+    arguments: &mut Arguments,
+) -> PyResult<Backend> {
     key.push(0);
-    params::encode(&bindings.options, &mut key);
-    let arguments =
-        Arguments::read(&prepared.params.params, &bindings.values, &prepared.constants, &mut key)?;
+    params::encode(&bindings.options, key);
+    arguments.read(&prepared.params.params, &bindings.values, &prepared.constants, key)?;
     if let Some(path) = &bindings.given {
-        prepared.constants.encode(path.as_any(), &mut key)?;
+        prepared.constants.encode(path.as_any(), key)?;
     }
     let backend = match purpose {
         Purpose::CompileFor(backend) => backend,
-        _ => Backend::choose(jit.py(), &arguments, purpose == Purpose::Compile)?,
+        _ => Backend::choose(jit.py(), arguments, purpose == Purpose::Compile)?,
     };
     key[0] = backend.word();
-    Ok((key, arguments, backend))
+    Ok(backend)
 }
 
 /// Finds or compiles the kernel for bound arguments.
@@ -202,20 +203,21 @@ fn specialize(
     prepared: &Prepared,
     bindings: &Bindings<'_>,
     purpose: Purpose,
-) -> PyResult<(Option<Arc<Py<CompiledKernel>>>, Arguments)> {
+    arguments: &mut Arguments,
+) -> PyResult<Option<Arc<Py<CompiledKernel>>>> {
     let py = jit.py();
-    let (key, arguments, backend) = look(jit, prepared, bindings, purpose)?;
+    let mut key = Key::new();
+    let backend = look(jit, prepared, bindings, purpose, &mut key, arguments)?;
     if let Some(kernel) = jit.get().compiled(&key) {
         kernel.get().check_captured(py)?;
-        return Ok((Some(kernel), arguments));
+        return Ok(Some(kernel));
     }
     arguments.check_places(&prepared.params.params)?;
     let warmup = purpose != Purpose::Launch;
-    let kernel = hooks::around_compile(jit, bindings, &arguments, backend, warmup, |given| {
-        let kernel = compile::compile(jit, prepared, bindings, &arguments, backend, given)?;
+    hooks::around_compile(jit, bindings, arguments, backend, warmup, |given| {
+        let kernel = compile::compile(jit, prepared, bindings, arguments, backend, given)?;
         Ok(jit.get().keep(key, Arc::new(Py::new(py, kernel)?)))
-    })?;
-    Ok((kernel, arguments))
+    })
 }
 
 /// Starts a compiled kernel, on torch's current stream unless another is given.
@@ -309,7 +311,8 @@ fn run<'py>(
     purpose: Purpose,
 ) -> PyResult<Py<PyAny>> {
     let py = jit.py();
-    let (Some(kernel), arguments) = specialize(jit, prepared, bindings, purpose)? else {
+    let mut arguments = Arguments::default();
+    let Some(kernel) = specialize(jit, prepared, bindings, purpose, &mut arguments)? else {
         return Ok(py.None());
     };
     if purpose == Purpose::Launch {
@@ -372,7 +375,8 @@ pub fn begin<'py>(
     let positional: SmallVec<[Bound<'py, PyAny>; 24]> = args.iter().collect();
     guarded(|| {
         let bindings = prepared.params.bind(jit.py(), &positional, kwargs.iter(), &prepared.defaults)?;
-        let (key, arguments, backend) = look(jit, prepared, &bindings, purpose)?;
+        let (mut key, mut arguments) = (Key::new(), Arguments::default());
+        let backend = look(jit, prepared, &bindings, purpose, &mut key, &mut arguments)?;
         if jit.get().compiled(&key).is_some() {
             return Ok(None);
         }
@@ -603,7 +607,8 @@ impl CompiledKernel {
             });
         }
         let constants = crate::key::Constants::new(py);
-        let mut arguments = Arguments::read(params, &values, &constants, &mut Key::new())?;
+        let mut arguments = Arguments::default();
+        arguments.read(params, &values, &constants, &mut Key::new())?;
         arguments.check_places(params)?;
         arguments.cells.clear();
         for (((now, then), param), value) in arguments.specs.iter().zip(&self.specs).zip(params).zip(&values)

@@ -20,6 +20,7 @@ mod captured;
 mod command;
 mod compile;
 mod descriptor;
+mod dlpack;
 mod errors;
 mod grid;
 mod hooks;

@@ -1,15 +1,12 @@
 //! The memory behind an argument: for each array the whole allocation that its view belongs to, which is what a kernel
 //! on the CPU may access through it.
 
-use std::ffi::c_void;
-
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use tilewright_frontend::Scalar;
-
 use crate::args::{Place, Pointer, interface_address, type_name};
+use crate::dlpack::{self, DlTensor};
 use crate::torch::Torch;
 use crate::wrong_call;
 
@@ -111,23 +108,8 @@ fn bounds(address: u64, shape: &[u64], strides: Option<&[i64]>, item: u64) -> (u
     (address.wrapping_add_signed(low), (high - low) as u64 + item)
 }
 
-/// `DLTensor` of dlpack.h, version 0.
-#[repr(C)]
-struct DlTensor {
-    data: *mut c_void,
-    device_type: i32,
-    device_id: i32,
-    ndim: i32,
-    type_code: u8,
-    type_bits: u8,
-    type_lanes: u16,
-    shape: *mut i64,
-    strides: *mut i64,
-    byte_offset: u64,
-}
-
 /// An array that speaks DLPack alone.
-pub fn dlpack(value: &Bound<'_, PyAny>) -> PyResult<Pointer> {
+pub fn of_dlpack(value: &Bound<'_, PyAny>) -> PyResult<Pointer> {
     dlpack_parts(value).map(|(pointer, _, _)| pointer)
 }
 
@@ -141,7 +123,7 @@ fn dlpack_parts(value: &Bound<'_, PyAny>) -> PyResult<(Pointer, u64, bool)> {
     }
     // SAFETY: a capsule named "dltensor" holds a DLManagedTensor, whose first field is the DLTensor.
     let tensor = unsafe { &*tensor.cast::<DlTensor>() };
-    let element = dlpack_scalar(tensor).ok_or_else(|| {
+    let element = tensor.scalar().ok_or_else(|| {
         wrong_call::type_error(
             format!(
                 "DLPack element type (code {}, {} bits, {} lanes) is not supported",
@@ -151,8 +133,8 @@ fn dlpack_parts(value: &Bound<'_, PyAny>) -> PyResult<(Pointer, u64, bool)> {
         )
     })?;
     let place = match tensor.device_type {
-        1 => Place::Host,
-        2 | 3 | 13 => Place::Cuda(tensor.device_id as u32),
+        dlpack::CPU => Place::Host,
+        dlpack::CUDA | dlpack::CUDA_HOST | dlpack::CUDA_MANAGED => Place::Cuda(tensor.device_id as u32),
         other => {
             return Err(wrong_call::value_error(
                 format!("arrays on DLPack device type {other} are not supported"),
@@ -162,7 +144,7 @@ fn dlpack_parts(value: &Bound<'_, PyAny>) -> PyResult<(Pointer, u64, bool)> {
     };
     let rank = tensor.ndim.max(0) as usize;
     let item = u64::from(tensor.type_bits).div_ceil(8);
-    let address = (tensor.data as u64).wrapping_add(tensor.byte_offset);
+    let address = tensor.address();
     // SAFETY: shape and, unless null, strides have `ndim` entries.
     let (shape, strides) = unsafe {
         let shape: Vec<u64> = (0..rank).map(|i| (*tensor.shape.add(i)).max(0) as u64).collect();
@@ -173,24 +155,4 @@ fn dlpack_parts(value: &Bound<'_, PyAny>) -> PyResult<(Pointer, u64, bool)> {
     let (base, bytes) = bounds(address, &shape, strides.as_deref(), item);
     debug_assert!(base <= address);
     Ok((Pointer { element, address, place }, bytes, true))
-}
-
-fn dlpack_scalar(tensor: &DlTensor) -> Option<Scalar> {
-    if tensor.type_lanes != 1 {
-        return None;
-    }
-    Some(match (tensor.type_code, tensor.type_bits) {
-        (0, bits) => Scalar::signed(bits.into()).filter(|s| *s != Scalar::Int1)?,
-        (1, bits) => Scalar::unsigned(bits.into())?,
-        (2, 16) => Scalar::Fp16,
-        (2, 32) => Scalar::Fp32,
-        (2, 64) => Scalar::Fp64,
-        (4, 16) => Scalar::Bf16,
-        (6, 8) => Scalar::Int1,
-        (10, 8) => Scalar::Fp8E4Nv,
-        (11, 8) => Scalar::Fp8E4B8,
-        (12, 8) => Scalar::Fp8E5,
-        (13, 8) => Scalar::Fp8E5B16,
-        _ => return None,
-    })
 }

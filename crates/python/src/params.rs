@@ -232,8 +232,8 @@ impl Params {
         if positional.len() > count {
             return Err(self.too_many(positional.len()));
         }
-        let mut values: SmallVec<[Option<Bound<'py, PyAny>>; 24]> =
-            positional.iter().cloned().map(Some).collect();
+        let mut values: SmallVec<[Option<Bound<'py, PyAny>>; 24]> = SmallVec::new();
+        values.extend(positional.iter().cloned().map(Some));
         values.resize(count, None);
         let mut options = initial(py, defaults)?;
         let mut given = None;

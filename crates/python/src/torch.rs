@@ -6,12 +6,16 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
+use crate::dlpack::Exchange;
+
 /// Functions and types of torch.
 pub struct Torch {
     /// `torch.Tensor`.
     pub tensor: Py<PyAny>,
     /// `torch.nn.Parameter`.
     pub parameter: Py<PyAny>,
+    /// What tells an address, a dtype, a GPU and a stream without Python; torch before 2.10 has none.
+    pub exchange: Option<Exchange>,
     /// `torch.Tensor.data_ptr`, unbound.
     data_ptr: Py<PyAny>,
     /// `torch.Tensor.get_device`, unbound: the GPU's number, or -1.
@@ -41,6 +45,7 @@ impl Torch {
         let method = |name: &str| tensor.getattr(name).ok().map(Bound::unbind);
         let function = |name: &str| c.getattr(name).ok().map(Bound::unbind);
         let found = Torch {
+            exchange: Exchange::of(&tensor),
             data_ptr: method("data_ptr")?,
             get_device: method("get_device")?,
             parameter: torch.getattr("nn").and_then(|nn| nn.getattr("Parameter")).ok()?.unbind(),
@@ -90,6 +95,11 @@ impl Torch {
     /// torch's current stream on a GPU.
     #[inline]
     pub fn current_stream(&self, py: Python<'_>, device: u32) -> PyResult<tilewright_runtime::Stream> {
+        if let Some(exchange) = &self.exchange
+            && let Some(stream) = exchange.stream(py, device)
+        {
+            return Ok(tilewright_runtime::Stream(stream));
+        }
         let Some(function) = &self.raw_stream else { return Ok(tilewright_runtime::Stream::default()) };
         let device = device.into_pyobject(py)?; // a small int: no allocation
         let stream: u64 = call1(function, device.as_any())?.extract()?;
