@@ -242,3 +242,68 @@ def test_a_cache_that_cannot_be_written_is_a_warning(run, tmp_path):
     output = run(program, TILEWRIGHT_TARGET="cuda:90", TILEWRIGHT_CACHE_DIR=str(blocked / "cache"))
     assert output.count("cannot be written") == 1
     assert "went on" in output
+
+
+FAKE_TORCH = """
+import ctypes, os, sys, types
+
+class Tensor:
+    '''A plain tensor on the GPU.'''
+    dtype = "torch.float32"
+    def __init__(self, address):
+        self.address = address
+    def data_ptr(self):
+        print("data_ptr asked")
+        return self.address
+    def get_device(self):
+        return 0
+
+class Description(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int), ("device", ctypes.c_int), ("rank", ctypes.c_int),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.c_void_p),
+                ("strides", ctypes.c_void_p), ("offset", ctypes.c_uint64)]
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Description))
+def describe(tensor, out):
+    if tensor.address % 16 == 4:
+        # As torch refuses what has no memory that could be described.
+        error(ctypes.py_object(RuntimeError), b"cannot")
+        return -1
+    out[0] = Description(tensor.address - 16, 2, 0, 1, 2, 32, 1, None, None, 16)
+    return 0
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p))
+def stream(device_type, device, out):
+    out[0] = 0x77
+    return 0
+
+error = ctypes.pythonapi.PyErr_SetString
+table = (ctypes.c_uint64 * 7)(MAJOR | 3 << 32, 0, 0, 0, 0, *(ctypes.cast(f, ctypes.c_void_p).value for f in (describe, stream)))
+name = b"dlpack_exchange_api"
+new = ctypes.pythonapi.PyCapsule_New
+new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+Tensor.__dlpack_c_exchange_api__ = new(ctypes.addressof(table), name, None)
+
+torch = types.ModuleType("torch")
+torch.Tensor, torch.nn, torch._C = Tensor, types.SimpleNamespace(Parameter=type("Parameter", (Tensor,), {})), types.SimpleNamespace()
+torch._C._cuda_getDevice = lambda: 0
+torch._C._cuda_getCurrentRawStream = lambda device: 0x55
+sys.modules["torch"] = torch
+
+kernel[(1,)](Tensor(0x10000), Tensor(ADDRESS), 7, 2.5, BLOCK=64)
+print([l.split()[-1] for l in log() if l.startswith("launch")])
+print(open(os.environ["FAKE_CUDA_LOG"]).read())
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "address", "asked", "stream"),
+    [(1, 0x20000, 0, "0x77"), (1, 0x20004, 1, "0x77"), (2, 0x20000, 2, "0x55")],
+    ids=["described", "not_described", "another_version"],
+)
+def test_a_tensor_is_described_by_one_call_of_c(run, version, address, asked, stream):
+    """By torch's table of DLPack functions where it has one; else, or where that refuses, by the tensor's methods."""
+    output = run(FAKE_TORCH.replace("MAJOR", str(version)).replace("ADDRESS", hex(address)))
+    assert output.count("data_ptr asked") == asked
+    assert f"['{stream}']" in output
+    assert "parameter 0 = 0x10000" in output and f"parameter 1 = {address:#x}" in output
