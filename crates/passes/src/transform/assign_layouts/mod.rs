@@ -43,6 +43,7 @@ use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::flow;
 use tilewright_ir::marks;
 use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Options, Trait, Value};
+use tilewright_layout::TileLayout;
 
 use crate::analysis::axis::AxisAnalysis;
 use crate::analysis::{encoding_choice, scratch};
@@ -274,15 +275,17 @@ impl Assigner<'_> {
             .all(|v| !crate::analysis::encoding_inference::is_tensor(self.module, v) || self.is_cheap(v))
     }
 
+    /// Elements that one instruction of a thread accesses in an encoding.
+    fn access_width(access: &Access, layout: &TileLayout) -> u32 {
+        let axis = layout.order().first().map_or(0, |&d| d as usize);
+        access.vec[axis].min(layout.contig_along(axis)).max(1)
+    }
+
     /// What an access in an encoding costs: instructions × 32-byte sectors that each touches.
-    fn access_cost(&self, access: &Access, shape: &[u32], enc: Attr) -> u64 {
-        let Ok(layout) = tilewright_layout::TileLayout::new(self.encoding(enc), shape) else {
-            return u64::MAX;
-        };
+    fn access_cost(access: &Access, shape: &[u32], layout: &TileLayout) -> u64 {
         let fast = access.fast as usize;
         let bytes = (access.bits / 8).max(1);
-        let axis = layout.order().first().map_or(0, |&d| d as usize);
-        let vec = access.vec[axis].min(layout.contig_along(axis)).max(1);
+        let vec = Self::access_width(access, layout);
         let instructions = u64::from(layout.num_registers() / vec);
         let mut rows = 1u64;
         for d in (0..shape.len()).filter(|&d| d != fast) {
@@ -300,8 +303,14 @@ impl Assigner<'_> {
         if access.own == enc {
             return true;
         }
-        let own = self.access_cost(access, shape, access.own);
-        self.access_cost(access, shape, enc) <= own + own / 2 + 16
+        let layout = |enc| TileLayout::new(self.encoding(enc), shape).ok();
+        let (Some(own), Some(there)) = (layout(access.own), layout(enc)) else { return false };
+        let cost = Self::access_cost(access, shape, &own);
+        // A conversion costs instructions too, but for words that a thread has one by one (the pairs of a product in 16 bits)
+        // fewer than their accesses.
+        let words = |layout| Self::access_width(access, layout) * access.bits / 32;
+        let conversion = if words(&there) <= 1 && words(&own) >= 4 { 0 } else { 16 };
+        Self::access_cost(access, shape, &there) <= cost + cost / 2 + conversion
     }
 
     /// For a tensor that nothing reaches.
