@@ -1,5 +1,7 @@
-"""Host time of one launch: an empty kernel with four run-time arguments, next to Triton's on the same call."""
+"""Host time of one launch: empty kernels with 4 and with 20 run-time arguments, next to Triton's on the same calls and to the
+driver's own (`cuLaunchKernel` called through ctypes, which adds what a call of ctypes takes)."""
 
+import ctypes
 import statistics
 import sys
 import tempfile
@@ -18,45 +20,76 @@ import {package}.language as tl
 
 
 @triton.jit
-def empty(x_ptr, y_ptr, n, alpha):
+def empty4(x_ptr, y_ptr, n, alpha):
+    pass
+
+
+@triton.jit
+def empty20(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t):
     pass
 """
 
 
-def kernel(package: str):
+def kernels(package: str):
     """The same source under one of the two packages."""
     folder = Path(tempfile.mkdtemp())
     (folder / f"empty_{package}.py").write_text(SOURCE.format(package=package))
     sys.path.insert(0, str(folder))
-    return __import__(f"empty_{package}").empty
+    return __import__(f"empty_{package}")
 
 
-def microseconds(k, x, y, calls: int = 2000) -> float:
+def microseconds(call, calls: int = 200) -> float:
     """Host time of a call in µs: the median over rounds, the device drained between them."""
-    grid = (1,)
     for _ in range(50):
-        k[grid](x, y, 1000, 0.5)
+        call()
     torch.cuda.synchronize()
     rounds = []
     for _ in range(15):
         start = time.perf_counter()
-        for _ in range(calls // 10):
-            k[grid](x, y, 1000, 0.5)
-        rounds.append((time.perf_counter() - start) / (calls // 10) * 1e6)
+        for _ in range(calls):
+            call()
+        rounds.append((time.perf_counter() - start) / calls * 1e6)
         torch.cuda.synchronize()
     return statistics.median(rounds)
+
+
+def launcher(kernel, arguments):
+    """A call as programs write it."""
+    grid = (1,)
+    return lambda: kernel[grid](*arguments)
+
+
+def through_ctypes(compiled, arguments):
+    """A call of the driver alone, with everything at hand that it takes."""
+    launch = ctypes.CDLL("libcuda.so.1").cuLaunchKernel
+    uint, pointer = ctypes.c_uint, ctypes.c_void_p
+    launch.argtypes = [pointer, uint, uint, uint, uint, uint, uint, uint, pointer, pointer, pointer]
+    cells = [ctypes.c_uint64(a.data_ptr() if hasattr(a, "data_ptr") else int(a)) for a in arguments]
+    params = (ctypes.c_void_p * len(cells))(*(ctypes.addressof(c) for c in cells))
+    stream = torch.cuda.current_stream().cuda_stream
+    given = (compiled.function, 1, 1, 1, 128, 1, 1, 0, stream, ctypes.addressof(params), None)
+
+    def call():
+        assert (launch(*given) == 0) and cells
+
+    return call
 
 
 def main():
     print(versions())
     x, y = torch.zeros(1024, device="cuda"), torch.zeros(1024, device="cuda", dtype=torch.float16)
-    kernels = {"tilewright": kernel("tilewright"), "triton": kernel("triton")}
-    times = {name: [] for name in kernels}
-    for _ in range(3):
-        for name, k in kernels.items():
-            times[name].append(microseconds(k, x, y))
-    for name, t in times.items():
-        print(f"launch {name:12} {statistics.median(t):6.2f} us")
+    arguments = {"empty4": (x, y, 1000, 0.5), "empty20": (x, y) * 5 + tuple(range(1000, 1010))}
+    modules = {name: kernels(name) for name in ("tilewright", "triton")}
+    for kernel, given in arguments.items():
+        calls = {name: launcher(getattr(module, kernel), given) for name, module in modules.items()}
+        calls["cuLaunchKernel"] = through_ctypes(calls["tilewright"](), given)
+        times = {name: [] for name in calls}
+        for _ in range(3):
+            for name, call in calls.items():
+                times[name].append(microseconds(call))
+        found = {name: statistics.median(t) for name, t in times.items()}
+        for name, t in found.items():
+            print(f"launch {kernel:8} {name:15} {t:6.2f} us  {t / found['triton']:.3f} of Triton")
     graph = torch.cuda.CUDAGraph()
     out = torch.zeros(4096, device="cuda")
     vector_add = load("vector_add")
