@@ -443,6 +443,27 @@ pub fn array(value: &Bound<'_, PyAny>) -> PyResult<Option<Pointer>> {
     Ok(stand_in(value))
 }
 
+/// The type of an argument as signatures spell it; `constexpr` for what is compiled in.
+#[pyfunction]
+pub fn signature_of<'py>(
+    value: &Bound<'py, PyAny>,
+    is_const: bool,
+    specialize: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    let param = Param {
+        name: PyString::intern(py, "argument").unbind(),
+        text: "argument".to_string(),
+        default: None,
+        constexpr: false,
+        specialize,
+        align: specialize,
+        constant: is_const,
+        annotation: None,
+    };
+    Spec::of(value, &param)?.signature(py)
+}
+
 /// A dtype given in place of an array (`kernel.warmup(torch.float32, …)`).
 fn stand_in(value: &Bound<'_, PyAny>) -> Option<Pointer> {
     let name = type_name(value);

@@ -164,16 +164,26 @@ impl Captured {
                     || matches!(&self.place, Place::Attribute(object, _)
                         if !object.bind(py).is_instance_of::<PyModule>() && !object.bind(py).is_instance_of::<PyType>())
                         && kinds[0].is(&kinds[1])
-                        && !now.is_instance_of::<PyFunction>()
+                        && !behind_mark(now)?.is_instance_of::<PyFunction>()
             }
             _ => false,
         })
     }
 }
 
+/// The Python function of one that `@constexpr_function` marked; anything else as it is.
+fn behind_mark<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    match object.getattr_opt(intern!(py, "__constexpr_function__"))? {
+        Some(_) => object.getattr(intern!(py, "fn")),
+        None => Ok(object.clone()),
+    }
+}
+
 /// Whether two functions were made by the same `def`, as when a notebook's cell is run again.
 fn same_function(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = a.py();
+    let (a, b) = (&behind_mark(a)?, &behind_mark(b)?);
     if !a.is_instance_of::<PyFunction>() || !b.is_instance_of::<PyFunction>() {
         return Ok(false);
     }

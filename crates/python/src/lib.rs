@@ -27,6 +27,7 @@ mod hooks;
 mod host;
 mod host_memory;
 mod interrupt;
+mod ir;
 mod jit;
 mod kernel;
 mod kernels;
@@ -52,6 +53,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<jit::JitBase>()?;
     m.add_class::<kernel::CompiledKernel>()?;
     m.add_class::<args::StandIn>()?;
+    m.add_function(wrap_pyfunction!(args::signature_of, m)?)?;
     m.add_class::<ahead::CompileAhead>()?;
     m.add_class::<ahead::KernelAhead>()?;
     m.add_class::<progress::Progress>()?;
@@ -69,6 +71,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let hooks = pyo3::types::PyDict::new(m.py());
     hooks.set_item("after_in_child", after_fork)?;
     m.py().import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
+    ir::register(m)?;
     profiler::register(m)?;
     launch::register(m)
 }

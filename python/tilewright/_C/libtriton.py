@@ -1,7 +1,8 @@
-"""The few functions of Triton's native half that programs use. Its classes for IR and passes are not there."""
+"""The few functions of Triton's native half that programs use. IR can be looked at, not built; its passes are not there."""
 
 from __future__ import annotations
 
+import importlib
 import os
 
 __all__ = ["get_cache_invalidating_env_vars", "getenv", "getenv_bool"]
@@ -27,10 +28,8 @@ def get_cache_invalidating_env_vars() -> dict[str, str]:
 
 
 def __getattr__(name: str):
-    if name == "nvidia":
-        from . import nvidia
-
-        return nvidia
+    if name in ("ir", "nvidia"):
+        return importlib.import_module(f"{__package__}.{name}")
     raise AttributeError(
         f"not supported yet: triton._C.libtriton.{name} (the compiler is not taken apart in Python)"
     )

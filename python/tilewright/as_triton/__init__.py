@@ -42,7 +42,8 @@ class _Triton(ModuleType):
 
     def __getattr__(self, name: str):
         try:
-            return getattr(tilewright, name)
+            # A program that has `triton` has its native half, too.
+            return importlib.import_module("triton._C") if name == "_C" else getattr(tilewright, name)
         except AttributeError:
             raise AttributeError(_unsupported(f"triton.{name}")) from None
 

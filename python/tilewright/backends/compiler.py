@@ -69,6 +69,10 @@ class BaseBackend(metaclass=ABCMeta):
     def load_dialects(self, context) -> None:  # noqa: B027
         """Nothing is to be loaded: every dialect is there."""
 
+    def get_codegen_implementation(self, options: object) -> dict:
+        """Triton's functions of Python that make IR: there are none here."""
+        return {}
+
     def get_module_map(self) -> dict:
         """Which modules of ``triton.language.extra`` stand for others."""
         from ..language.extra import libdevice

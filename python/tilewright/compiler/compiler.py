@@ -86,9 +86,15 @@ class ASTSource:
         key = f"{self.fn.cache_key}-{self.attrs}-{types}-{constants}"
         return hashlib.sha256(key.encode()).hexdigest()
 
-    def make_ir(self, target, options, codegen_fns=None, module_map=None, context=None) -> str:
-        """The ``tt`` module, as text."""
-        return compile(self, target=target, options=options).asm["ttir"]
+    def make_ir(self, target, options, codegen_fns=None, module_map=None, context=None):
+        """The ``tt`` module, as an object to look at; ``str`` of it is its text.
+
+        It is the one of the CPU executor, which is made for no target: calls are inlined, and descriptors are what they stand for
+        (an address, extents and strides).
+        """
+        from .._C.ir import module
+
+        return module(compile(self, target="cpu").asm["ttir"], f"{self.name}.ttir")
 
     def parse_options(self) -> dict:
         """Options that the source itself fixes: none."""

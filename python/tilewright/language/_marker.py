@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MethodType
+
 
 class KernelOnlyError(RuntimeError):
     """A function of the language was called by Python instead of by a kernel."""
@@ -68,12 +70,68 @@ def jit(fn):
     return LibraryFunction(fn)
 
 
+class ConstexprFunction:
+    """What :func:`constexpr_function` makes of a function. Calling it calls the function, with the values of constexprs."""
+
+    __constexpr_function__ = True
+
+    def __init__(self, fn):
+        self.fn = fn
+        self.__wrapped__ = fn
+        self.__module__ = fn.__module__
+        self.__name__ = fn.__name__
+        self.__qualname__ = fn.__qualname__
+        self.__doc__ = fn.__doc__
+
+    def __call__(self, *args, _semantic=None, **kwargs):
+        from .core import constexpr
+
+        def value(x):
+            return x.value if isinstance(x, constexpr) else x
+
+        return self.fn(*map(value, args), **{name: value(x) for name, x in kwargs.items()})
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self):
+        # By its name, as a function is.
+        return self.__qualname__
+
+    def __repr__(self):
+        return f"<constexpr_function {self.__module__}.{self.__qualname__}>"
+
+    @property
+    def __globals__(self):
+        return self.fn.__globals__
+
+    @property
+    def src(self) -> str:
+        """The function's source, dedented, from ``def`` on."""
+        from ..runtime.jit import definition
+
+        return definition(self.fn)[0]
+
+    @property
+    def starting_line_number(self) -> int:
+        """The line of the file on which the source starts, decorators included."""
+        import inspect
+
+        return inspect.getsourcelines(self.fn)[1]
+
+    @property
+    def cache_key(self) -> str:
+        """A digest of the source and of that of the functions of kernels that it calls."""
+        from ..runtime.jit import digest
+
+        return digest(self)
+
+
 def constexpr_function(fn):
-    """Marks a function that runs at compile time on constants. It is an ordinary Python function on the host.
+    """Marks a function that runs at compile time on constants. On the host it is called like any other.
 
     A kernel keeps what the function gave when the kernel was compiled. A launch after a global, a variable of an enclosing function or
     a function that it reads has changed, so that it would give something else, is an error; what it reads in other ways
     (the environment, files) is read anew by the next process only.
     """
-    fn.__constexpr_function__ = True
-    return fn
+    return fn if isinstance(fn, ConstexprFunction) else ConstexprFunction(fn)

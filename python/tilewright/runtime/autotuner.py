@@ -120,9 +120,12 @@ class Autotuner(KernelInterface):
         self.reset_to_zero = list(reset_to_zero or [])
         self.restore_value = list(restore_value or [])
         prune = prune_configs_by or {}
-        if unknown := set(prune) - {"perf_model", "top_k", "early_config_prune"}:
-            raise ValueError(
-                f"prune_configs_by takes perf_model, top_k and early_config_prune, not {sorted(unknown)}"
+        for name in prune.keys() - {"perf_model", "top_k", "early_config_prune"}:
+            # PyTorch gives `configs_top_k`, which Triton does not look at either.
+            warnings.warn(
+                f"@autotune of {fn.__name__}: prune_configs_by takes perf_model, top_k and early_config_prune; nothing reads {name!r}",
+                RuntimeWarning,
+                stacklevel=3,
             )
         self.perf_model = prune.get("perf_model")
         self.configs_top_k = prune.get("top_k", 1.0)

@@ -16,11 +16,13 @@ from collections import namedtuple
 from collections.abc import Mapping
 from functools import cached_property
 
-from .._tilewright import JitBase, call_error_text
-from ..language._marker import constexpr_function
+from .._tilewright import JitBase, call_error_text, signature_of
+from ..backends.compiler import BaseBackend
+from ..language._marker import ConstexprFunction, constexpr_function
 from .errors import hint
 
 __all__ = [
+    "ConstexprFunction",
     "JITCallable",
     "JITFunction",
     "KernelInterface",
@@ -289,10 +291,7 @@ class JITFunction(JitBase, KernelInterface):
     @cached_property
     def _def(self) -> tuple[str, int]:
         """The function's source, dedented, from ``def`` on, and the number of its first line."""
-        text = textwrap.dedent("".join(self.raw_src))
-        lines = text.splitlines(keepends=True)
-        start = next((i for i, line in enumerate(lines) if line.startswith(("def ", "async def "))), 0)
-        return "".join(lines[start:]), self.starting_line_number + start
+        return definition(self.fn)
 
     @property
     def src(self) -> str:
@@ -411,7 +410,7 @@ class JITFunction(JitBase, KernelInterface):
     def cache_key(self) -> str:
         """A digest of the source of this function and of the functions that it calls, and of the constants that they
         name. The kernels on disk have keys of their own, of which it is no part."""
-        return _digest(self, set())
+        return digest(self, set())
 
     def repr(self, specialization):
         """What a specialization is called in its code, and so in profiles: what ``@jit(repr=…)`` gives for its ``signature`` and
@@ -542,7 +541,15 @@ def _named(module: str, qualname: str) -> JITFunction:
     return found
 
 
-def _digest(function: JITFunction, above: set[JITFunction]) -> str:
+def definition(fn) -> tuple[str, int]:
+    """A Python function's source, dedented, from ``def`` on, and the number of its first line."""
+    lines, first = inspect.getsourcelines(fn)
+    lines = textwrap.dedent("".join(lines)).splitlines(keepends=True)
+    start = next((i for i, line in enumerate(lines) if line.startswith(("def ", "async def "))), 0)
+    return "".join(lines[start:]), first + start
+
+
+def digest(function: JITFunction | ConstexprFunction, above: frozenset = frozenset()) -> str:
     """See :attr:`JITFunction.cache_key`; ``above`` are the functions that lead here, so that recursion ends."""
     from hashlib import sha256
 
@@ -552,9 +559,9 @@ def _digest(function: JITFunction, above: set[JITFunction]) -> str:
     loads = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     for name in sorted(loads & names.keys()):
         value = names[name]
-        if isinstance(value, JITFunction):
+        if isinstance(value, (JITFunction, ConstexprFunction)):
             if value is not function and value not in above:
-                parts.append(f"{name}={_digest(value, above | {function})}")
+                parts.append(f"{name}={digest(value, above | {function})}")
         elif not inspect.ismodule(value) and not callable(value):
             parts.append(f"{name}={value!r}")
     return sha256("\0".join(parts).encode()).hexdigest()
@@ -576,8 +583,34 @@ def mangle_type(arg, specialize: bool = False) -> str:
     :param specialize: gives ``constexpr`` for the number 1.
     """
 
-    kernel = empty_kernel("probe", ["x"], do_not_specialize=None if specialize else ["x"])
-    return kernel._run(None, True, (arg,), {}, "interp")._signature[0]
+    return native_specialize_impl(BaseBackend, arg, False, specialize, specialize)[0]
+
+
+def native_specialize_impl(backend, arg, is_const: bool, specialize_value: bool, align: bool) -> tuple:
+    """The type of an argument as signatures spell it, and what is known of its value: a number or object that is compiled in, or
+    a word such as ``D`` for a multiple of 16; of a tuple a tuple of each.
+
+    :param backend: the backend, or its class, whose ``get_int_specialization`` and ``get_tensor_specialization`` give the word.
+    :param is_const: whether the kernel only reads the memory (``tl.const``).
+    :param specialize_value: whether the number 1 is compiled in, and a word looked for.
+    :param align: whether multiples of 16 are looked for.
+    """
+    if isinstance(arg, tuple):
+        parts = [native_specialize_impl(backend, x, is_const, specialize_value, align) for x in arg]
+        again = getattr(type(arg), "_make", tuple)
+        return again([ty for ty, _ in parts]), again([known for _, known in parts])
+    if isinstance(arg, (JITFunction, ConstexprFunction)):
+        return "constexpr", arg.cache_key
+    ty = signature_of(arg, is_const, specialize_value)
+    if ty == "constexpr":
+        return ty, arg
+    if not specialize_value:
+        return ty, None
+    if ty[0] == "*":
+        return ty, backend.get_tensor_specialization(arg, align=align)
+    if ty[0] in "iu" and ty != "u1":
+        return ty, backend.get_int_specialization(arg, align=align)
+    return ty, None
 
 
 #: Triton's base of functions in the language.
