@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar, overload
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
 
 class KernelOnlyError(RuntimeError):
     """A function of the language was called by Python instead of by a kernel."""
@@ -52,6 +59,14 @@ def builtin(fn=None, *, on_host=False):
     return Builtin(fn)
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def must_use_result(x: F, s: bool = True) -> F: ...
+    @overload
+    def must_use_result(x: str) -> Callable[[F], F]: ...
+
+
 def must_use_result(x, s=True):
     """Marks a function whose result must be used: a call of it as a statement of its own is an error at compile time.
 
@@ -68,7 +83,7 @@ def jit(fn):
     return LibraryFunction(fn)
 
 
-def constexpr_function(fn):
+def constexpr_function(fn: F) -> F:
     """Marks a function that runs at compile time on constants. It is an ordinary Python function on the host.
 
     A kernel keeps what the function gave when the kernel was compiled. A launch after a global, a variable of an enclosing function or

@@ -24,7 +24,12 @@ _CLOSE = 1.25
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from ._ahead import Ahead
+
+    Hook = Callable[..., Any]
 
 
 class Config:
@@ -37,13 +42,13 @@ class Config:
 
     def __init__(
         self,
-        kwargs,
-        num_warps=_DEFAULTS["num_warps"],
-        num_stages=_DEFAULTS["num_stages"],
-        num_ctas=_DEFAULTS["num_ctas"],
-        maxnreg=_DEFAULTS["maxnreg"],
-        pre_hook=None,
-        ir_override=None,
+        kwargs: Mapping[str, Any],
+        num_warps: int = _DEFAULTS["num_warps"],
+        num_stages: int = _DEFAULTS["num_stages"],
+        num_ctas: int = _DEFAULTS["num_ctas"],
+        maxnreg: int | None = _DEFAULTS["maxnreg"],
+        pre_hook: Callable[[dict[str, Any]], Any] | None = None,
+        ir_override: str | None = None,
     ):
         self.kwargs = dict(kwargs)
         self.num_warps = num_warps
@@ -53,7 +58,7 @@ class Config:
         self.pre_hook = pre_hook
         self.ir_override = ir_override
 
-    def all_kwargs(self) -> dict:
+    def all_kwargs(self) -> dict[str, Any]:
         """Meta-parameters and launch options together."""
         options = {
             "num_warps": self.num_warps,
@@ -110,7 +115,7 @@ class Autotuner(KernelInterface):
         self.configs = list(configs) if configs else [Config({})]
         self.cache: dict[tuple, Config] = {}
         self.cache_results = cache_results or knobs.autotuning.cache
-        self.best_config = None
+        self.best_config: Config | None = None
         self.bench_time = None
         self.configs_timings = None
         self.nargs = None
@@ -398,19 +403,19 @@ class Heuristics(KernelInterface):
 
 
 def autotune(
-    configs,
-    key,
-    prune_configs_by=None,
-    reset_to_zero=None,
-    restore_value=None,
-    pre_hook=None,
-    post_hook=None,
-    warmup=None,
-    rep=None,
-    use_cuda_graph=False,
-    do_bench=None,
-    cache_results=False,
-):
+    configs: Sequence[Config],
+    key: Sequence[str],
+    prune_configs_by: Mapping[str, Any] | None = None,
+    reset_to_zero: Sequence[str] | None = None,
+    restore_value: Sequence[str] | None = None,
+    pre_hook: Hook | None = None,
+    post_hook: Hook | None = None,
+    warmup: int | None = None,
+    rep: int | None = None,
+    use_cuda_graph: bool = False,
+    do_bench: Hook | None = None,
+    cache_results: bool = False,
+) -> Callable[[KernelInterface], Autotuner]:
     """Chooses the fastest of ``configs`` for each new combination of the ``key`` arguments.
 
     The kernel runs many times while it is measured: name the arrays it accumulates into in ``reset_to_zero`` (filled
@@ -456,7 +461,9 @@ def autotune(
     return decorate
 
 
-def heuristics(values):
+def heuristics(
+    values: Mapping[str, Callable[[dict[str, Any]], Any]],
+) -> Callable[[KernelInterface], Heuristics]:
     """Computes meta-parameters from the arguments: ``values`` maps a name to a function of the dict of arguments."""
 
     def decorate(fn):
