@@ -23,6 +23,8 @@ exclude_patterns = ["README.md", "examples", "extensions", "templates"]
 myst_heading_anchors = 4
 # Calls, not objects: `tl.load(pointer, …)`.
 add_module_names = False
+# A line for each parameter of a longer call.
+maximum_signature_line_length = 100
 autodoc_preserve_defaults = True
 # Code blocks in languages that Pygments has no lexer for (IR), and a folder named in a text.
 suppress_warnings = ["misc.highlighting_failure"]
@@ -32,17 +34,15 @@ REFERENCE = """
 | [](reference/python/index) | compile, launch, tune and measure them |"""
 
 
-def _front_page(app, page, content):
-    # The front page is README.md, then the tables of contents. Pages are named by their titles; files outside of this folder, and
-    # folders, are read in the repository: the site names them, with no link (`log` would lead to `tl.log`).
+def _source(app, page, content):
+    # The front page is README.md, then the tables of contents. Files outside of this folder, and folders, are read in the
+    # repository: the site names them, with no link (`log` would lead to `tl.log`).
     if page == "index":
-        readme = (
-            (Path(app.srcdir) / "README.md")
-            .read_text()
-            .replace("\n| --- | --- |", "\n| --- | --- |" + REFERENCE)
-        )
-        readme = re.sub(r"\[[\w-]+\.md\]\(([\w-]+\.md)\)", r"[](\1)", readme)
+        readme = (Path(app.srcdir) / "README.md").read_text()
+        readme = readme.replace("\n| --- | --- |", "\n| --- | --- |" + REFERENCE)
         content[0] = re.sub(r"\[([^]]+)\]\((?:\.\./[^)]+|log)\)", r"`\1`", readme) + "\n" + content[0]
+    # A page is called by its title.
+    content[0] = re.sub(r"\[[\w-]+\.md\]\(([\w-]+\.md)\)", r"[](\1)", content[0])
 
 
 def _short_navigation(app, page, template, context, doctree):
@@ -53,5 +53,5 @@ def _short_navigation(app, page, template, context, doctree):
 
 def setup(app):
     """Called by Sphinx."""
-    app.connect("source-read", _front_page)
+    app.connect("source-read", _source)
     app.connect("html-page-context", _short_navigation, priority=100)

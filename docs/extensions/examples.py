@@ -91,10 +91,17 @@ def spelling(name: str) -> str:
 def setup(app):
     """Called by Sphinx."""
     by_name = {name: cell for cell in cells() for name in cell.names}
+    # What has shown a cell on a page; what else it shows there refers to that.
+    first = {}
 
     def add(app, what, name, obj, options, lines):
         cell = by_name.get(spelling(name)) if name.startswith("tilewright.") else None
-        if cell is not None and what != "module":
+        if cell is None or what == "module":
+            return
+        before = first.setdefault((app.env.docname, cell), name)
+        if before != name:
+            lines += ["", f"See the example of :obj:`~{before}`."]
+        else:
             lines += ["", ".. rubric:: Example", "", ".. code-block:: python", ""]
             lines += [f"   {line}" for line in cell.shown()] + [""]
 

@@ -67,7 +67,8 @@ def do_bench(
     """Milliseconds that ``fn()`` takes: on the GPU by events, with the L2 cache cleared before each run, where torch has
     one; on the CPU by the clock.
 
-    :param warmup, rep: milliseconds to warm up and to measure.
+    :param warmup: milliseconds to warm up.
+    :param rep: milliseconds to measure.
     :param grad_to_none: tensors whose ``grad`` is cleared before each run.
     :param quantiles: gives these quantiles of the runs instead of their ``return_mode``.
     :param return_mode: ``min``, ``max``, ``mean``, ``median`` or ``all``.
@@ -169,7 +170,9 @@ def simulate_ptx(
     """Runs PTX text of any origin in the simulator, on NumPy arrays in place, and returns its report.
 
     :param entry: the name of the ``.entry``.
-    :param grid, block, cluster: CTAs, threads of a CTA and CTAs of a cluster: an int or up to three of them.
+    :param grid: CTAs: an int, or up to three of them.
+    :param block: threads of a CTA, likewise.
+    :param cluster: CTAs of a cluster, likewise.
     :param arguments: for each parameter a NumPy array (passed as its address), an int (as many of its low bits as the
         parameter has), a float (a parameter of 4 or 8 bytes) or bytes (a structure; see :func:`tensor_map`).
     :param shared: bytes of dynamic shared memory.

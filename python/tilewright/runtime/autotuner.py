@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from ._ahead import Ahead
 
-    Hook = Callable[..., Any]
-
 
 class Config:
     """One choice of meta-parameters for :func:`autotune`.
@@ -408,12 +406,12 @@ def autotune(
     prune_configs_by: Mapping[str, Any] | None = None,
     reset_to_zero: Sequence[str] | None = None,
     restore_value: Sequence[str] | None = None,
-    pre_hook: Hook | None = None,
-    post_hook: Hook | None = None,
+    pre_hook: Callable[..., Any] | None = None,
+    post_hook: Callable[..., Any] | None = None,
     warmup: int | None = None,
     rep: int | None = None,
     use_cuda_graph: bool = False,
-    do_bench: Hook | None = None,
+    do_bench: Callable[..., Any] | None = None,
     cache_results: bool = False,
 ) -> Callable[[KernelInterface], Autotuner]:
     """Chooses the fastest of ``configs`` for each new combination of the ``key`` arguments.
@@ -434,7 +432,8 @@ def autotune(
         ``restore_value`` ask for; and with ``reset_only=True`` once the configuration is chosen, before it runs.
     :param post_hook: ``post_hook(args, exception)`` is called after each measured run in place of what ``restore_value`` asks for;
         ``exception`` is ``None`` or why the run failed.
-    :param warmup, rep: milliseconds of warming up and of measuring.
+    :param warmup: milliseconds of warming up.
+    :param rep: milliseconds of measuring.
     :param do_bench: a function ``(run, quantiles) -> times`` that measures instead.
     :param cache_results: keeps the results on disk (so does ``TRITON_CACHE_AUTOTUNING=1``), for this source, these configurations and
         arguments, on this device with these versions. Not where a configuration has a ``pre_hook``.

@@ -201,7 +201,7 @@ class JITFunction(JitBase, KernelInterface[K]):
 
     def __new__(
         cls,
-        fn: K,
+        fn,
         version=None,
         do_not_specialize=None,
         do_not_specialize_on_alignment=None,
@@ -214,7 +214,7 @@ class JITFunction(JitBase, KernelInterface[K]):
 
     def __init__(
         self,
-        fn: K,
+        fn,
         version=None,
         do_not_specialize=None,
         do_not_specialize_on_alignment=None,
