@@ -1,12 +1,10 @@
-"""The target, and functions beyond the core language."""
-
-import math
+"""The target, and functions that NVIDIA's GPUs have."""
 
 import numpy as np
 
 import tilewright as triton
 import tilewright.language as tl
-from tilewright.language.extra import cuda, libdevice
+from tilewright.language.extra import cuda
 
 
 # %% tl.target_info.current_target, tl.target_info.cuda_capability_geq, tl.target_info.is_cuda
@@ -37,21 +35,6 @@ def wave(out_ptr):
 out = np.zeros(1, np.int32)
 wave[(1,)](out)
 assert out[0] == 32
-
-
-# %% libdevice.tgamma, libdevice.finitef
-@triton.jit
-def gammas(x_ptr, out_ptr, N: tl.constexpr):
-    x = tl.load(x_ptr + tl.arange(0, N))
-    tl.store(
-        out_ptr + tl.arange(0, N),
-        tl.where(libdevice.finitef(x), libdevice.tgamma(x), 0.0),
-    )
-
-
-x, out = np.array([1, 2.5, 5, np.inf], np.float32), np.zeros(4, np.float32)
-gammas[(1,)](x, out, N=4)
-np.testing.assert_allclose(out, [1, math.gamma(2.5), 24, 0], rtol=1e-5)
 
 
 # %% cuda.gdc_wait, cuda.gdc_launch_dependents

@@ -1,6 +1,6 @@
 """The examples of the reference: cells of the files in ``docs/examples``, and the Sphinx extension that puts each below what it shows.
 
-A file is a topic. Its head imports what its cells use; a cell begins with ``# %%`` and the names of what it shows, as the code spells
+A file is a topic. Its head imports what its cells use, and may define what they share; a cell begins with ``# %%`` and the names of what it shows, as the code spells
 them, and needs the head alone.
 """
 
@@ -37,18 +37,23 @@ class Cell:
 
     @property
     def head(self) -> str:
-        """The imports of the file."""
+        """What stands above the file's first cell."""
         return self.path.read_text().partition("\n" + MARK)[0]
 
     def shown(self) -> list[str]:
-        """The lines to read: the imports that it uses, but those that everybody knows, and its text."""
-        used = {node.id for node in ast.walk(ast.parse(self.text)) if isinstance(node, ast.Name)}
+        """The lines to read: the imports that it uses, but those that everybody knows, and its text.
+
+        A head that defines something stands on the page, above all cells.
+        """
+        head, text = ast.parse(self.head).body, self.text.strip("\n").replace("\n\n\n", "\n\n").splitlines()
+        if any(isinstance(node, ast.FunctionDef) for node in head):
+            return text
+        used = {n.id for n in ast.walk(ast.parse(self.text)) if isinstance(n, ast.Name)} - {*KNOWN}
         imports = []
-        for node in ast.parse(self.head).body:
+        for node in head:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
-                node.names = [n for n in node.names if (n.asname or n.name) in used - {*KNOWN}]
+                node.names = [n for n in node.names if (n.asname or n.name) in used]
                 imports += [ast.unparse(node)] if node.names else []
-        text = self.text.strip("\n").replace("\n\n\n", "\n\n").splitlines()
         return [*imports, "", *text] if imports else text
 
     def run(self) -> None:

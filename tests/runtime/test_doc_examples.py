@@ -11,7 +11,7 @@ import tilewright
 import tilewright.language as tl
 from tilewright import testing
 from tilewright.language import target_info
-from tilewright.language.extra import cuda
+from tilewright.language.extra import cuda, libdevice
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "extensions"))
 
@@ -27,6 +27,7 @@ def public() -> list[str]:
         (tl, tl.__all__),
         (target_info, target_info.__all__),
         (cuda, cuda.__all__),
+        (libdevice, libdevice.__all__),
         (tilewright, tilewright.__all__),
     ]
     for space, exported in [*spaces, (testing, testing.__all__)]:

@@ -292,7 +292,7 @@ def described() -> str:
     groups = {name: type(value) for name, value in vars(knobs).items() if isinstance(value, knobs.base_knobs)}
     for group, declared in groups.items():
         lines += ["", f"### `knobs.{group}`", "", declared.__doc__.replace("``", "`")]
-        lines += ["", "| variable | attribute | unset | meaning |", "| --- | --- | --- | --- |"]
+        lines += ["", "| variable, attribute | unset | meaning |", "| --- | --- | --- |"]
         for name, knob in vars(declared).items():
             if not isinstance(knob, (knobs.env_base, knobs._setting)):
                 continue
@@ -303,7 +303,8 @@ def described() -> str:
             known = default is None or default == "" or isinstance(default, bool)
             shown = unset[default] if known else "" if callable(default) else f"`{default}`"
             meaning = knob.doc or (f"no effect: {unread}." if unread else "no effect.")
-            lines.append(f"| {', '.join(f'`{key}`' for key in keys)} | `{name}` | {shown} | {meaning} |")
+            names = "<br>".join(f"`{n}`" for n in [*keys, f"{group}.{name}"])
+            lines.append(f"| {names} | {shown} | {meaning} |")
     return "\n".join(lines) + "\n"
 
 

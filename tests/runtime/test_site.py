@@ -67,6 +67,7 @@ def test_the_site_builds(tmp_path):
     aliases = {"tilewright.InterpreterError", "tilewright.TritonError"}
     assert {name for name in listed() if "Example</p>" not in pages[name]} == aliases
     functions = (site / "reference/language/libdevice.html").read_text()
+    assert functions.count("Example</p>") + functions.count("See the example of") == len(libdevice.__all__)
     assert [
         n for n in libdevice.__all__ if f'id="tilewright.language.extra.libdevice.{n}"' not in functions
     ] == []
