@@ -79,6 +79,8 @@ TYPE = {name: type for type, names in TYPES.items() for name in names.split()} |
     "advance.offsets": "Sequence[_Value] | tuple",
     "load_tensor_descriptor.offsets": "Sequence[_Value] | tuple",
     "store_tensor_descriptor.offsets": "Sequence[_Value] | tuple",
+    "dot_scaled.lhs_scale": "_Value | None",
+    "dot_scaled.rhs_scale": "_Value | None",
     "expand_dims.axis": "_Int | Sequence[_Int] | tuple",
     "inline_asm_elementwise.dtype": "_AnyDtype | Sequence[_AnyDtype] | tuple",
     "multiple_of.values": "_Int | Sequence[_Int] | tuple",
@@ -157,6 +159,8 @@ EXTRA = {
         "T: tensor",
         *operators("tensor"),
         "def __getitem__(self, index: Any) -> tensor: ...",
+        # Python's own `range` takes scalars in kernels.
+        "def __index__(self) -> int: ...",
     ],
     "tensor_descriptor": [
         "shape: builtins.tuple[tensor, ...]",
@@ -300,6 +304,8 @@ def klass(node: ast.ClassDef, members: list[ast.FunctionDef]) -> str:
     if node.name == "tensor":
         lines += [line for member in members for line in functions(member, method=True)]
     bases = ", ".join(ast.unparse(b).removeprefix("_enum.") for b in node.bases)
+    # As an annotation it is what a pointer is.
+    bases = "tensor" if node.name == "const" else bases
     return f"class {node.name}{f'({bases})' if bases else ''}:\n" + indented(lines)
 
 
