@@ -42,6 +42,12 @@ def test_everything_public_has_its_place():
     assert sorted(listed()) == sorted([*public(), "tilewright.tools.tensor_descriptor.TensorDescriptor"])
 
 
+def test_every_dtype_is_named():
+    """On the page of types."""
+    page = (DOCS / "reference" / "language" / "types.rst").read_text()
+    assert [n for n in tl.__all__ if isinstance(getattr(tl, n), tl.dtype) and f"``{n}``" not in page] == []
+
+
 def test_the_site_builds(tmp_path):
     """A broken link, a page in no table of contents or a docstring that is no reStructuredText is an error."""
     source, site = tmp_path / "docs", tmp_path / "site"
