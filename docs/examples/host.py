@@ -243,7 +243,7 @@ def too_far(x_ptr, N: tl.constexpr):
     tl.store(x_ptr + tl.arange(0, N), 0)
 
 
-with pytest.raises(triton.KernelError, match="out-of-bounds store"):
+with pytest.raises(triton.KernelError, match="bounds"):
     too_far[(1,)](np.zeros(4), N=8)  # on the CPU every access is checked
 assert issubclass(triton.InterpreterError, triton.TritonError)
 
