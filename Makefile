@@ -65,7 +65,8 @@ stubs: ## the type stubs of the language, from its declarations
 	python3 scripts/stubs.py
 
 docs: setup ## the documentation site, target/site/index.html
-	$(PYTHON) -m sphinx -q -E -W --keep-going -d target/site-trees docs target/site
+	@rm -rf target/docs target/site && cp -r docs target/docs
+	$(PYTHON) -m sphinx -q -E -W --keep-going -d target/site-trees target/docs target/site
 
 wheel: setup ## dist/*.whl with LLVM inside, for Python 3.11 and later
 	.venv/bin/maturin build --release --out dist --auditwheel skip --interpreter $(PYTHON)

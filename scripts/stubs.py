@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the type stubs of the language (``python/tilewright/language/*.pyi``) from its declarations.
+"""Writes the type stubs of the language (``python/tilewright/language/**/*.pyi``) from its declarations.
 
 Names, parameters and defaults come from the Python files, the only place where they stand. The types stand here, by the name of a
 parameter: an annotation in those files would mean something to the compiler. A parameter without a type is an error.
@@ -13,7 +13,16 @@ import pathlib
 import sys
 
 LANGUAGE = pathlib.Path(__file__).resolve().parents[1] / "python/tilewright/language"
-MODULES = ("core", "math", "standard", "random")
+MODULES = (
+    "core",
+    "math",
+    "standard",
+    "random",
+    "target_info",
+    "extra/libdevice",
+    "extra/cuda/gdc",
+    "extra/cuda/utils",
+)
 
 HEADER = """# Made by scripts/stubs.py from {file}; `make stubs` makes it anew.
 import builtins
@@ -33,13 +42,13 @@ _Values: TypeAlias = _Value | Sequence[_Value] | tuple
 _Shape: TypeAlias = Sequence[_Int] | tuple | constexpr
 _Function: TypeAlias = Callable[..., Any]
 """
-IMPORTED = (
-    "from .core import _AnyDtype, _Flag, _Function, _Int, _Shape, _Text, _Value, _Values, constexpr, tensor\n"
-)
+IMPORTED = "from {core} import _AnyDtype, _Flag, _Function, _Int, _Shape, _Text, _Value, _Values, constexpr, tensor\n"
+# A module under the name that programs import it by.
+ALIAS = "# Made by scripts/stubs.py.\nfrom ..libdevice import *\n"
 
 # Types by the names of parameters; `function.parameter` where one differs.
 TYPES = {
-    "_Value": "a b x y z input other src index cond condition mask val value cmp offset offsets seed c0 c1 c2 c3 k0 k1 u1 u2 acc "
+    "_Value": "a b x y z w arg input other src index cond condition mask val value cmp offset offsets seed c0 c1 c2 c3 k0 k1 u1 u2 acc "
     "lhs rhs lhs_scale rhs_scale div i j size_i size_j size_g min max pointer base start end",
     "_Int": "axis dim num_bins pack n_rounds k max_num_imprecise_acc arg1 arg2 step num_stages loop_unroll_factor bitwidth "
     "address_space propagate_nan major minor",
@@ -48,7 +57,7 @@ TYPES = {
     "disallow_acc_multi_buffer hex flush is_pure signed const",
     "_Text": "cache_modifier eviction_policy padding_option sem scope msg prefix input_precision fp_downcast_rounding lhs_format "
     "rhs_format asm constraints lib_name lib_path sep name type_str",
-    "_AnyDtype": "dtype out_dtype element_ty",
+    "_AnyDtype": "dtype out_dtype element_ty dst_ty",
     "_Shape": "shape block_shape dims order boundary_check",
     "_Function": "combine_fn scalar_fn fn",
     "tensor_descriptor": "desc",
@@ -70,6 +79,8 @@ TYPE = {name: type for type, names in TYPES.items() for name in names.split()} |
     "advance.offsets": "Sequence[_Value] | tuple",
     "load_tensor_descriptor.offsets": "Sequence[_Value] | tuple",
     "store_tensor_descriptor.offsets": "Sequence[_Value] | tuple",
+    "dot_scaled.lhs_scale": "_Value | None",
+    "dot_scaled.rhs_scale": "_Value | None",
     "expand_dims.axis": "_Int | Sequence[_Int] | tuple",
     "inline_asm_elementwise.dtype": "_AnyDtype | Sequence[_AnyDtype] | tuple",
     "multiple_of.values": "_Int | Sequence[_Int] | tuple",
@@ -92,7 +103,8 @@ FOUR = "builtins.tuple[tensor, tensor, tensor, tensor]"
 # What is not a tensor.
 RETURNS = (
     dict.fromkeys(
-        "store store_tensor_descriptor debug_barrier assume static_print static_assert device_print device_assert".split(),
+        "store store_tensor_descriptor debug_barrier assume static_print static_assert device_print device_assert "
+        "gdc_wait gdc_launch_dependents".split(),
         "None",
     )
     | dict.fromkeys("broadcast split swizzle2d pair_uniform_to_normal".split(), PAIR)
@@ -100,6 +112,9 @@ RETURNS = (
     | dict.fromkeys(
         "inline_asm_elementwise map_elementwise extern_elementwise extern str_to_ty".split(), "Any"
     )
+    | dict.fromkeys("is_cuda cuda_capability_geq is_hip is_hip_cdna3 is_hip_cdna4".split(), "bool")
+    | dict.fromkeys("num_threads num_warps".split(), "constexpr")
+    | {"current_target": "Any"}
     | {"get_int_dtype": "dtype", "make_tensor_descriptor": "tensor_descriptor"}
 )
 # Functions whose result follows an argument: the argument's type, the result's, in the order in which they are tried.
@@ -144,6 +159,8 @@ EXTRA = {
         "T: tensor",
         *operators("tensor"),
         "def __getitem__(self, index: Any) -> tensor: ...",
+        # Python's own `range` takes scalars in kernels.
+        "def __index__(self) -> int: ...",
     ],
     "tensor_descriptor": [
         "shape: builtins.tuple[tensor, ...]",
@@ -287,6 +304,8 @@ def klass(node: ast.ClassDef, members: list[ast.FunctionDef]) -> str:
     if node.name == "tensor":
         lines += [line for member in members for line in functions(member, method=True)]
     bases = ", ".join(ast.unparse(b).removeprefix("_enum.") for b in node.bases)
+    # As an annotation it is what a pointer is.
+    bases = "tensor" if node.name == "const" else bases
     return f"class {node.name}{f'({bases})' if bases else ''}:\n" + indented(lines)
 
 
@@ -320,12 +339,20 @@ def stubs() -> dict[pathlib.Path, str]:
                     parts.append(f"{target}: {made_by}")
                 elif isinstance(value, ast.Constant) and not target.startswith("_"):
                     parts.append(f"{target}: int")
-        aliases = ALIASES if name == "core" else IMPORTED + "\n"
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").endswith("math"):
+                # Functions of the core language that are functions of libdevice, too.
+                parts += [
+                    f"from {'.' * node.level}{node.module} import {n.name} as {n.name}" for n in node.names
+                ]
+        aliases = (
+            ALIASES if name == "core" else IMPORTED.format(core="." * (name.count("/") + 1) + "core") + "\n"
+        )
         body = "\n".join(parts)
-        text = HEADER.format(file=f"{name}.py") + (
+        text = HEADER.format(file=f"{name.rpartition('/')[2]}.py") + (
             body + "\n" + aliases if name == "core" else aliases + body + "\n"
         )
         made[LANGUAGE / f"{name}.pyi"] = text
+    made[LANGUAGE / "extra/cuda/libdevice.pyi"] = ALIAS
     return made
 
 
@@ -334,7 +361,7 @@ def main() -> int:
     check = "--check" in sys.argv[1:]
     stale = [path for path, text in stubs().items() if not path.exists() or path.read_text() != text]
     for path in stale:
-        print(f"stubs: {path.name} is not current" + ("" if check else ", written anew"))
+        print(f"stubs: {path.relative_to(LANGUAGE)} is not current" + ("" if check else ", written anew"))
         if not check:
             path.write_text(stubs()[path])
     return int(check and bool(stale))

@@ -28,15 +28,26 @@ from .runtime.allocation import reachable, set_allocator
 from .runtime.errors import InterpreterError, TritonError
 from .runtime.jit import jit
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # What is imported when it is asked for.
+    from . import backends as backends
+    from . import compiler as compiler
+    from . import errors as errors
+    from . import profiler as profiler
+    from . import testing, tools
+    from .compiler.compiler import compile
+    from .runtime._async_compile import AsyncCompileMode, FutureKernel
+
 
 @constexpr_function
-def cdiv(x: int, y: int) -> int:
+def cdiv(x: int | language.constexpr, y: int | language.constexpr) -> int:
     """The quotient of two integers, rounded up."""
     return (x + y - 1) // y
 
 
 @constexpr_function
-def next_power_of_2(n: int) -> int:
+def next_power_of_2(n: int | language.constexpr) -> int:
     """The smallest power of two that is at least ``n``; 0 for 0."""
     return 1 << (n - 1).bit_length() if n > 0 else 0
 
@@ -50,12 +61,14 @@ _ELSEWHERE = {
 }
 
 
-def __getattr__(name: str):
-    if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
-    if name in _ELSEWHERE:
-        return getattr(importlib.import_module(f".{_ELSEWHERE[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str):
+        if name in _MODULES:
+            return importlib.import_module(f".{name}", __name__)
+        if name in _ELSEWHERE:
+            return getattr(importlib.import_module(f".{_ELSEWHERE[name]}", __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [

@@ -97,6 +97,7 @@ class env_base:
     """A knob with an environment variable.
 
     :param key: the variable.
+    :param doc: what it means, in Markdown; with † where it is read once.
     :param ours: a variable of Tilewright's that goes before it.
     :param read: the compiler reads the variable, so what is assigned must go there.
     :param unread: why nothing reads it.
@@ -106,6 +107,7 @@ class env_base:
         self,
         key: str,
         default: Any = None,
+        doc: str = "",
         *,
         ours: str | None = None,
         read: bool = False,
@@ -113,6 +115,7 @@ class env_base:
     ):
         self.key = key
         self.default = default
+        self.doc = doc
         self.ours = ours
         self.read = read
         self.unread = unread
@@ -195,8 +198,8 @@ class env_opt_str(env_base):
 class env_bool(env_base):
     """A knob that is on or off."""
 
-    def __init__(self, key: str, default: bool = False, **more):
-        super().__init__(key, default, **more)
+    def __init__(self, key: str, default: bool = False, doc: str = "", **more):
+        super().__init__(key, default, doc, **more)
 
     def parse(self, key: str, text: str) -> bool:
         return text.lower() in _YES
@@ -212,8 +215,8 @@ class env_opt_bool(env_base):
 class env_int(env_base):
     """A knob with a number."""
 
-    def __init__(self, key: str, default: int = 0, **more):
-        super().__init__(key, default, **more)
+    def __init__(self, key: str, default: int = 0, doc: str = "", **more):
+        super().__init__(key, default, doc, **more)
 
     def parse(self, key: str, text: str) -> int:
         try:
@@ -225,8 +228,8 @@ class env_int(env_base):
 class env_class(env_base):
     """A knob with a class, in the environment as ``module:class``."""
 
-    def __init__(self, key: str, type: str):
-        super().__init__(key)
+    def __init__(self, key: str, type: str, doc: str):
+        super().__init__(key, doc=doc)
         self.type = type
 
     def parse(self, key: str, text: str) -> type:
@@ -272,8 +275,8 @@ def _run_tool(path: str) -> NvidiaTool | None:
 class env_nvidia_tool(env_base):
     """A knob with a program: assigned as a path, read as an :class:`NvidiaTool`."""
 
-    def __init__(self, program: str):
-        super().__init__(f"TRITON_{program.upper().replace('-', '_')}_PATH", read=True)
+    def __init__(self, program: str, doc: str):
+        super().__init__(f"TRITON_{program.upper().replace('-', '_')}_PATH", doc=doc, read=True)
         self.program = program
 
     def get(self) -> NvidiaTool:
@@ -440,20 +443,24 @@ class _hooks:
 class _setting:
     """A knob without a variable, or with one that is read once."""
 
-    def __init__(self, default: Any = None, *, unread: str | None = None):
+    def __init__(
+        self, default: Any = None, doc: str = "", *, key: str | None = None, unread: str | None = None
+    ):
         self._default = default
+        self.doc = doc
+        self.key = key
         self._unread = unread
 
     def __set_name__(self, owner, name):
         self._name = name
-        self._path = f"knobs.{owner.__name__.removesuffix('_knobs')}.{name}"
+        self.path = f"knobs.{owner.__name__.removesuffix('_knobs')}.{name}"
 
     def __get__(self, group, owner=None):
         return self if group is None else vars(group).get(self._name, self._default)
 
     def __set__(self, group, value):
         if self._unread and value:
-            _warn_unread(self._path, self._unread)
+            _warn_unread(self.path, self._unread)
         vars(group)[self._name] = value
         _apply()
 
@@ -465,9 +472,9 @@ class _setting:
 class build_knobs(base_knobs):
     """How programs' own native code is built. Launching builds none."""
 
-    cc = env_opt_str("CC")
-    cudacrt_path = env_opt_str("TRITON_CUDACRT_PATH")
-    cudart_path = env_opt_str("TRITON_CUDART_PATH")
+    cc = env_opt_str("CC", doc="the C compiler.")
+    cudacrt_path = env_opt_str("TRITON_CUDACRT_PATH", doc="a folder of CUDA's headers.")
+    cudart_path = env_opt_str("TRITON_CUDART_PATH", doc="another.")
     impl = _setting(unread="no native code is built")
 
     @property
@@ -479,22 +486,44 @@ class build_knobs(base_knobs):
 class redis_knobs(base_knobs):
     """Where ``RedisRemoteCacheBackend`` keeps files."""
 
-    key_format = env_str("TRITON_REDIS_KEY_FORMAT", "triton:{key}:{filename}")
-    host = env_str("TRITON_REDIS_HOST", "localhost")
-    port = env_int("TRITON_REDIS_PORT", 6379)
+    key_format = env_str("TRITON_REDIS_KEY_FORMAT", "triton:{key}:{filename}", "what a file is called there.")
+    host = env_str("TRITON_REDIS_HOST", "localhost", "the server.")
+    port = env_int("TRITON_REDIS_PORT", 6379, "its port.")
 
 
 class cache_knobs(base_knobs):
-    """Folders."""
+    """Folders, and classes of ``runtime.cache``."""
 
-    home_dir = env_str("TRITON_HOME", lambda: os.path.expanduser("~/"), read=True)
-    dump_dir = env_str("TRITON_DUMP_DIR", lambda: cache.get_triton_dir("dump"))
-    override_dir = env_str("TRITON_OVERRIDE_DIR", lambda: cache.get_triton_dir("override"))
-    dir = env_str(
-        "TRITON_CACHE_DIR", lambda: cache.get_triton_dir("cache"), ours="TILEWRIGHT_CACHE_DIR", read=True
+    home_dir = env_str(
+        "TRITON_HOME",
+        lambda: os.path.expanduser("~/"),
+        "the folder in which `.tilewright` is, in place of `~`.",
+        read=True,
     )
-    manager_class = env_class("TRITON_CACHE_MANAGER", "CacheManager")
-    remote_manager_class = env_class("TRITON_REMOTE_CACHE_BACKEND", "RemoteCacheBackend")
+    dump_dir = env_str(
+        "TRITON_DUMP_DIR",
+        lambda: cache.get_triton_dir("dump"),
+        "where dumps go; `.tilewright/dump` by default.",
+    )
+    override_dir = env_str(
+        "TRITON_OVERRIDE_DIR",
+        lambda: cache.get_triton_dir("override"),
+        "where stages that take the place of others are; `.tilewright/override` by default.",
+    )
+    dir = env_str(
+        "TRITON_CACHE_DIR",
+        lambda: cache.get_triton_dir("cache"),
+        "folder of compiled kernels; `.tilewright/cache` by default. Anything in it may be deleted at any time. It must be the user's own "
+        "(or root's), and others must not be able to write into it; it is made with mode 0700.",
+        ours="TILEWRIGHT_CACHE_DIR",
+        read=True,
+    )
+    manager_class = env_class(
+        "TRITON_CACHE_MANAGER", "CacheManager", "`module:class` that keeps the files of programs."
+    )
+    remote_manager_class = env_class(
+        "TRITON_REMOTE_CACHE_BACKEND", "RemoteCacheBackend", "`module:class` that keeps them elsewhere."
+    )
 
     def get_triton_dir(self, dirname: str) -> str:
         """A folder in the user's folder of Tilewright's."""
@@ -504,72 +533,129 @@ class cache_knobs(base_knobs):
 class compilation_knobs(base_knobs):
     """Compilations."""
 
-    override = env_bool("TRITON_KERNEL_OVERRIDE")
-    dump_ir = env_bool("TRITON_KERNEL_DUMP")
+    override = env_bool(
+        "TRITON_KERNEL_OVERRIDE",
+        doc="a file in the folder of overrides, under the key and the name that a dump of the kernel has, takes the place of that stage, of "
+        "several the last: dump, copy the key's folder, change a file, run again. †",
+    )
+    dump_ir = env_bool(
+        "TRITON_KERNEL_DUMP",
+        doc="writes the stages of each kernel that is compiled into the dump folder. †",
+    )
     dump_ir_extract_di_local_variables = env_bool(
         "LLVM_EXTRACT_DI_LOCAL_VARIABLES", unread="code carries lines, but no variables, for debuggers"
     )
     store_binary_only = env_bool("TRITON_STORE_BINARY_ONLY", unread="the cache keeps every stage")
-    always_compile = env_bool("TRITON_ALWAYS_COMPILE", ours="TILEWRIGHT_ALWAYS_COMPILE", read=True)
+    always_compile = env_bool(
+        "TRITON_ALWAYS_COMPILE",
+        doc="reads nothing from the cache.",
+        ours="TILEWRIGHT_ALWAYS_COMPILE",
+        read=True,
+    )
     use_ir_loc = env_opt_str("USE_IR_LOC", unread="lines are those of the kernel's source")
     enable_asan = env_bool("TRITON_ENABLE_ASAN", unread="the executor and the simulator check every access")
-    disable_line_info = env_bool("TRITON_DISABLE_LINE_INFO")
-    # No frame of the compiler is in a traceback, so there is nothing to leave in.
-    front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING")
-    allow_non_constexpr_globals = env_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
-    instrumentation_mode = _setting("", unread="code is not instrumented")
-    listener = _setting()
+    disable_line_info = env_bool(
+        "TRITON_DISABLE_LINE_INFO", doc="the option `line_info` is off in launches that do not name it. †"
+    )
+    front_end_debugging = env_bool(
+        "TRITON_FRONT_END_DEBUGGING",
+        doc="leaves frames of the compiler in tracebacks: there are none to leave.",
+    )
+    allow_non_constexpr_globals = env_bool(
+        "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS",
+        doc="the option `allow_non_constexpr_globals` is on in launches that do not name it. †",
+    )
+    instrumentation_mode = _setting("", key="TRITON_INSTRUMENTATION_MODE", unread="code is not instrumented")
+    listener = _setting(doc="called with what was compiled, and how long that took (`CompileTimes`).")
 
 
 class autotuning_knobs(base_knobs):
     """Autotuning."""
 
-    cache = env_bool("TRITON_CACHE_AUTOTUNING")
-    print = env_bool("TRITON_PRINT_AUTOTUNING", ours="TILEWRIGHT_PRINT_AUTOTUNING", read=True)
-    # How many configurations compile at once: 0 for as many as there are cores, 1 for each when its turn comes.
-    threads = env_int("TILEWRIGHT_AUTOTUNE_THREADS")
-    # Whether a terminal shows a bar while measuring takes longer than a second.
-    progress = env_bool("TILEWRIGHT_AUTOTUNE_PROGRESS", True)
+    cache = env_bool(
+        "TRITON_CACHE_AUTOTUNING",
+        doc="every `autotune` keeps its results on disk, as `cache_results=True` has one do.",
+    )
+    print = env_bool(
+        "TRITON_PRINT_AUTOTUNING",
+        doc="says which configuration `autotune` chose, and how long that took.",
+        ours="TILEWRIGHT_PRINT_AUTOTUNING",
+        read=True,
+    )
+    threads = env_int(
+        "TILEWRIGHT_AUTOTUNE_THREADS",
+        doc="how many configurations of an `autotune` compile at once: 0 for as many as the process has cores; with 1 each compiles when "
+        "its turn to be measured comes.",
+    )
+    progress = env_bool(
+        "TILEWRIGHT_AUTOTUNE_PROGRESS",
+        True,
+        "a bar in the terminal while measuring takes longer than a second.",
+    )
 
 
 class runtime_knobs(base_knobs):
     """Launches."""
 
-    interpret = env_bool("TRITON_INTERPRET")
-    debug = _setting(False)
+    interpret = env_bool(
+        "TRITON_INTERPRET",
+        doc="the same as `TILEWRIGHT_BACKEND=interp`, where that says nothing. †",
+    )
+    debug = _setting(False, "the option `debug` is on in launches that do not name it. †", key="TRITON_DEBUG")
     override_arch = env_opt_str(
-        "TRITON_OVERRIDE_ARCH", unread="a launch compiles for its GPU; warmup and triton.compile go by it"
+        "TRITON_OVERRIDE_ARCH",
+        doc="what `warmup` and `compile` compile for, such as `sm90`. It has no effect on launches, and says so once.",
+        unread="a launch compiles for its GPU; warmup and triton.compile go by it",
     )
     launch_enter_hook = _hooks()
     launch_exit_hook = _hooks(reversed=True)
     kernel_load_start_hook = _hooks(unread="knobs.runtime.kernel_load_start_hook")
     kernel_load_end_hook = _hooks(reversed=True, unread="knobs.runtime.kernel_load_end_hook")
-    jit_cache_hook = _setting()
-    jit_post_compile_hook = _setting()
+    jit_cache_hook = _setting(doc="called before a kernel is compiled; one that gives true stops it.")
+    jit_post_compile_hook = _setting(doc="called when a kernel has been compiled.")
     add_stages_inspection_hook = _setting(unread="the stages of the compiler are not functions of Python")
 
 
 class language_knobs(base_knobs):
     """What kernels that don't say it mean."""
 
-    fp32_default = env_opt_str("TRITON_F32_DEFAULT")
-    default_fp_fusion = env_bool("TRITON_DEFAULT_FP_FUSION", True)
+    fp32_default = env_opt_str(
+        "TRITON_F32_DEFAULT",
+        doc="the option `default_dot_input_precision` of launches that do not name it. †",
+    )
+    default_fp_fusion = env_bool(
+        "TRITON_DEFAULT_FP_FUSION",
+        True,
+        "the option `enable_fp_fusion` of launches that do not name it. †",
+    )
 
 
 class nvidia_knobs(base_knobs):
-    """NVIDIA's tools and libraries."""
+    """NVIDIA's tools and libraries: a tool as a path or as a name that is on the ``PATH``; one that isn't there is an error."""
 
-    cuobjdump = env_nvidia_tool("cuobjdump")
-    nvdisasm = env_nvidia_tool("nvdisasm")
-    ptxas = env_nvidia_tool("ptxas")
-    ptxas_blackwell = env_nvidia_tool("ptxas-blackwell")
-    dump_nvptx = env_bool("NVPTX_ENABLE_DUMP")
-    disable_ptxas_opt = env_bool("DISABLE_PTXAS_OPT", read=True)
-    ptxas_options = env_opt_str("PTXAS_OPTIONS", read=True)
+    cuobjdump = env_nvidia_tool("cuobjdump", "disassembles where there is no `nvdisasm`.")
+    nvdisasm = env_nvidia_tool("nvdisasm", "disassembles.")
+    ptxas = env_nvidia_tool("ptxas", "assembles PTX.")
+    ptxas_blackwell = env_nvidia_tool("ptxas-blackwell", "Triton's second assembler; here there is one.")
+    dump_nvptx = env_bool("NVPTX_ENABLE_DUMP", doc="prints the PTX of each kernel that is compiled. †")
+    disable_ptxas_opt = env_bool(
+        "DISABLE_PTXAS_OPT",
+        doc="gives `ptxas` the argument `--opt-level 0`. The cache's key includes it.",
+        read=True,
+    )
+    ptxas_options = env_opt_str(
+        "PTXAS_OPTIONS",
+        doc="further arguments of `ptxas`, separated by blanks. The cache's key includes them.",
+        read=True,
+    )
     mock_ptx_version = env_opt_str("TRITON_MOCK_PTX_VERSION", unread="the target decides the version of PTX")
     dump_ptxas_log = env_bool("TRITON_DUMP_PTXAS_LOG", unread="`tilewright inspect` says what ptxas says")
-    libdevice_path = env_opt_str("TRITON_LIBDEVICE_PATH", read=True)
-    libcuda_path = env_opt_str("TRITON_LIBCUDA_PATH", read=True)
+    libdevice_path = env_opt_str("TRITON_LIBDEVICE_PATH", doc="the file of libdevice.", read=True)
+    libcuda_path = env_opt_str(
+        "TRITON_LIBCUDA_PATH",
+        doc="the folder of the CUDA driver library, where `TILEWRIGHT_LIBCUDA` names no file. Read once.",
+        read=True,
+    )
 
 
 class amd_knobs(base_knobs):
@@ -589,10 +675,13 @@ class amd_knobs(base_knobs):
 class proton_knobs(base_knobs):
     """The profiler."""
 
-    disable = env_bool("TRITON_PROTON_DISABLE")
-    cupti_lib_dir = env_str("TRITON_CUPTI_LIB_PATH", "")
-    # NVTX ranges are no scopes yet, whatever it says: it is on unless somebody turns it off.
-    enable_nvtx = env_bool("TRITON_ENABLE_NVTX", True)
+    disable = env_bool("TRITON_PROTON_DISABLE", doc="a profile that is started measures nothing.")
+    cupti_lib_dir = env_str("TRITON_CUPTI_LIB_PATH", "", "the folder with CUPTI for [profiles](profiler.md).")
+    enable_nvtx = env_bool(
+        "TRITON_ENABLE_NVTX",
+        True,
+        "NVTX ranges are scopes in Triton; they are none here yet, whatever it says.",
+    )
 
 
 build = build_knobs()
@@ -654,10 +743,10 @@ def _interpret(wanted: bool) -> None:
 
 def refresh_knobs() -> None:
     """Reads anew from the environment what is read once."""
-    debug = os.environ.get("TRITON_DEBUG")
+    debug = os.environ.get(type(runtime).debug.key)
     if debug is not None or vars(runtime).get("debug"):
         vars(runtime)["debug"] = (debug or "").lower() in _YES
-    if mode := os.environ.get("TRITON_INSTRUMENTATION_MODE"):
+    if mode := os.environ.get(type(compilation).instrumentation_mode.key):
         compilation.instrumentation_mode = mode
     for group in (compilation, runtime, nvidia):
         for knob in group.knob_descriptors.values():

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -55,11 +56,19 @@ def _summarize(times, quantiles, return_mode):
     return _QUANTILE_MODES[return_mode](times)
 
 
-def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean"):
+def do_bench(
+    fn: Callable[[], Any],
+    warmup: int = 25,
+    rep: int = 100,
+    grad_to_none: Sequence[Any] | None = None,
+    quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean",
+) -> Any:
     """Milliseconds that ``fn()`` takes: on the GPU by events, with the L2 cache cleared before each run, where torch has
     one; on the CPU by the clock.
 
-    :param warmup, rep: milliseconds to warm up and to measure.
+    :param warmup: milliseconds to warm up.
+    :param rep: milliseconds to measure.
     :param grad_to_none: tensors whose ``grad`` is cleared before each run.
     :param quantiles: gives these quantiles of the runs instead of their ``return_mode``.
     :param return_mode: ``min``, ``max``, ``mean``, ``median`` or ``all``.
@@ -111,7 +120,13 @@ def _time_on_cpu(fn, warmup, rep):
     return [once() for _ in range(max(1, int(rep / estimate)))]
 
 
-def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean"):
+def do_bench_cudagraph(
+    fn: Callable[[], Any],
+    rep: int = 20,
+    grad_to_none: Sequence[Any] | None = None,
+    quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean",
+) -> Any:
     """Milliseconds that ``fn()`` takes on the GPU inside a CUDA graph, so that launching costs nothing."""
     torch = _torch_cuda()
     if torch is None:
@@ -140,12 +155,24 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
 
 
 def simulate_ptx(
-    ptx, entry, grid, block, arguments, *, cluster=None, shared=0, checks=True, seed=0, threads=0
-):
+    ptx: str,
+    entry: str,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    arguments: Sequence[Any],
+    *,
+    cluster: int | Sequence[int] | None = None,
+    shared: int = 0,
+    checks: bool = True,
+    seed: int = 0,
+    threads: int = 0,
+) -> dict[str, Any]:
     """Runs PTX text of any origin in the simulator, on NumPy arrays in place, and returns its report.
 
     :param entry: the name of the ``.entry``.
-    :param grid, block, cluster: CTAs, threads of a CTA and CTAs of a cluster: an int or up to three of them.
+    :param grid: CTAs: an int, or up to three of them.
+    :param block: threads of a CTA, likewise.
+    :param cluster: CTAs of a cluster, likewise.
     :param arguments: for each parameter a NumPy array (passed as its address), an int (as many of its low bits as the
         parameter has), a float (a parameter of 4 or 8 bytes) or bytes (a structure; see :func:`tensor_map`).
     :param shared: bytes of dynamic shared memory.
@@ -180,7 +207,17 @@ def simulate_ptx(
     return json.loads(report)
 
 
-def tensor_map(array, dims, strides, box, *, element=None, element_strides=None, swizzle=0, nan_fill=False):
+def tensor_map(
+    array: Any,
+    dims: Sequence[int],
+    strides: Sequence[int],
+    box: Sequence[int],
+    *,
+    element: str | None = None,
+    element_strides: Sequence[int] | None = None,
+    swizzle: int = 0,
+    nan_fill: bool = False,
+) -> bytes:
     """The 128 bytes of a tensor map as the simulator reads them, for :func:`simulate_ptx`.
 
     Dimension 0 is the innermost, as for ``cuTensorMapEncodeTiled``, whose rules hold.
@@ -211,7 +248,7 @@ def tensor_map(array, dims, strides, box, *, element=None, element_strides=None,
     )
 
 
-def assert_close(x, y, atol=None, rtol=None, err_msg=""):
+def assert_close(x: Any, y: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
     """Raises ``AssertionError`` unless two arrays (NumPy, torch, numbers) agree within the tolerances.
 
     Tolerances are numbers (0.01 each by default), or functions from a dtype's name to a number.
@@ -411,7 +448,7 @@ class Mark:
         return tables[0] if single else tables
 
 
-def perf_report(benchmarks: Benchmark | list[Benchmark]):
+def perf_report(benchmarks: Benchmark | list[Benchmark]) -> Callable[[Callable[..., Any]], Mark]:
     """Decorates a function that gives a measure, so that ``function.run(…)`` runs benchmarks with it. See :class:`Mark`."""
     return lambda fn: Mark(fn, benchmarks)
 

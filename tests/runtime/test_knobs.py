@@ -1,7 +1,9 @@
 """Settings under Triton's names: that each says what the environment says, and that those which are read act."""
 
 import os
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,9 @@ import pytest
 import tilewright as triton
 import tilewright.language as tl
 from tilewright import knobs
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "environment.md"
 
 
 @triton.jit
@@ -272,3 +277,54 @@ def test_arguments_of_ptxas(tmp_path, monkeypatch):
     with pytest.raises(triton.CompilationError):
         fused.warmup(tl.float32, tl.float32, grid=(1,), target="cuda:90", num_warps=2)
     assert said.read_text().strip().endswith("--opt-level 0 --verbose -warn-spills")
+
+
+def described() -> str:
+    """The knobs as ``docs/environment.md`` has them."""
+    unset = {None: "", "": "", True: "on", False: "off"}
+    lines = [
+        "Each is a variable and an attribute in `tilewright.knobs`: it says what the variable says until it is assigned, and what is assigned is",
+        "written into the variable. A switch is on with `1`, `true`, `on`, `yes` or `y`. † Read when Tilewright is imported; later changes count after",
+        "`tilewright.knobs.refresh_knobs()`, or made through `tilewright.knobs`. What has no effect says so once when it asks for something.",
+        "",
+        "Written from the declarations in `python/tilewright/knobs.py` by `TILEWRIGHT_BLESS=1 pytest tests/runtime/test_knobs.py`.",
+    ]
+    groups = {name: type(value) for name, value in vars(knobs).items() if isinstance(value, knobs.base_knobs)}
+    for group, declared in groups.items():
+        lines += ["", f"### `knobs.{group}`", "", declared.__doc__.replace("``", "`")]
+        lines += ["", "| variable, attribute | unset | meaning |", "| --- | --- | --- |"]
+        for name, knob in vars(declared).items():
+            if not isinstance(knob, (knobs.env_base, knobs._setting)):
+                continue
+            if isinstance(knob, knobs.env_base):
+                keys, default, unread = knob.keys, knob.default, knob.unread
+            else:
+                keys, default, unread = filter(None, [knob.key]), knob._default, knob._unread
+            known = default is None or default == "" or isinstance(default, bool)
+            shown = unset[default] if known else "" if callable(default) else f"`{default}`"
+            meaning = knob.doc or (f"no effect: {unread}." if unread else "no effect.")
+            names = "<br>".join(f"`{n}`" for n in [*keys, f"{group}.{name}"])
+            lines.append(f"| {names} | {shown} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_says_what_is_declared():
+    """Every knob with its variable; ``TILEWRIGHT_BLESS=1`` writes the page."""
+    head, mark, rest = PAGE.read_text().partition("## Knobs\n\n")
+    if os.environ.get("TILEWRIGHT_BLESS") == "1":
+        PAGE.write_text(head + mark + described())
+    else:
+        assert rest == described()
+
+
+def test_every_variable_that_is_read_is_on_the_page():
+    """What sources name; a constant of Triton's, what the build sets and what our own processes tell each other is no switch."""
+    none = {"TRITON_MAX_TENSOR_NUMEL", "TRITON_VERSION", "TILEWRIGHT_BUILD_ID", "TILEWRIGHT_IN_SANITIZER"}
+    named = set()
+    for folder, kind in (("crates", "src/**/*.rs"), ("python", "**/*.py")):
+        for path in (ROOT / folder).glob(f"*/{kind}"):
+            if path.name != "tests.rs":
+                named |= set(re.findall(r'"((?:TILEWRIGHT|TRITON)_[A-Z0-9_]+)"', path.read_text()))
+    assert "TILEWRIGHT_BACKEND" in named and "TRITON_HOME" in named
+    page = PAGE.read_text()
+    assert {name for name in named - none if f"`{name}" not in page} == set()

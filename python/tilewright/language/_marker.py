@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from types import MethodType
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar, overload
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
 
 class KernelOnlyError(RuntimeError):
     """A function of the language was called by Python instead of by a kernel."""
@@ -52,6 +59,14 @@ def builtin(fn=None, *, on_host=False):
         fn.__triton_builtin__ = True
         return fn
     return Builtin(fn)
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def must_use_result(x: F, s: bool = True) -> F: ...
+    @overload
+    def must_use_result(x: str) -> Callable[[F], F]: ...
 
 
 def must_use_result(x, s=True):
@@ -127,11 +142,11 @@ class ConstexprFunction:
         return digest(self)
 
 
-def constexpr_function(fn):
+def constexpr_function(fn: F) -> F:
     """Marks a function that runs at compile time on constants. On the host it is called like any other.
 
     A kernel keeps what the function gave when the kernel was compiled. A launch after a global, a variable of an enclosing function or
     a function that it reads has changed, so that it would give something else, is an error; what it reads in other ways
     (the environment, files) is read anew by the next process only.
     """
-    return fn if isinstance(fn, ConstexprFunction) else ConstexprFunction(fn)
+    return fn if isinstance(fn, ConstexprFunction) else ConstexprFunction(fn)  # type: ignore[return-value]

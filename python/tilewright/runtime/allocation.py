@@ -8,6 +8,7 @@ from contextvars import ContextVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 _allocator: ContextVar[Callable[[int, int, int | None], Any] | None] = ContextVar("allocator", default=None)
@@ -18,7 +19,7 @@ _reachable: ContextVar[tuple] = ContextVar("reachable", default=())
 
 
 @contextmanager
-def reachable(*arrays):
+def reachable(*arrays: Any) -> Iterator[None]:
     """While the ``with`` block runs, kernels on the CPU may access these arrays, too::
 
         addresses = np.array([x.ctypes.data for x in xs], np.int64)

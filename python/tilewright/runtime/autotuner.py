@@ -24,6 +24,9 @@ _CLOSE = 1.25
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from ._ahead import Ahead
 
 
@@ -37,13 +40,13 @@ class Config:
 
     def __init__(
         self,
-        kwargs,
-        num_warps=_DEFAULTS["num_warps"],
-        num_stages=_DEFAULTS["num_stages"],
-        num_ctas=_DEFAULTS["num_ctas"],
-        maxnreg=_DEFAULTS["maxnreg"],
-        pre_hook=None,
-        ir_override=None,
+        kwargs: Mapping[str, Any],
+        num_warps: int = _DEFAULTS["num_warps"],
+        num_stages: int = _DEFAULTS["num_stages"],
+        num_ctas: int = _DEFAULTS["num_ctas"],
+        maxnreg: int | None = _DEFAULTS["maxnreg"],
+        pre_hook: Callable[[dict[str, Any]], Any] | None = None,
+        ir_override: str | None = None,
     ):
         self.kwargs = dict(kwargs)
         self.num_warps = num_warps
@@ -53,7 +56,7 @@ class Config:
         self.pre_hook = pre_hook
         self.ir_override = ir_override
 
-    def all_kwargs(self) -> dict:
+    def all_kwargs(self) -> dict[str, Any]:
         """Meta-parameters and launch options together."""
         options = {
             "num_warps": self.num_warps,
@@ -110,7 +113,7 @@ class Autotuner(KernelInterface):
         self.configs = list(configs) if configs else [Config({})]
         self.cache: dict[tuple, Config] = {}
         self.cache_results = cache_results or knobs.autotuning.cache
-        self.best_config = None
+        self.best_config: Config | None = None
         self.bench_time = None
         self.configs_timings = None
         self.nargs = None
@@ -401,19 +404,19 @@ class Heuristics(KernelInterface):
 
 
 def autotune(
-    configs,
-    key,
-    prune_configs_by=None,
-    reset_to_zero=None,
-    restore_value=None,
-    pre_hook=None,
-    post_hook=None,
-    warmup=None,
-    rep=None,
-    use_cuda_graph=False,
-    do_bench=None,
-    cache_results=False,
-):
+    configs: Sequence[Config],
+    key: Sequence[str],
+    prune_configs_by: Mapping[str, Any] | None = None,
+    reset_to_zero: Sequence[str] | None = None,
+    restore_value: Sequence[str] | None = None,
+    pre_hook: Callable[..., Any] | None = None,
+    post_hook: Callable[..., Any] | None = None,
+    warmup: int | None = None,
+    rep: int | None = None,
+    use_cuda_graph: bool = False,
+    do_bench: Callable[..., Any] | None = None,
+    cache_results: bool = False,
+) -> Callable[[KernelInterface], Autotuner]:
     """Chooses the fastest of ``configs`` for each new combination of the ``key`` arguments.
 
     The kernel runs many times while it is measured: name the arrays it accumulates into in ``reset_to_zero`` (filled
@@ -432,7 +435,8 @@ def autotune(
         ``restore_value`` ask for; and with ``reset_only=True`` once the configuration is chosen, before it runs.
     :param post_hook: ``post_hook(args, exception)`` is called after each measured run in place of what ``restore_value`` asks for;
         ``exception`` is ``None`` or why the run failed.
-    :param warmup, rep: milliseconds of warming up and of measuring.
+    :param warmup: milliseconds of warming up.
+    :param rep: milliseconds of measuring.
     :param do_bench: a function ``(run, quantiles) -> times`` that measures instead.
     :param cache_results: keeps the results on disk (so does ``TRITON_CACHE_AUTOTUNING=1``), for this source, these configurations and
         arguments, on this device with these versions. Not where a configuration has a ``pre_hook``.
@@ -459,7 +463,9 @@ def autotune(
     return decorate
 
 
-def heuristics(values):
+def heuristics(
+    values: Mapping[str, Callable[[dict[str, Any]], Any]],
+) -> Callable[[KernelInterface], Heuristics]:
     """Computes meta-parameters from the arguments: ``values`` maps a name to a function of the dict of arguments."""
 
     def decorate(fn):

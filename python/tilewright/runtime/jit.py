@@ -21,6 +21,27 @@ from ..backends.compiler import BaseBackend
 from ..language._marker import ConstexprFunction, constexpr_function
 from .errors import hint
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Generic, TypeVar, overload
+
+    from .._tilewright import CompiledKernel, Grid
+
+    # What `@jit` decorates, and what that gives.
+    K = TypeVar("K")
+    F = TypeVar("F", bound=Callable[..., Any])
+    R = TypeVar("R")
+    Names = Sequence[str | int] | None
+else:
+    K = None
+
+    class Generic:
+        # As in `typing`, which is slow to import: `KernelInterface[T]` stands in annotations and base classes.
+        def __class_getitem__(cls, _):
+            return cls
+
+
 __all__ = [
     "ConstexprFunction",
     "JITCallable",
@@ -132,18 +153,14 @@ class KernelParam:
 Specialization = namedtuple("Specialization", ("constants", "signature"))
 
 
-class KernelInterface:
+class KernelInterface(Generic[K]):
     """A base for wrappers of kernels that have a ``run``: gives them ``wrapper[grid](…)``."""
 
-    # `KernelInterface[T]`, as annotations and base classes have it.
-    def __class_getitem__(cls, _):
-        return cls
-
-    def run(self, *args, grid, warmup, **kwargs):
+    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         """Launches."""
         raise NotImplementedError
 
-    def warmup(self, *args, grid=None, **kwargs):
+    def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:
         """Compiles without launching."""
         return self.run(*args, grid=grid, warmup=True, **kwargs)
 
@@ -151,7 +168,7 @@ class KernelInterface:
         """Begins to compile what :meth:`run` needs on the threads of ``ahead``; ``None`` where that isn't known."""
         return None
 
-    def __getitem__(self, grid):
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]:
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
 
     def __call__(self, *args, **kwargs):
@@ -176,7 +193,7 @@ def _target_of_arch(arch: str | None):
     return target_of_arch(arch)
 
 
-class JITFunction(JitBase, KernelInterface):
+class JITFunction(JitBase, KernelInterface[K]):
     """A function in the Triton language.
 
     ``kernel[grid](*args, **meta)`` runs it: ``grid`` is one to three program counts, or a function from a dict of the
@@ -420,13 +437,13 @@ class JITFunction(JitBase, KernelInterface):
     def _name_of(self, signature: dict, constants: dict) -> str:
         return str(self.repr(Specialization(constants, signature)))
 
-    def add_pre_run_hook(self, hook):
+    def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
         """Has ``hook(*args, **kwargs)`` called before each :meth:`run`."""
         if not callable(hook):
             raise TypeError("a hook must be callable")
         self.pre_run_hooks.append(hook)
 
-    def run(self, *args, grid, warmup=False, **kwargs):
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> CompiledKernel:
         """Compiles if need be and, unless ``warmup``, launches; gives the compiled kernel."""
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
@@ -438,7 +455,9 @@ class JITFunction(JitBase, KernelInterface):
         kwargs = {name: value for name, value in kwargs.items() if name not in ("grid", "warmup")}
         return ahead.begin(self, warmup, args, kwargs)
 
-    def warmup(self, *args, grid=None, target=None, **kwargs):
+    def warmup(
+        self, *args: Any, grid: Any = None, target: str | None = None, **kwargs: Any
+    ) -> CompiledKernel:
         """Compiles without launching. A dtype (``torch.float32``, ``np.float32``, ``tl.float32``) stands for an array
         of it that is aligned to 16 bytes.
 
@@ -458,7 +477,8 @@ class JITFunction(JitBase, KernelInterface):
         key = (id(self), shown, tuple(kwargs), target)
         return mode.submit(key, lambda: self._run(grid, True, args, kwargs, target), lambda kernel: None)
 
-    def __call__(self, *args, **kwargs):
+    # What it is in kernels, where a number may be given for a constexpr and for a tensor.
+    def __call__(self: JITFunction[Callable[..., R]], *args: Any, **kwargs: Any) -> R:
         name = self.__name__
         raise TypeError(
             call_error_text(
@@ -617,6 +637,24 @@ def native_specialize_impl(backend, arg, is_const: bool, specialize_value: bool,
 JITCallable = JITFunction
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def jit(fn: F) -> JITFunction[F]: ...
+    @overload
+    def jit(
+        fn: None = None,
+        *,
+        version: Any = None,
+        repr: Callable[[Specialization], str] | None = None,
+        launch_metadata: Callable[..., dict[str, Any]] | None = None,
+        do_not_specialize: Names = None,
+        do_not_specialize_on_alignment: Names = None,
+        debug: bool | None = None,
+        noinline: bool | None = None,
+    ) -> Callable[[F], JITFunction[F]]: ...
+
+
 def jit(
     fn=None,
     *,
@@ -732,7 +770,7 @@ class TensorWrapper:
         return f"TensorWrapper[{self.dtype}]({self.base})"
 
 
-def reinterpret(array, dtype):
+def reinterpret(array: Any, dtype: Any) -> Any:
     """The array with its bytes read as ``dtype`` (a torch, NumPy or ``tl`` dtype), for a kernel's argument."""
     if isinstance(array, TensorWrapper):
         return array.base if dtype == array.base.dtype else TensorWrapper(array.base, dtype)

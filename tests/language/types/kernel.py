@@ -5,7 +5,7 @@ from typing import assert_type
 import tilewright.language as tl
 
 
-def kernel(x_ptr: tl.tensor, y_ptr: tl.tensor, n: tl.tensor, BLOCK: tl.constexpr) -> None:
+def kernel(x_ptr: tl.const, y_ptr: tl.tensor, n: tl.tensor, BLOCK: tl.constexpr) -> None:
     pid = tl.program_id(0)
     assert_type(pid, tl.tensor)
     offsets = pid * BLOCK + tl.arange(0, BLOCK)
@@ -24,10 +24,13 @@ def kernel(x_ptr: tl.tensor, y_ptr: tl.tensor, n: tl.tensor, BLOCK: tl.constexpr
     assert_type(tl.reshape(x, (2, BLOCK // 2)).split(), tuple[tl.tensor, tl.tensor])
     assert_type(tl.where(mask, x, 0.0)[:, None], tl.tensor)
     assert_type(tl.zeros((BLOCK, 16), tl.float32), tl.tensor)
+    assert_type(tl.dot_scaled(x, x, "e4m3", x, None, "bf16"), tl.tensor)
     assert_type(tl.randn4x(7, offsets), tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor])
     assert_type(tl.store(y_ptr + offsets, tl.exp(x) / 2, mask=mask), None)
     for i in tl.range(0, n, BLOCK, num_stages=3):
         assert_type(i, tl.tensor)
+    for k in range(pid, n, BLOCK):
+        assert_type(tl.load(x_ptr + k), tl.tensor)
     for j in tl.static_range(4):
         assert_type(j, tl.constexpr)
     desc = tl.make_tensor_descriptor(x_ptr, [n, n], [n, 1], [16, 16])
