@@ -1,5 +1,6 @@
 # The extension, written in Rust (crates/python): what Python's side of the package uses of it.
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, Self, SupportsIndex, TypeAlias
 
 # One to three program counts, or a function of the launch's arguments by name that gives them.
@@ -9,6 +10,8 @@ Grid: TypeAlias = Extents | Callable[[dict[str, Any]], Extents]
 BUILD_ID: str
 SCALAR_TYPES: dict[str, tuple[int, tuple[int, int] | None]]
 __version__: str
+# Modules of the `tt` level to look at.
+ir: ModuleType
 
 class TilewrightError(Exception): ...
 class CompilationError(TilewrightError): ...
@@ -102,6 +105,7 @@ def simulate_ptx(
     ptx: str, entry: str, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], cluster: Sequence[int] | None,
     shared: int, checks: bool, seed: int, threads: int,
 ) -> str: ...
+def signature_of(value: Any, is_const: bool, specialize: bool) -> Any: ...
 def tensor_map(
     address: int, element: str, dims: Sequence[int], strides: Sequence[int], box_dims: Sequence[int], element_strides: Sequence[int],
     swizzle: int, nan_fill: bool,

@@ -70,7 +70,8 @@ def through_ctypes(compiled, arguments):
     given = (compiled.function, 1, 1, 1, 128, 1, 1, 0, stream, ctypes.addressof(params), None)
 
     def call():
-        assert (launch(*given) == 0) and cells
+        # The driver reads the cells through `params`: both must live as long as this.
+        assert launch(*given) == 0 and params and cells
 
     return call
 

@@ -235,3 +235,18 @@ def test_torch_inductor_compiles_and_launches(tmp_path):
     path.write_text(INDUCTOR)
     env = {"TILEWRIGHT_BACKEND": "ptxsim", "TILEWRIGHT_CUBIN": "0", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
     assert run("-m", "tilewright.as_triton", path, env=env).split() == ["True", "True"]
+
+
+def test_triton_has_its_native_half():
+    """PyTorch reads `triton._C.libtriton.ir` without importing it."""
+    output = program("""
+        import triton
+        print(triton._C.libtriton.ir.module("").verify(), triton._C.libtriton.getenv_bool("nothing", True))
+        for name in ("passes", "llvm"):
+            try:
+                getattr(triton._C.libtriton, name)
+            except AttributeError as error:
+                print(error)
+    """)
+    assert output.splitlines()[0] == "True True"
+    assert output.count("not supported yet: triton._C.libtriton.") == 2

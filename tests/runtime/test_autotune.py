@@ -488,3 +488,11 @@ def test_a_bar_in_a_terminal(wanted, cached, tmp_path, monkeypatch):
     # No terminal, no bar.
     done = subprocess.run([sys.executable, program, "0.7"], capture_output=True, timeout=60)
     assert done.stderr == b""
+
+
+def test_what_prunes_and_nothing_reads_warns():
+    """PyTorch gives `configs_top_k`; Triton looks at neither."""
+    with pytest.warns(RuntimeWarning, match="nothing reads 'configs_top_k'"):
+        triton.autotune(
+            configs=[triton.Config({"BLOCK": 4})], key=[], prune_configs_by={"configs_top_k": 1.0}
+        )(triton.jit(body))

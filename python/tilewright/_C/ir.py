@@ -15,7 +15,7 @@ block = _ir.block
 value = _ir.value
 
 
-class context:  # noqa: N801 - Triton's name
+class context:
     """What holds types and attributes in Triton. A module holds its own here, so that nothing is in it."""
 
 

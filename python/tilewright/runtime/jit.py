@@ -627,7 +627,8 @@ def native_specialize_impl(backend, arg, is_const: bool, specialize_value: bool,
     if not specialize_value:
         return ty, None
     if ty[0] == "*":
-        return ty, backend.get_tensor_specialization(arg, align=align)
+        # What has no address of Triton's kind (NumPy's arrays, dtypes in place of arrays) is not known to be aligned.
+        return ty, backend.get_tensor_specialization(arg, align=align) if hasattr(arg, "data_ptr") else ""
     if ty[0] in "iu" and ty != "u1":
         return ty, backend.get_int_specialization(arg, align=align)
     return ty, None
