@@ -1,7 +1,7 @@
 //! Part of the [verifier](mod@crate::verify): whether a layout is for as many threads and warps as there are, and blocked ones of an
 //! operation's operands and results follow from each other.
 
-use tilewright_layout::TileLayout;
+use tilewright_layout::{Dim, TileLayout};
 
 use crate::Encoding;
 use crate::attrs::{AttrKind, AttrValue, text_list};
@@ -72,7 +72,7 @@ impl Blocked {
         self.map(|list, last| list.iter().copied().chain([last]).collect(), fast, 2)
     }
 
-    /// Whether it distributes a tensor of a type as another one does.
+    /// Whether each thread has the same elements of a tensor of a type by another one, in whatever order.
     fn agrees(&self, other: &Blocked, m: &Module, ty: Type) -> bool {
         if self == other {
             return true;
@@ -86,7 +86,17 @@ impl Blocked {
             };
             TileLayout::new(&encoding, m.shape(ty)?).ok()
         };
-        self.ctas == other.ctas && layout(self).is_some_and(|a| layout(other).is_some_and(|b| a == b))
+        let (Some(a), Some(b)) = (layout(self), layout(other)) else { return false };
+        let bases = |l: &TileLayout, dim| l.linear().flat_bases(dim).to_vec();
+        let sorted = |l: &TileLayout| {
+            let mut registers = bases(l, Dim::Register);
+            registers.sort_unstable();
+            registers
+        };
+        self.ctas == other.ctas
+            && (a.unit(), a.reps()) == (b.unit(), b.reps())
+            && [Dim::Lane, Dim::Warp].iter().all(|&dim| bases(&a, dim) == bases(&b, dim))
+            && sorted(&a) == sorted(&b)
     }
 }
 

@@ -63,3 +63,15 @@ tt.func @rows(%d: !tt.tensordesc<tensor<32x32xf32, #words>>, %x: tensor<16xi32>,
 //     tt.return
 //   }
 // }
+// -----
+// The elements of a pair may lie in a thread's registers in any order.
+// RUN:
+#b = #ttg.blocked<{sizePerThread = [1, 64], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [0, 1]}>
+#c = #ttg.blocked<{sizePerThread = [1, 64, 2], threadsPerWarp = [32, 1, 1], warpsPerCTA = [4, 1, 1], order = [0, 1, 2]}>
+tt.func @f(%x: tensor<128x64xf32, #b>) -> tensor<128x64xf32, #b> {
+  %0 = tt.join %x, %x : tensor<128x64xf32, #b> -> tensor<128x64x2xf32, #c>
+  %1, %2 = tt.split %0 : tensor<128x64x2xf32, #c> -> tensor<128x64xf32, #b>
+  tt.return %2 : tensor<128x64xf32, #b>
+}
+// CHECK: tt.join
+// CHECK: tt.split
