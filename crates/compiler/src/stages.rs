@@ -217,6 +217,7 @@ fn lower_to_ttg(
 fn parse(given: &GivenStage) -> Result<ir::Module, Diagnostic> {
     let module = ir::parse(given.text()?, &given.file)?;
     ir::verify(&module).map_err(|mut errors| errors.remove(0))?;
+    ir::verify_flat(&module)?;
     Ok(module)
 }
 
@@ -280,5 +281,23 @@ impl Clock {
 
     fn add(&mut self, stage: &'static str, time: Duration) {
         self.times.push(StageTime { stage, time });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_given_file_holds_one_module() {
+        let given = |text: &str| {
+            let bytes = text.as_bytes().to_vec();
+            parse(&GivenStage { stage: TTIR.name.into(), file: "k.ttir".into(), bytes }).map(|_| ())
+        };
+        let module = "module {\n  tt.func public @k() { tt.return }\n}\n";
+        given(module).expect("is one");
+        let error = given(&format!("{module}{module}")).expect_err("are two").to_string();
+        assert!(error.contains("not supported yet: a module within a module"), "{error}");
+        assert!(error.contains("k.ttir:1:"), "{error}");
     }
 }

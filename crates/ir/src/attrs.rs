@@ -61,6 +61,12 @@ pub enum AttrKind {
     Opaque(String),
 }
 
+/// `name = [1, 2]` in the text of a layout that is not modelled.
+pub(crate) fn text_list(text: &str, name: &str) -> Option<Vec<u32>> {
+    let rest = text.split_once(name)?.1.trim_start().strip_prefix('=')?.trim_start().strip_prefix('[')?;
+    rest.split_once(']')?.0.split(',').map(|n| n.trim().parse().ok()).collect()
+}
+
 /// A Rust type that is stored as an attribute.
 pub trait AttrValue: Sized {
     /// Reads the attribute; `None` where it is absent or of another kind (the verifier reports that).

@@ -58,9 +58,9 @@ pub enum Index {
     Scan(&'static str),
     /// `a[…, m, k]`, `b[…, k, n]`, `c[…, m, n]` give `[…, m, n]`.
     Contraction,
-    /// The same, where an element of `a` (`b`) of `i8` is two along k, or where the flag of that name is false along m (n), and each
-    /// of `a_scale[…, m, k]` and `b_scale[…, n, k]`, if they are there, goes with 32 along k, with 16 if it is a float.
-    ScaledContraction(&'static str, &'static str),
+    /// The same, where an element of `a` (`b`) whose format, the attribute of the first (second) name, is `e2m1` is two along k, or where the flag of the
+    /// third (fourth) name is false along m (n), and each of `a_scale[…, m, k]` and `b_scale[…, n, k]`, if they are there, goes with 32 along k, with 16 if it is a float.
+    ScaledContraction([&'static str; 2], [&'static str; 2]),
     /// Indices say which element along the axis of the source it is.
     Gather(&'static str),
     /// Elements of the source (and its mask) are counted in bins.
@@ -186,17 +186,18 @@ impl Index {
     }
 
     /// The names of attributes and operand groups that it speaks of.
-    pub const fn names(self) -> [Option<&'static str>; 3] {
+    pub const fn names(self) -> [Option<&'static str>; 4] {
         match self {
             Index::ExpandDims(a)
             | Index::Permute(a)
             | Index::Reduce(a)
             | Index::Scan(a)
             | Index::Gather(a)
-            | Index::Part(a) => [Some(a), None, None],
-            Index::Block(a, b) | Index::ScaledContraction(a, b) => [Some(a), Some(b), None],
-            Index::Rows(a, b, c) => [Some(a), Some(b), Some(c)],
-            _ => [None; 3],
+            | Index::Part(a) => [Some(a), None, None, None],
+            Index::Block(a, b) => [Some(a), Some(b), None, None],
+            Index::ScaledContraction([a, b], [c, d]) => [Some(a), Some(b), Some(c), Some(d)],
+            Index::Rows(a, b, c) => [Some(a), Some(b), Some(c), None],
+            _ => [None; 4],
         }
     }
 
@@ -465,7 +466,7 @@ impl Maker<'_> {
             Index::Reduce(axis) => self.reduce(axis),
             Index::Scan(axis) => self.scan(axis),
             Index::Contraction => self.contraction(),
-            Index::ScaledContraction(lhs, rhs) => self.scaled_contraction([lhs, rhs]),
+            Index::ScaledContraction(formats, k_pack) => self.scaled_contraction(formats, k_pack),
             Index::Gather(axis) => self.gather(axis),
             Index::Count => self.count(),
             Index::Block(desc, tile) => self.block(desc, tile),
@@ -708,7 +709,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    fn scaled_contraction(&mut self, k_pack: [&str; 2]) -> Check {
+    fn scaled_contraction(&mut self, formats: [&str; 2], k_pack: [&str; 2]) -> Check {
         let c = self.shape(self.operand(2)?)?;
         let r = c.len();
         if !(r == 2 || r == 3) || self.shape(self.result(0)?)? != c {
@@ -720,7 +721,10 @@ impl Maker<'_> {
         for (i, name, deep, wide) in [(0, "a_scale", r - 1, r - 2), (1, "b_scale", r - 2, r - 1)] {
             let value = self.operand(i)?;
             let shape = self.shape(value)?;
-            let pair = if self.m.element_type(self.m.value_type(value)) == Type::I8 { 2 } else { 1 };
+            let format = self.m.op_attr(self.op, formats[i]).map(|a| self.m.attr_kind(a));
+            let packed = matches!(format, Some(AttrKind::Keyword("e2m1")))
+                || matches!(format, Some(AttrKind::Str(s)) if s == "e2m1");
+            let pair = if packed { 2 } else { 1 };
             let along_k = self
                 .m
                 .op_attr(self.op, k_pack[i])
@@ -848,13 +852,22 @@ impl Maker<'_> {
 
     fn rows(&mut self, desc: &str, rows: &str, tile: &str) -> Check {
         let (at, block) = self.descriptor(desc)?;
-        let ((rows, of_rows), (tile, of_tile)) = (self.place(rows)?, self.place(tile)?);
-        let (of_rows, of_tile) = (self.shape(of_rows)?, self.shape(of_tile)?);
-        if block.len() != 2 || block[0] != 1 || of_rows.len() != 1 || of_tile[..] != [of_rows[0], block[1]] {
+        let ((rows, of_rows), (tile, value)) = (self.place(rows)?, self.place(tile)?);
+        let (of_rows, of_tile) = (self.shape(of_rows)?, self.shape(value)?);
+        // (A block of several rows, of which a TMA copy takes one at a time, is a matter of the hardware's.)
+        let one_row = block.first() == Some(&1);
+        let is_buffer = !self.m.is_tensor(self.m.value_type(value));
+        if block.len() != 2
+            || !one_row && !is_buffer
+            || of_rows.len() != 1
+            || of_tile[..] != [of_rows[0], block[1]]
+        {
             return Err("a block of one row, a vector of rows, and a tensor of as many rows expected".into());
         }
         let dims = self.axes(&of_tile, Role::Parallel);
-        self.put(at, block, [None, dims[1]].into_iter().collect());
+        if one_row {
+            self.put(at, block, [None, dims[1]].into_iter().collect());
+        }
         self.put(rows, of_rows, [dims[0]].into_iter().collect());
         self.put(tile, of_tile, dims);
         Ok(())

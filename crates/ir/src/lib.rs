@@ -58,7 +58,7 @@ pub use options::Options;
 pub use text::{PrintOptions, parse, print, print_attr, print_op, print_type, print_with};
 pub use tilewright_layout::{Encoding, SharedKind};
 pub use types::{FloatKind, Shape, TypeKind};
-pub use verify::verify;
+pub use verify::{verify, verify_flat};
 
 #[cfg(test)]
 mod module_tests;

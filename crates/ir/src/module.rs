@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::attrs::{AttrKind, Name};
+use crate::dialect::builtin;
 use crate::entity::{Attr, Block, Loc, Op, Region, Type, Value};
 use crate::interner::Interner;
 use crate::opdef::{OpDef, Opcode, Trait};
@@ -406,6 +407,14 @@ impl Module {
     /// The function of a name.
     pub fn function(&self, name: &str) -> Option<Op> {
         self.block_ops(self.body()).find(|&op| self.symbol_name(op) == Some(name))
+    }
+
+    /// The function of a name in the module around an operation, which may lie within this one.
+    pub fn function_beside(&self, op: Op, name: &str) -> Option<Op> {
+        let mut around = std::iter::successors(self.parent_op(op), |&at| self.parent_op(at));
+        let module = around.find(|&at| self.opcode(at) == Some(builtin::Module::OPCODE))?;
+        self.block_ops(self.region_block(self.regions(module)[0]))
+            .find(|&op| self.symbol_name(op) == Some(name))
     }
 
     /// The `sym_name` of an operation.

@@ -344,7 +344,7 @@ pub const fn check_names(defs: &[OpDef]) {
     while n < defs.len() {
         let def = &defs[n];
         let mut i = 0;
-        while i < 3 {
+        while i < def.index.names().len() {
             assert!(is_declared(def, def.index.names()[i]), "an index relation names what is not declared");
             i += 1;
         }

@@ -5,17 +5,18 @@
 //! definitions dominate uses, that blocks end with terminators, and what is particular to the operation (the hooks of the
 //! declarations).
 
-use crate::diagnostic::Diagnostic;
+use smallvec::SmallVec;
+
+use crate::diagnostic::{Diagnostic, Kind};
 use crate::dialect::{builtin, find_def};
 use crate::entity::{Block, Op, Region, Type, Value};
 use crate::flow;
 use crate::index::{Crossing, Index, Relation};
 use crate::module::{Module, ValueDef};
 use crate::opdef::{Arity, OpDef, ResultsDef, Trait};
-use crate::rewrite::keeps_to_itself;
 use crate::text::print_type;
 use crate::types::TypeKind;
-use crate::{Encoding, SharedKind, marks, typing};
+use crate::{Encoding, SharedKind, marks, typing, verify_layouts};
 
 /// How many errors are reported at most.
 const MAX_ERRORS: usize = 20;
@@ -25,9 +26,7 @@ const MAX_ERRORS: usize = 20;
 /// # Errors
 /// What is wrong, each with its location, at most 20.
 pub fn verify(module: &Module) -> Result<(), Vec<Diagnostic>> {
-    let mut verifier =
-        Verifier { m: module, order: vec![0; module.num_ops()], errors: Vec::new(), ttg: false };
-    verifier.ttg = module.op_attr(module.root(), "ttg.num-warps").is_some();
+    let mut verifier = Verifier { m: module, order: vec![0; module.num_ops()], errors: Vec::new() };
     let mut next = 0;
     module.walk(module.root(), &mut |op| {
         verifier.order[op.as_u32() as usize] = next;
@@ -37,13 +36,26 @@ pub fn verify(module: &Module) -> Result<(), Vec<Diagnostic>> {
     if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
 }
 
+/// Checks that no module lies within the module: such are read, verified and printed, but not compiled.
+///
+/// # Errors
+/// The first module within it.
+pub fn verify_flat(module: &Module) -> Result<(), Diagnostic> {
+    match module.block_ops(module.body()).find(|&op| builtin::Module::cast(module, op).is_some()) {
+        Some(inner) => {
+            let text =
+                "not supported yet: a module within a module, or beside something else, is not compiled";
+            Err(Diagnostic::at(module, module.op_loc(inner), text).of(Kind::Unsupported))
+        }
+        None => Ok(()),
+    }
+}
+
 struct Verifier<'m> {
     m: &'m Module,
     /// Position of each operation in the order of a walk.
     order: Vec<u32>,
     errors: Vec<Diagnostic>,
-    /// Whether tensors must have encodings.
-    ttg: bool,
 }
 
 impl Verifier<'_> {
@@ -76,24 +88,14 @@ impl Verifier<'_> {
         }
     }
 
-    /// A layout is for registers or for shared memory; in a `ttg` module every tensor has one.
+    /// A layout is for registers or for shared memory, and for the machine that the module says. (Whether every tensor has one is what passes
+    /// and lowering want to know.)
     fn encodings(&self, op: Op) -> Result<(), String> {
         for &v in self.m.operands(op).iter().chain(self.m.results(op)) {
             fits_kind(self.m, self.m.value_type(v))?;
         }
-        if !self.ttg {
-            return Ok(());
-        }
-        for &result in self.m.results(op) {
-            let ty = self.m.value_type(result);
-            if !within_function(self.m, op) {
-                crate::verify_layouts::fits_machine(self.m, op, ty)?;
-            }
-            if self.m.is_tensor(ty) && self.m.encoding(ty).is_none() && !within_function(self.m, op) {
-                return Err(format!("the result of type {} has no layout", print_type(self.m, ty)));
-            }
-        }
-        Ok(())
+        let mut results = self.m.results(op).iter().map(|&result| self.m.value_type(result));
+        results.try_for_each(|ty| verify_layouts::fits_machine(self.m, op, ty))
     }
 
     fn operands(&mut self, op: Op) {
@@ -209,11 +211,6 @@ fn dominates(m: &Module, region: Region, by: Block, block: Block) -> bool {
         }
     }
     true
-}
-
-/// Whether an operation lies in a function that an operation on tensors applies, which works on scalars.
-fn within_function(m: &Module, op: Op) -> bool {
-    m.parent_op(op).is_some_and(|p| keeps_to_itself(m, p))
 }
 
 /// What the declaration says.
@@ -374,7 +371,14 @@ fn related(m: &Module, op: Op, index: Index) -> Result<(), String> {
     }
     for (i, &(a, of_a)) in tensors.iter().enumerate() {
         for &(b, of_b) in &tensors[i + 1..] {
-            let sliced = match relation.crossing(of_a, of_b) {
+            if m.encoding(a).is_some() != m.encoding(b).is_some() {
+                let (with, without) = if m.encoding(a).is_some() { (a, b) } else { (b, a) };
+                let [with, without] = [with, without].map(|ty| print_type(m, ty));
+                return Err(format!("{without} has no layout, but {with} has one"));
+            }
+            let crossing = relation.crossing(of_a, of_b);
+            verify_layouts::follows(m, crossing.as_ref(), a, b)?;
+            let sliced = match crossing {
                 Some(Crossing::Same) if m.encoding(a) != m.encoding(b) => {
                     return Err(format!(
                         "layouts must be the same, but those of {} and {} differ",
@@ -397,13 +401,18 @@ fn related(m: &Module, op: Op, index: Index) -> Result<(), String> {
         }
     }
     if index == Index::Contraction {
+        let mut widths: SmallVec<[u32; 2]> = SmallVec::new();
         for (operand, &v) in m.operands(op).iter().take(2).enumerate() {
-            let Some(Encoding::DotOperand { op_idx, parent, .. }) = encoding(m, m.value_type(v)) else {
+            let Some(Encoding::DotOperand { op_idx, parent, k_width }) = encoding(m, m.value_type(v)) else {
                 continue;
             };
             if *op_idx as usize != operand {
                 return Err(format!("operand {operand} has the layout of operand {op_idx}"));
             }
+            if widths.iter().any(|n| n != k_width) {
+                return Err(format!("the operands are for different `kWidth`: {} and {k_width}", widths[0]));
+            }
+            widths.push(*k_width);
             let result = encoding(m, m.value_type(m.results(op)[0]));
             if result.is_some_and(|e| *e != **parent && !same_fragments(e, parent)) {
                 return Err(format!("the layout of operand {operand} is for another result's layout"));
@@ -436,7 +445,7 @@ fn fits_kind(m: &Module, ty: Type) -> Result<(), String> {
     }
     if let Some(Encoding::Shared(SharedKind::Swizzled { order, .. } | SharedKind::Padded { order, .. })) =
         found
-        && m.shape(ty).is_some_and(|shape| order.len() > shape.len())
+        && m.shape(ty).is_some_and(|shape| order.len() > shape.len() + 1)
     {
         return Err(format!("the layout of {} has more dimensions than it", print_type(m, ty)));
     }

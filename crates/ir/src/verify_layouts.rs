@@ -1,46 +1,103 @@
-//! Part of the [verifier](mod@crate::verify): whether a layout is for as many threads and warps as there are.
+//! Part of the [verifier](mod@crate::verify): whether a layout is for as many threads and warps as there are, and blocked ones of an
+//! operation's operands and results follow from each other.
+
+use tilewright_layout::{Dim, TileLayout};
 
 use crate::Encoding;
-use crate::attrs::{AttrKind, AttrValue};
+use crate::attrs::{AttrKind, AttrValue, text_list};
 use crate::dialect::ttg::{Partitions, WarpSpecialize};
 use crate::entity::{Op, Type};
+use crate::index::Crossing;
 use crate::module::Module;
 use crate::text::print_type;
 
-/// The extents of a blocked layout over threads, warps and CTAs.
+/// A blocked layout.
+#[derive(Clone, PartialEq)]
 struct Blocked {
-    threads: u32,
-    warps: u32,
-    ctas: Option<u32>,
+    sizes: Vec<u32>,
+    threads: Vec<u32>,
+    warps: Vec<u32>,
+    ctas: Option<Vec<u32>>,
+    order: Vec<u32>,
 }
 
 impl Blocked {
     fn of(m: &Module, ty: Type) -> Option<Blocked> {
-        let product = |v: &[u32]| v.iter().try_fold(1u32, |n, &x| n.checked_mul(x));
         match m.attr_kind(m.encoding(ty)?) {
-            AttrKind::Encoding(Encoding::Blocked { threads_per_warp, warps_per_cta, .. }) => Some(Blocked {
-                threads: product(threads_per_warp)?,
-                warps: product(warps_per_cta)?,
+            AttrKind::Encoding(Encoding::Blocked {
+                size_per_thread,
+                threads_per_warp,
+                warps_per_cta,
+                order,
+            }) => Some(Blocked {
+                sizes: size_per_thread.clone(),
+                threads: threads_per_warp.clone(),
+                warps: warps_per_cta.clone(),
                 ctas: None,
+                order: order.clone(),
             }),
             // One that is spread over CTAs is kept as text.
-            AttrKind::Opaque(text) if text.starts_with("#ttg.blocked<") => {
-                let list = |name: &str| product(&list(text, name)?);
-                Some(Blocked {
-                    threads: list("threadsPerWarp")?,
-                    warps: list("warpsPerCTA")?,
-                    ctas: list("CTAsPerCGA"),
-                })
-            }
+            AttrKind::Opaque(text) if text.starts_with("#ttg.blocked<") => Some(Blocked {
+                sizes: text_list(text, "sizePerThread")?,
+                threads: text_list(text, "threadsPerWarp")?,
+                warps: text_list(text, "warpsPerCTA")?,
+                ctas: text_list(text, "CTAsPerCGA"),
+                order: text_list(text, "order")?,
+            }),
             _ => None,
         }
     }
-}
 
-/// `name = [1, 2]` in the text of a layout.
-fn list(text: &str, name: &str) -> Option<Vec<u32>> {
-    let rest = text.split_once(name)?.1.trim_start().strip_prefix('=')?.trim_start().strip_prefix('[')?;
-    rest.split_once(']')?.0.split(',').map(|n| n.trim().parse().ok()).collect()
+    /// The same with other lists for dimensions.
+    fn map(&self, f: impl Fn(&[u32], u32) -> Vec<u32>, order: Vec<u32>, last: u32) -> Blocked {
+        Blocked {
+            sizes: f(&self.sizes, last),
+            threads: f(&self.threads, 1),
+            warps: f(&self.warps, 1),
+            ctas: self.ctas.as_ref().map(|ctas| f(ctas, 1)),
+            order,
+        }
+    }
+
+    /// Dimension i is this one's `order[i]`.
+    fn permuted(&self, order: &[usize]) -> Blocked {
+        let at = |d: u32| order.iter().position(|&o| o == d as usize).unwrap_or(0) as u32;
+        let fast = self.order.iter().map(|&d| at(d)).collect();
+        self.map(|list, _| order.iter().filter_map(|&d| list.get(d).copied()).collect(), fast, 1)
+    }
+
+    /// With an innermost dimension whose two elements lie in one thread.
+    fn with_pair(&self) -> Blocked {
+        let fast = std::iter::once(self.order.len() as u32).chain(self.order.iter().copied()).collect();
+        self.map(|list, last| list.iter().copied().chain([last]).collect(), fast, 2)
+    }
+
+    /// Whether each thread has the same elements of a tensor of a type by another one, in whatever order.
+    fn agrees(&self, other: &Blocked, m: &Module, ty: Type) -> bool {
+        if self == other {
+            return true;
+        }
+        let layout = |b: &Blocked| {
+            let encoding = Encoding::Blocked {
+                size_per_thread: b.sizes.clone(),
+                threads_per_warp: b.threads.clone(),
+                warps_per_cta: b.warps.clone(),
+                order: b.order.clone(),
+            };
+            TileLayout::new(&encoding, m.shape(ty)?).ok()
+        };
+        let (Some(a), Some(b)) = (layout(self), layout(other)) else { return false };
+        let bases = |l: &TileLayout, dim| l.linear().flat_bases(dim).to_vec();
+        let sorted = |l: &TileLayout| {
+            let mut registers = bases(l, Dim::Register);
+            registers.sort_unstable();
+            registers
+        };
+        self.ctas == other.ctas
+            && (a.unit(), a.reps()) == (b.unit(), b.reps())
+            && [Dim::Lane, Dim::Warp].iter().all(|&dim| bases(&a, dim) == bases(&b, dim))
+            && sorted(&a) == sorted(&b)
+    }
 }
 
 /// How many warps run an operation: those of its partition, of its function, or of the module.
@@ -65,21 +122,46 @@ fn number(m: &Module, op: Op, name: &str) -> Option<u32> {
     i32::read(m, m.op_attr(op, name)).and_then(|n| u32::try_from(n).ok())
 }
 
+/// What the module around an operation says.
+fn of_module(m: &Module, op: Op, name: &str) -> Option<u32> {
+    std::iter::successors(Some(op), |&at| m.parent_op(at)).find_map(|at| number(m, at, name))
+}
+
+/// Checks blocked layouts of two tensors whose dimensions are permuted, or of which one has the elements of several as its innermost dimension:
+/// threads keep what they have.
+pub(crate) fn follows(m: &Module, crossing: Option<&Crossing>, a: Type, b: Type) -> Result<(), String> {
+    let (Some(from), Some(to)) = (Blocked::of(m, a), Blocked::of(m, b)) else { return Ok(()) };
+    let fits = match crossing {
+        Some(Crossing::Permute(order)) => from.permuted(order).agrees(&to, m, b),
+        Some(Crossing::AppendMember) => from.with_pair().agrees(&to, m, b),
+        Some(Crossing::DropMember) => to.with_pair().agrees(&from, m, a),
+        _ => true,
+    };
+    let [a, b] = [a, b].map(|ty| print_type(m, ty));
+    if fits { Ok(()) } else { Err(format!("the layout of {b} does not follow from that of {a}")) }
+}
+
 /// Checks the layout of a result against what the module says of its machine.
 pub(crate) fn fits_machine(m: &Module, op: Op, ty: Type) -> Result<(), String> {
     let Some(blocked) = Blocked::of(m, ty).filter(|_| m.is_tensor(ty)) else { return Ok(()) };
+    let rank = m.shape(ty).map_or(0, <[u32]>::len);
+    if blocked.order.len() != rank {
+        return Err(format!("the layout of {} has another number of dimensions than it", print_type(m, ty)));
+    }
+    let product = |list: &[u32]| list.iter().fold(1u32, |n, &x| n.saturating_mul(x));
+    let (threads, warps) = (product(&blocked.threads), product(&blocked.warps));
     let wrong = |found: u32, what: &str, n: u32| {
         Err(format!("the layout of {} is for {found} {what}, but there are {n}", print_type(m, ty)))
     };
-    match number(m, m.root(), "ttg.threads-per-warp") {
-        Some(n) if n != blocked.threads => return wrong(blocked.threads, "threads of a warp", n),
+    match of_module(m, op, "ttg.threads-per-warp") {
+        Some(n) if n != threads => return wrong(threads, "threads of a warp", n),
         _ => {}
     }
     match warps_of(m, op) {
-        Some(n) if n != blocked.warps => return wrong(blocked.warps, "warps", n),
+        Some(n) if n != warps => return wrong(warps, "warps", n),
         _ => {}
     }
-    match (blocked.ctas, number(m, m.root(), "ttg.num-ctas")) {
+    match (blocked.ctas.as_deref().map(product), of_module(m, op, "ttg.num-ctas")) {
         (Some(found), Some(n)) if found != n => wrong(found, "CTAs", n),
         _ => Ok(()),
     }

@@ -421,6 +421,88 @@ fn every_target_compiles_the_kernels() {
     }
 }
 
+/// What is read and verified, but which no target lowers, is named with its line.
+#[test]
+fn what_is_not_lowered_is_an_error_with_its_line() {
+    const HEAD: &str = r#"
+#regs = #ttg.blocked<{sizePerThread = [1, 64], threadsPerWarp = [32, 1], warpsPerCTA = [4, 1], order = [0, 1]}>
+#rows = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 64, 16]}>
+#tile = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#words = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 32}>
+#bar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#tm = #ttng.tensor_memory_encoding<blockM = 128, blockN = 64, unpacked = true>
+#half = #ttng.tensor_memory_encoding<blockM = 128, blockN = 32, unpacked = true>
+#scales = #ttng.tensor_memory_scales_encoding<>
+#smem = #ttg.shared_memory
+#space = #ttng.tensor_memory
+!A = !ttg.memdesc<128x32xf16, #tile, #smem>
+!B = !ttg.memdesc<32x64xf16, #tile, #smem>
+!W = !ttg.memdesc<128x64xf32, #words, #smem>
+!D = !ttg.memdesc<128x64xf32, #tm, #space, mutable>
+!S = !ttg.memdesc<128x1xf8E4M3FN, #scales, #space, mutable>
+!R = !ttg.memdesc<128x64xf16, #tile, #smem, mutable>
+!bar = !ttg.memdesc<1xi64, #bar, #smem, mutable>
+!desc = !tt.tensordesc<tensor<1x64xf16, #tile>>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.shared" = 65536 : i32, "ttg.threads-per-warp" = 32 : i32} {
+tt.func public @kernel(%a: !A, %b: !B, %w: !W, %d: !D, %s: !S, %r: !R, %bar: !bar, %desc: !desc, %c: i1, %i: i32) {
+  %x = arith.constant dense<1.0> : tensor<128x64xf32, #regs>
+  %m = arith.constant dense<1.0> : tensor<128x64xf32, #mma>
+  %at = arith.constant dense<1> : tensor<128xi32, #rows>
+  %bytes = arith.constant dense<1> : tensor<128x32xi8, #regs>
+"#;
+    let operations = [
+        "%0 = ttng.tmem_alloc : () -> !D",
+        "%0 = ttng.tmem_load %d : !D -> tensor<128x64xf32, #regs>",
+        "ttng.tmem_store %x, %d, %c : tensor<128x64xf32, #regs> -> !D",
+        "%0 = ttng.tmem_subslice %d {N = 32 : i32} : !D -> !ttg.memdesc<128x32xf32, #half, #space, mutable>",
+        "ttng.tmem_copy %w, %d, %bar : !W, !D, !bar",
+        "ttng.tc_gen5_mma %a, %b, %d, %c, %c : !A, !B, !D",
+        "ttng.tc_gen5_mma_scaled %a, %b, %d, %s, %s, %c, %c lhs = e4m3 rhs = e4m3 : !A, !B, !D, !S, !S",
+        "ttng.tc_gen5_commit %bar : !bar",
+        "ttng.async_tma_gather %desc[%at, %i] %r, %bar, %c : !desc, tensor<128xi32, #rows>, i32, !bar, !R, i1",
+        "ttng.async_tma_scatter %desc[%at, %i] %r : !desc, tensor<128xi32, #rows>, i32, !R",
+        "%0 = ttg.fp4_to_fp %bytes {axis = 1 : i32} : tensor<128x32xi8, #regs> -> tensor<128x64xf16, #regs>",
+        "%0 = ttng.warp_group_dot %a, %b, %m, %c : !A * !B -> tensor<128x64xf32, #mma>",
+    ];
+    for operation in operations {
+        let module =
+            tilewright_ir::text::parse(&format!("{HEAD}{operation}\n  tt.return\n}}\n}}"), "test.mlir")
+                .unwrap_or_else(|e| panic!("{operation}: {e}"));
+        tilewright_ir::verify(&module).unwrap_or_else(|e| panic!("{operation}: {}", e[0]));
+        let name = operation.split(' ').find(|word| word.starts_with("tt")).expect("a name");
+        for target in ["cuda:80", "cuda:90", "cuda:100"] {
+            let options =
+                tilewright_nvidia::CodegenOptions::new(tilewright_nvidia::Target::parse(target).unwrap());
+            let error = tilewright_nvidia::compile(&module, &options).expect_err(operation).to_string();
+            let line = HEAD.lines().count() + 1;
+            assert!(error.contains(&format!("not supported yet on {target}: ")), "{error}");
+            assert!(error.contains(&format!("(in `{name}`)")), "{error}");
+            assert!(error.contains(&format!("test.mlir:{line}:")), "{error}");
+        }
+    }
+}
+
+/// Tensors without layouts are read and verified in a `ttg` module, but not compiled.
+#[test]
+fn a_given_module_needs_layouts() {
+    let text = r#"
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f() {
+    %x = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+    tt.return
+  }
+}
+"#;
+    let mut module = tilewright_ir::text::parse(text, "test.mlir").unwrap_or_else(|e| panic!("{e}"));
+    tilewright_ir::verify(&module).expect("it may be read");
+    let options = tilewright_ir::Options::default();
+    let finished = tilewright_passes::pipeline::finish_ttg(&mut module, &plain("cuda:90"), &options);
+    let error = finished.expect_err("it has none").to_string();
+    assert!(error.contains("tt.make_range: tensor<64xi32> has no layout"), "{error}");
+    assert!(error.contains("test.mlir:4:"), "{error}");
+}
+
 /// Adds 1 to counters: each element once, whatever number of threads hold it, and the old values come back to all.
 #[test]
 fn atomics_happen_once_for_each_element() {

@@ -136,6 +136,7 @@ impl Held {
 /// # Errors
 /// The first operation for which a property doesn't hold, with the name of the pass.
 pub fn check_before(pass: &str, requires: &[Property], module: &Module) -> Result<(), Diagnostic> {
+    tilewright_ir::verify_flat(module)?;
     let found = requires.iter().find_map(|p| p.check(module).err());
     found.map_or(Ok(()), |error| Err(error.note(format!("required by the pass `{pass}`"))))
 }

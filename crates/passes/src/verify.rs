@@ -8,6 +8,7 @@ use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::index::Index;
 use tilewright_ir::marks;
+use tilewright_ir::text::{print_attr, print_type};
 use tilewright_ir::{Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Value};
 use tilewright_layout::{TileLayout, TmaBlock};
 
@@ -41,8 +42,12 @@ fn encoding(module: &Module, value: Value) -> Option<&Encoding> {
 pub(crate) fn check(module: &Module, op: Op) -> Result<(), String> {
     for &v in module.operands(op).iter().chain(module.results(op)) {
         if encoding_inference::is_tensor(module, v) {
-            let enc = encoding(module, v).ok_or("a tensor without an encoding")?;
-            let shape = module.shape(module.value_type(v)).unwrap_or(&[]);
+            let ty = module.value_type(v);
+            let enc = encoding(module, v).ok_or_else(|| match module.encoding(ty) {
+                Some(layout) => format!("not supported yet: the layout {}", print_attr(module, layout)),
+                None => format!("{} has no layout", print_type(module, ty)),
+            })?;
+            let shape = module.shape(ty).unwrap_or(&[]);
             let layout = TileLayout::new(enc, shape).map_err(|e| e.to_string())?;
             let warps = scope::num_warps(module, op);
             if layout.num_warps() > warps {

@@ -27,7 +27,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return %x : tensor<64xf32>
   }
 }
-// ERROR: a tensor without an encoding
+// ERROR: tensor<64xf32> has no layout
 // -----
 // RUN: -allocate-shared
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {

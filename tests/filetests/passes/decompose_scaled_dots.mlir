@@ -93,3 +93,15 @@ tt.func @plain(%a: tensor<32x64xbf16>, %b: tensor<64x32xbf16>, %c: tensor<32x32x
   %0 = tt.dot %a, %b, %c : tensor<32x64xbf16> * tensor<64x32xbf16> -> tensor<32x32xf32>
   tt.return %0 : tensor<32x32xf32>
 }
+// -----
+// Floats that are given as bytes are floats first.
+// RUN: -decompose-scaled-dots
+tt.func @bytes(%a: tensor<32x64xi8>, %b: tensor<64x32xi8>, %c: tensor<32x32xf32>) -> tensor<32x32xf32> {
+  %0 = tt.dot_scaled %a, %b, %c lhs = e4m3 rhs = e5m2 : tensor<32x64xi8> * tensor<64x32xi8> -> tensor<32x32xf32>
+  tt.return %0 : tensor<32x32xf32>
+}
+// CHECK: [[A:%.*]] = arith.bitcast %arg0 : tensor<32x64xi8> to tensor<32x64xf8E4M3FN>
+// CHECK: [[B:%.*]] = arith.bitcast %arg1 : tensor<64x32xi8> to tensor<64x32xf8E5M2>
+// CHECK: [[X:%.*]] = tt.fp_to_fp [[A]]
+// CHECK: [[Y:%.*]] = tt.fp_to_fp [[B]]
+// CHECK: tt.dot [[X]], [[Y]], %arg2

@@ -692,6 +692,10 @@ impl Builder<'_, '_> {
     fn dot_scaled(&mut self, op: Op) -> Res<()> {
         let m = self.m;
         let d = tt::DotScaled(op);
+        let formats = [(d.a(m), d.a_elem_type(m)), (d.b(m), d.b_elem_type(m))];
+        if formats.iter().any(|(v, format)| m.element_type(m.value_type(*v)) != format.element()) {
+            return Err(self.unsupported("a scaled dot of floats that are given as bytes"));
+        }
         let operand = |value, scale: Option<Value>, k_pack: DefaultTrue| -> Res<Microscaled> {
             let scale = scale.map(|v| self.get(v)).transpose()?;
             Ok(Microscaled { value: self.get(value)?, scale, k_pack: k_pack.0 })

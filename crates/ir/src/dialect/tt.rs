@@ -513,6 +513,7 @@ crate::dialect! {
         types(All(Tensor))
         effects()
         format "$a `,` $b `,` $c (`,` `inputPrecision` `=` $inputPrecision^)? attr-dict `:` type($a) `*` type($b) `->` type($result)"
+        verify verify_dot
     }
 
     /// d = (a · its scales) · (b · its scales) + c in the microscaling formats (OCP Microscaling Formats Specification 1.0).
@@ -521,7 +522,7 @@ crate::dialect! {
     /// float (E4M3). Scales of a are M×K/32, those of b N×K/32. Elements and scales are converted to fp16 if one of the
     /// operands is fp16, and to bf16 otherwise; their products are rounded to that type and then multiplied as by `tt.dot`. What
     /// has the exponent 255 is NaN, or with `fastMath` its product with infinity. E2M1 elements lie along K two in a byte,
-    /// without `lhs_k_pack` (`rhs_k_pack`) along M (N).
+    /// without `lhs_k_pack` (`rhs_k_pack`) along M (N). Floats of 8 bits may be given as bytes.
     op DotScaled = "dot_scaled" {
         operands(a: one, b: one, c: one, a_scale: opt, b_scale: opt)
         attrs(
@@ -533,7 +534,7 @@ crate::dialect! {
         )
         same_as(c)
         traits(Pure)
-        index(ScaledContraction("lhs_k_pack", "rhs_k_pack"))
+        index(ScaledContraction(["a_elem_type", "b_elem_type"], ["lhs_k_pack", "rhs_k_pack"]))
         types(All(Tensor), Each("c", Float))
         effects()
         format "$a (`scale` $a_scale^)? `,` $b (`scale` $b_scale^)? `,` $c `lhs` `=` $a_elem_type `rhs` `=` $b_elem_type attr-dict `:` type($a) (`,` type($a_scale)^)? `*` type($b) (`,` type($b_scale)^)? `->` type($result)"
@@ -743,7 +744,7 @@ fn verify_return(module: &Module, op: Op) -> Result<(), String> {
 
 fn verify_call(module: &Module, op: Op) -> Result<(), String> {
     let callee = Call(op).callee(module).0;
-    let Some(func) = module.function(&callee) else {
+    let Some(func) = module.function_beside(op, &callee) else {
         return Err(format!("there is no function @{callee}"));
     };
     let (inputs, results) = function_type(module, func)?;
@@ -807,6 +808,16 @@ fn verify_indices(module: &Module, op: Op) -> Result<(), String> {
     if found == rank { Ok(()) } else { Err(format!("{rank} indices expected, not {found}")) }
 }
 
+/// The elements of both operands have one width.
+fn verify_dot(module: &Module, op: Op) -> Result<(), String> {
+    let [a, b] = [Dot(op).a(module), Dot(op).b(module)].map(|v| module.value_type(v));
+    if module.bits(a) == module.bits(b) {
+        return Ok(());
+    }
+    let [a, b] = [a, b].map(|ty| print_type(module, ty));
+    Err(format!("elements of the operands must have one width, but those of {a} and {b} differ"))
+}
+
 /// Elements and scales are of the formats.
 fn verify_dot_scaled(module: &Module, op: Op) -> Result<(), String> {
     let dot = DotScaled(op);
@@ -817,7 +828,9 @@ fn verify_dot_scaled(module: &Module, op: Op) -> Result<(), String> {
     ];
     for (side, value, scale, format, k_pack) in sides {
         let (found, name) = (element(value), format.keyword());
-        if found != format.element() {
+        // Bytes are floats of 8 bits, too.
+        let bytes = found == Type::I8 && matches!(format, ScaleDotElemType::E4M3 | ScaleDotElemType::E5M2);
+        if found != format.element() && !bytes {
             let [found, expected] = [found, format.element()].map(|t| print_type(module, t));
             return Err(format!("elements of {name} are {expected}, but those of the {side} are {found}"));
         }
@@ -845,6 +858,10 @@ fn verify_map(module: &Module, op: Op) -> Result<(), String> {
         return Err(format!("`pack` must be 1 or more, not {pack}"));
     }
     let block = module.region_block(module.regions(op)[0]);
+    let stores = |&op: &Op| module.opcode(op) == Some(crate::Opcode::Tt(Kind::Store));
+    if module.all_ops(op).iter().any(stores) {
+        return Err("the function must not store".into());
+    }
     let elements = |values: &[crate::Value]| -> Vec<Type> {
         let types = values.iter().map(|&v| module.element_type(module.value_type(v)));
         types.flat_map(|ty| std::iter::repeat_n(ty, pack as usize)).collect()

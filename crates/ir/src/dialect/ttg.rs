@@ -34,12 +34,14 @@
 //! ttg.ring_commit %ring[%slot]
 //! ```
 
+use crate::attrs::{AttrKind, text_list};
 use crate::dialect::{tt, ttng};
 use crate::entity::{Op, Region, Type, Value};
 use crate::module::{Module, ValueDef};
 use crate::opdef::{Access, Completion, Effect, Resource, Scope};
 use crate::text::print_type;
 use crate::types::TypeKind;
+use crate::{Encoding, SharedKind};
 
 const READ_SRC: Effect = Effect::new(Access::Read, Resource::Shared, Some("src"));
 const WRITE_DST: Effect = Effect::new(Access::Write, Resource::Shared, Some("dst"));
@@ -164,6 +166,7 @@ crate::dialect! {
         types(Each("src", Buffer), Each("result", Buffer), Is("result", Like("src")))
         effects()
         format "$src `` $offsets attr-dict `:` type($src) `->` type($result)"
+        verify verify_subslice
     }
 
     /// The buffer with its dimensions permuted (no data moves).
@@ -540,6 +543,74 @@ fn verify_fp4_to_fp(module: &Module, op: Op) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("{} does not hold {} along {axis}", print_type(module, from), print_type(module, to)))
+    }
+}
+
+/// A part is one of the tiles of its extents, and cut where the addresses of what lies in it differ from those of the first tile by one amount.
+fn verify_subslice(module: &Module, op: Op) -> Result<(), String> {
+    let slice = MemdescSubslice(op);
+    let (from, to) = (module.value_type(slice.src(module)), module.value_type(slice.result(module)));
+    let (Some(whole), Some(part)) = (module.shape(from), module.shape(to)) else { return Ok(()) };
+    let offsets = slice.offsets(module);
+    let beside = |(offset, n): &(&i32, &u32)| u32::try_from(**offset).is_ok_and(|at| !at.is_multiple_of(**n));
+    if let Some((offset, n)) = offsets.iter().zip(part).find(beside) {
+        return Err(format!("a part of {n} cannot begin at {offset}, which is within a tile of as many"));
+    }
+    // The fast dimension and the one whose index permutes it, with the permutation of an index: 0 if it is none.
+    let (fast, slow, phase): (usize, usize, Box<dyn Fn(u32) -> u32>) =
+        match module.encoding(from).map(|e| module.attr_kind(e)) {
+            Some(AttrKind::Opaque(text))
+                if text_list(text, "CTAsPerCGA").is_some_and(|ctas| ctas.iter().any(|&n| n > 1)) =>
+            {
+                return Err(format!(
+                    "{} is spread over CTAs, and such a buffer has no parts",
+                    print_type(module, from)
+                ));
+            }
+            Some(AttrKind::Encoding(Encoding::Shared(SharedKind::Swizzled {
+                vec,
+                per_phase,
+                max_phase,
+                order,
+            }))) => {
+                let (&[fast, slow, ..], Some(leading)) = (&order[..], whole.len().checked_sub(order.len()))
+                else {
+                    return Ok(());
+                };
+                let phase = |row: u32| {
+                    row.checked_div(*per_phase)
+                        .and_then(|p| p.checked_rem(*max_phase))
+                        .map_or(0, |p| p.saturating_mul(*vec))
+                };
+                (leading + fast as usize, leading + slow as usize, Box::new(phase))
+            }
+            Some(AttrKind::Encoding(Encoding::Shared(SharedKind::NvmmaShared {
+                swizzle_bytes,
+                transposed,
+                element_bits,
+                ..
+            }))) => {
+                let Some(last) = whole.len().checked_sub(1).filter(|&l| l > 0) else { return Ok(()) };
+                let phase = |row: u32| {
+                    let chunk = (row % 8).checked_div(128u32.checked_div(*swizzle_bytes)?)?;
+                    (chunk * 128).checked_div(*element_bits)
+                };
+                let (fast, slow) = if *transposed { (last - 1, last) } else { (last, last - 1) };
+                (fast, slow, Box::new(move |row| phase(row).unwrap_or(0)))
+            }
+            _ => return Ok(()),
+        };
+    let (Some(&columns), Some(&rows), Some(&first)) = (whole.get(fast), whole.get(slow), part.get(slow))
+    else {
+        return Ok(());
+    };
+    let mut steps =
+        std::iter::successors(Some(first), |row| row.checked_mul(2)).take_while(|&row| row < rows);
+    match steps.find(|&row| phase(row) % columns != 0) {
+        Some(row) => Err(format!(
+            "a part of {first} along {slow} cuts the swizzling pattern, which differs {row} further on"
+        )),
+        None => Ok(()),
     }
 }
 

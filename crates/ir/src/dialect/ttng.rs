@@ -50,11 +50,11 @@ const DRAIN: Effect =
 crate::dialect! {
     dialect "ttng" Ttng;
 
-    /// `d = a · b + c` by `wgmma`. `b` is a buffer, `a` a buffer or a tensor of `dot_op<0>` fragments. With `isAsync` the
+    /// `d = a · b + c` by `wgmma`, where `use_c` does not hold `d = a · b`. `b` is a buffer, `a` a buffer or a tensor of `dot_op<0>` fragments. With `isAsync` the
     /// result may not be looked at, nor the buffers written, before a `ttng.warp_group_dot_wait`. `inputPrecision` is 0
     /// for tf32, 1 for tf32x3, 2 (or nothing) for ieee.
     op WarpGroupDot = "warp_group_dot" {
-        operands(a: one, b: one, c: one)
+        operands(a: one, b: one, c: one, use_c: opt)
         attrs(
             input_precision: Option<i32> = "inputPrecision",
             max_num_imprecise_acc: Option<i32> = "maxNumImpreciseAcc",
@@ -62,9 +62,9 @@ crate::dialect! {
         )
         results(d)
         index(Contraction)
-        types(Each("b", Buffer), Each("c", Tensor), Is("d", Same("c")))
+        types(Each("b", Buffer), Each("c", Tensor), Is("d", Same("c")), Is("use_c", Fixed(Type::I1)))
         effects(READ_A, READ_B)
-        format "$a `,` $b `,` $c attr-dict `:` type($a) `*` type($b) `->` type($d)"
+        format "$a `,` $b `,` $c (`,` $use_c^)? attr-dict `:` type($a) `*` type($b) `->` type($d)"
     }
 
     /// Waits until at most `pendings` of this warp group's products are under way. The results are the inputs: results of

@@ -1,5 +1,6 @@
 //! What must hold among the parameters of a layout, whatever has it.
 
+use crate::attrs::text_list;
 use crate::dialect::blackwell::TensorMemory;
 use crate::{Encoding, SharedKind};
 
@@ -84,5 +85,63 @@ pub(super) fn padding(pairs: &[(u32, u32)]) -> Result<(), String> {
 
 /// Checks an attribute that is kept as text.
 pub(super) fn check_text(text: &str) -> Result<(), String> {
-    TensorMemory::parse(text).map_or(Ok(()), |layout| layout.map(|_| ()))
+    if let Some(layout) = TensorMemory::parse(text) {
+        return layout.map(|_| ());
+    }
+    match text.split_once('<') {
+        Some(("#ttg.amd_mfma", parameters)) => amd_mfma(parameters),
+        Some(("#ttg.dot_op", parameters)) => operand_of_amd(parameters),
+        _ => Ok(()),
+    }
+}
+
+/// What stands behind `name =` among parameters in text: a word, or a list without its end.
+fn parameter<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.match_indices(name).find_map(|(at, _)| {
+        let is_whole = !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
+        let value = text[at + name.len()..].trim_start().strip_prefix('=').filter(|_| is_whole)?.trim_start();
+        let end = if value.starts_with('[') { value.find(']') } else { value.find([',', '}', '>']) };
+        Some(value[..end.unwrap_or(value.len())].trim())
+    })
+}
+
+/// AMD's matrix cores (`mfma`).
+fn amd_mfma(text: &str) -> Result<(), String> {
+    let version = parameter(text, "version").or_else(|| parameter(text, "versionMajor"));
+    if let Some(version) = version
+        && !matches!(version.parse(), Ok(0..=4u32))
+    {
+        return Err(format!("the version of mfma must be 0 to 4, not {version}"));
+    }
+    let shape = text_list(text, "instrShape").unwrap_or_default();
+    if let [m, n, ..] = shape[..]
+        && !matches!((m, n), (32, 32) | (16, 16) | (64, 4) | (4, 64))
+    {
+        return Err(format!("there is no mfma of {m}x{n}"));
+    }
+    match parameter(text, "elementType") {
+        None | Some("f64" | "f32" | "i32") => Ok(()),
+        Some(other) => Err(format!("mfma accumulates in f64, f32 or i32, not in {other}")),
+    }
+}
+
+/// An operand of a product of AMD's.
+fn operand_of_amd(text: &str) -> Result<(), String> {
+    let Some((before, parent)) = text.split_once('#') else { return Ok(()) };
+    // (The parent's parameters end where its brackets do.)
+    let behind = parent.split_once("}>").map_or("", |(_, behind)| behind);
+    let k_width = parameter(before, "kWidth").or_else(|| parameter(behind, "kWidth"));
+    let k_width: u32 = k_width.and_then(|n| n.parse().ok()).unwrap_or(0);
+    if parent.starts_with("ttg.amd_mfma<") && k_width == 0 {
+        return Err("`kWidth` must be given for products of mfma".into());
+    }
+    let Some(wmma) = parent.strip_prefix("ttg.amd_wmma<") else { return Ok(()) };
+    match (parameter(wmma, "version").unwrap_or(""), k_width) {
+        (_, 8 | 16) => Ok(()),
+        ("1", _) => Err(format!("`kWidth` must be 8 or 16 for products of wmma 1, not {k_width}")),
+        (_, 4) => Ok(()),
+        (version, _) => {
+            Err(format!("`kWidth` must be 4, 8 or 16 for products of wmma {version}, not {k_width}"))
+        }
+    }
 }

@@ -313,7 +313,7 @@ fn print_cond_br(p: &mut Printer<'_>, op: Op) -> bool {
 /// Parses an operation after its name, if its syntax is written here.
 pub(crate) fn parse(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result<Option<Op>> {
     match def.opcode {
-        Opcode::Builtin(builtin::Kind::Module) => Err(p.unsupported_here("a module within a module")),
+        Opcode::Builtin(builtin::Kind::Module) => parse_inner_module(p, def, loc).map(Some),
         Opcode::Tt(tt::Kind::Func) => parse_func(p, def, loc).map(Some),
         Opcode::Tt(tt::Kind::Clampf) => parse_clampf(p, def, loc).map(Some),
         Opcode::Arith(arith::Kind::Constant) => parse_constant(p, def, loc).map(Some),
@@ -328,18 +328,26 @@ pub(crate) fn parse(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result
     }
 }
 
-/// A module after the word `module`, into the root.
-pub(crate) fn parse_module_body(p: &mut Parser<'_>, root: Op) -> Result<()> {
+/// A module within another, after the word `module`.
+fn parse_inner_module(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result<Op> {
+    let op = p.module.create_op(OpSpec::new(def, loc));
+    let region = p.module.regions(op)[0];
+    let body = p.module.append_block(region, &[]);
+    parse_module_body(p, op, body)?;
+    Ok(op)
+}
+
+/// What stands after the word `module`, into this operation and its block.
+pub(crate) fn parse_module_body(p: &mut Parser<'_>, module: Op, body: Block) -> Result<()> {
     if matches!(p.peek(), Token::At(_)) {
         let name = p.parse_symbol()?;
         let attr = p.module.attr(AttrKind::Str(name));
-        p.module.set_attr(root, "sym_name", attr);
+        p.module.set_attr(module, "sym_name", attr);
     }
     if p.eat_word("attributes") {
         let attrs = p.parse_dict()?;
-        p.set_attrs(root, attrs);
+        p.set_attrs(module, attrs);
     }
-    let body = p.module.body();
     p.isolated(|p| p.single_block_body(body, false))
 }
 

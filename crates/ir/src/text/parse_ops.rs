@@ -8,7 +8,7 @@ use super::lexer::Token;
 use super::parser::{Operand, Parser, Result};
 use super::printer::{PROPERTIES, SEGMENT_SIZES};
 use crate::attrs::{AttrKind, Name};
-use crate::dialect::{builtin, find_def};
+use crate::dialect::find_def;
 use crate::entity::{Attr, Block, Loc, Op, Type, Value};
 use crate::module::{LocKind, Module, OpSpec};
 use crate::opdef::{Arity, OpDef, ResultsDef, Trait};
@@ -107,9 +107,6 @@ impl<'s> Parser<'s> {
         let at = self.position();
         let name = self.parse_string()?;
         let def = find_def(&name);
-        if def.is_some_and(|d| d.opcode == builtin::Module::OPCODE) {
-            return Err(self.unsupported_at(at, "a module within a module"));
-        }
         self.expect(b'(')?;
         let operands = self.operand_list()?;
         self.expect(b')')?;

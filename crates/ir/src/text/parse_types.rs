@@ -90,7 +90,9 @@ impl<'s> Parser<'s> {
             }
             "tt.tensordesc" => {
                 self.expect_open_angle()?;
+                let around = std::mem::replace(&mut self.in_descriptor, true);
                 let block = self.parse_type()?;
+                self.in_descriptor = around;
                 self.expect(b'>')?;
                 Ok(self.module.ty(TypeKind::TensorDesc { block }))
             }
@@ -110,6 +112,9 @@ impl<'s> Parser<'s> {
             "f8E4M3FNUZ" => self.module.ty(TypeKind::Float(FloatKind::F8E4M3FNUZ)),
             "f8E5M2FNUZ" => self.module.ty(TypeKind::Float(FloatKind::F8E5M2FNUZ)),
             "f8E4M3B11FNUZ" => self.module.ty(TypeKind::Float(FloatKind::F8E4M3B11FNUZ)),
+            // Of a block's integers only reductions look at the sign, and there are none of so few bits.
+            "si8" | "ui8" if self.in_descriptor => Type::I8,
+            "si16" | "ui16" if self.in_descriptor => Type::I16,
             _ => {
                 let digits = name.strip_prefix('i')?;
                 if digits.is_empty() || digits.starts_with('0') || !digits.bytes().all(|b| b.is_ascii_digit())

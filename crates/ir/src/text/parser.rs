@@ -12,6 +12,7 @@ use super::lexer::{Lexer, Token};
 use super::parse_types::Alias;
 use crate::attrs::Name;
 use crate::diagnostic::{Diagnostic, Kind, Span};
+use crate::dialect::builtin;
 use crate::entity::{Attr, Block, Loc, Op, Region, Type, Value};
 use crate::module::{Module, OpSpec};
 
@@ -76,6 +77,8 @@ pub(crate) struct Parser<'s> {
     regions: Vec<Region>,
     depth: u32,
     weight: usize,
+    /// Whether the type that is read is that of a descriptor's block.
+    pub(super) in_descriptor: bool,
 }
 
 impl<'s> Parser<'s> {
@@ -96,6 +99,7 @@ impl<'s> Parser<'s> {
             regions: Vec::new(),
             depth: 0,
             weight: 0,
+            in_descriptor: false,
         }
     }
 
@@ -420,8 +424,8 @@ impl<'s> Parser<'s> {
     // ---- the file ---------------------------------------------------------------------------------------------
 
     fn module_file(mut self) -> Result<Module> {
-        let root = self.module.root();
-        let mut seen_module = false;
+        let (root, body) = (self.module.root(), self.module.body());
+        let mut seen_module = None;
         let mut seen_others = false;
         loop {
             if self.alias_definition()? {
@@ -437,24 +441,23 @@ impl<'s> Parser<'s> {
                         None => return Err(self.error_at(at, "`#-}` expected")),
                     }
                 }
-                Token::Word("module" | "builtin.module") if !seen_module && !seen_others => {
+                Token::Word("module" | "builtin.module") if seen_module.is_none() && !seen_others => {
+                    seen_module = Some(self.position());
                     self.next();
-                    seen_module = true;
-                    custom::parse_module_body(&mut self, root)?;
+                    custom::parse_module_body(&mut self, root, body)?;
                     self.trailing_loc(root)?;
                 }
-                Token::Str("\"builtin.module\"") if !seen_module && !seen_others => {
+                Token::Str("\"builtin.module\"") if seen_module.is_none() && !seen_others => {
+                    seen_module = Some(self.position());
                     self.next();
-                    seen_module = true;
                     self.generic_module(root)?;
                     self.trailing_loc(root)?;
                 }
-                _ if seen_module => {
-                    return Err(self.error_here("a file holds one module; this stands after it"));
-                }
                 _ => {
+                    if let Some(at) = seen_module.take() {
+                        self.enclose_module(at);
+                    }
                     seen_others = true;
-                    let body = self.module.body();
                     self.isolated(|p| p.parse_op(body))?;
                 }
             }
@@ -472,6 +475,32 @@ impl<'s> Parser<'s> {
     fn rest_from_token(&mut self) -> &'s str {
         let at = self.position();
         &self.lexer.text()[at..]
+    }
+
+    /// Makes the module that has been read from `at` on one within a module that says nothing, since something stands beside it.
+    fn enclose_module(&mut self, at: usize) {
+        let (root, body) = (self.module.root(), self.module.body());
+        let loc = match self.module.op_loc(root) {
+            Loc::UNKNOWN => self.loc_of(at),
+            said => said,
+        };
+        let inner = self.module.create_op(OpSpec::new(builtin::Kind::Module.def(), loc));
+        let region = self.module.regions(inner)[0];
+        let block = self.module.append_block(region, &[]);
+        let ops: Vec<Op> = self.module.block_ops(body).collect();
+        for op in ops {
+            self.module.detach_op(op);
+            self.module.append_op(block, op);
+        }
+        for (name, attr) in self.module.op_attrs(root).to_vec() {
+            self.module.remove_attr(root, &name);
+            self.module.set_attr(inner, name, attr);
+        }
+        self.module.set_op_loc(root, Loc::UNKNOWN);
+        for pending in self.pending_locs.iter_mut().filter(|pending| pending.0 == root) {
+            pending.0 = inner;
+        }
+        self.module.append_op(body, inner);
     }
 
     /// `"builtin.module"() ({ ... }) {...} : () -> ()`

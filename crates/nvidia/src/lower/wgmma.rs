@@ -237,6 +237,9 @@ impl Lower<'_, '_> {
     fn warp_group_dot(&mut self, op: ttng::WarpGroupDot) -> Result<()> {
         let m = self.m;
         let (a, b, c, d) = (op.a(m), op.b(m), op.c(m), op.d(m));
+        if op.use_c(m).is_some() {
+            return Err(self.unsupported("a warp-group dot that may leave out what it adds to"));
+        }
         let Encoding::NvidiaMma { version_major: 3, warps_per_cta, instr_shape, .. } =
             self.encoding(self.value_ty(d))?
         else {

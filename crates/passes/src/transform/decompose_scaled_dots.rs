@@ -66,6 +66,7 @@ fn decompose(module: &mut Module, dot: tt::DotScaled) {
     let lhs = operand(dot.a(m), dot.a_scale(m), axes, formats[0], dot.lhs_k_pack(m).0);
     let rhs = operand(dot.b(m), dot.b_scale(m), (axes.1, axes.0), formats[1], dot.rhs_k_pack(m).0);
     let mut b = Builder::before(module, dot.0);
+    let (lhs, rhs) = (lhs.with_floats(&mut b, formats[0]), rhs.with_floats(&mut b, formats[1]));
     let (lhs, rhs) = (lhs.scaled(&mut b), rhs.scaled(&mut b));
     let d = tt::Dot::build(&mut b, lhs, rhs, c, tt::InputPrecision::Ieee, None).result(b.module);
     module.replace_op(dot.0, &[d]);
@@ -95,6 +96,16 @@ struct Operand {
 }
 
 impl Operand {
+    /// The same of floats, where they are given as bytes.
+    fn with_floats(mut self, b: &mut Builder<'_>, format: tt::ScaleDotElemType) -> Operand {
+        let ty = b.module.value_type(self.value);
+        if b.module.element_type(ty) != format.element() {
+            let floats = b.module.with_element(ty, format.element());
+            self.value = arith::Bitcast::build(b, self.value, floats).out(b.module);
+        }
+        self
+    }
+
     /// What the plain dot multiplies.
     fn scaled(&self, b: &mut Builder<'_>) -> Value {
         let value = match self.packed {

@@ -23,7 +23,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
 use tilewright_ir::dialect::{arith, scf};
 use tilewright_ir::marks;
-use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Loc, Module, Op, Type, TypeKind, Value, pass};
+use tilewright_ir::{
+    AttrKind, Block, Builder, Diagnostic, Loc, Module, Op, Opcode, Type, TypeKind, Value, pass,
+};
 
 use crate::analysis::axis::AxisAnalysis;
 use crate::hopper::tma;
@@ -227,6 +229,7 @@ impl Lowering<'_> {
         if m_results(self.m, op).chain(self.m.operands(op).first().copied()).any(|v| self.kept.contains(&v)) {
             return Ok(());
         }
+        self.knows(op)?;
         if let Some(make) = tt::MakeTensorDescriptor::cast(self.m, op) {
             let strides = make.strides(self.m);
             let strides = strides[..strides.len() - 1].to_vec();
@@ -288,6 +291,28 @@ impl Lowering<'_> {
             return self.carry(op);
         }
         Ok(())
+    }
+
+    /// Checks that the parts of the descriptor by which an operation accesses memory are known.
+    fn knows(&self, op: Op) -> Result<(), Diagnostic> {
+        use tt::Kind as K;
+        let accesses = matches!(
+            self.m.opcode(op),
+            Some(Opcode::Tt(
+                K::DescriptorLoad
+                    | K::DescriptorStore
+                    | K::DescriptorReduce
+                    | K::DescriptorGather
+                    | K::DescriptorScatter
+            ))
+        );
+        match self.m.operands(op).first() {
+            Some(desc) if accesses && !self.parts.contains_key(desc) => {
+                let loc = self.m.defining_op(*desc).map_or(self.m.op_loc(op), |def| self.m.op_loc(def));
+                Err(Diagnostic::unsupported(self.m, loc, "a tensor descriptor that comes from here"))
+            }
+            _ => Ok(()),
+        }
     }
 
     // ---- control flow ---------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::flow;
 use tilewright_ir::marks;
+use tilewright_ir::text::print_attr;
 use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Options, Trait, Value};
 use tilewright_layout::TileLayout;
 
@@ -57,10 +58,31 @@ pub const PASS: Pass = Pass {
     requires: &[],
     ensures: &[Property::LaidOut],
     run: |m, t, o| {
+        known(m)?;
         record(m, t, o);
         run(m, t, o.num_warps)
     },
 };
+
+/// Checks that tensors have dimensions, and layouts are modelled where a module has some already.
+fn known(module: &Module) -> Result<(), Diagnostic> {
+    for op in module.all_ops(module.root()) {
+        let blocks = module.regions(op).iter().flat_map(|&region| module.region_blocks(region));
+        let arguments = blocks.flat_map(|&block| module.block_args(block));
+        for &value in module.results(op).iter().chain(arguments) {
+            let ty = module.value_type(value);
+            let what = match module.encoding(ty).filter(|&e| module.encoding_of(e).is_none()) {
+                Some(layout) if module.is_tensor(ty) => format!("the layout {}", print_attr(module, layout)),
+                None if module.is_tensor(ty) && module.shape(ty).is_some_and(<[u32]>::is_empty) => {
+                    "a tensor without dimensions".to_string()
+                }
+                _ => continue,
+            };
+            return Err(Diagnostic::unsupported(module, module.op_loc(op), what));
+        }
+    }
+    Ok(())
+}
 
 /// Records on the module what it is compiled for.
 fn record(module: &mut Module, target: &TargetInfo, options: &Options) {

@@ -353,6 +353,7 @@ impl Rewriter<'_> {
             left,
             right,
             c,
+            None,
             Some(precision),
             imprecise,
             false,
