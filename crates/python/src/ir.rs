@@ -61,9 +61,8 @@ impl IrModule {
     fn walk(&self, py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut ops = Vec::new();
         inside_first(&self.0, self.0.root(), &mut ops);
-        ops.into_iter().try_for_each(|op| {
-            function.call1((Py::new(py, IrOperation(self.0.clone(), op))?,)).map(|_| ())
-        })
+        ops.into_iter()
+            .try_for_each(|op| function.call1((Py::new(py, IrOperation(self.0.clone(), op))?,)).map(|_| ()))
     }
 
     /// Whether it has a function of this name.

@@ -244,7 +244,8 @@ fn start<'py>(
             config.cluster[0] = kernel.options().num_ctas;
             config.programmatic_dependent = kernel.options().launch_pdl;
             config.cooperative = kernel.options().launch_cooperative_grid;
-            let maps = tensor_map::for_gpu(kernel, function.device(), &arguments.cells)
+            let mut maps = tensor_map::Maps::new();
+            tensor_map::for_gpu(kernel, function.device(), &arguments.cells, &mut maps)
                 .map_err(errors::from_runtime)?;
             let bytes = tensor_map::scratch_bytes(kernel, grid);
             let mut cells = &arguments.cells[..];

@@ -267,8 +267,7 @@ impl Params {
         if values.iter().any(Option::is_none) {
             return Err(self.missing(&values));
         }
-        let bound = values.into_iter().flatten().collect();
-        Ok(Bindings { values: bound, options, given, named })
+        Ok(Bindings { values: values.into_iter().flatten().collect(), options, given, named })
     }
 
     /// The index of a parameter by name.

@@ -47,15 +47,19 @@ impl Fields {
 #[derive(Default)]
 pub struct LastMaps(Mutex<Vec<(SmallVec<[u64; 2 * MAX_RANK + 1]>, TensorMapBytes)>>);
 
-/// The kernel's tensor maps for these arguments, for a GPU.
+/// Adds the kernel's tensor maps for these arguments, for a GPU.
 #[inline]
-pub fn for_gpu(kernel: &CompiledKernel, device: &Device, cells: &[u64]) -> tilewright_runtime::Result<Maps> {
+pub fn for_gpu(
+    kernel: &CompiledKernel,
+    device: &Device,
+    cells: &[u64],
+    maps: &mut Maps,
+) -> tilewright_runtime::Result<()> {
     let wanted = &kernel.code.artifact.metadata.tensor_maps;
     if wanted.is_empty() {
-        return Ok(Maps::new());
+        return Ok(());
     }
     let mut last = kernel.last_maps.0.lock().unwrap_or_else(|e| e.into_inner());
-    let mut maps = Maps::new();
     for (i, map) in wanted.iter().enumerate() {
         let at = map.param as usize;
         let from = &cells[at..=at + 2 * map.box_dims.len()];
@@ -85,7 +89,7 @@ pub fn for_gpu(kernel: &CompiledKernel, device: &Device, cells: &[u64]) -> tilew
         }
         maps.push((at, bytes));
     }
-    Ok(maps)
+    Ok(())
 }
 
 /// The kernel's parameters for the simulator.
