@@ -181,7 +181,8 @@ fn by_copies(
                 *cell = buffers[at].pointer() + (*cell - allocations.extents[at].base);
             }
         }
-        let maps = crate::tensor_map::for_gpu(kernel, device, &cells)?;
+        let mut maps = crate::tensor_map::Maps::new();
+        crate::tensor_map::for_gpu(kernel, device, &cells, &mut maps)?;
         let scratch = crate::tensor_map::scratch_bytes(kernel, grid);
         if scratch > 0 {
             buffers.push(DeviceBuffer::new(device, scratch)?);
