@@ -331,8 +331,8 @@ class dtype:
         return self.name
 
     def __repr__(self):
-        names = {"fp": "float", "bf": "bfloat"}
-        return f"tl.{names.get(self.name[:2], self.name[:2])}{self.name[2:]}"
+        # An expression, as in Triton: PyTorch writes it into programs.
+        return f"triton.language.{self.codegen_name()}"
 
     def __reduce__(self):
         return (dtype, (self.name,))
