@@ -250,3 +250,17 @@ def test_triton_has_its_native_half():
     """)
     assert output.splitlines()[0] == "True True"
     assert output.count("not supported yet: triton._C.libtriton.") == 2
+
+
+def test_the_languages_functions_say_that_they_are_tritons():
+    """PyTorch writes `from triton.language.… import …` and annotations into programs by `__module__`."""
+    output = program("""
+        import triton, triton.language as tl
+        from triton.language.extra.libdevice import fast_dividef
+        print(fast_dividef.__module__, tl.load.__module__, tl.constexpr.__module__, repr(tl.float16))
+        print(eval(repr(tl.bfloat16)) is tl.bfloat16)
+    """)
+    assert output.splitlines() == [
+        "triton.language.extra.libdevice triton.language.core triton.language.core triton.language.float16",
+        "True",
+    ]

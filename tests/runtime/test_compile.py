@@ -344,3 +344,25 @@ def test_an_error_has_its_message_alone(monkeypatch):
         wrong_name[(1,)](np.zeros(1, np.float32))
     assert "lood" in caught.value.error_message and "\n" not in caught.value.error_message
     assert caught.value.error_message in str(caught.value)
+
+
+@triton.jit
+def of_warps(x, num_warps: tl.constexpr, num_stages: tl.constexpr):
+    tl.store(x, num_warps * 10 + num_stages)
+
+
+def test_a_parameter_may_have_the_name_of_an_option():
+    """As in Triton: the keyword is both; so is the constant that `triton.compile` is given."""
+    x = np.zeros(1, np.int32)
+    kernel = of_warps[(1,)](x, num_warps=2, num_stages=5)
+    assert x[0] == 25 and kernel.metadata.num_warps == 2 and kernel.metadata.num_stages == 5
+    kernel = of_warps[(1,)](x, 2, num_stages=5)
+    assert x[0] == 25 and kernel.metadata.num_warps == 4
+    constants = {"num_warps": 8, "num_stages": 3}
+    source = triton.compiler.ASTSource(
+        of_warps, {"x": "*i32"} | dict.fromkeys(constants, "constexpr"), constants
+    )
+    kernel = triton.compile(
+        source, target=triton.backends.compiler.GPUTarget("cuda", 90, 32), options={"num_warps": 8}
+    )
+    assert kernel.metadata.num_warps == 8 and kernel.metadata.num_stages == 3

@@ -460,6 +460,7 @@ pub fn signature_of<'py>(
         align: specialize,
         constant: is_const,
         annotation: None,
+        option: false,
     };
     Spec::of(value, &param)?.signature(py)
 }

@@ -37,6 +37,8 @@ pub struct Param {
     /// `tl.const`, or `"*k…"`: memory that is only read.
     pub constant: bool,
     pub annotation: Option<Annotation>,
+    /// It has the name of an option, which a keyword of this name sets, too, as in Triton.
+    pub option: bool,
 }
 
 impl Param {
@@ -57,6 +59,7 @@ impl Param {
         let specialize = !flag("do_not_specialize")? && !rigid;
         Ok(Param {
             name: PyString::intern(py, &name).unbind(),
+            option: options::find(&name).is_some(),
             text: name,
             default: match flag("has_default")? {
                 true => Some(object.getattr("default")?.unbind()),
@@ -240,7 +243,12 @@ impl Params {
         let mut named = SmallVec::new();
         for (name, value) in keywords {
             match self.position(&name) {
-                Some(at) if values[at].is_none() => values[at] = Some(value),
+                Some(at) if values[at].is_none() => {
+                    if self.params[at].option {
+                        set_option(&mut options, &self.params[at].text, &value)?;
+                    }
+                    values[at] = Some(value);
+                }
                 Some(at) => {
                     return Err(wrong_call::type_error(
                         format!("{}() got two values for argument '{}'", self.kernel, self.params[at].text),

@@ -139,7 +139,19 @@ def _bind_loaded() -> None:
             other = f"triton{name.removeprefix('tilewright')}"
             if sys.modules.get(other) is not module:
                 sys.modules[other] = module
+                _rename(module, other)
                 _explain_missing(module, other)
+
+
+def _rename(module: ModuleType, name: str) -> None:
+    """Has the language's functions say that they are Triton's: PyTorch writes imports into programs by what they say."""
+    from tilewright.language._marker import ConstexprFunction, _LanguageFunction
+    from tilewright.language.core import constexpr
+
+    for value in list(vars(module).values()):
+        if isinstance(value, (ConstexprFunction, _LanguageFunction)) or value is constexpr:
+            if value.__module__ == module.__name__:
+                value.__module__ = name
 
 
 def _explain_missing(module: ModuleType, name: str) -> None:

@@ -286,7 +286,11 @@ def compile(
     else:
         here = target == current and (simulated or _tilewright.device_count() > 0)
         name = None if here else target.name
-    kernel = src.fn._run(None, True, tuple(src.arguments()), ours, name)
+    arguments, names = src.arguments(), src.fn.arg_names
+    if ours.keys() & set(names):
+        # A parameter with the name of an option: the constant that is given for it is the option's value, too.
+        ours, arguments = {**ours, **dict(zip(names, arguments, strict=True))}, []
+    kernel = src.fn._run(None, True, tuple(arguments), ours, name)
     if kernel is not None:
         kernel._kept.setdefault("types", (src.signature, src.constants, src.attrs))
     return kernel
