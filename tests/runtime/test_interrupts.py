@@ -1,13 +1,18 @@
 """Ctrl-C ends what runs for long, wherever it is, and the program can go on; what would never end is an error."""
 
+import linecache
 import os
 import signal
+import site
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+import tilewright as triton
+import tilewright.language as tl
 
 KERNELS = """
 import os
@@ -198,3 +203,38 @@ def kernel(p):
     assert done.returncode == 1
     assert "here the code of each thread becomes longer than 1000000 instructions" in done.stderr
     assert "x = x * 1.5 + i" in done.stderr and "^" in done.stderr
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+class Interrupted:
+    __index__ = interrupted
+
+
+def test_python_code_that_may_fail_may_be_interrupted(monkeypatch):
+    """Where an error of Python code is let pass, Ctrl-C is not: what it left half known would be wrong."""
+
+    @triton.jit
+    def three(x):
+        tl.store(x, 3)
+
+    def compiled():
+        three.clear_cache()
+        return three.warmup(tl.int32, grid=(1,), target="cuda:90").asm
+
+    wanted = compiled()["ptx"]
+    for module, name in [(site, "getsitepackages"), (site, "getusersitepackages")]:
+        with monkeypatch.context() as changed:
+            changed.setattr(site, "ENABLE_USER_SITE", True)
+            changed.setattr(module, name, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                compiled()
+    with pytest.raises(KeyboardInterrupt):
+        three[(1,)](Interrupted())
+    with monkeypatch.context() as changed:
+        changed.setattr(linecache, "getline", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            three[(1,)](object())
+    assert compiled()["ptx"] == wanted

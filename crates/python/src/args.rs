@@ -18,6 +18,7 @@ use tilewright_frontend::Scalar;
 
 use crate::descriptor::{self, Descriptor};
 use crate::dlpack;
+use crate::errors::Optional;
 use crate::key::{self, Constants, Key};
 use crate::nesting::Level;
 use crate::params::{Annotation, Param};
@@ -374,7 +375,7 @@ fn other(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
     if let Some(found) = array(value)? {
         return Ok(pointer(found, param));
     }
-    if let Ok(index) = value.call_method0(intern!(py, "__index__")) {
+    if let Some(index) = value.call_method0(intern!(py, "__index__")).optional(py)? {
         return integer(&index, param);
     }
     Err(wrong_call::type_error(

@@ -12,6 +12,7 @@ use rustc_hash::FxHashSet;
 use tilewright_frontend::HostValue;
 
 use crate::args;
+use crate::errors::Optional;
 use crate::host::PyHost;
 use crate::jit::JitBase;
 use crate::wrong_call;
@@ -143,9 +144,10 @@ impl Captured {
     fn means_the_same(&self, now: &Bound<'_, PyAny>, was: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = now.py();
         if let Some(copy) = &self.copy {
-            return Ok(now.get_type().is(copy.bind(py).get_type()) && now.eq(copy).unwrap_or(false));
+            let same = now.get_type().is(copy.bind(py).get_type());
+            return Ok(same && now.eq(copy).optional(py)?.unwrap_or(false));
         }
-        let Ok(value) = PyHost::default().value(now) else { return Ok(false) };
+        let Some(value) = PyHost::default().value(now).optional(py)? else { return Ok(false) };
         if value == self.value {
             return Ok(true);
         }
@@ -199,7 +201,7 @@ fn same_function(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<bool> {
     for defaults in [intern!(py, "__defaults__"), intern!(py, "__kwdefaults__")] {
         let (a, b) = (a.getattr(defaults)?, b.getattr(defaults)?);
         // 0 and 0.0 are equal, and print differently.
-        if !a.eq(&b).unwrap_or(false) || a.repr()?.to_string() != b.repr()?.to_string() {
+        if !a.eq(&b).optional(a.py())?.unwrap_or(false) || a.repr()?.to_string() != b.repr()?.to_string() {
             return Ok(false);
         }
     }
@@ -254,7 +256,8 @@ impl Called {
         let Err(changed) = self.reads.check(py) else { return Ok(()) };
         for call in &self.calls {
             let now = self.function.bind(py).call(call.args.bind(py), Some(call.kwargs.bind(py)));
-            if !now.and_then(|now| PyHost::default().value(&now)).is_ok_and(|now| now == call.result) {
+            let now = now.and_then(|now| PyHost::default().value(&now)).optional(py)?;
+            if now.is_none_or(|now| now != call.result) {
                 return Err(changed);
             }
         }

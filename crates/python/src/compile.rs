@@ -1,5 +1,6 @@
 //! From the arguments of a call to a compiled kernel: the seam to the compiler.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,7 @@ use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
 use tilewright_frontend::{DType, Diagnostic, DiagnosticKind, HostValue};
 
 use crate::args::{Arguments, Spec};
-use crate::errors::{CompilationError, OutOfResources};
+use crate::errors::{CompilationError, Optional, OutOfResources};
 use crate::host::PyHost;
 use crate::jit::{JitBase, Prepared};
 use crate::kernel::{Code, CompiledKernel};
@@ -88,7 +89,7 @@ pub fn begin(
     let given = of_call.or(given).map(|path| GivenStage::read(&path).map_err(|error| diagnostic(py, error)));
     let given = given.transpose()?;
     let name = name_of(jit, prepared, bindings, arguments)?;
-    let python = python_environment(py);
+    let python = python_environment(py)?;
     // The host moves along: one thread at a time uses it, and it enters the interpreter by itself.
     let (result, host) = py.detach(move || {
         let request = Request {
@@ -220,7 +221,7 @@ pub fn device_target(device: &tilewright_runtime::Device) -> PyResult<CudaTarget
 /// The interpreter's environment, where tools such as `ptxas` may be installed.
 ///
 /// The interpreter says where that is: its own path does not, since `python` in an environment is mostly a link.
-pub fn python_environment(py: Python<'_>) -> PythonEnvironment {
+pub fn python_environment(py: Python<'_>) -> PyResult<PythonEnvironment> {
     let beside_us = || -> PyResult<Option<PathBuf>> {
         let file: PathBuf = py.import("tilewright")?.getattr("__file__")?.extract()?;
         Ok(file.ancestors().nth(2).map(Path::to_path_buf))
@@ -237,16 +238,16 @@ pub fn python_environment(py: Python<'_>) -> PythonEnvironment {
         || -> PyResult<Vec<PathBuf>> { py.import("site")?.call_method0("getsitepackages")?.extract() };
     let prefix = || -> PyResult<PathBuf> { py.import("sys")?.getattr("prefix")?.extract() };
     let mut site_packages: Vec<PathBuf> = Vec::new();
-    site_packages.extend(beside_us().ok().flatten());
-    site_packages.extend(of_user().ok().flatten());
-    site_packages.extend(of_all().unwrap_or_default());
-    PythonEnvironment { site_packages, prefix: prefix().ok() }
+    site_packages.extend(beside_us().optional(py)?.flatten());
+    site_packages.extend(of_user().optional(py)?.flatten());
+    site_packages.extend(of_all().optional(py)?.unwrap_or_default());
+    Ok(PythonEnvironment { site_packages, prefix: prefix().optional(py)? })
 }
 
 /// What kernels for a target (`interp`, `cuda:90`) are made with, by name: what a result that depends on it is kept under.
 #[pyfunction]
 pub fn made_with(py: Python<'_>, target: &str) -> PyResult<Vec<(&'static str, String)>> {
-    let python = python_environment(py);
+    let python = python_environment(py)?;
     let found = tilewright_compiler::target(target)
         .and_then(|target| tilewright_compiler::made_with(&*target, &python));
     found.map_err(|error| diagnostic(py, error))
@@ -267,17 +268,30 @@ fn warn_of_missing_tool(py: Python<'_>, backend: Backend, artifact: &Artifact) -
     py.import("warnings")?.call_method1("warn", (text, py.get_type::<PyRuntimeWarning>())).map(|_| ())
 }
 
+/// A line of a program's source without what is blank at its end, if Python's line cache has it.
+pub fn source_line(py: Python<'_>, file: &str, line: u32) -> PyResult<Option<String>> {
+    let text =
+        || -> PyResult<String> { py.import("linecache")?.call_method1("getline", (file, line))?.extract() };
+    Ok(text().optional(py)?.map(|text| text.trim_end().to_string()))
+}
+
 /// An error of the compiler as an exception. The passes know places but no text: Python's line cache, which knows
 /// notebook cells too, has it.
 fn diagnostic(py: Python<'_>, diagnostic: Diagnostic) -> PyErr {
+    let stop = RefCell::new(None);
     let line_of = |file: &str, line: u32| -> Option<String> {
-        let text = py.import("linecache").ok()?.call_method1("getline", (file, line)).ok()?;
-        let text: String = text.extract().ok()?;
-        (!text.trim().is_empty()).then(|| text.trim_end().to_string())
+        let text = source_line(py, file, line).unwrap_or_else(|error| {
+            stop.borrow_mut().get_or_insert(error);
+            None
+        })?;
+        (!text.is_empty()).then_some(text)
     };
     // Programs that try one configuration after another catch this one.
     let (kind, message) = (diagnostic.kind, diagnostic.message.clone());
     let text = diagnostic.with_source(line_of).to_string();
+    if let Some(stop) = stop.into_inner() {
+        return stop;
+    }
     let error = match kind {
         DiagnosticKind::OutOfResources => OutOfResources::new_err(text),
         _ => CompilationError::new_err(text),

@@ -45,6 +45,23 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("DriverError", py.get_type::<DriverError>())
 }
 
+/// What Python code gave where it may fail: nothing if it raised an exception. One that is no error, as `KeyboardInterrupt`,
+/// is the program's own, may come out of any Python code, and goes on.
+pub trait Optional<T> {
+    /// The value, nothing for an ordinary exception, or the exception that is none.
+    fn optional(self, py: Python<'_>) -> PyResult<Option<T>>;
+}
+
+impl<T> Optional<T> for PyResult<T> {
+    fn optional(self, py: Python<'_>) -> PyResult<Option<T>> {
+        match self {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.is_instance_of::<PyException>(py) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 /// A driver error as a Python exception.
 pub fn from_runtime(error: tilewright_runtime::Error) -> PyErr {
     let text = error.to_string();

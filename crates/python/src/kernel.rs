@@ -178,7 +178,7 @@ impl CompiledKernel {
             let name = self.code.name();
             return Err(pyo3::exceptions::PyValueError::new_err(format!("{name} has no cubin")));
         };
-        let python = crate::compile::python_environment(py);
+        let python = crate::compile::python_environment(py)?;
         py.detach(|| sass::disassemble(cubin, &python)).map_err(pyo3::exceptions::PyRuntimeError::new_err)
     }
 }

@@ -132,7 +132,7 @@ fn elsewhere(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// Whether `extern_libs` names nothing but the libdevice that is linked in any case.
 fn asks_for_no_library(libraries: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Ok(libraries) = libraries.cast::<PyDict>() else { return Ok(false) };
-    let python = crate::compile::python_environment(libraries.py());
+    let python = crate::compile::python_environment(libraries.py())?;
     for (name, path) in libraries {
         let (Ok(name), Ok(path)) = (name.extract::<String>(), path.extract::<std::path::PathBuf>()) else {
             return Ok(false);
