@@ -98,6 +98,18 @@ impl Device {
         Ok(devices[ordinal as usize].get_or_insert(device))
     }
 
+    /// Whether the primary context of the GPU with this ordinal, which was opened before, is current on this thread.
+    #[inline]
+    pub fn is_current(ordinal: u32) -> bool {
+        let known =
+            DEVICES.lock().unwrap_or_else(|e| e.into_inner()).get(ordinal as usize).copied().flatten();
+        let (Some(device), Ok(driver)) = (known, driver()) else { return false };
+        let mut current = CuContext(std::ptr::null_mut());
+        // SAFETY: writes one handle.
+        check("cuCtxGetCurrent", unsafe { (driver.ctx_get_current)(&mut current) }).is_ok()
+            && current == device.context
+    }
+
     /// The GPU whose context is current on this thread, or GPU 0 where none is.
     pub fn current() -> Result<&'static Device> {
         let driver = driver()?;
