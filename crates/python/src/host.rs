@@ -10,7 +10,7 @@ use std::time::Instant;
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType};
 use rustc_hash::FxHashMap;
 
 use tilewright_frontend::Span;
@@ -163,8 +163,10 @@ impl PyHost {
                 return Ok(HostValue::Python(name.as_str().into()));
             }
         }
-        // A function that runs at compile time is marked by `@constexpr_function`.
-        let callable = object.getattr_opt(intern!(py, "__constexpr_function__"))?.is_some();
+        // A function that runs at compile time is marked by `@constexpr_function`; those of Python's `math` give the same at
+        // any time.
+        let callable = object.getattr_opt(intern!(py, "__constexpr_function__"))?.is_some()
+            || (module == "math" && object.is_instance_of::<PyCFunction>());
         let kind = match object.cast::<PyType>() {
             Ok(_) => "class".to_string(),
             Err(_) => object.get_type().name()?.to_string(),

@@ -94,8 +94,8 @@ impl Backend {
         if arguments.host.is_some() {
             return Ok(Backend::Interp);
         }
-        // Nothing has an address: a GPU if the program uses one, or, to compile alone, if there is one.
-        if Torch::cuda_in_use(py) || (warmup && tilewright_runtime::device_count().is_ok_and(|n| n > 0)) {
+        // Nothing has an address: a GPU if there is one.
+        if Torch::cuda_in_use(py) || tilewright_runtime::device_count().is_ok_and(|n| n > 0) {
             return Ok(Backend::Cuda(current_gpu(py, None)?));
         }
         Ok(Backend::Interp)

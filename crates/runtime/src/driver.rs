@@ -148,6 +148,8 @@ driver_table! {
     launch_kernel_ex = b"cuLaunchKernelEx\0": fn(
         *const CuLaunchConfig, CuFunction, *mut *mut c_void, *mut *mut c_void
     );
+    // Since CUDA 12.4.
+    func_get_param_info = b"cuFuncGetParamInfo\0": fn(CuFunction, usize, *mut usize, *mut usize);
     // Since CUDA 12.0.
     tensor_map_encode_tiled = b"cuTensorMapEncodeTiled\0": fn(
         *mut TensorMapBytes, c_int, c_uint, *mut c_void, *const u64, *const u64, *const c_uint, *const c_uint, c_int,

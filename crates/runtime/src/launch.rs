@@ -32,6 +32,9 @@ impl LaunchConfig {
 /// The most parameters that [`KernelArgs`] holds without allocating.
 const INLINE_ARGS: usize = 32;
 
+/// The parameters that code made by Triton has behind the kernel's own: memory for its own use and for its profiler.
+const OF_TRITON: usize = 2;
+
 /// The values of a kernel's parameters, in order.
 ///
 /// Each value (but for tensor maps) is kept in an 8-byte cell; the driver knows the parameter's real size from the code and copies that many
@@ -89,12 +92,23 @@ impl Function {
             return Ok(()); // Nothing to run; the driver would call it an error.
         }
         self.device.make_current()?;
-        let mut inline = [std::ptr::null_mut::<c_void>(); INLINE_ARGS];
+        if self.parameters > cells.len() + OF_TRITON {
+            return Err(Error::InvalidLaunch(format!(
+                "the code has {} parameters, and the launch gives {}: it was not made for this kernel",
+                self.parameters,
+                cells.len()
+            )));
+        }
+        // Code from elsewhere may have parameters behind those of the launch: no memory is given there.
+        let nothing = 0u64;
+        let nowhere = std::ptr::from_ref(&nothing).cast_mut().cast::<c_void>();
+        let count = cells.len().max(self.parameters);
+        let mut inline = [nowhere; INLINE_ARGS];
         let mut spilled;
-        let params: &mut [*mut c_void] = if cells.len() <= INLINE_ARGS {
-            &mut inline[..cells.len()]
+        let params: &mut [*mut c_void] = if count <= INLINE_ARGS {
+            &mut inline[..count]
         } else {
-            spilled = vec![std::ptr::null_mut::<c_void>(); cells.len()];
+            spilled = vec![nowhere; count];
             &mut spilled
         };
         for (slot, cell) in params.iter_mut().zip(cells) {

@@ -34,6 +34,8 @@ pub struct Function {
     attributes: FunctionAttributes,
     /// Dynamic shared memory that the function was allowed, in bytes.
     pub(crate) dynamic_shared: u32,
+    /// How many parameters the code has; 0 where the driver cannot say.
+    pub(crate) parameters: usize,
 }
 
 // CUjit_option
@@ -133,7 +135,14 @@ impl Module {
                 (driver.func_set_attribute)(function, FUNC_MAX_DYNAMIC_SHARED, dynamic_shared as c_int)
             })?;
         }
-        Ok(Function { function, device: self.device, attributes, dynamic_shared })
+        let parameters = driver.func_get_param_info.map_or(0, |info| {
+            let (mut offset, mut size) = (0, 0);
+            // SAFETY: writes two numbers; an index behind the last parameter gives an error.
+            (0..4096usize)
+                .take_while(|&index| unsafe { info(function, index, &mut offset, &mut size) } == 0)
+                .count()
+        });
+        Ok(Function { function, device: self.device, attributes, dynamic_shared, parameters })
     }
 
     /// The GPU the code is loaded on.

@@ -78,6 +78,11 @@ _CANONICAL = {
     "float8e4b15": "fp8e4b15",
     "float8e5b16": "fp8e5b16",
     "void": "void",
+    # As torch has them.
+    "float8_e4m3fn": "fp8e4nv",
+    "float8_e5m2": "fp8e5",
+    "float8_e4m3fnuz": "fp8e4b8",
+    "float8_e5m2fnuz": "fp8e5b16",
 }
 _SHORT = frozenset(_CANONICAL.values())
 #: The spelling in signatures for each name of a type, short ones included.

@@ -217,6 +217,12 @@ impl Evaluator<'_> {
 
     pub(super) fn where_(&mut self, args: &Args) -> Eval<Tensor> {
         let condition = self.tensor_arg(args, "condition")?;
+        if condition.dtype != Scalar::Int1.into() {
+            self.warn(&format!(
+                "the condition of tl.where is {}, of which what is not 0 is taken for true",
+                condition.ty()
+            ));
+        }
         let condition = self.truth_of(&condition)?;
         let (x, y) = self.promote(
             args.get("x"),
