@@ -82,6 +82,25 @@ def test_join_split(device, n):
 
 
 @triton.jit
+def split_of_shared_pairs_kernel(pairs_ptr, other_ptr, out_ptr):
+    rows, cols = tl.arange(0, 7)[:, None], tl.arange(0, 24)[None, :]
+    pairs = tl.load(pairs_ptr + rows[:, :, None] * 48 + cols[:, :, None] * 2 + tl.arange(0, 2)[None, None, :])
+    first, _ = tl.split(pairs)
+    both = tl.interleave(first, tl.load(other_ptr + rows * 24 + cols))
+    tl.store(out_ptr + rows * 48 + tl.arange(0, 48)[None, :], both * 5)
+
+
+def test_split_of_pairs_that_threads_share(device):
+    """Rows of 24 pairs are too short for the threads of a warp: several hold the same pair, and one alone its first element."""
+    rng = np.random.default_rng(5)
+    pairs, other = rng.integers(-9, 9, (7, 24, 2), np.int8), rng.integers(-9, 9, (7, 24), np.int8)
+    out = device.empty((7, 48), np.int8)
+    split_of_shared_pairs_kernel[(1,)](device.array(pairs), device.array(other), out)
+    want = np.stack([pairs[:, :, 0], other], axis=2).reshape(7, 48) * 5
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
 def broadcast_kernel(row_ptr, col_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
     row = tl.load(row_ptr + tl.arange(0, N))
     col = tl.load(col_ptr + tl.arange(0, M))

@@ -91,7 +91,11 @@ class Functions:
             return None
         x, y = self.make(shape, kind, depth), self.make(shape, kind, depth - 1)
         asm = self.rng.choice(
-            ["lop3.b32 $0, $1, $2, 0, 0x3c;", "and.b32 $0, $1, $2;", "vabsdiff4.u32.u32.u32 $0, $1, $2, 0;"]
+            [
+                "lop3.b32 $0, $1, $2, 0, 0x3c;",
+                "and.b32 $0, $1, $2;",
+                "{ .reg .b32 z; mov.b32 z, 0; vabsdiff4.u32.u32.u32 $0, $1, $2, z; }",
+            ]
         )
         return self.let(
             f'tl.inline_asm_elementwise("{asm}", "=r,r,r", [{x.name}, {y.name}], tl.{DTYPES[kind]}, True, 4)',

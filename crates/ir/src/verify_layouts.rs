@@ -66,6 +66,15 @@ impl Blocked {
         self.map(|list, _| order.iter().filter_map(|&d| list.get(d).copied()).collect(), fast, 1)
     }
 
+    /// Whether the two elements along the innermost dimension lie in one thread, and in no other.
+    fn has_pair_in_one_thread(&self) -> bool {
+        let alone = |list: &[u32]| list.last() == Some(&1);
+        self.sizes.last() == Some(&2)
+            && alone(&self.threads)
+            && alone(&self.warps)
+            && self.ctas.as_deref().is_none_or(alone)
+    }
+
     /// With an innermost dimension whose two elements lie in one thread.
     fn with_pair(&self) -> Blocked {
         let fast = std::iter::once(self.order.len() as u32).chain(self.order.iter().copied()).collect();
@@ -134,8 +143,8 @@ pub(crate) fn follows(m: &Module, crossing: Option<&Crossing>, a: Type, b: Type)
     let fits = match crossing {
         Some(Crossing::Permute(order)) => from.permuted(order).agrees(&to, m, b),
         Some(Crossing::AppendMember) => from.with_pair().agrees(&to, m, b),
-        // A split of a pair that lies in several threads may have its result in any layout: values change threads there.
-        Some(Crossing::DropMember) if from.sizes.last() != Some(&2) => true,
+        // A split of a pair that several threads share, or hold together, may have its result in any layout: values change threads there.
+        Some(Crossing::DropMember) if !from.has_pair_in_one_thread() => true,
         Some(Crossing::DropMember) => to.with_pair().agrees(&from, m, a),
         _ => true,
     };
