@@ -456,7 +456,12 @@ def perf_report(benchmarks: Benchmark | list[Benchmark]) -> Callable[[Callable[.
 def _properties(device: int | None) -> dict[str, Any]:
     from . import _tilewright
 
-    return _tilewright.device_properties(_tilewright.current_device() if device is None else device)
+    found = _tilewright.device_properties(_tilewright.current_device() if device is None else device)
+    if "mem_clock_rate" not in found:
+        raise RuntimeError(
+            f"there are no rates of {found['name']}: TILEWRIGHT_BACKEND says that kernels run without a GPU"
+        )
+    return found
 
 
 def get_dram_gbps(device: int | None = None) -> float:

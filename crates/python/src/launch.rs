@@ -656,9 +656,25 @@ impl CompiledKernel {
     }
 }
 
-/// What the driver says about a GPU, under the names that Triton's `get_device_properties` uses.
+/// Whether kernels run without a GPU, whether or not there is one.
+fn without_gpu() -> bool {
+    environment(c"TILEWRIGHT_BACKEND").is_some_and(|name| matches!(name.to_bytes(), b"interp" | b"ptxsim"))
+}
+
+/// What the driver says about a GPU, under the names that Triton's `get_device_properties` uses. Where kernels run without one, what is
+/// known of the target that they are compiled for; its multiprocessors are the cores of this machine then.
 #[pyfunction]
 fn device_properties(py: Python<'_>, device: u32) -> PyResult<Bound<'_, PyDict>> {
+    if without_gpu() {
+        let (target, dict) = (target()?, PyDict::new(py));
+        dict.set_item("name", format!("{target} on the CPU"))?;
+        dict.set_item("target", target.to_string())?;
+        dict.set_item("max_shared_mem", target.facts().max_shared)?;
+        dict.set_item("max_num_regs", target.registers_per_sm())?;
+        dict.set_item("multiprocessor_count", std::thread::available_parallelism().map_or(1, usize::from))?;
+        dict.set_item("warpSize", target.warp_size())?;
+        return Ok(dict);
+    }
     let device = Device::get(device).map_err(errors::from_runtime)?;
     let properties = device.properties();
     let dict = PyDict::new(py);
@@ -682,10 +698,10 @@ fn device_count() -> u32 {
     tilewright_runtime::device_count().unwrap_or(0)
 }
 
-/// The GPU that a launch without arrays would go to.
+/// The GPU that a launch without arrays would go to; 0 where kernels run without one.
 #[pyfunction]
 fn current_device(py: Python<'_>) -> PyResult<u32> {
-    current_gpu(py, None)
+    if without_gpu() { Ok(0) } else { current_gpu(py, None) }
 }
 
 /// Adds this module's functions.

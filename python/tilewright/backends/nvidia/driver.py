@@ -52,7 +52,7 @@ class CudaUtils:
 
     @staticmethod
     def get_device_properties(device: int) -> dict[str, Any]:
-        """Shared memory, registers, multiprocessors, clocks, … of a GPU."""
+        """Shared memory, registers, multiprocessors, clocks, … of a GPU; the first three of the target where kernels run without one."""
         return _tilewright.device_properties(int(device))
 
     def __getattr__(self, name: str):
