@@ -181,6 +181,28 @@ def test_a_loop_that_needs_too_much_shared_memory_has_fewer_stages(stages):
         compiled(512, stages)
 
 
+@triton.jit
+def scaled_product(a, b, out, K, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr):
+    total = tl.zeros([M, N], tl.float32)
+    for k in tl.range(0, K, STEP, num_stages=2):
+        left, right = a.load([0, k]), b.load([0, k // 2])
+        total = tl.dot_scaled(left, None, "e5m2", right.T, None, "e2m1", total)
+    out.store([0, 0], total)
+
+
+def test_a_loop_whose_slots_do_not_fit_has_none():
+    """The operands in bf16 take 192 KiB; two slots of what they are made from, 128 more, do not fit beside them."""
+    types = {
+        "a": "tensordesc<fp8e5[128, 256]>",
+        "b": "tensordesc<u8[256, 128]>",
+        "out": "tensordesc<fp32[128, 256]>",
+    }
+    signature = types | {"K": "i32"} | dict.fromkeys(["M", "N", "STEP"], "constexpr")
+    source = triton.compiler.ASTSource(scaled_product, signature, {"M": 128, "N": 256, "STEP": 256})
+    kernel = triton.compile(source, target="cuda:90", options={"num_warps": 8})
+    assert 192 << 10 <= kernel.metadata.shared <= 227 << 10
+
+
 def test_flags_of_the_command(tmp_path):
     source = tmp_path / "k.py"
     source.write_text(

@@ -92,7 +92,9 @@ def test_rates_of_a_gpu(monkeypatch):
 def test_without_a_gpu_there_are_properties_but_no_rates(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
     monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:80")
-    found = triton.runtime.driver.active.utils.get_device_properties(triton.runtime.driver.active.get_current_device())
+    found = triton.runtime.driver.active.utils.get_device_properties(
+        triton.runtime.driver.active.get_current_device()
+    )
     assert (found["target"], found["max_shared_mem"], found["warpSize"]) == ("cuda:80", 163 << 10, 32)
     assert found["multiprocessor_count"] >= 1
     with pytest.raises(RuntimeError, match="cuda:80 on the CPU"):

@@ -146,6 +146,9 @@ impl Schedule {
         while schedule.stages > 2 && budget::buffers(module, l, &loads, schedule.stages) > target.max_shared {
             schedule.stages -= 1;
         }
+        if budget::buffers(module, l, &loads, schedule.stages) > target.max_shared {
+            return None;
+        }
         if asked.is_none() && schedule.may_grow(module, target, l, ops) {
             schedule.stages += 1;
         }
