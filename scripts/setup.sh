@@ -91,7 +91,7 @@ extension=python/tilewright/_tilewright.abi3.so
 # The Python files of the language are embedded in the front end, so they count as sources.
 sources_key=$profile-$({
   cat Cargo.toml Cargo.lock
-  find crates python/tilewright/language -type f \
+  find crates python/tilewright/language python/tilewright/tle python/tilewright/experimental -type f \
     \( -name '*.rs' -o -name '*.toml' -o -name '*.py' \) -print0 |
     sort -z | xargs -0 sha256sum
 } | sha256sum | cut -d' ' -f1)

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from . import backends as backends
     from . import compiler as compiler
     from . import errors as errors
+    from . import experimental as experimental
     from . import profiler as profiler
-    from . import testing, tools
+    from . import testing, tle, tools
     from .compiler.compiler import compile
     from .runtime._async_compile import AsyncCompileMode, FutureKernel
 
@@ -53,7 +54,7 @@ def next_power_of_2(n: int | language.constexpr) -> int:
 
 
 # Imported when they are asked for: most programs only call kernels.
-_MODULES = ("backends", "errors", "profiler", "testing", "tools")
+_MODULES = ("backends", "errors", "experimental", "profiler", "testing", "tle", "tools")
 _ELSEWHERE = {
     "AsyncCompileMode": "runtime._async_compile",
     "FutureKernel": "runtime._async_compile",
@@ -103,5 +104,6 @@ __all__ = [
     "runtime",
     "set_allocator",
     "testing",
+    "tle",
     "tools",
 ]

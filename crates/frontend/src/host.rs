@@ -346,6 +346,7 @@ impl fmt::Display for HostValue {
             HostValue::Library(path) => match path.strip_prefix("language") {
                 Some("") => f.write_str("tl"),
                 Some(rest) => write!(f, "tl{rest}"),
+                None if path.starts_with(crate::library::EXTENSIONS) => f.write_str(path),
                 None => write!(f, "tilewright.{path}"),
             },
             HostValue::Python(name) => f.write_str(name),

@@ -3,8 +3,9 @@
 //! Those files are the only place where signatures, defaults and docs stand. A function marked `@builtin` gives a
 //! [`Builtin`]: the front end checks calls against its parameters and implements it in Rust. One marked `@jit` is
 //! compiled like a user's function. Paths are relative to the package: `language.core.load`, and re-exports
-//! (`language.load`) lead to the same item.
+//! (`language.load`) lead to the same item. What `_NOT_YET` lists of a module has no meaning yet, and says so where it is used.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use ruff_python_ast::{Expr, Parameters, Stmt};
@@ -28,13 +29,40 @@ const FILES: &[(&str, &str)] = &[
     ("language.extra.cuda", include_str!("../../../python/tilewright/language/extra/cuda/__init__.py")),
     ("language.extra.cuda.gdc", include_str!("../../../python/tilewright/language/extra/cuda/gdc.py")),
     ("language.extra.cuda.utils", include_str!("../../../python/tilewright/language/extra/cuda/utils.py")),
+    ("tle", include_str!("../../../python/tilewright/tle/__init__.py")),
+    ("tle.distributed", include_str!("../../../python/tilewright/tle/distributed.py")),
+    ("tle.dsa", include_str!("../../../python/tilewright/tle/dsa.py")),
+    ("tle.gpu", include_str!("../../../python/tilewright/tle/gpu.py")),
+    ("tle.raw", include_str!("../../../python/tilewright/tle/raw/__init__.py")),
+    ("tle.raw.mlir", include_str!("../../../python/tilewright/tle/raw/mlir.py")),
+    ("experimental", include_str!("../../../python/tilewright/experimental/__init__.py")),
 ];
+
+/// The modules whose file is a folder's.
+const PACKAGES: &[&str] =
+    &["language", "language.extra", "language.extra.cuda", "tle", "tle.raw", "experimental"];
 
 /// Other names under which users reach the same modules.
 const ALIASES: &[(&str, &str)] = &[
     ("language.extra.cuda.libdevice", "language.extra.libdevice"),
     ("language.libdevice", "language.extra.libdevice"),
 ];
+
+/// Names of whole packages: what begins with one is the same below the other.
+const SAME_PACKAGES: &[(&str, &str)] =
+    &[("experimental.tle.language", "tle"), ("experimental.tle", "tle"), ("tle.language", "tle")];
+
+/// The path by which an item below one of [`SAME_PACKAGES`] is known.
+fn canonical(path: &str) -> Cow<'_, str> {
+    for (other, ours) in SAME_PACKAGES {
+        match path.strip_prefix(other) {
+            Some("") => return (*ours).into(),
+            Some(rest) if rest.starts_with('.') => return format!("{ours}{rest}").into(),
+            _ => {}
+        }
+    }
+    path.into()
+}
 
 /// A function that the front end implements.
 #[derive(Debug)]
@@ -49,6 +77,8 @@ pub struct Builtin {
     pub positional: usize,
     /// The name of `*args`, if it has one.
     pub variadic: Option<Arc<str>>,
+    /// Other names of parameters, with the parameter.
+    pub aliases: Vec<(Arc<str>, Arc<str>)>,
     /// Why a call of it that uses no result is an error, where it is one.
     pub must_use: Option<String>,
     /// The first line of its docstring.
@@ -56,7 +86,15 @@ pub struct Builtin {
 }
 
 impl Builtin {
-    /// `load(pointer, mask=None, …)`, for messages.
+    /// Its name with the module that kernels know it by: `tl.load`, `tle.load`.
+    pub fn shown(&self) -> String {
+        match self.path.strip_prefix(EXTENSIONS) {
+            Some(rest) => format!("tle{rest}"),
+            None => format!("tl.{}", self.name),
+        }
+    }
+
+    /// `tl.load(pointer, mask=None, …)`, for messages.
     pub fn signature(&self) -> String {
         let mut parts: Vec<String> = Vec::new();
         for (i, (name, default)) in self.params.iter().enumerate() {
@@ -75,7 +113,7 @@ impl Builtin {
         {
             parts.push(format!("*{rest}"));
         }
-        format!("{}({})", self.name, parts.join(", "))
+        format!("{}({})", self.shown(), parts.join(", "))
     }
 }
 
@@ -92,6 +130,8 @@ pub enum Item {
     Const(HostValue),
     /// A class, by its path (`language.core.constexpr`).
     Class(Arc<str>),
+    /// What the reference of TLE has and we have not yet, by its path (`tle.pipe`).
+    NotYet(Arc<str>),
 }
 
 #[derive(Debug)]
@@ -113,6 +153,9 @@ pub struct Library {
 /// The module prefix of functions that live in the library.
 pub const PACKAGE: &str = "tilewright.";
 
+/// The module of the language extensions.
+pub const EXTENSIONS: &str = "tle";
+
 impl Library {
     /// The library, parsed on first use.
     pub fn get() -> &'static Library {
@@ -132,6 +175,14 @@ impl Library {
             for stmt in &statements {
                 load_statement(module, stmt, &source, &mut next_id, &mut entries, &mut library.members);
             }
+            if let Some(Entry::Item(Item::Const(HostValue::Tuple(names)))) = entries.remove("_NOT_YET") {
+                for name in names.iter() {
+                    if let HostValue::Str(name) = name {
+                        let item = Item::NotYet(format!("{module}.{name}").into());
+                        entries.insert(name.to_string(), Entry::Item(item));
+                    }
+                }
+            }
             library.modules.insert(module, entries);
         }
         library
@@ -146,6 +197,7 @@ impl Library {
     pub fn resolve(&self, path: &str) -> Option<Item> {
         let mut path = path.to_string();
         for _ in 0..8 {
+            path = canonical(&path).into_owned();
             if let Some((_, target)) = ALIASES.iter().find(|(alias, _)| *alias == path) {
                 path = (*target).to_string();
             }
@@ -160,6 +212,7 @@ impl Library {
             let Some(entries) = self.modules.get(module) else {
                 return match self.resolve(module)? {
                     Item::Class(class) => self.class_attribute(&class, name),
+                    Item::NotYet(outer) => Some(Item::NotYet(format!("{outer}.{name}").into())),
                     _ => None,
                 };
             };
@@ -206,10 +259,13 @@ impl Library {
 
     /// The public names of a module, for «did you mean».
     pub fn names(&self, module: &str) -> Vec<&str> {
-        let module = ALIASES.iter().find(|(a, _)| *a == module).map_or(module, |(_, target)| target);
+        let module = canonical(module);
+        let module = ALIASES.iter().find(|(a, _)| *a == module).map_or(&*module, |(_, target)| target);
         let mut names: Vec<&str> = match self.modules.get(module) {
-            Some(entries) => entries.keys().map(String::as_str).filter(|n| !n.starts_with('_')).collect(),
-            None => vec!["language", "cdiv", "next_power_of_2"],
+            Some(entries) => {
+                entries.keys().map(String::as_str).filter(|n| !n.starts_with('_') && !n.contains('.')).collect()
+            }
+            None => vec!["language", "cdiv", "next_power_of_2", EXTENSIONS],
         };
         names.sort_unstable();
         names
@@ -230,6 +286,7 @@ fn package_item(name: &str) -> Option<Item> {
             params: params.iter().map(|p| ((*p).into(), None)).collect(),
             positional: params.len(),
             variadic: None,
+            aliases: Vec::new(),
             must_use: None,
             summary: String::new(),
         }))
@@ -348,7 +405,7 @@ fn load_class(
 }
 
 fn is_package(module: &str) -> bool {
-    matches!(module, "language" | "language.extra" | "language.extra.cuda")
+    PACKAGES.contains(&module)
 }
 
 /// `jit` of `jit`, `core.jit` and `core.jit(...)`.
@@ -391,9 +448,21 @@ fn builtin(
         params,
         positional: p.posonlyargs.len() + p.args.len(),
         variadic: p.vararg.as_ref().map(|v| Arc::from(v.name.as_str())),
+        aliases: aliases(def),
         must_use: must_use(def),
         summary,
     }
+}
+
+/// What `@also(ptr="pointer")` says of a function.
+fn aliases(def: &ruff_python_ast::StmtFunctionDef) -> Vec<(Arc<str>, Arc<str>)> {
+    let mark = def.decorator_list.iter().find(|d| last_name(&d.expression) == Some("also"));
+    let Some(Expr::Call(call)) = mark.map(|mark| &mark.expression) else { return Vec::new() };
+    let pair = |keyword: &ruff_python_ast::Keyword| match &keyword.value {
+        Expr::StringLiteral(text) => Some((keyword.arg.as_ref()?.as_str().into(), text.value.to_str().into())),
+        _ => None,
+    };
+    call.arguments.keywords.iter().filter_map(pair).collect()
 }
 
 /// What `@must_use_result` says of a function: nothing, or why its result must be used.
@@ -486,7 +555,7 @@ mod tests {
         let Some(Item::Builtin(dot)) = Library::get().resolve("language.dot") else { panic!("dot") };
         assert_eq!(
             dot.signature(),
-            "dot(input, other, acc=None, input_precision=None, allow_tf32=None, \
+            "tl.dot(input, other, acc=None, input_precision=None, allow_tf32=None, \
              max_num_imprecise_acc=None, out_dtype=fp32)"
         );
     }

@@ -61,6 +61,11 @@ def builtin(fn=None, *, on_host=False):
     return Builtin(fn)
 
 
+def also(**names):
+    """Marks a function of which parameters have second names: ``@also(ptr="pointer")``."""
+    return lambda fn: fn
+
+
 if TYPE_CHECKING:
 
     @overload
@@ -150,3 +155,53 @@ def constexpr_function(fn: F) -> F:
     (the environment, files) is read anew by the next process only.
     """
     return fn if isinstance(fn, ConstexprFunction) else ConstexprFunction(fn)  # type: ignore[return-value]
+
+
+class NotSupportedYet(_LanguageFunction):
+    """A name that the reference of TLE has and Tilewright has not yet. It can be imported and passed on; using it says so."""
+
+    def __init__(self, module, name, known):
+        self.__module__ = module
+        self.__name__ = self.__qualname__ = name
+        self._known = known
+
+    def _path(self):
+        return f"{self.__module__.partition('.')[2]}.{self.__name__}".removeprefix("experimental.")
+
+    def __call__(self, *args, **kwargs):
+        raise NotImplementedError(f"not supported yet: {self._path()}")
+
+    def __getitem__(self, index):
+        raise NotImplementedError(f"not supported yet: {self._path()}")
+
+    def __getattr__(self, name):
+        inner = self._known.get(f"{self.__name__}.{name}")
+        if inner is None:
+            raise AttributeError(f"not supported yet: {self._path()}, nor its `{name}`")
+        return inner
+
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __repr__(self):
+        return f"<not supported yet: {self._path()}>"
+
+
+def not_supported_yet(module, names):
+    """The objects of a module's names that are not there yet, by name."""
+    known: dict[str, NotSupportedYet] = {}
+    known.update((name, NotSupportedYet(module, name, known)) for name in names)
+    return known
+
+
+def explain_missing(module, names):
+    """What a module's ``__getattr__`` says of a name that it has not."""
+
+    def missing(name):
+        import difflib
+
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f"; did you mean `{near[0]}`?" if near and not name.startswith("_") else ""
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
+
+    return missing

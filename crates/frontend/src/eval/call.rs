@@ -183,6 +183,7 @@ impl Evaluator<'_> {
             Item::Jit(function) => self.call_jit(function, args),
             Item::Class(path) => self.construct(path, args),
             Item::Module(module) => Err(self.error(format!("the module `{module}` cannot be called"))),
+            Item::NotYet(path) => Err(self.not_supported_yet(path)),
             Item::Const(value) => {
                 let value = Value::from_host(value.clone());
                 self.call(value, args)
@@ -199,7 +200,7 @@ impl Evaluator<'_> {
 
     fn bind_builtin(&mut self, builtin: &Arc<Builtin>, args: CallArgs) -> Eval<Args> {
         let wrong = |e: &Self, what: String| -> super::Error {
-            e.error(what).note(format!("the signature is tl.{}", builtin.signature())).into()
+            e.error(what).note(format!("the signature is {}", builtin.signature())).into()
         };
         let n = builtin.params.len();
         let mut values: Vec<Option<Value>> = vec![None; n];
@@ -212,7 +213,7 @@ impl Evaluator<'_> {
             } else {
                 return Err(wrong(
                     self,
-                    format!("tl.{} takes at most {} positional arguments", builtin.name, builtin.positional),
+                    format!("{} takes at most {} positional arguments", builtin.shown(), builtin.positional),
                 ));
             }
         }
@@ -222,15 +223,17 @@ impl Evaluator<'_> {
                 rest.push(value);
                 continue;
             }
-            let Some(i) = builtin.params.iter().position(|(n, _)| **n == *name.as_str()) else {
-                let mut error = *wrong(self, format!("tl.{} has no parameter `{name}`", builtin.name));
+            let alias = builtin.aliases.iter().find(|(alias, _)| **alias == *name.as_str());
+            let known = alias.map_or(name.as_str(), |(_, param)| param);
+            let Some(i) = builtin.params.iter().position(|(n, _)| **n == *known) else {
+                let mut error = *wrong(self, format!("{} has no parameter `{name}`", builtin.shown()));
                 if let Some(near) = super::expr::closest(&name, builtin.params.iter().map(|(n, _)| &**n)) {
                     error = error.note(format!("did you mean `{near}`?"));
                 }
                 return Err(error.into());
             };
             if values[i].replace(value).is_some() {
-                return Err(wrong(self, format!("tl.{} is given `{name}` twice", builtin.name)));
+                return Err(wrong(self, format!("{} is given `{name}` twice", builtin.shown())));
             }
         }
         let mut bound = Vec::with_capacity(n);
@@ -239,7 +242,7 @@ impl Evaluator<'_> {
                 (Some(value), _) => value,
                 (None, Some(default)) => Value::from_host(default.clone()),
                 (None, None) => {
-                    return Err(wrong(self, format!("tl.{} needs an argument `{name}`", builtin.name)));
+                    return Err(wrong(self, format!("{} needs an argument `{name}`", builtin.shown())));
                 }
             });
         }

@@ -7,6 +7,7 @@ use ruff_python_ast::{
     InterpolatedStringElement, Operator, UnaryOp,
 };
 use ruff_text_size::Ranged;
+use tilewright_ir::diagnostic::Kind;
 
 use super::builtins::descriptor;
 use super::{Captured, Error, Eval, Evaluator, dtypes};
@@ -138,6 +139,7 @@ impl Evaluator<'_> {
         let function = self.frame().function.clone();
         if let Some(module) = function.module.strip_prefix(library::PACKAGE) {
             return match Library::get().resolve(&format!("{module}.{name}")) {
+                Some(Item::NotYet(path)) => Err(self.not_supported_yet(&path)),
                 Some(Item::Const(value)) => Ok(Value::from_host(value)),
                 Some(Item::Module(path) | Item::Class(path)) => Ok(Value::Const(HostValue::Library(path))),
                 Some(_) => Ok(Value::Const(HostValue::Library(format!("{module}.{name}").into()))),
@@ -148,6 +150,11 @@ impl Evaluator<'_> {
         let Some(binding) = self.host.lookup(&function, name).map_err(|e| self.host_error(e))? else {
             return Err(self.unknown_name(name));
         };
+        if let HostValue::Library(path) = &binding.value
+            && let Some(Item::NotYet(path)) = Library::get().resolve(path)
+        {
+            return Err(self.not_supported_yet(&path));
+        }
         if binding.origin == Origin::Builtin {
             return Ok(Value::from_host(binding.value));
         }
@@ -285,7 +292,15 @@ impl Evaluator<'_> {
                 "strides" => Value::tuple(d.strides.iter().cloned().map(Value::Tensor).collect()),
                 _ => return Ok(None),
             },
-            Value::Const(HostValue::Library(path)) => return Ok(library_attribute(path, attr)),
+            Value::Const(HostValue::Library(path)) => {
+                let found = library_attribute(path, attr);
+                if let Some(Value::Const(HostValue::Library(path))) = &found
+                    && let Some(Item::NotYet(path)) = Library::get().resolve(path)
+                {
+                    return Err(self.not_supported_yet(&path));
+                }
+                return Ok(found);
+            }
             Value::Const(HostValue::DType(dtype)) => return Ok(dtypes::attribute(dtype, attr, value)),
             Value::Const(_) if attr == "value" => value.clone(),
             Value::Const(HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_)) => {
@@ -300,6 +315,11 @@ impl Evaluator<'_> {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// A name of the library that is there without a meaning.
+    pub fn not_supported_yet(&self, path: &str) -> Error {
+        self.error(format!("not supported yet: {path}")).of(Kind::Unsupported).into()
     }
 
     fn no_attribute(&self, value: &Value, attr: &str) -> Error {

@@ -62,8 +62,8 @@ impl Evaluator<'_> {
         };
         if value.is_block() && !pointer.is_block() {
             return Err(self.error(format!(
-                "`{name}` of tl.{} has type {}, but the pointer is a single one",
-                args.builtin.name,
+                "`{name}` of {} has type {}, but the pointer is a single one",
+                args.builtin.shown(),
                 value.ty()
             )));
         }

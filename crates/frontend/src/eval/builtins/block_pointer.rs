@@ -19,7 +19,7 @@ impl Evaluator<'_> {
     /// A list of integers, each a constant or a run-time scalar, converted to one dtype.
     pub(crate) fn scalars(&mut self, args: &Args, name: &str, dtype: Scalar) -> Eval<Vec<Tensor>> {
         let value = args.get(name).clone();
-        self.scalar_list(&value, &format!("`{name}` of tl.{}", args.builtin.name), dtype)
+        self.scalar_list(&value, &format!("`{name}` of {}", args.builtin.shown()), dtype)
     }
 
     pub(crate) fn scalar_list(&mut self, value: &Value, what: &str, dtype: Scalar) -> Eval<Vec<Tensor>> {
@@ -56,8 +56,8 @@ impl Evaluator<'_> {
         let base = self.pointer_arg(args, "base")?;
         if base.is_block() {
             return Err(self.error(format!(
-                "`base` of tl.{} must be one pointer, not {}",
-                args.builtin.name,
+                "`base` of {} must be one pointer, not {}",
+                args.builtin.shown(),
                 base.ty()
             )));
         }
@@ -184,7 +184,7 @@ impl Evaluator<'_> {
         for name in names {
             if args.optional(name).is_some() {
                 return Err(self
-                    .error(format!("`{name}` of tl.{} is not for block pointers", args.builtin.name))
+                    .error(format!("`{name}` of {} is not for block pointers", args.builtin.shown()))
                     .note("use boundary_check (and padding_option)")
                     .into());
             }

@@ -137,7 +137,7 @@ impl Evaluator<'_> {
                 Widths::Wide => "float32 or float64",
             };
             return Err(self
-                .error(format!("tl.{} needs {expected}, not {}", args.builtin.name, x.ty()))
+                .error(format!("{} needs {expected}, not {}", args.builtin.shown(), x.ty()))
                 .note("convert with .to(tl.float32)")
                 .into());
         }
@@ -149,7 +149,7 @@ impl Evaluator<'_> {
             return Ok(());
         }
         Err(self
-            .error(format!("tl.{} needs floats, not {}", args.builtin.name, x.ty()))
+            .error(format!("{} needs floats, not {}", args.builtin.shown(), x.ty()))
             .note("convert with .to(tl.float32)")
             .into())
     }

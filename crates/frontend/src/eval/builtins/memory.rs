@@ -88,6 +88,14 @@ impl Evaluator<'_> {
         Ok(())
     }
 
+    /// A load through one pointer, a block of them or a block pointer.
+    pub(super) fn any_load(&mut self, args: &Args) -> Eval<Value> {
+        match args.get("pointer") {
+            Value::Block(block) => self.block_load(args, &block.clone()),
+            _ => self.load(args).map(Value::Tensor),
+        }
+    }
+
     pub(super) fn load(&mut self, args: &Args) -> Eval<Tensor> {
         let cache = self.load_cache(args)?;
         let evict = self.eviction(args)?;

@@ -30,7 +30,7 @@ use super::{Eval, Evaluator, builder};
 use crate::dtype::Scalar;
 use crate::fold;
 use crate::host::{HostValue, NamedTuple};
-use crate::library::Builtin;
+use crate::library::{Builtin, EXTENSIONS};
 use crate::value::{Tensor, Value};
 
 /// What evaluates a call.
@@ -140,9 +140,12 @@ static BUILTINS: &[(&str, Function)] = &[
     ("load_tensor_descriptor", |e, a| e.descriptor_function(a, "load", &["offsets"])),
     ("store_tensor_descriptor", |e, a| e.descriptor_function(a, "store", &["offsets", "value"])),
     // Memory.
-    ("load", |e, a| match a.get("pointer") {
-        Value::Block(block) => e.block_load(a, &block.clone()),
-        _ => e.load(a).map(Value::Tensor),
+    ("load", |e, a| e.any_load(a)),
+    ("tle.load", |e, a| {
+        if e.bool_arg(a, "is_async")? {
+            return Err(e.not_supported_yet("tle.load(is_async=True)"));
+        }
+        e.any_load(a)
     }),
     ("store", |e, a| match a.get("pointer") {
         Value::Block(block) => e.block_store(a, &block.clone()),
@@ -181,11 +184,16 @@ static BUILTINS: &[(&str, Function)] = &[
     ("map_elementwise", |e, a| e.map_elementwise(a)),
 ];
 
+/// The name of a builtin in the table: that of TLE's with the module.
+fn key(builtin: &Builtin) -> &str {
+    if builtin.path.starts_with(EXTENSIONS) { &builtin.path } else { &builtin.name }
+}
+
 fn function(builtin: &Builtin) -> Option<Function> {
     static BY_NAME: LazyLock<FxHashMap<&str, Function>> =
         LazyLock::new(|| BUILTINS.iter().copied().collect());
     match builtin.path.strip_prefix(libdevice::MODULE) {
-        None => BY_NAME.get(&*builtin.name).copied(),
+        None => BY_NAME.get(key(builtin)).copied(),
         Some(name) if tilewright_libdevice::overloads(name).is_empty() => None,
         Some(name) => {
             Some(BY_NAME.get(&*format!("libdevice.{name}")).copied().unwrap_or(|e, a| e.libdevice(a)))
@@ -215,7 +223,7 @@ impl Evaluator<'_> {
     }
 
     fn not_yet(&self, args: &Args) -> Eval<Value> {
-        Err(self.error(format!("tl.{} is not supported yet", args.builtin.name)).of(Kind::Unsupported).into())
+        Err(self.error(format!("{} is not supported yet", args.builtin.shown())).of(Kind::Unsupported).into())
     }
 
     // ---- arguments ------------------------------------------------------------------------------------------
@@ -239,7 +247,7 @@ impl Evaluator<'_> {
                 _ => Ok(0),
             },
             value @ Value::Tensor(_) => {
-                Err(self.needs_constexpr(value, &format!("`{name}` of tl.{}", args.builtin.name)))
+                Err(self.needs_constexpr(value, &format!("`{name}` of {}", args.builtin.shown())))
             }
             other => Err(self.bad_argument(args, name, other, "a constant integer")),
         }
@@ -250,7 +258,7 @@ impl Evaluator<'_> {
         match args.get(name) {
             Value::Const(c) if c.truth().is_some() => Ok(c.truth() == Some(true)),
             Value::Tuple(t) => Ok(!t.items.is_empty()),
-            value => Err(self.needs_constexpr(value, &format!("`{name}` of tl.{}", args.builtin.name))),
+            value => Err(self.needs_constexpr(value, &format!("`{name}` of {}", args.builtin.shown()))),
         }
     }
 
@@ -287,8 +295,8 @@ impl Evaluator<'_> {
         match usize::try_from(from_start).ok().filter(|&a| a < rank) {
             Some(axis) => Ok(axis),
             None => Err(self.error(format!(
-                "`{name}` of tl.{} is {axis}, but the tensor has {rank} dimension{}",
-                args.builtin.name,
+                "`{name}` of {} is {axis}, but the tensor has {rank} dimension{}",
+                args.builtin.shown(),
                 if rank == 1 { "" } else { "s" }
             ))),
         }
@@ -313,8 +321,8 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn bad_argument(&self, args: &Args, name: &str, value: &Value, wanted: &str) -> super::Error {
-        self.error(format!("`{name}` of tl.{} must be {wanted}, not {value}", args.builtin.name))
-            .note(format!("the signature is tl.{}", args.builtin.signature()))
+        self.error(format!("`{name}` of {} must be {wanted}, not {value}", args.builtin.shown()))
+            .note(format!("the signature is {}", args.builtin.signature()))
             .into()
     }
 
@@ -326,8 +334,8 @@ impl Evaluator<'_> {
             None => {
                 let known: Vec<String> = choices.iter().map(|(key, _)| format!("\"{key}\"")).collect();
                 Err(self.error(format!(
-                    "`{name}` of tl.{} is \"{text}\"; possible are {}",
-                    args.builtin.name,
+                    "`{name}` of {} is \"{text}\"; possible are {}",
+                    args.builtin.shown(),
                     known.join(", ")
                 )))
             }
@@ -356,7 +364,7 @@ mod tests {
                     declared.insert(if ours {
                         format!("libdevice.{name}")
                     } else {
-                        builtin.name.to_string()
+                        key(&builtin).to_string()
                     });
                 }
             }

@@ -30,20 +30,20 @@ impl Evaluator<'_> {
             }
         }
         let Some(first) = tensors.first() else {
-            return Err(self.error(format!("tl.{} of an empty tuple", args.builtin.name)));
+            return Err(self.error(format!("{} of an empty tuple", args.builtin.shown())));
         };
         if let Some(other) = tensors.iter().find(|t| t.shape != first.shape) {
             return Err(self.error(format!(
-                "the tensors given to tl.{} must have one shape, but they have {} and {}",
-                args.builtin.name,
+                "the tensors given to {} must have one shape, but they have {} and {}",
+                args.builtin.shown(),
                 first.ty(),
                 other.ty()
             )));
         }
         if !first.is_block() {
             return Err(self.error(format!(
-                "tl.{} needs a tensor, but this is a scalar of type {}",
-                args.builtin.name,
+                "{} needs a tensor, but this is a scalar of type {}",
+                args.builtin.shown(),
                 first.ty()
             )));
         }

@@ -22,8 +22,8 @@ impl Evaluator<'_> {
         if order.is_empty() {
             if !swaps || rank < 2 {
                 return Err(self.error(format!(
-                    "tl.{} of {} needs an order of dimensions",
-                    args.builtin.name,
+                    "{} of {} needs an order of dimensions",
+                    args.builtin.shown(),
                     input.ty()
                 )));
             }
