@@ -142,7 +142,9 @@ def test_the_support_list_tells_the_truth():
     with pytest.raises(ValueError, match="no primitive"):
         tle.primitive_name("tle.nothing")
     tle.require_tle("cuda", tle.load)
-    with pytest.raises(tle.TLEUnsupportedPrimitiveError, match=r"cuda does not support tle\.gpu\.alloc") as caught:
+    with pytest.raises(
+        tle.TLEUnsupportedPrimitiveError, match=r"cuda does not support tle\.gpu\.alloc"
+    ) as caught:
         tle.require_tle("cuda", tle.gpu.alloc)
     assert (caught.value.backend, caught.value.primitive) == ("cuda", "gpu.alloc")
 

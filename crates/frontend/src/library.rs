@@ -30,6 +30,7 @@ const FILES: &[(&str, &str)] = &[
     ("language.extra.cuda.gdc", include_str!("../../../python/tilewright/language/extra/cuda/gdc.py")),
     ("language.extra.cuda.utils", include_str!("../../../python/tilewright/language/extra/cuda/utils.py")),
     ("tle", include_str!("../../../python/tilewright/tle/__init__.py")),
+    ("tle._standard", include_str!("../../../python/tilewright/tle/_standard.py")),
     ("tle.distributed", include_str!("../../../python/tilewright/tle/distributed.py")),
     ("tle.dsa", include_str!("../../../python/tilewright/tle/dsa.py")),
     ("tle.gpu", include_str!("../../../python/tilewright/tle/gpu.py")),
@@ -318,7 +319,7 @@ fn load_statement(
                     parts.truncate(parts.len().saturating_sub(drop));
                     let mut base = parts.join(".");
                     if let Some(name) = name {
-                        base = format!("{base}.{name}");
+                        base = if base.is_empty() { name.to_string() } else { format!("{base}.{name}") };
                     }
                     base
                 }

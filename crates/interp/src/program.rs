@@ -263,6 +263,17 @@ pub enum Instr {
         dst: V,
         axis: usize,
     },
+    ExtractTile {
+        src: V,
+        index: Vec<V>,
+        dst: V,
+    },
+    InsertTile {
+        src: V,
+        tile: V,
+        index: Vec<V>,
+        dst: V,
+    },
     Print {
         prefix: String,
         args: Vec<V>,
@@ -346,6 +357,17 @@ impl Instr {
             Instr::Cat { lhs: a, rhs: b, dst } | Instr::Gather { src: a, indices: b, dst, .. } => {
                 f(a, Use);
                 f(b, Use);
+                f(dst, Def);
+            }
+            Instr::ExtractTile { src, index, dst } => {
+                f(src, Use);
+                index.iter_mut().for_each(|v| f(v, Use));
+                f(dst, Def);
+            }
+            Instr::InsertTile { src, tile, index, dst } => {
+                f(src, Use);
+                f(tile, Use);
+                index.iter_mut().for_each(|v| f(v, Use));
                 f(dst, Def);
             }
             Instr::Load { ptr, mask, other, dst } => {

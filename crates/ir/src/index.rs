@@ -74,6 +74,8 @@ pub enum Index {
     Slot,
     /// What lies at the offsets, with the result's shape.
     Part(&'static str),
+    /// A tile of the first operand, which scalars number along each dimension.
+    Tile(&'static str),
 }
 
 /// What is done along an [`Axis`].
@@ -162,7 +164,7 @@ pub fn extents(m: &Module, value: Value) -> Option<&[u32]> {
 impl Index {
     /// Whether operands and results that are tensors have one encoding, whatever it is.
     pub fn shares_encoding(self) -> bool {
-        matches!(self, Index::Elementwise | Index::Broadcast | Index::Scan(_))
+        matches!(self, Index::Elementwise | Index::Broadcast | Index::Scan(_) | Index::Tile(_))
     }
 
     /// Whether each dimension of an operand is a dimension of the result: an element of the result takes one element of each
@@ -193,7 +195,8 @@ impl Index {
             | Index::Reduce(a)
             | Index::Scan(a)
             | Index::Gather(a)
-            | Index::Part(a) => [Some(a), None, None, None],
+            | Index::Part(a)
+            | Index::Tile(a) => [Some(a), None, None, None],
             Index::Block(a, b) => [Some(a), Some(b), None, None],
             Index::ScaledContraction([a, b], [c, d]) => [Some(a), Some(b), Some(c), Some(d)],
             Index::Rows(a, b, c) => [Some(a), Some(b), Some(c), None],
@@ -229,6 +232,7 @@ impl Index {
             Index::Rows(desc, rows, tile) => format!("`{tile}` is the `{rows}` of `{desc}`"),
             Index::Slot => "one of what the outermost dimension numbers".into(),
             Index::Part(offsets) => format!("what lies at `{offsets}`"),
+            Index::Tile(tile) => format!("`{tile}` is a tile of the first operand"),
         }
     }
 }
@@ -473,6 +477,7 @@ impl Maker<'_> {
             Index::Rows(desc, rows, tile) => self.rows(desc, rows, tile),
             Index::Slot => self.slot(),
             Index::Part(offsets) => self.part(offsets),
+            Index::Tile(_) => self.tile(),
         }
     }
 
@@ -888,6 +893,25 @@ impl Maker<'_> {
         src.remove(0);
         self.put_result(0, to, src);
         Ok(())
+    }
+
+    fn tile(&mut self) -> Check {
+        let values = [self.operand(0)?, self.operand(1)?, self.result(0)?];
+        let whole = self.shape(values[0])?;
+        // It is an operand, or the result.
+        let inserted = extents(self.m, values[1]).is_some();
+        let tile = self.shape(values[if inserted { 1 } else { 2 }])?;
+        if inserted && self.shape(values[2])? != whole {
+            return Err(self.misfit("do not insert to"));
+        }
+        if tile.len() != whole.len() || tile.iter().zip(&whole).any(|(&t, &n)| t == 0 || n % t != 0) {
+            return Err(format!("a tile of {tile:?} does not divide {whole:?}"));
+        }
+        let indices = self.r.operands.len() - 1 - usize::from(inserted);
+        if indices != whole.len() {
+            return Err(format!("{} indices expected, not {indices}", whole.len()));
+        }
+        self.fresh(Role::Whole)
     }
 
     fn part(&mut self, offsets: &str) -> Check {

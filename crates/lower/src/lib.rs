@@ -466,6 +466,8 @@ impl<'a, H: Hooks> Lower<'a, H> {
                 tt::Kind::MapElementwise => self.map_elementwise(tt::MapElementwise(op)),
                 tt::Kind::Histogram => self.histogram(tt::Histogram(op)),
                 tt::Kind::Gather => self.gather(tt::Gather(op)),
+                tt::Kind::ExtractTile => self.extract_tile(tt::ExtractTile(op)),
+                tt::Kind::InsertTile => self.insert_tile(tt::InsertTile(op)),
                 tt::Kind::Call => self.call(tt::Call(op)),
                 tt::Kind::Print => self.print(tt::Print(op)),
                 tt::Kind::Assert => self.assert(tt::Assert(op)),

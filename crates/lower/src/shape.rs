@@ -4,11 +4,11 @@
 //! layouts agree on what threads contribute, that is all; otherwise the data moves through shared memory.
 
 use tilewright_ir as ir;
-use tilewright_ir::dialect::tt;
+use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::index::{Index, Relation};
 use tilewright_layout::TileLayout;
-use tilewright_llvm::{Ty, Value};
-use tilewright_passes::analysis::reindex::reindex_registers;
+use tilewright_llvm::{IntPred, Ty, Value};
+use tilewright_passes::analysis::reindex::{reindex_registers, tile_registers};
 
 use crate::{Hooks, Lower, Regs, Result};
 
@@ -160,6 +160,82 @@ impl<H: Hooks> Lower<'_, H> {
                 self.load_shared(at, ty, 1)[0]
             })
             .collect()
+    }
+
+    /// A tile: registers of the thread where they are all of it, else read from scratch memory, where the source lies.
+    pub(crate) fn extract_tile(&mut self, op: tt::ExtractTile) -> Result<()> {
+        let m = self.m;
+        let (src, result) = (op.src(m), op.result(m));
+        let regs = self.regs(src)?;
+        if let Some(held) = tile_registers(m, op.0) {
+            let out: Vec<Value> = held.into_iter().map(|(_, r)| regs[r as usize]).collect();
+            self.set_regs(result, out);
+            return Ok(());
+        }
+        let (from, to) = (self.layout(self.value_ty(src))?, self.layout(self.value_ty(result))?);
+        let ty = self.elem_ty(self.value_ty(result))?;
+        let bytes = i64::from(ty.bits().div_ceil(8));
+        let scratch = self.scratch()?;
+        let strides = row_major(from.shape());
+        self.write_scratch(scratch, &from, &regs, &strides, 0);
+        self.barrier();
+        let mut first = scratch;
+        for (d, &index) in op.index(m).iter().enumerate() {
+            let (n, count) = (to.shape()[d], from.shape()[d] / to.shape()[d]);
+            let index = self.scalar(index)?;
+            let last = self.b.i32(i64::from(count - 1));
+            let index = self.int_min_max(arith::Kind::Minui, index, last);
+            let offset = self.b.mul_const(index, i64::from(n) * strides[d] * bytes);
+            first = self.b.ptr_add(first, offset);
+        }
+        let out = self.read_scratch(first, &to, ty, &strides, 0);
+        self.set_regs(result, out);
+        Ok(())
+    }
+
+    /// A tile put in: registers of the thread where they are all of it, else by way of scratch memory, where the tile lies.
+    pub(crate) fn insert_tile(&mut self, op: tt::InsertTile) -> Result<()> {
+        let m = self.m;
+        let (tile, result) = (op.tile(m), op.result(m));
+        let (regs, new) = (self.regs(op.src(m))?, self.regs(tile)?);
+        if let Some(held) = tile_registers(m, op.0) {
+            let which = |(inside, r): (bool, u32)| if inside { new[r as usize] } else { regs[r as usize] };
+            let out: Vec<Value> = held.into_iter().map(which).collect();
+            self.set_regs(result, out);
+            return Ok(());
+        }
+        let (from, to) = (self.layout(self.value_ty(tile))?, self.layout(self.value_ty(result))?);
+        let ty = self.elem_ty(self.value_ty(result))?;
+        let bytes = i64::from(ty.bits().div_ceil(8));
+        let scratch = self.scratch()?;
+        let strides = row_major(from.shape());
+        self.write_scratch(scratch, &from, &new, &strides, 0);
+        self.barrier();
+        let mut firsts = Vec::new();
+        for (&index, &n) in op.index(m).iter().zip(from.shape()) {
+            let index = self.scalar(index)?;
+            firsts.push(self.b.mul_const(index, i64::from(n)));
+        }
+        let mut out = Vec::with_capacity(regs.len());
+        for r in 0..to.num_registers() {
+            let (mut at, mut inside) = (scratch, self.b.bool(true));
+            for (d, &stride) in strides.iter().enumerate() {
+                let c = self.coord(&to, r, d);
+                let c = self.b.sub(c, firsts[d]);
+                let n = i64::from(from.shape()[d]);
+                let (end, last) = (self.b.i32(n), self.b.i32(n - 1));
+                let here = self.b.icmp(IntPred::Ult, c, end);
+                inside = self.b.and(inside, here);
+                // What is outside of the tile reads some element of it.
+                let c = self.int_min_max(arith::Kind::Minui, c, last);
+                let offset = self.b.mul_const(c, stride * bytes);
+                at = self.b.ptr_add(at, offset);
+            }
+            let replaced = self.load_shared(at, ty, 1)[0];
+            out.push(self.b.select(inside, replaced, regs[r as usize]));
+        }
+        self.set_regs(result, out);
+        Ok(())
     }
 
     /// One after the other, in scratch memory where the registers don't add up.

@@ -6,11 +6,13 @@ these files as it reads those of ``tilewright.language``.
 
 import sys as _sys
 
-from ..language._marker import also, builtin, explain_missing, not_supported_yet
+from ..language import _marker
+from ..language import core as _core
 from ..runtime.jit import jit
 from . import distributed, dsa, gpu, raw
 from .gpu import alloc, local_ptr, smem
 from .raw import call
+from ._standard import cumsum
 from ._support import (
     TLE_PRIMITIVES,
     TLEUnsupportedPrimitiveError,
@@ -47,26 +49,22 @@ from .distributed import (
 )
 
 _NOT_YET = (
-    "cumsum",
-    "extract_tile",
     "hardware_constraint",
-    "insert_tile",
     "pipe",
     "pipe_reader",
     "pipe_slot",
     "pipe_value",
     "pipe_wait_result",
     "pipe_writer",
-    "range",
 )
-globals().update(not_supported_yet(__name__, _NOT_YET))
+globals().update(_marker.not_supported_yet(__name__, _NOT_YET))
 
 # `tle.language` is `tle` itself.
 language = _sys.modules[__name__]
 
 
-@builtin
-@also(ptr="pointer")
+@_marker.builtin
+@_marker.also(ptr="pointer")
 def load(
     pointer,
     mask=None,
@@ -84,5 +82,41 @@ def load(
     """
 
 
+@_core.member
+@_marker.builtin
+@_marker.also(shape="tile_shape")
+def extract_tile(x, index, tile_shape):
+    """Tile number ``index`` of the grid of tiles of ``tile_shape`` (also ``shape``) that ``x`` is cut into, as a tensor.
+
+    ``index`` is its number in row-major order or a tuple of its numbers along each dimension, at compile time or, as scalar tensors, at
+    run time, where it is checked by the CPU executor. Each extent of ``x`` is a multiple of the tile's.
+    """
+
+
+@_core.member
+@_marker.builtin
+def insert_tile(x, tile, index):
+    """``x`` with tile number ``index`` of its grid of such tiles replaced by ``tile``; ``index`` as in :func:`extract_tile`."""
+
+
+class range(_core.range):
+    """:class:`tl.range` with one hint more: ``reorder``, which changes no result and does nothing so far."""
+
+    def __init__(
+        self,
+        arg1,
+        arg2=None,
+        step=None,
+        num_stages=None,
+        loop_unroll_factor=None,
+        disallow_acc_multi_buffer=False,
+        flatten=False,
+        warp_specialize=False,
+        disable_licm=False,
+        reorder=False,
+    ):
+        super().__init__(arg1, arg2, step)
+
+
 __all__ = [name for name in (*vars(), "language") if not name.startswith("_")]
-__getattr__ = explain_missing(__name__, __all__)
+__getattr__ = _marker.explain_missing(__name__, __all__)

@@ -120,7 +120,9 @@ def get_supported_primitives(backend):
     own = getattr(backend, "tle_primitives", None)
     if own is not None:
         if not isinstance(own, list) or not all(isinstance(name, str) for name in own):
-            raise TypeError(f"the primitives of the backend {_name_of(backend)} must be a list of strings, not {own!r}")
+            raise TypeError(
+                f"the primitives of the backend {_name_of(backend)} must be a list of strings, not {own!r}"
+            )
         return list(own)
     return [name for name in TLE_PRIMITIVES if _is_there(name)] if _name_of(backend) in _BACKENDS else []
 

@@ -15,7 +15,7 @@ use tilewright_ir::{TypeKind, licm};
 use super::{Eval, Evaluator, Scope, builder};
 use crate::dtype::DType;
 use crate::host::{HostObject, HostValue, JitFunction};
-use crate::library::{Builtin, Item, Library};
+use crate::library::{Builtin, EXTENSIONS, Item, Library};
 use crate::value::{Method, MethodTarget, RangeValue, Tensor, TupleValue, Value};
 
 /// The class of loops at run time.
@@ -605,6 +605,10 @@ impl Evaluator<'_> {
             unroll_factor: None,
             flags: Vec::new(),
         };
+        if class.starts_with(EXTENSIONS) {
+            // A hint that changes nothing.
+            self.bool_arg(&args, "reorder")?;
+        }
         if !range.unrolled {
             range.num_stages = self.count_of_range(&args, "num_stages")?;
             range.unroll_factor = self.count_of_range(&args, "loop_unroll_factor")?;

@@ -368,6 +368,19 @@ impl Builder<'_, '_> {
             K::MapElementwise => self.map_elementwise(op)?,
             K::Histogram => self.histogram(op)?,
             K::Gather => self.gather(op)?,
+            K::ExtractTile => {
+                let tile = tt::ExtractTile(op);
+                let (src, index) = (self.get(tile.src(m))?, self.get_all(tile.index(m))?);
+                let dst = self.define(m.result(op))?;
+                self.emit(Instr::ExtractTile { src, index, dst });
+            }
+            K::InsertTile => {
+                let insert = tt::InsertTile(op);
+                let (src, tile) = (self.get(insert.src(m))?, self.get(insert.tile(m))?);
+                let index = self.get_all(insert.index(m))?;
+                let dst = self.define(m.result(op))?;
+                self.emit(Instr::InsertTile { src, tile, index, dst });
+            }
             K::AtomicRmw => self.atomic_rmw(op)?,
             K::AtomicCas => {
                 let a = tt::AtomicCas(op);

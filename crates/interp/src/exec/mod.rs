@@ -289,7 +289,9 @@ impl Frame {
             | Instr::Rearrange { .. }
             | Instr::Cat { .. }
             | Instr::Histogram { .. }
-            | Instr::Gather { .. } => self.shape_op(program, instr)?,
+            | Instr::Gather { .. }
+            | Instr::ExtractTile { .. }
+            | Instr::InsertTile { .. } => self.shape_op(program, instr)?,
             Instr::Load { ptr, mask, other, dst } => {
                 self.load(program, context, *ptr, *mask, *other, *dst)?
             }

@@ -70,6 +70,25 @@ impl Frame {
             }
             Instr::Histogram { src, mask, dst } => self.histogram(program, *src, *mask, *dst),
             Instr::Gather { src, indices, dst, axis } => self.gather(program, *src, *indices, *dst, *axis)?,
+            Instr::ExtractTile { src, index, dst } => {
+                let (whole, tile) = (Self::ty(program, *src), Self::ty(program, *dst));
+                let first = self.tile_start(program, index, &whole.shape, &tile.shape)?;
+                self.dense(program, *src);
+                self.with_out(*dst, |regs, out| {
+                    let source = &regs[src.slot as usize].buf;
+                    by_size!(whole.elem.reg_size(), extract(source, whole, out, tile, first));
+                });
+            }
+            Instr::InsertTile { src, tile, index, dst } => {
+                let (whole, part) = (Self::ty(program, *src), Self::ty(program, *tile));
+                let first = self.tile_start(program, index, &whole.shape, &part.shape)?;
+                self.dense(program, *src);
+                self.dense(program, *tile);
+                self.with_out(*dst, |regs, out| {
+                    let (source, tile) = (&regs[src.slot as usize].buf, &regs[tile.slot as usize].buf);
+                    by_size!(whole.elem.reg_size(), insert(source, whole, tile, part, out, first));
+                });
+            }
             _ => unreachable!("not an operation on shapes"),
         }
         Ok(())
@@ -81,6 +100,30 @@ impl Frame {
         f(&self.regs, &mut reg.buf);
         reg.repr = Repr::Dense;
         self.regs[dst.slot as usize] = reg;
+    }
+
+    /// The place of a tile's first element, by its numbers along each dimension.
+    fn tile_start(
+        &mut self,
+        program: &Program,
+        index: &[V],
+        whole: &[u32],
+        tile: &[u32],
+    ) -> Result<usize, FaultBox> {
+        let strides = strides_of(whole);
+        let mut first = 0;
+        for (d, &v) in index.iter().enumerate() {
+            let bits = self.scalar(program, v);
+            let at = Self::ty(program, v).elem.canonical(bits) as i64;
+            let count = whole[d] / tile[d];
+            if at < 0 || at >= i64::from(count) {
+                return Err(Box::new(Fault::new(format!(
+                    "tile index {at} is outside the {count} tiles along dimension {d}"
+                ))));
+            }
+            first += at as usize * tile[d] as usize * strides[d];
+        }
+        Ok(first)
     }
 
     fn reshape(&mut self, program: &Program, src: V, dst: V, take: bool) {
@@ -322,6 +365,30 @@ fn trans<T: Plain>(src: &Buffer, out: &mut Buffer, shape: &[u32], order: &[usize
                 *x = source[offset + i * step];
             }
         }
+    });
+}
+
+fn extract<T: Plain>(src: &Buffer, whole: &TileType, out: &mut Buffer, tile: &TileType, first: usize) {
+    let inner = tile.shape[tile.shape.len() - 1] as usize;
+    let (source, out) = (src.slice::<T>(whole.len), out.slice_mut::<T>(tile.len));
+    row_offsets(&tile.shape, &strides_of(&whole.shape), |row, offset| {
+        out[row * inner..][..inner].copy_from_slice(&source[first + offset..][..inner]);
+    });
+}
+
+fn insert<T: Plain>(
+    src: &Buffer,
+    whole: &TileType,
+    tile: &Buffer,
+    part: &TileType,
+    out: &mut Buffer,
+    first: usize,
+) {
+    let inner = part.shape[part.shape.len() - 1] as usize;
+    let (tile, out) = (tile.slice::<T>(part.len), out.slice_mut::<T>(whole.len));
+    out.copy_from_slice(src.slice::<T>(whole.len));
+    row_offsets(&part.shape, &strides_of(&whole.shape), |row, offset| {
+        out[first + offset..][..inner].copy_from_slice(&tile[row * inner..][..inner]);
     });
 }
 

@@ -636,6 +636,29 @@ crate::dialect! {
         format "$src `[` $indices `]` (`efficient_layout` $efficient_layout^)? attr-dict `:` `(` type($src) `,` type($indices) `)` `->` type($result)"
     }
 
+    /// A tile of the grid of such tiles that the source is cut into, by its number along each dimension. An index that is out of
+    /// range is undefined.
+    op ExtractTile = "extract_tile" {
+        operands(src: one, index: var)
+        results(result)
+        traits(Pure)
+        index(Tile("result"))
+        types(Is("index", Fixed(Type::I32)), Is("result", Like("src")))
+        effects()
+        format "$src `[` $index `]` attr-dict `:` type($src) `->` type($result)"
+    }
+
+    /// The source with a tile of its grid replaced.
+    op InsertTile = "insert_tile" {
+        operands(src: one, tile: one, index: var)
+        results(result)
+        traits(Pure)
+        index(Tile("tile"))
+        types(Is("tile", Like("src")), Is("index", Fixed(Type::I32)), Is("result", Same("src")))
+        effects()
+        format "$tile `,` $src `[` $index `]` attr-dict `:` type($tile) `,` type($src)"
+    }
+
     /// Atomic read-modify-write; gives the old value.
     op AtomicRmw = "atomic_rmw" {
         operands(ptr: one, val: one, mask: opt)

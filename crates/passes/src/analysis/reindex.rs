@@ -6,6 +6,7 @@
 //! ([`crate::analysis::scratch`]) and through it the barriers for whether there is scratch.
 
 use smallvec::SmallVec;
+use tilewright_ir::dialect::tt;
 use tilewright_ir::index::{Crossing, Index, Part, Relation, Role, Site};
 use tilewright_ir::{Module, Op, Value};
 use tilewright_layout::{Place, TileLayout};
@@ -45,6 +46,69 @@ pub fn reindex_registers(module: &Module, op: Op) -> Option<Vec<Vec<OperandRegis
             .collect()
     };
     module.results(op).iter().enumerate().map(result).collect()
+}
+
+/// Where a tile lies in the tensor that it is a tile of: both values, and the numbers along each dimension.
+pub struct TilePlace<'m> {
+    /// The tensor.
+    pub whole: Value,
+    /// The tile.
+    pub tile: Value,
+    /// Its numbers.
+    pub index: &'m [Value],
+}
+
+/// For a `tt.extract_tile` or `tt.insert_tile`: which tile it is of what.
+pub fn tile_place(module: &Module, op: Op) -> Option<TilePlace<'_>> {
+    if let Some(op) = tt::ExtractTile::cast(module, op) {
+        return Some(TilePlace {
+            whole: op.src(module),
+            tile: op.result(module),
+            index: op.index(module),
+        });
+    }
+    let op = tt::InsertTile::cast(module, op)?;
+    Some(TilePlace { whole: op.src(module), tile: op.tile(module), index: op.index(module) })
+}
+
+/// The registers of the result of a `tt.extract_tile` or `tt.insert_tile`: each one is a register of the tensor that is cut, or of
+/// the tile put in (`true`). `None` where data must move between threads: the tile's place is not constant, or it is none of whole
+/// CTA tiles, those that all lanes and warps cover together.
+pub fn tile_registers(module: &Module, op: Op) -> Option<Vec<(bool, u32)>> {
+    let place = tile_place(module, op)?;
+    let (whole, tile) = (layout_of(module, place.whole)?, layout_of(module, place.tile)?);
+    let mut offsets: SmallVec<[u32; 4]> = SmallVec::new();
+    for (d, (&index, &n)) in place.index.iter().zip(tile.shape()).enumerate() {
+        let offset = u32::try_from(module.constant_int(index)?).ok()?.checked_mul(n)?;
+        let bases = |l: &TileLayout| [l.lane_bases(d).to_vec(), l.warp_bases(d).to_vec()];
+        let cta_tile = bases(&whole).iter().flatten().fold(1, |span, &b| span.max((b + 1).next_power_of_two()));
+        if bases(&whole) != bases(&tile) || offset % cta_tile != 0 || n % cta_tile != 0 {
+            return None;
+        }
+        offsets.push(offset);
+    }
+    let inserts = tt::InsertTile::cast(module, op).is_some();
+    let (of_whole, of_tile) = (whole.register_finder(), tile.register_finder());
+    if inserts {
+        return (0..whole.num_registers())
+            .map(|r| {
+                let inside: Option<SmallVec<[u32; 4]>> = whole.register_coord(r).iter().zip(&offsets).zip(tile.shape()).map(|((&c, &o), &n)| {
+                    c.checked_sub(o).filter(|&c| c < n)
+                }).collect();
+                match inside {
+                    Some(at) => Some((true, of_tile.find(&at)?)),
+                    None => Some((false, r)),
+                }
+            })
+            .collect();
+    }
+    (0..tile.num_registers())
+        .map(|r| {
+            let at: SmallVec<[u32; 4]> =
+                tile.register_coord(r).iter().zip(&offsets).map(|(&c, &o)| c + o).collect();
+            Some((false, of_whole.find(&at)?))
+        })
+        .collect()
 }
 
 /// The registers of an operand that those of result `n` are equal to, were it the only operand.

@@ -26,7 +26,7 @@ use tilewright_layout::{
     SharedAccess, SharedLayout, SyncScope, TileLayout, plan_conversion_with,
 };
 
-use crate::analysis::reindex::reindex_registers;
+use crate::analysis::reindex::{reindex_registers, tile_place, tile_registers};
 use crate::analysis::scope;
 use crate::analysis::tile_layout::{layout_of, tile_layout};
 
@@ -98,6 +98,13 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
             }
         }
         Some(Opcode::Tt(tt::Kind::Gather)) => whole(tt::Gather(op).src(module)),
+        Some(Opcode::Tt(tt::Kind::ExtractTile | tt::Kind::InsertTile)) => {
+            match (tile_registers(module, op), tile_place(module, op)) {
+                (None, Some(_)) if tt::ExtractTile::cast(module, op).is_some() => whole(module.operands(op)[0]),
+                (None, Some(place)) => whole(place.tile),
+                _ => 0,
+            }
+        }
         Some(Opcode::Tt(tt::Kind::Histogram)) => whole(module.result(op)),
         Some(Opcode::Ttng(ttng::Kind::ClusterExchange)) => {
             let src = module.operands(op)[0];

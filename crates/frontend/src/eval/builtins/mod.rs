@@ -13,6 +13,7 @@ mod memory;
 mod reduce;
 mod scaled;
 mod shape;
+mod tile;
 
 use std::sync::{Arc, LazyLock};
 
@@ -133,6 +134,8 @@ static BUILTINS: &[(&str, Function)] = &[
     ("expand_dims", |e, a| e.expand_dims_builtin(a).map(Value::Tensor)),
     ("item", |e, a| e.item(a).map(Value::Tensor)),
     ("cat", |e, a| e.cat(a).map(Value::Tensor)),
+    ("tle.extract_tile", |e, a| e.extract_tile(a).map(Value::Tensor)),
+    ("tle.insert_tile", |e, a| e.insert_tile(a).map(Value::Tensor)),
     // Pointers and descriptors.
     ("make_block_ptr", |e, a| e.make_block_pointer(a)),
     ("advance", |e, a| e.advance(a)),

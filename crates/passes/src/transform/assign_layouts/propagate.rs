@@ -76,8 +76,14 @@ impl Assigner<'_> {
     /// The encoding on the other side of an operation: its operand `index`'s from its result's, or (forwards) the other way round.
     fn inferred(&mut self, op: Op, index: usize, enc: Attr, backward: bool) -> Option<Attr> {
         if encoding_inference::shares_encoding(self.module, op) {
-            let repeats = self.module.def(op).is_some_and(|d| d.index == Index::Broadcast);
-            return (backward || !repeats || self.divides(self.module.result(op), enc)).then_some(enc);
+            // To what has more elements than it was made for.
+            let larger = match self.module.def(op).map(|d| d.index) {
+                Some(Index::Broadcast) if !backward => Some(self.module.result(op)),
+                Some(Index::Tile(_)) if backward => Some(self.module.operands(op)[0]),
+                Some(Index::Tile(_)) => Some(self.module.result(op)),
+                _ => None,
+            };
+            return larger.is_none_or(|v| self.divides(v, enc)).then_some(enc);
         }
         let e = self.encoding(enc);
         let inferred = if backward {
