@@ -90,7 +90,8 @@ impl Builtin {
     /// Its name with the module that kernels know it by: `tl.load`, `tle.load`.
     pub fn shown(&self) -> String {
         match self.path.strip_prefix(EXTENSIONS) {
-            Some(rest) => format!("tle{rest}"),
+            // What stands in `tle.distributed` is in `tle`, too.
+            Some(rest) => format!("tle{}", rest.strip_prefix(".distributed").unwrap_or(rest)),
             None => format!("tl.{}", self.name),
         }
     }

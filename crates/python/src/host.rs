@@ -154,8 +154,11 @@ impl PyHost {
         };
         let module = text(intern!(py, "__module__"))?.unwrap_or_default();
         let name = text(intern!(py, "__name__"))?;
+        // A method of an object is no function of the module.
+        let owner = object.getattr_opt(intern!(py, "__self__"))?;
+        let is_method = owner.is_some_and(|owner| !owner.is_instance_of::<PyModule>());
         if let Some(name) = &name {
-            if let Some(path) = library_path(&module) {
+            if let Some(path) = library_path(&module).filter(|_| !is_method) {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 return Ok(HostValue::Library(path.into()));
             }

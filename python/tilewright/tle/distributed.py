@@ -1,13 +1,19 @@
 """``tle.distributed``: meshes of programs, clusters and devices, and what goes on between their members."""
 
-from ..language._marker import explain_missing, not_supported_yet
+from __future__ import annotations
+
+import dataclasses as _dataclasses
+import math as _math
+import operator as _operator
+from collections.abc import Mapping as _Mapping
+
+from ..language._marker import builtin, constexpr_function, explain_missing, not_supported_yet
 
 _NOT_YET = (
     "B",
     "BarrierKind",
     "GroupKind",
     "MemoryOrder",
-    "MeshConfig",
     "P",
     "S",
     "ShardedTensor",
@@ -15,7 +21,6 @@ _NOT_YET = (
     "cleanup_communicator",
     "create_comm_tensor",
     "create_dist_tensor",
-    "device_mesh",
     "distributed_barrier",
     "distributed_dot",
     "get_mem_pool",
@@ -23,11 +28,196 @@ _NOT_YET = (
     "n_pes",
     "remote",
     "reshard",
-    "shard_id",
     "sharding",
     "signal",
     "signal_wait",
 )
 globals().update(not_supported_yet(__name__, _NOT_YET))
-__all__ = [*_NOT_YET]
+
+#: The levels of a mesh, from the outermost.
+_LEVELS = ("node", "device", "chiplet", "block_cluster", "block")
+
+
+@_dataclasses.dataclass(frozen=True)
+class MeshConfig:
+    """The topology of a mesh by its levels: what a dict with these keys says. A level that is ``None`` is not there."""
+
+    node: object = None
+    device: object = None
+    block_cluster: object = None
+    block: object = None
+    chiplet: object = None
+
+
+class device_mesh:
+    """The members that work on one problem, as a grid of named axes: nodes, devices, clusters' blocks and blocks.
+
+    ``topology`` is a :class:`MeshConfig` or a dict of levels, from the outermost: ``node``, ``device``, ``chiplet``, ``block_cluster``,
+    ``block``. A level is an int, one axis of its name, or a list of ``(axis name, size)``. Members have physical ids in row-major order
+    of the whole mesh; ``mesh[...]`` is a part of it with the ids that it selects. A kernel takes a mesh as a ``tl.constexpr``.
+
+    :raises TypeError: what ``topology`` holds is of another type.
+    :raises ValueError: a level or an axis has no fitting name or size.
+    """
+
+    def __init__(self, topology):
+        names, shape, kinds = _axes_of(topology)
+        self._set(shape, names, kinds, tuple(range(_math.prod(shape))), shape, names)
+
+    def _set(self, shape, names, kinds, ids, launch_shape, launch_names):
+        self.shape = shape
+        self.dim_names = names
+        self.physical_ids = ids
+        self.launch_shape = launch_shape
+        self.launch_dim_names = launch_names
+        # The level of each axis; `None` where a reshape has put axes of several together.
+        self.dim_levels = kinds
+
+    def _like(self, shape, names, kinds, ids):
+        mesh = object.__new__(device_mesh)
+        mesh._set(shape, names, kinds, ids, self.launch_shape, self.launch_dim_names)
+        return mesh
+
+    @property
+    def ndim(self):
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self):
+        """The number of members."""
+        return len(self.physical_ids)
+
+    def __getitem__(self, key):
+        keys = key if isinstance(key, tuple) else (key,)
+        dots = [i for i, k in enumerate(keys) if k is ...]
+        if len(dots) > 1:
+            raise IndexError("an index of a mesh may have one ellipsis")
+        given = len(keys) - len(dots)
+        if given > self.ndim:
+            raise IndexError(f"{given} indices for a mesh of {self.ndim} axes")
+        at = dots[0] if dots else len(keys)
+        rest = (slice(None),) * (self.ndim - given)
+        keys = (*keys[:at], *rest, *keys[at + len(dots) :])
+        chosen, kept = [], []
+        for d, (k, n) in enumerate(zip(keys, self.shape)):
+            if isinstance(k, slice):
+                chosen.append(range(n)[k])
+                if not chosen[-1]:
+                    raise ValueError(f"{k} selects nothing of axis {self.dim_names[d]!r} of size {n}")
+                kept.append(d)
+            else:
+                i = _integer(k, "an index of a mesh must be an int, a slice or an ellipsis")
+                if not -n <= i < n:
+                    raise IndexError(f"index {i} is out of range for axis {self.dim_names[d]!r} of size {n}")
+                chosen.append((i % n,))
+        places = [0]
+        for n, indices in zip(self.shape, chosen):
+            places = [place * n + i for place in places for i in indices]
+        return self._like(
+            tuple(len(chosen[d]) for d in kept),
+            tuple(self.dim_names[d] for d in kept),
+            tuple(self.dim_levels[d] for d in kept),
+            tuple(self.physical_ids[place] for place in places),
+        )
+
+    @constexpr_function
+    def _item(self, keys):
+        # What a kernel writes in brackets: an int, or (start, stop, step) of a slice.
+        return self[tuple(slice(*k) if isinstance(k, tuple) else k for k in keys)]
+
+    @constexpr_function
+    def reshape(self, *shape):
+        """The same members in the same order as a grid of another shape. Axes keep their names where all do, and else are ``dim0``, …"""
+        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = tuple(shape[0])
+        shape = tuple(_integer(n, "the shape of a mesh must be ints") for n in shape)
+        for n in shape:
+            if n <= 0:
+                raise ValueError(f"an axis of a mesh must have a positive size, not {n}")
+        if _math.prod(shape) != self.size:
+            raise ValueError(f"a mesh of {self.size} members cannot be reshaped to {shape}")
+        if shape == self.shape:
+            return self._like(shape, self.dim_names, self.dim_levels, self.physical_ids)
+        levels = set(self.dim_levels)
+        level = levels.pop() if len(levels) == 1 else None
+        names = tuple(f"dim{d}" for d in range(len(shape)))
+        return self._like(shape, names, (level,) * len(shape), self.physical_ids)
+
+    @constexpr_function
+    def flatten(self):
+        """The same members along one axis."""
+        return self.reshape(self.size)
+
+    def _key(self):
+        return (
+            *(self.shape, self.dim_names, self.dim_levels, self.physical_ids),
+            *(self.launch_shape, self.launch_dim_names),
+        )
+
+    def __eq__(self, other):
+        return self._key() == other._key() if isinstance(other, device_mesh) else NotImplemented
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return f"DeviceMesh(shape={self.shape}, names={self.dim_names})"
+
+
+def _integer(value, what):
+    if isinstance(value, bool):
+        raise TypeError(f"{what}, not {value!r}")
+    try:
+        return _operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}, not {value!r}") from None
+
+
+def _axes_of(topology):
+    """Names, sizes and levels of the axes of a topology."""
+    if isinstance(topology, MeshConfig):
+        levels = {level: getattr(topology, level) for level in _LEVELS}
+        topology = {level: axes for level, axes in levels.items() if axes is not None}
+    if not isinstance(topology, _Mapping):
+        raise TypeError(f"the topology of a mesh must be a dict or a MeshConfig, not {topology!r}")
+    if not topology:
+        raise ValueError("the topology of a mesh is empty")
+    found = []
+    for level, axes in topology.items():
+        if level not in _LEVELS:
+            raise ValueError(f"a mesh has no level {level!r}; its levels are {', '.join(_LEVELS)}")
+        if not isinstance(axes, (tuple, list)):
+            axes = [(level, axes)]
+        if not axes:
+            raise ValueError(f"the level {level!r} of a mesh has no axes")
+        for axis in axes:
+            if (
+                not isinstance(axis, (tuple, list))
+                or len(axis) != 2
+                or not isinstance(axis[0], str)
+                or not axis[0]
+            ):
+                raise ValueError(f"an axis of the level {level!r} must be (name, size), not {axis!r}")
+            name, size = axis[0], _integer(axis[1], f"the size of axis {axis[0]!r} must be an int")
+            if size <= 0:
+                raise ValueError(f"the size of axis {name!r} must be positive, not {size}")
+            found.append((name, size, level))
+    names, shape, levels = zip(*found)
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two axes of a mesh are named {name!r}")
+    return names, shape, levels
+
+
+@builtin
+def shard_id(mesh, axis):
+    """The coordinate of this program along ``axis`` of a mesh: a name or a (negative) index. int32.
+
+    For a mesh of blocks: programs are its members in row-major order, by their number in the grid (the first axis of the grid varies
+    fastest) modulo the number of members. Axes of size 1 give 0. Other levels, and parts of meshes, are not supported yet.
+    """
+
+
+__all__ = ["MeshConfig", "device_mesh", "shard_id", *_NOT_YET]
 __getattr__ = explain_missing(__name__, __all__)

@@ -17,6 +17,9 @@ use crate::host::{HostValue, Origin};
 use crate::library::{self, Item, Library};
 use crate::value::{Method, MethodTarget, Tensor, TupleValue, Value};
 
+/// The class of meshes, which are objects of the host.
+pub(super) const MESH: &str = "device_mesh";
+
 impl Evaluator<'_> {
     pub fn expr(&mut self, expr: &Expr) -> Eval<Value> {
         // Kernels are compiled on threads with small stacks too.
@@ -464,8 +467,28 @@ impl Evaluator<'_> {
             Value::Tuple(t) => self.tuple_item(&t, &index, "tuple"),
             Value::Tensor(t) => self.tensor_index(&t, &index).map(Value::Tensor),
             Value::Const(HostValue::Str(text)) => self.string_item(&text, &index),
+            Value::Const(HostValue::Object(object)) if &*object.kind == MESH => {
+                self.mesh_item(&object, &index)
+            }
             other => Err(self.error(format!("{other} cannot be indexed"))),
         }
+    }
+
+    /// A part of a mesh.
+    fn mesh_item(&mut self, mesh: &Arc<crate::HostObject>, index: &Value) -> Eval<Value> {
+        let single = std::slice::from_ref(index);
+        let keys: &[Value] = match index {
+            Value::Tuple(t) => &t.items,
+            _ => single,
+        };
+        let key = |key: &Value| match key {
+            Value::Slice(parts) => Value::tuple(parts.to_vec()),
+            other => other.clone(),
+        };
+        let keys = Value::tuple(keys.iter().map(key).collect());
+        let item = self.host.attribute(mesh, "_item").map_err(|e| self.host_error(e))?;
+        let args = super::call::CallArgs { positional: vec![keys], keywords: Vec::new() };
+        self.call(Value::Const(item.unwrap_or(HostValue::None)), args)
     }
 
     /// An element of a tuple, or a tuple of some; `what` is the sequence that it stands for.

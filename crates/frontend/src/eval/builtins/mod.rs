@@ -10,6 +10,7 @@ pub(crate) mod descriptor;
 mod elementwise;
 mod libdevice;
 mod memory;
+mod mesh;
 mod reduce;
 mod scaled;
 mod shape;
@@ -73,6 +74,7 @@ static BUILTINS: &[(&str, Function)] = &[
     ("to", |e, a| e.cast_builtin(a).map(Value::Tensor)),
     ("cdiv", |e, a| e.cdiv(a)),
     ("next_power_of_2", |e, a| e.next_power_of_2(a)),
+    ("tle.distributed.shard_id", |e, a| e.shard_id(a).map(Value::Tensor)),
     // Elementwise.
     ("add", |e, a| e.plain_arithmetic(a, Operator::Add)),
     ("sub", |e, a| e.plain_arithmetic(a, Operator::Sub)),
