@@ -7,9 +7,9 @@ import textwrap
 
 import numpy as np
 import pytest
+import tilewright.experimental.tle.language as by_triton
 
 import tilewright as triton
-import tilewright.experimental.tle.language as by_triton
 import tilewright.language as tl
 from tilewright import tle
 

@@ -1,5 +1,7 @@
 """`extract_tile` and `insert_tile`: tiles of tensors, by numbers known at compile time and at run time."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -173,15 +175,23 @@ def test_whole_cta_tiles_stay_in_registers(monkeypatch):
     assert compiled.metadata.shared > 0
 
 
-@pytest.mark.parametrize("number", [-1, 16])
-def test_an_index_out_of_range_at_run_time(number, monkeypatch):
-    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+def line_of(text):
+    lines = Path(__file__).read_text().splitlines()
+    return 1 + next(i for i, line in enumerate(lines) if text in line)
+
+
+@pytest.mark.parametrize("number", [-1, 16, 2**31 - 1])
+@pytest.mark.parametrize("backend", ["interp", "ptxsim"])
+def test_an_index_out_of_range_at_run_time(backend, number, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", backend)
+    message = "is outside the 4 tiles along dimension" if backend == "interp" else "outside of 0 to 3"
     x = np.zeros((32, 64), np.float32)
-    with pytest.raises(triton.KernelError, match="is outside the 4 tiles along dimension") as caught:
+    with pytest.raises(triton.KernelError, match=message) as caught:
         extract_at_run_time[(1,)](x, np.zeros((8, 16), np.float32), number, x.shape, (8, 16))
-    assert "x.extract_tile(linear, TILE)" in str(caught.value)
-    with pytest.raises(triton.KernelError, match="is outside the 4 tiles along dimension"):
+    assert f"test_tiles.py:{line_of('x.extract_tile(linear, TILE)')}:" in str(caught.value)
+    with pytest.raises(triton.KernelError, match=message) as caught:
         insert_at_run_time[(1,)](x, np.zeros((8, 16), np.float32), x.copy(), number, x.shape, (8, 16))
+    assert f"test_tiles.py:{line_of('x.insert_tile(tile, linear)')}:" in str(caught.value)
 
 
 @triton.jit

@@ -264,9 +264,11 @@ impl Library {
         let module = canonical(module);
         let module = ALIASES.iter().find(|(a, _)| *a == module).map_or(&*module, |(_, target)| target);
         let mut names: Vec<&str> = match self.modules.get(module) {
-            Some(entries) => {
-                entries.keys().map(String::as_str).filter(|n| !n.starts_with('_') && !n.contains('.')).collect()
-            }
+            Some(entries) => entries
+                .keys()
+                .map(String::as_str)
+                .filter(|n| !n.starts_with('_') && !n.contains('.'))
+                .collect(),
             None => vec!["language", "cdiv", "next_power_of_2", EXTENSIONS],
         };
         names.sort_unstable();
@@ -461,7 +463,9 @@ fn aliases(def: &ruff_python_ast::StmtFunctionDef) -> Vec<(Arc<str>, Arc<str>)> 
     let mark = def.decorator_list.iter().find(|d| last_name(&d.expression) == Some("also"));
     let Some(Expr::Call(call)) = mark.map(|mark| &mark.expression) else { return Vec::new() };
     let pair = |keyword: &ruff_python_ast::Keyword| match &keyword.value {
-        Expr::StringLiteral(text) => Some((keyword.arg.as_ref()?.as_str().into(), text.value.to_str().into())),
+        Expr::StringLiteral(text) => {
+            Some((keyword.arg.as_ref()?.as_str().into(), text.value.to_str().into()))
+        }
         _ => None,
     };
     call.arguments.keywords.iter().filter_map(pair).collect()

@@ -182,7 +182,7 @@ impl<H: Hooks> Lower<'_, H> {
         let mut first = scratch;
         for (d, &index) in op.index(m).iter().enumerate() {
             let (n, count) = (to.shape()[d], from.shape()[d] / to.shape()[d]);
-            let index = self.scalar(index)?;
+            let index = self.tile_number(index, count)?;
             let last = self.b.i32(i64::from(count - 1));
             let index = self.int_min_max(arith::Kind::Minui, index, last);
             let offset = self.b.mul_const(index, i64::from(n) * strides[d] * bytes);
@@ -191,6 +191,15 @@ impl<H: Hooks> Lower<'_, H> {
         let out = self.read_scratch(first, &to, ty, &strides, 0);
         self.set_regs(result, out);
         Ok(())
+    }
+
+    /// The number of a tile, one of `count`.
+    fn tile_number(&mut self, index: ir::Value, count: u32) -> Result<Value> {
+        let number = self.scalar(index)?;
+        if self.m.constant_int(index).is_none() {
+            H::promise_below(self, number, count);
+        }
+        Ok(number)
     }
 
     /// A tile put in: registers of the thread where they are all of it, else by way of scratch memory, where the tile lies.
@@ -212,8 +221,9 @@ impl<H: Hooks> Lower<'_, H> {
         self.write_scratch(scratch, &from, &new, &strides, 0);
         self.barrier();
         let mut firsts = Vec::new();
-        for (&index, &n) in op.index(m).iter().zip(from.shape()) {
-            let index = self.scalar(index)?;
+        for (d, &index) in op.index(m).iter().enumerate() {
+            let n = from.shape()[d];
+            let index = self.tile_number(index, to.shape()[d] / n)?;
             firsts.push(self.b.mul_const(index, i64::from(n)));
         }
         let mut out = Vec::with_capacity(regs.len());

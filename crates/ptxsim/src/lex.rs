@@ -51,6 +51,11 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, Error> {
                 i += 1;
                 continue;
             }
+            // What is addressed to us is an instruction.
+            b'/' if s[i..].starts_with(PROMISE) => {
+                i += PROMISE.len() - PREFIX;
+                continue;
+            }
             b'/' if s.get(i + 1) == Some(&b'/') => {
                 while i < s.len() && s[i] != b'\n' {
                     i += 1;
@@ -118,6 +123,11 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, Error> {
     out.push(Token { tok: Tok::Eof, line });
     Ok(out)
 }
+
+/// How a comment begins that holds an instruction of ours (`//@tilewright.below.u32 %r1, 4;`): PTX goes to the hardware without it.
+const PROMISE: &[u8] = b"//@tilewright.";
+/// The length of what is the instruction's own in it.
+const PREFIX: usize = "tilewright.".len();
 
 /// Behind the `*/` of the comment that begins at `i`.
 fn end_of_comment(s: &[u8], i: usize) -> Option<usize> {

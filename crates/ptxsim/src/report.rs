@@ -44,6 +44,8 @@ pub enum FindingKind {
     Descriptor,
     /// A warp-wide instruction used against its rules.
     WarpSync,
+    /// An index that is not below what the compiler relies on.
+    Index,
     /// A failed assertion or a trap.
     Trap,
     /// The instruction limit of the options.
@@ -72,6 +74,7 @@ impl FindingKind {
             RegisterFence => "missing wgmma fence",
             Descriptor => "bad descriptor",
             WarpSync => "warp-wide instruction misused",
+            Index => "index out of range",
             Trap => "trap",
             Limit => "instruction limit",
         }

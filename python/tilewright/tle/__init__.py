@@ -10,8 +10,6 @@ from ..language import _marker
 from ..language import core as _core
 from ..runtime.jit import jit
 from . import distributed, dsa, gpu, raw
-from .gpu import alloc, local_ptr, smem
-from .raw import call
 from ._standard import cumsum
 from ._support import (
     TLE_PRIMITIVES,
@@ -47,6 +45,8 @@ from .distributed import (
     signal,
     signal_wait,
 )
+from .gpu import alloc, local_ptr, smem
+from .raw import call
 
 _NOT_YET = (
     "hardware_constraint",
@@ -89,7 +89,7 @@ def extract_tile(x, index, tile_shape):
     """Tile number ``index`` of the grid of tiles of ``tile_shape`` (also ``shape``) that ``x`` is cut into, as a tensor.
 
     ``index`` is its number in row-major order or a tuple of its numbers along each dimension, at compile time or, as scalar tensors, at
-    run time, where it is checked by the CPU executor. Each extent of ``x`` is a multiple of the tile's.
+    run time, where the CPU executor and the simulator check it. Each extent of ``x`` is a multiple of the tile's.
     """
 
 
@@ -118,5 +118,52 @@ class range(_core.range):
         super().__init__(arg1, arg2, step)
 
 
-__all__ = [name for name in (*vars(), "language") if not name.startswith("_")]
+__all__ = [
+    "B",
+    "BarrierKind",
+    "GroupKind",
+    "MemoryOrder",
+    "MeshConfig",
+    "P",
+    "S",
+    "ShardedTensor",
+    "ShardingSpec",
+    "TLEUnsupportedPrimitiveError",
+    "TLE_PRIMITIVES",
+    "alloc",
+    "call",
+    "cleanup_communicator",
+    "create_comm_tensor",
+    "create_dist_tensor",
+    "cumsum",
+    "device_mesh",
+    "distributed",
+    "distributed_barrier",
+    "distributed_dot",
+    "dsa",
+    "extract_tile",
+    "get_mem_pool",
+    "get_supported_primitives",
+    "gpu",
+    "insert_tile",
+    "is_primitive_supported",
+    "jit",
+    "language",
+    "load",
+    "local_ptr",
+    "make_sharded_tensor",
+    "n_pes",
+    "primitive_name",
+    "range",
+    "raw",
+    "remote",
+    "require_tle",
+    "reshard",
+    "shard_id",
+    "sharding",
+    "signal",
+    "signal_wait",
+    "smem",
+    *_NOT_YET,
+]
 __getattr__ = _marker.explain_missing(__name__, __all__)

@@ -267,6 +267,11 @@ impl Hooks for Nvidia {
         Lower(l).printf(format, args);
     }
 
+    fn promise_below(l: &mut Shared<'_>, number: Value, limit: u32) {
+        // A comment to ptxas, an instruction to the simulator.
+        l.b.asm(&format!("//@tilewright.below.u32 $0, {limit};"), "r", Effect::Write, &[], &[number]);
+    }
+
     fn fail(l: &mut Shared<'_>, message: &str, file: &str, line: u32) {
         Lower(l).fail(message, file, line);
     }

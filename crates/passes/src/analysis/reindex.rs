@@ -61,11 +61,7 @@ pub struct TilePlace<'m> {
 /// For a `tt.extract_tile` or `tt.insert_tile`: which tile it is of what.
 pub fn tile_place(module: &Module, op: Op) -> Option<TilePlace<'_>> {
     if let Some(op) = tt::ExtractTile::cast(module, op) {
-        return Some(TilePlace {
-            whole: op.src(module),
-            tile: op.result(module),
-            index: op.index(module),
-        });
+        return Some(TilePlace { whole: op.src(module), tile: op.result(module), index: op.index(module) });
     }
     let op = tt::InsertTile::cast(module, op)?;
     Some(TilePlace { whole: op.src(module), tile: op.tile(module), index: op.index(module) })
@@ -81,7 +77,8 @@ pub fn tile_registers(module: &Module, op: Op) -> Option<Vec<(bool, u32)>> {
     for (d, (&index, &n)) in place.index.iter().zip(tile.shape()).enumerate() {
         let offset = u32::try_from(module.constant_int(index)?).ok()?.checked_mul(n)?;
         let bases = |l: &TileLayout| [l.lane_bases(d).to_vec(), l.warp_bases(d).to_vec()];
-        let cta_tile = bases(&whole).iter().flatten().fold(1, |span, &b| span.max((b + 1).next_power_of_two()));
+        let cta_tile =
+            bases(&whole).iter().flatten().fold(1, |span, &b| span.max((b + 1).next_power_of_two()));
         if bases(&whole) != bases(&tile) || offset % cta_tile != 0 || n % cta_tile != 0 {
             return None;
         }
@@ -92,9 +89,13 @@ pub fn tile_registers(module: &Module, op: Op) -> Option<Vec<(bool, u32)>> {
     if inserts {
         return (0..whole.num_registers())
             .map(|r| {
-                let inside: Option<SmallVec<[u32; 4]>> = whole.register_coord(r).iter().zip(&offsets).zip(tile.shape()).map(|((&c, &o), &n)| {
-                    c.checked_sub(o).filter(|&c| c < n)
-                }).collect();
+                let inside: Option<SmallVec<[u32; 4]>> = whole
+                    .register_coord(r)
+                    .iter()
+                    .zip(&offsets)
+                    .zip(tile.shape())
+                    .map(|((&c, &o), &n)| c.checked_sub(o).filter(|&c| c < n))
+                    .collect();
                 match inside {
                     Some(at) => Some((true, of_tile.find(&at)?)),
                     None => Some((false, r)),

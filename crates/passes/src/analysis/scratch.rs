@@ -100,7 +100,9 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
         Some(Opcode::Tt(tt::Kind::Gather)) => whole(tt::Gather(op).src(module)),
         Some(Opcode::Tt(tt::Kind::ExtractTile | tt::Kind::InsertTile)) => {
             match (tile_registers(module, op), tile_place(module, op)) {
-                (None, Some(_)) if tt::ExtractTile::cast(module, op).is_some() => whole(module.operands(op)[0]),
+                (None, Some(_)) if tt::ExtractTile::cast(module, op).is_some() => {
+                    whole(module.operands(op)[0])
+                }
                 (None, Some(place)) => whole(place.tile),
                 _ => 0,
             }

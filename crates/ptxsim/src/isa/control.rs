@@ -80,6 +80,26 @@ pub(super) fn trap(d: &mut Dec) -> R {
     Ok(())
 }
 
+/// `tilewright.below.u32 a, n`: the compiler relies on `a < n`.
+pub(super) fn below(d: &mut Dec) -> R {
+    d.ty()?;
+    d.count(2..=2)?;
+    d.out.a = d.src(0, Ty::U32)?;
+    d.out.b = d.src(1, Ty::U32)?;
+    d.out.exec = |cx, i| {
+        let (a, n) = (cx.get::<u32>(i.a), cx.get::<u32>(i.b));
+        match lanes(cx.mask).find(|&l| a[l] >= n[l]) {
+            Some(l) => {
+                let message = format!("index {} is outside of 0 to {}", a[l] as i32, n[l] - 1);
+                cx.find(FindingKind::Index, l, None, message);
+                Flow::Stop
+            }
+            None => Flow::Next,
+        }
+    };
+    Ok(())
+}
+
 pub(super) fn nop(d: &mut Dec) -> R {
     while d.take(|_| Some(())).is_some() {}
     d.out.exec = nop_exec;

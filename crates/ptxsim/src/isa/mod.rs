@@ -389,6 +389,8 @@ instructions! {
     "pmevent"    "9.7.19.3" Control control::nop;
     "trap"       "9.7.19.4" Control control::trap;
     "setmaxnreg" "9.7.19.5" Control wgmma::setmaxnreg;
+    // In comments of ours only.
+    "tilewright.below" "9.7.19" Control control::below;
 }
 
 /// Opcodes of the ISA that have no row, with their sections, so that the message can say where to read.

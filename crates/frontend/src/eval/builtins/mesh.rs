@@ -38,7 +38,9 @@ impl Evaluator<'_> {
         for level in self.mesh_list(&mesh, "dim_levels")? {
             if level != HostValue::str("block") {
                 let of = match level {
-                    HostValue::Str(level) => format!("tle.shard_id of a mesh with axes of the level `{level}`"),
+                    HostValue::Str(level) => {
+                        format!("tle.shard_id of a mesh with axes of the level `{level}`")
+                    }
                     _ => "tle.shard_id of a mesh with axes of several levels in one".to_string(),
                 };
                 return Err(self.not_supported_yet(&of));

@@ -23,14 +23,17 @@ impl Evaluator<'_> {
         let (x, tile) = (self.block_arg(args, "x")?, self.block_arg(args, "tile")?);
         if tile.dtype != x.dtype {
             return Err(self
-                .error(format!("`tile` of tle.insert_tile has elements of {}, `x` of {}", tile.dtype, x.dtype))
+                .error(format!(
+                    "`tile` of tle.insert_tile has elements of {}, `x` of {}",
+                    tile.dtype, x.dtype
+                ))
                 .note(format!("convert it: tile.to(tl.{})", x.dtype))
                 .into());
         }
         let index = self.tile_index(args, &x.shape, &tile.shape)?;
         let ty = self.ir_type(&x.dtype, &x.shape);
-        let value = tt::InsertTile::build(&mut builder!(self), x.value, tile.value, &index, ty)
-            .result(&self.module);
+        let value =
+            tt::InsertTile::build(&mut builder!(self), x.value, tile.value, &index, ty).result(&self.module);
         Ok(Tensor { value, ..x })
     }
 
@@ -126,11 +129,14 @@ impl Evaluator<'_> {
     fn tile_number(&mut self, args: &Args, value: &Value) -> Eval<tilewright_ir::Value> {
         let number = match value {
             Value::Const(HostValue::Int(_)) => self.tensor_of(value)?,
-            Value::Tensor(t) if !t.is_block() && t.number().is_some_and(|s| s.is_int() && s != Scalar::Int1) => {
+            Value::Tensor(t)
+                if !t.is_block() && t.number().is_some_and(|s| s.is_int() && s != Scalar::Int1) =>
+            {
                 t.clone()
             }
             other => {
-                let wanted = "an integer, a scalar tensor of integers, or a tuple of these for each dimension";
+                let wanted =
+                    "an integer, a scalar tensor of integers, or a tuple of these for each dimension";
                 return Err(self.bad_argument(args, "index", other, wanted));
             }
         };
