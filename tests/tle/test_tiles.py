@@ -163,6 +163,19 @@ def test_in_a_loop(device):
     np.testing.assert_array_equal(device.numpy(out), want)
 
 
+@pytest.mark.parametrize(("shape", "tile"), [((32, 64), (8, 16)), ((128, 64), (64, 64)), ((96,), (32,))])
+def test_in_a_cluster(device, shape, tile):
+    x = np.random.default_rng(6).standard_normal(shape).astype(np.float32)
+    part, out = device.empty(tile, np.float32), device.empty(shape, np.float32)
+    extract_at_run_time[(1,)](device.array(x), part, 0, shape, tile, num_ctas=2)
+    np.testing.assert_array_equal(device.numpy(part), x[slices_of(shape, tile, [0] * len(shape))])
+    counts = tuple(n // t for n, t in zip(shape, tile))
+    insert_kernel[(1,)](device.array(x), part, out, shape, tile, int(np.prod(counts)) - 1, num_ctas=2)
+    want = x.copy()
+    want[slices_of(shape, tile, [n - 1 for n in counts])] = device.numpy(part)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
 def test_whole_cta_tiles_stay_in_registers(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
     x = np.zeros((128, 64), np.float32)

@@ -360,14 +360,11 @@ impl Instr {
                 f(dst, Def);
             }
             Instr::ExtractTile { src, index, dst } => {
-                f(src, Use);
-                index.iter_mut().for_each(|v| f(v, Use));
+                [src].into_iter().chain(index).for_each(|v| f(v, Use));
                 f(dst, Def);
             }
             Instr::InsertTile { src, tile, index, dst } => {
-                f(src, Use);
-                f(tile, Use);
-                index.iter_mut().for_each(|v| f(v, Use));
+                [src, tile].into_iter().chain(index).for_each(|v| f(v, Use));
                 f(dst, Def);
             }
             Instr::Load { ptr, mask, other, dst } => {

@@ -368,19 +368,7 @@ impl Builder<'_, '_> {
             K::MapElementwise => self.map_elementwise(op)?,
             K::Histogram => self.histogram(op)?,
             K::Gather => self.gather(op)?,
-            K::ExtractTile => {
-                let tile = tt::ExtractTile(op);
-                let (src, index) = (self.get(tile.src(m))?, self.get_all(tile.index(m))?);
-                let dst = self.define(m.result(op))?;
-                self.emit(Instr::ExtractTile { src, index, dst });
-            }
-            K::InsertTile => {
-                let insert = tt::InsertTile(op);
-                let (src, tile) = (self.get(insert.src(m))?, self.get(insert.tile(m))?);
-                let index = self.get_all(insert.index(m))?;
-                let dst = self.define(m.result(op))?;
-                self.emit(Instr::InsertTile { src, tile, index, dst });
-            }
+            K::ExtractTile | K::InsertTile => self.tile_of_grid(op)?,
             K::AtomicRmw => self.atomic_rmw(op)?,
             K::AtomicCas => {
                 let a = tt::AtomicCas(op);
@@ -584,6 +572,23 @@ impl Builder<'_, '_> {
         }
         let dst = self.define(m.result(op))?;
         self.emit(Instr::Gather { src, indices, dst, axis });
+        Ok(())
+    }
+
+    /// `tt.extract_tile`, `tt.insert_tile`.
+    fn tile_of_grid(&mut self, op: Op) -> Res<()> {
+        let m = self.m;
+        if let Some(insert) = tt::InsertTile::cast(m, op) {
+            let (src, tile) = (self.get(insert.src(m))?, self.get(insert.tile(m))?);
+            let index = self.get_all(insert.index(m))?;
+            let dst = self.define(m.result(op))?;
+            self.emit(Instr::InsertTile { src, tile, index, dst });
+        } else {
+            let extract = tt::ExtractTile(op);
+            let (src, index) = (self.get(extract.src(m))?, self.get_all(extract.index(m))?);
+            let dst = self.define(m.result(op))?;
+            self.emit(Instr::ExtractTile { src, index, dst });
+        }
         Ok(())
     }
 

@@ -57,7 +57,7 @@ impl Evaluator<'_> {
                 whole.len()
             )));
         }
-        if let Some(d) = (0..whole.len()).find(|&d| whole[d] % tile[d] != 0) {
+        if let Some(d) = (0..whole.len()).find(|&d| !whole[d].is_multiple_of(tile[d])) {
             return Err(self
                 .error(format!(
                     "{function}: dimension {d} of the tensor, {}, is no multiple of the tile's, {}",
