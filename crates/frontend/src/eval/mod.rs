@@ -429,6 +429,7 @@ impl Evaluator<'_> {
         let mut values = self.module.block_args(self.block).to_vec().into_iter();
         for (param, spec) in params.iter().zip(&signature.args) {
             let value = self.kernel_argument(spec, &mut values);
+            self.call_by_name(&value, &param.parameter.name.id);
             self.frame_mut().scope.insert(param.parameter.name.id.clone(), value);
         }
         let result = self.run_function(&def.body)?;
