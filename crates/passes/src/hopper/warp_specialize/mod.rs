@@ -108,8 +108,10 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
     tilewright_ir::dce::run(module)?;
     let functions: Vec<tt::Func> =
         module.block_ops(module.body()).filter_map(|op| tt::Func::cast(module, op)).collect();
+    let mut any = false;
     for func in functions {
         let Some(range) = asked(module, func) else { continue };
+        any = true;
         if target.tma && !range.iter().any(|&op| waits_for_programs(module, op)) {
             // With loads through pointers, or else without. (Where only tiles should follow each other closely, four warps
             // more are a high price.)
@@ -128,7 +130,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
             module.remove_attr(op, FLATTEN);
         }
     }
-    tilewright_ir::dce::run(module)
+    if any { tilewright_ir::dce::run(module) } else { Ok(()) }
 }
 
 /// The operations of a function's body from the first to the last that is or holds a loop which asks for it: loops and branches.
