@@ -46,7 +46,8 @@ fn keep_loops_with_products(ptx: String) -> String {
         } else if line.starts_with(PRODUCT) {
             last_product = Some(i);
         } else {
-            let back = branch_targets(line.trim_ascii_start()).filter_map(|target| labels.get(target).copied());
+            let back =
+                branch_targets(line.trim_ascii_start()).filter_map(|target| labels.get(target).copied());
             heads.extend(back.filter(|&head| last_product.is_some_and(|product| product > head)));
         }
     }

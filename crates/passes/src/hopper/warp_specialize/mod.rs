@@ -31,6 +31,8 @@
 //!
 //! In a cluster, blocks that several CTAs load are loaded once ([`multicast`]).
 //!
+//! The files of this folder name this one, which calls them: what they share stands here, such as where slots and phases are in each block.
+//!
 //! Where it can't be done (no such loads, addresses that depend on what is computed, kernels that wait for other programs, too few
 //! registers beside the producer) the loop stays as it is.
 //!
