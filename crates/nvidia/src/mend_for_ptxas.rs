@@ -46,7 +46,8 @@ fn keep_loops_with_products(ptx: String) -> String {
         } else if line.starts_with(PRODUCT) {
             last_product = Some(i);
         } else {
-            let back = branch_targets(line.trim()).filter_map(|target| labels.get(target).copied());
+            let back =
+                branch_targets(line.trim_ascii_start()).filter_map(|target| labels.get(target).copied());
             heads.extend(back.filter(|&head| last_product.is_some_and(|product| product > head)));
         }
     }
@@ -66,9 +67,13 @@ fn keep_loops_with_products(ptx: String) -> String {
 /// Takes high halves that are selected out of their words by a shift. (Registers are numbered anew in each function; one that
 /// is selected in another function is shifted too, which is as right.)
 fn select_of_high_halves(ptx: String) -> String {
+    const SELECTION: &str = "selp.b16";
+    if !ptx.contains(SELECTION) {
+        return ptx;
+    }
     let mut selected = FxHashSet::default();
     for line in ptx.lines() {
-        if let Some(operands) = line.trim_start().strip_prefix("selp.b16") {
+        if let Some(operands) = line.trim_ascii_start().strip_prefix(SELECTION) {
             selected.extend(operands.split(',').skip(1).take(2).map(str::trim));
         }
     }
@@ -93,7 +98,7 @@ fn select_of_high_halves(ptx: String) -> String {
 
 /// The half and the word, if that is what the line takes apart.
 fn high_half(line: &str) -> Option<(&str, &str)> {
-    let rest = line.trim().strip_prefix("{ .reg .b16 tmp; mov.b32 {tmp, ")?;
+    let rest = line.trim_ascii().strip_prefix("{ .reg .b16 tmp; mov.b32 {tmp, ")?;
     rest.strip_suffix("; }")?.split_once("}, ")
 }
 

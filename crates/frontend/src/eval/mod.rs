@@ -7,6 +7,9 @@
 //!
 //! `stmt` has statements, `control` branches, `loops` loops, `expr` expressions, `dtypes` what they ask of dtypes, `call` calls, `semantic` the language's
 //! typing rules, and `builtins` one file a topic for the functions that [`crate::library`] declares.
+//!
+//! These files name each other, as syntax does: a statement has expressions, a call evaluates a function's statements, and the evaluator, whose
+//! methods they all are, stands here.
 
 mod builtins;
 mod call;
