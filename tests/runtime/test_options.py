@@ -177,7 +177,9 @@ def test_a_loop_that_needs_too_much_shared_memory_has_fewer_stages(stages):
     kernel = compiled(64, stages)
     assert 0 < kernel.metadata.shared <= 227 << 10
     assert kernel.metadata.num_stages == stages
-    with pytest.raises(triton.OutOfResources, match=r"(?s)too much shared memory.*bytes: buffer of 512x128xf32"):
+    with pytest.raises(
+        triton.OutOfResources, match=r"(?s)too much shared memory.*bytes: buffer of 512x128xf32"
+    ):
         compiled(512, stages)
 
 

@@ -77,7 +77,9 @@ def _build(
     # A file with or without a version, as `libcuda.so.1`, is meant by its own name.
     command += [f"-l:{lib}" if re.search(r"\.(so(\.\d+)*|a)$", lib) else f"-l{lib}" for lib in libraries]
     command += [f"-L{folder}" for folder in library_dirs]
-    command += [f"-I{folder}" for folder in (*include_dirs, srcdir, headers, *knobs.build.backend_dirs) if folder]
+    command += [
+        f"-I{folder}" for folder in (*include_dirs, srcdir, headers, *knobs.build.backend_dirs) if folder
+    ]
     subprocess.run([*command, *ccflags], check=True, stdout=subprocess.DEVNULL)
     return made
 
