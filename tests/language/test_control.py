@@ -1,5 +1,6 @@
 """Control flow, calls, constants, globals."""
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -285,3 +286,37 @@ def test_used_results(device):
     out = device.array(np.array([3], np.int32))
     used_kernel[(1,)](out)
     np.testing.assert_array_equal(device.numpy(out), [12])
+
+
+@triton.jit
+def steps_to_one_kernel(out_ptr, start, n, wide_n, up: tl.constexpr):
+    steps, squares = 0, 0
+    for i in range(start, n, up):
+        steps += 1
+        squares += i * i
+    tl.store(out_ptr, steps)
+    tl.store(out_ptr + 1, squares)
+    steps = 0
+    for _ in range(-3, wide_n):
+        steps += 1
+    tl.store(out_ptr + 2, steps)
+    i = start
+    while i < 1:
+        i += 1
+    tl.store(out_ptr + 3, i)
+
+
+@pytest.mark.parametrize("start, up", [(-3, 1), (-7, 1), (2, 1), (-6, 2)])
+def test_loops_from_below_zero_to_one_step_above(device, start, up):
+    """`i + up < up` is `i < 0`, of which LLVM makes a comparison without sign, which `ptxas` takes for one of the next value."""
+    out = device.empty(4, np.int32)
+    steps_to_one_kernel[(1,)](out, start, up, 1, up=up)
+    ran = range(start, up, up)
+    want = [len(ran), sum(i * i for i in ran), 4, max(start, 1)]
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+def test_no_loop_is_counted_without_its_sign():
+    for args in [(-3, 1, 1, 1), (-6, 2, 1, 2)]:
+        kernel = steps_to_one_kernel.warmup(np.int32, *args, grid=(1,), target="cuda:90")
+        assert not re.search(r"setp\.g[te]\.u32.*, 21474836\d\d;", kernel.asm["ptx"])

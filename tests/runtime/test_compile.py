@@ -54,14 +54,15 @@ def source(**attrs):
 def test_types_are_those_of_the_signature():
     kernel = triton.compile(source(), target=HOPPER)
     head = kernel.asm["ttir"].split("attributes")[0]
-    assert "%arg0: !tt.ptr<f16>, %arg1: !tt.ptr<f32>, %arg2: i64, %arg3: f64" in head
+    # Arguments are named as in the source.
+    assert "%x: !tt.ptr<f16>, %y: !tt.ptr<f32>, %n: i64, %scale: f64" in head
     assert "dense<3.0" in kernel.asm["ttir"]
     known = triton.compile(
         source(attrs={(0,): [["tt.divisibility", 16]], (2,): [["tt.divisibility", 16]]}), target=HOPPER
     )
     head = known.asm["ttir"].split("attributes")[0]
-    assert "%arg0: !tt.ptr<f16> {tt.divisibility = 16 : i32}" in head
-    assert "%arg2: i64 {tt.divisibility = 16 : i32}" in head and "%arg1: !tt.ptr<f32>," in head
+    assert "%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}" in head
+    assert "%n: i64 {tt.divisibility = 16 : i32}" in head and "%y: !tt.ptr<f32>," in head
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_every_number(ty):
 
     kernel = triton.compile(ASTSource(store, {"x": f"*{ty}", "value": ty}), target=HOPPER)
     mlir = {"u1": "i1", "fp16": "f16", "bf16": "bf16", "fp32": "f32"}.get(ty, ty.replace("u", "i"))
-    assert f"%arg1: {mlir}" in kernel.asm["ttir"]
+    assert f"%value: {mlir}" in kernel.asm["ttir"]
     assert kernel.src.signature["value"] == ty
 
 

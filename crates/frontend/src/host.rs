@@ -15,7 +15,7 @@ use ruff_python_ast::StmtFunctionDef;
 use tilewright_ir::{Diagnostic, Span};
 
 use crate::dtype::DType;
-use crate::source::SourceText;
+use crate::source::{SourceText, must_use};
 
 /// Answers what names outside a function mean. Object-safe, and `&self` throughout: a host caches behind its own
 /// interior mutability where it wants to.
@@ -59,7 +59,7 @@ pub trait Host {
 
     /// Why a call of a function that uses no result is an error, where it is one (`@must_use_result`).
     fn must_use(&self, function: &Arc<JitFunction>) -> Result<Option<String>, HostError> {
-        Ok(function.definition().ok().and_then(|def| crate::library::must_use(def)))
+        Ok(function.definition().ok().and_then(|def| must_use(def)))
     }
 
     /// Tells the user of something in a kernel that compiles but is not what it says.

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::dtype::{DType, Scalar};
 use crate::fold;
 use crate::host::{HostValue, JitFunction};
-use crate::source::SourceText;
+use crate::source::{SourceText, last_name, must_use};
 
 /// The files, by module path.
 const FILES: &[(&str, &str)] = &[
@@ -412,16 +412,6 @@ fn is_package(module: &str) -> bool {
     PACKAGES.contains(&module)
 }
 
-/// `jit` of `jit`, `core.jit` and `core.jit(...)`.
-fn last_name(expr: &Expr) -> Option<&str> {
-    match expr {
-        Expr::Name(name) => Some(name.id.as_str()),
-        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
-        Expr::Call(call) => last_name(&call.func),
-        _ => None,
-    }
-}
-
 fn builtin(
     path: Arc<str>,
     name: &str,
@@ -469,19 +459,6 @@ fn aliases(def: &ruff_python_ast::StmtFunctionDef) -> Vec<(Arc<str>, Arc<str>)> 
         _ => None,
     };
     call.arguments.keywords.iter().filter_map(pair).collect()
-}
-
-/// What `@must_use_result` says of a function: nothing, or why its result must be used.
-pub(crate) fn must_use(def: &ruff_python_ast::StmtFunctionDef) -> Option<String> {
-    let mark = def.decorator_list.iter().find(|d| last_name(&d.expression) == Some("must_use_result"))?;
-    let why = match &mark.expression {
-        Expr::Call(call) => call.arguments.args.first(),
-        _ => None,
-    };
-    Some(match why {
-        Some(Expr::StringLiteral(text)) => text.value.to_str().to_string(),
-        _ => String::new(),
-    })
 }
 
 /// The value of a constant expression of the library: literals, `dtype("fp16")`, `pointer_type(int32)`,

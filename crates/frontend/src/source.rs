@@ -176,6 +176,29 @@ fn dedent(text: String) -> (String, u32) {
     (out, margin.chars().count() as u32)
 }
 
+/// `jit` of `jit`, `core.jit` and `core.jit(...)`.
+pub(crate) fn last_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Name(name) => Some(name.id.as_str()),
+        Expr::Attribute(attribute) => Some(attribute.attr.as_str()),
+        Expr::Call(call) => last_name(&call.func),
+        _ => None,
+    }
+}
+
+/// What `@must_use_result` says of a function: nothing, or why its result must be used.
+pub(crate) fn must_use(def: &StmtFunctionDef) -> Option<String> {
+    let mark = def.decorator_list.iter().find(|d| last_name(&d.expression) == Some("must_use_result"))?;
+    let why = match &mark.expression {
+        Expr::Call(call) => call.arguments.args.first(),
+        _ => None,
+    };
+    Some(match why {
+        Some(Expr::StringLiteral(text)) => text.value.to_str().to_string(),
+        _ => String::new(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

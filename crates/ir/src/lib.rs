@@ -13,10 +13,10 @@
 //! [`tilewright_passes`](../tilewright_passes/index.html) and [`tilewright_interp`](../tilewright_interp/index.html) walk. Below it stands
 //! [`tilewright_layout`] alone, whose encodings are attributes here.
 //!
-//! [`module`], [`attrs`], [`opdef`], [`dialect`](mod@dialect) and what declarations say ([`index`], [`typing`], [`flow`]) name each other, since a
-//! declaration is of functions over the module, and the module finds the declaration of each of its operations by opcode. Everything
+//! [`module`], [`attrs`], [`opdef`], [`dialect`](mod@dialect) and what declarations say ([`index`], [`typing`], [`flow`], effects) name each other, since
+//! a declaration is of functions over the module and has its builder, and the module finds the declaration of each of its operations by opcode. Everything
 //! else stands behind these: [`verify`](mod@verify), [`text`], folding and the passes use them, and none of them uses those, but for
-//! printing a type in a message.
+//! printing a type in a message, by which `text` and [`diagnostic`] belong to the circle, too.
 
 pub mod attrs;
 pub mod builder;

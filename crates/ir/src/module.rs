@@ -179,6 +179,8 @@ pub struct Module {
     types: Interner<Type, TypeKind>,
     attrs: Interner<Attr, AttrKind>,
     locs: Interner<Loc, LocKind>,
+    /// What a value is called in the source, where it has a name there.
+    names: FxHashMap<Value, Box<str>>,
     root: Op,
 }
 
@@ -223,6 +225,7 @@ impl Module {
             types,
             attrs: Interner::new(),
             locs,
+            names: FxHashMap::default(),
             root: Op(0),
         };
         let spec = OpSpec::new(crate::dialect::builtin::Kind::Module.def(), Loc::UNKNOWN);
@@ -1022,6 +1025,30 @@ impl Module {
             self.ops[u.op].operands[u.index as usize] = new;
         }
         self.values[new].uses.extend(uses);
+        if let Some(name) = self.names.remove(&old) {
+            self.names.entry(new).or_insert(name);
+        }
+    }
+
+    /// Gives a value the name under which text shows it, which may get a suffix there; one that it has stays. Passes may ignore
+    /// names, and what they make has none.
+    pub fn name_value(&mut self, value: Value, name: &str) {
+        // As MLIR's text has them.
+        if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        {
+            self.names.entry(value).or_insert_with(|| name.into());
+        }
+    }
+
+    /// Takes the names of all values away: a module that was read has none either.
+    pub fn forget_names(&mut self) {
+        self.names.clear();
+    }
+
+    /// The name of a value, if it has one.
+    pub fn value_name(&self, value: Value) -> Option<&str> {
+        self.names.get(&value).map(|name| &**name)
     }
 
     /// Replaces the results of an operation with values and erases it.

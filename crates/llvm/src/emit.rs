@@ -18,6 +18,7 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
 };
+use rustc_hash::FxHashMap;
 use std::ffi::{CString, c_char, c_uint};
 use std::sync::Once;
 use std::time::{Duration, Instant};
@@ -250,7 +251,7 @@ fn translate(module: &Module, options: &EmitOptions) -> Result<Output, Error> {
     };
 
     let start = Instant::now();
-    let llvm_ir = if options.keep_ir { llvm.print_to_string().to_string() } else { String::new() };
+    let llvm_ir = if options.keep_ir { text(llvm.print_to_string().to_bytes()) } else { String::new() };
     timing.print = start.elapsed();
 
     let start = Instant::now();
@@ -259,7 +260,7 @@ fn translate(module: &Module, options: &EmitOptions) -> Result<Output, Error> {
         .map_err(|e| Error::Codegen { stage: "code generator", message: e.to_string() })?;
     complaint("code generator")?;
     let bytes = buffer.as_slice();
-    let mut assembly = String::from_utf8_lossy(bytes.strip_suffix(b"\0").unwrap_or(bytes)).into_owned();
+    let mut assembly = text(bytes.strip_suffix(b"\0").unwrap_or(bytes));
     for function in &module.functions {
         require_cluster(&mut assembly, function);
     }
@@ -366,8 +367,17 @@ struct Emitter<'m> {
     convergent: LLVMAttributeRef,
     memory_none: LLVMAttributeRef,
     noinline: LLVMAttributeRef,
+    registers: FxHashMap<Vec<Ty>, LLVMTypeRef>,
     debug: Option<Debug>,
     count: usize,
+}
+
+/// What LLVM wrote. It is ASCII but for names; the lossy conversion, which looks at each byte, is for what isn't UTF-8.
+fn text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }
 
 fn cstring(text: &str) -> CString {
@@ -404,6 +414,7 @@ impl<'m> Emitter<'m> {
             convergent,
             memory_none,
             noinline,
+            registers: FxHashMap::default(),
             debug: None,
             count: 0,
         };
@@ -511,6 +522,31 @@ impl<'m> Emitter<'m> {
         let mut params: Vec<_> = params.iter().map(|&t| self.ty(t)).collect();
         // SAFETY: pointer and length describe `params`.
         unsafe { LLVMFunctionType(self.results(results), params.as_mut_ptr(), params.len() as u32, 0) }
+    }
+
+    /// A statement's type. Where it has many results, their type has a name: each that is taken out of it says the type again, and
+    /// printing LLVM IR took a fifth of a compile where that was a list of 128 floats.
+    fn statement_type(&mut self, params: &[Ty], results: &[Ty]) -> LLVMTypeRef {
+        if results.len() <= 4 {
+            return self.function_type(params, results);
+        }
+        let registers = match self.registers.get(results) {
+            Some(&known) => known,
+            None => {
+                let mut fields: Vec<_> = results.iter().map(|&t| self.ty(t)).collect();
+                // SAFETY: the context is alive; pointer and length describe `fields`.
+                let made = unsafe {
+                    let made = LLVMStructCreateNamed(self.cx, c"registers".as_ptr());
+                    LLVMStructSetBody(made, fields.as_mut_ptr(), fields.len() as u32, 0);
+                    made
+                };
+                self.registers.insert(results.to_vec(), made);
+                made
+            }
+        };
+        let mut params: Vec<_> = params.iter().map(|&t| self.ty(t)).collect();
+        // SAFETY: pointer and length describe `params`.
+        unsafe { LLVMFunctionType(registers, params.as_mut_ptr(), params.len() as u32, 0) }
     }
 
     fn declare_globals(&mut self) {
@@ -934,7 +970,7 @@ impl<'m> Emitter<'m> {
                 _ => {
                     let Op::Asm(id) = inst.op else { unreachable!("only calls come here") };
                     let asm = &self.module.asms[id.0 as usize];
-                    let ty = self.function_type(&params, &results);
+                    let ty = self.statement_type(&params, &results);
                     let callee = LLVMGetInlineAsm(
                         ty,
                         asm.text.as_ptr().cast_mut().cast(),

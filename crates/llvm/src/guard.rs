@@ -14,7 +14,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Mutex, Once};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 
 use inkwell::llvm_sys::LLVMDiagnosticSeverity::LLVMDSError;
@@ -56,20 +56,60 @@ pub(crate) fn on_own_thread<T: Send + 'static>(
         let report: SyncSender<Outcome<T>> = sender.clone();
         FATAL.set(Some(Box::new(move |message| drop(report.send(Outcome::Fatal(message))))));
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        FATAL.set(None);
         // The waiting thread is there until it has received.
         let _ = sender.send(Outcome::Done(result));
     };
-    thread::Builder::new()
-        .name("llvm".into())
-        .stack_size(STACK_BYTES)
-        .spawn(run)
-        .map_err(|e| format!("no thread for LLVM can be started: {e}"))?;
+    start(Box::new(run))?;
     match receiver.recv() {
         Ok(Outcome::Done(Ok(value))) => Ok(value),
         Ok(Outcome::Done(Err(panic))) => std::panic::resume_unwind(panic),
         Ok(Outcome::Fatal(message)) => Err(message),
         Err(_) => Err("the thread that ran LLVM ended without a word".into()),
     }
+}
+
+/// What a thread runs.
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A thread that has run LLVM and waits for more: its stack is there already.
+struct Idle {
+    /// The process that it is in: a forked one has none of its parent's threads.
+    process: u32,
+    jobs: SyncSender<Job>,
+}
+
+/// The threads that wait. One that LLVM stopped for good never comes back.
+static IDLE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
+
+fn idle() -> MutexGuard<'static, Vec<Idle>> {
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has a thread that waits run a job, or a new one.
+fn start(mut job: Job) -> Result<(), String> {
+    let process = std::process::id();
+    loop {
+        let Some(thread) = idle().pop() else { break };
+        if thread.process != process {
+            continue;
+        }
+        match thread.jobs.send(job) {
+            Ok(()) => return Ok(()),
+            Err(unsent) => job = unsent.0,
+        }
+    }
+    let (jobs, next) = sync_channel::<Job>(1);
+    let run = move || {
+        job();
+        loop {
+            idle().push(Idle { process, jobs: jobs.clone() });
+            let Ok(job) = next.recv() else { return };
+            job();
+        }
+    };
+    let thread = thread::Builder::new().name("llvm".into()).stack_size(STACK_BYTES).spawn(run);
+    thread.map(drop).map_err(|e| format!("no thread for LLVM can be started: {e}"))
 }
 
 /// LLVM's fatal error handler.

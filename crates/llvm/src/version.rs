@@ -3,6 +3,7 @@
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// The version, such as `19.1.7`.
 pub fn version() -> String {
@@ -12,6 +13,12 @@ pub fn version() -> String {
 
 /// The file that LLVM's code was loaded from: its own library, or the program that it is linked into.
 pub fn file() -> Option<PathBuf> {
+    // Looking for an address goes through all names of that file.
+    static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FILE.get_or_init(loaded_from).clone()
+}
+
+fn loaded_from() -> Option<PathBuf> {
     let address = inkwell::llvm_sys::core::LLVMGetVersion as *const libc::c_void;
     let mut info = libc::Dl_info {
         dli_fname: std::ptr::null(),

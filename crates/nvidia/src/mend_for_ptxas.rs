@@ -23,13 +23,61 @@
 //!   @%p1 bra $L__BB0_1;              @%p1 bra $L__BB0_1;
 //! ```
 
+//!
+//! **A counter that comes from below zero, compared without its sign.** Of `i + 1 < 1` LLVM makes `i >u 0x7ffffffe`, where `i` is what the loop
+//! counts. `ptxas` compares the next value, `i + 1 >u 0x7fffffff`, as if it did not wrap: from -1 it does, and the loop ends one step
+//! early (`range(-3, 1)` ran three times). Seen with 12.8, 13.0 and 13.5. With the sign turned round it compares `i`.
+//!
+//! ```text
+//! setp.gt.u32 %p1, %r1, 2147483646;  ->  { .reg .b32 tmp; xor.b32 tmp, %r1, 0x80000000; setp.gt.s32 %p1, tmp, -2; }
+//! ```
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ptx::branch_targets;
 
 /// Writes all of it in the other way.
 pub fn mend_for_ptxas(ptx: String) -> String {
-    keep_loops_with_products(select_of_high_halves(ptx))
+    compare_with_sign(keep_loops_with_products(select_of_high_halves(ptx)))
+}
+
+/// Turns the sign of what is compared with nearly the largest positive number.
+fn compare_with_sign(ptx: String) -> String {
+    if !["21474", "92233720368547"].iter().any(|digits| ptx.contains(&format!(", {digits}"))) {
+        return ptx;
+    }
+    let mut out = String::with_capacity(ptx.len() + 256);
+    for line in ptx.split_inclusive('\n') {
+        match with_sign(line) {
+            Some(mended) => out.push_str(&mended),
+            None => out.push_str(line),
+        }
+    }
+    out
+}
+
+/// The line with its comparison signed, if it is one of those.
+fn with_sign(line: &str) -> Option<String> {
+    // The steps of loops that are looked for.
+    const STEPS: i64 = 1 << 12;
+    let (operation, operands) =
+        line.trim_ascii().strip_prefix("setp.")?.strip_suffix(';')?.split_once(' ')?;
+    let (how, bits, sign) = match operation.split_once('.')? {
+        (how @ ("gt" | "ge" | "lt" | "le"), "u32") => (how, 32, i64::from(i32::MAX)),
+        (how @ ("gt" | "ge" | "lt" | "le"), "u64") => (how, 64, i64::MAX),
+        _ => return None,
+    };
+    let mut operands = operands.split(',').map(str::trim_ascii);
+    let (to, value, number) = (operands.next()?, operands.next()?, operands.next()?.parse::<i64>().ok()?);
+    let below = sign - number;
+    // `number` with its sign turned, which is that much less than -1.
+    (0..=STEPS).contains(&below).then(|| {
+        let turned = -1 - below;
+        format!(
+            "\t{{ .reg .b{bits} tmp; xor.b{bits} tmp, {value}, {:#x}; setp.{how}.s{bits} {to}, tmp, {turned}; }}\n",
+            1u64 << (bits - 1)
+        )
+    })
 }
 
 /// Asks for loops with products of warp groups not to be unrolled.
@@ -46,7 +94,8 @@ fn keep_loops_with_products(ptx: String) -> String {
         } else if line.starts_with(PRODUCT) {
             last_product = Some(i);
         } else {
-            let back = branch_targets(line.trim()).filter_map(|target| labels.get(target).copied());
+            let back =
+                branch_targets(line.trim_ascii_start()).filter_map(|target| labels.get(target).copied());
             heads.extend(back.filter(|&head| last_product.is_some_and(|product| product > head)));
         }
     }
@@ -66,9 +115,13 @@ fn keep_loops_with_products(ptx: String) -> String {
 /// Takes high halves that are selected out of their words by a shift. (Registers are numbered anew in each function; one that
 /// is selected in another function is shifted too, which is as right.)
 fn select_of_high_halves(ptx: String) -> String {
+    const SELECTION: &str = "selp.b16";
+    if !ptx.contains(SELECTION) {
+        return ptx;
+    }
     let mut selected = FxHashSet::default();
     for line in ptx.lines() {
-        if let Some(operands) = line.trim_start().strip_prefix("selp.b16") {
+        if let Some(operands) = line.trim_ascii_start().strip_prefix(SELECTION) {
             selected.extend(operands.split(',').skip(1).take(2).map(str::trim));
         }
     }
@@ -93,13 +146,29 @@ fn select_of_high_halves(ptx: String) -> String {
 
 /// The half and the word, if that is what the line takes apart.
 fn high_half(line: &str) -> Option<(&str, &str)> {
-    let rest = line.trim().strip_prefix("{ .reg .b16 tmp; mov.b32 {tmp, ")?;
+    let rest = line.trim_ascii().strip_prefix("{ .reg .b16 tmp; mov.b32 {tmp, ")?;
     rest.strip_suffix("; }")?.split_once("}, ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{keep_loops_with_products, select_of_high_halves};
+    use super::{compare_with_sign, keep_loops_with_products, select_of_high_halves};
+
+    #[test]
+    fn only_comparisons_with_the_largest_numbers_are_signed() {
+        let ptx = "\tsetp.gt.u32 \t%p1, %r5, 2147483646;\n\tsetp.lt.u64 \t%p2, %rd1, 9223372036854775807;\n\
+                   \tsetp.gt.u32 \t%p3, %r5, 2147400000;\n\tsetp.gt.s32 \t%p4, %r5, 2147483646;\n\
+                   \tsetp.gt.u32 \t%p5, %r5, %r6;\n\tmov.b32 \t%r1, 2147483646;\n";
+        let mended = compare_with_sign(ptx.to_string());
+        assert_eq!(
+            mended,
+            "\t{ .reg .b32 tmp; xor.b32 tmp, %r5, 0x80000000; setp.gt.s32 %p1, tmp, -2; }\n\
+             \t{ .reg .b64 tmp; xor.b64 tmp, %rd1, 0x8000000000000000; setp.lt.s64 %p2, tmp, -1; }\n\
+             \tsetp.gt.u32 \t%p3, %r5, 2147400000;\n\tsetp.gt.s32 \t%p4, %r5, 2147483646;\n\
+             \tsetp.gt.u32 \t%p5, %r5, %r6;\n\tmov.b32 \t%r1, 2147483646;\n"
+        );
+        assert_eq!(compare_with_sign(mended.clone()), mended);
+    }
 
     #[test]
     fn only_what_is_selected_changes() {

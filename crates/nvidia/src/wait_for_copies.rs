@@ -26,14 +26,14 @@ pub fn wait_for_copies(ptx: String) -> String {
     if !ptx.contains("wgmma.mma_async") {
         return ptx;
     }
-    let lines: Vec<&str> = ptx.split_inclusive('\n').collect();
+    let lines: Vec<&str> = ptx.lines().map(str::trim_ascii).collect();
     let missing = missing_waits(&lines);
     if missing.is_empty() {
         return ptx;
     }
     let mut out = String::with_capacity(ptx.len() + missing.len() * (WAIT.len() + 5));
     let mut missing = missing.into_iter().peekable();
-    for (i, line) in lines.into_iter().enumerate() {
+    for (i, line) in ptx.split_inclusive('\n').enumerate() {
         if missing.next_if_eq(&i).is_some() {
             out.push_str(&format!("\t{WAIT} 0;\n"));
         }
@@ -42,7 +42,7 @@ pub fn wait_for_copies(ptx: String) -> String {
     out
 }
 
-/// The lines that need a wait before them, by following the flow of control until nothing new is found.
+/// Which of the lines, without what indents them, need a wait before them, by following the flow of control until nothing new is found.
 fn missing_waits(lines: &[&str]) -> Vec<usize> {
     let mut at_labels: FxHashMap<&str, UnderWay<'_>> = FxHashMap::default();
     loop {
@@ -51,7 +51,6 @@ fn missing_waits(lines: &[&str]) -> Vec<usize> {
         // `None` behind a branch: nothing comes here but by a label.
         let mut now: Option<UnderWay<'_>> = None;
         for (i, &line) in lines.iter().enumerate() {
-            let line = line.trim();
             if let Some(label) = line.strip_suffix(':') {
                 let here = now.get_or_insert_default();
                 if let Some(before) = at_labels.get(label) {

@@ -19,7 +19,7 @@ pub use tilewright_ir::Options;
 /// Runs the passes of the target: from a `tt` module to what the lowering takes (see the crate's page).
 ///
 /// # Errors
-/// What a pass finds wrong, with its place in the source.
+/// An option out of its range; what a pass finds wrong, with its place in the source.
 pub fn lower_to_ttg(module: &mut Module, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
     lower_to_ttg_with(module, target, options, &mut |_, _, _| {})
 }
@@ -34,6 +34,7 @@ pub fn lower_to_ttg_with(
     options: &Options,
     after: &mut dyn FnMut(&'static str, &Module, Duration),
 ) -> Result<(), Diagnostic> {
+    options.check()?;
     let mut held = Held::default();
     for row in target.passes {
         let pass = &row.pass;
@@ -47,7 +48,7 @@ pub fn lower_to_ttg_with(
             return Err(Diagnostic::new(text).of(Kind::Internal));
         }
         let start = Instant::now();
-        pass.run(module, target, options)?;
+        (pass.run)(module, target, options)?;
         after(pass.name, module, start.elapsed());
         held.ensure(pass.ensures);
         if cfg!(debug_assertions) {
@@ -70,12 +71,13 @@ pub fn lower_to_ttg_with(
 /// # Errors
 /// A module without encodings, or that no pass of these can finish, with the place of what is missing.
 pub fn finish_ttg(module: &mut Module, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
+    options.check()?;
     AxisAnalysis::run(module).note_widths(module, target.max_vector_bytes);
     Property::LaidOut.check(module)?;
     let lacks = |row: &&Row| row.pass.ensures.iter().any(|p| LOWERED.contains(p) && p.check(module).is_err());
     let Some(first) = target.passes.iter().find(lacks).map(|row| row.pass.name) else { return Ok(()) };
     for row in target.passes.iter().skip_while(|row| row.pass.name != first) {
-        row.pass.run(module, target, options)?;
+        (row.pass.run)(module, target, options)?;
     }
     LOWERED.iter().try_for_each(|property| property.check(module))
 }

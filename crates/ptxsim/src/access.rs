@@ -9,7 +9,7 @@ use crate::ast::Space;
 use crate::isa::{Inst, NARROW_ADDRESS};
 use crate::machine::{Cx, Visit};
 use crate::memory;
-use crate::regs::LANES;
+use crate::regs::{LANES, lanes};
 use crate::report::FindingKind;
 
 /// Top byte of generic addresses of shared memory.
@@ -54,18 +54,6 @@ impl Places {
     pub fn mask(&self) -> u32 {
         self.host | self.shared | self.local
     }
-}
-
-/// Lanes of a mask.
-pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
-    let mut m = mask;
-    std::iter::from_fn(move || {
-        (m != 0).then(|| {
-            let l = m.trailing_zeros() as usize;
-            m &= m - 1;
-            l
-        })
-    })
 }
 
 impl Cx<'_> {

@@ -157,7 +157,7 @@ impl Sync {
             return;
         }
         let alone = self.alone.get_or_insert_default();
-        for l in crate::access::lanes(mask) {
+        for l in crate::regs::lanes(mask) {
             alone[l].get_or_insert_default().join(c);
         }
     }
@@ -166,7 +166,7 @@ impl Sync {
     pub fn known(&self, mask: u32) -> std::borrow::Cow<'_, Clock> {
         let mut c = std::borrow::Cow::Borrowed(&self.clock);
         if let Some(a) = &self.alone {
-            for l in crate::access::lanes(mask) {
+            for l in crate::regs::lanes(mask) {
                 if let Some(x) = &a[l] {
                     c.to_mut().join(x);
                 }
@@ -213,8 +213,8 @@ impl Sync {
     pub fn sync_some(&mut self, mask: u32) {
         let now = self.now();
         let p = self.pairs.get_or_insert_with(|| Box::new([[0; 32]; 32]));
-        for a in crate::access::lanes(mask) {
-            for b in crate::access::lanes(mask) {
+        for a in crate::regs::lanes(mask) {
+            for b in crate::regs::lanes(mask) {
                 p[a][b] = now;
             }
         }
@@ -242,14 +242,14 @@ impl Sync {
     pub fn hear(&mut self, mask: u32, c: &Clock, acquire: bool) {
         let Some(&stamp) = c.own.get(self.index as usize) else { return };
         let to = if acquire { &mut self.heard } else { &mut self.hears };
-        for l in crate::access::lanes(mask) {
+        for l in crate::regs::lanes(mask) {
             to[l] = to[l].max(stamp);
         }
     }
 
     /// A fence: reads so far are acquired, and writes from here on publish what is known now.
     pub fn fence(&mut self, mask: u32, live: u32) {
-        for l in crate::access::lanes(mask) {
+        for l in crate::regs::lanes(mask) {
             self.heard[l] = self.heard[l].max(self.hears[l]);
         }
         if let Some(s) = self.seen.take() {
@@ -267,7 +267,7 @@ impl Sync {
         } else {
             // What others wrote is behind the fence, but of this warp only what these lanes wrote or know of.
             let synced = self.synced;
-            for l in crate::access::lanes(mask) {
+            for l in crate::regs::lanes(mask) {
                 let mut c = self.known(1 << l).into_owned();
                 c.proxy = c.own.clone();
                 c.proxy[me as usize] = synced;

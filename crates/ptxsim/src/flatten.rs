@@ -4,9 +4,10 @@
 //! stands once behind the entry's, and [`crate::isa`]'s `call` goes there.
 
 use crate::ast::{Function, Instr, Loc, Module, Operand, Space, Stmt, Var};
-use crate::isa::{self, Addr, Callee, Class, Env, Inst, Sym, Template};
+use crate::isa::{self, Addr, Callee, Env, Inst, Sym, Template};
 use crate::layout::{Item, Kind, Laid, layout};
 use crate::reach::{Reach, callee};
+use crate::report::Class;
 use crate::report::Source;
 use crate::{Error, volume};
 use std::collections::HashMap;

@@ -5,8 +5,9 @@
 //! same again without the edges back to its header. The scheduler's merging of diverged lanes relies on it. Functions
 //! that are called follow the entry.
 
-use crate::isa::{self, Class, Env, Inst};
+use crate::isa::{self, Env, Inst};
 use crate::regs::Reg;
+use crate::report::Class;
 use crate::uninitialized;
 use std::collections::HashMap;
 use std::ops::Range;

@@ -10,6 +10,10 @@
 //! each instruction to a function and register indices; `flatten` inlines calls, `layout` orders blocks; `machine` runs
 //! warps; `access` and `shadow` check memory; [`launch`](Program::launch) spreads CTAs over the cores.
 //!
+//! From `isa` on these name each other: an instruction is a function over the state of the machine, the machine runs decoded instructions, which
+//! `flatten` and `layout` have put in order, and what instructions do to memory and barriers is checked against both. What they report (`report`), and
+//! the vector clocks of the checks (`clock`), know none of them.
+//!
 //! ```
 //! use tilewright_ptxsim::{Launch, Memory, Param, Program, SimOptions};
 //! let ptx = r#"
@@ -74,11 +78,10 @@ mod uninitialized;
 
 pub use arguments::Arguments;
 pub use inline_asm::InlineAsm;
-pub use isa::Class;
 pub use launch::{Launch, Param, ParamInfo, Program, SimOptions};
 pub use memory::{Allocation, Memory};
 pub use parse::parse;
-pub use report::{Counters, Counts, Finding, FindingKind, Report, Source};
+pub use report::{Class, Counters, Counts, Finding, FindingKind, Report, Source};
 pub use tensor_map::{Element, Swizzle, TensorMap};
 
 /// A module that cannot be parsed or a launch that cannot be made.

@@ -4,9 +4,10 @@
 //! what it knew at its last fence. A strong read takes the location's clock: with `.acquire` at once, else at the
 //! thread's next fence (PTX ISA §8.7–8.8, release and acquire patterns).
 
-use crate::access::{Places, lanes};
+use crate::access::Places;
 use crate::clock::Clock;
 use crate::machine::Cx;
+use crate::regs::lanes;
 use crate::shadow::lock;
 use std::collections::HashMap;
 use std::sync::MutexGuard;

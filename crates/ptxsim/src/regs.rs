@@ -6,6 +6,18 @@
 /// Threads in a warp.
 pub(crate) const LANES: usize = 32;
 
+/// Lanes of a mask.
+pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    let mut m = mask;
+    std::iter::from_fn(move || {
+        (m != 0).then(|| {
+            let l = m.trailing_zeros() as usize;
+            m &= m - 1;
+            l
+        })
+    })
+}
+
 /// Which of the files a register is in, by width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum File {

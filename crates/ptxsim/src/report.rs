@@ -1,10 +1,76 @@
 //! What a launch reports: findings of the checks, and counters.
 
 use crate::ast::Loc;
-use crate::isa::Class;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// What an instruction does, for the counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Integer arithmetic.
+    Integer,
+    /// Bit and logic operations, shifts, permutes.
+    Logic,
+    /// Single precision.
+    Float,
+    /// Half precision and bf16.
+    Half,
+    /// Double precision.
+    Double,
+    /// Approximate functions of the special function unit.
+    Special,
+    /// Conversions.
+    Convert,
+    /// Comparisons and selections.
+    Compare,
+    /// Moves, packing and address conversions.
+    Move,
+    /// Loads.
+    Load,
+    /// Stores.
+    Store,
+    /// Atomics and reductions to memory.
+    Atomic,
+    /// Asynchronous copies.
+    Async,
+    /// Shuffles, votes and other exchanges inside a warp.
+    Warp,
+    /// Barriers, mbarriers and fences.
+    Barrier,
+    /// Matrix multiply and matrix loads.
+    Tensor,
+    /// Branches, calls and exits.
+    Control,
+    /// The rest.
+    Other,
+}
+
+impl Class {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Integer => "integer",
+            Class::Logic => "logic",
+            Class::Float => "float",
+            Class::Half => "half",
+            Class::Double => "double",
+            Class::Special => "special",
+            Class::Convert => "convert",
+            Class::Compare => "compare",
+            Class::Move => "move",
+            Class::Load => "load",
+            Class::Store => "store",
+            Class::Atomic => "atomic",
+            Class::Async => "async",
+            Class::Warp => "warp",
+            Class::Barrier => "barrier",
+            Class::Tensor => "tensor",
+            Class::Control => "control",
+            Class::Other => "other",
+        }
+    }
+}
 
 /// The rule that a finding says was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]

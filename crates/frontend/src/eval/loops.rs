@@ -143,6 +143,7 @@ impl Evaluator<'_> {
                 iv = arith::Addi::build(&mut b, left, lower).result(b.module);
             }
             let iv = Value::Tensor(Tensor::scalar(iv, ty));
+            self.call_by_name(&iv, &target.id);
             self.bind_carried(&carried, &args[1..]);
             self.frame_mut().scope.insert(target.id.clone(), iv);
             self.frame_mut().loops += 1;
@@ -275,6 +276,7 @@ impl Evaluator<'_> {
                 Some(&value) => Tensor { value, ..t.clone() },
                 None => t.clone(),
             });
+            self.call_by_name(&value, name);
             self.frame_mut().scope.insert(name.clone(), value);
         }
     }

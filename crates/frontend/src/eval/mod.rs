@@ -7,6 +7,9 @@
 //!
 //! `stmt` has statements, `control` branches, `loops` loops, `expr` expressions, `dtypes` what they ask of dtypes, `call` calls, `semantic` the language's
 //! typing rules, and `builtins` one file a topic for the functions that [`crate::library`] declares.
+//!
+//! These files name each other, as syntax does: a statement has expressions, a call evaluates a function's statements, and the evaluator, whose
+//! methods they all are, stands here.
 
 mod builtins;
 mod call;
@@ -429,6 +432,7 @@ impl Evaluator<'_> {
         let mut values = self.module.block_args(self.block).to_vec().into_iter();
         for (param, spec) in params.iter().zip(&signature.args) {
             let value = self.kernel_argument(spec, &mut values);
+            self.call_by_name(&value, &param.parameter.name.id);
             self.frame_mut().scope.insert(param.parameter.name.id.clone(), value);
         }
         let result = self.run_function(&def.body)?;

@@ -223,9 +223,17 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Calls what has no name yet after a variable, for those who read the IR.
+    pub fn call_by_name(&mut self, value: &Value, name: &str) {
+        for leaf in value.leaves() {
+            self.module.name_value(leaf.value, name);
+        }
+    }
+
     pub fn assign(&mut self, target: &Expr, value: Value) -> Eval<()> {
         match target {
             Expr::Name(name) => {
+                self.call_by_name(&value, &name.id);
                 self.frame_mut().scope.insert(name.id.clone(), value);
                 Ok(())
             }

@@ -1,7 +1,8 @@
 //! The names that values and blocks have in text, chosen as MLIR's printer does.
 //!
 //! Values of a region are numbered before those of the regions nested in it; sibling regions use the same numbers
-//! again. Constants are named for their value (`%c1_i32`, `%true`, `%cst`); a name that is taken gets a suffix.
+//! again. Constants are named for their value (`%c1_i32`, `%true`, `%cst`), what has a name in the source by that; a name that is
+//! taken gets a suffix.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -142,14 +143,16 @@ impl Namer<'_> {
                 if index == 0 {
                     let name = format!("arg{}", counters.argument);
                     counters.argument += 1;
+                    let name = m.value_name(arg).map_or(name, str::to_string);
                     self.text(arg, name, &mut counters, &mut scope);
                 } else {
                     self.number(arg, &mut counters);
                 }
             }
             for op in m.block_ops(block) {
-                let Some(&first) = m.results(op).first() else { continue };
-                match constant_name(m, op) {
+                let &[first, ref more @ ..] = m.results(op) else { continue };
+                let of_source = || m.value_name(first).filter(|_| more.is_empty()).map(str::to_string);
+                match constant_name(m, op).or_else(of_source) {
                     Some(name) => self.text(first, name, &mut counters, &mut scope),
                     None => self.number(first, &mut counters),
                 }

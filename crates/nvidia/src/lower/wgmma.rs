@@ -547,20 +547,22 @@ impl Lower<'_, '_> {
         let m = self.m;
         let (inputs, outputs) = (op.inputs(m).to_vec(), op.outputs(m).to_vec());
         let mut operands = Operands::default();
+        let mut counts = Vec::with_capacity(inputs.len());
         for &v in &inputs {
-            for word in self.words_under_way(v)? {
+            let words = self.words_under_way(v)?;
+            counts.push(words.len());
+            for word in words {
                 operands.in_place(self.b.ty(word), word);
             }
         }
         let text = format!("wgmma.wait_group.sync.aligned {};", op.pendings(m));
         let mut waited = self.statement(&text, &operands).into_iter();
-        for (&input, &output) in inputs.iter().zip(&outputs) {
+        for ((&input, &output), count) in inputs.iter().zip(&outputs).zip(counts) {
             if !m.is_tensor(self.value_ty(input)) {
                 let buffer = self.buffer(input)?;
                 self.set(output, Val::Buffer(buffer));
                 continue;
             }
-            let count = self.words_under_way(input)?.len();
             let words: Vec<Value> = waited.by_ref().take(count).collect();
             if is_left_operand(self, self.value_ty(input)) {
                 // For other dots that are under way with it.

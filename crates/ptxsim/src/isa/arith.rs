@@ -1,10 +1,11 @@
 //! Integer arithmetic (§9.7.1, §9.7.2); the names it shares with floating point are sent on from here.
 
-use super::{Class, Dec, Flow, Inst, float, half};
+use super::{Dec, Flow, Inst, float, half};
 use crate::Error;
 use crate::ast::Ty;
 use crate::machine::Cx;
 use crate::regs::{File, LANES};
+use crate::report::Class;
 
 type R = Result<(), Error>;
 

@@ -6,10 +6,10 @@
 use super::data::cache;
 use super::{Dec, Flow, Inst, NARROW_ADDRESS, NONE};
 use crate::Error;
-use crate::access::{Kind, Places, lanes};
+use crate::access::{Kind, Places};
 use crate::ast::{Operand, Space, Ty};
 use crate::machine::{Copy, Cx};
-use crate::regs::{File, LANES};
+use crate::regs::{File, LANES, lanes};
 
 type R = Result<(), Error>;
 

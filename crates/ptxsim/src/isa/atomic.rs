@@ -3,11 +3,11 @@
 use super::data::{ACQUIRE, FILE_OF, RELEASE, SCOPE, cache, order};
 use super::{Dec, Flow, Inst, NONE};
 use crate::Error;
-use crate::access::{Kind, lanes, read_bytes, write_bytes};
+use crate::access::{Kind, read_bytes, write_bytes};
 use crate::ast::{Operand, Ty};
 use crate::fp::*;
 use crate::machine::Cx;
-use crate::regs::{File, LANES, Reg};
+use crate::regs::{File, LANES, Reg, lanes};
 
 type R = Result<(), Error>;
 

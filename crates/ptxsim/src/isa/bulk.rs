@@ -7,11 +7,11 @@
 use super::data::cache;
 use super::{Dec, Flow, Inst, NARROW_ADDRESS, NONE};
 use crate::Error;
-use crate::access::{Kind, Places, lanes};
+use crate::access::{Kind, Places};
 use crate::ast::{Operand, Space, Ty};
 use crate::clock::Clock;
 use crate::machine::Cx;
-use crate::regs::{LANES, Reg};
+use crate::regs::{LANES, Reg, lanes};
 use crate::report::FindingKind;
 use crate::shadow::Agent;
 use crate::tensor_map::TensorMap;

@@ -9,10 +9,9 @@
 
 use super::{Dec, Flow, Inst, Sym};
 use crate::Error;
-use crate::access::lanes;
 use crate::ast::{Operand, Ty};
 use crate::machine::Cx;
-use crate::regs::{File, LANES, Reg};
+use crate::regs::{File, LANES, Reg, lanes};
 use crate::report::FindingKind;
 
 /// Bytes of a lane's stack. A GPU has 1024 unless the host asks for more.

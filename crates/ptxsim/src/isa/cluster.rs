@@ -3,10 +3,10 @@
 use super::data::{cache, space_or};
 use super::{Dec, Flow, NARROW_ADDRESS, NONE};
 use crate::Error;
-use crate::access::{Kind, SHARED_TAG, lanes};
+use crate::access::{Kind, SHARED_TAG};
 use crate::ast::{Operand, Space, Ty};
 use crate::barrier::BarrierOp;
-use crate::regs::{File, LANES, Reg};
+use crate::regs::{File, LANES, Reg, lanes};
 use crate::report::FindingKind;
 
 type R = Result<(), Error>;

@@ -2,11 +2,10 @@
 
 use super::{Dec, Flow, Inst, NONE};
 use crate::Error;
-use crate::access::lanes;
 use crate::ast::{Operand, Ty};
 use crate::barrier::BarrierOp;
 use crate::machine::Cx;
-use crate::regs::File;
+use crate::regs::{File, lanes};
 use crate::report::FindingKind;
 
 type R = Result<(), Error>;

@@ -212,7 +212,7 @@ pub(super) fn cvt(d: &mut Dec) -> R {
     }
     d.out.d = dst.idx;
     d.out.a = src.idx;
-    d.out.class = super::Class::Convert;
+    d.out.class = crate::report::Class::Convert;
     let simple = d.out.flags & !7 == 0;
     let same = dst.file.bits() == to.bits().max(16) && src.file.bits() == from.bits().max(16);
     // The conversions that kernels live on have loops of their own.
@@ -249,7 +249,7 @@ pub(super) fn cvt(d: &mut Dec) -> R {
         let (to, from) = (TYPES[i.list[0] as usize], TYPES[i.list[1] as usize]);
         let (df, sf) = (FILES[i.list[2] as usize], FILES[i.list[3] as usize]);
         let a = cx.w.regs.wide(Reg { file: sf, idx: i.a });
-        for l in crate::access::lanes(cx.mask) {
+        for l in crate::regs::lanes(cx.mask) {
             let v = convert(i, from, to, a[l]);
             cx.w.regs.set_lane(Reg { file: df, idx: i.d }, l, v);
         }

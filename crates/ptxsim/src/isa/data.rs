@@ -1,11 +1,12 @@
 //! Moves, loads, stores and addresses (§9.7.9).
 
-use super::{Class, Dec, Flow, Inst, space_of};
+use super::{Dec, Flow, Inst, space_of};
 use crate::Error;
-use crate::access::{Kind, LOCAL_TAG, SHARED_TAG, lanes};
+use crate::access::{Kind, LOCAL_TAG, SHARED_TAG};
 use crate::ast::{Operand, Space, Ty};
 use crate::machine::Cx;
-use crate::regs::{File, LANES, Lane, Reg};
+use crate::regs::{File, LANES, Lane, Reg, lanes};
+use crate::report::Class;
 
 type R = Result<(), Error>;
 

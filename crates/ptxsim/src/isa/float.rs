@@ -3,12 +3,13 @@
 //! Approximate instructions are computed in f64 and rounded once, which is inside every error bound that the ISA
 //! states.
 
-use super::{Class, Dec, Flow, Inst};
+use super::{Dec, Flow, Inst};
 use crate::Error;
 use crate::ast::Ty;
 use crate::fp::*;
 use crate::machine::Cx;
 use crate::regs::{File, LANES};
+use crate::report::Class;
 
 type R = Result<(), Error>;
 
@@ -362,7 +363,7 @@ macro_rules! approx {
                     let a = cx.get::<u32>(i.a);
                     let mut r = [0u32; LANES];
                     // Only active lanes: these cost too much to do for nothing.
-                    for l in crate::access::lanes(cx.mask) {
+                    for l in crate::regs::lanes(cx.mask) {
                         r[l] = output(i, f(input(i, a[l]).into()) as f32);
                     }
                     cx.put(i.d, &r);

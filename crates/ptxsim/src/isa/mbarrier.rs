@@ -7,11 +7,11 @@
 use super::bulk::Job;
 use super::{Dec, Flow, Inst, NONE};
 use crate::Error;
-use crate::access::{Kind, Places, lanes};
+use crate::access::{Kind, Places};
 use crate::ast::{Operand, Ty};
 use crate::clock::Clock;
 use crate::machine::Cx;
-use crate::regs::{File, LANES};
+use crate::regs::{File, LANES, lanes};
 use crate::report::FindingKind;
 use crate::shadow::Agent;
 use std::collections::HashMap;

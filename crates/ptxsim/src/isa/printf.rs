@@ -1,8 +1,9 @@
 //! `vprintf` and `__assertfail`: the calls that a kernel makes to say something.
 
 use super::{Flow, Inst};
-use crate::access::{LOCAL_TAG, lanes, write_bytes};
+use crate::access::{LOCAL_TAG, write_bytes};
 use crate::machine::{Cx, thread_of};
+use crate::regs::lanes;
 use crate::report::FindingKind;
 
 impl Cx<'_> {

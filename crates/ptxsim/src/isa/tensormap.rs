@@ -2,8 +2,9 @@
 
 use super::{Dec, Flow, NARROW_ADDRESS};
 use crate::Error;
-use crate::access::{Kind, lanes};
+use crate::access::Kind;
 use crate::ast::{Operand, Space, Ty};
+use crate::regs::lanes;
 use crate::report::FindingKind;
 use crate::tensor_map::{Field, TensorMap};
 

@@ -4,10 +4,9 @@
 
 use super::{Dec, Flow, Inst, NONE};
 use crate::Error;
-use crate::access::lanes;
 use crate::ast::{Operand, Ty};
 use crate::machine::Cx;
-use crate::regs::{File, LANES, Reg};
+use crate::regs::{File, LANES, Reg, lanes};
 use crate::report::FindingKind;
 
 type R = Result<(), Error>;

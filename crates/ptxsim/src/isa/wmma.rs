@@ -6,11 +6,11 @@
 use super::mma::{element, int_element};
 use super::{Dec, Flow, Inst};
 use crate::Error;
-use crate::access::{Kind, lanes};
+use crate::access::Kind;
 use crate::ast::{Operand, Ty};
 use crate::fp::*;
 use crate::machine::Cx;
-use crate::regs::{File, LANES, Reg};
+use crate::regs::{File, LANES, Reg, lanes};
 
 type R = Result<(), Error>;
 

@@ -1,10 +1,11 @@
 //! Records of global memory.
 
 use super::{MANY, describe, lock};
-use crate::access::{Kind, Places, lanes};
+use crate::access::{Kind, Places};
 use crate::clock::Clock;
 use crate::machine::Cx;
 use crate::memory::Memory;
+use crate::regs::lanes;
 use crate::report::FindingKind;
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;

@@ -1,8 +1,9 @@
 //! Records of shared memory.
 
 use super::{Agent, MANY, describe, settle_all};
-use crate::access::{Kind, Places, lanes};
+use crate::access::{Kind, Places};
 use crate::machine::Cx;
+use crate::regs::lanes;
 use crate::report::FindingKind;
 use std::collections::HashMap;
 

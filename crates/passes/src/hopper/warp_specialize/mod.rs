@@ -31,6 +31,8 @@
 //!
 //! In a cluster, blocks that several CTAs load are loaded once ([`multicast`]).
 //!
+//! The files of this folder name this one, which calls them: what they share stands here, such as where slots and phases are in each block.
+//!
 //! Where it can't be done (no such loads, addresses that depend on what is computed, kernels that wait for other programs, too few
 //! registers beside the producer) the loop stays as it is.
 //!
@@ -108,8 +110,10 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
     tilewright_ir::dce::run(module)?;
     let functions: Vec<tt::Func> =
         module.block_ops(module.body()).filter_map(|op| tt::Func::cast(module, op)).collect();
+    let mut any = false;
     for func in functions {
         let Some(range) = asked(module, func) else { continue };
+        any = true;
         if target.tma && !range.iter().any(|&op| waits_for_programs(module, op)) {
             // With loads through pointers, or else without. (Where only tiles should follow each other closely, four warps
             // more are a high price.)
@@ -128,7 +132,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
             module.remove_attr(op, FLATTEN);
         }
     }
-    tilewright_ir::dce::run(module)
+    if any { tilewright_ir::dce::run(module) } else { Ok(()) }
 }
 
 /// The operations of a function's body from the first to the last that is or holds a loop which asks for it: loops and branches.

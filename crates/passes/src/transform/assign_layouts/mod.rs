@@ -21,6 +21,8 @@
 //!    defined, so that what is defined outside a loop is converted outside it. Operands of a dot that come from memory go
 //!    through shared memory (`local_alloc`, `local_load`), which the software pipeliner later makes asynchronous.
 //!
+//! `roots`, `rewrite` and `wgmma` name this file, which calls them: what they have are methods of its `Assigner`, or hold it.
+//!
 //! ```text
 //! %x = tt.load %p : tensor<128x64x!tt.ptr<f16>>
 //! %d = tt.dot %x, %y, %acc : tensor<128x64xf16> * tensor<64x128xf16> -> tensor<128x128xf32>
