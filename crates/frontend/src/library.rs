@@ -259,6 +259,16 @@ impl Library {
         self.members.keys().map(String::as_str)
     }
 
+    /// The functions of a module's classes, as `class.function`.
+    pub fn methods(&self, module: &str) -> Vec<&str> {
+        let is_function = |entry: &Entry| matches!(entry, Entry::Item(Item::Builtin(_)));
+        let entries = self.modules.get(module).into_iter().flatten();
+        entries
+            .filter(|(name, e)| name.contains('.') && is_function(e))
+            .map(|(name, _)| name.as_str())
+            .collect()
+    }
+
     /// The public names of a module, for «did you mean».
     pub fn names(&self, module: &str) -> Vec<&str> {
         let module = canonical(module);
@@ -365,6 +375,7 @@ fn load_statement(
         Stmt::Assign(assign) => {
             if let [Expr::Name(target)] = assign.targets.as_slice()
                 && let Some(value) = constant(&assign.value, entries)
+                    .or_else(|| of_class(module, target.id.as_str(), &assign.value, entries))
             {
                 entries.insert(target.id.to_string(), Entry::Item(Item::Const(value)));
             }
@@ -399,6 +410,13 @@ fn load_class(
                 made.params.remove(0);
                 made.positional -= 1;
                 entries.insert(format!("{name}.{CONSTRUCTOR}"), Entry::Constructor(made.into()));
+            }
+            Stmt::FunctionDef(def)
+                if def.decorator_list.iter().any(|d| last_name(&d.expression) == Some("builtin")) =>
+            {
+                let key = format!("{name}.{}", def.name);
+                let made = builtin(format!("{module}.{key}").into(), def.name.as_str(), def, entries);
+                entries.insert(key, Entry::Item(Item::Builtin(made.into())));
             }
             Stmt::ClassDef(inner) => load_class(module, format!("{name}.{}", inner.name), inner, entries),
             _ => {}
@@ -459,6 +477,14 @@ fn aliases(def: &ruff_python_ast::StmtFunctionDef) -> Vec<(Arc<str>, Arc<str>)> 
         _ => None,
     };
     call.arguments.keywords.iter().filter_map(pair).collect()
+}
+
+/// An instance of a class of the library (`smem = scope("smem")`), which is known by its path.
+fn of_class(module: &str, name: &str, expr: &Expr, entries: &FxHashMap<String, Entry>) -> Option<HostValue> {
+    let Expr::Call(call) = expr else { return None };
+    let class = entries.get(last_name(&call.func)?)?;
+    matches!(class, Entry::Item(Item::Class(_)))
+        .then(|| HostValue::Library(format!("{module}.{name}").into()))
 }
 
 /// The value of a constant expression of the library: literals, `dtype("fp16")`, `pointer_type(int32)`,

@@ -170,6 +170,22 @@ impl TensorDescriptor {
     }
 }
 
+/// A buffer in shared memory, or a view of one.
+#[derive(Debug, Clone)]
+pub struct Buffer {
+    /// The SSA value, of type `!ttg.memdesc`. The dtype is a pointer to the whole.
+    pub handle: Tensor,
+    /// Extents; none for a single element.
+    pub shape: Shape,
+}
+
+impl Buffer {
+    /// The type of the elements.
+    pub fn element(&self) -> DType {
+        self.handle.dtype.as_pointer().map_or(DType::Scalar(Scalar::Void), |p| p.element.scalar().clone())
+    }
+}
+
 /// A function together with the value it is a method of.
 #[derive(Debug, Clone)]
 pub struct Method {
@@ -188,6 +204,8 @@ pub enum MethodTarget {
     DType(Arc<str>),
     /// An access through a tensor descriptor, by name.
     Descriptor(Arc<str>),
+    /// A function of a class of the library, by its path.
+    OfClass(Arc<str>),
 }
 
 /// What an expression evaluates to.
@@ -211,6 +229,8 @@ pub enum Value {
     Block(Arc<BlockPointer>),
     /// A tensor descriptor.
     Descriptor(Arc<TensorDescriptor>),
+    /// A buffer in shared memory.
+    Buffer(Arc<Buffer>),
 }
 
 impl Value {
@@ -289,6 +309,7 @@ impl Value {
                 Value::Tuple(t) => t.items.iter().for_each(|item| walk(item, out)),
                 Value::Block(b) => out.extend(b.parts()),
                 Value::Descriptor(d) => out.extend(d.parts()),
+                Value::Buffer(b) => out.push(&b.handle),
                 _ => {}
             }
         }
@@ -307,6 +328,9 @@ impl Value {
             })),
             Value::Block(b) => Value::Block(Arc::new(b.map(f))),
             Value::Descriptor(d) => Value::Descriptor(Arc::new(d.map(f))),
+            Value::Buffer(b) => {
+                Value::Buffer(Arc::new(Buffer { handle: f(&b.handle), shape: b.shape.clone() }))
+            }
             other => other.clone(),
         }
     }
@@ -327,6 +351,7 @@ impl Value {
                     && a.parts().zip(b.parts()).all(|(x, y)| x.same_type(y))
             }
             (Value::Descriptor(a), Value::Descriptor(b)) => a.handle.same_type(&b.handle),
+            (Value::Buffer(a), Value::Buffer(b)) => a.handle.same_type(&b.handle),
             _ => false,
         }
     }
@@ -346,6 +371,9 @@ impl Value {
             }
             (Value::Descriptor(a), Value::Descriptor(b)) => {
                 self.same_type(other) && a.parts().zip(b.parts()).all(|(x, y)| x.value == y.value)
+            }
+            (Value::Buffer(a), Value::Buffer(b)) => {
+                a.handle.value == b.handle.value && a.handle.same_type(&b.handle)
             }
             (Value::Range(a), Value::Range(b)) => Arc::ptr_eq(a, b),
             (Value::Method(a), Value::Method(b)) => Arc::ptr_eq(a, b),
@@ -382,6 +410,7 @@ impl fmt::Display for Value {
             Value::Dict(_) => f.write_str("dictionary"),
             Value::Block(b) => write!(f, "block pointer to {}", b.block_type()),
             Value::Descriptor(d) => write!(f, "tensor_descriptor<{}>", d.block_type()),
+            Value::Buffer(b) => write!(f, "buffered_tensor<{:?}, {}>", b.shape.as_slice(), b.element()),
         }
     }
 }

@@ -194,6 +194,37 @@ pub enum Instr {
         rhs: V,
         dst: V,
     },
+    /// The address of a buffer of the program's own, by its number.
+    Local {
+        dst: V,
+        buffer: usize,
+    },
+    /// The addresses of all elements of a view.
+    Pointers {
+        base: V,
+        view: Arc<View>,
+        dst: V,
+    },
+    /// The addresses of elements of a view at indices along each of its dimensions.
+    LocalPtr {
+        base: V,
+        view: Arc<View>,
+        indices: Vec<V>,
+        dst: V,
+    },
+    /// Where a view begins in one of more dimensions, the outermost of which this indexes.
+    Slot {
+        base: V,
+        view: Arc<View>,
+        index: V,
+        dst: V,
+    },
+    /// An address so many bytes further on.
+    Offset {
+        base: V,
+        bytes: i64,
+        dst: V,
+    },
     Load {
         ptr: V,
         mask: Option<V>,
@@ -326,6 +357,7 @@ impl Instr {
         match self {
             Instr::Const { dst, .. }
             | Instr::Dense { dst, .. }
+            | Instr::Local { dst, .. }
             | Instr::ProgramId { dst, .. }
             | Instr::NumPrograms { dst, .. }
             | Instr::Timer { dst }
@@ -345,6 +377,8 @@ impl Instr {
             }
             Instr::ExpandDims { src, dst, .. }
             | Instr::Broadcast { src, dst }
+            | Instr::Pointers { base: src, dst, .. }
+            | Instr::Offset { base: src, dst, .. }
             | Instr::Reshape { src, dst, .. }
             | Instr::Trans { src, dst, .. } => {
                 f(src, Use);
@@ -354,7 +388,13 @@ impl Instr {
                 srcs.iter_mut().for_each(|v| f(v, Use));
                 dsts.iter_mut().for_each(|v| f(v, Def));
             }
-            Instr::Cat { lhs: a, rhs: b, dst } | Instr::Gather { src: a, indices: b, dst, .. } => {
+            Instr::LocalPtr { base, indices, dst, .. } => {
+                [base].into_iter().chain(indices).for_each(|v| f(v, Use));
+                f(dst, Def);
+            }
+            Instr::Cat { lhs: a, rhs: b, dst }
+            | Instr::Gather { src: a, indices: b, dst, .. }
+            | Instr::Slot { base: a, index: b, dst, .. } => {
                 f(a, Use);
                 f(b, Use);
                 f(dst, Def);
@@ -425,6 +465,24 @@ impl Instr {
     }
 }
 
+/// How a buffer, or a view of one, is arranged: in row-major order, with what lies between its elements in the whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// Extents.
+    pub shape: Vec<u32>,
+    /// Bytes from one element to the next along each dimension.
+    pub strides: Vec<i64>,
+}
+
+/// Memory of the program's own.
+#[derive(Debug, Clone)]
+pub struct Local {
+    /// What to call it in messages.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: usize,
+}
+
 /// A compiled kernel or combine function.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
@@ -440,6 +498,8 @@ pub struct Program {
     pub inputs: Vec<V>,
     /// Where results are found.
     pub outputs: Vec<V>,
+    /// The buffers that it allocates.
+    pub locals: Vec<Local>,
     /// Whether there are jumps, so that lanes can't run together.
     pub branches: bool,
 }

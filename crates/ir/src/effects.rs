@@ -3,7 +3,7 @@
 use crate::attrs::AttrValue;
 use crate::entity::Op;
 use crate::module::Module;
-use crate::opdef::{Access, Effect, Trait};
+use crate::opdef::{Access, Effect, Resource, Trait};
 
 /// The effects of an operation with everything inside it, as far as moving and erasing need them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,6 +50,16 @@ pub fn effects(module: &Module, op: Op) -> Effects {
         }
     }
     effects
+}
+
+/// What an effect of an operation touches: what its declaration says, but shared memory where it goes through pointers into that.
+pub fn resource(module: &Module, op: Op, effect: &Effect) -> Resource {
+    let group = module.def(op).zip(effect.operand).and_then(|(def, name)| def.group(name));
+    let mut operands = group.into_iter().flat_map(|group| module.operand_group(op, group));
+    if operands.any(|&v| module.is_shared_pointer(module.value_type(v))) {
+        return Resource::Shared;
+    }
+    effect.resource
 }
 
 /// Whether an operation has no effects: it may be erased when unused and merged with an equal one.

@@ -76,6 +76,8 @@ pub enum Index {
     Part(&'static str),
     /// A tile of the first operand, which scalars number along each dimension.
     Tile(&'static str),
+    /// Element by element, but for this group, of which indices name elements along each dimension.
+    Element(&'static str),
 }
 
 /// What is done along an [`Axis`].
@@ -164,7 +166,10 @@ pub fn extents(m: &Module, value: Value) -> Option<&[u32]> {
 impl Index {
     /// Whether operands and results that are tensors have one encoding, whatever it is.
     pub fn shares_encoding(self) -> bool {
-        matches!(self, Index::Elementwise | Index::Broadcast | Index::Scan(_) | Index::Tile(_))
+        matches!(
+            self,
+            Index::Elementwise | Index::Broadcast | Index::Scan(_) | Index::Tile(_) | Index::Element(_)
+        )
     }
 
     /// Whether each dimension of an operand is a dimension of the result: an element of the result takes one element of each
@@ -196,7 +201,8 @@ impl Index {
             | Index::Scan(a)
             | Index::Gather(a)
             | Index::Part(a)
-            | Index::Tile(a) => [Some(a), None, None, None],
+            | Index::Tile(a)
+            | Index::Element(a) => [Some(a), None, None, None],
             Index::Block(a, b) => [Some(a), Some(b), None, None],
             Index::ScaledContraction([a, b], [c, d]) => [Some(a), Some(b), Some(c), Some(d)],
             Index::Rows(a, b, c) => [Some(a), Some(b), Some(c), None],
@@ -233,6 +239,7 @@ impl Index {
             Index::Slot => "one of what the outermost dimension numbers".into(),
             Index::Part(offsets) => format!("what lies at `{offsets}`"),
             Index::Tile(tile) => format!("`{tile}` is a tile of the first operand"),
+            Index::Element(of) => format!("indices name elements of `{of}` along each of its dimensions"),
         }
     }
 }
@@ -457,7 +464,8 @@ impl Maker<'_> {
     fn relate(&mut self, index: Index) -> Check {
         match index {
             Index::Unrelated => Ok(()),
-            Index::Elementwise | Index::Aligned | Index::Relayout => self.aligned(Role::Parallel),
+            Index::Elementwise | Index::Aligned | Index::Relayout => self.aligned(Role::Parallel, None),
+            Index::Element(of) => self.aligned(Role::Parallel, Some(of)),
             Index::Generated => self.fresh(Role::Parallel),
             Index::Whole => self.fresh(Role::Whole),
             Index::Broadcast => self.broadcast(),
@@ -493,12 +501,17 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// All tensors and buffers have one shape.
-    fn aligned(&mut self, role: Role) -> Check {
+    /// All tensors and buffers have one shape, but for those of a group.
+    fn aligned(&mut self, role: Role, but: Option<&str>) -> Check {
         let values = [self.m.operands(self.op), self.m.results(self.op)].concat();
         let mut first: Option<(Value, Shape, Dims)> = None;
+        let left_out = self.def.zip(but).and_then(|(def, name)| def.group(name));
+        let left_out = left_out.map_or(&[][..], |group| self.m.operand_group(self.op, group));
         for (i, v) in values.into_iter().enumerate() {
             let Ok(shape) = self.shape(v) else { continue };
+            if left_out.contains(&v) {
+                continue;
+            }
             let dims = match &first {
                 None => {
                     let dims = self.axes(&shape, role);
@@ -687,7 +700,7 @@ impl Maker<'_> {
         }
         let shape = self.shape(self.operand(0)?)?;
         let axis = self.dimension(axis, shape.len())?;
-        self.aligned(Role::Parallel)?;
+        self.aligned(Role::Parallel, None)?;
         self.r.axes[axis].role = Role::Whole;
         Ok(())
     }

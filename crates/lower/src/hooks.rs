@@ -178,7 +178,7 @@ pub trait Hooks: Sized {
         evict: tt::EvictionPolicy,
     );
 
-    /// Operates atomically on an element of global memory where `pred` holds: with one value, or, for compare-and-swap, with the
+    /// Operates atomically on an element of global or shared memory where `pred` holds: with one value, or, for compare-and-swap, with the
     /// one expected and the one stored. Gives the element's bits before, where they are used.
     ///
     /// # Errors

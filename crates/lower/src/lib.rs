@@ -482,8 +482,10 @@ impl<'a, H: Hooks> Lower<'a, H> {
                 ttg::Kind::LocalDealloc => Ok(()),
                 ttg::Kind::LocalLoad => self.local_load(ttg::LocalLoad(op)),
                 ttg::Kind::LocalStore => self.local_store(ttg::LocalStore(op)),
+                ttg::Kind::LocalPtr => self.local_ptr(ttg::LocalPtr(op)),
                 ttg::Kind::MemdescIndex => self.memdesc_index(ttg::MemdescIndex(op)),
                 ttg::Kind::MemdescSubslice => self.memdesc_subslice(ttg::MemdescSubslice(op)),
+                ttg::Kind::MemdescReshape => self.memdesc_reshape(ttg::MemdescReshape(op)),
                 ttg::Kind::MemdescTrans => self.memdesc_trans(ttg::MemdescTrans(op)),
                 ttg::Kind::Barrier => {
                     self.barrier();

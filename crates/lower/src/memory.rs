@@ -1,10 +1,10 @@
-//! Loads and stores of global memory, and the accesses to shared memory that other operations share.
+//! Loads and stores through pointers, and the accesses to shared memory that other operations share.
 
 use smallvec::SmallVec;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::flow::is_in_loop;
 use tilewright_layout::TileLayout;
-use tilewright_llvm::{Scalar, Ty, Value};
+use tilewright_llvm::{Scalar, Space, Ty, Value};
 use tilewright_passes::analysis::tile_layout::access_width;
 
 use crate::{Hooks, LoadHints, Lower, Result, WordValues, Words, int_of, memory_bits};
@@ -61,7 +61,7 @@ impl<H: Hooks> Lower<'_, H> {
         out
     }
 
-    // ---- global memory ---------------------------------------------------------------------------------------------
+    // ---- through pointers ---------------------------------------------------------------------------------------------
 
     pub(crate) fn load(&mut self, op: tt::Load) -> Result<()> {
         let m = self.m;
@@ -78,7 +78,7 @@ impl<H: Hooks> Lower<'_, H> {
             let pred = mask.map(|p| p[0]);
             let pred = self.all(&[pred]);
             let other = other.map(|o| self.words_of(&[o[0]], words));
-            let loaded = H::load_global(self, ptrs[0], words, pred, other.as_deref(), hints);
+            let loaded = self.load_words(ptrs[0], words, pred, other.as_deref(), hints);
             let out = self.elements_of(&loaded, words, ty);
             self.set_regs(result, out);
             return Ok(());
@@ -113,7 +113,7 @@ impl<H: Hooks> Lower<'_, H> {
                     }
                 }
             } else {
-                H::load_global(self, ptrs[first], words, pred, fallback.as_deref(), hints)
+                self.load_words(ptrs[first], words, pred, fallback.as_deref(), hints)
             };
             all.push(loaded);
         }
@@ -143,7 +143,7 @@ impl<H: Hooks> Lower<'_, H> {
             let first = self.is_first_thread();
             let pred = self.all(&[mask.map(|p| p[0]), Some(first)]);
             let stored = self.words_of(&[values[0]], words);
-            H::store_global(self, ptrs[0], &stored, words, pred, cache, evict);
+            self.store_words(ptrs[0], &stored, words, pred, cache, evict);
             return Ok(());
         }
         let layout = self.layout(self.value_ty(value))?;
@@ -166,9 +166,52 @@ impl<H: Hooks> Lower<'_, H> {
             }
             let elements: Vec<Value> = group.iter().map(|&r| values[r as usize]).collect();
             let stored = self.words_of(&elements, words);
-            H::store_global(self, ptrs[first], &stored, words, pred, cache, evict);
+            self.store_words(ptrs[first], &stored, words, pred, cache, evict);
         }
         Ok(())
+    }
+
+    /// Loads words from where a pointer points to, where `pred` holds; elsewhere they are those of `other`, or zero.
+    fn load_words(
+        &mut self,
+        ptr: Value,
+        words: Words,
+        pred: Option<Value>,
+        other: Option<&[Value]>,
+        hints: LoadHints,
+    ) -> WordValues {
+        if !self.is_shared(ptr) {
+            return H::load_global(self, ptr, words, pred, other, hints);
+        }
+        let mut loaded = H::load_shared(self, ptr, words, pred);
+        if let (Some(pred), Some(other)) = (pred, other) {
+            for (word, &other) in loaded.iter_mut().zip(other) {
+                *word = self.b.select(pred, *word, other);
+            }
+        }
+        loaded
+    }
+
+    /// Stores words to where a pointer points to, where `pred` holds.
+    fn store_words(
+        &mut self,
+        ptr: Value,
+        values: &[Value],
+        words: Words,
+        pred: Option<Value>,
+        cache: tt::CacheModifier,
+        evict: tt::EvictionPolicy,
+    ) {
+        if self.is_shared(ptr) {
+            H::store_shared(self, ptr, values, words, pred.filter(|&p| !self.b.is_true(p)));
+        } else {
+            H::store_global(self, ptr, values, words, pred, cache, evict);
+        }
+    }
+
+    /// Whether a pointer points to shared memory.
+    pub fn is_shared(&self, ptr: Value) -> bool {
+        self.b.ty(ptr).scalar == Scalar::Ptr(Space::Shared)
     }
 
     // ---- shared memory ---------------------------------------------------------------------------------------------

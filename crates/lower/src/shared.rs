@@ -8,11 +8,11 @@ use std::rc::Rc;
 use tilewright_ir as ir;
 use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::ttg;
-use tilewright_layout::{Access, Offset, SharedAccess, SharedLayout, ThreadOffset, TileLayout};
+use tilewright_layout::{Access, Dim, Offset, SharedAccess, SharedLayout, ThreadOffset, TileLayout};
 use tilewright_llvm::{Ty, Value};
 use tilewright_passes::analysis::scratch::matrix_store;
 
-use crate::{Buffer, Hooks, Lower, Result, Val, memory_bits};
+use crate::{Buffer, Hooks, Lower, Regs, Result, Val, memory_bits};
 
 /// The thread's part of shared-memory addresses, computed once per tensor.
 #[derive(Debug, Clone, Copy)]
@@ -116,17 +116,43 @@ impl<H: Hooks> Lower<'_, H> {
         self.b.ptr_add(thread.base, padded)
     }
 
-    /// Plans the accesses of a tile to a view of a buffer.
+    /// Plans the accesses of a tile to a view of a buffer: where the tile's units begin in the middle of one of the buffer's, an
+    /// error.
     pub fn plan_shared(
         &mut self,
         tile: &TileLayout,
+        buffer: &Buffer,
         buffer_ty: ir::Type,
         max_width: u32,
     ) -> Result<(SharedAccess, Rc<SharedLayout>)> {
         let shared = self.shared_layout(buffer_ty)?;
-        let access =
-            SharedAccess::with_max_width(tile, &shared, max_width).map_err(|e| self.error(e.to_string()))?;
+        let access = SharedAccess::in_window(tile, &shared, &buffer.offsets, max_width)
+            .map_err(|e| self.error(e.to_string()))?;
         Ok((access, shared))
+    }
+
+    /// Whether a view of a buffer begins where one of a tile's units does.
+    fn is_window(tile: &TileLayout, buffer: &Buffer) -> bool {
+        buffer.offsets.iter().zip(tile.unit()).all(|(begin, unit)| begin.is_multiple_of(*unit))
+    }
+
+    /// The address of the element of a view that a thread has in a register of a tile.
+    fn element_address(
+        &mut self,
+        tile: &TileLayout,
+        register: u32,
+        buffer: &Buffer,
+        ty: ir::Type,
+    ) -> Result<Value> {
+        let shared = self.shared_layout(ty)?;
+        let at = (0..tile.rank()).map(|d| {
+            let coordinate = self.coord(tile, register, d);
+            self.b.add_const(coordinate, i64::from(buffer.offsets[d]))
+        });
+        let at: Vec<Value> = at.collect();
+        let offset = self.element_offset(&shared, &at);
+        let offset = self.b.mul_const(offset, i64::from(self.m.bits(ty).max(8) / 8));
+        Ok(self.b.ptr_add(buffer.base, offset))
     }
 
     /// The address of a view's first element, as an offset to combine with those of accesses.
@@ -170,19 +196,28 @@ impl<H: Hooks> Lower<'_, H> {
         let tile = self.layout(self.value_ty(src))?;
         let regs = self.regs(src)?;
         let bits = memory_bits(self.b.ty(regs[0]));
-        let (plan, shared) = self.plan_shared(&tile, buffer_ty, self.vector_bits() / bits)?;
+        let owner = self.is_owner(&tile);
+        if !Self::is_window(&tile, buffer) {
+            for r in tile.unique_registers() {
+                let inside = self.in_bounds(&tile, r);
+                let pred = self.all(&[owner, inside]);
+                let at = self.element_address(&tile, r, buffer, buffer_ty)?;
+                self.store_shared(at, &[regs[r as usize]], pred);
+            }
+            return Ok(());
+        }
+        let (plan, shared) = self.plan_shared(&tile, buffer, buffer_ty, self.vector_bits() / bits)?;
         let bytes = bits / 8;
-        let view = Self::view_offset(buffer, &shared);
         if let Some(plan) = matrix_store(self.m, self.op, src, &shared, &plan, self.vector_bits()) {
             let thread = self.thread_offsets(buffer.base, &plan.address, bytes);
             for instruction in &plan.instructions {
+                let view = Self::view_offset(buffer, &shared);
                 let at = self.shared_address(thread, instruction.offset.combine(view), &shared, bytes);
                 H::store_matrices(self, &plan, instruction, at, &regs, None)?;
             }
             return Ok(());
         }
         let thread = self.thread_part(buffer.base, &plan, bytes);
-        let owner = self.is_owner(&tile);
         let copies = tile.free_variable_masks().register;
         for access in &plan.accesses {
             if (access.registers[0] % tile.unit_registers()) & copies != 0 {
@@ -193,7 +228,7 @@ impl<H: Hooks> Lower<'_, H> {
             if pred.is_some_and(|p| self.b.is_false(p)) {
                 continue;
             }
-            let at = self.shared_address(thread, access.offset.combine(view), &shared, bytes);
+            let at = self.shared_address(thread, access.offset, &shared, bytes);
             let elements: Vec<Value> = access.registers.iter().map(|&r| regs[r as usize]).collect();
             self.store_shared(at, &elements, pred);
         }
@@ -205,25 +240,35 @@ impl<H: Hooks> Lower<'_, H> {
         let buffer = self.buffer(src)?;
         let ty = self.value_ty(result);
         let tile = self.layout(ty)?;
-        if let Some(regs) = H::load_tile(self, &buffer, self.value_ty(src), ty, &tile)? {
+        let is_window = Self::is_window(&tile, &buffer);
+        if is_window && let Some(regs) = H::load_tile(self, &buffer, self.value_ty(src), ty, &tile)? {
             self.set_regs(result, regs);
             return Ok(());
         }
         let elem = self.elem_ty(ty)?;
         let bits = memory_bits(elem);
-        let (plan, shared) = self.plan_shared(&tile, self.value_ty(src), self.vector_bits() / bits)?;
-        let bytes = bits / 8;
-        let thread = self.thread_part(buffer.base, &plan, bytes);
-        let view = Self::view_offset(&buffer, &shared);
         let zero = self.b.zero(elem);
         let mut out = vec![zero; tile.num_registers() as usize];
+        if !is_window {
+            for r in 0..tile.num_registers() {
+                let inside = self.in_bounds(&tile, r);
+                let at = self.element_address(&tile, r, &buffer, self.value_ty(src))?;
+                out[r as usize] = self.load_shared_where(at, elem, 1, inside)[0];
+            }
+            self.set_regs(result, out);
+            return Ok(());
+        }
+        let (plan, shared) =
+            self.plan_shared(&tile, &buffer, self.value_ty(src), self.vector_bits() / bits)?;
+        let bytes = bits / 8;
+        let thread = self.thread_part(buffer.base, &plan, bytes);
         for access in &plan.accesses {
             // Padding lies outside the buffer, or nobody stored it: it is not read.
             let inside = self.access_predicate(&tile, access, plan.needs_predicate || tile.is_padded());
             if inside.is_some_and(|p| self.b.is_false(p)) {
                 continue;
             }
-            let at = self.shared_address(thread, access.offset.combine(view), &shared, bytes);
+            let at = self.shared_address(thread, access.offset, &shared, bytes);
             let elements = self.load_shared_where(at, elem, access.registers.len() as u32, inside);
             for (&r, e) in access.registers.iter().zip(elements) {
                 out[r as usize] = e;
@@ -254,6 +299,88 @@ impl<H: Hooks> Lower<'_, H> {
             *at += add as u32;
         }
         self.set(op.result(m), Val::Buffer(buffer));
+        Ok(())
+    }
+
+    /// Elements of a view have addresses wherever the allocation's layout puts them.
+    pub(crate) fn local_ptr(&mut self, op: ttg::LocalPtr) -> Result<()> {
+        let m = self.m;
+        let (src, result) = (op.src(m), op.result(m));
+        let buffer = self.buffer(src)?;
+        let shared = self.shared_layout(self.value_ty(src))?;
+        let bytes = self.m.bits(self.value_ty(src)).max(8) / 8;
+        let indices: Vec<Regs> = op.indices(m).iter().map(|&v| self.regs(v)).collect::<Result<_>>()?;
+        let mut out = Vec::with_capacity(self.num_regs(self.value_ty(result))?);
+        for r in 0..self.num_regs(self.value_ty(result))? {
+            let mut coordinates = Vec::with_capacity(indices.len());
+            for (index, &begin) in indices.iter().zip(&buffer.offsets) {
+                let index = self.b.int_cast(index[r], Ty::I32, true);
+                let begin = self.b.i32(i64::from(begin));
+                coordinates.push(self.b.add(index, begin));
+            }
+            let offset = self.element_offset(&shared, &coordinates);
+            let offset = self.b.mul_const(offset, i64::from(bytes));
+            out.push(self.b.ptr_add(buffer.base, offset));
+        }
+        self.set_regs(result, out);
+        Ok(())
+    }
+
+    /// The offset of an element, in elements, at coordinates that are known at run time: the counterpart of
+    /// [`SharedLayout::offset`].
+    fn element_offset(&mut self, shared: &SharedLayout, coordinates: &[Value]) -> Value {
+        let bases = |d: usize| -> Vec<u32> {
+            let bits = shared.unit()[d].ilog2();
+            (0..bits).map(|bit| shared.linear().apply_one(Dim::Axis(d as u8), 1 << bit)).collect()
+        };
+        let all: Vec<Vec<u32>> = (0..coordinates.len()).map(bases).collect();
+        // Where no two bits of the coordinates go to one bit of the offset, what is a row is a row with carries, too.
+        let mut seen = 0;
+        let disjoint = all.iter().flatten().all(|&basis| {
+            let new = seen & basis == 0;
+            seen |= basis;
+            new
+        });
+        let (mut xor, mut sum) = (self.b.i32(0), self.b.i32(0));
+        for (d, (&at, bases)) in coordinates.iter().zip(&all).enumerate() {
+            let (step, stride) = (shared.steps()[d].ilog2(), shared.strides()[d]);
+            let rows = |(bit, &basis): (usize, &u32)| basis == bases[0] << bit;
+            let first = bases.first().copied().unwrap_or(if step == 0 { stride } else { 0 });
+            let goes_on = stride == first << step || shared.shape()[d] <= 1 << step;
+            if disjoint && bases.iter().enumerate().all(rows) && goes_on {
+                let part = self.b.mul_const(at, i64::from(first));
+                sum = self.b.add(sum, part);
+                continue;
+            }
+            let unit = self.linear_of(at, bases.iter().copied());
+            xor = self.b.xor(xor, unit);
+            if shared.shape()[d] > 1 << step {
+                let steps = self.b.lshr(at, step);
+                let part = self.b.mul_const(steps, i64::from(stride));
+                sum = self.b.add(sum, part);
+            }
+        }
+        let offset = self.b.add(xor, sum);
+        let Some(padding) = shared.padding() else { return offset };
+        let groups = self.b.lshr(offset, padding.interval.ilog2());
+        let pad = self.b.mul_const(groups, i64::from(padding.pad));
+        self.b.add(offset, pad)
+    }
+
+    pub(crate) fn memdesc_reshape(&mut self, op: ttg::MemdescReshape) -> Result<()> {
+        let m = self.m;
+        let (src, result) = (op.src(m), op.result(m));
+        let buffer = self.buffer(src)?;
+        for ty in [src, result].map(|v| self.value_ty(v)) {
+            let layout = self.shared_layout(ty)?;
+            let elements: u32 = layout.shape().iter().product();
+            let plain = *layout == SharedLayout::row_major(layout.shape());
+            if !plain || layout.allocation_elems() != elements || self.m.shape(ty) != Some(layout.shape()) {
+                return Err(self.unsupported("reshaping a buffer that is not in row-major order"));
+            }
+        }
+        let rank = self.m.shape(self.value_ty(result)).map_or(0, <[u32]>::len);
+        self.set(result, Val::Buffer(Buffer { base: buffer.base, offsets: smallvec::smallvec![0; rank] }));
         Ok(())
     }
 

@@ -1,6 +1,117 @@
-"""``tle.gpu``: buffers in shared memory, copies, barriers and warp groups. None of it is there yet."""
+"""``tle.gpu``: buffers in shared memory, pointers into them and copies. Barriers and warp groups are not there yet."""
 
+from ..language import _marker
 from ..language._marker import explain_missing, not_supported_yet
+
+
+class scope:
+    """Where a buffer lies: :data:`smem` or :data:`tmem`."""
+
+    def __init__(self, name):
+        # The compiler knows it by its path, as it does functions.
+        self.__name__ = self.__qualname__ = name
+        self.__module__ = __name__
+
+    def __repr__(self):
+        return f"tle.gpu.{self.__name__}"
+
+    def __reduce__(self):
+        return self.__name__
+
+
+#: Shared memory.
+smem = scope("smem")
+#: Tensor memory, which GPUs from sm_100 on have. Not supported yet.
+tmem = scope("tmem")
+
+
+class storage_kind(scope):
+    """The scopes by another name: ``tle.gpu.storage_kind.smem`` is :data:`smem`."""
+
+    smem = smem
+    tmem = tmem
+
+
+class buffered_tensor:
+    """A buffer in shared memory, or a view of one, as kernels have it: what :func:`alloc` gives.
+
+    It has a ``shape`` and a ``dtype``. A view shares the memory of the buffer: no method but ``load`` and ``store`` moves data.
+    """
+
+    @_marker.builtin
+    def slot(self, stage):
+        """Buffer number ``stage`` of those that the leading dimension counts; ``stage`` is a scalar, also at run time.
+
+        The CPU executor reports one that is out of range.
+        """
+
+    @_marker.builtin
+    def subslice(self, start, length, dim=-1):
+        """The ``length`` elements from ``start`` on along ``dim``, both known at compile time."""
+
+    @_marker.builtin
+    def reshape(self, shape):
+        """The same elements, in row-major order, under another shape."""
+
+    @_marker.builtin
+    def load(self):
+        """What the buffer holds, as a tensor of its shape and dtype."""
+
+    @_marker.builtin
+    def store(self, value):
+        """Writes ``value``, broadcast to the buffer's shape and converted to its dtype, to all of it."""
+
+
+@_marker.builtin
+def alloc(
+    shape,
+    dtype,
+    layout=None,
+    scope=smem,
+    init_value=None,
+    nv_mma_shared_layout=True,
+    *,
+    alias=None,
+    alias_offset_bytes=0,
+):
+    """A buffer of ``shape`` and ``dtype`` in shared memory, as a :class:`buffered_tensor`.
+
+    :param shape: extents, which need not be powers of two; none for a single element.
+    :param layout: how it is arranged; the compiler chooses. Giving one is not supported yet, nor are ``alias`` and other scopes.
+    :param init_value: a tensor of this shape that it holds at first; else the content is undefined.
+    :param nv_mma_shared_layout: false for a plain row-major order; true leaves that to the compiler.
+
+    The order of accesses is that of the program: the compiler places the barriers. Every call of one ``alloc``, in a loop, gives
+    the same memory.
+    """
+
+
+@_marker.builtin
+def local_ptr(buffer, indices=None, shape=None):
+    """Pointers to elements of a buffer, for ``tl.load``, ``tl.store`` and the atomics.
+
+    :param indices: an integer for each dimension of ``buffer``, scalars or tensors that broadcast to a common shape, which that of
+        the result is: pointers to ``buffer[i0, i1, …]``. Without them, pointers to all elements.
+    :param shape: the shape of the result, to which the indices broadcast.
+
+    Adding to a pointer counts elements in row-major order. The CPU executor and the simulator check that accesses lie in the
+    buffer.
+    """
+
+
+@_marker.builtin
+def copy(src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False, eviction_policy=""):
+    """Copies between a buffer and a tensor of pointers, or a buffer and a tensor descriptor; either may be the source.
+
+    :param shape: how many elements along each dimension, also known at run time; the rest of the destination stays as it is. The
+        tensor of pointers may have this shape or a larger one, up to the buffer's. Of a descriptor, the block's shape.
+    :param offsets: where the descriptor's block begins, one number for each dimension. Outside its tensor it reads zeros and writes
+        nothing.
+    :param mask: with pointers, which elements are copied: a buffer gets zeros elsewhere, global memory nothing.
+
+    The copy is complete before what follows reads it. ``barrier`` and ``is_async=True`` are not supported yet.
+    """
+
 
 _NOT_YET = (
     "BlockEncoding",
@@ -9,7 +120,6 @@ _NOT_YET = (
     "PENDING",
     "READY",
     "SlicedEncoding",
-    "alloc",
     "alloc_barrier",
     "alloc_barriers",
     "async_commit_group",
@@ -18,32 +128,33 @@ _NOT_YET = (
     "barrier_arrive",
     "barrier_type",
     "barrier_wait",
-    "buffered_tensor",
     "buffered_tensor_type",
-    "copy",
     "layout",
-    "local_ptr",
     "memory_space",
     "nv_mma_shared_layout",
     "nv_mma_shared_layout.make_default",
     "pipeline",
     "rematerialize_index",
-    "scope",
     "set_layout",
     "shared_layout",
-    "smem",
-    "storage_kind",
-    "storage_kind.smem",
-    "storage_kind.tmem",
     "swizzled_shared_layout",
     "swizzled_shared_layout.make_default",
     "swizzled_shared_layout.make_permute",
     "tensor_memory_layout",
-    "tmem",
     "warp_specialize",
     "wgmma",
     "wgmma_wait",
 )
 globals().update(not_supported_yet(__name__, _NOT_YET))
-__all__ = [name for name in _NOT_YET if "." not in name]
+__all__ = [
+    "alloc",
+    "buffered_tensor",
+    "copy",
+    "local_ptr",
+    "scope",
+    "smem",
+    "storage_kind",
+    "tmem",
+    *(name for name in _NOT_YET if "." not in name),
+]
 __getattr__ = explain_missing(__name__, __all__)

@@ -169,6 +169,13 @@ impl Evaluator<'_> {
                     }
                     MethodTarget::DType(name) => self.call_dtype_method(receiver, name, &args),
                     MethodTarget::Descriptor(name) => self.call_descriptor_method(receiver, name, args),
+                    MethodTarget::OfClass(path) => {
+                        let Some(item) = Library::get().resolve(path) else {
+                            return Err(self.error(format!("{path} does not exist")));
+                        };
+                        args.positional.insert(0, receiver.clone());
+                        self.call_item(&item, args)
+                    }
                 }
             }
             other => Err(self.error(format!("{other} cannot be called"))),

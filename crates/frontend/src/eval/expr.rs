@@ -9,7 +9,7 @@ use ruff_python_ast::{
 use ruff_text_size::Ranged;
 use tilewright_ir::diagnostic::Kind;
 
-use super::builtins::descriptor;
+use super::builtins::{descriptor, local};
 use super::{Captured, Error, Eval, Evaluator, dtypes};
 use crate::dtype::DType;
 use crate::fold;
@@ -294,6 +294,17 @@ impl Evaluator<'_> {
                 "shape" => Value::tuple(d.shape.iter().cloned().map(Value::Tensor).collect()),
                 "strides" => Value::tuple(d.strides.iter().cloned().map(Value::Tensor).collect()),
                 _ => return Ok(None),
+            },
+            Value::Buffer(b) => match attr {
+                "dtype" => Value::Const(HostValue::DType(b.element())),
+                "shape" => Value::shape(&b.shape),
+                _ => {
+                    let path: Arc<str> = format!("{}.{attr}", local::CLASS).into();
+                    match Library::get().resolve(&path) {
+                        Some(_) => method(MethodTarget::OfClass(path)),
+                        None => return Ok(None),
+                    }
+                }
             },
             Value::Const(HostValue::Library(path)) => {
                 let found = library_attribute(path, attr);

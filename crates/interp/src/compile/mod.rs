@@ -1,6 +1,7 @@
 //! From a `tt` function to a [`Program`]: control flow becomes jumps, calls are expanded, every operation gets the loop
 //! that computes it, and registers are shared between values whose lives do not overlap.
 
+mod local;
 mod ops;
 mod slots;
 
@@ -144,19 +145,20 @@ impl<'m, 'p> Builder<'m, 'p> {
         if let Some(&index) = self.types.get(&ty) {
             return Ok(index);
         }
-        let Some(elem) = Elem::of(self.m, ty) else {
+        let elem = match self.m.type_kind(ty) {
+            // Where it begins.
+            TypeKind::MemDesc { .. } => Some(Elem::Ptr),
+            _ => Elem::of(self.m, ty),
+        };
+        let Some(elem) = elem else {
             let what = match self.m.type_kind(self.m.element_type(ty)) {
                 TypeKind::Ptr { .. } => "block pointers".to_string(),
                 TypeKind::TensorDesc { .. } => "tensor descriptors".to_string(),
-                TypeKind::MemDesc { .. } => "buffers (memdesc)".to_string(),
                 TypeKind::Int(bits) => format!("{bits}-bit integers"),
                 other => format!("values of type {other:?}"),
             };
             return Err(self.unsupported(what));
         };
-        if matches!(self.m.type_kind(ty), TypeKind::MemDesc { .. }) {
-            return Err(self.unsupported("buffers (memdesc)"));
-        }
         let shape: Box<[u32]> =
             if self.m.is_tensor(ty) { self.m.shape(ty).unwrap_or(&[]).into() } else { [].into() };
         let len = shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e as usize)).filter(|&n| n < 1 << 31);
@@ -165,6 +167,13 @@ impl<'m, 'p> Builder<'m, 'p> {
         self.program.types.push(TileType { shape, len, elem });
         self.types.insert(ty, index);
         Ok(index)
+    }
+
+    /// The type of as many addresses as a register has elements.
+    fn pointers_to(&mut self, of: V) -> u32 {
+        let ty = TileType { elem: Elem::Ptr, ..self.tile(of).clone() };
+        self.program.types.push(ty);
+        self.program.types.len() as u32 - 1
     }
 
     fn register(&mut self, ty: u32) -> V {

@@ -43,6 +43,7 @@ impl Builder<'_, '_> {
             }
             // One program runs on one thread: barriers have nothing to wait for.
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => Ok(()),
+            Some(Opcode::Ttg(kind)) => self.local(op, kind),
             Some(Opcode::Llvm(llvm::Kind::Assume)) => {
                 let condition = self.get(llvm::Assume(op).cond(self.m))?;
                 let message = "what `tl.assume` promises does not hold".to_string();

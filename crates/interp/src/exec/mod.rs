@@ -8,12 +8,14 @@ mod atomic;
 mod dot;
 mod elementwise;
 pub(crate) mod inline_asm;
+mod local;
 mod print;
 mod reduce;
 mod shape;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use self::local::{Own, with_own};
 use crate::buffer::Buffer;
 use crate::memory::{Hit, Memory};
 use crate::program::{Instr, Program, V};
@@ -90,6 +92,8 @@ pub struct Frame {
     pool: Vec<Buffer>,
     spins: u32,
     touched_memory: bool,
+    /// Buffers of the program's own, for a program that has any.
+    own: Option<Box<Own>>,
     /// The frame of combine functions (kept for its buffers).
     inner: Option<Box<Frame>>,
 }
@@ -109,6 +113,7 @@ impl Frame {
             pool: Vec::new(),
             spins: 0,
             touched_memory: false,
+            own: None,
             inner: None,
         }
     }
@@ -125,6 +130,7 @@ impl Frame {
     /// Drops what is cached about memory: another launch has other allocations.
     pub fn forget_memory(&mut self) {
         self.hit = Hit::default();
+        self.own = None;
         if let Some(inner) = &mut self.inner {
             inner.forget_memory();
         }
@@ -190,6 +196,24 @@ impl Frame {
 
     /// Runs until the program ends, pauses or fails. On failure, `pc` is the instruction that failed.
     pub fn run(&mut self, program: &Program, context: &Context<'_>) -> Result<Status, FaultBox> {
+        if program.locals.is_empty() {
+            return self.go_on(program, context, None);
+        }
+        let mut own = self.own.take().unwrap_or_else(|| Box::new(Own::new(program, context.memory)));
+        if self.pc == 0 {
+            own.forget(program);
+        }
+        let status = self.go_on(program, &with_own(context, &own), Some(&own));
+        self.own = Some(own);
+        status
+    }
+
+    fn go_on(
+        &mut self,
+        program: &Program,
+        context: &Context<'_>,
+        own: Option<&Own>,
+    ) -> Result<Status, FaultBox> {
         loop {
             let instr = &program.code[self.pc];
             match instr {
@@ -237,6 +261,11 @@ impl Frame {
                     continue;
                 }
                 Instr::Return => return Ok(Status::Done),
+                Instr::Local { .. }
+                | Instr::Pointers { .. }
+                | Instr::LocalPtr { .. }
+                | Instr::Slot { .. }
+                | Instr::Offset { .. } => self.local_op(program, own, instr)?,
                 _ => self.step(program, context, instr)?,
             }
             self.pc += 1;
@@ -318,7 +347,12 @@ impl Frame {
             }
             Instr::Print { prefix, args, hex, signed } => self.print(program, prefix, args, *hex, signed),
             Instr::Assert { condition, message } => self.assert(program, *condition, message)?,
-            Instr::Jump { .. }
+            Instr::Local { .. }
+            | Instr::Pointers { .. }
+            | Instr::LocalPtr { .. }
+            | Instr::Slot { .. }
+            | Instr::Offset { .. }
+            | Instr::Jump { .. }
             | Instr::JumpIfNot { .. }
             | Instr::ForCheck { .. }
             | Instr::ForStep { .. }

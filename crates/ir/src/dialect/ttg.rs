@@ -145,6 +145,19 @@ crate::dialect! {
         format "$src `,` $dst attr-dict `:` type($src) `->` type($dst)"
     }
 
+    /// Pointers to elements of a buffer, with an index for each of its dimensions. Wherever the buffer's layout puts an element,
+    /// `tt.addptr` counts in row-major order: a buffer that pointers are moved in has a layout without swizzle.
+    op LocalPtr = "local_ptr" {
+        operands(src: one, indices: var)
+        results(result)
+        traits(Pure)
+        index(Element("src"))
+        types(Each("src", Buffer), Each("indices", Int), Each("result", Ptr))
+        effects()
+        format "$src `[` $indices `]` attr-dict `:` functional-type(operands, $result)"
+        verify verify_local_ptr
+    }
+
     /// The `index`-th buffer of a multi-buffered allocation (drops the leading dimension).
     op MemdescIndex = "memdesc_index" {
         operands(src: one, index: one)
@@ -661,6 +674,24 @@ fn verify_local_alloc(module: &Module, op: Op) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// An index for each dimension gives a pointer to an element in shared memory.
+fn verify_local_ptr(module: &Module, op: Op) -> Result<(), String> {
+    let ptr = LocalPtr(op);
+    let (buffer, result) = (module.value_type(ptr.src(module)), module.value_type(ptr.result(module)));
+    let (rank, given) = (module.shape(buffer).map_or(0, <[u32]>::len), ptr.indices(module).len());
+    if rank != given {
+        return Err(format!(
+            "{} has {rank} dimensions, but {given} indices are given",
+            print_type(module, buffer)
+        ));
+    }
+    if module.pointee_type(result) != Some(module.element_type(buffer)) || !module.is_shared_pointer(result) {
+        let (result, buffer) = (print_type(module, result), print_type(module, buffer));
+        return Err(format!("{result} does not point to elements of {buffer} in shared memory"));
+    }
+    Ok(())
 }
 
 /// What lies there is what the buffer holds.

@@ -8,7 +8,7 @@ use tilewright_llvm::{Effect, Value};
 use tilewright_lower::Val;
 
 use super::access::Asm;
-use super::{Lower, Result, Shared};
+use super::{Lower, Result};
 
 impl Lower<'_, '_> {
     /// `cp.async` of 4, 8 or 16 bytes a thread; masked-off elements become zero by a source size of 0.
@@ -27,7 +27,7 @@ impl Lower<'_, '_> {
         let buffer = self.buffer(dst)?;
         let bits = m.bits(self.value_ty(dst)).max(8);
         let (axis, width) = self.access_width(&tile, bits);
-        let (plan, shared) = self.plan_shared(&tile, m.value_type(dst), width)?;
+        let (plan, shared) = self.plan_shared(&tile, &buffer, m.value_type(dst), width)?;
         let bytes = bits / 8;
         let size = plan.width * bytes;
         if !matches!(size, 4 | 8 | 16) {
@@ -37,7 +37,6 @@ impl Lower<'_, '_> {
             )));
         }
         let thread = self.thread_part(buffer.base, &plan, bytes);
-        let view = Shared::view_offset(&buffer, &shared);
         let owner = self.is_owner(&tile);
         for access in &plan.accesses {
             let first = access.registers[0];
@@ -56,7 +55,7 @@ impl Lower<'_, '_> {
                 continue;
             }
             let wanted = mask.as_ref().map(|p| p[first as usize]).filter(|&p| !self.b.is_true(p));
-            let to = self.shared_address(thread, access.offset.combine(view), &shared, bytes);
+            let to = self.shared_address(thread, access.offset, &shared, bytes);
             self.cp_async(to, ptrs[first as usize], size, wanted, exists);
         }
         self.set(op.token(m), Val::Token);

@@ -1,4 +1,4 @@
-//! Atomic instructions on global memory.
+//! Atomic instructions on global and shared memory.
 
 use std::fmt::Write as _;
 
@@ -37,7 +37,10 @@ impl Lower<'_, '_> {
     ) -> Result<Value> {
         let bits = what.ty.bits();
         // In the orders in which Triton writes them; `ptxas` takes either.
-        let (scope, semantics) = (scope(what.scope), semantics(what.sem));
+        let shared = self.is_shared(ptr);
+        // Shared memory is nobody else's.
+        let scope = if shared { "cta" } else { scope(what.scope) };
+        let semantics = semantics(what.sem);
         let suffix = format!("{scope}.{semantics}");
         let Some(kind) = what.rmw else {
             if bits < 16 {
@@ -85,8 +88,9 @@ impl Lower<'_, '_> {
             None => self.b.br(start, &[]),
         }
         self.b.switch_to(start);
-        let first =
-            self.b.asm1("ld.relaxed.gpu.global.b16 $0, [$1];", "=h,l", Effect::Write, Ty::I16, &[ptr]);
+        let (space, letter) = self.state_space(ptr);
+        let load = format!("ld.relaxed.gpu.{space}.b16 $0, [$1];");
+        let first = self.b.asm1(&load, &format!("=h,{letter}"), Effect::Write, Ty::I16, &[ptr]);
         let again = self.b.create_block(start, Some(start), &[Ty::I16]);
         self.b.br(again, &[first]);
         self.b.switch_to(again);
@@ -101,6 +105,11 @@ impl Lower<'_, '_> {
         self.b.cond_br(same, done, &[seen], again, &[seen]);
         self.b.switch_to(done);
         self.b.params(done)[0]
+    }
+
+    /// The state space that a pointer points to, and LLVM's constraint letter of its register.
+    fn state_space(&self, ptr: Value) -> (&'static str, char) {
+        if self.is_shared(ptr) { ("shared", 'r') } else { ("global", 'l') }
     }
 
     /// One atomic instruction on words of so many bits; gives the old word (or anything, for a reduction).
@@ -128,7 +137,8 @@ impl Lower<'_, '_> {
         }
         let (base, offset) = self.b.split_offset(ptr);
         let (base, offset) = if i32::try_from(offset).is_ok() { (base, offset) } else { (ptr, 0) };
-        let mut address = asm.arg(base, 'l');
+        let (space, register) = self.state_space(ptr);
+        let mut address = asm.arg(base, register);
         if offset != 0 {
             let c = self.b.i32(offset);
             address = format!("{address}+{}", asm.arg(c, 'n'));
@@ -143,9 +153,9 @@ impl Lower<'_, '_> {
         }
         let names = names.join(", ");
         let _ = if reduces {
-            write!(asm.text, "red.global.{suffix}.{operation} [{address}], {names};")
+            write!(asm.text, "red.{space}.{suffix}.{operation} [{address}], {names};")
         } else {
-            write!(asm.text, "atom.global.{suffix}.{operation} $0, [{address}], {names};")
+            write!(asm.text, "atom.{space}.{suffix}.{operation} $0, [{address}], {names};")
         };
         let (text, constraints) = (asm.text, asm.constraints);
         let out = self.b.asm(&text, &constraints, Effect::Write, &asm.results, &asm.args);

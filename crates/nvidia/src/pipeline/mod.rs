@@ -21,8 +21,8 @@ use tilewright_passes::hopper::{
 };
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
-    allocate_shared, assign_layouts, decompose_scaled_dots, global_barriers, inline_calls, legalize_dots,
-    lower_descriptors, lower_rings, membar, sink_lane_sums, software_pipeline, unroll_loops,
+    allocate_shared, arrange_buffers, assign_layouts, decompose_scaled_dots, global_barriers, inline_calls,
+    legalize_dots, lower_descriptors, lower_rings, membar, sink_lane_sums, software_pipeline, unroll_loops,
 };
 
 /// Each pass, and why it stands where it does.
@@ -30,6 +30,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: inline_calls::PASS,
         why: "before all: functions that can't be called are code like any other",
+    },
+    Row {
+        pass: arrange_buffers::PASS,
+        why: "before tensors get layouts, which follow those of the buffers; whole accesses are buffers' to all that follows",
     },
     Row { pass: unroll_loops::PASS, why: "several iterations are one to whatever schedules them" },
     Row {

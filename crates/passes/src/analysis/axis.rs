@@ -22,13 +22,13 @@
 
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
-use tilewright_ir::dialect::{arith, llvm, scf, tt};
+use tilewright_ir::dialect::{arith, llvm, scf, tt, ttg};
 use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Type, Value};
 
-use tilewright_layout::TileLayout;
+use tilewright_layout::{Dim, TileLayout};
 
-use crate::analysis::tile_layout::layout_of;
+use crate::analysis::tile_layout::{layout_of, shared_layout_of};
 
 /// Exponents stop here; 0 is a multiple of everything.
 const MAX: u8 = 62;
@@ -398,6 +398,10 @@ impl AxisAnalysis {
                 let bytes = module.bits(module.pointee_type(ty)?).div_ceil(8).max(1);
                 add_pointer(&operand(0), &operand(1), bytes.trailing_zeros() as u8)
             }
+            Opcode::Ttg(ttg::Kind::LocalPtr) => {
+                let indices: Vec<Facts> = (1..module.operands(op).len()).map(operand).collect();
+                local_pointers(module, ttg::LocalPtr(op), &indices)?
+            }
             Opcode::Tt(T::IntToPtr | T::PtrToInt | T::Bitcast) if module.bits(ty) == 64 => {
                 // Bytes on one side, elements on the other: runs of one are all that is common.
                 let f = operand(0);
@@ -450,6 +454,64 @@ fn add_pointer(p: &Facts, o: &Facts, unit: u8) -> Facts {
             constancy: p.constancy.min(o.constancy),
         }
     })
+}
+
+/// Pointers to elements of a buffer at these indices: as far as the buffer's layout is linear in them.
+fn local_pointers(module: &Module, op: ttg::LocalPtr, indices: &[Facts]) -> Option<Facts> {
+    let buffer = op.src(module);
+    let ty = module.value_type(buffer);
+    let layout = shared_layout_of(module, ty)?;
+    let bases = |d: usize| (0..layout.unit()[d].ilog2()).map(move |bit| (d, bit));
+    let basis = |(d, bit): (usize, u32)| layout.linear().apply_one(Dim::Axis(d as u8), 1 << bit);
+    // Along the fastest dimension offsets count up by one for as many coordinates as this is the exponent of.
+    let fast = (0..indices.len()).find(|&d| bases(d).next().is_some_and(|b| basis(b) == 1))?;
+    let identity = bases(fast).take_while(|&(d, bit)| basis((d, bit)) == 1 << bit).count() as u8;
+    // The divisor of what a coordinate that is a multiple of 2^k adds to the offset.
+    let added = |d: usize, k: u8| -> u8 {
+        let linear = bases(d).filter(|b| b.1 >= u32::from(k)).map(|b| divisor_of(i64::from(basis(b))));
+        let step = layout.steps()[d].ilog2() as u8;
+        let affine = divisor_of(i64::from(layout.strides()[d])) + k.saturating_sub(step);
+        let reaches = layout.shape()[d] > layout.steps()[d];
+        linear.chain(reaches.then_some(affine)).min().unwrap_or(MAX)
+    };
+    let unit = (module.bits(ty).max(8) / 8).trailing_zeros() as u8;
+    let padding =
+        layout.padding().map_or(MAX, |p| divisor_of(i64::from(p.interval)).min(divisor_of(i64::from(p.pad))));
+    let base = buffer_divisibility(module, buffer, unit);
+    let rank = indices[0].dims.len();
+    let dims = (0..rank).map(|a| {
+        let of = |d: usize| indices[d].dims[a];
+        let others = (0..indices.len()).filter(|&d| d != fast);
+        let run = others.clone().map(|d| of(d).constancy).fold(of(fast).contiguity.min(identity), u8::min);
+        let beside = others.map(|d| added(d, of(d).each())).min().unwrap_or(MAX);
+        let first = added(fast, of(fast).at(run, 0)).min(beside).min(padding);
+        let contiguity = run.min(first);
+        let first = added(fast, of(fast).at(contiguity, 0)).min(beside).min(padding);
+        DimFacts {
+            contiguity,
+            divisibility: base.min(first.saturating_add(unit)),
+            constancy: indices.iter().map(|i| i.dims[a].constancy).min().unwrap_or(0),
+        }
+    });
+    Some(Facts { dims: dims.collect(), constant: None })
+}
+
+/// The divisor of the address at which a buffer, or a view of one, begins, as an exponent; elements have 2^`unit` bytes.
+fn buffer_divisibility(module: &Module, buffer: Value, unit: u8) -> u8 {
+    let Some(op) = module.defining_op(buffer) else { return unit };
+    match module.opcode(op) {
+        // Where shared memory is allocated, each buffer begins at a multiple of 16 bytes.
+        Some(Opcode::Ttg(ttg::Kind::LocalAlloc)) => 4,
+        Some(Opcode::Ttg(ttg::Kind::MemdescIndex)) => {
+            let slot = shared_layout_of(module, module.value_type(buffer));
+            let bytes = slot.map_or(0, |slot| divisor_of(i64::from(slot.allocation_elems())) + unit);
+            buffer_divisibility(module, module.operands(op)[0], unit).min(bytes)
+        }
+        Some(Opcode::Ttg(ttg::Kind::MemdescReshape)) => {
+            buffer_divisibility(module, module.operands(op)[0], unit)
+        }
+        _ => unit,
+    }
 }
 
 /// One of `t` and `e`, by a condition for the whole tensor or, of a block, one per element.

@@ -16,11 +16,11 @@
 //!                                                              module: ttg.shared = 32768
 //! ```
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::marks;
-use tilewright_ir::{Diagnostic, LocKind, Module, Op, Opcode, Trait, Type, TypeKind, Value};
+use tilewright_ir::{Diagnostic, LocKind, Module, Op, Opcode, Trait, Type, TypeKind, Value, flow};
 use tilewright_layout::SharedLayout;
 
 use crate::analysis::calls;
@@ -205,13 +205,15 @@ pub(crate) fn is_view(module: &Module, op: Op) -> bool {
     )
 }
 
-/// All operations that use a buffer or a view of it.
+/// All operations that use a buffer, a view of it or pointers into it.
 pub(crate) fn buffer_users(module: &Module, buffer: Value) -> Vec<Op> {
     let mut users = Vec::new();
+    let mut seen = FxHashSet::default();
     let mut work = vec![buffer];
     while let Some(v) = work.pop() {
         for u in module.uses(v) {
             users.push(u.op);
+            let pointers = |&&r: &&Value| module.is_shared_pointer(module.value_type(r));
             if is_view(module, u.op) {
                 work.extend(module.results(u.op));
             } else if let Some(w) = ttg::WarpSpecialize::cast(module, u.op) {
@@ -220,7 +222,14 @@ pub(crate) fn buffer_users(module: &Module, buffer: Value) -> Vec<Op> {
                 }
             } else if module.has_trait(u.op, Trait::Terminator) || !module.regions(u.op).is_empty() {
                 // Carried by control flow: it lives as long as the function.
-                users.extend(module.parent_op(u.op));
+                let parent = module.parent_op(u.op);
+                users.extend(parent);
+                let carried = flow::edges_of_user(module, u.op);
+                let carried = carried.iter().filter_map(|e| e.target(u.op, u.index as usize));
+                // (What a loop carries comes back to it.)
+                work.extend(carried.filter(|v| seen.insert(*v)));
+            } else {
+                work.extend(module.results(u.op).iter().filter(pointers));
             }
         }
     }

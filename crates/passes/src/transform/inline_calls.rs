@@ -1,7 +1,8 @@
 //! Inlining of what can't be called: a `noinline` function stays one, and is called as `ptxas` calls functions, unless it takes,
-//! gives or makes tensor descriptors, or the kernel runs on clusters or on specialized warps.
+//! gives or makes tensor descriptors or buffers, or the kernel runs on clusters or on specialized warps.
 //!
-//! A descriptor is a tensor map or a pointer with sizes, whichever its accesses want, and that is found within one function; so is
+//! A descriptor is a tensor map or a pointer with sizes, whichever its accesses want, and that is found within one function; so are the
+//! layouts of buffers and what is done to them when,
 //! how tiles are split over the CTAs of a cluster, and which warps run what.
 //!
 //! Why first: what is inlined is code like any other to all passes behind.
@@ -42,23 +43,26 @@ pub fn run(module: &mut Module, num_ctas: u32) -> Result<(), Diagnostic> {
     if !calls.iter().any(|&call| all || !stays(module, call)) {
         return Ok(());
     }
-    inline::run_where(module, &|module, callee| all || needs_descriptors(module, callee))?;
+    inline::run_where(module, &|module, callee| all || is_inlined(module, callee))?;
     pass::optimize(module)
 }
 
 /// Whether an operation is anything but a call of a function that can't be called.
 pub fn stays(module: &Module, op: Op) -> bool {
-    calls::callee(module, op)
-        .is_none_or(|callee| !needs_descriptors(module, callee) && !has_partitions(module))
+    calls::callee(module, op).is_none_or(|callee| !is_inlined(module, callee) && !has_partitions(module))
 }
 
-/// Whether a function has to do with descriptors, or calls one that has.
-fn needs_descriptors(module: &Module, func: Op) -> bool {
-    let is_descriptor =
-        |&v: &Value| matches!(module.type_kind(module.value_type(v)), TypeKind::TensorDesc { .. });
+/// Whether a function has to do with descriptors, buffers or pointers into them, or calls one that has.
+fn is_inlined(module: &Module, func: Op) -> bool {
+    let is_bound = |&v: &Value| {
+        let ty = module.value_type(v);
+        let buffer_or_descriptor =
+            matches!(module.type_kind(ty), TypeKind::TensorDesc { .. } | TypeKind::MemDesc { .. });
+        buffer_or_descriptor || module.is_shared_pointer(ty)
+    };
     let inside = |op: Op| {
         let blocks = module.regions(op).iter().flat_map(|&region| module.region_blocks(region));
-        module.results(op).iter().chain(blocks.flat_map(|&b| module.block_args(b))).any(is_descriptor)
+        module.results(op).iter().chain(blocks.flat_map(|&b| module.block_args(b))).any(is_bound)
     };
     calls::reached(module, func).into_iter().any(|f| module.all_ops(f).into_iter().any(inside))
 }

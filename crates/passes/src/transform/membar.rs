@@ -32,12 +32,13 @@
 //! ```
 
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
+use tilewright_ir::effects::resource;
 use tilewright_ir::marks;
 use tilewright_ir::opdef::{Access, Completion, Resource};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Region, Value};
 use tilewright_layout::{ConversionPlan, SyncScope};
 
-use crate::analysis::{calls, scope, scratch};
+use crate::analysis::{calls, local_pointers, scope, scratch};
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::buffer_bytes;
 
@@ -414,11 +415,19 @@ fn touches(module: &Module, op: Op) -> Touches {
     let Some(def) = module.def(op) else { return t };
     // The left operand of a warp-group dot may be in registers: then there is no buffer to read.
     for effect in def.effects {
-        if effect.resource != Resource::Shared {
+        if resource(module, op, effect) != Resource::Shared {
             continue;
         }
         let Some(group) = effect.operand.and_then(|name| def.group(name)) else { continue };
         for &value in module.operand_group(op, group) {
+            if module.is_shared_pointer(module.value_type(value)) {
+                let ranges = pointed_to(module, value);
+                match effect.access {
+                    Access::Read => t.reads.extend(ranges),
+                    _ => t.writes.extend(ranges),
+                }
+                continue;
+            }
             if module.is_tensor(module.value_type(value)) {
                 continue;
             }
@@ -445,6 +454,15 @@ fn touches(module: &Module, op: Op) -> Touches {
         }
     }
     t
+}
+
+/// The bytes of the buffers that pointers point into.
+fn pointed_to(module: &Module, pointers: Value) -> Vec<Range> {
+    let buffers = local_pointers::buffers(module, pointers);
+    let range = |buffers: Vec<Value>| {
+        buffers.into_iter().map(|b| buffer_range(module, b)).collect::<Option<Vec<Range>>>()
+    };
+    buffers.and_then(range).unwrap_or_else(|| vec![(0, u32::MAX)])
 }
 
 /// Whether a dot is still under way behind its operation; else it has waited for itself.
@@ -520,7 +538,7 @@ fn buffer_range(module: &Module, value: Value) -> Option<Range> {
                 });
                 at = index.src(module);
             }
-            Opcode::Ttg(ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans) => {
+            Opcode::Ttg(ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans | ttg::Kind::MemdescReshape) => {
                 at = module.operands(op)[0];
             }
             _ => return None,

@@ -1,6 +1,7 @@
 //! Transformations for any target: where the hardware differs they ask [`TargetInfo`](crate::target::TargetInfo).
 
 pub mod allocate_shared;
+pub mod arrange_buffers;
 pub mod assign_layouts;
 pub mod decompose_scaled_dots;
 pub mod global_barriers;

@@ -9,6 +9,7 @@ mod debug;
 pub(crate) mod descriptor;
 mod elementwise;
 mod libdevice;
+pub(crate) mod local;
 mod memory;
 mod mesh;
 mod reduce;
@@ -164,6 +165,15 @@ static BUILTINS: &[(&str, Function)] = &[
     ("atomic_and", |e, a| e.atomic_rmw(a, Atomic::And).map(Value::Tensor)),
     ("atomic_or", |e, a| e.atomic_rmw(a, Atomic::Or).map(Value::Tensor)),
     ("atomic_xor", |e, a| e.atomic_rmw(a, Atomic::Xor).map(Value::Tensor)),
+    // Buffers in shared memory.
+    ("tle.gpu.alloc", |e, a| e.alloc(a)),
+    ("tle.gpu.local_ptr", |e, a| e.local_ptr(a).map(Value::Tensor)),
+    ("tle.gpu.copy", |e, a| e.copy(a).map(|()| Value::NONE)),
+    ("tle.gpu.buffered_tensor.slot", |e, a| e.buffer_slot(a)),
+    ("tle.gpu.buffered_tensor.subslice", |e, a| e.buffer_subslice(a)),
+    ("tle.gpu.buffered_tensor.reshape", |e, a| e.buffer_reshape(a)),
+    ("tle.gpu.buffered_tensor.load", |e, a| e.buffer_load(a).map(Value::Tensor)),
+    ("tle.gpu.buffered_tensor.store", |e, a| e.buffer_store(a).map(|()| Value::NONE)),
     // Products, reductions and what else looks at several elements.
     ("dot", |e, a| e.dot(a).map(Value::Tensor)),
     ("dot_scaled", |e, a| e.dot_scaled(a).map(Value::Tensor)),
@@ -361,7 +371,7 @@ mod tests {
         let mut declared = BTreeSet::new();
         // The package itself has some, too.
         for module in library.modules().chain([""]) {
-            for name in library.names(module) {
+            for name in library.names(module).into_iter().chain(library.methods(module)) {
                 let path = format!("{module}.{name}");
                 if let Some(Item::Builtin(builtin)) = library.resolve(path.trim_start_matches('.')) {
                     assert!(function(&builtin).is_some(), "{path} has no row");

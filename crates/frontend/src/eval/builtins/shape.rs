@@ -8,6 +8,11 @@ use crate::value::{Shape, Tensor, Value};
 
 impl Evaluator<'_> {
     pub(super) fn broadcast_pair(&mut self, args: &Args) -> Eval<Value> {
+        if let (Value::Const(_), shape @ Value::Tuple(_)) = (args.get("input"), args.get("other")) {
+            // As documents of TLE write a block of one number.
+            let (number, shape) = (self.tensor_arg(args, "input")?, self.shape_of(shape)?);
+            return Ok(Value::Tensor(self.splat(&number, &shape)));
+        }
         let (a, b) = (self.tensor_arg(args, "input")?, self.tensor_arg(args, "other")?);
         let (a, b) = self.broadcast(&a, &b)?;
         Ok(Value::tuple(vec![Value::Tensor(a), Value::Tensor(b)]))

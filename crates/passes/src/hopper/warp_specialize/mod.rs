@@ -76,7 +76,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::effects::effects;
 use tilewright_ir::marks;
-use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Value};
+use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, TypeKind, Value};
 
 use crate::analysis::scope;
 use crate::hopper::allocate_warp_groups::registers_beside;
@@ -114,7 +114,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
     for func in functions {
         let Some(range) = asked(module, func) else { continue };
         any = true;
-        if target.tma && !range.iter().any(|&op| waits_for_programs(module, op)) {
+        if target.tma && !range.iter().any(|&op| stays_together(module, op)) {
             // With loads through pointers, or else without. (Where only tiles should follow each other closely, four warps
             // more are a high price.)
             let explicit = range
@@ -181,11 +181,16 @@ fn hinted(module: &Module, op: Op) -> bool {
     module.op_attr(op, HINT).is_some() || (module.op_attr(op, FLATTEN).is_some() && nested())
 }
 
-/// Whether an operation may wait for, or be waited for by, another program: loads must not run ahead of that.
-fn waits_for_programs(module: &Module, op: Op) -> bool {
+/// Whether an operation may wait for, or be waited for by, another program, so that loads must not run ahead of it, or accesses buffers
+/// of the kernel's own, whose order is that of the program.
+fn stays_together(module: &Module, op: Op) -> bool {
     // Where CTAs meet, all warps of the cluster would have to come.
     let waits = |op| scope::synchronizes(module, op) || multicast::waits_for_cluster(module, op);
-    module.all_ops(op).into_iter().any(waits)
+    let writable = |&v: &Value| {
+        matches!(module.type_kind(module.value_type(v)), TypeKind::MemDesc { mutable: true, .. })
+    };
+    let shares = |op| module.operands(op).iter().any(writable);
+    module.all_ops(op).into_iter().any(|op| waits(op) || shares(op))
 }
 
 /// Whether the dots of a loop want more registers than its warps have beside a producer. With 16 warps or more a warp group for

@@ -41,7 +41,7 @@ mod wgmma;
 pub use wgmma::warp_group_shape;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, tt};
+use tilewright_ir::dialect::{arith, tt, ttg};
 use tilewright_ir::flow;
 use tilewright_ir::marks;
 use tilewright_ir::text::print_attr;
@@ -268,7 +268,8 @@ impl Assigner<'_> {
                     | tt::Kind::Bitcast
                     | tt::Kind::IntToPtr
                     | tt::Kind::PtrToInt,
-                )) => self.operands_cheap(op),
+                ))
+                | Some(Opcode::Ttg(ttg::Kind::LocalPtr)) => self.operands_cheap(op),
                 Some(Opcode::Arith(kind)) => {
                     let slow = matches!(
                         kind,

@@ -363,8 +363,14 @@ impl<'a> Rewriter<'a> {
             return self.get(value, want);
         }
         if let Some(def) = self.m().defining_op(value) {
+            if ttg::LocalLoad::cast(self.m(), def).is_some() {
+                return self.get(value, want);
+            }
             if let Some(t) = tt::Trans::cast(self.m(), def) {
                 let src = t.src(self.m());
+                if let Some(load) = ttg::LocalLoad::of(self.m(), src) {
+                    return self.load_transposed(value, load, t.order(self.m()), want);
+                }
                 if self.encoding_of(src).is_some() {
                     let order = t.order(self.m());
                     let buffer = self.buffer(src);
@@ -397,6 +403,21 @@ impl<'a> Rewriter<'a> {
         }
         let buffer = self.buffer(value);
         self.local_load(value, buffer, None, want, dot)
+    }
+
+    /// What a buffer of the kernel's own holds, transposed, loaded where the kernel loads it.
+    fn load_transposed(&mut self, value: Value, load: ttg::LocalLoad, order: Vec<i32>, want: Attr) -> Value {
+        if let Some(&v) = self.copies.get(&(value, want)) {
+            return v;
+        }
+        let buffer = load.src(self.m());
+        let view = self.transposed_type(buffer, &order);
+        let ty = self.a.module.with_encoding(self.m().value_type(value), Some(want));
+        let mut b = Builder::before(self.a.module, load.0);
+        let view = ttg::MemdescTrans::build(&mut b, buffer, order, view).result(b.module);
+        let loaded = ttg::LocalLoad::build(&mut b, view, None, ty).result(b.module);
+        self.copies.insert((value, want), loaded);
+        loaded
     }
 
     /// The only value that is not cheap from which arithmetic makes this one (itself, if nothing does).
@@ -548,6 +569,8 @@ impl<'a> Rewriter<'a> {
         }
         let again = match self.m().defining_op(value) {
             Some(op) if self.a.is_cheap(value) => Some(op),
+            // A buffer is read in any encoding; a conversion would write and read one.
+            Some(op) if ttg::LocalLoad::cast(self.m(), op).is_some() => Some(op),
             Some(op) if self.recomputed_cost(value, enc, 0).is_some_and(|c| c < self.move_cost(value)) => {
                 Some(op)
             }

@@ -293,7 +293,8 @@ pub(crate) fn can_copy(module: &Module, op: Op) -> bool {
     };
     let ty = module.value_type(load.result(module));
     let Some(layout) = tile_layout(module, ty) else { return false };
-    if load.is_volatile(module) || module.is_ptr(ty) || module.bits(ty) < 8 {
+    let from_shared = module.is_shared_pointer(module.value_type(load.ptr(module)));
+    if load.is_volatile(module) || module.is_ptr(ty) || module.bits(ty) < 8 || from_shared {
         return false;
     }
     let vec = module.int_attr(load.0, marks::VEC).unwrap_or(1) as u32;

@@ -1,0 +1,608 @@
+//! Buffers in shared memory: `tle.gpu.alloc`, views, and pointers into them.
+
+use std::sync::Arc;
+
+use ruff_python_ast::{CmpOp, Operator};
+use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::{AttrKind, Encoding, SharedKind, Type, TypeKind};
+
+use super::super::call::{Args, CallArgs};
+use super::super::{Eval, Evaluator, builder};
+use crate::dtype::{DType, PointerType, Scalar};
+use crate::host::HostValue;
+use crate::value::{Buffer, Shape, Tensor, TensorDescriptor, Value};
+
+/// The address space of shared memory.
+const SHARED: u32 = 3;
+
+/// The class of the library whose functions are the methods of buffers.
+pub(crate) const CLASS: &str = "tle.gpu.buffered_tensor";
+
+impl Evaluator<'_> {
+    pub(super) fn alloc(&mut self, args: &Args) -> Eval<Value> {
+        if !matches!(args.get("shape"), Value::Tuple(_)) {
+            return Err(self.bad_argument(args, "shape", args.get("shape"), "a tuple or list of integers"));
+        }
+        let shape = self.shape_of(args.get("shape"))?;
+        let element = match args.get("dtype") {
+            Value::Const(HostValue::DType(dtype @ DType::Scalar(scalar))) if *scalar != Scalar::Void => {
+                dtype.clone()
+            }
+            other => return Err(self.bad_argument(args, "dtype", other, "a dtype, such as tl.float32")),
+        };
+        match args.get("scope") {
+            Value::Const(HostValue::Library(path)) if &**path == "tle.gpu.smem" => {}
+            Value::Const(HostValue::Library(path)) if &**path == "tle.gpu.tmem" => {
+                return Err(
+                    self.not_supported_yet("tensor memory (tle.gpu.tmem), which GPUs before sm_100 lack")
+                );
+            }
+            other => return Err(self.bad_argument(args, "scope", other, "tle.gpu.smem")),
+        }
+        if args.optional("layout").is_some() {
+            return Err(self.not_supported_yet("`layout` of tle.gpu.alloc"));
+        }
+        if args.optional("alias").is_some() {
+            return Err(self.not_supported_yet("`alias` of tle.gpu.alloc"));
+        }
+        let swizzled = self.bool_arg(args, "nv_mma_shared_layout")?;
+        let initial = match args.optional("init_value") {
+            None => None,
+            Some(Value::Tensor(t)) if t.shape == shape => Some(self.cast(&t.clone(), &element)?),
+            Some(other) => {
+                let ty = DType::block(element, shape.iter().map(|&n| i64::from(n)).collect());
+                return Err(self.bad_argument(
+                    args,
+                    "init_value",
+                    other,
+                    &format!("a tensor of the buffer's type, {ty}"),
+                ));
+            }
+        };
+        let initial = initial.map(|t| self.stored_form(&t)).transpose()?;
+        let ty = self.buffer_type(&element, &shape, &shape, !swizzled);
+        let value =
+            ttg::LocalAlloc::build(&mut builder!(self), initial.map(|t| t.value), ty).result(&self.module);
+        Ok(buffer(value, element, shape))
+    }
+
+    /// The type of a buffer, or of a view of one that has `whole` as its last extents. Its layout is left to the compiler, unless
+    /// it is to be `plain`.
+    fn buffer_type(&mut self, element: &DType, shape: &Shape, whole: &Shape, plain: bool) -> Type {
+        let element = self.stored_type(element);
+        // IR has no buffer without dimensions.
+        let shape = if shape.is_empty() { Shape::from_slice(&[1]) } else { shape.clone() };
+        let memory_space = self.module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
+        let encoding = plain.then(|| {
+            let order = (0..shape.len() as u32).rev().collect();
+            let kind = SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order };
+            self.module.attr(AttrKind::Encoding(Encoding::Shared(kind)))
+        });
+        let alloc_shape = (!whole.is_empty() && *whole != shape).then(|| whole.clone());
+        self.module.ty(TypeKind::MemDesc {
+            shape,
+            element,
+            encoding,
+            memory_space,
+            mutable: true,
+            alloc_shape,
+        })
+    }
+
+    /// What elements are in memory: booleans are bytes.
+    fn stored_type(&mut self, element: &DType) -> Type {
+        match element.as_scalar() {
+            Some(Scalar::Int1) => self.element_type(&Scalar::Int8.into()),
+            _ => self.element_type(element),
+        }
+    }
+
+    fn stored_form(&mut self, value: &Tensor) -> Eval<Tensor> {
+        match value.number() {
+            Some(Scalar::Int1) => self.cast(value, &Scalar::Int8.into()),
+            _ => Ok(value.clone()),
+        }
+    }
+
+    /// An argument that must be a buffer.
+    fn buffer_arg(&mut self, args: &Args, name: &str) -> Eval<Arc<Buffer>> {
+        match args.get(name) {
+            Value::Buffer(buffer) => Ok(buffer.clone()),
+            other => {
+                Err(self.bad_argument(args, name, other, "a buffered_tensor, which tle.gpu.alloc gives"))
+            }
+        }
+    }
+
+    pub(super) fn local_ptr(&mut self, args: &Args) -> Eval<Tensor> {
+        let buffer = self.buffer_arg(args, "buffer")?;
+        let mut indices = Vec::new();
+        let given = match args.get("indices") {
+            Value::Const(HostValue::None) => None,
+            Value::Tuple(t) => Some(&t.items),
+            other => {
+                return Err(self.bad_argument(
+                    args,
+                    "indices",
+                    other,
+                    "a tuple of integers, one for each dimension",
+                ));
+            }
+        };
+        if given.is_some_and(|items| items.len() != buffer.shape.len()) {
+            let (needed, given) = (buffer.shape.len(), given.map_or(0, Vec::len));
+            return Err(self.error(format!(
+                "tle.gpu.local_ptr needs {needed} indices, one for each dimension of {}, but got {given}",
+                args.get("buffer")
+            )));
+        }
+        let mut shape = match args.optional("shape") {
+            Some(given) => Some(self.shape_of(given)?),
+            None => None,
+        };
+        match given {
+            Some(items) => {
+                for item in items {
+                    let index = match item {
+                        Value::Const(HostValue::Int(_)) | Value::Tensor(_) => self.tensor_of(item)?,
+                        other => return Err(self.not_an_index(other)),
+                    };
+                    if !index.number().is_some_and(|s| s.is_int() && s != Scalar::Int1) {
+                        return Err(self.not_an_index(item));
+                    }
+                    indices.push(self.cast(&index, &Scalar::Int32.into())?);
+                }
+                let common = self.common_shape(&indices)?;
+                if let Some(shape) = &shape
+                    && !common.is_empty()
+                    && common.len() > shape.len()
+                {
+                    return Err(self.error(format!(
+                        "indices of shape {:?} do not broadcast to {:?}",
+                        common.as_slice(),
+                        shape.as_slice()
+                    )));
+                }
+                let shape = shape.get_or_insert(common);
+                for index in &mut indices {
+                    *index = self.expand_to(index, shape)?;
+                }
+            }
+            None => {
+                if shape.is_some_and(|shape| shape != buffer.shape) {
+                    return Err(
+                        self.error("`shape` of tle.gpu.local_ptr without indices must be the buffer's")
+                    );
+                }
+                return self.all_pointers(&buffer);
+            }
+        }
+        self.pointers(&buffer, &indices, &shape.unwrap_or_default())
+    }
+
+    /// Pointers to all elements of a buffer.
+    fn all_pointers(&mut self, buffer: &Buffer) -> Eval<Tensor> {
+        let mut indices = Vec::new();
+        for d in 0..buffer.shape.len() {
+            let range = self.range_along(d, &buffer.shape);
+            indices.push(self.broadcast_to(&range, &buffer.shape)?);
+        }
+        self.pointers(buffer, &indices, &buffer.shape)
+    }
+
+    /// The numbers from 0 on along a dimension of a shape, of extent 1 along all others.
+    fn range_along(&mut self, dim: usize, shape: &Shape) -> Tensor {
+        let mut range = self.range(0, shape[dim]);
+        for axis in (0..shape.len()).filter(|&axis| axis != dim) {
+            range = self.expand_dims(&range, axis as u32);
+        }
+        range
+    }
+
+    fn not_an_index(&self, value: &Value) -> super::super::Error {
+        self.error(format!("indices of tle.gpu.local_ptr must be integers, not {value}"))
+    }
+
+    /// The shape that tensors broadcast to, missing dimensions in front as NumPy has them.
+    fn common_shape(&mut self, tensors: &[Tensor]) -> Eval<Shape> {
+        let mut common = Shape::new();
+        for t in tensors {
+            while common.len() < t.shape.len() {
+                common.insert(0, 1);
+            }
+            let skip = common.len() - t.shape.len();
+            for (have, &n) in common[skip..].iter_mut().zip(&t.shape) {
+                match (*have, n) {
+                    (1, n) => *have = n,
+                    (_, 1) => {}
+                    (a, b) if a == b => {}
+                    _ => {
+                        let all: Vec<String> =
+                            tensors.iter().map(|t| format!("{:?}", t.shape.as_slice())).collect();
+                        return Err(self.error(format!(
+                            "the indices of tle.gpu.local_ptr have shapes that do not broadcast: {}",
+                            all.join(", ")
+                        )));
+                    }
+                }
+            }
+        }
+        Ok(common)
+    }
+
+    /// A tensor with leading dimensions added until it broadcasts to a shape.
+    fn expand_to(&mut self, t: &Tensor, shape: &Shape) -> Eval<Tensor> {
+        let mut t = t.clone();
+        while t.is_block() && t.shape.len() < shape.len() {
+            t = self.expand_dims(&t, 0);
+        }
+        self.broadcast_to(&t, shape)
+    }
+
+    fn range(&mut self, start: u32, end: u32) -> Tensor {
+        let shape = Shape::from_slice(&[end - start]);
+        let ty = self.ir_type(&Scalar::Int32.into(), &shape);
+        let value =
+            tt::MakeRange::build(&mut builder!(self), end as i32, start as i32, ty).result(&self.module);
+        Tensor { value, dtype: Scalar::Int32.into(), shape }
+    }
+
+    /// Pointers to the elements at these indices, which have one shape.
+    fn pointers(&mut self, buffer: &Buffer, indices: &[Tensor], shape: &Shape) -> Eval<Tensor> {
+        let mut values: Vec<_> = indices.iter().map(|t| t.value).collect();
+        if values.is_empty() {
+            let zero = self.scalar_constant(&HostValue::Int(0), &Scalar::Int32.into())?;
+            values.push(self.splat(&zero, shape).value);
+        }
+        let boolean = buffer.element().as_scalar() == Some(Scalar::Int1);
+        let stored = if boolean { Scalar::Int8.into() } else { buffer.element() };
+        let pointer_to =
+            |element| DType::Pointer(PointerType { element, address_space: SHARED, constant: false }.into());
+        let dtype = pointer_to(stored);
+        let ty = self.ir_type(&dtype, shape);
+        let value =
+            ttg::LocalPtr::build(&mut builder!(self), buffer.handle.value, &values, ty).result(&self.module);
+        let pointers = Tensor { value, dtype, shape: shape.clone() };
+        if boolean { self.cast(&pointers, &pointer_to(Scalar::Int1.into())) } else { Ok(pointers) }
+    }
+
+    /// `buffer.slot(stage)`: one of what the leading dimension numbers.
+    pub(super) fn buffer_slot(&mut self, args: &Args) -> Eval<Value> {
+        let whole = self.buffer_arg(args, "self")?;
+        if whole.shape.len() < 2 {
+            return Err(self.error(format!(
+                "`slot` needs a buffer of at least two dimensions, not {}",
+                args.get("self")
+            )));
+        }
+        let stage = match args.get("stage") {
+            Value::Const(HostValue::Int(i)) if (0..i128::from(whole.shape[0])).contains(i) => {
+                self.tensor_of(&Value::int(*i))?
+            }
+            Value::Const(HostValue::Int(i)) => {
+                return Err(
+                    self.error(format!("slot {i} of a buffer that has {}, numbered from 0", whole.shape[0]))
+                );
+            }
+            Value::Tensor(t)
+                if !t.is_block() && t.number().is_some_and(|s| s.is_int() && s != Scalar::Int1) =>
+            {
+                t.clone()
+            }
+            other => return Err(self.bad_argument(args, "stage", other, "a scalar integer")),
+        };
+        let stage = self.cast(&stage, &Scalar::Int32.into())?;
+        let shape = Shape::from_slice(&whole.shape[1..]);
+        let ty = self.view_type(&whole, &shape)?;
+        let value = ttg::MemdescIndex::build(&mut builder!(self), whole.handle.value, stage.value, ty)
+            .result(&self.module);
+        Ok(buffer(value, whole.element(), shape))
+    }
+
+    /// `buffer.subslice(start, length, dim)`: a part along one dimension.
+    pub(super) fn buffer_subslice(&mut self, args: &Args) -> Eval<Value> {
+        let whole = self.buffer_arg(args, "self")?;
+        let dim = self.axis_arg(args, "dim", whole.shape.len())?;
+        let (start, length) = (self.int_arg(args, "start")?, self.int_arg(args, "length")?);
+        let extent = i128::from(whole.shape[dim]);
+        if start < 0 || length < 1 || start + length > extent {
+            return Err(self.error(format!(
+                "elements {start} to {} along dimension {dim} of a buffer that has {extent} there",
+                start + length - 1
+            )));
+        }
+        let mut shape = whole.shape.clone();
+        shape[dim] = length as u32;
+        let mut offsets = vec![0; shape.len()];
+        offsets[dim] = start as i32;
+        let ty = self.view_type(&whole, &shape)?;
+        let value = ttg::MemdescSubslice::build(&mut builder!(self), whole.handle.value, offsets, ty)
+            .result(&self.module);
+        Ok(buffer(value, whole.element(), shape))
+    }
+
+    /// `buffer.reshape(shape)`: the same elements in row-major order.
+    pub(super) fn buffer_reshape(&mut self, args: &Args) -> Eval<Value> {
+        let whole = self.buffer_arg(args, "self")?;
+        let shape = self.shape_of(args.get("shape"))?;
+        let count = |shape: &Shape| shape.iter().map(|&n| u64::from(n)).product::<u64>();
+        if count(&shape) != count(&whole.shape) {
+            return Err(self.error(format!(
+                "{} has {} elements, but a buffer of shape {:?} has {}",
+                args.get("self"),
+                count(&whole.shape),
+                shape.as_slice(),
+                count(&shape)
+            )));
+        }
+        let ty = self.module.value_type(whole.handle.value);
+        if matches!(self.module.type_kind(ty), TypeKind::MemDesc { alloc_shape: Some(all), .. } if !all.ends_with(&whole.shape))
+        {
+            return Err(self
+                .error("a part of a buffer can't be reshaped: its elements do not lie side by side")
+                .note("reshape the buffer, then take the part")
+                .into());
+        }
+        let plain = self.module.encoding(ty).is_some();
+        let ty = self.buffer_type(&whole.element(), &shape, &shape, plain);
+        let value =
+            ttg::MemdescReshape::build(&mut builder!(self), whole.handle.value, ty).result(&self.module);
+        Ok(buffer(value, whole.element(), shape))
+    }
+
+    /// The type of a view of a buffer, which lies in the same allocation.
+    fn view_type(&mut self, whole: &Buffer, shape: &Shape) -> Eval<Type> {
+        let mut kind = self.module.type_kind(self.module.value_type(whole.handle.value)).clone();
+        let TypeKind::MemDesc { shape: of, alloc_shape, encoding, .. } = &mut kind else {
+            return Err(self.error("a buffer is needed"));
+        };
+        let all = alloc_shape.clone().unwrap_or_else(|| of.clone());
+        let kept = Shape::from_slice(&all[all.len() - shape.len()..]);
+        *alloc_shape = (kept != *shape).then_some(kept);
+        *of = shape.clone();
+        if let Some(attr) = *encoding
+            && let Some(Encoding::Shared(SharedKind::Swizzled { vec, per_phase, max_phase, order })) =
+                self.module.encoding_of(attr).cloned()
+            && order.len() > shape.len()
+        {
+            // The leading dimension goes.
+            let order = order.into_iter().filter(|&d| d > 0).map(|d| d - 1).collect();
+            let kind = SharedKind::Swizzled { vec, per_phase, max_phase, order };
+            *encoding = Some(self.module.attr(AttrKind::Encoding(Encoding::Shared(kind))));
+        }
+        Ok(self.module.ty(kind))
+    }
+
+    /// `buffer.load()`: what the buffer holds.
+    pub(super) fn buffer_load(&mut self, args: &Args) -> Eval<Tensor> {
+        let buffer = self.buffer_arg(args, "self")?;
+        self.read(&buffer)
+    }
+
+    /// `buffer.store(value)`: all of it.
+    pub(super) fn buffer_store(&mut self, args: &Args) -> Eval<()> {
+        let buffer = self.buffer_arg(args, "self")?;
+        let value = self.tensor_arg(args, "value")?;
+        let shape = if buffer.shape.is_empty() { Shape::from_slice(&[1]) } else { buffer.shape.clone() };
+        let value = self.expand_to(&value, &shape)?;
+        self.write(&buffer, &value, None)
+    }
+
+    /// `tle.gpu.copy`: between pointers or a descriptor and a buffer.
+    pub(super) fn copy(&mut self, args: &Args) -> Eval<()> {
+        if args.optional("barrier").is_some() {
+            return Err(self.not_supported_yet("`barrier` of tle.gpu.copy"));
+        }
+        if self.bool_arg(args, "is_async")? {
+            return Err(self.not_supported_yet("tle.gpu.copy(is_async=True)"));
+        }
+        let evict = self.eviction(args)?;
+        let (src, dst) = (args.get("src").clone(), args.get("dst").clone());
+        match (&src, &dst) {
+            (Value::Tensor(pointers), Value::Buffer(to)) if pointers.dtype.is_pointer() => {
+                let moved = self.moved(args, pointers, to)?;
+                let (pointer, element, boolean) = self.byte_pointer(pointers.clone())?;
+                let part = self.part(to, &pointer.shape)?;
+                let all = self.both(moved.inside.as_ref(), moved.mask.as_ref())?;
+                let zero = self.scalar_constant(&HostValue::Int(0), &element)?;
+                let other = self.splat(&zero, &pointer.shape).value;
+                let ty = self.ir_type(&element, &pointer.shape);
+                let cache = tt::CacheModifier::None;
+                let mask = all.map(|t| t.value);
+                let mut b = builder!(self);
+                let value = tt::Load::build(
+                    &mut b,
+                    pointer.value,
+                    mask,
+                    mask.map(|_| other),
+                    cache,
+                    evict,
+                    false,
+                    ty,
+                );
+                let value = value.result(&self.module);
+                let mut value = Tensor { value, dtype: element, shape: pointer.shape };
+                if boolean {
+                    value = self.truth_of(&value)?;
+                }
+                self.write(&part, &value, moved.inside.as_ref())
+            }
+            (Value::Buffer(from), Value::Tensor(pointers)) if pointers.dtype.is_pointer() => {
+                self.writable(pointers, "copy")?;
+                let moved = self.moved(args, pointers, from)?;
+                let (pointer, element, _) = self.byte_pointer(pointers.clone())?;
+                let part = self.part(from, &pointer.shape)?;
+                let value = self.read(&part)?;
+                let value = self.cast(&value, &element)?;
+                let all = self.both(moved.inside.as_ref(), moved.mask.as_ref())?;
+                let cache = tt::CacheModifier::None;
+                let mask = all.map(|t| t.value);
+                tt::Store::build(&mut builder!(self), pointer.value, value.value, mask, cache, evict);
+                Ok(())
+            }
+            (Value::Descriptor(from), Value::Buffer(to)) => {
+                let offsets = self.block_copied(args, from, to)?;
+                let given = CallArgs { positional: vec![offsets], keywords: vec![] };
+                let value = self.call_descriptor_method(&src, "load", given)?;
+                let value = self.tensor_of(&value)?;
+                let part = self.part(to, &value.shape)?;
+                self.write(&part, &value, None)
+            }
+            (Value::Buffer(from), Value::Descriptor(to)) => {
+                let offsets = self.block_copied(args, to, from)?;
+                let part = self.part(from, &to.block())?;
+                let value = self.read(&part)?;
+                let given = CallArgs { positional: vec![offsets, Value::Tensor(value)], keywords: vec![] };
+                self.call_descriptor_method(&dst, "store", given).map(|_| ())
+            }
+            _ => Err(self
+                .error(format!("tle.gpu.copy cannot copy {src} to {dst}"))
+                .note("it copies between a buffered_tensor and a tensor of pointers or a tensor descriptor")
+                .into()),
+        }
+    }
+
+    /// Which elements of a block of pointers are copied to or from a buffer: those inside the extents given, where the mask holds.
+    fn moved(&mut self, args: &Args, pointers: &Tensor, buffer: &Buffer) -> Eval<Moved> {
+        let extents = match args.get("shape") {
+            Value::Tuple(t) => t.items.clone(),
+            other => return Err(self.bad_argument(args, "shape", other, "a tuple or list of extents")),
+        };
+        let (of, into) = (pointers.shape.clone(), buffer.shape.clone());
+        let fits = of.len() == into.len() && of.iter().zip(&into).all(|(a, b)| a <= b);
+        if !fits || extents.len() != of.len() {
+            return Err(self.error(format!(
+                "tle.gpu.copy of {} extents between {} and a buffer of shape {:?}",
+                extents.len(),
+                pointers.ty(),
+                into.as_slice()
+            )));
+        }
+        let mut inside: Option<Tensor> = None;
+        for (d, extent) in extents.iter().enumerate() {
+            match extent {
+                Value::Const(HostValue::Int(n)) if *n == i128::from(of[d]) => continue,
+                Value::Const(HostValue::Int(n)) if (0..i128::from(of[d])).contains(n) => {}
+                Value::Tensor(t)
+                    if !t.is_block() && t.number().is_some_and(|s| s.is_int() && s != Scalar::Int1) => {}
+                Value::Const(HostValue::Int(n)) => {
+                    return Err(self.error(format!(
+                        "tle.gpu.copy of {n} elements along dimension {d}, where the pointers have {}",
+                        of[d]
+                    )));
+                }
+                other => return Err(self.bad_argument(args, "shape", other, "a tuple of integers")),
+            }
+            let range = self.range_along(d, &of);
+            let below = self.compare(CmpOp::Lt, Value::Tensor(range), extent.clone())?;
+            let below = self.tensor_of(&below)?;
+            let below = self.broadcast_to(&below, &of)?;
+            inside = self.both(inside.as_ref(), Some(&below))?;
+        }
+        let mask = match args.optional("mask") {
+            None => None,
+            Some(Value::Tensor(t)) if t.number() == Some(Scalar::Int1) => {
+                Some(self.expand_to(&t.clone(), &of)?)
+            }
+            Some(other) => return Err(self.bad_argument(args, "mask", other, "a tensor of booleans")),
+        };
+        Ok(Moved { inside, mask })
+    }
+
+    /// Where both masks hold; a missing one holds everywhere.
+    fn both(&mut self, a: Option<&Tensor>, b: Option<&Tensor>) -> Eval<Option<Tensor>> {
+        match (a, b) {
+            (Some(a), Some(b)) => {
+                let (a, b) = (Value::Tensor(a.clone()), Value::Tensor(b.clone()));
+                self.tensor_binary(Operator::BitAnd, &a, &b).map(Some)
+            }
+            (one, other) => Ok(one.or(other).cloned()),
+        }
+    }
+
+    /// The first elements of a buffer along each dimension.
+    fn part(&mut self, whole: &Buffer, shape: &Shape) -> Eval<Buffer> {
+        if whole.shape == *shape {
+            return Ok(whole.clone());
+        }
+        let ty = self.view_type(whole, shape)?;
+        let offsets = vec![0; shape.len()];
+        let value = ttg::MemdescSubslice::build(&mut builder!(self), whole.handle.value, offsets, ty)
+            .result(&self.module);
+        let handle = Tensor { value, ..whole.handle.clone() };
+        Ok(Buffer { handle, shape: shape.clone() })
+    }
+
+    /// The offsets at which a block of a descriptor is copied to or from a buffer.
+    fn block_copied(&mut self, args: &Args, descriptor: &TensorDescriptor, buffer: &Buffer) -> Eval<Value> {
+        let block = descriptor.block();
+        let shape = match args.get("shape") {
+            given @ Value::Tuple(_) => self.shape_of(given)?,
+            other => return Err(self.bad_argument(args, "shape", other, "a tuple or list of extents")),
+        };
+        let fits = block.len() == buffer.shape.len() && block.iter().zip(&buffer.shape).all(|(a, b)| a <= b);
+        if shape != block || !fits {
+            return Err(self.error(format!(
+                "tle.gpu.copy of shape {:?} between a descriptor of blocks of shape {:?} and a buffer of shape {:?}",
+                shape.as_slice(),
+                block.as_slice(),
+                buffer.shape.as_slice()
+            )));
+        }
+        if args.optional("mask").is_some() {
+            return Err(self
+                .error("`mask` of tle.gpu.copy is for pointers")
+                .note("a descriptor reads zeros outside its tensor, and writes nothing there")
+                .into());
+        }
+        match args.optional("offsets") {
+            Some(offsets) => Ok(offsets.clone()),
+            None => {
+                Err(self.error("tle.gpu.copy through a descriptor needs `offsets`, one for each dimension"))
+            }
+        }
+    }
+
+    fn write(&mut self, buffer: &Buffer, value: &Tensor, mask: Option<&Tensor>) -> Eval<()> {
+        let value = self.cast(value, &buffer.element())?;
+        let value = self.stored_form(&value)?;
+        let Some(mask) = mask else {
+            ttg::LocalStore::build(&mut builder!(self), value.value, buffer.handle.value);
+            return Ok(());
+        };
+        let pointers = self.all_pointers(buffer)?;
+        let (pointers, ..) = self.byte_pointer(pointers)?;
+        let (cache, evict) = (tt::CacheModifier::None, tt::EvictionPolicy::Normal);
+        tt::Store::build(&mut builder!(self), pointers.value, value.value, Some(mask.value), cache, evict);
+        Ok(())
+    }
+
+    fn read(&mut self, buffer: &Buffer) -> Eval<Tensor> {
+        let boolean = buffer.element().as_scalar() == Some(Scalar::Int1);
+        let dtype: DType = if boolean { Scalar::Int8.into() } else { buffer.element() };
+        let shape = if buffer.shape.is_empty() { Shape::from_slice(&[1]) } else { buffer.shape.clone() };
+        let ty = self.ir_type(&dtype, &shape);
+        let value =
+            ttg::LocalLoad::build(&mut builder!(self), buffer.handle.value, None, ty).result(&self.module);
+        let mut loaded = Tensor { value, dtype, shape };
+        if buffer.shape.is_empty() {
+            loaded = self.unsplat(&loaded);
+        }
+        if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
+    }
+}
+
+/// What of a block of pointers [`Evaluator::copy`] moves.
+struct Moved {
+    /// Where the extents given hold; everywhere, if there is none.
+    inside: Option<Tensor>,
+    /// The mask given, in the block's shape.
+    mask: Option<Tensor>,
+}
+
+/// A buffer as the front end knows it: the SSA value as a pointer to the whole.
+fn buffer(value: tilewright_ir::Value, element: DType, shape: Shape) -> Value {
+    let block = DType::block(element, shape.iter().map(|&n| i64::from(n)).collect());
+    let pointer = PointerType { element: block, address_space: SHARED, constant: false };
+    Value::Buffer(Arc::new(Buffer { handle: Tensor::scalar(value, DType::Pointer(pointer.into())), shape }))
+}

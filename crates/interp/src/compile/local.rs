@@ -1,0 +1,123 @@
+//! Buffers: memory of the program's own, which lies in row-major order whatever layout the kernel gives it.
+
+use std::sync::Arc;
+
+use tilewright_ir::dialect::ttg;
+use tilewright_ir::{Op, TypeKind, Value};
+
+use super::{Builder, Res};
+use crate::elem::Elem;
+use crate::program::{Instr, Local, V, View};
+
+impl Builder<'_, '_> {
+    /// An operation on buffers.
+    pub(super) fn local(&mut self, op: Op, kind: ttg::Kind) -> Res<()> {
+        let m = self.m;
+        match kind {
+            ttg::Kind::LocalAlloc => {
+                let alloc = ttg::LocalAlloc(op);
+                let result = alloc.result(m);
+                let view = self.view(result)?;
+                let bytes: usize =
+                    view.shape.iter().map(|&n| n as usize).product::<usize>() * self.element_size(result)?;
+                let name =
+                    m.value_name(result).map_or("a buffer in shared memory".to_string(), str::to_string);
+                let buffer = self.program.locals.len();
+                self.program.locals.push(Local { name, bytes });
+                let dst = self.define(result)?;
+                self.emit(Instr::Local { dst, buffer });
+                if let Some(src) = alloc.src(m) {
+                    self.store_whole(src, result)?;
+                }
+            }
+            ttg::Kind::LocalDealloc => {}
+            ttg::Kind::LocalLoad => {
+                let load = ttg::LocalLoad(op);
+                let dst = self.define(load.result(m))?;
+                let ptr = self.pointers(load.src(m), load.result(m))?;
+                self.emit(Instr::Load { ptr, mask: None, other: None, dst });
+            }
+            ttg::Kind::LocalStore => {
+                let store = ttg::LocalStore(op);
+                self.store_whole(store.src(m), store.dst(m))?;
+            }
+            ttg::Kind::LocalPtr => {
+                let ptr = ttg::LocalPtr(op);
+                let (base, view) = (self.get(ptr.src(m))?, self.view(ptr.src(m))?);
+                let indices = self.get_all(ptr.indices(m))?;
+                let dst = self.define(ptr.result(m))?;
+                self.emit(Instr::LocalPtr { base, view, indices, dst });
+            }
+            ttg::Kind::MemdescIndex => {
+                let index = ttg::MemdescIndex(op);
+                let (base, view) = (self.get(index.src(m))?, self.view(index.src(m))?);
+                let number = self.get(index.index(m))?;
+                let dst = self.define(index.result(m))?;
+                self.emit(Instr::Slot { base, view, index: number, dst });
+            }
+            ttg::Kind::MemdescSubslice => {
+                let part = ttg::MemdescSubslice(op);
+                let (base, view) = (self.get(part.src(m))?, self.view(part.src(m))?);
+                let bytes = part
+                    .offsets(m)
+                    .iter()
+                    .zip(&view.strides)
+                    .map(|(&at, stride)| i64::from(at) * stride)
+                    .sum();
+                let dst = self.define(part.result(m))?;
+                self.emit(Instr::Offset { base, bytes, dst });
+            }
+            ttg::Kind::MemdescReshape => {
+                let src = ttg::MemdescReshape(op).src(m);
+                self.alias_of(src, m.result(op))?;
+            }
+            _ => return Err(self.unsupported(format!("`{}`", m.op_name(op)))),
+        }
+        Ok(())
+    }
+
+    fn alias_of(&mut self, src: Value, result: Value) -> Res<()> {
+        let base = self.get(src)?;
+        let dst = self.define(result)?;
+        self.emit(Instr::Offset { base, bytes: 0, dst });
+        Ok(())
+    }
+
+    fn store_whole(&mut self, src: Value, buffer: Value) -> Res<()> {
+        let value = self.get(src)?;
+        let ptr = self.pointers(buffer, src)?;
+        self.emit(Instr::Store { ptr, value, mask: None });
+        Ok(())
+    }
+
+    /// The addresses of all elements of a buffer, for a tensor of its shape.
+    fn pointers(&mut self, buffer: Value, tensor: Value) -> Res<V> {
+        let (base, view) = (self.get(buffer)?, self.view(buffer)?);
+        let of = self.get(tensor)?;
+        let ty = self.pointers_to(of);
+        let dst = self.register(ty);
+        self.emit(Instr::Pointers { base, view, dst });
+        Ok(dst)
+    }
+
+    fn element_size(&self, buffer: Value) -> Res<usize> {
+        let elem = Elem::of(self.m, self.m.value_type(buffer));
+        elem.map(Elem::mem_size).ok_or_else(|| self.unsupported("buffers of this type"))
+    }
+
+    /// How a buffer is arranged; a view of a part has the strides of the whole.
+    fn view(&self, buffer: Value) -> Res<Arc<View>> {
+        let TypeKind::MemDesc { shape, alloc_shape, .. } = self.m.type_kind(self.m.value_type(buffer)) else {
+            return Err(self.error("a buffer is needed"));
+        };
+        let whole =
+            alloc_shape.as_ref().map_or(&shape[..], |all| &all[all.len().saturating_sub(shape.len())..]);
+        let mut strides = vec![0i64; shape.len()];
+        let mut stride = self.element_size(buffer)? as i64;
+        for d in (0..shape.len()).rev() {
+            strides[d] = stride;
+            stride *= i64::from(whole[d]);
+        }
+        Ok(Arc::new(View { shape: shape.to_vec(), strides }))
+    }
+}

@@ -1,0 +1,166 @@
+//! Buffers: the memory of a program, and addresses in it.
+
+use super::{Context, Fault, FaultBox, Frame, read_bits};
+use crate::buffer::Buffer;
+use crate::memory::Memory;
+use crate::program::{Instr, Program, View};
+use crate::tile::{Affine, MAX_COMPACT_RANK, Repr};
+
+/// An address that nothing lies at: that of an element outside its buffer, though perhaps inside of what lies behind it.
+const NOWHERE: u64 = 1 << 62;
+
+/// The buffers of one program, and with them all memory that it may touch.
+pub(super) struct Own {
+    buffers: Vec<Buffer>,
+    pub memory: Memory,
+}
+
+impl Own {
+    /// Buffers for a program, beside what all programs of a launch may touch.
+    pub fn new(program: &Program, shared: &Memory) -> Own {
+        let mut own = Own { buffers: Vec::new(), memory: shared.clone() };
+        for local in &program.locals {
+            let mut buffer = Buffer::default();
+            buffer.reserve(local.bytes);
+            // SAFETY: the bytes are initialized and stay where they are as long as the registry: nobody reserves more, and no
+            // reference to them is made.
+            unsafe {
+                own.memory.register(buffer.ptr_mut() as u64, local.bytes as u64, local.name.clone(), true)
+            };
+            own.buffers.push(buffer);
+        }
+        own
+    }
+
+    /// What a program finds in its buffers is not what another left there.
+    pub fn forget(&mut self, program: &Program) {
+        for (buffer, local) in self.buffers.iter_mut().zip(&program.locals) {
+            buffer.slice_mut::<u8>(local.bytes).fill(0xff);
+        }
+    }
+
+    fn address(&self, buffer: usize) -> u64 {
+        self.buffers[buffer].ptr() as u64
+    }
+}
+
+impl Frame {
+    /// The context with the program's own buffers in its memory.
+    pub(super) fn local_op(
+        &mut self,
+        program: &Program,
+        own: Option<&Own>,
+        instr: &Instr,
+    ) -> Result<(), FaultBox> {
+        match instr {
+            Instr::Local { dst, buffer } => {
+                let address = own.map_or(NOWHERE, |own| own.address(*buffer));
+                self.set(*dst, Repr::Uniform(address));
+            }
+            Instr::Offset { base, bytes, dst } => {
+                let base = self.scalar(program, *base);
+                self.set(*dst, Repr::Uniform(base.wrapping_add_signed(*bytes)));
+            }
+            Instr::Slot { base, view, index, dst } => {
+                let index = self.scalar(program, *index) as i64;
+                let count = i64::from(view.shape[0]);
+                if !(0..count).contains(&index) {
+                    return Err(Box::new(Fault::new(format!(
+                        "slot {index} of a buffer that has {count}, numbered from 0"
+                    ))));
+                }
+                let base = self.scalar(program, *base);
+                self.set(*dst, Repr::Uniform(base.wrapping_add_signed(index * view.strides[0])));
+            }
+            Instr::Pointers { base, view, dst } => {
+                let mut all = Affine::constant(self.scalar(program, *base) as i64);
+                let ty = Self::ty(program, *dst);
+                if view.shape.len() <= MAX_COMPACT_RANK && ty.shape.len() == view.shape.len() {
+                    all.strides[..view.strides.len()].copy_from_slice(&view.strides);
+                    if let Some(repr) = all.checked(ty) {
+                        self.set(*dst, repr);
+                        return Ok(());
+                    }
+                }
+                let (base, len) = (all.base as u64, self.len(ty));
+                let out = &mut self.regs[dst.slot as usize];
+                for (i, address) in out.buf.slice_mut::<u64>(len).iter_mut().enumerate() {
+                    *address = base.wrapping_add_signed(flat(view, i));
+                }
+                out.repr = Repr::Dense;
+            }
+            Instr::LocalPtr { base, view, indices, dst } => {
+                let base = self.scalar(program, *base);
+                let ty = Self::ty(program, *dst);
+                if let Some(repr) = self.compact_pointers(base, view, indices, ty) {
+                    self.set(*dst, repr);
+                    return Ok(());
+                }
+                let len = self.len(ty);
+                let mut out = std::mem::take(&mut self.regs[dst.slot as usize]);
+                let addresses = out.buf.slice_mut::<u64>(len);
+                addresses.fill(base);
+                for (d, &index) in indices.iter().enumerate() {
+                    let ty = Self::ty(program, index);
+                    let (elem, extent, stride) = (ty.elem, i64::from(view.shape[d]), view.strides[d]);
+                    let reg = self.dense(program, index);
+                    for (i, address) in addresses.iter_mut().enumerate() {
+                        let at = elem.canonical(read_bits(&reg.buf, elem.reg_size(), i)) as i64;
+                        *address = if (0..extent).contains(&at) {
+                            address.wrapping_add_signed(at * stride)
+                        } else {
+                            NOWHERE
+                        };
+                    }
+                }
+                out.repr = Repr::Dense;
+                self.regs[dst.slot as usize] = out;
+            }
+            _ => unreachable!("not an operation on buffers"),
+        }
+        Ok(())
+    }
+
+    /// Addresses that are affine in the index, as they are where the indices are and lie in the buffer.
+    fn compact_pointers(
+        &self,
+        base: u64,
+        view: &View,
+        indices: &[crate::program::V],
+        ty: &crate::tile::TileType,
+    ) -> Option<Repr> {
+        if ty.shape.len() > MAX_COMPACT_RANK || self.lanes != 1 {
+            return None;
+        }
+        let mut sum = Affine::constant(base as i64);
+        for (d, index) in indices.iter().enumerate() {
+            let index = Affine::from_repr(self.regs[index.slot as usize].repr)?;
+            let (least, most) = index.range(&ty.shape);
+            if least < 0 || most >= i128::from(view.shape[d]) {
+                return None;
+            }
+            sum = sum.add(&index.scale(view.strides[d])?)?;
+        }
+        sum.checked(ty)
+    }
+}
+
+/// Bytes to the element of this number in row-major order.
+fn flat(view: &View, mut number: usize) -> i64 {
+    let mut bytes = 0;
+    for (&extent, &stride) in view.shape.iter().zip(&view.strides).rev() {
+        bytes += (number % extent as usize) as i64 * stride;
+        number /= extent as usize;
+    }
+    bytes
+}
+
+/// The context of a program that has memory of its own.
+pub(super) fn with_own<'a>(context: &'a Context<'a>, own: &'a Own) -> Context<'a> {
+    Context {
+        memory: &own.memory,
+        grid: context.grid,
+        trap_division: context.trap_division,
+        interrupt: context.interrupt,
+    }
+}
