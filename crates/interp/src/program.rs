@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::dialect::arith::CmpIPredicate;
-use tilewright_ir::dialect::tt::{InputPrecision, RmwOp};
+use tilewright_ir::dialect::tt::{InputPrecision, ProgramScope, RmwOp};
 use tilewright_ir::{Diagnostic, FloatKind};
 
 use crate::float::Rounding;
@@ -159,6 +159,10 @@ pub enum Instr {
     Multiprocessor {
         dst: V,
     },
+    /// The program's rank in its cluster.
+    ClusterRank {
+        dst: V,
+    },
     Move {
         assigns: Vec<Assign>,
         overlapping: bool,
@@ -284,6 +288,12 @@ pub enum Instr {
         condition: V,
         message: String,
     },
+    /// Waits for the other programs of the scope, or for as many as `count` in all.
+    Barrier {
+        scope: ProgramScope,
+        group: i32,
+        count: Option<V>,
+    },
     /// `back` marks the end of a `while` body, where a program may be set aside.
     Jump {
         target: usize,
@@ -330,6 +340,7 @@ impl Instr {
             | Instr::NumPrograms { dst, .. }
             | Instr::Timer { dst }
             | Instr::Multiprocessor { dst }
+            | Instr::ClusterRank { dst }
             | Instr::Range { dst, .. } => f(dst, Def),
             Instr::Map(m) => {
                 m.srcs.iter_mut().for_each(|v| f(v, Use));
@@ -411,15 +422,14 @@ impl Instr {
             Instr::Print { args, .. } => args.iter_mut().for_each(|v| f(v, Use)),
             Instr::Assert { condition, .. } | Instr::JumpIfNot { condition, .. } => f(condition, Use),
             Instr::ForCheck { iv, upper, step, .. } => {
-                f(iv, Use);
-                f(upper, Use);
-                f(step, Use);
+                [iv, upper, step].into_iter().for_each(|v| f(v, Use));
             }
             Instr::ForStep { iv, step, .. } => {
                 f(step, Use);
                 // Read and written; once, as a visitor may rename it.
                 f(iv, Def);
             }
+            Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
             Instr::Jump { .. } | Instr::Return => {}
         }
     }
@@ -442,6 +452,8 @@ pub struct Program {
     pub outputs: Vec<V>,
     /// Whether there are jumps, so that lanes can't run together.
     pub branches: bool,
+    /// Whether it waits for other programs.
+    pub waits: bool,
 }
 
 /// A place in the source, as a diagnostic without a message.

@@ -26,7 +26,7 @@ class KernelMetadata:
             arch=f"sm{target.arch}",
             backend_name=target.backend,
             warp_size=target.warp_size,
-            cluster_dims=(values["num_ctas"], 1, 1),
+            cluster_dims=tuple(values["cluster_dims"]),
             profile_scratch_size=0,
             profile_scratch_align=1,
             tmem_size=0,
