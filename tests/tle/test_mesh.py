@@ -181,7 +181,7 @@ def part_out_of_range(out_ptr, mesh: tl.constexpr, axis: tl.constexpr):
 
 @triton.jit
 def made_in_a_kernel(out_ptr, mesh: tl.constexpr, axis: tl.constexpr):
-    inner: tl.constexpr = tle.device_mesh({"block": 2})
+    inner: tl.constexpr = tle.device_mesh({"block": 2}, axis)
 
 
 @pytest.mark.parametrize(
@@ -191,11 +191,15 @@ def made_in_a_kernel(out_ptr, mesh: tl.constexpr, axis: tl.constexpr):
         (wrong_kernel, GRID, 3, "axis 3 is out of range for a mesh of 3 axes"),
         (wrong_kernel, GRID, 1.5, "`axis` of tle.shard_id must be the name of an axis"),
         (wrong_kernel, (2, 3), 0, "`mesh` of tle.shard_id must be a device_mesh"),
-        (wrong_kernel, GRID[0], 0, "not supported yet: tle.shard_id of a part of a mesh"),
-        (wrong_kernel, tle.device_mesh({"block_cluster": 2}), 0, "not supported yet: tle.shard_id of a mesh"),
+        (
+            wrong_kernel,
+            GRID.reshape(2, 3)[:, ::2].flatten(),
+            0,
+            "not supported yet: tle.shard_id along `dim0`",
+        ),
         (wrong_kernel, tle.device_mesh({"device": 2, "block": 2}), 1, "axes of the level `device`"),
         (part_out_of_range, GRID, 0, "index 7 is out of range for axis 'row' of size 2"),
-        (made_in_a_kernel, GRID, 0, "not supported yet: tle.device_mesh in a kernel"),
+        (made_in_a_kernel, GRID, 0, "takes one argument, the topology"),
     ],
 )
 def test_errors_in_kernels(kernel, mesh, axis, message, monkeypatch):

@@ -9,7 +9,6 @@ use ruff_python_ast::name::Name;
 use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use ruff_text_size::Ranged;
 use tilewright_ir::attrs::SymbolRef;
-use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{TypeKind, licm};
 
@@ -585,11 +584,12 @@ impl Evaluator<'_> {
                 self.loop_stays |= self.bool_arg(&args, "disable_licm")?;
                 Ok(args.get("arg1").clone())
             }
-            super::expr::MESH => Err(self
-                .error("not supported yet: tle.device_mesh in a kernel")
-                .note("make the mesh outside, and pass it as a tl.constexpr")
-                .of(Kind::Unsupported)
-                .into()),
+            super::expr::MESH => self.make_mesh(args),
+            // What a dict of the levels that are given says.
+            "MeshConfig" if args.positional.is_empty() => {
+                let named = |(name, axes): (Name, Value)| (Value::Const(HostValue::str(&name)), axes);
+                Ok(Value::Dict(args.keywords.into_iter().map(named).collect()))
+            }
             other => Err(self.error(format!("tl.{other} cannot be called in a kernel"))),
         }
     }
