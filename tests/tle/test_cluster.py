@@ -272,7 +272,11 @@ def deadlock_kernel(x_ptr, mesh: tl.constexpr, CASE: tl.constexpr):
 @pytest.mark.parametrize(
     ("mesh", "case", "messages"),
     [
-        (tle.device_mesh({"block": 3}), "ended", ["2 of 3 programs have come", "1 program has ended"]),
+        (
+            tle.device_mesh({"block": 3}),
+            "ended",
+            ["2 of 3 programs have come", "program (1, 0, 0) has ended"],
+        ),
         (
             tle.device_mesh({"block_cluster": 3}),
             "ended",

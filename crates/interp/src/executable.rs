@@ -329,7 +329,7 @@ impl Launch<'_> {
                     self.flush(index, &mut frame);
                     spare.push(frame);
                     if program.waits {
-                        self.context.meetings.end();
+                        self.context.meetings.end(index);
                         self.look_for_deadlock();
                     }
                 }
@@ -368,24 +368,22 @@ impl Launch<'_> {
     fn look_for_deadlock(&self) {
         const SHOWN: usize = 8;
         let Some((waiting, ended)) = self.context.meetings.deadlock(self.total) else { return };
-        let message = |w: &Waiting| format!("{} of {} programs have come", w.came.0, w.came.1);
+        let came = |w: &Waiting| format!("{} of {} programs have come", w.came.0, w.came.1);
+        let name = |program: u64| {
+            let [x, y, z] = self.program_id(program);
+            format!("program ({x}, {y}, {z})")
+        };
         let [first, others @ ..] = &waiting[..] else { return };
-        let mut fault = Fault::new(format!("deadlock: the program waits where {}", message(first)));
+        let mut fault = Fault::new(format!("deadlock: the program waits where {}", came(first)));
         for w in others.iter().take(SHOWN) {
-            let [x, y, z] = self.program_id(w.program);
             let place = &self.executable.places[self.executable.program.places[w.pc] as usize];
             let place = place.span.as_ref().map_or(String::new(), |s| format!(" at {}:{}", s.file, s.line));
-            fault.notes.push(format!("program ({x}, {y}, {z}) waits{place}, where {}", message(w)));
+            fault.notes.push(format!("{} waits{place}, where {}", name(w.program), came(w)));
         }
-        match others.len().saturating_sub(SHOWN) {
-            0 => {}
-            more => fault.notes.push(format!("{more} more programs wait")),
-        }
-        fault.notes.push(match ended {
-            0 => "no program is left that could come".to_string(),
-            1 => "1 program has ended; no other is left that could come".to_string(),
-            n => format!("{n} programs have ended; no other is left that could come"),
-        });
+        fault.notes.extend(ended.iter().take(SHOWN).map(|&program| format!("{} has ended", name(program))));
+        let more = |all: usize| Some(all.saturating_sub(SHOWN)).filter(|&more| more > 0);
+        fault.notes.extend(more(others.len()).map(|n| format!("{n} more programs wait")));
+        fault.notes.extend(more(ended.len()).map(|n| format!("{n} more programs have ended")));
         self.fail(first.program, self.executable.error(fault, first.pc, self.program_id(first.program)));
     }
 

@@ -25,9 +25,10 @@ pub struct Meetings(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     groups: FxHashMap<Group, Meeting>,
-    /// Programs that wait, and programs that have ended.
+    /// How many programs wait.
     waiting: u64,
-    ended: u64,
+    /// The programs that have ended.
+    ended: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -67,22 +68,23 @@ impl Meetings {
     }
 
     /// A program has ended.
-    pub fn end(&self) {
-        self.state().ended += 1;
+    pub fn end(&self, program: u64) {
+        self.state().ended.push(program);
     }
 
-    /// Of `total` programs, those that wait, in order, and how many have ended, where nobody is left for whom they could wait.
-    pub fn deadlock(&self, total: u64) -> Option<(Vec<Waiting>, u64)> {
-        let state = self.state();
-        if state.waiting == 0 || state.waiting + state.ended < total {
+    /// Of `total` programs, those that wait and those that have ended, in order, where nobody is left for whom they could wait.
+    pub fn deadlock(&self, total: u64) -> Option<(Vec<Waiting>, Vec<u64>)> {
+        let mut state = self.state();
+        if state.waiting == 0 || state.waiting + (state.ended.len() as u64) < total {
             return None;
         }
+        state.ended.sort_unstable();
         let all = state.groups.values().flat_map(|meeting| {
             let came = (meeting.came.len() as u64, meeting.wanted);
             meeting.came.iter().map(move |&(program, pc)| Waiting { program, pc, came })
         });
         let mut waiting: Vec<Waiting> = all.collect();
         waiting.sort_unstable();
-        Some((waiting, state.ended))
+        Some((waiting, state.ended.clone()))
     }
 }

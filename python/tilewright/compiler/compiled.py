@@ -27,6 +27,7 @@ class KernelMetadata:
             backend_name=target.backend,
             warp_size=target.warp_size,
             cluster_dims=tuple(values["cluster_dims"]),
+            launch_cooperative_grid=values["launch_cooperative_grid"] or values["cooperative"],
             profile_scratch_size=0,
             profile_scratch_align=1,
             tmem_size=0,

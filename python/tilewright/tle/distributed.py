@@ -217,13 +217,13 @@ def _mesh(topology):
 
 
 @builtin
-def shard_id(mesh, axis):
+def shard_id(mesh, axis, device_dptr=None):
     """The coordinate of this program along ``axis`` of a mesh: a name or a (negative) index. int32.
 
     Along axes of ``block_cluster`` it is the program's place in its cluster, row-major over these axes. Along axes of ``block`` it is that
     of its cluster, or of the program where there are no clusters, by its number in the grid (the first axis of the grid varies fastest)
     modulo the number of blocks. Axes of size 1 give 0. Of a part of a mesh, programs that are no members get any number. The levels
-    ``node``, ``device`` and ``chiplet`` are not supported yet.
+    ``node``, ``device`` and ``chiplet`` are not supported yet, and ``device_dptr``, which these want, neither.
 
     A mesh with axes of ``block_cluster`` makes the kernel run in clusters of so many programs, and the launch's grid count clusters.
     """

@@ -116,6 +116,7 @@ fn runs(numbers: &[i128]) -> Vec<(i128, i128, i128)> {
 impl Evaluator<'_> {
     /// The coordinate of the program along an axis of a mesh.
     pub(super) fn shard_id(&mut self, args: &Args) -> Eval<Tensor> {
+        self.refuse_others(args, &["mesh", "axis"])?;
         let mesh = self.mesh_arg(args)?;
         let shown: Vec<String> = mesh.names.iter().map(|name| format!("`{name}`")).collect();
         let axis = match args.get("axis") {
@@ -166,12 +167,7 @@ impl Evaluator<'_> {
 
     /// The members of a mesh wait for each other; for other programs it is nothing.
     pub(super) fn distributed_barrier(&mut self, args: &Args) -> Eval<Value> {
-        for (name, default) in &args.builtin.params {
-            let default = default.clone().map_or(Value::NONE, Value::from_host);
-            if &**name != "mesh" && !args.get(name).identical(&default) {
-                return Err(self.not_supported_yet(&format!("tle.distributed_barrier with `{name}`")));
-            }
-        }
+        self.refuse_others(args, &["mesh"])?;
         if args.optional("mesh").is_none() {
             let error = self
                 .error("tle.distributed_barrier without a mesh is for the programs of a cluster, and this kernel's form none")
@@ -236,6 +232,18 @@ impl Evaluator<'_> {
         scf::Yield::build(&mut builder!(self), &[]);
         self.block = outer;
         built
+    }
+
+    /// What is given for other parameters than these is for meshes of devices.
+    fn refuse_others(&self, args: &Args, known: &[&str]) -> Eval<()> {
+        for (name, default) in args.builtin.params.iter().filter(|(name, _)| !known.contains(&&**name)) {
+            let default = default.clone().map_or(Value::NONE, Value::from_host);
+            if !args.get(name).identical(&default) {
+                let what = format!("{} with `{name}`", args.builtin.shown());
+                return Err(self.not_supported_yet(&what));
+            }
+        }
+        Ok(())
     }
 
     fn program_barrier(
