@@ -255,6 +255,40 @@ def test_several_meshes_in_one_kernel(device, warps):
 
 
 @triton.jit
+def blocks_kernel(
+    x_ptr, y_ptr, out_ptr, N: tl.constexpr, mesh: tl.constexpr, STORE: tl.constexpr, LOAD: tl.constexpr
+):
+    member = tl.program_id(0)
+    behind = (member + 1) % mesh.size
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    y = tl.make_tensor_descriptor(y_ptr, [mesh.size * N, N], [N, 1], [N, N])
+    for r in range(2):
+        value = tl.load(x_ptr + member * N * N + at) * (r + 2)
+        if STORE:
+            y.store([member * N, 0], value)
+        else:
+            tl.store(y_ptr + member * N * N + at, value)
+        tle.distributed_barrier(mesh)
+        if LOAD:
+            value = y.load([behind * N, 0])
+        else:
+            value = tl.load(y_ptr + behind * N * N + at)
+        tl.store(out_ptr + (r * mesh.size + member) * N * N + at, value)
+        tle.distributed_barrier(mesh)
+
+
+@pytest.mark.parametrize("level", ["block", "block_cluster"])
+@pytest.mark.parametrize(("store", "load"), [(True, False), (False, True), (True, True)])
+def test_blocks_that_are_copied(device, level, store, load):
+    x = np.arange(4 * 32 * 32, dtype=np.float32).reshape(4, 32, 32)
+    y, out = device.empty((4, 32, 32), np.float32), device.empty((2, 4, 32, 32), np.float32)
+    mesh = tle.device_mesh({level: 4})
+    blocks_kernel[(4 if level == "block" else 1,)](device.array(x), y, out, 32, mesh, store, load)
+    want = np.roll(x, -1, 0)
+    np.testing.assert_array_equal(device.numpy(out), [2 * want, 3 * want])
+
+
+@triton.jit
 def deadlock_kernel(x_ptr, mesh: tl.constexpr, CASE: tl.constexpr):
     number = tl.program_id(0)
     if CASE == "ended":

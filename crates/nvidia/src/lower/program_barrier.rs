@@ -6,9 +6,13 @@
 //! release that they acquire: with the barriers of the CTA around them, what a thread of any program has written before is seen by each
 //! thread of every one after (PTX ISA, "Causality order"). `atom.inc` makes the counter zero again with the last addition, so that the
 //! next barrier finds it as the first did.
+//!
+//! Copies by TMA go through the asynchronous proxy: before the barrier those to global memory are waited for, and on both sides of it a proxy
+//! fence orders what the copies and ordinary accesses do to the same place (PTX ISA, "Async proxy").
 
 use tilewright_ir::dialect::tt;
 use tilewright_ir::marks;
+use tilewright_ir::opdef::Completion;
 use tilewright_llvm::{Effect, Ty, Value};
 use tilewright_lower::Hooks;
 
@@ -17,6 +21,27 @@ use super::{Lower, Nvidia, Result};
 
 impl Lower<'_, '_> {
     pub fn program_barrier(&mut self, op: tt::ProgramBarrier) -> Result<()> {
+        let copies = |how: Completion| {
+            let m = self.m;
+            let is_one = |op| m.def(op).is_some_and(|d| d.effects.iter().any(|e| e.completion == how));
+            m.all_ops(m.root()).into_iter().any(is_one)
+        };
+        let (loads, stores) = (copies(Completion::Mbarrier), copies(Completion::Stores));
+        if stores {
+            self.b.asm("cp.async.bulk.wait_group 0;", "", Effect::Write, &[], &[]);
+        }
+        if loads || stores {
+            self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
+        }
+        self.meet(op)?;
+        if loads || stores {
+            self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
+        }
+        Ok(())
+    }
+
+    /// The barrier itself.
+    fn meet(&mut self, op: tt::ProgramBarrier) -> Result<()> {
         let scope = op.scope(self.m);
         let count = match (scope, op.count(self.m)) {
             (tt::ProgramScope::Cluster, None) => {
