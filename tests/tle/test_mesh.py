@@ -169,6 +169,23 @@ def test_each_mesh_has_its_kernel(device):
         assert device.numpy(out)[0] == i
 
 
+@triton.jit(noinline=True)
+def first_id(out_ptr, mesh: tl.constexpr):
+    tl.store(out_ptr, mesh.physical_ids[0])
+
+
+@triton.jit
+def calling_kernel(out_ptr, mesh: tl.constexpr):
+    first_id(out_ptr, mesh[:2])
+    first_id(out_ptr + 1, mesh[2:])
+
+
+def test_each_mesh_has_its_called_function(device):
+    out = device.empty(2, np.int32)
+    calling_kernel[(1,)](out, tle.device_mesh({"block": 4}))
+    np.testing.assert_array_equal(device.numpy(out), [0, 2])
+
+
 @triton.jit
 def wrong_kernel(out_ptr, mesh: tl.constexpr, axis: tl.constexpr):
     tl.store(out_ptr, tle.shard_id(mesh, axis))

@@ -654,8 +654,31 @@ fn specialization(scope: &Scope) -> String {
     let mut out = String::new();
     for (i, (name, value)) in scope.iter().enumerate() {
         let _ = write!(out, "{}{name}: {value}", if i == 0 { "" } else { ", " });
+        identities(value, &mut out);
     }
     out
+}
+
+/// What tells apart objects and functions of the host that print alike.
+fn identities(value: &Value, out: &mut String) {
+    fn of_host(value: &HostValue, out: &mut String) {
+        match value {
+            HostValue::Object(object) => {
+                let _ = write!(out, " #{}", object.id);
+            }
+            HostValue::Jit(function) => {
+                let _ = write!(out, " #{} of {}", function.id, function.module);
+            }
+            HostValue::Tuple(values) => values.iter().for_each(|value| of_host(value, out)),
+            HostValue::NamedTuple(tuple) => tuple.values.iter().for_each(|value| of_host(value, out)),
+            _ => {}
+        }
+    }
+    match value {
+        Value::Const(value) => of_host(value, out),
+        Value::Tuple(tuple) => tuple.items.iter().for_each(|item| identities(item, out)),
+        _ => {}
+    }
 }
 
 /// `f(x, BLOCK: tl.constexpr, y=1)` as the source has it.
