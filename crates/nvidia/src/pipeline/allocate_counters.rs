@@ -5,15 +5,14 @@
 //! barriers of the whole cluster in each launch; global memory is made zero by the launch and outlives the kernel.
 //!
 //! Each CTA has a part of the scratch memory. Groups of the grid use the first one's, those of a cluster the part of the number that the
-//! cluster has in the grid. The counters of all groups together are rounded up to what tensor maps, which may lie there too, are
-//! aligned to.
+//! cluster has in the grid. What a CTA has is a multiple of the alignment of what lies there already, as tensor maps.
 //!
 //! Why here: behind what makes tensor maps, and before anything is lowered.
 //!
 //! ```text
 //! module { tt.program_barrier grid {group = 0 : i32} }
 //! =>
-//! module attributes {ttg.global_scratch_memory_size = 128 : i32, ttg.global_scratch_memory_zeroed, …} {
+//! module attributes {ttg.global_scratch_memory_size = 8 : i32, ttg.global_scratch_memory_zeroed, …} {
 //!   tt.program_barrier grid {group = 0 : i32, ttg.global_scratch_memory_offset = 0 : i32}
 //! }
 //! ```
@@ -38,9 +37,6 @@ pub const PASS: Pass = Pass {
 /// A counter: how many have come, and how often all have.
 const BYTES: i32 = 8;
 
-/// What the scratch memory of a CTA is a multiple of.
-const ALIGNMENT: i32 = 128;
-
 /// Places the counters behind what the scratch memory holds already.
 fn run(module: &mut Module) {
     let root = module.root();
@@ -53,15 +49,21 @@ fn run(module: &mut Module) {
         groups = groups.max(group + 1);
     }
     if groups > 0 {
-        let size = begin + (BYTES * groups + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-        module.set_i32_attr(root, "ttg.global_scratch_memory_size", size);
-        module.set_i32_attr(root, "ttg.global_scratch_memory_alignment", ALIGNMENT);
+        let alignment =
+            module.int_attr(root, "ttg.global_scratch_memory_alignment").unwrap_or(0).max(BYTES.into());
+        let size = (begin + BYTES * groups) as u64;
+        module.set_i32_attr(
+            root,
+            "ttg.global_scratch_memory_size",
+            size.next_multiple_of(alignment as u64) as i32,
+        );
+        module.set_i32_attr(root, "ttg.global_scratch_memory_alignment", alignment as i32);
         let unit = module.attr(AttrKind::Unit);
         module.set_attr(root, ZEROED_SCRATCH, unit);
     }
 }
 
 /// Whether a barrier counts, and is not the one in hardware.
-pub fn counts(module: &Module, barrier: ProgramBarrier) -> bool {
+fn counts(module: &Module, barrier: ProgramBarrier) -> bool {
     barrier.scope(module) == ProgramScope::Grid || barrier.count(module).is_some()
 }
