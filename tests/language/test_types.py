@@ -66,8 +66,11 @@ def test_right_and_wrong_uses(tmp_path, sample, count):
 
 def test_every_public_name_is_known(tmp_path):
     """The names of each module, and the methods that tensors have."""
+    # Without those that TLE adds where it is imported.
     methods = [
-        name for name, value in vars(tl.tensor).items() if isinstance(value, _marker._LanguageFunction)
+        name
+        for name, value in vars(tl.tensor).items()
+        if isinstance(value, _marker._LanguageFunction) and ".tle" not in value.__module__
     ]
     assert "sum" in methods and "exp" in methods and "reshape" in methods
     lines = ["import tilewright", "import tilewright.language as tl", "from tilewright import testing"]

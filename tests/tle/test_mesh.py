@@ -169,6 +169,23 @@ def test_each_mesh_has_its_kernel(device):
         assert device.numpy(out)[0] == i
 
 
+@triton.jit(noinline=True)
+def first_id(out_ptr, mesh: tl.constexpr):
+    tl.store(out_ptr, mesh.physical_ids[0])
+
+
+@triton.jit
+def calling_kernel(out_ptr, mesh: tl.constexpr):
+    first_id(out_ptr, mesh[:2])
+    first_id(out_ptr + 1, mesh[2:])
+
+
+def test_each_mesh_has_its_called_function(device):
+    out = device.empty(2, np.int32)
+    calling_kernel[(1,)](out, tle.device_mesh({"block": 4}))
+    np.testing.assert_array_equal(device.numpy(out), [0, 2])
+
+
 @triton.jit
 def wrong_kernel(out_ptr, mesh: tl.constexpr, axis: tl.constexpr):
     tl.store(out_ptr, tle.shard_id(mesh, axis))
@@ -181,7 +198,7 @@ def part_out_of_range(out_ptr, mesh: tl.constexpr, axis: tl.constexpr):
 
 @triton.jit
 def made_in_a_kernel(out_ptr, mesh: tl.constexpr, axis: tl.constexpr):
-    inner: tl.constexpr = tle.device_mesh({"block": 2})
+    inner: tl.constexpr = tle.device_mesh({"block": 2}, axis)
 
 
 @pytest.mark.parametrize(
@@ -191,11 +208,15 @@ def made_in_a_kernel(out_ptr, mesh: tl.constexpr, axis: tl.constexpr):
         (wrong_kernel, GRID, 3, "axis 3 is out of range for a mesh of 3 axes"),
         (wrong_kernel, GRID, 1.5, "`axis` of tle.shard_id must be the name of an axis"),
         (wrong_kernel, (2, 3), 0, "`mesh` of tle.shard_id must be a device_mesh"),
-        (wrong_kernel, GRID[0], 0, "not supported yet: tle.shard_id of a part of a mesh"),
-        (wrong_kernel, tle.device_mesh({"block_cluster": 2}), 0, "not supported yet: tle.shard_id of a mesh"),
+        (
+            wrong_kernel,
+            GRID.reshape(2, 3)[:, ::2].flatten(),
+            0,
+            "not supported yet: tle.shard_id along `dim0`",
+        ),
         (wrong_kernel, tle.device_mesh({"device": 2, "block": 2}), 1, "axes of the level `device`"),
         (part_out_of_range, GRID, 0, "index 7 is out of range for axis 'row' of size 2"),
-        (made_in_a_kernel, GRID, 0, "not supported yet: tle.device_mesh in a kernel"),
+        (made_in_a_kernel, GRID, 0, "takes one argument, the topology"),
     ],
 )
 def test_errors_in_kernels(kernel, mesh, axis, message, monkeypatch):

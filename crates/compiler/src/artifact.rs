@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use tilewright_frontend::Captured;
 use tilewright_ir::Module;
 use tilewright_ir::options::{OPTIONS, Options, Value};
-use tilewright_target::{Missing, StageKind, TensorMapParam};
+use tilewright_target::{LaunchShape, Missing, StageKind, TensorMapParam};
 
 /// What is known of a compiled kernel; the `.json` file of the cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct Metadata {
     /// Bytes of global memory that each CTA needs for itself; where there are some, the last parameter is their address,
     /// a multiple of 128.
     pub global_scratch: u32,
+    /// What a launch must know of its programs.
+    #[serde(flatten)]
+    pub launch: LaunchShape,
     /// Registers a thread, as the assembler says.
     pub n_regs: Option<u32>,
     /// Bytes spilled to local memory, as the assembler says.

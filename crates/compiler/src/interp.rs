@@ -6,7 +6,7 @@ use tilewright_frontend::{Diagnostic, Options};
 use tilewright_ir::Module;
 use tilewright_passes::transform::{inline_calls, lower_descriptors};
 use tilewright_target::{
-    Code, Fact, Family, GivenStage, Missing, Passes, PythonEnvironment, Stop, Target, Toolchain,
+    Code, Fact, Family, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, Stop, Target, Toolchain,
 };
 
 const NAME: &str = "interp";
@@ -66,6 +66,7 @@ impl Toolchain for NoTools {
         _: &Stop,
     ) -> Result<Code, Diagnostic> {
         let (name, num_warps) = (name.to_string(), options.num_warps);
-        Ok(Code { name, module: Some(module), num_warps, ..Code::default() })
+        let launch = LaunchShape::of(&module, options);
+        Ok(Code { name, module: Some(module), num_warps, launch, ..Code::default() })
     }
 }

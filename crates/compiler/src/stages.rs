@@ -106,6 +106,7 @@ impl Pending {
             shared: code.shared,
             tensor_maps: code.tensor_maps,
             global_scratch: code.global_scratch,
+            launch: code.launch,
             n_regs: code.registers,
             n_spills: code.spilled_bytes,
             llvm_instructions: code.llvm_instructions,

@@ -140,6 +140,17 @@ impl Host for Recorder<'_> {
         self.answered(question, self.host.default_argument(function, parameter), Record::optional)
     }
 
+    fn library(&self, path: &str, args: &[HostValue]) -> Result<HostValue, HostError> {
+        let question = |record: &mut Record, out: &mut String| {
+            let _ = write!(out, "library {path}");
+            for arg in args {
+                out.push(' ');
+                record.value(arg, out);
+            }
+        };
+        self.answered(question, self.host.library(path, args), |record, value, out| record.value(value, out))
+    }
+
     fn call(
         &self,
         callee: &HostObject,

@@ -47,6 +47,12 @@ pub trait Host {
         Err(HostError::new(format!("`{}` cannot be called at compile time", callee.name)))
     }
 
+    /// Calls a function of this package's Python files that makes an object of the host, such as a mesh.
+    fn library(&self, path: &str, _args: &[HostValue]) -> Result<HostValue, HostError> {
+        let name = path.rsplit('.').next().unwrap_or(path).trim_start_matches('_');
+        Err(HostError::new(format!("a {name} cannot be made here, without Python")))
+    }
+
     /// Whether an object is an instance of a class (Python's `isinstance`).
     fn is_instance(&self, _object: &HostObject, class: &HostObject) -> Result<bool, HostError> {
         Err(HostError::new(format!("it cannot be said here what is an instance of `{}`", class.name)))

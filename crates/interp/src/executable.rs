@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tilewright_ir::{Diagnostic, FloatKind, Module};
+use tilewright_ir::{Diagnostic, FloatKind, Module, launch};
 
 use crate::compile::compile;
 use crate::elem::Elem;
 use crate::exec::{Context, Fault, Frame, Status};
 use crate::float::{Rounding, round_f64};
+use crate::meeting::{Meetings, Waiting};
 use crate::memory::Memory;
 use crate::program::{Place, Program};
 use crate::tile::Repr;
@@ -82,6 +83,8 @@ pub struct Executable {
     name: String,
     program: Program,
     places: Vec<Place>,
+    /// Programs of a cluster along each axis.
+    cluster: [u32; 3],
     /// Frames of earlier runs, kept for their registers' storage.
     frames: Mutex<Vec<Frame>>,
 }
@@ -113,7 +116,8 @@ impl Executable {
     /// If there is no such function, or it uses what the executor does not support.
     pub fn compile(module: &Module, kernel: &str) -> Result<Executable, Diagnostic> {
         let (program, places) = compile(module, kernel)?;
-        Ok(Executable { name: kernel.to_string(), program, places, frames: Mutex::new(Vec::new()) })
+        let cluster = launch::programs_of_cluster(module);
+        Ok(Executable { name: kernel.to_string(), program, places, cluster, frames: Mutex::new(Vec::new()) })
     }
 
     /// The kernel's name.
@@ -136,7 +140,7 @@ impl Executable {
         text
     }
 
-    /// Runs the kernel for each program of a grid. Programs start in order, `x` fastest, on several threads; the grid is
+    /// Runs the kernel for each program of a grid, which is one of whole clusters where programs form such. Programs start in order, `x` fastest, on several threads; the grid is
     /// done when this returns. Where several programs fail, the error is the first one's.
     ///
     /// # Errors
@@ -155,6 +159,13 @@ impl Executable {
         if total == 0 {
             return Ok(());
         }
+        if (0..3).any(|d| !grid[d].is_multiple_of(self.cluster[d])) {
+            let cluster = self.cluster;
+            return Err(RunError::before(format!(
+                "the grid {grid:?} is not a multiple of the cluster {cluster:?}"
+            )));
+        }
+        let meetings = Meetings::default();
         let available = rayon::current_num_threads();
         let threads = if options.threads == 0 { available } else { options.threads };
         let threads = threads.min(usize::try_from(total).unwrap_or(usize::MAX)).max(1);
@@ -163,6 +174,8 @@ impl Executable {
             context: Context {
                 memory,
                 grid,
+                cluster: self.cluster,
+                meetings: &meetings,
                 trap_division: options.trap_division,
                 interrupt: options.interrupt,
             },
@@ -315,8 +328,15 @@ impl Launch<'_> {
                 Ok(Status::Done) => {
                     self.flush(index, &mut frame);
                     spare.push(frame);
+                    if program.waits {
+                        self.context.meetings.end(index);
+                        self.look_for_deadlock();
+                    }
                 }
                 Ok(Status::Paused) => {
+                    if program.waits {
+                        self.look_for_deadlock();
+                    }
                     // After a failure, what it waits for may never come.
                     if self.failed.load(Ordering::Relaxed) == u64::MAX {
                         paused.push_back((index, frame));
@@ -342,6 +362,29 @@ impl Launch<'_> {
         let mut frames = lock(&self.executable.frames);
         let room = (2 * rayon::current_num_threads()).saturating_sub(frames.len());
         frames.extend(spare.into_iter().take(room));
+    }
+
+    /// Programs that wait for each other while none is left that could come: the first of them fails.
+    fn look_for_deadlock(&self) {
+        const SHOWN: usize = 8;
+        let Some((waiting, ended)) = self.context.meetings.deadlock(self.total) else { return };
+        let came = |w: &Waiting| format!("{} of {} programs have come", w.came.0, w.came.1);
+        let name = |program: u64| {
+            let [x, y, z] = self.program_id(program);
+            format!("program ({x}, {y}, {z})")
+        };
+        let [first, others @ ..] = &waiting[..] else { return };
+        let mut fault = Fault::new(format!("deadlock: the program waits where {}", came(first)));
+        for w in others.iter().take(SHOWN) {
+            let place = &self.executable.places[self.executable.program.places[w.pc] as usize];
+            let place = place.span.as_ref().map_or(String::new(), |s| format!(" at {}:{}", s.file, s.line));
+            fault.notes.push(format!("{} waits{place}, where {}", name(w.program), came(w)));
+        }
+        fault.notes.extend(ended.iter().take(SHOWN).map(|&program| format!("{} has ended", name(program))));
+        let more = |all: usize| Some(all.saturating_sub(SHOWN)).filter(|&more| more > 0);
+        fault.notes.extend(more(others.len()).map(|n| format!("{n} more programs wait")));
+        fault.notes.extend(more(ended.len()).map(|n| format!("{n} more programs have ended")));
+        self.fail(first.program, self.executable.error(fault, first.pc, self.program_id(first.program)));
     }
 
     fn interrupted(&self) -> bool {

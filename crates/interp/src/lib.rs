@@ -9,7 +9,7 @@
 //!
 //! In the order in which data flows: `compile` (IR to [program](self)), `program` (the instructions), `exec` (runs
 //! them), with `kernels` (elementwise loops), `lazy` and `tile` (compact forms of index arithmetic and masks), `memory`
-//! (checks), `float` and `elem` (formats).
+//! (checks), `meeting` (barriers of programs), `float` and `elem` (formats).
 
 mod buffer;
 mod compile;
@@ -19,6 +19,7 @@ mod executable;
 mod float;
 mod kernels;
 mod lazy;
+mod meeting;
 mod memory;
 mod program;
 mod shared_copy;

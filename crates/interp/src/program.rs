@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::dialect::arith::CmpIPredicate;
-use tilewright_ir::dialect::tt::{InputPrecision, RmwOp};
+use tilewright_ir::dialect::tt::{InputPrecision, ProgramScope, RmwOp};
 use tilewright_ir::{Diagnostic, FloatKind};
 
 use crate::float::Rounding;
@@ -157,6 +157,10 @@ pub enum Instr {
     },
     /// The multiprocessor that would run the program.
     Multiprocessor {
+        dst: V,
+    },
+    /// The program's rank in its cluster.
+    ClusterRank {
         dst: V,
     },
     Move {
@@ -315,6 +319,12 @@ pub enum Instr {
         condition: V,
         message: String,
     },
+    /// Waits for the other programs of the scope, or for as many as `count` in all.
+    Barrier {
+        scope: ProgramScope,
+        group: i32,
+        count: Option<V>,
+    },
     /// `back` marks the end of a `while` body, where a program may be set aside.
     Jump {
         target: usize,
@@ -362,6 +372,7 @@ impl Instr {
             | Instr::NumPrograms { dst, .. }
             | Instr::Timer { dst }
             | Instr::Multiprocessor { dst }
+            | Instr::ClusterRank { dst }
             | Instr::Range { dst, .. } => f(dst, Def),
             Instr::Map(m) => {
                 m.srcs.iter_mut().for_each(|v| f(v, Use));
@@ -388,10 +399,6 @@ impl Instr {
                 srcs.iter_mut().for_each(|v| f(v, Use));
                 dsts.iter_mut().for_each(|v| f(v, Def));
             }
-            Instr::LocalPtr { base, indices, dst, .. } => {
-                [base].into_iter().chain(indices).for_each(|v| f(v, Use));
-                f(dst, Def);
-            }
             Instr::Cat { lhs: a, rhs: b, dst }
             | Instr::Gather { src: a, indices: b, dst, .. }
             | Instr::Slot { base: a, index: b, dst, .. } => {
@@ -399,7 +406,8 @@ impl Instr {
                 f(b, Use);
                 f(dst, Def);
             }
-            Instr::ExtractTile { src, index, dst } => {
+            Instr::ExtractTile { src, index, dst }
+            | Instr::LocalPtr { base: src, indices: index, dst, .. } => {
                 [src].into_iter().chain(index).for_each(|v| f(v, Use));
                 f(dst, Def);
             }
@@ -408,8 +416,11 @@ impl Instr {
                 f(dst, Def);
             }
             Instr::Load { ptr, mask, other, dst } => {
-                f(ptr, Use);
-                mask.iter_mut().chain(other).for_each(|v| f(v, Use));
+                [ptr].into_iter().chain(mask).chain(other).for_each(|v| f(v, Use));
+                f(dst, Def);
+            }
+            Instr::Histogram { src, mask, dst } => {
+                [src].into_iter().chain(mask).for_each(|v| f(v, Use));
                 f(dst, Def);
             }
             Instr::Store { ptr, value, mask } => {
@@ -430,10 +441,8 @@ impl Instr {
                 f(dst, Def);
             }
             Instr::DotScaled(dot) => {
-                for operand in &mut dot.operands {
-                    f(&mut operand.value, Use);
-                    operand.scale.iter_mut().for_each(|v| f(v, Use));
-                }
+                dot.operands.iter_mut().for_each(|o| f(&mut o.value, Use));
+                dot.operands.iter_mut().filter_map(|o| o.scale.as_mut()).for_each(|v| f(v, Use));
                 f(&mut dot.c, Use);
                 f(&mut dot.dst, Def);
             }
@@ -443,23 +452,17 @@ impl Instr {
                 srcs.iter_mut().chain(&mut combine.captures).for_each(|v| f(v, Use));
                 dsts.iter_mut().for_each(|v| f(v, Def));
             }
-            Instr::Histogram { src, mask, dst } => {
-                f(src, Use);
-                mask.iter_mut().for_each(|v| f(v, Use));
-                f(dst, Def);
-            }
             Instr::Print { args, .. } => args.iter_mut().for_each(|v| f(v, Use)),
             Instr::Assert { condition, .. } | Instr::JumpIfNot { condition, .. } => f(condition, Use),
             Instr::ForCheck { iv, upper, step, .. } => {
-                f(iv, Use);
-                f(upper, Use);
-                f(step, Use);
+                [iv, upper, step].into_iter().for_each(|v| f(v, Use));
             }
             Instr::ForStep { iv, step, .. } => {
                 f(step, Use);
                 // Read and written; once, as a visitor may rename it.
                 f(iv, Def);
             }
+            Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
             Instr::Jump { .. } | Instr::Return => {}
         }
     }
@@ -502,6 +505,8 @@ pub struct Program {
     pub locals: Vec<Local>,
     /// Whether there are jumps, so that lanes can't run together.
     pub branches: bool,
+    /// Whether it waits for other programs.
+    pub waits: bool,
 }
 
 /// A place in the source, as a diagnostic without a message.

@@ -33,6 +33,7 @@ pub mod fold;
 pub mod index;
 pub mod inline;
 mod interner;
+pub mod launch;
 pub mod licm;
 pub mod marks;
 pub mod module;

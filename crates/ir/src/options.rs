@@ -361,7 +361,7 @@ options! {
     /// way, the one being computed included; fewer where they need more shared memory than there is. 0 and 1 pipeline nothing.
     num_stages: u32 = 3, count(0, 64), [Passes];
     /// CTAs of a cluster, which run one program together.
-    num_ctas: u32 = 1, power_of_two(MAX_CTAS), [Passes, CodeGenerator, Launch];
+    num_ctas: u32 = 1, power_of_two(MAX_CTAS), [FrontEnd, Passes, CodeGenerator, Launch];
     /// Upper bound of a thread's registers. The hardware has 24 to 255: what is outside is brought there.
     maxnreg: Option<u32> = None, count(1, MOST), [Passes];
     /// Whether a product and a sum may become one fused operation.

@@ -270,10 +270,13 @@ fn translate(module: &Module, options: &EmitOptions) -> Result<Output, Error> {
 
 /// Says how many CTAs a kernel's clusters have, for which LLVM 19 has no annotation.
 fn require_cluster(assembly: &mut String, function: &Function) {
-    let Some(attrs) = function.kernel.as_ref().filter(|k| k.cluster > 1) else { return };
+    let Some(attrs) = function.kernel.as_ref().filter(|k| k.cluster.iter().product::<u32>() > 1) else {
+        return;
+    };
+    let [x, y, z] = attrs.cluster;
     let entry = assembly.find(&format!(".entry {}(", function.name));
     if let Some(body) = entry.and_then(|at| Some(at + assembly[at..].find("\n{")?)) {
-        assembly.insert_str(body, &format!("\n.reqnctapercluster {}, 1, 1", attrs.cluster));
+        assembly.insert_str(body, &format!("\n.reqnctapercluster {x}, {y}, {z}"));
     }
 }
 

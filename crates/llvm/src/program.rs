@@ -256,8 +256,8 @@ pub struct KernelAttrs {
     pub max_registers: u32,
     /// `.minnctapersm`; 0 = unsaid.
     pub min_ctas_per_sm: u32,
-    /// CTAs of a cluster along x (`.reqnctapercluster`); 0 or 1 = none.
-    pub cluster: u32,
+    /// CTAs of a cluster along each axis (`.reqnctapercluster`); without a product above 1 there are none.
+    pub cluster: [u32; 3],
     /// Parameters that are the address of a structure which the launch passes by value and nobody writes
     /// (`__grid_constant__`): their index, size and alignment in bytes. Their type is a generic pointer.
     pub by_value: Vec<ByValue>,

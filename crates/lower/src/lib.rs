@@ -120,7 +120,6 @@ pub fn lower<H: Hooks>(
 ) -> Result<Lowered> {
     let int = |name: &str| module.int_attr(module.root(), name);
     let num_warps = int("ttg.num-warps").unwrap_or(4) as u32;
-    let num_ctas = int("ttg.num-ctas").unwrap_or(1) as u32;
     let launched = int("ttg.total-num-warps").map_or(num_warps, |n| n as u32);
     let shared_bytes = int("ttg.shared").unwrap_or(0) as u32;
     let mut out = llvm::Module::new("kernel");
@@ -153,7 +152,7 @@ pub fn lower<H: Hooks>(
         let attrs = is_kernel.then(|| KernelAttrs {
             threads: launched * warp_size,
             max_registers: int("ttg.maxnreg").unwrap_or(0) as u32,
-            cluster: num_ctas,
+            cluster: ir::launch::ctas_of_cluster(module),
             min_ctas_per_sm: int("ttg.min-ctas-per-sm").unwrap_or(0) as u32,
             ..KernelAttrs::default()
         });

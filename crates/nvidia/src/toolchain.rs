@@ -9,7 +9,7 @@ use tilewright_ir::diagnostic::Kind;
 use tilewright_passes::hopper::tma;
 use tilewright_target as target;
 use tilewright_target::{
-    Code, Fact, Family, GivenStage, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop,
+    Code, Fact, Family, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop,
     TensorMapParam,
 };
 
@@ -138,6 +138,7 @@ impl target::Toolchain for Toolchain {
             global_scratch: module
                 .int_attr(module.root(), "ttg.global_scratch_memory_size")
                 .map_or(0, |bytes| bytes as u32),
+            launch: LaunchShape::of(&module, options),
             registers: used.map(|usage| usage.registers),
             spilled_bytes: used.map(|usage| usage.spill_bytes),
             llvm_instructions: Some(kernel.instructions),

@@ -27,6 +27,8 @@
 //! | `ttg.maxnreg : i32` | the most registers of a thread: by the option `maxnreg`, or those at the start, where partitions change them |
 //! | `ttg.min-ctas-per-sm : i32` | CTAs that a multiprocessor should hold at least, where a target bounds them |
 //! | `ttg.num-ctas : i32` | CTAs of a cluster, which runs one program: tensors, buffers and blocks of descriptors are what one CTA has ([`distribute_ctas`](hopper::distribute_ctas)) |
+//! | `tle.cluster_dims = array<i32: x, y, z>` | programs of a cluster along each axis of the grid, where programs form clusters ([`launch`](tilewright_ir::launch)); from `tt` on |
+//! | `ttg.global_scratch_memory_zeroed` | the launch's scratch memory is zero when the kernel begins |
 //! | `ttg.threads-per-warp : i32` | threads of a warp |
 //! | `ttg.stmatrix` | warps store matrices to shared memory ([`matrix_store`](analysis::scratch::matrix_store), [`conversion`](analysis::scratch::conversion)) |
 //! | `ttg.target = "cuda:90"` | the target |

@@ -3,11 +3,16 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
+use tilewright_compiler::LaunchShape;
+
 use crate::params::{Bindings, Params};
 use crate::wrong_call;
 
 /// Extents along x, y and z.
 pub type Grid = [u32; 3];
+
+/// The driver's limits.
+const MOST: Grid = [i32::MAX as u32, 65535, 65535];
 
 /// Reads a grid: an integer, a tuple or list of one to three, or a callable that is given a dict of the arguments.
 pub fn read<'py>(grid: &Bound<'py, PyAny>, params: &Params, bindings: &Bindings<'py>) -> PyResult<Grid> {
@@ -37,16 +42,35 @@ pub fn read<'py>(grid: &Bound<'py, PyAny>, params: &Params, bindings: &Bindings<
     }
 }
 
-/// The grid in CTAs: along x, `num_ctas` of them run a program.
-pub fn of_ctas(grid: Grid, num_ctas: u32) -> PyResult<Grid> {
-    let [programs, y, z] = grid;
-    match programs.checked_mul(num_ctas) {
-        Some(x) if x <= i32::MAX as u32 => Ok([x, y, z]),
-        _ => Err(wrong_call::value_error(
-            format!("a grid of {programs} programs, each run by num_ctas={num_ctas} CTAs, is too large"),
-            "a GPU starts at most 2147483647 CTAs along x; use fewer programs with a loop, or the dimensions y and z",
-        )),
+/// The grid in CTAs: what a grid counts is run by a cluster of them.
+pub fn of_ctas(grid: Grid, launch: &LaunchShape) -> PyResult<Grid> {
+    let mut ctas = grid;
+    for (axis, (extent, of_cluster)) in ctas.iter_mut().zip(launch.cluster_dims).enumerate() {
+        let product = extent.checked_mul(of_cluster).filter(|&n| n <= MOST[axis]);
+        *extent = product.ok_or_else(|| too_many_ctas(grid, launch, axis))?;
     }
+    Ok(ctas)
+}
+
+/// The grid in programs, which may form clusters that the launch's grid counts.
+pub fn of_programs(grid: Grid, launch: &LaunchShape) -> PyResult<Grid> {
+    if launch.grid_of_clusters { of_ctas(grid, launch) } else { Ok(grid) }
+}
+
+#[cold]
+fn too_many_ctas(grid: Grid, launch: &LaunchShape, axis: usize) -> PyErr {
+    let (count, name) = (grid[axis], ["x", "y", "z"][axis]);
+    let what = match launch.grid_of_clusters {
+        true => format!("{count} clusters of {} programs along {name}", launch.cluster_dims[axis]),
+        false => format!("{count} programs, each run by num_ctas={} CTAs,", launch.cluster_dims[0]),
+    };
+    wrong_call::value_error(
+        format!("a grid of {what} is too large"),
+        format!(
+            "a GPU starts at most {} CTAs along {name}; use fewer programs with a loop, or the other dimensions",
+            MOST[axis]
+        ),
+    )
 }
 
 fn extents<'py>(
@@ -80,9 +104,8 @@ fn extents<'py>(
                 "a grid counts programs; use max(0, …) where nothing is to be done",
             ));
         }
-        // The driver's limits: 2^31 - 1 along x, 65535 along y and z; the same on the CPU, so that a program that
-        // runs there also runs on a GPU.
-        if value > if axis == 0 { i64::from(i32::MAX) } else { 65535 } {
+        // The same on the CPU, so that a program that runs there also runs on a GPU.
+        if value > i64::from(MOST[axis]) {
             return Err(too_large(axis, &item, params));
         }
         extents[axis] = value as u32;

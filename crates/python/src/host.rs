@@ -412,6 +412,17 @@ impl Host for PyHost {
         })
     }
 
+    fn library(&self, path: &str, args: &[HostValue]) -> Result<HostValue, HostError> {
+        Python::attach(|py| {
+            let run = || -> PyResult<HostValue> {
+                let function = self.object_of(py, &HostValue::Library(path.into()))?;
+                let args = args.iter().map(|a| self.object_of(py, a)).collect::<PyResult<Vec<_>>>()?;
+                self.value(&function.call1(PyTuple::new(py, args)?)?)
+            };
+            run().map_err(|e| self.error(py, &e))
+        })
+    }
+
     fn must_use(&self, function: &Arc<JitFunction>) -> Result<Option<String>, HostError> {
         Python::attach(|py| {
             let Some(jit) = self.functions.borrow().get(&function.id).map(|f| f.clone_ref(py)) else {

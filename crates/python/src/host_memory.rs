@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use tilewright_interp::{Arg, Memory, RunOptions};
-use tilewright_runtime::{Device, DeviceBuffer, LaunchConfig, Stream};
+use tilewright_runtime::{Device, DeviceBuffer, Stream};
 
 use crate::args::{self, Arguments, Place, Spec};
 use crate::errors;
@@ -162,10 +162,7 @@ fn by_copies(
 ) -> PyResult<()> {
     let device = Device::get(device).map_err(errors::from_runtime)?;
     let function = kernel.on_gpu()?;
-    let ctas = grid::of_ctas(grid, kernel.options().num_ctas)?;
-    let mut config = LaunchConfig::new(ctas, kernel.code.launched_threads());
-    config.cluster[0] = kernel.options().num_ctas;
-    config.cooperative = kernel.options().launch_cooperative_grid;
+    let config = kernel.launch_config(grid)?;
     let mut cells = arguments.cells.to_vec();
     let pointers = pointer_cells(arguments);
     py.detach(|| {
@@ -185,7 +182,11 @@ fn by_copies(
         crate::tensor_map::for_gpu(kernel, device, &cells, &mut maps)?;
         let scratch = crate::tensor_map::scratch_bytes(kernel, grid);
         if scratch > 0 {
-            buffers.push(DeviceBuffer::new(device, scratch)?);
+            let mut buffer = DeviceBuffer::new(device, scratch)?;
+            if kernel.code.artifact.metadata.launch.zeroed_scratch {
+                buffer.fill(0, Stream::default())?;
+            }
+            buffers.push(buffer);
             cells.extend(buffers.last().map(DeviceBuffer::pointer));
         }
         // SAFETY: one cell for each parameter, in order; the addresses are those of live buffers.
@@ -240,6 +241,7 @@ fn interpret(
         // runs, nothing here refers to their contents.
         unsafe { memory.register(extent.base, extent.bytes, name.as_str(), extent.writable) };
     }
+    let grid = grid::of_programs(grid, &kernel.code.artifact.metadata.launch)?;
     let interrupt = AtomicBool::new(false);
     let printed = Mutex::new(String::new());
     let print = |text: &str| printed.lock().unwrap_or_else(|e| e.into_inner()).push_str(text);

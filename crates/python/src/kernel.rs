@@ -9,11 +9,13 @@ use pyo3::types::{PyBytes, PyDict};
 
 use tilewright_compiler::{Artifact, Options, sass};
 use tilewright_frontend::Diagnostic;
-use tilewright_runtime::{Device, Function, Module};
+use tilewright_ir::options::MAX_CTAS;
+use tilewright_runtime::{Device, Function, LaunchConfig, Module};
 
 use crate::args::Spec;
 use crate::captured::Captures;
 use crate::errors;
+use crate::grid::{self, Grid};
 use crate::launch::{self, Backend};
 use crate::params::Params;
 
@@ -121,6 +123,16 @@ impl CompiledKernel {
         &self.code.artifact.metadata.options
     }
 
+    /// How a grid of it is launched on a GPU.
+    #[inline]
+    pub fn launch_config(&self, grid: Grid) -> PyResult<LaunchConfig> {
+        let shape = &self.code.artifact.metadata.launch;
+        let mut config = LaunchConfig::new(grid::of_ctas(grid, shape)?, self.code.launched_threads());
+        config.cluster = shape.cluster_dims;
+        config.cooperative = shape.cooperative || self.options().launch_cooperative_grid;
+        Ok(config)
+    }
+
     /// An error when a captured value has changed since the kernel was compiled.
     #[inline]
     pub fn check_captured(&self, py: Python<'_>) -> PyResult<()> {
@@ -160,6 +172,9 @@ impl CompiledKernel {
         .map_err(errors::from_runtime)?;
         let function =
             module.function(self.code.name(), artifact.metadata.shared).map_err(errors::from_runtime)?;
+        if artifact.metadata.launch.cluster_dims.iter().product::<u32>() > MAX_CTAS {
+            function.allow_large_clusters().map_err(errors::from_runtime)?;
+        }
         Ok(&self.loaded.get_or_init(|| Loaded { function, _module: module }).function)
     }
 }

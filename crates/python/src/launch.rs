@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use tilewright_compiler::{CudaTarget, DEFAULT_TARGET};
-use tilewright_runtime::{Device, LaunchConfig, Stream};
+use tilewright_runtime::{Device, Stream};
 
 use crate::args::{Arguments, Spec, float_bits};
 use crate::compile::{self, device_target};
@@ -245,11 +245,8 @@ fn start<'py>(
             }
             let function = kernel.on_gpu()?;
             let stream = stream.map_or_else(|| current_stream(py, device), Ok)?;
-            let ctas = grid::of_ctas(grid, kernel.options().num_ctas)?;
-            let mut config = LaunchConfig::new(ctas, kernel.code.launched_threads());
-            config.cluster[0] = kernel.options().num_ctas;
+            let mut config = kernel.launch_config(grid)?;
             config.programmatic_dependent = kernel.options().launch_pdl;
-            config.cooperative = kernel.options().launch_cooperative_grid;
             let mut maps = tensor_map::Maps::new();
             tensor_map::for_gpu(kernel, function.device(), &arguments.cells, &mut maps)
                 .map_err(errors::from_runtime)?;
@@ -259,6 +256,12 @@ fn start<'py>(
             let mut scratch = None;
             if bytes > 0 {
                 let memory = scratch.insert(tensor_map::scratch(py, bytes, device, stream)?);
+                if kernel.code.artifact.metadata.launch.zeroed_scratch {
+                    function.device().make_current().map_err(errors::from_runtime)?;
+                    // SAFETY: the memory is this launch's.
+                    unsafe { tilewright_runtime::fill(memory.address, 0, bytes, stream) }
+                        .map_err(errors::from_runtime)?;
+                }
                 more = arguments.cells.clone();
                 more.push(memory.address);
                 cells = &more;

@@ -38,7 +38,7 @@ pub fn run(
     if grid.contains(&0) {
         return Ok(());
     }
-    let ctas = kernel.options().num_ctas;
+    let shape = &kernel.code.artifact.metadata.launch;
     let mut cells = arguments.cells.clone();
     // Whole lines, so that it is aligned as tensor maps must be.
     let mut scratch = vec![Line([0; 128]); maps::scratch_bytes(kernel, grid).div_ceil(128)];
@@ -47,9 +47,9 @@ pub fn run(
     }
     let launch = sim::Launch {
         entry: kernel.code.name().to_string(),
-        grid: grid::of_ctas(grid, ctas)?,
+        grid: grid::of_ctas(grid, shape)?,
         block: [kernel.code.launched_threads(), 1, 1],
-        cluster: (ctas > 1).then_some([ctas, 1, 1]),
+        cluster: (shape.cluster_dims != [1; 3]).then_some(shape.cluster_dims),
         shared_bytes: kernel.code.artifact.metadata.shared,
         params: maps::for_simulator(kernel, &cells)?,
     };

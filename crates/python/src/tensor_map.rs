@@ -124,8 +124,9 @@ pub fn for_simulator(kernel: &CompiledKernel, cells: &[u64]) -> PyResult<Vec<sim
 
 /// Bytes of scratch memory that the whole grid needs.
 pub fn scratch_bytes(kernel: &CompiledKernel, grid: Grid) -> usize {
-    let programs: usize = grid.iter().map(|&n| n as usize).product();
-    programs * (kernel.options().num_ctas * kernel.code.artifact.metadata.global_scratch) as usize
+    let metadata = &kernel.code.artifact.metadata;
+    let ctas: usize = grid.iter().chain(&metadata.launch.cluster_dims).map(|&n| n as usize).product();
+    ctas * metadata.global_scratch as usize
 }
 
 /// Memory on a GPU that a launch may write to, for as long as this lives (and, in the order of its stream, after).

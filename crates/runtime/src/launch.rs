@@ -192,6 +192,13 @@ impl Function {
                     config.threads
                 ));
             }
+            if config.cooperative {
+                found.push(format!(
+                    "programs of the whole grid wait for each other: {} blocks of {} threads must fit the GPU at once",
+                    config.grid.iter().map(|&n| u64::from(n)).product::<u64>(),
+                    config.threads
+                ));
+            }
             if found.is_empty() {
                 format!(
                     "Launch: grid {:?}, {} threads, cluster {:?}",

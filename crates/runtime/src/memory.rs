@@ -71,9 +71,7 @@ impl DeviceBuffer {
     pub fn fill(&mut self, value: u8, stream: Stream) -> Result<()> {
         self.device.make_current()?;
         // SAFETY: the range is the allocation.
-        check("cuMemsetD8Async", unsafe {
-            (driver()?.memset_d8_async)(self.pointer, value, self.bytes, stream)
-        })
+        unsafe { fill(self.pointer, value, self.bytes, stream) }
     }
 
     fn fits(&self, bytes: usize) -> Result<()> {
@@ -93,6 +91,15 @@ impl Drop for DeviceBuffer {
             unsafe { (driver.mem_free)(self.pointer) };
         }
     }
+}
+
+/// Sets every byte of a range of the current device's memory, in the order of the stream.
+///
+/// # Safety
+/// The range is allocated, and its contents may change.
+pub unsafe fn fill(pointer: DevicePtr, value: u8, bytes: usize, stream: Stream) -> Result<()> {
+    // SAFETY: the caller's promise.
+    check("cuMemsetD8Async", unsafe { (driver()?.memset_d8_async)(pointer, value, bytes, stream) })
 }
 
 /// Waits until the GPU has done all that was queued on it.

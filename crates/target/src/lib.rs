@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tilewright_ir::diagnostic::Kind;
-use tilewright_ir::{Diagnostic, Module, Options};
+use tilewright_ir::{Diagnostic, Module, Options, launch};
 use tilewright_passes::TargetInfo;
 
 pub use python::PythonEnvironment;
@@ -189,6 +189,8 @@ pub struct Code {
     pub tensor_maps: Vec<TensorMapParam>,
     /// Bytes of global memory that each CTA needs for itself.
     pub global_scratch: u32,
+    /// What the module says of its launch.
+    pub launch: LaunchShape,
     /// Registers a thread.
     pub registers: Option<u32>,
     /// Bytes spilled to local memory.
@@ -197,6 +199,44 @@ pub struct Code {
     pub llvm_instructions: Option<usize>,
     /// Release of the assembler, where one ran.
     pub assembler: Option<String>,
+}
+
+/// What a launch must know of a kernel's programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchShape {
+    /// The CTAs of a cluster along each axis: those that run one program (`num_ctas`), or one program each.
+    pub cluster_dims: [u32; 3],
+    /// Whether programs form clusters: the grid of a launch counts clusters then.
+    pub grid_of_clusters: bool,
+    /// Whether programs of the whole grid wait for each other, so that all must be resident at once.
+    pub cooperative: bool,
+    /// Whether the scratch memory must be zero when the kernel begins.
+    pub zeroed_scratch: bool,
+}
+
+impl Default for LaunchShape {
+    fn default() -> Self {
+        LaunchShape {
+            cluster_dims: [1; 3],
+            grid_of_clusters: false,
+            cooperative: false,
+            zeroed_scratch: false,
+        }
+    }
+}
+
+impl LaunchShape {
+    /// What a module and the options that it is compiled with say.
+    pub fn of(module: &Module, options: &Options) -> LaunchShape {
+        let programs = launch::programs_of_cluster(module);
+        let grid_of_clusters = programs != [1; 3];
+        LaunchShape {
+            cluster_dims: if grid_of_clusters { programs } else { [options.num_ctas, 1, 1] },
+            grid_of_clusters,
+            cooperative: launch::is_cooperative(module),
+            zeroed_scratch: module.op_attr(module.root(), launch::ZEROED_SCRATCH).is_some(),
+        }
+    }
 }
 
 /// A parameter that is a tensor map: what the launch must know to make it, beside the address, extents and strides that

@@ -21,7 +21,6 @@ _NOT_YET = (
     "cleanup_communicator",
     "create_comm_tensor",
     "create_dist_tensor",
-    "distributed_barrier",
     "distributed_dot",
     "get_mem_pool",
     "make_sharded_tensor",
@@ -54,7 +53,8 @@ class device_mesh:
 
     ``topology`` is a :class:`MeshConfig` or a dict of levels, from the outermost: ``node``, ``device``, ``chiplet``, ``block_cluster``,
     ``block``. A level is an int, one axis of its name, or a list of ``(axis name, size)``. Members have physical ids in row-major order
-    of the whole mesh; ``mesh[...]`` is a part of it with the ids that it selects. A kernel takes a mesh as a ``tl.constexpr``.
+    of the whole mesh; ``mesh[...]`` is a part of it with the ids that it selects. A kernel takes a mesh as a ``tl.constexpr``, or makes it.
+    An axis of blocks with ``cluster`` in its name is one of ``block_cluster``.
 
     :raises TypeError: what ``topology`` holds is of another type.
     :raises ValueError: a level or an axis has no fitting name or size.
@@ -62,20 +62,20 @@ class device_mesh:
 
     def __init__(self, topology):
         names, shape, kinds = _axes_of(topology)
-        self._set(shape, names, kinds, tuple(range(_math.prod(shape))), shape, names)
+        self._set(shape, names, kinds, tuple(range(_math.prod(shape))), (shape, names, kinds))
 
-    def _set(self, shape, names, kinds, ids, launch_shape, launch_names):
+    def _set(self, shape, names, kinds, ids, launch):
         self.shape = shape
         self.dim_names = names
         self.physical_ids = ids
-        self.launch_shape = launch_shape
-        self.launch_dim_names = launch_names
+        # Those of the mesh that this one is a part of.
+        self.launch_shape, self.launch_dim_names, self.launch_levels = launch
         # The level of each axis; `None` where a reshape has put axes of several together.
         self.dim_levels = kinds
 
     def _like(self, shape, names, kinds, ids):
         mesh = object.__new__(device_mesh)
-        mesh._set(shape, names, kinds, ids, self.launch_shape, self.launch_dim_names)
+        mesh._set(shape, names, kinds, ids, (self.launch_shape, self.launch_dim_names, self.launch_levels))
         return mesh
 
     @property
@@ -152,7 +152,7 @@ class device_mesh:
     def _key(self):
         return (
             *(self.shape, self.dim_names, self.dim_levels, self.physical_ids),
-            *(self.launch_shape, self.launch_dim_names),
+            *(self.launch_shape, self.launch_dim_names, self.launch_levels),
         )
 
     def __eq__(self, other):
@@ -202,7 +202,8 @@ def _axes_of(topology):
             name, size = axis[0], _integer(axis[1], f"the size of axis {axis[0]!r} must be an int")
             if size <= 0:
                 raise ValueError(f"the size of axis {name!r} must be positive, not {size}")
-            found.append((name, size, level))
+            # The name may say it, too.
+            found.append((name, size, "block_cluster" if level == "block" and "cluster" in name else level))
     names, shape, levels = zip(*found)
     for name in names:
         if names.count(name) > 1:
@@ -210,14 +211,43 @@ def _axes_of(topology):
     return names, shape, levels
 
 
+def _mesh(topology):
+    # The mesh that a kernel makes: of a dict it gives the items.
+    return device_mesh(dict(topology) if isinstance(topology, tuple) else topology)
+
+
 @builtin
-def shard_id(mesh, axis):
+def shard_id(mesh, axis, device_dptr=None):
     """The coordinate of this program along ``axis`` of a mesh: a name or a (negative) index. int32.
 
-    For a mesh of blocks: programs are its members in row-major order, by their number in the grid (the first axis of the grid varies
-    fastest) modulo the number of members. Axes of size 1 give 0. Other levels, and parts of meshes, are not supported yet.
+    Along axes of ``block_cluster`` it is the program's place in its cluster, row-major over these axes. Along axes of ``block`` it is that
+    of its cluster, or of the program where there are no clusters, by its number in the grid (the first axis of the grid varies fastest)
+    modulo the number of blocks. Axes of size 1 give 0. Of a part of a mesh, programs that are no members get any number. The levels
+    ``node``, ``device`` and ``chiplet`` are not supported yet, and ``device_dptr``, which these want, neither.
+
+    A mesh with axes of ``block_cluster`` makes the kernel run in clusters of so many programs, and the launch's grid count clusters.
     """
 
 
-__all__ = ["MeshConfig", "device_mesh", "shard_id", *_NOT_YET]
+@builtin
+def distributed_barrier(
+    mesh=None,
+    device_dptr=None,
+    space=None,
+    group_kind=None,
+    barrier_kind=None,
+    order=None,
+    index=0,
+    context_id=0,
+    memory_scope=None,
+):
+    """The members of a mesh, or of a part of one, wait for each other; for other programs it does nothing.
+
+    What any member has written before, to whatever memory, all members see after. A mesh of blocks alone, whole, is for all programs of
+    the grid, which must fit the GPU at once (a cooperative launch). Without a mesh it is for the programs of the kernel's cluster.
+    Members that wait for one that never comes are an error on the CPU. All parameters but ``mesh`` are not supported yet.
+    """
+
+
+__all__ = ["MeshConfig", "device_mesh", "distributed_barrier", "shard_id", *_NOT_YET]
 __getattr__ = explain_missing(__name__, __all__)

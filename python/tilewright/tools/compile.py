@@ -154,7 +154,8 @@ def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
         target = GPUTarget(backend, int(arch), int(warp))
     options = {"num_warps": args.num_warps, "num_stages": args.num_stages}
     made = compile(ASTSource(kernel, types, constants, attrs), target=target, options=options)
-    if made.metadata.global_scratch_size or made.metadata.tensor_maps or made.num_ctas > 1:
+    launch = made.metadata
+    if launch.global_scratch_size or launch.tensor_maps or launch.cluster_dims != (1, 1, 1):
         raise NotImplementedError(
             f"not supported yet: {args.kernel_name} ahead of time as C: it needs memory of its own, tensor maps or clusters"
         )

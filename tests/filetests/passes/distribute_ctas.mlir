@@ -105,3 +105,25 @@ tt.func @caller() {
   tt.call @callee() : () -> ()
   tt.return
 }
+// -----
+// Programs form clusters: each is run by one CTA, and there is nothing to distribute.
+// RUN: -distribute-ctas
+// CHECK: tt.func @f
+// CHECK-NEXT: tt.program_barrier cluster {group = 0 : i32}
+// CHECK-NEXT: tt.return
+module attributes {tle.cluster_dims = array<i32: 2, 1, 1>} {
+  tt.func @f() {
+    tt.program_barrier cluster {group = 0 : i32}
+    tt.return
+  }
+}
+// -----
+// They can't where there are no clusters.
+// RUN: -target=cuda:80 -distribute-ctas
+// ERROR: a mesh with clusters: cuda:80 has no clusters of CTAs
+module attributes {tle.cluster_dims = array<i32: 2, 1, 1>} {
+  tt.func @f() {
+    tt.program_barrier cluster {group = 0 : i32}
+    tt.return
+  }
+}

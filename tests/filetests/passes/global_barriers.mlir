@@ -115,3 +115,17 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// A barrier of programs is one of the program's threads, before and behind the others.
+// RUN: -global-barriers
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: !tt.ptr<f32>) {
+    // CHECK: tt.load
+    // CHECK-NEXT: tt.program_barrier grid
+    // CHECK-NEXT: tt.store
+    %y = tt.load %p : !tt.ptr<f32>
+    tt.program_barrier grid {group = 0 : i32}
+    tt.store %p, %y : !tt.ptr<f32>
+    tt.return
+  }
+}

@@ -88,3 +88,17 @@ tt.func private @plain(%p: !tt.ptr<f32>) attributes {noinline = true} {
   tt.store %p, %c : !tt.ptr<f32>
   tt.return
 }
+// -----
+// The counters of programs that wait for each other are the kernel's.
+// RUN: -inline-calls
+// CHECK: tt.func @k
+// CHECK-NEXT: tt.program_barrier grid {group = 0 : i32}
+// CHECK-NOT: tt.call
+tt.func @k() {
+  tt.call @wait() : () -> ()
+  tt.return
+}
+tt.func private @wait() attributes {noinline = true} {
+  tt.program_barrier grid {group = 0 : i32}
+  tt.return
+}

@@ -9,7 +9,6 @@ use ruff_python_ast::name::Name;
 use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use ruff_text_size::Ranged;
 use tilewright_ir::attrs::SymbolRef;
-use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{TypeKind, licm};
 
@@ -592,11 +591,12 @@ impl Evaluator<'_> {
                 self.loop_stays |= self.bool_arg(&args, "disable_licm")?;
                 Ok(args.get("arg1").clone())
             }
-            super::expr::MESH => Err(self
-                .error("not supported yet: tle.device_mesh in a kernel")
-                .note("make the mesh outside, and pass it as a tl.constexpr")
-                .of(Kind::Unsupported)
-                .into()),
+            super::expr::MESH => self.make_mesh(args),
+            // What a dict of the levels that are given says.
+            "MeshConfig" if args.positional.is_empty() => {
+                let named = |(name, axes): (Name, Value)| (Value::Const(HostValue::str(&name)), axes);
+                Ok(Value::Dict(args.keywords.into_iter().map(named).collect()))
+            }
             other => Err(self.error(format!("tl.{other} cannot be called in a kernel"))),
         }
     }
@@ -661,8 +661,31 @@ fn specialization(scope: &Scope) -> String {
     let mut out = String::new();
     for (i, (name, value)) in scope.iter().enumerate() {
         let _ = write!(out, "{}{name}: {value}", if i == 0 { "" } else { ", " });
+        identities(value, &mut out);
     }
     out
+}
+
+/// What tells apart objects and functions of the host that print alike.
+fn identities(value: &Value, out: &mut String) {
+    fn of_host(value: &HostValue, out: &mut String) {
+        match value {
+            HostValue::Object(object) => {
+                let _ = write!(out, " #{}", object.id);
+            }
+            HostValue::Jit(function) => {
+                let _ = write!(out, " #{} of {}", function.id, function.module);
+            }
+            HostValue::Tuple(values) => values.iter().for_each(|value| of_host(value, out)),
+            HostValue::NamedTuple(tuple) => tuple.values.iter().for_each(|value| of_host(value, out)),
+            _ => {}
+        }
+    }
+    match value {
+        Value::Const(value) => of_host(value, out),
+        Value::Tuple(tuple) => tuple.items.iter().for_each(|item| identities(item, out)),
+        _ => {}
+    }
 }
 
 /// `f(x, BLOCK: tl.constexpr, y=1)` as the source has it.

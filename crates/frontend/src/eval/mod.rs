@@ -135,6 +135,8 @@ pub(crate) struct Evaluator<'h> {
     pub loop_stays: bool,
     /// Emitted `noinline` functions by specialization, with what they return.
     pub noinline: FxHashMap<String, (String, Value)>,
+    /// What its meshes have come to.
+    pub meshes: builtins::mesh::Meshes,
     /// Statements and expressions evaluated so far.
     steps: u64,
 }
@@ -443,6 +445,7 @@ impl Evaluator<'_> {
                 .note("store results through a pointer argument with tl.store")
                 .into());
         }
+        self.check_clusters()?;
         let mut b = builder!(self);
         tt::Return::build(&mut b, &[]);
         Ok(name)
@@ -485,6 +488,7 @@ pub fn build_module_for(
         loop_stays: false,
         sanitize_overflow: options.sanitize_overflow,
         noinline: FxHashMap::default(),
+        meshes: Default::default(),
         steps: 0,
     };
     let name = eval.build_kernel(entry, signature).map_err(|e| *e)?;

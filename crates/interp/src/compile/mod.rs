@@ -113,6 +113,7 @@ impl<'m, 'p> Builder<'m, 'p> {
             .code
             .iter()
             .any(|i| matches!(i, Instr::Jump { .. } | Instr::JumpIfNot { .. } | Instr::ForCheck { .. }));
+        self.program.waits = self.program.code.iter().any(|i| matches!(i, Instr::Barrier { .. }));
         slots::allocate(&mut self.program, self.registers as usize, &self.loops, &self.pinned);
         self.program
     }

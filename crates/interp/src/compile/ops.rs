@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::attrs::DefaultTrue;
-use tilewright_ir::dialect::{arith, llvm, math, tt, ttg};
+use tilewright_ir::dialect::{arith, llvm, math, tt, ttg, ttng};
 use tilewright_ir::index::Relation;
 use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Value};
 use tilewright_libdevice as libdevice;
@@ -40,6 +40,11 @@ impl Builder<'_, '_> {
             Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => {
                 let src = self.get(ttg::ConvertLayout(op).src(self.m))?;
                 self.alias(op, src)
+            }
+            Some(Opcode::Ttng(ttng::Kind::ClusterCtaRank)) => {
+                let dst = self.define(self.m.result(op))?;
+                self.emit(Instr::ClusterRank { dst });
+                Ok(())
             }
             // One program runs on one thread: barriers have nothing to wait for.
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => Ok(()),
@@ -370,6 +375,12 @@ impl Builder<'_, '_> {
             K::Histogram => self.histogram(op)?,
             K::Gather => self.gather(op)?,
             K::ExtractTile | K::InsertTile => self.tile_of_grid(op)?,
+            K::ProgramBarrier => {
+                let barrier = tt::ProgramBarrier(op);
+                let count = barrier.count(m).map(|v| self.get(v)).transpose()?;
+                let (scope, group) = (barrier.scope(m), barrier.group(m));
+                self.emit(Instr::Barrier { scope, group, count });
+            }
             K::AtomicRmw => self.atomic_rmw(op)?,
             K::AtomicCas => {
                 let a = tt::AtomicCas(op);

@@ -157,10 +157,5 @@ fn flat(view: &View, mut number: usize) -> i64 {
 
 /// The context of a program that has memory of its own.
 pub(super) fn with_own<'a>(context: &'a Context<'a>, own: &'a Own) -> Context<'a> {
-    Context {
-        memory: &own.memory,
-        grid: context.grid,
-        trap_division: context.trap_division,
-        interrupt: context.interrupt,
-    }
+    Context { memory: &own.memory, ..*context }
 }

@@ -15,18 +15,26 @@ mod shape;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tilewright_ir::dialect::tt::ProgramScope;
+
 use self::local::{Own, with_own};
 use crate::buffer::Buffer;
+use crate::meeting::{Group, Meetings};
 use crate::memory::{Hit, Memory};
 use crate::program::{Instr, Program, V};
 use crate::tile::{Reg, Repr, TileType};
 
 /// What all programs of a launch share.
+#[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Memory that may be touched.
     pub memory: &'a Memory,
     /// Extents of the grid.
     pub grid: [u32; 3],
+    /// Programs of a cluster along each axis.
+    pub cluster: [u32; 3],
+    /// Where programs wait for each other.
+    pub meetings: &'a Meetings,
     /// Whether a zero divisor in a tensor is an error too.
     pub trap_division: bool,
     /// Set by the caller to end the run early.
@@ -46,8 +54,28 @@ pub struct Fault {
     pub notes: Vec<String>,
 }
 
+impl Context<'_> {
+    /// A program's number in the grid.
+    pub fn number(&self, program: [u32; 3]) -> u64 {
+        linear(program, self.grid)
+    }
+
+    /// The number of a program's cluster, and its rank there.
+    fn in_cluster(&self, program: [u32; 3]) -> (u64, u64) {
+        let along = |f: fn(u32, u32) -> u32, of: [u32; 3]| std::array::from_fn(|d| f(of[d], self.cluster[d]));
+        let number = linear(along(|i, n| i / n, program), along(|i, n| i / n, self.grid));
+        (number, linear(along(|i, n| i % n, program), self.cluster))
+    }
+}
+
+/// The number of an index, x fastest.
+fn linear(index: [u32; 3], extents: [u32; 3]) -> u64 {
+    let ([x, y, z], [width, height, _]) = (index.map(u64::from), extents.map(u64::from));
+    x + width * (y + height * z)
+}
+
 impl Fault {
-    fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
         Fault { message: message.into(), element: None, address: None, notes: Vec::new() }
     }
 }
@@ -60,7 +88,7 @@ pub type FaultBox = Box<Fault>;
 pub enum Status {
     /// The program returned.
     Done,
-    /// The program spins; others should run before it goes on.
+    /// The program spins or waits; others should run before it goes on.
     Paused,
     /// The caller asked to stop.
     Interrupted,
@@ -94,6 +122,8 @@ pub struct Frame {
     touched_memory: bool,
     /// Buffers of the program's own, for a program that has any.
     own: Option<Box<Own>>,
+    /// The turn of a barrier that it waits for.
+    awaited: Option<u64>,
     /// The frame of combine functions (kept for its buffers).
     inner: Option<Box<Frame>>,
 }
@@ -114,6 +144,7 @@ impl Frame {
             spins: 0,
             touched_memory: false,
             own: None,
+            awaited: None,
             inner: None,
         }
     }
@@ -125,6 +156,7 @@ impl Frame {
         self.time = 0;
         self.spins = 0;
         self.touched_memory = false;
+        self.awaited = None;
     }
 
     /// Drops what is cached about memory: another launch has other allocations.
@@ -260,6 +292,11 @@ impl Frame {
                     }
                     continue;
                 }
+                Instr::Barrier { scope, group, count } => {
+                    if !self.meet(program, context, *scope, *group, *count) {
+                        return Ok(Status::Paused);
+                    }
+                }
                 Instr::Return => return Ok(Status::Done),
                 Instr::Local { .. }
                 | Instr::Pointers { .. }
@@ -270,6 +307,33 @@ impl Frame {
             }
             self.pc += 1;
         }
+    }
+
+    /// Comes to a barrier, or looks whether those that it waits for have come; gives whether the program goes on.
+    fn meet(
+        &mut self,
+        program: &Program,
+        context: &Context<'_>,
+        scope: ProgramScope,
+        group: i32,
+        count: Option<V>,
+    ) -> bool {
+        let (cluster, size) = match scope {
+            ProgramScope::Cluster => (Some(context.in_cluster(self.program_id).0), context.cluster),
+            ProgramScope::Grid => (None, context.grid),
+        };
+        let group: Group = (group, cluster);
+        self.awaited = match self.awaited {
+            Some(turn) => Some(turn).filter(|&turn| !context.meetings.is_over(group, turn)),
+            None => {
+                let wanted = match count {
+                    Some(count) => self.scalar(program, count),
+                    None => size.iter().map(|&n| u64::from(n)).product(),
+                };
+                context.meetings.come(group, wanted, context.number(self.program_id), self.pc)
+            }
+        };
+        self.awaited.is_none()
     }
 
     fn back_edge(&mut self, context: &Context<'_>) -> Option<Status> {
@@ -305,9 +369,10 @@ impl Frame {
                 self.set(*dst, Repr::Uniform(self.time));
             }
             Instr::Multiprocessor { dst } => {
-                let [x, y, z] = self.program_id.map(u64::from);
-                let [width, height, _] = context.grid.map(u64::from);
-                self.set(*dst, Repr::Uniform((x + width * (y + height * z)) % MULTIPROCESSORS));
+                self.set(*dst, Repr::Uniform(context.number(self.program_id) % MULTIPROCESSORS));
+            }
+            Instr::ClusterRank { dst } => {
+                self.set(*dst, Repr::Uniform(context.in_cluster(self.program_id).1));
             }
             Instr::Move { assigns, overlapping } => self.assign(program, assigns, *overlapping),
             Instr::Range { .. }
@@ -356,6 +421,7 @@ impl Frame {
             | Instr::JumpIfNot { .. }
             | Instr::ForCheck { .. }
             | Instr::ForStep { .. }
+            | Instr::Barrier { .. }
             | Instr::Return => unreachable!("handled by `run`"),
         }
         Ok(())

@@ -4,7 +4,7 @@ use crate::attr_enum;
 use crate::attrs::{AttrKind, DefaultTrue, SymbolRef};
 use crate::entity::{Attr, Op, Type};
 use crate::module::Module;
-use crate::opdef::{Access, Effect, Resource};
+use crate::opdef::{Access, Effect, Resource, Scope};
 use crate::text::print_type;
 use crate::types::TypeKind;
 use crate::typing::same_type_lists;
@@ -95,6 +95,12 @@ attr_enum! {
     ProgramDim { X = "x", Y = "y", Z = "z" }
 }
 
+attr_enum! {
+    /// Programs that run at the same time: those of a cluster, or all.
+    #[allow(missing_docs)]
+    ProgramScope { Cluster = "cluster", Grid = "grid" }
+}
+
 const READ: Effect = Effect::new(Access::Read, Resource::Global, Some("ptr"));
 const WRITE: Effect = Effect::new(Access::Write, Resource::Global, Some("ptr"));
 /// It is not to be moved or erased.
@@ -166,6 +172,19 @@ crate::dialect! {
         types(Is("result", Fixed(Type::I32)))
         effects()
         format "$axis attr-dict `:` type($result)"
+    }
+
+    /// Programs of a scope wait for each other: what any of them has written before, each of them sees after. They are all of the
+    /// scope, or, where there is a `count`, that many, those that come to a barrier of this `group`. Programs that meet more than
+    /// once meet in the same group; other programs do in another.
+    op ProgramBarrier = "program_barrier" {
+        operands(count: opt)
+        attrs(scope: ProgramScope = "scope", group: i32 = "group")
+        index(Unrelated)
+        types(Is("count", Fixed(Type::I32)))
+        effects(Effect::wait(Scope::Gpu))
+        marks(GLOBAL_SCRATCH_OFFSET)
+        format "$scope (`,` $count^)? attr-dict"
     }
 
     /// `[start, end)` as a 1-D `i32` tensor.

@@ -13,8 +13,8 @@ impl Lower<'_, '_> {
     /// Which CTA of its cluster this one is.
     pub fn cluster_cta_rank(&mut self) -> Value {
         let rank = self.b.asm1("mov.u32 $0, %cluster_ctarank;", "=r", Effect::Pure, Ty::I32, &[]);
-        let ctas = u64::from(self.num_ctas.next_power_of_two());
-        self.b.assume_zeros(rank, 0xffff_ffff & !(ctas - 1));
+        let ctas: u32 = ir::launch::ctas_of_cluster(self.m).iter().product();
+        self.b.assume_zeros(rank, 0xffff_ffff & !(u64::from(ctas.next_power_of_two()) - 1));
         rank
     }
 

@@ -12,6 +12,7 @@ mod inline_asm;
 mod matrix;
 mod mbarrier;
 mod messages;
+mod program_barrier;
 mod symbol;
 mod tma;
 mod warp_specialize;

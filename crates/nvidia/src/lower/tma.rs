@@ -165,29 +165,10 @@ impl Lower<'_, '_> {
 
     /// This CTA's part of the launch's scratch memory.
     pub fn global_scratch_alloc(&mut self, op: ttg::GlobalScratchAlloc) -> Result<()> {
-        let root = self.m.root();
-        let size = self.m.int_attr(root, "ttg.global_scratch_memory_size").unwrap_or(0);
         let offset = self.int_attr(marks::GLOBAL_SCRATCH_OFFSET).unwrap_or(0);
-        let Some(base) = self.global_scratch else {
-            return Err(
-                self.error("internal: the module does not say how much global scratch memory it needs")
-            );
-        };
-        let register = |s: &mut Self, name: &str| {
-            let name = format!("llvm.nvvm.read.ptx.sreg.{name}");
-            s.b.intrinsic(&name, Effect::Pure, Some(Ty::I32), &[])
-        };
-        let mut cta = register(self, "ctaid.z");
-        for axis in ["y", "x"] {
-            let count = register(self, &format!("nctaid.{axis}"));
-            let index = register(self, &format!("ctaid.{axis}"));
-            cta = self.b.mul(cta, count);
-            cta = self.b.add(cta, index);
-        }
-        let cta = self.b.int_cast(cta, Ty::I64, false);
-        let at = self.b.mul_const(cta, size);
-        let at = self.b.add_const(at, offset);
-        let address = self.b.ptr_add(base, at);
+        let base = self.scratch_of_launch()?;
+        let cta = self.number_in_grid("ctaid", "nctaid");
+        let address = self.part_of_scratch(base, cta, offset);
         let result = op.result(self.m);
         self.set_regs(result, vec![address]);
         Ok(())

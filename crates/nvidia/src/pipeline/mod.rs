@@ -13,6 +13,7 @@
 //! The list is the same for every capability: a pass whose hardware is missing finds that in
 //! [`TargetInfo`](tilewright_passes::TargetInfo), and has nothing to do.
 
+mod allocate_counters;
 mod launch_bounds;
 
 use tilewright_passes::hopper::{
@@ -90,6 +91,10 @@ pub static PASSES: &[Row] = &[
         why: "loops have their final form: what they add up over lanes can leave them",
     },
     Row { pass: DCE, why: "what lower-rings and sink-lane-sums left behind would get memory and barriers" },
+    Row {
+        pass: allocate_counters::PASS,
+        why: "behind lower-tma, which places tensor maps in the same memory",
+    },
     Row { pass: allocate_warp_groups::PASS, why: "what partitions do is final: their warps and registers" },
     Row { pass: allocate_shared::PASS, why: "buffers and scratch are final: their offsets" },
     Row { pass: membar::PASS, why: "barriers depend on which buffers lie in the same place" },

@@ -35,14 +35,14 @@ pub fn specializations(module: &Module) -> Vec<ttg::WarpSpecialize> {
     all.into_iter().filter_map(|op| ttg::WarpSpecialize::cast(module, op)).collect()
 }
 
-/// Whether an operation may wait for, or is waited for by, other programs or the rest of its own: a barrier of the CTA or of its
-/// cluster, or an atomic whose old value matters. Loads must not run ahead of it.
+/// Whether an operation may wait for, or is waited for by, other programs or the rest of its own: a barrier of the CTA, of its
+/// cluster or of programs, or an atomic whose old value matters. Loads must not run ahead of it.
 pub fn synchronizes(module: &Module, op: Op) -> bool {
     match module.opcode(op) {
         Some(
             Opcode::Ttg(ttg::Kind::Barrier)
             | Opcode::Ttng(ttng::Kind::ClusterWait)
-            | Opcode::Tt(tt::Kind::AtomicCas),
+            | Opcode::Tt(tt::Kind::AtomicCas | tt::Kind::ProgramBarrier),
         ) => true,
         Some(Opcode::Tt(tt::Kind::AtomicRmw)) => !module.is_unused(module.result(op)),
         _ => false,

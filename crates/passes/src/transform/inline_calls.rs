@@ -1,9 +1,9 @@
 //! Inlining of what can't be called: a `noinline` function stays one, and is called as `ptxas` calls functions, unless it takes,
-//! gives or makes tensor descriptors or buffers, or the kernel runs on clusters or on specialized warps.
+//! gives or makes tensor descriptors or buffers, waits for other programs, or the kernel runs on clusters or on specialized warps.
 //!
 //! A descriptor is a tensor map or a pointer with sizes, whichever its accesses want, and that is found within one function; so are the
-//! layouts of buffers and what is done to them when,
-//! how tiles are split over the CTAs of a cluster, and which warps run what.
+//! layouts of buffers and who accesses them when, how tiles are split over the CTAs of a cluster, and which warps run what. Where programs
+//! wait for each other memory of the launch counts them, which the kernel alone is given.
 //!
 //! Why first: what is inlined is code like any other to all passes behind.
 //!
@@ -43,17 +43,17 @@ pub fn run(module: &mut Module, num_ctas: u32) -> Result<(), Diagnostic> {
     if !calls.iter().any(|&call| all || !stays(module, call)) {
         return Ok(());
     }
-    inline::run_where(module, &|module, callee| all || is_inlined(module, callee))?;
+    inline::run_where(module, &|module, callee| all || only_in_place(module, callee))?;
     pass::optimize(module)
 }
 
 /// Whether an operation is anything but a call of a function that can't be called.
 pub fn stays(module: &Module, op: Op) -> bool {
-    calls::callee(module, op).is_none_or(|callee| !is_inlined(module, callee) && !has_partitions(module))
+    calls::callee(module, op).is_none_or(|callee| !only_in_place(module, callee) && !has_partitions(module))
 }
 
-/// Whether a function has to do with descriptors, buffers or pointers into them, or calls one that has.
-fn is_inlined(module: &Module, func: Op) -> bool {
+/// Whether a function has to do with descriptors, buffers or pointers into them, or waits for other programs, or calls one that does.
+fn only_in_place(module: &Module, func: Op) -> bool {
     let is_bound = |&v: &Value| {
         let ty = module.value_type(v);
         let buffer_or_descriptor =
@@ -62,7 +62,8 @@ fn is_inlined(module: &Module, func: Op) -> bool {
     };
     let inside = |op: Op| {
         let blocks = module.regions(op).iter().flat_map(|&region| module.region_blocks(region));
-        module.results(op).iter().chain(blocks.flat_map(|&b| module.block_args(b))).any(is_bound)
+        let mut values = module.results(op).iter().chain(blocks.flat_map(|&b| module.block_args(b)));
+        values.any(is_bound) || tt::ProgramBarrier::cast(module, op).is_some()
     };
     calls::reached(module, func).into_iter().any(|f| module.all_ops(f).into_iter().any(inside))
 }

@@ -153,8 +153,13 @@ impl Page {
     fn forget(&mut self) {
         let sets = std::mem::take(&mut self.sets);
         for r in self.cells.iter_mut().flat_map(|c| [&mut c.0, &mut c.1]).filter(|r| r.flags & R_SET != 0) {
-            let flags = R_UNITS | r.flags & !R_SET;
-            *r = sets.of(r).last().map_or(Rec::default(), |l| Rec { flags: l.flags | flags, ..*l });
+            let [forgotten @ .., last] = sets.of(r) else {
+                *r = Rec::default();
+                continue;
+            };
+            // Strong ones, as of threads that poll, race with nothing that is strong.
+            let plain = forgotten.iter().any(|o| o.flags & R_STRONG == 0);
+            *r = Rec { flags: last.flags | r.flags & !R_SET | u8::from(plain) * R_UNITS, ..*last };
         }
     }
 

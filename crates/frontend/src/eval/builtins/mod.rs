@@ -11,7 +11,7 @@ mod elementwise;
 mod libdevice;
 pub(crate) mod local;
 mod memory;
-mod mesh;
+pub(crate) mod mesh;
 mod reduce;
 mod scaled;
 mod shape;
@@ -76,6 +76,7 @@ static BUILTINS: &[(&str, Function)] = &[
     ("cdiv", |e, a| e.cdiv(a)),
     ("next_power_of_2", |e, a| e.next_power_of_2(a)),
     ("tle.distributed.shard_id", |e, a| e.shard_id(a).map(Value::Tensor)),
+    ("tle.distributed.distributed_barrier", |e, a| e.distributed_barrier(a)),
     // Elementwise.
     ("add", |e, a| e.plain_arithmetic(a, Operator::Add)),
     ("sub", |e, a| e.plain_arithmetic(a, Operator::Sub)),

@@ -36,7 +36,8 @@ mod choose;
 mod dims;
 mod rewrite;
 
-use tilewright_ir::dialect::tt;
+use tilewright_ir::dialect::{tt, ttng};
+use tilewright_ir::launch::CLUSTER_DIMS;
 use tilewright_ir::{Diagnostic, Module, Op};
 
 use crate::pass::Pass;
@@ -51,11 +52,29 @@ pub const PASS: Pass = Pass {
     run: |m, t, o| run(m, t, o.num_ctas),
 };
 
+/// What is the first to ask which program of its cluster it is in, or to wait for the others.
+fn first_of_cluster(module: &Module) -> Option<Op> {
+    module.op_attr(module.root(), CLUSTER_DIMS)?;
+    let of_cluster = |op: &Op| {
+        ttng::ClusterCtaRank::cast(module, *op).is_some()
+            || tt::ProgramBarrier::cast(module, *op)
+                .is_some_and(|b| b.scope(module) == tt::ProgramScope::Cluster)
+    };
+    let ops = module.all_ops(module.root());
+    ops.iter().copied().find(of_cluster).or(ops.first().copied())
+}
+
 /// Distributes every kernel of the module over clusters of `num_ctas`.
 ///
 /// # Errors
 /// A target without clusters, an operation that can't be distributed.
 pub fn run(module: &mut Module, target: &TargetInfo, num_ctas: u32) -> Result<(), Diagnostic> {
+    if !target.clusters
+        && let Some(op) = first_of_cluster(module)
+    {
+        let message = format!("a mesh with clusters: {} has no clusters of CTAs", target.name);
+        return Err(Diagnostic::at(module, module.op_loc(op), message).note("cuda:90 has"));
+    }
     if num_ctas == 1 {
         return Ok(());
     }

@@ -1,0 +1,123 @@
+//! `tt.program_barrier`: programs wait for each other.
+//!
+//! All programs of a cluster meet at the cluster's barrier (PTX ISA, "barrier.cluster"), whose arrival releases and whose wait acquires
+//! by itself. Others count. The threads of a program meet; then one of them adds to the counter, and goes on polling until it is told
+//! that all have come; then they meet again. The additions are atomic, release and acquire, and the last of them tells the others by a
+//! release that they acquire: with the barriers of the CTA around them, what a thread of any program has written before is seen by each
+//! thread of every one after (PTX ISA, "Causality order"). `atom.inc` makes the counter zero again with the last addition, so that the
+//! next barrier finds it as the first did.
+//!
+//! Copies by TMA go through the asynchronous proxy: before the barrier those to global memory are waited for, and on both sides of it a proxy
+//! fence orders what the copies and ordinary accesses do to the same place (PTX ISA, "Async proxy").
+
+use tilewright_ir::dialect::tt;
+use tilewright_ir::marks;
+use tilewright_ir::opdef::Completion;
+use tilewright_llvm::{Effect, Ty, Value};
+use tilewright_lower::Hooks;
+
+use super::access::Asm;
+use super::{Lower, Nvidia, Result};
+
+impl Lower<'_, '_> {
+    pub fn program_barrier(&mut self, op: tt::ProgramBarrier) -> Result<()> {
+        let copies = |how: Completion| {
+            let m = self.m;
+            let is_one = |op| m.def(op).is_some_and(|d| d.effects.iter().any(|e| e.completion == how));
+            m.all_ops(m.root()).into_iter().any(is_one)
+        };
+        let (loads, stores) = (copies(Completion::Mbarrier), copies(Completion::Stores));
+        if stores {
+            self.b.asm("cp.async.bulk.wait_group 0;", "", Effect::Write, &[], &[]);
+        }
+        if loads || stores {
+            self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
+        }
+        self.meet(op)?;
+        if loads || stores {
+            self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
+        }
+        Ok(())
+    }
+
+    /// The barrier itself.
+    fn meet(&mut self, op: tt::ProgramBarrier) -> Result<()> {
+        let scope = op.scope(self.m);
+        let count = match (scope, op.count(self.m)) {
+            (tt::ProgramScope::Cluster, None) => {
+                self.cluster_arrive(false)?;
+                return self.cluster_wait();
+            }
+            (_, Some(count)) => self.scalar(count)?,
+            (tt::ProgramScope::Grid, None) => {
+                let axes = [tt::ProgramDim::X, tt::ProgramDim::Y, tt::ProgramDim::Z];
+                let [x, y, z] = axes.map(|axis| Nvidia::program_id(self, axis, true));
+                let plane = self.b.mul(x, y);
+                self.b.mul(plane, z)
+            }
+        };
+        let base = self.scratch_of_launch()?;
+        let part = match scope {
+            tt::ProgramScope::Grid => self.b.i32(0),
+            tt::ProgramScope::Cluster => self.number_in_grid("clusterid", "nclusterid"),
+        };
+        let offset = self.int_attr(marks::GLOBAL_SCRATCH_OFFSET).unwrap_or(0);
+        let counter = self.part_of_scratch(base, part, offset);
+        Nvidia::barrier(self);
+        let first = self.is_first_thread();
+        let mut asm = Asm::default();
+        let first = asm.arg(first, 'b');
+        let counter = asm.arg(counter, 'l');
+        let count = asm.arg(count, 'r');
+        // What has been seen of the second word before the addition is from before the last of them.
+        let text = format!(
+            "{{\n.reg .pred last, wait;\n.reg .b32 most, before, old, now;\n@!{first} bra done;\n\
+             ld.relaxed.gpu.global.b32 before, [{counter}+4];\n\
+             sub.u32 most, {count}, 1;\n\
+             atom.acq_rel.gpu.global.inc.u32 old, [{counter}], most;\n\
+             setp.eq.u32 last, old, most;\n\
+             @last red.release.gpu.global.add.u32 [{counter}+4], 1;\n\
+             @last bra done;\n\
+             again:\n\
+             ld.acquire.gpu.global.b32 now, [{counter}+4];\n\
+             setp.eq.u32 wait, now, before;\n\
+             @wait bra again;\n\
+             done:\n}}"
+        );
+        self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
+        Nvidia::barrier(self);
+        Ok(())
+    }
+
+    /// The launch's scratch memory.
+    pub fn scratch_of_launch(&mut self) -> Result<Value> {
+        self.global_scratch.ok_or_else(|| {
+            self.error("internal: the module does not say how much global scratch memory it needs")
+        })
+    }
+
+    /// What lies at `offset` in a part of the launch's scratch memory: each CTA has one.
+    pub fn part_of_scratch(&mut self, base: Value, part: Value, offset: i64) -> Value {
+        let size = self.m.int_attr(self.m.root(), "ttg.global_scratch_memory_size").unwrap_or(0);
+        let part = self.b.int_cast(part, Ty::I64, false);
+        let at = self.b.mul_const(part, size);
+        let at = self.b.add_const(at, offset);
+        self.b.ptr_add(base, at)
+    }
+
+    /// A number in the grid, x fastest, by the special registers of an index along each axis and of its extents.
+    pub fn number_in_grid(&mut self, index: &str, count: &str) -> Value {
+        let register = |l: &mut Self, name: &str, axis: &str| {
+            let name = format!("llvm.nvvm.read.ptx.sreg.{name}.{axis}");
+            l.b.intrinsic(&name, Effect::Pure, Some(Ty::I32), &[])
+        };
+        let mut number = register(self, index, "z");
+        for axis in ["y", "x"] {
+            let count = register(self, count, axis);
+            let index = register(self, index, axis);
+            number = self.b.mul(number, count);
+            number = self.b.add(number, index);
+        }
+        number
+    }
+}

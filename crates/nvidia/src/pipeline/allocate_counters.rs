@@ -1,0 +1,69 @@
+//! Gives barriers of programs the counters at which they meet: 8 bytes a group, in the launch's scratch memory.
+//!
+//! A cluster that waits as a whole has a barrier in hardware. All other groups count in global memory: for those of a cluster
+//! distributed shared memory would be nearer, but it had to be made zero before anyone counts and kept until everyone has, by two
+//! barriers of the whole cluster in each launch; global memory is made zero by the launch and outlives the kernel.
+//!
+//! Each CTA has a part of the scratch memory. Groups of the grid use the first one's, those of a cluster the part of the number that the
+//! cluster has in the grid. What a CTA has is a multiple of the alignment of what lies there already, as tensor maps.
+//!
+//! Why here: behind what makes tensor maps, and before anything is lowered.
+//!
+//! ```text
+//! module { tt.program_barrier grid {group = 0 : i32} }
+//! =>
+//! module attributes {ttg.global_scratch_memory_size = 8 : i32, ttg.global_scratch_memory_zeroed, …} {
+//!   tt.program_barrier grid {group = 0 : i32, ttg.global_scratch_memory_offset = 0 : i32}
+//! }
+//! ```
+
+use tilewright_ir::dialect::tt::{ProgramBarrier, ProgramScope};
+use tilewright_ir::launch::ZEROED_SCRATCH;
+use tilewright_ir::{AttrKind, Module, marks};
+use tilewright_passes::pass::{Pass, Property};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "allocate-counters",
+    summary: "give barriers of programs their counters",
+    requires: &[Property::NoDescriptorAccesses],
+    ensures: &[],
+    run: |m, _, _| {
+        run(m);
+        Ok(())
+    },
+};
+
+/// A counter: how many have come, and how often all have.
+const BYTES: i32 = 8;
+
+/// Places the counters behind what the scratch memory holds already.
+fn run(module: &mut Module) {
+    let root = module.root();
+    let begin = module.int_attr(root, "ttg.global_scratch_memory_size").unwrap_or(0) as i32;
+    let mut groups = 0;
+    for op in module.all_ops(root) {
+        let Some(barrier) = ProgramBarrier::cast(module, op).filter(|b| counts(module, *b)) else { continue };
+        let group = barrier.group(module);
+        module.set_i32_attr(op, marks::GLOBAL_SCRATCH_OFFSET, begin + BYTES * group);
+        groups = groups.max(group + 1);
+    }
+    if groups > 0 {
+        let alignment =
+            module.int_attr(root, "ttg.global_scratch_memory_alignment").unwrap_or(0).max(BYTES.into());
+        let size = (begin + BYTES * groups) as u64;
+        module.set_i32_attr(
+            root,
+            "ttg.global_scratch_memory_size",
+            size.next_multiple_of(alignment as u64) as i32,
+        );
+        module.set_i32_attr(root, "ttg.global_scratch_memory_alignment", alignment as i32);
+        let unit = module.attr(AttrKind::Unit);
+        module.set_attr(root, ZEROED_SCRATCH, unit);
+    }
+}
+
+/// Whether a barrier counts, and is not the one in hardware.
+fn counts(module: &Module, barrier: ProgramBarrier) -> bool {
+    barrier.scope(module) == ProgramScope::Grid || barrier.count(module).is_some()
+}

@@ -1,0 +1,37 @@
+// What counts gets a counter a group, behind what the scratch memory holds already; a whole cluster waits in hardware.
+// RUN: -allocate-counters
+// CHECK: ttg.global_scratch_memory_size = 256 : i32, ttg.global_scratch_memory_zeroed
+module attributes {tle.cluster_dims = array<i32: 4, 1, 1>, ttg.global_scratch_memory_alignment = 128 : i32, ttg.global_scratch_memory_size = 128 : i32} {
+  tt.func public @f(%n: i32) {
+    // CHECK: tt.program_barrier cluster {group = 0 : i32}
+    tt.program_barrier cluster {group = 0 : i32}
+    // CHECK: tt.program_barrier cluster, %arg0 {group = 1 : i32, ttg.global_scratch_memory_offset = 136 : i32}
+    tt.program_barrier cluster, %n {group = 1 : i32}
+    // CHECK: tt.program_barrier grid {group = 2 : i32, ttg.global_scratch_memory_offset = 144 : i32}
+    tt.program_barrier grid {group = 2 : i32}
+    // CHECK: tt.program_barrier grid {group = 2 : i32, ttg.global_scratch_memory_offset = 144 : i32}
+    tt.program_barrier grid {group = 2 : i32}
+    tt.return
+  }
+}
+// -----
+// Nothing else lies there.
+// RUN: -allocate-counters
+// CHECK: ttg.global_scratch_memory_alignment = 8 : i32, ttg.global_scratch_memory_size = 8 : i32
+module {
+  tt.func public @f() {
+    tt.program_barrier grid {group = 0 : i32}
+    tt.return
+  }
+}
+// -----
+// Nothing counts.
+// RUN: -allocate-counters
+// CHECK-NOT: global_scratch
+// CHECK: tt.program_barrier cluster {group = 0 : i32}
+module attributes {tle.cluster_dims = array<i32: 4, 1, 1>} {
+  tt.func public @f() {
+    tt.program_barrier cluster {group = 0 : i32}
+    tt.return
+  }
+}
