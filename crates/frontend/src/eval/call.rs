@@ -408,7 +408,15 @@ impl Evaluator<'_> {
             .flat_map(|v| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>())
             .collect();
         if !self.noinline.contains_key(&key) {
-            let symbol = format!("{}__{}", function.name.replace('.', "_"), self.noinline.len());
+            // While this one is evaluated, others may begin.
+            let name = function.name.replace('.', "_");
+            let mut symbol = format!("{name}__{}", self.noinline.len());
+            for number in self.noinline.len() + 1.. {
+                if self.module.function(&symbol).is_none() {
+                    break;
+                }
+                symbol = format!("{name}__{number}");
+            }
             let inputs: Vec<_> = operands.iter().map(|&v| self.module.value_type(v)).collect();
             let (outer, range, loc) = (self.block, self.range, self.loc());
             let func = self.begin_function(&symbol, &inputs, false);
