@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFunction, PyList, PyModule, PySet, PyString, PyTuple, PyType};
 use rustc_hash::FxHashSet;
 
-use tilewright_frontend::HostValue;
+use tilewright_frontend::{AggregateClass, HostValue};
 
 use crate::args;
 use crate::errors::Optional;
@@ -156,6 +156,8 @@ impl Captured {
                 let (now, was) = (now.cast::<JitBase>()?.get(), was.cast::<JitBase>()?.get());
                 now.same_as(was) && same_function(now.function.bind(py), was.function.bind(py))?
             }
+            // A class of the same source, as when a notebook's cell is run again.
+            (HostValue::Class(before), HostValue::Class(after)) => same_class(before, after),
             (HostValue::Object(_), HostValue::Object(_)) => {
                 let kinds = [now.get_type(), was.get_type()];
                 same_function(now, was)?
@@ -180,6 +182,16 @@ fn behind_mark<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         Some(_) => object.getattr(intern!(py, "fn")),
         None => Ok(object.clone()),
     }
+}
+
+/// Whether two classes of kernels have the same fields, and functions with the same source.
+fn same_class(a: &AggregateClass, b: &AggregateClass) -> bool {
+    (&a.module, &a.name, &a.fields) == (&b.module, &b.name, &b.fields)
+        && a.methods.len() == b.methods.len()
+        && a.methods.iter().zip(&b.methods).all(|((name, a), (other, b))| {
+            let (f, g) = (&a.function, &b.function);
+            name == other && a.is_static == b.is_static && f.kind == g.kind && f.text() == g.text()
+        })
 }
 
 /// Whether two functions were made by the same `def`, as when a notebook's cell is run again.
