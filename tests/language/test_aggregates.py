@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import subprocess
 import sys
 
@@ -316,3 +317,53 @@ def test_from_source_alone(tmp_path):
     subprocess.run([*command, "-o", str(tmp_path / "out")], check=True)
     text = (tmp_path / "out" / "kernel.ttir").read_text()
     assert "iter_args(" in text and "arith.constant 32" in text
+
+
+def scaled_by(text, factor):
+    """A class as a cell of a notebook makes it anew each time."""
+    scope = {"__name__": "cells", "aggregate": aggregate, "tl": tl, "triton": triton}
+    source = text.replace("FACTOR", str(factor))
+    # Functions are told apart by their source, which `inspect` finds by the name of the file.
+    name = f"<cell {factor}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    exec(compile(source, name, "exec"), scope)
+    return scope["Scaled"], scope
+
+
+CELL = """
+@aggregate
+class Scaled:
+    value: tl.tensor
+
+    def __init__(self, value):
+        self.value = value
+
+    @triton.jit
+    def get(self):
+        return self.value * FACTOR
+"""
+
+
+Scaled = None  # the test puts classes here
+
+
+@triton.jit
+def captured_kernel(out_ptr):
+    tl.store(out_ptr + tl.arange(0, 4), Scaled(tl.arange(0, 4)).get())
+
+
+def test_class_that_is_another_one(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    out = np.zeros(4, np.int32)
+    first, scope = scaled_by(CELL, 3)
+    monkeypatch.setitem(globals(), "Scaled", first)
+    captured_kernel[(1,)](out)
+    np.testing.assert_array_equal(out, 3 * np.arange(4))
+    # The same cell once more, in the same namespace.
+    exec(compile(CELL.replace("FACTOR", "3"), "<cell 3>", "exec"), scope)
+    assert scope["Scaled"] is not first
+    monkeypatch.setitem(globals(), "Scaled", scope["Scaled"])
+    captured_kernel[(1,)](out)
+    monkeypatch.setitem(globals(), "Scaled", scaled_by(CELL, 5)[0])
+    with pytest.raises(RuntimeError, match="'Scaled', which kernel 'captured_kernel' uses"):
+        captured_kernel[(1,)](out)

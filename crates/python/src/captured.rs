@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFunction, PyList, PyModule, PySet, PyString, PyTuple, PyType};
 use rustc_hash::FxHashSet;
 
-use tilewright_frontend::{AggregateClass, HostValue};
+use tilewright_frontend::HostValue;
 
 use crate::args;
 use crate::errors::Optional;
-use crate::host::PyHost;
+use crate::host::{PyHost, class_methods};
 use crate::jit::JitBase;
 use crate::wrong_call;
 
@@ -157,7 +157,10 @@ impl Captured {
                 now.same_as(was) && same_function(now.function.bind(py), was.function.bind(py))?
             }
             // A class of the same source, as when a notebook's cell is run again.
-            (HostValue::Class(before), HostValue::Class(after)) => same_class(before, after),
+            (HostValue::Class(before), HostValue::Class(after)) => {
+                let same = before.name == after.name && before.fields == after.fields;
+                same && same_class(now, was)?
+            }
             (HostValue::Object(_), HostValue::Object(_)) => {
                 let kinds = [now.get_type(), was.get_type()];
                 same_function(now, was)?
@@ -184,14 +187,21 @@ fn behind_mark<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// Whether two classes of kernels have the same fields, and functions with the same source.
-fn same_class(a: &AggregateClass, b: &AggregateClass) -> bool {
-    (&a.module, &a.name, &a.fields) == (&b.module, &b.name, &b.fields)
-        && a.methods.len() == b.methods.len()
-        && a.methods.iter().zip(&b.methods).all(|((name, a), (other, b))| {
-            let (f, g) = (&a.function, &b.function);
-            name == other && a.is_static == b.is_static && f.kind == g.kind && f.text() == g.text()
-        })
+/// Whether two classes of kernels have the same fields and functions.
+fn same_class(now: &Bound<'_, PyAny>, was: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let (now, was) = (class_methods(now)?, class_methods(was)?);
+    if now.len() != was.len() {
+        return Ok(false);
+    }
+    for ((name, f, kind, is_static), (other, g, of_kind, of_class)) in now.iter().zip(&was) {
+        let py = f.py();
+        let (f, g) = (f.cast::<JitBase>()?.get(), g.cast::<JitBase>()?.get());
+        let same = (name, kind, is_static) == (other, of_kind, of_class) && f.same_as(g);
+        if !same || !same_function(f.function.bind(py), g.function.bind(py))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether two functions were made by the same `def`, as when a notebook's cell is run again.

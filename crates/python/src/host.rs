@@ -58,7 +58,9 @@ struct Found {
 type Class = (Py<PyAny>, Arc<AggregateClass>);
 
 /// A function of a class as Python gives it: name, function, kind, and whether it takes no instance.
-type Method<'py> = (String, Bound<'py, PyAny>, String, bool);
+pub type Method<'py> = (String, Bound<'py, PyAny>, String, bool);
+
+type Parts<'py> = (Vec<(String, Bound<'py, PyAny>)>, Vec<Method<'py>>);
 
 impl PyHost {
     /// Makes `function` known, as the entry of a compilation must be.
@@ -217,9 +219,7 @@ impl PyHost {
         if let Some((_, known)) = self.classes.borrow().get(&id) {
             return Ok(known.clone());
         }
-        let parts =
-            py.import(intern!(py, "tilewright.runtime.aggregate"))?.call_method1("parts", (class,))?;
-        let (fields, methods): (Vec<(String, Bound<'_, PyAny>)>, Vec<Method<'_>>) = parts.extract()?;
+        let (fields, methods) = class_parts(class)?;
         let fields =
             fields.iter().map(|(name, annotation)| Ok((name.as_str().into(), self.value(annotation)?)));
         let fields = fields.collect::<PyResult<Vec<_>>>()?;
@@ -498,6 +498,17 @@ impl Host for PyHost {
             read().unwrap_or_default()
         })
     }
+}
+
+/// The fields with their annotations, and the functions of a class decorated with `@_aggregate`.
+fn class_parts<'py>(class: &Bound<'py, PyAny>) -> PyResult<Parts<'py>> {
+    let py = class.py();
+    py.import(intern!(py, "tilewright.runtime.aggregate"))?.call_method1("parts", (class,))?.extract()
+}
+
+/// The functions of a class decorated with `@_aggregate`.
+pub fn class_methods<'py>(class: &Bound<'py, PyAny>) -> PyResult<Vec<Method<'py>>> {
+    Ok(class_parts(class)?.1)
 }
 
 /// Whether the module declares `NAME: tl.constexpr = …`.

@@ -25,8 +25,12 @@ def parts(cls):
 
 
 def _annotations(cls):
-    # Those of a module that postpones them are texts.
-    return inspect.get_annotations(cls, eval_str=True)
+    # Those of a module that postpones them are texts, which mean what they mean to the functions.
+    init = vars(cls).get("__init__")
+    if not isinstance(init, types.FunctionType):
+        return inspect.get_annotations(cls, eval_str=True)
+    closure = inspect.getclosurevars(init).nonlocals
+    return inspect.get_annotations(cls, globals=init.__globals__, locals=closure | vars(cls), eval_str=True)
 
 
 def _classes(annotation):
