@@ -194,6 +194,27 @@ def test_descriptors(device):
 
 
 @triton.jit(noinline=True)
+def halves(x):
+    if x.shape[0] == 1:
+        return tl.max(x)
+    left, right = x.reshape((x.shape[0] // 2, 2)).split()
+    return halves(left) + halves(right)
+
+
+@triton.jit
+def halves_kernel(x_ptr, out_ptr, SIZE: tl.constexpr):
+    tl.store(out_ptr, halves(tl.load(x_ptr + tl.arange(0, SIZE))))
+
+
+def test_calls_of_itself(device):
+    """A function that calls itself with other shapes is one for each of them."""
+    x = np.arange(8, dtype=np.int32)
+    out = device.empty(1, np.int32)
+    halves_kernel[(1,)](device.array(x), out, 8)
+    assert device.numpy(out)[0] == x.sum()
+
+
+@triton.jit(noinline=True)
 def weighted(acc, ptr, k, N: tl.constexpr):
     row = tl.load(ptr + k * N + tl.arange(0, N))
     return acc + tl.sum(row)[None, None], tl.max(row)

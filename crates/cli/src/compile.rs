@@ -65,6 +65,9 @@ fn report(args: &Args, artifact: &Artifact, out: &mut dyn Write) -> Result<(), F
             m.assembler.as_deref().unwrap_or("?")
         )?;
     }
+    for remark in &m.remarks {
+        writeln!(out, "remark: {remark}")?;
+    }
     if let Some(missing) = &artifact.missing {
         writeln!(out, "no {}: {}", missing.stage, missing.why)?;
     }

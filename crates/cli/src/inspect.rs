@@ -49,6 +49,7 @@ pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Resu
         registers: m.n_regs.unwrap_or(0),
         spilled_bytes: m.n_spills.unwrap_or(0),
         shared_bytes: m.shared,
+        remarks: m.remarks.clone(),
     };
     let report = Report::new(&listing, target, facts);
     if args.json {
@@ -77,6 +78,9 @@ fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         occupancy.limited_by.join(" and ")
     )?;
     writeln!(out, "{}", counted(&report.instructions))?;
+    for remark in &facts.remarks {
+        writeln!(out, "remark: {remark}")?;
+    }
     let mut source = Source::default();
     if !report.spills.is_empty() {
         writeln!(out, "\nspills (STL stores, LDL loads)")?;

@@ -38,6 +38,9 @@ pub struct Metadata {
     pub n_regs: Option<u32>,
     /// Bytes spilled to local memory, as the assembler says.
     pub n_spills: Option<u32>,
+    /// Hints of the kernel that could not be followed, each with its place and why.
+    #[serde(default)]
+    pub remarks: Vec<String>,
     /// LLVM instructions that were handed to LLVM, if it took part.
     pub llvm_instructions: Option<usize>,
     /// Release of the compiler.

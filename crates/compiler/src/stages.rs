@@ -93,7 +93,7 @@ impl Pending {
         let Built { module, name, captured, printed, .. } = built;
         let options = job.options.clone();
         let made = job.run(module, &name, stop).map_err(Diagnostic::with_source_files)?;
-        let Made { code, mut texts, missing, times } = made;
+        let Made { code, mut texts, remarks, missing, times } = made;
         texts.extend(code.stages.into_iter().filter_map(|made| {
             stages.iter().find(|kind| kind.name == made.name).map(|kind| (*kind, made.bytes))
         }));
@@ -109,6 +109,7 @@ impl Pending {
             launch: code.launch,
             n_regs: code.registers,
             n_spills: code.spilled_bytes,
+            remarks,
             llvm_instructions: code.llvm_instructions,
             tilewright_version: env!("CARGO_PKG_VERSION").to_string(),
             assembler: code.assembler,
@@ -151,6 +152,7 @@ fn check_stage(
 struct Made {
     code: Code,
     texts: Vec<(StageKind, Vec<u8>)>,
+    remarks: Vec<String>,
     missing: Option<Missing>,
     times: Vec<StageTime>,
 }
@@ -187,11 +189,12 @@ impl Job {
             texts.push((TTGIR, ttgir.into_bytes()));
             target::check(stop)?;
         }
+        let remarks = tilewright_passes::remarks::of(&module);
         let code = tools.make(module, name, &options, given.as_ref(), stop)?;
         for made in &code.stages {
             clock.add(made.name, made.time);
         }
-        Ok(Made { code, texts, missing: tools.missing(), times: clock.times })
+        Ok(Made { code, texts, remarks, missing: tools.missing(), times: clock.times })
     }
 }
 

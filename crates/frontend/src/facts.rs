@@ -16,7 +16,8 @@ use rustc_hash::FxHashMap;
 
 use tilewright_ir::Span;
 
-use crate::host::{Binding, Host, HostError, HostObject, HostValue, JitFunction};
+use crate::aggregate::AggregateClass;
+use crate::host::{Binding, FunctionKind, Host, HostError, HostObject, HostValue, JitFunction};
 use crate::signature::{ArgSpec, ArgType};
 
 /// The facts that a module was made from, in the order in which they were learned.
@@ -42,7 +43,8 @@ pub(crate) struct Recorder<'h> {
 struct Record {
     facts: Facts,
     /// Numbers of functions and objects; a function's key has the module and the name, too, as its equality does.
-    functions: FxHashMap<(u64, Arc<str>, Arc<str>, bool), usize>,
+    functions: FxHashMap<(u64, Arc<str>, Arc<str>, FunctionKind), usize>,
+    classes: FxHashMap<(u64, Arc<str>, Arc<str>), usize>,
     objects: FxHashMap<u64, usize>,
     /// How often each question was asked, and the last answer: an answer is written down when it changes.
     asked: FxHashMap<String, (usize, String)>,
@@ -193,7 +195,7 @@ impl Host for Recorder<'_> {
 impl Record {
     /// The number of a function. Its source, and where that stands, is a fact of its own.
     fn function(&mut self, function: &Arc<JitFunction>, out: &mut String) {
-        let key = (function.id, function.module.clone(), function.name.clone(), function.constexpr);
+        let key = (function.id, function.module.clone(), function.name.clone(), function.kind);
         let next = self.functions.len();
         let number = *self.functions.entry(key).or_insert(next);
         if number == next {
@@ -203,17 +205,37 @@ impl Record {
                 .definition()
                 .map_or((source.first_line, 0), |def| source.line_col(def.range.start()));
             let line = format!(
-                "function f{number} {:?} {:?} noinline={} constexpr={} {:?}:{line}:{column} {:?}",
+                "function f{number} {:?} {:?} noinline={} {:?} {:?}:{line}:{column} {:?}",
                 function.module,
                 function.name,
                 function.noinline,
-                function.constexpr,
+                function.kind,
                 source.file,
                 function.text()
             );
             self.facts.lines.push(line);
         }
         let _ = write!(out, "f{number}");
+    }
+
+    /// The number of a class. Its fields, and its functions with their sources, are a fact of its own.
+    fn class(&mut self, class: &AggregateClass, out: &mut String) {
+        let key = (class.id, class.module.clone(), class.name.clone());
+        let next = self.classes.len();
+        let number = *self.classes.entry(key).or_insert(next);
+        if number == next {
+            let mut line = format!("class c{number} {:?} {:?}", class.module, class.name);
+            for (name, annotation) in &class.fields {
+                let _ = write!(line, " {name:?}: ");
+                self.value(annotation, &mut line);
+            }
+            for (name, method) in &class.methods {
+                let _ = write!(line, " {name:?} static={} ", method.is_static);
+                self.function(&method.function, &mut line);
+            }
+            self.facts.lines.push(line);
+        }
+        let _ = write!(out, "c{number}");
     }
 
     fn object(&mut self, object: &HostObject, out: &mut String) {
@@ -251,6 +273,7 @@ impl Record {
                 return self.values(&tuple.values, out);
             }
             HostValue::Jit(function) => return self.function(function, out),
+            HostValue::Class(class) => return self.class(class, out),
             HostValue::Object(object) => return self.object(object, out),
         };
     }

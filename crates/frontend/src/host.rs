@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 use ruff_python_ast::StmtFunctionDef;
 use tilewright_ir::{Diagnostic, Span};
 
+use crate::aggregate::AggregateClass;
 use crate::dtype::DType;
 use crate::source::{SourceText, must_use};
 
@@ -127,6 +128,8 @@ pub enum HostValue {
     Python(Arc<str>),
     /// A function decorated with `@jit` outside the library.
     Jit(Arc<JitFunction>),
+    /// A class decorated with `@_aggregate` outside the library.
+    Class(Arc<AggregateClass>),
     /// Anything else.
     Object(Arc<HostObject>),
 }
@@ -157,6 +160,20 @@ pub struct HostObject {
     pub namedtuple_fields: Option<Arc<[Arc<str>]>>,
 }
 
+/// When a function runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FunctionKind {
+    /// With the kernel that it is a part of (`@jit`).
+    #[default]
+    Kernel,
+    /// At compile time on constants (`@constexpr_function`), evaluated by the front end. Hosts that can call it themselves
+    /// give a callable [`HostObject`] instead.
+    Constexpr,
+    /// While the kernel is evaluated, as a plain method of an [`AggregateClass`] does: constants stay constants, values of run time pass
+    /// through, and what it sets in an object is set for its caller.
+    Plain,
+}
+
 /// A function decorated with `@jit`: a host makes one for each, once, and gives the same `Arc` every time, so that
 /// it is parsed once.
 pub struct JitFunction {
@@ -170,9 +187,8 @@ pub struct JitFunction {
     pub source: Arc<SourceText>,
     /// `@jit(noinline=True)`.
     pub noinline: bool,
-    /// Runs at compile time on constants (`@constexpr_function`), evaluated by the front end. Hosts that can call it
-    /// themselves give a callable [`HostObject`] instead.
-    pub constexpr: bool,
+    /// When it runs.
+    pub kind: FunctionKind,
     definition: OnceLock<Result<Arc<StmtFunctionDef>, Diagnostic>>,
 }
 
@@ -192,7 +208,7 @@ impl JitFunction {
             name,
             source,
             noinline,
-            constexpr: false,
+            kind: FunctionKind::Kernel,
             definition: OnceLock::new(),
         })
     }
@@ -208,19 +224,19 @@ impl JitFunction {
     ) -> Arc<JitFunction> {
         let (module, name) = (module.into(), name.into());
         let definition = OnceLock::from(Ok(definition));
-        Arc::new(JitFunction { id, module, name, source, noinline, constexpr: false, definition })
+        Arc::new(JitFunction { id, module, name, source, noinline, kind: FunctionKind::Kernel, definition })
     }
 
-    /// The same function as one that runs at compile time.
+    /// The same function as one of another kind.
     #[must_use]
-    pub fn at_compile_time(&self) -> Arc<JitFunction> {
+    pub fn of_kind(&self, kind: FunctionKind) -> Arc<JitFunction> {
         Arc::new(JitFunction {
             id: self.id,
             module: self.module.clone(),
             name: self.name.clone(),
             source: self.source.clone(),
-            noinline: false,
-            constexpr: true,
+            noinline: self.noinline && kind == FunctionKind::Kernel,
+            kind,
             definition: self.definition.clone(),
         })
     }
@@ -274,6 +290,7 @@ impl PartialEq for HostValue {
             (V::NamedTuple(a), V::NamedTuple(b)) => a == b,
             (V::DType(a), V::DType(b)) => a == b,
             (V::Jit(a), V::Jit(b)) => a == b,
+            (V::Class(a), V::Class(b)) => a == b,
             (V::Object(a), V::Object(b)) => a == b,
             _ => false,
         }
@@ -304,6 +321,7 @@ impl HostValue {
             HostValue::Library(_) => "tl function",
             HostValue::Python(_) => "Python builtin",
             HostValue::Jit(_) => "jit function",
+            HostValue::Class(_) => "class",
             HostValue::Object(o) => &o.kind,
         }
     }
@@ -318,7 +336,11 @@ impl HostValue {
             HostValue::Str(s) => !s.is_empty(),
             HostValue::Tuple(t) => !t.is_empty(),
             HostValue::NamedTuple(t) => !t.values.is_empty(),
-            HostValue::DType(_) | HostValue::Library(_) | HostValue::Python(_) | HostValue::Jit(_) => true,
+            HostValue::DType(_)
+            | HostValue::Library(_)
+            | HostValue::Python(_)
+            | HostValue::Jit(_)
+            | HostValue::Class(_) => true,
             HostValue::Object(_) => return None,
         })
     }
@@ -357,6 +379,7 @@ impl fmt::Display for HostValue {
             },
             HostValue::Python(name) => f.write_str(name),
             HostValue::Jit(function) => f.write_str(&function.name),
+            HostValue::Class(class) => f.write_str(&class.name),
             HostValue::Object(o) => write!(f, "{} {}", o.kind, o.name),
         }
     }

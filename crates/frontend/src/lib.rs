@@ -5,6 +5,7 @@
 //! - [`source`]: a piece of Python source, its lines and its parsed functions;
 //! - [`host`]: what the source names outside itself, through the [`Host`] trait, and [`source_host`], the host that
 //!   needs no Python;
+//! - [`aggregate`]: classes of kernels;
 //! - [`facts`]: what a compilation was told from outside, which a cache key is made of;
 //! - [`library`]: the `tl.*` names, read from the Python files under `python/tilewright/language`;
 //! - [`dtype`], [`signature`]: the language's types and the types of a kernel's arguments.
@@ -17,6 +18,7 @@
 // An error ends the compilation: its size does not matter.
 #![allow(clippy::result_large_err)]
 
+pub mod aggregate;
 pub mod dtype;
 mod eval;
 pub mod facts;
@@ -28,10 +30,11 @@ pub mod source;
 pub mod source_host;
 pub mod value;
 
+pub use aggregate::AggregateClass;
 pub use dtype::{DType, Scalar};
 pub use eval::{Built, Captured, build_module, build_module_for};
 pub use facts::Facts;
-pub use host::{Binding, Host, HostError, HostObject, HostValue, JitFunction};
+pub use host::{Binding, FunctionKind, Host, HostError, HostObject, HostValue, JitFunction};
 pub use signature::{ArgSpec, ArgType, Signature};
 pub use source::SourceText;
 pub use source_host::SourceHost;

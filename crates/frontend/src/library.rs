@@ -11,9 +11,10 @@ use std::sync::{Arc, OnceLock};
 use ruff_python_ast::{Expr, Parameters, Stmt};
 use rustc_hash::FxHashMap;
 
+use crate::aggregate::{AggregateClass, is_aggregate};
 use crate::dtype::{DType, Scalar};
 use crate::fold;
-use crate::host::{HostValue, JitFunction};
+use crate::host::{FunctionKind, HostError, HostValue, JitFunction};
 use crate::source::{SourceText, last_name, must_use};
 
 /// The files, by module path.
@@ -130,7 +131,9 @@ pub enum Item {
     Jit(Arc<JitFunction>),
     /// A constant.
     Const(HostValue),
-    /// A class, by its path (`language.core.constexpr`).
+    /// A class decorated with `@_aggregate`.
+    Aggregate(Arc<AggregateClass>),
+    /// Another class, by its path (`language.core.constexpr`).
     Class(Arc<str>),
     /// What the reference of TLE has and we have not yet, by its path (`tle.pipe`).
     NotYet(Arc<str>),
@@ -360,7 +363,11 @@ fn load_statement(
                     false,
                     Arc::new(def.clone()),
                 );
-                Item::Jit(if marks.contains(&"jit") { function } else { function.at_compile_time() })
+                Item::Jit(if marks.contains(&"jit") {
+                    function
+                } else {
+                    function.of_kind(FunctionKind::Constexpr)
+                })
             } else {
                 return;
             };
@@ -368,6 +375,19 @@ fn load_statement(
                 members.insert(name.clone(), item.clone());
             }
             entries.insert(name, Entry::Item(item));
+        }
+        Stmt::ClassDef(class) if is_aggregate(class) => {
+            let id = |_: &_| {
+                *next_id += 1;
+                *next_id
+            };
+            let home = format!("{PACKAGE}{module}").into();
+            let annotation = |expr: &Expr| annotation(module, expr);
+            let made = AggregateClass::parse(&home, source, class, id, annotation);
+            debug_assert!(made.is_ok(), "{module}.{} can be read", class.name);
+            if let Ok(made) = made {
+                entries.insert(class.name.to_string(), Entry::Item(Item::Aggregate(made.into())));
+            }
         }
         Stmt::ClassDef(class) => {
             load_class(module, class.name.to_string(), class, entries);
@@ -381,6 +401,22 @@ fn load_statement(
             }
         }
         _ => {}
+    }
+}
+
+/// What an annotation of a field names: a class by its path, which is looked up where it is asked for.
+fn annotation(module: &str, expr: &Expr) -> Result<HostValue, HostError> {
+    match expr {
+        Expr::Name(name) if crate::eval::is_python_builtin(&name.id) => {
+            Ok(HostValue::Python(name.id.as_str().into()))
+        }
+        Expr::Name(name) => Ok(HostValue::Library(format!("{module}.{}", name.id).into())),
+        Expr::Attribute(a) => match annotation(module, &a.value)? {
+            HostValue::Library(of) => Ok(HostValue::Library(format!("{of}.{}", a.attr).into())),
+            other => Err(HostError::new(format!("an attribute of {other}"))),
+        },
+        Expr::NoneLiteral(_) => Ok(HostValue::None),
+        _ => Err(HostError::new("an annotation that names no class")),
     }
 }
 
@@ -549,6 +585,23 @@ mod tests {
         ));
         assert!(library.resolve("language.lood").is_none());
         assert!(library.member("sum").is_some());
+    }
+
+    #[test]
+    fn a_class_of_the_library_is_read() {
+        let text = "@_aggregate\nclass Slot:\n    stage: _core.tensor\n    depth: constexpr | int\n    pipe: Pipe\n\n    \
+                    def __init__(self, stage):\n        self.stage = stage\n\n    @jit\n    def advance(self):\n        pass\n";
+        let source = SourceText::new("tilewright/tle/_pipe.py", text, 1);
+        let mut entries = FxHashMap::default();
+        for stmt in &source.parse().expect("parses") {
+            load_statement("tle", stmt, &source, &mut 0, &mut entries, &mut FxHashMap::default());
+        }
+        let Some(Entry::Item(Item::Aggregate(class))) = entries.get("Slot") else { panic!("a class") };
+        let classes: Vec<String> = class.fields.iter().map(|(_, class)| class.to_string()).collect();
+        assert_eq!(classes, ["tle._core.tensor", "(tle.constexpr, int)", "tle.Pipe"]);
+        let kinds: Vec<_> = class.methods.iter().map(|(name, m)| (&**name, m.function.kind)).collect();
+        assert_eq!(kinds, [("__init__", FunctionKind::Plain), ("advance", FunctionKind::Kernel)]);
+        assert!(class.methods.iter().all(|(_, m)| m.function.module.starts_with(PACKAGE)));
     }
 
     #[test]

@@ -5,11 +5,13 @@
 
 use std::sync::Arc;
 
-use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
+use ruff_python_ast::{Decorator, Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::{Diagnostic, Span};
+
+use crate::host::FunctionKind;
 
 /// Python source with the place it came from.
 #[derive(Debug)]
@@ -184,6 +186,37 @@ pub(crate) fn last_name(expr: &Expr) -> Option<&str> {
         Expr::Call(call) => last_name(&call.func),
         _ => None,
     }
+}
+
+/// What a decorator makes of a function.
+#[derive(Clone, Copy)]
+pub(crate) struct JitMark {
+    pub noinline: bool,
+    pub kind: FunctionKind,
+}
+
+/// Whether one of the decorators is `jit` (with or without arguments) or `constexpr_function`.
+pub(crate) fn jit_mark(decorators: &[Decorator]) -> Option<JitMark> {
+    for decorator in decorators {
+        match last_name(&decorator.expression) {
+            Some("jit") => {
+                let noinline = match &decorator.expression {
+                    Expr::Call(call) => call
+                        .arguments
+                        .find_keyword("noinline")
+                        .is_some_and(|k| matches!(&k.value, Expr::BooleanLiteral(b) if b.value)),
+                    _ => false,
+                };
+                return Some(JitMark { noinline, kind: FunctionKind::Kernel });
+            }
+            // `@tl.constexpr` on a function makes it a constant that can be called.
+            Some("constexpr_function" | "constexpr") => {
+                return Some(JitMark { noinline: false, kind: FunctionKind::Constexpr });
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// What `@must_use_result` says of a function: nothing, or why its result must be used.

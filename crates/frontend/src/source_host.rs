@@ -11,15 +11,16 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ruff_python_ast::{Decorator, Expr, Stmt, StmtFunctionDef, StmtImportFrom};
+use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtImportFrom};
 use rustc_hash::FxHashMap;
 use tilewright_ir::Diagnostic;
 
+use crate::aggregate::{AggregateClass, is_aggregate};
 use crate::dtype::{DType, Scalar};
 use crate::fold;
 use crate::host::{Binding, Host, HostError, HostObject, HostValue, JitFunction, Origin};
 use crate::library::{Item, Library};
-use crate::source::SourceText;
+use crate::source::{JitMark, SourceText, jit_mark};
 
 /// What a top-level name was bound to last.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ enum Definition {
         value: Expr,
         constexpr: bool,
     },
+    /// A class decorated with `@_aggregate`.
+    Aggregate(Box<StmtClassDef>),
     Object(Arc<HostObject>),
     /// A module of another file, or something in it.
     Import {
@@ -147,6 +150,10 @@ impl File {
                 };
                 self.names.insert(name, definition);
             }
+            Stmt::ClassDef(class) if is_aggregate(class) => {
+                let definition = Definition::Aggregate(Box::new(class.clone()));
+                self.names.insert(class.name.to_string(), definition);
+            }
             Stmt::ClassDef(class) => {
                 let name = class.name.to_string();
                 let mut object = self.object("class", &name);
@@ -231,7 +238,7 @@ impl File {
         let definition = Arc::new(def.clone());
         let (module, name) = (self.key.clone(), def.name.as_str());
         let function = JitFunction::parsed(id, module, name, self.source.clone(), mark.noinline, definition);
-        if mark.constexpr { function.at_compile_time() } else { function }
+        function.of_kind(mark.kind)
     }
 }
 
@@ -320,6 +327,14 @@ impl SourceHost {
             Some(Definition::Jit(function)) => (HostValue::Jit(function.clone()), false),
             Some(Definition::Value(value)) => (value.clone(), false),
             Some(Definition::Object(object)) => (HostValue::Object(object.clone()), false),
+            Some(Definition::Aggregate(class)) => {
+                if let Some(known) = file.evaluated.borrow().get(name) {
+                    return Ok(Some((known.clone(), false)));
+                }
+                let value = HostValue::Class(self.aggregate(file, class)?);
+                file.evaluated.borrow_mut().insert(name.to_string(), value.clone());
+                (value, false)
+            }
             Some(Definition::Import { level, module, item, object }) => {
                 if self.depth.get() > 20 {
                     // Packages that import each other in a circle.
@@ -356,6 +371,27 @@ impl SourceHost {
                 (result, wrapped)
             }
         }))
+    }
+
+    /// A class decorated with `@_aggregate`, with what its annotations mean.
+    fn aggregate(&self, file: &File, class: &StmtClassDef) -> Result<Arc<AggregateClass>, HostError> {
+        let name = &class.name;
+        if self.depth.get() > 50 {
+            return Err(HostError::new(format!("a field of the class `{name}` has the class itself")));
+        }
+        self.depth.set(self.depth.get() + 1);
+        // The offset in the file is unique within it.
+        let id = |def: &StmtFunctionDef| u64::from(def.range.start().to_u32()) + 1;
+        let annotation = |expr: &Expr| match self.eval(file, expr) {
+            Ok(value) => Ok(value),
+            Err(error) => Err(HostError::new(format!(
+                "an annotation of the class `{name}` cannot be evaluated without Python: {}",
+                error.message
+            ))),
+        };
+        let made = AggregateClass::parse(&file.key, &file.source, class, id, annotation);
+        self.depth.set(self.depth.get() - 1);
+        made.map(Arc::new)
     }
 
     /// What an import of another file gives: the item of it, or the module itself.
@@ -540,36 +576,6 @@ fn last_name(expr: &Expr) -> Option<&str> {
 
 fn is_constexpr_call(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(call) if last_name(&call.func) == Some("constexpr"))
-}
-
-#[derive(Clone, Copy)]
-struct JitMark {
-    noinline: bool,
-    constexpr: bool,
-}
-
-/// Whether one of the decorators is `jit` (with or without arguments) or `constexpr_function`.
-fn jit_mark(decorators: &[Decorator]) -> Option<JitMark> {
-    for decorator in decorators {
-        let (name, arguments) = match &decorator.expression {
-            Expr::Call(call) => (last_name(&call.func), Some(&call.arguments)),
-            other => (last_name(other), None),
-        };
-        match name {
-            Some("jit") => {
-                let noinline = arguments
-                    .and_then(|a| a.find_keyword("noinline"))
-                    .is_some_and(|k| matches!(&k.value, Expr::BooleanLiteral(b) if b.value));
-                return Some(JitMark { noinline, constexpr: false });
-            }
-            // `@tl.constexpr` on a function makes it a constant that can be called.
-            Some("constexpr_function" | "constexpr") => {
-                return Some(JitMark { noinline: false, constexpr: true });
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 impl SourceHost {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::aggregate::AggregateClass;
 use crate::dtype::{DType, Scalar};
-use crate::host::{HostValue, NamedTuple};
+use crate::host::{HostValue, JitFunction, NamedTuple};
 
 /// The shape of a tensor; empty for a scalar.
 pub type Shape = SmallVec<[u32; 4]>;
@@ -186,6 +187,40 @@ impl Buffer {
     }
 }
 
+/// An instance of a class that is decorated with `@_aggregate`.
+///
+/// Who holds the same `Arc` holds the same object: a plain method that sets a field sets it for all of them.
+#[derive(Debug)]
+pub struct Aggregate {
+    /// The class.
+    pub class: Arc<AggregateClass>,
+    /// The values of its fields, in order; none for those that `__init__` has not set yet.
+    pub fields: Vec<Option<Value>>,
+}
+
+impl Aggregate {
+    /// The values of the fields that are set.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        self.fields.iter().flatten()
+    }
+
+    /// The same compound of other values.
+    #[must_use]
+    pub fn map(&self, mut f: impl FnMut(&Value) -> Value) -> Aggregate {
+        let fields = self.fields.iter().map(|field| field.as_ref().map(&mut f)).collect();
+        Aggregate { class: self.class.clone(), fields }
+    }
+
+    /// Whether it is of the same class as another one, and `same` holds of each two fields.
+    fn all(&self, other: &Aggregate, same: impl Fn(&Value, &Value) -> bool) -> bool {
+        let both = |pair: (&Option<Value>, &Option<Value>)| match pair {
+            (Some(a), Some(b)) => same(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        self.class == other.class && self.fields.iter().zip(&other.fields).all(both)
+    }
+}
+
 /// A function together with the value it is a method of.
 #[derive(Debug, Clone)]
 pub struct Method {
@@ -206,6 +241,8 @@ pub enum MethodTarget {
     Descriptor(Arc<str>),
     /// A function of a class of the library, by its path.
     OfClass(Arc<str>),
+    /// A function of the class of an aggregate.
+    Function(Arc<JitFunction>),
 }
 
 /// What an expression evaluates to.
@@ -231,6 +268,8 @@ pub enum Value {
     Descriptor(Arc<TensorDescriptor>),
     /// A buffer in shared memory.
     Buffer(Arc<Buffer>),
+    /// An instance of a class.
+    Aggregate(Arc<Aggregate>),
 }
 
 impl Value {
@@ -310,6 +349,7 @@ impl Value {
                 Value::Block(b) => out.extend(b.parts()),
                 Value::Descriptor(d) => out.extend(d.parts()),
                 Value::Buffer(b) => out.push(&b.handle),
+                Value::Aggregate(a) => a.values().for_each(|field| walk(field, out)),
                 _ => {}
             }
         }
@@ -331,6 +371,7 @@ impl Value {
             Value::Buffer(b) => {
                 Value::Buffer(Arc::new(Buffer { handle: f(&b.handle), shape: b.shape.clone() }))
             }
+            Value::Aggregate(a) => Value::Aggregate(Arc::new(a.map(|field| field.map_leaves(f)))),
             other => other.clone(),
         }
     }
@@ -352,6 +393,7 @@ impl Value {
             }
             (Value::Descriptor(a), Value::Descriptor(b)) => a.handle.same_type(&b.handle),
             (Value::Buffer(a), Value::Buffer(b)) => a.handle.same_type(&b.handle),
+            (Value::Aggregate(a), Value::Aggregate(b)) => a.all(b, Value::same_type),
             _ => false,
         }
     }
@@ -375,6 +417,7 @@ impl Value {
             (Value::Buffer(a), Value::Buffer(b)) => {
                 a.handle.value == b.handle.value && a.handle.same_type(&b.handle)
             }
+            (Value::Aggregate(a), Value::Aggregate(b)) => Arc::ptr_eq(a, b) || a.all(b, Value::identical),
             (Value::Range(a), Value::Range(b)) => Arc::ptr_eq(a, b),
             (Value::Method(a), Value::Method(b)) => Arc::ptr_eq(a, b),
             (Value::Slice(a), Value::Slice(b)) => Arc::ptr_eq(a, b),
@@ -411,6 +454,14 @@ impl fmt::Display for Value {
             Value::Block(b) => write!(f, "block pointer to {}", b.block_type()),
             Value::Descriptor(d) => write!(f, "tensor_descriptor<{}>", d.block_type()),
             Value::Buffer(b) => write!(f, "buffered_tensor<{:?}, {}>", b.shape.as_slice(), b.element()),
+            Value::Aggregate(a) => {
+                let field = |((name, _), value): (&(Arc<str>, HostValue), &Option<Value>)| match value {
+                    Some(value) => format!("{name}={value}"),
+                    None => format!("{name} not set"),
+                };
+                let fields: Vec<String> = a.class.fields.iter().zip(&a.fields).map(field).collect();
+                write!(f, "{}({})", a.class.name, fields.join(", "))
+            }
         }
     }
 }

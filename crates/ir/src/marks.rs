@@ -18,6 +18,8 @@ marks! {
     VEC = "tt.vec";
     /// The dimension along which accesses take several elements.
     VEC_AXIS = "tt.vec_axis";
+    /// On a load: whoever wrote it would have it asynchronous, if that can be. It changes no value.
+    ASYNC = "tt.load.async";
     /// On a load, and on the copy that it becomes: CTAs whose ranks differ in these bits alone get the same block.
     MULTICAST = "ttg.multicast";
     /// On an arrival, and on a ring without fields, whose commits are such arrivals: bit x of it stands for the CTA of

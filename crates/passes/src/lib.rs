@@ -10,6 +10,7 @@
 //! | [`hopper`] | passes for what NVIDIA's GPUs have since Hopper: clusters, TMA, warp groups, warp specialization |
 //! | [`mod@pass`] | what a pass is, and a row of a target's list |
 //! | [`pipeline`], [`opt`] | the run of a target's list, or of a list on a command line |
+//! | [`mod@remarks`] | what became of hints that could not be followed |
 //! | [`contract`], [`verify`] | what passes require and ensure, and the check of it |
 //! | [`target`], [`machine`] | what passes may know of a target |
 //!
@@ -33,6 +34,7 @@
 //! | `ttg.stmatrix` | warps store matrices to shared memory ([`matrix_store`](analysis::scratch::matrix_store), [`conversion`](analysis::scratch::conversion)) |
 //! | `ttg.target = "cuda:90"` | the target |
 //! | `ttg.shared : i32` | bytes of shared memory, buffers and scratch together |
+//! | `ttg.remarks = ["…"]` | hints that could not be followed ([`remarks`]) |
 //!
 //! There is one public function, the kernel. The others are called: what crosses their border has the encodings that
 //! [`assign_layouts`](transform::assign_layouts) gives each type there, their shared memory begins behind their callers', and a barrier of theirs is
@@ -135,6 +137,7 @@ pub mod machine;
 pub mod opt;
 pub mod pass;
 pub mod pipeline;
+pub mod remarks;
 pub mod target;
 pub mod transform;
 pub mod verify;

@@ -191,7 +191,7 @@ fn a_list_that_lacks_what_a_pass_requires_is_refused() {
     let without = [
         (
             "lower-rings",
-            "lists pingpong where no pass before it has ensured that there are no rings any more",
+            "lists async-loads where no pass before it has ensured that there are no rings any more",
         ),
         // Nothing but the lowering relies on it.
         (

@@ -13,7 +13,7 @@ use tilewright_frontend::HostValue;
 
 use crate::args;
 use crate::errors::Optional;
-use crate::host::PyHost;
+use crate::host::{PyHost, class_methods};
 use crate::jit::JitBase;
 use crate::wrong_call;
 
@@ -156,6 +156,11 @@ impl Captured {
                 let (now, was) = (now.cast::<JitBase>()?.get(), was.cast::<JitBase>()?.get());
                 now.same_as(was) && same_function(now.function.bind(py), was.function.bind(py))?
             }
+            // A class of the same source, as when a notebook's cell is run again.
+            (HostValue::Class(before), HostValue::Class(after)) => {
+                let same = before.name == after.name && before.fields == after.fields;
+                same && same_class(now, was)?
+            }
             (HostValue::Object(_), HostValue::Object(_)) => {
                 let kinds = [now.get_type(), was.get_type()];
                 same_function(now, was)?
@@ -180,6 +185,23 @@ fn behind_mark<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         Some(_) => object.getattr(intern!(py, "fn")),
         None => Ok(object.clone()),
     }
+}
+
+/// Whether two classes of kernels have the same fields and functions.
+fn same_class(now: &Bound<'_, PyAny>, was: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let (now, was) = (class_methods(now)?, class_methods(was)?);
+    if now.len() != was.len() {
+        return Ok(false);
+    }
+    for ((name, f, kind, is_static), (other, g, of_kind, of_class)) in now.iter().zip(&was) {
+        let py = f.py();
+        let (f, g) = (f.cast::<JitBase>()?.get(), g.cast::<JitBase>()?.get());
+        let same = (name, kind, is_static) == (other, of_kind, of_class) && f.same_as(g);
+        if !same || !same_function(f.function.bind(py), g.function.bind(py))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether two functions were made by the same `def`, as when a notebook's cell is run again.

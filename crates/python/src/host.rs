@@ -14,8 +14,11 @@ use pyo3::types::{PyBool, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyModule,
 use rustc_hash::FxHashMap;
 
 use tilewright_frontend::Span;
+use tilewright_frontend::aggregate::AggregateMethod;
 use tilewright_frontend::host::{NamedTuple, Origin};
-use tilewright_frontend::{Binding, DType, Host, HostError, HostObject, HostValue, JitFunction, Scalar};
+use tilewright_frontend::{
+    AggregateClass, Binding, DType, FunctionKind, Host, HostError, HostObject, HostValue, JitFunction, Scalar,
+};
 
 use crate::args;
 use crate::captured::Captures;
@@ -30,6 +33,8 @@ pub struct PyHost {
     functions: RefCell<FxHashMap<u64, Py<JitBase>>>,
     /// Objects that were met, by [`HostObject::id`], which is their address: being kept alive keeps it theirs.
     objects: RefCell<FxHashMap<u64, Py<PyAny>>>,
+    /// Classes that were met, by their address, with what keeps it theirs.
+    classes: RefCell<FxHashMap<u64, Class>>,
     captures: RefCell<Captures>,
     /// Recursion of [`PyHost::value`], which a list that holds itself would not end.
     depth: Cell<u32>,
@@ -48,6 +53,14 @@ struct Found {
     value: HostValue,
     constexpr: bool,
 }
+
+/// A class with what the front end knows of it.
+type Class = (Py<PyAny>, Arc<AggregateClass>);
+
+/// A function of a class as Python gives it: name, function, kind, and whether it takes no instance.
+pub type Method<'py> = (String, Bound<'py, PyAny>, String, bool);
+
+type Parts<'py> = (Vec<(String, Bound<'py, PyAny>)>, Vec<Method<'py>>);
 
 impl PyHost {
     /// Makes `function` known, as the entry of a compilation must be.
@@ -166,6 +179,11 @@ impl PyHost {
                 return Ok(HostValue::Python(name.as_str().into()));
             }
         }
+        if object.is_instance_of::<PyType>()
+            && object.getattr_opt(intern!(py, "__triton_aggregate__"))?.is_some()
+        {
+            return Ok(HostValue::Class(self.class(object)?));
+        }
         // A function that runs at compile time is marked by `@constexpr_function`; those of Python's `math` give the same at
         // any time.
         let callable = object.getattr_opt(intern!(py, "__constexpr_function__"))?.is_some()
@@ -192,6 +210,35 @@ impl PyHost {
             *object_ = Arc::new(with_fields);
         }
         Ok(value)
+    }
+
+    /// A class decorated with `@_aggregate`.
+    fn class(&self, class: &Bound<'_, PyAny>) -> PyResult<Arc<AggregateClass>> {
+        let py = class.py();
+        let id = class.as_ptr() as u64;
+        if let Some((_, known)) = self.classes.borrow().get(&id) {
+            return Ok(known.clone());
+        }
+        let (fields, methods) = class_parts(class)?;
+        let fields =
+            fields.iter().map(|(name, annotation)| Ok((name.as_str().into(), self.value(annotation)?)));
+        let fields = fields.collect::<PyResult<Vec<_>>>()?;
+        let methods = methods.iter().map(|(name, function, kind, is_static)| {
+            let function = self.register(function.cast::<JitBase>()?)?;
+            let function = match kind.as_str() {
+                "plain" => function.of_kind(FunctionKind::Plain),
+                "constexpr" => function.of_kind(FunctionKind::Constexpr),
+                _ => function,
+            };
+            Ok((name.as_str().into(), AggregateMethod { function, is_static: *is_static }))
+        });
+        let methods = methods.collect::<PyResult<Vec<_>>>()?;
+        let text = |name: &Bound<'_, PyString>| class.getattr(name)?.extract::<String>();
+        let module = text(intern!(py, "__module__"))?.into();
+        let name = text(intern!(py, "__name__"))?.into();
+        let made = Arc::new(AggregateClass { id, module, name, fields, methods });
+        self.classes.borrow_mut().insert(id, (class.clone().unbind(), made.clone()));
+        Ok(made)
     }
 
     fn object(&self, object: &Bound<'_, PyAny>, kind: &str, name: &str, callable: bool) -> HostValue {
@@ -242,6 +289,10 @@ impl PyHost {
             HostValue::Jit(function) => match self.functions.borrow().get(&function.id) {
                 Some(function) => function.bind(py).clone().into_any(),
                 None => return unknown(&function.name),
+            },
+            HostValue::Class(class) => match self.classes.borrow().get(&class.id) {
+                Some((class, _)) => class.bind(py).clone(),
+                None => return unknown(&class.name),
             },
             HostValue::Object(object) => match self.objects.borrow().get(&object.id) {
                 Some(object) => object.bind(py).clone(),
@@ -458,6 +509,17 @@ impl Host for PyHost {
             read().unwrap_or_default()
         })
     }
+}
+
+/// The fields with their annotations, and the functions of a class decorated with `@_aggregate`.
+fn class_parts<'py>(class: &Bound<'py, PyAny>) -> PyResult<Parts<'py>> {
+    let py = class.py();
+    py.import(intern!(py, "tilewright.runtime.aggregate"))?.call_method1("parts", (class,))?.extract()
+}
+
+/// The functions of a class decorated with `@_aggregate`.
+pub fn class_methods<'py>(class: &Bound<'py, PyAny>) -> PyResult<Vec<Method<'py>>> {
+    Ok(class_parts(class)?.1)
 }
 
 /// Whether the module declares `NAME: tl.constexpr = …`.

@@ -11,7 +11,7 @@ import enum as _enum
 import operator as _operator
 
 from .._tilewright import SCALAR_TYPES as _SCALAR_TYPES
-from ._marker import builtin, constexpr_function, must_use_result
+from ._marker import KernelOnlyError, builtin, constexpr_function, must_use_result
 
 TRITON_MAX_TENSOR_NUMEL = 1048576
 
@@ -597,6 +597,22 @@ class tensor_descriptor:
 
     def scatter(self, value, x_offsets, y_offset):
         """Stores to the rows ``x_offsets`` from the column ``y_offset`` on; as :meth:`gather`."""
+
+
+def _aggregate(cls):
+    """Marks a class whose instances are compounds of values inside kernels.
+
+    The annotations are its fields and say of which class each is (``tensor``, ``constexpr``, another such class, ``A | B``). ``__init__``
+    sets them all. Methods with ``@jit`` are code of the kernel; those with ``@constexpr_function`` and plain ones run when the kernel
+    is compiled, and plain ones may set fields.
+    """
+
+    def make(*args, **kwargs):
+        raise KernelOnlyError(f"{cls.__name__} can only be made inside a kernel")
+
+    cls.__new__ = make
+    cls.__triton_aggregate__ = True
+    return cls
 
 
 class tuple:

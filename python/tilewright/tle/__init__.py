@@ -78,7 +78,9 @@ def load(
 ):
     """:func:`tl.load`, with a hint: ``is_async`` asks for an asynchronous copy that what follows overlaps with.
 
-    The pointer may be given as ``ptr``. ``is_async=True`` is not supported yet.
+    The pointer may be given as ``ptr``. The value is that of :func:`tl.load`. On a GPU a copy to shared memory begins here and is waited for
+    before the value is used, and before global memory is written or others are waited for. Where it can't be one, the load stays what it is, and
+    the kernel's ``metadata.remarks`` say why.
     """
 
 

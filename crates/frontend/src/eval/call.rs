@@ -14,7 +14,7 @@ use tilewright_ir::{TypeKind, licm};
 
 use super::{Eval, Evaluator, Scope, builder};
 use crate::dtype::DType;
-use crate::host::{HostObject, HostValue, JitFunction};
+use crate::host::{FunctionKind, HostObject, HostValue, JitFunction};
 use crate::library::{Builtin, EXTENSIONS, Item, Library};
 use crate::value::{Method, MethodTarget, RangeValue, Tensor, TupleValue, Value};
 
@@ -28,6 +28,9 @@ const MAX_UNROLL: i32 = 1024;
 
 /// How deep calls may nest. Python's own limit ends Triton's front end below a hundred.
 const MAX_DEPTH: usize = 256;
+
+/// What plain functions for Triton hand on to those of the language that they call. Here it is nothing.
+const HANDED_ON: &[&str] = &["_semantic", "_generator", "_builder"];
 
 /// Evaluated arguments of a call.
 #[derive(Debug, Default, Clone)]
@@ -141,6 +144,7 @@ impl Evaluator<'_> {
                 None => Err(self.error(format!("{} does not exist", HostValue::Library(path)))),
             },
             Value::Const(HostValue::Jit(function)) => self.call_jit(&function, args),
+            Value::Const(HostValue::Class(class)) => self.instantiate(&class, args),
             Value::Const(HostValue::Python(name)) => self.call_python(&name, args),
             Value::Const(HostValue::Object(object)) => self.call_object(&object, args),
             Value::Const(HostValue::DType(dtype)) => {
@@ -175,8 +179,16 @@ impl Evaluator<'_> {
                         args.positional.insert(0, receiver.clone());
                         self.call_item(&item, args)
                     }
+                    MethodTarget::Function(function) => {
+                        args.positional.insert(0, receiver.clone());
+                        self.call_jit(function, args)
+                    }
                 }
             }
+            Value::Aggregate(_) => match self.special_method(&callee, "__call__", args)? {
+                Some(result) => Ok(result),
+                None => Err(self.error(format!("{callee} cannot be called"))),
+            },
             other => Err(self.error(format!("{other} cannot be called"))),
         }
     }
@@ -189,6 +201,7 @@ impl Evaluator<'_> {
             }
             Item::Jit(function) => self.call_jit(function, args),
             Item::Class(path) => self.construct(path, args),
+            Item::Aggregate(class) => self.instantiate(class, args),
             Item::Module(module) => Err(self.error(format!("the module `{module}` cannot be called"))),
             Item::NotYet(path) => Err(self.not_supported_yet(path)),
             Item::Const(value) => {
@@ -230,6 +243,9 @@ impl Evaluator<'_> {
                 rest.push(value);
                 continue;
             }
+            if value.is_none() && HANDED_ON.contains(&name.as_str()) {
+                continue;
+            }
             let alias = builtin.aliases.iter().find(|(alias, _)| **alias == *name.as_str());
             let known = alias.map_or(name.as_str(), |(_, param)| param);
             let Some(i) = builtin.params.iter().position(|(n, _)| **n == *known) else {
@@ -259,7 +275,12 @@ impl Evaluator<'_> {
     // ---- jit functions --------------------------------------------------------------------------------------
 
     /// Binds arguments to a function's parameters; defaults are evaluated where the function lives.
-    fn bind(&mut self, function: &Arc<JitFunction>, def: &StmtFunctionDef, args: CallArgs) -> Eval<Scope> {
+    pub fn bind(
+        &mut self,
+        function: &Arc<JitFunction>,
+        def: &StmtFunctionDef,
+        args: CallArgs,
+    ) -> Eval<Scope> {
         let p = &def.parameters;
         if let Some(kwarg) = &p.kwarg {
             return Err(self
@@ -364,8 +385,11 @@ impl Evaluator<'_> {
             error
         })?;
         let scope = self.bind(function, &def, args)?;
-        if function.constexpr {
-            return self.call_constexpr(function, &def, scope);
+        match function.kind {
+            FunctionKind::Kernel => {}
+            FunctionKind::Constexpr | FunctionKind::Plain => {
+                return self.call_at_compile_time(function, &def, scope).map(|(result, _)| result);
+            }
         }
         let active = self.frames.iter().any(|f| f.function == *function);
         let specialization = if active || function.noinline { specialization(&scope) } else { String::new() };
@@ -414,7 +438,15 @@ impl Evaluator<'_> {
             .flat_map(|v| v.leaves().into_iter().map(|t| t.value).collect::<Vec<_>>())
             .collect();
         if !self.noinline.contains_key(&key) {
-            let symbol = format!("{}__{}", function.name.replace('.', "_"), self.noinline.len());
+            // While this one is evaluated, others may begin.
+            let name = function.name.replace('.', "_");
+            let mut symbol = format!("{name}__{}", self.noinline.len());
+            for number in self.noinline.len() + 1.. {
+                if self.module.function(&symbol).is_none() {
+                    break;
+                }
+                symbol = format!("{name}__{number}");
+            }
             let inputs: Vec<_> = operands.iter().map(|&v| self.module.value_type(v)).collect();
             let (outer, range, loc) = (self.block, self.range, self.loc());
             let func = self.begin_function(&symbol, &inputs, false);
@@ -455,18 +487,20 @@ impl Evaluator<'_> {
         }))
     }
 
-    /// Evaluates a function that runs at compile time.
-    fn call_constexpr(
+    /// Evaluates a function that runs at compile time. Its variables are as they are at its end.
+    pub fn call_at_compile_time(
         &mut self,
         function: &Arc<JitFunction>,
         def: &StmtFunctionDef,
         scope: Scope,
-    ) -> Eval<Value> {
+    ) -> Eval<(Value, Scope)> {
         if self.frames.len() > MAX_DEPTH {
             return Err(self.too_deep(function));
         }
         for (name, value) in &scope {
-            if value.to_host().is_none() {
+            // What a method makes of the values in its object is seen where it is used.
+            let constant = function.kind == FunctionKind::Constexpr && !matches!(value, Value::Aggregate(_));
+            if constant && value.to_host().is_none() {
                 return Err(self.needs_constexpr(value, &format!("`{name}` of {}", function.name)));
             }
         }
@@ -474,9 +508,9 @@ impl Evaluator<'_> {
         self.enter(function, scope, Some((loc, range)), String::new());
         self.frame_mut().constexpr = true;
         let result = self.run_function(&def.body);
-        self.frames.pop();
+        let scope = self.frames.pop().map(|frame| frame.scope).unwrap_or_default();
         self.range = range;
-        result
+        Ok((result?, scope))
     }
 
     /// A run-time value where a compile-time constant is needed.
@@ -666,7 +700,7 @@ fn specialization(scope: &Scope) -> String {
     out
 }
 
-/// What tells apart objects and functions of the host that print alike.
+/// What tells apart objects, functions and classes that print alike.
 fn identities(value: &Value, out: &mut String) {
     fn of_host(value: &HostValue, out: &mut String) {
         match value {
@@ -683,6 +717,10 @@ fn identities(value: &Value, out: &mut String) {
     }
     match value {
         Value::Const(value) => of_host(value, out),
+        Value::Aggregate(a) => {
+            let _ = write!(out, " {}#{}", a.class.module, a.class.id);
+            a.values().for_each(|field| identities(field, out));
+        }
         Value::Tuple(tuple) => tuple.items.iter().for_each(|item| identities(item, out)),
         _ => {}
     }

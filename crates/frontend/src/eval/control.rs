@@ -48,6 +48,9 @@ impl Evaluator<'_> {
             Condition::Static(true) => self.run(body, Some(rest)),
             Condition::Static(false) => self.run_else(orelse, rest),
             Condition::Dynamic(condition) => {
+                if self.frame().constexpr {
+                    return Err(self.known_too_late("if"));
+                }
                 let returns =
                     contains_return(body) || orelse.0.iter().any(|clause| contains_return(&clause.body));
                 if returns && self.frame().loops > 0 {
@@ -59,6 +62,16 @@ impl Evaluator<'_> {
                 self.dynamic_if(condition, body, orelse, range, rest, returns)
             }
         }
+    }
+
+    /// A condition of run time in a function that runs at compile time.
+    pub(super) fn known_too_late(&self, word: &str) -> super::Error {
+        let name = &self.frame().function.name;
+        self.error(format!(
+            "the condition of `{word}` is a run-time value, but `{name}` runs at compile time"
+        ))
+        .note("decorate the function with @jit, or choose with tl.where")
+        .into()
     }
 
     fn run_else(&mut self, orelse: Else<'_>, rest: &Rest<'_>) -> Eval<Flow> {

@@ -10,6 +10,7 @@ use ruff_text_size::Ranged;
 use tilewright_ir::diagnostic::Kind;
 
 use super::builtins::{descriptor, local};
+use super::call::CallArgs;
 use super::{Captured, Error, Eval, Evaluator, dtypes};
 use crate::dtype::DType;
 use crate::fold;
@@ -239,7 +240,11 @@ impl Evaluator<'_> {
             };
             let constant = !matches!(
                 found,
-                HostValue::Library(_) | HostValue::Python(_) | HostValue::Jit(_) | HostValue::Object(_)
+                HostValue::Library(_)
+                    | HostValue::Python(_)
+                    | HostValue::Jit(_)
+                    | HostValue::Class(_)
+                    | HostValue::Object(_)
             );
             if constant && let Some(mut path) = dotted(node) {
                 path.push(attr.into());
@@ -267,6 +272,10 @@ impl Evaluator<'_> {
                 _ if Library::get().member(attr).is_some() => method(MethodTarget::Member(attr.into())),
                 _ => return Ok(None),
             },
+            Value::Aggregate(a) => return self.aggregate_attribute(a, attr),
+            Value::Const(HostValue::Class(class)) => {
+                return Ok(super::aggregate::class_attribute(class, attr));
+            }
             Value::Tuple(t) => {
                 let field = t.class.as_ref().and_then(|(_, fields)| fields.iter().position(|f| &**f == attr));
                 match field {
@@ -351,6 +360,13 @@ impl Evaluator<'_> {
                 format!("`{}`", HostValue::Library(path.clone())),
                 library.names(path).into_iter().map(String::from).collect(),
             ),
+            Value::Aggregate(a) => {
+                (format!("`{}`", a.class.name), a.class.names().map(String::from).collect())
+            }
+            Value::Const(HostValue::Class(class)) => (
+                format!("`{}`", class.name),
+                class.methods.iter().map(|(name, _)| name.to_string()).collect(),
+            ),
             Value::Descriptor(_) => (
                 format!("a {value}"),
                 ["dtype", "block_shape", "block_type", "shape", "strides"]
@@ -389,7 +405,12 @@ impl Evaluator<'_> {
             (Value::Tensor(_) | Value::Const(_), Value::Tensor(_) | Value::Const(_)) => {
                 self.tensor_binary(op, &left, &right).map(Value::Tensor)
             }
-            _ => Err(self.error(format!("unsupported operands of `{}`: {left} and {right}", op.as_str()))),
+            _ => match self.special_binary(op, &left, &right)? {
+                Some(result) => Ok(result),
+                None => {
+                    Err(self.error(format!("unsupported operands of `{}`: {left} and {right}", op.as_str())))
+                }
+            },
         }
     }
 
@@ -398,7 +419,18 @@ impl Evaluator<'_> {
             Value::Const(c) => fold::unary(op, &c).map(Value::Const).map_err(|message| self.error(message)),
             Value::Tensor(t) => self.tensor_unary(op, &t).map(Value::Tensor),
             Value::Tuple(t) if op == UnaryOp::Not => Ok(Value::bool(t.items.is_empty())),
-            other => Err(self.error(format!("unsupported operand of `{}`: {other}", op.as_str()))),
+            other => {
+                let method = match op {
+                    UnaryOp::USub => "__neg__",
+                    UnaryOp::UAdd => "__pos__",
+                    UnaryOp::Invert => "__invert__",
+                    UnaryOp::Not => "",
+                };
+                match self.special_method(&other, method, CallArgs::default())? {
+                    Some(result) => Ok(result),
+                    None => Err(self.error(format!("unsupported operand of `{}`: {other}", op.as_str()))),
+                }
+            }
         }
     }
 
@@ -418,6 +450,12 @@ impl Evaluator<'_> {
                 if matches!(op, CmpOp::Eq | CmpOp::NotEq) =>
             {
                 Ok(Value::bool(op == CmpOp::NotEq))
+            }
+            (Value::Aggregate(_), _) | (_, Value::Aggregate(_)) => {
+                match self.special_compare(op, &left, &right)? {
+                    Some(result) => Ok(result),
+                    None => Err(self.error(format!("{left} and {right} cannot be compared"))),
+                }
             }
             (Value::Tensor(_), Value::Tensor(_) | Value::Const(_)) | (Value::Const(_), Value::Tensor(_)) => {
                 self.tensor_compare(op, &left, &right).map(Value::Tensor)
@@ -481,7 +519,13 @@ impl Evaluator<'_> {
             Value::Const(HostValue::Object(object)) if &*object.kind == MESH => {
                 self.mesh_item(&object, &index)
             }
-            other => Err(self.error(format!("{other} cannot be indexed"))),
+            other => {
+                let args = CallArgs { positional: vec![index], keywords: Vec::new() };
+                match self.special_method(&other, "__getitem__", args)? {
+                    Some(item) => Ok(item),
+                    None => Err(self.error(format!("{other} cannot be indexed"))),
+                }
+            }
         }
     }
 
@@ -498,7 +542,7 @@ impl Evaluator<'_> {
         };
         let keys = Value::tuple(keys.iter().map(key).collect());
         let item = self.host.attribute(mesh, "_item").map_err(|e| self.host_error(e))?;
-        let args = super::call::CallArgs { positional: vec![keys], keywords: Vec::new() };
+        let args = CallArgs { positional: vec![keys], keywords: Vec::new() };
         self.call(Value::Const(item.unwrap_or(HostValue::None)), args)
     }
 
@@ -691,6 +735,7 @@ pub(super) fn library_attribute(path: &str, attr: &str) -> Option<Value> {
     let full = if path.is_empty() { attr.to_string() } else { format!("{path}.{attr}") };
     let item = match library.resolve(path)? {
         Item::Class(class) => library.class_attribute(&class, attr)?,
+        Item::Aggregate(class) => return super::aggregate::class_attribute(&class, attr),
         _ => library.resolve(&full)?,
     };
     Some(match item {

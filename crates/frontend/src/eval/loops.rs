@@ -2,7 +2,7 @@
 //!
 //! A loop first carries every variable that its body assigns by name; those that turn out unchanged (assigned in a branch
 //! that was not compiled) are taken out again. A compile-time number that the body changes at run time is carried too: the
-//! loop is evaluated once more with it.
+//! loop is evaluated once more with it, and so is an object that a method called in the body changes.
 
 use ruff_python_ast::name::Name;
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
@@ -253,7 +253,7 @@ impl Evaluator<'_> {
         let mut carried = Vec::new();
         let names: Vec<Name> = self.frame().scope.keys().cloned().collect();
         for name in names {
-            if Some(&name) == target || !assigned.contains(&name) {
+            if Some(&name) == target || !(assigned.contains(&name) || promoted.contains(&name)) {
                 continue;
             }
             let mut value = self.frame().scope[&name].clone();
@@ -291,7 +291,9 @@ impl Evaluator<'_> {
     ) -> Eval<Option<Name>> {
         let scope = self.frame().scope.clone();
         for (name, old) in &scope {
-            if Some(name) == target || !assigned.contains(name) || carried.iter().any(|(n, _)| n == name) {
+            // What is in an object may change without an assignment to a name.
+            let may_change = assigned.contains(name) || holds_object(old);
+            if Some(name) == target || !may_change || carried.iter().any(|(n, _)| n == name) {
                 continue;
             }
             let new = &after[name];
@@ -300,7 +302,7 @@ impl Evaluator<'_> {
             }
             let number = is_number(old);
             let tuple = matches!((old, new), (Value::Tuple(_), Value::Tuple(_)));
-            if number || tuple {
+            if number || tuple || (holds_object(old) && old.same_type(new) && !old.leaves().is_empty()) {
                 return Ok(Some(name.clone()));
             }
             return Err(self
@@ -395,9 +397,7 @@ impl Evaluator<'_> {
                 match self.condition(test, "while")? {
                     Condition::Static(false) => return Ok(Flow::Next),
                     Condition::Static(true) => {}
-                    Condition::Dynamic(_) => {
-                        return Err(self.error("a compile-time function met a run-time value"));
-                    }
+                    Condition::Dynamic(_) => return Err(self.known_too_late("while")),
                 }
                 if let Flow::Return(value) = self.run(&s.body, Some(rest))? {
                     return Ok(Flow::Return(value));
@@ -500,6 +500,15 @@ impl Evaluator<'_> {
             self.lose(&after, &Name::new_static(""));
             return Ok(());
         }
+    }
+}
+
+/// Whether there is an object in it, which a method may change.
+fn holds_object(value: &Value) -> bool {
+    match value {
+        Value::Aggregate(_) => true,
+        Value::Tuple(t) => t.items.iter().any(holds_object),
+        _ => false,
     }
 }
 

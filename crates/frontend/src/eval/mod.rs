@@ -5,12 +5,14 @@
 //!   `noinline` functions become functions of the module, one for each specialization.
 //! - Control flow is structured: an early `return` puts what follows into the other branch.
 //!
-//! `stmt` has statements, `control` branches, `loops` loops, `expr` expressions, `dtypes` what they ask of dtypes, `call` calls, `semantic` the language's
+//! `stmt` has statements, `control` branches, `loops` loops, `expr` expressions, `dtypes` what they ask of dtypes, `call` calls, `aggregate` instances of
+//! classes, `semantic` the language's
 //! typing rules, and `builtins` one file a topic for the functions that [`crate::library`] declares.
 //!
 //! These files name each other, as syntax does: a statement has expressions, a call evaluates a function's statements, and the evaluator, whose
 //! methods they all are, stands here.
 
+mod aggregate;
 mod builtins;
 mod call;
 mod control;
@@ -100,7 +102,7 @@ impl Built {
 pub(crate) struct Frame {
     pub function: Arc<JitFunction>,
     pub scope: Scope,
-    /// Runs at compile time: assignments and returns keep constants.
+    /// Runs while the kernel is evaluated, not with it: assignments and returns keep constants.
     pub constexpr: bool,
     /// Where the function was called, for locations and messages.
     pub call: Option<(Loc, TextRange)>,

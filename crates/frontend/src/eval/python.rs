@@ -53,7 +53,10 @@ impl Evaluator<'_> {
                 [Value::Tuple(t)] => Ok(Value::int(t.items.len() as i128)),
                 [Value::Const(HostValue::Str(s))] => Ok(Value::int(s.chars().count() as i128)),
                 [Value::Tensor(t)] if t.is_block() => Ok(Value::int(t.shape[0])),
-                [other] => Err(self.error(format!("{other} has no length"))),
+                [other] => match self.special_method(other, "__len__", CallArgs::default())? {
+                    Some(length) => Ok(length),
+                    None => Err(self.error(format!("{other} has no length"))),
+                },
             },
             "min" | "max" => self.extremum(name, a),
             "abs" => match self.exactly::<1>(name, a)? {
@@ -266,16 +269,21 @@ impl Evaluator<'_> {
         })
     }
 
-    fn is_instance(&mut self, value: &Value, class: &Value) -> Eval<bool> {
+    pub(super) fn is_instance(&mut self, value: &Value, class: &Value) -> Eval<bool> {
+        if let Some(class) = super::aggregate::class_of(class) {
+            return Ok(matches!(value, Value::Aggregate(a) if a.class == class));
+        }
         let name = match class {
+            Value::Const(HostValue::None) => return Ok(value.is_none()),
             Value::Const(HostValue::Python(name)) => name.clone(),
-            Value::Const(HostValue::Library(path)) => path.rsplit('.').next().unwrap_or(path).into(),
+            Value::Const(HostValue::Library(path)) => super::aggregate::library_class(path).into(),
             Value::Const(HostValue::Object(object)) => object.name.clone(),
             other => return Err(self.error(format!("{other} is no class"))),
         };
         Ok(match &*name {
-            "tensor" => matches!(value, Value::Tensor(_)),
+            "tensor" => matches!(value, Value::Tensor(_) | Value::Block(_)),
             "tensor_descriptor" => matches!(value, Value::Descriptor(_)),
+            "buffered_tensor" => matches!(value, Value::Buffer(_)),
             "constexpr" => matches!(value, Value::Const(_)),
             "tuple" | "list" => matches!(value, Value::Tuple(_)),
             "dtype" => matches!(value, Value::Const(HostValue::DType(_))),

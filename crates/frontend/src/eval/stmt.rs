@@ -259,7 +259,13 @@ impl Evaluator<'_> {
                 }
                 Ok(())
             }
-            Expr::Subscript(_) => {
+            Expr::Subscript(s) => {
+                let object = self.expr(&s.value)?;
+                if let Value::Aggregate(_) = object {
+                    let index = self.expr(&s.slice)?;
+                    self.range = target.range();
+                    return self.set_item(&object, index, value);
+                }
                 self.range = target.range();
                 Err(self
                     .error("elements of a tensor cannot be assigned")
@@ -268,8 +274,12 @@ impl Evaluator<'_> {
                     )
                     .into())
             }
-            Expr::Attribute(_) => {
+            Expr::Attribute(a) => {
+                let object = self.expr(&a.value)?;
                 self.range = target.range();
+                if let Value::Aggregate(object) = object {
+                    return self.set_field(&object, &a.attr, value);
+                }
                 Err(self.unsupported("assignment to an attribute", "assign to a variable"))
             }
             other => {

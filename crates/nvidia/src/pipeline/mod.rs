@@ -22,8 +22,9 @@ use tilewright_passes::hopper::{
 };
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
-    allocate_shared, arrange_buffers, assign_layouts, decompose_scaled_dots, global_barriers, inline_calls,
-    legalize_dots, lower_descriptors, lower_rings, membar, sink_lane_sums, software_pipeline, unroll_loops,
+    allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, global_barriers,
+    inline_calls, legalize_dots, lower_descriptors, lower_rings, membar, sink_lane_sums, software_pipeline,
+    unroll_loops,
 };
 
 /// Each pass, and why it stands where it does.
@@ -84,6 +85,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: lower_rings::PASS,
         why: "a slot is free when the products that read it have been waited for, known now; mbarriers need memory, given later",
+    },
+    Row {
+        pass: async_loads::PASS,
+        why: "behind all that makes copies of loads or groups of copies: what is left is waited for by counting these",
     },
     Row { pass: pingpong::PASS, why: "turns go around products and their waits, which stand now" },
     Row {

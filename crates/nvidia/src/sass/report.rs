@@ -35,6 +35,8 @@ pub struct Facts {
     pub spilled_bytes: u32,
     /// Shared memory of a CTA, in bytes.
     pub shared_bytes: u32,
+    /// Hints of the kernel that could not be followed.
+    pub remarks: Vec<String>,
 }
 
 /// How many CTAs a multiprocessor holds, and why not more.
@@ -305,6 +307,7 @@ mod tests {
             registers,
             spilled_bytes: 0,
             shared_bytes,
+            remarks: Vec::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod allocate_shared;
 pub mod arrange_buffers;
 pub mod assign_layouts;
+pub mod async_loads;
 pub mod decompose_scaled_dots;
 pub mod global_barriers;
 pub mod inline_calls;

@@ -194,8 +194,6 @@ impl Evaluator<'_> {
 
     pub(super) fn block_load(&mut self, args: &Args, b: &BlockPointer) -> Eval<Value> {
         self.no_mask(args, &["mask", "other"])?;
-        let (cache, evict) = (self.load_cache(args)?, self.eviction(args)?);
-        let volatile = self.bool_arg(args, "volatile")?;
         let nan = self.choice(args, "padding_option", &[("", false), ("zero", false), ("nan", true)])?;
         if nan && b.element().as_scalar().is_some_and(Scalar::is_int) {
             return Err(
@@ -204,18 +202,12 @@ impl Evaluator<'_> {
         }
         let checked = self.checked(args, b.block.len())?;
         let (pointer, mask) = self.block_access(b, &b.offsets.clone(), &checked)?;
-        self.load_from(pointer, mask, nan, cache, evict, volatile).map(Value::Tensor)
+        self.load_from(args, pointer, mask, nan).map(Value::Tensor)
     }
 
-    fn load_from(
-        &mut self,
-        pointer: Tensor,
-        mask: Option<Tensor>,
-        nan: bool,
-        cache: tt::CacheModifier,
-        evict: tt::EvictionPolicy,
-        volatile: bool,
-    ) -> Eval<Tensor> {
+    fn load_from(&mut self, args: &Args, pointer: Tensor, mask: Option<Tensor>, nan: bool) -> Eval<Tensor> {
+        let (cache, evict) = (self.load_cache(args)?, self.eviction(args)?);
+        let volatile = self.bool_arg(args, "volatile")?;
         let (pointer, element, boolean) = self.byte_pointer(pointer)?;
         let other = match &mask {
             None => None,
@@ -226,7 +218,7 @@ impl Evaluator<'_> {
             }
         };
         let ty = self.ir_type(&element, &pointer.shape);
-        let value = tt::Load::build(
+        let load = tt::Load::build(
             &mut builder!(self),
             pointer.value,
             mask.map(|t| t.value),
@@ -235,8 +227,9 @@ impl Evaluator<'_> {
             evict,
             volatile,
             ty,
-        )
-        .result(&self.module);
+        );
+        self.note_async(args, load)?;
+        let value = load.result(&self.module);
         let loaded = Tensor { value, dtype: element, shape: pointer.shape };
         if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
     }

@@ -1,6 +1,7 @@
 //! Loads and stores, and the matrix product.
 
 use tilewright_ir::dialect::tt::{self, CacheModifier as C, EvictionPolicy as E};
+use tilewright_ir::{AttrKind, marks};
 
 use super::super::call::Args;
 use super::super::{Error, Eval, Evaluator, builder};
@@ -135,7 +136,7 @@ impl Evaluator<'_> {
             Some(value) => return Err(self.bad_argument(args, "other", value, "a number or a tensor")),
         };
         let ty = self.ir_type(&element, &pointer.shape);
-        let value = tt::Load::build(
+        let load = tt::Load::build(
             &mut builder!(self),
             pointer.value,
             mask.map(|t| t.value),
@@ -144,10 +145,20 @@ impl Evaluator<'_> {
             evict,
             volatile,
             ty,
-        )
-        .result(&self.module);
+        );
+        self.note_async(args, load)?;
+        let value = load.result(&self.module);
         let loaded = Tensor { value, dtype: element, shape: pointer.shape };
         if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
+    }
+
+    /// Leaves on a load that it shall be asynchronous, if `tle.load` asks for that.
+    pub(super) fn note_async(&mut self, args: &Args, load: tt::Load) -> Eval<()> {
+        if &*args.builtin.path == "tle.load" && self.bool_arg(args, "is_async")? {
+            let wanted = self.module.attr(AttrKind::Bool(true));
+            self.module.set_attr(load.0, marks::ASYNC, wanted);
+        }
+        Ok(())
     }
 
     /// A constant converted to a number type with wrap-around, as a cast would.

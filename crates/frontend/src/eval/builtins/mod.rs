@@ -148,12 +148,7 @@ static BUILTINS: &[(&str, Function)] = &[
     ("store_tensor_descriptor", |e, a| e.descriptor_function(a, "store", &["offsets", "value"])),
     // Memory.
     ("load", |e, a| e.any_load(a)),
-    ("tle.load", |e, a| {
-        if e.bool_arg(a, "is_async")? {
-            return Err(e.not_supported_yet("tle.load(is_async=True)"));
-        }
-        e.any_load(a)
-    }),
+    ("tle.load", |e, a| e.any_load(a)),
     ("store", |e, a| match a.get("pointer") {
         Value::Block(block) => e.block_store(a, &block.clone()),
         _ => e.store(a).map(|()| Value::NONE),

@@ -25,23 +25,15 @@ impl Copy {
     /// Allocates the field for a load before the loop `l`: as the buffer that the load fills now is laid out, if it does.
     pub fn allocate(m: &mut Module, l: scf::For, load: tt::Load, slots: u32) -> Self {
         let value = load.result(m);
-        let ty = m.value_type(value);
-        let shape: Shape = m.shape(ty).unwrap_or(&[]).into();
-        let element = m.element_type(ty);
         let buffer = m.uses(value).iter().find_map(|u| ttg::LocalAlloc::cast(m, u.op)).map(|a| a.result(m));
-        let encoding = match buffer.and_then(|b| m.encoding(m.value_type(b))) {
-            Some(e) => e,
-            None => {
-                let order =
-                    match m.encoding(ty).and_then(|e| m.encoding_of(e)).map(|e| TileLayout::new(e, &shape)) {
-                        Some(Ok(layout)) => layout.order().iter().map(|&d| u32::from(d)).collect(),
-                        _ => encoding_choice::row_major(shape.len()),
-                    };
-                let plain = tilewright_ir::SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order };
-                m.attr(AttrKind::Encoding(Encoding::Shared(plain)))
+        let slot = match buffer.and_then(|b| m.encoding(m.value_type(b))) {
+            Some(encoding) => {
+                let ty = m.value_type(value);
+                let shape: Shape = m.shape(ty).unwrap_or(&[]).into();
+                m.buffer_type(&shape, m.element_type(ty), encoding, true)
             }
+            None => slot_type(m, load),
         };
-        let slot = m.buffer_type(&shape, element, encoding, true);
         let loc = m.op_loc(load.0);
         let mut b = Builder::before(m, l.0);
         b.set_loc(loc);
@@ -60,6 +52,19 @@ impl Copy {
         let free = m.attr(AttrKind::Unit);
         m.set_attr(copy.0, marks::FREE_SLOT, free);
     }
+}
+
+/// The type of a buffer for what a load gives: rows as the threads' accesses go.
+pub fn slot_type(m: &mut Module, load: tt::Load) -> Type {
+    let ty = m.value_type(load.result(m));
+    let shape: Shape = m.shape(ty).unwrap_or(&[]).into();
+    let order = match m.encoding(ty).and_then(|e| m.encoding_of(e)).map(|e| TileLayout::new(e, &shape)) {
+        Some(Ok(layout)) => layout.order().iter().map(|&d| u32::from(d)).collect(),
+        _ => encoding_choice::row_major(shape.len()),
+    };
+    let plain = tilewright_ir::SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order };
+    let encoding = m.attr(AttrKind::Encoding(Encoding::Shared(plain)));
+    m.buffer_type(&shape, m.element_type(ty), encoding, true)
 }
 
 /// The copy that does what a load does, from these addresses into `dst`, and as wide.

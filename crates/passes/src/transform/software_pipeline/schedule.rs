@@ -291,21 +291,32 @@ pub(crate) fn can_copy(module: &Module, op: Op) -> bool {
     let Some(load) = tt::Load::cast(module, op) else {
         return tma::fills_rings(module, module.operands(op)[0]);
     };
+    why_no_copy(module, load).is_none() && load.other(module).is_none_or(|o| is_zero(module, o))
+}
+
+/// Why a load can't be copies by `cp.async`, whatever masked-off elements are.
+pub(crate) fn why_no_copy(module: &Module, load: tt::Load) -> Option<&'static str> {
     let ty = module.value_type(load.result(module));
-    let Some(layout) = tile_layout(module, ty) else { return false };
-    let from_shared = module.is_shared_pointer(module.value_type(load.ptr(module)));
-    if load.is_volatile(module) || module.is_ptr(ty) || module.bits(ty) < 8 || from_shared {
-        return false;
+    let Some(layout) = tile_layout(module, ty) else { return Some("it loads one value, not a block") };
+    if module.is_shared_pointer(module.value_type(load.ptr(module))) {
+        return Some("it loads from shared memory");
+    }
+    if load.is_volatile(module) {
+        return Some("it is volatile");
+    }
+    if module.is_ptr(ty) || module.bits(ty) < 8 {
+        return Some("its elements are no numbers of whole bytes");
     }
     let vec = module.int_attr(load.0, marks::VEC).unwrap_or(1) as u32;
     let axis = module.int_attr(load.0, marks::VEC_AXIS).unwrap_or(0) as usize;
     if vec.min(layout.contig_along(axis)) * module.bits(ty) < 32 {
-        return false;
+        return Some("copies are 4 bytes at least, and no 4 consecutive and aligned bytes are known");
     }
-    load.other(module).is_none_or(|o| is_zero(module, o))
+    None
 }
 
-fn is_zero(module: &Module, value: Value) -> bool {
+/// Whether a value is zero in all bits.
+pub(crate) fn is_zero(module: &Module, value: Value) -> bool {
     if let Some(s) = tt::Splat::of(module, value) {
         return is_zero(module, s.src(module));
     }

@@ -1,0 +1,31 @@
+"""A choice at run time in a plain method."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@tl.core._aggregate
+class Pair:
+    first: tl.tensor
+    second: tl.constexpr
+
+    def __init__(self, first, second):
+        self.first = first
+        self.second = second
+
+    def clear(self, n):
+        if n > 2:
+            self.first = self.first * 0
+
+
+@triton.jit
+def kernel(x_ptr, n):
+    x = tl.load(x_ptr + tl.arange(0, 64))
+    pair = Pair(x, 2)
+    pair.clear(n)
+
+
+def call():
+    kernel[(1,)](np.zeros(64, np.float32), 7)

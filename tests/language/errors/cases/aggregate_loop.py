@@ -1,0 +1,31 @@
+"""A loop that changes a constant field."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@tl.core._aggregate
+class Pair:
+    first: tl.tensor
+    second: tl.constexpr
+
+    def __init__(self, first, second):
+        self.first = first
+        self.second = second
+
+    def grow(self):
+        self.second = self.second + 1
+
+
+@triton.jit
+def kernel(x_ptr, n):
+    x = tl.load(x_ptr + tl.arange(0, 64))
+    pair = Pair(x, 2)
+    for _ in range(n):
+        pair.grow()
+
+
+def call():
+    kernel[(1,)](np.zeros(64, np.float32), 7)
