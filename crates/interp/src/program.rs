@@ -424,14 +424,10 @@ impl Instr {
                 f(dst, Def);
             }
             Instr::Store { ptr, value, mask } => {
-                f(ptr, Use);
-                f(value, Use);
-                mask.iter_mut().for_each(|v| f(v, Use));
+                [ptr, value].into_iter().chain(mask).for_each(|v| f(v, Use));
             }
             Instr::AtomicRmw { ptr, val, mask, dst, .. } => {
-                f(ptr, Use);
-                f(val, Use);
-                mask.iter_mut().for_each(|v| f(v, Use));
+                [ptr, val].into_iter().chain(mask).for_each(|v| f(v, Use));
                 f(dst, Def);
             }
             Instr::AtomicCas { ptr: a, cmp: b, val: c, dst } | Instr::Dot { a, b, c, dst, .. } => {
