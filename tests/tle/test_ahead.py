@@ -21,12 +21,13 @@ def sums(x, out):
 
 @tle.jit
 def later(x):
-    gpu.alloc([4], tl.float32)
+    gpu.alloc_barriers(4)
 """
 
 
 @pytest.mark.parametrize(
-    ("kernel", "signature", "message"), [("sums", "*fp32,*fp32", None), ("later", "*fp32", "gpu.alloc")]
+    ("kernel", "signature", "message"),
+    [("sums", "*fp32,*fp32", None), ("later", "*fp32", "gpu.alloc_barriers")],
 )
 def test_compile(kernel, signature, message, tmp_path):
     program = tmp_path / "program.py"

@@ -72,7 +72,7 @@ def test_a_name_that_the_reference_lacks_is_missing_at_once():
 
 
 def test_a_name_that_is_not_there_yet_can_be_held_but_not_called():
-    assert tle.gpu.storage_kind.smem is tle.gpu.storage_kind.smem
+    assert tle.gpu.storage_kind.smem is tle.gpu.smem
     assert repr(tle.dsa.ascend.UB) == "<not supported yet: tle.dsa.ascend.UB>"
     with pytest.raises(NotImplementedError, match=r"not supported yet: tle\.pipe"):
         tle.pipe(capacity=2)
@@ -83,10 +83,10 @@ def test_a_name_that_is_not_there_yet_can_be_held_but_not_called():
 @triton.jit
 def by_module(x):
     tl.store(x, 1.0)
-    buffer = tle.gpu.alloc([16], tl.float32)
+    buffer = tle.gpu.alloc_barriers(2)
 
 
-held = tle.gpu.storage_kind.smem
+held = tle.dsa.ascend.UB
 
 
 @triton.jit
@@ -107,8 +107,8 @@ def by_another_name(x):
 @pytest.mark.parametrize(
     ("kernel", "line", "message"),
     [
-        (by_module, "tle.gpu.alloc", "not supported yet: tle.gpu.alloc"),
-        (by_value, "held", "not supported yet: tle.gpu.storage_kind.smem"),
+        (by_module, "tle.gpu.alloc_barriers", "not supported yet: tle.gpu.alloc_barriers"),
+        (by_value, "held", "not supported yet: tle.dsa.ascend.UB"),
         (by_full_path, "pipe", "not supported yet: tle.pipe"),
         (by_another_name, "tle.cumsumm", "did you mean `cumsum`"),
     ],
@@ -143,10 +143,10 @@ def test_the_support_list_tells_the_truth():
         tle.primitive_name("tle.nothing")
     tle.require_tle("cuda", tle.load)
     with pytest.raises(
-        tle.TLEUnsupportedPrimitiveError, match=r"cuda does not support tle\.gpu\.alloc"
+        tle.TLEUnsupportedPrimitiveError, match=r"cuda does not support tle\.gpu\.wgmma"
     ) as caught:
-        tle.require_tle("cuda", tle.gpu.alloc)
-    assert (caught.value.backend, caught.value.primitive) == ("cuda", "gpu.alloc")
+        tle.require_tle("cuda", tle.gpu.wgmma)
+    assert (caught.value.backend, caught.value.primitive) == ("cuda", "gpu.wgmma")
 
 
 def test_a_backend_may_list_its_own():
