@@ -340,3 +340,48 @@ def test_scratch_lies_elsewhere(device):
     out = device.array(np.zeros(256, "float32"))
     scratch_kernel[(1,)](device.array(x), out, 256)
     np.testing.assert_array_equal(device.numpy(out), x + x.sum() + x.cumsum().max() + np.sort(x))
+
+
+@triton.jit(noinline=True)
+def turned_by_call(x_ptr, out_ptr, N: tl.constexpr):
+    # A function that is called has memory of its own.
+    smem = tle.gpu.alloc([N], dtype=tl.float32)
+    smem.store(tl.load(x_ptr + tl.arange(0, N)))
+    tl.store(out_ptr + tl.arange(0, N), tl.load(tle.gpu.local_ptr(smem, (N - 1 - tl.arange(0, N),))))
+
+
+@triton.jit(noinline=True)
+def sum_of(buffer):
+    return tl.sum(buffer.load())
+
+
+@triton.jit
+def calls_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    smem = tle.gpu.alloc([N], dtype=tl.float32)
+    smem.store(tl.load(x_ptr + tl.arange(0, N)))
+    turned_by_call(x_ptr, out_ptr, N)
+    tl.store(out_ptr + N, sum_of(smem))
+
+
+def test_functions_that_are_called(device):
+    x = numbers((64,), "float32")
+    out = device.array(np.zeros(65, "float32"))
+    calls_kernel[(1,)](device.array(x), out, 64)
+    np.testing.assert_array_equal(device.numpy(out), [*x[::-1], x.sum()])
+
+
+@triton.jit
+def early_names_kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    a = tle.alloc([B], dtype=tl.float32, layout=None, scope=tle.smem, nv_mma_shared_layout=False)
+    b = tle.alloc([B], dtype=tl.float32, layout=None, scope=tle.smem)
+    for begin in tle.gpu.pipeline(0, n, B, num_stages=2):
+        tle.copy(x_ptr + begin + tl.arange(0, B), a, [B])
+        tle.local_store(b, tle.local_load(a) * 2)
+        tle.copy(b, out_ptr + begin + tl.arange(0, B), [B])
+
+
+def test_early_names(device):
+    x = numbers((256,), "float32")
+    out = device.array(np.zeros(256, "float32"))
+    early_names_kernel[(1,)](device.array(x), out, 256, 64)
+    np.testing.assert_array_equal(device.numpy(out), x * 2)

@@ -45,7 +45,7 @@ from .distributed import (
     signal,
     signal_wait,
 )
-from .gpu import alloc, local_ptr, smem
+from .gpu import alloc, buffered_tensor, copy, local_load, local_ptr, local_store, pipeline, smem
 from .raw import call
 
 _NOT_YET = (
@@ -133,8 +133,10 @@ __all__ = [
     "TLEUnsupportedPrimitiveError",
     "TLE_PRIMITIVES",
     "alloc",
+    "buffered_tensor",
     "call",
     "cleanup_communicator",
+    "copy",
     "create_comm_tensor",
     "create_dist_tensor",
     "cumsum",
@@ -152,9 +154,12 @@ __all__ = [
     "jit",
     "language",
     "load",
+    "local_load",
     "local_ptr",
+    "local_store",
     "make_sharded_tensor",
     "n_pes",
+    "pipeline",
     "primitive_name",
     "range",
     "raw",

@@ -1,6 +1,7 @@
 """``tle.gpu``: buffers in shared memory, pointers into them and copies. Barriers and warp groups are not there yet."""
 
 from ..language import _marker
+from ..language import core as _core
 from ..language._marker import explain_missing, not_supported_yet
 
 
@@ -113,6 +114,34 @@ def copy(src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False,
     """
 
 
+@_marker.builtin
+def local_load(buffer):
+    """What a buffer holds: ``buffer.load()``, as early versions of TLE have it."""
+
+
+@_marker.builtin
+def local_store(buffer, value):
+    """Writes all of a buffer: ``buffer.store(value)``, as early versions of TLE have it."""
+
+
+class pipeline(_core.range):
+    """:class:`tl.range` under another name."""
+
+    def __init__(
+        self,
+        arg1,
+        arg2=None,
+        step=None,
+        num_stages=None,
+        loop_unroll_factor=None,
+        disallow_acc_multi_buffer=False,
+        flatten=False,
+        warp_specialize=False,
+        disable_licm=False,
+    ):
+        super().__init__(arg1, arg2, step)
+
+
 _NOT_YET = (
     "BlockEncoding",
     "DotOperandEncoding",
@@ -133,7 +162,6 @@ _NOT_YET = (
     "memory_space",
     "nv_mma_shared_layout",
     "nv_mma_shared_layout.make_default",
-    "pipeline",
     "rematerialize_index",
     "set_layout",
     "shared_layout",
@@ -150,7 +178,10 @@ __all__ = [
     "alloc",
     "buffered_tensor",
     "copy",
+    "local_load",
     "local_ptr",
+    "local_store",
+    "pipeline",
     "scope",
     "smem",
     "storage_kind",

@@ -15,12 +15,13 @@ use tilewright_ir::{TypeKind, licm};
 use super::{Eval, Evaluator, Scope, builder};
 use crate::dtype::DType;
 use crate::host::{FunctionKind, HostObject, HostValue, JitFunction};
-use crate::library::{Builtin, EXTENSIONS, Item, Library};
+use crate::library::{Builtin, Item, Library};
 use crate::value::{Method, MethodTarget, RangeValue, Tensor, TupleValue, Value};
 
 /// The class of loops at run time.
 pub(super) const RANGE: &str = "language.core.range";
 /// The class of loops that are unrolled.
+const REORDERED_RANGE: &str = "tle.range";
 const STATIC_RANGE: &str = "language.core.static_range";
 
 /// How many copies of a loop's body there may be.
@@ -578,7 +579,7 @@ impl Evaluator<'_> {
                 }
                 Ok(value.clone())
             }
-            "range" | "static_range" => self.range_value(path, args),
+            "range" | "static_range" | "pipeline" => self.range_value(path, args),
             "tuple" => match args.positional.as_slice() {
                 [value @ Value::Tuple(_)] => Ok(value.clone()),
                 _ => Err(self.error("tl.tuple takes a tuple; write (a, b)")),
@@ -652,7 +653,7 @@ impl Evaluator<'_> {
             unroll_factor: None,
             flags: Vec::new(),
         };
-        if class.starts_with(EXTENSIONS) {
+        if class == REORDERED_RANGE {
             // A hint that changes nothing.
             self.bool_arg(&args, "reorder")?;
         }

@@ -376,6 +376,14 @@ impl Evaluator<'_> {
                     .collect(),
             ),
             Value::Const(HostValue::DType(d)) => (format!("the dtype {d}"), dtypes::names().collect()),
+            Value::Buffer(_) => {
+                let methods = library.methods("tle.gpu").into_iter();
+                let of_buffers = methods.filter_map(|name| name.strip_prefix("buffered_tensor."));
+                (
+                    format!("a {value}"),
+                    ["dtype", "shape"].into_iter().chain(of_buffers).map(String::from).collect(),
+                )
+            }
             other => (other.describe(), vec![]),
         };
         let error = self.error(format!("{what} has no attribute `{attr}`"));

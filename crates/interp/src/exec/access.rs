@@ -3,6 +3,7 @@
 //! Addresses that are affine in the index, under a mask that is a box, are moved row by row: one bounds check and one
 //! copy each. Everything else goes element by element, each with its own check.
 
+use super::local::is_nowhere;
 use super::shape::by_size;
 use super::{Context, Fault, FaultBox, Frame};
 use crate::buffer::{Buffer, Plain};
@@ -23,7 +24,11 @@ struct Refused {
 fn fault(memory: &Memory, refused: &Refused, elem: Elem, ty: &TileType, verb: &str) -> FaultBox {
     let size = elem.mem_size() as u64;
     let (addr, name) = (refused.addr, elem.name());
+    let nowhere = is_nowhere(addr);
     let mut fault = Fault::new(match refused.violation {
+        _ if nowhere => {
+            format!("out-of-bounds {verb}: {name} at an index that its buffer in shared memory has not")
+        }
         Violation::Misaligned => {
             format!("misaligned {verb}: {name} at {addr:#x}, which is not a multiple of {size}")
         }
@@ -32,11 +37,12 @@ fn fault(memory: &Memory, refused: &Refused, elem: Elem, ty: &TileType, verb: &s
         }
         Violation::ReadOnly => format!("{verb} to read-only memory: {name} at {addr:#x}"),
     });
-    fault.address = (refused.violation == Violation::OutOfBounds).then_some(addr);
+    fault.address = (refused.violation == Violation::OutOfBounds && !nowhere).then_some(addr);
     if !ty.shape.is_empty() {
         fault.element = Some((refused.element, ty.shape.clone()));
     }
     match memory.nearest(addr, size) {
+        _ if nowhere => {}
         Some((_, text)) => fault.notes.push(format!("closest argument: {text}")),
         None => fault.notes.push("no argument is a pointer to memory".to_string()),
     }

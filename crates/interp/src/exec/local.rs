@@ -9,6 +9,11 @@ use crate::tile::{Affine, MAX_COMPACT_RANK, Repr};
 /// An address that nothing lies at: that of an element outside its buffer, though perhaps inside of what lies behind it.
 const NOWHERE: u64 = 1 << 62;
 
+/// Whether an address is that of an element outside its buffer, moved by arithmetic at most.
+pub(super) fn is_nowhere(address: u64) -> bool {
+    (NOWHERE - (1 << 40)..NOWHERE + (1 << 40)).contains(&address)
+}
+
 /// The buffers of one program, and with them all memory that it may touch.
 pub(super) struct Own {
     buffers: Vec<Buffer>,

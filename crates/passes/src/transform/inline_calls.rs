@@ -1,5 +1,5 @@
 //! Inlining of what can't be called: a `noinline` function stays one, and is called as `ptxas` calls functions, unless it takes,
-//! gives or makes tensor descriptors or buffers, waits for other programs, or the kernel runs on clusters or on specialized warps.
+//! gives or makes tensor descriptors, takes or gives buffers, waits for other programs, or the kernel runs on clusters or on specialized warps.
 //!
 //! A descriptor is a tensor map or a pointer with sizes, whichever its accesses want, and that is found within one function; so are the
 //! layouts of buffers and who accesses them when, how tiles are split over the CTAs of a cluster, and which warps run what. Where programs
@@ -52,18 +52,25 @@ pub fn stays(module: &Module, op: Op) -> bool {
     calls::callee(module, op).is_none_or(|callee| !only_in_place(module, callee) && !has_partitions(module))
 }
 
-/// Whether a function has to do with descriptors, buffers or pointers into them, or waits for other programs, or calls one that does.
+/// Whether a function has to do with descriptors, takes or gives buffers or pointers into them, or waits for other programs, or calls
+/// one that does.
 fn only_in_place(module: &Module, func: Op) -> bool {
-    let is_bound = |&v: &Value| {
+    let is_descriptor =
+        |&v: &Value| matches!(module.type_kind(module.value_type(v)), TypeKind::TensorDesc { .. });
+    let is_local = |&v: &Value| {
         let ty = module.value_type(v);
-        let buffer_or_descriptor =
-            matches!(module.type_kind(ty), TypeKind::TensorDesc { .. } | TypeKind::MemDesc { .. });
-        buffer_or_descriptor || module.is_shared_pointer(ty)
+        matches!(module.type_kind(ty), TypeKind::MemDesc { .. }) || module.is_shared_pointer(ty)
     };
     let inside = |op: Op| {
         let blocks = module.regions(op).iter().flat_map(|&region| module.region_blocks(region));
-        let mut values = module.results(op).iter().chain(blocks.flat_map(|&b| module.block_args(b)));
-        values.any(is_bound) || tt::ProgramBarrier::cast(module, op).is_some()
+        let mut arguments = blocks.flat_map(|&b| module.block_args(b));
+        // What a function takes and gives: its arguments, and what ends it.
+        let crosses = tt::Func::cast(module, op).is_some() && arguments.clone().any(is_local)
+            || tt::Return::cast(module, op).is_some() && module.operands(op).iter().any(is_local);
+        crosses
+            || module.results(op).iter().any(is_descriptor)
+            || arguments.any(is_descriptor)
+            || tt::ProgramBarrier::cast(module, op).is_some()
     };
     calls::reached(module, func).into_iter().any(|f| module.all_ops(f).into_iter().any(inside))
 }

@@ -374,14 +374,14 @@ impl Evaluator<'_> {
     }
 
     /// `buffer.load()`: what the buffer holds.
-    pub(super) fn buffer_load(&mut self, args: &Args) -> Eval<Tensor> {
-        let buffer = self.buffer_arg(args, "self")?;
+    pub(super) fn buffer_load(&mut self, args: &Args, name: &str) -> Eval<Tensor> {
+        let buffer = self.buffer_arg(args, name)?;
         self.read(&buffer)
     }
 
     /// `buffer.store(value)`: all of it.
-    pub(super) fn buffer_store(&mut self, args: &Args) -> Eval<()> {
-        let buffer = self.buffer_arg(args, "self")?;
+    pub(super) fn buffer_store(&mut self, args: &Args, name: &str) -> Eval<()> {
+        let buffer = self.buffer_arg(args, name)?;
         let value = self.tensor_arg(args, "value")?;
         let shape = if buffer.shape.is_empty() { Shape::from_slice(&[1]) } else { buffer.shape.clone() };
         let value = self.expand_to(&value, &shape)?;

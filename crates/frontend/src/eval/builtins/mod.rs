@@ -164,12 +164,14 @@ static BUILTINS: &[(&str, Function)] = &[
     // Buffers in shared memory.
     ("tle.gpu.alloc", |e, a| e.alloc(a)),
     ("tle.gpu.local_ptr", |e, a| e.local_ptr(a).map(Value::Tensor)),
+    ("tle.gpu.local_load", |e, a| e.buffer_load(a, "buffer").map(Value::Tensor)),
+    ("tle.gpu.local_store", |e, a| e.buffer_store(a, "buffer").map(|()| Value::NONE)),
     ("tle.gpu.copy", |e, a| e.copy(a).map(|()| Value::NONE)),
     ("tle.gpu.buffered_tensor.slot", |e, a| e.buffer_slot(a)),
     ("tle.gpu.buffered_tensor.subslice", |e, a| e.buffer_subslice(a)),
     ("tle.gpu.buffered_tensor.reshape", |e, a| e.buffer_reshape(a)),
-    ("tle.gpu.buffered_tensor.load", |e, a| e.buffer_load(a).map(Value::Tensor)),
-    ("tle.gpu.buffered_tensor.store", |e, a| e.buffer_store(a).map(|()| Value::NONE)),
+    ("tle.gpu.buffered_tensor.load", |e, a| e.buffer_load(a, "self").map(Value::Tensor)),
+    ("tle.gpu.buffered_tensor.store", |e, a| e.buffer_store(a, "self").map(|()| Value::NONE)),
     // Products, reductions and what else looks at several elements.
     ("dot", |e, a| e.dot(a).map(Value::Tensor)),
     ("dot_scaled", |e, a| e.dot_scaled(a).map(Value::Tensor)),
