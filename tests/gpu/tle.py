@@ -116,8 +116,9 @@ def moe_align_rows():
         configs = [{"programs": p, "tile": t, "num_warps": w} for p in (1, 4, 8, 16, 32, 64) if p <= most
                    for t, w in ((512, 8), (1024, 8), (2048, 16), (4096, 32)) if p * t <= 2 * n or t == 512]  # fmt: skip
         working, refused = timing.compiled(run, configs)
-        tiles, refused_tiles = timing.compiled(run_triton, [{"tile": t} for t in (256, 512, 1024, 2048)])
-        for reason in {**refused, **refused_tiles}.items():
+        # One after the other: its kernels hand things on through memory.
+        tiles = [{"tile": t} for t in (256, 512, 1024, 2048)]
+        for reason in refused.items():
             print("refused", *reason)
         run(**working[0])
         check(experts, num_experts, block, ours)

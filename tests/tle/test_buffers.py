@@ -385,3 +385,44 @@ def test_early_names(device):
     out = device.array(np.zeros(256, "float32"))
     early_names_kernel[(1,)](device.array(x), out, 256, 64)
     np.testing.assert_array_equal(device.numpy(out), x * 2)
+
+
+SWIZZLED = tle.gpu.swizzled_shared_layout(8, 1, 8, [1, 0])
+COLUMNS = tle.gpu.swizzled_shared_layout.make_default(2).make_permute([1, 0])
+
+
+@triton.jit
+def layout_kernel(x_ptr, out_ptr, LAYOUT: tl.constexpr):
+    smem = tle.gpu.alloc([32, 64], dtype=tl.float16, layout=LAYOUT)
+    smem.store(tl.load(grid_of(x_ptr, (32, 64))))
+    rows, columns = tl.arange(0, 32), tl.arange(0, 64)
+    turned = tl.load(tle.gpu.local_ptr(smem, (rows[None, :], columns[:, None])))
+    tl.store(grid_of(out_ptr, (64, 32)), turned + tl.trans(smem.load()))
+
+
+@pytest.mark.parametrize("layout", [None, SWIZZLED, COLUMNS])
+def test_layouts(device, layout):
+    x = numbers((32, 64), "float16")
+    out = device.array(np.zeros((64, 32), "float16"))
+    layout_kernel[(1,)](device.array(x), out, layout)
+    np.testing.assert_array_equal(device.numpy(out), 2 * x.T)
+
+
+def test_layouts_are_those_of_triton():
+    layout = tle.gpu.swizzled_shared_layout.make_default(3)
+    assert (layout.vectorSize, layout.perPhase, layout.maxPhase, layout.order) == (1, 1, 1, [2, 1, 0])
+    assert layout.make_permute([1, 0, 2]).order == (1, 2, 0)
+
+
+@triton.jit
+def moved_in_a_swizzle(x_ptr):
+    smem = tle.gpu.alloc([32, 64], dtype=tl.float16, layout=SWIZZLED)
+    at = tle.gpu.local_ptr(smem, (tl.arange(0, 32), 0)) + 1
+    tl.store(x_ptr + tl.arange(0, 32), tl.load(at))
+
+
+def test_pointers_are_not_moved_in_a_swizzle(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    with pytest.raises(triton.CompilationError, match="not row-major") as caught:
+        moved_in_a_swizzle[(1,)](np.zeros(32, np.float16))
+    assert "(tl.arange(0, 32), 0)) + 1" in str(caught.value)

@@ -45,7 +45,18 @@ from .distributed import (
     signal,
     signal_wait,
 )
-from .gpu import alloc, buffered_tensor, copy, local_load, local_ptr, local_store, pipeline, smem
+from .gpu import (
+    alloc,
+    buffered_tensor,
+    copy,
+    local_load,
+    local_ptr,
+    local_store,
+    pipeline,
+    scope,
+    smem,
+    swizzled_shared_layout,
+)
 from .raw import call
 
 _NOT_YET = (
@@ -166,11 +177,13 @@ __all__ = [
     "remote",
     "require_tle",
     "reshard",
+    "scope",
     "shard_id",
     "sharding",
     "signal",
     "signal_wait",
     "smem",
+    "swizzled_shared_layout",
     *_NOT_YET,
 ]
 __getattr__ = _marker.explain_missing(__name__, __all__)

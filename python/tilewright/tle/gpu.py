@@ -33,6 +33,48 @@ class storage_kind(scope):
     tmem = tmem
 
 
+class layout:
+    """How elements are arranged: what layouts have in common."""
+
+
+class shared_layout(layout):
+    """How a buffer in shared memory is arranged."""
+
+
+class swizzled_shared_layout(shared_layout):
+    """Rows whose groups of ``vectorSize`` elements are permuted: group ``g`` of row ``r`` lies at ``g ^ (r // perPhase) % maxPhase``.
+
+    ``order`` names the dimensions from the fastest to the slowest. It is made outside of kernels, which take it as a global or a
+    ``tl.constexpr``. The arguments about CTAs are those of Triton's layouts; a kernel has buffers on one CTA only.
+    """
+
+    def __init__(
+        self,
+        vectorSize,
+        perPhase,
+        maxPhase,
+        order,
+        numCTAs=None,
+        numCTAsPerCGA=None,
+        numCTASplit=None,
+        numCTAOrder=None,
+    ):
+        self.vectorSize, self.perPhase, self.maxPhase, self.order = vectorSize, perPhase, maxPhase, order
+        self.numCTAs, self.numCTAsPerCGA = numCTAs, numCTAsPerCGA
+        self.numCTASplit, self.numCTAOrder = numCTASplit, numCTAOrder
+
+    @classmethod
+    def make_default(cls, rank):
+        """Row-major, with nothing permuted."""
+        return cls(1, 1, 1, list(reversed(range(rank))))
+
+    def make_permute(self, dims):
+        """The layout with ``order[dims[i]]`` as dimension number i of the order."""
+        return type(self)(
+            self.vectorSize, self.perPhase, self.maxPhase, tuple(self.order[dim] for dim in dims)
+        )
+
+
 class buffered_tensor:
     """A buffer in shared memory, or a view of one, as kernels have it: what :func:`alloc` gives.
 
@@ -78,7 +120,8 @@ def alloc(
     """A buffer of ``shape`` and ``dtype`` in shared memory, as a :class:`buffered_tensor`.
 
     :param shape: extents, which need not be powers of two; none for a single element.
-    :param layout: how it is arranged; the compiler chooses. Giving one is not supported yet, nor are ``alias`` and other scopes.
+    :param layout: a :class:`swizzled_shared_layout`; without it the compiler chooses. ``alias`` and other scopes are not supported
+        yet.
     :param init_value: a tensor of this shape that it holds at first; else the content is undefined.
     :param nv_mma_shared_layout: false for a plain row-major order; true leaves that to the compiler.
 
@@ -158,16 +201,11 @@ _NOT_YET = (
     "barrier_type",
     "barrier_wait",
     "buffered_tensor_type",
-    "layout",
     "memory_space",
     "nv_mma_shared_layout",
     "nv_mma_shared_layout.make_default",
     "rematerialize_index",
     "set_layout",
-    "shared_layout",
-    "swizzled_shared_layout",
-    "swizzled_shared_layout.make_default",
-    "swizzled_shared_layout.make_permute",
     "tensor_memory_layout",
     "warp_specialize",
     "wgmma",
@@ -178,13 +216,16 @@ __all__ = [
     "alloc",
     "buffered_tensor",
     "copy",
+    "layout",
     "local_load",
     "local_ptr",
     "local_store",
     "pipeline",
     "scope",
+    "shared_layout",
     "smem",
     "storage_kind",
+    "swizzled_shared_layout",
     "tmem",
     *(name for name in _NOT_YET if "." not in name),
 ]

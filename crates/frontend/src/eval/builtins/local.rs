@@ -39,9 +39,10 @@ impl Evaluator<'_> {
             }
             other => return Err(self.bad_argument(args, "scope", other, "tle.gpu.smem")),
         }
-        if args.optional("layout").is_some() {
-            return Err(self.not_supported_yet("`layout` of tle.gpu.alloc"));
-        }
+        let layout = match args.optional("layout").cloned() {
+            Some(given) => Some(self.given_layout(args, &given, shape.len())?),
+            None => None,
+        };
         if args.optional("alias").is_some() {
             return Err(self.not_supported_yet("`alias` of tle.gpu.alloc"));
         }
@@ -60,32 +61,75 @@ impl Evaluator<'_> {
             }
         };
         let initial = initial.map(|t| self.stored_form(&t)).transpose()?;
-        let ty = self.buffer_type(&element, &shape, &shape, !swizzled);
+        let plain = if swizzled { None } else { Some(self.plain_layout(shape.len())) };
+        let ty = self.buffer_type(&element, &shape, layout.or(plain));
         let value =
             ttg::LocalAlloc::build(&mut builder!(self), initial.map(|t| t.value), ty).result(&self.module);
         Ok(buffer(value, element, shape))
     }
 
-    /// The type of a buffer, or of a view of one that has `whole` as its last extents. Its layout is left to the compiler, unless
-    /// it is to be `plain`.
-    fn buffer_type(&mut self, element: &DType, shape: &Shape, whole: &Shape, plain: bool) -> Type {
+    /// The type of a buffer, whose layout the compiler chooses where none is given.
+    fn buffer_type(&mut self, element: &DType, shape: &Shape, layout: Option<SharedKind>) -> Type {
         let element = self.stored_type(element);
         // IR has no buffer without dimensions.
         let shape = if shape.is_empty() { Shape::from_slice(&[1]) } else { shape.clone() };
         let memory_space = self.module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
-        let encoding = plain.then(|| {
-            let order = (0..shape.len() as u32).rev().collect();
-            let kind = SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order };
-            self.module.attr(AttrKind::Encoding(Encoding::Shared(kind)))
-        });
-        let alloc_shape = (!whole.is_empty() && *whole != shape).then(|| whole.clone());
+        let encoding = layout.map(|kind| self.module.attr(AttrKind::Encoding(Encoding::Shared(kind))));
         self.module.ty(TypeKind::MemDesc {
             shape,
             element,
             encoding,
             memory_space,
             mutable: true,
-            alloc_shape,
+            alloc_shape: None,
+        })
+    }
+
+    /// Row-major order.
+    fn plain_layout(&self, rank: usize) -> SharedKind {
+        let order = (0..rank.max(1) as u32).rev().collect();
+        SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order }
+    }
+
+    /// A layout that the kernel gives, of a buffer with so many dimensions.
+    fn given_layout(&mut self, args: &Args, given: &Value, rank: usize) -> Eval<SharedKind> {
+        let wanted = "a tle.gpu.swizzled_shared_layout";
+        let object = match given {
+            Value::Const(HostValue::Object(object)) if &*object.kind == "swizzled_shared_layout" => {
+                object.clone()
+            }
+            other => return Err(self.bad_argument(args, "layout", other, wanted)),
+        };
+        let mut numbers = Vec::new();
+        for name in ["vectorSize", "perPhase", "maxPhase", "order"] {
+            let found = self.host.attribute(&object, name).map_err(|e| self.host_error(e))?;
+            let items = match found {
+                Some(HostValue::Tuple(items)) => items.to_vec(),
+                Some(one) => vec![one],
+                None => Vec::new(),
+            };
+            let all: Option<Vec<u32>> = items
+                .iter()
+                .map(|item| if let HostValue::Int(n) = item { u32::try_from(*n).ok() } else { None })
+                .collect();
+            match all {
+                Some(all) => numbers.push(all),
+                None => return Err(self.error(format!("`{name}` of the layout must be positive integers"))),
+            }
+        }
+        let mut sorted = numbers[3].clone();
+        sorted.sort_unstable();
+        let powers = numbers[..3].iter().all(|n| matches!(n[..], [n] if n.is_power_of_two()));
+        if !powers || !sorted.iter().copied().eq(0..rank as u32) {
+            return Err(self.error(format!(
+                "a layout of a buffer with {rank} dimensions needs powers of two and an order of as many, not {numbers:?}"
+            )));
+        }
+        Ok(SharedKind::Swizzled {
+            vec: numbers[0][0],
+            per_phase: numbers[1][0],
+            max_phase: numbers[2][0],
+            order: numbers.swap_remove(3),
         })
     }
 
@@ -343,8 +387,13 @@ impl Evaluator<'_> {
                 .note("reshape the buffer, then take the part")
                 .into());
         }
-        let plain = self.module.encoding(ty).is_some();
-        let ty = self.buffer_type(&whole.element(), &shape, &shape, plain);
+        let given = self.module.encoding(ty).and_then(|e| self.module.encoding_of(e)).cloned();
+        let plain = self.plain_layout(whole.shape.len());
+        if given.as_ref().is_some_and(|e| *e != Encoding::Shared(plain)) {
+            return Err(self.not_supported_yet("a reshape of a buffer with a layout that is not row-major"));
+        }
+        let layout = given.map(|_| self.plain_layout(shape.len()));
+        let ty = self.buffer_type(&whole.element(), &shape, layout);
         let value =
             ttg::MemdescReshape::build(&mut builder!(self), whole.handle.value, ty).result(&self.module);
         Ok(buffer(value, whole.element(), shape))
