@@ -653,6 +653,9 @@ class range:
     ):
         self.start, self.end = (0, arg1) if arg2 is None else (arg1, arg2)
         self.step = 1 if step is None else step
+        self.num_stages, self.loop_unroll_factor = num_stages, loop_unroll_factor
+        self.disallow_acc_multi_buffer, self.flatten = disallow_acc_multi_buffer, flatten
+        self.warp_specialize, self.disable_licm = warp_specialize, disable_licm
 
 
 class static_range:

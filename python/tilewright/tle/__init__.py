@@ -128,7 +128,10 @@ class range(_core.range):
         disable_licm=False,
         reorder=False,
     ):
-        super().__init__(arg1, arg2, step)
+        super().__init__(
+            arg1, arg2, step, num_stages, loop_unroll_factor,
+            disallow_acc_multi_buffer, flatten, warp_specialize, disable_licm,
+        )  # fmt: skip
 
 
 __all__ = [

@@ -182,7 +182,10 @@ class pipeline(_core.range):
         warp_specialize=False,
         disable_licm=False,
     ):
-        super().__init__(arg1, arg2, step)
+        super().__init__(
+            arg1, arg2, step, num_stages, loop_unroll_factor,
+            disallow_acc_multi_buffer, flatten, warp_specialize, disable_licm,
+        )  # fmt: skip
 
 
 _NOT_YET = (
