@@ -426,3 +426,53 @@ def test_pointers_are_not_moved_in_a_swizzle(monkeypatch):
     with pytest.raises(triton.CompilationError, match="not row-major") as caught:
         moved_in_a_swizzle[(1,)](np.zeros(32, np.float16))
     assert "(tl.arange(0, 32), 0)) + 1" in str(caught.value)
+
+
+@triton.jit
+def swapped_kernel(x_ptr, out_ptr, n, B: tl.constexpr):
+    a, b = tle.gpu.alloc([B], tl.float32), tle.gpu.alloc([B], tl.float32)
+    at = tl.arange(0, B)
+    a.store(tl.load(x_ptr + at))
+    b.store(tl.load(x_ptr + B + at))
+    for _ in range(n):
+        a.store(a.load() + 1)
+        a, b = b, a
+    tl.store(out_ptr + at, a.load())
+    tl.store(out_ptr + B + at, b.load())
+
+
+@pytest.mark.parametrize("n", [0, 3, 4])
+def test_loops_exchange_buffers(device, n):
+    x = numbers((128,), "float32")
+    out = device.array(np.zeros(128, "float32"))
+    swapped_kernel[(1,)](device.array(x), out, n, 64)
+    a, b = x[:64].copy(), x[64:].copy()
+    for _ in range(n):
+        a, b = b, a + 1
+    np.testing.assert_array_equal(device.numpy(out), np.concatenate([a, b]))
+
+
+@triton.jit
+def branches_kernel(x_ptr, out_ptr, first, B: tl.constexpr):
+    a, b = tle.gpu.alloc([B], tl.float32), tle.gpu.alloc([B], tl.float32)
+    at = tl.arange(0, B)
+    a.store(tl.load(x_ptr + at))
+    b.store(tl.load(x_ptr + at) * 2)
+    if first > 0:
+        one = a
+        place = tle.gpu.local_ptr(a, (at,))
+    else:
+        one = b
+        place = tle.gpu.local_ptr(b, (B - 1 - at,))
+    tl.store(place, tl.load(place) + 100)
+    tl.store(out_ptr + at, one.load())
+    tl.store(out_ptr + B + at, a.load() + b.load())
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_branches_choose_buffers(device, first):
+    x = numbers((64,), "float32")
+    out = device.array(np.zeros(128, "float32"))
+    branches_kernel[(1,)](device.array(x), out, first, 64)
+    want = [*(x * (1 if first else 2) + 100), *(x * 3 + 100)]
+    np.testing.assert_array_equal(device.numpy(out), want)

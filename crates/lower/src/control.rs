@@ -164,7 +164,7 @@ impl<H: Hooks> Lower<'_, H> {
     }
 
     /// The reverse of [`Lower::flatten`] for one value.
-    fn bind(&mut self, v: ir::Value, values: &[Value]) -> Result<()> {
+    pub(crate) fn bind(&mut self, v: ir::Value, values: &[Value]) -> Result<()> {
         let ty = self.value_ty(v);
         let val = match self.m.type_kind(ty) {
             TypeKind::AsyncToken => Val::Token,

@@ -4,6 +4,7 @@
 //! nothing between such operations, because the builder sees through a vector made of another's elements.
 
 use tilewright_ir as ir;
+use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::marks;
 use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Scalar, Ty, Value};
@@ -126,6 +127,7 @@ impl<H: Hooks> Lower<'_, H> {
                     }
                 }
             }
+            K::Select if self.is_buffer(result) => return self.select_buffer(result, a[0], &operands[1..]),
             K::Select => {
                 let (x, y) = (self.regs(operands[1])?, self.regs(operands[2])?);
                 (0..x.len())
@@ -140,6 +142,17 @@ impl<H: Hooks> Lower<'_, H> {
         };
         self.set_regs(result, out);
         Ok(())
+    }
+
+    fn is_buffer(&self, v: ir::Value) -> bool {
+        matches!(self.m.type_kind(self.value_ty(v)), TypeKind::MemDesc { .. })
+    }
+
+    /// One of two buffers: where it begins.
+    fn select_buffer(&mut self, result: ir::Value, condition: Value, buffers: &[ir::Value]) -> Result<()> {
+        let [x, y] = self.flatten(buffers)?[..] else { return Err(self.error("two buffers expected")) };
+        let base = self.b.select(condition, x, y);
+        self.bind(result, &[base])
     }
 
     fn cmpi(&mut self, op: arith::Cmpi, a: &Regs) -> Result<Vec<Value>> {

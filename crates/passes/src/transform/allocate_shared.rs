@@ -213,7 +213,10 @@ pub(crate) fn buffer_users(module: &Module, buffer: Value) -> Vec<Op> {
     while let Some(v) = work.pop() {
         for u in module.uses(v) {
             users.push(u.op);
-            let pointers = |&&r: &&Value| module.is_shared_pointer(module.value_type(r));
+            let local = |&&r: &&Value| {
+                let ty = module.value_type(r);
+                module.is_shared_pointer(ty) || matches!(module.type_kind(ty), TypeKind::MemDesc { .. })
+            };
             if is_view(module, u.op) {
                 work.extend(module.results(u.op));
             } else if let Some(w) = ttg::WarpSpecialize::cast(module, u.op) {
@@ -229,7 +232,7 @@ pub(crate) fn buffer_users(module: &Module, buffer: Value) -> Vec<Op> {
                 // (What a loop carries comes back to it.)
                 work.extend(carried.filter(|v| seen.insert(*v)));
             } else {
-                work.extend(module.results(u.op).iter().filter(pointers));
+                work.extend(module.results(u.op).iter().filter(local));
             }
         }
     }

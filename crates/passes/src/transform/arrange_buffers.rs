@@ -16,7 +16,7 @@
 //! %x = ttg.local_load %b : !ttg.memdesc<64x32xf16, #shared, #smem, mutable> -> tensor<64x32xf16>
 //! ```
 
-use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::dialect::{arith, tt, ttg};
 use tilewright_ir::{
     Attr, AttrKind, Builder, Diagnostic, Encoding, Module, Op, SharedKind, Trait, Type, TypeKind, Value, flow,
 };
@@ -123,7 +123,7 @@ fn choose(module: &mut Module, buffer: Value, views: &[Value], reshaped: bool) -
     let least = views.iter().map(shape).min_by_key(Vec::len).unwrap_or_default();
     let order = encoding_choice::row_major(least.len());
     let for_dots = !reshaped && least.len() == 2 && views.iter().any(|&v| feeds_dot(module, v));
-    let encoding = if for_dots && !has_pointers(module, buffer) {
+    let encoding = if for_dots && !views.iter().any(|&v| has_pointers(module, v)) {
         encoding_choice::shared_for_dot(&least, &order, bits)
     } else {
         Encoding::Shared(SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order })
@@ -156,15 +156,18 @@ fn feeds_dot(module: &Module, view: Value) -> bool {
     false
 }
 
-/// Gives a buffer and all its views a layout; `reshaped` is whether it is a reshaped view itself.
+/// Gives a buffer, all its views and what branches and loops may have in place of it one layout; `reshaped` is whether it is a reshaped
+/// view itself.
 fn lay_out(module: &mut Module, buffer: Value, reshaped: bool) {
+    let is_buffer = |&v: &Value| matches!(module.type_kind(module.value_type(v)), TypeKind::MemDesc { .. });
     let mut views = vec![buffer];
     let mut shapes = Vec::new();
     let mut next = 0;
     while let Some(&v) = views.get(next) {
         next += 1;
         let mut reach = |values: &[Value]| {
-            let new: Vec<Value> = values.iter().copied().filter(|v| !views.contains(v)).collect();
+            let new: Vec<Value> =
+                values.iter().copied().filter(|v| is_buffer(v) && !views.contains(v)).collect();
             views.extend(new);
         };
         for u in module.uses(v) {
@@ -172,13 +175,27 @@ fn lay_out(module: &mut Module, buffer: Value, reshaped: bool) {
                 shapes.extend(module.results(u.op));
             } else if is_view(module, u.op) {
                 reach(module.results(u.op));
+            } else if arith::Select::cast(module, u.op).is_some() {
+                reach(module.results(u.op));
+                reach(module.operands(u.op));
             }
             let edges = flow::edges_of_user(module, u.op);
             let carried: Vec<Value> = edges.iter().filter_map(|e| e.target(u.op, u.index as usize)).collect();
             reach(&carried);
         }
+        let sources: Vec<Value> =
+            flow::edges_into(module, v).iter().map(|(edge, i)| edge.from(module)[*i]).collect();
+        reach(&sources);
+        // What a view that a loop carries is one of.
+        if let Some(op) = module.defining_op(v).filter(|&op| {
+            let view = is_view(module, op) && ttg::MemdescReshape::cast(module, op).is_none();
+            view || arith::Select::cast(module, op).is_some()
+        }) {
+            reach(module.operands(op));
+        }
     }
-    let encoding = choose(module, buffer, &views, reshaped || !shapes.is_empty());
+    let given = views.iter().find_map(|&v| module.encoding(module.value_type(v)));
+    let encoding = given.unwrap_or_else(|| choose(module, buffer, &views, reshaped || !shapes.is_empty()));
     for v in views {
         let ty = with_layout(module, module.value_type(v), encoding);
         module.set_value_type(v, ty);
