@@ -476,3 +476,38 @@ def test_branches_choose_buffers(device, first):
     branches_kernel[(1,)](device.array(x), out, first, 64)
     want = [*(x * (1 if first else 2) + 100), *(x * 3 + 100)]
     np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def beside_a_dot_kernel(
+    a_ptr, b_ptr, c_ptr, sums_ptr, K, M: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr
+):
+    m, n, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BLOCK)
+    sums = tle.gpu.alloc([BLOCK], tl.float32, init_value=tl.zeros([BLOCK], tl.float32))
+    line = tle.gpu.alloc([BLOCK], tl.float32)
+    through = tle.gpu.alloc([M, BLOCK], tl.float16)
+    acc = tl.zeros([M, N], tl.float32)
+    for first in range(0, K, BLOCK):
+        a = tl.load(a_ptr + m * K + first + k[None, :])
+        b = tl.load(b_ptr + (first + k[:, None]) * N + n)
+        line.store(tl.sum(a.to(tl.float32), 0))
+        turned = tl.load(tle.gpu.local_ptr(line, (BLOCK - 1 - k,)))
+        sums.store(sums.load() + turned * (1 + first // BLOCK))
+        through.store(a)
+        acc = tl.dot(a, b, acc)
+        acc = tl.dot(tl.load(tle.gpu.local_ptr(through, (m, k[None, :]))), b, acc)
+    tl.store(c_ptr + m * N + n, acc)
+    tl.store(sums_ptr + k, sums.load())
+
+
+@pytest.mark.parametrize("num_stages", [1, 3])
+def test_pipelined_loops(device, num_stages):
+    random = np.random.default_rng(5)
+    a, b = (random.integers(-2, 3, shape).astype(np.float16) for shape in ((64, 128), (128, 64)))
+    c, sums = device.array(np.zeros((64, 64), "float32")), device.array(np.zeros(32, "float32"))
+    beside_a_dot_kernel[(1,)](
+        device.array(a), device.array(b), c, sums, 128, 64, 64, 32, num_stages=num_stages
+    )
+    np.testing.assert_array_equal(device.numpy(c), 2 * (a.astype("float32") @ b.astype("float32")))
+    lines = a.astype("float32").sum(0).reshape(4, 32)[:, ::-1]
+    np.testing.assert_array_equal(device.numpy(sums), sum(lines[i] * (i + 1) for i in range(4)))
