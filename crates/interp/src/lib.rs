@@ -8,7 +8,7 @@
 //! [`tilewright_ir::pass`]. Out: what the program leaves in memory.
 //!
 //! In the order in which data flows: `compile` (IR to [program](self)), `program` (the instructions), `exec` (runs
-//! them), with `kernels` (elementwise loops), `lazy` and `tile` (compact forms of index arithmetic and masks), `memory`
+//! them), with `kernels` (elementwise loops), `shape` (what arranges elements), `lazy` and `tile` (compact forms of index arithmetic and masks), `memory`
 //! (checks), `meeting` (barriers of programs), `float` and `elem` (formats).
 
 mod buffer;
@@ -22,6 +22,7 @@ mod lazy;
 mod meeting;
 mod memory;
 mod program;
+mod shape;
 mod shared_copy;
 mod tile;
 

@@ -11,6 +11,7 @@ use tilewright_ir::{Diagnostic, FloatKind};
 
 use crate::float::Rounding;
 use crate::kernels::Kernel;
+use crate::shape::TileOp;
 use crate::tile::TileType;
 
 /// A register and the type in which an instruction sees it.
@@ -110,7 +111,7 @@ pub struct DotScaled {
 }
 
 /// The combine function of a reduction or scan.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Combine {
     /// Inputs: accumulators, then elements, then captured values. Outputs: the new accumulators.
     pub program: Box<Program>,
@@ -121,7 +122,7 @@ pub struct Combine {
 }
 
 /// An instruction.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 #[allow(missing_docs)] // named as the operations are
 pub enum Instr {
     Const {
@@ -140,10 +141,8 @@ pub enum Instr {
         dst: V,
         axis: usize,
     },
-    Range {
-        dst: V,
-        start: i32,
-    },
+    /// An operation that arranges elements.
+    Tile(Box<dyn TileOp>),
     Map(Box<Map>),
     /// A function of a library, for each element.
     Library {
@@ -166,37 +165,6 @@ pub enum Instr {
     Move {
         assigns: Vec<Assign>,
         overlapping: bool,
-    },
-    ExpandDims {
-        src: V,
-        dst: V,
-        axis: usize,
-        take: bool,
-    },
-    Broadcast {
-        src: V,
-        dst: V,
-    },
-    Reshape {
-        src: V,
-        dst: V,
-        take: bool,
-    },
-    Trans {
-        src: V,
-        dst: V,
-        order: Vec<usize>,
-    },
-    /// Results that are elements of the sources: for each element of each result a source and an element of it.
-    Rearrange {
-        srcs: Vec<V>,
-        dsts: Vec<V>,
-        from: Vec<Vec<(u32, u32)>>,
-    },
-    Cat {
-        lhs: V,
-        rhs: V,
-        dst: V,
     },
     /// The address of a buffer of the program's own, by its number.
     Local {
@@ -287,28 +255,6 @@ pub enum Instr {
         pack: usize,
         asm: Arc<tilewright_ptxsim::InlineAsm>,
     },
-    Histogram {
-        src: V,
-        mask: Option<V>,
-        dst: V,
-    },
-    Gather {
-        src: V,
-        indices: V,
-        dst: V,
-        axis: usize,
-    },
-    ExtractTile {
-        src: V,
-        index: Vec<V>,
-        dst: V,
-    },
-    InsertTile {
-        src: V,
-        tile: V,
-        index: Vec<V>,
-        dst: V,
-    },
     Print {
         prefix: String,
         args: Vec<V>,
@@ -372,8 +318,12 @@ impl Instr {
             | Instr::NumPrograms { dst, .. }
             | Instr::Timer { dst }
             | Instr::Multiprocessor { dst }
-            | Instr::ClusterRank { dst }
-            | Instr::Range { dst, .. } => f(dst, Def),
+            | Instr::ClusterRank { dst } => f(dst, Def),
+            Instr::Tile(op) => {
+                let (uses, defs) = op.registers();
+                uses.into_iter().for_each(|v| f(v, Use));
+                defs.into_iter().for_each(|v| f(v, Def));
+            }
             Instr::Map(m) => {
                 m.srcs.iter_mut().for_each(|v| f(v, Use));
                 f(&mut m.dst, Def);
@@ -386,41 +336,25 @@ impl Instr {
                 assigns.iter_mut().for_each(|a| f(&mut a.src, Use));
                 assigns.iter_mut().for_each(|a| f(&mut a.dst, Def));
             }
-            Instr::ExpandDims { src, dst, .. }
-            | Instr::Broadcast { src, dst }
-            | Instr::Pointers { base: src, dst, .. }
-            | Instr::Offset { base: src, dst, .. }
-            | Instr::Reshape { src, dst, .. }
-            | Instr::Trans { src, dst, .. } => {
+            Instr::Pointers { base: src, dst, .. } | Instr::Offset { base: src, dst, .. } => {
                 f(src, Use);
                 f(dst, Def);
             }
-            Instr::Rearrange { srcs, dsts, .. } | Instr::InlineAsm { srcs, dsts, .. } => {
+            Instr::InlineAsm { srcs, dsts, .. } => {
                 srcs.iter_mut().for_each(|v| f(v, Use));
                 dsts.iter_mut().for_each(|v| f(v, Def));
             }
-            Instr::Cat { lhs: a, rhs: b, dst }
-            | Instr::Gather { src: a, indices: b, dst, .. }
-            | Instr::Slot { base: a, index: b, dst, .. } => {
+            Instr::Slot { base: a, index: b, dst, .. } => {
                 f(a, Use);
                 f(b, Use);
                 f(dst, Def);
             }
-            Instr::ExtractTile { src, index, dst }
-            | Instr::LocalPtr { base: src, indices: index, dst, .. } => {
-                [src].into_iter().chain(index).for_each(|v| f(v, Use));
-                f(dst, Def);
-            }
-            Instr::InsertTile { src, tile, index, dst } => {
-                [src, tile].into_iter().chain(index).for_each(|v| f(v, Use));
+            Instr::LocalPtr { base, indices, dst, .. } => {
+                [base].into_iter().chain(indices).for_each(|v| f(v, Use));
                 f(dst, Def);
             }
             Instr::Load { ptr, mask, other, dst } => {
                 [ptr].into_iter().chain(mask).chain(other).for_each(|v| f(v, Use));
-                f(dst, Def);
-            }
-            Instr::Histogram { src, mask, dst } => {
-                [src].into_iter().chain(mask).for_each(|v| f(v, Use));
                 f(dst, Def);
             }
             Instr::Store { ptr, value, mask } => {
@@ -483,7 +417,7 @@ pub struct Local {
 }
 
 /// A compiled kernel or combine function.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Program {
     /// The instructions.
     pub code: Vec<Instr>,

@@ -70,8 +70,9 @@ impl Places {
 }
 
 /// Builds one program. Until [`finish`](Builder::finish), `V::slot` numbers a virtual register.
-struct Builder<'m, 'p> {
-    m: &'m Module,
+pub struct Builder<'m, 'p> {
+    /// The module.
+    pub(crate) m: &'m Module,
     places: &'p mut Places,
     program: Program,
     types: FxHashMap<Type, u32>,
@@ -86,7 +87,7 @@ struct Builder<'m, 'p> {
     loc: Loc,
 }
 
-type Res<T> = Result<T, Diagnostic>;
+pub type Res<T> = Result<T, Diagnostic>;
 
 impl<'m, 'p> Builder<'m, 'p> {
     fn new(m: &'m Module, places: &'p mut Places) -> Self {
@@ -118,7 +119,7 @@ impl<'m, 'p> Builder<'m, 'p> {
         self.program
     }
 
-    fn error(&self, message: impl Into<String>) -> Diagnostic {
+    pub(crate) fn error(&self, message: impl Into<String>) -> Diagnostic {
         let mut d = Diagnostic::at(self.m, self.loc, message);
         for &caller in self.callers.iter().rev() {
             d.callers.extend(Diagnostic::at(self.m, caller, "").span);
@@ -126,7 +127,7 @@ impl<'m, 'p> Builder<'m, 'p> {
         d
     }
 
-    fn unsupported(&self, what: impl std::fmt::Display) -> Diagnostic {
+    pub(crate) fn unsupported(&self, what: impl std::fmt::Display) -> Diagnostic {
         self.error(format!("not supported yet by the CPU executor: {what}"))
             .of(tilewright_ir::diagnostic::Kind::Unsupported)
     }
@@ -183,7 +184,7 @@ impl<'m, 'p> Builder<'m, 'p> {
     }
 
     /// A register for a value.
-    fn define(&mut self, value: Value) -> Res<V> {
+    pub(crate) fn define(&mut self, value: Value) -> Res<V> {
         let ty = self.ty(self.m.value_type(value))?;
         let v = self.register(ty);
         self.env.insert(value, v);
@@ -191,22 +192,22 @@ impl<'m, 'p> Builder<'m, 'p> {
     }
 
     /// The register of a value.
-    fn get(&self, value: Value) -> Res<V> {
+    pub(crate) fn get(&self, value: Value) -> Res<V> {
         self.env
             .get(&value)
             .copied()
             .ok_or_else(|| self.error("an operand is used before it is defined (the module does not verify)"))
     }
 
-    fn get_all(&self, values: &[Value]) -> Res<Vec<V>> {
+    pub(crate) fn get_all(&self, values: &[Value]) -> Res<Vec<V>> {
         values.iter().map(|&v| self.get(v)).collect()
     }
 
-    fn tile(&self, v: V) -> &TileType {
+    pub(crate) fn tile(&self, v: V) -> &TileType {
         &self.program.types[v.ty as usize]
     }
 
-    fn elem(&self, v: V) -> Elem {
+    pub(crate) fn elem(&self, v: V) -> Elem {
         self.tile(v).elem
     }
 

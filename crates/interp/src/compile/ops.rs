@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tilewright_ir::attrs::DefaultTrue;
 use tilewright_ir::dialect::{arith, llvm, math, tt, ttg, ttng};
-use tilewright_ir::index::Relation;
 use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Value};
 use tilewright_libdevice as libdevice;
 
@@ -278,36 +277,6 @@ impl Builder<'_, '_> {
         self.map(op, kernel, operands, Rule::Loop)
     }
 
-    /// Results whose elements are elements of the operands, at places that the operation's declaration tells.
-    fn rearrange(&mut self, op: Op) -> Res<()> {
-        let m = self.m;
-        let relation = Relation::of(m, op).map_err(|e| self.error(e))?;
-        let srcs = self.get_all(m.operands(op))?;
-        let mut from = Vec::with_capacity(relation.results.len());
-        for (n, site) in relation.results.iter().enumerate() {
-            let Some(site) = site else { return Err(self.error("a tensor expected")) };
-            let mut at = vec![0; site.shape.len()];
-            let mut places = Vec::new();
-            for _ in 0..site.shape.iter().product::<u32>() {
-                let (src, of) =
-                    relation.source(n, &at).ok_or_else(|| self.error("an element without a place"))?;
-                let shape = &self.tile(srcs[src]).shape;
-                places.push((src as u32, of.iter().zip(shape).fold(0, |i, (&x, &n)| i * n + x)));
-                for d in (0..at.len()).rev() {
-                    at[d] += 1;
-                    if at[d] < site.shape[d] {
-                        break;
-                    }
-                    at[d] = 0;
-                }
-            }
-            from.push(places);
-        }
-        let dsts = m.results(op).iter().map(|&v| self.define(v)).collect::<Res<_>>()?;
-        self.emit(Instr::Rearrange { srcs, dsts, from });
-        Ok(())
-    }
-
     fn tt(&mut self, op: Op, kind: tt::Kind) -> Res<()> {
         use tt::Kind as K;
         let m = self.m;
@@ -319,25 +288,6 @@ impl Builder<'_, '_> {
             K::GetNumPrograms => {
                 let dst = self.define(m.result(op))?;
                 self.emit(Instr::NumPrograms { dst, axis: axis_of(tt::GetNumPrograms(op).axis(m)) });
-            }
-            K::MakeRange => {
-                let dst = self.define(m.result(op))?;
-                self.emit(Instr::Range { dst, start: tt::MakeRange(op).start(m) });
-            }
-            K::Splat | K::Broadcast => self.broadcast(op)?,
-            K::Unsplat | K::Reshape => self.reshape(op)?,
-            K::ExpandDims => {
-                let e = tt::ExpandDims(op);
-                let src = self.get(e.src(m))?;
-                let dst = self.define(m.result(op))?;
-                self.emit(Instr::ExpandDims { src, dst, axis: e.axis(m) as usize, take: false });
-            }
-            K::Trans => self.trans(op)?,
-            K::Cat => {
-                let c = tt::Cat(op);
-                let (lhs, rhs) = (self.get(c.lhs(m))?, self.get(c.rhs(m))?);
-                let dst = self.define(m.result(op))?;
-                self.emit(Instr::Cat { lhs, rhs, dst });
             }
             K::Load => self.load(op)?,
             K::Store => {
@@ -372,9 +322,6 @@ impl Builder<'_, '_> {
             K::Reduce => self.reduce(op)?,
             K::Scan => self.scan(op)?,
             K::MapElementwise => self.map_elementwise(op)?,
-            K::Histogram => self.histogram(op)?,
-            K::Gather => self.gather(op)?,
-            K::ExtractTile | K::InsertTile => self.tile_of_grid(op)?,
             K::ProgramBarrier => {
                 let barrier = tt::ProgramBarrier(op);
                 let count = barrier.count(m).map(|v| self.get(v)).transpose()?;
@@ -388,7 +335,6 @@ impl Builder<'_, '_> {
                 let dst = self.define(m.result(op))?;
                 self.emit(Instr::AtomicCas { ptr, cmp, val, dst });
             }
-            _ if m.def(op).is_some_and(|d| d.index.rearranges()) => self.rearrange(op)?,
             K::ExternElementwise => self.extern_elementwise(op)?,
             K::ElementwiseInlineAsm => self.inline_asm(op)?,
             K::Print => {
@@ -401,48 +347,13 @@ impl Builder<'_, '_> {
             K::Func | K::Return | K::Call | K::ReduceReturn | K::ScanReturn | K::MapElementwiseReturn => {
                 return Err(self.error(format!("`{}` where it can't stand", m.op_name(op))));
             }
-            _ => return Err(self.unsupported(format!("`{}`", m.op_name(op)))),
+            _ => match self.shape(op, kind)? {
+                Some(shape) => {
+                    self.emit(Instr::Tile(shape));
+                }
+                None => return Err(self.unsupported(format!("`{}`", m.op_name(op)))),
+            },
         }
-        Ok(())
-    }
-
-    fn broadcast(&mut self, op: Op) -> Res<()> {
-        let m = self.m;
-        let src = self.get(m.operands(op)[0])?;
-        let dst = self.define(m.result(op))?;
-        let (from, to) = (&self.tile(src).shape, &self.tile(dst).shape);
-        let fits =
-            from.is_empty() || from.len() == to.len() && from.iter().zip(to).all(|(&f, &t)| f == t || f == 1);
-        if !fits {
-            return Err(self.error(format!("a tensor of shape {from:?} does not broadcast to {to:?}")));
-        }
-        self.emit(Instr::Broadcast { src, dst });
-        Ok(())
-    }
-
-    fn reshape(&mut self, op: Op) -> Res<()> {
-        let m = self.m;
-        let src = self.get(m.operands(op)[0])?;
-        let dst = self.define(m.result(op))?;
-        if self.tile(src).len != self.tile(dst).len {
-            return Err(self.error("a reshape to a different number of elements"));
-        }
-        self.emit(Instr::Reshape { src, dst, take: false });
-        Ok(())
-    }
-
-    fn trans(&mut self, op: Op) -> Res<()> {
-        let m = self.m;
-        let t = tt::Trans(op);
-        let src = self.get(t.src(m))?;
-        let order: Vec<usize> = t.order(m).iter().map(|&d| d as usize).collect();
-        let mut sorted = order.clone();
-        sorted.sort_unstable();
-        if !sorted.into_iter().eq(0..self.tile(src).shape.len()) {
-            return Err(self.error("the order is not a permutation of the dimensions"));
-        }
-        let dst = self.define(m.result(op))?;
-        self.emit(Instr::Trans { src, dst, order });
         Ok(())
     }
 
@@ -561,49 +472,6 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn histogram(&mut self, op: Op) -> Res<()> {
-        let m = self.m;
-        let h = tt::Histogram(op);
-        let src = self.get(h.src(m))?;
-        let mask = h.mask(m).map(|v| self.get(v)).transpose()?;
-        let dst = self.define(m.result(op))?;
-        if !self.elem(src).is_int() || self.elem(dst) != Elem::I32 {
-            return Err(self.unsupported("a histogram of these types"));
-        }
-        self.emit(Instr::Histogram { src, mask, dst });
-        Ok(())
-    }
-
-    fn gather(&mut self, op: Op) -> Res<()> {
-        let m = self.m;
-        let g = tt::Gather(op);
-        let (src, indices) = (self.get(g.src(m))?, self.get(g.indices(m))?);
-        let axis = self.checked_axis(g.axis(m), &[src])?;
-        if self.tile(indices).shape.len() != self.tile(src).shape.len() {
-            return Err(self.error("the indices must have the source's rank"));
-        }
-        let dst = self.define(m.result(op))?;
-        self.emit(Instr::Gather { src, indices, dst, axis });
-        Ok(())
-    }
-
-    /// `tt.extract_tile`, `tt.insert_tile`.
-    fn tile_of_grid(&mut self, op: Op) -> Res<()> {
-        let m = self.m;
-        if let Some(insert) = tt::InsertTile::cast(m, op) {
-            let (src, tile) = (self.get(insert.src(m))?, self.get(insert.tile(m))?);
-            let index = self.get_all(insert.index(m))?;
-            let dst = self.define(m.result(op))?;
-            self.emit(Instr::InsertTile { src, tile, index, dst });
-        } else {
-            let extract = tt::ExtractTile(op);
-            let (src, index) = (self.get(extract.src(m))?, self.get_all(extract.index(m))?);
-            let dst = self.define(m.result(op))?;
-            self.emit(Instr::ExtractTile { src, index, dst });
-        }
-        Ok(())
-    }
-
     fn atomic_rmw(&mut self, op: Op) -> Res<()> {
         use tt::RmwOp as R;
         let m = self.m;
@@ -679,7 +547,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    fn checked_axis(&self, axis: i32, srcs: &[V]) -> Res<usize> {
+    pub(crate) fn checked_axis(&self, axis: i32, srcs: &[V]) -> Res<usize> {
         let Some(&first) = srcs.first() else { return Err(self.error("an operation on no tensors")) };
         let shape = &self.tile(first).shape;
         if srcs.iter().any(|&s| self.tile(s).shape != *shape) {

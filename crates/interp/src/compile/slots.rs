@@ -83,7 +83,7 @@ pub fn allocate(
                     taken.push(a.src.slot);
                 }
             }
-            Instr::ExpandDims { src, take, .. } | Instr::Reshape { src, take, .. } => *take = dies(src.slot),
+            Instr::Tile(op) => op.last_uses(&|v| dies(v.slot)),
             _ => {}
         }
         instr.visit(&mut |v, _: Role| v.slot = slot_of[v.slot as usize]);

@@ -4,13 +4,13 @@
 //! copy each. Everything else goes element by element, each with its own check.
 
 use super::local::is_nowhere;
-use super::shape::by_size;
 use super::{Context, Fault, FaultBox, Frame};
 use crate::buffer::{Buffer, Plain};
 use crate::elem::Elem;
 use crate::kernels::{Kernel, cast};
 use crate::memory::{Hit, Memory, Violation, Word};
 use crate::program::{Program, V};
+use crate::shape::by_size;
 use crate::shared_copy::{read_run, write_run};
 use crate::tile::{Affine, BoxMask, MAX_COMPACT_RANK, Repr, TileType, for_each_row};
 

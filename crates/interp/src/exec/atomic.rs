@@ -6,12 +6,12 @@ use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::tt::RmwOp;
 
 use super::access::refused_element;
-use super::shape::by_size;
 use super::{Context, FaultBox, Frame, read_bits};
 use crate::elem::Elem;
 use crate::float::{Rounding, decode_f16, encode_bf16, encode_f16, round_f64};
 use crate::memory::Word;
 use crate::program::{Program, V};
+use crate::shape::by_size;
 use crate::tile::Repr;
 
 impl Frame {

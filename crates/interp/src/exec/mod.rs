@@ -11,7 +11,6 @@ pub(crate) mod inline_asm;
 mod local;
 mod print;
 mod reduce;
-mod shape;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -169,7 +168,7 @@ impl Frame {
     }
 
     /// The type of a register as an instruction sees it.
-    fn ty(program: &Program, v: V) -> &TileType {
+    pub(crate) fn ty(program: &Program, v: V) -> &TileType {
         &program.types[v.ty as usize]
     }
 
@@ -179,7 +178,7 @@ impl Frame {
     }
 
     /// The elements of a register, dense.
-    fn dense(&mut self, program: &Program, v: V) -> &mut Reg {
+    pub(crate) fn dense(&mut self, program: &Program, v: V) -> &mut Reg {
         let ty = Self::ty(program, v);
         let len = self.len(ty);
         let reg = &mut self.regs[v.slot as usize];
@@ -188,7 +187,7 @@ impl Frame {
     }
 
     /// The bits of a scalar.
-    fn scalar(&mut self, program: &Program, v: V) -> u64 {
+    pub(crate) fn scalar(&mut self, program: &Program, v: V) -> u64 {
         match self.regs[v.slot as usize].repr {
             Repr::Uniform(bits) => bits,
             _ => {
@@ -200,7 +199,7 @@ impl Frame {
         }
     }
 
-    fn set(&mut self, v: V, repr: Repr) {
+    pub(crate) fn set(&mut self, v: V, repr: Repr) {
         self.regs[v.slot as usize].repr = repr;
     }
 
@@ -212,7 +211,7 @@ impl Frame {
     }
 
     /// Copies a value, or takes it from a register that is not needed further.
-    fn transfer(&mut self, program: &Program, src: V, dst: V, take: bool) {
+    pub(crate) fn transfer(&mut self, program: &Program, src: V, dst: V, take: bool) {
         let ty = Self::ty(program, src);
         let bytes = self.len(ty) * ty.elem.reg_size();
         let (src, dst) = self.pair(src, dst);
@@ -375,17 +374,7 @@ impl Frame {
                 self.set(*dst, Repr::Uniform(context.in_cluster(self.program_id).1));
             }
             Instr::Move { assigns, overlapping } => self.assign(program, assigns, *overlapping),
-            Instr::Range { .. }
-            | Instr::ExpandDims { .. }
-            | Instr::Broadcast { .. }
-            | Instr::Reshape { .. }
-            | Instr::Trans { .. }
-            | Instr::Rearrange { .. }
-            | Instr::Cat { .. }
-            | Instr::Histogram { .. }
-            | Instr::Gather { .. }
-            | Instr::ExtractTile { .. }
-            | Instr::InsertTile { .. } => self.shape_op(program, instr)?,
+            Instr::Tile(op) => op.run(self, program)?,
             Instr::Load { ptr, mask, other, dst } => {
                 self.load(program, context, *ptr, *mask, *other, *dst)?
             }
@@ -457,7 +446,7 @@ impl Frame {
 }
 
 /// The low bits of element `i` of a buffer.
-fn read_bits(buf: &Buffer, size: usize, i: usize) -> u64 {
+pub(crate) fn read_bits(buf: &Buffer, size: usize, i: usize) -> u64 {
     match size {
         1 => u64::from(buf.slice::<u8>(i + 1)[i]),
         2 => u64::from(buf.slice::<u16>(i + 1)[i]),
