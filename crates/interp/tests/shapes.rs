@@ -133,6 +133,19 @@ fn join_split_cat_expand() {
     assert!(y.iter().zip(&x).all(|(&y, &x)| y == 2 * x));
 }
 
+#[test]
+fn extracts_a_tile_by_its_number() {
+    let x: Vec<i32> = (0..72).collect();
+    for tile in 0..6 {
+        let mut y = vec![0; 12];
+        let body = format!("    %r = tt.extract %a[{tile}] : tensor<6x12xi32> -> tensor<3x4xi32>");
+        run(&reshaping(&[6, 12], &[3, 4], "i32", &body), [1, 1, 1], &[ro(&x), m(&mut y)]);
+        for (i, &got) in y.iter().enumerate() {
+            assert_eq!(got as usize, (tile / 3 * 3 + i / 4) * 12 + tile % 3 * 4 + i % 4, "tile {tile} at {i}");
+        }
+    }
+}
+
 /// Index arithmetic stays compact through shapes; whatever path it takes, elements agree.
 #[test]
 fn compact_values_through_shapes() {

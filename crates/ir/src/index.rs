@@ -74,6 +74,8 @@ pub enum Index {
     Slot,
     /// What lies at the offsets, with the result's shape.
     Part(&'static str),
+    /// A tile of the operand, by its number in row-major order.
+    TileAt(&'static str),
     /// A tile of the first operand, which scalars number along each dimension.
     Tile(&'static str),
     /// Element by element, but for this group, of which indices name elements along each dimension.
@@ -189,6 +191,7 @@ impl Index {
                 | Index::Join
                 | Index::Split
                 | Index::Part(_)
+                | Index::TileAt(_)
         )
     }
 
@@ -201,6 +204,7 @@ impl Index {
             | Index::Scan(a)
             | Index::Gather(a)
             | Index::Part(a)
+            | Index::TileAt(a)
             | Index::Tile(a)
             | Index::Element(a) => [Some(a), None, None, None],
             Index::Block(a, b) => [Some(a), Some(b), None, None],
@@ -238,6 +242,7 @@ impl Index {
             Index::Rows(desc, rows, tile) => format!("`{tile}` is the `{rows}` of `{desc}`"),
             Index::Slot => "one of what the outermost dimension numbers".into(),
             Index::Part(offsets) => format!("what lies at `{offsets}`"),
+            Index::TileAt(index) => format!("tile `{index}` of the operand"),
             Index::Tile(tile) => format!("`{tile}` is a tile of the first operand"),
             Index::Element(of) => format!("indices name elements of `{of}` along each of its dimensions"),
         }
@@ -485,6 +490,7 @@ impl Maker<'_> {
             Index::Rows(desc, rows, tile) => self.rows(desc, rows, tile),
             Index::Slot => self.slot(),
             Index::Part(offsets) => self.part(offsets),
+            Index::TileAt(index) => self.tile_at(index),
             Index::Tile(_) => self.tile(),
         }
     }
@@ -927,6 +933,26 @@ impl Maker<'_> {
         self.fresh(Role::Whole)
     }
 
+    fn tile_at(&mut self, index: &str) -> Check {
+        let (from, to) = (self.shape(self.operand(0)?)?, self.shape(self.result(0)?)?);
+        let divides = from.len() == to.len() && to.iter().zip(&from).all(|(&t, &n)| t != 0 && n % t == 0);
+        if !divides {
+            return Err(format!("a tile of {to:?} does not divide {from:?}"));
+        }
+        let tiles: i64 = to.iter().zip(&from).map(|(&t, &n)| i64::from(n / t)).product();
+        let number = self.m.int_attr(self.op, index).unwrap_or(-1);
+        if !(0..tiles).contains(&number) {
+            return Err(format!("there is no tile {number} among {tiles}"));
+        }
+        let mut rest = number as u32;
+        let mut offsets = vec![0; to.len()];
+        for d in (0..to.len()).rev() {
+            offsets[d] = (rest % (from[d] / to[d]) * to[d]) as i32;
+            rest /= from[d] / to[d];
+        }
+        self.cut(from, to, &offsets)
+    }
+
     fn part(&mut self, offsets: &str) -> Check {
         let offsets = self.numbers(offsets)?;
         let (from, to) = (self.shape(self.operand(0)?)?, self.shape(self.result(0)?)?);
@@ -936,9 +962,14 @@ impl Maker<'_> {
             let (a, b) = (self.text(self.result(0)?), self.text(self.operand(0)?));
             return Err(format!("{a} at {offsets:?} is no part of {b}"));
         }
+        self.cut(from, to, &offsets)
+    }
+
+    /// The result is what lies at the offsets in the operand.
+    fn cut(&mut self, from: Shape, to: Shape, offsets: &[i32]) -> Check {
         let dims = self.axes(&to, Role::Parallel);
         let moved = |(d, &o): (&Option<Part>, &i32)| d.map(|p| Part { offset: o as u32, ..p });
-        self.put_operand(0, from, dims.iter().zip(&offsets).map(moved).collect());
+        self.put_operand(0, from, dims.iter().zip(offsets).map(moved).collect());
         self.put_result(0, to, dims);
         Ok(())
     }

@@ -246,6 +246,21 @@ fn transposes_and_reshapes() {
     }
 }
 
+#[test]
+fn extracts_a_tile_by_its_number() {
+    let (m, n) = (32, 48);
+    let x: Vec<f32> = (0..m * n).map(|i| i as f32).collect();
+    for (tile, (h, w)) in [(0, (16, 16)), (5, (16, 16)), (3, (8, 48)), (7, (16, 12)), (0, (32, 48))] {
+        let body = format!(
+            "%y = tt.extract %x[{tile}] {{allocation.offset = 0 : i32}} : tensor<{m}x{n}xf32, #rows> -> tensor<{h}x{w}xf32, #cols>"
+        );
+        let ir = two_dim(m, n, "f32", "#rows", (h, w, "#cols"), &body);
+        let (row, column) = (tile / (n / w) * h, tile % (n / w) * w);
+        let want: Vec<f32> = (0..h * w).map(|k| x[(row + k / w) * n + column + k % w]).collect();
+        assert_eq!(run_two_dim(&ir, &x, h * w), want, "tile {tile} of {h}x{w}");
+    }
+}
+
 /// A reduction along each axis, in each layout, summed or by a comparison that carries the index.
 #[test]
 fn reductions() {

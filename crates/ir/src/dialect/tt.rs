@@ -655,6 +655,18 @@ crate::dialect! {
         format "$src `[` $indices `]` (`efficient_layout` $efficient_layout^)? attr-dict `:` `(` type($src) `,` type($indices) `)` `->` type($result)"
     }
 
+    /// Tile number `index`, in row-major order, of the grid of such tiles that the source is cut into.
+    op Extract = "extract" {
+        operands(src: one)
+        attrs(index: i32 = "index")
+        results(result)
+        traits(Pure)
+        index(TileAt("index"))
+        types(Is("result", Like("src")))
+        effects()
+        format "$src `` `[` $index `]` attr-dict `:` type($src) `->` type($result)"
+    }
+
     /// A tile of the grid of such tiles that the source is cut into, by its number along each dimension. An index that is out of
     /// range is undefined.
     op ExtractTile = "extract_tile" {
