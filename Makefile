@@ -4,6 +4,9 @@ PYTHON := .venv/bin/python
 # nextest starts one process a test and runs them all at once; plain cargo test does where it is missing.
 NEXTEST := $(shell command -v cargo-nextest 2>/dev/null)
 JOBS ?= $(shell nproc)
+# What build.rs of crates/passes declares, and so cargo fmt does not see.
+PASSES := $(wildcard $(addprefix crates/passes/src/,transform/*.rs transform/*/mod.rs hopper/*.rs hopper/*/mod.rs))
+RUSTFMT := rustfmt --edition 2024
 export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 
 .PHONY: setup demo test test-rust test-python test-long robustness bench bench-gpu lint format stubs docs wheel fuzz clean
@@ -51,6 +54,7 @@ bench-gpu: ## times against Triton in the same process; needs an NVIDIA GPU, tor
 
 lint: setup
 	cargo fmt --all --check
+	$(RUSTFMT) --check $(PASSES)
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 	.venv/bin/ruff check .
@@ -58,6 +62,7 @@ lint: setup
 
 format: setup
 	cargo fmt --all
+	$(RUSTFMT) $(PASSES)
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 

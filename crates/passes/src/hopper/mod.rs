@@ -2,15 +2,7 @@
 //! products, warp specialization.
 //!
 //! On a target without that hardware ([`TargetInfo`](crate::target::TargetInfo)) these passes have nothing to do.
+//!
+//! Each file here is a module without being named: `build.rs` finds it.
 
-pub mod allocate_warp_groups;
-pub mod async_dots;
-pub mod captures;
-pub mod distribute_ctas;
-pub mod encode_descriptors;
-pub mod lower_tma;
-pub mod multicast;
-pub mod pingpong;
-pub mod tma;
-pub mod transpose_dots;
-pub mod warp_specialize;
+include!(concat!(env!("OUT_DIR"), "/hopper.rs"));
