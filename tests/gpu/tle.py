@@ -5,6 +5,11 @@ ours the others took. Results are checked first.
 
 ``moe_align``: tokens by expert (S000 4.2): ours is one kernel with buffers and a barrier over the grid; Triton's are four kernels,
 since it has neither: counts by ``tl.histogram``, a sum over programs, a sum over experts, and places by atomics in global memory.
+
+``topk``: the largest of each row, in order (S000 4.3), against ``torch.topk``.
+
+``topk_selector``: which are the largest of long rows (S000 4.4): ours shares rows among the programs of a cluster; Triton's is one
+program a row, which counts digits by ``tl.histogram`` and reads the row once for each.
 """
 
 import argparse
@@ -19,6 +24,8 @@ import triton.language as tl
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "tle"))
 
 import moe_align
+import topk
+import topk_selector
 
 
 @triton.jit
@@ -141,7 +148,133 @@ def moe_align_rows():
             flush=True)  # fmt: skip
 
 
-WORKLOADS = {"moe_align": moe_align_rows}
+def times_of(runs, rounds=5, rep=15):
+    """Medians in µs: launched (a cold L2 cache), and in a CUDA graph, where what a launch costs the CPU does not count."""
+    launched = timing.race(runs, rounds=rounds, rep=rep)
+    graphs = {
+        who: triton.testing.do_bench_cudagraph(run, rep=rep, return_mode="median")
+        for who, run in runs.items()
+    }
+    return {who: (launched[who] * 1e3, graphs[who] * 1e3) for who in runs}
+
+
+def row_of(name, times, kept):
+    """A line: times, and how many times ours the others took, launched and in a graph."""
+    ours = times["ours"]
+    words = [f"{who} {t:7.1f} / {g:7.1f} us" + ("" if who == "ours" else f" = {t / ours[0]:.2f} / {g / ours[1]:.2f}")
+             for who, (t, g) in times.items()]  # fmt: skip
+    print(f"{name}  {'  '.join(words)}  {kept}", flush=True)
+
+
+def topk_rows():
+    shapes = [(64, 128, 8), (64, 1024, 32), (64, 8192, 128), (128, 32768, 256)]
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        for m, n, k in shapes:
+            x = torch.randn(m, n, device="cuda").to(dtype)
+            values = torch.empty(m, k, device="cuda", dtype=dtype)
+            indices = torch.empty(m, k, device="cuda", dtype=torch.int32)
+
+            def run(radix, num_warps):
+                topk.topk(x, k, values, indices, radix, num_warps)
+
+            radixes = (8, 11) if dtype is torch.float32 else (8, 6)
+            configs = [{"radix": r, "num_warps": w} for r in radixes for w in (1, 2, 4, 8, 16, 32)
+                       if max(1, n // 4096) <= w <= max(1, n // 32)]  # fmt: skip
+            working, refused = timing.compiled(run, configs)
+            for reason in refused.items():
+                print("refused", *reason)
+            want = torch.topk(x, k, dim=1).values
+            for config in working:
+                run(**config)
+                assert torch.equal(values, want), config
+                assert torch.equal(x.gather(1, indices.long()), want), config
+            kept = timing.best(run, working, 10)
+            times = times_of({"ours": lambda: run(**kept), "torch": lambda: torch.topk(x, k, dim=1)})
+            row_of(f"topk {str(dtype)[6:]:8} {m:3} x {n:5} k {k:3}", times, kept)
+
+
+@triton.jit
+def sortable(x):
+    i = x.to(tl.int32, bitcast=True)
+    return (i ^ ((i >> 31) | -2147483648)).to(tl.uint32, bitcast=True)
+
+
+@triton.jit
+def plain_select_kernel(x_ptr, indices_ptr, N, K: tl.constexpr, TILE: tl.constexpr):
+    row = tl.program_id(0)
+    x_ptr += row.to(tl.int64) * N
+    at = tl.arange(0, TILE)
+    digits = tl.arange(0, 256)
+    found = tl.zeros([], tl.uint32)
+    wanted = tl.zeros([], tl.int32) + K
+    for round in tl.static_range(4):
+        shift: tl.constexpr = 24 - 8 * round
+        count = tl.zeros([256], tl.int32)
+        for first in range(0, N, TILE):
+            inside = first + at < N
+            key = sortable(tl.load(x_ptr + first + at, mask=inside, other=0.0))
+            candidate = inside
+            if round > 0:
+                candidate = inside & ((key >> (shift + 8)) == (found >> (shift + 8)))
+            count += tl.histogram(((key >> shift) & 255).to(tl.int32), 256, mask=candidate)
+        larger = tl.cumsum(count, 0, reverse=True) - count
+        here = (larger < wanted) & (larger + count >= wanted)
+        found |= tl.sum(tl.where(here, digits, 0)).to(tl.uint32) << shift
+        wanted -= tl.sum(tl.where(here, larger, 0))
+    larger_done = tl.zeros([], tl.int32)
+    equal_done = tl.zeros([], tl.int32)
+    out = indices_ptr + row * K
+    for first in range(0, N, TILE):
+        inside = first + at < N
+        key = sortable(tl.load(x_ptr + first + at, mask=inside, other=0.0))
+        larger = (inside & (key > found)).to(tl.int32)
+        equal = (inside & (key == found)).to(tl.int32)
+        place = larger_done + tl.cumsum(larger, 0) - larger
+        tl.store(out + place, first + at, mask=larger == 1)
+        place = equal_done + tl.cumsum(equal, 0) - equal
+        tl.store(out + K - wanted + place, first + at, mask=(equal == 1) & (place < wanted))
+        larger_done += tl.sum(larger)
+        equal_done += tl.sum(equal)
+
+
+def topk_selector_rows():
+    lengths = [(4096, 128), (8192, 256), (32768, 1024), (131072, 2048), (262144, 2048), (524288, 2048)]
+    for rows in (1, 64):
+        for n, k in lengths[rows == 1 :]:
+            x = torch.randn(rows, n, device="cuda")
+            ends = torch.full((rows,), n, device="cuda", dtype=torch.int32)
+            ours, theirs = [torch.empty(rows, k, device="cuda", dtype=torch.int32) for _ in range(2)]
+            room = torch.empty(rows * 16 * (4 << 12), device="cuda", dtype=torch.int32)
+
+            def run(parts, radix, num_warps):
+                topk_selector.select(x, ends, k, ours, lambda size: room, parts, radix, num_warps)
+
+            def run_triton(tile, num_warps):
+                plain_select_kernel[(rows,)](x, theirs, n, k, tile, num_warps=num_warps)
+
+            configs = [{"parts": p, "radix": r, "num_warps": w} for p in (1, 2, 4, 8, 16) for r in (8, 11)
+                       for w in (8, 16, 32) if 2048 <= n // p <= 1024 * w and n // p >= 64 * w]  # fmt: skip
+            working, refused = timing.compiled(run, configs)
+            for reason in refused.items():
+                print("refused", *reason)
+            want = torch.topk(x, k, dim=1).values
+            for config in working:
+                ours.fill_(-5)
+                run(**config)
+                got = x.gather(1, ours.long()).sort(dim=1, descending=True).values
+                assert torch.equal(got, want), config
+                assert all(row.unique().numel() == k for row in ours), config
+            tiles = [{"tile": t, "num_warps": w} for t in (1024, 4096, 8192) for w in (4, 8, 16) if t <= n]
+            run_triton(**tiles[0])
+            got = x.gather(1, theirs.long()).sort(dim=1, descending=True).values
+            assert torch.equal(got, want)
+            kept, tile = timing.best(run, working, 10), timing.best(run_triton, tiles, 10)
+            times = times_of({"ours": lambda: run(**kept), "triton": lambda: run_triton(**tile),
+                              "torch": lambda: torch.topk(x, k, dim=1, sorted=False)})  # fmt: skip
+            row_of(f"topk_selector {rows:2} x {n:6} k {k:4}", times, f"{kept} {tile}")
+
+
+WORKLOADS = {"moe_align": moe_align_rows, "topk": topk_rows, "topk_selector": topk_selector_rows}
 
 
 def main():

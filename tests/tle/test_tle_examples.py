@@ -4,6 +4,7 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from common import Device
@@ -50,3 +51,38 @@ def test_moe_align(device, tokens, experts, block, programs):
     owners = np.repeat(of_blocks[: places // block], block)
     np.testing.assert_array_equal(of_tokens[ordered[:places][there]], owners[there])
     assert (ordered[:places][~there] == tokens).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+@pytest.mark.parametrize(
+    ("rows", "n", "k", "radix"),
+    [(2, 128, 8, 8), (3, 1000, 33, 8), (1, 2048, 64, 6), (2, 5, 5, 8), (1, 1, 1, 8)],
+)
+def test_topk(device, dtype, rows, n, k, radix):
+    module = example("topk")
+    x = np.random.default_rng(n).standard_normal((rows, n)).astype(dtype)
+    x[:, ::3] = x[:, :1]
+    x[0, n // 2] = np.inf
+    values = device.array(np.zeros((rows, k), x.dtype))
+    indices = device.array(np.zeros((rows, k), np.int32))
+    module.topk(device.array(x), k, values, indices, radix, num_warps=4)
+    want = np.argsort(-x.astype(np.float64), axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(Device.numpy(device, indices), want)
+    np.testing.assert_array_equal(Device.numpy(device, values), np.take_along_axis(x, want, 1))
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "parts", "radix"), [(3000, 64, 1, 11), (3000, 64, 2, 8), (9000, 2048, 4, 11)]
+)
+def test_topk_selector(device, n, k, parts, radix):
+    module = example("topk_selector")
+    x = np.random.default_rng(n).standard_normal((3, n)).astype(np.float32)
+    x[1] = np.round(x[1])
+    ends = np.array([n, n - 1, k // 2], np.int32)
+    indices = device.array(np.full((3, k), -2, np.int32))
+    made = device.array(x), device.array(ends)
+    module.select(
+        *made, k, indices, lambda size: device.array(np.zeros(size, np.int32)), parts, radix, num_warps=4
+    )
+    # Places within a row follow from the numbers of the programs: backends agree.
+    module.check(x, ends, k, Device.numpy(device, indices))
