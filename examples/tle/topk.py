@@ -1,8 +1,8 @@
 """The largest elements of each row, in order: one program a row, a radix select with counts in shared memory.
 
 Floats become unsigned keys of the same order. Counting the keys by their leading bits, in a buffer that all threads add to, tells
-which bits the ``K``-th largest has; a further round goes on among those that have them. When all bits are known the larger elements
-take places of a small buffer, and each finds its rank by looking at all others there: no row is ever sorted.
+which bits the ``K``-th largest has; a further round goes on among those that have them. When all bits are known, those elements and the
+larger ones take places of a small buffer, in any order, and each finds its rank by looking at all others there: no row is ever sorted.
 """
 
 import tilewright as triton
@@ -38,7 +38,7 @@ def topk_kernel(
     values_ptr,
     indices_ptr,
     stride,
-    N,
+    N: tl.constexpr,
     K: tl.constexpr,
     BLOCK: tl.constexpr,
     RADIX: tl.constexpr,
@@ -59,32 +59,48 @@ def topk_kernel(
     counts = tle.gpu.alloc([1 << RADIX], dtype=tl.int32)
     found = tl.zeros([], tl.uint32)
     wanted = tl.full([], K, tl.int32)
-    candidate = inside
+    equal = tl.full([], N, tl.int32)
     for round in tl.static_range((bits + RADIX - 1) // RADIX):
         shift: tl.constexpr = max(bits - RADIX * (round + 1), 0)
         digit = ((key >> shift) & ((1 << RADIX) - 1)).to(tl.int32)
+        candidate = inside
+        if round > 0:
+            known: tl.constexpr = bits - RADIX * round
+            candidate = inside & ((key >> known) == (found >> known))
         count = count_digits(digit, candidate, counts)
         larger, _ = tle.cumsum(count, 0, reverse=True)
         # The digit with which the number of elements reaches what is wanted.
         here = (larger < wanted) & (larger + count >= wanted)
-        which = tl.sum(tl.where(here, tl.arange(0, 1 << RADIX), 0))
+        found |= tl.sum(tl.where(here, tl.arange(0, 1 << RADIX), 0)).to(tl.uint32) << shift
+        equal = tl.sum(tl.where(here, count, 0))
         wanted -= tl.sum(tl.where(here, larger, 0))
-        found |= which.to(tl.uint32) << shift
-        candidate = candidate & (digit == which)
 
-    # All that are larger, and of those that are equal as many as are wanted still, those in front.
-    before, _ = tle.cumsum(candidate.to(tl.int32))
-    kept = inside & ((key > found) | (candidate & (before < wanted)))
-    place, _ = tle.cumsum(kept.to(tl.int32))
+    # All that are larger, and those that are equal: of these, if they are too many, as many as are wanted still, those in front.
+    kept = inside & (key >= found)
+    held = K - wanted + equal
+    if held > PLACES:
+        before, _ = tle.cumsum((inside & (key == found)).to(tl.int32))
+        kept &= (key > found) | (before < wanted)
+        held = tl.full([], K, tl.int32)
     # Larger elements have larger numbers, and of equal ones those in front: all differ.
     number = (key.to(tl.uint64) << 32) | (0x7FFFFFFF - at).to(tl.uint64)
-    numbers = tle.gpu.alloc([PLACES], dtype=tl.uint64, init_value=tl.zeros([PLACES], tl.uint64))
+    numbers = tle.gpu.alloc([PLACES], dtype=tl.uint64)
+    next_place = tle.gpu.alloc([1], dtype=tl.int32, init_value=tl.zeros([1], tl.int32))
+    place = tl.atomic_add(
+        tle.gpu.local_ptr(next_place, (tl.zeros([BLOCK], tl.int32),)), 1, mask=kept, sem="relaxed"
+    )
     tl.store(tle.gpu.local_ptr(numbers, (place,)), number, mask=kept)
-    mine = numbers.load()
-    others = tl.load(tle.gpu.local_ptr(numbers, (tl.arange(0, PLACES)[:, None],)))
-    rank = tl.sum((others > mine[None, :]).to(tl.int32), 0)
+
+    places = tl.arange(0, PLACES)
+    mine = tl.load(tle.gpu.local_ptr(numbers, (places,)), mask=places < held, other=0)
+    rank = tl.zeros([PLACES], tl.int32)
+    CHUNK: tl.constexpr = 16
+    for first in range(0, held, CHUNK):
+        other = first + tl.arange(0, CHUNK)
+        others = tl.load(tle.gpu.local_ptr(numbers, (other,)), mask=other < held, other=0)
+        rank += tl.sum((others[None, :] > mine[:, None]).to(tl.int32), 1)
     index = 0x7FFFFFFF - (mine & 0x7FFFFFFF).to(tl.int32)
-    there = tl.arange(0, PLACES) < K
+    there = (places < held) & (rank < K)
     value = tl.load(x_ptr + row * stride + index, mask=there)
     tl.store(values_ptr + row * K + rank, value, mask=there)
     tl.store(indices_ptr + row * K + rank, index, mask=there)
@@ -94,7 +110,7 @@ def topk(x, k, values, indices, radix=None, num_warps=None):
     """Puts the ``k`` largest of each row of ``x`` into ``values`` and their indices into ``indices`` (int32)."""
     m, n = x.shape
     block = triton.next_power_of_2(n)
-    places = max(16, triton.next_power_of_2(k))
+    places = max(32, triton.next_power_of_2(k + k // 4))
     topk_kernel[(m,)](
         x,
         values,

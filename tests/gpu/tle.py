@@ -208,7 +208,7 @@ def plain_select_kernel(x_ptr, indices_ptr, N, K: tl.constexpr, TILE: tl.constex
     found = tl.zeros([], tl.uint32)
     wanted = tl.zeros([], tl.int32) + K
     for round in tl.static_range(4):
-        shift: tl.constexpr = 24 - 8 * round
+        shift = 24 - 8 * round
         count = tl.zeros([256], tl.int32)
         for first in range(0, N, TILE):
             inside = first + at < N

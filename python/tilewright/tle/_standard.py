@@ -21,6 +21,11 @@ def _shape_along(axis, rank, n):
 
 
 @jit
+def _sum_of_two(a, b):
+    return a + b
+
+
+@jit
 def _sum_and_before(sum_a, before_a, sum_b, before_b):
     # Of neighbours, each with its sum and what comes before its last element: no difference is taken, so infinities and NaNs stay
     # where they are.
@@ -44,9 +49,14 @@ def cumsum(input, axis=0, reverse=False, dtype: core.constexpr = None):
         core.static_assert(-rank <= axis and axis < rank, "the axis of tle.cumsum is out of range")
         line: core.constexpr = _axis(axis, rank)
         n: core.constexpr = input.shape[line]
-        sums, exclusive = core.associative_scan(
-            (input, core.full(input.shape, 0, input.dtype)), line, _sum_and_before, reverse
-        )
+        if input.dtype.is_int():
+            # Differences of integers are exact, and scan half as much.
+            sums = core.associative_scan(input, line, _sum_of_two, reverse)
+            exclusive = sums - input
+        else:
+            sums, exclusive = core.associative_scan(
+                (input, core.full(input.shape, 0, input.dtype)), line, _sum_and_before, reverse
+            )
         last: core.constexpr = 0 if reverse else n - 1
         at = core.reshape(core.arange(0, n), _shape_along(line, rank, n))
         total = sum(core.where(at == last, sums, 0), line, dtype=input.dtype)
