@@ -178,9 +178,20 @@ pub struct Buffer {
     pub handle: Tensor,
     /// Extents; none for a single element.
     pub shape: Shape,
+    /// The rank of the program whose buffer it is, where it is another one's of the cluster.
+    pub rank: Option<Tensor>,
 }
 
 impl Buffer {
+    /// The SSA values that it is made of.
+    fn leaves(&self) -> impl Iterator<Item = &Tensor> {
+        std::iter::once(&self.handle).chain(&self.rank)
+    }
+
+    fn same_type(&self, other: &Buffer) -> bool {
+        self.rank.is_some() == other.rank.is_some() && self.handle.same_type(&other.handle)
+    }
+
     /// The type of the elements.
     pub fn element(&self) -> DType {
         self.handle.dtype.as_pointer().map_or(DType::Scalar(Scalar::Void), |p| p.element.scalar().clone())
@@ -348,7 +359,7 @@ impl Value {
                 Value::Tuple(t) => t.items.iter().for_each(|item| walk(item, out)),
                 Value::Block(b) => out.extend(b.parts()),
                 Value::Descriptor(d) => out.extend(d.parts()),
-                Value::Buffer(b) => out.push(&b.handle),
+                Value::Buffer(b) => out.extend(b.leaves()),
                 Value::Aggregate(a) => a.values().for_each(|field| walk(field, out)),
                 _ => {}
             }
@@ -369,7 +380,9 @@ impl Value {
             Value::Block(b) => Value::Block(Arc::new(b.map(f))),
             Value::Descriptor(d) => Value::Descriptor(Arc::new(d.map(f))),
             Value::Buffer(b) => {
-                Value::Buffer(Arc::new(Buffer { handle: f(&b.handle), shape: b.shape.clone() }))
+                let handle = f(&b.handle);
+                let rank = b.rank.as_ref().map(&mut *f);
+                Value::Buffer(Arc::new(Buffer { handle, shape: b.shape.clone(), rank }))
             }
             Value::Aggregate(a) => Value::Aggregate(Arc::new(a.map(|field| field.map_leaves(f)))),
             other => other.clone(),
@@ -392,7 +405,7 @@ impl Value {
                     && a.parts().zip(b.parts()).all(|(x, y)| x.same_type(y))
             }
             (Value::Descriptor(a), Value::Descriptor(b)) => a.handle.same_type(&b.handle),
-            (Value::Buffer(a), Value::Buffer(b)) => a.handle.same_type(&b.handle),
+            (Value::Buffer(a), Value::Buffer(b)) => a.same_type(b),
             (Value::Aggregate(a), Value::Aggregate(b)) => a.all(b, Value::same_type),
             _ => false,
         }

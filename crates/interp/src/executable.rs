@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tilewright_ir::{Diagnostic, FloatKind, Module, launch};
 
+use crate::cluster_memory::Clusters;
 use crate::compile::compile;
 use crate::elem::Elem;
 use crate::exec::{Context, Fault, Frame, Status};
@@ -166,6 +167,7 @@ impl Executable {
             )));
         }
         let meetings = Meetings::default();
+        let clusters = Clusters::default();
         let available = rayon::current_num_threads();
         let threads = if options.threads == 0 { available } else { options.threads };
         let threads = threads.min(usize::try_from(total).unwrap_or(usize::MAX)).max(1);
@@ -176,6 +178,7 @@ impl Executable {
                 grid,
                 cluster: self.cluster,
                 meetings: &meetings,
+                clusters: &clusters,
                 trap_division: options.trap_division,
                 interrupt: options.interrupt,
             },

@@ -9,9 +9,10 @@
 //!
 //! In the order in which data flows: `compile` (IR to [program](self)), `program` (the instructions), `exec` (runs
 //! them), with `kernels` (elementwise loops), `shape` (what arranges elements), `lazy` and `tile` (compact forms of index arithmetic and masks), `memory`
-//! (checks), `meeting` (barriers of programs), `float` and `elem` (formats).
+//! (checks), `cluster_memory` (buffers that other programs reach), `meeting` (barriers of programs), `float` and `elem` (formats).
 
 mod buffer;
+mod cluster_memory;
 mod compile;
 mod elem;
 mod exec;

@@ -191,6 +191,12 @@ pub enum Instr {
         index: V,
         dst: V,
     },
+    /// The same places in the buffers of another program of the cluster, by its rank.
+    Remote {
+        src: V,
+        rank: V,
+        dst: V,
+    },
     /// An address so many bytes further on.
     Offset {
         base: V,
@@ -344,7 +350,7 @@ impl Instr {
                 srcs.iter_mut().for_each(|v| f(v, Use));
                 dsts.iter_mut().for_each(|v| f(v, Def));
             }
-            Instr::Slot { base: a, index: b, dst, .. } => {
+            Instr::Slot { base: a, index: b, dst, .. } | Instr::Remote { src: a, rank: b, dst } => {
                 f(a, Use);
                 f(b, Use);
                 f(dst, Def);
@@ -437,6 +443,8 @@ pub struct Program {
     pub branches: bool,
     /// Whether it waits for other programs.
     pub waits: bool,
+    /// Whether it reaches the buffers of other programs of its cluster.
+    pub reaches_others: bool,
 }
 
 /// A place in the source, as a diagnostic without a message.

@@ -141,7 +141,11 @@ fn extracts_a_tile_by_its_number() {
         let body = format!("    %r = tt.extract %a[{tile}] : tensor<6x12xi32> -> tensor<3x4xi32>");
         run(&reshaping(&[6, 12], &[3, 4], "i32", &body), [1, 1, 1], &[ro(&x), m(&mut y)]);
         for (i, &got) in y.iter().enumerate() {
-            assert_eq!(got as usize, (tile / 3 * 3 + i / 4) * 12 + tile % 3 * 4 + i % 4, "tile {tile} at {i}");
+            assert_eq!(
+                got as usize,
+                (tile / 3 * 3 + i / 4) * 12 + tile % 3 * 4 + i % 4,
+                "tile {tile} at {i}"
+            );
         }
     }
 }

@@ -311,6 +311,14 @@ impl Module {
         matches!(self.type_kind(self.element_type(ty)), TypeKind::Ptr { address_space: 3, .. })
     }
 
+    /// Whether it is a pointer (or a tensor of pointers) to shared memory of another CTA of the cluster.
+    pub fn is_remote_pointer(&self, ty: Type) -> bool {
+        matches!(
+            self.type_kind(self.element_type(ty)),
+            TypeKind::Ptr { address_space: crate::types::REMOTE, .. }
+        )
+    }
+
     /// The type with its element replaced: `tensor<8xf32>` and `i1` give `tensor<8xi1>`; a scalar gives `element`.
     pub fn with_element(&mut self, ty: Type, element: Type) -> Type {
         match self.type_kind(ty).clone() {

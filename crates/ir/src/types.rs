@@ -4,6 +4,9 @@ use smallvec::SmallVec;
 
 use crate::entity::{Attr, Type};
 
+/// The address space of pointers to shared memory of any CTA of the cluster.
+pub const REMOTE: u32 = 7;
+
 /// A tensor shape: one extent per dimension. Extents need not be powers of two.
 pub type Shape = SmallVec<[u32; 4]>;
 
@@ -62,7 +65,7 @@ pub enum TypeKind {
     Ptr {
         /// What it points to (a scalar, or a tensor for a block pointer).
         pointee: Type,
-        /// 1 = global, 3 = shared; others are ours (remote shared memory).
+        /// 1 = global, 3 = shared, 7 ([`REMOTE`]) = shared memory of a CTA of the cluster.
         address_space: u32,
     },
     /// `tensor<shape x element, encoding>`

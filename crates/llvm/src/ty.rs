@@ -9,6 +9,9 @@ pub enum Space {
     Global,
     /// Memory shared by the threads of a CTA; pointers have 32 bits.
     Shared,
+    /// Shared memory of any CTA of the cluster, as [`Space::Shared`] to LLVM, which knows of no such space: what accesses it is
+    /// inline assembly.
+    Cluster,
     /// Constant memory.
     Const,
     /// A thread's own stack.
@@ -21,7 +24,7 @@ impl Space {
         match self {
             Space::Generic => 0,
             Space::Global => 1,
-            Space::Shared => 3,
+            Space::Shared | Space::Cluster => 3,
             Space::Const => 4,
             Space::Local => 5,
         }
@@ -31,7 +34,7 @@ impl Space {
     pub fn pointer_bits(self) -> u32 {
         match self {
             Space::Generic | Space::Global => 64,
-            Space::Shared | Space::Const | Space::Local => 32,
+            Space::Shared | Space::Cluster | Space::Const | Space::Local => 32,
         }
     }
 }
@@ -112,7 +115,7 @@ impl Scalar {
             Scalar::F64 => "f64",
             Scalar::Ptr(Space::Generic) => "p0",
             Scalar::Ptr(Space::Global) => "p1",
-            Scalar::Ptr(Space::Shared) => "p3",
+            Scalar::Ptr(Space::Shared | Space::Cluster) => "p3",
             Scalar::Ptr(Space::Const) => "p4",
             Scalar::Ptr(Space::Local) => "p5",
         }
@@ -151,6 +154,8 @@ impl Ty {
     pub const GLOBAL: Ty = Ty::scalar(Scalar::Ptr(Space::Global));
     /// Pointer to shared memory.
     pub const SHARED: Ty = Ty::scalar(Scalar::Ptr(Space::Shared));
+    /// A pointer to shared memory of a CTA of the cluster.
+    pub const CLUSTER: Ty = Ty::scalar(Scalar::Ptr(Space::Cluster));
     /// Generic pointer.
     pub const PTR: Ty = Ty::scalar(Scalar::Ptr(Space::Generic));
 

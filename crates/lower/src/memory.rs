@@ -209,9 +209,9 @@ impl<H: Hooks> Lower<'_, H> {
         }
     }
 
-    /// Whether a pointer points to shared memory.
+    /// Whether a pointer points to shared memory, of this CTA or of another.
     pub fn is_shared(&self, ptr: Value) -> bool {
-        self.b.ty(ptr).scalar == Scalar::Ptr(Space::Shared)
+        matches!(self.b.ty(ptr).scalar, Scalar::Ptr(Space::Shared | Space::Cluster))
     }
 
     // ---- shared memory ---------------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ _NOT_YET = (
     "get_mem_pool",
     "make_sharded_tensor",
     "n_pes",
-    "remote",
     "reshard",
     "sharding",
     "signal",
@@ -249,5 +248,28 @@ def distributed_barrier(
     """
 
 
-__all__ = ["MeshConfig", "device_mesh", "distributed_barrier", "shard_id", *_NOT_YET]
+@builtin
+def remote(
+    tensor,
+    shard_id,
+    scope=None,
+    space="cluster",
+    dtype=None,
+    offset=None,
+    coopkind=None,
+    context_id=0,
+):
+    """The same place in the shared memory of another program of the cluster.
+
+    ``tensor`` is a buffer, which :func:`tle.gpu.local_ptr` then points into, or pointers into one. ``shard_id`` says which program: a member of
+    ``scope``, a mesh of one cluster's programs or a part of one, by its number or as a tuple of one coordinate for each axis; without ``scope`` its rank
+    in the kernel's cluster. Both may be known at run time only. :func:`tl.load`, :func:`tl.store` and the atomics take such pointers.
+
+    What members write is seen by others behind a :func:`distributed_barrier`, and in no order before. A program of a kernel that uses this ends
+    when all of its cluster are done, so that its buffers are there for as long as others reach them. ``space`` is ``"cluster"``; ``"device"`` and
+    ``"node"``, and the parameters behind it, are not supported yet.
+    """
+
+
+__all__ = ["MeshConfig", "device_mesh", "distributed_barrier", "remote", "shard_id", *_NOT_YET]
 __getattr__ = explain_missing(__name__, __all__)

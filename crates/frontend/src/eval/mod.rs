@@ -448,6 +448,7 @@ impl Evaluator<'_> {
                 .into());
         }
         self.check_clusters()?;
+        self.end_together()?;
         let mut b = builder!(self);
         tt::Return::build(&mut b, &[]);
         Ok(name)

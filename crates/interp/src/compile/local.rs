@@ -48,6 +48,12 @@ impl Builder<'_, '_> {
                 let dst = self.define(ptr.result(m))?;
                 self.emit(Instr::LocalPtr { base, view, indices, dst });
             }
+            ttg::Kind::RemotePtr => {
+                let remote = ttg::RemotePtr(op);
+                let (src, rank) = (self.get(remote.src(m))?, self.get(remote.rank(m))?);
+                let dst = self.define(remote.result(m))?;
+                self.emit(Instr::Remote { src, rank, dst });
+            }
             ttg::Kind::MemdescIndex => {
                 let index = ttg::MemdescIndex(op);
                 let (base, view) = (self.get(index.src(m))?, self.view(index.src(m))?);

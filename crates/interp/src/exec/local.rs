@@ -1,7 +1,10 @@
 //! Buffers: the memory of a program, and addresses in it.
 
+use std::sync::Arc;
+
 use super::{Context, Fault, FaultBox, Frame, read_bits};
 use crate::buffer::Buffer;
+use crate::cluster_memory::ClusterMemory;
 use crate::memory::Memory;
 use crate::program::{Instr, Program, View};
 use crate::tile::{Affine, MAX_COMPACT_RANK, Repr};
@@ -16,36 +19,69 @@ pub(super) fn is_nowhere(address: u64) -> bool {
 
 /// The buffers of one program, and with them all memory that it may touch.
 pub(super) struct Own {
+    memory: Memory,
+    /// Where each buffer begins.
+    addresses: Vec<u64>,
+    /// What keeps them, where nobody else reaches them.
     buffers: Vec<Buffer>,
-    pub memory: Memory,
+    /// What keeps them where others do, and the program's rank.
+    cluster: Option<(Arc<ClusterMemory>, u64)>,
 }
 
 impl Own {
     /// Buffers for a program, beside what all programs of a launch may touch.
-    pub fn new(program: &Program, shared: &Memory) -> Own {
-        let mut own = Own { buffers: Vec::new(), memory: shared.clone() };
+    pub fn new(program: &Program, context: &Context<'_>, id: [u32; 3]) -> Own {
+        let mut own =
+            Own { memory: context.memory.clone(), addresses: Vec::new(), buffers: Vec::new(), cluster: None };
+        if program.reaches_others {
+            let (number, rank) = context.in_cluster(id);
+            let programs = context.cluster.iter().map(|&n| u64::from(n)).product();
+            let cluster = context.clusters.memory(number, programs, program);
+            for of in 0..programs {
+                let whose =
+                    if of == rank { String::new() } else { format!(" of program {of} of the cluster") };
+                for (&address, local) in cluster.addresses(program, of).iter().zip(&program.locals) {
+                    let name = format!("{}{whose}", local.name);
+                    // SAFETY: the bytes are initialized and stay where they are as long as the registry, which keeps the cluster's
+                    // memory; no reference to them is made.
+                    unsafe { own.memory.register(address, local.bytes as u64, name, true) };
+                }
+            }
+            own.addresses = cluster.addresses(program, rank);
+            own.cluster = Some((cluster, rank));
+            return own;
+        }
         for local in &program.locals {
             let mut buffer = Buffer::default();
             buffer.reserve(local.bytes);
+            let address = buffer.ptr_mut() as u64;
             // SAFETY: the bytes are initialized and stay where they are as long as the registry: nobody reserves more, and no
             // reference to them is made.
-            unsafe {
-                own.memory.register(buffer.ptr_mut() as u64, local.bytes as u64, local.name.clone(), true)
-            };
+            unsafe { own.memory.register(address, local.bytes as u64, local.name.clone(), true) };
+            own.addresses.push(address);
             own.buffers.push(buffer);
         }
         own
     }
 
-    /// What a program finds in its buffers is not what another left there.
+    /// What a program finds in its buffers is not what another left there. (Those of a cluster are new with it.)
     pub fn forget(&mut self, program: &Program) {
         for (buffer, local) in self.buffers.iter_mut().zip(&program.locals) {
             buffer.slice_mut::<u8>(local.bytes).fill(0xff);
         }
     }
 
-    fn address(&self, buffer: usize) -> u64 {
-        self.buffers[buffer].ptr() as u64
+    /// Bytes from a place in the program's own buffers to the same place in those of another of its cluster.
+    fn distance(&self, rank: i64) -> Result<i64, FaultBox> {
+        let programs = self.cluster.as_ref().map_or(0, |(cluster, _)| cluster.programs);
+        match &self.cluster {
+            Some((cluster, own)) if (0..programs as i64).contains(&rank) => {
+                Ok((rank - *own as i64) * cluster.stride as i64)
+            }
+            _ => Err(Box::new(Fault::new(format!(
+                "program {rank} of a cluster that has {programs}, numbered from 0"
+            )))),
+        }
     }
 }
 
@@ -59,12 +95,31 @@ impl Frame {
     ) -> Result<(), FaultBox> {
         match instr {
             Instr::Local { dst, buffer } => {
-                let address = own.map_or(NOWHERE, |own| own.address(*buffer));
+                let address = own.map_or(NOWHERE, |own| own.addresses[*buffer]);
                 self.set(*dst, Repr::Uniform(address));
             }
             Instr::Offset { base, bytes, dst } => {
                 let base = self.scalar(program, *base);
                 self.set(*dst, Repr::Uniform(base.wrapping_add_signed(*bytes)));
+            }
+            Instr::Remote { src, rank, dst } => {
+                let rank = self.scalar(program, *rank) as u32 as i32;
+                let distance = own.map_or(Ok(0), |own| own.distance(i64::from(rank)))?;
+                let ty = Self::ty(program, *src);
+                let repr = self.regs[src.slot as usize].repr;
+                if let Some(moved) = Affine::from_repr(repr)
+                    .and_then(|a| a.add(&Affine::constant(distance)))
+                    .and_then(|a| a.checked(ty))
+                {
+                    self.set(*dst, moved);
+                    return Ok(());
+                }
+                let len = self.len(ty);
+                self.dense(program, *src);
+                let (from, to) = self.pair(*src, *dst);
+                let moved = to.buf.slice_mut::<u64>(len).iter_mut().zip(from.buf.slice::<u64>(len));
+                moved.for_each(|(to, &from)| *to = from.wrapping_add_signed(distance));
+                to.repr = Repr::Dense;
             }
             Instr::Slot { base, view, index, dst } => {
                 let index = self.scalar(program, *index) as i64;

@@ -18,6 +18,7 @@ use tilewright_ir::dialect::tt::ProgramScope;
 
 use self::local::{Own, with_own};
 use crate::buffer::Buffer;
+use crate::cluster_memory::Clusters;
 use crate::meeting::{Group, Meetings};
 use crate::memory::{Hit, Memory};
 use crate::program::{Instr, Program, V};
@@ -34,6 +35,8 @@ pub struct Context<'a> {
     pub cluster: [u32; 3],
     /// Where programs wait for each other.
     pub meetings: &'a Meetings,
+    /// The buffers that the programs of a cluster reach in each other.
+    pub clusters: &'a Clusters,
     /// Whether a zero divisor in a tensor is an error too.
     pub trap_division: bool,
     /// Set by the caller to end the run early.
@@ -230,8 +233,11 @@ impl Frame {
         if program.locals.is_empty() {
             return self.go_on(program, context, None);
         }
-        let mut own = self.own.take().unwrap_or_else(|| Box::new(Own::new(program, context.memory)));
-        if self.pc == 0 {
+        let begins = self.pc == 0;
+        // Those of another cluster are others.
+        let kept = self.own.take().filter(|_| !(begins && program.reaches_others));
+        let mut own = kept.unwrap_or_else(|| Box::new(Own::new(program, context, self.program_id)));
+        if begins {
             own.forget(program);
         }
         let status = self.go_on(program, &with_own(context, &own), Some(&own));
@@ -301,6 +307,7 @@ impl Frame {
                 | Instr::Pointers { .. }
                 | Instr::LocalPtr { .. }
                 | Instr::Slot { .. }
+                | Instr::Remote { .. }
                 | Instr::Offset { .. } => self.local_op(program, own, instr)?,
                 _ => self.step(program, context, instr)?,
             }
@@ -405,6 +412,7 @@ impl Frame {
             | Instr::Pointers { .. }
             | Instr::LocalPtr { .. }
             | Instr::Slot { .. }
+            | Instr::Remote { .. }
             | Instr::Offset { .. }
             | Instr::Jump { .. }
             | Instr::JumpIfNot { .. }

@@ -158,6 +158,18 @@ crate::dialect! {
         verify verify_local_ptr
     }
 
+    /// Pointers to the same places in the shared memory of the program of this rank in the cluster.
+    op RemotePtr = "remote_ptr" {
+        operands(src: one, rank: one)
+        results(result)
+        traits(Pure)
+        index(Elementwise)
+        types(Each("src", Ptr), Is("rank", Fixed(Type::I32)), Each("result", Ptr))
+        effects()
+        format "$src `,` $rank attr-dict `:` type($src) `->` type($result)"
+        verify verify_remote_ptr
+    }
+
     /// The `index`-th buffer of a multi-buffered allocation (drops the leading dimension).
     op MemdescIndex = "memdesc_index" {
         operands(src: one, index: one)
@@ -692,6 +704,19 @@ fn verify_local_ptr(module: &Module, op: Op) -> Result<(), String> {
         return Err(format!("{result} does not point to elements of {buffer} in shared memory"));
     }
     Ok(())
+}
+
+/// Only shared memory has a counterpart in other CTAs.
+fn verify_remote_ptr(module: &Module, op: Op) -> Result<(), String> {
+    let remote = RemotePtr(op);
+    let (src, result) = (module.value_type(remote.src(module)), module.value_type(remote.result(module)));
+    let fits = module.is_shared_pointer(src)
+        && module.is_remote_pointer(result)
+        && module.pointee_type(src) == module.pointee_type(result);
+    if fits {
+        return Ok(());
+    }
+    Err(format!("{} has no place {} in another CTA", print_type(module, src), print_type(module, result)))
 }
 
 /// What lies there is what the buffer holds.

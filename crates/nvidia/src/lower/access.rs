@@ -176,7 +176,8 @@ impl Lower<'_, '_> {
     /// One store of `words` to shared memory, where `pred` holds.
     pub fn store_shared_words(&mut self, ptr: Value, values: &[Value], words: Words, pred: Option<Value>) {
         let (base, offset) = self.b.split_offset(ptr);
-        self.store("shared", (base, 'r', offset), values, words, pred);
+        let space = self.shared_space(ptr);
+        self.store(space, (base, 'r', offset), values, words, pred);
     }
 
     /// One store to a state space, given with its modifiers, at a base in a register of this constraint letter and an offset.
@@ -212,15 +213,14 @@ impl Lower<'_, '_> {
         format!("+{}", asm.arg(c, 'n'))
     }
 
-    /// One load of `words` from a state space, where `pred` holds; elsewhere they are zero. The space is `shared` or, for
-    /// addresses in a CTA of the cluster, `shared::cluster`.
-    pub fn load_shared_words(
-        &mut self,
-        space: &str,
-        ptr: Value,
-        words: Words,
-        pred: Option<Value>,
-    ) -> WordValues {
+    /// The state space of an address in shared memory: this CTA's, or that of a CTA of the cluster.
+    pub fn shared_space(&self, ptr: Value) -> &'static str {
+        if self.b.ty(ptr) == Ty::CLUSTER { "shared::cluster" } else { "shared" }
+    }
+
+    /// One load of `words` from shared memory, where `pred` holds; elsewhere they are zero.
+    pub fn load_shared_words(&mut self, ptr: Value, words: Words, pred: Option<Value>) -> WordValues {
+        let space = self.shared_space(ptr);
         let mut asm = Asm::default();
         asm.outputs(words.register(), letter(words), words.count);
         let (base, offset) = self.b.split_offset(ptr);

@@ -37,9 +37,12 @@ impl Lower<'_, '_> {
     ) -> Result<Value> {
         let bits = what.ty.bits();
         // In the orders in which Triton writes them; `ptxas` takes either.
-        let shared = self.is_shared(ptr);
-        // Shared memory is nobody else's.
-        let scope = if shared { "cta" } else { scope(what.scope) };
+        // Shared memory is nobody else's, or the cluster's.
+        let scope = match self.state_space(ptr).0 {
+            "shared" => "cta",
+            "shared::cluster" => "cluster",
+            _ => scope(what.scope),
+        };
         let semantics = semantics(what.sem);
         let suffix = format!("{scope}.{semantics}");
         let Some(kind) = what.rmw else {
@@ -109,7 +112,7 @@ impl Lower<'_, '_> {
 
     /// The state space that a pointer points to, and LLVM's constraint letter of its register.
     fn state_space(&self, ptr: Value) -> (&'static str, char) {
-        if self.is_shared(ptr) { ("shared", 'r') } else { ("global", 'l') }
+        if self.is_shared(ptr) { (self.shared_space(ptr), 'r') } else { ("global", 'l') }
     }
 
     /// One atomic instruction on words of so many bits; gives the old word (or anything, for a reduction).

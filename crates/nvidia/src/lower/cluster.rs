@@ -2,8 +2,8 @@
 //! shared memory (PTX ISA, "barrier.cluster", "mapa").
 
 use tilewright_ir as ir;
-use tilewright_ir::dialect::ttng;
-use tilewright_llvm::{BinOp, Effect, Ty, Value};
+use tilewright_ir::dialect::{ttg, ttng};
+use tilewright_llvm::{BinOp, CastOp, Effect, Ty, Value};
 
 use tilewright_lower::{Words, memory_bits};
 
@@ -89,7 +89,26 @@ impl Lower<'_, '_> {
     /// Where a byte of shared memory lies in another CTA.
     pub fn mapped(&mut self, address: Value, cta: Value) -> Value {
         let text = "mapa.shared::cluster.u32 $0, $1, $2;";
-        self.b.asm1(text, "=r,r,r", Effect::Pure, Ty::SHARED, &[address, cta])
+        self.b.asm1(text, "=r,r,r", Effect::Pure, Ty::CLUSTER, &[address, cta])
+    }
+
+    /// Shared memory of a cluster's CTAs lies in one window, each CTA's in one piece: a place in another CTA's is as far from its
+    /// beginning as the same place in this one's.
+    pub fn remote_ptr(&mut self, op: ttg::RemotePtr) -> Result<()> {
+        let m = self.m;
+        let (pointers, rank) = (self.regs(op.src(m))?, self.scalar(op.rank(m))?);
+        let smem = self.smem;
+        let begin = self.b.global(smem);
+        let there = self.mapped(begin, rank);
+        let begin = self.b.cast(CastOp::PtrToInt, begin, Ty::I32);
+        let mut out = Vec::with_capacity(pointers.len());
+        for &pointer in pointers.iter() {
+            let at = self.b.cast(CastOp::PtrToInt, pointer, Ty::I32);
+            let offset = self.b.sub(at, begin);
+            out.push(self.b.ptr_add(there, offset));
+        }
+        self.set_regs(op.result(m), out);
+        Ok(())
     }
 
     /// Each CTA writes what it has to its scratch memory, all meet, each reads the other's, and all meet again: the scratch
@@ -119,7 +138,7 @@ impl Lower<'_, '_> {
         for r in 0..src.len() {
             let at = self.b.ptr_add_const(theirs, step * r as i64);
             let words = Words::of(1, memory_bits(ty));
-            let loaded = self.load_shared_words("shared::cluster", at, words, None);
+            let loaded = self.load_shared_words(at, words, None);
             out.extend(self.elements_of(&loaded, words, ty));
         }
         self.cluster_arrive(false)?;

@@ -49,6 +49,7 @@ impl Hooks for Nvidia {
                 ttg::Kind::AsyncCommitGroup => l.async_commit(op)?,
                 ttg::Kind::AsyncWait => l.async_wait(ttg::AsyncWait(op))?,
                 ttg::Kind::GlobalScratchAlloc => l.global_scratch_alloc(ttg::GlobalScratchAlloc(op))?,
+                ttg::Kind::RemotePtr => l.remote_ptr(ttg::RemotePtr(op))?,
                 ttg::Kind::WarpSpecialize => l.warp_specialize(ttg::WarpSpecialize(op))?,
                 _ => return Ok(false),
             },
@@ -155,7 +156,7 @@ impl Hooks for Nvidia {
     }
 
     fn load_shared(l: &mut Shared<'_>, ptr: Value, words: Words, pred: Option<Value>) -> WordValues {
-        Lower(l).load_shared_words("shared", ptr, words, pred)
+        Lower(l).load_shared_words(ptr, words, pred)
     }
 
     fn store_shared(l: &mut Shared<'_>, ptr: Value, values: &[Value], words: Words, pred: Option<Value>) {

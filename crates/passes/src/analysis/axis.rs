@@ -402,6 +402,8 @@ impl AxisAnalysis {
                 let indices: Vec<Facts> = (1..module.operands(op).len()).map(operand).collect();
                 local_pointers(module, ttg::LocalPtr(op), &indices)?
             }
+            // Each CTA's shared memory begins at a multiple of whatever its parts are aligned to.
+            Opcode::Ttg(ttg::Kind::RemotePtr) => operand(0),
             Opcode::Tt(T::IntToPtr | T::PtrToInt | T::Bitcast) if module.bits(ty) == 64 => {
                 // Bytes on one side, elements on the other: runs of one are all that is common.
                 let f = operand(0);

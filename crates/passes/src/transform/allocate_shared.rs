@@ -156,6 +156,12 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
                 align = align.max(tma::BUFFER_ALIGNMENT);
             }
             let mut last = if begun && !ended { u32::MAX } else { first };
+            // Other CTAs reach it before this one comes to where it is allocated, and behind its last use of it.
+            let reached = users.iter().any(|&op| ttg::RemotePtr::cast(module, op).is_some());
+            let first = if reached { 0 } else { first };
+            if reached {
+                last = u32::MAX;
+            }
             for user in users {
                 let at = module.ancestor_in_block(block, user).map_or(u32::MAX, |a| end[&a]);
                 last = last.max(at);

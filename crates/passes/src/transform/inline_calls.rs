@@ -59,7 +59,9 @@ fn only_in_place(module: &Module, func: Op) -> bool {
         |&v: &Value| matches!(module.type_kind(module.value_type(v)), TypeKind::TensorDesc { .. });
     let is_local = |&v: &Value| {
         let ty = module.value_type(v);
-        matches!(module.type_kind(ty), TypeKind::MemDesc { .. }) || module.is_shared_pointer(ty)
+        matches!(module.type_kind(ty), TypeKind::MemDesc { .. })
+            || module.is_shared_pointer(ty)
+            || module.is_remote_pointer(ty)
     };
     let inside = |op: Op| {
         let blocks = module.regions(op).iter().flat_map(|&region| module.region_blocks(region));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ruff_python_ast::{CmpOp, Operator};
 use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::types::REMOTE;
 use tilewright_ir::{AttrKind, Encoding, SharedKind, Type, TypeKind};
 
 use super::super::call::{Args, CallArgs};
@@ -13,7 +14,7 @@ use crate::host::HostValue;
 use crate::value::{Buffer, Shape, Tensor, TensorDescriptor, Value};
 
 /// The address space of shared memory.
-const SHARED: u32 = 3;
+pub(super) const SHARED: u32 = 3;
 
 /// The class of the library whose functions are the methods of buffers.
 pub(crate) const CLASS: &str = "tle.gpu.buffered_tensor";
@@ -65,7 +66,7 @@ impl Evaluator<'_> {
         let ty = self.buffer_type(&element, &shape, layout.or(plain));
         let value =
             ttg::LocalAlloc::build(&mut builder!(self), initial.map(|t| t.value), ty).result(&self.module);
-        Ok(buffer(value, element, shape))
+        Ok(buffer(value, element, shape, None))
     }
 
     /// The type of a buffer, whose layout the compiler chooses where none is given.
@@ -156,6 +157,17 @@ impl Evaluator<'_> {
                 Err(self.bad_argument(args, name, other, "a buffered_tensor, which tle.gpu.alloc gives"))
             }
         }
+    }
+
+    /// A buffer of the program's own.
+    fn own_buffer<'a>(&self, buffer: &'a Buffer) -> Eval<&'a Buffer> {
+        if buffer.rank.is_none() {
+            return Ok(buffer);
+        }
+        Err(self
+            .error("a buffer of another program is reached by pointers alone")
+            .note("take them by tle.gpu.local_ptr, for tl.load, tl.store and the atomics")
+            .into())
     }
 
     pub(super) fn local_ptr(&mut self, args: &Args) -> Eval<Tensor> {
@@ -300,14 +312,21 @@ impl Evaluator<'_> {
         }
         let boolean = buffer.element().as_scalar() == Some(Scalar::Int1);
         let stored = if boolean { Scalar::Int8.into() } else { buffer.element() };
-        let pointer_to =
-            |element| DType::Pointer(PointerType { element, address_space: SHARED, constant: false }.into());
-        let dtype = pointer_to(stored);
+        let dtype =
+            DType::Pointer(PointerType { element: stored, address_space: SHARED, constant: false }.into());
         let ty = self.ir_type(&dtype, shape);
         let value =
             ttg::LocalPtr::build(&mut builder!(self), buffer.handle.value, &values, ty).result(&self.module);
-        let pointers = Tensor { value, dtype, shape: shape.clone() };
-        if boolean { self.cast(&pointers, &pointer_to(Scalar::Int1.into())) } else { Ok(pointers) }
+        let mut pointers = Tensor { value, dtype, shape: shape.clone() };
+        if let Some(rank) = &buffer.rank {
+            pointers = self.remote_pointers(&pointers, rank);
+        }
+        if !boolean {
+            return Ok(pointers);
+        }
+        let address_space = if buffer.rank.is_some() { REMOTE } else { SHARED };
+        let element = Scalar::Int1.into();
+        self.cast(&pointers, &DType::Pointer(PointerType { element, address_space, constant: false }.into()))
     }
 
     /// `buffer.slot(stage)`: one of what the leading dimension numbers.
@@ -340,7 +359,7 @@ impl Evaluator<'_> {
         let ty = self.view_type(&whole, &shape)?;
         let value = ttg::MemdescIndex::build(&mut builder!(self), whole.handle.value, stage.value, ty)
             .result(&self.module);
-        Ok(buffer(value, whole.element(), shape))
+        Ok(buffer(value, whole.element(), shape, whole.rank.clone()))
     }
 
     /// `buffer.subslice(start, length, dim)`: a part along one dimension.
@@ -362,7 +381,7 @@ impl Evaluator<'_> {
         let ty = self.view_type(&whole, &shape)?;
         let value = ttg::MemdescSubslice::build(&mut builder!(self), whole.handle.value, offsets, ty)
             .result(&self.module);
-        Ok(buffer(value, whole.element(), shape))
+        Ok(buffer(value, whole.element(), shape, whole.rank.clone()))
     }
 
     /// `buffer.reshape(shape)`: the same elements in row-major order.
@@ -396,7 +415,7 @@ impl Evaluator<'_> {
         let ty = self.buffer_type(&whole.element(), &shape, layout);
         let value =
             ttg::MemdescReshape::build(&mut builder!(self), whole.handle.value, ty).result(&self.module);
-        Ok(buffer(value, whole.element(), shape))
+        Ok(buffer(value, whole.element(), shape, whole.rank.clone()))
     }
 
     /// The type of a view of a buffer, which lies in the same allocation.
@@ -571,6 +590,7 @@ impl Evaluator<'_> {
 
     /// The first elements of a buffer along each dimension.
     fn part(&mut self, whole: &Buffer, shape: &Shape) -> Eval<Buffer> {
+        self.own_buffer(whole)?;
         if whole.shape == *shape {
             return Ok(whole.clone());
         }
@@ -579,7 +599,7 @@ impl Evaluator<'_> {
         let value = ttg::MemdescSubslice::build(&mut builder!(self), whole.handle.value, offsets, ty)
             .result(&self.module);
         let handle = Tensor { value, ..whole.handle.clone() };
-        Ok(Buffer { handle, shape: shape.clone() })
+        Ok(Buffer { handle, shape: shape.clone(), rank: None })
     }
 
     /// The offsets at which a block of a descriptor is copied to or from a buffer.
@@ -613,6 +633,7 @@ impl Evaluator<'_> {
     }
 
     fn write(&mut self, buffer: &Buffer, value: &Tensor, mask: Option<&Tensor>) -> Eval<()> {
+        self.own_buffer(buffer)?;
         let value = self.cast(value, &buffer.element())?;
         let value = self.stored_form(&value)?;
         let Some(mask) = mask else {
@@ -627,6 +648,7 @@ impl Evaluator<'_> {
     }
 
     fn read(&mut self, buffer: &Buffer) -> Eval<Tensor> {
+        self.own_buffer(buffer)?;
         let boolean = buffer.element().as_scalar() == Some(Scalar::Int1);
         let dtype: DType = if boolean { Scalar::Int8.into() } else { buffer.element() };
         let shape = if buffer.shape.is_empty() { Shape::from_slice(&[1]) } else { buffer.shape.clone() };
@@ -650,8 +672,12 @@ struct Moved {
 }
 
 /// A buffer as the front end knows it: the SSA value as a pointer to the whole.
-fn buffer(value: tilewright_ir::Value, element: DType, shape: Shape) -> Value {
+fn buffer(value: tilewright_ir::Value, element: DType, shape: Shape, rank: Option<Tensor>) -> Value {
     let block = DType::block(element, shape.iter().map(|&n| i64::from(n)).collect());
     let pointer = PointerType { element: block, address_space: SHARED, constant: false };
-    Value::Buffer(Arc::new(Buffer { handle: Tensor::scalar(value, DType::Pointer(pointer.into())), shape }))
+    Value::Buffer(Arc::new(Buffer {
+        handle: Tensor::scalar(value, DType::Pointer(pointer.into())),
+        shape,
+        rank,
+    }))
 }

@@ -29,17 +29,21 @@ pub(crate) struct Meshes {
     /// The groups that wait, by their numbers.
     groups: Vec<Group>,
     /// What is wrong if it turns out that programs form no clusters.
-    unless_cluster: Option<Error>,
+    pub(super) unless_cluster: Option<Error>,
+    /// Whether programs reach each other's buffers.
+    pub(super) others_reached: bool,
+    /// The largest rank of a program that is reached, and what is wrong if clusters have not as many.
+    pub(super) furthest: Option<(i128, Error)>,
 }
 
 /// A mesh, or a part of one.
-struct Mesh {
-    names: Vec<String>,
-    shape: Vec<i128>,
+pub(super) struct Mesh {
+    pub(super) names: Vec<String>,
+    pub(super) shape: Vec<i128>,
     /// The physical id of each member, in the order of the mesh.
     ids: Vec<i128>,
     /// The same as numbers of programs.
-    numbers: Vec<i128>,
+    pub(super) numbers: Vec<i128>,
     /// The axes of the mesh that it is a part of, by the order of numbers: a size, and by how much the id grows along it.
     axes: Vec<(i128, i128)>,
     /// How many members the mesh has that it is a part of.
@@ -50,7 +54,7 @@ struct Mesh {
 
 impl Mesh {
     /// Programs of a cluster.
-    fn cluster_size(&self) -> i128 {
+    pub(super) fn cluster_size(&self) -> i128 {
         self.cluster.iter().product()
     }
 
@@ -235,7 +239,7 @@ impl Evaluator<'_> {
     }
 
     /// What is given for other parameters than these is for meshes of devices.
-    fn refuse_others(&self, args: &Args, known: &[&str]) -> Eval<()> {
+    pub(super) fn refuse_others(&self, args: &Args, known: &[&str]) -> Eval<()> {
         for (name, default) in args.builtin.params.iter().filter(|(name, _)| !known.contains(&&**name)) {
             let default = default.clone().map_or(Value::NONE, Value::from_host);
             if !args.get(name).identical(&default) {
@@ -246,7 +250,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    fn program_barrier(
+    pub(super) fn program_barrier(
         &mut self,
         scope: tt::ProgramScope,
         members: Option<(i128, Vec<i128>)>,
@@ -364,7 +368,7 @@ impl Evaluator<'_> {
     }
 
     /// Programs form the clusters that a mesh asks for.
-    fn form_clusters(&mut self, mesh: &Mesh) -> Eval<()> {
+    pub(super) fn form_clusters(&mut self, mesh: &Mesh) -> Eval<()> {
         let size = mesh.cluster_size();
         if size == 1 {
             return Ok(());
@@ -419,9 +423,14 @@ impl Evaluator<'_> {
 
     /// The argument `mesh`.
     fn mesh_arg(&mut self, args: &Args) -> Eval<Mesh> {
-        let object = match args.get("mesh") {
+        self.mesh_of(args, "mesh")
+    }
+
+    /// An argument that must be a mesh.
+    pub(super) fn mesh_of(&mut self, args: &Args, name: &str) -> Eval<Mesh> {
+        let object = match args.get(name) {
             Value::Const(HostValue::Object(object)) if &*object.kind == MESH => object.clone(),
-            other => return Err(self.bad_argument(args, "mesh", other, "a device_mesh")),
+            other => return Err(self.bad_argument(args, name, other, "a device_mesh")),
         };
         let names = self.mesh_list(&object, "dim_names")?.iter().map(text).collect();
         let shape = self.mesh_ints(&object, "shape")?;

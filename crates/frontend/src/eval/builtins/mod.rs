@@ -13,6 +13,7 @@ pub(crate) mod local;
 mod memory;
 pub(crate) mod mesh;
 mod reduce;
+mod remote;
 mod scaled;
 mod shape;
 mod tile;
@@ -77,6 +78,7 @@ static BUILTINS: &[(&str, Function)] = &[
     ("next_power_of_2", |e, a| e.next_power_of_2(a)),
     ("tle.distributed.shard_id", |e, a| e.shard_id(a).map(Value::Tensor)),
     ("tle.distributed.distributed_barrier", |e, a| e.distributed_barrier(a)),
+    ("tle.distributed.remote", |e, a| e.remote(a)),
     // Elementwise.
     ("add", |e, a| e.plain_arithmetic(a, Operator::Add)),
     ("sub", |e, a| e.plain_arithmetic(a, Operator::Sub)),

@@ -269,7 +269,7 @@ impl Assigner<'_> {
                     | tt::Kind::IntToPtr
                     | tt::Kind::PtrToInt,
                 ))
-                | Some(Opcode::Ttg(ttg::Kind::LocalPtr)) => self.operands_cheap(op),
+                | Some(Opcode::Ttg(ttg::Kind::LocalPtr | ttg::Kind::RemotePtr)) => self.operands_cheap(op),
                 Some(Opcode::Arith(kind)) => {
                     let slow = matches!(
                         kind,

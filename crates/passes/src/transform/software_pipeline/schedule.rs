@@ -298,7 +298,8 @@ pub(crate) fn can_copy(module: &Module, op: Op) -> bool {
 pub(crate) fn why_no_copy(module: &Module, load: tt::Load) -> Option<&'static str> {
     let ty = module.value_type(load.result(module));
     let Some(layout) = tile_layout(module, ty) else { return Some("it loads one value, not a block") };
-    if module.is_shared_pointer(module.value_type(load.ptr(module))) {
+    let pointer = module.value_type(load.ptr(module));
+    if module.is_shared_pointer(pointer) || module.is_remote_pointer(pointer) {
         return Some("it loads from shared memory");
     }
     if load.is_volatile(module) {
