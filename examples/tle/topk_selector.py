@@ -1,8 +1,8 @@
 """Which elements of a row are its largest, in any order: the selector of sparse attention, rows of up to half a million scores.
 
 A row is shared by the programs of a cluster, each of which keeps its part in registers. A round of the radix select
-(``topk.py``) counts digits in each program's shared memory; the counts go through global memory, and behind the cluster's
-barrier every program knows those of all. From them follows, too, where each program's elements go in the result.
+(``topk.py``) counts digits in each program's shared memory, and behind the cluster's barrier every program adds up what all have
+counted. In the end the programs take places of the result from counters of the first one.
 """
 
 import sys
@@ -22,7 +22,6 @@ def select_kernel(
     x_ptr,
     indices_ptr,
     ends_ptr,
-    counts_ptr,
     stride,
     K: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -31,9 +30,8 @@ def select_kernel(
 ):
     """The indices of the ``K`` largest among the first ``ends_ptr[row]`` scores of each row, in no particular order.
 
-    ``x_ptr``: rows of float32, ``stride`` elements apart. ``indices_ptr``: ``K`` int32 a row; -1 where a row has fewer scores.
-    ``counts_ptr``: room for ``cdiv(32, RADIX) << RADIX`` int32 per program. The programs of ``MESH``, a mesh of one cluster, take
-    ``BLOCK`` elements each of a row.
+    ``x_ptr``: rows of float32, ``stride`` elements apart. ``indices_ptr``: ``K`` int32 a row; -1 where a row has fewer scores. The
+    programs of ``MESH``, a mesh of one cluster, take ``BLOCK`` elements each of a row.
     """
     parts: tl.constexpr = MESH.size
     bins: tl.constexpr = 1 << RADIX
@@ -46,48 +44,55 @@ def select_kernel(
     key = to_key(tl.load(x_ptr + row.to(tl.int64) * stride + at, mask=inside, other=0.0))
 
     digits = tl.arange(0, bins)
-    number = tl.arange(0, parts)
-    counts = tle.gpu.alloc([bins], dtype=tl.int32)
+    counts = tle.gpu.alloc([rounds, bins], dtype=tl.int32)
+    # Of the first program: places of the result that are taken, by elements that are larger and by those that are equal.
+    taken = tle.gpu.alloc([2], dtype=tl.int32, init_value=tl.zeros([2], tl.int32))
     found = tl.zeros([], tl.uint32)
     wanted = tl.minimum(end, K)
-    candidate = inside
-    # What each program has: elements that are larger than those of the digits so far, and elements that have them.
-    larger_of = tl.zeros([parts], tl.int32)
-    equal_of = tl.zeros([parts], tl.int32)
+    # What this program has: elements that are larger than those of the digits so far, and elements that have them.
+    larger_here = tl.zeros([], tl.int32)
+    equal_here = tl.zeros([], tl.int32)
     for round in tl.static_range(rounds):
         shift: tl.constexpr = max(32 - RADIX * (round + 1), 0)
         # The last round looks at bits that are known already where RADIX does not divide 32: they are the same in all candidates.
         digit = ((key >> shift) & (bins - 1)).to(tl.int32)
-        count = count_digits(digit, candidate, counts)
+        candidate = inside
+        if round > 0:
+            known: tl.constexpr = 32 - RADIX * round
+            candidate = inside & ((key >> known) == (found >> known))
+        own = count_digits(digit, candidate, counts.slot(round))
+        count = own
         if parts > 1:
-            of_row = counts_ptr + (row * rounds + round) * parts * bins
-            tl.store(of_row + part * bins + digits, count)
             tle.distributed_barrier(MESH)
-            of_parts = tl.load(of_row + number[:, None] * bins + digits[None, :])
-            count = tl.sum(of_parts, 0)
-        else:
-            of_parts = count[None, :]
+            count = tl.zeros([bins], tl.int32)
+            for of in tl.static_range(parts):
+                count += tl.load(tle.gpu.local_ptr(tle.remote(counts.slot(round), of, MESH), (digits,)))
         larger, _ = tle.cumsum(count, 0, reverse=True)
         here = (larger < wanted) & (larger + count >= wanted)
         which = tl.sum(tl.where(here, digits, 0))
-        wanted -= tl.sum(tl.where(here, larger, 0))
         found |= which.to(tl.uint32) << shift
-        candidate = candidate & (digit == which)
-        larger_of += tl.sum(tl.where(digits[None, :] > which, of_parts, 0), 1)
-        equal_of = tl.sum(tl.where(digits[None, :] == which, of_parts, 0), 1)
+        wanted -= tl.sum(tl.where(here, larger, 0))
+        larger_here += tl.sum(tl.where(digits > which, own, 0))
+        equal_here = tl.sum(tl.where(digits == which, own, 0))
 
-    # Elements of the programs before this one stand in front; equal ones behind all that are larger.
-    larger_before, larger_all = tle.cumsum(larger_of)
-    equal_before, _ = tle.cumsum(equal_of)
-    larger_begin = tl.sum(tl.where(number == part, larger_before, 0))
-    equal_begin = tl.sum(tl.where(number == part, equal_before, 0))
-    larger = inside & (key > found)
-    # Both counts by one scan: neither exceeds BLOCK.
-    places, _ = tle.cumsum(larger.to(tl.int32) + (candidate.to(tl.int32) << 16))
+    larger_taken = tle.gpu.local_ptr(taken, (0,))
+    equal_taken = tle.gpu.local_ptr(taken, (1,))
+    if parts > 1:
+        larger_taken = tle.remote(larger_taken, 0, MESH)
+        equal_taken = tle.remote(equal_taken, 0, MESH)
+    places = tle.gpu.alloc([2], dtype=tl.int32)
+    tl.store(tle.gpu.local_ptr(places, (0,)), tl.atomic_add(larger_taken, larger_here, sem="relaxed"))
+    tl.store(tle.gpu.local_ptr(places, (1,)), tl.atomic_add(equal_taken, equal_here, sem="relaxed"))
+
+    # Equal ones stand behind all that are larger, as many as are wanted still.
     out = indices_ptr + row * K
-    tl.store(out + larger_begin + (places & 0xFFFF), at, mask=larger)
-    place = equal_begin + (places >> 16)
-    tl.store(out + larger_all + place, at, mask=candidate & (place < wanted))
+    none = tl.zeros([BLOCK], tl.int32)
+    larger = inside & (key > found)
+    place = tl.atomic_add(tle.gpu.local_ptr(places, (none,)), 1, mask=larger, sem="relaxed")
+    tl.store(out + place, at, mask=larger)
+    equal = inside & (key == found)
+    place = tl.atomic_add(tle.gpu.local_ptr(places, (none + 1,)), 1, mask=equal, sem="relaxed")
+    tl.store(out + tl.minimum(end, K) - wanted + place, at, mask=equal & (place < wanted))
     if part == 0:
         for first in range(0, K, 1024):
             i = first + tl.arange(0, 1024)
@@ -101,25 +106,14 @@ def parts_of(n, rows):
     return max(fewest, min(most, triton.next_power_of_2(max(1, 64 // rows))))
 
 
-def select(x, ends, k, indices, empty, parts=None, radix=11, num_warps=None):
-    """Puts the indices of the ``k`` largest of the first ``ends[row]`` scores of each row into ``indices``; ``empty(size)`` makes int32 scratch."""
+def select(x, ends, k, indices, parts=None, radix=11, num_warps=None):
+    """Puts the indices of the ``k`` largest of the first ``ends[row]`` scores of each row into ``indices``."""
     rows, n = x.shape
     parts = parts or parts_of(n, rows)
     block = triton.next_power_of_2(triton.cdiv(n, parts))
     mesh = tle.device_mesh({"block_cluster": parts})
-    counts = empty(rows * parts * (triton.cdiv(32, radix) << radix))
-    select_kernel[(rows,)](
-        x,
-        indices,
-        ends,
-        counts,
-        n,
-        k,
-        block,
-        radix,
-        mesh,
-        num_warps=num_warps or max(4, min(32, block // 1024)),
-    )
+    num_warps = num_warps or max(4, min(32, block // 1024))
+    select_kernel[(rows,)](x, indices, ends, n, k, block, radix, mesh, num_warps=num_warps)
 
 
 def check(x, ends, k, indices):
@@ -143,7 +137,7 @@ def main():
         x[1, 1::2] = x[1, 1]
         ends = np.array([4000, 3001], np.int32)
         indices = np.full((2, 256), -2, np.int32)
-        select(x, ends, 256, indices, lambda size: np.empty(size, np.int32), parts=parts)
+        select(x, ends, 256, indices, parts)
         check(x, ends, 256, indices)
         print(f"256 of 4000 scores, {parts} programs a row")
 

@@ -244,10 +244,9 @@ def topk_selector_rows():
             x = torch.randn(rows, n, device="cuda")
             ends = torch.full((rows,), n, device="cuda", dtype=torch.int32)
             ours, theirs = [torch.empty(rows, k, device="cuda", dtype=torch.int32) for _ in range(2)]
-            room = torch.empty(rows * 16 * (4 << 12), device="cuda", dtype=torch.int32)
 
             def run(parts, radix, num_warps):
-                topk_selector.select(x, ends, k, ours, lambda size: room, parts, radix, num_warps)
+                topk_selector.select(x, ends, k, ours, parts, radix, num_warps)
 
             def run_triton(tile, num_warps):
                 plain_select_kernel[(rows,)](x, theirs, n, k, tile, num_warps=num_warps)

@@ -201,7 +201,7 @@ def no_barrier_kernel(out_ptr, mesh: tl.constexpr):
 def test_the_simulator_finds_a_missing_barrier(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
     out = np.zeros(32, np.int32)
-    with pytest.raises(triton.KernelError, match="race|uninitialized"):
+    with pytest.raises(triton.KernelError, match=r"race|uninitialized"):
         no_barrier_kernel[(1,)](out, PAIR)
 
 

@@ -45,3 +45,26 @@ module attributes {ttg.maxnreg = 128 : i32, "ttg.num-ctas" = 1 : i32, "ttg.num-w
     tt.return
   }
 }
+// -----
+// With two CTAs of so many threads each would have 32 registers, and half of them go to one tensor.
+// RUN: -launch-bounds
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [32], order = [0]}>
+// CHECK: "ttg.min-ctas-per-sm" = 1 : i32
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 32 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<16384x!tt.ptr<f32>, #blocked>) {
+    %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<16384x!tt.ptr<f32>, #blocked>
+    tt.return
+  }
+}
+// -----
+// A smaller tensor leaves room for all else.
+// RUN: -launch-bounds
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [32], order = [0]}>
+// CHECK-NOT: min-ctas-per-sm
+// CHECK: tt.func
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 32 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: tensor<8192xf32, #blocked>) {
+    %y = arith.addf %x, %x : tensor<8192xf32, #blocked>
+    tt.return
+  }
+}

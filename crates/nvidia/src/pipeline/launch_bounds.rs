@@ -5,7 +5,8 @@
 //! loop's loads one after the other into the same registers. One CTA asks for no more than any kernel has, but it makes the
 //! assembler keep loads apart, with which fewer threads have more bytes under way and share the L1 cache (PTX ISA,
 //! "Performance-Tuning Directives: .minnctapersm"; docs/performance.md). So kernels get that bound of which a thread executes
-//! several instructions for one load in a loop, unless registers are bounded otherwise.
+//! several instructions for one load in a loop, unless registers are bounded otherwise. So do kernels whose CTA is so large that two
+//! of them leave a thread fewer registers than one of its tensors and what is computed of it want: the assembler would spill it.
 //!
 //! Why last: it needs the loads and their layouts as they are lowered.
 //!
@@ -15,7 +16,7 @@
 
 use tilewright_ir::dialect::tt;
 use tilewright_ir::flow::is_in_loop;
-use tilewright_ir::{Module, Op};
+use tilewright_ir::{Module, Op, Value};
 use tilewright_passes::TargetInfo;
 use tilewright_passes::analysis::scratch;
 use tilewright_passes::analysis::tile_layout::{access_width, layout_of};
@@ -42,9 +43,21 @@ fn run(module: &mut Module, target: &TargetInfo) {
             is_in_loop(module, *op) && instructions(module, target, load).is_some_and(|n| n > 1)
         })
     };
-    if !bounded && module.all_ops(root).iter().any(several) {
+    if !bounded && (module.all_ops(root).iter().any(several) || is_crowded(module)) {
         module.set_i32_attr(root, "ttg.min-ctas-per-sm", 1);
     }
+}
+
+/// Whether a thread would have 32 registers, were there two CTAs, and has a tensor that takes half of them.
+fn is_crowded(module: &Module) -> bool {
+    let root = module.root();
+    let warps = ["ttg.total-num-warps", "ttg.num-warps"].iter().find_map(|name| module.int_attr(root, name));
+    let words = |&v: &Value| {
+        let bits = module.bits(module.value_type(v)).max(8);
+        layout_of(module, v).map_or(0, |layout| layout.num_registers() * bits / 32)
+    };
+    let is_large = |&op: &Op| module.results(op).iter().any(|v| words(v) >= 16);
+    warps >= Some(32) && module.all_ops(root).iter().any(is_large)
 }
 
 /// How many instructions of a thread a load of a tile becomes.
