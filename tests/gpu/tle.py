@@ -227,14 +227,14 @@ def plain_select_kernel(x_ptr, indices_ptr, N, K: tl.constexpr, TILE: tl.constex
     for first in range(0, N, TILE):
         inside = first + at < N
         key = sortable(tl.load(x_ptr + first + at, mask=inside, other=0.0))
-        larger = (inside & (key > found)).to(tl.int32)
-        equal = (inside & (key == found)).to(tl.int32)
-        place = larger_done + tl.cumsum(larger, 0) - larger
-        tl.store(out + place, first + at, mask=larger == 1)
-        place = equal_done + tl.cumsum(equal, 0) - equal
-        tl.store(out + K - wanted + place, first + at, mask=(equal == 1) & (place < wanted))
-        larger_done += tl.sum(larger)
-        equal_done += tl.sum(equal)
+        is_larger = (inside & (key > found)).to(tl.int32)
+        is_equal = (inside & (key == found)).to(tl.int32)
+        here_at = larger_done + tl.cumsum(is_larger, 0) - is_larger
+        tl.store(out + here_at, first + at, mask=is_larger == 1)
+        equal_at = equal_done + tl.cumsum(is_equal, 0) - is_equal
+        tl.store(out + K - wanted + equal_at, first + at, mask=(is_equal == 1) & (equal_at < wanted))
+        larger_done += tl.sum(is_larger)
+        equal_done += tl.sum(is_equal)
 
 
 def topk_selector_rows():

@@ -150,3 +150,24 @@ def test_integers(device, monkeypatch, source, target, machine):
     got = run(device, monkeypatch, machine, x, target)
     want = converted(x.astype(np.float64), target, None)
     assert (got == want).all(), [(x[i], got[i], want[i]) for i in np.flatnonzero(got != want)[:5]]
+
+
+@triton.jit
+def bytes_of_halves_kernel(x_ptr, y_ptr, out_ptr, K: tl.constexpr):
+    # The low bytes of halves are made into words for the product: no number is converted on the way.
+    rows, k, columns = tl.arange(0, 16), tl.arange(0, K), tl.arange(0, 16)
+    x = tl.load(x_ptr + rows[:, None] * K + k[None, :]).to(tl.float16)
+    low = x.to(tl.int16, bitcast=True).to(tl.int8)
+    y = tl.load(y_ptr + k[:, None] * 16 + columns[None, :])
+    tl.store(out_ptr + rows[:, None] * 16 + columns[None, :], tl.dot(low, y))
+
+
+def test_bytes_of_converted_integers(device):
+    random = np.random.default_rng(3)
+    x = random.integers(-9, 10, (16, 64), dtype=np.int64)
+    x[3] = random.integers(-4000, 4000, 64)
+    y = random.integers(-3, 4, (64, 16), dtype=np.int8)
+    out = device.empty((16, 16), np.int32)
+    bytes_of_halves_kernel[(1,)](device.array(x), device.array(y), out, 64, num_warps=1)
+    low = x.astype(np.float16).view(np.int16).astype(np.int8)
+    np.testing.assert_array_equal(device.numpy(out), low.astype(np.int32) @ y.astype(np.int32))

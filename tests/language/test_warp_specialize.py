@@ -505,3 +505,20 @@ def test_a_block_where_another_warp_has_copied_to(device):
     copies_and_then_a_block_kernel[(1,)](device.array(a), desc, out, 4, num_warps=4)
     x, y = a.astype(np.float32), b.astype(np.float32)
     np.testing.assert_array_equal(device.numpy(out), (x @ y).sum(0) + x[0] @ y[1])
+
+
+@triton.jit
+def largest_kernel(d, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    most = tl.full([M, N], -100, tl.float16)
+    for i in tl.range(n, warp_specialize=True):
+        most = tl.maximum(most, d.load([i * M, 0]))
+    tl.store(out_ptr + tl.arange(0, M)[:, None] + tl.arange(0, N)[None, :] * M, most)
+
+
+def test_what_is_loaded_is_there_before_its_slot_is_filled_again(device):
+    """Loads with many bank conflicts, still under way when their warp has passed them: on a GPU the next copy came first."""
+    x = np.random.default_rng(6).integers(-8, 9, (12 * 128, 48)).astype(np.float16)
+    out = device.empty((48, 128), np.float16)
+    given = TensorDescriptor.from_tensor(device.array(x), [128, 48])
+    largest_kernel[(1,)](given, out, 12, 128, 48, num_warps=8, num_stages=1)
+    np.testing.assert_array_equal(device.numpy(out), x.reshape(12, 128, 48).max(0).T)

@@ -503,7 +503,17 @@ impl<H: Hooks> Lower<'_, H> {
         if elements.len() == 1 {
             return elements[0];
         }
-        let bits = self.b.ty(elements[0]).bits() * elements.len() as u32;
+        let ty = self.b.ty(elements[0]);
+        let bits = ty.bits() * elements.len() as u32;
+        // LLVM takes two bytes through the stack to make a word of them, or bytes of a word.
+        if let (&[low, high], 8) = (elements, ty.bits()) {
+            let [low, high] = [low, high].map(|byte| {
+                let byte = self.b.bitcast(byte, Ty::I8);
+                self.b.int_cast(byte, Ty::I16, false)
+            });
+            let high = self.b.mul_const(high, 1 << 8);
+            return self.b.or(low, high);
+        }
         let v = self.b.vector(elements);
         self.b.bitcast(v, Ty::scalar(int_of(bits)))
     }
@@ -519,6 +529,16 @@ impl<H: Hooks> Lower<'_, H> {
             } else {
                 self.b.bitcast(word, ty)
             }];
+        }
+        if count == 2 && ty.bits() == 8 {
+            let word = self.b.bitcast(word, Ty::I16);
+            let high = self.b.lshr(word, 8);
+            return [word, high]
+                .map(|half| {
+                    let byte = self.b.int_cast(half, Ty::I8, false);
+                    self.b.bitcast(byte, ty)
+                })
+                .to_vec();
         }
         let v = self.b.bitcast(word, Ty::vector(ty.scalar, count as u8));
         (0..count).map(|i| self.b.extract(v, i)).collect()

@@ -22,7 +22,6 @@
 //!   wgmma.mma_async… {%r1}, …;       wgmma.mma_async… {%r1}, …;
 //!   @%p1 bra $L__BB0_1;              @%p1 bra $L__BB0_1;
 //! ```
-
 //!
 //! **A counter that comes from below zero, compared without its sign.** Of `i + 1 < 1` LLVM makes `i >u 0x7ffffffe`, where `i` is what the loop
 //! counts. `ptxas` compares the next value, `i + 1 >u 0x7fffffff`, as if it did not wrap: from -1 it does, and the loop ends one step
@@ -31,6 +30,15 @@
 //! ```text
 //! setp.gt.u32 %p1, %r1, 2147483646;  ->  { .reg .b32 tmp; xor.b32 tmp, %r1, 0x80000000; setp.gt.s32 %p1, tmp, -2; }
 //! ```
+//!
+//! **Bytes of halves, stored side by side as numbers.** Where a register that `st.v2.u8` stores a byte of comes from a conversion to
+//! `f16`, `ptxas` stores what that number is as an integer: it converts it back. Seen with 13.0 and 13.5, at every level of optimization. Of `.b8` it
+//! stores the bits.
+//!
+//! ```text
+//! cvt.rn.f16.s64 %rs1, %rd1;             cvt.rn.f16.s64 %rs1, %rd1;
+//! st.v2.u8 [%SP], {%rs1, %rs2};      ->  st.v2.b8 [%SP], {%rs1, %rs2};
+//! ```
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -38,7 +46,21 @@ use crate::ptx::branch_targets;
 
 /// Writes all of it in the other way.
 pub fn mend_for_ptxas(ptx: String) -> String {
-    compare_with_sign(keep_loops_with_products(select_of_high_halves(ptx)))
+    compare_with_sign(keep_loops_with_products(select_of_high_halves(bytes_as_bits(ptx))))
+}
+
+/// Stores bytes side by side as bits.
+fn bytes_as_bits(ptx: String) -> String {
+    let is_one = |line: &str| {
+        line.trim_start().starts_with("st.") && (line.contains(".v2.u8") || line.contains(".v4.u8"))
+    };
+    if !ptx.contains(".v2.u8") && !ptx.contains(".v4.u8") {
+        return ptx;
+    }
+    let mend = |line: &str| {
+        if is_one(line) { line.replacen(".u8", ".b8", 1) } else { line.to_string() }
+    };
+    ptx.split_inclusive('\n').map(mend).collect()
 }
 
 /// Turns the sign of what is compared with nearly the largest positive number.
@@ -152,7 +174,7 @@ fn high_half(line: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{compare_with_sign, keep_loops_with_products, select_of_high_halves};
+    use super::{bytes_as_bits, compare_with_sign, keep_loops_with_products, select_of_high_halves};
 
     #[test]
     fn only_comparisons_with_the_largest_numbers_are_signed() {
@@ -168,6 +190,12 @@ mod tests {
              \tsetp.gt.u32 \t%p5, %r5, %r6;\n\tmov.b32 \t%r1, 2147483646;\n"
         );
         assert_eq!(compare_with_sign(mended.clone()), mended);
+    }
+
+    #[test]
+    fn only_bytes_stored_side_by_side_change() {
+        let ptx = "\tst.v2.u8 \t[%SP+2], {%rs1, %rs2};\n\tst.u8 \t[%SP], %rs1;\n\tld.v2.u8 \t{%rs3, %rs4}, [%SP];\n";
+        assert_eq!(bytes_as_bits(ptx.to_string()), ptx.replacen(".v2.u8", ".v2.b8", 1));
     }
 
     #[test]

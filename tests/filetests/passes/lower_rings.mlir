@@ -78,6 +78,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK-NEXT: ttng.wait_barrier [[F]], %arg2
 // CHECK: ttg.local_load
 // CHECK-NEXT: [[E:%.*]] = ttg.memdesc_index [[EMPTY]][%arg1]
+// What is loaded must have come before the copy engine writes there again.
+// CHECK-NEXT: ttng.fence_async_shared
 // CHECK-NEXT: ttng.arrive_barrier [[E]], 1 {perWarp = true}
 // CHECK: partition0
 // CHECK: [[BEFORE:%.*]] = arith.xori

@@ -173,3 +173,23 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// What the copy engine writes next to where threads have loaded: a fence before the barrier that lets it.
+// RUN: -membar
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#mbar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%d: !tt.tensordesc<tensor<64x64xf16, #shared>>, %i: i32, %true: i1) -> tensor<64x64xf16, #blocked> {
+    %b = ttg.local_alloc {allocation.offset = 0 : i32} : () -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    %m = ttg.local_alloc {allocation.offset = 8192 : i32} : () -> !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+    // CHECK: ttg.local_load
+    // CHECK-NEXT: ttng.fence_async_shared
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttng.async_tma_copy_global_to_local
+    %x = ttg.local_load %b : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #blocked>
+    ttng.async_tma_copy_global_to_local %d[%i, %i] %b, %m, %true : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<1xi64, #mbar, #smem, mutable> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    tt.return %x : tensor<64x64xf16, #blocked>
+  }
+}

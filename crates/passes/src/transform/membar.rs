@@ -23,7 +23,8 @@
 //!
 //! The hardware path of TMA ("async proxy") does not see ordinary writes (`cp.async` too) without a fence, which goes before the barrier:
 //! where a TMA copy touches what has been written since the last `ttng.fence_async_shared`, one is placed: before the last barrier if
-//! that follows the writes, else with a barrier of its own. (The passes that make warp-group dots place theirs.)
+//! that follows the writes, else with a barrier of its own. (The passes that make warp-group dots place theirs.) Nor does it wait for ordinary
+//! loads that a barrier has let pass while they were under way: a TMA copy to what has been loaded since the last fence wants one, too.
 //!
 //! ```text
 //! %b = ttg.local_alloc %x {allocation.offset = 0}        %b = ttg.local_alloc %x {allocation.offset = 0}
@@ -34,7 +35,7 @@
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::effects::resource;
 use tilewright_ir::marks;
-use tilewright_ir::opdef::{Access, Completion, Resource};
+use tilewright_ir::opdef::{Access, Completion, Proxy, Resource};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Region, Value};
 use tilewright_layout::{ConversionPlan, SyncScope};
 
@@ -99,6 +100,10 @@ struct State {
     drains: Vec<Range>,
     /// Written by ordinary stores, and by asynchronous copies that were waited for, since the last proxy fence.
     unfenced: Vec<Range>,
+    /// Loaded by threads since the last proxy fence.
+    loaded: Vec<Range>,
+    /// Of these what has been loaded since the last barrier, of buffers that are [left alone](leave_alone).
+    just_loaded: Vec<Range>,
     /// A function was called that uses shared memory. Its callers' memory is not its own, but that of other calls is.
     called: bool,
 }
@@ -107,6 +112,11 @@ fn add(list: &mut Vec<Range>, r: Range) {
     if let Err(at) = list.binary_search(&r) {
         list.insert(at, r);
     }
+}
+
+/// Those of a list that stay in it.
+fn kept(list: &[Range], stays: impl Fn(Range) -> bool) -> Vec<Range> {
+    list.iter().copied().filter(|&r| stays(r)).collect()
 }
 
 fn overlaps(list: &[Range], r: Range) -> bool {
@@ -118,6 +128,7 @@ impl State {
         self.reads.clear();
         self.slot_reads.clear();
         self.writes.clear();
+        self.just_loaded.clear();
         self.called = false;
     }
 
@@ -131,6 +142,8 @@ impl State {
             (&mut self.dots, &other.dots),
             (&mut self.drains, &other.drains),
             (&mut self.unfenced, &other.unfenced),
+            (&mut self.loaded, &other.loaded),
+            (&mut self.just_loaded, &other.just_loaded),
         ] {
             for &r in theirs {
                 add(mine, r);
@@ -157,6 +170,8 @@ struct Touches {
     ordered_fills: Vec<Range>,
     /// Written otherwise in buffers that are left alone: what TMA does there later wants the proxy fence.
     ordered_writes: Vec<Range>,
+    /// Loaded from such buffers.
+    ordered_reads: Vec<Range>,
     /// It has a barrier of its own between its writes and its reads.
     barrier_inside: bool,
 }
@@ -261,6 +276,7 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
             }
             Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => {
                 state.unfenced.clear();
+                state.loaded.clear();
                 barrier = last;
             }
             _ => {
@@ -302,22 +318,26 @@ fn partitions(module: &mut Module, w: ttg::WarpSpecialize, state: &mut State) {
     let copied = inside.flat_map(|op| module.all_ops(op)).any(|op| {
         let t = touches(module, op);
         t.fills.iter().chain(&t.drains).any(|&r| overlaps(&state.unfenced, r))
+            || t.fills.iter().any(|&r| overlaps(&state.loaded, r))
     });
     if copied {
         // Where it begins is the barrier that must follow.
         ttng::FenceAsyncShared::build(&mut Builder::before(module, w.0), false);
         state.unfenced.clear();
+        state.loaded.clear();
     }
-    let mut written = Vec::new();
+    let (mut written, mut loaded) = (Vec::new(), Vec::new());
     for region in w.partitions(module).to_vec() {
         let mut own = State::default();
         region_ops(module, region, &mut own);
         written.extend(own.unfenced.into_iter().chain(own.copies));
+        loaded.extend(own.loaded);
     }
     region_ops(module, w.default_region(module), state);
     state.settle();
     // Copies have ended, and nobody has fenced what comes behind from them.
     written.into_iter().for_each(|r| add(&mut state.unfenced, r));
+    loaded.into_iter().for_each(|r| add(&mut state.loaded, r));
 }
 
 /// Walks a loop body until what is pending at its head stays the same.
@@ -350,19 +370,27 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
             || !t.free_slot && overlaps(&state.slot_reads, r)
     });
     let mut by_tma = t.fills.iter().chain(&t.ordered_fills).chain(&t.drains);
-    let unfenced = by_tma.any(|&r| overlaps(&state.unfenced, r));
+    let mut filled = t.fills.iter().chain(&t.ordered_fills);
+    let unfenced =
+        by_tma.any(|&r| overlaps(&state.unfenced, r)) || filled.any(|&r| overlaps(&state.loaded, r));
     // Writes of its own that it reads after its own barrier are no conflict.
     let conflict = write_conflict || (read_conflict && !t.barrier_inside);
     if let (true, false, Some(last)) = (unfenced, conflict, last) {
-        // No conflict: what it touches was written before the last barrier, where the fence may stand too.
-        ttng::FenceAsyncShared::build(&mut Builder::before(module, last), false);
-        let writes = &state.writes;
-        state.unfenced.retain(|&r| overlaps(writes, r));
+        // No conflict: what it touches was written or loaded before the last barrier, where the fence may stand too.
+        let is_fence = |op| ttng::FenceAsyncShared::cast(module, op).is_some();
+        if !module.prev_op(last).is_some_and(is_fence) {
+            ttng::FenceAsyncShared::build(&mut Builder::before(module, last), false);
+        }
+        let State { reads, slot_reads, writes, just_loaded, .. } = &*state;
+        let since = |r| [reads, slot_reads, just_loaded].iter().any(|list| overlaps(list, r));
+        let (unfenced, loaded) = (kept(&state.unfenced, |r| overlaps(writes, r)), kept(&state.loaded, since));
+        (state.unfenced, state.loaded) = (unfenced, loaded);
     } else if conflict || unfenced {
         let mut b = Builder::before(module, op);
         if unfenced {
             ttng::FenceAsyncShared::build(&mut b, false);
             state.unfenced.clear();
+            state.loaded.clear();
         }
         barrier = Some(ttg::Barrier::build(&mut b).0);
         state.settle();
@@ -392,6 +420,12 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     }
     for &w in t.writes.iter().chain(&t.ordered_writes) {
         add(&mut state.unfenced, w);
+    }
+    for &r in t.reads.iter().chain(&t.slot_reads).chain(&t.ordered_reads) {
+        add(&mut state.loaded, r);
+    }
+    for &r in &t.ordered_reads {
+        add(&mut state.just_loaded, r);
     }
     barrier
 }
@@ -438,6 +472,7 @@ fn touches(module: &Module, op: Op) -> Touches {
                 match (effect.access, effect.completion) {
                     (Access::Write, Completion::Mbarrier) => t.ordered_fills.push(range()),
                     (Access::Write, _) => t.ordered_writes.push(range()),
+                    (Access::Read, _) if effect.proxy == Proxy::Generic => t.ordered_reads.push(range()),
                     _ => {}
                 }
                 continue;

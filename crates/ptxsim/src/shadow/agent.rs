@@ -1,8 +1,8 @@
 //! The asynchronous proxy: bulk copies and `wgmma`, which access shared memory in nobody's program order.
 
 use super::MANY;
-use super::shared::{ASYNC, Cell, INIT, Me, PENDING, SET, who};
-use crate::machine::Cx;
+use super::shared::{ASYNC, Cell, INIT, Me, PENDING, SET, SharedShadow, who};
+use crate::machine::{Cx, Warp};
 use crate::report::FindingKind;
 
 /// Operations of the asynchronous proxy that complete in order, each in a way of its own. An agent has an entry in the
@@ -44,7 +44,7 @@ enum Bad {
     Uninit,
     Pending,
     Race(Cell, &'static str),
-    Fence(Cell),
+    Fence(Cell, &'static str),
 }
 
 /// Checks an access to `n` bytes, started by lane `l`, and records it for the agent.
@@ -81,9 +81,10 @@ fn access(cx: &mut Cx<'_>, l: usize, to: (u32, u32), n: u32, agent: Agent, stamp
             && !w.has(ASYNC | SET)
             && !cx.w.sync.proxy_sees(lane, w.party(), w.lane(), w.stamp())
         {
-            Some(Bad::Fence(w))
+            Some(Bad::Fence(w, "wrote"))
         } else if write {
-            sh.unordered(&me, r, lane, false).map(|c| Bad::Race(c, "read"))
+            let race = sh.unordered(&me, r, lane, false).map(|c| Bad::Race(c, "read"));
+            race.or_else(|| unfenced_reader(cx.w, sh, &r, lane).map(|c| Bad::Fence(c, "read")))
         } else {
             None
         };
@@ -119,15 +120,23 @@ fn access(cx: &mut Cx<'_>, l: usize, to: (u32, u32), n: u32, agent: Agent, stamp
                 who(cx, c)
             ),
         ),
-        Bad::Fence(c) => (
+        Bad::Fence(c, what) => (
             FindingKind::ProxyFence,
             format!(
-                "the asynchronous proxy {verb} shared offset {k}, which {} wrote with no `fence.proxy.async` since",
+                "the asynchronous proxy {verb} shared offset {k}, which {} {what} with no `fence.proxy.async` since",
                 who(cx, c)
             ),
         ),
     };
     cx.find(kind, l, Some(k as u64), m);
+}
+
+/// A reader of the generic proxy that has not fenced since: its load may still be under way when the asynchronous proxy writes, as `ptxas`
+/// lets threads arrive at barriers and mbarriers before what they load has come.
+fn unfenced_reader(warp: &Warp, sh: &SharedShadow, reads: &Cell, lane: u32) -> Option<Cell> {
+    let unseen =
+        |c: &&Cell| !c.is_none() && !c.has(ASYNC) && !warp.sync.proxy_sees(lane, c.party(), c.lane(), c.stamp());
+    sh.members(reads).iter().find(unseen).copied()
 }
 
 /// The asynchronous proxy starts to read.

@@ -109,6 +109,11 @@ impl SharedShadow {
         self.writes.get(at as usize).is_some_and(|c| c.has(ASYNC))
     }
 
+    /// The records that a record stands for, as far as they are kept.
+    pub(super) fn members<'a>(&'a self, c: &'a Cell) -> &'a [Cell] {
+        self.sets.of(c)
+    }
+
     /// A barrier of all warps: everything before is ordered before everything after.
     pub fn next_phase(&mut self) {
         self.phase += 1;

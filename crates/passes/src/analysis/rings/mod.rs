@@ -53,6 +53,8 @@ pub struct Reader {
     pub warps: u32,
     /// Whether an elected thread does all its reading: a warp that hands slots to the copy engine.
     pub elected: bool,
+    /// Whether its threads load from slots.
+    pub loads: bool,
 }
 
 /// A ring with all who use it.
@@ -220,6 +222,12 @@ impl Ring {
         self.has(Transport::Stores) && self.read_asynchronously && !self.is_in_order()
     }
 
+    /// Whether a proxy fence belongs before each of the reader's releases: the copy engine writes next to where its threads have loaded. Without
+    /// it a thread may arrive before what it loads has come, and `ptxas` does let it (PTX ISA, "Async proxy").
+    pub fn fences_releases(&self, reader: usize) -> bool {
+        self.has(Transport::Blocks) && self.readers[reader].loads && !self.is_in_order()
+    }
+
     /// The number of the reader that waits or releases by an operation.
     pub fn reader_of(module: &Module, op: Op) -> usize {
         module.int_attr(op, "reader").map_or(0, |r| r as usize)
@@ -263,7 +271,7 @@ impl Ring {
     ) -> Result<Option<Transport>, Diagnostic> {
         let mut found: Option<Transport> = None;
         // Whether each reader has been seen to read otherwise than by handing slots over.
-        let mut reads = vec![(false, false); self.readers.len()];
+        let mut reads = vec![(false, false, false); self.readers.len()];
         for op in buffer_users(module, alloc.result(module)) {
             let Some(def) = module.def(op) else {
                 return Err(wrong(
@@ -306,6 +314,7 @@ impl Ring {
                                     Completion::Stores => seen.0 = true,
                                     _ => seen.1 = true,
                                 }
+                                seen.2 |= effect.proxy != Proxy::Async;
                             }
                         }
                     }
@@ -313,7 +322,8 @@ impl Ring {
                 }
             }
         }
-        for (reader, (hands_over, otherwise)) in self.readers.iter_mut().zip(reads) {
+        for (reader, (hands_over, otherwise, loads)) in self.readers.iter_mut().zip(reads) {
+            reader.loads |= loads;
             reader.elected |= hands_over && !otherwise && reader.warps == 1;
         }
         Ok(found)

@@ -14,7 +14,7 @@
 //! | filled by threads' copies | each thread arrives at `full` when its copies are done; a proxy fence behind the wait where the asynchronous proxy reads | a group of copies, for which each thread waits |
 //! | filled by stores | each warp arrives at `full`, behind a proxy fence where the asynchronous proxy reads | is left to membar |
 //! | `ring_wait` | waits for `full` | the same, or waits for the group |
-//! | `ring_release` | each warp arrives at `empty`, behind the dots that read the slot | is left to membar |
+//! | `ring_release` | each warp arrives at `empty`, behind the dots that read the slot, and behind a proxy fence where its threads load what the copy engine fills | is left to membar |
 //!
 //! Copies that other CTAs of the cluster get, too ([`multicast`]), fill their slots as well: readers
 //! then arrive at the `empty` of all these CTAs, and the cluster meets when the mbarriers have been made and when no arrival
@@ -368,10 +368,14 @@ impl Lowering {
 
     fn release(&self, module: &mut Module, release: ttg::RingRelease) {
         let Some(empty) = self.empty else { return };
-        let reader = &self.ring.readers[Ring::reader_of(module, release.0)];
+        let number = Ring::reader_of(module, release.0);
+        let reader = &self.ring.readers[number];
         let (slot, pred) = (release.slot(module), release.pred(module));
         let mut b = Builder::before(module, release.0);
         let empty = barrier(&mut b, empty, slot);
+        if self.ring.fences_releases(number) {
+            ttng::FenceAsyncShared::build(&mut b, false);
+        }
         let arrive = ttng::ArriveBarrier::build(&mut b, empty, pred, 1, !reader.elected);
         multicast::mark_arrival(module, arrive, self.ring.peers);
     }
