@@ -341,6 +341,15 @@ pub enum Instr {
         step: V,
         exit: usize,
     },
+    /// Begins partitions: flows of control at these instructions, beside the one that goes on at `default`.
+    Fork {
+        workers: Vec<usize>,
+        default: usize,
+    },
+    /// Waits until all partitions have ended.
+    Join,
+    /// Ends a partition.
+    End,
     /// Counts up and goes back.
     ForStep {
         iv: V,
@@ -459,7 +468,7 @@ impl Instr {
                 f(iv, Def);
             }
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
-            Instr::Jump { .. } | Instr::Return => {}
+            Instr::Jump { .. } | Instr::Fork { .. } | Instr::Join | Instr::End | Instr::Return => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-"""``tle.gpu``: buffers in shared memory, pointers into them and copies. Barriers and warp groups are not there yet."""
+"""``tle.gpu``: buffers in shared memory, pointers into them, copies, and warps with roles. Barriers are not there yet."""
 
 from ..language import _marker
 from ..language import core as _core
@@ -158,6 +158,27 @@ def copy(src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False,
 
 
 @_marker.builtin
+def warp_specialize(
+    functions_and_args, worker_num_warps=None, worker_num_regs=None, *, reuse_default_warps=False
+):
+    """Runs jitted functions at the same time, each on warps of its own, and gives what the first one returns.
+
+    :param functions_and_args: a list of ``(function, (arguments, …))``. Entry 0 is the default partition, on the kernel's own warps; every
+        other one is a worker, on warps beside these, and returns nothing. Plain numbers, bools and dtypes are constants in the functions;
+        scalars, pointers, descriptors and buffers pass as they are, and tensors by way of shared memory.
+    :param worker_num_warps: how many warps each worker has: 1, 2, 4, 8 or 16. A block of the GPU has all of them beside ``num_warps``, 32 at
+        most.
+    :param worker_num_regs: how many registers each thread of each worker wants: a multiple of 8 from 24 to 256. The default partition
+        gets what is left. It is an error if they don't fit. GPUs before Hopper can't move registers between warps: there all
+        threads have the same number.
+    :param reuse_default_warps: true is not supported yet.
+
+    It ends when all have ended. In between nothing orders what they do to the same memory: that is for barriers and pipes. Barriers that the
+    compiler places in a function are those of its own warps. It can't stand in a loop or a branch, or in a function of another one.
+    """
+
+
+@_marker.builtin
 def local_load(buffer):
     """What a buffer holds: ``buffer.load()``, as early versions of TLE have it."""
 
@@ -210,7 +231,6 @@ _NOT_YET = (
     "rematerialize_index",
     "set_layout",
     "tensor_memory_layout",
-    "warp_specialize",
     "wgmma",
     "wgmma_wait",
 )
@@ -230,6 +250,7 @@ __all__ = [
     "storage_kind",
     "swizzled_shared_layout",
     "tmem",
+    "warp_specialize",
     *(name for name in _NOT_YET if "." not in name),
 ]
 __getattr__ = explain_missing(__name__, __all__)

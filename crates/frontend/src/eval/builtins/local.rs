@@ -68,6 +68,14 @@ impl Evaluator<'_> {
         Ok(buffer(value, element, shape))
     }
 
+    /// A new buffer that holds a tensor.
+    pub(super) fn stored_in_buffer(&mut self, tensor: &Tensor) -> Eval<Buffer> {
+        let ty = self.buffer_type(&tensor.dtype, &tensor.shape, None);
+        let initial = self.stored_form(tensor)?;
+        let value = ttg::LocalAlloc::build(&mut builder!(self), Some(initial.value), ty).result(&self.module);
+        Ok(known_buffer(value, tensor.dtype.clone(), tensor.shape.clone()))
+    }
+
     /// The type of a buffer, whose layout the compiler chooses where none is given.
     fn buffer_type(&mut self, element: &DType, shape: &Shape, layout: Option<SharedKind>) -> Type {
         let element = self.stored_type(element);
@@ -626,7 +634,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    fn read(&mut self, buffer: &Buffer) -> Eval<Tensor> {
+    pub(super) fn read(&mut self, buffer: &Buffer) -> Eval<Tensor> {
         let boolean = buffer.element().as_scalar() == Some(Scalar::Int1);
         let dtype: DType = if boolean { Scalar::Int8.into() } else { buffer.element() };
         let shape = if buffer.shape.is_empty() { Shape::from_slice(&[1]) } else { buffer.shape.clone() };
@@ -651,7 +659,11 @@ struct Moved {
 
 /// A buffer as the front end knows it: the SSA value as a pointer to the whole.
 fn buffer(value: tilewright_ir::Value, element: DType, shape: Shape) -> Value {
+    Value::Buffer(Arc::new(known_buffer(value, element, shape)))
+}
+
+fn known_buffer(value: tilewright_ir::Value, element: DType, shape: Shape) -> Buffer {
     let block = DType::block(element, shape.iter().map(|&n| i64::from(n)).collect());
     let pointer = PointerType { element: block, address_space: SHARED, constant: false };
-    Value::Buffer(Arc::new(Buffer { handle: Tensor::scalar(value, DType::Pointer(pointer.into())), shape }))
+    Buffer { handle: Tensor::scalar(value, DType::Pointer(pointer.into())), shape }
 }

@@ -12,6 +12,7 @@ mod libdevice;
 pub(crate) mod local;
 mod memory;
 pub(crate) mod mesh;
+pub(crate) mod partitions;
 mod reduce;
 mod scaled;
 mod shape;
@@ -117,8 +118,8 @@ static BUILTINS: &[(&str, Function)] = &[
     ("smid", |e, _| Ok(e.query(Query::Smid))),
     ("gdc_wait", |e, _| Ok(e.query(Query::GdcWait))),
     ("gdc_launch_dependents", |e, _| Ok(e.query(Query::GdcLaunchDependents))),
-    ("num_warps", |e, _| Ok(Value::int(e.options.num_warps))),
-    ("num_threads", |e, _| Ok(Value::int(e.options.num_warps * WARP_SIZE))),
+    ("num_warps", |e, _| Ok(Value::int(e.warps_here()))),
+    ("num_threads", |e, _| Ok(Value::int(e.warps_here() * WARP_SIZE))),
     // Shapes.
     ("broadcast", |e, a| e.broadcast_pair(a)),
     ("broadcast_to", |e, a| {
@@ -162,6 +163,7 @@ static BUILTINS: &[(&str, Function)] = &[
     ("atomic_or", |e, a| e.atomic_rmw(a, Atomic::Or).map(Value::Tensor)),
     ("atomic_xor", |e, a| e.atomic_rmw(a, Atomic::Xor).map(Value::Tensor)),
     // Buffers in shared memory.
+    ("tle.gpu.warp_specialize", |e, a| e.warp_specialize(a)),
     ("tle.gpu.alloc", |e, a| e.alloc(a)),
     ("tle.gpu.local_ptr", |e, a| e.local_ptr(a).map(Value::Tensor)),
     ("tle.gpu.local_load", |e, a| e.buffer_load(a, "buffer").map(Value::Tensor)),
