@@ -250,24 +250,54 @@ def test_spinning_on_shared_atomics(device):
 
 
 @triton.jit
-def load_block(desc, out_ptr, row, M: tl.constexpr, N: tl.constexpr):
-    x = desc.load([row, 0])
-    tl.store(out_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], x)
+def double_blocks(desc, out, row, n, M: tl.constexpr):
+    for i in range(n):
+        x = desc.load([row + i * M, 0])
+        out.store([row + i * M, 0], x * 2)
 
 
 @triton.jit
-def with_descriptor(x_ptr, out_ptr, m, n, M: tl.constexpr, N: tl.constexpr):
+def made_inside(x_ptr, out_ptr, m, n, M: tl.constexpr, N: tl.constexpr):
     desc = tl.make_tensor_descriptor(x_ptr, [m, n], [n, 1], [M, N])
+    out = tl.make_tensor_descriptor(out_ptr, [m, n], [n, 1], [M, N])
     tle.gpu.warp_specialize(
-        [(load_block, (desc, out_ptr, 0, M, N)), (load_block, (desc, out_ptr + M * N, M, M, N))], [4], [64]
+        [(double_blocks, (desc, out, 0, 3, M)), (double_blocks, (desc, out, 3 * M, 3, M))], [4], [64]
     )
 
 
-def test_descriptors_cross(device):
-    x = np.arange(32 * 32, dtype=np.float32).reshape(32, 32)
-    out = device.array(np.zeros_like(x))
-    with_descriptor[(1,)](device.array(x), out, 32, 32, 16, 32)
-    np.testing.assert_array_equal(device.numpy(out), x)
+@triton.jit
+def given(desc, out, M: tl.constexpr):
+    tle.gpu.warp_specialize(
+        [
+            (double_blocks, (desc, out, 0, 3, M)),
+            (double_blocks, (desc, out, 3 * M, 2, M)),
+            (double_blocks, (desc, out, 5 * M, 1, M)),
+        ],
+        [4, 2],
+        [64, 64],
+    )
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_descriptors_cross(device, made):
+    x = np.arange(96 * 32, dtype=np.float32).reshape(96, 32)
+    source, out = device.array(x), device.array(np.zeros_like(x))
+    if made:
+        triton.set_allocator(lambda size, align, stream: device.array(np.zeros(size, np.int8)))
+        made_inside[(1,)](source, out, 96, 32, 16, 32)
+    else:
+        from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+        given[(1,)](*(TensorDescriptor.from_tensor(a, [16, 32]) for a in (source, out)), 16)
+    np.testing.assert_array_equal(device.numpy(out), x * 2)
+
+
+@pytest.mark.parametrize("arch", ["cuda:80", "cuda:90"])
+def test_descriptors_copy_by_tma(arch):
+    x = np.zeros((96, 32), np.float32)
+    ptx = made_inside.warmup(x, x, 96, 32, 16, 32, grid=(1,), target=arch).asm["ptx"]
+    assert ptx.count("cp.async.bulk.tensor.2d.shared") >= (2 if arch == "cuda:90" else 0)
+    assert ("cp.async.bulk.tensor.2d.global" in ptx) == (arch == "cuda:90")
 
 
 @triton.jit
@@ -384,7 +414,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("case", "message"), enumerate(WRONG))
+@pytest.mark.parametrize(("case", "message"), list(enumerate(WRONG)))
 def test_errors(device, case, message):
     with pytest.raises(triton.CompilationError, match=message) as error:
         wrong[(1,)](device.array(np.zeros(1, np.float32)), case)
