@@ -108,9 +108,7 @@ def test_threads_and_registers(arch, warps, registers, num_warps):
     import re
 
     a = [np.zeros(768, np.int32)] * 3
-    kernel = several.warmup(
-        *a, 5, 256, warps, registers, num_warps=num_warps, grid=(1,), target=arch
-    )
+    kernel = several.warmup(*a, 5, 256, warps, registers, num_warps=num_warps, grid=(1,), target=arch)
     threads = int(re.search(r"\.(?:req|max)ntid (\d+)", kernel.asm["ptx"]).group(1))
     assert threads >= 32 * (num_warps + sum(warps))
     assert threads <= 1024

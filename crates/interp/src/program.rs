@@ -350,6 +350,21 @@ pub enum Instr {
     Join,
     /// Ends a partition.
     End,
+    /// Makes an mbarrier of so many arrivals a phase.
+    MbarrierInit {
+        at: V,
+        count: u64,
+    },
+    /// Arrives at an mbarrier.
+    MbarrierArrive {
+        at: V,
+        count: u64,
+    },
+    /// Waits until the phase of a parity of an mbarrier has ended.
+    MbarrierWait {
+        at: V,
+        parity: V,
+    },
     /// Counts up and goes back.
     ForStep {
         iv: V,
@@ -468,6 +483,8 @@ impl Instr {
                 f(iv, Def);
             }
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
+            Instr::MbarrierInit { at, .. } | Instr::MbarrierArrive { at, .. } => f(at, Use),
+            Instr::MbarrierWait { at, parity } => [at, parity].into_iter().for_each(|v| f(v, Use)),
             Instr::Jump { .. } | Instr::Fork { .. } | Instr::Join | Instr::End | Instr::Return => {}
         }
     }

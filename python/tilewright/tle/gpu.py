@@ -1,4 +1,4 @@
-"""``tle.gpu``: buffers in shared memory, pointers into them, copies, and warps with roles. Barriers are not there yet."""
+"""``tle.gpu``: buffers in shared memory, pointers into them, copies, barriers, and warps with roles."""
 
 from ..language import _marker
 from ..language import core as _core
@@ -157,6 +157,51 @@ def copy(src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False,
     """
 
 
+#: The first phase of a barrier has to be waited for.
+PENDING = 0
+#: The phase before the first counts as over: the first wait goes on at once.
+READY = 1
+
+
+class barrier:
+    """A barrier in shared memory, or several, as kernels have them: what :func:`alloc_barriers` gives. ``bars[i]`` is one of them."""
+
+
+@_marker.builtin
+def alloc_barriers(num_barriers, arrive_count=1, init=PENDING, expect_bytes=None):
+    """``num_barriers`` barriers in shared memory; ``bars[i]`` is number ``i``, also at run time.
+
+    :param arrive_count: how many arrivals end a phase of each.
+    :param init: :data:`PENDING`, or :data:`READY` for one that is waited for before anyone has arrived, as what guards an empty buffer.
+    :param expect_bytes: not supported yet.
+
+    They are mbarriers, which GPUs have from Ampere on.
+    """
+
+
+@_marker.builtin
+def alloc_barrier(arrive_count=1, init=PENDING, expect_bytes=None):
+    """One barrier: see :func:`alloc_barriers`."""
+
+
+@_marker.builtin
+def barrier_wait(barrier, phaseIdx=None):
+    """Waits until phase ``phaseIdx`` of a barrier is over: the phase number, of which the parity counts.
+
+    A phase is over when all its arrivals have come. Of a barrier that is :data:`READY` it is phase ``phaseIdx - 1``. What those who arrived
+    did before is seen behind it. The CPU executor reports waits for what never comes. Without ``phaseIdx`` it is a named barrier, which
+    is not supported yet.
+    """
+
+
+@_marker.builtin
+def barrier_arrive(barrier, arrive_count=1, phaseIdx=None):
+    """``arrive_count`` arrivals at a barrier, once all threads of the partition have come here.
+
+    ``phaseIdx``, a scalar integer, says that it is a barrier with phases; arrivals count for the one that is not over.
+    """
+
+
 @_marker.builtin
 def warp_specialize(
     functions_and_args, worker_num_warps=None, worker_num_regs=None, *, reuse_default_warps=False
@@ -213,17 +258,10 @@ _NOT_YET = (
     "BlockEncoding",
     "DotOperandEncoding",
     "MmaEncoding",
-    "PENDING",
-    "READY",
     "SlicedEncoding",
-    "alloc_barrier",
-    "alloc_barriers",
     "async_commit_group",
     "async_wait_group",
-    "barrier",
-    "barrier_arrive",
     "barrier_type",
-    "barrier_wait",
     "buffered_tensor_type",
     "memory_space",
     "nv_mma_shared_layout",
@@ -236,7 +274,14 @@ _NOT_YET = (
 )
 globals().update(not_supported_yet(__name__, _NOT_YET))
 __all__ = [
+    "PENDING",
+    "READY",
     "alloc",
+    "alloc_barrier",
+    "alloc_barriers",
+    "barrier",
+    "barrier_arrive",
+    "barrier_wait",
     "buffered_tensor",
     "copy",
     "layout",

@@ -35,8 +35,9 @@ impl Builder<'_, '_> {
         let default = self.here();
         let end = self.block(m.region_block(w.default_region(m)))?;
         self.loc = m.op_loc(end);
-        let end = ttg::WarpYield::cast(m, end)
-            .ok_or_else(|| self.error("the default region has no ttg.warp_yield (the module does not verify)"))?;
+        let end = ttg::WarpYield::cast(m, end).ok_or_else(|| {
+            self.error("the default region has no ttg.warp_yield (the module does not verify)")
+        })?;
         let values = self.get_all(end.values(m))?;
         self.moves(&values, &results)?;
         self.loc = loc;

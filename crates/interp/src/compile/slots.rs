@@ -54,10 +54,11 @@ pub fn allocate(
     // Live registers by the end of their life, and free slots by size class.
     let mut live = std::collections::BinaryHeap::new();
     let mut free: Vec<Vec<u32>> = vec![Vec::new(); 64 * (strands.len() + 1)];
-    let strand = |at: usize| strands.iter().position(|&(from, to)| (from + 1..=to + 1).contains(&at)).map_or(0, |i| i + 1);
-    let class = |r: usize| {
-        64 * strand(first[r]) + bytes[r].max(1).next_power_of_two().trailing_zeros() as usize
+    let strand = |at: usize| {
+        strands.iter().position(|&(from, to)| (from + 1..=to + 1).contains(&at)).map_or(0, |i| i + 1)
     };
+    let class =
+        |r: usize| 64 * strand(first[r]) + bytes[r].max(1).next_power_of_two().trailing_zeros() as usize;
     let mut slots = 0;
     for r in order {
         while let Some(&(std::cmp::Reverse(until), done)) = live.peek() {

@@ -9,6 +9,7 @@ mod dot;
 mod elementwise;
 pub(crate) mod inline_asm;
 mod local;
+mod mbarrier;
 mod print;
 mod reduce;
 mod shape;
@@ -20,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tilewright_ir::dialect::tt::ProgramScope;
 
 use self::local::{Own, with_own};
+use self::mbarrier::Mbarriers;
 use self::strands::{Idle, Next, Strand, Yield};
 use crate::buffer::Buffer;
 use crate::meeting::{Group, Meetings};
@@ -135,6 +137,8 @@ pub struct Frame {
     own: Option<Box<Own>>,
     /// The turn of a barrier that it waits for.
     awaited: Option<u64>,
+    /// Barriers of the program's own.
+    mbarriers: Mbarriers,
     /// Which partition runs.
     strand: usize,
     /// The other partitions, in the order of their turns.
@@ -160,6 +164,7 @@ impl Frame {
             touched_memory: false,
             own: None,
             awaited: None,
+            mbarriers: Mbarriers::default(),
             strand: 0,
             others: VecDeque::new(),
             inner: None,
@@ -174,6 +179,7 @@ impl Frame {
         self.spins = 0;
         self.touched_memory = false;
         self.awaited = None;
+        self.mbarriers.forget();
         self.strand = 0;
         self.others.clear();
     }
@@ -345,6 +351,20 @@ impl Frame {
                         return Ok(Yield::Blocked(acted));
                     }
                 }
+                Instr::MbarrierInit { at, count } => {
+                    let at = self.scalar(program, *at);
+                    self.mbarriers.init(at, *count);
+                }
+                Instr::MbarrierArrive { at, count } => {
+                    let at = self.scalar(program, *at);
+                    self.mbarriers.arrive(at, *count)?;
+                }
+                Instr::MbarrierWait { at, parity } => {
+                    let (at, parity) = (self.scalar(program, *at), self.scalar(program, *parity));
+                    if !self.mbarriers.is_over(at, parity)? {
+                        return Ok(Yield::Blocked(acted));
+                    }
+                }
                 Instr::End => return Ok(Yield::Ended),
                 Instr::Return => return Ok(Yield::Program(Status::Done)),
                 Instr::AtomicRmw { .. } | Instr::AtomicCas { .. } if !self.others.is_empty() => {
@@ -480,6 +500,9 @@ impl Frame {
             | Instr::Fork { .. }
             | Instr::Join
             | Instr::End
+            | Instr::MbarrierInit { .. }
+            | Instr::MbarrierArrive { .. }
+            | Instr::MbarrierWait { .. }
             | Instr::Return => unreachable!("handled by `run`"),
         }
         Ok(())

@@ -106,17 +106,26 @@ impl Frame {
                 self.switch(true);
             }
         }
-        let waits = |number: usize, pc: usize| {
-            let who = if number == 0 { "the default partition".to_string() } else { format!("worker {number}") };
+        let waits = |frame: &mut Frame, number: usize, pc: usize| {
+            let who =
+                if number == 0 { "the default partition".to_string() } else { format!("worker {number}") };
             match &program.code[pc] {
                 Instr::Join => format!("{who} has ended, and waits for the workers"),
+                Instr::MbarrierWait { at, parity } => {
+                    let (at, parity) = (frame.scalar(program, *at), frame.scalar(program, *parity));
+                    format!(
+                        "{who} waits for phase {parity} of a barrier, whose {}",
+                        frame.mbarriers.describe(at)
+                    )
+                }
                 _ => format!("{who} waits"),
             }
         };
-        let mut fault = Fault::new(format!("deadlock: {}, and so do all others", waits(self.strand, self.pc)));
+        let (strand, pc) = (self.strand, self.pc);
         let mut others: Vec<Strand> = self.others.iter().copied().collect();
         others.sort_by_key(|s| s.number);
-        fault.elsewhere = others.iter().map(|s| (waits(s.number, s.pc), s.pc)).collect();
+        let mut fault = Fault::new(format!("deadlock: {}", waits(self, strand, pc)));
+        fault.elsewhere = others.iter().map(|s| (waits(self, s.number, s.pc), s.pc)).collect();
         fault
     }
 }

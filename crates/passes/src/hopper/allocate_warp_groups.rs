@@ -138,7 +138,8 @@ fn note_few(module: &mut Module, w: ttg::WarpSpecialize, (main, start): (u32, u3
     } else {
         "the kernel bounds them by maxnreg".to_string()
     };
-    let text = format!("{most} registers for each thread of a partition: all threads have {have}, since {why}");
+    let text =
+        format!("{most} registers for each thread of a partition: all threads have {have}, since {why}");
     remarks::add(module, w.0, &text);
 }
 
@@ -157,9 +158,9 @@ fn fits(module: &Module, w: ttg::WarpSpecialize, (main, total): (u32, u32)) -> R
         each.join(" + "),
         main * WARP
     );
-    Err(Diagnostic::at(module, module.op_loc(w.0), text)
-        .of(Kind::OutOfResources)
-        .note("warps get registers by groups of four, each as many as the partition in it that wants the most"))
+    Err(Diagnostic::at(module, module.op_loc(w.0), text).of(Kind::OutOfResources).note(
+        "warps get registers by groups of four, each as many as the partition in it that wants the most",
+    ))
 }
 
 /// Registers of each warp group: what the greediest of its partitions wants; for one that nobody runs on, the least.

@@ -3,6 +3,7 @@
 //! A name of the library that the table lacks, or one of the table that the library does not declare, fails a test.
 
 mod atomics;
+mod barriers;
 mod block_pointer;
 mod create;
 mod debug;
@@ -164,6 +165,10 @@ static BUILTINS: &[(&str, Function)] = &[
     ("atomic_xor", |e, a| e.atomic_rmw(a, Atomic::Xor).map(Value::Tensor)),
     // Buffers in shared memory.
     ("tle.gpu.warp_specialize", |e, a| e.warp_specialize(a)),
+    ("tle.gpu.alloc_barrier", |e, a| e.alloc_barriers(a, true)),
+    ("tle.gpu.alloc_barriers", |e, a| e.alloc_barriers(a, false)),
+    ("tle.gpu.barrier_wait", |e, a| e.barrier_wait(a)),
+    ("tle.gpu.barrier_arrive", |e, a| e.barrier_arrive(a)),
     ("tle.gpu.alloc", |e, a| e.alloc(a)),
     ("tle.gpu.local_ptr", |e, a| e.local_ptr(a).map(Value::Tensor)),
     ("tle.gpu.local_load", |e, a| e.buffer_load(a, "buffer").map(Value::Tensor)),

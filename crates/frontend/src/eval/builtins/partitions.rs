@@ -148,7 +148,12 @@ impl Evaluator<'_> {
     fn partition_entries(&mut self, args: &Args) -> Eval<Vec<Entry>> {
         let wanted = "a list of (function, (arguments, …)) pairs";
         let Value::Tuple(list) = args.get("functions_and_args") else {
-            return Err(self.bad_argument(args, "functions_and_args", args.get("functions_and_args"), wanted));
+            return Err(self.bad_argument(
+                args,
+                "functions_and_args",
+                args.get("functions_and_args"),
+                wanted,
+            ));
         };
         if list.items.is_empty() {
             return Err(self
@@ -170,14 +175,19 @@ impl Evaluator<'_> {
                 Value::Const(HostValue::Jit(function)) => function.name.to_string(),
                 other => {
                     return Err(self
-                        .error(format!("entry {i} of tle.gpu.warp_specialize must have a function, not {other}"))
+                        .error(format!(
+                            "entry {i} of tle.gpu.warp_specialize must have a function, not {other}"
+                        ))
                         .note("decorate it with @tilewright.jit")
                         .into());
                 }
             };
             let Value::Tuple(positional) = &pair.items[1] else {
                 return Err(self
-                    .error(format!("the arguments of `{name}`, entry {i}, must be a tuple, not {}", pair.items[1]))
+                    .error(format!(
+                        "the arguments of `{name}`, entry {i}, must be a tuple, not {}",
+                        pair.items[1]
+                    ))
                     .note("a tuple of one has a comma at its end: (x,)")
                     .into());
             };
@@ -191,7 +201,9 @@ impl Evaluator<'_> {
         let given = match args.get(name) {
             Value::Tuple(list) => list.items.clone(),
             Value::Const(HostValue::None) => Vec::new(),
-            other => return Err(self.bad_argument(args, name, other, "a list of integers, one for each worker")),
+            other => {
+                return Err(self.bad_argument(args, name, other, "a list of integers, one for each worker"));
+            }
         };
         if given.len() != workers {
             let s = |n: usize| if n == 1 { "" } else { "s" };
@@ -342,13 +354,20 @@ impl Evaluator<'_> {
         let op = self.module.defining_op(value)?;
         let view = matches!(
             self.module.opcode(op),
-            Some(Opcode::Ttg(ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescReshape))
+            Some(Opcode::Ttg(
+                ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescReshape
+            ))
         );
         view.then_some(op)
     }
 
     /// A captured value in the partition under evaluation.
-    fn bring(&mut self, value: IrValue, captures: &Captures, known: &mut FxHashMap<IrValue, IrValue>) -> IrValue {
+    fn bring(
+        &mut self,
+        value: IrValue,
+        captures: &Captures,
+        known: &mut FxHashMap<IrValue, IrValue>,
+    ) -> IrValue {
         if let Some(&here) = known.get(&value) {
             return here;
         }

@@ -71,7 +71,8 @@ impl<'a> Rewriter<'a> {
         let mut all: Vec<Op> = if tt::Func::cast(self.m(), first).is_some() {
             own_ops(self.m(), first)
         } else {
-            let block = ops.iter().find(|&&op| !self.m().is_erased(op)).and_then(|&op| outermost(self.m(), op));
+            let block =
+                ops.iter().find(|&&op| !self.m().is_erased(op)).and_then(|&op| outermost(self.m(), op));
             block.map_or(Vec::new(), |b| self.m().block_ops(b).flat_map(|op| self.m().all_ops(op)).collect())
         };
         erase_dead(self.a.module, &all);
