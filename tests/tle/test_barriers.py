@@ -109,7 +109,7 @@ def test_several_arrivals(device):
 def test_a_deadlock_says_who_waits(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
     with pytest.raises(
-        triton.KernelError, match="deadlock: the default partition waits for phase 0 of a barrier"
+        triton.KernelError, match=r"deadlock: the default partition waits for phase 0 of a barrier"
     ) as error:
         one_barrier[(1,)](np.zeros(64, np.int32), 3, 64)
     assert "whose phase 0 has 2 of 3 arrivals" in str(error.value)
@@ -142,7 +142,7 @@ def test_both_wait(monkeypatch):
 
 def test_the_simulator_sees_both_wait(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
-    with pytest.raises(triton.KernelError, match="progress|deadlock"):
+    with pytest.raises(triton.KernelError, match="deadlock"):
         crossed[(1,)]()
 
 

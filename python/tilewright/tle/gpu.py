@@ -153,7 +153,10 @@ def copy(src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False,
         nothing.
     :param mask: with pointers, which elements are copied: a buffer gets zeros elsewhere, global memory nothing.
 
-    The copy is complete before what follows reads it. ``barrier`` and ``is_async=True`` are not supported yet.
+    :param is_async: with pointers to global memory and a buffer of the same shape and dtype, the copy goes on beside what follows, until
+        :func:`async_wait_group`. It is an error where the hardware can't: copies are of 4 consecutive, aligned bytes at least.
+
+    The copy is complete before what follows reads it, unless it ``is_async``. ``barrier`` is not supported yet.
     """
 
 
@@ -224,6 +227,16 @@ def warp_specialize(
 
 
 @_marker.builtin
+def async_commit_group():
+    """Makes a group of the asynchronous copies since the last one."""
+
+
+@_marker.builtin
+def async_wait_group(n):
+    """Waits until at most ``n`` groups of asynchronous copies, 0 to 7, are under way: the youngest. What the others brought is seen behind it."""
+
+
+@_marker.builtin
 def local_load(buffer):
     """What a buffer holds: ``buffer.load()``, as early versions of TLE have it."""
 
@@ -259,8 +272,6 @@ _NOT_YET = (
     "DotOperandEncoding",
     "MmaEncoding",
     "SlicedEncoding",
-    "async_commit_group",
-    "async_wait_group",
     "barrier_type",
     "buffered_tensor_type",
     "memory_space",
@@ -279,6 +290,8 @@ __all__ = [
     "alloc",
     "alloc_barrier",
     "alloc_barriers",
+    "async_commit_group",
+    "async_wait_group",
     "barrier",
     "barrier_arrive",
     "barrier_wait",

@@ -414,6 +414,7 @@ impl Lowering<'_> {
         for (at, _) in given {
             captures::release(self.m, w, captures[at]);
         }
+        captures::constants_inside(self.m, w);
         Ok(())
     }
 

@@ -14,3 +14,4 @@ pub mod membar;
 pub mod sink_lane_sums;
 pub mod software_pipeline;
 pub mod unroll_loops;
+pub mod user_copies;

@@ -165,6 +165,8 @@ static BUILTINS: &[(&str, Function)] = &[
     ("atomic_xor", |e, a| e.atomic_rmw(a, Atomic::Xor).map(Value::Tensor)),
     // Buffers in shared memory.
     ("tle.gpu.warp_specialize", |e, a| e.warp_specialize(a)),
+    ("tle.gpu.async_commit_group", |e, _| Ok(e.async_commit_group())),
+    ("tle.gpu.async_wait_group", |e, a| e.async_wait_group(a)),
     ("tle.gpu.alloc_barrier", |e, a| e.alloc_barriers(a, true)),
     ("tle.gpu.alloc_barriers", |e, a| e.alloc_barriers(a, false)),
     ("tle.gpu.barrier_wait", |e, a| e.barrier_wait(a)),
