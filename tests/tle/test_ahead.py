@@ -21,13 +21,13 @@ def sums(x, out):
 
 @tle.jit
 def later(x):
-    gpu.alloc_barriers(4)
+    gpu.wgmma(4)
 """
 
 
 @pytest.mark.parametrize(
     ("kernel", "signature", "message"),
-    [("sums", "*fp32,*fp32", None), ("later", "*fp32", "gpu.alloc_barriers")],
+    [("sums", "*fp32,*fp32", None), ("later", "*fp32", "gpu.wgmma")],
 )
 def test_compile(kernel, signature, message, tmp_path):
     program = tmp_path / "program.py"

@@ -83,7 +83,7 @@ def test_a_name_that_is_not_there_yet_can_be_held_but_not_called():
 @triton.jit
 def by_module(x):
     tl.store(x, 1.0)
-    buffer = tle.gpu.alloc_barriers(2)
+    buffer = tle.gpu.wgmma(2, 2)
 
 
 held = tle.dsa.ascend.UB
@@ -107,7 +107,7 @@ def by_another_name(x):
 @pytest.mark.parametrize(
     ("kernel", "line", "message"),
     [
-        (by_module, "tle.gpu.alloc_barriers", "not supported yet: tle.gpu.alloc_barriers"),
+        (by_module, "tle.gpu.wgmma", "not supported yet: tle.gpu.wgmma"),
         (by_value, "held", "not supported yet: tle.dsa.ascend.UB"),
         (by_full_path, "pipe", "not supported yet: tle.pipe"),
         (by_another_name, "tle.cumsumm", "did you mean `cumsum`"),

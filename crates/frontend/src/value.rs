@@ -182,6 +182,26 @@ pub struct Buffer {
     pub rank: Option<Tensor>,
 }
 
+/// Barriers in shared memory, or one of them.
+#[derive(Debug, Clone)]
+pub struct Barriers {
+    /// The SSA value, of type `!ttg.memdesc`.
+    pub handle: Tensor,
+    /// How many they are; none for one of them.
+    pub count: Option<u32>,
+    /// How many arrivals end a phase.
+    pub arrive_count: i32,
+    /// Whether the phase before the first counts as ended.
+    pub ready: bool,
+}
+
+impl Barriers {
+    /// Whether both can stand for each other in the types of a program.
+    fn same_kind(&self, other: &Barriers) -> bool {
+        (self.count, self.arrive_count, self.ready) == (other.count, other.arrive_count, other.ready)
+    }
+}
+
 impl Buffer {
     /// The SSA values that it is made of.
     fn leaves(&self) -> impl Iterator<Item = &Tensor> {
@@ -279,6 +299,8 @@ pub enum Value {
     Descriptor(Arc<TensorDescriptor>),
     /// A buffer in shared memory.
     Buffer(Arc<Buffer>),
+    /// Barriers in shared memory.
+    Barriers(Arc<Barriers>),
     /// An instance of a class.
     Aggregate(Arc<Aggregate>),
 }
@@ -360,6 +382,7 @@ impl Value {
                 Value::Block(b) => out.extend(b.parts()),
                 Value::Descriptor(d) => out.extend(d.parts()),
                 Value::Buffer(b) => out.extend(b.leaves()),
+                Value::Barriers(b) => out.push(&b.handle),
                 Value::Aggregate(a) => a.values().for_each(|field| walk(field, out)),
                 _ => {}
             }
@@ -384,6 +407,9 @@ impl Value {
                 let rank = b.rank.as_ref().map(&mut *f);
                 Value::Buffer(Arc::new(Buffer { handle, shape: b.shape.clone(), rank }))
             }
+            Value::Barriers(b) => {
+                Value::Barriers(Arc::new(Barriers { handle: f(&b.handle), ..(**b).clone() }))
+            }
             Value::Aggregate(a) => Value::Aggregate(Arc::new(a.map(|field| field.map_leaves(f)))),
             other => other.clone(),
         }
@@ -406,6 +432,7 @@ impl Value {
             }
             (Value::Descriptor(a), Value::Descriptor(b)) => a.handle.same_type(&b.handle),
             (Value::Buffer(a), Value::Buffer(b)) => a.same_type(b),
+            (Value::Barriers(a), Value::Barriers(b)) => a.same_kind(b),
             (Value::Aggregate(a), Value::Aggregate(b)) => a.all(b, Value::same_type),
             _ => false,
         }
@@ -430,6 +457,7 @@ impl Value {
             (Value::Buffer(a), Value::Buffer(b)) => {
                 a.handle.value == b.handle.value && a.handle.same_type(&b.handle)
             }
+            (Value::Barriers(a), Value::Barriers(b)) => a.handle.value == b.handle.value && a.same_kind(b),
             (Value::Aggregate(a), Value::Aggregate(b)) => Arc::ptr_eq(a, b) || a.all(b, Value::identical),
             (Value::Range(a), Value::Range(b)) => Arc::ptr_eq(a, b),
             (Value::Method(a), Value::Method(b)) => Arc::ptr_eq(a, b),
@@ -466,6 +494,10 @@ impl fmt::Display for Value {
             Value::Dict(_) => f.write_str("dictionary"),
             Value::Block(b) => write!(f, "block pointer to {}", b.block_type()),
             Value::Descriptor(d) => write!(f, "tensor_descriptor<{}>", d.block_type()),
+            Value::Barriers(b) => match b.count {
+                Some(n) => write!(f, "{n} barriers"),
+                None => f.write_str("barrier"),
+            },
             Value::Buffer(b) => write!(f, "buffered_tensor<{:?}, {}>", b.shape.as_slice(), b.element()),
             Value::Aggregate(a) => {
                 let field = |((name, _), value): (&(Arc<str>, HostValue), &Option<Value>)| match value {

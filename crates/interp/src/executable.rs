@@ -255,6 +255,11 @@ impl Executable {
     fn error(&self, fault: Fault, pc: usize, program: [u32; 3]) -> RunError {
         let mut diagnostic = self.places[self.program.places[pc] as usize].clone();
         diagnostic.message = fault.message;
+        for (what, pc) in fault.elsewhere {
+            let place = self.places[self.program.places[pc] as usize].span.as_ref();
+            let place = place.map_or(String::new(), |s| format!(" at {}:{}", s.file, s.line));
+            diagnostic.notes.push(format!("{what}{place}"));
+        }
         let [x, y, z] = program;
         diagnostic.notes.push(format!("in program ({x}, {y}, {z})"));
         let element = fault.element.map(|(mut i, shape)| {

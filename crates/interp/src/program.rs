@@ -293,6 +293,30 @@ pub enum Instr {
         step: V,
         exit: usize,
     },
+    /// Begins partitions: flows of control at these instructions, beside the one that goes on at `default`.
+    Fork {
+        workers: Vec<usize>,
+        default: usize,
+    },
+    /// Waits until all partitions have ended.
+    Join,
+    /// Ends a partition.
+    End,
+    /// Makes an mbarrier of so many arrivals a phase.
+    MbarrierInit {
+        at: V,
+        count: u64,
+    },
+    /// Arrives at an mbarrier.
+    MbarrierArrive {
+        at: V,
+        count: u64,
+    },
+    /// Waits until the phase of a parity of an mbarrier has ended.
+    MbarrierWait {
+        at: V,
+        parity: V,
+    },
     /// Counts up and goes back.
     ForStep {
         iv: V,
@@ -399,7 +423,9 @@ impl Instr {
                 f(iv, Def);
             }
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
-            Instr::Jump { .. } | Instr::Return => {}
+            Instr::MbarrierInit { at, .. } | Instr::MbarrierArrive { at, .. } => f(at, Use),
+            Instr::MbarrierWait { at, parity } => [at, parity].into_iter().for_each(|v| f(v, Use)),
+            Instr::Jump { .. } | Instr::Fork { .. } | Instr::Join | Instr::End | Instr::Return => {}
         }
     }
 }

@@ -20,6 +20,8 @@ marks! {
     VEC_AXIS = "tt.vec_axis";
     /// On a load: whoever wrote it would have it asynchronous, if that can be. It changes no value.
     ASYNC = "tt.load.async";
+    /// On a load and the store to a buffer where its value goes: the kernel wants both to be one asynchronous copy.
+    COPY = "tle.copy";
     /// On a load, and on the copy that it becomes: CTAs whose ranks differ in these bits alone get the same block.
     MULTICAST = "ttg.multicast";
     /// On an arrival, and on a ring without fields, whose commits are such arrivals: bit x of it stands for the CTA of

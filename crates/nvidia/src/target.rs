@@ -339,7 +339,15 @@ impl Target {
         }
         // `cp.async` with a predicate that ignores the source, its fourth operand.
         let ignores = instruction.contains("shared.global") && instruction.matches(',').count() == 3;
-        if ignores { 75 } else { 0 }
+        // A wait for a parity; an arrival whose state nobody wants.
+        let mbarrier = instruction.contains("mbarrier.");
+        if ignores {
+            75
+        } else if mbarrier {
+            71
+        } else {
+            0
+        }
     }
 
     /// Registers of a multiprocessor.

@@ -1,4 +1,4 @@
-"""``tle.gpu``: buffers in shared memory, pointers into them and copies. Barriers and warp groups are not there yet."""
+"""``tle.gpu``: buffers in shared memory, pointers into them, copies, barriers, and warps with roles."""
 
 from ..language import _marker
 from ..language import core as _core
@@ -153,8 +153,87 @@ def copy(src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False,
         nothing.
     :param mask: with pointers, which elements are copied: a buffer gets zeros elsewhere, global memory nothing.
 
-    The copy is complete before what follows reads it. ``barrier`` and ``is_async=True`` are not supported yet.
+    :param is_async: with pointers to global memory and a buffer of the same shape and dtype, the copy goes on beside what follows, until
+        :func:`async_wait_group`. It is an error where the hardware can't: copies are of 4 consecutive, aligned bytes at least.
+
+    The copy is complete before what follows reads it, unless it ``is_async``. ``barrier`` is not supported yet.
     """
+
+
+#: The first phase of a barrier has to be waited for.
+PENDING = 0
+#: The phase before the first counts as over: the first wait goes on at once.
+READY = 1
+
+
+class barrier:
+    """A barrier in shared memory, or several, as kernels have them: what :func:`alloc_barriers` gives. ``bars[i]`` is one of them."""
+
+
+@_marker.builtin
+def alloc_barriers(num_barriers, arrive_count=1, init=PENDING, expect_bytes=None):
+    """``num_barriers`` barriers in shared memory; ``bars[i]`` is number ``i``, also at run time.
+
+    :param arrive_count: how many arrivals end a phase of each.
+    :param init: :data:`PENDING`, or :data:`READY` for one that is waited for before anyone has arrived, as what guards an empty buffer.
+    :param expect_bytes: not supported yet.
+
+    They are mbarriers, which GPUs have from Ampere on.
+    """
+
+
+@_marker.builtin
+def alloc_barrier(arrive_count=1, init=PENDING, expect_bytes=None):
+    """One barrier: see :func:`alloc_barriers`."""
+
+
+@_marker.builtin
+def barrier_wait(barrier, phaseIdx=None):
+    """Waits until phase ``phaseIdx`` of a barrier is over: the phase number, of which the parity counts.
+
+    A phase is over when all its arrivals have come. Of a barrier that is :data:`READY` it is phase ``phaseIdx - 1``. What those who arrived
+    did before is seen behind it. The CPU executor reports waits for what never comes. Without ``phaseIdx`` it is a named barrier, which
+    is not supported yet.
+    """
+
+
+@_marker.builtin
+def barrier_arrive(barrier, arrive_count=1, phaseIdx=None):
+    """``arrive_count`` arrivals at a barrier, once all threads of the partition have come here.
+
+    ``phaseIdx``, a scalar integer, says that it is a barrier with phases; arrivals count for the one that is not over.
+    """
+
+
+@_marker.builtin
+def warp_specialize(
+    functions_and_args, worker_num_warps=None, worker_num_regs=None, *, reuse_default_warps=False
+):
+    """Runs jitted functions at the same time, each on warps of its own, and gives what the first one returns.
+
+    :param functions_and_args: a list of ``(function, (arguments, …))``. Entry 0 is the default partition, on the kernel's own warps; every
+        other one is a worker, on warps beside these, and returns nothing. Plain numbers, bools and dtypes are constants in the functions;
+        scalars, pointers, descriptors and buffers pass as they are, and tensors by way of shared memory.
+    :param worker_num_warps: how many warps each worker has: 1, 2, 4, 8 or 16. A block of the GPU has all of them beside ``num_warps``, 32 at
+        most.
+    :param worker_num_regs: how many registers each thread of each worker wants: a multiple of 8 from 24 to 256. The default partition
+        gets what is left. It is an error if they don't fit. GPUs before Hopper can't move registers between warps: there all
+        threads have the same number.
+    :param reuse_default_warps: true is not supported yet.
+
+    It ends when all have ended. In between nothing orders what they do to the same memory: that is for barriers and pipes. Barriers that the
+    compiler places in a function are those of its own warps. It can't stand in a loop or a branch, or in a function of another one.
+    """
+
+
+@_marker.builtin
+def async_commit_group():
+    """Makes a group of the asynchronous copies since the last one."""
+
+
+@_marker.builtin
+def async_wait_group(n):
+    """Waits until at most ``n`` groups of asynchronous copies, 0 to 7, are under way: the youngest. What the others brought is seen behind it."""
 
 
 @_marker.builtin
@@ -192,17 +271,8 @@ _NOT_YET = (
     "BlockEncoding",
     "DotOperandEncoding",
     "MmaEncoding",
-    "PENDING",
-    "READY",
     "SlicedEncoding",
-    "alloc_barrier",
-    "alloc_barriers",
-    "async_commit_group",
-    "async_wait_group",
-    "barrier",
-    "barrier_arrive",
     "barrier_type",
-    "barrier_wait",
     "buffered_tensor_type",
     "memory_space",
     "nv_mma_shared_layout",
@@ -210,13 +280,21 @@ _NOT_YET = (
     "rematerialize_index",
     "set_layout",
     "tensor_memory_layout",
-    "warp_specialize",
     "wgmma",
     "wgmma_wait",
 )
 globals().update(not_supported_yet(__name__, _NOT_YET))
 __all__ = [
+    "PENDING",
+    "READY",
     "alloc",
+    "alloc_barrier",
+    "alloc_barriers",
+    "async_commit_group",
+    "async_wait_group",
+    "barrier",
+    "barrier_arrive",
+    "barrier_wait",
     "buffered_tensor",
     "copy",
     "layout",
@@ -230,6 +308,7 @@ __all__ = [
     "storage_kind",
     "swizzled_shared_layout",
     "tmem",
+    "warp_specialize",
     *(name for name in _NOT_YET if "." not in name),
 ]
 __getattr__ = explain_missing(__name__, __all__)

@@ -54,3 +54,25 @@ module attributes {ttg.maxnreg = 128 : i32, "ttg.num-ctas" = 1 : i32, "ttg.num-w
 // CHECK: ttg.maxnreg = 128 {{.*}}"ttg.total-num-warps" = 12
 // CHECK-NOT: actualRegisters
 // CHECK: tt.return
+// -----
+// More registers than there are, whatever the default region is left: an error with the sums.
+// RUN: -allocate-warp-groups
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f() {
+    ttg.warp_specialize() attributes {requestedRegisters = array<i32: 240, 240, 24>}
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(4) {
+      ttg.warp_return
+    }
+    partition1() num_warps(4) {
+      ttg.warp_return
+    }
+    partition2() num_warps(1) {
+      ttg.warp_return
+    } : () -> ()
+    tt.return
+  }
+}
+// ERROR: 128 × 240 + 128 × 240 + 128 × 24 = 64512 registers, and the default one needs 128 × 24 = 3072: a multiprocessor has 65536

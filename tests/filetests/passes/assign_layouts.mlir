@@ -131,3 +131,33 @@ tt.func public @f() {
   tt.return
 }
 // CHECK: ttg.maxnreg = 24
+
+// -----
+// Each partition has layouts for its own warps.
+// RUN: -assign-layouts
+tt.func public @partitions(%p: !tt.ptr<f32>, %q: !tt.ptr<f32>) {
+  ttg.warp_specialize(%q) attributes {requestedRegisters = array<i32: 40>}
+  default {
+    %r = tt.make_range {end = 1024 : i32, start = 0 : i32} : tensor<1024xi32>
+    %s = tt.splat %p : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+    %t = tt.addptr %s, %r : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+    %x = tt.load %t : tensor<1024x!tt.ptr<f32>>
+    tt.store %t, %x : tensor<1024x!tt.ptr<f32>>
+    ttg.warp_yield
+  }
+  partition0(%a: !tt.ptr<f32>) num_warps(2) {
+    %r = tt.make_range {end = 1024 : i32, start = 0 : i32} : tensor<1024xi32>
+    %s = tt.splat %a : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>>
+    %t = tt.addptr %s, %r : tensor<1024x!tt.ptr<f32>>, tensor<1024xi32>
+    %x = tt.load %t : tensor<1024x!tt.ptr<f32>>
+    tt.store %t, %x : tensor<1024x!tt.ptr<f32>>
+    ttg.warp_return
+  } : (!tt.ptr<f32>) -> ()
+  tt.return
+}
+// CHECK: #blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK: #blocked1 = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [2], order = [0]}>
+// CHECK: default
+// CHECK: tt.load {{.*}}#blocked>
+// CHECK: partition0
+// CHECK: tt.load {{.*}}#blocked1>

@@ -79,3 +79,26 @@ tt.func public @maximum(%d: !tt.tensordesc<tensor<16x32xf16>>, %m: i32, %n: i32,
   tt.descriptor_reduce max, %d[%i, %i], %x : !tt.tensordesc<tensor<16x32xf16>>, tensor<16x32xf16>
   tt.return
 }
+
+// -----
+// A partition captures the parts of a descriptor instead of it.
+// RUN: -lower-descriptors
+tt.func public @captured(%p: !tt.ptr<f16>, %m: i32, %n: i32, %s: i64, %one: i64, %i: i32) {
+  %d = tt.make_tensor_descriptor %p, [%m, %n], [%s, %one] : <f16>, <tensor<16x32xf16>>
+  ttg.warp_specialize(%d, %i) attributes {requestedRegisters = array<i32: 40>}
+  default {
+    ttg.warp_yield
+  }
+  partition0(%e: !tt.tensordesc<tensor<16x32xf16>>, %j: i32) num_warps(4) {
+    %x = tt.descriptor_load %e[%j, %j] : !tt.tensordesc<tensor<16x32xf16>> -> tensor<16x32xf16>
+    tt.descriptor_store %e[%j, %j], %x : !tt.tensordesc<tensor<16x32xf16>>, tensor<16x32xf16>
+    ttg.warp_return
+  } : (!tt.tensordesc<tensor<16x32xf16>>, i32) -> ()
+  tt.return
+}
+// CHECK: ttg.warp_specialize(%arg5, %arg0, %arg1, %arg2, %arg3)
+// CHECK: partition0(
+// CHECK-NOT: arith.select
+// CHECK: tt.load
+// CHECK: tt.store
+// CHECK-NOT: tensordesc

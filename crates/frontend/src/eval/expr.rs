@@ -524,6 +524,7 @@ impl Evaluator<'_> {
             Value::Tuple(t) => self.tuple_item(&t, &index, "tuple"),
             Value::Tensor(t) => self.tensor_index(&t, &index).map(Value::Tensor),
             Value::Const(HostValue::Str(text)) => self.string_item(&text, &index),
+            Value::Barriers(bars) => self.barrier_item(&bars, &index),
             Value::Const(HostValue::Object(object)) if &*object.kind == MESH => {
                 self.mesh_item(&object, &index)
             }

@@ -137,6 +137,8 @@ pub(crate) struct Evaluator<'h> {
     pub loop_stays: bool,
     /// Emitted `noinline` functions by specialization, with what they return.
     pub noinline: FxHashMap<String, (String, Value)>,
+    /// The partition of a `tle.gpu.warp_specialize` that is evaluated.
+    pub partition: Option<builtins::partitions::InPartition>,
     /// What its meshes have come to.
     pub meshes: builtins::mesh::Meshes,
     /// Statements and expressions evaluated so far.
@@ -491,6 +493,7 @@ pub fn build_module_for(
         loop_stays: false,
         sanitize_overflow: options.sanitize_overflow,
         noinline: FxHashMap::default(),
+        partition: None,
         meshes: Default::default(),
         steps: 0,
     };

@@ -284,6 +284,7 @@ impl Evaluator<'_> {
             "tensor" => matches!(value, Value::Tensor(_) | Value::Block(_)),
             "tensor_descriptor" => matches!(value, Value::Descriptor(_)),
             "buffered_tensor" => matches!(value, Value::Buffer(_)),
+            "barrier" => matches!(value, Value::Barriers(_)),
             "constexpr" => matches!(value, Value::Const(_)),
             "tuple" | "list" => matches!(value, Value::Tuple(_)),
             "dtype" => matches!(value, Value::Const(HostValue::DType(_))),

@@ -30,7 +30,8 @@ impl Builder<'_, '_> {
                     self.store_whole(src, result)?;
                 }
             }
-            ttg::Kind::LocalDealloc => {}
+            // What is copied is there at once.
+            ttg::Kind::LocalDealloc | ttg::Kind::AsyncCommitGroup | ttg::Kind::AsyncWait => {}
             ttg::Kind::LocalLoad => {
                 let load = ttg::LocalLoad(op);
                 let dst = self.define(load.result(m))?;

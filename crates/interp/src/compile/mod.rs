@@ -3,10 +3,11 @@
 
 mod local;
 mod ops;
+mod partitions;
 mod slots;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{cf, scf, tt};
+use tilewright_ir::dialect::{cf, scf, tt, ttg};
 use tilewright_ir::{Block, Diagnostic, Loc, Module, Op, Opcode, Region, Trait, Type, TypeKind, Value};
 
 use crate::elem::Elem;
@@ -82,6 +83,8 @@ pub struct Builder<'m, 'p> {
     loops: Vec<(usize, usize)>,
     /// Registers alive throughout a range of instructions.
     pinned: Vec<(u32, usize, usize)>,
+    /// Ranges of instructions that run at the same time as others.
+    strands: Vec<(usize, usize)>,
     call_stack: Vec<Op>,
     callers: Vec<Loc>,
     loc: Loc,
@@ -100,6 +103,7 @@ impl<'m, 'p> Builder<'m, 'p> {
             registers: 0,
             loops: Vec::new(),
             pinned: Vec::new(),
+            strands: Vec::new(),
             call_stack: Vec::new(),
             callers: Vec::new(),
             loc: Loc::UNKNOWN,
@@ -116,7 +120,7 @@ impl<'m, 'p> Builder<'m, 'p> {
             .any(|i| matches!(i, Instr::Jump { .. } | Instr::JumpIfNot { .. } | Instr::ForCheck { .. }));
         self.program.waits = self.program.code.iter().any(|i| matches!(i, Instr::Barrier { .. }));
         self.program.reaches_others = self.program.code.iter().any(|i| matches!(i, Instr::Remote { .. }));
-        slots::allocate(&mut self.program, self.registers as usize, &self.loops, &self.pinned);
+        slots::allocate(&mut self.program, self.registers as usize, &self.loops, &self.pinned, &self.strands);
         self.program
     }
 
@@ -243,6 +247,7 @@ impl<'m, 'p> Builder<'m, 'p> {
             match m.opcode(op) {
                 Some(Opcode::Scf(kind)) => self.structured(op, kind)?,
                 Some(Opcode::Tt(tt::Kind::Call)) => self.call(op)?,
+                Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => self.partitions(ttg::WarpSpecialize(op))?,
                 _ => self.op(op)?,
             }
             self.loc = m.op_loc(op);

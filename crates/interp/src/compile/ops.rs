@@ -45,6 +45,30 @@ impl Builder<'_, '_> {
                 self.emit(Instr::ClusterRank { dst });
                 Ok(())
             }
+            Some(Opcode::Ttng(ttng::Kind::InitBarrier)) => {
+                let init = ttng::InitBarrier(op);
+                let (at, count) = (self.get(init.alloc(self.m))?, init.count(self.m) as u64);
+                self.emit(Instr::MbarrierInit { at, count });
+                Ok(())
+            }
+            Some(Opcode::Ttng(ttng::Kind::ArriveBarrier)) => {
+                let arrive = ttng::ArriveBarrier(op);
+                let (at, count) = (self.get(arrive.alloc(self.m))?, arrive.count(self.m) as u64);
+                if arrive.pred(self.m).is_some() || arrive.per_warp(self.m) {
+                    return Err(self.unsupported("arrivals under a condition, or of each warp"));
+                }
+                self.emit(Instr::MbarrierArrive { at, count });
+                Ok(())
+            }
+            Some(Opcode::Ttng(ttng::Kind::WaitBarrier)) => {
+                let wait = ttng::WaitBarrier(op);
+                let (at, parity) = (self.get(wait.alloc(self.m))?, self.get(wait.phase(self.m))?);
+                if wait.pred(self.m).is_some() {
+                    return Err(self.unsupported("waits under a condition"));
+                }
+                self.emit(Instr::MbarrierWait { at, parity });
+                Ok(())
+            }
             // One program runs on one thread: barriers have nothing to wait for.
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => Ok(()),
             Some(Opcode::Ttg(kind)) => self.local(op, kind),

@@ -5,12 +5,14 @@ use crate::program::{Instr, Program, Role};
 /// Rewrites virtual registers to slots, and marks the last uses that may take a value instead of copying it.
 ///
 /// A register that is alive when a loop starts and touched inside it lives to the loop's end, as the next iteration
-/// may need it. `loops` are instruction ranges, inner before outer; `pinned` registers live throughout their range.
+/// may need it. `loops` are instruction ranges, inner before outer; `pinned` registers live throughout their range. What begins in one of the
+/// `strands`, ranges of instructions that run at the same time as others, has slots of that strand alone.
 pub fn allocate(
     program: &mut Program,
     registers: usize,
     loops: &[(usize, usize)],
     pinned: &[(u32, usize, usize)],
+    strands: &[(usize, usize)],
 ) {
     const NEVER: usize = usize::MAX;
     let mut first = vec![NEVER; registers];
@@ -51,8 +53,12 @@ pub fn allocate(
     let mut slot_of = vec![0u32; registers];
     // Live registers by the end of their life, and free slots by size class.
     let mut live = std::collections::BinaryHeap::new();
-    let mut free: Vec<Vec<u32>> = vec![Vec::new(); 64];
-    let class = |bytes: usize| bytes.max(1).next_power_of_two().trailing_zeros() as usize;
+    let mut free: Vec<Vec<u32>> = vec![Vec::new(); 64 * (strands.len() + 1)];
+    let strand = |at: usize| {
+        strands.iter().position(|&(from, to)| (from + 1..=to + 1).contains(&at)).map_or(0, |i| i + 1)
+    };
+    let class =
+        |r: usize| 64 * strand(first[r]) + bytes[r].max(1).next_power_of_two().trailing_zeros() as usize;
     let mut slots = 0;
     for r in order {
         while let Some(&(std::cmp::Reverse(until), done)) = live.peek() {
@@ -62,9 +68,9 @@ pub fn allocate(
             }
             live.pop();
             let done: usize = done;
-            free[class(bytes[done])].push(slot_of[done]);
+            free[class(done)].push(slot_of[done]);
         }
-        slot_of[r] = free[class(bytes[r])].pop().unwrap_or_else(|| {
+        slot_of[r] = free[class(r)].pop().unwrap_or_else(|| {
             slots += 1;
             slots - 1
         });

@@ -9,14 +9,19 @@ mod dot;
 mod elementwise;
 pub(crate) mod inline_asm;
 mod local;
+mod mbarrier;
 mod print;
 mod reduce;
+mod strands;
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tilewright_ir::dialect::tt::ProgramScope;
 
 use self::local::{Own, with_own};
+use self::mbarrier::Mbarriers;
+use self::strands::{Idle, Next, Strand, Yield};
 use crate::buffer::Buffer;
 use crate::cluster_memory::Clusters;
 use crate::meeting::{Group, Meetings};
@@ -54,6 +59,8 @@ pub struct Fault {
     pub address: Option<u64>,
     /// Remarks.
     pub notes: Vec<String>,
+    /// Where else the program is: what it does there, and the instruction.
+    pub elsewhere: Vec<(String, usize)>,
 }
 
 impl Context<'_> {
@@ -78,7 +85,13 @@ fn linear(index: [u32; 3], extents: [u32; 3]) -> u64 {
 
 impl Fault {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Fault { message: message.into(), element: None, address: None, notes: Vec::new() }
+        Fault {
+            message: message.into(),
+            element: None,
+            address: None,
+            notes: Vec::new(),
+            elsewhere: Vec::new(),
+        }
     }
 }
 
@@ -126,6 +139,12 @@ pub struct Frame {
     own: Option<Box<Own>>,
     /// The turn of a barrier that it waits for.
     awaited: Option<u64>,
+    /// Barriers of the program's own.
+    mbarriers: Mbarriers,
+    /// Which partition runs.
+    strand: usize,
+    /// The other partitions, in the order of their turns.
+    others: VecDeque<Strand>,
     /// The frame of combine functions (kept for its buffers).
     inner: Option<Box<Frame>>,
 }
@@ -147,6 +166,9 @@ impl Frame {
             touched_memory: false,
             own: None,
             awaited: None,
+            mbarriers: Mbarriers::default(),
+            strand: 0,
+            others: VecDeque::new(),
             inner: None,
         }
     }
@@ -159,6 +181,9 @@ impl Frame {
         self.spins = 0;
         self.touched_memory = false;
         self.awaited = None;
+        self.mbarriers.forget();
+        self.strand = 0;
+        self.others.clear();
     }
 
     /// Drops what is cached about memory: another launch has other allocations.
@@ -251,13 +276,32 @@ impl Frame {
         context: &Context<'_>,
         own: Option<&Own>,
     ) -> Result<Status, FaultBox> {
+        let mut idle = Idle::default();
+        loop {
+            let why = self.run_strand(program, context, own)?;
+            match self.give_way(why, &mut idle) {
+                Next::Run => {}
+                Next::Leave(status) => return Ok(status),
+                Next::Deadlock => return Err(Box::new(self.deadlock(program))),
+            }
+        }
+    }
+
+    /// Runs until this flow of control gives way.
+    fn run_strand(
+        &mut self,
+        program: &Program,
+        context: &Context<'_>,
+        own: Option<&Own>,
+    ) -> Result<Yield, FaultBox> {
+        let mut acted = false;
         loop {
             let instr = &program.code[self.pc];
             match instr {
                 Instr::Jump { target, back } => {
                     self.pc = *target;
-                    if *back && let Some(status) = self.back_edge(context) {
-                        return Ok(status);
+                    if *back && let Some(why) = self.back_edge(context) {
+                        return Ok(why);
                     }
                     continue;
                 }
@@ -281,7 +325,7 @@ impl Frame {
                 }
                 Instr::ForStep { iv, step, top, exit } => {
                     if context.interrupt.is_some_and(|i| i.load(Ordering::Relaxed)) {
-                        return Ok(Status::Interrupted);
+                        return Ok(Yield::Program(Status::Interrupted));
                     }
                     let ty = Self::ty(program, *iv);
                     let sum = (self.scalar(program, *iv) as i64)
@@ -299,10 +343,40 @@ impl Frame {
                 }
                 Instr::Barrier { scope, group, count } => {
                     if !self.meet(program, context, *scope, *group, *count) {
-                        return Ok(Status::Paused);
+                        return Ok(Yield::Paused);
                     }
                 }
-                Instr::Return => return Ok(Status::Done),
+                Instr::Fork { workers, default } => {
+                    self.fork(workers);
+                    self.pc = *default;
+                    continue;
+                }
+                Instr::Join => {
+                    if !self.others.is_empty() {
+                        return Ok(Yield::Blocked(acted));
+                    }
+                }
+                Instr::MbarrierInit { at, count } => {
+                    let at = self.scalar(program, *at);
+                    self.mbarriers.init(at, *count);
+                }
+                Instr::MbarrierArrive { at, count } => {
+                    let at = self.scalar(program, *at);
+                    self.mbarriers.arrive(at, *count)?;
+                }
+                Instr::MbarrierWait { at, parity } => {
+                    let (at, parity) = (self.scalar(program, *at), self.scalar(program, *parity));
+                    if !self.mbarriers.is_over(at, parity)? {
+                        return Ok(Yield::Blocked(acted));
+                    }
+                }
+                Instr::End => return Ok(Yield::Ended),
+                Instr::Return => return Ok(Yield::Program(Status::Done)),
+                Instr::AtomicRmw { .. } | Instr::AtomicCas { .. } if !self.others.is_empty() => {
+                    self.step(program, context, instr)?;
+                    self.pc += 1;
+                    return Ok(Yield::Acted);
+                }
                 Instr::Local { .. }
                 | Instr::Pointers { .. }
                 | Instr::LocalPtr { .. }
@@ -311,6 +385,7 @@ impl Frame {
                 | Instr::Offset { .. } => self.local_op(program, own, instr)?,
                 _ => self.step(program, context, instr)?,
             }
+            acted = true;
             self.pc += 1;
         }
     }
@@ -342,15 +417,15 @@ impl Frame {
         self.awaited.is_none()
     }
 
-    fn back_edge(&mut self, context: &Context<'_>) -> Option<Status> {
+    fn back_edge(&mut self, context: &Context<'_>) -> Option<Yield> {
         if context.interrupt.is_some_and(|i| i.load(Ordering::Relaxed)) {
-            return Some(Status::Interrupted);
+            return Some(Yield::Program(Status::Interrupted));
         }
         if std::mem::take(&mut self.touched_memory) {
             self.spins += 1;
             if self.spins >= SPINS {
                 self.spins = 0;
-                return Some(Status::Paused);
+                return Some(Yield::Paused);
             }
         }
         None
@@ -419,6 +494,12 @@ impl Frame {
             | Instr::ForCheck { .. }
             | Instr::ForStep { .. }
             | Instr::Barrier { .. }
+            | Instr::Fork { .. }
+            | Instr::Join
+            | Instr::End
+            | Instr::MbarrierInit { .. }
+            | Instr::MbarrierArrive { .. }
+            | Instr::MbarrierWait { .. }
             | Instr::Return => unreachable!("handled by `run`"),
         }
         Ok(())

@@ -142,6 +142,7 @@ crate::dialect! {
         index(Aligned)
         types(Each("src", Tensor), Each("dst", Mutable), Is("src", Like("dst")))
         effects(WRITE_DST)
+        marks(COPY)
         format "$src `,` $dst attr-dict `:` type($src) `->` type($dst)"
     }
 

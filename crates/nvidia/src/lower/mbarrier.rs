@@ -11,7 +11,15 @@ use tilewright_llvm::{BinOp, Effect, IntPred, Ty, Value};
 use super::access::Asm;
 use super::{Lower, Result};
 
+/// As many arrivals are made one by one.
+const MAX_SINGLE_ARRIVALS: i32 = 64;
+
 impl Lower<'_, '_> {
+    /// Shared memory as instructions on mbarriers name it: `::cta` came with clusters (PTX ISA, "mbarrier").
+    fn shared_qualifier(&self) -> &'static str {
+        if self.target.tma { "shared::cta" } else { "shared" }
+    }
+
     /// The address of an mbarrier.
     pub fn mbarrier(&mut self, barrier: ir::Value) -> Result<Value> {
         let ty = self.value_ty(barrier);
@@ -36,6 +44,14 @@ impl Lower<'_, '_> {
 
     /// Whether this is the elected lane of its warp.
     pub fn elected_lane(&mut self) -> Value {
+        if !self.target.tma {
+            // Before sm_90 nobody is elected.
+            let tid = self.launched_tid();
+            let lanes = i64::from(self.target.warp_size);
+            let (mask, zero) = (self.b.i32(lanes - 1), self.b.i32(0));
+            let lane = self.b.and(tid, mask);
+            return self.b.icmp(IntPred::Eq, lane, zero);
+        }
         self.b.asm1("elect.sync _|$0, 0xffffffff;", "=b", Effect::Write, Ty::I1, &[])
     }
 
@@ -57,7 +73,8 @@ impl Lower<'_, '_> {
         let offset = asm.arg(offset, 'n');
         let sink = if sink { "_, " } else { "" };
         let argument = argument.map_or(String::new(), |a| format!(", {a}"));
-        let text = format!("@{pred} mbarrier.{name}.shared::cta.b64 {sink}[{base}+{offset}]{argument};");
+        let space = self.shared_qualifier();
+        let text = format!("@{pred} mbarrier.{name}.{space}.b64 {sink}[{base}+{offset}]{argument};");
         self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
     }
 
@@ -65,6 +82,9 @@ impl Lower<'_, '_> {
         let address = self.mbarrier(op.alloc(self.m))?;
         let one = self.elected_thread();
         self.on_barrier(one, "init", false, address, Some(op.count(self.m)));
+        if !self.target.tma {
+            return Ok(());
+        }
         // For the copies that will signal it; `ptxas` makes no instruction of it.
         let mut asm = Asm::default();
         let one = asm.arg(one, 'b');
@@ -106,7 +126,18 @@ impl Lower<'_, '_> {
         };
         let count = op.count(self.m);
         let Some(peers) = self.int_attr(marks::PEERS) else {
-            self.on_barrier(pred, "arrive", true, address, Some(count));
+            if self.target.tma {
+                self.on_barrier(pred, "arrive", true, address, Some(count));
+                return Ok(());
+            }
+            // Several arrivals at once are of sm_90 (PTX ISA, "mbarrier.arrive").
+            if count > MAX_SINGLE_ARRIVALS {
+                let what = format!("{count} arrivals at once at a barrier on {}", self.target.name);
+                return Err(self.unsupported(&what));
+            }
+            for _ in 0..count {
+                self.on_barrier(pred, "arrive", true, address, None);
+            }
             return Ok(());
         };
         // What they tell the other CTA is that these warps have read a slot. For a release with cluster scope `ptxas` makes a
@@ -153,9 +184,12 @@ impl Lower<'_, '_> {
                 skip = format!("@!{pred} bra done;\n");
             }
         }
+        // `test_wait` looks once; `try_wait`, from sm_90 on, sleeps a while (PTX ISA, "mbarrier.test_wait").
+        let space = self.shared_qualifier();
+        let wait = if self.target.tma { "try_wait" } else { "test_wait" };
         let text = format!(
             "{{\n.reg .pred complete;\n{skip}again:\n\
-             mbarrier.try_wait.parity.shared::cta.b64 complete, [{base}+{offset}], {phase};\n\
+             mbarrier.{wait}.parity.{space}.b64 complete, [{base}+{offset}], {phase};\n\
              @!complete bra again;\n{}}}",
             if skip.is_empty() { "" } else { "done:\n" }
         );

@@ -150,7 +150,15 @@ impl Operands {
 
 impl Lower<'_, '_> {
     pub fn hopper(&mut self, op: ir::Op, kind: ttng::Kind) -> Result<()> {
-        if !self.facts().wgmma {
+        // mbarriers that count arrivals are of sm_80.
+        let counts = matches!(
+            kind,
+            ttng::Kind::InitBarrier
+                | ttng::Kind::InvalBarrier
+                | ttng::Kind::ArriveBarrier
+                | ttng::Kind::WaitBarrier
+        );
+        if !self.facts().wgmma && !counts {
             return Err(self.unsupported("warp-group instructions"));
         }
         match kind {

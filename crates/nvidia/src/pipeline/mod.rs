@@ -24,7 +24,7 @@ use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
     allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, global_barriers,
     inline_calls, legalize_dots, lower_descriptors, lower_rings, membar, sink_lane_sums, software_pipeline,
-    unroll_loops,
+    unroll_loops, user_copies,
 };
 
 /// Each pass, and why it stands where it does.
@@ -61,6 +61,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: assign_layouts::PASS,
         why: "tt becomes ttg: every tensor gets its encoding once, and dot operands their buffers",
+    },
+    Row {
+        pass: user_copies::PASS,
+        why: "layouts say how wide copies are; the passes behind know copies, and would begin loads elsewhere",
     },
     Row {
         pass: encode_descriptors::PASS,

@@ -223,6 +223,9 @@ impl AxisAnalysis {
                 Some(Opcode::Scf(scf::Kind::For)) => self.for_loop(module, op),
                 Some(Opcode::Scf(scf::Kind::While)) => self.while_loop(module, op),
                 Some(Opcode::Scf(scf::Kind::If)) => self.if_op(module, op),
+                Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
+                    self.partitions(module, ttg::WarpSpecialize(op));
+                }
                 _ => self.op(module, op),
             }
         }
@@ -300,6 +303,24 @@ impl AxisAnalysis {
             if !changed {
                 break;
             }
+        }
+    }
+
+    /// A partition knows of what it captures what is known outside.
+    fn partitions(&mut self, module: &Module, w: ttg::WarpSpecialize) {
+        let captured: Vec<Facts> = w.captures(module).iter().map(|&v| self.get(module, v)).collect();
+        for &region in w.partitions(module) {
+            let block = module.region_block(region);
+            for (&arg, facts) in module.block_args(block).iter().zip(&captured) {
+                self.facts.insert(arg, facts.clone());
+            }
+            self.block(module, block);
+        }
+        let default = module.region_block(w.default_region(module));
+        self.block(module, default);
+        let given = self.terminator_facts(module, default, 0);
+        for (&result, facts) in w.results(module).iter().zip(given) {
+            self.facts.insert(result, facts);
         }
     }
 

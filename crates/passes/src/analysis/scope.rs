@@ -8,6 +8,12 @@ use tilewright_ir::{Module, Op, Opcode, Value, ValueDef};
 
 /// How many warps run an operation.
 pub fn num_warps(module: &Module, op: Op) -> u32 {
+    let of_kernel = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as u32);
+    num_warps_of(module, op, of_kernel)
+}
+
+/// The same where the kernel has `of_kernel` warps, which modules don't say before they have layouts.
+pub fn num_warps_of(module: &Module, op: Op, of_kernel: u32) -> u32 {
     for (w, region) in enclosing(module, op) {
         if region > 0
             && let Some(&n) = w.partition_num_warps(module).get(region - 1)
@@ -15,7 +21,7 @@ pub fn num_warps(module: &Module, op: Op) -> u32 {
             return n as u32;
         }
     }
-    module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as u32)
+    of_kernel
 }
 
 /// Threads of a warp.

@@ -65,6 +65,27 @@ pub(crate) fn capture(module: &mut Module, w: ttg::WarpSpecialize, partition: Bl
     module.set_operands_and_segments(w.0, &captures, &[captures.len() as u16]);
 }
 
+/// Makes captured constants in each partition instead.
+pub(crate) fn constants_inside(module: &mut Module, w: ttg::WarpSpecialize) {
+    for value in w.captures(module).to_vec() {
+        let constant = module.defining_op(value).filter(|_| module.constant_value(value).is_some());
+        let Some(constant) = constant else { continue };
+        let index = w.captures(module).iter().position(|&v| v == value).expect("a capture");
+        for region in w.partitions(module).to_vec() {
+            let block = module.region_block(region);
+            let here = module.block_args(block)[index];
+            if module.is_unused(here) {
+                continue;
+            }
+            let clone = module.clone_op(constant, &mut FxHashMap::default());
+            module.prepend_op(block, clone);
+            let again = module.result(clone);
+            module.replace_all_uses(here, again);
+        }
+        release(module, w, value);
+    }
+}
+
 /// Drops a capture that no partition uses any more.
 pub(crate) fn release(module: &mut Module, w: ttg::WarpSpecialize, value: Value) {
     let mut captures = w.captures(module).to_vec();

@@ -16,7 +16,7 @@ use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::{AttrKind, Block, Module, Op, TypeKind, Value};
 use tilewright_layout::TmaBlock;
 
-use super::tma::block_type;
+use super::tma::{self, block_type};
 use crate::pass::{Pass, Property};
 
 /// The pass.
@@ -60,7 +60,7 @@ fn encode(module: &mut Module, desc: Value) {
     let block = block_type(module, desc).expect("a descriptor");
     let (shape, bits) = (module.shape(block).unwrap_or(&[]).to_vec(), module.bits(block));
     // What a dot wants, if TMA can do that.
-    let wanted = module.uses(desc).iter().find_map(|u| {
+    let wanted = tma::uses(module, desc).iter().find_map(|u| {
         let load = tt::DescriptorLoad::cast(module, u.op)?;
         module.uses(load.result(module)).iter().find_map(|u| {
             let alloc = ttg::LocalAlloc::cast(module, u.op)?;
@@ -72,7 +72,9 @@ fn encode(module: &mut Module, desc: Value) {
     let encoding = module.attr(AttrKind::Encoding(encoding));
     let block = module.with_encoding(block, Some(encoding));
     let ty = module.ty(TypeKind::TensorDesc { block });
-    module.set_value_type(desc, ty);
+    for v in tma::views(module, desc) {
+        module.set_value_type(v, ty);
+    }
 }
 
 fn update_signature(module: &mut Module, func: Op, entry: Block) {

@@ -393,10 +393,7 @@ fn acquire(module: &mut Module, desc: Value, at: Value, ty: Type, made: Op, any_
             .take_while(|&op| op != anchor);
         module.parent_block(made) != Some(block) || between.any(|op| ttg::Barrier::cast(module, op).is_some())
     };
-    let stores = users.iter().any(|&op| {
-        let kind = module.opcode(op);
-        matches!(kind, Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)))
-    });
+    let stores = users.iter().any(|&op| stores_by_tma(module, op));
     let barrier = (any_warp || stores) && !settled(made);
     let mut b = Builder::before(module, anchor);
     if barrier {
@@ -408,6 +405,11 @@ fn acquire(module: &mut Module, desc: Value, at: Value, ty: Type, made: Op, any_
     }
     let new = ttng::ReinterpretTensorDescriptor::build(&mut b, at, ty).result(b.module);
     module.replace_all_uses(desc, new);
+}
+
+fn stores_by_tma(module: &Module, op: Op) -> bool {
+    let kind = module.opcode(op);
+    matches!(kind, Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)))
 }
 
 /// Partitions that copy through a descriptor get the address of its map, and a fence of their own: an acquire orders the
@@ -426,8 +428,12 @@ fn acquire_in_partitions(module: &mut Module, desc: Value, at: Value) {
             if users.is_empty() {
                 continue;
             }
+            let stores = users.iter().any(|u| stores_by_tma(module, u.op));
             let mut b = Builder::before(module, first);
-            ttng::TensormapFenceproxyAcquire::build(&mut b, map);
+            let fence = ttng::TensormapFenceproxyAcquire::build(&mut b, map);
+            if stores {
+                b.module.set_i32_attr(fence.0, marks::STORES, 1);
+            }
             let here = ttng::ReinterpretTensorDescriptor::build(&mut b, map, desc_ty).result(b.module);
             for user in users {
                 module.set_operand(user.op, user.index as usize, here);

@@ -6,14 +6,16 @@
 //! [`lower_tma`](super::lower_tma).
 
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind};
-use tilewright_ir::dialect::ttng;
+use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::flow;
+use tilewright_ir::module::Use;
 use tilewright_ir::{
     AttrKind, Encoding, FloatKind, Module, Op, Opcode, SharedKind, Type, TypeKind, Value, ValueDef,
 };
 use tilewright_layout::TmaBlock;
 
 use crate::analysis::axis::AxisAnalysis;
+use crate::analysis::scope;
 use crate::target::TargetInfo;
 
 /// Whether a descriptor's accesses all become TMA copies. It is a kernel argument or the result of a
@@ -23,8 +25,10 @@ use crate::target::TargetInfo;
 /// its row must be known to be: an H100 takes a copy from in between for an illegal instruction. Where rows end must be
 /// known for what is written: stores and reductions go on to the end of a piece of 16 bytes.
 pub fn supports(module: &Module, target: &TargetInfo, axis: &AxisAnalysis, desc: Value) -> bool {
+    let desc = scope::captured(module, desc);
     let Some(block) = block_type(module, desc) else { return false };
-    if !target.tma || !made_once(module, desc) || module.uses(desc).is_empty() {
+    let uses = uses(module, desc);
+    if !target.tma || !made_once(module, desc) || uses.is_empty() {
         return false;
     }
     let element = module.element_type(block);
@@ -36,7 +40,7 @@ pub fn supports(module: &Module, target: &TargetInfo, axis: &AxisAnalysis, desc:
         return false;
     }
     let mut signs = [false; 2];
-    let all = module.uses(desc).iter().all(|u| {
+    let all = uses.iter().all(|u| {
         let (accessed, indices) = match module.opcode(u.op) {
             Some(Opcode::Tt(tt::Kind::DescriptorLoad)) => {
                 let load = tt::DescriptorLoad(u.op);
@@ -83,6 +87,23 @@ fn rows_end_whole(module: &Module, axis: &AxisAnalysis, desc: Value, rank: usize
     extent.is_none_or(|n| {
         u32::from(axis.get(module, n).dims[0].divisibility) + (bits / 8).trailing_zeros() >= 4
     })
+}
+
+/// A descriptor, and what it is in the partitions that capture it.
+pub fn views(module: &Module, desc: Value) -> Vec<Value> {
+    let mut views = vec![desc];
+    for u in module.uses(desc) {
+        let Some(w) = ttg::WarpSpecialize::cast(module, u.op) else { continue };
+        let blocks = w.partitions(module).iter().map(|&r| module.region_block(r));
+        views.extend(blocks.filter_map(|b| module.block_args(b).get(u.index as usize)));
+    }
+    views
+}
+
+/// What is done with a descriptor, in partitions too.
+pub fn uses(module: &Module, desc: Value) -> Vec<Use> {
+    let all = views(module, desc).into_iter().flat_map(|v| module.uses(v).to_vec());
+    all.filter(|u| ttg::WarpSpecialize::cast(module, u.op).is_none()).collect()
 }
 
 /// A kernel's argument, or made where no loop makes it again while copies still read the one before.

@@ -28,6 +28,7 @@
 use tilewright_ir::dialect::{arith, scf, tt};
 use tilewright_ir::{AttrKind, Builder, Module, Trait, Type, Value};
 
+use crate::analysis::scope;
 use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 use crate::transform::assign_layouts::warp_group_shape;
@@ -51,7 +52,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) {
     }
     for op in module.all_ops(module.root()) {
         if let Some(dot) = tt::Dot::cast(module, op)
-            && let Some(sum) = Sum::of(module, dot, num_warps)
+            && let Some(sum) = Sum::of(module, dot, scope::num_warps_of(module, op, num_warps))
         {
             transpose(module, dot, &sum);
         }

@@ -21,14 +21,14 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
-use tilewright_ir::dialect::{arith, scf};
+use tilewright_ir::dialect::{arith, scf, ttg};
 use tilewright_ir::marks;
 use tilewright_ir::{
     AttrKind, Block, Builder, Diagnostic, Loc, Module, Op, Opcode, Type, TypeKind, Value, pass,
 };
 
 use crate::analysis::axis::AxisAnalysis;
-use crate::hopper::tma;
+use crate::hopper::{captures, tma};
 use crate::pass::Pass;
 use crate::target::TargetInfo;
 
@@ -226,6 +226,9 @@ impl Lowering<'_> {
     }
 
     fn op(&mut self, op: Op) -> Result<(), Diagnostic> {
+        if let Some(w) = ttg::WarpSpecialize::cast(self.m, op) {
+            return self.partitions(w);
+        }
         if m_results(self.m, op).chain(self.m.operands(op).first().copied()).any(|v| self.kept.contains(&v)) {
             return Ok(());
         }
@@ -384,6 +387,34 @@ impl Lowering<'_> {
         } else {
             self.regions(op)?;
         }
+        Ok(())
+    }
+
+    /// Partitions capture the parts instead of the descriptors.
+    fn partitions(&mut self, w: ttg::WarpSpecialize) -> Result<(), Diagnostic> {
+        let captures = w.captures(self.m).to_vec();
+        let given = self.descriptors(&captures);
+        let added = extend(&captures, &given);
+        self.m.set_operands_and_segments(w.0, &added, &[added.len() as u16]);
+        let blocks: Vec<Block> = w.partitions(self.m).iter().map(|&r| self.m.region_block(r)).collect();
+        for block in blocks {
+            let args = self.m.block_args(block).to_vec();
+            for (at, parts) in &given {
+                self.arguments_of(block, args[*at], parts);
+            }
+            self.block(block)?;
+        }
+        let results = w.results(self.m).to_vec();
+        let default = self.m.region_block(w.default_region(self.m));
+        self.block(default)?;
+        if results.iter().any(|&r| self.block_type(r).is_some() && !self.kept.contains(&r)) {
+            let passed = self.yield_parts(default, 0)?;
+            self.results_of(w.0, &passed);
+        }
+        for (at, _) in given {
+            captures::release(self.m, w, captures[at]);
+        }
+        captures::constants_inside(self.m, w);
         Ok(())
     }
 

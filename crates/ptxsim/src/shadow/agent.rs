@@ -134,8 +134,9 @@ fn access(cx: &mut Cx<'_>, l: usize, to: (u32, u32), n: u32, agent: Agent, stamp
 /// A reader of the generic proxy that has not fenced since: its load may still be under way when the asynchronous proxy writes, as `ptxas`
 /// lets threads arrive at barriers and mbarriers before what they load has come.
 fn unfenced_reader(warp: &Warp, sh: &SharedShadow, reads: &Cell, lane: u32) -> Option<Cell> {
-    let unseen =
-        |c: &&Cell| !c.is_none() && !c.has(ASYNC) && !warp.sync.proxy_sees(lane, c.party(), c.lane(), c.stamp());
+    let unseen = |c: &&Cell| {
+        !c.is_none() && !c.has(ASYNC) && !warp.sync.proxy_sees(lane, c.party(), c.lane(), c.stamp())
+    };
     sh.members(reads).iter().find(unseen).copied()
 }
 

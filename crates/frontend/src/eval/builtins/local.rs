@@ -5,13 +5,16 @@ use std::sync::Arc;
 use ruff_python_ast::{CmpOp, Operator};
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::types::REMOTE;
-use tilewright_ir::{AttrKind, Encoding, SharedKind, Type, TypeKind};
+use tilewright_ir::{AttrKind, Encoding, SharedKind, Type, TypeKind, marks};
 
 use super::super::call::{Args, CallArgs};
 use super::super::{Eval, Evaluator, builder};
 use crate::dtype::{DType, PointerType, Scalar};
 use crate::host::HostValue;
 use crate::value::{Buffer, Shape, Tensor, TensorDescriptor, Value};
+
+/// Groups of copies that a wait may leave under way.
+const MOST_PENDING: i128 = 7;
 
 /// The address space of shared memory.
 pub(super) const SHARED: u32 = 3;
@@ -67,6 +70,14 @@ impl Evaluator<'_> {
         let value =
             ttg::LocalAlloc::build(&mut builder!(self), initial.map(|t| t.value), ty).result(&self.module);
         Ok(buffer(value, element, shape, None))
+    }
+
+    /// A new buffer that holds a tensor.
+    pub(super) fn stored_in_buffer(&mut self, tensor: &Tensor) -> Eval<Buffer> {
+        let ty = self.buffer_type(&tensor.dtype, &tensor.shape, None);
+        let initial = self.stored_form(tensor)?;
+        let value = ttg::LocalAlloc::build(&mut builder!(self), Some(initial.value), ty).result(&self.module);
+        Ok(known_buffer(value, tensor.dtype.clone(), tensor.shape.clone()))
     }
 
     /// The type of a buffer, whose layout the compiler chooses where none is given.
@@ -462,7 +473,7 @@ impl Evaluator<'_> {
             return Err(self.not_supported_yet("`barrier` of tle.gpu.copy"));
         }
         if self.bool_arg(args, "is_async")? {
-            return Err(self.not_supported_yet("tle.gpu.copy(is_async=True)"));
+            return self.copy_asynchronously(args);
         }
         let evict = self.eviction(args)?;
         let (src, dst) = (args.get("src").clone(), args.get("dst").clone());
@@ -528,6 +539,75 @@ impl Evaluator<'_> {
                 .note("it copies between a buffered_tensor and a tensor of pointers or a tensor descriptor")
                 .into()),
         }
+    }
+
+    /// A copy that the kernel waits for: a load and a store that `user-copies` makes one.
+    fn copy_asynchronously(&mut self, args: &Args) -> Eval<()> {
+        let evict = self.eviction(args)?;
+        let (Value::Tensor(pointers), Value::Buffer(to)) = (args.get("src").clone(), args.get("dst").clone())
+        else {
+            return Err(self
+                .error(format!(
+                    "tle.gpu.copy(is_async=True) from {} to {}: it copies from a tensor of pointers to a buffer",
+                    args.get("src"),
+                    args.get("dst")
+                ))
+                .note("through descriptors copies are asynchronous where the hardware has them")
+                .into());
+        };
+        if !pointers.dtype.is_pointer() || pointers.dtype.as_pointer().is_some_and(|p| p.address_space != 1) {
+            return Err(self.error(format!(
+                "tle.gpu.copy(is_async=True) copies from pointers to global memory, not from {}",
+                pointers.ty()
+            )));
+        }
+        let moved = self.moved(args, &pointers, &to)?;
+        if moved.inside.is_some() || pointers.shape != to.shape {
+            return Err(self
+                .error(format!(
+                    "tle.gpu.copy(is_async=True) of {} to a buffer of shape {:?}: `shape` must be that of both",
+                    pointers.ty(),
+                    to.shape.as_slice()
+                ))
+                .note("a mask may leave elements out, which are zero in the buffer then")
+                .into());
+        }
+        let (pointer, element, boolean) = self.byte_pointer(pointers.clone())?;
+        if boolean || element != to.element() {
+            return Err(self.error(format!(
+                "tle.gpu.copy(is_async=True) of {} to a buffer of {}: it converts nothing",
+                pointers.ty(),
+                to.element()
+            )));
+        }
+        let mask = moved.mask.map(|t| t.value);
+        let zero = self.scalar_constant(&HostValue::Int(0), &element)?;
+        let other = mask.map(|_| self.splat(&zero, &pointer.shape).value);
+        let ty = self.ir_type(&element, &pointer.shape);
+        let cache = tt::CacheModifier::None;
+        let load = tt::Load::build(&mut builder!(self), pointer.value, mask, other, cache, evict, false, ty);
+        let value = load.result(&self.module);
+        let store = ttg::LocalStore::build(&mut builder!(self), value, to.handle.value);
+        let mark = self.module.attr(AttrKind::Unit);
+        self.module.set_attr(load.0, marks::COPY, mark);
+        self.module.set_attr(store.0, marks::COPY, mark);
+        Ok(())
+    }
+
+    pub(super) fn async_commit_group(&mut self) -> Value {
+        ttg::AsyncCommitGroup::build(&mut builder!(self), &[], Type::ASYNC_TOKEN);
+        Value::NONE
+    }
+
+    pub(super) fn async_wait_group(&mut self, args: &Args) -> Eval<Value> {
+        let n = self.int_arg(args, "n")?;
+        if !(0..=MOST_PENDING).contains(&n) {
+            return Err(
+                self.error(format!("tle.gpu.async_wait_group leaves 0 to {MOST_PENDING} groups, not {n}"))
+            );
+        }
+        ttg::AsyncWait::build(&mut builder!(self), &[], n as i32, Type::ASYNC_TOKEN);
+        Ok(Value::NONE)
     }
 
     /// Which elements of a block of pointers are copied to or from a buffer: those inside the extents given, where the mask holds.
@@ -647,7 +727,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    fn read(&mut self, buffer: &Buffer) -> Eval<Tensor> {
+    pub(super) fn read(&mut self, buffer: &Buffer) -> Eval<Tensor> {
         self.own_buffer(buffer)?;
         let boolean = buffer.element().as_scalar() == Some(Scalar::Int1);
         let dtype: DType = if boolean { Scalar::Int8.into() } else { buffer.element() };
@@ -673,11 +753,12 @@ struct Moved {
 
 /// A buffer as the front end knows it: the SSA value as a pointer to the whole.
 fn buffer(value: tilewright_ir::Value, element: DType, shape: Shape, rank: Option<Tensor>) -> Value {
+    Value::Buffer(Arc::new(Buffer { rank, ..known_buffer(value, element, shape) }))
+}
+
+/// The same where it is this program's.
+fn known_buffer(value: tilewright_ir::Value, element: DType, shape: Shape) -> Buffer {
     let block = DType::block(element, shape.iter().map(|&n| i64::from(n)).collect());
     let pointer = PointerType { element: block, address_space: SHARED, constant: false };
-    Value::Buffer(Arc::new(Buffer {
-        handle: Tensor::scalar(value, DType::Pointer(pointer.into())),
-        shape,
-        rank,
-    }))
+    Buffer { handle: Tensor::scalar(value, DType::Pointer(pointer.into())), shape, rank: None }
 }

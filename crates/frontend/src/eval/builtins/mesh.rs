@@ -172,6 +172,12 @@ impl Evaluator<'_> {
     /// The members of a mesh wait for each other; for other programs it is nothing.
     pub(super) fn distributed_barrier(&mut self, args: &Args) -> Eval<Value> {
         self.refuse_others(args, &["mesh"])?;
+        if self.partition.is_some() {
+            return Err(self
+                .not_supported_yet("tle.distributed_barrier in a function of tle.gpu.warp_specialize")
+                .note("all warps of a program wait for others together: before or behind it")
+                .into());
+        }
         if args.optional("mesh").is_none() {
             let error = self
                 .error("tle.distributed_barrier without a mesh is for the programs of a cluster, and this kernel's form none")

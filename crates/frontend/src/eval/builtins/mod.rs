@@ -3,6 +3,7 @@
 //! A name of the library that the table lacks, or one of the table that the library does not declare, fails a test.
 
 mod atomics;
+mod barriers;
 mod block_pointer;
 mod create;
 mod debug;
@@ -12,6 +13,7 @@ mod libdevice;
 pub(crate) mod local;
 mod memory;
 pub(crate) mod mesh;
+pub(crate) mod partitions;
 mod reduce;
 mod remote;
 mod scaled;
@@ -119,8 +121,8 @@ static BUILTINS: &[(&str, Function)] = &[
     ("smid", |e, _| Ok(e.query(Query::Smid))),
     ("gdc_wait", |e, _| Ok(e.query(Query::GdcWait))),
     ("gdc_launch_dependents", |e, _| Ok(e.query(Query::GdcLaunchDependents))),
-    ("num_warps", |e, _| Ok(Value::int(e.options.num_warps))),
-    ("num_threads", |e, _| Ok(Value::int(e.options.num_warps * WARP_SIZE))),
+    ("num_warps", |e, _| Ok(Value::int(e.warps_here()))),
+    ("num_threads", |e, _| Ok(Value::int(e.warps_here() * WARP_SIZE))),
     // Shapes.
     ("broadcast", |e, a| e.broadcast_pair(a)),
     ("broadcast_to", |e, a| {
@@ -164,6 +166,13 @@ static BUILTINS: &[(&str, Function)] = &[
     ("atomic_or", |e, a| e.atomic_rmw(a, Atomic::Or).map(Value::Tensor)),
     ("atomic_xor", |e, a| e.atomic_rmw(a, Atomic::Xor).map(Value::Tensor)),
     // Buffers in shared memory.
+    ("tle.gpu.warp_specialize", |e, a| e.warp_specialize(a)),
+    ("tle.gpu.async_commit_group", |e, _| Ok(e.async_commit_group())),
+    ("tle.gpu.async_wait_group", |e, a| e.async_wait_group(a)),
+    ("tle.gpu.alloc_barrier", |e, a| e.alloc_barriers(a, true)),
+    ("tle.gpu.alloc_barriers", |e, a| e.alloc_barriers(a, false)),
+    ("tle.gpu.barrier_wait", |e, a| e.barrier_wait(a)),
+    ("tle.gpu.barrier_arrive", |e, a| e.barrier_arrive(a)),
     ("tle.gpu.alloc", |e, a| e.alloc(a)),
     ("tle.gpu.local_ptr", |e, a| e.local_ptr(a).map(Value::Tensor)),
     ("tle.gpu.local_load", |e, a| e.buffer_load(a, "buffer").map(Value::Tensor)),

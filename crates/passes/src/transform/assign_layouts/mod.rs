@@ -21,6 +21,8 @@
 //!    defined, so that what is defined outside a loop is converted outside it. Operands of a dot that come from memory go
 //!    through shared memory (`local_alloc`, `local_load`), which the software pipeliner later makes asynchronous.
 //!
+//! The partitions of a `ttg.warp_specialize` are assigned layouts each on its own, for its warps: no tensor crosses their borders.
+//!
 //! `roots`, `rewrite` and `wgmma` name this file, which calls them: what they have are methods of its `Assigner`, or hold it.
 //!
 //! ```text
@@ -116,26 +118,49 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
         if tt::Func::cast(module, func).is_none() {
             continue;
         }
-        let axis = AxisAnalysis::run(module);
-        let ops = module.all_ops(func);
-        let mut assigner = Assigner {
-            module,
-            axis,
-            target,
-            num_warps,
-            ops,
-            encodings: FxHashMap::default(),
-            cheap: FxHashMap::default(),
-            depths: FxHashMap::default(),
-            accesses: FxHashMap::default(),
-        };
-        assigner.note_runs();
-        let mut roots = assigner.roots()?;
-        roots.extend(assigner.signature_roots());
-        assigner.propagate_all(&roots);
-        rewrite::Rewriter::new(assigner).run()?;
+        for unit in units(module, func, num_warps) {
+            let axis = AxisAnalysis::run(module);
+            let mut assigner = Assigner {
+                module,
+                axis,
+                target,
+                num_warps: unit.num_warps,
+                ops: unit.ops,
+                encodings: FxHashMap::default(),
+                cheap: FxHashMap::default(),
+                depths: FxHashMap::default(),
+                accesses: FxHashMap::default(),
+            };
+            assigner.note_runs();
+            let mut roots = assigner.roots()?;
+            roots.extend(assigner.signature_roots());
+            assigner.propagate_all(&roots);
+            rewrite::Rewriter::new(assigner).run()?;
+        }
     }
     Ok(())
+}
+
+/// Operations that the same warps run. No tensor passes from one unit to another.
+struct Unit {
+    ops: Vec<Op>,
+    num_warps: u32,
+}
+
+/// A function without its partitions, then each of these.
+fn units(module: &Module, func: Op, num_warps: u32) -> Vec<Unit> {
+    let mut own = module.all_ops(func);
+    let mut units = Vec::new();
+    for w in own.clone().into_iter().filter_map(|op| ttg::WarpSpecialize::cast(module, op)) {
+        for (&region, n) in w.partitions(module).iter().zip(w.partition_num_warps(module)) {
+            let block = module.region_block(region);
+            let ops: Vec<Op> = module.block_ops(block).flat_map(|op| module.all_ops(op)).collect();
+            own.retain(|op| !ops.contains(op));
+            units.push(Unit { ops, num_warps: n as u32 });
+        }
+    }
+    units.insert(0, Unit { ops: own, num_warps });
+    units
 }
 
 /// What a memory operation would like.
@@ -190,7 +215,11 @@ impl Assigner<'_> {
     /// What the function is given, and what it is given by those that it calls.
     fn signature_roots(&mut self) -> Vec<roots::Root> {
         let mut values = Vec::new();
-        let (&func, inside) = self.ops.split_first().expect("the function itself");
+        // A partition is given no tensors, and calls nothing.
+        let Some((&func, inside)) = self.ops.split_first() else { return Vec::new() };
+        if tt::Func::cast(self.module, func).is_none() {
+            return Vec::new();
+        }
         for &region in self.module.regions(func) {
             values.extend(
                 self.module

@@ -15,7 +15,7 @@ use tilewright_layout::{ScanOrder, TileLayout};
 use super::Assigner;
 use super::wgmma::is_warp_group_encoding;
 use crate::analysis::axis::pointer_of;
-use crate::analysis::{encoding_choice, encoding_inference, scratch};
+use crate::analysis::{encoding_choice, encoding_inference, scope, scratch};
 use crate::target::{MmaKind, dot_kind};
 
 pub(super) struct Rewriter<'a> {
@@ -63,10 +63,21 @@ impl<'a> Rewriter<'a> {
         for &op in &ops {
             self.op(op)?;
         }
-        let func = ops[0];
-        self.set_function_type(func);
-        erase_dead(self.a.module, func);
-        self.check(func)
+        let Some(&first) = ops.first() else { return Ok(()) };
+        if tt::Func::cast(self.m(), first).is_some() {
+            self.set_function_type(first);
+        }
+        // What was made beside them is between them: in the function, or in the partition's block.
+        let mut all: Vec<Op> = if tt::Func::cast(self.m(), first).is_some() {
+            own_ops(self.m(), first)
+        } else {
+            let block =
+                ops.iter().find(|&&op| !self.m().is_erased(op)).and_then(|&op| outermost(self.m(), op));
+            block.map_or(Vec::new(), |b| self.m().block_ops(b).flat_map(|op| self.m().all_ops(op)).collect())
+        };
+        erase_dead(self.a.module, &all);
+        all.retain(|&op| !self.m().is_erased(op));
+        self.check(&all)
     }
 
     /// Writes what the function takes and gives, encodings and all, as its type.
@@ -690,8 +701,8 @@ impl<'a> Rewriter<'a> {
     }
 
     /// No tensor may be left without an encoding.
-    fn check(&self, func: Op) -> Result<(), Diagnostic> {
-        for op in self.m().all_ops(func) {
+    fn check(&self, ops: &[Op]) -> Result<(), Diagnostic> {
+        for &op in ops {
             for &r in self.m().results(op) {
                 if encoding_inference::is_tensor(self.m(), r) && self.encoding_of(r).is_none() {
                     let what = format!("no layout for the result of `{}`", self.m().op_name(op));
@@ -714,11 +725,28 @@ pub(super) fn after_value(module: &mut Module, value: Value) -> Builder<'_> {
     }
 }
 
-/// Erases pure operations that nothing uses.
-pub(crate) fn erase_dead(module: &mut Module, func: Op) {
-    let mut ops = module.all_ops(func);
-    ops.reverse();
-    for op in ops {
+/// The operations of a function but for those in partitions.
+fn own_ops(module: &Module, func: Op) -> Vec<Op> {
+    let all = module.all_ops(func);
+    let alone = |&op: &Op| scope::enclosing(module, op).iter().all(|&(_, region)| region == 0);
+    all.into_iter().filter(alone).collect()
+}
+
+/// The partition's block that an operation is in.
+fn outermost(module: &Module, op: Op) -> Option<Block> {
+    let mut block = module.parent_block(op)?;
+    while let Some(parent) = module.block_parent_op(block) {
+        if ttg::Partitions::cast(module, parent).is_some() {
+            return Some(block);
+        }
+        block = module.parent_block(parent)?;
+    }
+    None
+}
+
+/// Erases pure operations among these, parents first, that nothing uses.
+pub(crate) fn erase_dead(module: &mut Module, ops: &[Op]) {
+    for &op in ops.iter().rev() {
         if module.has_trait(op, Trait::Pure)
             && !module.has_trait(op, Trait::Terminator)
             && module.results(op).iter().all(|&r| module.is_unused(r))
