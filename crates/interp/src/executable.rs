@@ -264,6 +264,11 @@ impl Executable {
             diagnostic.notes.push(format!("at element {index:?} of a tensor of shape {shape:?}"));
             index
         });
+        for (text, pc) in fault.places {
+            let place = &self.places[self.program.places[pc] as usize];
+            let place = place.span.as_ref().map_or(String::new(), |s| format!(" at {}:{}", s.file, s.line));
+            diagnostic.notes.push(format!("{text}{place}"));
+        }
         diagnostic.notes.extend(fault.notes);
         RunError {
             diagnostic: Box::new(diagnostic.with_source_files()),

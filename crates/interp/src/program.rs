@@ -203,6 +203,14 @@ pub enum Instr {
         dst: V,
         buffer: usize,
     },
+    /// Makes the ring of this number of these buffers, with all slots free.
+    RingCreate {
+        ring: usize,
+        fields: Vec<V>,
+        dst: V,
+    },
+    /// An operation on a ring.
+    Ring(RingStep),
     /// The addresses of all elements of a view.
     Pointers {
         base: V,
@@ -458,6 +466,15 @@ impl Instr {
                 // Read and written; once, as a visitor may rename it.
                 f(iv, Def);
             }
+            Instr::RingCreate { fields, dst, .. } => {
+                fields.iter_mut().for_each(|v| f(v, Use));
+                f(dst, Def);
+            }
+            Instr::Ring(step) => {
+                let used = [&mut step.ring, &mut step.slot].into_iter();
+                used.chain(&mut step.phase).chain(&mut step.pred).for_each(|v| f(v, Use));
+                step.dst.iter_mut().for_each(|v| f(v, Def));
+            }
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
             Instr::Jump { .. } | Instr::Return => {}
         }
@@ -471,6 +488,72 @@ pub struct View {
     pub shape: Vec<u32>,
     /// Bytes from one element to the next along each dimension.
     pub strides: Vec<i64>,
+}
+
+/// What is done to a slot of a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RingOp {
+    /// The writer waits for it to be free.
+    Acquire,
+    /// The writer gives it to the readers.
+    Commit,
+    /// The writer waits for it and gives it closed.
+    Close,
+    /// A reader waits for it to be full.
+    Wait,
+    /// A reader gives it back.
+    Release,
+    /// Whether it is closed.
+    IsClosed,
+}
+
+/// An operation on a ring.
+#[derive(Debug, Clone)]
+pub struct RingStep {
+    /// What.
+    pub op: RingOp,
+    /// The ring.
+    pub ring: V,
+    /// The slot's number.
+    pub slot: V,
+    /// The parity of the round.
+    pub phase: Option<V>,
+    /// Where it holds something is done.
+    pub pred: Option<V>,
+    /// The reader that waits or releases.
+    pub reader: usize,
+    /// The result.
+    pub dst: Option<V>,
+}
+
+/// A ring, as it is made.
+#[derive(Debug, Clone)]
+pub struct RingInfo {
+    /// Its name.
+    pub name: Option<String>,
+    /// How many slots it has.
+    pub slots: u32,
+    /// Its readers; an empty name is none.
+    pub readers: Vec<String>,
+    /// Whether its slots are filled once.
+    pub one_shot: bool,
+    /// Bytes of a slot of each field.
+    pub slot_bytes: Vec<u64>,
+}
+
+impl RingInfo {
+    /// What messages call it.
+    pub fn shown(&self) -> String {
+        self.name.as_ref().map_or("the pipe".to_string(), |name| format!("the pipe `{name}`"))
+    }
+
+    /// What messages call a reader.
+    pub fn reader(&self, number: usize) -> String {
+        match self.readers.get(number).filter(|name| !name.is_empty()) {
+            Some(name) => format!("the reader `{name}`"),
+            None => "the reader".to_string(),
+        }
+    }
 }
 
 /// Memory of the program's own.
@@ -499,6 +582,8 @@ pub struct Program {
     pub outputs: Vec<V>,
     /// The buffers that it allocates.
     pub locals: Vec<Local>,
+    /// The rings that it makes.
+    pub rings: Vec<RingInfo>,
     /// Whether there are jumps, so that lanes can't run together.
     pub branches: bool,
     /// Whether it waits for other programs.

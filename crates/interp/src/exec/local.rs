@@ -1,5 +1,8 @@
 //! Buffers: the memory of a program, and addresses in it.
 
+use std::cell::RefCell;
+
+use super::rings::RingState;
 use super::{Context, Fault, FaultBox, Frame, read_bits};
 use crate::buffer::Buffer;
 use crate::memory::Memory;
@@ -18,12 +21,14 @@ pub(super) fn is_nowhere(address: u64) -> bool {
 pub(super) struct Own {
     buffers: Vec<Buffer>,
     pub memory: Memory,
+    /// The rings that have been made.
+    pub rings: RefCell<Vec<RingState>>,
 }
 
 impl Own {
     /// Buffers for a program, beside what all programs of a launch may touch.
     pub fn new(program: &Program, shared: &Memory) -> Own {
-        let mut own = Own { buffers: Vec::new(), memory: shared.clone() };
+        let mut own = Own { buffers: Vec::new(), memory: shared.clone(), rings: RefCell::default() };
         for local in &program.locals {
             let mut buffer = Buffer::default();
             buffer.reserve(local.bytes);
@@ -42,6 +47,7 @@ impl Own {
         for (buffer, local) in self.buffers.iter_mut().zip(&program.locals) {
             buffer.slice_mut::<u8>(local.bytes).fill(0xff);
         }
+        self.rings.borrow_mut().clear();
     }
 
     fn address(&self, buffer: usize) -> u64 {
@@ -61,6 +67,15 @@ impl Frame {
             Instr::Local { dst, buffer } => {
                 let address = own.map_or(NOWHERE, |own| own.address(*buffer));
                 self.set(*dst, Repr::Uniform(address));
+            }
+            Instr::RingCreate { ring, fields, dst } => {
+                let fields = fields.iter().map(|&v| self.scalar(program, v)).collect();
+                let number = own.map_or(0, |own| {
+                    let mut rings = own.rings.borrow_mut();
+                    rings.push(RingState::new(*ring, &program.rings[*ring], fields));
+                    rings.len() - 1
+                });
+                self.set(*dst, Repr::Uniform(number as u64));
             }
             Instr::Offset { base, bytes, dst } => {
                 let base = self.scalar(program, *base);

@@ -11,6 +11,7 @@ pub(crate) mod inline_asm;
 mod local;
 mod print;
 mod reduce;
+mod rings;
 mod shape;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tilewright_ir::dialect::tt::ProgramScope;
 
 use self::local::{Own, with_own};
+use self::rings::Outcome;
 use crate::buffer::Buffer;
 use crate::meeting::{Group, Meetings};
 use crate::memory::{Hit, Memory};
@@ -52,6 +54,8 @@ pub struct Fault {
     pub address: Option<u64>,
     /// Remarks.
     pub notes: Vec<String>,
+    /// What happened before, and at which instruction.
+    pub places: Vec<(String, usize)>,
 }
 
 impl Context<'_> {
@@ -76,7 +80,7 @@ fn linear(index: [u32; 3], extents: [u32; 3]) -> u64 {
 
 impl Fault {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Fault { message: message.into(), element: None, address: None, notes: Vec::new() }
+        Fault { message: message.into(), element: None, address: None, notes: Vec::new(), places: Vec::new() }
     }
 }
 
@@ -297,16 +301,48 @@ impl Frame {
                         return Ok(Status::Paused);
                     }
                 }
-                Instr::Return => return Ok(Status::Done),
+                Instr::Return => {
+                    if let Some(own) = own {
+                        rings::at_end(program, &own.rings.borrow())?;
+                    }
+                    return Ok(Status::Done);
+                }
+                Instr::Ring(step) => {
+                    let own = own.ok_or_else(|| Box::new(Fault::new("a pipe outside of a kernel")))?;
+                    match self.ring_op(program, &mut own.rings.borrow_mut(), step)? {
+                        Outcome::Done => {}
+                        // All ends are the program's one group of threads.
+                        Outcome::Blocked(fault) => return Err(fault),
+                    }
+                }
                 Instr::Local { .. }
+                | Instr::RingCreate { .. }
                 | Instr::Pointers { .. }
                 | Instr::LocalPtr { .. }
                 | Instr::Slot { .. }
                 | Instr::Offset { .. } => self.local_op(program, own, instr)?,
-                _ => self.step(program, context, instr)?,
+                _ => {
+                    if let Some(own) = own.filter(|_| !program.rings.is_empty()) {
+                        self.check_ring_access(program, own, instr)?;
+                    }
+                    self.step(program, context, instr)?;
+                }
             }
             self.pc += 1;
         }
+    }
+
+    /// Checks what an instruction accesses of the slots of rings.
+    fn check_ring_access(&mut self, program: &Program, own: &Own, instr: &Instr) -> Result<(), FaultBox> {
+        let (ptr, mask, value, write) = match instr {
+            Instr::Load { ptr, mask, dst, .. } => (*ptr, *mask, *dst, false),
+            Instr::Store { ptr, mask, value } => (*ptr, *mask, *value, true),
+            Instr::AtomicRmw { ptr, mask, val, .. } => (*ptr, *mask, *val, true),
+            Instr::AtomicCas { ptr, val, .. } => (*ptr, None, *val, true),
+            _ => return Ok(()),
+        };
+        let size = Self::ty(program, value).elem.mem_size();
+        self.check_slots(program, &own.rings.borrow(), (ptr, mask), size, write)
     }
 
     /// Comes to a barrier, or looks whether those that it waits for have come; gives whether the program goes on.
@@ -413,6 +449,8 @@ impl Frame {
             Instr::Print { prefix, args, hex, signed } => self.print(program, prefix, args, *hex, signed),
             Instr::Assert { condition, message } => self.assert(program, *condition, message)?,
             Instr::Local { .. }
+            | Instr::RingCreate { .. }
+            | Instr::Ring(_)
             | Instr::Pointers { .. }
             | Instr::LocalPtr { .. }
             | Instr::Slot { .. }
