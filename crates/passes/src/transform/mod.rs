@@ -11,6 +11,7 @@ pub mod legalize_dots;
 pub mod lower_descriptors;
 pub mod lower_rings;
 pub mod membar;
+pub mod order_rings;
 pub mod sink_lane_sums;
 pub mod software_pipeline;
 pub mod unroll_loops;
