@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "tle.md"
 @pytest.mark.parametrize("backend", ["interp", "ptxsim"])
 def test_examples(backend, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 9
     program = tmp_path / "tle.py"
     program.write_text("\n".join([*blocks, 'print("all")']))
     environment = {**os.environ, "TILEWRIGHT_BACKEND": backend}
