@@ -103,3 +103,25 @@ tt.func public @full() {
   ttg.ring_acquire %ring[%c0], %c1
   tt.return
 }
+// -----
+// Ends that are different warps.
+// RUN: -order-rings
+// ERROR: not supported yet: the pipe, whose ends are in different partitions
+tt.func public @apart() {
+  %a = ttg.local_alloc : () -> !ttg.memdesc<1x64xf32, #ttg.shared_memory, mutable>
+  %ring = ttg.ring_create %a {slots = 1 : i32} : !ttg.memdesc<1x64xf32, #ttg.shared_memory, mutable>
+  %c0 = arith.constant 0 : i32
+  ttg.warp_specialize(%ring) attributes {partitionNumWarps = array<i32: 4>}
+  default {
+    ttg.ring_acquire %ring[%c0], %c0
+    ttg.ring_commit %ring[%c0]
+    ttg.warp_yield
+  }
+  partition0(%r: !ttg.ring) num_warps(4) {
+    %zero = arith.constant 0 : i32
+    ttg.ring_wait %r[%zero], %zero
+    ttg.ring_release %r[%zero]
+    ttg.warp_return
+  } : (!ttg.ring) -> ()
+  tt.return
+}

@@ -47,14 +47,18 @@ pub const PASS: Pass = Pass {
 /// Takes the rings away whose ends are the same warps.
 ///
 /// # Errors
-/// A ring whose ends would wait for each other for ever; a reader that never reads.
+/// A ring whose ends would wait for each other for ever, or are different warps, which nothing lowers yet.
 pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     let all = module.all_ops(module.root());
     for op in all {
         let Some(create) = ttg::RingCreate::cast(module, op) else { continue };
         let ring = Ring::new(module, create);
         if !ring.is_in_order(module) {
-            continue;
+            let what = format!(
+                "{}, whose ends are in different partitions of a warp_specialize",
+                ring.shown(module)
+            );
+            return Err(Diagnostic::unsupported(module, module.op_loc(op), what));
         }
         let is_proven = match balanced::is_balanced(module, &ring) {
             true => true,
