@@ -386,7 +386,7 @@ impl Instr {
                 m.srcs.iter_mut().for_each(|v| f(v, Use));
                 f(&mut m.dst, Def);
             }
-            Instr::Library { srcs, dst, .. } => {
+            Instr::Library { srcs, dst, .. } | Instr::RingCreate { fields: srcs, dst, .. } => {
                 srcs.iter_mut().for_each(|v| f(v, Use));
                 f(dst, Def);
             }
@@ -466,15 +466,7 @@ impl Instr {
                 // Read and written; once, as a visitor may rename it.
                 f(iv, Def);
             }
-            Instr::RingCreate { fields, dst, .. } => {
-                fields.iter_mut().for_each(|v| f(v, Use));
-                f(dst, Def);
-            }
-            Instr::Ring(step) => {
-                let used = [&mut step.ring, &mut step.slot].into_iter();
-                used.chain(&mut step.phase).chain(&mut step.pred).for_each(|v| f(v, Use));
-                step.dst.iter_mut().for_each(|v| f(v, Def));
-            }
+            Instr::Ring(step) => step.visit(f),
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
             Instr::Jump { .. } | Instr::Return => {}
         }
@@ -539,6 +531,14 @@ pub struct RingInfo {
     pub one_shot: bool,
     /// Bytes of a slot of each field.
     pub slot_bytes: Vec<u64>,
+}
+
+impl RingStep {
+    fn visit(&mut self, f: &mut impl FnMut(&mut V, Role)) {
+        let used = [&mut self.ring, &mut self.slot].into_iter();
+        used.chain(&mut self.phase).chain(&mut self.pred).for_each(|v| f(v, Role::Use));
+        self.dst.iter_mut().for_each(|v| f(v, Role::Def));
+    }
 }
 
 impl RingInfo {
