@@ -74,8 +74,8 @@ def test_a_name_that_the_reference_lacks_is_missing_at_once():
 def test_a_name_that_is_not_there_yet_can_be_held_but_not_called():
     assert tle.gpu.storage_kind.smem is tle.gpu.smem
     assert repr(tle.dsa.ascend.UB) == "<not supported yet: tle.dsa.ascend.UB>"
-    with pytest.raises(NotImplementedError, match=r"not supported yet: tle\.pipe"):
-        tle.pipe(capacity=2)
+    with pytest.raises(NotImplementedError, match=r"not supported yet: tle\.hardware_constraint"):
+        tle.hardware_constraint(threads_dim=1)
     with pytest.raises(NotImplementedError, match=r"not supported yet: tle\.raw\.dialect"):
         tle.raw.dialect(name="cuda")
 
@@ -96,7 +96,7 @@ def by_value(x):
 
 @triton.jit
 def by_full_path(x):
-    p = triton.experimental.tle.language.pipe(capacity=2)
+    p = triton.experimental.tle.language.hardware_constraint(threads_dim=1)
 
 
 @triton.jit
@@ -109,7 +109,7 @@ def by_another_name(x):
     [
         (by_module, "tle.gpu.wgmma", "not supported yet: tle.gpu.wgmma"),
         (by_value, "held", "not supported yet: tle.dsa.ascend.UB"),
-        (by_full_path, "pipe", "not supported yet: tle.pipe"),
+        (by_full_path, "hardware_constraint", "not supported yet: tle.hardware_constraint"),
         (by_another_name, "tle.cumsumm", "did you mean `cumsum`"),
     ],
 )
@@ -139,6 +139,9 @@ def test_the_support_list_tells_the_truth():
     assert tle.primitive_name(tle.load) == "load" == tle.primitive_name("tle.load")
     assert tle.primitive_name(tle.gpu.alloc) == "gpu.alloc"
     assert tle.primitive_name(tle.remote) == "remote"
+    assert tle.primitive_name(tle.pipe) == "pipe"
+    assert tle.primitive_name(tle.pipe_writer.acquire) == tle.primitive_name(tle.pipe.writer.acquire)
+    assert tle.primitive_name(tle.pipe.reader.wait) == "pipe.reader.wait"
     with pytest.raises(ValueError, match="no primitive"):
         tle.primitive_name("tle.nothing")
     tle.require_tle("cuda", tle.load)

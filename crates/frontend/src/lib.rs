@@ -25,6 +25,7 @@ pub mod facts;
 mod fold;
 pub mod host;
 pub mod library;
+pub mod pipe;
 pub mod signature;
 pub mod source;
 pub mod source_host;

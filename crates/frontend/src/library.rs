@@ -31,6 +31,7 @@ const FILES: &[(&str, &str)] = &[
     ("language.extra.cuda.gdc", include_str!("../../../python/tilewright/language/extra/cuda/gdc.py")),
     ("language.extra.cuda.utils", include_str!("../../../python/tilewright/language/extra/cuda/utils.py")),
     ("tle", include_str!("../../../python/tilewright/tle/__init__.py")),
+    ("tle._pipe", include_str!("../../../python/tilewright/tle/_pipe.py")),
     ("tle._standard", include_str!("../../../python/tilewright/tle/_standard.py")),
     ("tle.distributed", include_str!("../../../python/tilewright/tle/distributed.py")),
     ("tle.dsa", include_str!("../../../python/tilewright/tle/dsa.py")),
@@ -79,6 +80,8 @@ pub struct Builtin {
     pub positional: usize,
     /// The name of `*args`, if it has one.
     pub variadic: Option<Arc<str>>,
+    /// The name of `**kwargs`, if it has one.
+    pub named: Option<Arc<str>>,
     /// Other names of parameters, with the parameter.
     pub aliases: Vec<(Arc<str>, Arc<str>)>,
     /// Why a call of it that uses no result is an error, where it is one.
@@ -91,8 +94,11 @@ impl Builtin {
     /// Its name with the module that kernels know it by: `tl.load`, `tle.load`.
     pub fn shown(&self) -> String {
         match self.path.strip_prefix(EXTENSIONS) {
-            // What stands in `tle.distributed` is in `tle`, too.
-            Some(rest) => format!("tle{}", rest.strip_prefix(".distributed").unwrap_or(rest)),
+            // What stands in these modules is in `tle`, too.
+            Some(rest) => format!(
+                "tle{}",
+                rest.strip_prefix(".distributed").or(rest.strip_prefix("._pipe")).unwrap_or(rest)
+            ),
             None => format!("tl.{}", self.name),
         }
     }
@@ -116,6 +122,7 @@ impl Builtin {
         {
             parts.push(format!("*{rest}"));
         }
+        parts.extend(self.named.as_ref().map(|named| format!("**{named}")));
         format!("{}({})", self.shown(), parts.join(", "))
     }
 }
@@ -303,6 +310,7 @@ fn package_item(name: &str) -> Option<Item> {
             params: params.iter().map(|p| ((*p).into(), None)).collect(),
             positional: params.len(),
             variadic: None,
+            named: None,
             aliases: Vec::new(),
             must_use: None,
             summary: String::new(),
@@ -496,6 +504,7 @@ fn builtin(
         params,
         positional: p.posonlyargs.len() + p.args.len(),
         variadic: p.vararg.as_ref().map(|v| Arc::from(v.name.as_str())),
+        named: p.kwarg.as_ref().map(|v| Arc::from(v.name.as_str())),
         aliases: aliases(def),
         must_use: must_use(def),
         summary,

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use crate::aggregate::AggregateClass;
 use crate::dtype::{DType, Scalar};
 use crate::host::{HostValue, JitFunction, NamedTuple};
+use crate::pipe::PipePart;
 
 /// The shape of a tensor; empty for a scalar.
 pub type Shape = SmallVec<[u32; 4]>;
@@ -291,7 +292,7 @@ pub enum Value {
     Range(Arc<RangeValue>),
     /// A slice `a:b:c`.
     Slice(Arc<[Value; 3]>),
-    /// A dictionary, which only an argument can be.
+    /// A dictionary: an argument, or the fields of a pipe.
     Dict(Arc<[(Value, Value)]>),
     /// A block pointer.
     Block(Arc<BlockPointer>),
@@ -301,6 +302,8 @@ pub enum Value {
     Buffer(Arc<Buffer>),
     /// Barriers in shared memory.
     Barriers(Arc<Barriers>),
+    /// A pipe, an end of one, or a slot.
+    Pipe(Arc<PipePart>),
     /// An instance of a class.
     Aggregate(Arc<Aggregate>),
 }
@@ -383,6 +386,8 @@ impl Value {
                 Value::Descriptor(d) => out.extend(d.parts()),
                 Value::Buffer(b) => out.extend(b.leaves()),
                 Value::Barriers(b) => out.push(&b.handle),
+                Value::Pipe(p) => out.extend(p.parts()),
+                Value::Dict(d) => d.iter().for_each(|(_, value)| walk(value, out)),
                 Value::Aggregate(a) => a.values().for_each(|field| walk(field, out)),
                 _ => {}
             }
@@ -410,6 +415,10 @@ impl Value {
             Value::Barriers(b) => {
                 Value::Barriers(Arc::new(Barriers { handle: f(&b.handle), ..(**b).clone() }))
             }
+            Value::Pipe(p) => Value::Pipe(Arc::new(p.map(f))),
+            Value::Dict(d) => {
+                Value::Dict(d.iter().map(|(key, value)| (key.clone(), value.map_leaves(f))).collect())
+            }
             Value::Aggregate(a) => Value::Aggregate(Arc::new(a.map(|field| field.map_leaves(f)))),
             other => other.clone(),
         }
@@ -433,6 +442,8 @@ impl Value {
             (Value::Descriptor(a), Value::Descriptor(b)) => a.handle.same_type(&b.handle),
             (Value::Buffer(a), Value::Buffer(b)) => a.same_type(b),
             (Value::Barriers(a), Value::Barriers(b)) => a.same_kind(b),
+            (Value::Pipe(a), Value::Pipe(b)) => a.all(b, Tensor::same_type),
+            (Value::Dict(a), Value::Dict(b)) => same_entries(a, b, Value::same_type),
             (Value::Aggregate(a), Value::Aggregate(b)) => a.all(b, Value::same_type),
             _ => false,
         }
@@ -458,6 +469,8 @@ impl Value {
                 a.handle.value == b.handle.value && a.handle.same_type(&b.handle)
             }
             (Value::Barriers(a), Value::Barriers(b)) => a.handle.value == b.handle.value && a.same_kind(b),
+            (Value::Pipe(a), Value::Pipe(b)) => a.all(b, |x, y| x.value == y.value && x.same_type(y)),
+            (Value::Dict(a), Value::Dict(b)) => same_entries(a, b, Value::identical),
             (Value::Aggregate(a), Value::Aggregate(b)) => Arc::ptr_eq(a, b) || a.all(b, Value::identical),
             (Value::Range(a), Value::Range(b)) => Arc::ptr_eq(a, b),
             (Value::Method(a), Value::Method(b)) => Arc::ptr_eq(a, b),
@@ -470,6 +483,11 @@ impl Value {
     pub fn describe(&self) -> String {
         self.to_string()
     }
+}
+
+/// Whether two dictionaries have the same keys in the same order, and `same` holds of their values.
+fn same_entries(a: &[(Value, Value)], b: &[(Value, Value)], same: fn(&Value, &Value) -> bool) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.0.identical(&y.0) && same(&x.1, &y.1))
 }
 
 /// What the value is, for messages: `<[128], fp32>`, `constexpr 4`, `(int32, int32)`.
@@ -498,6 +516,7 @@ impl fmt::Display for Value {
                 Some(n) => write!(f, "{n} barriers"),
                 None => f.write_str("barrier"),
             },
+            Value::Pipe(p) => write!(f, "{p}"),
             Value::Buffer(b) => write!(f, "buffered_tensor<{:?}, {}>", b.shape.as_slice(), b.element()),
             Value::Aggregate(a) => {
                 let field = |((name, _), value): (&(Arc<str>, HostValue), &Option<Value>)| match value {

@@ -171,6 +171,14 @@ pub enum Instr {
         dst: V,
         buffer: usize,
     },
+    /// Makes the ring of this number of these buffers, with all slots free.
+    RingCreate {
+        ring: usize,
+        fields: Vec<V>,
+        dst: V,
+    },
+    /// An operation on a ring.
+    Ring(RingStep),
     /// The addresses of all elements of a view.
     Pointers {
         base: V,
@@ -358,7 +366,7 @@ impl Instr {
                 m.srcs.iter_mut().for_each(|v| f(v, Use));
                 f(&mut m.dst, Def);
             }
-            Instr::Library { srcs, dst, .. } => {
+            Instr::Library { srcs, dst, .. } | Instr::RingCreate { fields: srcs, dst, .. } => {
                 srcs.iter_mut().for_each(|v| f(v, Use));
                 f(dst, Def);
             }
@@ -422,6 +430,7 @@ impl Instr {
                 // Read and written; once, as a visitor may rename it.
                 f(iv, Def);
             }
+            Instr::Ring(step) => step.visit(f),
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
             Instr::MbarrierInit { at, .. } | Instr::MbarrierArrive { at, .. } => f(at, Use),
             Instr::MbarrierWait { at, parity } => [at, parity].into_iter().for_each(|v| f(v, Use)),
@@ -437,6 +446,80 @@ pub struct View {
     pub shape: Vec<u32>,
     /// Bytes from one element to the next along each dimension.
     pub strides: Vec<i64>,
+}
+
+/// What is done to a slot of a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RingOp {
+    /// The writer waits for it to be free.
+    Acquire,
+    /// The writer gives it to the readers.
+    Commit,
+    /// The writer waits for it and gives it closed.
+    Close,
+    /// A reader waits for it to be full.
+    Wait,
+    /// A reader gives it back.
+    Release,
+    /// Whether it is closed.
+    IsClosed,
+}
+
+/// An operation on a ring.
+#[derive(Debug, Clone)]
+pub struct RingStep {
+    /// What.
+    pub op: RingOp,
+    /// The ring.
+    pub ring: V,
+    /// The slot's number.
+    pub slot: V,
+    /// The parity of the round.
+    pub phase: Option<V>,
+    /// Where it holds something is done.
+    pub pred: Option<V>,
+    /// The reader that waits or releases.
+    pub reader: usize,
+    /// The result.
+    pub dst: Option<V>,
+}
+
+/// A ring, as it is made.
+#[derive(Debug, Clone)]
+pub struct RingInfo {
+    /// Its name.
+    pub name: Option<String>,
+    /// How many slots it has.
+    pub slots: u32,
+    /// Its readers; an empty name is none.
+    pub readers: Vec<String>,
+    /// Whether its slots are filled once.
+    pub one_shot: bool,
+    /// Bytes of a slot of each field.
+    pub slot_bytes: Vec<u64>,
+}
+
+impl RingStep {
+    fn visit(&mut self, f: &mut impl FnMut(&mut V, Role)) {
+        let used = [&mut self.ring, &mut self.slot].into_iter();
+        used.chain(&mut self.phase).chain(&mut self.pred).for_each(|v| f(v, Role::Use));
+        self.dst.iter_mut().for_each(|v| f(v, Role::Def));
+    }
+}
+
+impl RingInfo {
+    /// What messages call it.
+    pub fn shown(&self) -> String {
+        self.name.as_ref().map_or("the pipe".to_string(), |name| format!("the pipe `{name}`"))
+    }
+
+    /// What messages call a reader.
+    pub fn reader(&self, number: usize) -> String {
+        match self.readers.get(number).filter(|name| !name.is_empty()) {
+            Some(name) => format!("the reader `{name}`"),
+            None => "the reader".to_string(),
+        }
+    }
 }
 
 /// Memory of the program's own.
@@ -465,6 +548,8 @@ pub struct Program {
     pub outputs: Vec<V>,
     /// The buffers that it allocates.
     pub locals: Vec<Local>,
+    /// The rings that it makes.
+    pub rings: Vec<RingInfo>,
     /// Whether there are jumps, so that lanes can't run together.
     pub branches: bool,
     /// Whether it waits for other programs.

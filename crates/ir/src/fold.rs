@@ -86,6 +86,32 @@ pub(crate) fn constant(m: &mut Module, n: Number, ty: Type) -> Option<Attr> {
     Some(if m.is_tensor(ty) { m.attr(AttrKind::Splat(attr, ty)) } else { attr })
 }
 
+/// What an operation on scalar integers gives of these operands, where that can be said; integers are sign-extended.
+pub fn integer(m: &Module, op: Op, operands: &[i64]) -> Option<i64> {
+    let Opcode::Arith(kind) = m.opcode(op)? else { return None };
+    let (ty, from) = (m.value_type(m.result(op)), m.value_type(*m.operands(op).first()?));
+    let is_int = |ty| matches!(m.type_kind(ty), TypeKind::Int(_) | TypeKind::Index);
+    if !is_int(ty) || !is_int(from) {
+        return None;
+    }
+    let (bits, of) = (width(m, ty), width(m, from));
+    let result = match (kind, operands) {
+        (arith::Kind::Cmpi, &[x, y]) => -i64::from(compare(arith::Cmpi(op).predicate(m), x, y, of)),
+        (arith::Kind::Select, &[c, a, b]) => {
+            if c != 0 {
+                a
+            } else {
+                b
+            }
+        }
+        (arith::Kind::Extsi | arith::Kind::Trunci | arith::Kind::IndexCast, &[x]) => x,
+        (arith::Kind::Extui, &[x]) => unsigned(x, of) as i64,
+        (_, &[x, y]) => int_binary(kind, x, y, bits)?,
+        _ => return None,
+    };
+    Some(wrap(result, bits))
+}
+
 /// Folds an operation with one result.
 pub fn fold(m: &mut Module, op: Op) -> Option<Folded> {
     match m.opcode(op)? {
@@ -319,6 +345,23 @@ fn int_to_float(v: i128, kind: FloatKind) -> Option<f64> {
     }
 }
 
+fn compare(predicate: arith::CmpIPredicate, x: i64, y: i64, bits: u32) -> bool {
+    use arith::CmpIPredicate as P;
+    let (ux, uy) = (unsigned(x, bits), unsigned(y, bits));
+    match predicate {
+        P::Eq => x == y,
+        P::Ne => x != y,
+        P::Slt => x < y,
+        P::Sle => x <= y,
+        P::Sgt => x > y,
+        P::Sge => x >= y,
+        P::Ult => ux < uy,
+        P::Ule => ux <= uy,
+        P::Ugt => ux > uy,
+        P::Uge => ux >= uy,
+    }
+}
+
 fn fold_cmpi(m: &mut Module, op: Op, a: Value, b: Value, ty: Type) -> Option<Folded> {
     use arith::CmpIPredicate as P;
     let predicate = arith::Cmpi(op).predicate(m);
@@ -328,22 +371,7 @@ fn fold_cmpi(m: &mut Module, op: Op, a: Value, b: Value, ty: Type) -> Option<Fol
     }
     let bits = width(m, m.value_type(a));
     if let (Some(x), Some(y)) = (int(m, a), int(m, b)) {
-        let (ux, uy) = (unsigned(x, bits), unsigned(y, bits));
-        return truth(
-            m,
-            match predicate {
-                P::Eq => x == y,
-                P::Ne => x != y,
-                P::Slt => x < y,
-                P::Sle => x <= y,
-                P::Sgt => x > y,
-                P::Sge => x >= y,
-                P::Ult => ux < uy,
-                P::Ule => ux <= uy,
-                P::Ugt => ux > uy,
-                P::Uge => ux >= uy,
-            },
-        );
+        return truth(m, compare(predicate, x, y, bits));
     }
     // A boolean compared with itself as a number.
     if m.value_type(a) == ty && bits == 1 {

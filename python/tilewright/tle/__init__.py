@@ -10,6 +10,7 @@ from ..language import _marker
 from ..language import core as _core
 from ..runtime.jit import jit
 from . import distributed, dsa, gpu, raw
+from ._pipe import pipe, pipe_reader, pipe_slot, pipe_value, pipe_wait_result, pipe_writer
 from ._standard import cumsum
 from ._support import (
     TLE_PRIMITIVES,
@@ -59,15 +60,7 @@ from .gpu import (
 )
 from .raw import call
 
-_NOT_YET = (
-    "hardware_constraint",
-    "pipe",
-    "pipe_reader",
-    "pipe_slot",
-    "pipe_value",
-    "pipe_wait_result",
-    "pipe_writer",
-)
+_NOT_YET = ("hardware_constraint",)
 globals().update(_marker.not_supported_yet(__name__, _NOT_YET))
 
 # `tle.language` is `tle` itself.
@@ -173,6 +166,12 @@ __all__ = [
     "local_store",
     "make_sharded_tensor",
     "n_pes",
+    "pipe",
+    "pipe_reader",
+    "pipe_slot",
+    "pipe_value",
+    "pipe_wait_result",
+    "pipe_writer",
     "pipeline",
     "primitive_name",
     "range",

@@ -99,8 +99,11 @@ def primitive_name(x):
     else:
         module = getattr(x, "__module__", "").partition(".")[2].removeprefix("experimental.")
         path = f"{module}.{getattr(x, '__qualname__', '')}".removeprefix("tle.")
-        # What stands in `tle.distributed` is in `tle`, too.
-        name = path.removeprefix("language.").removeprefix("distributed.")
+        # What stands in `tle.distributed` and in the file of pipes is in `tle`, too.
+        name = path.removeprefix("language.").removeprefix("distributed.").removeprefix("_pipe.")
+        name = name.replace("pipe_value.", "pipe.")
+        for end in ("writer", "reader"):
+            name = name.replace(f"pipe_{end}.", f"pipe.{end}.")
     if name not in TLE_PRIMITIVES:
         raise ValueError(f"{x!r} is no primitive of TLE")
     return name

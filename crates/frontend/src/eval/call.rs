@@ -47,6 +47,8 @@ pub(crate) struct Args {
     values: Vec<Value>,
     /// What went to `*args`.
     pub rest: Vec<Value>,
+    /// What went to `**kwargs`, in order.
+    pub named: Vec<(Name, Value)>,
 }
 
 impl Args {
@@ -225,7 +227,7 @@ impl Evaluator<'_> {
         };
         let n = builtin.params.len();
         let mut values: Vec<Option<Value>> = vec![None; n];
-        let mut rest = Vec::new();
+        let (mut rest, mut named) = (Vec::new(), Vec::new());
         for (i, value) in args.positional.into_iter().enumerate() {
             if i < builtin.positional {
                 values[i] = Some(value);
@@ -250,6 +252,10 @@ impl Evaluator<'_> {
             let alias = builtin.aliases.iter().find(|(alias, _)| **alias == *name.as_str());
             let known = alias.map_or(name.as_str(), |(_, param)| param);
             let Some(i) = builtin.params.iter().position(|(n, _)| **n == *known) else {
+                if builtin.named.is_some() {
+                    named.push((name, value));
+                    continue;
+                }
                 let mut error = *wrong(self, format!("{} has no parameter `{name}`", builtin.shown()));
                 if let Some(near) = super::expr::closest(&name, builtin.params.iter().map(|(n, _)| &**n)) {
                     error = error.note(format!("did you mean `{near}`?"));
@@ -270,7 +276,7 @@ impl Evaluator<'_> {
                 }
             });
         }
-        Ok(Args { builtin: builtin.clone(), values: bound, rest })
+        Ok(Args { builtin: builtin.clone(), values: bound, rest, named })
     }
 
     // ---- jit functions --------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ use ruff_python_ast::{
 use ruff_text_size::Ranged;
 use tilewright_ir::diagnostic::Kind;
 
-use super::builtins::{descriptor, local};
+use super::builtins::{descriptor, local, pipe};
 use super::call::CallArgs;
 use super::{Captured, Error, Eval, Evaluator, dtypes};
 use crate::dtype::DType;
@@ -315,6 +315,13 @@ impl Evaluator<'_> {
                     }
                 }
             },
+            Value::Pipe(part) => {
+                let path: Arc<str> = format!("{}.{}.{attr}", pipe::MODULE, part.class()).into();
+                match Library::get().resolve(&path) {
+                    Some(_) => method(MethodTarget::OfClass(path)),
+                    None => return Ok(self.pipe_attribute(part, attr)),
+                }
+            }
             Value::Const(HostValue::Library(path)) => {
                 let found = library_attribute(path, attr);
                 if let Some(Value::Const(HostValue::Library(path))) = &found
@@ -383,6 +390,13 @@ impl Evaluator<'_> {
                     format!("a {value}"),
                     ["dtype", "shape"].into_iter().chain(of_buffers).map(String::from).collect(),
                 )
+            }
+            Value::Pipe(part) => {
+                let methods = library.methods(pipe::MODULE).into_iter();
+                let own = methods.filter_map(|name| name.strip_prefix(part.class())?.strip_prefix('.'));
+                let fields = part.fields.iter().map(|(name, _)| &**name).filter(|_| part.shows_fields());
+                let arguments = part.arguments().iter().copied();
+                (format!("a {value}"), own.chain(fields).chain(arguments).map(String::from).collect())
             }
             other => (other.describe(), vec![]),
         };
@@ -525,6 +539,16 @@ impl Evaluator<'_> {
             Value::Tensor(t) => self.tensor_index(&t, &index).map(Value::Tensor),
             Value::Const(HostValue::Str(text)) => self.string_item(&text, &index),
             Value::Barriers(bars) => self.barrier_item(&bars, &index),
+            Value::Dict(entries) => {
+                let wanted = index.to_host();
+                match entries.iter().find(|(key, _)| wanted.is_some() && key.to_host() == wanted) {
+                    Some((_, found)) => Ok(found.clone()),
+                    None => {
+                        let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
+                        Err(self.error(format!("the dictionary has no {index}; it has {}", keys.join(", "))))
+                    }
+                }
+            }
             Value::Const(HostValue::Object(object)) if &*object.kind == MESH => {
                 self.mesh_item(&object, &index)
             }

@@ -285,6 +285,12 @@ impl Evaluator<'_> {
             "tensor_descriptor" => matches!(value, Value::Descriptor(_)),
             "buffered_tensor" => matches!(value, Value::Buffer(_)),
             "barrier" => matches!(value, Value::Barriers(_)),
+            "pipe_value" | "pipe_writer" | "pipe_reader" | "pipe_slot" => {
+                matches!(value, Value::Pipe(part) if part.class() == &*name)
+            }
+            "pipe_wait_result" => {
+                matches!(value, Value::Tuple(t) if t.class.as_ref().is_some_and(|(class, _)| **class == *name))
+            }
             "constexpr" => matches!(value, Value::Const(_)),
             "tuple" | "list" => matches!(value, Value::Tuple(_)),
             "dtype" => matches!(value, Value::Const(HostValue::DType(_))),

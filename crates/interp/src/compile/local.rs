@@ -7,7 +7,7 @@ use tilewright_ir::{Op, TypeKind, Value};
 
 use super::{Builder, Res};
 use crate::elem::Elem;
-use crate::program::{Instr, Local, V, View};
+use crate::program::{Instr, Local, RingInfo, RingOp, RingStep, V, View};
 
 impl Builder<'_, '_> {
     /// An operation on buffers.
@@ -78,8 +78,61 @@ impl Builder<'_, '_> {
                 let src = ttg::MemdescReshape(op).src(m);
                 self.alias_of(src, m.result(op))?;
             }
+            ttg::Kind::RingCreate => self.ring(ttg::RingCreate(op))?,
+            ttg::Kind::RingAcquire => self.ring_step(op, RingOp::Acquire)?,
+            ttg::Kind::RingCommit => self.ring_step(op, RingOp::Commit)?,
+            ttg::Kind::RingClose => self.ring_step(op, RingOp::Close)?,
+            ttg::Kind::RingWait => self.ring_step(op, RingOp::Wait)?,
+            ttg::Kind::RingRelease => self.ring_step(op, RingOp::Release)?,
+            ttg::Kind::RingIsClosed => self.ring_step(op, RingOp::IsClosed)?,
+            ttg::Kind::RingDealloc => {}
             _ => return Err(self.unsupported(format!("`{}`", m.op_name(op)))),
         }
+        Ok(())
+    }
+
+    fn ring(&mut self, create: ttg::RingCreate) -> Res<()> {
+        let m = self.m;
+        // Ends that wait are taken for ones that wait for ever: nobody else runs meanwhile.
+        let around = |op| std::iter::successors(Some(op), |&op| m.parent_op(op));
+        let in_partition = |op: Op| around(op).any(|op| ttg::WarpSpecialize::cast(m, op).is_some());
+        if m.uses(create.ring(m)).iter().any(|u| in_partition(u.op)) {
+            return Err(self.unsupported("pipes in the partitions of a warp_specialize"));
+        }
+        let fields = self.get_all(create.fields(m))?;
+        let mut slot_bytes = Vec::new();
+        for &field in create.fields(m) {
+            slot_bytes.push(self.view(field)?.strides[0].unsigned_abs());
+        }
+        let ring = self.program.rings.len();
+        self.program.rings.push(RingInfo {
+            name: create.name(m).map(|name| name.to_string()),
+            slots: create.slots(m).unsigned_abs(),
+            readers: create.readers(m).map_or(vec![String::new()], |names| names.to_vec()),
+            one_shot: create.one_shot(m),
+            slot_bytes,
+        });
+        let dst = self.define(create.ring(m))?;
+        self.emit(Instr::RingCreate { ring, fields, dst });
+        Ok(())
+    }
+
+    /// An operation on a ring, whose operands are called alike.
+    fn ring_step(&mut self, op: Op, kind: RingOp) -> Res<()> {
+        let m = self.m;
+        let operand = |name| {
+            let group = m.def(op).and_then(|def| def.group(name))?;
+            m.operand_group(op, group).first().copied()
+        };
+        let (Some(ring), Some(slot)) = (operand("ring"), operand("slot")) else {
+            return Err(self.error("an operation on a ring needs a ring and a slot"));
+        };
+        let (ring, slot) = (self.get(ring)?, self.get(slot)?);
+        let phase = operand("phase").map(|v| self.get(v)).transpose()?;
+        let pred = operand("pred").map(|v| self.get(v)).transpose()?;
+        let reader = m.int_attr(op, "reader").map_or(0, |r| r.unsigned_abs() as usize);
+        let dst = m.results(op).first().map(|&result| self.define(result)).transpose()?;
+        self.emit(Instr::Ring(RingStep { op: kind, ring, slot, phase, pred, reader, dst }));
         Ok(())
     }
 

@@ -155,6 +155,8 @@ impl<'m, 'p> Builder<'m, 'p> {
         let elem = match self.m.type_kind(ty) {
             // Where it begins.
             TypeKind::MemDesc { .. } => Some(Elem::Ptr),
+            // Its number.
+            TypeKind::Ring => Some(Elem::Ptr),
             _ => Elem::of(self.m, ty),
         };
         let Some(elem) = elem else {

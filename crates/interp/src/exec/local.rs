@@ -1,7 +1,9 @@
 //! Buffers: the memory of a program, and addresses in it.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
+use super::rings::RingState;
 use super::{Context, Fault, FaultBox, Frame, read_bits};
 use crate::buffer::Buffer;
 use crate::cluster_memory::ClusterMemory;
@@ -26,13 +28,20 @@ pub(super) struct Own {
     buffers: Vec<Buffer>,
     /// What keeps them where others do, and the program's rank.
     cluster: Option<(Arc<ClusterMemory>, u64)>,
+    /// The rings that have been made.
+    pub rings: RefCell<Vec<RingState>>,
 }
 
 impl Own {
     /// Buffers for a program, beside what all programs of a launch may touch.
     pub fn new(program: &Program, context: &Context<'_>, id: [u32; 3]) -> Own {
-        let mut own =
-            Own { memory: context.memory.clone(), addresses: Vec::new(), buffers: Vec::new(), cluster: None };
+        let mut own = Own {
+            memory: context.memory.clone(),
+            addresses: Vec::new(),
+            buffers: Vec::new(),
+            cluster: None,
+            rings: RefCell::default(),
+        };
         if program.reaches_others {
             let (number, rank) = context.in_cluster(id);
             let programs = context.cluster.iter().map(|&n| u64::from(n)).product();
@@ -69,6 +78,7 @@ impl Own {
         for (buffer, local) in self.buffers.iter_mut().zip(&program.locals) {
             buffer.slice_mut::<u8>(local.bytes).fill(0xff);
         }
+        self.rings.borrow_mut().clear();
     }
 
     /// Bytes from a place in the program's own buffers to the same place in those of another of its cluster.
@@ -97,6 +107,15 @@ impl Frame {
             Instr::Local { dst, buffer } => {
                 let address = own.map_or(NOWHERE, |own| own.addresses[*buffer]);
                 self.set(*dst, Repr::Uniform(address));
+            }
+            Instr::RingCreate { ring, fields, dst } => {
+                let fields = fields.iter().map(|&v| self.scalar(program, v)).collect();
+                let number = own.map_or(0, |own| {
+                    let mut rings = own.rings.borrow_mut();
+                    rings.push(RingState::new(*ring, &program.rings[*ring], fields));
+                    rings.len() - 1
+                });
+                self.set(*dst, Repr::Uniform(number as u64));
             }
             Instr::Offset { base, bytes, dst } => {
                 let base = self.scalar(program, *base);

@@ -12,6 +12,7 @@ mod local;
 mod mbarrier;
 mod print;
 mod reduce;
+mod rings;
 mod strands;
 
 use std::collections::VecDeque;
@@ -21,6 +22,7 @@ use tilewright_ir::dialect::tt::ProgramScope;
 
 use self::local::{Own, with_own};
 use self::mbarrier::Mbarriers;
+use self::rings::Outcome;
 use self::strands::{Idle, Next, Strand, Yield};
 use crate::buffer::Buffer;
 use crate::cluster_memory::Clusters;
@@ -371,23 +373,55 @@ impl Frame {
                     }
                 }
                 Instr::End => return Ok(Yield::Ended),
-                Instr::Return => return Ok(Yield::Program(Status::Done)),
                 Instr::AtomicRmw { .. } | Instr::AtomicCas { .. } if !self.others.is_empty() => {
                     self.step(program, context, instr)?;
                     self.pc += 1;
                     return Ok(Yield::Acted);
                 }
+                Instr::Return => {
+                    if let Some(own) = own {
+                        rings::at_end(program, &own.rings.borrow())?;
+                    }
+                    return Ok(Yield::Program(Status::Done));
+                }
+                Instr::Ring(step) => {
+                    let own = own.ok_or_else(|| Box::new(Fault::new("a pipe outside of a kernel")))?;
+                    match self.ring_op(program, &mut own.rings.borrow_mut(), step)? {
+                        Outcome::Done => {}
+                        // All ends are the program's one group of threads.
+                        Outcome::Blocked(fault) => return Err(fault),
+                    }
+                }
                 Instr::Local { .. }
+                | Instr::RingCreate { .. }
                 | Instr::Pointers { .. }
                 | Instr::LocalPtr { .. }
                 | Instr::Slot { .. }
                 | Instr::Remote { .. }
                 | Instr::Offset { .. } => self.local_op(program, own, instr)?,
-                _ => self.step(program, context, instr)?,
+                _ => {
+                    if let Some(own) = own.filter(|_| !program.rings.is_empty()) {
+                        self.check_ring_access(program, own, instr)?;
+                    }
+                    self.step(program, context, instr)?;
+                }
             }
             acted = true;
             self.pc += 1;
         }
+    }
+
+    /// Checks what an instruction accesses of the slots of rings.
+    fn check_ring_access(&mut self, program: &Program, own: &Own, instr: &Instr) -> Result<(), FaultBox> {
+        let (ptr, mask, value, write) = match instr {
+            Instr::Load { ptr, mask, dst, .. } => (*ptr, *mask, *dst, false),
+            Instr::Store { ptr, mask, value } => (*ptr, *mask, *value, true),
+            Instr::AtomicRmw { ptr, mask, val, .. } => (*ptr, *mask, *val, true),
+            Instr::AtomicCas { ptr, val, .. } => (*ptr, None, *val, true),
+            _ => return Ok(()),
+        };
+        let size = Self::ty(program, value).elem.mem_size();
+        self.check_slots(program, &own.rings.borrow(), (ptr, mask), size, write)
     }
 
     /// Comes to a barrier, or looks whether those that it waits for have come; gives whether the program goes on.
@@ -484,6 +518,8 @@ impl Frame {
             Instr::Print { prefix, args, hex, signed } => self.print(program, prefix, args, *hex, signed),
             Instr::Assert { condition, message } => self.assert(program, *condition, message)?,
             Instr::Local { .. }
+            | Instr::RingCreate { .. }
+            | Instr::Ring(_)
             | Instr::Pointers { .. }
             | Instr::LocalPtr { .. }
             | Instr::Slot { .. }

@@ -23,8 +23,8 @@ use tilewright_passes::hopper::{
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
     allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, global_barriers,
-    inline_calls, legalize_dots, lower_descriptors, lower_rings, membar, sink_lane_sums, software_pipeline,
-    unroll_loops, user_copies,
+    inline_calls, legalize_dots, lower_descriptors, lower_rings, membar, order_rings, sink_lane_sums,
+    software_pipeline, unroll_loops, user_copies,
 };
 
 /// Each pass, and why it stands where it does.
@@ -32,6 +32,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: inline_calls::PASS,
         why: "before all: functions that can't be called are code like any other",
+    },
+    Row {
+        pass: order_rings::PASS,
+        why: "rings of one group of warps are buffers to all that follows, and nothing has moved their accesses yet",
     },
     Row {
         pass: arrange_buffers::PASS,

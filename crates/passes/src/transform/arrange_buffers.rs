@@ -53,9 +53,9 @@ pub fn run(module: &mut Module, num_ctas: u32) -> Result<(), Diagnostic> {
     }
     for alloc in allocs {
         let buffer = alloc.result(module);
-        if module.encoding(module.value_type(buffer)).is_none() {
-            lay_out(module, buffer, false);
-        } else {
+        let is_given = module.encoding(module.value_type(buffer)).is_some();
+        lay_out(module, buffer, false);
+        if is_given {
             keeps_order(module, buffer)?;
         }
     }
@@ -194,7 +194,10 @@ fn lay_out(module: &mut Module, buffer: Value, reshaped: bool) {
             reach(module.operands(op));
         }
     }
-    let given = views.iter().find_map(|&v| module.encoding(module.value_type(v)));
+    // A layout that the kernel gives says in slots how these are arranged, and they lie one behind the other.
+    let rank = |v: Value| module.shape(module.value_type(v)).map_or(0, <[u32]>::len);
+    let given = views.iter().filter(|&&v| module.encoding(module.value_type(v)).is_some());
+    let given = given.min_by_key(|&&v| rank(v)).and_then(|&v| module.encoding(module.value_type(v)));
     let encoding = given.unwrap_or_else(|| choose(module, buffer, &views, reshaped || !shapes.is_empty()));
     for v in views {
         let ty = with_layout(module, module.value_type(v), encoding);

@@ -1,5 +1,5 @@
 //! Inlining of what can't be called: a `noinline` function stays one, and is called as `ptxas` calls functions, unless it takes,
-//! gives or makes tensor descriptors, takes or gives buffers, waits for other programs, or the kernel runs on clusters or on specialized warps.
+//! gives or makes tensor descriptors, takes or gives buffers or rings, waits for other programs, or the kernel runs on clusters or on specialized warps.
 //!
 //! A descriptor is a tensor map or a pointer with sizes, whichever its accesses want, and that is found within one function; so are the
 //! layouts of buffers and who accesses them when, how tiles are split over the CTAs of a cluster, and which warps run what. Where programs
@@ -59,7 +59,7 @@ fn only_in_place(module: &Module, func: Op) -> bool {
         |&v: &Value| matches!(module.type_kind(module.value_type(v)), TypeKind::TensorDesc { .. });
     let is_local = |&v: &Value| {
         let ty = module.value_type(v);
-        matches!(module.type_kind(ty), TypeKind::MemDesc { .. })
+        matches!(module.type_kind(ty), TypeKind::MemDesc { .. } | TypeKind::Ring)
             || module.is_shared_pointer(ty)
             || module.is_remote_pointer(ty)
     };

@@ -366,11 +366,7 @@ impl Evaluator<'_> {
             other => return Err(self.bad_argument(args, "stage", other, "a scalar integer")),
         };
         let stage = self.cast(&stage, &Scalar::Int32.into())?;
-        let shape = Shape::from_slice(&whole.shape[1..]);
-        let ty = self.view_type(&whole, &shape)?;
-        let value = ttg::MemdescIndex::build(&mut builder!(self), whole.handle.value, stage.value, ty)
-            .result(&self.module);
-        Ok(buffer(value, whole.element(), shape, whole.rank.clone()))
+        self.numbered(&whole, stage.value).map(|slot| Value::Buffer(Arc::new(slot)))
     }
 
     /// `buffer.subslice(start, length, dim)`: a part along one dimension.
@@ -427,6 +423,15 @@ impl Evaluator<'_> {
         let value =
             ttg::MemdescReshape::build(&mut builder!(self), whole.handle.value, ty).result(&self.module);
         Ok(buffer(value, whole.element(), shape, whole.rank.clone()))
+    }
+
+    /// One of the buffers that the leading dimension of another one numbers.
+    pub(super) fn numbered(&mut self, whole: &Buffer, number: tilewright_ir::Value) -> Eval<Buffer> {
+        let shape = Shape::from_slice(&whole.shape[1..]);
+        let ty = self.view_type(whole, &shape)?;
+        let value = ttg::MemdescIndex::build(&mut builder!(self), whole.handle.value, number, ty)
+            .result(&self.module);
+        Ok(Buffer { rank: whole.rank.clone(), ..known_buffer(value, whole.element(), shape) })
     }
 
     /// The type of a view of a buffer, which lies in the same allocation.

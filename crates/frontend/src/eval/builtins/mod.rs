@@ -14,6 +14,7 @@ pub(crate) mod local;
 mod memory;
 pub(crate) mod mesh;
 pub(crate) mod partitions;
+pub(crate) mod pipe;
 mod reduce;
 mod remote;
 mod scaled;
@@ -183,6 +184,17 @@ static BUILTINS: &[(&str, Function)] = &[
     ("tle.gpu.buffered_tensor.reshape", |e, a| e.buffer_reshape(a)),
     ("tle.gpu.buffered_tensor.load", |e, a| e.buffer_load(a, "self").map(Value::Tensor)),
     ("tle.gpu.buffered_tensor.store", |e, a| e.buffer_store(a, "self").map(|()| Value::NONE)),
+    // Pipes.
+    ("tle._pipe.pipe", |e, a| e.pipe(a)),
+    ("tle._pipe.pipe_value.writer", |e, a| e.pipe_writer(a)),
+    ("tle._pipe.pipe_value.reader", |e, a| e.pipe_reader(a)),
+    ("tle._pipe.pipe_writer.acquire", |e, a| e.pipe_acquire(a)),
+    ("tle._pipe.pipe_writer.commit", |e, a| e.pipe_commit(a).map(|()| Value::NONE)),
+    ("tle._pipe.pipe_writer.close", |e, a| e.pipe_close(a).map(|()| Value::NONE)),
+    ("tle._pipe.pipe_writer.cursor", |e, a| e.pipe_cursor(a)),
+    ("tle._pipe.pipe_reader.wait", |e, a| e.pipe_wait(a)),
+    ("tle._pipe.pipe_reader.release", |e, a| e.pipe_release(a).map(|()| Value::NONE)),
+    ("tle._pipe.pipe_reader.cursor", |e, a| e.pipe_cursor(a)),
     // Products, reductions and what else looks at several elements.
     ("dot", |e, a| e.dot(a).map(Value::Tensor)),
     ("dot_scaled", |e, a| e.dot_scaled(a).map(Value::Tensor)),

@@ -331,7 +331,7 @@ impl Ring {
 }
 
 /// The operations on a ring, also in partitions that capture it.
-fn users(module: &Module, ring: Value) -> Vec<Op> {
+pub(crate) fn users(module: &Module, ring: Value) -> Vec<Op> {
     let mut found = Vec::new();
     let mut work = vec![ring];
     while let Some(v) = work.pop() {

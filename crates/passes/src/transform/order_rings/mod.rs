@@ -1,0 +1,165 @@
+//! Rings that a kernel makes, and whose writer and readers are the same warps, go: the order of the program is that of their accesses,
+//! and what remains is to make sure that it can be.
+//!
+//! The warps would wait for themselves where the writer acquires a slot that a reader has not released, or a reader waits for one that
+//! was not committed. So nothing waits: it is
+//!
+//! - **known** at compile time that it doesn't come to that ([`balanced`]: each chunk goes through the ring before the next one
+//!   begins; [`known`]: all numbers are known, and the program is followed), and nothing is left of the ring;
+//! - known that it does ([`known`]), which is an error with both places; or
+//! - **checked** when the kernel runs ([`state`]): each thread has the state of the slots in registers, and traps instead of waiting.
+//!
+//! Why here: before the accesses of the ring's fields are moved by anything, and before buffers get layouts, so that they are buffers
+//! like any other to all that follows, which orders their accesses by barriers.
+//!
+//! ```text
+//! %ring = ttg.ring_create %a {slots = 2 : i32}
+//! scf.for %i = ... {                                scf.for %i = ... {
+//!   ttg.ring_acquire %ring[%slot], %phase             %w = ttg.memdesc_index %a[%slot]
+//!   %w = ttg.memdesc_index %a[%slot]                  ttg.local_store %x, %w
+//!   ttg.local_store %x, %w                     =>     %y = ttg.local_load %w
+//!   ttg.ring_commit %ring[%slot]                    }
+//!   ttg.ring_wait %ring[%slot], %phase
+//!   %y = ttg.local_load %w
+//!   ttg.ring_release %ring[%slot]
+//! }
+//! ```
+
+mod balanced;
+mod known;
+mod state;
+
+use tilewright_ir::dialect::ttg;
+use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
+
+use crate::analysis::{rings, scope};
+use crate::pass::{Pass, Property};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "order-rings",
+    summary: "check the order of rings of one group of warps, and drop them",
+    requires: &[Property::CallsStay],
+    ensures: &[],
+    run: |m, _, _| run(m),
+};
+
+/// Takes the rings away whose ends are the same warps.
+///
+/// # Errors
+/// A ring whose ends would wait for each other for ever, or are different warps, which nothing lowers yet.
+pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
+    let all = module.all_ops(module.root());
+    for op in all {
+        let Some(create) = ttg::RingCreate::cast(module, op) else { continue };
+        let ring = Ring::new(module, create);
+        if !ring.is_in_order(module) {
+            let what = format!(
+                "{}, whose ends are in different partitions of a warp_specialize",
+                ring.shown(module)
+            );
+            return Err(Diagnostic::unsupported(module, module.op_loc(op), what));
+        }
+        let is_proven = match balanced::is_balanced(module, &ring) {
+            true => true,
+            false => known::follow(module, &ring)?,
+        };
+        if is_proven {
+            ring.forget(module);
+        } else {
+            state::check(module, &ring)?;
+        }
+        module.erase_op(create.0);
+    }
+    Ok(())
+}
+
+/// What is done to a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Acquire,
+    Commit,
+    Close,
+    Wait(usize),
+    Release(usize),
+    IsClosed,
+}
+
+/// A ring and the operations on it.
+struct Ring {
+    create: ttg::RingCreate,
+    slots: u32,
+    readers: usize,
+    one_shot: bool,
+    uses: Vec<Op>,
+}
+
+impl Ring {
+    fn new(module: &Module, create: ttg::RingCreate) -> Ring {
+        Ring {
+            create,
+            slots: create.slots(module).unsigned_abs(),
+            readers: create.readers(module).map_or(1, |names| names.len()),
+            one_shot: create.one_shot(module),
+            uses: rings::users(module, create.ring(module)),
+        }
+    }
+
+    /// Whether the writer and all readers are the same warps.
+    fn is_in_order(&self, module: &Module) -> bool {
+        let mut places = self.uses.iter().map(|&op| scope::enclosing(module, op));
+        let first = places.next();
+        places.all(|place| Some(&place) == first.as_ref())
+    }
+
+    /// Whether an operation, or one inside of it, is on the ring.
+    fn concerns(&self, module: &Module, op: Op) -> bool {
+        self.uses.iter().any(|&u| u == op || module.is_ancestor(op, u))
+    }
+
+    /// What an operation on the ring does.
+    fn action(&self, module: &Module, op: Op) -> Option<Action> {
+        let reader = rings::Ring::reader_of(module, op);
+        Some(match module.opcode(op).filter(|_| self.uses.contains(&op))? {
+            Opcode::Ttg(ttg::Kind::RingAcquire) => Action::Acquire,
+            Opcode::Ttg(ttg::Kind::RingCommit) => Action::Commit,
+            Opcode::Ttg(ttg::Kind::RingClose) => Action::Close,
+            Opcode::Ttg(ttg::Kind::RingWait) => Action::Wait(reader),
+            Opcode::Ttg(ttg::Kind::RingRelease) => Action::Release(reader),
+            Opcode::Ttg(ttg::Kind::RingIsClosed) => Action::IsClosed,
+            _ => return None,
+        })
+    }
+
+    /// Slot and phase of an operation on the ring.
+    fn position(module: &Module, op: Op) -> (Value, Option<Value>) {
+        let operands = module.operands(op);
+        let phase = module.def(op).and_then(|def| def.group("phase"));
+        let phase = phase.and_then(|group| module.operand_group(op, group).first().copied());
+        (operands[1], phase)
+    }
+
+    /// What messages call it, and a reader of it.
+    fn shown(&self, module: &Module) -> String {
+        self.create.name(module).map_or("the pipe".to_string(), |name| format!("the pipe `{name}`"))
+    }
+
+    fn reader_shown(&self, module: &Module, number: usize) -> String {
+        match self.create.readers(module).and_then(|names| names.get(number).cloned()) {
+            Some(name) => format!("the reader `{name}`"),
+            None => "the reader".to_string(),
+        }
+    }
+
+    /// Takes the operations away. Nothing is closed in a ring that is known to be in order but by what [`known`] has followed.
+    fn forget(&self, module: &mut Module) {
+        for &op in &self.uses {
+            if ttg::RingIsClosed::cast(module, op).is_some() {
+                let closed = module.result(op);
+                let open = Builder::before(module, op).int(0, Type::I1);
+                module.replace_all_uses(closed, open);
+            }
+            module.erase_op(op);
+        }
+    }
+}

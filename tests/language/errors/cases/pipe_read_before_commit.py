@@ -1,0 +1,19 @@
+"""A slot that is read before it is committed."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright import tle
+
+
+@triton.jit
+def kernel(x_ptr, n):
+    x = tle.gpu.alloc([2, 32], dtype=tl.float32)
+    pipe = tle.pipe(capacity=2, name="stages", x=x)
+    slot = pipe.writer().acquire(0)
+    slot.x.store(x.slot(1).load())
+
+
+def call():
+    kernel[(1,)](np.zeros(64, np.float32), 3)

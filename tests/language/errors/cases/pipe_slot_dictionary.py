@@ -1,0 +1,18 @@
+"""A field that the dictionary has not."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright import tle
+
+
+@triton.jit
+def kernel(x_ptr, n):
+    x = tle.gpu.alloc([2, 32], dtype=tl.float32)
+    pipe = tle.pipe(capacity=2, name="stages", x=x)
+    pipe.writer().acquire(0).fields["y"]
+
+
+def call():
+    kernel[(1,)](np.zeros(64, np.float32), 3)
