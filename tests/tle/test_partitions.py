@@ -416,4 +416,4 @@ WRONG = [
 def test_errors(device, case, message):
     with pytest.raises(triton.CompilationError, match=message) as error:
         wrong[(1,)](device.array(np.zeros(1, np.float32)), case)
-    assert "test_warp_specialize.py" in str(error.value) and "^" in str(error.value)
+    assert "test_partitions.py" in str(error.value) and "^" in str(error.value)
