@@ -53,9 +53,8 @@ impl PipePart {
     /// The same with other tensors.
     pub fn map(&self, f: &mut impl FnMut(&Tensor) -> Tensor) -> PipePart {
         let ring = self.ring.as_ref().map(&mut *f);
-        let field = |(name, b): &(Arc<str>, Buffer)| {
-            (name.clone(), Buffer { handle: f(&b.handle), ..b.clone() })
-        };
+        let field =
+            |(name, b): &(Arc<str>, Buffer)| (name.clone(), Buffer { handle: f(&b.handle), ..b.clone() });
         let fields = self.fields.iter().map(field).collect();
         PipePart { pipe: self.pipe.clone(), role: self.role.clone(), ring, fields }
     }

@@ -329,18 +329,7 @@ impl Frame {
                     if context.interrupt.is_some_and(|i| i.load(Ordering::Relaxed)) {
                         return Ok(Yield::Program(Status::Interrupted));
                     }
-                    let ty = Self::ty(program, *iv);
-                    let sum = (self.scalar(program, *iv) as i64)
-                        .checked_add(self.scalar(program, *step) as i64)
-                        .filter(|&s| s <= ty.elem.signed_range().1);
-                    // Counting past the type's range ends the loop: every bound is below.
-                    match sum {
-                        Some(s) => {
-                            self.set(*iv, Repr::Uniform(s as u64));
-                            self.pc = *top;
-                        }
-                        None => self.pc = *exit,
-                    }
+                    self.pc = if self.count_up(program, *iv, *step) { *top } else { *exit };
                     continue;
                 }
                 Instr::Barrier { scope, group, count } => {
@@ -386,10 +375,11 @@ impl Frame {
                 }
                 Instr::Ring(step) => {
                     let own = own.ok_or_else(|| Box::new(Fault::new("a pipe outside of a kernel")))?;
-                    match self.ring_op(program, &mut own.rings.borrow_mut(), step)? {
-                        Outcome::Done => {}
-                        // All ends are the program's one group of threads.
-                        Outcome::Blocked(fault) => return Err(fault),
+                    // All ends are the program's one group of threads.
+                    if let Outcome::Blocked(fault) =
+                        self.ring_op(program, &mut own.rings.borrow_mut(), step)?
+                    {
+                        return Err(fault);
                     }
                 }
                 Instr::Local { .. }
@@ -400,9 +390,7 @@ impl Frame {
                 | Instr::Remote { .. }
                 | Instr::Offset { .. } => self.local_op(program, own, instr)?,
                 _ => {
-                    if let Some(own) = own.filter(|_| !program.rings.is_empty()) {
-                        self.check_ring_access(program, own, instr)?;
-                    }
+                    self.check_ring_access(program, own, instr)?;
                     self.step(program, context, instr)?;
                 }
             }
@@ -411,8 +399,26 @@ impl Frame {
         }
     }
 
+    /// Counts a loop's variable up. Counting past its type's range ends the loop: every bound is below.
+    fn count_up(&mut self, program: &Program, iv: V, step: V) -> bool {
+        let ty = Self::ty(program, iv);
+        let sum = (self.scalar(program, iv) as i64)
+            .checked_add(self.scalar(program, step) as i64)
+            .filter(|&s| s <= ty.elem.signed_range().1);
+        if let Some(sum) = sum {
+            self.set(iv, Repr::Uniform(sum as u64));
+        }
+        sum.is_some()
+    }
+
     /// Checks what an instruction accesses of the slots of rings.
-    fn check_ring_access(&mut self, program: &Program, own: &Own, instr: &Instr) -> Result<(), FaultBox> {
+    fn check_ring_access(
+        &mut self,
+        program: &Program,
+        own: Option<&Own>,
+        instr: &Instr,
+    ) -> Result<(), FaultBox> {
+        let Some(own) = own.filter(|_| !program.rings.is_empty()) else { return Ok(()) };
         let (ptr, mask, value, write) = match instr {
             Instr::Load { ptr, mask, dst, .. } => (*ptr, *mask, *dst, false),
             Instr::Store { ptr, mask, value } => (*ptr, *mask, *value, true),

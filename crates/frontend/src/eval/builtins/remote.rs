@@ -83,7 +83,7 @@ impl Evaluator<'_> {
                 self.refuse_negative(rank)?;
                 if self.meshes.furthest.as_ref().is_none_or(|(known, _)| *known < rank) {
                     let error = self.error(format!("there is no program {rank} in the kernel's clusters"));
-                    self.meshes.furthest = Some((rank, error.into()));
+                    self.meshes.furthest = Some((rank, error));
                 }
                 self.scalar_constant(&HostValue::Int(rank), &Scalar::Int32.into())
             }

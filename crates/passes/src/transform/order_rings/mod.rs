@@ -4,10 +4,10 @@
 //! The warps would wait for themselves where the writer acquires a slot that a reader has not released, or a reader waits for one that
 //! was not committed. So nothing waits: it is
 //!
-//! - **known** at compile time that it doesn't come to that ([`balanced`]: each chunk goes through the ring before the next one
-//!   begins; [`known`]: all numbers are known, and the program is followed), and nothing is left of the ring;
-//! - known that it does ([`known`]), which is an error with both places; or
-//! - **checked** when the kernel runs ([`state`]): each thread has the state of the slots in registers, and traps instead of waiting.
+//! - **known** at compile time that it doesn't come to that (`balanced`: each chunk goes through the ring before the next one
+//!   begins; `known`: all numbers are known, and the program is followed), and nothing is left of the ring;
+//! - known that it does (`known`), which is an error with both places; or
+//! - **checked** when the kernel runs (`state`): each thread has the state of the slots in registers, and traps instead of waiting.
 //!
 //! Why here: before the accesses of the ring's fields are moved by anything, and before buffers get layouts, so that they are buffers
 //! like any other to all that follows, which orders their accesses by barriers.
