@@ -89,6 +89,34 @@ fn bulk_stores_need_a_proxy_fence() {
     );
 }
 
+/// All warps load each word, meet, and load other words; then the copy engine writes the first ones. Who has loaded these is known
+/// past the barriers between.
+#[test]
+fn bulk_copies_onto_what_warps_have_loaded_need_a_proxy_fence() {
+    let go = |fence: &str| {
+        let ptx = bulk(EXPECT, WAIT).replace(
+            "bar.sync 0;",
+            &format!(
+                ".shared .align 128 .b8 other[512]; mov.u32 %r7, s; mov.u32 %r8, other; shl.b32 %r9, %r1, 2;
+                 add.u32 %r5, %r7, %r9; add.u32 %r6, %r8, %r9; st.shared.u32 [%r5], %r1; st.shared.u32 [%r6], %r1;
+                 fence.proxy.async.shared::cta; bar.sync 0; ld.shared.u32 %r10, [s+4]; {fence} bar.sync 0;
+                 ld.shared.u32 %r10, [other+8]; bar.sync 0; ld.shared.u32 %r10, [other+12]; bar.sync 0;"
+            ),
+        );
+        let p = parse(&ptx);
+        let mut a: Vec<u32> = (0..128).collect();
+        let mut b = vec![0u32; 128];
+        Run::new(&p, 1, 128).array(&mut a).array(&mut b).go()
+    };
+    none(&go("fence.proxy.async.shared::cta;"));
+    let r = go("");
+    assert!(
+        r.findings.iter().any(|f| f.kind == ProxyFence && f.message.contains("read with no")),
+        "{:#?}",
+        r.findings
+    );
+}
+
 #[test]
 fn copies_end_before_the_cta() {
     // The store's wait is left out, then the load's; with them nothing is found (tests above).

@@ -58,6 +58,8 @@ impl Cell {
 
 /// Sets kept before all are forgotten.
 const MAX_SETS: usize = 1 << 18;
+/// The same at a barrier of all warps, behind which only the asynchronous proxy still asks who has read.
+const SETS_PAST_BARRIERS: usize = 1 << 12;
 
 /// Sets of records, by number; and the way from one set to a larger one.
 #[derive(Default)]
@@ -117,8 +119,16 @@ impl SharedShadow {
     /// A barrier of all warps: everything before is ordered before everything after.
     pub fn next_phase(&mut self) {
         self.phase += 1;
-        if !self.sets.lasting {
-            self.sets.clear();
+        if !self.sets.lasting && self.sets.sets.len() > SETS_PAST_BARRIERS {
+            self.forget_sets();
+        }
+    }
+
+    /// Records that stand for sets stand for nothing any more.
+    fn forget_sets(&mut self) {
+        self.sets.clear();
+        for c in self.writes.iter_mut().chain(&mut self.reads).filter(|c| c.has(SET)) {
+            c.0 &= FLAGS & !(SET | ASYNC);
         }
     }
 
@@ -142,10 +152,7 @@ impl SharedShadow {
         }
         if self.sets.sets.len() > MAX_SETS {
             // Kernels with no barrier of the whole CTA: forget, rather than grow without end.
-            self.sets.clear();
-            for c in self.writes.iter_mut().chain(&mut self.reads).filter(|c| c.has(SET)) {
-                c.0 &= FLAGS & !(SET | ASYNC);
-            }
+            self.forget_sets();
             return new;
         }
         let mut s: Vec<Cell> = self.sets.of(&old).iter().copied().filter(|c| stays(*c)).collect();
