@@ -234,7 +234,7 @@ impl Hooks for HalfWarps {
         l.b.intrinsic("llvm.nvvm.bar.warp.sync", Effect::Write, None, &[all]);
     }
 
-    /// PTX ISA, "shfl.sync": the upper part of the last operand says how many lanes belong together.
+    /// PTX ISA, "shfl.sync": the upper part of the last operand masks the bits of a lane that shuffles leave as they are.
     fn shuffle(l: &mut State<'_>, word: Value, how: Shuffle) -> Value {
         let (name, lane, last) = match how {
             Shuffle::Xor(mask) => ("bfly", l.b.i32(i64::from(mask)), 31),
@@ -242,7 +242,7 @@ impl Hooks for HalfWarps {
             Shuffle::Up(by) => ("up", l.b.i32(i64::from(by)), 0),
             Shuffle::Down(by) => ("down", l.b.i32(i64::from(by)), 31),
         };
-        let (all, clamp) = (l.b.i32(-1), l.b.i32(i64::from(LANES) << 8 | last));
+        let (all, clamp) = (l.b.i32(-1), l.b.i32(i64::from(32 - LANES) << 8 | last));
         let name = format!("llvm.nvvm.shfl.sync.{name}.i32");
         l.b.intrinsic(&name, Effect::Read, Some(Ty::I32), &[all, word, lane, clamp])
     }
