@@ -11,7 +11,9 @@
 
 use smallvec::SmallVec;
 
-use crate::entity::{Block, Op, Value};
+use crate::builder::Builder;
+use crate::dialect::scf;
+use crate::entity::{Block, Op, Region, Value};
 use crate::module::{Module, ValueDef};
 
 /// Where values stand.
@@ -148,4 +150,14 @@ pub fn is_loop(m: &Module, op: Op) -> bool {
 /// Whether an operation may run more than once in a program.
 pub fn is_in_loop(m: &Module, op: Op) -> bool {
     std::iter::successors(m.parent_op(op), |&op| m.parent_op(op)).any(|op| is_loop(m, op))
+}
+
+/// The block of a region of an `scf.if`; where there is none, an empty one is made, which yields nothing.
+pub fn branch_block(m: &mut Module, region: Region) -> Block {
+    if let &[block] = m.region_blocks(region) {
+        return block;
+    }
+    let block = m.append_block(region, &[]);
+    scf::Yield::build(&mut Builder::at_end(m, block), &[]);
+    block
 }

@@ -4,6 +4,7 @@
 //! them, and each partition has warps of its own. Layouts, barriers and scratch memory are those of the scope.
 
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
+use tilewright_ir::module::Use;
 use tilewright_ir::{Module, Op, Opcode, Value, ValueDef};
 
 /// How many warps run an operation.
@@ -89,6 +90,27 @@ pub fn enclosing(module: &Module, op: Op) -> Vec<(ttg::WarpSpecialize, usize)> {
 pub fn concurrent(module: &Module, a: Op, b: Op) -> bool {
     let of_b = enclosing(module, b);
     enclosing(module, a).iter().any(|(w, region)| of_b.iter().any(|(v, other)| v == w && other != region))
+}
+
+/// A value, and what it is in the partitions that capture it: the other way round from [`captured`].
+pub fn views(module: &Module, value: Value) -> Vec<Value> {
+    let mut views = vec![value];
+    let mut seen = 0;
+    while let Some(&view) = views.get(seen) {
+        seen += 1;
+        for u in module.uses(view) {
+            let Some(w) = ttg::WarpSpecialize::cast(module, u.op) else { continue };
+            let blocks = w.partitions(module).iter().map(|&r| module.region_block(r));
+            views.extend(blocks.filter_map(|b| module.block_args(b).get(u.index as usize)));
+        }
+    }
+    views
+}
+
+/// What is done with a value, in partitions that capture it too.
+pub fn uses(module: &Module, value: Value) -> Vec<Use> {
+    let all = views(module, value).into_iter().flat_map(|v| module.uses(v).to_vec());
+    all.filter(|u| ttg::WarpSpecialize::cast(module, u.op).is_none()).collect()
 }
 
 /// What an argument of a partition stands for outside of it; any other value is itself.

@@ -91,7 +91,7 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
             .note("use a smaller num_warps, or fewer partitions"));
     }
     module.set_i32_attr(root, "ttg.total-num-warps", total as i32);
-    let start = (REGISTERS / (total * WARP)) & !7;
+    let start = registers_at_start(total);
     // Whoever bounds the registers says all there is to say.
     let bounded = module.int_attr(root, "ttg.maxnreg").is_some();
     if !asked || bounded || !movable || start >= MAX_REGISTERS {
@@ -112,11 +112,21 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     Ok(())
 }
 
+/// Registers that each thread of `total` warps has when the kernel starts.
+fn registers_at_start(total: u32) -> u32 {
+    (REGISTERS / (total * WARP)) & !7
+}
+
+/// Registers of warp groups together, each given as those of a thread.
+fn registers_of(groups: &[u32]) -> u32 {
+    groups.iter().map(|r| r * GROUP * WARP).sum()
+}
+
 /// How many registers a thread of the default region's `main` warps will have beside one warp group of partitions that asks
 /// for `partition`.
 pub fn registers_beside(main: u32, partition: u32) -> u32 {
     let total = main + 4;
-    let start = ((REGISTERS / (total * WARP)) & !7).min(MAX_REGISTERS);
+    let start = registers_at_start(total).min(MAX_REGISTERS);
     left_for_main(start, (main, total), partition.next_multiple_of(8) * GROUP * WARP)
 }
 
@@ -147,7 +157,7 @@ fn note_few(module: &mut Module, w: ttg::WarpSpecialize, (main, start): (u32, u3
 fn fits(module: &Module, w: ttg::WarpSpecialize, (main, total): (u32, u32)) -> Result<(), Diagnostic> {
     let groups = of_groups(module, w, total);
     let groups = &groups[(main / GROUP) as usize..];
-    let used: u32 = groups.iter().map(|r| r * GROUP * WARP).sum();
+    let used = registers_of(groups);
     let least = main * WARP * MIN_REGISTERS;
     if used + least <= REGISTERS {
         return Ok(());
@@ -167,7 +177,7 @@ fn fits(module: &Module, w: ttg::WarpSpecialize, (main, total): (u32, u32)) -> R
 fn of_groups(module: &Module, w: ttg::WarpSpecialize, total: u32) -> Vec<u32> {
     let warps = w.partition_num_warps(module);
     let starts = w.warp_group_start_ids(module).unwrap_or_default();
-    let start = ((REGISTERS / (total * WARP)) & !7) as i32;
+    let start = registers_at_start(total) as i32;
     let requested = w.requested_registers(module).unwrap_or_else(|| vec![start; warps.len()]);
     let mut of_group = vec![MIN_REGISTERS; (total / GROUP) as usize];
     for (i, &wanted) in requested.iter().enumerate() {
@@ -189,7 +199,7 @@ fn registers(module: &Module, w: ttg::WarpSpecialize, (main, total): (u32, u32),
     let warps = w.partition_num_warps(module);
     let starts = w.warp_group_start_ids(module).unwrap_or_default();
     let of_group = of_groups(module, w, total);
-    let used: u32 = of_group[(main / GROUP) as usize..].iter().map(|r| r * GROUP * WARP).sum();
+    let used = registers_of(&of_group[(main / GROUP) as usize..]);
     let main_registers = left_for_main(start, (main, total), used);
     let of_partition =
         |i: usize| groups(starts[i], warps[i]).map(|g| of_group[g]).max().unwrap_or(start) as i32;

@@ -16,7 +16,8 @@ use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::{AttrKind, Block, Module, Op, TypeKind, Value};
 use tilewright_layout::TmaBlock;
 
-use super::tma::{self, block_type};
+use super::tma::block_type;
+use crate::analysis::scope;
 use crate::pass::{Pass, Property};
 
 /// The pass.
@@ -60,7 +61,7 @@ fn encode(module: &mut Module, desc: Value) {
     let block = block_type(module, desc).expect("a descriptor");
     let (shape, bits) = (module.shape(block).unwrap_or(&[]).to_vec(), module.bits(block));
     // What a dot wants, if TMA can do that.
-    let wanted = tma::uses(module, desc).iter().find_map(|u| {
+    let wanted = scope::uses(module, desc).iter().find_map(|u| {
         let load = tt::DescriptorLoad::cast(module, u.op)?;
         module.uses(load.result(module)).iter().find_map(|u| {
             let alloc = ttg::LocalAlloc::cast(module, u.op)?;
@@ -72,7 +73,7 @@ fn encode(module: &mut Module, desc: Value) {
     let encoding = module.attr(AttrKind::Encoding(encoding));
     let block = module.with_encoding(block, Some(encoding));
     let ty = module.ty(TypeKind::TensorDesc { block });
-    for v in tma::views(module, desc) {
+    for v in scope::views(module, desc) {
         module.set_value_type(v, ty);
     }
 }

@@ -6,9 +6,8 @@
 //! [`lower_tma`](super::lower_tma).
 
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind};
-use tilewright_ir::dialect::{ttg, ttng};
+use tilewright_ir::dialect::ttng;
 use tilewright_ir::flow;
-use tilewright_ir::module::Use;
 use tilewright_ir::{
     AttrKind, Encoding, FloatKind, Module, Op, Opcode, SharedKind, Type, TypeKind, Value, ValueDef,
 };
@@ -27,7 +26,7 @@ use crate::target::TargetInfo;
 pub fn supports(module: &Module, target: &TargetInfo, axis: &AxisAnalysis, desc: Value) -> bool {
     let desc = scope::captured(module, desc);
     let Some(block) = block_type(module, desc) else { return false };
-    let uses = uses(module, desc);
+    let uses = scope::uses(module, desc);
     if !target.tma || !made_once(module, desc) || uses.is_empty() {
         return false;
     }
@@ -87,23 +86,6 @@ fn rows_end_whole(module: &Module, axis: &AxisAnalysis, desc: Value, rank: usize
     extent.is_none_or(|n| {
         u32::from(axis.get(module, n).dims[0].divisibility) + (bits / 8).trailing_zeros() >= 4
     })
-}
-
-/// A descriptor, and what it is in the partitions that capture it.
-pub fn views(module: &Module, desc: Value) -> Vec<Value> {
-    let mut views = vec![desc];
-    for u in module.uses(desc) {
-        let Some(w) = ttg::WarpSpecialize::cast(module, u.op) else { continue };
-        let blocks = w.partitions(module).iter().map(|&r| module.region_block(r));
-        views.extend(blocks.filter_map(|b| module.block_args(b).get(u.index as usize)));
-    }
-    views
-}
-
-/// What is done with a descriptor, in partitions too.
-pub fn uses(module: &Module, desc: Value) -> Vec<Use> {
-    let all = views(module, desc).into_iter().flat_map(|v| module.uses(v).to_vec());
-    all.filter(|u| ttg::WarpSpecialize::cast(module, u.op).is_none()).collect()
 }
 
 /// A kernel's argument, or made where no loop makes it again while copies still read the one before.

@@ -332,21 +332,7 @@ impl Ring {
 
 /// The operations on a ring, also in partitions that capture it.
 pub(crate) fn users(module: &Module, ring: Value) -> Vec<Op> {
-    let mut found = Vec::new();
-    let mut work = vec![ring];
-    while let Some(v) = work.pop() {
-        for u in module.uses(v) {
-            match ttg::WarpSpecialize::cast(module, u.op) {
-                Some(w) => work.extend(
-                    w.partitions(module)
-                        .iter()
-                        .map(|&r| module.block_args(module.region_block(r))[u.index as usize]),
-                ),
-                None => found.push(u.op),
-            }
-        }
-    }
-    found
+    scope::uses(module, ring).into_iter().map(|u| u.op).collect()
 }
 
 pub(crate) fn wrong(module: &Module, op: Op, text: &str) -> Diagnostic {

@@ -12,6 +12,7 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::scf;
+use tilewright_ir::flow;
 use tilewright_ir::{Block, Builder, Module, Op, Type, Value};
 
 use super::Positions;
@@ -60,14 +61,7 @@ pub(super) fn through(
         }
         if let Some(branch) = scf::If::cast(module, op) {
             for region in [branch.then_region(module), branch.else_region(module)] {
-                let block = match module.region_blocks(region) {
-                    &[block] => block,
-                    _ => {
-                        let block = module.append_block(region, &[]);
-                        scf::Yield::build(&mut Builder::at_end(module, block), &[]);
-                        block
-                    }
-                };
+                let block = flow::branch_block(module, region);
                 let inner: Vec<Op> = module.block_ops(block).collect();
                 let s = through(module, &inner, blocks, slots, state, at);
                 let end = *inner.last().expect("a branch ends with a yield");

@@ -47,11 +47,11 @@ use tilewright_ir::dialect::{arith, tt, ttg};
 use tilewright_ir::flow;
 use tilewright_ir::marks;
 use tilewright_ir::text::print_attr;
-use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Options, Trait, Value};
+use tilewright_ir::{Attr, AttrKind, Block, Diagnostic, Encoding, Module, Op, Opcode, Options, Trait, Value};
 use tilewright_layout::TileLayout;
 
 use crate::analysis::axis::AxisAnalysis;
-use crate::analysis::{encoding_choice, scratch};
+use crate::analysis::{encoding_choice, scope, scratch};
 use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 
@@ -118,14 +118,16 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
         if tt::Func::cast(module, func).is_none() {
             continue;
         }
-        for unit in units(module, func, num_warps) {
+        for (unit, num_warps) in units(module, func, num_warps) {
             let axis = AxisAnalysis::run(module);
+            let ops = unit.ops(module);
             let mut assigner = Assigner {
                 module,
                 axis,
                 target,
-                num_warps: unit.num_warps,
-                ops: unit.ops,
+                num_warps,
+                unit,
+                ops,
                 encodings: FxHashMap::default(),
                 cheap: FxHashMap::default(),
                 depths: FxHashMap::default(),
@@ -142,24 +144,34 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
 }
 
 /// Operations that the same warps run. No tensor passes from one unit to another.
-struct Unit {
-    ops: Vec<Op>,
-    num_warps: u32,
+#[derive(Debug, Clone, Copy)]
+enum Unit {
+    /// A function without its partitions.
+    Function(Op),
+    Partition(Block),
 }
 
-/// A function without its partitions, then each of these.
-fn units(module: &Module, func: Op, num_warps: u32) -> Vec<Unit> {
-    let mut own = module.all_ops(func);
-    let mut units = Vec::new();
-    for w in own.clone().into_iter().filter_map(|op| ttg::WarpSpecialize::cast(module, op)) {
-        for (&region, n) in w.partitions(module).iter().zip(w.partition_num_warps(module)) {
-            let block = module.region_block(region);
-            let ops: Vec<Op> = module.block_ops(block).flat_map(|op| module.all_ops(op)).collect();
-            own.retain(|op| !ops.contains(op));
-            units.push(Unit { ops, num_warps: n as u32 });
+impl Unit {
+    /// Its operations, parents first: the function itself is one.
+    fn ops(self, module: &Module) -> Vec<Op> {
+        match self {
+            Unit::Function(func) => {
+                let own = |&op: &Op| scope::enclosing(module, op).iter().all(|&(_, region)| region == 0);
+                module.all_ops(func).into_iter().filter(own).collect()
+            }
+            Unit::Partition(block) => module.block_ops(block).flat_map(|op| module.all_ops(op)).collect(),
         }
     }
-    units.insert(0, Unit { ops: own, num_warps });
+}
+
+/// A function, then each of its partitions, with their numbers of warps.
+fn units(module: &Module, func: Op, num_warps: u32) -> Vec<(Unit, u32)> {
+    let mut units = vec![(Unit::Function(func), num_warps)];
+    for w in module.all_ops(func).into_iter().filter_map(|op| ttg::WarpSpecialize::cast(module, op)) {
+        let warps = w.partition_num_warps(module);
+        let blocks = w.partitions(module).iter().map(|&r| Unit::Partition(module.region_block(r)));
+        units.extend(blocks.zip(warps).map(|(unit, n)| (unit, n as u32)));
+    }
     units
 }
 
@@ -181,7 +193,8 @@ struct Assigner<'a> {
     axis: AxisAnalysis,
     target: &'a TargetInfo,
     num_warps: u32,
-    /// All operations of the function, parents first.
+    unit: Unit,
+    /// All operations of the unit, parents first.
     ops: Vec<Op>,
     /// The encoding of each value that is not cheap, by [`crate::analysis::encoding_inference::representative`].
     encodings: FxHashMap<Value, Attr>,
@@ -216,10 +229,8 @@ impl Assigner<'_> {
     fn signature_roots(&mut self) -> Vec<roots::Root> {
         let mut values = Vec::new();
         // A partition is given no tensors, and calls nothing.
-        let Some((&func, inside)) = self.ops.split_first() else { return Vec::new() };
-        if tt::Func::cast(self.module, func).is_none() {
-            return Vec::new();
-        }
+        let Unit::Function(func) = self.unit else { return Vec::new() };
+        let inside = &self.ops[1..];
         for &region in self.module.regions(func) {
             values.extend(
                 self.module

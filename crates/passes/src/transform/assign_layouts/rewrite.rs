@@ -12,10 +12,10 @@ use tilewright_ir::{
 };
 use tilewright_layout::{ScanOrder, TileLayout};
 
-use super::Assigner;
 use super::wgmma::is_warp_group_encoding;
+use super::{Assigner, Unit};
 use crate::analysis::axis::pointer_of;
-use crate::analysis::{encoding_choice, encoding_inference, scope, scratch};
+use crate::analysis::{encoding_choice, encoding_inference, scratch};
 use crate::target::{MmaKind, dot_kind};
 
 pub(super) struct Rewriter<'a> {
@@ -63,18 +63,11 @@ impl<'a> Rewriter<'a> {
         for &op in &ops {
             self.op(op)?;
         }
-        let Some(&first) = ops.first() else { return Ok(()) };
-        if tt::Func::cast(self.m(), first).is_some() {
-            self.set_function_type(first);
+        if let Unit::Function(func) = self.a.unit {
+            self.set_function_type(func);
         }
-        // What was made beside them is between them: in the function, or in the partition's block.
-        let mut all: Vec<Op> = if tt::Func::cast(self.m(), first).is_some() {
-            own_ops(self.m(), first)
-        } else {
-            let block =
-                ops.iter().find(|&&op| !self.m().is_erased(op)).and_then(|&op| outermost(self.m(), op));
-            block.map_or(Vec::new(), |b| self.m().block_ops(b).flat_map(|op| self.m().all_ops(op)).collect())
-        };
+        // What was made beside them, too.
+        let mut all = self.a.unit.ops(self.m());
         erase_dead(self.a.module, &all);
         all.retain(|&op| !self.m().is_erased(op));
         self.check(&all)
@@ -723,25 +716,6 @@ pub(super) fn after_value(module: &mut Module, value: Value) -> Builder<'_> {
             None => Builder::at_end(module, block),
         },
     }
-}
-
-/// The operations of a function but for those in partitions.
-fn own_ops(module: &Module, func: Op) -> Vec<Op> {
-    let all = module.all_ops(func);
-    let alone = |&op: &Op| scope::enclosing(module, op).iter().all(|&(_, region)| region == 0);
-    all.into_iter().filter(alone).collect()
-}
-
-/// The partition's block that an operation is in.
-fn outermost(module: &Module, op: Op) -> Option<Block> {
-    let mut block = module.parent_block(op)?;
-    while let Some(parent) = module.block_parent_op(block) {
-        if ttg::Partitions::cast(module, parent).is_some() {
-            return Some(block);
-        }
-        block = module.parent_block(parent)?;
-    }
-    None
 }
 
 /// Erases pure operations among these, parents first, that nothing uses.

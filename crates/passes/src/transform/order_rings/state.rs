@@ -11,6 +11,7 @@
 //! ```
 
 use tilewright_ir::dialect::{arith, scf, tt, ttg};
+use tilewright_ir::flow;
 use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Type, Value};
 
 use super::{Action, Ring};
@@ -82,14 +83,7 @@ impl State<'_> {
         let n = words.len();
         if let Some(branch) = scf::If::cast(module, op) {
             for region in [branch.then_region(module), branch.else_region(module)] {
-                let block = match module.region_blocks(region) {
-                    &[block] => block,
-                    _ => {
-                        let block = module.append_block(region, &[]);
-                        scf::Yield::build(&mut Builder::at_end(module, block), &[]);
-                        block
-                    }
-                };
+                let block = flow::branch_block(module, region);
                 self.block(module, block, words.clone())?;
             }
         } else if let Some(l) = scf::For::cast(module, op) {
