@@ -223,6 +223,9 @@ def test_no_tool_is_left_behind(tmp_path, place, how, what):
     )
     tools = started(file)
     assert alive(tools)
+    # A tool is on its lifeline as soon as whoever started it comes to run again.
+    flags = Path(f"/proc/{tools}/fdinfo/0")
+    wait_for(lambda: int(flags.read_text().split("flags:")[1].split()[0], 8) & os.O_ASYNC)
     os.kill(ours.pid, how)
     assert ours.wait(timeout=60) != 0
     wait_for(lambda: not alive(tools))

@@ -2,14 +2,16 @@
 
 use std::fmt;
 use std::io::{self, Read, Seek};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, set_parent_process_death_signal};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// How long a tool may run. Nothing that fits a GPU takes minutes: what does grows with the square of the code's size.
 pub const TIME_LIMIT: Duration = Duration::from_secs(600);
@@ -90,13 +92,11 @@ pub fn run(command: &mut Command, stop: &AtomicBool, limit: Duration) -> Result<
     let file = || tempfile::tempfile().map_err(TemporaryError::new);
     let shared = |file: &std::fs::File| file.try_clone().map_err(TemporaryError::new);
     let (mut stdout, mut stderr) = (file()?, file()?);
-    command.stdin(Stdio::null()).stdout(shared(&stdout)?).stderr(shared(&stderr)?);
-    // SAFETY: between fork and exec only system calls are made.
-    unsafe {
-        command.pre_exec(|| set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from));
-    }
+    let lifeline = Lifeline::new()?;
+    command.stdin(lifeline.end()?).stdout(shared(&stdout)?).stderr(shared(&stderr)?);
     let child = command.spawn().map_err(|source| Failure::Start { program: program.clone(), source })?;
     let mut running = Running(child);
+    lifeline.hold(&running);
     // Where memory runs out, the tool should go, not the program that wants to know what it says. Best effort.
     let _ = std::fs::write(format!("/proc/{}/oom_score_adj", running.0.id()), "1000");
     let status = running.wait(&program, stop, limit)?;
@@ -111,17 +111,56 @@ pub fn run(command: &mut Command, stop: &AtomicBool, limit: Duration) -> Result<
     Ok(Output { status, stdout: text(&mut stdout)?, stderr: text(&mut stderr)? })
 }
 
+/// What ends a tool when our process does: its standard input is a pipe with nothing in it, whose hanging up is a signal to the tool.
+///
+/// A parent's death can be made a signal by the child itself, too (`PR_SET_PDEATHSIG`), between fork and exec. But then the standard library has to
+/// copy our page tables, and each page that the compiler writes to is a fault afterwards: a sixth of a small kernel's compile time, and more in a
+/// process with much memory.
+struct Lifeline {
+    theirs: OwnedFd,
+    _ours: OwnedFd,
+}
+
+impl Lifeline {
+    fn new() -> Result<Lifeline, TemporaryError> {
+        let (theirs, ours) =
+            pipe_with(PipeFlags::CLOEXEC).map_err(|error| TemporaryError::new(error.into()))?;
+        Ok(Lifeline { theirs, _ours: ours })
+    }
+
+    /// The tool's end.
+    fn end(&self) -> Result<OwnedFd, TemporaryError> {
+        self.theirs.try_clone().map_err(TemporaryError::new)
+    }
+
+    /// From now on the tool dies with us; one that was started an instant before we are killed may run to its end.
+    fn hold(&self, tool: &Running) {
+        let pipe = self.theirs.as_raw_fd();
+        let Ok(pid) = libc::c_int::try_from(tool.0.id()) else { return };
+        // SAFETY: the pipe is open, and these commands take a number each: who is told of it, how, and that it is to be told.
+        unsafe {
+            libc::fcntl(pipe, libc::F_SETOWN, pid);
+            libc::fcntl(pipe, F_SETSIG, libc::SIGKILL);
+            libc::fcntl(pipe, libc::F_SETFL, libc::O_ASYNC);
+        }
+    }
+}
+
+/// The command of `fcntl` that says which signal it is (fcntl(2), "Managing signals"); the `libc` crate does not have it.
+const F_SETSIG: libc::c_int = 10;
+
 /// A process that does not outlive this value.
 struct Running(Child);
 
 impl Running {
+    fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.0.id()).ok().and_then(Pid::from_raw)
+    }
+
     fn wait(&mut self, program: &str, stop: &AtomicBool, limit: Duration) -> Result<ExitStatus, Failure> {
         let failed = |source| Failure::Start { program: program.to_string(), source };
         let start = Instant::now();
-        let pidfd = i32::try_from(self.0.id())
-            .ok()
-            .and_then(Pid::from_raw)
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let pidfd = self.pid().and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         loop {
             if let Some(status) = self.0.try_wait().map_err(failed)? {
                 return Ok(status);
