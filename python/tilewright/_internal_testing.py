@@ -100,6 +100,11 @@ def is_hip_gfx12() -> bool:
     return _is("hip", "gfx12")
 
 
+# As Triton 3.6 calls these two.
+is_hip_rdna3 = is_hip_gfx11
+is_hip_rdna4 = is_hip_gfx12
+
+
 def is_hip_gfx1250() -> bool:
     return _is("hip", "gfx1250")
 
