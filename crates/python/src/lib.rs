@@ -33,6 +33,7 @@ mod kernel;
 mod kernels;
 mod key;
 mod launch;
+mod linear_layout;
 mod memory;
 mod nesting;
 mod params;
@@ -57,6 +58,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<ahead::CompileAhead>()?;
     m.add_class::<ahead::KernelAhead>()?;
     m.add_class::<progress::Progress>()?;
+    m.add_class::<linear_layout::NamedLayout>()?;
     m.add_function(wrap_pyfunction!(ahead::available_parallelism, m)?)?;
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
     m.add_function(wrap_pyfunction!(compile::made_with, m)?)?;

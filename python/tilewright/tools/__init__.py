@@ -2,6 +2,10 @@
 
 import importlib
 
+from .._tilewright import LinearLayout
+
+__all__ = ["LinearLayout"]
+
 # Imported when they are asked for.
 _MODULES = ("compile", "disasm", "link", "mxfp", "ragged_tma", "tensor_descriptor")
 
