@@ -10,9 +10,14 @@ since it has neither: counts by ``tl.histogram``, a sum over programs, a sum ove
 
 ``topk_selector``: which are the largest of long rows (S000 4.4): ours shares rows among the programs of a cluster; Triton's is one
 program a row, which counts digits by ``tl.histogram`` and reads the row once for each.
+
+``fft``: transforms of 4096 rows (TLE reference 8), against ``torch.fft.fft`` (cuFFT, which has no bfloat16 and only powers of two of
+float16: there torch's column is that of float32) and a kernel of radix 2 in plain Triton, whose elements change places by reshapes
+and permutations.
 """
 
 import argparse
+import math
 import sys
 from pathlib import Path
 
@@ -23,6 +28,7 @@ import triton.language as tl
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "tle"))
 
+import fft
 import moe_align
 import topk
 import topk_selector
@@ -273,7 +279,89 @@ def topk_selector_rows():
             row_of(f"topk_selector {rows:2} x {n:6} k {k:4}", times, f"{kept} {tile}")
 
 
-WORKLOADS = {"moe_align": moe_align_rows, "topk": topk_rows, "topk_selector": topk_selector_rows}
+@triton.jit
+def plain_fft_kernel(x_ptr, out_ptr, cos_ptr, sin_ptr, N: tl.constexpr, STAGES: tl.constexpr, ROWS: tl.constexpr, REAL: tl.constexpr):  # fmt: skip
+    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None] * N
+    at = row + tl.arange(0, N)[None, :]
+    if REAL:
+        re = tl.load(x_ptr + at).to(tl.float32)
+        im = tl.zeros([ROWS, N], tl.float32)
+    else:
+        re, im = tl.split(tl.load(x_ptr + 2 * at[:, :, None] + tl.arange(0, 2)[None, None, :]).to(tl.float32))
+    half = tl.arange(0, N // 2)[None, :]
+    for stage in tl.static_range(STAGES):
+        done: tl.constexpr = 1 << stage
+        angle = half % done * (N // (2 * done))
+        c, s = tl.load(cos_ptr + angle), tl.load(sin_ptr + angle)
+        a_re, b_re = tl.split(tl.permute(tl.reshape(re, [ROWS, 2, N // 2]), [0, 2, 1]))
+        a_im, b_im = tl.split(tl.permute(tl.reshape(im, [ROWS, 2, N // 2]), [0, 2, 1]))
+        t_re, t_im = b_re * c - b_im * s, b_re * s + b_im * c
+        re = tl.reshape(tl.join(a_re + t_re, a_re - t_re), [ROWS, N // (2 * done), done, 2])
+        im = tl.reshape(tl.join(a_im + t_im, a_im - t_im), [ROWS, N // (2 * done), done, 2])
+        re = tl.reshape(tl.permute(re, [0, 1, 3, 2]), [ROWS, N])
+        im = tl.reshape(tl.permute(im, [0, 1, 3, 2]), [ROWS, N])
+    pairs = out_ptr + 2 * at[:, :, None] + tl.arange(0, 2)[None, None, :]
+    tl.store(pairs, tl.join(re, im).to(out_ptr.dtype.element_ty))
+
+
+RADICES = {64: [(8, 8), (16, 4)], 128: [(16, 8)], 256: [(16, 16), (8, 8, 4)], 512: [(32, 16), (16, 32), (8, 8, 8)],
+           1024: [(32, 32), (16, 8, 8), (16, 16, 4)]}  # fmt: skip
+
+
+def fft_rows():
+    m = 4096
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    for n in (64, 128, 256, 512, 1024, 96, 192, 384, 768):
+        is_power = n & (n - 1) == 0
+        angle = torch.arange(n, dtype=torch.float64, device="cuda") * (-2 * math.pi / n)
+        cos, sin = angle.cos().float(), angle.sin().float()
+        choices = RADICES.get(n, [fft.radices_of(n)])
+        tables = {radices: torch.from_numpy(fft.twiddles(radices)).cuda() for radices in choices}
+        for dtype in (torch.float32, torch.float16, torch.bfloat16):
+            for real in (False, True):
+                shape = (m, n) if real else (m, n, 2)
+                x = torch.randn(shape, device="cuda", generator=generator).to(dtype)
+                ours, theirs = [torch.empty((m, n, 2), device="cuda", dtype=dtype) for _ in range(2)]
+                torch_has = dtype is torch.float32 or (dtype is torch.float16 and is_power)
+                of_torch = x if torch_has else x.float()
+                of_torch = of_torch if real else torch.view_as_complex(of_torch)
+
+                def run(radices, rows, num_warps):
+                    fft.fft(x, ours, tables[radices], radices, rows, num_warps)
+
+                def run_triton(rows, num_warps):
+                    plain_fft_kernel[(m // rows,)](x, theirs, cos, sin, n, n.bit_length() - 1, rows, real, num_warps=num_warps)  # fmt: skip
+
+                configs = [{"radices": r, "rows": fft.fewest_rows(r, w) * more, "num_warps": w} for r in choices
+                           for w in (1, 2, 4, 8) for more in (1, 2) if more * n * w <= 2048 or w * more == 1]  # fmt: skip
+                working, refused = timing.compiled(run, configs)
+                for reason in refused.items():
+                    print("refused", *reason)
+                exact = x.double() if real else torch.view_as_complex(x.double())
+                want = torch.view_as_real(torch.fft.fft(exact))
+                unit = want.abs().max().item()
+                bound = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}[dtype] * unit
+                for config in working:
+                    ours.fill_(float("nan"))
+                    run(**config)
+                    error = (ours.double() - want).abs().max().item()
+                    assert error <= bound, (config, error, bound)
+                kept = timing.best(run, working, 10)
+                runs = {"ours": lambda: run(**kept), "torch": lambda: torch.fft.fft(of_torch)}
+                words = f"{kept}"
+                if is_power:
+                    plain = [{"rows": r, "num_warps": w} for r in (1, 2, 4, 8) for w in (1, 2, 4) if 256 <= r * n <= 1024 * w]  # fmt: skip
+                    plain, _ = timing.compiled(run_triton, plain)
+                    run_triton(**plain[0])
+                    assert (theirs.double() - want).abs().max().item() <= bound
+                    tile = timing.best(run_triton, plain, 5)
+                    runs["triton"] = lambda: run_triton(**tile)
+                    words += f" {tile}"
+                name = f"fft {m} x {n:4} {'real' if real else 'complex':7} {str(dtype)[6:]:8}"
+                row_of(name + ("" if torch_has else " (torch: float32)"), times_of(runs), words)
+
+
+WORKLOADS = {"moe_align": moe_align_rows, "topk": topk_rows, "topk_selector": topk_selector_rows, "fft": fft_rows}  # fmt: skip
 
 
 def main():

@@ -1,5 +1,6 @@
 """The programs of ``examples/tle``: each checks itself."""
 
+import math
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -83,3 +84,48 @@ def test_topk_selector(device, n, k, parts, radix):
     module.select(device.array(x), device.array(ends), k, indices, parts, radix, num_warps=4)
     # Who takes a place first is left to chance: backends need not agree.
     module.check(x, ends, k, Device.numpy(device, indices))
+
+
+def as_complex(pairs):
+    pairs = pairs.astype(np.float64)
+    return pairs[..., 0] + 1j * pairs[..., 1]
+
+
+@pytest.mark.parametrize(
+    ("radices", "rows", "num_warps"),
+    [((8, 8), 4, 1), ((16, 16), 4, 2), ((32, 16), 2, 1), ((4, 4, 4), 3, 2), ((12, 8), 8, 2), ((7, 5), 8, 1), ((1,), 1, 1)],
+)  # fmt: skip
+@pytest.mark.parametrize("real", [False, True])
+def test_fft(device, radices, rows, num_warps, real):
+    module = example("fft")
+    n = math.prod(radices)
+    shape = (rows + 1, n) if real else (rows + 1, n, 2)
+    x = np.random.default_rng(n).standard_normal(shape).astype(np.float32)
+    out = device.array(np.full((rows + 1, n, 2), np.nan, np.float32))
+    table = device.array(module.twiddles(radices))
+    module.fft(device.array(x), out, table, radices, rows, num_warps)
+    want = np.fft.fft(x.astype(np.float64) if real else as_complex(x))
+    np.testing.assert_allclose(
+        as_complex(Device.numpy(device, out)), want, rtol=0, atol=1e-6 * abs(want).max()
+    )
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [(np.float16, 1e-3), (ml_dtypes.bfloat16, 8e-3)])
+def test_fft_of_small_floats(device, dtype, bound):
+    module = example("fft")
+    x = np.random.default_rng(0).standard_normal((3, 96, 2)).astype(dtype)
+    out = device.array(np.zeros((3, 96, 2), dtype))
+    radices = module.radices_of(96)
+    module.fft(device.array(x), out, device.array(module.twiddles(radices)), radices)
+    want = np.fft.fft(as_complex(x))
+    np.testing.assert_allclose(
+        as_complex(Device.numpy(device, out)), want, rtol=0, atol=bound * abs(want).max()
+    )
+
+
+def test_radices_of_rows():
+    module = example("fft")
+    of = {1: (1,), 7: (7,), 64: (8, 8), 96: (12, 8), 1000: (10, 10, 10), 1024: (32, 32), 8192: (32, 32, 8)}
+    assert {n: module.radices_of(n) for n in of} == of
+    with pytest.raises(ValueError, match="rows of 74: a prime factor of more than 32"):
+        module.radices_of(74)
