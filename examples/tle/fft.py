@@ -76,8 +76,8 @@ def sine(k, n):
 
 @triton.constexpr_function
 def first_factor(n):
-    """4 where it divides ``n``, else the smallest prime that does."""
-    return next(q for q in (4, *range(2, n + 1)) if n % q == 0)
+    """4 where it divides ``n``, else the smallest prime that does; of 1, 1."""
+    return next((q for q in (4, *range(2, n + 1)) if n % q == 0), 1)
 
 
 @triton.constexpr_function
@@ -115,7 +115,7 @@ def dft_of_prime(z):
 def dft(z):
     """The discrete Fourier transform of a tuple of complex tensors, element by element."""
     n: tl.constexpr = len(z)
-    q: tl.constexpr = first_factor(n) if n > 1 else 1
+    q: tl.constexpr = first_factor(n)
     if n == 1:
         return z
     elif n == 2:
@@ -154,9 +154,9 @@ def pairs_of(ptr, at):
 
 
 @triton.jit
-def load_complex(pairs):
-    """The complex numbers that stand there."""
-    re, im = tl.split(tl.load(pairs).to(tl.float32))
+def to_complex(pairs):
+    """Pairs of floats as complex numbers to compute with."""
+    re, im = tl.split(pairs.to(tl.float32))
     return Complex(re, im)
 
 
@@ -174,47 +174,48 @@ def exchange(z, item, slot, place, step: tl.constexpr, count: tl.constexpr, padd
         tl.store(tle.gpu.local_ptr(slots.slot(t), (item[:, None], 0, part)), tl.join(z[t].re, z[t].im))
     out = ()
     for t in tl.static_range(count):
-        out += (
-            load_complex(tle.gpu.local_ptr(slots, (slot[:, None], (place + t * step)[:, None], 0, part))),
-        )
+        pairs = tle.gpu.local_ptr(slots, (slot[:, None], (place + t * step)[:, None], 0, part))
+        out += (to_complex(tl.load(pairs)),)
     return out
 
 
 @triton.jit
-def fft_kernel(
-    x_ptr,
-    out_ptr,
-    twiddles_ptr,
-    num_rows,
-    RADICES: tl.constexpr,
-    ROWS: tl.constexpr,
-    REAL: tl.constexpr,
-):
-    """The transform of each row.
+def load_rows(x_ptr, num_rows, block, RADICES: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr, REAL: tl.constexpr):  # fmt: skip
+    """What the first stage transforms of a block of rows, as it stands in memory.
 
-    ``x_ptr``: ``num_rows`` rows of floats, or of pairs of them unless ``REAL``; their length is the product of ``RADICES``.
-    ``out_ptr``: as many pairs. ``twiddles_ptr``: what ``twiddles(RADICES)`` gives. A program takes ``ROWS`` rows.
+    A stage of radix r transforms the elements j, j + n, j + 2 n, ... of a row, for each j below n = N / r: an item is such a j of
+    such a row.
     """
     N: tl.constexpr = product(RADICES)
-    first_row = tl.program_id(0) * ROWS
-    x_ptr += first_row.to(tl.int64) * (N if REAL else 2 * N)
-    out_ptr += first_row.to(tl.int64) * (2 * N)
-    # A stage of radix r transforms the elements j, j + n, j + 2 n, ... of a row, for each j below n = N / r: here is an item for each
-    # j of each row.
     n: tl.constexpr = N // RADICES[0]
     item = tl.arange(0, ROWS * n)
     row, j = item // n, item % n
+    first_row = block * ROWS
+    x_ptr += first_row.to(tl.int64) * (N if REAL else 2 * N)
     # Behind the last row this one is read again: loads without a mask are all under way at once.
-    from_row = tl.minimum(row, num_rows - 1 - first_row)
+    row = row if WHOLE else tl.minimum(row, num_rows - 1 - first_row)
+    loaded = ()
+    for t in tl.static_range(RADICES[0]):
+        at = row * N + j + t * n
+        loaded += (tl.load(x_ptr + at) if REAL else tl.load(pairs_of(x_ptr, at)),)
+    return loaded
+
+
+@triton.jit
+def transform_rows(loaded, out_ptr, twiddles_ptr, num_rows, block, RADICES: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr, REAL: tl.constexpr):  # fmt: skip
+    """Writes the transforms of a block of rows, of which ``loaded`` is what ``load_rows`` gives."""
+    N: tl.constexpr = product(RADICES)
     z = ()
     for t in tl.static_range(RADICES[0]):
-        at = from_row * N + j + t * n
         if REAL:
-            re = tl.load(x_ptr + at).to(tl.float32)
+            re = loaded[t].to(tl.float32)
             z += (Complex(re, tl.zeros_like(re)),)
         else:
-            z += (load_complex(pairs_of(x_ptr, at)),)
+            z += (to_complex(loaded[t]),)
     z = dft(z)
+    n: tl.constexpr = N // RADICES[0]
+    item = tl.arange(0, ROWS * n)
+    row, j = item // n, item % n
     for stage in tl.static_range(1, len(RADICES)):
         # So far there are transforms of `before` elements each, and then of `done`: element t of item j is number j % before + t * before
         # of the transform j // before.
@@ -233,13 +234,47 @@ def fft_kernel(
         z = exchange(z, last_item, k // before, place, next_n // done * before, radix, padding)
         turned = (z[0],)
         for t in tl.static_range(1, radix):
-            turned += (z[t] * load_complex(pairs_of(twiddles_ptr, k + (t - 1) * done)),)
+            turned += (z[t] * to_complex(tl.load(pairs_of(twiddles_ptr, k + (t - 1) * done))),)
         twiddles_ptr += 2 * (radix - 1) * done
         z = dft(turned)
-    inside = first_row + row < num_rows
+    first_row = block * ROWS
+    out_ptr += first_row.to(tl.int64) * (2 * N)
+    inside = None if WHOLE else (first_row + row < num_rows)[:, None]
     for t in tl.static_range(len(z)):
         pairs = pairs_of(out_ptr, row * N + j + t * (N // len(z)))
-        tl.store(pairs, tl.join(z[t].re, z[t].im).to(out_ptr.dtype.element_ty), mask=inside[:, None])
+        tl.store(pairs, tl.join(z[t].re, z[t].im).to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def fft_kernel(
+    x_ptr,
+    out_ptr,
+    twiddles_ptr,
+    num_rows,
+    RADICES: tl.constexpr,
+    ROWS: tl.constexpr,
+    WHOLE: tl.constexpr,
+    ONCE: tl.constexpr,
+    REAL: tl.constexpr,
+):
+    """The transform of each row.
+
+    ``x_ptr``: ``num_rows`` rows of floats, or of pairs of them unless ``REAL``; their length is the product of ``RADICES``.
+    ``out_ptr``: as many pairs. ``twiddles_ptr``: what ``twiddles(RADICES)`` gives. A program takes blocks of ``ROWS`` rows: the last one
+    has as many as the others where ``WHOLE`` says so, and there is a program for each where ``ONCE`` does.
+    """
+    program = tl.program_id(0)
+    loaded = load_rows(x_ptr, num_rows, program, RADICES, ROWS, WHOLE, REAL)
+    if ONCE:
+        transform_rows(loaded, out_ptr, twiddles_ptr, num_rows, program, RADICES, ROWS, WHOLE, REAL)
+    else:
+        blocks = tl.cdiv(num_rows, ROWS)
+        for block in range(program, blocks, tl.num_programs(0)):
+            # The next rows are under way meanwhile.
+            next_block = tl.minimum(block + tl.num_programs(0), blocks - 1)
+            ahead = load_rows(x_ptr, num_rows, next_block, RADICES, ROWS, WHOLE, REAL)
+            transform_rows(loaded, out_ptr, twiddles_ptr, num_rows, block, RADICES, ROWS, WHOLE, REAL)
+            loaded = ahead
 
 
 def radices_of(n, most=32):
@@ -276,18 +311,22 @@ def fewest_rows(radices, num_warps):
     return triton.cdiv(32 * num_warps, whole * (n // max(radices))) * whole
 
 
-def fft(x, out, table, radices, rows=None, num_warps=None):
+def fft(x, out, table, radices, rows=None, num_warps=None, turns=1):
     """Puts the transform of each row of ``x`` into ``out``, as ``torch.fft.fft`` orders it.
 
     ``x``: rows of floats, or (rows, n, 2) for pairs of real and imaginary parts; ``out``: (rows, n, 2). Types are float32, float16
-    and bfloat16; computed is in float32. ``table``: ``twiddles(radices)``, where the kernel runs.
+    and bfloat16; computed is in float32. ``table``: ``twiddles(radices)``, where the kernel runs. A program takes ``turns`` blocks
+    of ``rows`` rows one after the other.
     """
     n = math.prod(radices)
     assert x.shape[1] == n and out.shape[1] == n, f"rows of {x.shape[1]}, radices of {n}"
     num_warps = num_warps or 1
     rows = rows or fewest_rows(radices, num_warps)
-    grid = (triton.cdiv(x.shape[0], rows),)
-    fft_kernel[grid](x, out, table, x.shape[0], radices, rows, len(x.shape) == 2, num_warps=num_warps)
+    grid = (triton.cdiv(x.shape[0], rows * turns),)
+    is_real, whole = len(x.shape) == 2, x.shape[0] % rows == 0
+    fft_kernel[grid](
+        x, out, table, x.shape[0], radices, rows, whole, turns == 1, is_real, num_warps=num_warps
+    )
 
 
 def main():
