@@ -6,8 +6,8 @@ each block, and how many places there are.
 
 Every program counts the experts of its share of the tokens by atomics in shared memory, and hands its counts to the others through
 global memory. Behind the barrier it knows where the tokens of each expert begin and how many of them the programs before it have;
-from there on atomics in shared memory number its own. The barrier is that of a cluster or of the grid; for many tokens in a CUDA graph,
-where a launch costs less than the grid's barrier, the two halves are kernels of their own.
+from there on atomics in shared memory number its own. The barrier is that of a cluster, or of the grid; or, since a second launch costs less
+than the grid's barrier, the two halves are kernels of their own.
 """
 
 import tilewright as triton
@@ -202,12 +202,12 @@ def align_into(out, counts, experts, num_experts, block, by, programs, tile=1024
 def align(experts, num_experts, block, empty, programs=None, by=None):
     """The tokens by expert, the expert of each block and the number of places, as arrays that ``empty(size)`` makes."""
     num_tokens = experts.shape[0]
-    few = num_tokens <= 16384
-    programs = programs or (min(16, triton.cdiv(num_tokens, 1024)) if few else 64)
+    few = num_tokens <= 8192
+    programs = programs or (triton.cdiv(num_tokens, 1024) if few else 64)
     places = most_places(num_tokens, num_experts, block)
     out = empty(places), empty(places // block), empty(1)
     counts = empty(programs * num_experts)
-    align_into(out, counts, experts, num_experts, block, by or ("cluster" if few else "grid"), programs)
+    align_into(out, counts, experts, num_experts, block, by or ("cluster" if few else "kernels"), programs)
     return out
 
 

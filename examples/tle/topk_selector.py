@@ -205,13 +205,15 @@ def select_few(threshold, keys, indices, out, selected, RADIX: tl.constexpr):
 def parts_of(n, rows):
     """Programs that share a row of ``n`` scores."""
     most = max(1, min(16, triton.next_power_of_2(n) // 4096))
-    return min(most, triton.next_power_of_2(max(1, 256 // rows)))
+    wanted = max(128 // rows, triton.cdiv(n, 131072))
+    return min(most, triton.next_power_of_2(max(1, wanted)))
 
 
-def select(x, ends, k, indices, parts=None, radix=11, num_warps=16, few=4096, maxnreg=None):
+def select(x, ends, k, indices, parts=None, radix=11, num_warps=None, few=4096, maxnreg=None):
     """Puts the indices of the ``k`` largest of the first ``ends[row]`` scores of each row into ``indices``."""
     rows, n = x.shape
     parts = parts or parts_of(n, rows)
+    num_warps = num_warps or (32 if n > 32768 * parts else 16)
     mesh = tle.device_mesh({"block_cluster": parts})
     options = {"num_warps": num_warps, "maxnreg": maxnreg}
     select_kernel[(rows,)](x, indices, ends, n, k, 256 * num_warps, radix, few, mesh, **options)

@@ -13,7 +13,7 @@ The third is ``moe_align.cu``, CUDA C++ of our own, of whose three ways the best
 program a row, which counts digits by ``tl.histogram`` and reads the row once for each.
 
 ``fft``: transforms of 4096 rows (TLE reference 8), against ``torch.fft.fft`` (cuFFT; it has no bfloat16: there it is given the same
-in float32) and, for float32, a kernel of radix 2 in plain Triton, whose elements change places by reshapes and permutations.
+in float32) and, for complex float32, a kernel of radix 2 in plain Triton, whose elements change places by reshapes and permutations.
 """
 
 import argparse
@@ -319,14 +319,13 @@ def plain_fft_kernel(x_ptr, out_ptr, cos_ptr, sin_ptr, N: tl.constexpr, STAGES: 
         re, im = tl.split(tl.load(x_ptr + 2 * at[:, :, None] + tl.arange(0, 2)[None, None, :]).to(tl.float32))
     half = tl.arange(0, N // 2)[None, :]
     for stage in tl.static_range(STAGES):
-        done: tl.constexpr = 1 << stage
-        angle = half % done * (N // (2 * done))
+        angle = half % (1 << stage) * (N // (2 << stage))
         c, s = tl.load(cos_ptr + angle), tl.load(sin_ptr + angle)
         a_re, b_re = tl.split(tl.permute(tl.reshape(re, [ROWS, 2, N // 2]), [0, 2, 1]))
         a_im, b_im = tl.split(tl.permute(tl.reshape(im, [ROWS, 2, N // 2]), [0, 2, 1]))
         t_re, t_im = b_re * c - b_im * s, b_re * s + b_im * c
-        re = tl.reshape(tl.join(a_re + t_re, a_re - t_re), [ROWS, N // (2 * done), done, 2])
-        im = tl.reshape(tl.join(a_im + t_im, a_im - t_im), [ROWS, N // (2 * done), done, 2])
+        re = tl.reshape(tl.join(a_re + t_re, a_re - t_re), [ROWS, N // (2 << stage), 1 << stage, 2])
+        im = tl.reshape(tl.join(a_im + t_im, a_im - t_im), [ROWS, N // (2 << stage), 1 << stage, 2])
         re = tl.reshape(tl.permute(re, [0, 1, 3, 2]), [ROWS, N])
         im = tl.reshape(tl.permute(im, [0, 1, 3, 2]), [ROWS, N])
     pairs = out_ptr + 2 * at[:, :, None] + tl.arange(0, 2)[None, None, :]
@@ -385,7 +384,7 @@ def fft_rows():
         of_torch = x.float() if dtype is torch.bfloat16 else x
         of_torch = of_torch if real else torch.view_as_complex(of_torch)
         runs = {"ours": lambda: run(**kept), "torch": lambda: torch.fft.fft(of_torch)}
-        if dtype is torch.float32 and n & (n - 1) == 0:
+        if dtype is torch.float32 and not real and n & (n - 1) == 0:
             runs["triton"] = plain_fft(x, theirs, real)
             check_fft(theirs)
         name = f"fft {m} x {n:4} {'real' if real else 'complex':7} {str(dtype)[6:]:8}"
