@@ -168,7 +168,7 @@ def exchange(z, item, slot, place, step: tl.constexpr, count: tl.constexpr, padd
     ``padding`` elements lie between slots.
     """
     part = tl.arange(0, 2)[None, :]
-    # The last two extents of a buffer are rounded up to what is round; here they are.
+    # The last two extents are rounded up where that costs little, which would undo the padding: here they are 1 and 2.
     slots = tle.gpu.alloc([len(z), item.shape[0] + padding, 1, 2], dtype=tl.float32)
     for t in tl.static_range(len(z)):
         tl.store(tle.gpu.local_ptr(slots.slot(t), (item[:, None], 0, part)), tl.join(z[t].re, z[t].im))
@@ -180,7 +180,9 @@ def exchange(z, item, slot, place, step: tl.constexpr, count: tl.constexpr, padd
 
 
 @triton.jit
-def load_rows(x_ptr, num_rows, block, RADICES: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr, REAL: tl.constexpr):  # fmt: skip
+def load_rows(
+    x_ptr, num_rows, block, RADICES: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr, REAL: tl.constexpr
+):
     """What the first stage transforms of a block of rows, as it stands in memory.
 
     A stage of radix r transforms the elements j, j + n, j + 2 n, ... of a row, for each j below n = N / r: an item is such a j of
@@ -202,7 +204,17 @@ def load_rows(x_ptr, num_rows, block, RADICES: tl.constexpr, ROWS: tl.constexpr,
 
 
 @triton.jit
-def transform_rows(loaded, out_ptr, twiddles_ptr, num_rows, block, RADICES: tl.constexpr, ROWS: tl.constexpr, WHOLE: tl.constexpr, REAL: tl.constexpr):  # fmt: skip
+def transform_rows(
+    loaded,
+    out_ptr,
+    twiddles_ptr,
+    num_rows,
+    block,
+    RADICES: tl.constexpr,
+    ROWS: tl.constexpr,
+    WHOLE: tl.constexpr,
+    REAL: tl.constexpr,
+):
     """Writes the transforms of a block of rows, of which ``loaded`` is what ``load_rows`` gives."""
     N: tl.constexpr = product(RADICES)
     z = ()
@@ -305,9 +317,11 @@ def twiddles(radices):
 
 
 def fewest_rows(radices, num_warps):
-    """How many rows a program takes so that every stage has an item for each thread, and whole warps of them."""
+    """How many rows a program takes so that every stage has an item for each thread, and whole warps of them if the rows are few."""
     n = math.prod(radices)
     whole = math.lcm(*(32 // math.gcd(32, n // r) for r in radices))
+    if whole * n > 8192:
+        whole = 1
     return triton.cdiv(32 * num_warps, whole * (n // max(radices))) * whole
 
 

@@ -141,7 +141,9 @@ def align_kernel(
 
 
 @triton.jit
-def count_kernel(experts_ptr, counts_ptr, num_tokens, NUM_EXPERTS: tl.constexpr, PROGRAMS: tl.constexpr, TILE: tl.constexpr):  # fmt: skip
+def count_kernel(
+    experts_ptr, counts_ptr, num_tokens, NUM_EXPERTS: tl.constexpr, PROGRAMS: tl.constexpr, TILE: tl.constexpr
+):
     """The first half of ``align_kernel``."""
     counts = tle.gpu.alloc([NUM_EXPERTS], dtype=tl.int32)
     count_tokens(experts_ptr, num_tokens, counts, PROGRAMS, TILE)

@@ -103,7 +103,7 @@ def as_complex(pairs):
 
 @pytest.mark.parametrize(
     ("radices", "rows", "num_warps"),
-    [((8, 8), 4, 1), ((16, 16), 4, 2), ((32, 16), 2, 1), ((4, 4, 4), 3, 2), ((12, 8), 8, 2), ((7, 5), 8, 1), ((1,), 1, 1)],
+    [((8, 8), 4, 1), ((16, 16), 4, 2), ((32, 16), 2, 1), ((4, 4, 4), 3, 2), ((12, 8), 8, 2), ((7, 5), 8, 1), ((9, 5, 3), 2, 1), ((1,), 1, 1)],
 )  # fmt: skip
 @pytest.mark.parametrize(("real", "turns"), [(False, 1), (True, 1), (False, 2)])
 def test_fft(device, radices, rows, num_warps, real, turns):
