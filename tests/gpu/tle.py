@@ -285,7 +285,7 @@ def topk_selector_rows():
                 plain_select_kernel[(rows,)](x, theirs, n, k, tile, num_warps=num_warps)
 
             # One wave of programs, each with a few tiles at least.
-            configs = [{"parts": p, "radix": r, "num_warps": w, "few": few, "maxnreg": m} for p in (1, 2, 4, 6, 8, 16) for r in (10, 11)
+            configs = [{"parts": p, "radix": r, "num_warps": w, "few": few, "maxnreg": m} for p in (1, 2, 4, 5, 8, 16) for r in (10, 11)
                        for w, m in ((16, None), (16, 40), (32, None)) for few in (2048, 4096)
                        if 256 * w <= n // p <= 131072 and p * rows * w <= 132 * 64 and (n <= 32768) == (few == 2048)]  # fmt: skip
             working, refused = timing.compiled(run, configs)
