@@ -5,15 +5,25 @@ ours the others took. Results are checked first.
 
 ``moe_align``: tokens by expert (S000 4.2): ours is one kernel with buffers and a barrier over the grid; Triton's are four kernels,
 since it has neither: counts by ``tl.histogram``, a sum over programs, a sum over experts, and places by atomics in global memory.
+The third is ``moe_align.cu``, CUDA C++ of our own, of whose three ways the best counts; it needs ``nvcc``.
 
 ``topk``: the largest of each row, in order (S000 4.3), against ``torch.topk``.
 
 ``topk_selector``: which are the largest of long rows (S000 4.4): ours shares rows among the programs of a cluster; Triton's is one
 program a row, which counts digits by ``tl.histogram`` and reads the row once for each.
+
+``fft``: transforms of 4096 rows (TLE reference 8), against ``torch.fft.fft`` (cuFFT; it has no bfloat16: there it is given the same
+in float32) and, for complex float32, a kernel of radix 2 in plain Triton, whose elements change places by reshapes and permutations.
 """
 
 import argparse
+import ctypes
+import functools
+import math
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import timing
@@ -23,6 +33,7 @@ import triton.language as tl
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "tle"))
 
+import fft
 import moe_align
 import topk
 import topk_selector
@@ -97,8 +108,25 @@ def check(experts, num_experts, block, out):
     assert torch.equal(experts[tokens[there]], owners[there])
 
 
+def cuda_align():
+    """The function of ``moe_align.cu``, or None where there is no ``nvcc``."""
+    nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+    if nvcc is None:
+        print("moe_align: no nvcc, no CUDA version")
+        return None
+    library = Path(tempfile.mkdtemp()) / "moe_align.so"
+    major, minor = torch.cuda.get_device_capability()
+    options = ["-O3", f"-arch=sm_{major}{minor}", "-shared", "-Xcompiler", "-fPIC", "-o", str(library)]
+    subprocess.run([nvcc, *options, str(Path(__file__).with_name("moe_align.cu"))], check=True)
+    align = ctypes.CDLL(str(library)).moe_align
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    align.argtypes = [ctypes.c_char, pointer, number, number, number, *[pointer] * 4, number, number, pointer]
+    return align
+
+
 def moe_align_rows():
     generator = torch.Generator().manual_seed(0)
+    by_cuda = cuda_align()
     sizes = [(256 << k, 64) for k in range(9)] + [(163840, 64), (163840, 512)]
     for n, num_experts in sizes:
         weights = 1 / torch.arange(1, num_experts + 1, dtype=torch.float32) ** 1.2
@@ -106,46 +134,51 @@ def moe_align_rows():
         block = 16
         empty = lambda size: torch.empty(size, dtype=torch.int32, device="cuda")
         places = moe_align.most_places(n, num_experts, block)
-        ours, theirs = [(empty(places), empty(places // block), empty(1)) for _ in range(2)]
-        room = empty(64 * num_experts)
+        ours, triton_out, cuda_out = [(empty(places), empty(places // block), empty(1)) for _ in range(3)]
+        room = empty(256 * num_experts)
         scratch = empty(triton.cdiv(n, 256) * num_experts), empty(num_experts), empty(num_experts)
 
-        def run(programs, tile, num_warps):
-            mesh = moe_align.tle.device_mesh({"block": programs})
-            moe_align.align_kernel[(programs,)](
-                experts, *ours, room, n, num_experts, block, mesh, tile, num_warps=num_warps
-            )
+        def run(by, programs, tile, num_warps):
+            moe_align.align_into(ours, room, experts, num_experts, block, by, programs, tile, num_warps)
 
         def run_triton(tile):
-            triton_align(experts, num_experts, block, theirs, scratch, tile)
+            triton_align(experts, num_experts, block, triton_out, scratch, tile)
 
-        most = min(64, triton.next_power_of_2(triton.cdiv(n, 256)))
-        configs = [{"programs": p, "tile": t, "num_warps": w} for p in (1, 4, 8, 16, 32, 64) if p <= most
-                   for t, w in ((256, 4), (512, 8), (1024, 8), (2048, 16), (4096, 32)) if p * t <= 2 * n or t <= 512]  # fmt: skip
-        working, refused = timing.compiled(run, configs)
-        # One after the other: its kernels hand things on through memory.
-        tiles = [{"tile": t} for t in (256, 512, 1024, 2048)]
+        def run_cuda(variant, blocks, threads):
+            out = [x.data_ptr() for x in cuda_out]
+            stream = torch.cuda.current_stream().cuda_stream
+            error = by_cuda(variant, experts.data_ptr(), n, num_experts, block, *out, room.data_ptr(), blocks, threads, stream)  # fmt: skip
+            assert error == 0, error
+
+        groups = [(by, p) for by in ("grid", "kernels") for p in (16, 32, 64, 128)] + [
+            ("cluster", p) for p in (1, 2, 4, 8, 16)
+        ]
+        configs = [{"by": by, "programs": p, "tile": t, "num_warps": w} for by, p in groups
+                   for t, w in ((256, 4), (512, 8), (1024, 8), (1024, 32), (2048, 16), (4096, 32))
+                   if n <= p * 16384 and (p * t <= 2 * n or p * t <= 1024)]  # fmt: skip
+        configs, refused = timing.compiled(run, configs)
         for reason in refused.items():
             print("refused", *reason)
-        run(**working[0])
-        check(experts, num_experts, block, ours)
-        run_triton(**tiles[0])
-        check(experts, num_experts, block, theirs)
-        kept, tile = timing.best(run, working, 10), timing.best(run_triton, tiles, 10)
-        run(**kept)
-        check(experts, num_experts, block, ours)
-        times = timing.race(
-            {"ours": lambda: run(**kept), "triton": lambda: run_triton(**tile)}, rounds=5, rep=15
-        )
-        # Without what a launch costs the CPU.
-        graphs = {who: triton.testing.do_bench_cudagraph(f, rep=15, return_mode="median") * 1e3
-                  for who, f in (("ours", lambda: run(**kept)), ("triton", lambda: run_triton(**tile)))}  # fmt: skip
-        print(
-            f"moe_align {n:7} tokens {num_experts:4} experts  "
-            f"launched: ours {times['ours'] * 1e3:6.1f} us, triton {times['triton'] * 1e3:6.1f} us, {times['triton'] / times['ours']:.2f}  "
-            f"in a graph: ours {graphs['ours']:6.1f} us, triton {graphs['triton']:6.1f} us, {graphs['triton'] / graphs['ours']:.2f}  "
-            f"{kept} {tile}",
-            flush=True)  # fmt: skip
+        cuda_configs = [{"variant": v, "blocks": 1, "threads": 1024} for v in (b"o", b"s")]
+        cuda_configs += [{"variant": b"b", "blocks": b, "threads": t} for b in (4, 8, 16, 32, 64, 128, 256)
+                         for t in (256, 512, 1024) if b * t <= 4 * n and t >= num_experts]  # fmt: skip
+        competitors = {
+            "ours": (run, configs, ours),
+            # One after the other: its kernels hand things on through memory.
+            "triton": (run_triton, [{"tile": t} for t in (256, 512, 1024, 2048)], triton_out),
+        }
+        if by_cuda:
+            competitors["cuda"] = (run_cuda, cuda_configs, cuda_out)
+        kept = {}
+        for who, (launch, choices, out) in competitors.items():
+            for config in choices:
+                for x in out:
+                    x.fill_(-1)
+                launch(**config)
+                check(experts, num_experts, block, out)
+            kept[who] = timing.best(launch, choices, 10)
+        runs = {who: functools.partial(c[0], **kept[who]) for who, c in competitors.items()}
+        row_of(f"moe_align {n:7} tokens {num_experts:4} experts", times_of(runs), kept)
 
 
 def times_of(runs, rounds=5, rep=15):
@@ -245,14 +278,16 @@ def topk_selector_rows():
             ends = torch.full((rows,), n, device="cuda", dtype=torch.int32)
             ours, theirs = [torch.empty(rows, k, device="cuda", dtype=torch.int32) for _ in range(2)]
 
-            def run(parts, radix, num_warps):
-                topk_selector.select(x, ends, k, ours, parts, radix, num_warps)
+            def run(parts, radix, num_warps, few, maxnreg):
+                topk_selector.select(x, ends, k, ours, parts, radix, num_warps, few, maxnreg)
 
             def run_triton(tile, num_warps):
                 plain_select_kernel[(rows,)](x, theirs, n, k, tile, num_warps=num_warps)
 
-            configs = [{"parts": p, "radix": r, "num_warps": w} for p in (1, 2, 4, 8, 16) for r in (8, 11)
-                       for w in (8, 16, 32) if 2048 <= n // p <= 1024 * w and n // p >= 64 * w]  # fmt: skip
+            # One wave of programs, each with a few tiles at least.
+            configs = [{"parts": p, "radix": r, "num_warps": w, "few": few, "maxnreg": m} for p in (1, 2, 4, 5, 8, 16) for r in (10, 11)
+                       for w, m in ((16, None), (16, 40), (32, None)) for few in (2048, 4096)
+                       if 256 * w <= n // p <= 131072 and p * rows * w <= 132 * 64 and (n <= 32768) == (few == 2048)]  # fmt: skip
             working, refused = timing.compiled(run, configs)
             for reason in refused.items():
                 print("refused", *reason)
@@ -273,7 +308,90 @@ def topk_selector_rows():
             row_of(f"topk_selector {rows:2} x {n:6} k {k:4}", times, f"{kept} {tile}")
 
 
-WORKLOADS = {"moe_align": moe_align_rows, "topk": topk_rows, "topk_selector": topk_selector_rows}
+@triton.jit
+def plain_fft_kernel(x_ptr, out_ptr, cos_ptr, sin_ptr, N: tl.constexpr, STAGES: tl.constexpr, ROWS: tl.constexpr, REAL: tl.constexpr):  # fmt: skip
+    row = (tl.program_id(0) * ROWS + tl.arange(0, ROWS))[:, None] * N
+    at = row + tl.arange(0, N)[None, :]
+    if REAL:
+        re = tl.load(x_ptr + at).to(tl.float32)
+        im = tl.zeros([ROWS, N], tl.float32)
+    else:
+        re, im = tl.split(tl.load(x_ptr + 2 * at[:, :, None] + tl.arange(0, 2)[None, None, :]).to(tl.float32))
+    half = tl.arange(0, N // 2)[None, :]
+    for stage in tl.static_range(STAGES):
+        angle = half % (1 << stage) * (N // (2 << stage))
+        c, s = tl.load(cos_ptr + angle), tl.load(sin_ptr + angle)
+        a_re, b_re = tl.split(tl.permute(tl.reshape(re, [ROWS, 2, N // 2]), [0, 2, 1]))
+        a_im, b_im = tl.split(tl.permute(tl.reshape(im, [ROWS, 2, N // 2]), [0, 2, 1]))
+        t_re, t_im = b_re * c - b_im * s, b_re * s + b_im * c
+        re = tl.reshape(tl.join(a_re + t_re, a_re - t_re), [ROWS, N // (2 << stage), 1 << stage, 2])
+        im = tl.reshape(tl.join(a_im + t_im, a_im - t_im), [ROWS, N // (2 << stage), 1 << stage, 2])
+        re = tl.reshape(tl.permute(re, [0, 1, 3, 2]), [ROWS, N])
+        im = tl.reshape(tl.permute(im, [0, 1, 3, 2]), [ROWS, N])
+    pairs = out_ptr + 2 * at[:, :, None] + tl.arange(0, 2)[None, None, :]
+    tl.store(pairs, tl.join(re, im).to(out_ptr.dtype.element_ty))
+
+
+RADICES = {512: [(32, 16), (8, 8, 8)], 1024: [(32, 32), (16, 8, 8)]}
+
+
+def plain_fft(x, out, is_real):
+    """The best configuration of the kernel in plain Triton, as a function that runs it."""
+    m, n = x.shape[:2]
+    angle = torch.arange(n, dtype=torch.float64, device="cuda") * (-2 * math.pi / n)
+    cos, sin = angle.cos().float(), angle.sin().float()
+
+    def run(rows, num_warps):
+        stages = n.bit_length() - 1
+        plain_fft_kernel[(m // rows,)](x, out, cos, sin, n, stages, rows, is_real, num_warps=num_warps)
+
+    configs = [{"rows": r, "num_warps": 4} for r in (1, 2, 4, 8, 16) if 1024 <= r * n <= 2048]
+    return functools.partial(run, **timing.best(run, timing.compiled(run, configs)[0], 5))
+
+
+def fft_rows():
+    dtypes = (torch.float32, torch.float16, torch.bfloat16)
+    kinds = [
+        (n, dtype, real) for n in (64, 128, 256, 512, 1024) for dtype in dtypes for real in (False, True)
+    ]
+    for n, dtype, real in kinds + [(n, torch.float32, False) for n in (96, 192, 384, 768)]:
+        m = 4096
+        x = torch.randn((m, n) if real else (m, n, 2), device="cuda").to(dtype)
+        ours, theirs = [torch.empty((m, n, 2), device="cuda", dtype=dtype) for _ in range(2)]
+        choices = RADICES.get(n, [fft.radices_of(n)])
+        tables = {radices: torch.from_numpy(fft.twiddles(radices)).cuda() for radices in choices}
+
+        def run(radices, num_warps, turns):
+            fft.fft(x, ours, tables[radices], radices, None, num_warps, turns)
+
+        configs = [{"radices": r, "num_warps": w, "turns": turns} for r in choices for w in (1, 2, 4)
+                   for turns in (1, 2, 3) if turns == 1 or n >= 512]  # fmt: skip
+        working, refused = timing.compiled(run, configs)
+        for reason in refused.items():
+            print("refused", *reason)
+        want = torch.view_as_real(torch.fft.fft(x.double() if real else torch.view_as_complex(x.double())))
+        rounding = {torch.float32: 1e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}[dtype]
+
+        def check_fft(out):
+            error = (out.double() - want).abs().max() / want.abs().max()
+            assert error.item() <= rounding, error.item()
+
+        for config in working:
+            ours.fill_(float("nan"))
+            run(**config)
+            check_fft(ours)
+        kept = timing.best(run, working, 10)
+        of_torch = x.float() if dtype is torch.bfloat16 else x
+        of_torch = of_torch if real else torch.view_as_complex(of_torch)
+        runs = {"ours": lambda: run(**kept), "torch": lambda: torch.fft.fft(of_torch)}
+        if dtype is torch.float32 and not real and n & (n - 1) == 0:
+            runs["triton"] = plain_fft(x, theirs, real)
+            check_fft(theirs)
+        name = f"fft {m} x {n:4} {'real' if real else 'complex':7} {str(dtype)[6:]:8}"
+        row_of(name, times_of(runs, rounds=3), kept)
+
+
+WORKLOADS = {"moe_align": moe_align_rows, "topk": topk_rows, "topk_selector": topk_selector_rows, "fft": fft_rows}  # fmt: skip
 
 
 def main():

@@ -1,5 +1,6 @@
 """The programs of ``examples/tle``: each checks itself."""
 
+import math
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -32,7 +33,8 @@ def test_program(name, backend, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("tokens", "experts", "block", "programs"), [(1, 8, 16, 1), (300, 64, 16, 4), (5000, 60, 8, 8)]
 )
-def test_moe_align(device, tokens, experts, block, programs):
+@pytest.mark.parametrize("by", ["cluster", "grid", "kernels"])
+def test_moe_align(device, tokens, experts, block, programs, by):
     module = example("moe_align")
     of_tokens = np.random.default_rng(tokens).integers(0, experts, tokens, dtype=np.int32)
     made = []
@@ -41,7 +43,7 @@ def test_moe_align(device, tokens, experts, block, programs):
         made.append(device.array(np.full(size, -1, np.int32)))
         return made[-1]
 
-    module.align(device.array(of_tokens), experts, block, empty, programs)
+    module.align(device.array(of_tokens), experts, block, empty, programs, by)
     # Who comes first to an expert is left to chance: backends need not agree.
     ordered, of_blocks, total = (Device.numpy(device, array).copy() for array in made[:3])
     places = int(total[0])
@@ -72,14 +74,68 @@ def test_topk(device, dtype, rows, n, k, radix):
 
 
 @pytest.mark.parametrize(
-    ("n", "k", "parts", "radix"), [(3000, 64, 1, 11), (3000, 64, 2, 8), (9000, 2048, 4, 11)]
+    ("n", "k", "parts", "radix", "few"),
+    [
+        (3000, 64, 1, 11, 256),
+        (3000, 64, 2, 8, 512),
+        (3000, 64, 2, 11, 4096),
+        (9000, 2048, 4, 11, 1024),
+        (2001, 300, 4, 4, 32),
+    ],
 )
-def test_topk_selector(device, n, k, parts, radix):
+def test_topk_selector(device, n, k, parts, radix, few):
     module = example("topk_selector")
-    x = np.random.default_rng(n).standard_normal((3, n)).astype(np.float32)
+    x = np.random.default_rng(n).standard_normal((5, n)).astype(np.float32)
     x[1] = np.round(x[1])
-    ends = np.array([n, n - 1, k // 2], np.int32)
-    indices = device.array(np.full((3, k), -2, np.int32))
-    module.select(device.array(x), device.array(ends), k, indices, parts, radix, num_warps=4)
+    x[3] = 1.5
+    x[4, ::2] = x[4, 0]
+    ends = np.array([n, n - 1, k // 2, n, n - 5], np.int32)
+    indices = device.array(np.full((5, k), -2, np.int32))
+    module.select(device.array(x), device.array(ends), k, indices, parts, radix, num_warps=4, few=few)
     # Who takes a place first is left to chance: backends need not agree.
     module.check(x, ends, k, Device.numpy(device, indices))
+
+
+def as_complex(pairs):
+    pairs = pairs.astype(np.float64)
+    return pairs[..., 0] + 1j * pairs[..., 1]
+
+
+@pytest.mark.parametrize(
+    ("radices", "rows", "num_warps"),
+    [((8, 8), 4, 1), ((16, 16), 4, 2), ((32, 16), 2, 1), ((4, 4, 4), 3, 2), ((12, 8), 8, 2), ((7, 5), 8, 1), ((9, 5, 3), 2, 1), ((1,), 1, 1)],
+)  # fmt: skip
+@pytest.mark.parametrize(("real", "turns"), [(False, 1), (True, 1), (False, 2)])
+def test_fft(device, radices, rows, num_warps, real, turns):
+    module = example("fft")
+    n = math.prod(radices)
+    shape = (2 * rows + 1, n) if real else (2 * rows + 1, n, 2)
+    x = np.random.default_rng(n).standard_normal(shape).astype(np.float32)
+    out = device.array(np.full((2 * rows + 1, n, 2), np.nan, np.float32))
+    table = device.array(module.twiddles(radices))
+    module.fft(device.array(x), out, table, radices, rows, num_warps, turns)
+    want = np.fft.fft(x.astype(np.float64) if real else as_complex(x))
+    np.testing.assert_allclose(
+        as_complex(Device.numpy(device, out)), want, rtol=0, atol=1e-6 * abs(want).max()
+    )
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [(np.float16, 1e-3), (ml_dtypes.bfloat16, 8e-3)])
+def test_fft_of_small_floats(device, dtype, bound):
+    module = example("fft")
+    x = np.random.default_rng(0).standard_normal((3, 96, 2)).astype(dtype)
+    out = device.array(np.zeros((3, 96, 2), dtype))
+    radices = module.radices_of(96)
+    module.fft(device.array(x), out, device.array(module.twiddles(radices)), radices)
+    want = np.fft.fft(as_complex(x))
+    np.testing.assert_allclose(
+        as_complex(Device.numpy(device, out)), want, rtol=0, atol=bound * abs(want).max()
+    )
+
+
+def test_radices_of_rows():
+    module = example("fft")
+    of = {1: (1,), 7: (7,), 64: (8, 8), 96: (12, 8), 1000: (10, 10, 10), 1024: (32, 32), 8192: (32, 32, 8)}
+    assert {n: module.radices_of(n) for n in of} == of
+    with pytest.raises(ValueError, match="rows of 74: a prime factor of more than 32"):
+        module.radices_of(74)
