@@ -59,6 +59,13 @@ pub(crate) fn roomy_unit(size: u32) -> u32 {
     best
 }
 
+/// The unit of a row whose elements stay in their order. A size just above a power of two (33, 132) is kept: that is how rows are written that
+/// are to begin in different banks.
+fn unswizzled_unit(size: u32) -> u32 {
+    let below = 1 << size.ilog2();
+    if size - below <= below / 16 { 1 << size.trailing_zeros() } else { roomy_unit(size) }
+}
+
 impl SharedLayout {
     /// The layout of a buffer of `shape`.
     ///
@@ -89,7 +96,8 @@ impl SharedLayout {
                 let swizzle = Swizzle { vec: *vec, per_phase: *per_phase, max_phase: *max_phase };
                 swizzle.check()?;
                 let order = buffer_order(order, leading(order.len())?)?;
-                Ok(Self::in_rows(shape, &order, roomy_unit, swizzle, None))
+                let unit = if *max_phase == 1 { unswizzled_unit } else { roomy_unit };
+                Ok(Self::in_rows(shape, &order, unit, swizzle, None))
             }
             SharedKind::Padded { interval, pad, order } => {
                 if ![*interval, *pad].iter().all(|x| x.is_power_of_two() && *x <= 1 << 16) || pad > interval {

@@ -190,3 +190,12 @@ fn wrong_buffers_are_errors() {
     let nvmma = SharedKind::NvmmaShared { swizzle_bytes: 128, transposed: false, element_bits: 8, rank: 2 };
     assert!(err(Encoding::Shared(nvmma), &[64, 64]).contains("8-bit"));
 }
+
+#[test]
+fn rows_that_are_written_for_their_banks_stay_so() {
+    let plain = SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order: vec![1, 0] };
+    for (columns, elements) in [(33, 32 * 33), (68, 32 * 68), (1000, 32 * 1024)] {
+        let layout = SharedLayout::new(&Encoding::Shared(plain.clone()), &[32, columns], 32).unwrap();
+        assert_eq!(layout.allocation_elems(), elements, "rows of {columns}");
+    }
+}
