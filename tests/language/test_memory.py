@@ -128,6 +128,19 @@ def test_cas_lock(device):
 
 
 @triton.jit
+def unused_kernel(x_ptr, VOLATILE: tl.constexpr):
+    tl.load(x_ptr + tl.arange(0, 128), volatile=VOLATILE)
+
+
+def test_a_volatile_load_happens_though_nobody_uses_its_value():
+    ptx = [
+        unused_kernel.warmup(np.zeros(128, np.int32), volatile, grid=(1,), target="cuda:90").asm["ptx"]
+        for volatile in (False, True)
+    ]
+    assert [text.count("ld.volatile.global") for text in ptx] == [0, 1] and "ld.global" not in ptx[0]
+
+
+@triton.jit
 def random_kernel(out_ptr, int_ptr, normal_ptr, seed, N: tl.constexpr):
     i = tl.program_id(0) * N + tl.arange(0, N)
     tl.store(out_ptr + i, tl.rand(seed, i))

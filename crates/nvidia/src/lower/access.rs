@@ -147,7 +147,9 @@ impl Lower<'_, '_> {
         let suffix = suffix(words);
         let targets = results(words.count);
         let _ = write!(asm.text, "ld{modifiers}{suffix} {targets}, [{address}{immediate}]; {otherwise}");
-        self.b.asm(&asm.text, &asm.constraints, Effect::Read, &asm.results, &asm.args)
+        // A volatile access happens whether its value is used or not.
+        let effect = if hints.volatile { Effect::Write } else { Effect::Read };
+        self.b.asm(&asm.text, &asm.constraints, effect, &asm.results, &asm.args)
     }
 
     /// One global store of `words`, where `pred` holds.

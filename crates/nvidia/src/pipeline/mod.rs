@@ -22,9 +22,9 @@ use tilewright_passes::hopper::{
 };
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
-    allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, explain_dots, global_barriers,
-    inline_calls, legalize_dots, lower_descriptors, lower_rings, membar, order_rings, sink_lane_sums,
-    software_pipeline, unroll_loops, user_copies,
+    allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, explain_dots,
+    global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings, membar, order_rings,
+    sink_lane_sums, software_pipeline, unroll_loops, user_copies,
 };
 
 /// Each pass, and why it stands where it does.
@@ -58,7 +58,10 @@ pub static PASSES: &[Row] = &[
         pass: legalize_dots::PASS,
         why: "layouts are chosen by the instruction of a dot: each must be one that there is",
     },
-    Row { pass: explain_dots::PASS, why: "dots are as the hardware has them, or it has none: its author should know" },
+    Row {
+        pass: explain_dots::PASS,
+        why: "dots are as the hardware has them, or it has none: its author should know",
+    },
     Row {
         pass: transpose_dots::PASS,
         why: "the same: which operand is which decides the instruction's width",
