@@ -93,12 +93,6 @@ impl Builder<'_, '_> {
 
     fn ring(&mut self, create: ttg::RingCreate) -> Res<()> {
         let m = self.m;
-        // Ends that wait are taken for ones that wait for ever: nobody else runs meanwhile.
-        let around = |op| std::iter::successors(Some(op), |&op| m.parent_op(op));
-        let in_partition = |op: Op| around(op).any(|op| ttg::WarpSpecialize::cast(m, op).is_some());
-        if m.uses(create.ring(m)).iter().any(|u| in_partition(u.op)) {
-            return Err(self.unsupported("pipes in the partitions of a warp_specialize"));
-        }
         let fields = self.get_all(create.fields(m))?;
         let mut slot_bytes = Vec::new();
         for &field in create.fields(m) {

@@ -284,7 +284,7 @@ impl Frame {
             match self.give_way(why, &mut idle) {
                 Next::Run => {}
                 Next::Leave(status) => return Ok(status),
-                Next::Deadlock => return Err(Box::new(self.deadlock(program))),
+                Next::Deadlock => return Err(Box::new(self.deadlock(program, own))),
             }
         }
     }
@@ -375,11 +375,8 @@ impl Frame {
                 }
                 Instr::Ring(step) => {
                     let own = own.ok_or_else(|| Box::new(Fault::new("a pipe outside of a kernel")))?;
-                    // All ends are the program's one group of threads.
-                    if let Outcome::Blocked(fault) =
-                        self.ring_op(program, &mut own.rings.borrow_mut(), step)?
-                    {
-                        return Err(fault);
+                    if self.ring_op(program, &mut own.rings.borrow_mut(), step)? == Outcome::Blocked {
+                        return Ok(Yield::Blocked(acted));
                     }
                 }
                 Instr::Local { .. }

@@ -157,7 +157,8 @@ impl Lower<'_, '_> {
     pub fn async_copy_mbarrier_arrive(&mut self, op: ttng::AsyncCopyMbarrierArrive) -> Result<()> {
         let address = self.mbarrier(op.barrier(self.m))?;
         let noinc = if op.no_increment(self.m) { ".noinc" } else { "" };
-        let text = format!("cp.async.mbarrier.arrive{noinc}.shared::cta.b64 [$0];");
+        let space = self.shared_qualifier();
+        let text = format!("cp.async.mbarrier.arrive{noinc}.{space}.b64 [$0];");
         self.b.asm(&text, "r", Effect::Write, &[], &[address]);
         Ok(())
     }

@@ -41,7 +41,7 @@ use tilewright_layout::{ConversionPlan, SyncScope};
 
 use crate::analysis::{calls, local_pointers, scope, scratch};
 use crate::pass::{Pass, Property};
-use crate::transform::allocate_shared::buffer_bytes;
+use crate::transform::allocate_shared::{buffer_bytes, is_view};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -457,10 +457,12 @@ fn touches(module: &Module, op: Op) -> Touches {
         let Some(group) = effect.operand.and_then(|name| def.group(name)) else { continue };
         for &value in module.operand_group(op, group) {
             if module.is_shared_pointer(module.value_type(value)) {
-                let ranges = pointed_to(module, value);
-                match effect.access {
-                    Access::Read => t.reads.extend(ranges),
-                    _ => t.writes.extend(ranges),
+                let (ranges, alone) = pointed_to(module, value);
+                match (effect.access, alone) {
+                    (Access::Read, false) => t.reads.extend(ranges),
+                    (Access::Read, true) => t.ordered_reads.extend(ranges),
+                    (_, false) => t.writes.extend(ranges),
+                    (_, true) => t.ordered_writes.extend(ranges),
                 }
                 continue;
             }
@@ -493,13 +495,14 @@ fn touches(module: &Module, op: Op) -> Touches {
     t
 }
 
-/// The bytes of the buffers that pointers point into.
-fn pointed_to(module: &Module, pointers: Value) -> Vec<Range> {
-    let buffers = local_pointers::buffers(module, pointers);
-    let range = |buffers: Vec<Value>| {
-        buffers.into_iter().map(|b| buffer_range(module, b)).collect::<Option<Vec<Range>>>()
+/// The bytes of the buffers that pointers point into, and whether all of these are left alone.
+fn pointed_to(module: &Module, pointers: Value) -> (Vec<Range>, bool) {
+    let Some(buffers) = local_pointers::buffers(module, pointers) else {
+        return (vec![(0, u32::MAX)], false);
     };
-    buffers.and_then(range).unwrap_or_else(|| vec![(0, u32::MAX)])
+    let alone = !buffers.is_empty() && buffers.iter().all(|&b| is_left_alone(module, b));
+    let ranges: Option<Vec<Range>> = buffers.into_iter().map(|b| buffer_range(module, b)).collect();
+    (ranges.unwrap_or_else(|| vec![(0, u32::MAX)]), alone)
 }
 
 /// Whether a dot is still under way behind its operation; else it has waited for itself.
@@ -512,10 +515,7 @@ fn is_left_alone(module: &Module, value: Value) -> bool {
     let Some(op) = module.defining_op(scope::captured(module, value)) else { return false };
     match module.opcode(op) {
         Some(Opcode::Ttg(ttg::Kind::LocalAlloc)) => module.op_attr(op, marks::ORDERED).is_some(),
-        Some(Opcode::Ttg(ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans)) => {
-            is_left_alone(module, module.operands(op)[0])
-        }
-        _ => false,
+        _ => is_view(module, op) && is_left_alone(module, module.operands(op)[0]),
     }
 }
 
