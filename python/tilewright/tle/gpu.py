@@ -156,7 +156,11 @@ def copy(src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False,
     :param is_async: with pointers to global memory and a buffer of the same shape and dtype, the copy goes on beside what follows, until
         :func:`async_wait_group`. It is an error where the hardware can't: copies are of 4 consecutive, aligned bytes at least.
 
-    The copy is complete before what follows reads it, unless it ``is_async``. ``barrier`` is not supported yet.
+    :param barrier: with a descriptor as the source, one barrier that expects bytes (:func:`alloc_barriers`): the copy goes on beside what
+        follows, and counts there when its bytes are in the buffer, of which it fills all. It is an error on GPUs before Hopper, and
+        where the copy engine cannot move such blocks.
+
+    The copy is complete before what follows reads it, unless it ``is_async`` or has a ``barrier``.
     """
 
 
@@ -176,7 +180,8 @@ def alloc_barriers(num_barriers, arrive_count=1, init=PENDING, expect_bytes=None
 
     :param arrive_count: how many arrivals end a phase of each.
     :param init: :data:`PENDING`, or :data:`READY` for one that is waited for before anyone has arrived, as what guards an empty buffer.
-    :param expect_bytes: not supported yet.
+    :param expect_bytes: how many bytes copies (:func:`copy` with a ``barrier``) bring in each phase, a multiple of 16. They may be one copy or
+        several, which make one of the arrivals together.
 
     They are mbarriers, which GPUs have from Ampere on.
     """

@@ -1,7 +1,8 @@
 //! Buffers that the kernel allocates itself get their layouts, and whole accesses of them by pointers become accesses of buffers.
 //!
 //! A buffer of `tt` has no layout. What reads it says which suits: operands of dots want rows swizzled for the matrix loads of
-//! warps, everything else a plain row-major order, in which pointers may be moved, too. Layouts that the kernel gives stay.
+//! warps, what the copy engine fills the widest swizzle that it has for the shape, everything else a plain row-major order, in which
+//! pointers may be moved, too. Layouts that the kernel gives stay.
 //!
 //! Why here: layouts of tensors are assigned by those of the buffers they come from. A load or store through the pointers to all
 //! elements of a buffer needs no addresses: as an access of the buffer it can take any layout, and the instructions for matrices.
@@ -16,10 +17,11 @@
 //! %x = ttg.local_load %b : !ttg.memdesc<64x32xf16, #shared, #smem, mutable> -> tensor<64x32xf16>
 //! ```
 
-use tilewright_ir::dialect::{arith, tt, ttg};
+use tilewright_ir::dialect::{arith, tt, ttg, ttng};
 use tilewright_ir::{
     Attr, AttrKind, Builder, Diagnostic, Encoding, Module, Op, SharedKind, Trait, Type, TypeKind, Value, flow,
 };
+use tilewright_layout::TmaBlock;
 
 use crate::analysis::encoding_choice;
 use crate::pass::{Pass, Property};
@@ -122,6 +124,9 @@ fn choose(module: &mut Module, buffer: Value, views: &[Value], reshaped: bool) -
     let shape = |&v: &Value| module.shape(module.value_type(v)).unwrap_or(&[]).to_vec();
     let least = views.iter().map(shape).min_by_key(Vec::len).unwrap_or_default();
     let order = encoding_choice::row_major(least.len());
+    if views.iter().any(|&v| is_filled(module, v)) && !views.iter().any(|&v| has_moved_pointers(module, v)) {
+        return module.attr(AttrKind::Encoding(TmaBlock::natural_encoding(&least, bits)));
+    }
     let for_dots = !reshaped && least.len() == 2 && views.iter().any(|&v| feeds_dot(module, v));
     let encoding = if for_dots && !views.iter().any(|&v| has_pointers(module, v)) {
         encoding_choice::shared_for_dot(&least, &order, bits)
@@ -129,6 +134,17 @@ fn choose(module: &mut Module, buffer: Value, views: &[Value], reshaped: bool) -
         Encoding::Shared(SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order })
     };
     module.attr(AttrKind::Encoding(encoding))
+}
+
+/// Whether the copy engine copies to a view because the kernel says so.
+fn is_filled(module: &Module, view: Value) -> bool {
+    let copies = |op| ttng::AsyncTmaCopyGlobalToLocal::cast(module, op).map(|copy| copy.result(module));
+    module.uses(view).iter().any(|u| copies(u.op) == Some(view))
+}
+
+/// Whether pointers into a buffer are moved, by as many elements in row-major order.
+fn has_moved_pointers(module: &Module, buffer: Value) -> bool {
+    buffer_users(module, buffer).into_iter().any(|op| tt::Addptr::cast(module, op).is_some())
 }
 
 /// Whether elements of a buffer are accessed through pointers.
