@@ -64,6 +64,7 @@ crate::dialect! {
         index(Contraction)
         types(Each("b", Buffer), Each("c", Tensor), Is("d", Same("c")), Is("use_c", Fixed(Type::I1)))
         effects(READ_A, READ_B)
+        marks(AUTHORED)
         format "$a `,` $b `,` $c (`,` $use_c^)? attr-dict `:` type($a) `*` type($b) `->` type($d)"
     }
 

@@ -92,7 +92,9 @@ fn needs_engine(
     kept: &FxHashSet<Value>,
 ) -> Result<(), Diagnostic> {
     let copies = ops.iter().filter_map(|&op| ttng::AsyncTmaCopyGlobalToLocal::cast(module, op));
-    let Some(copy) = copies.into_iter().find(|copy| !kept.contains(&copy.desc(module))) else { return Ok(()) };
+    let Some(copy) = copies.into_iter().find(|copy| !kept.contains(&copy.desc(module))) else {
+        return Ok(());
+    };
     let (text, note) = if target.tma {
         (
             "the tensor memory accelerator cannot make all copies of this descriptor",
@@ -288,8 +290,7 @@ impl Lowering<'_> {
             }
             self.m.replace_op(op, &[value]);
         } else if let Some(copy) = ttng::AsyncTmaCopyGlobalToLocal::cast(self.m, op) {
-            let (desc, coord, buffer) =
-                (copy.desc(self.m), copy.coord(self.m).to_vec(), copy.result(self.m));
+            let (desc, coord, buffer) = (copy.desc(self.m), copy.coord(self.m).to_vec(), copy.result(self.m));
             let (cache, evict) = (copy.cache(self.m), copy.evict(self.m));
             let (pointers, mask, whole) = self.block_access(op, desc, &coord);
             let nan = self.parts[&desc].nan;
