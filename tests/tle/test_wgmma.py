@@ -306,7 +306,7 @@ def beside_ordinary_products(a_ptr, b_ptr, out_ptr, n, N: tl.constexpr):
     b.store(tl.load(block(b_ptr, N, N)))
     mine = tle.gpu.wgmma(a, b)
     acc = tl.zeros([N, N], tl.float32)
-    for i in range(n):
+    for _ in range(n):
         acc = tl.dot(tl.load(block(a_ptr, N, N)), tl.load(block(b_ptr, N, N)), acc)
     total = tl.sum(acc, 0)
     mine = tle.gpu.wgmma_wait(mine)
