@@ -3,6 +3,8 @@
 ``python tests/gpu/tle.py [WORKLOAD …]`` prints a line a size: median times of competitors that take turns, and how many times longer than
 ours the others took. Results are checked first.
 
+``gemm``: 4096³ in fp16 by warps with roles, against ``torch.matmul`` (cuBLAS) and the same product by ``tl.dot`` (``examples/persistent_matmul.py``).
+
 ``moe_align``: tokens by expert (S000 4.2): ours is one kernel with buffers and a barrier over the grid; Triton's are four kernels,
 since it has neither: counts by ``tl.histogram``, a sum over programs, a sum over experts, and places by atomics in global memory.
 
@@ -21,9 +23,12 @@ import torch
 import triton
 import triton.language as tl
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "tle"))
 
+import gemm
 import moe_align
+import persistent_matmul
 import topk
 import topk_selector
 
@@ -166,6 +171,44 @@ def row_of(name, times, kept):
     print(f"{name}  {'  '.join(words)}  {kept}", flush=True)
 
 
+def gemm_rows(size=4096):
+    a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+    c, by_dot = (torch.empty(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+    want = torch.matmul(a, b.T)
+
+    def run(block, slots, group):
+        gemm.gemm(a, b, c, block, slots, group=group)
+
+    def run_dot(block, num_warps, halves, warp_specialize):
+        persistent_matmul.persistent_matmul(
+            a, b, by_dot, block, halves=halves, warp_specialize=warp_specialize, num_warps=num_warps
+        )
+
+    configs = [{"block": block, "slots": slots, "group": group}
+               for block, slots in (((128, 256, 64), 3), ((128, 128, 64), 4), ((128, 192, 64), 4), ((128, 128, 128), 2))
+               for group in (4, 8, 16)]  # fmt: skip
+    dots = [{"block": (128, 256, 64), "num_warps": 8, "halves": halves, "warp_specialize": specialize}
+            for halves in (False, True) for specialize in (False, True)]  # fmt: skip
+    working, refused = timing.compiled(run, configs)
+    dots, refused_dots = timing.compiled(run_dot, dots)
+    for reason in [*refused.items(), *refused_dots.items()]:
+        print("refused", *reason)
+    for config in working:
+        c.fill_(float("nan"))
+        run(**config)
+        torch.testing.assert_close(c, want, rtol=1e-2, atol=1e-1)
+    kept, dot = timing.best(run, working, 10), timing.best(run_dot, dots, 10)
+    times = times_of(
+        {
+            "ours": lambda: run(**kept),
+            "cuBLAS": lambda: torch.matmul(a, b.T),
+            "tl.dot": lambda: run_dot(**dot),
+        }
+    )
+    rates = {who: f"{2e-6 * size**3 / t:.0f} / {2e-6 * size**3 / g:.0f}" for who, (t, g) in times.items()}
+    row_of(f"gemm {size}^3", times, f"TFLOP/s {rates} {kept} {dot}")
+
+
 def topk_rows():
     shapes = [(64, 128, 8), (64, 1024, 32), (64, 8192, 128), (128, 32768, 256)]
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
@@ -273,7 +316,12 @@ def topk_selector_rows():
             row_of(f"topk_selector {rows:2} x {n:6} k {k:4}", times, f"{kept} {tile}")
 
 
-WORKLOADS = {"moe_align": moe_align_rows, "topk": topk_rows, "topk_selector": topk_selector_rows}
+WORKLOADS = {
+    "gemm": gemm_rows,
+    "moe_align": moe_align_rows,
+    "topk": topk_rows,
+    "topk_selector": topk_selector_rows,
+}
 
 
 def main():

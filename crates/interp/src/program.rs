@@ -310,15 +310,21 @@ pub enum Instr {
     Join,
     /// Ends a partition.
     End,
-    /// Makes an mbarrier of so many arrivals a phase.
+    /// Makes an mbarrier of so many arrivals a phase, of which one is that of copies where these bring bytes.
     MbarrierInit {
         at: V,
         count: u64,
+        bytes: u64,
     },
     /// Arrives at an mbarrier.
     MbarrierArrive {
         at: V,
         count: u64,
+    },
+    /// Counts bytes that a copy brings.
+    MbarrierBring {
+        at: V,
+        bytes: u64,
     },
     /// Waits until the phase of a parity of an mbarrier has ended.
     MbarrierWait {
@@ -432,7 +438,9 @@ impl Instr {
             }
             Instr::Ring(step) => step.visit(f),
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
-            Instr::MbarrierInit { at, .. } | Instr::MbarrierArrive { at, .. } => f(at, Use),
+            Instr::MbarrierInit { at, .. }
+            | Instr::MbarrierArrive { at, .. }
+            | Instr::MbarrierBring { at, .. } => f(at, Use),
             Instr::MbarrierWait { at, parity } => [at, parity].into_iter().for_each(|v| f(v, Use)),
             Instr::Jump { .. } | Instr::Fork { .. } | Instr::Join | Instr::End | Instr::Return => {}
         }

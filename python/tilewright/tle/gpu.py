@@ -156,7 +156,11 @@ def copy(src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False,
     :param is_async: with pointers to global memory and a buffer of the same shape and dtype, the copy goes on beside what follows, until
         :func:`async_wait_group`. It is an error where the hardware can't: copies are of 4 consecutive, aligned bytes at least.
 
-    The copy is complete before what follows reads it, unless it ``is_async``. ``barrier`` is not supported yet.
+    :param barrier: with a descriptor as the source, one barrier that expects bytes (:func:`alloc_barriers`): the copy goes on beside what
+        follows, and counts there when its bytes are in the buffer, of which it fills all. It is an error on GPUs before Hopper, and
+        where the copy engine cannot move such blocks.
+
+    The copy is complete before what follows reads it, unless it ``is_async`` or has a ``barrier``.
     """
 
 
@@ -176,7 +180,8 @@ def alloc_barriers(num_barriers, arrive_count=1, init=PENDING, expect_bytes=None
 
     :param arrive_count: how many arrivals end a phase of each.
     :param init: :data:`PENDING`, or :data:`READY` for one that is waited for before anyone has arrived, as what guards an empty buffer.
-    :param expect_bytes: not supported yet.
+    :param expect_bytes: how many bytes copies (:func:`copy` with a ``barrier``) bring in each phase, a multiple of 16. They may be one copy or
+        several, which make one of the arrivals together.
 
     They are mbarriers, which GPUs have from Ampere on.
     """
@@ -223,6 +228,48 @@ def warp_specialize(
 
     It ends when all have ended. In between nothing orders what they do to the same memory: that is for barriers and pipes. Barriers that the
     compiler places in a function are those of its own warps. It can't stand in a loop or a branch, or in a function of another one.
+    """
+
+
+_float32 = _core.dtype("fp32")
+
+
+@_marker.builtin
+def wgmma(
+    a,
+    b,
+    acc=None,
+    input_precision=None,
+    max_num_imprecise_acc=None,
+    out_dtype=_float32,
+    trans_a=False,
+    trans_b=False,
+):
+    """Begins ``a @ b + acc`` on the tensor cores of Hopper, and gives what the product will be.
+
+    :param a: a buffer of shape [M, K] (also a slot, part or reshaped view of one), or a tensor.
+    :param b: a buffer of shape [K, N].
+    :param acc: what it is added to, a tensor or the result of another product, which need not have been waited for; zeros if left out.
+    :param input_precision: for float32 "tf32", which is what is multiplied.
+    :param max_num_imprecise_acc: of 8-bit floats, how many products may be added up imprecisely. Where that is less than K the product
+        waits for its parts, and so for all before it.
+    :param out_dtype: float32; for float16 also float16. Of int8 the result is int32.
+    :param trans_a: ``a`` is [K, M].
+    :param trans_b: ``b`` is [N, K].
+
+    Operands are float16, bfloat16, float32 (as tf32), int8, or both 8-bit floats (float8e4nv, float8e5); all but those of 16 bits lie with
+    K contiguous in their buffers: ``a`` as [M, K], ``b`` as [N, K]. M is a multiple of 64, N of 8, K of 16. Four warps or a multiple of them run it.
+
+    The result may be added to by another product, carried by a loop or a branch, and waited for, and nothing else, until
+    :func:`wgmma_wait`; until then neither of the buffers may be written. The CPU executor multiplies at once. It is an error on other GPUs.
+    """
+
+
+@_marker.builtin
+def wgmma_wait(pendings, acc=None):
+    """Waits until at most ``pendings`` products, 0 to 7, are under way, the youngest; gives ``acc``, the result of one that has ended.
+
+    ``wgmma_wait(acc)`` waits for all.
     """
 
 
@@ -280,8 +327,6 @@ _NOT_YET = (
     "rematerialize_index",
     "set_layout",
     "tensor_memory_layout",
-    "wgmma",
-    "wgmma_wait",
 )
 globals().update(not_supported_yet(__name__, _NOT_YET))
 __all__ = [
@@ -309,6 +354,8 @@ __all__ = [
     "swizzled_shared_layout",
     "tmem",
     "warp_specialize",
+    "wgmma",
+    "wgmma_wait",
     *(name for name in _NOT_YET if "." not in name),
 ]
 __getattr__ = explain_missing(__name__, __all__)

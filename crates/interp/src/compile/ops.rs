@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tilewright_ir::attrs::DefaultTrue;
 use tilewright_ir::dialect::{arith, llvm, math, tt, ttg, ttng};
-use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Value};
+use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Value, marks};
 use tilewright_libdevice as libdevice;
 
 use super::{Builder, Res};
@@ -48,7 +48,17 @@ impl Builder<'_, '_> {
             Some(Opcode::Ttng(ttng::Kind::InitBarrier)) => {
                 let init = ttng::InitBarrier(op);
                 let (at, count) = (self.get(init.alloc(self.m))?, init.count(self.m) as u64);
-                self.emit(Instr::MbarrierInit { at, count });
+                let bytes = self.m.int_attr(op, marks::PHASE_BYTES).unwrap_or(0) as u64;
+                self.emit(Instr::MbarrierInit { at, count, bytes });
+                Ok(())
+            }
+            Some(Opcode::Ttng(ttng::Kind::BarrierExpect)) => {
+                let expect = ttng::BarrierExpect(op);
+                let (at, bytes) = (self.get(expect.alloc(self.m))?, expect.size(self.m) as u64);
+                if self.m.constant_int(expect.pred(self.m)) != Some(-1) {
+                    return Err(self.unsupported("bytes under a condition"));
+                }
+                self.emit(Instr::MbarrierBring { at, bytes });
                 Ok(())
             }
             Some(Opcode::Ttng(ttng::Kind::ArriveBarrier)) => {

@@ -1,4 +1,5 @@
-//! mbarriers: by their addresses, how many arrivals their phase still wants and which phase it is.
+//! mbarriers: by their addresses, how many arrivals their phase still wants and which phase it is. Copies that bring bytes to one make one
+//! arrival together; they have ended when they announce their bytes, since the executor copies at once.
 
 use rustc_hash::FxHashMap;
 
@@ -8,6 +9,9 @@ use super::{Fault, FaultBox};
 struct Mbarrier {
     count: u64,
     pending: u64,
+    /// What copies bring in each phase, and what is missing.
+    bytes: u64,
+    missing: u64,
     phase: u64,
 }
 
@@ -20,8 +24,8 @@ impl Mbarriers {
         self.0.clear();
     }
 
-    pub fn init(&mut self, at: u64, count: u64) {
-        self.0.insert(at, Mbarrier { count, pending: count, phase: 0 });
+    pub fn init(&mut self, at: u64, count: u64, bytes: u64) {
+        self.0.insert(at, Mbarrier { count, pending: count, bytes, missing: bytes, phase: 0 });
     }
 
     fn get(&mut self, at: u64) -> Result<&mut Mbarrier, FaultBox> {
@@ -41,8 +45,23 @@ impl Mbarriers {
         if barrier.pending == 0 {
             barrier.phase += 1;
             barrier.pending = barrier.count;
+            barrier.missing = barrier.bytes;
         }
         Ok(())
+    }
+
+    /// So many bytes of a phase's have come; the last of them are an arrival.
+    pub fn bring(&mut self, at: u64, bytes: u64) -> Result<(), FaultBox> {
+        let barrier = self.get(at)?;
+        if bytes > barrier.missing {
+            let text = format!(
+                "{bytes} bytes are copied to a barrier whose phase {} has {} of {} left",
+                barrier.phase, barrier.missing, barrier.bytes
+            );
+            return Err(Box::new(Fault::new(text)));
+        }
+        barrier.missing -= bytes;
+        if barrier.missing == 0 { self.arrive(at, 1) } else { Ok(()) }
     }
 
     /// Whether the phase of this parity has ended.
@@ -53,7 +72,13 @@ impl Mbarriers {
     /// For a message: phase and arrivals.
     pub fn describe(&self, at: u64) -> String {
         match self.0.get(&at) {
-            Some(b) => format!("phase {} has {} of {} arrivals", b.phase, b.count - b.pending, b.count),
+            Some(b) => {
+                let bytes = match b.bytes {
+                    0 => String::new(),
+                    all => format!(" and {} of {all} bytes", all - b.missing),
+                };
+                format!("phase {} has {} of {} arrivals{bytes}", b.phase, b.count - b.pending, b.count)
+            }
             None => "it was not initialized".to_string(),
         }
     }

@@ -347,13 +347,17 @@ impl Frame {
                         return Ok(Yield::Blocked(acted));
                     }
                 }
-                Instr::MbarrierInit { at, count } => {
+                Instr::MbarrierInit { at, count, bytes } => {
                     let at = self.scalar(program, *at);
-                    self.mbarriers.init(at, *count);
+                    self.mbarriers.init(at, *count, *bytes);
                 }
                 Instr::MbarrierArrive { at, count } => {
                     let at = self.scalar(program, *at);
                     self.mbarriers.arrive(at, *count)?;
+                }
+                Instr::MbarrierBring { at, bytes } => {
+                    let at = self.scalar(program, *at);
+                    self.mbarriers.bring(at, *bytes)?;
                 }
                 Instr::MbarrierWait { at, parity } => {
                     let (at, parity) = (self.scalar(program, *at), self.scalar(program, *parity));
@@ -538,6 +542,7 @@ impl Frame {
             | Instr::End
             | Instr::MbarrierInit { .. }
             | Instr::MbarrierArrive { .. }
+            | Instr::MbarrierBring { .. }
             | Instr::MbarrierWait { .. }
             | Instr::Return => unreachable!("handled by `run`"),
         }

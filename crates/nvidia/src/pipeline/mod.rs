@@ -18,7 +18,7 @@ mod launch_bounds;
 
 use tilewright_passes::hopper::{
     allocate_warp_groups, async_dots, distribute_ctas, encode_descriptors, lower_tma, pingpong,
-    transpose_dots, warp_specialize,
+    transpose_dots, user_dots, warp_specialize,
 };
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
@@ -32,6 +32,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: inline_calls::PASS,
         why: "before all: functions that can't be called are code like any other",
+    },
+    Row {
+        pass: user_dots::PASS,
+        why: "control flow is all that results pass through now, and errors are those of the author's lines",
     },
     Row {
         pass: order_rings::PASS,

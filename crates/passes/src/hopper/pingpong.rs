@@ -24,12 +24,14 @@
 //! ```
 //!
 //! Only loops of a `ttg.warp_specialize`: in others a barrier of the whole CTA keeps warp groups in step. And only loops in
-//! which no operation waits for other warps, since that might be one that waits for its turn.
+//! which no operation waits for other warps, since that might be one that waits for its turn; nor those whose products the kernel issues
+//! and waits for itself.
 
 use tilewright_ir::dialect::{scf, tt, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{Builder, Module, Op, Opcode, Trait};
 
+use super::user_dots;
 use crate::analysis::{scope, scratch};
 use crate::machine::{GROUP, Machine};
 use crate::pass::{Pass, Property};
@@ -82,7 +84,7 @@ struct Turn {
 fn turn(module: &Module, machine: Machine, l: scf::For, num_warps: u32) -> Option<Turn> {
     let body = module.region_block(l.body(module));
     let ops: Vec<Op> = module.block_ops(body).collect();
-    if !ops.iter().all(|&op| waits_for_nobody(module, op)) {
+    if ops.iter().any(|&op| !waits_for_nobody(module, op) || user_dots::is_authored(module, op)) {
         return None;
     }
     let dots: Vec<usize> =

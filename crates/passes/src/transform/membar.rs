@@ -25,6 +25,8 @@
 //! where a TMA copy touches what has been written since the last `ttng.fence_async_shared`, one is placed: before the last barrier if
 //! that follows the writes, else with a barrier of its own. (The passes that make warp-group dots place theirs.) Nor does it wait for ordinary
 //! loads that a barrier has let pass while they were under way: a TMA copy to what has been loaded since the last fence wants one, too.
+//! Where a kernel arrives at an mbarrier of its own it hands what it has written or loaded to others: if TMA or dots read it anywhere, or
+//! TMA fills it, the fence stands before the barrier before the arrival. (`lower-rings` places those of its own arrivals.)
 //!
 //! ```text
 //! %b = ttg.local_alloc %x {allocation.offset = 0}        %b = ttg.local_alloc %x {allocation.offset = 0}
@@ -280,6 +282,12 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 barrier = last;
             }
             _ => {
+                if let Some(last) = last
+                    && ttng::ArriveBarrier::cast(module, op).is_some()
+                    && is_handed_to_proxy(module, op, state)
+                {
+                    fence_before(module, last, state);
+                }
                 let touches = touches(module, op);
                 barrier = visit(module, op, &touches, last, state);
             }
@@ -357,6 +365,36 @@ fn until_stable(state: &mut State, mut body: impl FnMut(&mut State)) {
     }
 }
 
+/// A proxy fence before the last barrier, for all that was accessed before that.
+fn fence_before(module: &mut Module, last: Op, state: &mut State) {
+    let is_fence = |op| ttng::FenceAsyncShared::cast(module, op).is_some();
+    if !module.prev_op(last).is_some_and(is_fence) {
+        ttng::FenceAsyncShared::build(&mut Builder::before(module, last), false);
+    }
+    let State { reads, slot_reads, writes, just_loaded, .. } = &*state;
+    let since = |r| [reads, slot_reads, just_loaded].iter().any(|list| overlaps(list, r));
+    let (unfenced, loaded) = (kept(&state.unfenced, |r| overlaps(writes, r)), kept(&state.loaded, since));
+    (state.unfenced, state.loaded) = (unfenced, loaded);
+}
+
+/// Whether the asynchronous proxy reads, anywhere in the kernel, what has been written since the last fence, or fills what has been written or
+/// loaded.
+fn is_handed_to_proxy(module: &Module, arrival: Op, state: &State) -> bool {
+    if state.unfenced.is_empty() && state.loaded.is_empty() {
+        return false;
+    }
+    let mut around = std::iter::successors(Some(arrival), |&op| module.parent_op(op));
+    let Some(func) = around.find(|&op| tt::Func::cast(module, op).is_some()) else { return false };
+    module.all_ops(func).into_iter().any(|op| {
+        let t = touches(module, op);
+        // A dot that waits for itself reads by that proxy, too.
+        let dot = ttng::WarpGroupDot::cast(module, op).is_some();
+        let by_dot = t.reads.iter().chain(&t.slot_reads).filter(|_| dot);
+        by_dot.chain(&t.dots).chain(&t.drains).any(|&r| overlaps(&state.unfenced, r))
+            || t.fills.iter().any(|&r| overlaps(&state.unfenced, r) || overlaps(&state.loaded, r))
+    })
+}
+
 /// Places what `op` needs before it; `last` and the result are the barrier before it and before what follows, where nothing
 /// but that barrier has settled the state.
 fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut State) -> Option<Op> {
@@ -377,14 +415,7 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     let conflict = write_conflict || (read_conflict && !t.barrier_inside);
     if let (true, false, Some(last)) = (unfenced, conflict, last) {
         // No conflict: what it touches was written or loaded before the last barrier, where the fence may stand too.
-        let is_fence = |op| ttng::FenceAsyncShared::cast(module, op).is_some();
-        if !module.prev_op(last).is_some_and(is_fence) {
-            ttng::FenceAsyncShared::build(&mut Builder::before(module, last), false);
-        }
-        let State { reads, slot_reads, writes, just_loaded, .. } = &*state;
-        let since = |r| [reads, slot_reads, just_loaded].iter().any(|list| overlaps(list, r));
-        let (unfenced, loaded) = (kept(&state.unfenced, |r| overlaps(writes, r)), kept(&state.loaded, since));
-        (state.unfenced, state.loaded) = (unfenced, loaded);
+        fence_before(module, last, state);
     } else if conflict || unfenced {
         let mut b = Builder::before(module, op);
         if unfenced {

@@ -171,7 +171,7 @@ impl Evaluator<'_> {
     }
 
     /// A buffer of the program's own.
-    fn own_buffer<'a>(&self, buffer: &'a Buffer) -> Eval<&'a Buffer> {
+    pub(super) fn own_buffer<'a>(&self, buffer: &'a Buffer) -> Eval<&'a Buffer> {
         if buffer.rank.is_none() {
             return Ok(buffer);
         }
@@ -475,7 +475,7 @@ impl Evaluator<'_> {
     /// `tle.gpu.copy`: between pointers or a descriptor and a buffer.
     pub(super) fn copy(&mut self, args: &Args) -> Eval<()> {
         if args.optional("barrier").is_some() {
-            return Err(self.not_supported_yet("`barrier` of tle.gpu.copy"));
+            return self.copy_to_barrier(args);
         }
         if self.bool_arg(args, "is_async")? {
             return self.copy_asynchronously(args);
@@ -688,7 +688,12 @@ impl Evaluator<'_> {
     }
 
     /// The offsets at which a block of a descriptor is copied to or from a buffer.
-    fn block_copied(&mut self, args: &Args, descriptor: &TensorDescriptor, buffer: &Buffer) -> Eval<Value> {
+    pub(super) fn block_copied(
+        &mut self,
+        args: &Args,
+        descriptor: &TensorDescriptor,
+        buffer: &Buffer,
+    ) -> Eval<Value> {
         let block = descriptor.block();
         let shape = match args.get("shape") {
             given @ Value::Tuple(_) => self.shape_of(given)?,

@@ -40,6 +40,7 @@ mod rewrite;
 mod roots;
 mod wgmma;
 
+pub(crate) use wgmma::operand_buffer_encoding;
 pub use wgmma::warp_group_shape;
 
 use rustc_hash::FxHashMap;

@@ -24,6 +24,9 @@
 //! %sb = ttg.local_alloc %t : ... -> !ttg.memdesc<128x128xf8E4M3FN, #nvmma_shared<transposed = true>, #smem>
 //! ```
 //!
+//! Products that the kernel issues itself are such operations from the beginning: they get the encodings of their results here, and of a
+//! left operand in registers. (Their buffers have theirs: [`arrange_buffers`](crate::transform::arrange_buffers).)
+//!
 //! Together with [`rewrite`](super::rewrite), since a dot for warp groups is rewritten there, and what its operands become depends on both.
 
 use std::sync::Arc;
@@ -36,6 +39,7 @@ use tilewright_layout::{SharedLayout, TileLayout, WgmmaOperand};
 use super::Assigner;
 use super::rewrite::{Rewriter, after_value};
 use crate::analysis::{encoding_choice, encoding_inference, scratch};
+use crate::hopper::user_dots;
 use crate::target::is_mma_fp8;
 
 /// Bits of the operands' elements, if `wgmma` multiplies them into this accumulator.
@@ -93,7 +97,7 @@ pub fn warp_group_shape(m: u32, n: u32, num_warps: u32, integer: bool) -> Option
 
 /// The buffer encoding of an operand with this fast dimension, if descriptors can address instructions of `mn` rows at
 /// every `step` rows.
-fn operand_buffer_encoding(
+pub(crate) fn operand_buffer_encoding(
     shape: &[u32],
     fast: usize,
     bits: u32,
@@ -158,6 +162,24 @@ impl Assigner<'_> {
             version_minor: 0,
             warps_per_cta: vec![along_m, along_n],
             instr_shape: vec![16, self.common_n(instruction_n, n, along_n, bits), instruction_k],
+        })
+    }
+
+    /// The accumulator encoding of a product that the kernel issues itself. Those of one shape and type have one, whatever they multiply, so
+    /// that they add to each other's results as these are.
+    pub(super) fn authored_encoding(&self, dot: ttng::WarpGroupDot) -> Option<Encoding> {
+        let m = &*self.module;
+        let result = m.value_type(dot.d(m));
+        let [along_m, along_n, n] = user_dots::warps_of(m, dot, self.num_warps)?;
+        let dots = self.ops.iter().filter(|&&op| user_dots::is_authored(m, op));
+        let mut dots = dots.filter_map(|&op| ttng::WarpGroupDot::cast(m, op));
+        let first = dots.find(|d| m.value_type(d.d(m)) == result)?;
+        let instruction_k = 256 / m.bits(m.value_type(first.b(m)));
+        Some(Encoding::NvidiaMma {
+            version_major: 3,
+            version_minor: 0,
+            warps_per_cta: vec![along_m, along_n],
+            instr_shape: vec![16, n, instruction_k],
         })
     }
 
@@ -361,6 +383,20 @@ impl Rewriter<'_> {
         );
         let d = d.d(builder.module);
         self.a.module.replace_op(dot.0, &[d]);
+    }
+
+    /// Gives what a product of the kernel's own adds to, and a left operand in registers, the encodings that it wants.
+    pub(super) fn authored_dot(&mut self, dot: ttng::WarpGroupDot) {
+        let acc = self.own_encoding(dot.d(self.m()));
+        self.set_encoding(dot.d(self.m()), acc);
+        self.set_operand(dot.0, 2, acc);
+        let a = dot.a(self.m());
+        if encoding_inference::is_tensor(self.m(), a) {
+            let bits = self.m().bits(self.m().value_type(a));
+            let parent = Arc::new(self.a.encoding(acc).clone());
+            let fragments = self.a.intern(Encoding::DotOperand { op_idx: 0, parent, k_width: 32 / bits });
+            self.set_operand(dot.0, 0, fragments);
+        }
     }
 
     /// The buffer from which a descriptor reads an operand; a transposition becomes a view of what is transposed.
