@@ -541,16 +541,18 @@ GONE = re.compile(
 LOOK = re.compile(r"mbarrier\.(try_wait|test_wait)\S* complete,.*")
 
 
-def each_is_needed(kernel, arguments, args, target, prepare=()):
+def each_is_needed(kernel, arguments, args, target):
     """Takes every barrier, arrival, wait and fence of a kernel's roles away, one after the other; gives what each was and what is reported."""
     compiled = kernel.warmup(*args, grid=(1,), target=target)
     lines, metadata = compiled.asm["ptx"].splitlines(), compiled.metadata
     scratch = np.zeros(1024, np.uint8)
     scratch = scratch[-scratch.ctypes.data % 128 :][:768]
 
+    parameters = len(re.findall(r"\.param ", compiled.asm["ptx"].split(".entry")[1].split("{")[0]))
+
     def findings(lines):
         given = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
-        given += [scratch] * ("global_scratch" in compiled.asm["ptx"])
+        given += [scratch] * (parameters - len(given))
         threads = 32 * metadata.total_num_warps
         found = simulate_ptx("\n".join(lines), metadata.name, 1, threads, given, shared=metadata.shared)
         return found["findings"]
@@ -573,3 +575,72 @@ def test_what_orders_stores_is_needed(target):
     x, out = numbers((5, 128), "int32"), np.zeros((5, 128), "int32")
     reported = each_is_needed(two_roles, [x, out, 5], (x, out, 5, 128, 2, 4, False), target)
     assert [line for line, found in reported if not found] == []
+
+
+# How slots are filled.
+
+
+@triton.jit
+def fill_all(writer, x_ptr, y_ptr, z_ptr, n, ROWS: tl.constexpr, B: tl.constexpr, ASYNC: tl.constexpr):
+    rows, columns = tl.arange(0, ROWS)[:, None], tl.arange(0, B)[None, :]
+    desc = tl.make_tensor_descriptor(x_ptr, [n * ROWS, B], [B, 1], [ROWS, B])
+    for k in range(n):
+        scale = tl.load(z_ptr + k * ROWS + tl.arange(0, ROWS))
+        slot = writer.acquire(k)
+        tle.gpu.copy(desc, slot.x, [ROWS, B], [k * ROWS, 0])
+        tle.gpu.copy(y_ptr + (k * ROWS + rows) * B + columns, slot.y, [ROWS, B], is_async=ASYNC)
+        tl.store(tle.gpu.local_ptr(slot.z, (tl.arange(0, ROWS),)), scale * 2)
+        writer.commit(k)
+
+
+@triton.jit
+def combine(reader, out_ptr, n, ROWS: tl.constexpr, B: tl.constexpr):
+    rows, columns = tl.arange(0, ROWS)[:, None], tl.arange(0, B)[None, :]
+    for k in range(n):
+        slot = reader.wait(k).slot
+        turned = tl.load(tle.gpu.local_ptr(slot.y, (rows, B - 1 - columns)))
+        out = slot.x.load() + turned * slot.z.load()[:, None]
+        reader.release(k)
+        tl.store(out_ptr + (k * ROWS + rows) * B + columns, out)
+
+
+@triton.jit
+def mixed(
+    x_ptr, y_ptr, z_ptr, out_ptr, n,
+    ROWS: tl.constexpr, B: tl.constexpr, CAPACITY: tl.constexpr, WARPS: tl.constexpr, ASYNC: tl.constexpr,
+):  # fmt: skip
+    x = tle.gpu.alloc([CAPACITY, ROWS, B], dtype=tl.float32)
+    y = tle.gpu.alloc([CAPACITY, ROWS, B], dtype=tl.float32)
+    z = tle.gpu.alloc([CAPACITY, ROWS], dtype=tl.float32)
+    pipe = tle.pipe(capacity=CAPACITY, x=x, y=y, z=z)
+    tle.gpu.warp_specialize(
+        [
+            (combine, (pipe.reader(), out_ptr, n, ROWS, B)),
+            (fill_all, (pipe.writer(), x_ptr, y_ptr, z_ptr, n, ROWS, B, ASYNC)),
+        ],
+        [WARPS],
+        [40],
+    )
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize(("shape", "capacity", "warps"), [((16, 32), 2, 1), ((24, 64), 3, 4), ((16, 96), 1, 2)])
+def test_fields_filled_in_different_ways(device, target, shape, capacity, warps, asynchronous):
+    rows, b = shape
+    x, y, z = numbers((5, rows, b)), numbers((5, rows, b), seed=1), numbers((5, rows), seed=2)
+    out = device.array(np.zeros_like(x))
+    given = [device.array(a) for a in (x, y, z)]
+    mixed[(1,)](*given, out, 5, rows, b, capacity, warps, asynchronous)
+    np.testing.assert_array_equal(device.numpy(out), x + y[:, :, ::-1] * (z * 2)[:, :, None])
+
+
+@pytest.mark.parametrize("target", ["cuda:90", "cuda:80"])
+def test_what_orders_copies_is_needed(target):
+    x, y, z = numbers((5, 16, 32)), numbers((5, 16, 32), seed=1), numbers((5, 16), seed=2)
+    out = np.zeros_like(x)
+    reported = each_is_needed(mixed, [x, y, z, out, 5], (x, y, z, out, 5, 16, 32, 2, 4, False), target)
+    assert [line for line, found in reported if not found] == []
+    ptx = "\n".join(line for line, _ in reported)
+    assert "cp.async.mbarrier.arrive.noinc" in ptx
+    fences = [found for line, found in reported if "fence.proxy.async" in line]
+    assert len(fences) == (target == "cuda:90") and all("proxy-fence" in found for found in fences)

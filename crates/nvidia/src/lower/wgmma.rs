@@ -157,6 +157,7 @@ impl Lower<'_, '_> {
                 | ttng::Kind::InvalBarrier
                 | ttng::Kind::ArriveBarrier
                 | ttng::Kind::WaitBarrier
+                | ttng::Kind::AsyncCopyMbarrierArrive
         );
         if !self.facts().wgmma && !counts {
             return Err(self.unsupported("warp-group instructions"));

@@ -22,9 +22,9 @@ use tilewright_passes::hopper::{
 };
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
-    allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, global_barriers,
-    inline_calls, legalize_dots, lower_descriptors, lower_rings, membar, order_rings, sink_lane_sums,
-    software_pipeline, unroll_loops, user_copies,
+    allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, fill_rings,
+    global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings, membar, order_rings,
+    sink_lane_sums, software_pipeline, unroll_loops, user_copies,
 };
 
 /// Each pass, and why it stands where it does.
@@ -77,6 +77,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: encode_descriptors::PASS,
         why: "the block of a descriptor has the layout of the buffers that it is copied to, known now",
+    },
+    Row {
+        pass: fill_rings::PASS,
+        why: "blocks lie as in the fields now; what is left of loads the passes behind would begin elsewhere",
     },
     Row {
         pass: warp_specialize::PASS,

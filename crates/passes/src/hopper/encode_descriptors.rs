@@ -13,11 +13,11 @@
 //! ```
 
 use tilewright_ir::dialect::{tt, ttg, ttng};
-use tilewright_ir::{AttrKind, Block, Diagnostic, Module, Op, TypeKind, Value};
+use tilewright_ir::{AttrKind, Block, Diagnostic, Module, Op, Opcode, TypeKind, Value};
 use tilewright_layout::TmaBlock;
 
 use super::tma::block_type;
-use crate::analysis::scope;
+use crate::analysis::{rings, scope};
 use crate::pass::{Pass, Property};
 
 /// The pass.
@@ -77,9 +77,8 @@ fn encode(module: &mut Module, desc: Value) -> Result<(), Diagnostic> {
     }
     let wanted = scope::uses(module, desc).iter().find_map(|u| {
         let load = tt::DescriptorLoad::cast(module, u.op)?;
-        module.uses(load.result(module)).iter().find_map(|u| {
-            let alloc = ttg::LocalAlloc::cast(module, u.op)?;
-            let encoding = module.encoding_of(module.encoding(module.value_type(alloc.result(module)))?)?;
+        buffers_filled(module, load.result(module)).into_iter().find_map(|buffer| {
+            let encoding = module.encoding_of(module.encoding(module.value_type(buffer))?)?;
             TmaBlock::new(encoding, &shape, bits).is_some().then(|| encoding.clone())
         })
     });
@@ -93,6 +92,21 @@ fn encode(module: &mut Module, desc: Value) -> Result<(), Diagnostic> {
         module.set_value_type(v, ty);
     }
     Ok(())
+}
+
+/// The buffers that hold a loaded value and nothing else, and the slots of rings that it fills.
+fn buffers_filled(module: &Module, value: Value) -> Vec<Value> {
+    let uses = module.uses(value).iter();
+    let filled = uses.flat_map(|u| match module.opcode(u.op) {
+        Some(Opcode::Ttg(ttg::Kind::LocalAlloc)) => vec![module.result(u.op)],
+        Some(Opcode::Ttg(ttg::Kind::LocalStore)) => {
+            let slot = ttg::LocalStore(u.op).dst(module);
+            vec![slot].into_iter().filter(|&v| rings::of_buffer(module, v).is_some()).collect()
+        }
+        Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => buffers_filled(module, module.result(u.op)),
+        _ => Vec::new(),
+    });
+    filled.collect()
 }
 
 fn update_signature(module: &mut Module, func: Op, entry: Block) {

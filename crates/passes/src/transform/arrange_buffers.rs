@@ -23,7 +23,7 @@ use tilewright_ir::{
 };
 use tilewright_layout::{SharedLayout, TmaBlock};
 
-use crate::analysis::encoding_choice;
+use crate::analysis::{encoding_choice, rings};
 use crate::hopper::user_dots;
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::{buffer_users, is_view};
@@ -195,10 +195,17 @@ fn is_multiplied(module: &Module, view: Value) -> bool {
     module.uses(view).iter().any(|u| ttng::WarpGroupDot::cast(module, u.op).is_some() && u.index < 2)
 }
 
-/// Whether the copy engine copies to a view because the kernel says so.
+/// Whether the copy engine copies to a view: because the kernel says so, or because it is a slot of a ring that
+/// [`fill_rings`](super::fill_rings) can then let it fill.
 fn is_filled(module: &Module, view: Value) -> bool {
-    let copies = |op| ttng::AsyncTmaCopyGlobalToLocal::cast(module, op).map(|copy| copy.result(module));
-    module.uses(view).iter().any(|u| copies(u.op) == Some(view))
+    module.uses(view).iter().any(|u| {
+        if let Some(store) = ttg::LocalStore::cast(module, u.op) {
+            let block = tt::DescriptorLoad::of(module, store.src(module)).is_some();
+            return block && store.dst(module) == view && rings::of_buffer(module, view).is_some();
+        }
+        let copy = ttng::AsyncTmaCopyGlobalToLocal::cast(module, u.op);
+        copy.is_some_and(|copy| copy.result(module) == view)
+    })
 }
 
 /// Whether pointers into a buffer are moved, by as many elements in row-major order.
