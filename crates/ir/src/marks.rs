@@ -25,6 +25,8 @@ marks! {
     /// On an mbarrier's making: one of a phase's arrivals is that of copies which bring so many bytes in all. On an announcement of
     /// bytes: it is a part of that arrival.
     PHASE_BYTES = "tle.bytes";
+    /// On a ring: the kernel made it.
+    PIPE = "tle.pipe";
     /// On a product of warp groups: the kernel issues it, and waits for it itself.
     AUTHORED = "tle.wgmma";
     /// On a load, and on the copy that it becomes: CTAs whose ranks differ in these bits alone get the same block.

@@ -315,7 +315,7 @@ crate::dialect! {
         index(Unrelated)
         types(Each("fields", Mutable), Is("ring", Fixed(Type::RING)))
         effects(Effect::new(Access::Allocate, Resource::Other, None))
-        marks(PEERS)
+        marks(PEERS, PIPE)
         format "($fields^)? attr-dict (`:` type($fields)^)?"
         verify verify_ring_create
     }

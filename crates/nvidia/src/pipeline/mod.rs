@@ -17,7 +17,7 @@ mod allocate_counters;
 mod launch_bounds;
 
 use tilewright_passes::hopper::{
-    allocate_warp_groups, async_dots, distribute_ctas, encode_descriptors, lower_tma, pingpong,
+    allocate_warp_groups, async_dots, distribute_ctas, encode_descriptors, lower_tma, pingpong, read_slots,
     transpose_dots, user_dots, warp_specialize,
 };
 use tilewright_passes::pass::{DCE, Row};
@@ -81,6 +81,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: fill_rings::PASS,
         why: "blocks lie as in the fields now; what is left of loads the passes behind would begin elsewhere",
+    },
+    Row {
+        pass: read_slots::PASS,
+        why: "the same; dots read buffers since they have layouts, and are not yet scheduled",
     },
     Row {
         pass: warp_specialize::PASS,

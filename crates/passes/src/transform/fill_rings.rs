@@ -11,6 +11,8 @@
 //! acquire of a slot and its commit, in their block: copies have no order among themselves. What is loaded is used for nothing else, and
 //! copied where it was stored: nothing between writes memory, but a wait for the slot may stand there.
 //!
+//! The rings are marked as the kernel's own for the passes behind, which make others.
+//!
 //! Why here: descriptors and buffers have their layouts, and the width of loads is known; before loops are scheduled, which would
 //! begin the loads iterations ahead.
 //!
@@ -25,9 +27,9 @@
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::effects::{effects, resource};
 use tilewright_ir::opdef::{Access, Resource};
-use tilewright_ir::{Builder, Diagnostic, Module, Op};
+use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, marks};
 
-use crate::analysis::rings::{Ring, lies_in};
+use crate::analysis::rings::{self, Ring, lies_in};
 use crate::hopper::tma;
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::buffer_users;
@@ -50,6 +52,8 @@ pub const PASS: Pass = Pass {
 pub fn run(module: &mut Module, async_copy: bool) -> Result<(), Diagnostic> {
     for op in module.all_ops(module.root()) {
         let Some(create) = ttg::RingCreate::cast(module, op) else { continue };
+        let mark = module.attr(AttrKind::Unit);
+        module.set_attr(op, marks::PIPE, mark);
         let ring = Ring::of(module, create)?;
         for field in &ring.fields {
             let Some(stores) = stores(module, &ring, field.alloc) else { continue };
@@ -80,7 +84,8 @@ fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<tt
     let mut acquires = Vec::new();
     for &store in &stores {
         let slot = ttg::MemdescIndex::of(module, store.dst(module))?.index(module);
-        let of_slot = |op: Op| ring.uses.contains(&op) && module.operands(op)[1] == slot;
+        let of_slot =
+            |op: Op| ring.uses.contains(&op) && rings::same_slot(module, module.operands(op)[1], slot);
         let mut before = std::iter::successors(module.prev_op(store.0), |&op| module.prev_op(op));
         let acquire = before.find(|&op| of_slot(op))?;
         let mut behind = std::iter::successors(module.next_op(store.0), |&op| module.next_op(op));

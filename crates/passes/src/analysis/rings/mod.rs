@@ -89,6 +89,8 @@ pub struct Ring {
     pub peers: u32,
     /// Whether the writer closes slots.
     pub closes: bool,
+    /// Whether the kernel made it: nothing is known of how it goes through the slots.
+    pub is_own: bool,
 }
 
 /// What messages call a ring.
@@ -209,6 +211,7 @@ impl Ring {
             // Of a ring without fields whoever makes it says so.
             peers: module.int_attr(create.0, marks::PEERS).unwrap_or(1) as u32,
             closes: false,
+            is_own: module.op_attr(create.0, marks::PIPE).is_some(),
         };
         ring.closes = ring.uses.iter().any(|&op| ttg::RingClose::cast(module, op).is_some());
         ring.find_places(module)?;
@@ -365,6 +368,26 @@ pub(crate) fn lies_in(module: &Module, value: Value, alloc: ttg::LocalAlloc) -> 
             .is_none_or(|all| all.iter().any(|&b| allocation(module, b).is_none_or(|a| a == alloc)));
     }
     !module.is_tensor(module.value_type(value)) && allocation(module, value) == Some(alloc)
+}
+
+/// The number of the slot that a view of a field shows.
+pub(crate) fn slot_of(module: &Module, view: Value) -> Option<Value> {
+    let mut at = view;
+    loop {
+        if let Some(index) = ttg::MemdescIndex::of(module, at)
+            && allocation(module, index.src(module)).map(|a| a.result(module))
+                == Some(scope::captured(module, index.src(module)))
+        {
+            return Some(index.index(module));
+        }
+        let op = module.defining_op(at)?;
+        at = *module.operands(op).first()?;
+    }
+}
+
+/// Whether two values are the same number of a slot.
+pub(crate) fn same_slot(module: &Module, a: Value, b: Value) -> bool {
+    a == b || module.constant_int(a).is_some() && module.constant_int(a) == module.constant_int(b)
 }
 
 /// The operations on a ring, also in partitions that capture it.

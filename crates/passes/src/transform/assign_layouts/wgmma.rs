@@ -431,10 +431,23 @@ impl Rewriter<'_> {
         {
             return self.turned_buffer(value, mn_axis, mn, buffer, registers);
         }
-        let shared = as_it_is
+        let shared = self
+            .buffer_loaded(value, mn_axis, mn)
+            .or(as_it_is)
             .or_else(|| operand_buffer_encoding(&shape, 1 - mn_axis, bits, mn_axis, mn, mn))
             .unwrap_or_else(|| encoding_choice::shared_for_dot(&shape, &[1, 0], bits)); // the lowering says that it can't
         self.buffer_in(value, shared)
+    }
+
+    /// The encoding of the buffer from which an operand is loaded, if a dot could read it there.
+    fn buffer_loaded(&mut self, value: Value, mn_axis: usize, mn: u32) -> Option<Encoding> {
+        let load = ttg::LocalLoad::of(self.m(), value)?;
+        let buffer = self.m().value_type(load.src(self.m()));
+        let encoding = self.a.encoding(self.m().encoding(buffer)?).clone();
+        let Encoding::Shared(SharedKind::NvmmaShared { transposed, .. }) = encoding else { return None };
+        let (shape, bits) = (self.a.shape(value), self.m().bits(buffer));
+        let read = operand_buffer_encoding(&shape, usize::from(!transposed), bits, mn_axis, mn, mn)?;
+        (read == encoding).then_some(encoding)
     }
 
     /// The buffer of a loaded operand with K contiguous, which it isn't in memory.

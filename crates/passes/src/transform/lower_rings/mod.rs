@@ -66,7 +66,7 @@ use crate::analysis::rings::{self, Ring, Transport, wrong};
 use crate::analysis::scope;
 use crate::hopper::{captures, multicast, tma};
 use crate::pass::{Pass, Property};
-use crate::transform::allocate_shared::{allocation, buffer_users};
+use crate::transform::allocate_shared::buffer_users;
 use crate::transform::membar;
 
 /// The pass.
@@ -306,13 +306,10 @@ impl Lowering {
     /// What fills the slot that is acquired.
     fn window(&self, module: &Module, acquire: ttg::RingAcquire) -> Result<Window, Diagnostic> {
         let slot = acquire.slot(module);
-        let same_slot = |v: Value| {
-            v == slot
-                || module.constant_int(v).is_some() && module.constant_int(v) == module.constant_int(slot)
-        };
+        let same_slot = |v: Value| rings::same_slot(module, v, slot);
         let fills = |copy: ttg::AsyncCopyBlockToLocal| {
             self.ring.holds(module, copy.dst(module))
-                && slot_of(module, copy.dst(module)).is_some_and(same_slot)
+                && rings::slot_of(module, copy.dst(module)).is_some_and(same_slot)
         };
         let mut window = Window { blocks: Vec::new(), bytes: 0, commit: acquire.0 };
         let following = std::iter::successors(module.next_op(acquire.0), |&op| module.next_op(op));
@@ -520,21 +517,6 @@ fn flags(module: &mut Module, before: Op, slots: u32) -> Value {
 fn flag(b: &mut Builder<'_>, flags: Value, slot: Value) -> Value {
     let ty = b.module.ty(TypeKind::Ptr { pointee: Type::I32, address_space: 3 });
     ttg::LocalPtr::build(b, flags, &[slot], ty).result(b.module)
-}
-
-/// The number of the slot that a view of a field shows.
-fn slot_of(module: &Module, view: Value) -> Option<Value> {
-    let mut at = view;
-    loop {
-        if let Some(index) = ttg::MemdescIndex::of(module, at)
-            && allocation(module, index.src(module)).map(|a| a.result(module))
-                == Some(scope::captured(module, index.src(module)))
-        {
-            return Some(index.index(module));
-        }
-        let op = module.defining_op(at)?;
-        at = *module.operands(op).first()?;
-    }
 }
 
 /// An mbarrier for each of so many slots.

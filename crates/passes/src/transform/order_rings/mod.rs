@@ -81,8 +81,7 @@ fn check_apart(module: &Module, create: ttg::RingCreate) -> Result<(), Diagnosti
     for field in rings::Ring::of(module, create)?.fields {
         let users = buffer_users(module, field.alloc.result(module));
         if let Some(op) = users.into_iter().find(|&op| hands_on(module, op)) {
-            let what =
-                format!("a slot of {} that a loop or a branch hands on", rings::shown(module, create));
+            let what = format!("a slot of {} that a loop or a branch hands on", rings::shown(module, create));
             return Err(Diagnostic::unsupported(module, module.op_loc(op), what)
                 .note("use it in the block where acquire or wait gave it"));
         }
