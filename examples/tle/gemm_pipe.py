@@ -5,9 +5,10 @@ full and when it has been read; that blocks come by the copy engine, that produc
 slot is waited for, is the compiler's. Compare ``gemm.py``, which says all of it. It runs anywhere; on Hopper as described.
 """
 
+from gemm import place_of
+
 import tilewright as triton
 import tilewright.language as tl
-from gemm import place_of
 from tilewright import tle
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
@@ -32,9 +33,9 @@ def bring(
 @triton.jit
 def multiply(
     reader, c_desc, num_m, num_n, steps,
-    M: tl.constexpr, N: tl.constexpr, GROUP: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, HALVES: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """Adds up the products of the slots, and stores each tile."""
+    """Adds up the products of the slots, and stores each tile: with HALVES as a left and a right half, which need half the buffer."""
     at = reader.cursor(0)
     for tile in range(tl.program_id(0), num_m * num_n, tl.num_programs(0)):
         tile_m, tile_n = place_of(tile, num_m, num_n, GROUP)
@@ -44,13 +45,18 @@ def multiply(
             acc = tl.dot(slot.a.load(), slot.b.load().T, acc)
             reader.release(at)
             at.advance()
-        c_desc.store([tile_m * M, tile_n * N], acc.to(c_desc.dtype))
+        if HALVES:
+            left, right = tl.split(tl.permute(tl.reshape(acc, (M, 2, N // 2)), (0, 2, 1)))
+            c_desc.store([tile_m * M, tile_n * N], left.to(c_desc.dtype))
+            c_desc.store([tile_m * M, tile_n * N + N // 2], right.to(c_desc.dtype))
+        else:
+            c_desc.store([tile_m * M, tile_n * N], acc.to(c_desc.dtype))
 
 
 @triton.jit
 def gemm_kernel(
     a_desc, b_desc, c_desc, num_m, num_n, steps,
-    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, SLOTS: tl.constexpr, GROUP: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, SLOTS: tl.constexpr, HALVES: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """Tiles of ``M`` by ``N``, ``K`` of the inner dimension a slot."""
     a = tle.gpu.alloc([SLOTS, M, K], dtype=a_desc.dtype)
@@ -58,7 +64,7 @@ def gemm_kernel(
     pipe = tle.pipe(capacity=SLOTS, name="operands", a=a, b=b)
     tle.gpu.warp_specialize(
         [
-            (multiply, (pipe.reader(), c_desc, num_m, num_n, steps, M, N, GROUP)),
+            (multiply, (pipe.reader(), c_desc, num_m, num_n, steps, M, N, HALVES, GROUP)),
             (bring, (pipe.writer(), a_desc, b_desc, num_m, num_n, steps, M, N, K, GROUP)),
         ],
         [1],
@@ -66,7 +72,7 @@ def gemm_kernel(
     )
 
 
-def gemm(a, b, c, block=(128, 256, 64), slots=4, programs=132, group=8, num_warps=8):
+def gemm(a, b, c, block=(128, 256, 64), slots=4, programs=132, halves=True, group=8, num_warps=8):
     """``c = a @ b.T`` for matrices whose rows are multiples of 16 bytes; ``programs`` share the tiles."""
     (rows, inner), columns = a.shape, b.shape[0]
     m, n, k = block
@@ -74,7 +80,7 @@ def gemm(a, b, c, block=(128, 256, 64), slots=4, programs=132, group=8, num_warp
     return gemm_kernel[(min(programs, num_m * num_n),)](
         TensorDescriptor.from_tensor(a, [m, k]),
         TensorDescriptor.from_tensor(b, [n, k]),
-        TensorDescriptor.from_tensor(c, [m, n]),
+        TensorDescriptor.from_tensor(c, [m, n // 2 if halves else n]),
         num_m,
         num_n,
         triton.cdiv(inner, k),
@@ -82,6 +88,7 @@ def gemm(a, b, c, block=(128, 256, 64), slots=4, programs=132, group=8, num_warp
         n,
         k,
         slots,
+        halves,
         group,
         num_warps=num_warps,
     )

@@ -3,7 +3,7 @@
 ``python tests/gpu/tle.py [WORKLOAD …]`` prints a line a size: median times of competitors that take turns, and how many times longer than
 ours the others took. Results are checked first.
 
-``gemm``: 4096³ in fp16 by warps with roles, against ``torch.matmul`` (cuBLAS) and the same product by ``tl.dot`` (``examples/persistent_matmul.py``).
+``gemm``: 4096³ in fp16 by warps with roles, with barriers and products of the kernel's own and by a pipe, against ``torch.matmul`` (cuBLAS) and the same product by ``tl.dot`` (``examples/persistent_matmul.py``).
 
 ``moe_align``: tokens by expert (S000 4.2): ours is one kernel with buffers and a barrier over the grid; Triton's are four kernels,
 since it has neither: counts by ``tl.histogram``, a sum over programs, a sum over experts, and places by atomics in global memory.
@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "tle"))
 
 import gemm
+import gemm_pipe
 import moe_align
 import persistent_matmul
 import topk
@@ -173,11 +174,14 @@ def row_of(name, times, kept):
 
 def gemm_rows(size=4096):
     a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
-    c, by_dot = (torch.empty(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+    c, by_pipe, by_dot = (torch.empty(size, size, device="cuda", dtype=torch.float16) for _ in range(3))
     want = torch.matmul(a, b.T)
 
     def run(block, slots, group):
         gemm.gemm(a, b, c, block, slots, group=group)
+
+    def run_pipe(block, slots, halves, group):
+        gemm_pipe.gemm(a, b, by_pipe, block, slots, halves=halves, group=group)
 
     def run_dot(block, num_warps, halves, warp_specialize):
         persistent_matmul.persistent_matmul(
@@ -189,24 +193,29 @@ def gemm_rows(size=4096):
                for group in (4, 8, 16)]  # fmt: skip
     dots = [{"block": (128, 256, 64), "num_warps": 8, "halves": halves, "warp_specialize": specialize}
             for halves in (False, True) for specialize in (False, True)]  # fmt: skip
+    pipes = [{"block": (128, 256, 64), "slots": slots, "halves": halves, "group": group}
+             for slots, halves in ((3, False), (3, True), (4, True)) for group in (4, 8, 16)]  # fmt: skip
     working, refused = timing.compiled(run, configs)
+    pipes, refused_pipes = timing.compiled(run_pipe, pipes)
     dots, refused_dots = timing.compiled(run_dot, dots)
-    for reason in [*refused.items(), *refused_dots.items()]:
+    for reason in [*refused.items(), *refused_pipes.items(), *refused_dots.items()]:
         print("refused", *reason)
-    for config in working:
-        c.fill_(float("nan"))
-        run(**config)
-        torch.testing.assert_close(c, want, rtol=1e-2, atol=1e-1)
-    kept, dot = timing.best(run, working, 10), timing.best(run_dot, dots, 10)
+    for result, launch, of in ((c, run, working), (by_pipe, run_pipe, pipes)):
+        for config in of:
+            result.fill_(float("nan"))
+            launch(**config)
+            torch.testing.assert_close(result, want, rtol=1e-2, atol=1e-1)
+    kept, pipe, dot = (timing.best(*of, 10) for of in ((run, working), (run_pipe, pipes), (run_dot, dots)))
     times = times_of(
         {
             "ours": lambda: run(**kept),
+            "pipe": lambda: run_pipe(**pipe),
             "cuBLAS": lambda: torch.matmul(a, b.T),
             "tl.dot": lambda: run_dot(**dot),
         }
     )
     rates = {who: f"{2e-6 * size**3 / t:.0f} / {2e-6 * size**3 / g:.0f}" for who, (t, g) in times.items()}
-    row_of(f"gemm {size}^3", times, f"TFLOP/s {rates} {kept} {dot}")
+    row_of(f"gemm {size}^3", times, f"TFLOP/s {rates} {kept} {pipe} {dot}")
 
 
 def topk_rows():
