@@ -845,3 +845,36 @@ def test_releases_that_others_wait_for_are_not_delayed(device, bring, multiply, 
     c = device.array(np.zeros((64, 32), "float32"))
     product_by[(1,)](bring, multiply, device.array(a), device.array(b), c, 5, 64, 32, 64, capacity)
     np.testing.assert_array_equal(device.numpy(c), a.astype("float32") @ b.T.astype("float32"))
+
+
+# Nothing waits that needn't: the barriers of warp_specialize itself are four, and a slot has one arrival and one wait at each end.
+
+OTHERS = [np.zeros((5, 16, 32), np.float32)] * 2 + [
+    np.zeros((5, 16), np.float32),
+    np.zeros((5, 16, 32), np.float32),
+]
+PRODUCT = [*operands(64, 32, 5 * 64), np.zeros((64, 32), np.float32), 5, 64, 32, 64, 2]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "args", "counts"),
+    [
+        # What threads have copied they arrive for by an instruction of its own, behind the loop there is one more release.
+        (mixed, (*OTHERS, 5, 16, 32, 2, 4, False), dict(sync=4, arrive=2, expect=1, copied=1, wait=2, fence=1)),
+        (product, (dot_slots, *PRODUCT, ("blocks", "blocks"), False), dict(sync=4, arrive=2, expect=1, copied=0, wait=2, fence=0)),
+        (product, (wgmma_slots, *PRODUCT, ("blocks", "blocks"), False), dict(sync=4, arrive=1, expect=1, copied=0, wait=2, fence=0)),
+        (product, (wgmma_slots, *PRODUCT, ("copies", "blocks"), False), dict(sync=4, arrive=1, expect=1, copied=1, wait=2, fence=1)),
+        (product, (wgmma_slots, *PRODUCT, ("stores", "stores"), False), dict(sync=4, arrive=2, expect=0, copied=0, wait=2, fence=1)),
+    ],
+)  # fmt: skip
+def test_counts(kernel, args, counts):
+    ptx = kernel.warmup(*args, grid=(1,), target="cuda:90").asm["ptx"]
+    patterns = dict(
+        sync=r"bar\.sync",
+        arrive=r"mbarrier\.arrive\.shared",
+        expect=r"mbarrier\.arrive\.expect_tx",
+        copied=r"cp\.async\.mbarrier",
+        wait=r"mbarrier\.try_wait",
+        fence=r"fence\.proxy\.async",
+    )
+    assert {name: len(re.findall(pattern, ptx)) for name, pattern in patterns.items()} == counts
