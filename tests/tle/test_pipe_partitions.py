@@ -878,3 +878,88 @@ def test_counts(kernel, args, counts):
         fence=r"fence\.proxy\.async",
     )
     assert {name: len(re.findall(pattern, ptx)) for name, pattern in patterns.items()} == counts
+
+
+@triton.jit
+def hand_on(reader, out_ptr, n, B: tl.constexpr):
+    x = reader.wait(0).slot.x
+    for k in range(n):
+        tl.store(out_ptr + k * B + tl.arange(0, B), x.load())
+        reader.release(k)
+        if k + 1 < n:
+            x = reader.wait(k + 1).slot.x
+
+
+@triton.jit
+def drain(reader, n):
+    for k in range(n):
+        reader.wait(k)
+        reader.release(k)
+
+
+@triton.jit
+def copy_to_barrier(writer, x_ptr, bar, n, B: tl.constexpr):
+    desc = tl.make_tensor_descriptor(x_ptr, [n, B], [B, 1], [1, B])
+    for k in range(n):
+        slot = writer.acquire(k)
+        tle.gpu.copy(desc, slot.x, [1, B], [k, 0], barrier=bar)
+        writer.commit(k)
+
+
+@triton.jit
+def fill_in_two_ways(writer, x_ptr, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    for k in range(n):
+        slot = writer.acquire(k)
+        tle.gpu.copy(x_ptr + k * B + at, slot.x, [B], is_async=True)
+        tl.store(tle.gpu.local_ptr(slot.x, (B - 1 - at,)), at, mask=at < 3)
+        writer.commit(k)
+
+
+@triton.jit
+def not_supported(x_ptr, out_ptr, n, B: tl.constexpr, CASE: tl.constexpr):
+    if CASE == 0:
+        pipe = tle.pipe(capacity=2, name="x_pipe", x=tle.gpu.alloc([2, B], dtype=tl.int32))
+        tle.gpu.warp_specialize(
+            [(hand_on, (pipe.reader(), out_ptr, n, B)), (produce, (pipe.writer(), x_ptr, n, B))], [4], [40]
+        )
+    elif CASE == 1:
+        pipe = tle.pipe(capacity=2, name="x_pipe", x=tle.gpu.alloc([2, 1, B], dtype=tl.int32))
+        bar = tle.gpu.alloc_barrier(expect_bytes=4 * B)
+        tle.gpu.warp_specialize(
+            [(drain, (pipe.reader(), n)), (copy_to_barrier, (pipe.writer(), x_ptr, bar, n, B))],
+            [4],
+            [40],
+        )
+    elif CASE == 2:
+        pipe = tle.pipe(
+            capacity=2, name="x_pipe", readers=("a", "b"), x=tle.gpu.alloc([2, B], dtype=tl.int32)
+        )
+        tle.gpu.warp_specialize(
+            [(consume, (pipe.reader("a"), out_ptr, n, 1, B)), (produce, (pipe.writer(), x_ptr, n, B))],
+            [4],
+            [40],
+        )
+    elif CASE == 3:
+        pipe = tle.pipe(capacity=2, name="x_pipe", x=tle.gpu.alloc([2, B], dtype=tl.int32))
+        tle.gpu.warp_specialize(
+            [(consume, (pipe.reader(), out_ptr, n, 1, B)), (fill_in_two_ways, (pipe.writer(), x_ptr, n, B))],
+            [4],
+            [40],
+        )
+
+
+NOT_SUPPORTED = [
+    "not supported yet: a slot of the pipe `x_pipe` that a loop or a branch hands on",
+    "not supported yet: tle.gpu.copy(barrier=…) to a slot of the pipe `x_pipe`",
+    "the reader `b` of the pipe `x_pipe` never reads, so that the writer would wait for ever",
+    "a field of the pipe `x_pipe` is filled in two ways",
+]
+
+
+@pytest.mark.parametrize(("case", "message"), list(enumerate(NOT_SUPPORTED)))
+def test_what_cannot_be_compiled(case, message):
+    x = np.zeros((5, 64), "int32")
+    with pytest.raises(triton.CompilationError, match=re.escape(message)) as error:
+        not_supported.warmup(x, x, 5, 64, case, grid=(1,), target="cuda:90")
+    assert "test_pipe_partitions.py" in str(error.value) and "^" in str(error.value)

@@ -258,7 +258,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-// ERROR: a field of a ring is filled in two ways
+// ERROR: a field of the pipe is filled in two ways
 // -----
 // RUN: -lower-rings
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>

@@ -3,7 +3,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Fault, FaultBox};
+use super::{Fault, FaultBox, Frame};
+use crate::program::{Instr, Program};
 
 #[derive(Debug, Clone, Copy)]
 struct Mbarrier {
@@ -80,6 +81,28 @@ impl Mbarriers {
                 format!("phase {} has {} of {} arrivals{bytes}", b.phase, b.count - b.pending, b.count)
             }
             None => "it was not initialized".to_string(),
+        }
+    }
+}
+
+impl Frame {
+    /// What is done to a barrier, but for waits.
+    pub(super) fn mbarrier_op(&mut self, program: &Program, instr: &Instr) -> Result<(), FaultBox> {
+        match instr {
+            Instr::MbarrierInit { at, count, bytes } => {
+                let at = self.scalar(program, *at);
+                self.mbarriers.init(at, *count, *bytes);
+                Ok(())
+            }
+            Instr::MbarrierArrive { at, count } => {
+                let at = self.scalar(program, *at);
+                self.mbarriers.arrive(at, *count)
+            }
+            Instr::MbarrierBring { at, bytes } => {
+                let at = self.scalar(program, *at);
+                self.mbarriers.bring(at, *bytes)
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -347,17 +347,8 @@ impl Frame {
                         return Ok(Yield::Blocked(acted));
                     }
                 }
-                Instr::MbarrierInit { at, count, bytes } => {
-                    let at = self.scalar(program, *at);
-                    self.mbarriers.init(at, *count, *bytes);
-                }
-                Instr::MbarrierArrive { at, count } => {
-                    let at = self.scalar(program, *at);
-                    self.mbarriers.arrive(at, *count)?;
-                }
-                Instr::MbarrierBring { at, bytes } => {
-                    let at = self.scalar(program, *at);
-                    self.mbarriers.bring(at, *bytes)?;
+                Instr::MbarrierInit { .. } | Instr::MbarrierArrive { .. } | Instr::MbarrierBring { .. } => {
+                    self.mbarrier_op(program, instr)?;
                 }
                 Instr::MbarrierWait { at, parity } => {
                     let (at, parity) = (self.scalar(program, *at), self.scalar(program, *parity));

@@ -325,9 +325,12 @@ impl Ring {
                             _ => Transport::Stores,
                         };
                         if *found.get_or_insert(transport) != transport {
-                            let text = "a field of a ring is filled in two ways: by the copy engine, by asynchronous \
-                                        copies or by stores, but not by several of these";
-                            return Err(wrong(module, op, text));
+                            let text = format!(
+                                "a field of {} is filled in two ways: by the copy engine, by asynchronous copies or by \
+                                 stores, but not by several of these",
+                                shown(module, self.create)
+                            );
+                            return Err(wrong(module, op, &text));
                         }
                         if let Some(copy) = ttg::AsyncCopyBlockToLocal::cast(module, op) {
                             let mask = module.int_attr(copy.0, marks::MULTICAST).unwrap_or(0);

@@ -3,7 +3,7 @@
 //! Why here: behind the passes that make rings (warp specialization, the pipeliner, TMA) and the one that decides where dots
 //! are waited for, which is where slots have been read; before allocation, since mbarriers are buffers.
 //!
-//! How a field is filled follows from what writes it ([`rings`](crate::analysis::rings)), and who waits for whom from where the ring's
+//! How a field is filled follows from what writes it ([`rings`]), and who waits for whom from where the ring's
 //! operations stand:
 //!
 //! | | writer and readers are different warps | they are the same |

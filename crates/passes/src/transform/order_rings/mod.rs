@@ -29,7 +29,7 @@ mod balanced;
 mod known;
 mod state;
 
-use tilewright_ir::dialect::ttg;
+use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value};
 
 use crate::analysis::{rings, scope};
@@ -80,10 +80,17 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
 fn check_apart(module: &Module, create: ttg::RingCreate) -> Result<(), Diagnostic> {
     for field in rings::Ring::of(module, create)?.fields {
         let users = buffer_users(module, field.alloc.result(module));
-        if let Some(op) = users.into_iter().find(|&op| hands_on(module, op)) {
+        if let Some(&op) = users.iter().find(|&&op| hands_on(module, op)) {
             let what = format!("a slot of {} that a loop or a branch hands on", rings::shown(module, create));
             return Err(Diagnostic::unsupported(module, module.op_loc(op), what)
-                .note("use it in the block where acquire or wait gave it"));
+                .note("hand on what acquire or wait gives, and take its fields where they are used"));
+        }
+        if let Some(op) =
+            users.into_iter().find(|&op| ttng::AsyncTmaCopyGlobalToLocal::cast(module, op).is_some())
+        {
+            let what = format!("tle.gpu.copy(barrier=…) to a slot of {}", rings::shown(module, create));
+            return Err(Diagnostic::unsupported(module, module.op_loc(op), what)
+                .note("without `barrier` the readers of the slot wait for the copy"));
         }
     }
     Ok(())
