@@ -389,6 +389,91 @@ def test_one_partition_that_is_too_far_ahead(device, target, stops):
         pipes_of_one_partition[(1,)](device.array(x), out, 5, 5, 64, 2)
 
 
+@triton.jit
+def write_and_read(writer, reader, x_ptr, out_ptr, n, B: tl.constexpr, COPY: tl.constexpr):
+    at = tl.arange(0, B)
+    for k in range(n):
+        slot = writer.acquire(k)
+        if COPY:
+            tle.gpu.copy(x_ptr + k * B + at, slot.x, [B])
+        else:
+            slot.x.store(tl.load(x_ptr + k * B + at) + k)
+        writer.commit(k)
+        x = tl.load(tle.gpu.local_ptr(reader.wait(k).slot.x, (B - 1 - at,)))
+        reader.release(k)
+        tl.store(out_ptr + k * B + at, x)
+
+
+@triton.jit
+def one_reader_beside_the_writer(
+    x_ptr, out_ptr, n, B: tl.constexpr, CAPACITY: tl.constexpr, COPY: tl.constexpr
+):
+    pipe = tle.pipe(
+        capacity=CAPACITY, readers=("near", "far"), x=tle.gpu.alloc([CAPACITY, B], dtype=tl.int32)
+    )
+    tle.gpu.warp_specialize(
+        [
+            (consume, (pipe.reader("far"), out_ptr, n, 3, B)),
+            (write_and_read, (pipe.writer(), pipe.reader("near"), x_ptr, out_ptr + n * B, n, B, COPY)),
+        ],
+        [4],
+        [64],
+    )
+
+
+@pytest.mark.parametrize("capacity", [1, 3])
+@pytest.mark.parametrize("copy", [False, True])
+def test_one_reader_beside_the_writer(device, target, capacity, copy):
+    x = numbers((7, 128), "int32")
+    out = device.array(np.zeros((2, 7, 128), "int32"))
+    one_reader_beside_the_writer[(1,)](device.array(x), out, 7, 128, capacity, copy)
+    x = x if copy else x + np.arange(7, dtype="int32")[:, None]
+    np.testing.assert_array_equal(device.numpy(out), [expected(x), x[:, ::-1]])
+
+
+@triton.jit
+def change(reader, writer, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    for k in range(n):
+        x = tl.load(tle.gpu.local_ptr(reader.wait(k).slot.x, (B - 1 - at,)))
+        slot = writer.acquire(k)
+        slot.x.store(x + 1)
+        writer.commit(k)
+        reader.release(k)
+
+
+@triton.jit
+def send_and_get_back(writer, back, x_ptr, out_ptr, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    for k in range(n):
+        writer.acquire(k).x.store(tl.load(x_ptr + k * B + at))
+        writer.commit(k)
+        tl.store(out_ptr + k * B + at, back.wait(k).slot.x.load())
+        back.release(k)
+
+
+@triton.jit
+def in_place(x_ptr, out_ptr, n, B: tl.constexpr):
+    buffer = tle.gpu.alloc([2, B], dtype=tl.int32)
+    there = tle.pipe(capacity=2, name="there", x=buffer)
+    back = tle.pipe(capacity=2, name="back", x=buffer)
+    tle.gpu.warp_specialize(
+        [
+            (change, (there.reader(), back.writer(), n, B)),
+            (send_and_get_back, (there.writer(), back.reader(), x_ptr, out_ptr, n, B)),
+        ],
+        [4],
+        [40],
+    )
+
+
+def test_a_buffer_of_two_pipes(device, target):
+    x = numbers((5, 128), "int32")
+    out = device.array(np.zeros_like(x))
+    in_place[(1,)](device.array(x), out, 5, 128)
+    np.testing.assert_array_equal(device.numpy(out), x[:, ::-1] + 1)
+
+
 # Errors.
 
 
@@ -550,14 +635,17 @@ def each_is_needed(kernel, arguments, args, target):
 
     parameters = len(re.findall(r"\.param ", compiled.asm["ptx"].split(".entry")[1].split("{")[0]))
 
-    def findings(lines):
+    def findings(lines, seed=0):
         given = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
         given += [scratch] * (parameters - len(given))
         threads = 32 * metadata.total_num_warps
-        found = simulate_ptx("\n".join(lines), metadata.name, 1, threads, given, shared=metadata.shared)
-        return found["findings"]
+        ptx = "\n".join(lines)
+        return simulate_ptx(ptx, metadata.name, 1, threads, given, shared=metadata.shared, seed=seed)[
+            "findings"
+        ]
 
-    assert findings(lines) == []
+    # Warps in several orders.
+    assert [findings(lines, seed) for seed in range(4)] == [[]] * 4
     reported = []
     for i, line in enumerate(lines):
         if LOOK.search(line):
