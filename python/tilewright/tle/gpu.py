@@ -197,8 +197,10 @@ def barrier_wait(barrier, phaseIdx=None):
     """Waits until phase ``phaseIdx`` of a barrier is over: the phase number, of which the parity counts.
 
     A phase is over when all its arrivals have come. Of a barrier that is :data:`READY` it is phase ``phaseIdx - 1``. What those who arrived
-    did before is seen behind it. The CPU executor reports waits for what never comes. Without ``phaseIdx`` it is a named barrier, which
-    is not supported yet.
+    did before is seen behind it. The CPU executor reports waits for what never comes.
+
+    Without ``phaseIdx`` it is a barrier of the hardware, of which a kernel may have 8: a phase is over when each partition that waits or
+    arrives at it anywhere has done so once. It is numbered at compile time, :data:`PENDING` and of one arrival.
     """
 
 
@@ -206,7 +208,8 @@ def barrier_wait(barrier, phaseIdx=None):
 def barrier_arrive(barrier, arrive_count=1, phaseIdx=None):
     """``arrive_count`` arrivals at a barrier, once all threads of the partition have come here.
 
-    ``phaseIdx``, a scalar integer, says that it is a barrier with phases; arrivals count for the one that is not over.
+    ``phaseIdx``, a scalar integer, says that it is a barrier with phases; arrivals count for the one that is not over. Without it, it is a
+    barrier of the hardware: see :func:`barrier_wait`.
     """
 
 

@@ -1,5 +1,6 @@
 //! mbarriers: by their addresses, how many arrivals their phase still wants and which phase it is. Copies that bring bytes to one make one
-//! arrival together; they have ended when they announce their bytes, since the executor copies at once.
+//! arrival together; they have ended when they announce their bytes, since the executor copies at once. And barriers of the hardware, which whole
+//! partitions come to.
 
 use rustc_hash::FxHashMap;
 
@@ -81,5 +82,47 @@ impl Mbarriers {
             }
             None => "it was not initialized".to_string(),
         }
+    }
+}
+
+/// A barrier of the hardware: which partitions have come in this phase.
+#[derive(Debug, Default)]
+struct Named {
+    come: Vec<usize>,
+    parties: usize,
+    phase: u64,
+}
+
+/// Those of one program, by number.
+#[derive(Debug, Default)]
+pub(super) struct NamedBarriers(FxHashMap<u32, Named>);
+
+impl NamedBarriers {
+    /// A partition comes to a barrier of so many; the phase that it is.
+    pub fn arrive(&mut self, barrier: u32, parties: usize, partition: usize) -> Result<u64, FaultBox> {
+        let named = self.0.entry(barrier).or_default();
+        if named.come.contains(&partition) {
+            let text = "this partition comes to a barrier again before the others of its phase have come";
+            return Err(Box::new(Fault::new(text)));
+        }
+        named.parties = parties;
+        named.come.push(partition);
+        let phase = named.phase;
+        if named.come.len() == parties {
+            named.come.clear();
+            named.phase += 1;
+        }
+        Ok(phase)
+    }
+
+    /// Whether all have come in a phase.
+    pub fn is_over(&self, barrier: u32, phase: u64) -> bool {
+        self.0.get(&barrier).is_some_and(|named| named.phase != phase)
+    }
+
+    /// For a message: who has come.
+    pub fn describe(&self, barrier: u32) -> String {
+        let (come, parties) = self.0.get(&barrier).map_or((0, 0), |named| (named.come.len(), named.parties));
+        format!("{come} of {parties} partitions have come")
     }
 }

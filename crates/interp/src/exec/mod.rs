@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tilewright_ir::dialect::tt::ProgramScope;
 
 use self::local::{Own, with_own};
-use self::mbarrier::Mbarriers;
+use self::mbarrier::{Mbarriers, NamedBarriers};
 use self::rings::Outcome;
 use self::strands::{Idle, Next, Strand, Yield};
 use crate::buffer::Buffer;
@@ -143,6 +143,7 @@ pub struct Frame {
     awaited: Option<u64>,
     /// Barriers of the program's own.
     mbarriers: Mbarriers,
+    named: NamedBarriers,
     /// Which partition runs.
     strand: usize,
     /// The other partitions, in the order of their turns.
@@ -169,6 +170,7 @@ impl Frame {
             own: None,
             awaited: None,
             mbarriers: Mbarriers::default(),
+            named: NamedBarriers::default(),
             strand: 0,
             others: VecDeque::new(),
             inner: None,
@@ -184,6 +186,7 @@ impl Frame {
         self.touched_memory = false;
         self.awaited = None;
         self.mbarriers.forget();
+        self.named = NamedBarriers::default();
         self.strand = 0;
         self.others.clear();
     }
@@ -358,6 +361,16 @@ impl Frame {
                 Instr::MbarrierBring { at, bytes } => {
                     let at = self.scalar(program, *at);
                     self.mbarriers.bring(at, *bytes)?;
+                }
+                Instr::NamedArrive { barrier, parties, dst } => {
+                    let phase = self.named.arrive(*barrier, *parties, self.strand)?;
+                    self.set(*dst, Repr::Uniform(phase));
+                }
+                Instr::NamedWait { barrier, phase } => {
+                    let phase = self.scalar(program, *phase);
+                    if !self.named.is_over(*barrier, phase) {
+                        return Ok(Yield::Blocked(acted));
+                    }
                 }
                 Instr::MbarrierWait { at, parity } => {
                     let (at, parity) = (self.scalar(program, *at), self.scalar(program, *parity));
@@ -546,6 +559,8 @@ impl Frame {
             | Instr::MbarrierInit { .. }
             | Instr::MbarrierArrive { .. }
             | Instr::MbarrierBring { .. }
+            | Instr::NamedArrive { .. }
+            | Instr::NamedWait { .. }
             | Instr::MbarrierWait { .. }
             | Instr::Return => unreachable!("handled by `run`"),
         }

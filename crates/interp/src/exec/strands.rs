@@ -118,6 +118,9 @@ impl Frame {
                         frame.mbarriers.describe(at)
                     )
                 }
+                Instr::NamedWait { barrier, .. } => {
+                    format!("{who} waits at a barrier to which {}", frame.named.describe(*barrier))
+                }
                 _ => format!("{who} waits"),
             }
         };
