@@ -55,6 +55,10 @@ impl Builder<'_, '_> {
                 let src = self.get(ttg::ConvertLayout(op).src(self.m))?;
                 self.alias(op, src)
             }
+            Some(Opcode::Ttg(ttg::Kind::SetLayout)) => {
+                let src = self.get(ttg::SetLayout(op).src(self.m))?;
+                self.alias(op, src)
+            }
             Some(Opcode::Ttng(ttng::Kind::ClusterCtaRank)) => {
                 let dst = self.define(self.m.result(op))?;
                 self.emit(Instr::ClusterRank { dst });

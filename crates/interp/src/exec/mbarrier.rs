@@ -4,7 +4,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Fault, FaultBox};
+use super::{Fault, FaultBox, Frame};
+use crate::program::{Instr, Program};
+use crate::tile::Repr;
 
 #[derive(Debug, Clone, Copy)]
 struct Mbarrier {
@@ -124,5 +126,39 @@ impl NamedBarriers {
     pub fn describe(&self, barrier: u32) -> String {
         let (come, parties) = self.0.get(&barrier).map_or((0, 0), |named| (named.come.len(), named.parties));
         format!("{come} of {parties} partitions have come")
+    }
+}
+
+impl Frame {
+    /// An operation on a barrier; whether the strand may go on.
+    pub(super) fn at_barrier(&mut self, program: &Program, instr: &Instr) -> Result<bool, FaultBox> {
+        match instr {
+            Instr::MbarrierInit { at, count, bytes } => {
+                let at = self.scalar(program, *at);
+                self.mbarriers.init(at, *count, *bytes);
+            }
+            Instr::MbarrierArrive { at, count } => {
+                let at = self.scalar(program, *at);
+                self.mbarriers.arrive(at, *count)?;
+            }
+            Instr::MbarrierBring { at, bytes } => {
+                let at = self.scalar(program, *at);
+                self.mbarriers.bring(at, *bytes)?;
+            }
+            Instr::MbarrierWait { at, parity } => {
+                let (at, parity) = (self.scalar(program, *at), self.scalar(program, *parity));
+                return self.mbarriers.is_over(at, parity);
+            }
+            Instr::NamedArrive { barrier, parties, dst } => {
+                let phase = self.named.arrive(*barrier, *parties, self.strand)?;
+                self.set(*dst, Repr::Uniform(phase));
+            }
+            Instr::NamedWait { barrier, phase } => {
+                let phase = self.scalar(program, *phase);
+                return Ok(self.named.is_over(*barrier, phase));
+            }
+            _ => unreachable!("not an operation on a barrier"),
+        }
+        Ok(true)
     }
 }

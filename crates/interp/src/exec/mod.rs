@@ -350,31 +350,13 @@ impl Frame {
                         return Ok(Yield::Blocked(acted));
                     }
                 }
-                Instr::MbarrierInit { at, count, bytes } => {
-                    let at = self.scalar(program, *at);
-                    self.mbarriers.init(at, *count, *bytes);
-                }
-                Instr::MbarrierArrive { at, count } => {
-                    let at = self.scalar(program, *at);
-                    self.mbarriers.arrive(at, *count)?;
-                }
-                Instr::MbarrierBring { at, bytes } => {
-                    let at = self.scalar(program, *at);
-                    self.mbarriers.bring(at, *bytes)?;
-                }
-                Instr::NamedArrive { barrier, parties, dst } => {
-                    let phase = self.named.arrive(*barrier, *parties, self.strand)?;
-                    self.set(*dst, Repr::Uniform(phase));
-                }
-                Instr::NamedWait { barrier, phase } => {
-                    let phase = self.scalar(program, *phase);
-                    if !self.named.is_over(*barrier, phase) {
-                        return Ok(Yield::Blocked(acted));
-                    }
-                }
-                Instr::MbarrierWait { at, parity } => {
-                    let (at, parity) = (self.scalar(program, *at), self.scalar(program, *parity));
-                    if !self.mbarriers.is_over(at, parity)? {
+                Instr::MbarrierInit { .. }
+                | Instr::MbarrierArrive { .. }
+                | Instr::MbarrierBring { .. }
+                | Instr::MbarrierWait { .. }
+                | Instr::NamedArrive { .. }
+                | Instr::NamedWait { .. } => {
+                    if !self.at_barrier(program, instr)? {
                         return Ok(Yield::Blocked(acted));
                     }
                 }

@@ -43,7 +43,7 @@ use tilewright_layout::{ConversionPlan, SyncScope};
 
 use crate::analysis::{calls, local_pointers, scope, scratch};
 use crate::pass::{Pass, Property};
-use crate::transform::allocate_shared::buffer_bytes;
+use crate::transform::allocate_shared::{buffer_bytes, is_view};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -616,9 +616,7 @@ fn buffer_range(module: &Module, value: Value) -> Option<Range> {
                 });
                 at = index.src(module);
             }
-            Opcode::Ttg(ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans | ttg::Kind::MemdescReshape) => {
-                at = module.operands(op)[0];
-            }
+            _ if is_view(module, op) => at = module.operands(op)[0],
             _ => return None,
         }
     }
