@@ -229,6 +229,8 @@ def wrong(x_ptr, CASE: tl.constexpr):
         tle.gpu.set_layout(x, NO_PARENT)
     elif CASE == 20:
         tle.gpu.set_layout(x, NO_MMA)
+    elif CASE == 21:
+        tle.gpu.set_layout(x, ENDLESS)
 
 
 UNSWIZZLED = tle.gpu.nv_mma_shared_layout([64, 32], [1, 0], tl.float16, swizzled=False)
@@ -237,6 +239,8 @@ EIGHT = tle.gpu.BlockEncoding([1, 1], [1, 32], [8, 1], [1, 0])
 UNEVEN = tle.gpu.BlockEncoding([1, 3], [1, 32], [4, 1], [1, 0])
 OTHER_CTAS = tle.gpu.BlockEncoding([1, 1], [1, 32], [4, 1], [1, 0], cga_layout=[[1, 1]])
 NO_PARENT = tle.gpu.SlicedEncoding(0, 4)
+ENDLESS = tle.gpu.SlicedEncoding(0, None)
+ENDLESS.parent = ENDLESS
 NO_MMA = tle.gpu.MmaEncoding(4, [4, 1], [16, 8])
 
 WRONG = [
@@ -261,6 +265,7 @@ WRONG = [
     "not supported yet: `cga_layout`",
     "`parent` of a tle.gpu.SlicedEncoding",
     "is of version 2 with instr_shape",
+    "a layout with more than 8 parents",
 ]
 
 

@@ -14,6 +14,8 @@ use crate::value::{Shape, Tensor, Value};
 /// What `layout` may be.
 const LAYOUTS: &str = "a tle.gpu.swizzled_shared_layout or tle.gpu.nv_mma_shared_layout";
 
+/// More dimensions than those that a layout is without no tensor has.
+const MOST_PARENTS: usize = 8;
 /// The classes of layouts of tensors.
 const ENCODINGS: [&str; 4] = ["BlockEncoding", "MmaEncoding", "DotOperandEncoding", "SlicedEncoding"];
 
@@ -127,7 +129,10 @@ impl Evaluator<'_> {
                 return Err(self.bad_argument(args, "layout", other, wanted));
             }
         };
-        let encoding = self.encoding_of_object(&object)?;
+        if self.options.num_ctas > 1 {
+            return Err(self.not_supported_yet("tle.gpu.set_layout with num_ctas above 1"));
+        }
+        let encoding = self.encoding_of_object(&object, 0)?;
         let layout = TileLayout::new(&encoding, &x.shape).map_err(|e| {
             self.error(format!("a layout that a tensor of shape {:?} cannot have: {e}", x.shape.as_slice()))
         })?;
@@ -151,8 +156,13 @@ impl Evaluator<'_> {
         Ok(Tensor { value, ..x })
     }
 
-    /// The layout that an object says.
-    fn encoding_of_object(&mut self, object: &HostObject) -> Eval<Encoding> {
+    /// The layout that an object says, in so many others.
+    fn encoding_of_object(&mut self, object: &HostObject, depth: usize) -> Eval<Encoding> {
+        if depth > MOST_PARENTS {
+            return Err(
+                self.error(format!("a layout with more than {MOST_PARENTS} parents, one of the other"))
+            );
+        }
         if object.kind.as_ref() != "DotOperandEncoding" && object.kind.as_ref() != "SlicedEncoding" {
             let cga = self.host.attribute(object, "cga_layout").map_err(|e| self.host_error(e))?;
             if !matches!(&cga, None | Some(HostValue::None)) {
@@ -201,7 +211,7 @@ impl Evaluator<'_> {
                         );
                     }
                 };
-                let parent = std::sync::Arc::new(self.encoding_of_object(&parent)?);
+                let parent = std::sync::Arc::new(self.encoding_of_object(&parent, depth + 1)?);
                 if kind == "SlicedEncoding" {
                     let dim = self.number_of(object, "dim")?;
                     return Ok(Encoding::Slice { dim, parent });
