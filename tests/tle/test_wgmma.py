@@ -240,6 +240,9 @@ def views(a_ptr, b_ptr, out_ptr, N: tl.constexpr):
     for i in tl.static_range(2):
         parts.slot(i).store(tl.load(block(a_ptr + i * 32 * 64, 32, 64)))
     tl.store(tle.gpu.local_ptr(wide), tl.load(block(b_ptr, 64, 2 * N)))
+    at = tl.arange(0, 2 * N)
+    row = tle.gpu.local_ptr(wide, (tl.full([2 * N], 5, tl.int32), at))
+    tl.store(row, tl.load(row) + at % 2)
     acc = tle.gpu.wgmma(parts.reshape([64, 64]), wide.subslice(N, N))
     acc = tle.gpu.wgmma(parts.reshape([64, 64]), wide.subslice(0, N), acc)
     tl.store(block(out_ptr, 64, N), tle.gpu.wgmma_wait(0, acc))
@@ -251,6 +254,7 @@ def test_views(device):
     out = device.array(np.zeros((64, 128), np.float32))
     views[(1,)](a, b, out, 128)
     x, y = x.astype(np.float32), y.astype(np.float32)
+    y[5] += np.arange(256) % 2
     np.testing.assert_array_equal(device.numpy(out), x @ y[:, :128] + x @ y[:, 128:])
 
 

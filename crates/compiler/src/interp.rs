@@ -5,7 +5,7 @@ use std::fmt;
 use tilewright_frontend::{Diagnostic, Options};
 use tilewright_ir::Module;
 use tilewright_passes::hopper::user_dots;
-use tilewright_passes::transform::{inline_calls, lower_descriptors};
+use tilewright_passes::transform::{inline_calls, lower_descriptors, named_barriers};
 use tilewright_target::{
     Code, Fact, Family, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, Stop, Target, Toolchain,
 };
@@ -40,6 +40,7 @@ impl Target for Interp {
         Passes::Tt(|module| {
             inline_calls::run(module, 1)?;
             user_dots::to_ordinary(module)?;
+            named_barriers::run(module, 1)?;
             lower_descriptors::run(module, None)
         })
     }

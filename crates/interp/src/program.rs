@@ -326,6 +326,17 @@ pub enum Instr {
         at: V,
         bytes: u64,
     },
+    /// A partition comes to a barrier of the hardware, where so many do; which phase it is.
+    NamedArrive {
+        barrier: u32,
+        parties: usize,
+        dst: V,
+    },
+    /// Waits until the phase of a barrier of the hardware has ended.
+    NamedWait {
+        barrier: u32,
+        phase: V,
+    },
     /// Waits until the phase of a parity of an mbarrier has ended.
     MbarrierWait {
         at: V,
@@ -441,6 +452,8 @@ impl Instr {
             Instr::MbarrierInit { at, .. }
             | Instr::MbarrierArrive { at, .. }
             | Instr::MbarrierBring { at, .. } => f(at, Use),
+            Instr::NamedArrive { dst, .. } => f(dst, Def),
+            Instr::NamedWait { phase, .. } => f(phase, Use),
             Instr::MbarrierWait { at, parity } => [at, parity].into_iter().for_each(|v| f(v, Use)),
             Instr::Jump { .. } | Instr::Fork { .. } | Instr::Join | Instr::End | Instr::Return => {}
         }

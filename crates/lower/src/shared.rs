@@ -382,6 +382,18 @@ impl<H: Hooks> Lower<'_, H> {
         Ok(())
     }
 
+    pub(crate) fn memdesc_reinterpret(&mut self, op: ttg::MemdescReinterpret) -> Result<()> {
+        let m = self.m;
+        let buffer = self.buffer(op.src(m))?;
+        if buffer.offsets.iter().any(|&o| o != 0) {
+            return Err(self.unsupported("an alias of a slice of a buffer"));
+        }
+        let base = self.b.ptr_add_const(buffer.base, i64::from(op.offset(m).unwrap_or(0)));
+        let rank = m.shape(m.value_type(op.result(m))).map_or(0, <[u32]>::len);
+        self.set(op.result(m), Val::Buffer(Buffer { base, offsets: smallvec::smallvec![0; rank] }));
+        Ok(())
+    }
+
     pub(crate) fn memdesc_trans(&mut self, op: ttg::MemdescTrans) -> Result<()> {
         let m = self.m;
         let buffer = self.buffer(op.src(m))?;

@@ -78,6 +78,12 @@ impl Builder<'_, '_> {
                 let src = ttg::MemdescReshape(op).src(m);
                 self.alias_of(src, m.result(op))?;
             }
+            ttg::Kind::MemdescReinterpret => {
+                let alias = ttg::MemdescReinterpret(op);
+                let (base, bytes) = (self.get(alias.src(m))?, i64::from(alias.offset(m).unwrap_or(0)));
+                let dst = self.define(alias.result(m))?;
+                self.emit(Instr::Offset { base, bytes, dst });
+            }
             ttg::Kind::RingCreate => self.ring(ttg::RingCreate(op))?,
             ttg::Kind::RingAcquire => self.ring_step(op, RingOp::Acquire)?,
             ttg::Kind::RingCommit => self.ring_step(op, RingOp::Commit)?,

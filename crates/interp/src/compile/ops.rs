@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tilewright_ir::attrs::DefaultTrue;
 use tilewright_ir::dialect::{arith, llvm, math, tt, ttg, ttng};
-use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Value, marks};
+use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Type, Value, marks};
 use tilewright_libdevice as libdevice;
 
 use super::{Builder, Res};
@@ -30,6 +30,21 @@ fn axis_of(dim: tt::ProgramDim) -> usize {
 }
 
 impl Builder<'_, '_> {
+    /// A partition comes to a barrier of the hardware, and waits for the others unless it only arrives.
+    fn named_barrier(&mut self, op: ttng::NamedBarrier) -> Res<()> {
+        let (Some(number), Some(parties)) = (op.number(self.m), op.parties(self.m)) else {
+            return Err(self.error("a barrier without a number"));
+        };
+        let ty = self.ty(Type::I64)?;
+        let phase = self.register(ty);
+        let (barrier, parties) = (number as u32, parties as usize);
+        self.emit(Instr::NamedArrive { barrier, parties, dst: phase });
+        if !op.arrives(self.m) {
+            self.emit(Instr::NamedWait { barrier, phase });
+        }
+        Ok(())
+    }
+
     /// Compiles an operation without regions of control flow.
     pub(super) fn op(&mut self, op: Op) -> Res<()> {
         match self.m.opcode(op) {
@@ -38,6 +53,10 @@ impl Builder<'_, '_> {
             Some(Opcode::Tt(kind)) => self.tt(op, kind),
             Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => {
                 let src = self.get(ttg::ConvertLayout(op).src(self.m))?;
+                self.alias(op, src)
+            }
+            Some(Opcode::Ttg(ttg::Kind::SetLayout)) => {
+                let src = self.get(ttg::SetLayout(op).src(self.m))?;
                 self.alias(op, src)
             }
             Some(Opcode::Ttng(ttng::Kind::ClusterCtaRank)) => {
@@ -79,6 +98,7 @@ impl Builder<'_, '_> {
                 self.emit(Instr::MbarrierWait { at, parity });
                 Ok(())
             }
+            Some(Opcode::Ttng(ttng::Kind::NamedBarrier)) => self.named_barrier(ttng::NamedBarrier(op)),
             // One program runs on one thread: barriers have nothing to wait for.
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => Ok(()),
             Some(Opcode::Ttg(kind)) => self.local(op, kind),

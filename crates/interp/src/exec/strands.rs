@@ -138,6 +138,9 @@ impl Frame {
                 let (at, parity) = (self.scalar(program, *at), self.scalar(program, *parity));
                 format!("waits for phase {parity} of a barrier, whose {}", self.mbarriers.describe(at))
             }
+            Instr::NamedWait { barrier, .. } => {
+                format!("waits at a barrier to which {}", self.named.describe(*barrier))
+            }
             Instr::Ring(step) => match own {
                 Some(own) => return self.ring_waits(program, &own.rings.borrow(), step),
                 None => "waits".to_string(),

@@ -147,6 +147,17 @@ crate::dialect! {
         verify verify_counts
     }
 
+    /// A barrier of the hardware that the kernel names itself: all threads of this scope come to it and wait for those of the other `parties`, or with
+    /// `arrives` go on. They are `warps` in all. The pass `named-barriers` says which barrier it is.
+    op NamedBarrier = "named_barrier" {
+        operands(alloc: one)
+        attrs(arrives: bool = "arrives", number: Option<i32> = "number", parties: Option<i32> = "parties", warps: Option<i32> = "warps")
+        index(Unrelated)
+        types(Each("alloc", Mbarrier))
+        effects(WAIT_FOR_PHASE)
+        format "$alloc attr-dict `:` type($alloc)"
+    }
+
     /// Waits until this warp group's turn has come: its warp groups go on one after the other, from the first to the last and
     /// round again. With `ends` the first one alone waits, for the last one's last turn to be over.
     op WaitOrderBarrier = "wait_order_barrier" {

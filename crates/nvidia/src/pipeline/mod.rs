@@ -23,8 +23,8 @@ use tilewright_passes::hopper::{
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
     allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, fill_rings,
-    global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings, membar, order_rings,
-    sink_lane_sums, software_pipeline, unroll_loops, user_copies,
+    global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings, membar, named_barriers,
+    order_rings, sink_lane_sums, software_pipeline, unroll_loops, user_copies,
 };
 
 /// Each pass, and why it stands where it does.
@@ -36,6 +36,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: user_dots::PASS,
         why: "control flow is all that results pass through now, and errors are those of the author's lines",
+    },
+    Row {
+        pass: named_barriers::PASS,
+        why: "which partitions come to a barrier is known, and errors are those of the author's lines",
     },
     Row {
         pass: order_rings::PASS,

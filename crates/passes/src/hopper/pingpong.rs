@@ -55,6 +55,11 @@ pub fn run(module: &mut Module, target: &TargetInfo) {
     if !num_warps.is_multiple_of(GROUP) || num_warps < 2 * GROUP {
         return;
     }
+    // The kernel has the barriers that turns would take.
+    let named = |op| ttng::NamedBarrier::cast(module, op).is_some();
+    if module.all_ops(module.root()).into_iter().any(named) {
+        return;
+    }
     for w in scope::specializations(module) {
         let mut any = false;
         for l in scope::consumer_loops(module, w) {

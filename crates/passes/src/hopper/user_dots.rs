@@ -14,7 +14,7 @@
 //! %w = ttng.warp_group_dot_wait %d {pendings = 0}
 //! ```
 //!
-//! The waits are the author's; what products read stays in use until them, which [`hold`] adds to them when all layouts are known.
+//! The waits are the author's. What products read stays in use until these: `async-dots` adds it to them, when all layouts are known.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::tt::{self, InputPrecision};

@@ -55,8 +55,10 @@ pub fn run(module: &mut Module, num_ctas: u32, num_warps: u32) -> Result<(), Dia
     for op in ops {
         whole_access(module, op);
     }
-    for alloc in allocs {
-        let buffer = alloc.result(module);
+    let aliases = module.all_ops(module.root()).into_iter();
+    let aliases = aliases.filter_map(|op| Some(ttg::MemdescReinterpret::cast(module, op)?.result(module)));
+    let buffers: Vec<Value> = allocs.iter().map(|alloc| alloc.result(module)).chain(aliases).collect();
+    for buffer in buffers {
         lay_out(module, buffer, num_warps)?;
         keeps_order(module, buffer)?;
     }
@@ -195,6 +197,14 @@ fn is_multiplied(module: &Module, view: Value) -> bool {
     module.uses(view).iter().any(|u| ttng::WarpGroupDot::cast(module, u.op).is_some() && u.index < 2)
 }
 
+/// The operations that use a buffer, its views and pointers into it, but not those that use what else shows its bytes.
+fn own_users(module: &Module, buffer: Value) -> Vec<Op> {
+    let users = buffer_users(module, buffer);
+    let aliases = users.iter().filter_map(|&op| ttg::MemdescReinterpret::cast(module, op));
+    let others: Vec<Op> = aliases.flat_map(|alias| buffer_users(module, alias.result(module))).collect();
+    users.into_iter().filter(|op| !others.contains(op)).collect()
+}
+
 /// Whether the copy engine copies to a view: because the kernel says so, or because it is a slot of a ring that
 /// [`fill_rings`](super::fill_rings) can then let it fill.
 fn is_filled(module: &Module, view: Value) -> bool {
@@ -210,12 +220,12 @@ fn is_filled(module: &Module, view: Value) -> bool {
 
 /// Whether pointers into a buffer are moved, by as many elements in row-major order.
 fn has_moved_pointers(module: &Module, buffer: Value) -> bool {
-    buffer_users(module, buffer).into_iter().any(|op| tt::Addptr::cast(module, op).is_some())
+    own_users(module, buffer).into_iter().any(|op| tt::Addptr::cast(module, op).is_some())
 }
 
 /// Whether elements of a buffer are accessed through pointers.
 fn has_pointers(module: &Module, buffer: Value) -> bool {
-    buffer_users(module, buffer).into_iter().any(|op| ttg::LocalPtr::cast(module, op).is_some())
+    own_users(module, buffer).into_iter().any(|op| ttg::LocalPtr::cast(module, op).is_some())
 }
 
 /// Whether what is loaded from a view becomes an operand of a dot.
@@ -258,6 +268,8 @@ fn views_of(module: &Module, buffer: Value) -> (Vec<Seen>, Vec<Op>) {
         for u in module.uses(v) {
             if ttg::MemdescReshape::cast(module, u.op).is_some() {
                 reshapes.push(u.op);
+            } else if ttg::MemdescReinterpret::cast(module, u.op).is_some() {
+                // An alias is laid out by itself.
             } else if is_view(module, u.op) {
                 reach(module.results(u.op), transposed ^ turns(u.op));
             } else if arith::Select::cast(module, u.op).is_some() {
@@ -273,8 +285,9 @@ fn views_of(module: &Module, buffer: Value) -> (Vec<Seen>, Vec<Op>) {
         reach(&sources, transposed);
         // What a view that a loop carries is one of.
         if let Some(op) = module.defining_op(v).filter(|&op| {
-            let view = is_view(module, op) && ttg::MemdescReshape::cast(module, op).is_none();
-            view || arith::Select::cast(module, op).is_some()
+            let other = ttg::MemdescReshape::cast(module, op).is_some()
+                || ttg::MemdescReinterpret::cast(module, op).is_some();
+            is_view(module, op) && !other || arith::Select::cast(module, op).is_some()
         }) {
             reach(module.operands(op), transposed ^ turns(op));
         }
@@ -298,8 +311,10 @@ fn lay_out(module: &mut Module, buffer: Value, num_warps: u32) -> Result<(), Dia
     }
     let mut wanted: Option<u32> = None;
     for views in &groups {
-        let here = swizzle(module, views, num_warps)?;
-        wanted = wanted.into_iter().chain(here).min();
+        if given(module, views).is_none() {
+            let here = swizzle(module, views, num_warps)?;
+            wanted = wanted.into_iter().chain(here).min();
+        }
     }
     let moved = groups.iter().flatten().any(|&(v, _)| has_moved_pointers(module, v));
     let multiplied = groups.iter().flatten().any(|&(v, _)| is_multiplied(module, v));
@@ -371,7 +386,7 @@ fn keeps_order(module: &Module, buffer: Value) -> Result<(), Diagnostic> {
     let rank = module.shape(ty).map_or(0, <[u32]>::len);
     let plain = matches!(kind, Some(Encoding::Shared(SharedKind::Swizzled { max_phase: 1, order, .. }))
         if order.iter().rev().copied().eq(0..order.len() as u32) && order.len() <= rank);
-    let moved = buffer_users(module, buffer).into_iter().find(|&op| tt::Addptr::cast(module, op).is_some());
+    let moved = own_users(module, buffer).into_iter().find(|&op| tt::Addptr::cast(module, op).is_some());
     match moved {
         Some(op) if !plain => {
             let what = "arithmetic on pointers into a buffer whose layout is not row-major";

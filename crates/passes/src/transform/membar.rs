@@ -26,7 +26,7 @@
 //! that follows the writes, else with a barrier of its own. (The passes that make warp-group dots place theirs.) Nor does it wait for ordinary
 //! loads that a barrier has let pass while they were under way: a TMA copy to what has been loaded since the last fence wants one, too.
 //! Where a kernel arrives at an mbarrier of its own it hands what it has written or loaded to others: if TMA or dots read it anywhere, or
-//! TMA fills it, the fence stands before the barrier before the arrival. (`lower-rings` places those of its own arrivals.)
+//! TMA fills it, the fence stands before the barrier before the arrival, or before a barrier of the hardware that the kernel names itself. (`lower-rings` places those of its own arrivals.)
 //!
 //! ```text
 //! %b = ttg.local_alloc %x {allocation.offset = 0}        %b = ttg.local_alloc %x {allocation.offset = 0}
@@ -275,6 +275,16 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                     state.drains.clear();
                 }
                 barrier = last;
+            }
+            Some(Opcode::Ttng(ttng::Kind::NamedBarrier)) => {
+                if is_handed_to_proxy(module, op, state) {
+                    ttng::FenceAsyncShared::build(&mut Builder::before(module, op), false);
+                    state.unfenced.clear();
+                    state.loaded.clear();
+                }
+                if !ttng::NamedBarrier(op).arrives(module) {
+                    state.settle();
+                }
             }
             Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => {
                 state.unfenced.clear();
@@ -606,9 +616,7 @@ fn buffer_range(module: &Module, value: Value) -> Option<Range> {
                 });
                 at = index.src(module);
             }
-            Opcode::Ttg(ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans | ttg::Kind::MemdescReshape) => {
-                at = module.operands(op)[0];
-            }
+            _ if is_view(module, op) => at = module.operands(op)[0],
             _ => return None,
         }
     }

@@ -14,6 +14,8 @@
 //! ttng.wait_barrier %b[%i], %k & 1                          (^ 1 where the barrier is READY)
 //! ```
 //!
+//! Without `phaseIdx` it is a barrier of the hardware: `ttng.named_barrier %b[%i]`, with `{arrives}` for an arrival.
+//!
 //! A barrier with `expect_bytes` counts what copies bring, too: those of a phase make one of its arrivals together, each the part that its
 //! bytes are of all. So they may be several, in any order and of any partitions.
 //!
@@ -141,28 +143,41 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The phase that a call names.
-    fn phase_arg(&mut self, args: &Args) -> Eval<Tensor> {
+    /// The phase that a call names; none for a barrier of the hardware.
+    fn phase_arg(&mut self, args: &Args) -> Eval<Option<Tensor>> {
         match args.get("phaseIdx") {
-            Value::Const(HostValue::None) => {
-                Err(self.not_supported_yet("named barriers: a wait or an arrival without `phaseIdx`"))
-            }
+            Value::Const(HostValue::None) => Ok(None),
             given @ Value::Const(HostValue::Int(_)) => {
                 let given = self.tensor_of(given)?;
-                self.cast(&given, &Scalar::Int32.into())
+                self.cast(&given, &Scalar::Int32.into()).map(Some)
             }
             Value::Tensor(t)
                 if !t.is_block() && t.number().is_some_and(|s| s.is_int() && s != Scalar::Int1) =>
             {
-                self.cast(&t.clone(), &Scalar::Int32.into())
+                self.cast(&t.clone(), &Scalar::Int32.into()).map(Some)
             }
             other => Err(self.bad_argument(args, "phaseIdx", other, "a scalar integer")),
         }
     }
 
+    /// A wait or an arrival at a barrier of the hardware.
+    fn named_barrier(&mut self, args: &Args, barrier: &Barriers, arrives: bool) -> Eval<Value> {
+        if barrier.ready || barrier.expect_bytes.is_some() || barrier.arrive_count != 1 {
+            return Err(self
+                .error(format!(
+                    "{} without `phaseIdx` is for barriers that are PENDING, of one arrival and no `expect_bytes`",
+                    args.builtin.shown()
+                ))
+                .note("give the phase: phaseIdx=…")
+                .into());
+        }
+        ttng::NamedBarrier::build(&mut builder!(self), barrier.handle.value, arrives, None, None, None);
+        Ok(Value::NONE)
+    }
+
     pub(super) fn barrier_wait(&mut self, args: &Args) -> Eval<Value> {
         let barrier = self.barrier_arg(args)?;
-        let phase = self.phase_arg(args)?;
+        let Some(phase) = self.phase_arg(args)? else { return self.named_barrier(args, &barrier, false) };
         let one = Value::int(1);
         let mut parity = self.tensor_binary(Operator::BitAnd, &Value::Tensor(phase), &one)?;
         if barrier.ready {
@@ -186,7 +201,9 @@ impl Evaluator<'_> {
                 None => error,
             });
         }
-        self.phase_arg(args)?;
+        if self.phase_arg(args)?.is_none() {
+            return self.named_barrier(args, &barrier, true);
+        }
         ttg::Barrier::build(&mut builder!(self));
         ttng::ArriveBarrier::build(&mut builder!(self), barrier.handle.value, None, count as i32, false);
         Ok(Value::NONE)

@@ -9,6 +9,7 @@ mod create;
 mod debug;
 pub(crate) mod descriptor;
 mod elementwise;
+mod layouts;
 mod libdevice;
 pub(crate) mod local;
 mod memory;
@@ -175,6 +176,8 @@ static BUILTINS: &[(&str, Function)] = &[
     ("tle.gpu.alloc_barriers", |e, a| e.alloc_barriers(a, false)),
     ("tle.gpu.barrier_wait", |e, a| e.barrier_wait(a)),
     ("tle.gpu.barrier_arrive", |e, a| e.barrier_arrive(a)),
+    ("tle.gpu.set_layout", |e, a| e.set_layout(a).map(Value::Tensor)),
+    ("tle.gpu.memory_space", |e, a| e.memory_space(a).map(Value::Tensor)),
     ("tle.gpu.wgmma", |e, a| e.wgmma(a).map(Value::Tensor)),
     ("tle.gpu.wgmma_wait", |e, a| e.wgmma_wait(a).map(Value::Tensor)),
     ("tle.gpu.alloc", |e, a| e.alloc(a)),

@@ -113,9 +113,9 @@ impl Evaluator<'_> {
         match args.get(name).clone() {
             Value::Buffer(buffer) => {
                 self.own_buffer(&buffer)?;
-                self.readable_by_products(&buffer, name)?;
+                let columns_first = self.readable_by_products(&buffer, name)?;
                 let value = if transposed { self.transposed_buffer(&buffer) } else { buffer.handle.value };
-                Ok(Operand { value, shape, element, first_contiguous: Some(transposed) })
+                Ok(Operand { value, shape, element, first_contiguous: Some(transposed ^ columns_first) })
             }
             Value::Tensor(t) => {
                 let value = if transposed { self.permute(&t, &[1, 0])?.value } else { t.value };
@@ -125,12 +125,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Products read buffers by descriptors, which know the layouts with the swizzles of NVIDIA's matrix units alone.
-    fn readable_by_products(&mut self, buffer: &Buffer, name: &str) -> Eval<()> {
+    /// Products read buffers by descriptors, which know the layouts with the swizzles of NVIDIA's matrix units alone. Whether the buffer's columns lie
+    /// contiguous.
+    fn readable_by_products(&mut self, buffer: &Buffer, name: &str) -> Eval<bool> {
         let ty = self.module.value_type(buffer.handle.value);
         let given = self.module.encoding(ty).and_then(|e| self.module.encoding_of(e));
         match given {
-            None | Some(Encoding::Shared(SharedKind::NvmmaShared { .. })) => Ok(()),
+            None => Ok(false),
+            Some(Encoding::Shared(SharedKind::NvmmaShared { transposed, .. })) => Ok(*transposed),
             Some(_) => Err(self
                 .error(format!(
                     "`{name}` of tle.gpu.wgmma is a buffer with a layout that products cannot read"

@@ -158,6 +158,12 @@ impl<'a> Rewriter<'a> {
                 }
             }
             Opcode::Scf(_) => self.control(op),
+            Opcode::Ttg(ttg::Kind::SetLayout) => {
+                let set = ttg::SetLayout(op);
+                self.set_operand(op, 0, set.layout(self.m()));
+                let src = set.src(self.m());
+                self.a.module.replace_op(op, &[src]);
+            }
             Opcode::Ttng(ttng::Kind::WarpGroupDot) => self.authored_dot(ttng::WarpGroupDot(op)),
             Opcode::Ttng(ttng::Kind::WarpGroupDotWait) => {
                 for (i, r) in results.into_iter().enumerate() {

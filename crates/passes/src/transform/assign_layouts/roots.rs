@@ -1,7 +1,7 @@
 //! The operations from which encodings spread, each with the encoding it wants, heaviest first.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::dialect::{tt, ttng};
+use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::{Attr, Diagnostic, Op, Opcode, Type, Value};
 
 use super::{Access, Assigner};
@@ -30,6 +30,11 @@ impl Assigner<'_> {
             roots.push(self.dot_root(dot));
         }
         for &op in &ops {
+            if let Some(set) = ttg::SetLayout::cast(self.module, op) {
+                // More than everything else: the kernel says so.
+                let (value, encoding) = (set.result(self.module), set.layout(self.module));
+                roots.push(Root { value, encoding, weight: u64::MAX, fixed: true });
+            }
             if let Some(dot) = ttng::WarpGroupDot::cast(self.module, op)
                 && let Some(encoding) = self.authored_encoding(dot)
             {

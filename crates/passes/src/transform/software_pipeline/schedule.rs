@@ -64,7 +64,9 @@ fn is_in_authors_order(module: &Module, op: Op) -> bool {
     user_dots::is_authored(module, op)
         || matches!(
             module.opcode(op),
-            Some(Opcode::Ttng(K::WarpGroupDotWait | K::WaitBarrier | K::AsyncTmaCopyGlobalToLocal))
+            Some(Opcode::Ttng(
+                K::WarpGroupDotWait | K::WaitBarrier | K::NamedBarrier | K::AsyncTmaCopyGlobalToLocal
+            ))
         )
 }
 
