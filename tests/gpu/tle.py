@@ -3,6 +3,8 @@
 ``python tests/gpu/tle.py [WORKLOAD …]`` prints a line a size: median times of competitors that take turns, and how many times longer than
 ours the others took. Results are checked first.
 
+``gemm``: 4096³ in fp16 by warps with roles, with barriers and products of the kernel's own and by a pipe, against ``torch.matmul`` (cuBLAS) and the same product by ``tl.dot`` (``examples/persistent_matmul.py``).
+
 ``moe_align``: tokens by expert (S000 4.2): ours is one kernel with buffers and a barrier over the grid; Triton's are four kernels,
 since it has neither: counts by ``tl.histogram``, a sum over programs, a sum over experts, and places by atomics in global memory.
 The third is ``moe_align.cu``, CUDA C++ of our own, of whose three ways the best counts; it needs ``nvcc``.
@@ -31,10 +33,14 @@ import torch
 import triton
 import triton.language as tl
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "tle"))
 
 import fft
+import gemm
+import gemm_pipe
 import moe_align
+import persistent_matmul
 import topk
 import topk_selector
 
@@ -197,6 +203,52 @@ def row_of(name, times, kept):
     words = [f"{who} {t:7.1f} / {g:7.1f} us" + ("" if who == "ours" else f" = {t / ours[0]:.2f} / {g / ours[1]:.2f}")
              for who, (t, g) in times.items()]  # fmt: skip
     print(f"{name}  {'  '.join(words)}  {kept}", flush=True)
+
+
+def gemm_rows(size=4096):
+    a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+    c, by_pipe, by_dot = (torch.empty(size, size, device="cuda", dtype=torch.float16) for _ in range(3))
+    want = torch.matmul(a, b.T)
+
+    def run(block, slots, group):
+        gemm.gemm(a, b, c, block, slots, group=group)
+
+    def run_pipe(block, slots, halves, group):
+        gemm_pipe.gemm(a, b, by_pipe, block, slots, halves=halves, group=group)
+
+    def run_dot(block, num_warps, halves, warp_specialize):
+        persistent_matmul.persistent_matmul(
+            a, b, by_dot, block, halves=halves, warp_specialize=warp_specialize, num_warps=num_warps
+        )
+
+    configs = [{"block": block, "slots": slots, "group": group}
+               for block, slots in (((128, 256, 64), 3), ((128, 128, 64), 4), ((128, 192, 64), 4), ((128, 128, 128), 2))
+               for group in (4, 8, 16)]  # fmt: skip
+    dots = [{"block": (128, 256, 64), "num_warps": 8, "halves": halves, "warp_specialize": specialize}
+            for halves in (False, True) for specialize in (False, True)]  # fmt: skip
+    pipes = [{"block": (128, 256, 64), "slots": slots, "halves": halves, "group": group}
+             for slots, halves in ((3, False), (3, True), (4, True)) for group in (4, 8, 16)]  # fmt: skip
+    working, refused = timing.compiled(run, configs)
+    pipes, refused_pipes = timing.compiled(run_pipe, pipes)
+    dots, refused_dots = timing.compiled(run_dot, dots)
+    for reason in [*refused.items(), *refused_pipes.items(), *refused_dots.items()]:
+        print("refused", *reason)
+    for result, launch, of in ((c, run, working), (by_pipe, run_pipe, pipes)):
+        for config in of:
+            result.fill_(float("nan"))
+            launch(**config)
+            torch.testing.assert_close(result, want, rtol=1e-2, atol=1e-1)
+    kept, pipe, dot = (timing.best(*of, 10) for of in ((run, working), (run_pipe, pipes), (run_dot, dots)))
+    times = times_of(
+        {
+            "ours": lambda: run(**kept),
+            "pipe": lambda: run_pipe(**pipe),
+            "cuBLAS": lambda: torch.matmul(a, b.T),
+            "tl.dot": lambda: run_dot(**dot),
+        }
+    )
+    rates = {who: f"{2e-6 * size**3 / t:.0f} / {2e-6 * size**3 / g:.0f}" for who, (t, g) in times.items()}
+    row_of(f"gemm {size}^3", times, f"TFLOP/s {rates} {kept} {pipe} {dot}")
 
 
 def topk_rows():
@@ -391,7 +443,13 @@ def fft_rows():
         row_of(name, times_of(runs, rounds=3), kept)
 
 
-WORKLOADS = {"moe_align": moe_align_rows, "topk": topk_rows, "topk_selector": topk_selector_rows, "fft": fft_rows}  # fmt: skip
+WORKLOADS = {
+    "gemm": gemm_rows,
+    "moe_align": moe_align_rows,
+    "topk": topk_rows,
+    "topk_selector": topk_selector_rows,
+    "fft": fft_rows,
+}
 
 
 def main():

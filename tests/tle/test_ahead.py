@@ -21,13 +21,13 @@ def sums(x, out):
 
 @tle.jit
 def later(x):
-    gpu.wgmma(4)
+    gpu.rematerialize_index(4)
 """
 
 
 @pytest.mark.parametrize(
     ("kernel", "signature", "message"),
-    [("sums", "*fp32,*fp32", None), ("later", "*fp32", "gpu.wgmma")],
+    [("sums", "*fp32,*fp32", None), ("later", "*fp32", "gpu.rematerialize_index")],
 )
 def test_compile(kernel, signature, message, tmp_path):
     program = tmp_path / "program.py"

@@ -147,6 +147,111 @@ def test_the_simulator_sees_both_wait(monkeypatch):
 
 
 @triton.jit
+def in_turns(mine, others, x, n, ADD: tl.constexpr, FIRST: tl.constexpr, N: tl.constexpr):
+    """Each waits for its turn, changes what both share, and gives the turn to the other."""
+    at = tl.arange(0, N)
+    if FIRST:
+        tle.gpu.barrier_arrive(others)
+    for _ in range(n):
+        tle.gpu.barrier_wait(mine)
+        # In another order than it was written in, so that other warps' data is read.
+        turned = tl.load(tle.gpu.local_ptr(x, (N - 1 - at,)))
+        x.store(turned * 2 + ADD)
+        tle.gpu.barrier_arrive(others)
+    if FIRST:
+        return
+    tle.gpu.barrier_wait(mine)
+
+
+@triton.jit
+def ping_pong(out_ptr, n, N: tl.constexpr, WARPS: tl.constexpr):
+    x = tle.gpu.alloc([N], dtype=tl.int32, init_value=tl.arange(0, N))
+    bars = tle.gpu.alloc_barriers(2)
+    tle.gpu.warp_specialize(
+        [
+            (in_turns, (bars[0], bars[1], x, n, 1, False, N)),
+            (in_turns, (bars[1], bars[0], x, n, 7, True, N)),
+        ],
+        [WARPS],
+        [40],
+    )
+    tl.store(out_ptr + tl.arange(0, N), x.load())
+
+
+@pytest.mark.parametrize(("num_warps", "warps"), [(4, 4), (1, 4), (4, 1), (8, 2)])
+def test_named_barriers(device, num_warps, warps):
+    """Without `phaseIdx`: barriers of the hardware, which whole partitions come to."""
+    out = device.array(np.zeros(128, np.int32))
+    ping_pong[(1,)](out, 3, 128, warps, num_warps=num_warps)
+    want = np.arange(128)
+    for i in range(6):
+        want = want[::-1] * 2 + (7 if i % 2 else 1)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+def test_named_barriers_are_of_the_hardware():
+    ptx = ping_pong.warmup(np.zeros(128, np.int32), 3, 128, 4, grid=(1,), target="cuda:80").asm["ptx"]
+    assert "mbarrier" not in ptx
+    assert ptx.count("bar.arrive 15, 256;") + ptx.count("bar.arrive 14, 256;") == 3
+    assert ptx.count("bar.sync 15, 256;") + ptx.count("bar.sync 14, 256;") == 3
+
+
+@triton.jit
+def meets(bars, x, out_ptr, mine, theirs, N: tl.constexpr):
+    at = tl.arange(0, N)
+    x.slot(mine).store(at * (mine + 1))
+    tle.gpu.barrier_wait(bars[2])
+    tl.store(out_ptr + mine * N + at, tl.load(tle.gpu.local_ptr(x.slot(theirs), (N - 1 - at,))))
+
+
+@triton.jit
+def three_meet(out_ptr, N: tl.constexpr):
+    x = tle.gpu.alloc([3, N], dtype=tl.int32)
+    bars = tle.gpu.alloc_barriers(3)
+    tle.gpu.warp_specialize(
+        [
+            (meets, (bars, x, out_ptr, 0, 1, N)),
+            (meets, (bars, x, out_ptr, 1, 2, N)),
+            (meets, (bars, x, out_ptr, 2, 0, N)),
+        ],
+        [2, 1],
+        [40, 40],
+    )
+
+
+def test_several_partitions_meet(device):
+    out = device.array(np.zeros((3, 64), np.int32))
+    three_meet[(1,)](out, 64)
+    np.testing.assert_array_equal(device.numpy(out), np.arange(63, -1, -1) * np.array([[2], [3], [1]]))
+
+
+@triton.jit
+def uneven():
+    bars = tle.gpu.alloc_barriers(1)
+    tle.gpu.warp_specialize([(twice, (bars,)), (once, (bars,))], [4], [40])
+
+
+@triton.jit
+def once(bars):
+    tle.gpu.barrier_wait(bars[0])
+
+
+@triton.jit
+def twice(bars):
+    tle.gpu.barrier_wait(bars[0])
+    tle.gpu.barrier_wait(bars[0])
+
+
+def test_named_barriers_that_nobody_comes_to(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    with pytest.raises(triton.KernelError, match="waits at a barrier to which 1 of 2 partitions have come"):
+        uneven[(1,)]()
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    with pytest.raises(triton.KernelError, match=r"deadlock|have arrived"):
+        uneven[(1,)]()
+
+
+@triton.jit
 def too_many():
     bar = tle.gpu.alloc_barrier(arrive_count=2)
     tle.gpu.barrier_arrive(bar, phaseIdx=0)
@@ -181,13 +286,21 @@ def wrong(x_ptr, CASE: tl.constexpr):
     elif CASE == 8:
         tle.gpu.barrier_arrive(bars[1], 2, phaseIdx=0)
     elif CASE == 9:
-        tle.gpu.barrier_arrive(bars[1])
+        tle.gpu.barrier_arrive(tle.gpu.alloc_barrier(init=tle.gpu.READY))
     elif CASE == 10:
         tle.gpu.alloc_barrier(expect_bytes=0)
     elif CASE == 11:
-        tle.gpu.alloc_barrier(expect_bytes=64)
-    elif CASE == 12:
         tle.gpu.barrier_wait(bars[1.0], 0)
+    elif CASE == 12:
+        tle.gpu.barrier_wait(bars[0])
+        tle.gpu.barrier_arrive(bars[0], phaseIdx=0)
+    elif CASE == 13:
+        tle.gpu.barrier_wait(bars[tl.load(x_ptr).to(tl.int32)])
+    elif CASE == 14:
+        for i in tl.static_range(9):
+            tle.gpu.barrier_wait(tle.gpu.alloc_barriers(9)[i])
+    elif CASE == 15:
+        tle.gpu.barrier_arrive(tle.gpu.alloc_barrier(arrive_count=2), 2)
 
 
 WRONG = [
@@ -200,10 +313,13 @@ WRONG = [
     "`phaseIdx` of .* must be a scalar integer",
     "`barrier` of .* must be a barrier",
     "2 arrivals at a barrier whose phases have 1",
-    "not supported yet: named barriers",
+    "without `phaseIdx` is for barriers that are PENDING, of one arrival and no `expect_bytes`",
     "`expect_bytes` of .* must be 1 to 1048575, not 0",
-    "not supported yet: `expect_bytes`",
     "barriers are numbered by scalar integers",
+    "barrier 0 of this allocation is used without `phaseIdx` elsewhere",
+    "must be known at compile time",
+    "more than 8 barriers without `phaseIdx`",
+    "is for barriers that are PENDING, of one arrival",
 ]
 
 

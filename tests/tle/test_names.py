@@ -83,7 +83,7 @@ def test_a_name_that_is_not_there_yet_can_be_held_but_not_called():
 @triton.jit
 def by_module(x):
     tl.store(x, 1.0)
-    buffer = tle.gpu.wgmma(2, 2)
+    buffer = tle.gpu.rematerialize_index(2)
 
 
 held = tle.dsa.ascend.UB
@@ -107,7 +107,7 @@ def by_another_name(x):
 @pytest.mark.parametrize(
     ("kernel", "line", "message"),
     [
-        (by_module, "tle.gpu.wgmma", "not supported yet: tle.gpu.wgmma"),
+        (by_module, "tle.gpu.rematerialize_index", "not supported yet: tle.gpu.rematerialize_index"),
         (by_value, "held", "not supported yet: tle.dsa.ascend.UB"),
         (by_full_path, "hardware_constraint", "not supported yet: tle.hardware_constraint"),
         (by_another_name, "tle.cumsumm", "did you mean `cumsum`"),
@@ -146,10 +146,10 @@ def test_the_support_list_tells_the_truth():
         tle.primitive_name("tle.nothing")
     tle.require_tle("cuda", tle.load)
     with pytest.raises(
-        tle.TLEUnsupportedPrimitiveError, match=r"cuda does not support tle\.gpu\.wgmma"
+        tle.TLEUnsupportedPrimitiveError, match=r"cuda does not support tle\.gpu\.rematerialize_index"
     ) as caught:
-        tle.require_tle("cuda", tle.gpu.wgmma)
-    assert (caught.value.backend, caught.value.primitive) == ("cuda", "gpu.wgmma")
+        tle.require_tle("cuda", tle.gpu.rematerialize_index)
+    assert (caught.value.backend, caught.value.primitive) == ("cuda", "gpu.rematerialize_index")
 
 
 def test_a_backend_may_list_its_own():

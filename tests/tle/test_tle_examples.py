@@ -11,6 +11,8 @@ import pytest
 from common import Device
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tle"
+# They import each other, as programs do.
+sys.path.append(str(FOLDER))
 
 
 def example(name):
@@ -139,3 +141,41 @@ def test_radices_of_rows():
     assert {n: module.radices_of(n) for n in of} == of
     with pytest.raises(ValueError, match="rows of 74: a prime factor of more than 32"):
         module.radices_of(74)
+
+
+@pytest.mark.parametrize(
+    ("shape", "block", "slots", "programs"),
+    [
+        ((256, 256, 192), (128, 64, 64), 3, 2),
+        ((200, 104, 72), (128, 96, 32), 2, 1),
+        ((64, 64, 32), (128, 64, 32), 4, 3),
+    ],
+)
+def test_gemm(device, shape, block, slots, programs):
+    """Whole tiles and parts of them, more tiles than programs and fewer, fewer steps than slots."""
+    rows, columns, inner = shape
+    rng = np.random.default_rng(0)
+    a = rng.integers(-2, 3, (rows, inner)).astype(np.float16)
+    b = rng.integers(-2, 3, (columns, inner)).astype(np.float16)
+    c = device.array(np.full((rows, columns), np.nan, np.float16))
+    example("gemm").gemm(device.array(a), device.array(b), c, block, slots, programs)
+    np.testing.assert_array_equal(device.numpy(c), a.astype(np.float32) @ b.T.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "block", "slots", "programs", "halves"),
+    [
+        ((256, 256, 192), (128, 64, 64), 3, 2, True),
+        ((200, 104, 72), (128, 96, 32), 2, 1, False),
+        ((64, 64, 32), (128, 64, 32), 4, 3, True),
+        ((130, 64, 128), (64, 64, 32), 1, 2, False),
+    ],
+)
+def test_gemm_by_a_pipe(device, shape, block, slots, programs, halves):
+    rows, columns, inner = shape
+    rng = np.random.default_rng(0)
+    a = rng.integers(-2, 3, (rows, inner)).astype(np.float16)
+    b = rng.integers(-2, 3, (columns, inner)).astype(np.float16)
+    c = device.array(np.full((rows, columns), np.nan, np.float16))
+    example("gemm_pipe").gemm(device.array(a), device.array(b), c, block, slots, programs, halves)
+    np.testing.assert_array_equal(device.numpy(c), a.astype(np.float32) @ b.T.astype(np.float32))

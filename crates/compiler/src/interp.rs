@@ -4,7 +4,8 @@ use std::fmt;
 
 use tilewright_frontend::{Diagnostic, Options};
 use tilewright_ir::Module;
-use tilewright_passes::transform::{inline_calls, lower_descriptors};
+use tilewright_passes::hopper::user_dots;
+use tilewright_passes::transform::{inline_calls, lower_descriptors, named_barriers};
 use tilewright_target::{
     Code, Fact, Family, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, Stop, Target, Toolchain,
 };
@@ -33,10 +34,13 @@ impl Target for Interp {
         &INTERP
     }
 
-    /// It knows no descriptors: their accesses become pointers and masks, which is found within one function.
+    /// It knows no descriptors: their accesses become pointers and masks, which is found within one function; nor products that go on
+    /// beside what follows, which become ordinary ones.
     fn passes(&self) -> Passes {
         Passes::Tt(|module| {
             inline_calls::run(module, 1)?;
+            user_dots::to_ordinary(module)?;
+            named_barriers::run(module, 1)?;
             lower_descriptors::run(module, None)
         })
     }

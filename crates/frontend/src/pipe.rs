@@ -38,32 +38,31 @@ pub struct PipePart {
     pub pipe: Arc<Pipe>,
     /// What of it.
     pub role: Role,
-    /// The SSA value, of type `!ttg.ring`; a slot has none.
-    pub ring: Option<Tensor>,
-    /// Its fields by name: the buffers, or those of a slot.
+    /// The SSA value: the ring, of type `!ttg.ring`; of a slot its number.
+    pub handle: Tensor,
+    /// Its fields by name: the buffers with all slots.
     pub fields: Vec<(Arc<str>, Buffer)>,
 }
 
 impl PipePart {
     /// Its tensors, in order.
     pub fn parts(&self) -> impl Iterator<Item = &Tensor> {
-        self.ring.iter().chain(self.fields.iter().map(|(_, buffer)| &buffer.handle))
+        std::iter::once(&self.handle).chain(self.fields.iter().map(|(_, buffer)| &buffer.handle))
     }
 
     /// The same with other tensors.
     pub fn map(&self, f: &mut impl FnMut(&Tensor) -> Tensor) -> PipePart {
-        let ring = self.ring.as_ref().map(&mut *f);
+        let handle = f(&self.handle);
         let field =
             |(name, b): &(Arc<str>, Buffer)| (name.clone(), Buffer { handle: f(&b.handle), ..b.clone() });
         let fields = self.fields.iter().map(field).collect();
-        PipePart { pipe: self.pipe.clone(), role: self.role.clone(), ring, fields }
+        PipePart { pipe: self.pipe.clone(), role: self.role.clone(), handle, fields }
     }
 
     /// Whether another one is the same but for its tensors, of which `same` holds pair by pair.
     pub fn all(&self, other: &PipePart, same: impl Fn(&Tensor, &Tensor) -> bool) -> bool {
         self.pipe == other.pipe
             && self.role == other.role
-            && self.ring.is_some() == other.ring.is_some()
             && self.fields.len() == other.fields.len()
             && self.fields.iter().zip(&other.fields).all(|(a, b)| a.0 == b.0)
             && self.parts().zip(other.parts()).all(|(a, b)| same(a, b))

@@ -194,12 +194,15 @@ pub struct Barriers {
     pub arrive_count: i32,
     /// Whether the phase before the first counts as ended.
     pub ready: bool,
+    /// How many bytes copies bring in each phase.
+    pub expect_bytes: Option<i32>,
 }
 
 impl Barriers {
     /// Whether both can stand for each other in the types of a program.
     fn same_kind(&self, other: &Barriers) -> bool {
-        (self.count, self.arrive_count, self.ready) == (other.count, other.arrive_count, other.ready)
+        let kind = |b: &Barriers| (b.count, b.arrive_count, b.ready, b.expect_bytes);
+        kind(self) == kind(other)
     }
 }
 

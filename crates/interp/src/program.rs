@@ -310,15 +310,32 @@ pub enum Instr {
     Join,
     /// Ends a partition.
     End,
-    /// Makes an mbarrier of so many arrivals a phase.
+    /// Makes an mbarrier of so many arrivals a phase, of which one is that of copies where these bring bytes.
     MbarrierInit {
         at: V,
         count: u64,
+        bytes: u64,
     },
     /// Arrives at an mbarrier.
     MbarrierArrive {
         at: V,
         count: u64,
+    },
+    /// Counts bytes that a copy brings.
+    MbarrierBring {
+        at: V,
+        bytes: u64,
+    },
+    /// A partition comes to a barrier of the hardware, where so many do; which phase it is.
+    NamedArrive {
+        barrier: u32,
+        parties: usize,
+        dst: V,
+    },
+    /// Waits until the phase of a barrier of the hardware has ended.
+    NamedWait {
+        barrier: u32,
+        phase: V,
     },
     /// Waits until the phase of a parity of an mbarrier has ended.
     MbarrierWait {
@@ -432,7 +449,11 @@ impl Instr {
             }
             Instr::Ring(step) => step.visit(f),
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
-            Instr::MbarrierInit { at, .. } | Instr::MbarrierArrive { at, .. } => f(at, Use),
+            Instr::MbarrierInit { at, .. }
+            | Instr::MbarrierArrive { at, .. }
+            | Instr::MbarrierBring { at, .. } => f(at, Use),
+            Instr::NamedArrive { dst, .. } => f(dst, Def),
+            Instr::NamedWait { phase, .. } => f(phase, Use),
             Instr::MbarrierWait { at, parity } => [at, parity].into_iter().for_each(|v| f(v, Use)),
             Instr::Jump { .. } | Instr::Fork { .. } | Instr::Join | Instr::End | Instr::Return => {}
         }

@@ -22,6 +22,13 @@ marks! {
     ASYNC = "tt.load.async";
     /// On a load and the store to a buffer where its value goes: the kernel wants both to be one asynchronous copy.
     COPY = "tle.copy";
+    /// On an mbarrier's making: one of a phase's arrivals is that of copies which bring so many bytes in all. On an announcement of
+    /// bytes: it is a part of that arrival.
+    PHASE_BYTES = "tle.bytes";
+    /// On a ring: the kernel made it.
+    PIPE = "tle.pipe";
+    /// On a product of warp groups: the kernel issues it, and waits for it itself.
+    AUTHORED = "tle.wgmma";
     /// On a load, and on the copy that it becomes: CTAs whose ranks differ in these bits alone get the same block.
     MULTICAST = "ttg.multicast";
     /// On an arrival, and on a ring without fields, whose commits are such arrivals: bit x of it stands for the CTA of

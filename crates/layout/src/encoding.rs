@@ -99,3 +99,32 @@ pub enum SharedKind {
         order: Vec<u32>,
     },
 }
+
+impl SharedKind {
+    /// How a view lies whose dimension i is dimension `order[i]` of a buffer that lies like this. `None` where no layout says it.
+    pub fn permuted(&self, order: &[u32]) -> Option<SharedKind> {
+        let moved = |fast: &[u32]| -> Option<Vec<u32>> {
+            fast.iter().map(|&d| Some(order.iter().position(|&o| o == d)? as u32)).collect()
+        };
+        Some(match self {
+            SharedKind::Swizzled { vec, per_phase, max_phase, order } => SharedKind::Swizzled {
+                vec: *vec,
+                per_phase: *per_phase,
+                max_phase: *max_phase,
+                order: moved(order)?,
+            },
+            SharedKind::NvmmaShared { swizzle_bytes, transposed, element_bits, rank } if *order == [1, 0] => {
+                SharedKind::NvmmaShared {
+                    swizzle_bytes: *swizzle_bytes,
+                    transposed: !transposed,
+                    element_bits: *element_bits,
+                    rank: *rank,
+                }
+            }
+            SharedKind::Padded { interval, pad, order } => {
+                SharedKind::Padded { interval: *interval, pad: *pad, order: moved(order)? }
+            }
+            SharedKind::NvmmaShared { .. } => return None,
+        })
+    }
+}

@@ -344,6 +344,25 @@ impl SharedLayout {
         }
     }
 
+    /// Whether both have as many elements and, numbered in row-major order, each lies where it lies in the other: then one buffer may be
+    /// shown as the other.
+    pub fn lies_like(&self, other: &SharedLayout) -> bool {
+        let count = |layout: &SharedLayout| layout.shape.iter().product::<u32>();
+        count(self) == count(other)
+            && (0..count(self))
+                .all(|i| self.offset(&self.coordinates(i)) == other.offset(&other.coordinates(i)))
+    }
+
+    /// The coordinates of an element by its number in row-major order.
+    fn coordinates(&self, mut number: u32) -> Coord {
+        let mut at: Coord = smallvec![0; self.rank()];
+        for d in (0..self.rank()).rev() {
+            at[d] = number % self.shape[d];
+            number /= self.shape[d];
+        }
+        at
+    }
+
     /// The elements to allocate.
     pub fn allocation_elems(&self) -> u32 {
         let last: u32 =

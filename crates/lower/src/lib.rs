@@ -486,6 +486,7 @@ impl<'a, H: Hooks> Lower<'a, H> {
                 ttg::Kind::MemdescIndex => self.memdesc_index(ttg::MemdescIndex(op)),
                 ttg::Kind::MemdescSubslice => self.memdesc_subslice(ttg::MemdescSubslice(op)),
                 ttg::Kind::MemdescReshape => self.memdesc_reshape(ttg::MemdescReshape(op)),
+                ttg::Kind::MemdescReinterpret => self.memdesc_reinterpret(ttg::MemdescReinterpret(op)),
                 ttg::Kind::MemdescTrans => self.memdesc_trans(ttg::MemdescTrans(op)),
                 ttg::Kind::Barrier => {
                     self.barrier();

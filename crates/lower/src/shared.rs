@@ -371,16 +371,26 @@ impl<H: Hooks> Lower<'_, H> {
         let m = self.m;
         let (src, result) = (op.src(m), op.result(m));
         let buffer = self.buffer(src)?;
-        for ty in [src, result].map(|v| self.value_ty(v)) {
-            let layout = self.shared_layout(ty)?;
-            let elements: u32 = layout.shape().iter().product();
-            let plain = *layout == SharedLayout::row_major(layout.shape());
-            if !plain || layout.allocation_elems() != elements || self.m.shape(ty) != Some(layout.shape()) {
-                return Err(self.unsupported("reshaping a buffer that is not in row-major order"));
-            }
+        let (from, to) =
+            (self.shared_layout(self.value_ty(src))?, self.shared_layout(self.value_ty(result))?);
+        let whole = |v: ir::Value, layout: &SharedLayout| m.shape(m.value_type(v)) == Some(layout.shape());
+        if !whole(src, &from) || !whole(result, &to) || !from.lies_like(&to) {
+            return Err(self.unsupported("reshaping a buffer whose elements do not lie where the view's do"));
         }
         let rank = self.m.shape(self.value_ty(result)).map_or(0, <[u32]>::len);
         self.set(result, Val::Buffer(Buffer { base: buffer.base, offsets: smallvec::smallvec![0; rank] }));
+        Ok(())
+    }
+
+    pub(crate) fn memdesc_reinterpret(&mut self, op: ttg::MemdescReinterpret) -> Result<()> {
+        let m = self.m;
+        let buffer = self.buffer(op.src(m))?;
+        if buffer.offsets.iter().any(|&o| o != 0) {
+            return Err(self.unsupported("an alias of a slice of a buffer"));
+        }
+        let base = self.b.ptr_add_const(buffer.base, i64::from(op.offset(m).unwrap_or(0)));
+        let rank = m.shape(m.value_type(op.result(m))).map_or(0, <[u32]>::len);
+        self.set(op.result(m), Val::Buffer(Buffer { base, offsets: smallvec::smallvec![0; rank] }));
         Ok(())
     }
 

@@ -120,8 +120,8 @@
 //!   `ttg.global_scratch_memory_size : i32` on the module the kernel has one more, last parameter: the launch's scratch
 //!   memory, that many bytes for each CTA.
 //! - `ttg.local_alloc` with a source writes its buffer; `ttg.local_dealloc` lowers to nothing.
-//! - Rings (`ttg.ring_*`, `ttg.async_copy_block_to_local`) are what [`warp_specialize`](hopper::warp_specialize) and [`software_pipeline`](transform::software_pipeline) make and
-//!   [`lower_rings`](transform::lower_rings) ends: none is left.
+//! - Rings (`ttg.ring_*`, `ttg.async_copy_block_to_local`) are what kernels (pipes), [`warp_specialize`](hopper::warp_specialize) and
+//!   [`software_pipeline`](transform::software_pipeline) make and [`lower_rings`](transform::lower_rings) ends: none is left.
 //! - A pipelined loop has a buffer `memdesc<slots x …, mutable>` and takes views by `ttg.memdesc_index` with a slot
 //!   number that wraps around (`arith.select`), never a remainder. Its [`schedule`](transform::software_pipeline::schedule) is not in the IR:
 //!   the order of operations, carried values and slots are what it came to. A loop's `num_stages` is the most slots that its

@@ -129,10 +129,10 @@ fn warp_group_dot(module: &Module, dot: ttng::WarpGroupDot) -> Result<(), String
     }
 }
 
-/// Block and buffer lie alike, and as TMA can copy them.
+/// Block and buffer lie alike, and as TMA can copy them. (Blocks of descriptors get their layouts after those of the kernel's buffers.)
 fn tma_copy(module: &Module, desc: Value, buffer: Value) -> Result<(), String> {
     let block = tma::block_type(module, desc).ok_or("no descriptor")?;
-    let layout = module.encoding(block).and_then(|e| module.encoding_of(e));
+    let layout = module.encoding(block).and_then(|e| module.encoding_of(e)).or(encoding(module, buffer));
     let (shape, bits) = (module.shape(block).unwrap_or(&[]), module.bits(block));
     match layout {
         Some(e) if Some(e) != encoding(module, buffer) => Err("block and buffer lie differently".into()),

@@ -75,6 +75,72 @@ class swizzled_shared_layout(shared_layout):
         )
 
 
+class nv_mma_shared_layout(shared_layout):
+    """The layout that Hopper's tensor cores and copy engine read: rows in slabs of 32, 64 or 128 bytes, as wide as ``shape`` allows, with groups of 16
+    bytes permuted.
+
+    ``shape`` and ``elemType`` are the two last extents and the dtype of the buffer. ``order`` is [1, 0] where its last dimension is contiguous, else [0, 1].
+    It is made as a :class:`swizzled_shared_layout`. ``fp4Padded`` and ``swizzled=False`` are not supported yet.
+    """
+
+    def __init__(
+        self,
+        shape,
+        order,
+        elemType,
+        numCTAsPerCGA=None,
+        numCTASplit=None,
+        numCTAOrder=None,
+        fp4Padded=False,
+        swizzled=True,
+    ):
+        self.shape, self.order, self.elemType = tuple(shape), tuple(order), elemType
+        self.numCTAsPerCGA, self.numCTASplit, self.numCTAOrder = numCTAsPerCGA, numCTASplit, numCTAOrder
+        self.fp4Padded, self.swizzled = fp4Padded, swizzled
+
+    @classmethod
+    def make_default(cls, shape, elemType):
+        """Of a buffer whose last dimension is contiguous."""
+        return cls(list(shape)[-2:], [1, 0], elemType)
+
+
+class BlockEncoding(layout):
+    """A layout of a tensor: each thread has ``size_per_thread`` neighbouring elements, warps and the whole program are grids of these.
+
+    Each is a list of a number for each dimension; ``order`` names the dimensions from the fastest to the slowest.
+    """
+
+    def __init__(self, size_per_thread, threads_per_warp, warps_per_cta, order, cga_layout=None):
+        self.size_per_thread, self.threads_per_warp = tuple(size_per_thread), tuple(threads_per_warp)
+        self.warps_per_cta, self.order, self.cga_layout = tuple(warps_per_cta), tuple(order), cga_layout
+
+
+class MmaEncoding(layout):
+    """The layout of what tensor cores add up: version 2 (``mma.sync``, ``instr_shape`` [16, 8]) or 3 (``wgmma``, [16, N, K])."""
+
+    def __init__(self, version, warps_per_cta, instr_shape, cga_layout=None):
+        self.version = (version, 0) if isinstance(version, int) else tuple(version)
+        self.warps_per_cta, self.instr_shape, self.cga_layout = (
+            tuple(warps_per_cta),
+            tuple(instr_shape),
+            cga_layout,
+        )
+
+
+class DotOperandEncoding(layout):
+    """The layout of operand 0 or 1 of a product whose result has the layout ``parent``; ``k_width`` elements along K lie side by side in a register."""
+
+    def __init__(self, operand_index, parent, k_width):
+        self.operand_index, self.parent, self.k_width = operand_index, parent, k_width
+
+
+class SlicedEncoding(layout):
+    """The layout ``parent`` without its dimension ``dim``: that of a reduction along it."""
+
+    def __init__(self, dim, parent):
+        self.dim, self.parent = dim, parent
+
+
 class buffered_tensor:
     """A buffer in shared memory, or a view of one, as kernels have it: what :func:`alloc` gives.
 
@@ -120,10 +186,14 @@ def alloc(
     """A buffer of ``shape`` and ``dtype`` in shared memory, as a :class:`buffered_tensor`.
 
     :param shape: extents, which need not be powers of two; none for a single element.
-    :param layout: a :class:`swizzled_shared_layout`; without it the compiler chooses. ``alias`` and other scopes are not supported
-        yet.
+    :param layout: a :class:`swizzled_shared_layout` or :class:`nv_mma_shared_layout`; without it the compiler chooses.
+    :param scope: :data:`smem`.
     :param init_value: a tensor of this shape that it holds at first; else the content is undefined.
-    :param nv_mma_shared_layout: false for a plain row-major order; true leaves that to the compiler.
+    :param nv_mma_shared_layout: false for a plain row-major order; true leaves that to the compiler, which swizzles what :func:`wgmma` and copies with
+        a ``barrier`` use.
+    :param alias: a buffer, or a slot of one, in whose memory this one lies, from byte ``alias_offset_bytes`` on. Nothing orders what is done
+        with both. What one finds of what was written to the other depends on their layouts: give both one in row-major order
+        (``nv_mma_shared_layout=False``) to look at the same bytes.
 
     The order of accesses is that of the program: the compiler places the barriers. Every call of one ``alloc``, in a loop, gives
     the same memory.
@@ -156,7 +226,11 @@ def copy(src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False,
     :param is_async: with pointers to global memory and a buffer of the same shape and dtype, the copy goes on beside what follows, until
         :func:`async_wait_group`. It is an error where the hardware can't: copies are of 4 consecutive, aligned bytes at least.
 
-    The copy is complete before what follows reads it, unless it ``is_async``. ``barrier`` is not supported yet.
+    :param barrier: with a descriptor as the source, one barrier that expects bytes (:func:`alloc_barriers`): the copy goes on beside what
+        follows, and counts there when its bytes are in the buffer, of which it fills all. It is an error on GPUs before Hopper, and
+        where the copy engine cannot move such blocks.
+
+    The copy is complete before what follows reads it, unless it ``is_async`` or has a ``barrier``.
     """
 
 
@@ -176,7 +250,8 @@ def alloc_barriers(num_barriers, arrive_count=1, init=PENDING, expect_bytes=None
 
     :param arrive_count: how many arrivals end a phase of each.
     :param init: :data:`PENDING`, or :data:`READY` for one that is waited for before anyone has arrived, as what guards an empty buffer.
-    :param expect_bytes: not supported yet.
+    :param expect_bytes: how many bytes copies (:func:`copy` with a ``barrier``) bring in each phase, a multiple of 16. They may be one copy or
+        several, which make one of the arrivals together.
 
     They are mbarriers, which GPUs have from Ampere on.
     """
@@ -192,8 +267,10 @@ def barrier_wait(barrier, phaseIdx=None):
     """Waits until phase ``phaseIdx`` of a barrier is over: the phase number, of which the parity counts.
 
     A phase is over when all its arrivals have come. Of a barrier that is :data:`READY` it is phase ``phaseIdx - 1``. What those who arrived
-    did before is seen behind it. The CPU executor reports waits for what never comes. Without ``phaseIdx`` it is a named barrier, which
-    is not supported yet.
+    did before is seen behind it. The CPU executor reports waits for what never comes.
+
+    Without ``phaseIdx`` it is a barrier of the hardware, of which a kernel may have 8: a phase is over when each partition that waits or
+    arrives at it anywhere has done so once. It is numbered at compile time, :data:`PENDING` and of one arrival.
     """
 
 
@@ -201,7 +278,8 @@ def barrier_wait(barrier, phaseIdx=None):
 def barrier_arrive(barrier, arrive_count=1, phaseIdx=None):
     """``arrive_count`` arrivals at a barrier, once all threads of the partition have come here.
 
-    ``phaseIdx``, a scalar integer, says that it is a barrier with phases; arrivals count for the one that is not over.
+    ``phaseIdx``, a scalar integer, says that it is a barrier with phases; arrivals count for the one that is not over. Without it, it is a
+    barrier of the hardware: see :func:`barrier_wait`.
     """
 
 
@@ -223,6 +301,60 @@ def warp_specialize(
 
     It ends when all have ended. In between nothing orders what they do to the same memory: that is for barriers and pipes. Barriers that the
     compiler places in a function are those of its own warps. It can't stand in a loop or a branch, or in a function of another one.
+    """
+
+
+@_marker.builtin
+def set_layout(x, layout):
+    """``x``, which lies in registers as ``layout`` says: a :class:`BlockEncoding`, :class:`MmaEncoding`, :class:`DotOperandEncoding` or
+    :class:`SlicedEncoding`, made outside of kernels. Layouts of other tensors follow from it. Two that disagree on one tensor are an error.
+    """
+
+
+@_marker.builtin
+def memory_space(x, space):
+    """``x``, which has gone through memory: ``space`` is "shared_memory"."""
+
+
+_float32 = _core.dtype("fp32")
+
+
+@_marker.builtin
+def wgmma(
+    a,
+    b,
+    acc=None,
+    input_precision=None,
+    max_num_imprecise_acc=None,
+    out_dtype=_float32,
+    trans_a=False,
+    trans_b=False,
+):
+    """Begins ``a @ b + acc`` on the tensor cores of Hopper, and gives what the product will be.
+
+    :param a: a buffer of shape [M, K] (also a slot, part or reshaped view of one), or a tensor.
+    :param b: a buffer of shape [K, N].
+    :param acc: what it is added to, a tensor or the result of another product, which need not have been waited for; zeros if left out.
+    :param input_precision: for float32 "tf32", which is what is multiplied.
+    :param max_num_imprecise_acc: of 8-bit floats, how many products may be added up imprecisely. Where that is less than K the product
+        waits for its parts, and so for all before it.
+    :param out_dtype: float32; for float16 also float16. Of int8 the result is int32.
+    :param trans_a: ``a`` is [K, M].
+    :param trans_b: ``b`` is [N, K].
+
+    Operands are float16, bfloat16, float32 (as tf32), int8, or both 8-bit floats (float8e4nv, float8e5); all but those of 16 bits lie with
+    K contiguous in their buffers: ``a`` as [M, K], ``b`` as [N, K]. M is a multiple of 64, N of 8, K of 16. Four warps or a multiple of them run it.
+
+    The result may be added to by another product, carried by a loop or a branch, and waited for, and nothing else, until
+    :func:`wgmma_wait`; until then neither of the buffers may be written. The CPU executor multiplies at once. It is an error on other GPUs.
+    """
+
+
+@_marker.builtin
+def wgmma_wait(pendings, acc=None):
+    """Waits until at most ``pendings`` products, 0 to 7, are under way, the youngest; gives ``acc``, the result of one that has ended.
+
+    ``wgmma_wait(acc)`` waits for all.
     """
 
 
@@ -268,25 +400,19 @@ class pipeline(_core.range):
 
 
 _NOT_YET = (
-    "BlockEncoding",
-    "DotOperandEncoding",
-    "MmaEncoding",
-    "SlicedEncoding",
     "barrier_type",
     "buffered_tensor_type",
-    "memory_space",
-    "nv_mma_shared_layout",
-    "nv_mma_shared_layout.make_default",
     "rematerialize_index",
-    "set_layout",
     "tensor_memory_layout",
-    "wgmma",
-    "wgmma_wait",
 )
 globals().update(not_supported_yet(__name__, _NOT_YET))
 __all__ = [
     "PENDING",
     "READY",
+    "BlockEncoding",
+    "DotOperandEncoding",
+    "MmaEncoding",
+    "SlicedEncoding",
     "alloc",
     "alloc_barrier",
     "alloc_barriers",
@@ -301,14 +427,19 @@ __all__ = [
     "local_load",
     "local_ptr",
     "local_store",
+    "memory_space",
+    "nv_mma_shared_layout",
     "pipeline",
     "scope",
+    "set_layout",
     "shared_layout",
     "smem",
     "storage_kind",
     "swizzled_shared_layout",
     "tmem",
     "warp_specialize",
+    "wgmma",
+    "wgmma_wait",
     *(name for name in _NOT_YET if "." not in name),
 ]
 __getattr__ = explain_missing(__name__, __all__)

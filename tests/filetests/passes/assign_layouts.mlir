@@ -161,3 +161,21 @@ tt.func public @partitions(%p: !tt.ptr<f32>, %q: !tt.ptr<f32>) {
 // CHECK: tt.load {{.*}}#blocked>
 // CHECK: partition0
 // CHECK: tt.load {{.*}}#blocked1>
+
+// -----
+
+// A layout that the kernel gives: what it is made of is in it too, and what follows.
+// RUN: -assign-layouts
+// CHECK: #blocked1 = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [0, 1]}>
+// CHECK-NOT: ttg.set_layout
+// CHECK: arith.mulf {{.*}} : tensor<64x32xf32, #blocked1>
+// CHECK-NEXT: arith.addf {{.*}} : tensor<64x32xf32, #blocked1>
+#tall = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [0, 1]}>
+tt.func public @anchored(%p: tensor<64x32x!tt.ptr<f32>>) {
+  %x = tt.load %p : tensor<64x32x!tt.ptr<f32>>
+  %y = arith.mulf %x, %x : tensor<64x32xf32>
+  %z = ttg.set_layout %y {layout = #tall} : tensor<64x32xf32>
+  %w = arith.addf %z, %z : tensor<64x32xf32>
+  tt.store %p, %w : tensor<64x32x!tt.ptr<f32>>
+  tt.return
+}

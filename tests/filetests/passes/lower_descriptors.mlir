@@ -102,3 +102,17 @@ tt.func public @captured(%p: !tt.ptr<f16>, %m: i32, %n: i32, %s: i64, %one: i64,
 // CHECK: tt.load
 // CHECK: tt.store
 // CHECK-NOT: tensordesc
+
+// -----
+
+// A copy whose bytes a barrier counts is the copy engine's; what stands in its place on the CPU executor is no such thing on a GPU.
+// RUN: -arrange-buffers -lower-descriptors
+#mbar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+tt.func public @counted(%d: !tt.tensordesc<tensor<16x32xf16>>, %m: i32, %n: i32, %s: i64, %one: i64, %i: i32, %true: i1) {
+  %b = ttg.local_alloc : () -> !ttg.memdesc<16x32xf16, #smem, mutable>
+  %bar = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+  // ERROR: the tensor memory accelerator cannot make all copies of this descriptor
+  ttng.async_tma_copy_global_to_local %d[%i, %i] %b, %bar, %true : !tt.tensordesc<tensor<16x32xf16>>, !ttg.memdesc<1xi64, #mbar, #smem, mutable> -> !ttg.memdesc<16x32xf16, #smem, mutable>
+  tt.return
+}

@@ -258,7 +258,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-// ERROR: a field of a ring is filled in two ways
+// ERROR: a field of the pipe is filled in two ways
 // -----
 // RUN: -lower-rings
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
@@ -298,7 +298,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-// ERROR: reader `right` of the ring never reads
+// ERROR: the reader `right` of the pipe never reads
 // -----
 // RUN: -lower-rings
 #plain = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
@@ -321,7 +321,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-// ERROR: a ring has one writer, and this is another one
+// ERROR: the writer of the pipe is in two partitions
 // -----
 // RUN: -lower-rings
 #plain = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
@@ -377,3 +377,55 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 }
 // ERROR: say in which phase it is acquired
+// -----
+// A writer that closes slots says in a word of each, before its warps arrive, whether it is closed. It stores through pointers, once a
+// slot, so that its warps have nothing to do with each other.
+// RUN: -lower-rings
+#blocked = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#plain = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @closing(%out: !tt.ptr<i1>, %slot: i32, %phase: i32) {
+    %x = ttg.local_alloc : () -> !ttg.memdesc<2x128xf32, #plain, #smem, mutable>
+    %ring = ttg.ring_create %x {slots = 2 : i32} : !ttg.memdesc<2x128xf32, #plain, #smem, mutable>
+    ttg.warp_specialize(%ring, %x, %out, %slot, %phase) attributes {partitionNumWarps = array<i32: 2>}
+    default {
+      %i = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32, #blocked>
+      %v = ttg.memdesc_index %x[%slot] : !ttg.memdesc<2x128xf32, #plain, #smem, mutable> -> !ttg.memdesc<128xf32, #plain, #smem, mutable>
+      %p = ttg.local_ptr %v[%i] : (!ttg.memdesc<128xf32, #plain, #smem, mutable>, tensor<128xi32, #blocked>) -> tensor<128x!tt.ptr<f32, 3>, #blocked>
+      %t = arith.constant dense<0.000000e+00> : tensor<128xf32, #blocked>
+      ttg.ring_acquire %ring[%slot], %phase
+      tt.store %p, %t {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<f32, 3>, #blocked>
+      ttg.ring_commit %ring[%slot]
+      ttg.ring_close %ring[%slot], %phase
+      ttg.warp_yield
+    }
+    partition0(%r: !ttg.ring, %y: !ttg.memdesc<2x128xf32, #plain, #smem, mutable>, %o: !tt.ptr<i1>, %s: i32, %p: i32) num_warps(2) {
+      ttg.ring_wait %r[%s], %p
+      %closed = ttg.ring_is_closed %r[%s]
+      tt.store %o, %closed : !tt.ptr<i1>
+      ttg.ring_release %r[%s]
+      ttg.warp_return
+    } : (!ttg.ring, !ttg.memdesc<2x128xf32, #plain, #smem, mutable>, !tt.ptr<i1>, i32, i32) -> ()
+    tt.return
+  }
+}
+// CHECK: ttg.local_alloc {tilewright.ordered} : () -> !ttg.memdesc<2x128xf32
+// CHECK: ttng.init_barrier {{.*}}, 4 :
+// CHECK: ttng.init_barrier {{.*}}, 2 :
+// CHECK: [[FLAGS:%.*]] = ttg.local_alloc {tilewright.ordered} : () -> !ttg.memdesc<2xi32
+// CHECK: ttng.wait_barrier
+// CHECK: tt.store
+// CHECK: [[F:%.*]] = ttg.local_ptr [[FLAGS]][%arg1]
+// CHECK: tt.store [[F]], %c0
+// CHECK-NEXT: ttng.arrive_barrier {{.*}} {perWarp = true}
+// CHECK: ttng.wait_barrier
+// CHECK: [[F:%.*]] = ttg.local_ptr [[FLAGS]][%arg1]
+// CHECK: tt.store [[F]], %c1
+// CHECK-NEXT: ttng.arrive_barrier {{.*}} {perWarp = true}
+// CHECK: partition0
+// CHECK: ttng.wait_barrier
+// CHECK: [[W:%.*]] = tt.load
+// CHECK: arith.cmpi ne, [[W]]
+// CHECK: ttng.arrive_barrier
+// CHECK-NOT: ring

@@ -193,3 +193,53 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return %x : tensor<64x64xf16, #blocked>
   }
 }
+// -----
+// Warps that arrive at a barrier of the kernel's own hand over what they have loaded, which the copy engine of another partition fills
+// next: a fence before the barrier before the arrival. What no copy touches wants none.
+// RUN: -allocate-warp-groups -allocate-shared -membar
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#mbar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.total-num-warps" = 5 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%d: !tt.tensordesc<tensor<64x64xf16, #shared>>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    %o = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    %full = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+    %empty = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+    ttng.init_barrier %full, 1 {tle.bytes = 8192 : i32} : !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+    ttng.init_barrier %empty, 1 : !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+    // CHECK: ttg.warp_specialize
+    // CHECK: ttng.wait_barrier
+    // CHECK-NEXT: ttg.local_load
+    // CHECK-NEXT: ttng.fence_async_shared
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttng.arrive_barrier
+    // CHECK-NEXT: ttg.local_store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttng.arrive_barrier
+    // CHECK: partition0
+    // CHECK-NOT: ttg.barrier
+    ttg.warp_specialize(%d, %b, %full, %empty, %c0)
+    default {
+      ttng.wait_barrier %full, %c0 : !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+      %x = ttg.local_load %b : !ttg.memdesc<64x64xf16, #shared, #smem, mutable> -> tensor<64x64xf16, #blocked>
+      ttg.barrier
+      ttng.arrive_barrier %empty, 1 : !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+      ttg.local_store %x, %o : tensor<64x64xf16, #blocked> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+      ttg.barrier
+      ttng.arrive_barrier %empty, 1 : !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+      ttg.warp_yield
+    }
+    partition0(%pd: !tt.tensordesc<tensor<64x64xf16, #shared>>, %pb: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %pfull: !ttg.memdesc<1xi64, #mbar, #smem, mutable>, %pempty: !ttg.memdesc<1xi64, #mbar, #smem, mutable>, %pi: i32) num_warps(1) {
+      %true = arith.constant true
+      ttng.wait_barrier %pempty, %pi : !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+      ttng.barrier_expect %pfull, 8192 {tle.bytes = 8192 : i32}, %true : !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+      ttng.async_tma_copy_global_to_local %pd[%pi, %pi] %pb, %pfull, %true : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<1xi64, #mbar, #smem, mutable> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+      ttg.warp_return
+    } : (!tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, !ttg.memdesc<1xi64, #mbar, #smem, mutable>, !ttg.memdesc<1xi64, #mbar, #smem, mutable>, i32) -> ()
+    tt.return
+  }
+}

@@ -104,9 +104,11 @@ tt.func public @full() {
   tt.return
 }
 // -----
-// Ends that are different warps.
+// Ends that are different warps wait for each other: the ring is left.
 // RUN: -order-rings
-// ERROR: not supported yet: the pipe, whose ends are in different partitions
+// CHECK: ttg.ring_create
+// CHECK: ttg.ring_acquire
+// CHECK: ttg.ring_wait
 tt.func public @apart() {
   %a = ttg.local_alloc : () -> !ttg.memdesc<1x64xf32, #ttg.shared_memory, mutable>
   %ring = ttg.ring_create %a {slots = 1 : i32} : !ttg.memdesc<1x64xf32, #ttg.shared_memory, mutable>
@@ -123,5 +125,31 @@ tt.func public @apart() {
     ttg.ring_release %r[%zero]
     ttg.warp_return
   } : (!ttg.ring) -> ()
+  tt.return
+}
+// -----
+// Ends that are the same partition: what it has of the ring goes, too.
+// RUN: -order-rings
+// CHECK: tt.func public @inside
+// CHECK-NOT: ring
+// CHECK: tt.assert
+// CHECK-NOT: ring
+tt.func public @inside(%n: i32) {
+  %a = ttg.local_alloc : () -> !ttg.memdesc<2x64xf32, #ttg.shared_memory, mutable>
+  %ring = ttg.ring_create %a {slots = 2 : i32} : !ttg.memdesc<2x64xf32, #ttg.shared_memory, mutable>
+  ttg.warp_specialize(%ring, %n) attributes {partitionNumWarps = array<i32: 4>}
+  default {
+    ttg.warp_yield
+  }
+  partition0(%arg0: !ttg.ring, %m: i32) num_warps(4) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %k = %c0 to %m step %c1 : i32 {
+      ttg.ring_acquire %arg0[%c0], %c0
+      ttg.ring_commit %arg0[%c0]
+      ttg.ring_wait %arg0[%c0], %k
+    }
+    ttg.warp_return
+  } : (!ttg.ring, i32) -> ()
   tt.return
 }

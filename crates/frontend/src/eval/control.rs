@@ -244,7 +244,7 @@ impl Evaluator<'_> {
         Ok((a, b))
     }
 
-    /// Ends both branches, gives the `if` a result for each pair of values and returns them.
+    /// Ends both branches, gives the `if` a result for each pair of values that differ and returns them all.
     fn merge(
         &mut self,
         op: scf::If,
@@ -258,7 +258,10 @@ impl Evaluator<'_> {
                 .flat_map(|p| pick(p).leaves().into_iter().map(|t| t.value).collect::<Vec<_>>())
                 .collect()
         };
-        let (then_values, else_values) = (leaves(|p| &p.0), leaves(|p| &p.1));
+        let both: Vec<_> = leaves(|p| &p.0).into_iter().zip(leaves(|p| &p.1)).collect();
+        // What is the same value behind both branches comes from neither.
+        let differing = || both.iter().filter(|(a, b)| a != b);
+        let (then_values, else_values): (Vec<_>, Vec<_>) = differing().copied().unzip();
         let outer = self.block;
         for (block, values) in [(then.block, &then_values), (other.block, &else_values)] {
             if let Some(block) = block {
@@ -267,13 +270,14 @@ impl Evaluator<'_> {
             }
         }
         self.block = outer;
-        let results: Vec<_> = then_values
-            .iter()
-            .map(|&v| {
-                let ty = self.module.value_type(v);
-                self.module.add_result(op.0, ty)
-            })
-            .collect();
+        let mut result = |&(a, b): &(tilewright_ir::Value, tilewright_ir::Value)| {
+            if a == b {
+                return a;
+            }
+            let ty = self.module.value_type(a);
+            self.module.add_result(op.0, ty)
+        };
+        let results: Vec<_> = both.iter().map(&mut result).collect();
         let mut next = results.into_iter();
         pairs
             .iter()

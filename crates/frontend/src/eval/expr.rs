@@ -319,7 +319,7 @@ impl Evaluator<'_> {
                 let path: Arc<str> = format!("{}.{}.{attr}", pipe::MODULE, part.class()).into();
                 match Library::get().resolve(&path) {
                     Some(_) => method(MethodTarget::OfClass(path)),
-                    None => return Ok(self.pipe_attribute(part, attr)),
+                    None => return self.pipe_attribute(part, attr),
                 }
             }
             Value::Const(HostValue::Library(path)) => {

@@ -213,7 +213,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Gives a loop results for the values that its body changes; what is carried unchanged is no longer carried. Returns
+    /// Gives a loop results for the values that its body changes; what is always what it was before is no longer carried. Returns
     /// what each of the carried values is behind the loop.
     fn for_results(&mut self, op: scf::For, body: Block, yielded: &[ir::Value]) -> Vec<ir::Value> {
         let args = self.module.block_args(body)[1..].to_vec();
@@ -221,7 +221,7 @@ impl Evaluator<'_> {
         let mut kept = Vec::new();
         let mut results = Vec::new();
         for (i, (&arg, &out)) in args.iter().zip(yielded).enumerate() {
-            if arg == out {
+            if arg == out || out == init[i] {
                 self.module.replace_all_uses(arg, init[i]);
                 results.push(init[i]);
             } else {
@@ -473,7 +473,7 @@ impl Evaluator<'_> {
             let mut kept = Vec::new();
             let mut results = Vec::new();
             for i in 0..init.len() {
-                if after_args[i] == yielded[i] {
+                if after_args[i] == yielded[i] || yielded[i] == init[i] {
                     // The condition hands it on; nothing else reads it there afterwards.
                     results.push(init[i]);
                 } else {

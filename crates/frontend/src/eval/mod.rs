@@ -139,6 +139,8 @@ pub(crate) struct Evaluator<'h> {
     pub noinline: FxHashMap<String, (String, Value)>,
     /// The partition of a `tle.gpu.warp_specialize` that is evaluated.
     pub partition: Option<builtins::partitions::InPartition>,
+    /// The ends of pipes that have been used, each with its partition.
+    pub pipe_ends: Vec<builtins::pipe::UsedEnd>,
     /// What its meshes have come to.
     pub meshes: builtins::mesh::Meshes,
     /// Statements and expressions evaluated so far.
@@ -494,6 +496,7 @@ pub fn build_module_for(
         sanitize_overflow: options.sanitize_overflow,
         noinline: FxHashMap::default(),
         partition: None,
+        pipe_ends: Vec::new(),
         meshes: Default::default(),
         steps: 0,
     };

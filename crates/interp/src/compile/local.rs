@@ -78,6 +78,12 @@ impl Builder<'_, '_> {
                 let src = ttg::MemdescReshape(op).src(m);
                 self.alias_of(src, m.result(op))?;
             }
+            ttg::Kind::MemdescReinterpret => {
+                let alias = ttg::MemdescReinterpret(op);
+                let (base, bytes) = (self.get(alias.src(m))?, i64::from(alias.offset(m).unwrap_or(0)));
+                let dst = self.define(alias.result(m))?;
+                self.emit(Instr::Offset { base, bytes, dst });
+            }
             ttg::Kind::RingCreate => self.ring(ttg::RingCreate(op))?,
             ttg::Kind::RingAcquire => self.ring_step(op, RingOp::Acquire)?,
             ttg::Kind::RingCommit => self.ring_step(op, RingOp::Commit)?,
@@ -93,12 +99,6 @@ impl Builder<'_, '_> {
 
     fn ring(&mut self, create: ttg::RingCreate) -> Res<()> {
         let m = self.m;
-        // Ends that wait are taken for ones that wait for ever: nobody else runs meanwhile.
-        let around = |op| std::iter::successors(Some(op), |&op| m.parent_op(op));
-        let in_partition = |op: Op| around(op).any(|op| ttg::WarpSpecialize::cast(m, op).is_some());
-        if m.uses(create.ring(m)).iter().any(|u| in_partition(u.op)) {
-            return Err(self.unsupported("pipes in the partitions of a warp_specialize"));
-        }
         let fields = self.get_all(create.fields(m))?;
         let mut slot_bytes = Vec::new();
         for &field in create.fields(m) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tilewright_ir::attrs::DefaultTrue;
 use tilewright_ir::dialect::{arith, llvm, math, tt, ttg, ttng};
-use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Value};
+use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Type, Value, marks};
 use tilewright_libdevice as libdevice;
 
 use super::{Builder, Res};
@@ -30,6 +30,21 @@ fn axis_of(dim: tt::ProgramDim) -> usize {
 }
 
 impl Builder<'_, '_> {
+    /// A partition comes to a barrier of the hardware, and waits for the others unless it only arrives.
+    fn named_barrier(&mut self, op: ttng::NamedBarrier) -> Res<()> {
+        let (Some(number), Some(parties)) = (op.number(self.m), op.parties(self.m)) else {
+            return Err(self.error("a barrier without a number"));
+        };
+        let ty = self.ty(Type::I64)?;
+        let phase = self.register(ty);
+        let (barrier, parties) = (number as u32, parties as usize);
+        self.emit(Instr::NamedArrive { barrier, parties, dst: phase });
+        if !op.arrives(self.m) {
+            self.emit(Instr::NamedWait { barrier, phase });
+        }
+        Ok(())
+    }
+
     /// Compiles an operation without regions of control flow.
     pub(super) fn op(&mut self, op: Op) -> Res<()> {
         match self.m.opcode(op) {
@@ -40,6 +55,10 @@ impl Builder<'_, '_> {
                 let src = self.get(ttg::ConvertLayout(op).src(self.m))?;
                 self.alias(op, src)
             }
+            Some(Opcode::Ttg(ttg::Kind::SetLayout)) => {
+                let src = self.get(ttg::SetLayout(op).src(self.m))?;
+                self.alias(op, src)
+            }
             Some(Opcode::Ttng(ttng::Kind::ClusterCtaRank)) => {
                 let dst = self.define(self.m.result(op))?;
                 self.emit(Instr::ClusterRank { dst });
@@ -48,7 +67,17 @@ impl Builder<'_, '_> {
             Some(Opcode::Ttng(ttng::Kind::InitBarrier)) => {
                 let init = ttng::InitBarrier(op);
                 let (at, count) = (self.get(init.alloc(self.m))?, init.count(self.m) as u64);
-                self.emit(Instr::MbarrierInit { at, count });
+                let bytes = self.m.int_attr(op, marks::PHASE_BYTES).unwrap_or(0) as u64;
+                self.emit(Instr::MbarrierInit { at, count, bytes });
+                Ok(())
+            }
+            Some(Opcode::Ttng(ttng::Kind::BarrierExpect)) => {
+                let expect = ttng::BarrierExpect(op);
+                let (at, bytes) = (self.get(expect.alloc(self.m))?, expect.size(self.m) as u64);
+                if self.m.constant_int(expect.pred(self.m)) != Some(-1) {
+                    return Err(self.unsupported("bytes under a condition"));
+                }
+                self.emit(Instr::MbarrierBring { at, bytes });
                 Ok(())
             }
             Some(Opcode::Ttng(ttng::Kind::ArriveBarrier)) => {
@@ -69,6 +98,7 @@ impl Builder<'_, '_> {
                 self.emit(Instr::MbarrierWait { at, parity });
                 Ok(())
             }
+            Some(Opcode::Ttng(ttng::Kind::NamedBarrier)) => self.named_barrier(ttng::NamedBarrier(op)),
             // One program runs on one thread: barriers have nothing to wait for.
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => Ok(()),
             Some(Opcode::Ttg(kind)) => self.local(op, kind),

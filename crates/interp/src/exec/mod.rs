@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tilewright_ir::dialect::tt::ProgramScope;
 
 use self::local::{Own, with_own};
-use self::mbarrier::Mbarriers;
+use self::mbarrier::{Mbarriers, NamedBarriers};
 use self::rings::Outcome;
 use self::strands::{Idle, Next, Strand, Yield};
 use crate::buffer::Buffer;
@@ -143,6 +143,7 @@ pub struct Frame {
     awaited: Option<u64>,
     /// Barriers of the program's own.
     mbarriers: Mbarriers,
+    named: NamedBarriers,
     /// Which partition runs.
     strand: usize,
     /// The other partitions, in the order of their turns.
@@ -169,6 +170,7 @@ impl Frame {
             own: None,
             awaited: None,
             mbarriers: Mbarriers::default(),
+            named: NamedBarriers::default(),
             strand: 0,
             others: VecDeque::new(),
             inner: None,
@@ -184,6 +186,7 @@ impl Frame {
         self.touched_memory = false;
         self.awaited = None;
         self.mbarriers.forget();
+        self.named = NamedBarriers::default();
         self.strand = 0;
         self.others.clear();
     }
@@ -284,7 +287,7 @@ impl Frame {
             match self.give_way(why, &mut idle) {
                 Next::Run => {}
                 Next::Leave(status) => return Ok(status),
-                Next::Deadlock => return Err(Box::new(self.deadlock(program))),
+                Next::Deadlock => return Err(Box::new(self.deadlock(program, own))),
             }
         }
     }
@@ -347,17 +350,13 @@ impl Frame {
                         return Ok(Yield::Blocked(acted));
                     }
                 }
-                Instr::MbarrierInit { at, count } => {
-                    let at = self.scalar(program, *at);
-                    self.mbarriers.init(at, *count);
-                }
-                Instr::MbarrierArrive { at, count } => {
-                    let at = self.scalar(program, *at);
-                    self.mbarriers.arrive(at, *count)?;
-                }
-                Instr::MbarrierWait { at, parity } => {
-                    let (at, parity) = (self.scalar(program, *at), self.scalar(program, *parity));
-                    if !self.mbarriers.is_over(at, parity)? {
+                Instr::MbarrierInit { .. }
+                | Instr::MbarrierArrive { .. }
+                | Instr::MbarrierBring { .. }
+                | Instr::MbarrierWait { .. }
+                | Instr::NamedArrive { .. }
+                | Instr::NamedWait { .. } => {
+                    if !self.at_barrier(program, instr)? {
                         return Ok(Yield::Blocked(acted));
                     }
                 }
@@ -375,11 +374,8 @@ impl Frame {
                 }
                 Instr::Ring(step) => {
                     let own = own.ok_or_else(|| Box::new(Fault::new("a pipe outside of a kernel")))?;
-                    // All ends are the program's one group of threads.
-                    if let Outcome::Blocked(fault) =
-                        self.ring_op(program, &mut own.rings.borrow_mut(), step)?
-                    {
-                        return Err(fault);
+                    if self.ring_op(program, &mut own.rings.borrow_mut(), step)? == Outcome::Blocked {
+                        return Ok(Yield::Blocked(acted));
                     }
                 }
                 Instr::Local { .. }
@@ -541,6 +537,9 @@ impl Frame {
             | Instr::End
             | Instr::MbarrierInit { .. }
             | Instr::MbarrierArrive { .. }
+            | Instr::MbarrierBring { .. }
+            | Instr::NamedArrive { .. }
+            | Instr::NamedWait { .. }
             | Instr::MbarrierWait { .. }
             | Instr::Return => unreachable!("handled by `run`"),
         }

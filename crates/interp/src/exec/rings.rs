@@ -3,7 +3,7 @@
 //! Of each slot is counted how often it has been given to the readers and how often each reader has given it back. The chunk that the
 //! writer acquires is the next one of its slot, and is there for it when all readers have given back as many as were committed; a
 //! reader's next one is there when more were committed than it has given back. An end that skips a round of its slot would wait for
-//! a phase that has passed or may never come: that is an error here, as is an access to a slot that is nobody's at the time.
+//! a phase that has passed or may never come: that is an error here, as is an access to a slot that is not the partition's at the time.
 
 use super::{Fault, FaultBox, Frame};
 use crate::program::{Program, RingInfo, RingOp, RingStep, V};
@@ -21,8 +21,8 @@ pub(super) struct RingState {
 
 #[derive(Debug, Clone, Default)]
 struct SlotState {
-    /// The instruction that acquired it, until it is committed.
-    acquired: Option<usize>,
+    /// Who acquired it, until it is committed.
+    acquired: Option<Holder>,
     /// How often it has been committed or closed.
     given: u64,
     /// Where that was the last time.
@@ -33,18 +33,49 @@ struct SlotState {
 
 #[derive(Debug, Clone, Default)]
 struct ReaderState {
-    /// The instruction at which it waited, until it releases the slot.
-    waited: Option<usize>,
+    /// Who waited for it, until the slot is released.
+    waited: Option<Holder>,
     /// How often it has released the slot.
     released: u64,
 }
 
+/// A partition that may use a slot, and the instruction since which it may.
+#[derive(Debug, Clone, Copy)]
+struct Holder {
+    strand: usize,
+    pc: usize,
+}
+
 /// What came of an operation on a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It is done.
     Done,
-    /// It waits for the other end, and this is what to say if that never comes.
-    Blocked(FaultBox),
+    /// It waits for the other end.
+    Blocked,
+}
+
+/// What an end of a ring waits for, for a message.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// Which end of which ring it is; empty for what is none.
+    pub end: String,
+    /// What it does.
+    pub what: String,
+    /// What happened to the slot, and where.
+    pub elsewhere: Vec<(String, usize)>,
+    /// Remarks.
+    pub notes: Vec<String>,
+}
+
+impl Waiting {
+    /// The sentence, of a partition by this name.
+    pub fn shown(&self, partition: &str) -> String {
+        match self.end.is_empty() {
+            true => format!("{partition} {}", self.what),
+            false => format!("{} ({partition}) {}", self.end, self.what),
+        }
+    }
 }
 
 impl RingState {
@@ -67,31 +98,47 @@ impl RingState {
         })
     }
 
-    /// What is wrong with an access to a slot.
-    fn refused(&self, info: &RingInfo, slot: usize, write: bool) -> Option<Fault> {
+    /// What is wrong with an access to a slot by a partition.
+    fn refused(&self, info: &RingInfo, slot: usize, strand: usize, write: bool) -> Option<Fault> {
         let state = &self.slots[slot];
-        let read = state.readers.iter().any(|r| r.waited.is_some());
-        if state.acquired.is_some() || read && !write {
+        let own = |holder: &Holder| holder.strand == strand;
+        let readers = || state.readers.iter().filter_map(|r| r.waited.as_ref());
+        if state.acquired.as_ref().is_some_and(own) || !write && readers().any(own) {
             return None;
         }
         let (ring, verb) = (info.shown(), if write { "store" } else { "load" });
         let why = match state.given_at {
-            _ if write && read => "which has been committed: a reader has waited for it",
+            _ if state.acquired.is_some() => "which the writer fills in another partition",
+            _ if write && readers().any(own) => "which has been committed: a reader has waited for it",
+            _ if !write && readers().next().is_some() => {
+                "for which another partition has waited, but not this one"
+            }
             Some(_) if write => "which has been committed, and not been acquired since",
             _ if write => "which has not been acquired",
             Some(_) => "which its reader has not waited for, or has released",
             None => "which has not been committed",
         };
         let mut fault = Fault::new(format!("{verb} of slot {slot} of {ring}, {why}"));
-        fault.elsewhere.extend(state.given_at.map(|pc| ("the slot was committed".to_string(), pc)));
+        let acquired = state.acquired.map(|holder| ("the slot was acquired".to_string(), holder.pc));
+        let given = state.given_at.map(|pc| ("the slot was committed".to_string(), pc));
+        fault.elsewhere.extend(acquired.or(given));
         Some(fault)
     }
 
     /// A reader that has waited for a slot, and where, and not released it.
     fn unreleased(&self) -> Option<(usize, usize, usize)> {
         self.slots.iter().enumerate().filter(|(_, slot)| !slot.closed).find_map(|(i, slot)| {
-            slot.readers.iter().enumerate().find_map(|(r, reader)| reader.waited.map(|pc| (i, r, pc)))
+            slot.readers
+                .iter()
+                .enumerate()
+                .find_map(|(r, reader)| reader.waited.map(|holder| (i, r, holder.pc)))
         })
+    }
+
+    /// The reader for which the writer of a slot has to wait.
+    fn behind(&self, slot: usize) -> Option<usize> {
+        let state = &self.slots[slot];
+        state.readers.iter().position(|r| r.released < state.given)
     }
 
     /// The writer is to fill a slot, and goes on if it is free.
@@ -100,15 +147,15 @@ impl RingState {
         info: &RingInfo,
         slot: usize,
         phase: Option<u64>,
-        pc: usize,
+        by: Holder,
     ) -> Result<Outcome, FaultBox> {
         let (ring, slots) = (info.shown(), u64::from(info.slots));
         let state = &self.slots[slot];
-        if let Some(at) = state.acquired {
+        if let Some(holder) = state.acquired {
             let mut fault = Fault::new(format!(
                 "slot {slot} of {ring} is acquired, but was not committed since it was before"
             ));
-            fault.elsewhere.push(("it was acquired".into(), at));
+            fault.elsewhere.push(("it was acquired".into(), holder.pc));
             return Err(Box::new(fault));
         }
         if info.one_shot && state.given > 0 {
@@ -124,22 +171,30 @@ impl RingState {
                 "chunks of {ring} are out of order: the next one of slot {slot} is number {next}, not a round before or after it"
             ))));
         }
-        let behind = state.readers.iter().position(|r| r.released < state.given);
-        let Some(reader) = behind else {
-            self.slots[slot].acquired = Some(pc);
-            return Ok(Outcome::Done);
-        };
+        if self.behind(slot).is_some() {
+            return Ok(Outcome::Blocked);
+        }
+        self.slots[slot].acquired = Some(by);
+        Ok(Outcome::Done)
+    }
+
+    /// What the writer waits for that has to wait for a slot.
+    fn acquire_waits(&self, info: &RingInfo, slot: usize) -> Waiting {
+        let (ring, state) = (info.shown(), &self.slots[slot]);
+        let Some(reader) = self.behind(slot) else { return Waiting::default() };
         let name = info.reader(reader);
-        let mut fault = Fault::new(format!(
-            "deadlock: the writer of {ring} waits for {name} to release slot {slot}, and nobody else is there who could do so"
-        ));
-        fault.elsewhere.extend(state.given_at.map(|pc| ("the slot was committed".to_string(), pc)));
-        fault.elsewhere.extend(state.readers[reader].waited.map(|pc| (format!("{name} waited for it"), pc)));
-        fault.notes.push(format!(
-            "{ring} has {slots} slot{}: as many chunks can be committed before one must be released",
-            if slots == 1 { "" } else { "s" }
-        ));
-        Ok(Outcome::Blocked(Box::new(fault)))
+        let given = state.given_at.map(|pc| ("the slot was committed".to_string(), pc));
+        let waited = state.readers[reader].waited.map(|h| (format!("{name} waited for it"), h.pc));
+        let s = if info.slots == 1 { "" } else { "s" };
+        Waiting {
+            end: format!("the writer of {ring}"),
+            what: format!("waits for {name} to release slot {slot}"),
+            elsewhere: given.into_iter().chain(waited).collect(),
+            notes: vec![format!(
+                "{ring} has {} slot{s}: as many chunks can be committed before one must be released",
+                info.slots
+            )],
+        }
     }
 
     fn give(&mut self, slot: usize, closed: bool, pc: usize) {
@@ -156,7 +211,7 @@ impl RingState {
         slot: usize,
         reader: usize,
         phase: Option<u64>,
-        pc: usize,
+        by: Holder,
     ) -> Result<Outcome, FaultBox> {
         let (ring, name) = (info.shown(), info.reader(reader));
         let state = &mut self.slots[slot];
@@ -166,18 +221,26 @@ impl RingState {
             let mut fault = Fault::new(format!(
                 "chunks of {ring} are out of order: the next one of slot {slot} for {name} is number {next}, not a round before or after it"
             ));
-            fault.elsewhere.extend(own.waited.map(|pc| (format!("{name} waited for that"), pc)));
+            fault.elsewhere.extend(own.waited.map(|h| (format!("{name} waited for that"), h.pc)));
             return Err(Box::new(fault));
         }
-        if state.given > own.released {
-            own.waited = Some(pc);
-            return Ok(Outcome::Done);
+        if state.given == own.released {
+            return Ok(Outcome::Blocked);
         }
-        let mut fault = Fault::new(format!(
-            "deadlock: {name} of {ring} waits for slot {slot} to be committed, and nobody else is there who could do so"
-        ));
-        fault.elsewhere.extend(state.acquired.map(|pc| ("the writer acquired it".to_string(), pc)));
-        Ok(Outcome::Blocked(Box::new(fault)))
+        own.waited = Some(by);
+        Ok(Outcome::Done)
+    }
+
+    /// What a reader waits for that has to wait for a slot.
+    fn wait_waits(&self, info: &RingInfo, slot: usize, reader: usize) -> Waiting {
+        let (ring, name) = (info.shown(), info.reader(reader));
+        let acquired = self.slots[slot].acquired;
+        Waiting {
+            end: format!("{name} of {ring}"),
+            what: format!("waits for slot {slot} to be committed"),
+            elsewhere: acquired.map(|h| ("the writer acquired it".to_string(), h.pc)).into_iter().collect(),
+            notes: Vec::new(),
+        }
     }
 }
 
@@ -195,6 +258,7 @@ impl Frame {
             return Ok(Outcome::Done);
         }
         let pc = self.pc;
+        let by = Holder { strand: self.strand, pc };
         let (number, slot) =
             (self.scalar(program, step.ring) as usize, self.scalar(program, step.slot) as i64);
         let phase = step.phase.map(|v| self.scalar(program, v) & 1);
@@ -207,10 +271,10 @@ impl Frame {
             return Err(Box::new(Fault::new(format!("slot {slot} of {ring}, which has {}", info.slots))));
         };
         match step.op {
-            RingOp::Acquire => return state.acquire(info, slot, phase, pc),
+            RingOp::Acquire => return state.acquire(info, slot, phase, by),
             RingOp::Close => {
-                let outcome = state.acquire(info, slot, phase, pc)?;
-                if matches!(outcome, Outcome::Done) {
+                let outcome = state.acquire(info, slot, phase, by)?;
+                if outcome == Outcome::Done {
                     state.give(slot, true, pc);
                 }
                 return Ok(outcome);
@@ -222,7 +286,7 @@ impl Frame {
                 }
                 state.give(slot, false, pc);
             }
-            RingOp::Wait => return state.wait(info, slot, step.reader, phase, pc),
+            RingOp::Wait => return state.wait(info, slot, step.reader, phase, by),
             RingOp::Release => {
                 let own = &mut state.slots[slot].readers[step.reader];
                 if own.waited.take().is_none() {
@@ -244,7 +308,21 @@ impl Frame {
         Ok(Outcome::Done)
     }
 
-    /// Checks that an access keeps out of slots that are nobody's at the time.
+    /// What an operation on a ring waits for that has to wait.
+    pub(super) fn ring_waits(&mut self, program: &Program, rings: &[RingState], step: &RingStep) -> Waiting {
+        let (number, slot) =
+            (self.scalar(program, step.ring) as usize, self.scalar(program, step.slot) as usize);
+        let Some(state) = rings.get(number).filter(|state| slot < state.slots.len()) else {
+            return Waiting::default();
+        };
+        let info = &program.rings[state.ring];
+        match step.op {
+            RingOp::Wait => state.wait_waits(info, slot, step.reader),
+            _ => state.acquire_waits(info, slot),
+        }
+    }
+
+    /// Checks that an access keeps out of slots that are not the partition's at the time.
     pub(super) fn check_slots(
         &mut self,
         program: &Program,
@@ -254,6 +332,7 @@ impl Frame {
         write: bool,
     ) -> Result<(), FaultBox> {
         let ty = Self::ty(program, ptr);
+        let strand = self.strand;
         let affine = Some(self.regs[ptr.slot as usize].repr)
             .filter(|_| ty.shape.len() <= MAX_COMPACT_RANK && self.lanes == 1)
             .and_then(Affine::from_repr);
@@ -265,7 +344,9 @@ impl Frame {
             }
             if mask.is_none() {
                 let ok = |r: &RingState| match r.slot_at(&program.rings[r.ring], low, high) {
-                    Some((slot, one)) => one && r.refused(&program.rings[r.ring], slot, write).is_none(),
+                    Some((slot, one)) => {
+                        one && r.refused(&program.rings[r.ring], slot, strand, write).is_none()
+                    }
                     None => false,
                 };
                 if rings.iter().any(ok) {
@@ -286,7 +367,7 @@ impl Frame {
             for r in rings {
                 let info = &program.rings[r.ring];
                 let Some((slot, _)) = r.slot_at(info, at, at + size as u64) else { continue };
-                fault = r.refused(info, slot, write);
+                fault = r.refused(info, slot, strand, write);
                 if fault.is_none() {
                     break;
                 }

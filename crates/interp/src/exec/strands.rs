@@ -4,6 +4,8 @@
 //! ([`slots`](crate::compile)), and its memory. One runs until it waits, spins, ends or has done an atomic operation; then the next one's turn is.
 //! So a program makes progress whatever it waits for by, and what it does without order shows.
 
+use super::local::Own;
+use super::rings::Waiting;
 use super::{Fault, Frame, Status};
 use crate::program::{Instr, Program};
 
@@ -99,33 +101,52 @@ impl Frame {
     }
 
     /// What to say where every partition waits for another. The frame is then at the first that doesn't just wait for the end of others.
-    pub(super) fn deadlock(&mut self, program: &Program) -> Fault {
+    pub(super) fn deadlock(&mut self, program: &Program, own: Option<&Own>) -> Fault {
         let ends = |pc: usize| matches!(program.code[pc], Instr::Join);
         for _ in 0..self.others.len() {
             if ends(self.pc) {
                 self.switch(true);
             }
         }
-        let waits = |frame: &mut Frame, number: usize, pc: usize| {
-            let who =
-                if number == 0 { "the default partition".to_string() } else { format!("worker {number}") };
-            match &program.code[pc] {
-                Instr::Join => format!("{who} has ended, and waits for the workers"),
-                Instr::MbarrierWait { at, parity } => {
-                    let (at, parity) = (frame.scalar(program, *at), frame.scalar(program, *parity));
-                    format!(
-                        "{who} waits for phase {parity} of a barrier, whose {}",
-                        frame.mbarriers.describe(at)
-                    )
-                }
-                _ => format!("{who} waits"),
-            }
+        let here = self.waits_for(program, own, self.pc);
+        if self.others.is_empty() && !here.end.is_empty() {
+            let text =
+                format!("deadlock: {} {}, and nobody else is there who could do so", here.end, here.what);
+            return Fault { elsewhere: here.elsewhere, notes: here.notes, ..Fault::new(text) };
+        }
+        let who = |number: usize| match number {
+            0 => "the default partition".to_string(),
+            n => format!("worker {n}"),
         };
-        let (strand, pc) = (self.strand, self.pc);
+        let mut fault = Fault::new(format!("deadlock: {}", here.shown(&who(self.strand))));
+        fault.elsewhere = here.elsewhere;
+        fault.notes = here.notes;
         let mut others: Vec<Strand> = self.others.iter().copied().collect();
         others.sort_by_key(|s| s.number);
-        let mut fault = Fault::new(format!("deadlock: {}", waits(self, strand, pc)));
-        fault.elsewhere = others.iter().map(|s| (waits(self, s.number, s.pc), s.pc)).collect();
+        for other in others {
+            let waits = self.waits_for(program, own, other.pc);
+            fault.elsewhere.push((waits.shown(&who(other.number)), other.pc));
+        }
         fault
+    }
+
+    /// What a partition does that waits at an instruction.
+    fn waits_for(&mut self, program: &Program, own: Option<&Own>, pc: usize) -> Waiting {
+        let what = match &program.code[pc] {
+            Instr::Join => "has ended, and waits for the workers".to_string(),
+            Instr::MbarrierWait { at, parity } => {
+                let (at, parity) = (self.scalar(program, *at), self.scalar(program, *parity));
+                format!("waits for phase {parity} of a barrier, whose {}", self.mbarriers.describe(at))
+            }
+            Instr::NamedWait { barrier, .. } => {
+                format!("waits at a barrier to which {}", self.named.describe(*barrier))
+            }
+            Instr::Ring(step) => match own {
+                Some(own) => return self.ring_waits(program, &own.rings.borrow(), step),
+                None => "waits".to_string(),
+            },
+            _ => "waits".to_string(),
+        };
+        Waiting { what, ..Waiting::default() }
     }
 }

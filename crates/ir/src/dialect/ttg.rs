@@ -36,7 +36,7 @@
 
 use crate::attrs::{AttrKind, text_list};
 use crate::dialect::{tt, ttng};
-use crate::entity::{Op, Region, Type, Value};
+use crate::entity::{Attr, Op, Region, Type, Value};
 use crate::module::{Module, ValueDef};
 use crate::opdef::{Access, Completion, Effect, Resource, Scope};
 use crate::text::print_type;
@@ -65,6 +65,18 @@ crate::dialect! {
         types(All(Tensor), Is("result", Like("src")))
         effects()
         format "$src attr-dict `:` type($src) `->` type($result)"
+    }
+
+    /// The same tensor, which the kernel wants in the layout `layout`. Layouts are assigned by it, and it goes.
+    op SetLayout = "set_layout" {
+        operands(src: one)
+        attrs(layout: Attr = "layout")
+        same_as(src)
+        traits(Pure)
+        index(Elementwise)
+        types(All(Tensor))
+        effects()
+        format "$src attr-dict `:` type($result)"
     }
 
     /// The sum over lanes that differ in the lane number's bits `lanes`, in each of them, of values that may differ there.
@@ -218,9 +230,10 @@ crate::dialect! {
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
-    /// The buffer's bytes as another shape, element type and layout.
+    /// The buffer's bytes, from `offset` bytes on, as another shape, element type and layout.
     op MemdescReinterpret = "memdesc_reinterpret" {
         operands(src: one)
+        attrs(offset: Option<i32> = "offset")
         results(result)
         traits(Pure)
         index(Unrelated)
@@ -315,7 +328,7 @@ crate::dialect! {
         index(Unrelated)
         types(Each("fields", Mutable), Is("ring", Fixed(Type::RING)))
         effects(Effect::new(Access::Allocate, Resource::Other, None))
-        marks(PEERS)
+        marks(PEERS, PIPE)
         format "($fields^)? attr-dict (`:` type($fields)^)?"
         verify verify_ring_create
     }

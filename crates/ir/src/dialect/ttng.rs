@@ -64,6 +64,7 @@ crate::dialect! {
         index(Contraction)
         types(Each("b", Buffer), Each("c", Tensor), Is("d", Same("c")), Is("use_c", Fixed(Type::I1)))
         effects(READ_A, READ_B)
+        marks(AUTHORED)
         format "$a `,` $b `,` $c (`,` $use_c^)? attr-dict `:` type($a) `*` type($b) `->` type($d)"
     }
 
@@ -97,6 +98,7 @@ crate::dialect! {
         index(Unrelated)
         types(Each("alloc", Mbarrier))
         effects(OWN_BARRIER)
+        marks(PHASE_BYTES)
         format "$alloc `,` $count attr-dict `:` type($alloc)"
         verify verify_counts
     }
@@ -117,6 +119,7 @@ crate::dialect! {
         index(Unrelated)
         types(Each("alloc", Mbarrier), Is("pred", Fixed(Type::I1)))
         effects(USE_BARRIER, ORDER)
+        marks(PHASE_BYTES)
         format "$alloc `,` $size attr-dict `,` $pred `:` type($alloc)"
         verify verify_counts
     }
@@ -142,6 +145,17 @@ crate::dialect! {
         marks(PEERS)
         format "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)"
         verify verify_counts
+    }
+
+    /// A barrier of the hardware that the kernel names itself: all threads of this scope come to it and wait for those of the other `parties`, or with
+    /// `arrives` go on. They are `warps` in all. The pass `named-barriers` says which barrier it is.
+    op NamedBarrier = "named_barrier" {
+        operands(alloc: one)
+        attrs(arrives: bool = "arrives", number: Option<i32> = "number", parties: Option<i32> = "parties", warps: Option<i32> = "warps")
+        index(Unrelated)
+        types(Each("alloc", Mbarrier))
+        effects(WAIT_FOR_PHASE)
+        format "$alloc attr-dict `:` type($alloc)"
     }
 
     /// Waits until this warp group's turn has come: its warp groups go on one after the other, from the first to the last and
@@ -304,8 +318,20 @@ crate::dialect! {
     }
 }
 
+/// What copies bring is counted in: several that make one arrival of a barrier together each make as many as they bring of these.
+/// It is the least that TMA copies (PTX ISA, "cp.async.bulk.tensor").
+pub const BYTES_OF_ARRIVAL: i32 = 16;
+
 /// Arrivals are one at least; bytes, and what may be under way, none at least.
 fn verify_counts(module: &Module, op: Op) -> Result<(), String> {
+    if let Some(all) = module.int_attr(op, crate::marks::PHASE_BYTES) {
+        let part = module.int_attr(op, "size").unwrap_or(all);
+        if part > all || [part, all].iter().any(|&n| n < 1 || n % i64::from(BYTES_OF_ARRIVAL) != 0) {
+            return Err(format!(
+                "{part} of the {all} bytes of a phase: both must be multiples of {BYTES_OF_ARRIVAL}, and no part more than all"
+            ));
+        }
+    }
     for (name, least) in [("count", 1), ("size", 0), ("pendings", 0)] {
         match module.int_attr(op, name) {
             Some(n) if n < least => return Err(format!("`{name}` is {n}, and must be {least} at least")),

@@ -81,7 +81,9 @@ impl Lower<'_, '_> {
     pub fn init_barrier(&mut self, op: ttng::InitBarrier) -> Result<()> {
         let address = self.mbarrier(op.alloc(self.m))?;
         let one = self.elected_thread();
-        self.on_barrier(one, "init", false, address, Some(op.count(self.m)));
+        // What copies bring makes one of the arrivals, counted in parts.
+        let parts = self.int_attr(marks::PHASE_BYTES).map(|bytes| bytes as i32 / ttng::BYTES_OF_ARRIVAL - 1);
+        self.on_barrier(one, "init", false, address, Some(op.count(self.m) + parts.unwrap_or(0)));
         if !self.target.tma {
             return Ok(());
         }
@@ -103,7 +105,14 @@ impl Lower<'_, '_> {
     pub fn barrier_expect(&mut self, op: ttng::BarrierExpect) -> Result<()> {
         let address = self.mbarrier(op.alloc(self.m))?;
         let pred = self.elected_thread_where(Some(op.pred(self.m)))?;
-        self.on_barrier(pred, "arrive.expect_tx", true, address, Some(op.size(self.m)));
+        let size = op.size(self.m);
+        if self.int_attr(marks::PHASE_BYTES).is_none() {
+            self.on_barrier(pred, "arrive.expect_tx", true, address, Some(size));
+            return Ok(());
+        }
+        // Together they would be one arrival, and these are as many as parts of 16 bytes.
+        self.on_barrier(pred, "expect_tx.relaxed.cta", false, address, Some(size));
+        self.on_barrier(pred, "arrive", true, address, Some(size / ttng::BYTES_OF_ARRIVAL));
         Ok(())
     }
 
@@ -157,7 +166,8 @@ impl Lower<'_, '_> {
     pub fn async_copy_mbarrier_arrive(&mut self, op: ttng::AsyncCopyMbarrierArrive) -> Result<()> {
         let address = self.mbarrier(op.barrier(self.m))?;
         let noinc = if op.no_increment(self.m) { ".noinc" } else { "" };
-        let text = format!("cp.async.mbarrier.arrive{noinc}.shared::cta.b64 [$0];");
+        let space = self.shared_qualifier();
+        let text = format!("cp.async.mbarrier.arrive{noinc}.{space}.b64 [$0];");
         self.b.asm(&text, "r", Effect::Write, &[], &[address]);
         Ok(())
     }

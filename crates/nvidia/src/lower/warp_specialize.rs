@@ -19,6 +19,8 @@ use tilewright_ir as ir;
 use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::marks;
+use tilewright_passes::transform::named_barriers;
+
 use tilewright_llvm as llvm;
 use tilewright_llvm::{BinOp, Effect, IntPred, Ty, Value};
 
@@ -27,7 +29,8 @@ use tilewright_lower::{Buffer, Scope, Val};
 use super::{Lower, Result};
 
 /// The named barrier at which a `ttg.warp_specialize` begins and ends, for all warps. The function has barrier 0,
-/// partition i barrier 2 + i, and the warp groups that take turns those from 8 on (PTX ISA, "bar": 16 barriers).
+/// partition i barrier 2 + i, and the warp groups that take turns those from 8 on, or the kernel those from 15 down that it names itself, where
+/// nobody takes turns (PTX ISA, "bar": 16 barriers).
 const ALL_WARPS: u32 = 1;
 const FIRST_PARTITION: u32 = 2;
 const MAX_PARTITIONS: usize = 6;
@@ -122,6 +125,18 @@ impl Lower<'_, '_> {
     pub(super) fn named_barrier(&mut self, barrier: u32, warps: u32) {
         let text = format!("bar.sync {barrier}, {};", warps * self.target.warp_size);
         self.b.asm(&text, "", Effect::Write, &[], &[]);
+    }
+
+    /// `ttng.named_barrier`: those of the kernel's own are the last ones.
+    pub(super) fn authored_barrier(&mut self, op: ttng::NamedBarrier) -> Result<()> {
+        let (Some(number), Some(warps)) = (op.number(self.m), op.warps(self.m)) else {
+            return Err(self.error("internal: a barrier without a number"));
+        };
+        let barrier = FIRST_TURN + named_barriers::MOST as u32 - 1 - number as u32;
+        let threads = warps as u32 * self.target.warp_size;
+        let instruction = if op.arrives(self.m) { "bar.arrive" } else { "bar.sync" };
+        self.b.asm(&format!("{instruction} {barrier}, {threads};"), "", Effect::Write, &[], &[]);
+        Ok(())
     }
 
     // ---- order barrier -------------------------------------------------------------------------------------------

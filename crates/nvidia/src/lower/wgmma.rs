@@ -157,6 +157,8 @@ impl Lower<'_, '_> {
                 | ttng::Kind::InvalBarrier
                 | ttng::Kind::ArriveBarrier
                 | ttng::Kind::WaitBarrier
+                | ttng::Kind::AsyncCopyMbarrierArrive
+                | ttng::Kind::NamedBarrier
         );
         if !self.facts().wgmma && !counts {
             return Err(self.unsupported("warp-group instructions"));
@@ -173,6 +175,7 @@ impl Lower<'_, '_> {
             ttng::Kind::BarrierExpect => self.barrier_expect(ttng::BarrierExpect(op)),
             ttng::Kind::WaitBarrier => self.wait_barrier(ttng::WaitBarrier(op)),
             ttng::Kind::ArriveBarrier => self.arrive_barrier(ttng::ArriveBarrier(op)),
+            ttng::Kind::NamedBarrier => self.authored_barrier(ttng::NamedBarrier(op)),
             ttng::Kind::WaitOrderBarrier => {
                 self.wait_order_barrier(ttng::WaitOrderBarrier(op));
                 Ok(())

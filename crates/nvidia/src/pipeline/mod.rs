@@ -17,14 +17,14 @@ mod allocate_counters;
 mod launch_bounds;
 
 use tilewright_passes::hopper::{
-    allocate_warp_groups, async_dots, distribute_ctas, encode_descriptors, lower_tma, pingpong,
-    transpose_dots, warp_specialize,
+    allocate_warp_groups, async_dots, distribute_ctas, encode_descriptors, lower_tma, pingpong, read_slots,
+    transpose_dots, user_dots, warp_specialize,
 };
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
     allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, explain_dots,
-    global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings, membar, order_rings,
-    sink_lane_sums, software_pipeline, unroll_loops, user_copies,
+    fill_rings, global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings, membar,
+    named_barriers, order_rings, sink_lane_sums, software_pipeline, unroll_loops, user_copies,
 };
 
 /// Each pass, and why it stands where it does.
@@ -32,6 +32,14 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: inline_calls::PASS,
         why: "before all: functions that can't be called are code like any other",
+    },
+    Row {
+        pass: user_dots::PASS,
+        why: "control flow is all that results pass through now, and errors are those of the author's lines",
+    },
+    Row {
+        pass: named_barriers::PASS,
+        why: "which partitions come to a barrier is known, and errors are those of the author's lines",
     },
     Row {
         pass: order_rings::PASS,
@@ -77,6 +85,14 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: encode_descriptors::PASS,
         why: "the block of a descriptor has the layout of the buffers that it is copied to, known now",
+    },
+    Row {
+        pass: fill_rings::PASS,
+        why: "blocks lie as in the fields now; what is left of loads the passes behind would begin elsewhere",
+    },
+    Row {
+        pass: read_slots::PASS,
+        why: "the same; dots read buffers since they have layouts, and are not yet scheduled",
     },
     Row {
         pass: warp_specialize::PASS,

@@ -20,6 +20,8 @@
 //!   before it instead, with the arrival of the iteration's own copies, and one barrier serves both. So are several
 //!   carried results to which the first dot leads (the backward pass of attention), which is as fast or faster. Others
 //!   that are only accumulated on (matrix products) would leave the tensor cores without work in between.
+//! - In a kernel that issues products itself ([`user_dots`]) the waits are those that it has, and its other products are waited for at once: a
+//!   wait that counts products would count both.
 //! - Products of 8-bit floats whose sums are bounded in length (`maxNumImpreciseAcc`) are not asynchronous.
 //! - The asynchronous proxy, through which the operands are read, does not see ordinary writes to shared memory (`cp.async`
 //!   too) before a proxy fence (PTX ISA, "Async proxy"): one stands before each dot that follows such writes. The barrier
@@ -43,12 +45,13 @@
 //! ```
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::dialect::{scf, ttg, ttng, ub};
+use tilewright_ir::dialect::{scf, tt, ttg, ttng, ub};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
 
+use super::user_dots;
 use crate::analysis::{rings, scope};
 use crate::pass::{Pass, Property};
-use crate::transform::allocate_shared::buffer_users;
+use crate::transform::allocate_shared::{buffer_users, is_view};
 use crate::transform::software_pipeline::epilogue_overlap;
 
 /// The pass.
@@ -65,9 +68,22 @@ pub const PASS: Pass = Pass {
 
 /// Schedules the warp-group dots of every block.
 pub fn run(module: &mut Module) {
-    let root = module.root();
+    let functions: Vec<Op> = module.block_ops(module.body()).collect();
+    for func in functions {
+        if module.all_ops(func).into_iter().any(|op| user_dots::is_authored(module, op)) {
+            user_dots::hold(module, func);
+        } else {
+            schedule_all(module, func);
+        }
+        for block in inner_blocks(module, func) {
+            fence(module, block, false, true);
+        }
+    }
+}
+
+fn schedule_all(module: &mut Module, func: Op) {
     let mut blocks = Vec::new();
-    for op in module.all_ops(root) {
+    for op in module.all_ops(func) {
         if ttng::WarpGroupDot::cast(module, op).is_some()
             && let Some(block) = module.parent_block(op)
             && blocks.last() != Some(&block)
@@ -78,12 +94,6 @@ pub fn run(module: &mut Module) {
     }
     for block in blocks {
         schedule(module, block);
-    }
-    let functions: Vec<Op> = module.block_ops(module.body()).collect();
-    for func in functions {
-        for block in inner_blocks(module, func) {
-            fence(module, block, false, true);
-        }
     }
 }
 
@@ -112,6 +122,7 @@ fn fence(module: &mut Module, block: Block, mut written: bool, insert: bool) -> 
                 written |= ttg::LocalAlloc(op).src(module).is_some();
             }
             Some(Opcode::Ttg(ttg::Kind::LocalStore | ttg::Kind::AsyncWait)) => written = true,
+            Some(Opcode::Tt(_)) if writes_by_pointers(module, op) => written = true,
             Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => written = false,
             _ if rings::fences(module, op) => written = false,
             _ if rings::waits_for_group(module, op) => written = true,
@@ -146,6 +157,16 @@ fn fence(module: &mut Module, block: Block, mut written: bool, insert: bool) -> 
     written
 }
 
+/// Whether an operation writes to shared memory through pointers.
+fn writes_by_pointers(module: &Module, op: Op) -> bool {
+    let shared = |&v: &Value| module.is_shared_pointer(module.value_type(v));
+    let writes = matches!(
+        module.opcode(op),
+        Some(Opcode::Tt(tt::Kind::Store | tt::Kind::AtomicRmw | tt::Kind::AtomicCas))
+    );
+    writes && module.operands(op).first().is_some_and(shared)
+}
+
 /// Whether a dot reads a buffer into which anything but TMA writes: TMA takes the same path as the dot.
 fn reads_ordinary_writes(module: &Module, dot: Op) -> bool {
     let dot = ttng::WarpGroupDot(dot);
@@ -157,7 +178,7 @@ fn reads_ordinary_writes(module: &Module, dot: Op) -> bool {
             matches!(
                 module.opcode(op),
                 Some(Opcode::Ttg(ttg::Kind::LocalStore | ttg::Kind::AsyncCopyGlobalToLocal))
-            )
+            ) || writes_by_pointers(module, op)
         };
         alloc.src(module).is_some() || buffer_users(module, alloc.result(module)).into_iter().any(writes)
     })
@@ -364,9 +385,7 @@ fn buffer_of(module: &Module, value: Value) -> Option<Op> {
     loop {
         match module.opcode(op)? {
             Opcode::Ttg(ttg::Kind::LocalAlloc) => return Some(op),
-            Opcode::Ttg(ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans) => {
-                op = defining(module.operands(op)[0])?;
-            }
+            _ if is_view(module, op) => op = defining(module.operands(op)[0])?,
             _ => return None,
         }
     }
@@ -472,6 +491,11 @@ fn slots_suffice(module: &Module, dot: Op, first: Op) -> bool {
         let taken = before.chain(behind(module, dot)).map(|op| slots_taken(module, op, ring, slots));
         taken.sum::<u32>() < slots
     })
+}
+
+/// Builds a wait before an operation; what follows it uses its results.
+pub(crate) fn wait_before(module: &mut Module, op: Op, inputs: &[Value], pendings: i32) {
+    wait(module, Place::Before(op), inputs, pendings);
 }
 
 enum Place {

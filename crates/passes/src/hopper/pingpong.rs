@@ -24,12 +24,14 @@
 //! ```
 //!
 //! Only loops of a `ttg.warp_specialize`: in others a barrier of the whole CTA keeps warp groups in step. And only loops in
-//! which no operation waits for other warps, since that might be one that waits for its turn.
+//! which no operation waits for other warps, since that might be one that waits for its turn; nor those whose products the kernel issues
+//! and waits for itself.
 
 use tilewright_ir::dialect::{scf, tt, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{Builder, Module, Op, Opcode, Trait};
 
+use super::user_dots;
 use crate::analysis::{scope, scratch};
 use crate::machine::{GROUP, Machine};
 use crate::pass::{Pass, Property};
@@ -51,6 +53,11 @@ pub const PASS: Pass = Pass {
 pub fn run(module: &mut Module, target: &TargetInfo) {
     let num_warps = module.int_attr(module.root(), "ttg.num-warps").map_or(4, |n| n as u32);
     if !num_warps.is_multiple_of(GROUP) || num_warps < 2 * GROUP {
+        return;
+    }
+    // The kernel has the barriers that turns would take.
+    let named = |op| ttng::NamedBarrier::cast(module, op).is_some();
+    if module.all_ops(module.root()).into_iter().any(named) {
         return;
     }
     for w in scope::specializations(module) {
@@ -82,7 +89,7 @@ struct Turn {
 fn turn(module: &Module, machine: Machine, l: scf::For, num_warps: u32) -> Option<Turn> {
     let body = module.region_block(l.body(module));
     let ops: Vec<Op> = module.block_ops(body).collect();
-    if !ops.iter().all(|&op| waits_for_nobody(module, op)) {
+    if ops.iter().any(|&op| !waits_for_nobody(module, op) || user_dots::is_authored(module, op)) {
         return None;
     }
     let dots: Vec<usize> =

@@ -61,6 +61,15 @@ pub fn supports(module: &Module, target: &TargetInfo, axis: &AxisAnalysis, desc:
                 }
                 (reduce.src(module), reduce.indices(module))
             }
+            Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyGlobalToLocal)) => {
+                let copy = ttng::AsyncTmaCopyGlobalToLocal(u.op);
+                let buffer = copy.result(module);
+                let encoding = module.encoding(module.value_type(buffer)).and_then(|e| module.encoding_of(e));
+                if encoding.is_none_or(|e| TmaBlock::new(e, shape, bits).is_none()) {
+                    return false;
+                }
+                (buffer, copy.coord(module))
+            }
             _ => return false,
         };
         let column = indices.last().map_or(0, |&i| axis.get(module, i).dims[0].divisibility);

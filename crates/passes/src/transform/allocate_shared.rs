@@ -155,6 +155,9 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
             if users.iter().any(|&op| tma::is_copy(module, op)) {
                 align = align.max(tma::BUFFER_ALIGNMENT);
             }
+            for alias in users.iter().filter_map(|&op| ttg::MemdescReinterpret::cast(module, op)) {
+                align = align.max(alias_alignment(module, alias)?);
+            }
             let mut last = if begun && !ended { u32::MAX } else { first };
             // Other CTAs reach it before this one comes to where it is allocated, and behind its last use of it.
             let reached = users.iter().any(|&op| ttg::RemotePtr::cast(module, op).is_some());
@@ -162,7 +165,14 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
             if reached {
                 last = u32::MAX;
             }
-            for user in users {
+            // What the copy engine brings comes until it is waited for, be it looked at or not.
+            let copies = users.iter().filter_map(|&op| ttng::AsyncTmaCopyGlobalToLocal::cast(module, op));
+            let barriers = copies.filter_map(|copy| allocation(module, copy.barrier(module)));
+            let waits: Vec<Op> = barriers
+                .flat_map(|b| buffer_users(module, b.result(module)))
+                .filter(|&op| is_a(op, ttng::Kind::WaitBarrier))
+                .collect();
+            for user in users.into_iter().chain(waits) {
                 let at = module.ancestor_in_block(block, user).map_or(u32::MAX, |a| end[&a]);
                 last = last.max(at);
             }
@@ -186,6 +196,32 @@ fn lives(module: &Module, func: Op) -> Result<Vec<Piece>, Diagnostic> {
     Ok(pieces)
 }
 
+/// What the memory of an alias must begin at a multiple of, and so that of what it shows.
+fn alias_alignment(module: &Module, alias: ttg::MemdescReinterpret) -> Result<u32, Diagnostic> {
+    let wrong = |text: String| Diagnostic::at(module, module.op_loc(alias.0), text);
+    let bytes_of = |v: Value| buffer_bytes(module, module.value_type(v)).map_err(wrong);
+    let offset = alias.offset(module).unwrap_or(0) as u32;
+    let ((bytes, mut align), (whole, _)) = (bytes_of(alias.result(module))?, bytes_of(alias.src(module))?);
+    if buffer_users(module, alias.result(module)).iter().any(|&op| tma::is_copy(module, op)) {
+        align = align.max(tma::BUFFER_ALIGNMENT);
+    }
+    if offset + bytes > whole {
+        return Err(wrong(format!(
+            "an alias of {bytes} bytes from byte {offset} on does not fit into the {whole} bytes of its buffer"
+        )));
+    }
+    // A slot begins wherever it does, by its number.
+    let slot = ttg::MemdescIndex::of(module, scope::captured(module, alias.src(module))).is_some();
+    let step = if slot { whole } else { align };
+    if !offset.is_multiple_of(align) || !step.is_multiple_of(align) {
+        return Err(wrong(format!(
+            "the memory of this alias must begin at a multiple of {align} bytes in its buffer"
+        ))
+        .note("choose `alias_offset_bytes` so, or a layout that asks for less: nv_mma_shared_layout=False"));
+    }
+    Ok(align)
+}
+
 /// The allocation that a buffer is (a view of), seen from inside partitions too.
 pub(crate) fn allocation(module: &Module, value: Value) -> Option<ttg::LocalAlloc> {
     let mut at = value;
@@ -207,6 +243,7 @@ pub(crate) fn is_view(module: &Module, op: Op) -> bool {
                 | ttg::Kind::MemdescSubslice
                 | ttg::Kind::MemdescTrans
                 | ttg::Kind::MemdescReshape
+                | ttg::Kind::MemdescReinterpret
         ))
     )
 }

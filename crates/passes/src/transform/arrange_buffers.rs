@@ -1,7 +1,8 @@
 //! Buffers that the kernel allocates itself get their layouts, and whole accesses of them by pointers become accesses of buffers.
 //!
 //! A buffer of `tt` has no layout. What reads it says which suits: operands of dots want rows swizzled for the matrix loads of
-//! warps, everything else a plain row-major order, in which pointers may be moved, too. Layouts that the kernel gives stay.
+//! warps, those of products that the kernel issues itself the swizzle that these read, what the copy engine fills the widest swizzle that it has for the shape, everything else a plain row-major order, in which
+//! pointers may be moved, too. Layouts that the kernel gives stay.
 //!
 //! Why here: layouts of tensors are assigned by those of the buffers they come from. A load or store through the pointers to all
 //! elements of a buffer needs no addresses: as an access of the buffer it can take any layout, and the instructions for matrices.
@@ -16,14 +17,17 @@
 //! %x = ttg.local_load %b : !ttg.memdesc<64x32xf16, #shared, #smem, mutable> -> tensor<64x32xf16>
 //! ```
 
-use tilewright_ir::dialect::{arith, tt, ttg};
+use tilewright_ir::dialect::{arith, tt, ttg, ttng};
 use tilewright_ir::{
     Attr, AttrKind, Builder, Diagnostic, Encoding, Module, Op, SharedKind, Trait, Type, TypeKind, Value, flow,
 };
+use tilewright_layout::{SharedLayout, TmaBlock};
 
-use crate::analysis::encoding_choice;
+use crate::analysis::{encoding_choice, rings};
+use crate::hopper::user_dots;
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::{buffer_users, is_view};
+use crate::transform::assign_layouts;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -31,15 +35,15 @@ pub const PASS: Pass = Pass {
     summary: "lay out the buffers that kernels allocate",
     requires: &[Property::CallsStay],
     ensures: &[],
-    run: |m, _, o| run(m, o.num_ctas),
+    run: |m, _, o| run(m, o.num_ctas, o.num_warps),
 };
 
 /// Lays out every buffer that has no layout yet.
 ///
 /// # Errors
-/// Buffers in a kernel that is split over the CTAs of a cluster; a layout of the kernel's own that pointers are moved in but that
-/// isn't row-major.
-pub fn run(module: &mut Module, num_ctas: u32) -> Result<(), Diagnostic> {
+/// Buffers in a kernel that is split over the CTAs of a cluster; a layout that pointers are moved in but that isn't row-major; products and
+/// reshapes that fit no layout.
+pub fn run(module: &mut Module, num_ctas: u32, num_warps: u32) -> Result<(), Diagnostic> {
     let ops = module.all_ops(module.root());
     let allocs: Vec<ttg::LocalAlloc> =
         ops.iter().filter_map(|&op| ttg::LocalAlloc::cast(module, op)).collect();
@@ -51,13 +55,12 @@ pub fn run(module: &mut Module, num_ctas: u32) -> Result<(), Diagnostic> {
     for op in ops {
         whole_access(module, op);
     }
-    for alloc in allocs {
-        let buffer = alloc.result(module);
-        let is_given = module.encoding(module.value_type(buffer)).is_some();
-        lay_out(module, buffer, false);
-        if is_given {
-            keeps_order(module, buffer)?;
-        }
+    let aliases = module.all_ops(module.root()).into_iter();
+    let aliases = aliases.filter_map(|op| Some(ttg::MemdescReinterpret::cast(module, op)?.result(module)));
+    let buffers: Vec<Value> = allocs.iter().map(|alloc| alloc.result(module)).chain(aliases).collect();
+    for buffer in buffers {
+        lay_out(module, buffer, num_warps)?;
+        keeps_order(module, buffer)?;
     }
     Ok(())
 }
@@ -115,25 +118,114 @@ fn is_range(module: &Module, value: Value, dim: usize, extent: u32) -> bool {
     false
 }
 
+/// A view of a buffer, or the buffer; and whether it is transposed.
+type Seen = (Value, bool);
+
 /// The layout that suits what is done with a buffer whose views are these.
-fn choose(module: &mut Module, buffer: Value, views: &[Value], reshaped: bool) -> Attr {
+fn choose(module: &Module, buffer: Value, views: &[Seen], reshaped: bool) -> SharedKind {
     let bits = module.bits(module.value_type(buffer)).max(8);
-    // Leading dimensions that are indexed away count buffers, one behind the other.
-    let shape = |&v: &Value| module.shape(module.value_type(v)).unwrap_or(&[]).to_vec();
-    let least = views.iter().map(shape).min_by_key(Vec::len).unwrap_or_default();
+    let least = least_shape(module, views);
     let order = encoding_choice::row_major(least.len());
-    let for_dots = !reshaped && least.len() == 2 && views.iter().any(|&v| feeds_dot(module, v));
-    let encoding = if for_dots && !views.iter().any(|&v| has_pointers(module, v)) {
-        encoding_choice::shared_for_dot(&least, &order, bits)
-    } else {
-        Encoding::Shared(SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order })
+    let for_dots = !reshaped && least.len() == 2 && views.iter().any(|&(v, _)| feeds_dot(module, v));
+    if for_dots
+        && !views.iter().any(|&(v, _)| has_pointers(module, v) || is_filled(module, v))
+        && let Encoding::Shared(kind) = encoding_choice::shared_for_dot(&least, &order, bits)
+    {
+        return kind;
+    }
+    SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order }
+}
+
+/// The shape of the views with the fewest dimensions: leading ones that are indexed away count buffers, one behind the other.
+fn least_shape(module: &Module, views: &[Seen]) -> Vec<u32> {
+    let shape = |&(v, transposed): &Seen| {
+        let mut shape = module.shape(module.value_type(v)).unwrap_or(&[]).to_vec();
+        if transposed {
+            shape.reverse();
+        }
+        shape
     };
-    module.attr(AttrKind::Encoding(encoding))
+    views.iter().map(shape).min_by_key(Vec::len).unwrap_or_default()
+}
+
+/// The swizzle in bytes with which all of the kernel's own products that read these views can, and the copy engine fill them;
+/// `None` where neither is done.
+///
+/// # Errors
+/// A product that can read its buffer in no layout.
+fn swizzle(module: &Module, views: &[Seen], num_warps: u32) -> Result<Option<u32>, Diagnostic> {
+    let least = least_shape(module, views);
+    let mut found: Option<u32> = None;
+    for &(view, transposed) in views {
+        let (ty, bits) = (module.value_type(view), module.bits(module.value_type(view)).max(8));
+        let natural = match TmaBlock::natural_encoding(&least, bits) {
+            Encoding::Shared(SharedKind::NvmmaShared { swizzle_bytes, .. }) => swizzle_bytes,
+            _ => 0,
+        };
+        for u in module.uses(view) {
+            let read = ttng::WarpGroupDot::cast(module, u.op).filter(|_| u.index < 2);
+            if read.is_none() && !is_filled(module, view) {
+                continue;
+            }
+            found = Some(found.unwrap_or(natural).min(natural));
+            let Some(dot) = read else { continue };
+            let n = user_dots::warps_of(module, dot, num_warps).map_or(8, |[_, _, n]| n);
+            let (mn_axis, mn) = if u.index == 0 { (0, 64) } else { (1, n) };
+            let shape = module.shape(ty).unwrap_or(&[]);
+            let fast = if transposed { 0 } else { 1 };
+            let read = assign_layouts::operand_buffer_encoding(shape, fast, bits, mn_axis, mn, mn);
+            match read {
+                Some(Encoding::Shared(SharedKind::NvmmaShared { swizzle_bytes, .. })) if natural > 0 => {
+                    found = found.map(|s| s.min(swizzle_bytes));
+                }
+                _ => {
+                    let what =
+                        format!("a tle.gpu.wgmma that reads a buffer of shape {least:?} of {bits} bits");
+                    let error = Diagnostic::unsupported(module, module.op_loc(u.op), what);
+                    return Err(
+                        error.note("its rows must be a multiple of 32 bytes, and their number one of 8")
+                    );
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a product of the kernel's own reads a view.
+fn is_multiplied(module: &Module, view: Value) -> bool {
+    module.uses(view).iter().any(|u| ttng::WarpGroupDot::cast(module, u.op).is_some() && u.index < 2)
+}
+
+/// The operations that use a buffer, its views and pointers into it, but not those that use what else shows its bytes.
+fn own_users(module: &Module, buffer: Value) -> Vec<Op> {
+    let users = buffer_users(module, buffer);
+    let aliases = users.iter().filter_map(|&op| ttg::MemdescReinterpret::cast(module, op));
+    let others: Vec<Op> = aliases.flat_map(|alias| buffer_users(module, alias.result(module))).collect();
+    users.into_iter().filter(|op| !others.contains(op)).collect()
+}
+
+/// Whether the copy engine copies to a view: because the kernel says so, or because it is a slot of a ring that
+/// [`fill_rings`](super::fill_rings) can then let it fill.
+fn is_filled(module: &Module, view: Value) -> bool {
+    module.uses(view).iter().any(|u| {
+        if let Some(store) = ttg::LocalStore::cast(module, u.op) {
+            let block = tt::DescriptorLoad::of(module, store.src(module)).is_some();
+            return block && store.dst(module) == view && rings::of_buffer(module, view).is_some();
+        }
+        let copy = ttng::AsyncTmaCopyGlobalToLocal::cast(module, u.op);
+        copy.is_some_and(|copy| copy.result(module) == view)
+    })
+}
+
+/// Whether pointers into a buffer are moved, by as many elements in row-major order.
+fn has_moved_pointers(module: &Module, buffer: Value) -> bool {
+    own_users(module, buffer).into_iter().any(|op| tt::Addptr::cast(module, op).is_some())
 }
 
 /// Whether elements of a buffer are accessed through pointers.
 fn has_pointers(module: &Module, buffer: Value) -> bool {
-    buffer_users(module, buffer).into_iter().any(|op| ttg::LocalPtr::cast(module, op).is_some())
+    own_users(module, buffer).into_iter().any(|op| ttg::LocalPtr::cast(module, op).is_some())
 }
 
 /// Whether what is loaded from a view becomes an operand of a dot.
@@ -156,56 +248,127 @@ fn feeds_dot(module: &Module, view: Value) -> bool {
     false
 }
 
-/// Gives a buffer, all its views and what branches and loops may have in place of it one layout; `reshaped` is whether it is a reshaped
-/// view itself.
-fn lay_out(module: &mut Module, buffer: Value, reshaped: bool) {
-    let is_buffer = |&v: &Value| matches!(module.type_kind(module.value_type(v)), TypeKind::MemDesc { .. });
-    let mut views = vec![buffer];
-    let mut shapes = Vec::new();
+/// A buffer, all its views and what branches and loops may have in place of it, which have one layout; and the reshaped views, which have
+/// others.
+fn views_of(module: &Module, buffer: Value) -> (Vec<Seen>, Vec<Op>) {
+    let is_buffer = |v: Value| matches!(module.type_kind(module.value_type(v)), TypeKind::MemDesc { .. });
+    let mut views: Vec<Seen> = vec![(buffer, false)];
+    let mut reshapes = Vec::new();
     let mut next = 0;
-    while let Some(&v) = views.get(next) {
+    while let Some(&(v, transposed)) = views.get(next) {
         next += 1;
-        let mut reach = |values: &[Value]| {
-            let new: Vec<Value> =
-                values.iter().copied().filter(|v| is_buffer(v) && !views.contains(v)).collect();
-            views.extend(new);
+        let mut reach = |values: &[Value], transposed: bool| {
+            for &v in values {
+                if is_buffer(v) && !views.iter().any(|seen| seen.0 == v) {
+                    views.push((v, transposed));
+                }
+            }
         };
+        let turns = |op| ttg::MemdescTrans::cast(module, op).is_some();
         for u in module.uses(v) {
             if ttg::MemdescReshape::cast(module, u.op).is_some() {
-                shapes.extend(module.results(u.op));
+                reshapes.push(u.op);
+            } else if ttg::MemdescReinterpret::cast(module, u.op).is_some() {
+                // An alias is laid out by itself.
             } else if is_view(module, u.op) {
-                reach(module.results(u.op));
+                reach(module.results(u.op), transposed ^ turns(u.op));
             } else if arith::Select::cast(module, u.op).is_some() {
-                reach(module.results(u.op));
-                reach(module.operands(u.op));
+                reach(module.results(u.op), transposed);
+                reach(module.operands(u.op), transposed);
             }
             let edges = flow::edges_of_user(module, u.op);
             let carried: Vec<Value> = edges.iter().filter_map(|e| e.target(u.op, u.index as usize)).collect();
-            reach(&carried);
+            reach(&carried, transposed);
         }
         let sources: Vec<Value> =
             flow::edges_into(module, v).iter().map(|(edge, i)| edge.from(module)[*i]).collect();
-        reach(&sources);
+        reach(&sources, transposed);
         // What a view that a loop carries is one of.
         if let Some(op) = module.defining_op(v).filter(|&op| {
-            let view = is_view(module, op) && ttg::MemdescReshape::cast(module, op).is_none();
-            view || arith::Select::cast(module, op).is_some()
+            let other = ttg::MemdescReshape::cast(module, op).is_some()
+                || ttg::MemdescReinterpret::cast(module, op).is_some();
+            is_view(module, op) && !other || arith::Select::cast(module, op).is_some()
         }) {
-            reach(module.operands(op));
+            reach(module.operands(op), transposed ^ turns(op));
         }
     }
-    // A layout that the kernel gives says in slots how these are arranged, and they lie one behind the other.
+    (views, reshapes)
+}
+
+/// Gives a buffer and all that shows its memory their layouts: those of the kernel's own products and copies where there are such,
+/// else each that suits it.
+fn lay_out(module: &mut Module, buffer: Value, num_warps: u32) -> Result<(), Diagnostic> {
+    let mut groups: Vec<Vec<Seen>> = Vec::new();
+    let (mut starts, mut reshapes) = (vec![buffer], Vec::new());
+    while let Some(start) = starts.pop() {
+        if groups.iter().flatten().any(|seen| seen.0 == start) {
+            continue;
+        }
+        let (views, more) = views_of(module, start);
+        starts.extend(more.iter().map(|&op| module.result(op)));
+        reshapes.extend(more);
+        groups.push(views);
+    }
+    let mut wanted: Option<u32> = None;
+    for views in &groups {
+        if given(module, views).is_none() {
+            let here = swizzle(module, views, num_warps)?;
+            wanted = wanted.into_iter().chain(here).min();
+        }
+    }
+    let moved = groups.iter().flatten().any(|&(v, _)| has_moved_pointers(module, v));
+    let multiplied = groups.iter().flatten().any(|&(v, _)| is_multiplied(module, v));
+    if !multiplied && (moved || wanted == Some(0)) {
+        wanted = None;
+    }
+    for views in &groups {
+        let kind = match (given(module, views), wanted) {
+            (Some(given), _) => given,
+            (None, Some(swizzle_bytes)) => SharedKind::NvmmaShared {
+                swizzle_bytes,
+                transposed: false,
+                element_bits: module.bits(module.value_type(views[0].0)),
+                rank: 2,
+            },
+            (None, None) => choose(module, views[0].0, views, groups.len() > 1),
+        };
+        for &(v, transposed) in views {
+            let kind = if transposed { kind.permuted(&[1, 0]).unwrap_or(kind.clone()) } else { kind.clone() };
+            let encoding = module.attr(AttrKind::Encoding(Encoding::Shared(kind)));
+            let ty = with_layout(module, module.value_type(v), encoding);
+            module.set_value_type(v, ty);
+        }
+    }
+    reshapes.into_iter().try_for_each(|op| keeps_places(module, op))
+}
+
+/// The layout that the kernel gives. It says in slots how these are arranged, and they lie one behind the other.
+fn given(module: &Module, views: &[Seen]) -> Option<SharedKind> {
     let rank = |v: Value| module.shape(module.value_type(v)).map_or(0, <[u32]>::len);
-    let given = views.iter().filter(|&&v| module.encoding(module.value_type(v)).is_some());
-    let given = given.min_by_key(|&&v| rank(v)).and_then(|&v| module.encoding(module.value_type(v)));
-    let encoding = given.unwrap_or_else(|| choose(module, buffer, &views, reshaped || !shapes.is_empty()));
-    for v in views {
-        let ty = with_layout(module, module.value_type(v), encoding);
-        module.set_value_type(v, ty);
+    let given = views.iter().filter(|&&(v, _)| module.encoding(module.value_type(v)).is_some());
+    let &(v, transposed) = given.min_by_key(|&&(v, _)| rank(v))?;
+    match module.encoding_of(module.encoding(module.value_type(v))?)? {
+        Encoding::Shared(kind) if transposed => kind.permuted(&[1, 0]),
+        Encoding::Shared(kind) => Some(kind.clone()),
+        _ => None,
     }
-    for v in shapes {
-        lay_out(module, v, true);
+}
+
+/// Checks that each element of a reshaped view lies where it did.
+fn keeps_places(module: &Module, reshape: Op) -> Result<(), Diagnostic> {
+    let layout = |v: Value| {
+        let ty = module.value_type(v);
+        let encoding = module.encoding_of(module.encoding(ty)?)?;
+        SharedLayout::new(encoding, module.shape(ty)?, module.bits(ty).max(8)).ok()
+    };
+    let (src, result) = (module.operands(reshape)[0], module.result(reshape));
+    let same = layout(src).zip(layout(result)).is_some_and(|(from, to)| from.lies_like(&to));
+    if same {
+        return Ok(());
     }
+    let what = "this reshape of a buffer whose layout is that of tle.gpu.wgmma or of copies with a `barrier`";
+    let error = Diagnostic::unsupported(module, module.op_loc(reshape), what);
+    Err(error.note("rows of its last dimension that are whole swizzles, of 128 bytes, may be counted by several dimensions"))
 }
 
 fn with_layout(module: &mut Module, ty: Type, encoding: Attr) -> Type {
@@ -223,7 +386,7 @@ fn keeps_order(module: &Module, buffer: Value) -> Result<(), Diagnostic> {
     let rank = module.shape(ty).map_or(0, <[u32]>::len);
     let plain = matches!(kind, Some(Encoding::Shared(SharedKind::Swizzled { max_phase: 1, order, .. }))
         if order.iter().rev().copied().eq(0..order.len() as u32) && order.len() <= rank);
-    let moved = buffer_users(module, buffer).into_iter().find(|&op| tt::Addptr::cast(module, op).is_some());
+    let moved = own_users(module, buffer).into_iter().find(|&op| tt::Addptr::cast(module, op).is_some());
     match moved {
         Some(op) if !plain => {
             let what = "arithmetic on pointers into a buffer whose layout is not row-major";

@@ -14,6 +14,9 @@
 //!   %x = tt.load %ptrs, %mask, 0.0
 //! ```
 //!
+//! A copy to a buffer that a barrier of the kernel's own waits for is the copy engine's, or an error; on the CPU executor it is a load and a
+//! store, and the barrier has counted its bytes.
+//!
 //! A descriptor is the parts of which it was made: pointer, extents, strides and whether it pads with NaN. A value of
 //! descriptor type that a loop or a branch carries gets its parts carried beside it; the descriptors themselves are dead
 //! then, and dead code elimination erases them. A function's descriptor argument becomes the pointer; the extents and
@@ -21,7 +24,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
-use tilewright_ir::dialect::{arith, scf, ttg};
+use tilewright_ir::dialect::{arith, scf, ttg, ttng};
 use tilewright_ir::marks;
 use tilewright_ir::{
     AttrKind, Block, Builder, Diagnostic, Loc, Module, Op, Opcode, Type, TypeKind, Value, pass,
@@ -64,6 +67,9 @@ pub fn run(module: &mut Module, target: Option<&TargetInfo>) -> Result<(), Diagn
     if kept.len() == descriptors.len() {
         return Ok(());
     }
+    if let Some(target) = target {
+        needs_engine(module, target, &ops, &kept)?;
+    }
     let funcs: Vec<tt::Func> = ops.iter().filter_map(|&op| tt::Func::cast(module, op)).collect();
     let mut lowering = Lowering { m: module, parts: FxHashMap::default(), kept };
     for &func in &funcs {
@@ -76,6 +82,33 @@ pub fn run(module: &mut Module, target: Option<&TargetInfo>) -> Result<(), Diagn
     }
     // Folds the paddings, merges equal addresses, moves what is invariant out of loops, and erases the descriptors.
     pass::optimize(module)
+}
+
+/// Checks that no descriptor among those that become pointers is copied from by the copy engine.
+fn needs_engine(
+    module: &Module,
+    target: &TargetInfo,
+    ops: &[Op],
+    kept: &FxHashSet<Value>,
+) -> Result<(), Diagnostic> {
+    let copies = ops.iter().filter_map(|&op| ttng::AsyncTmaCopyGlobalToLocal::cast(module, op));
+    let Some(copy) = copies.into_iter().find(|copy| !kept.contains(&copy.desc(module))) else {
+        return Ok(());
+    };
+    let (text, note) = if target.tma {
+        (
+            "the tensor memory accelerator cannot make all copies of this descriptor",
+            "it moves blocks whose rows and whose places in the last dimension are known to be multiples of 16 bytes, \
+             of a descriptor that is an argument or made outside of loops",
+        )
+    } else {
+        (
+            "this target has no tensor memory accelerator, which copies with a `barrier`",
+            "tle.gpu.copy without `barrier` runs anywhere",
+        )
+    };
+    let text = format!("not supported on {}: tle.gpu.copy(barrier=…): {text}", target.name);
+    Err(Diagnostic::at(module, module.op_loc(copy.0), text).note(note))
 }
 
 fn m_results(module: &Module, op: Op) -> impl Iterator<Item = Value> + '_ {
@@ -256,6 +289,18 @@ impl Lowering<'_> {
                 value = tt::Reshape::build(&mut b, value, false, false, result).result(b.module);
             }
             self.m.replace_op(op, &[value]);
+        } else if let Some(copy) = ttng::AsyncTmaCopyGlobalToLocal::cast(self.m, op) {
+            let (desc, coord, buffer) = (copy.desc(self.m), copy.coord(self.m).to_vec(), copy.result(self.m));
+            let (cache, evict) = (copy.cache(self.m), copy.evict(self.m));
+            let (pointers, mask, whole) = self.block_access(op, desc, &coord);
+            let nan = self.parts[&desc].nan;
+            let mut b = Builder::before(self.m, op);
+            let other = padding(&mut b, nan, whole);
+            let loaded =
+                tt::Load::build(&mut b, pointers, Some(mask), Some(other), cache, evict, false, whole);
+            let value = loaded.result(b.module);
+            ttg::LocalStore::build(&mut b, value, buffer);
+            self.m.erase_op(op);
         } else if let Some(store) = tt::DescriptorStore::cast(self.m, op) {
             let (desc, src, indices) =
                 (store.desc(self.m), store.src(self.m), store.indices(self.m).to_vec());
@@ -301,13 +346,15 @@ impl Lowering<'_> {
         use tt::Kind as K;
         let accesses = matches!(
             self.m.opcode(op),
-            Some(Opcode::Tt(
-                K::DescriptorLoad
-                    | K::DescriptorStore
-                    | K::DescriptorReduce
-                    | K::DescriptorGather
-                    | K::DescriptorScatter
-            ))
+            Some(
+                Opcode::Tt(
+                    K::DescriptorLoad
+                        | K::DescriptorStore
+                        | K::DescriptorReduce
+                        | K::DescriptorGather
+                        | K::DescriptorScatter
+                ) | Opcode::Ttng(ttng::Kind::AsyncTmaCopyGlobalToLocal)
+            )
         );
         match self.m.operands(op).first() {
             Some(desc) if accesses && !self.parts.contains_key(desc) => {
@@ -497,10 +544,9 @@ impl Lowering<'_> {
         if let Some(block) = self.block_type(desc) {
             return block;
         }
-        let tensor = match tt::DescriptorLoad::cast(self.m, op) {
-            Some(load) => load.result(self.m),
-            None => self.m.operands(op)[1],
-        };
+        let load = tt::DescriptorLoad::cast(self.m, op).map(|load| load.result(self.m));
+        let copy = ttng::AsyncTmaCopyGlobalToLocal::cast(self.m, op).map(|copy| copy.result(self.m));
+        let tensor = load.or(copy).unwrap_or(self.m.operands(op)[1]);
         let ty = self.m.value_type(tensor);
         let mut shape = self.m.shape(ty).expect("a tensor").to_vec();
         while shape.len() < rank {

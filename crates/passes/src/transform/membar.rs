@@ -25,6 +25,8 @@
 //! where a TMA copy touches what has been written since the last `ttng.fence_async_shared`, one is placed: before the last barrier if
 //! that follows the writes, else with a barrier of its own. (The passes that make warp-group dots place theirs.) Nor does it wait for ordinary
 //! loads that a barrier has let pass while they were under way: a TMA copy to what has been loaded since the last fence wants one, too.
+//! Where a kernel arrives at an mbarrier of its own it hands what it has written or loaded to others: if TMA or dots read it anywhere, or
+//! TMA fills it, the fence stands before the barrier before the arrival, or before a barrier of the hardware that the kernel names itself. (`lower-rings` places those of its own arrivals.)
 //!
 //! ```text
 //! %b = ttg.local_alloc %x {allocation.offset = 0}        %b = ttg.local_alloc %x {allocation.offset = 0}
@@ -41,7 +43,7 @@ use tilewright_layout::{ConversionPlan, SyncScope};
 
 use crate::analysis::{calls, local_pointers, scope, scratch};
 use crate::pass::{Pass, Property};
-use crate::transform::allocate_shared::buffer_bytes;
+use crate::transform::allocate_shared::{buffer_bytes, is_view};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -274,12 +276,28 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 }
                 barrier = last;
             }
+            Some(Opcode::Ttng(ttng::Kind::NamedBarrier)) => {
+                if is_handed_to_proxy(module, op, state) {
+                    ttng::FenceAsyncShared::build(&mut Builder::before(module, op), false);
+                    state.unfenced.clear();
+                    state.loaded.clear();
+                }
+                if !ttng::NamedBarrier(op).arrives(module) {
+                    state.settle();
+                }
+            }
             Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => {
                 state.unfenced.clear();
                 state.loaded.clear();
                 barrier = last;
             }
             _ => {
+                if let Some(last) = last
+                    && ttng::ArriveBarrier::cast(module, op).is_some()
+                    && is_handed_to_proxy(module, op, state)
+                {
+                    fence_before(module, last, state);
+                }
                 let touches = touches(module, op);
                 barrier = visit(module, op, &touches, last, state);
             }
@@ -357,6 +375,36 @@ fn until_stable(state: &mut State, mut body: impl FnMut(&mut State)) {
     }
 }
 
+/// A proxy fence before the last barrier, for all that was accessed before that.
+fn fence_before(module: &mut Module, last: Op, state: &mut State) {
+    let is_fence = |op| ttng::FenceAsyncShared::cast(module, op).is_some();
+    if !module.prev_op(last).is_some_and(is_fence) {
+        ttng::FenceAsyncShared::build(&mut Builder::before(module, last), false);
+    }
+    let State { reads, slot_reads, writes, just_loaded, .. } = &*state;
+    let since = |r| [reads, slot_reads, just_loaded].iter().any(|list| overlaps(list, r));
+    let (unfenced, loaded) = (kept(&state.unfenced, |r| overlaps(writes, r)), kept(&state.loaded, since));
+    (state.unfenced, state.loaded) = (unfenced, loaded);
+}
+
+/// Whether the asynchronous proxy reads, anywhere in the kernel, what has been written since the last fence, or fills what has been written or
+/// loaded.
+fn is_handed_to_proxy(module: &Module, arrival: Op, state: &State) -> bool {
+    if state.unfenced.is_empty() && state.loaded.is_empty() {
+        return false;
+    }
+    let mut around = std::iter::successors(Some(arrival), |&op| module.parent_op(op));
+    let Some(func) = around.find(|&op| tt::Func::cast(module, op).is_some()) else { return false };
+    module.all_ops(func).into_iter().any(|op| {
+        let t = touches(module, op);
+        // A dot that waits for itself reads by that proxy, too.
+        let dot = ttng::WarpGroupDot::cast(module, op).is_some();
+        let by_dot = t.reads.iter().chain(&t.slot_reads).filter(|_| dot);
+        by_dot.chain(&t.dots).chain(&t.drains).any(|&r| overlaps(&state.unfenced, r))
+            || t.fills.iter().any(|&r| overlaps(&state.unfenced, r) || overlaps(&state.loaded, r))
+    })
+}
+
 /// Places what `op` needs before it; `last` and the result are the barrier before it and before what follows, where nothing
 /// but that barrier has settled the state.
 fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut State) -> Option<Op> {
@@ -377,14 +425,7 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     let conflict = write_conflict || (read_conflict && !t.barrier_inside);
     if let (true, false, Some(last)) = (unfenced, conflict, last) {
         // No conflict: what it touches was written or loaded before the last barrier, where the fence may stand too.
-        let is_fence = |op| ttng::FenceAsyncShared::cast(module, op).is_some();
-        if !module.prev_op(last).is_some_and(is_fence) {
-            ttng::FenceAsyncShared::build(&mut Builder::before(module, last), false);
-        }
-        let State { reads, slot_reads, writes, just_loaded, .. } = &*state;
-        let since = |r| [reads, slot_reads, just_loaded].iter().any(|list| overlaps(list, r));
-        let (unfenced, loaded) = (kept(&state.unfenced, |r| overlaps(writes, r)), kept(&state.loaded, since));
-        (state.unfenced, state.loaded) = (unfenced, loaded);
+        fence_before(module, last, state);
     } else if conflict || unfenced {
         let mut b = Builder::before(module, op);
         if unfenced {
@@ -457,10 +498,12 @@ fn touches(module: &Module, op: Op) -> Touches {
         let Some(group) = effect.operand.and_then(|name| def.group(name)) else { continue };
         for &value in module.operand_group(op, group) {
             if module.is_shared_pointer(module.value_type(value)) {
-                let ranges = pointed_to(module, value);
-                match effect.access {
-                    Access::Read => t.reads.extend(ranges),
-                    _ => t.writes.extend(ranges),
+                let (ranges, alone) = pointed_to(module, value);
+                match (effect.access, alone) {
+                    (Access::Read, false) => t.reads.extend(ranges),
+                    (Access::Read, true) => t.ordered_reads.extend(ranges),
+                    (_, false) => t.writes.extend(ranges),
+                    (_, true) => t.ordered_writes.extend(ranges),
                 }
                 continue;
             }
@@ -493,13 +536,14 @@ fn touches(module: &Module, op: Op) -> Touches {
     t
 }
 
-/// The bytes of the buffers that pointers point into.
-fn pointed_to(module: &Module, pointers: Value) -> Vec<Range> {
-    let buffers = local_pointers::buffers(module, pointers);
-    let range = |buffers: Vec<Value>| {
-        buffers.into_iter().map(|b| buffer_range(module, b)).collect::<Option<Vec<Range>>>()
+/// The bytes of the buffers that pointers point into, and whether all of these are left alone.
+fn pointed_to(module: &Module, pointers: Value) -> (Vec<Range>, bool) {
+    let Some(buffers) = local_pointers::buffers(module, pointers) else {
+        return (vec![(0, u32::MAX)], false);
     };
-    buffers.and_then(range).unwrap_or_else(|| vec![(0, u32::MAX)])
+    let alone = !buffers.is_empty() && buffers.iter().all(|&b| is_left_alone(module, b));
+    let ranges: Option<Vec<Range>> = buffers.into_iter().map(|b| buffer_range(module, b)).collect();
+    (ranges.unwrap_or_else(|| vec![(0, u32::MAX)]), alone)
 }
 
 /// Whether a dot is still under way behind its operation; else it has waited for itself.
@@ -512,10 +556,7 @@ fn is_left_alone(module: &Module, value: Value) -> bool {
     let Some(op) = module.defining_op(scope::captured(module, value)) else { return false };
     match module.opcode(op) {
         Some(Opcode::Ttg(ttg::Kind::LocalAlloc)) => module.op_attr(op, marks::ORDERED).is_some(),
-        Some(Opcode::Ttg(ttg::Kind::MemdescIndex | ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans)) => {
-            is_left_alone(module, module.operands(op)[0])
-        }
-        _ => false,
+        _ => is_view(module, op) && is_left_alone(module, module.operands(op)[0]),
     }
 }
 
@@ -575,9 +616,7 @@ fn buffer_range(module: &Module, value: Value) -> Option<Range> {
                 });
                 at = index.src(module);
             }
-            Opcode::Ttg(ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans | ttg::Kind::MemdescReshape) => {
-                at = module.operands(op)[0];
-            }
+            _ if is_view(module, op) => at = module.operands(op)[0],
             _ => return None,
         }
     }

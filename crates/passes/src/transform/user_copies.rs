@@ -61,6 +61,12 @@ fn copy(module: &mut Module, target: &TargetInfo, store: ttg::LocalStore) -> Res
     }
     let (ptr, mask, dst) = (load.ptr(module), load.mask(module), store.dst(module));
     async_copies::of_load(&mut Builder::before(module, store.0), load, ptr, mask, dst);
+    erase_store(module, store);
+    Ok(())
+}
+
+/// Erases a store that has become a copy, with the load and the conversions that nothing else uses.
+pub(super) fn erase_store(module: &mut Module, store: ttg::LocalStore) {
     let mut dead: Vec<Op> = vec![store.0];
     let mut value = store.src(module);
     while let Some(op) = module.defining_op(value) {
@@ -75,7 +81,6 @@ fn copy(module: &mut Module, target: &TargetInfo, store: ttg::LocalStore) -> Res
             module.erase_op(op);
         }
     }
-    Ok(())
 }
 
 /// The load that gives a value, whatever layout it was brought to.

@@ -13,17 +13,32 @@
 //! ttng.arrive_barrier %b[%i], 1
 //! ttng.wait_barrier %b[%i], %k & 1                          (^ 1 where the barrier is READY)
 //! ```
+//!
+//! Without `phaseIdx` it is a barrier of the hardware: `ttng.named_barrier %b[%i]`, with `{arrives}` for an arrival.
+//!
+//! A barrier with `expect_bytes` counts what copies bring, too: those of a phase make one of its arrivals together, each the part that its
+//! bytes are of all. So they may be several, in any order and of any partitions.
+//!
+//! ```text
+//! full = tle.gpu.alloc_barrier(expect_bytes=24576)
+//! tle.gpu.copy(desc, a, [128, 64], [i, j], barrier=full)
+//! =>
+//! ttng.init_barrier %full, 1 {tle.bytes = 24576}
+//! ttng.barrier_expect %full, 16384 {tle.bytes = 24576}, %true
+//! ttng.async_tma_copy_global_to_local %desc[%i, %j] %a, %full, %true
+//! ```
 
 use std::sync::Arc;
 
 use ruff_python_ast::Operator;
-use tilewright_ir::dialect::{ttg, ttng};
+use tilewright_ir::dialect::{tt, ttg, ttng};
+use tilewright_ir::{Op, Type, marks};
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
 use crate::dtype::{DType, PointerType, Scalar};
 use crate::host::HostValue;
-use crate::value::{Barriers, Tensor, Value};
+use crate::value::{Barriers, Buffer, Tensor, TensorDescriptor, Value};
 
 /// What an mbarrier counts to (PTX ISA, "mbarrier.init").
 const MAX_COUNT: i128 = (1 << 20) - 1;
@@ -40,24 +55,44 @@ impl Evaluator<'_> {
             Value::Const(HostValue::Int(1)) => true,
             other => return Err(self.bad_argument(args, "init", other, "tle.gpu.PENDING or tle.gpu.READY")),
         };
-        if args.optional("expect_bytes").is_some() {
-            self.positive(args, "expect_bytes", MAX_COUNT)?;
-            return Err(self.not_supported_yet("`expect_bytes` of barriers, which copies arrive at"));
-        }
+        let expect_bytes = self.expect_bytes_arg(args)?;
         let ty = ttng::mbarrier_type(&mut self.module, Some(count as u32));
         let value = ttg::LocalAlloc::build(&mut builder!(self), None, ty).result(&self.module);
         let element = PointerType { element: Scalar::Int64.into(), address_space: 3, constant: false };
         let handle = Tensor::scalar(value, DType::Pointer(element.into()));
-        let all = Barriers { handle, count: Some(count as u32), arrive_count: arrive_count as i32, ready };
+        let arrive_count = arrive_count as i32;
+        let all = Barriers { handle, count: Some(count as u32), arrive_count, ready, expect_bytes };
         for i in 0..count {
             let one = self.one_barrier(&all, &Value::Const(HostValue::Int(i)))?;
-            ttng::InitBarrier::build(&mut builder!(self), one.handle.value, arrive_count as i32);
+            let init = ttng::InitBarrier::build(&mut builder!(self), one.handle.value, arrive_count);
+            self.mark_bytes(init.0, expect_bytes);
         }
         if single {
             let one = self.one_barrier(&all, &Value::int(0))?;
             return Ok(Value::Barriers(Arc::new(one)));
         }
         Ok(Value::Barriers(Arc::new(all)))
+    }
+
+    fn expect_bytes_arg(&mut self, args: &Args) -> Eval<Option<i32>> {
+        if args.optional("expect_bytes").is_none() {
+            return Ok(None);
+        }
+        let bytes = self.positive(args, "expect_bytes", MAX_COUNT)?;
+        let unit = i128::from(ttng::BYTES_OF_ARRIVAL);
+        if bytes % unit != 0 {
+            return Err(self.error(format!(
+                "no copies bring `expect_bytes` = {bytes} bytes: each brings a multiple of {unit}"
+            )));
+        }
+        Ok(Some(bytes as i32))
+    }
+
+    /// Says of an operation on a barrier how many bytes copies bring in each of its phases.
+    fn mark_bytes(&mut self, op: Op, expect_bytes: Option<i32>) {
+        if let Some(bytes) = expect_bytes {
+            self.module.set_i32_attr(op, marks::PHASE_BYTES, bytes);
+        }
     }
 
     /// A constant number from 1 on.
@@ -108,28 +143,41 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The phase that a call names.
-    fn phase_arg(&mut self, args: &Args) -> Eval<Tensor> {
+    /// The phase that a call names; none for a barrier of the hardware.
+    fn phase_arg(&mut self, args: &Args) -> Eval<Option<Tensor>> {
         match args.get("phaseIdx") {
-            Value::Const(HostValue::None) => {
-                Err(self.not_supported_yet("named barriers: a wait or an arrival without `phaseIdx`"))
-            }
+            Value::Const(HostValue::None) => Ok(None),
             given @ Value::Const(HostValue::Int(_)) => {
                 let given = self.tensor_of(given)?;
-                self.cast(&given, &Scalar::Int32.into())
+                self.cast(&given, &Scalar::Int32.into()).map(Some)
             }
             Value::Tensor(t)
                 if !t.is_block() && t.number().is_some_and(|s| s.is_int() && s != Scalar::Int1) =>
             {
-                self.cast(&t.clone(), &Scalar::Int32.into())
+                self.cast(&t.clone(), &Scalar::Int32.into()).map(Some)
             }
             other => Err(self.bad_argument(args, "phaseIdx", other, "a scalar integer")),
         }
     }
 
+    /// A wait or an arrival at a barrier of the hardware.
+    fn named_barrier(&mut self, args: &Args, barrier: &Barriers, arrives: bool) -> Eval<Value> {
+        if barrier.ready || barrier.expect_bytes.is_some() || barrier.arrive_count != 1 {
+            return Err(self
+                .error(format!(
+                    "{} without `phaseIdx` is for barriers that are PENDING, of one arrival and no `expect_bytes`",
+                    args.builtin.shown()
+                ))
+                .note("give the phase: phaseIdx=…")
+                .into());
+        }
+        ttng::NamedBarrier::build(&mut builder!(self), barrier.handle.value, arrives, None, None, None);
+        Ok(Value::NONE)
+    }
+
     pub(super) fn barrier_wait(&mut self, args: &Args) -> Eval<Value> {
         let barrier = self.barrier_arg(args)?;
-        let phase = self.phase_arg(args)?;
+        let Some(phase) = self.phase_arg(args)? else { return self.named_barrier(args, &barrier, false) };
         let one = Value::int(1);
         let mut parity = self.tensor_binary(Operator::BitAnd, &Value::Tensor(phase), &one)?;
         if barrier.ready {
@@ -142,13 +190,86 @@ impl Evaluator<'_> {
     pub(super) fn barrier_arrive(&mut self, args: &Args) -> Eval<Value> {
         let barrier = self.barrier_arg(args)?;
         let count = self.positive(args, "arrive_count", MAX_COUNT)?;
-        if count > i128::from(barrier.arrive_count) {
-            return Err(self
-                .error(format!("{count} arrivals at a barrier whose phases have {}", barrier.arrive_count)));
+        let by_copies = i32::from(barrier.expect_bytes.is_some());
+        if count > i128::from(barrier.arrive_count - by_copies) {
+            let error = self
+                .error(format!("{count} arrivals at a barrier whose phases have {}", barrier.arrive_count));
+            return Err(match barrier.expect_bytes {
+                Some(bytes) => {
+                    error.note(format!("one of them is that of the copies which bring {bytes} bytes")).into()
+                }
+                None => error,
+            });
         }
-        self.phase_arg(args)?;
+        if self.phase_arg(args)?.is_none() {
+            return self.named_barrier(args, &barrier, true);
+        }
         ttg::Barrier::build(&mut builder!(self));
         ttng::ArriveBarrier::build(&mut builder!(self), barrier.handle.value, None, count as i32, false);
         Ok(Value::NONE)
+    }
+
+    /// `tle.gpu.copy(desc, buffer, shape, offsets, barrier=…)`: one by the copy engine, whose bytes the barrier counts.
+    pub(super) fn copy_to_barrier(&mut self, args: &Args) -> Eval<()> {
+        let (src, dst) = (args.get("src"), args.get("dst"));
+        let (Value::Descriptor(from), Value::Buffer(to)) = (src.clone(), dst.clone()) else {
+            return Err(self
+                .error(format!("`barrier` of tle.gpu.copy is for copies from a tensor descriptor to a buffer, not from {src} to {dst}"))
+                .note("other copies are complete before what follows reads their destination, or asynchronous with is_async=True")
+                .into());
+        };
+        if self.bool_arg(args, "is_async")? {
+            return Err(self
+                .error("a tle.gpu.copy has a `barrier` or is_async=True, not both")
+                .note("a copy with a barrier goes on beside what follows until tle.gpu.barrier_wait")
+                .into());
+        }
+        if self.eviction(args)? != tt::EvictionPolicy::Normal {
+            return Err(self.not_supported_yet("`eviction_policy` of a tle.gpu.copy with a `barrier`"));
+        }
+        let barrier = self.barrier_arg(args)?;
+        let Some(all) = barrier.expect_bytes else {
+            return Err(self
+                .error("the `barrier` of a tle.gpu.copy must expect bytes")
+                .note("allocate it with expect_bytes=…, the bytes that the copies of one phase bring")
+                .into());
+        };
+        let offsets = self.block_copied(args, &from, &to)?;
+        let bytes = self.bytes_copied(&from, &to, all)?;
+        self.own_buffer(&to)?;
+        let coord = self.block_offsets(&from, &offsets)?;
+        let (bar, desc, buffer) = (barrier.handle.value, from.handle.value, to.handle.value);
+        let mut b = builder!(self);
+        let yes = b.int(1, Type::I1);
+        let expect = ttng::BarrierExpect::build(&mut b, bar, yes, bytes);
+        let (cache, evict) = (tt::CacheModifier::None, tt::EvictionPolicy::Normal);
+        ttng::AsyncTmaCopyGlobalToLocal::build(&mut b, desc, &coord, bar, buffer, yes, cache, evict, false);
+        self.mark_bytes(expect.0, Some(all));
+        Ok(())
+    }
+
+    /// How many bytes a block brings to a buffer, for a barrier whose phases have `all`.
+    fn bytes_copied(&mut self, from: &TensorDescriptor, to: &Buffer, all: i32) -> Eval<i32> {
+        let (block, element) = (from.block(), from.element());
+        if block != to.shape || element != to.element() {
+            return Err(self.error(format!(
+                "a tle.gpu.copy with a `barrier` of blocks of {} to {}: it converts nothing, and fills all of its buffer",
+                from.block_type(),
+                Value::Buffer(Arc::new(to.clone()))
+            )));
+        }
+        let bytes = block.iter().map(|&n| u64::from(n)).product::<u64>() * u64::from(element.bits()) / 8;
+        if bytes > all as u64 {
+            return Err(self.error(format!(
+                "a tle.gpu.copy of {bytes} bytes to a barrier whose phases have `expect_bytes` = {all}"
+            )));
+        }
+        if !bytes.is_multiple_of(ttng::BYTES_OF_ARRIVAL as u64) {
+            return Err(self.error(format!(
+                "a tle.gpu.copy with a `barrier` of {bytes} bytes: the copy engine moves multiples of {}",
+                ttng::BYTES_OF_ARRIVAL
+            )));
+        }
+        Ok(bytes as i32)
     }
 }

@@ -181,15 +181,7 @@ impl Evaluator<'_> {
         given: &[Value],
     ) -> Eval<Value> {
         let (block, element) = (descriptor.block(), descriptor.element());
-        let offsets = self.scalar_list(&given[0], "the offsets of a tensor descriptor", Scalar::Int32)?;
-        if offsets.len() != block.len() {
-            return Err(self.error(format!(
-                "a tensor descriptor of {} dimensions is given {} offsets",
-                block.len(),
-                offsets.len()
-            )));
-        }
-        let indices: Vec<_> = offsets.iter().map(|t| t.value).collect();
+        let indices = self.block_offsets(descriptor, &given[0])?;
         let desc = descriptor.handle.value;
         if name == "load" {
             let ty = self.ir_type(&element, &block);
@@ -213,6 +205,23 @@ impl Evaluator<'_> {
             tt::DescriptorReduce::build(&mut builder!(self), desc, value.value, &indices, kind);
         }
         Ok(Value::NONE)
+    }
+
+    /// Where a block of a descriptor begins.
+    pub(super) fn block_offsets(
+        &mut self,
+        descriptor: &TensorDescriptor,
+        given: &Value,
+    ) -> Eval<Vec<tilewright_ir::Value>> {
+        let offsets = self.scalar_list(given, "the offsets of a tensor descriptor", Scalar::Int32)?;
+        let rank = descriptor.block().len();
+        if offsets.len() != rank {
+            return Err(self.error(format!(
+                "a tensor descriptor of {rank} dimensions is given {} offsets",
+                offsets.len()
+            )));
+        }
+        Ok(offsets.iter().map(|t| t.value).collect())
     }
 
     /// A value that is stored, of the shape that goes there and converted to the descriptor's elements.

@@ -44,12 +44,9 @@ impl Evaluator<'_> {
             other => return Err(self.bad_argument(args, "scope", other, "tle.gpu.smem")),
         }
         let layout = match args.optional("layout").cloned() {
-            Some(given) => Some(self.given_layout(args, &given, shape.len())?),
+            Some(given) => Some(self.given_layout(args, &given, &element, &shape)?),
             None => None,
         };
-        if args.optional("alias").is_some() {
-            return Err(self.not_supported_yet("`alias` of tle.gpu.alloc"));
-        }
         let swizzled = self.bool_arg(args, "nv_mma_shared_layout")?;
         let initial = match args.optional("init_value") {
             None => None,
@@ -67,9 +64,60 @@ impl Evaluator<'_> {
         let initial = initial.map(|t| self.stored_form(&t)).transpose()?;
         let plain = if swizzled { None } else { Some(self.plain_layout(shape.len())) };
         let ty = self.buffer_type(&element, &shape, layout.or(plain));
+        if args.optional("alias").is_some() {
+            return self.alias(args, ty, element, shape);
+        }
+        if self.int_arg(args, "alias_offset_bytes")? != 0 {
+            return Err(self.error(
+                "`alias_offset_bytes` of tle.gpu.alloc needs `alias`, the buffer in which it counts",
+            ));
+        }
         let value =
             ttg::LocalAlloc::build(&mut builder!(self), initial.map(|t| t.value), ty).result(&self.module);
         Ok(buffer(value, element, shape, None))
+    }
+
+    /// The bytes of another buffer, from an offset on, as one of this type.
+    fn alias(&mut self, args: &Args, ty: Type, element: DType, shape: Shape) -> Eval<Value> {
+        if args.optional("init_value").is_some() {
+            return Err(self.error("a tle.gpu.alloc with `alias` has no `init_value`: store it"));
+        }
+        let of = self.buffer_arg(args, "alias")?;
+        self.own_buffer(&of)?;
+        self.whole_buffer(&of, "an alias is of a buffer, or a slot of one, whose elements lie side by side")?;
+        let bytes = |element: &DType, shape: &Shape| {
+            i128::from(element.bits().max(8) / 8) * shape.iter().map(|&n| i128::from(n)).product::<i128>()
+        };
+        let offset = self.int_arg(args, "alias_offset_bytes")?;
+        let (needed, there) = (bytes(&element, &shape), bytes(&of.element(), &of.shape));
+        if offset < 0 || offset + needed > there {
+            return Err(self.error(format!(
+                "an alias of {needed} bytes from byte {offset} on does not fit into the {there} bytes of {}",
+                args.get("alias")
+            )));
+        }
+        let each = i128::from(element.bits().max(8) / 8);
+        if offset % each != 0 {
+            return Err(self.error(format!(
+                "`alias_offset_bytes` is {offset}, and must be a multiple of {each}, the bytes of {element}"
+            )));
+        }
+        let value =
+            ttg::MemdescReinterpret::build(&mut builder!(self), of.handle.value, Some(offset as i32), ty)
+                .result(&self.module);
+        Ok(buffer(value, element, shape, None))
+    }
+
+    /// Checks that a buffer is no part of another one along a dimension.
+    fn whole_buffer(&mut self, buffer: &Buffer, note: &str) -> Eval<()> {
+        let ty = self.module.value_type(buffer.handle.value);
+        match self.module.type_kind(ty) {
+            TypeKind::MemDesc { alloc_shape: Some(all), .. } if !all.ends_with(&buffer.shape) => Err(self
+                .error("this is a part of a buffer: its elements do not lie side by side")
+                .note(note.to_string())
+                .into()),
+            _ => Ok(()),
+        }
     }
 
     /// A new buffer that holds a tensor.
@@ -94,54 +142,6 @@ impl Evaluator<'_> {
             memory_space,
             mutable: true,
             alloc_shape: None,
-        })
-    }
-
-    /// Row-major order.
-    fn plain_layout(&self, rank: usize) -> SharedKind {
-        let order = (0..rank.max(1) as u32).rev().collect();
-        SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order }
-    }
-
-    /// A layout that the kernel gives, of a buffer with so many dimensions.
-    fn given_layout(&mut self, args: &Args, given: &Value, rank: usize) -> Eval<SharedKind> {
-        let wanted = "a tle.gpu.swizzled_shared_layout";
-        let object = match given {
-            Value::Const(HostValue::Object(object)) if &*object.kind == "swizzled_shared_layout" => {
-                object.clone()
-            }
-            other => return Err(self.bad_argument(args, "layout", other, wanted)),
-        };
-        let mut numbers = Vec::new();
-        for name in ["vectorSize", "perPhase", "maxPhase", "order"] {
-            let found = self.host.attribute(&object, name).map_err(|e| self.host_error(e))?;
-            let items = match found {
-                Some(HostValue::Tuple(items)) => items.to_vec(),
-                Some(one) => vec![one],
-                None => Vec::new(),
-            };
-            let all: Option<Vec<u32>> = items
-                .iter()
-                .map(|item| if let HostValue::Int(n) = item { u32::try_from(*n).ok() } else { None })
-                .collect();
-            match all {
-                Some(all) => numbers.push(all),
-                None => return Err(self.error(format!("`{name}` of the layout must be positive integers"))),
-            }
-        }
-        let mut sorted = numbers[3].clone();
-        sorted.sort_unstable();
-        let powers = numbers[..3].iter().all(|n| matches!(n[..], [n] if n.is_power_of_two()));
-        if !powers || !sorted.iter().copied().eq(0..rank as u32) {
-            return Err(self.error(format!(
-                "a layout of a buffer with {rank} dimensions needs powers of two and an order of as many, not {numbers:?}"
-            )));
-        }
-        Ok(SharedKind::Swizzled {
-            vec: numbers[0][0],
-            per_phase: numbers[1][0],
-            max_phase: numbers[2][0],
-            order: numbers.swap_remove(3),
         })
     }
 
@@ -171,7 +171,7 @@ impl Evaluator<'_> {
     }
 
     /// A buffer of the program's own.
-    fn own_buffer<'a>(&self, buffer: &'a Buffer) -> Eval<&'a Buffer> {
+    pub(super) fn own_buffer<'a>(&self, buffer: &'a Buffer) -> Eval<&'a Buffer> {
         if buffer.rank.is_none() {
             return Ok(buffer);
         }
@@ -405,14 +405,8 @@ impl Evaluator<'_> {
                 count(&shape)
             )));
         }
+        self.whole_buffer(&whole, "reshape the buffer, then take the part")?;
         let ty = self.module.value_type(whole.handle.value);
-        if matches!(self.module.type_kind(ty), TypeKind::MemDesc { alloc_shape: Some(all), .. } if !all.ends_with(&whole.shape))
-        {
-            return Err(self
-                .error("a part of a buffer can't be reshaped: its elements do not lie side by side")
-                .note("reshape the buffer, then take the part")
-                .into());
-        }
         let given = self.module.encoding(ty).and_then(|e| self.module.encoding_of(e)).cloned();
         let plain = self.plain_layout(whole.shape.len());
         if given.as_ref().is_some_and(|e| *e != Encoding::Shared(plain)) {
@@ -475,7 +469,7 @@ impl Evaluator<'_> {
     /// `tle.gpu.copy`: between pointers or a descriptor and a buffer.
     pub(super) fn copy(&mut self, args: &Args) -> Eval<()> {
         if args.optional("barrier").is_some() {
-            return Err(self.not_supported_yet("`barrier` of tle.gpu.copy"));
+            return self.copy_to_barrier(args);
         }
         if self.bool_arg(args, "is_async")? {
             return self.copy_asynchronously(args);
@@ -688,7 +682,12 @@ impl Evaluator<'_> {
     }
 
     /// The offsets at which a block of a descriptor is copied to or from a buffer.
-    fn block_copied(&mut self, args: &Args, descriptor: &TensorDescriptor, buffer: &Buffer) -> Eval<Value> {
+    pub(super) fn block_copied(
+        &mut self,
+        args: &Args,
+        descriptor: &TensorDescriptor,
+        buffer: &Buffer,
+    ) -> Eval<Value> {
         let block = descriptor.block();
         let shape = match args.get("shape") {
             given @ Value::Tuple(_) => self.shape_of(given)?,

@@ -271,7 +271,7 @@ impl Evaluator<'_> {
             shape.push(a.shape[0]);
         }
         shape.extend([a.shape[rank - 2], b.shape[rank - 1]]);
-        let acc = self.dot_acc(args, "dot", &shape, result)?;
+        let acc = self.dot_acc(args, &shape, result)?;
         let precision = self.dot_precision(args)?;
         let imprecise = self.dot_imprecise(args, x.is_fp8() && y.is_fp8(), a.shape[rank - 1])?;
         let value = tt::Dot::build(&mut builder!(self), a.value, b.value, acc.value, precision, imprecise)
@@ -280,13 +280,7 @@ impl Evaluator<'_> {
     }
 
     /// What a product is added to: zeros, or `acc`, which must be of the product's type.
-    pub(super) fn dot_acc(
-        &mut self,
-        args: &Args,
-        function: &str,
-        shape: &Shape,
-        result: Scalar,
-    ) -> Eval<Tensor> {
+    pub(super) fn dot_acc(&mut self, args: &Args, shape: &Shape, result: Scalar) -> Eval<Tensor> {
         match args.optional("acc") {
             None => {
                 let zero = self.scalar_constant(&crate::HostValue::Int(0), &result.into())?;
@@ -298,7 +292,10 @@ impl Evaluator<'_> {
             Some(other) => {
                 let ty = DType::block(result.into(), shape.iter().map(|&n| i64::from(n)).collect());
                 Err(self
-                    .error(format!("`acc` of tl.{function} must be {ty} for these operands, not {other}"))
+                    .error(format!(
+                        "`acc` of {} must be {ty} for these operands, not {other}",
+                        args.builtin.shown()
+                    ))
                     .note("start it with tl.zeros((M, N), dtype=…) of that type")
                     .into())
             }
@@ -391,7 +388,7 @@ impl Evaluator<'_> {
     }
 
     /// How many products of 8-bit floats may be summed up imprecisely.
-    fn dot_imprecise(&mut self, args: &Args, eight_bit: bool, k: u32) -> Eval<Option<i32>> {
+    pub(super) fn dot_imprecise(&mut self, args: &Args, eight_bit: bool, k: u32) -> Eval<Option<i32>> {
         if args.optional("max_num_imprecise_acc").is_none() {
             return Ok(None);
         }

@@ -9,6 +9,7 @@ mod create;
 mod debug;
 pub(crate) mod descriptor;
 mod elementwise;
+mod layouts;
 mod libdevice;
 pub(crate) mod local;
 mod memory;
@@ -20,6 +21,7 @@ mod remote;
 mod scaled;
 mod shape;
 mod tile;
+mod wgmma;
 
 use std::sync::{Arc, LazyLock};
 
@@ -174,6 +176,10 @@ static BUILTINS: &[(&str, Function)] = &[
     ("tle.gpu.alloc_barriers", |e, a| e.alloc_barriers(a, false)),
     ("tle.gpu.barrier_wait", |e, a| e.barrier_wait(a)),
     ("tle.gpu.barrier_arrive", |e, a| e.barrier_arrive(a)),
+    ("tle.gpu.set_layout", |e, a| e.set_layout(a).map(Value::Tensor)),
+    ("tle.gpu.memory_space", |e, a| e.memory_space(a).map(Value::Tensor)),
+    ("tle.gpu.wgmma", |e, a| e.wgmma(a).map(Value::Tensor)),
+    ("tle.gpu.wgmma_wait", |e, a| e.wgmma_wait(a).map(Value::Tensor)),
     ("tle.gpu.alloc", |e, a| e.alloc(a)),
     ("tle.gpu.local_ptr", |e, a| e.local_ptr(a).map(Value::Tensor)),
     ("tle.gpu.local_load", |e, a| e.buffer_load(a, "buffer").map(Value::Tensor)),

@@ -56,6 +56,8 @@ struct Captures {
 /// Which partition is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InPartition {
+    /// 0 is the default partition, 1 + i worker i.
+    pub number: usize,
     /// The warps that run it.
     pub warps: u32,
 }
@@ -92,7 +94,7 @@ impl Evaluator<'_> {
         let (range, function, positional) = (self.range, default.function, default.args);
         let region = op.default_region(&self.module);
         let block = self.module.append_block(region, &[]);
-        let result = self.inside(block, self.options.num_warps, |e| {
+        let result = self.inside(block, InPartition { number: 0, warps: self.options.num_warps }, |e| {
             let result = e.call(function, CallArgs { positional, keywords: Vec::new() })?;
             e.range = range;
             let values: Vec<IrValue> = result.leaves().iter().map(|t| t.value).collect();
@@ -106,10 +108,11 @@ impl Evaluator<'_> {
         let partitions = self.module.create_op(OpSpec::new(ttg::Kind::Partitions.def(), loc));
         self.module.append_op(holder, partitions);
         let types: Vec<Type> = captures.values.iter().map(|&v| self.module.value_type(v)).collect();
-        for (worker, &n) in workers.into_iter().zip(&warps) {
+        for (i, (worker, &n)) in workers.into_iter().zip(&warps).enumerate() {
             let region = self.module.add_region(partitions);
             let block = self.module.append_block(region, &types);
-            self.inside(block, n as u32, |e| e.worker(worker, &captures))?;
+            let here = InPartition { number: 1 + i, warps: n as u32 };
+            self.inside(block, here, |e| e.worker(worker, &captures))?;
         }
         let results = result.map_leaves(&mut |t| {
             let ty = self.module.value_type(t.value);
@@ -269,10 +272,15 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// Evaluates in a block of a partition that so many warps run.
-    fn inside<T>(&mut self, block: Block, warps: u32, f: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<T> {
+    /// Evaluates in a block of a partition.
+    fn inside<T>(
+        &mut self,
+        block: Block,
+        here: InPartition,
+        f: impl FnOnce(&mut Self) -> Eval<T>,
+    ) -> Eval<T> {
         let outer = std::mem::replace(&mut self.block, block);
-        self.partition = Some(InPartition { warps });
+        self.partition = Some(here);
         let result = f(self);
         self.partition = None;
         self.block = outer;

@@ -22,6 +22,14 @@ pub(crate) const MODULE: &str = "tle._pipe";
 /// Names that mean something else where fields and readers are.
 const RESERVED: [&str; 2] = ["fields", "readers"];
 
+/// An end of a pipe, and the partition that uses it: 0 for the kernel's own warps, which run the default one too.
+pub(crate) struct UsedEnd {
+    pipe: Arc<Pipe>,
+    /// The reader's number; none for the writer.
+    reader: Option<usize>,
+    partition: usize,
+}
+
 impl Evaluator<'_> {
     pub(super) fn pipe(&mut self, args: &Args) -> Eval<Value> {
         let capacity = self.int_arg(args, "capacity")?;
@@ -67,8 +75,8 @@ impl Evaluator<'_> {
             ttg::RingCreate::build(&mut builder!(self), &handles, slots, names, title, one_shot, Type::RING)
                 .ring(&self.module);
         let pipe = Arc::new(Pipe { capacity, name, readers, one_shot });
-        let ring = Some(Tensor::scalar(ring, Scalar::Void));
-        Ok(Value::Pipe(Arc::new(PipePart { pipe, role: Role::Whole, ring, fields })))
+        let handle = Tensor::scalar(ring, Scalar::Void);
+        Ok(Value::Pipe(Arc::new(PipePart { pipe, role: Role::Whole, handle, fields })))
     }
 
     /// A field of a pipe, which must be a buffer of as many slots.
@@ -280,29 +288,68 @@ impl Evaluator<'_> {
         args: &Args,
     ) -> Eval<(Arc<PipePart>, tilewright_ir::Value, tilewright_ir::Value, tilewright_ir::Value)> {
         let end = self.pipe_part(args)?;
+        self.belongs_here(&end)?;
         let (slot, phase) = self.position(&end, args.get("iter"))?;
-        match &end.ring {
-            Some(ring) => Ok((end.clone(), ring.value, slot, phase)),
-            None => Err(self.error("a slot is no end of a pipe")),
-        }
+        let ring = end.handle.value;
+        Ok((end, ring, slot, phase))
     }
 
-    /// What these fields of a pipe have in a slot.
-    fn pipe_slot(&mut self, end: &PipePart, visible: &[usize], slot: tilewright_ir::Value) -> Eval<Value> {
-        let mut fields = Vec::new();
-        for &i in visible {
-            let (name, whole) = &end.fields[i];
-            fields.push((name.clone(), self.numbered(whole, slot)?));
+    /// Checks that an end is used by one group of warps.
+    fn belongs_here(&mut self, end: &PipePart) -> Eval<()> {
+        let reader = if let Role::Reader(number, _) = end.role { Some(number) } else { None };
+        let partition = self.partition.map_or(0, |p| p.number);
+        let is_it = |used: &&UsedEnd| Arc::ptr_eq(&used.pipe, &end.pipe) && used.reader == reader;
+        match self.pipe_ends.iter().find(is_it) {
+            None => self.pipe_ends.push(UsedEnd { pipe: end.pipe.clone(), reader, partition }),
+            Some(used) if used.partition == partition => {}
+            Some(_) => {
+                let named = reader.and_then(|n| end.pipe.readers.as_ref()?.get(n));
+                let (who, what) = match (reader, named) {
+                    (None, _) => (
+                        "the writer".to_string(),
+                        "a pipe has one writer: where several partitions write, make a pipe for each",
+                    ),
+                    (_, Some(name)) => (
+                        format!("the reader \"{name}\""),
+                        "each partition that reads needs a reader of its own: tle.pipe(..., readers=(...))",
+                    ),
+                    (_, None) => (
+                        "the reader".to_string(),
+                        "each partition that reads needs a reader of its own: tle.pipe(..., readers=(...))",
+                    ),
+                };
+                let pipe =
+                    end.pipe.name.as_ref().map_or("a pipe".to_string(), |name| format!("the pipe `{name}`"));
+                return Err(self
+                    .error(format!("{who} of {pipe} is used in two partitions of tle.gpu.warp_specialize"))
+                    .note(what)
+                    .into());
+            }
         }
-        let pipe = end.pipe.clone();
-        Ok(Value::Pipe(Arc::new(PipePart { pipe, role: Role::Slot, ring: None, fields })))
+        Ok(())
+    }
+
+    /// A slot, of which these fields are visible.
+    fn pipe_slot(&self, end: &PipePart, visible: &[usize], slot: tilewright_ir::Value) -> Value {
+        let fields = visible.iter().map(|&i| end.fields[i].clone()).collect();
+        let handle = Tensor::scalar(slot, Scalar::Int32);
+        Value::Pipe(Arc::new(PipePart { pipe: end.pipe.clone(), role: Role::Slot, handle, fields }))
+    }
+
+    /// A field of a pipe, or what it has in a slot.
+    fn pipe_field_of(&mut self, part: &PipePart, buffer: &Buffer) -> Eval<Value> {
+        let buffer = match part.role {
+            Role::Slot => self.numbered(buffer, part.handle.value)?,
+            _ => buffer.clone(),
+        };
+        Ok(Value::Buffer(Arc::new(buffer)))
     }
 
     pub(super) fn pipe_acquire(&mut self, args: &Args) -> Eval<Value> {
         let (end, ring, slot, phase) = self.end_at(args)?;
         ttg::RingAcquire::build(&mut builder!(self), ring, slot, Some(phase), None);
         let all: Vec<usize> = (0..end.fields.len()).collect();
-        self.pipe_slot(&end, &all, slot)
+        Ok(self.pipe_slot(&end, &all, slot))
     }
 
     pub(super) fn pipe_commit(&mut self, args: &Args) -> Eval<()> {
@@ -332,7 +379,7 @@ impl Evaluator<'_> {
         ttg::RingWait::build(&mut builder!(self), ring, slot, phase, None, reader, None);
         let closed = ttg::RingIsClosed::build(&mut builder!(self), ring, slot, Type::I1).closed(&self.module);
         let closed = Value::Tensor(Tensor::scalar(closed, Scalar::Int1));
-        let slot = self.pipe_slot(&end, &visible, slot)?;
+        let slot = self.pipe_slot(&end, &visible, slot);
         let class = ("pipe_wait_result".into(), ["slot", "is_closed"].map(Arc::from).into());
         Ok(Value::Tuple(Arc::new(TupleValue { class: Some(class), items: vec![slot, closed] })))
     }
@@ -348,19 +395,20 @@ impl Evaluator<'_> {
     }
 
     /// What a pipe, an end of it or a slot has under a name.
-    pub(crate) fn pipe_attribute(&mut self, part: &Arc<PipePart>, attr: &str) -> Option<Value> {
+    pub(crate) fn pipe_attribute(&mut self, part: &Arc<PipePart>, attr: &str) -> Eval<Option<Value>> {
         let string = |name: &Arc<str>| Value::Const(HostValue::Str(name.clone()));
         let pipe = &part.pipe;
         let field = |i: usize| part.fields[i].0.clone();
-        match (attr, &part.role) {
+        Ok(match (attr, &part.role) {
             ("fields", Role::Reader(_, visible)) => {
                 Some(Value::tuple(visible.iter().map(|&i| string(&field(i))).collect()))
             }
             ("fields", Role::Whole | Role::Slot) => {
-                let entries = part.fields.iter();
-                let entry =
-                    |(name, b): &(Arc<str>, Buffer)| (string(name), Value::Buffer(Arc::new(b.clone())));
-                Some(Value::Dict(entries.map(entry).collect()))
+                let mut entries = Vec::new();
+                for (name, buffer) in &part.fields {
+                    entries.push((string(name), self.pipe_field_of(part, buffer)?));
+                }
+                Some(Value::Dict(entries.into_iter().collect()))
             }
             ("capacity", Role::Whole) => Some(Value::int(pipe.capacity)),
             ("scope", Role::Whole) => Some(string(&"cta".into())),
@@ -376,11 +424,12 @@ impl Evaluator<'_> {
             ("pipe", Role::Writer | Role::Reader(..)) => {
                 Some(Value::Pipe(Arc::new(PipePart { role: Role::Whole, ..(**part).clone() })))
             }
-            (_, Role::Whole | Role::Slot) => {
-                part.field(attr).map(|buffer| Value::Buffer(Arc::new(buffer.clone())))
-            }
+            (_, Role::Whole | Role::Slot) => match part.field(attr) {
+                Some(buffer) => Some(self.pipe_field_of(part, buffer)?),
+                None => None,
+            },
             _ => None,
-        }
+        })
     }
 }
 

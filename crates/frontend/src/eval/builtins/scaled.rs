@@ -51,7 +51,7 @@ impl Evaluator<'_> {
                     .into());
             }
         };
-        let acc = self.dot_acc(args, "dot_scaled", &shape, result)?;
+        let acc = self.dot_acc(args, &shape, result)?;
         let fast_math = self.bool_arg(args, "fast_math")?;
         let value = tt::DotScaled::build(
             &mut builder!(self),

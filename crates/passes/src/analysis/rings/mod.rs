@@ -14,10 +14,11 @@
 pub mod position;
 
 use tilewright_ir::dialect::ttg;
+use tilewright_ir::effects::resource;
 use tilewright_ir::opdef::{Access, Completion, Proxy, Resource};
 use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, marks};
 
-use crate::analysis::scope;
+use crate::analysis::{local_pointers, scope};
 use crate::hopper::multicast;
 use crate::transform::allocate_shared::{allocation, buffer_users, is_view};
 
@@ -32,8 +33,16 @@ pub enum Transport {
     Stores,
 }
 
-/// Warps that a reader or the writer consists of: the function's, or those of a region of a `ttg.warp_specialize`.
+/// Warps that a reader or the writer consists of: the function's (none), which run the default region of a `ttg.warp_specialize`
+/// too, or those of a partition.
 pub type Place = Vec<(ttg::WarpSpecialize, usize)>;
+
+/// The warps that run an operation.
+pub fn place(module: &Module, op: Op) -> Place {
+    let mut place = scope::enclosing(module, op);
+    place.retain(|&(_, region)| region > 0);
+    place
+}
 
 /// A field of a ring.
 #[derive(Debug, Clone)]
@@ -78,6 +87,23 @@ pub struct Ring {
     pub read_asynchronously: bool,
     /// The CTAs of the cluster that get what this one's copies bring ([`multicast::peers`]).
     pub peers: u32,
+    /// Whether the writer closes slots.
+    pub closes: bool,
+    /// Whether the kernel made it: nothing is known of how it goes through the slots.
+    pub is_own: bool,
+}
+
+/// What messages call a ring.
+pub fn shown(module: &Module, create: ttg::RingCreate) -> String {
+    create.name(module).map_or("the pipe".to_string(), |name| format!("the pipe `{name}`"))
+}
+
+/// What messages call a reader of a ring.
+pub fn reader_shown(module: &Module, create: ttg::RingCreate, number: usize) -> String {
+    match create.readers(module).and_then(|names| names.get(number).cloned()) {
+        Some(name) => format!("the reader `{name}`"),
+        None => "the reader".to_string(),
+    }
 }
 
 /// The ring that a value is, also as a capture.
@@ -184,7 +210,10 @@ impl Ring {
             read_asynchronously: false,
             // Of a ring without fields whoever makes it says so.
             peers: module.int_attr(create.0, marks::PEERS).unwrap_or(1) as u32,
+            closes: false,
+            is_own: module.op_attr(create.0, marks::PIPE).is_some(),
         };
+        ring.closes = ring.uses.iter().any(|&op| ttg::RingClose::cast(module, op).is_some());
         ring.find_places(module)?;
         for &field in create.fields(module) {
             let Some(alloc) = allocation(module, field) else {
@@ -236,11 +265,13 @@ impl Ring {
     fn find_places(&mut self, module: &Module) -> Result<(), Diagnostic> {
         let mut writer: Option<Place> = None;
         for &op in &self.uses {
-            let place = scope::enclosing(module, op);
+            let place = place(module, op);
             match module.opcode(op) {
                 Some(Opcode::Ttg(ttg::Kind::RingAcquire | ttg::Kind::RingCommit | ttg::Kind::RingClose)) => {
                     if writer.get_or_insert_with(|| place.clone()) != &place {
-                        return Err(wrong(module, op, "a ring has one writer, and this is another one"));
+                        let text =
+                            format!("the writer of {} is in two partitions", shown(module, self.create));
+                        return Err(wrong(module, op, &text));
                     }
                     self.writer_warps = scope::num_warps(module, op);
                 }
@@ -251,8 +282,9 @@ impl Ring {
                         return Err(wrong(module, op, &text));
                     };
                     if reader.place.get_or_insert_with(|| place.clone()) != &place {
-                        let text = "a reader of a ring is one group of warps, and this is another one";
-                        return Err(wrong(module, op, text));
+                        let reader = reader_shown(module, self.create, number);
+                        let text = format!("{reader} of {} is in two partitions", shown(module, self.create));
+                        return Err(wrong(module, op, &text));
                     }
                     reader.warps = scope::num_warps(module, op);
                 }
@@ -280,12 +312,9 @@ impl Ring {
                     "a field of a ring goes where it is not known what is done with it",
                 ));
             };
-            for effect in def.effects.iter().filter(|e| e.resource == Resource::Shared) {
+            for effect in def.effects.iter().filter(|e| resource(module, op, e) == Resource::Shared) {
                 let Some(group) = effect.operand.and_then(|name| def.group(name)) else { continue };
-                let touches = |&v: &Value| {
-                    !module.is_tensor(module.value_type(v)) && allocation(module, v) == Some(alloc)
-                };
-                if !module.operand_group(op, group).iter().any(touches) {
+                if !module.operand_group(op, group).iter().any(|&v| lies_in(module, v, alloc)) {
                     continue;
                 }
                 match (effect.access, effect.completion) {
@@ -296,9 +325,12 @@ impl Ring {
                             _ => Transport::Stores,
                         };
                         if *found.get_or_insert(transport) != transport {
-                            let text = "a field of a ring is filled in two ways: by the copy engine, by asynchronous \
-                                        copies or by stores, but not by several of these";
-                            return Err(wrong(module, op, text));
+                            let text = format!(
+                                "a field of {} is filled in two ways: by the copy engine, by asynchronous copies or by \
+                                 stores, but not by several of these",
+                                shown(module, self.create)
+                            );
+                            return Err(wrong(module, op, &text));
                         }
                         if let Some(copy) = ttg::AsyncCopyBlockToLocal::cast(module, op) {
                             let mask = module.int_attr(copy.0, marks::MULTICAST).unwrap_or(0);
@@ -307,7 +339,7 @@ impl Ring {
                     }
                     (Access::Read, completion) => {
                         self.read_asynchronously |= effect.proxy == Proxy::Async;
-                        let place = scope::enclosing(module, op);
+                        let place = place(module, op);
                         for (reader, seen) in self.readers.iter().zip(&mut reads) {
                             if reader.place.as_ref() == Some(&place) {
                                 match completion {
@@ -324,10 +356,41 @@ impl Ring {
         }
         for (reader, (hands_over, otherwise, loads)) in self.readers.iter_mut().zip(reads) {
             reader.loads |= loads;
-            reader.elected |= hands_over && !otherwise && reader.warps == 1;
+            // Whether a slot is closed every thread reads.
+            reader.elected |= hands_over && !otherwise && reader.warps == 1 && !self.closes;
         }
         Ok(found)
     }
+}
+
+/// Whether a value is a view of a buffer, or pointers of which some may point into it.
+pub(crate) fn lies_in(module: &Module, value: Value, alloc: ttg::LocalAlloc) -> bool {
+    if module.is_shared_pointer(module.value_type(value)) {
+        let buffers = local_pointers::buffers(module, value);
+        return buffers
+            .is_none_or(|all| all.iter().any(|&b| allocation(module, b).is_none_or(|a| a == alloc)));
+    }
+    !module.is_tensor(module.value_type(value)) && allocation(module, value) == Some(alloc)
+}
+
+/// The number of the slot that a view of a field shows.
+pub(crate) fn slot_of(module: &Module, view: Value) -> Option<Value> {
+    let mut at = view;
+    loop {
+        if let Some(index) = ttg::MemdescIndex::of(module, at)
+            && allocation(module, index.src(module)).map(|a| a.result(module))
+                == Some(scope::captured(module, index.src(module)))
+        {
+            return Some(index.index(module));
+        }
+        let op = module.defining_op(at)?;
+        at = *module.operands(op).first()?;
+    }
+}
+
+/// Whether two values are the same number of a slot.
+pub(crate) fn same_slot(module: &Module, a: Value, b: Value) -> bool {
+    a == b || module.constant_int(a).is_some() && module.constant_int(a) == module.constant_int(b)
 }
 
 /// The operations on a ring, also in partitions that capture it.

@@ -1,6 +1,6 @@
 //! Propagation: the encoding of each root spreads along def-use chains until it meets one that is there already.
 
-use tilewright_ir::dialect::tt;
+use tilewright_ir::dialect::{tt, ttng};
 use tilewright_ir::flow;
 use tilewright_ir::index::Index;
 use tilewright_ir::{Attr, Op, Opcode, Value, ValueDef};
@@ -139,6 +139,11 @@ impl Assigner<'_> {
         match m.opcode(op) {
             // An accumulator alone; its operands have encodings of their own.
             Some(Opcode::Tt(tt::Kind::Dot)) => next.push((tt::Dot(op).c(m), enc)),
+            Some(Opcode::Ttng(ttng::Kind::WarpGroupDot)) => next.push((ttng::WarpGroupDot(op).c(m), enc)),
+            Some(Opcode::Ttng(ttng::Kind::WarpGroupDotWait)) => {
+                let at = m.results(op).iter().position(|&r| r == v);
+                next.extend(at.map(|at| (m.operands(op)[at], enc)));
+            }
             _ => {
                 let operands = m.operands(op).to_vec();
                 for (n, o) in operands.into_iter().enumerate() {
@@ -154,8 +159,13 @@ impl Assigner<'_> {
     fn forward_to(&mut self, op: Op, index: usize, enc: Attr, next: &mut Vec<(Value, Attr)>) {
         let m = &*self.module;
         next.extend(flow::edges_of_user(m, op).iter().filter_map(|e| Some((e.target(op, index)?, enc))));
-        if tt::Dot::cast(m, op).is_some() {
-            return;
+        match m.opcode(op) {
+            Some(Opcode::Tt(tt::Kind::Dot) | Opcode::Ttng(ttng::Kind::WarpGroupDot)) => return,
+            Some(Opcode::Ttng(ttng::Kind::WarpGroupDotWait)) => {
+                next.push((m.results(op)[index], enc));
+                return;
+            }
+            _ => {}
         }
         let results = m.results(op).to_vec();
         if let Some(e) = self.inferred(op, index, enc, false) {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, tt, ttg};
+use tilewright_ir::dialect::{arith, tt, ttg, ttng};
 use tilewright_ir::flow;
 use tilewright_ir::index::{Crossing, Index, Relation, Site};
 use tilewright_ir::{
-    Attr, AttrKind, Block, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, TypeKind,
-    Value, ValueDef,
+    Attr, AttrKind, Block, Builder, Diagnostic, Encoding, Module, Op, Opcode, Trait, TypeKind, Value,
+    ValueDef,
 };
 use tilewright_layout::{ScanOrder, TileLayout};
 
@@ -87,7 +87,7 @@ impl<'a> Rewriter<'a> {
         self.a.module.set_attr(func, "function_type", attr);
     }
 
-    fn set_encoding(&mut self, value: Value, enc: Attr) {
+    pub(super) fn set_encoding(&mut self, value: Value, enc: Attr) {
         let ty = self.m().value_type(value);
         if self.m().is_tensor(ty) {
             let ty = self.a.module.with_encoding(ty, Some(enc));
@@ -158,6 +158,20 @@ impl<'a> Rewriter<'a> {
                 }
             }
             Opcode::Scf(_) => self.control(op),
+            Opcode::Ttg(ttg::Kind::SetLayout) => {
+                let set = ttg::SetLayout(op);
+                self.set_operand(op, 0, set.layout(self.m()));
+                let src = set.src(self.m());
+                self.a.module.replace_op(op, &[src]);
+            }
+            Opcode::Ttng(ttng::Kind::WarpGroupDot) => self.authored_dot(ttng::WarpGroupDot(op)),
+            Opcode::Ttng(ttng::Kind::WarpGroupDotWait) => {
+                for (i, r) in results.into_iter().enumerate() {
+                    let enc = self.own_encoding(r);
+                    self.set_encoding(r, enc);
+                    self.set_operand(op, i, enc);
+                }
+            }
             _ if encoding_inference::shares_encoding(self.m(), op)
                 && results.iter().any(|&r| encoding_inference::is_tensor(self.m(), r)) =>
             {
@@ -531,24 +545,13 @@ impl<'a> Rewriter<'a> {
         else {
             unreachable!("a buffer has a memdesc type")
         };
-        let encoding = encoding.map(|e| {
-            let kind = match self.a.encoding(e).clone() {
-                Encoding::Shared(SharedKind::Swizzled { vec, per_phase, max_phase, order: fast }) => {
-                    let at = |d: u32| order.iter().position(|&o| o as u32 == d).unwrap_or(0) as u32;
-                    let order = fast.iter().map(|&d| at(d)).collect();
-                    SharedKind::Swizzled { vec, per_phase, max_phase, order }
-                }
-                Encoding::Shared(SharedKind::NvmmaShared {
-                    swizzle_bytes,
-                    transposed,
-                    element_bits,
-                    rank,
-                }) if *order == [1, 0] => {
-                    SharedKind::NvmmaShared { swizzle_bytes, transposed: !transposed, element_bits, rank }
-                }
-                _ => return e,
-            };
-            self.a.intern(Encoding::Shared(kind))
+        let by: Vec<u32> = order.iter().map(|&d| d as u32).collect();
+        let encoding = encoding.map(|e| match self.a.encoding(e) {
+            Encoding::Shared(kind) => match kind.permuted(&by) {
+                Some(turned) => self.a.intern(Encoding::Shared(turned)),
+                None => e,
+            },
+            _ => e,
         });
         let shape = order.iter().map(|&d| shape[d as usize]).collect();
         self.a.module.ty(TypeKind::MemDesc {

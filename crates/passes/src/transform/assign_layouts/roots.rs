@@ -1,7 +1,7 @@
 //! The operations from which encodings spread, each with the encoding it wants, heaviest first.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::dialect::tt;
+use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::{Attr, Diagnostic, Op, Opcode, Type, Value};
 
 use super::{Access, Assigner};
@@ -30,6 +30,18 @@ impl Assigner<'_> {
             roots.push(self.dot_root(dot));
         }
         for &op in &ops {
+            if let Some(set) = ttg::SetLayout::cast(self.module, op) {
+                // More than everything else: the kernel says so.
+                let (value, encoding) = (set.result(self.module), set.layout(self.module));
+                roots.push(Root { value, encoding, weight: u64::MAX, fixed: true });
+            }
+            if let Some(dot) = ttng::WarpGroupDot::cast(self.module, op)
+                && let Some(encoding) = self.authored_encoding(dot)
+            {
+                let value = dot.d(self.module);
+                let encoding = self.intern(encoding);
+                roots.push(Root { value, encoding, weight: self.dot_weight(op, value), fixed: true });
+            }
             if let Some(Opcode::Tt(tt::Kind::Histogram)) = self.module.opcode(op) {
                 let value = self.module.result(op);
                 let encoding = self.default_encoding(&self.shape(value), 32);
@@ -50,9 +62,13 @@ impl Assigner<'_> {
             }
             None => self.single_warp_encoding(dot, &shape),
         };
-        let depth = self.depth(dot.0);
-        let weight = 1 << 40 | self.bytes(value) << (3 * depth.min(6));
-        Root { value, encoding, weight, fixed: true }
+        Root { value, encoding, weight: self.dot_weight(dot.0, value), fixed: true }
+    }
+
+    /// More than anything but dots weighs.
+    fn dot_weight(&mut self, dot: Op, result: Value) -> u64 {
+        let depth = self.depth(dot);
+        1 << 40 | self.bytes(result) << (3 * depth.min(6))
     }
 
     /// The result encoding of a dot that each warp computes by itself.
@@ -197,7 +213,7 @@ impl Assigner<'_> {
         while let Some(v) = work.pop() {
             let Some(op) = m.defining_op(v).filter(|_| seen.insert(v)) else { continue };
             match m.opcode(op) {
-                Some(Opcode::Tt(tt::Kind::Dot)) => return true,
+                Some(Opcode::Tt(tt::Kind::Dot) | Opcode::Ttng(ttng::Kind::WarpGroupDotWait)) => return true,
                 Some(Opcode::Scf(_)) => {
                     // Counted from the last: a `while` ends with its condition before them.
                     let Some(index) = m.results(op).iter().rev().position(|&r| r == v) else { continue };

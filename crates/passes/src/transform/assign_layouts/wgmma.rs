@@ -24,6 +24,9 @@
 //! %sb = ttg.local_alloc %t : ... -> !ttg.memdesc<128x128xf8E4M3FN, #nvmma_shared<transposed = true>, #smem>
 //! ```
 //!
+//! Products that the kernel issues itself are such operations from the beginning: they get the encodings of their results here, and of a
+//! left operand in registers. (Their buffers have theirs: [`arrange_buffers`](crate::transform::arrange_buffers).)
+//!
 //! Together with [`rewrite`](super::rewrite), since a dot for warp groups is rewritten there, and what its operands become depends on both.
 
 use std::sync::Arc;
@@ -36,6 +39,7 @@ use tilewright_layout::{SharedLayout, TileLayout, WgmmaOperand};
 use super::Assigner;
 use super::rewrite::{Rewriter, after_value};
 use crate::analysis::{encoding_choice, encoding_inference, scratch};
+use crate::hopper::user_dots;
 use crate::target::is_mma_fp8;
 
 /// Bits of the operands' elements, if `wgmma` multiplies them into this accumulator.
@@ -93,7 +97,7 @@ pub fn warp_group_shape(m: u32, n: u32, num_warps: u32, integer: bool) -> Option
 
 /// The buffer encoding of an operand with this fast dimension, if descriptors can address instructions of `mn` rows at
 /// every `step` rows.
-fn operand_buffer_encoding(
+pub(crate) fn operand_buffer_encoding(
     shape: &[u32],
     fast: usize,
     bits: u32,
@@ -158,6 +162,24 @@ impl Assigner<'_> {
             version_minor: 0,
             warps_per_cta: vec![along_m, along_n],
             instr_shape: vec![16, self.common_n(instruction_n, n, along_n, bits), instruction_k],
+        })
+    }
+
+    /// The accumulator encoding of a product that the kernel issues itself. Those of one shape and type have one, whatever they multiply, so
+    /// that they add to each other's results as these are.
+    pub(super) fn authored_encoding(&self, dot: ttng::WarpGroupDot) -> Option<Encoding> {
+        let m = &*self.module;
+        let result = m.value_type(dot.d(m));
+        let [along_m, along_n, n] = user_dots::warps_of(m, dot, self.num_warps)?;
+        let dots = self.ops.iter().filter(|&&op| user_dots::is_authored(m, op));
+        let mut dots = dots.filter_map(|&op| ttng::WarpGroupDot::cast(m, op));
+        let first = dots.find(|d| m.value_type(d.d(m)) == result)?;
+        let instruction_k = 256 / m.bits(m.value_type(first.b(m)));
+        Some(Encoding::NvidiaMma {
+            version_major: 3,
+            version_minor: 0,
+            warps_per_cta: vec![along_m, along_n],
+            instr_shape: vec![16, n, instruction_k],
         })
     }
 
@@ -363,6 +385,20 @@ impl Rewriter<'_> {
         self.a.module.replace_op(dot.0, &[d]);
     }
 
+    /// Gives what a product of the kernel's own adds to, and a left operand in registers, the encodings that it wants.
+    pub(super) fn authored_dot(&mut self, dot: ttng::WarpGroupDot) {
+        let acc = self.own_encoding(dot.d(self.m()));
+        self.set_encoding(dot.d(self.m()), acc);
+        self.set_operand(dot.0, 2, acc);
+        let a = dot.a(self.m());
+        if encoding_inference::is_tensor(self.m(), a) {
+            let bits = self.m().bits(self.m().value_type(a));
+            let parent = Arc::new(self.a.encoding(acc).clone());
+            let fragments = self.a.intern(Encoding::DotOperand { op_idx: 0, parent, k_width: 32 / bits });
+            self.set_operand(dot.0, 0, fragments);
+        }
+    }
+
     /// The buffer from which a descriptor reads an operand; a transposition becomes a view of what is transposed.
     fn operand_buffer(&mut self, value: Value, mn_axis: usize, mn: u32, dot: Op) -> Value {
         if let Some(t) = tt::Trans::of(self.m(), value) {
@@ -395,10 +431,23 @@ impl Rewriter<'_> {
         {
             return self.turned_buffer(value, mn_axis, mn, buffer, registers);
         }
-        let shared = as_it_is
+        let shared = self
+            .buffer_loaded(value, mn_axis, mn)
+            .or(as_it_is)
             .or_else(|| operand_buffer_encoding(&shape, 1 - mn_axis, bits, mn_axis, mn, mn))
             .unwrap_or_else(|| encoding_choice::shared_for_dot(&shape, &[1, 0], bits)); // the lowering says that it can't
         self.buffer_in(value, shared)
+    }
+
+    /// The encoding of the buffer from which an operand is loaded, if a dot could read it there.
+    fn buffer_loaded(&mut self, value: Value, mn_axis: usize, mn: u32) -> Option<Encoding> {
+        let load = ttg::LocalLoad::of(self.m(), value)?;
+        let buffer = self.m().value_type(load.src(self.m()));
+        let encoding = self.a.encoding(self.m().encoding(buffer)?).clone();
+        let Encoding::Shared(SharedKind::NvmmaShared { transposed, .. }) = encoding else { return None };
+        let (shape, bits) = (self.a.shape(value), self.m().bits(buffer));
+        let read = operand_buffer_encoding(&shape, usize::from(!transposed), bits, mn_axis, mn, mn)?;
+        (read == encoding).then_some(encoding)
     }
 
     /// The buffer of a loaded operand with K contiguous, which it isn't in memory.

@@ -3,7 +3,7 @@
 //! Why here: behind the passes that make rings (warp specialization, the pipeliner, TMA) and the one that decides where dots
 //! are waited for, which is where slots have been read; before allocation, since mbarriers are buffers.
 //!
-//! How a field is filled follows from what writes it ([`rings`](crate::analysis::rings)), and who waits for whom from where the ring's
+//! How a field is filled follows from what writes it ([`rings`]), and who waits for whom from where the ring's
 //! operations stand:
 //!
 //! | | writer and readers are different warps | they are the same |
@@ -14,7 +14,11 @@
 //! | filled by threads' copies | each thread arrives at `full` when its copies are done; a proxy fence behind the wait where the asynchronous proxy reads | a group of copies, for which each thread waits |
 //! | filled by stores | each warp arrives at `full`, behind a proxy fence where the asynchronous proxy reads | is left to membar |
 //! | `ring_wait` | waits for `full` | the same, or waits for the group |
+//! | `ring_close` | waits for `empty`, and arrives as an acquire and a commit do | is not left by [`order_rings`](super::order_rings) |
 //! | `ring_release` | each warp arrives at `empty`, behind the dots that read the slot, and behind a proxy fence where its threads load what the copy engine fills | is left to membar |
+//!
+//! Where a writer closes slots a flag of each slot says which are: it is written before the arrivals of a commit or a close, and all warps
+//! of the writer arrive.
 //!
 //! Copies that other CTAs of the cluster get, too ([`multicast`]), fill their slots as well: readers
 //! then arrive at the `empty` of all these CTAs, and the cluster meets when the mbarriers have been made and when no arrival
@@ -52,14 +56,17 @@
 mod release;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, ttg, ttng};
-use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
+use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
+use tilewright_ir::effects::effects;
+use tilewright_ir::{
+    AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Type, TypeKind, Value,
+};
 
-use crate::analysis::rings::{Ring, Transport, wrong};
+use crate::analysis::rings::{self, Ring, Transport, wrong};
 use crate::analysis::scope;
 use crate::hopper::{captures, multicast, tma};
 use crate::pass::{Pass, Property};
-use crate::transform::allocate_shared::allocation;
+use crate::transform::allocate_shared::buffer_users;
 use crate::transform::membar;
 
 /// The pass.
@@ -141,6 +148,8 @@ struct Lowering {
     full: Option<Value>,
     /// It has been read.
     empty: Option<Value>,
+    /// A word a slot: it is closed. For a ring that is never closed there is none.
+    closed: Option<Value>,
     /// The mbarrier of the slot that a commit fills, as its acquire knows it.
     filled: FxHashMap<Op, Value>,
 }
@@ -159,13 +168,14 @@ impl Lowering {
         let one_shot = ring.create.one_shot(module);
         let unread = ring.readers.iter().position(|r| r.place.is_none());
         if let Some(reader) = unread.filter(|_| apart && !one_shot) {
-            let name =
-                ring.create.readers(module).map_or(String::new(), |names| format!(" `{}`", names[reader]));
+            let (reader, ring_shown) =
+                (rings::reader_shown(module, ring.create, reader), rings::shown(module, ring.create));
             let text =
-                format!("reader{name} of the ring never reads, so that the writer would wait for ever");
+                format!("{reader} of {ring_shown} never reads, so that the writer would wait for ever");
             return Err(wrong(module, ring.create.0, &text));
         }
-        let mut lowering = Lowering { apart, full: None, empty: None, filled: FxHashMap::default(), ring };
+        let filled = FxHashMap::default();
+        let mut lowering = Lowering { apart, full: None, empty: None, closed: None, filled, ring };
         let at = lowering.ring.create.0;
         let (full, empty) =
             (lowering.arrivals_of_writer(scope::warp_size(module)), lowering.arrivals_of_readers());
@@ -189,16 +199,23 @@ impl Lowering {
         }
         if apart {
             for field in lowering.ring.fields.iter().filter(|f| f.transport == Some(Transport::Stores)) {
-                membar::leave_alone(module, field.alloc.result(module));
+                if is_ordered(module, &lowering.ring, field.alloc) {
+                    membar::leave_alone(module, field.alloc.result(module));
+                }
             }
+        }
+        if apart && lowering.ring.closes {
+            let flags = flags(module, at, slots);
+            membar::leave_alone(module, flags);
+            lowering.closed = Some(flags);
         }
         Ok(lowering)
     }
 
     /// Whether each warp of the writer says for itself that it has filled a slot.
     fn arrives_by_warp(&self) -> bool {
-        self.apart
-            && (self.ring.has(Transport::Stores) || self.ring.fields.iter().all(|f| f.transport.is_none()))
+        let fills = || self.ring.fields.iter().any(|f| f.transport.is_some());
+        self.apart && (self.ring.has(Transport::Stores) || self.ring.closes || !fills())
     }
 
     /// Whether its commits tell other CTAs of the cluster, and nothing else: the thread that copies to them waits for it.
@@ -235,6 +252,10 @@ impl Lowering {
             Some(Opcode::Ttg(ttg::Kind::RingWait)) => self.wait(module, ttg::RingWait(op)),
             Some(Opcode::Ttg(ttg::Kind::RingRelease)) => self.release(module, ttg::RingRelease(op)),
             Some(Opcode::Ttg(ttg::Kind::RingDealloc)) => self.dealloc(module, op),
+            Some(Opcode::Ttg(ttg::Kind::RingClose)) if self.apart => self.close(module, ttg::RingClose(op)),
+            Some(Opcode::Ttg(ttg::Kind::RingIsClosed)) if self.apart => {
+                self.is_closed(module, ttg::RingIsClosed(op));
+            }
             _ => {
                 let what = format!("`{}` here", module.op_name(op));
                 return Err(Diagnostic::unsupported(module, module.op_loc(op), what));
@@ -245,7 +266,10 @@ impl Lowering {
     }
 
     fn acquire(&mut self, module: &mut Module, acquire: ttg::RingAcquire) -> Result<(), Diagnostic> {
-        let window = self.window(module, acquire)?;
+        let window = match self.window(module, acquire) {
+            Err(error) if self.ring.has(Transport::Blocks) => return Err(error),
+            window => window.ok(),
+        };
         let (slot, phase, pred) = (acquire.slot(module), acquire.phase(module), acquire.pred(module));
         let mut b = Builder::before(module, acquire.0);
         let empty = self.empty.map(|empty| barrier(&mut b, empty, slot));
@@ -255,12 +279,9 @@ impl Lowering {
                 let text = "the slot may still be read by other warps: say in which phase it is acquired";
                 return Err(wrong(module, acquire.0, text));
             };
-            // The first time round, nobody has read the slots: the phase before the first counts as complete.
-            let one = b.i32(1);
-            let before = arith::Xori::build(&mut b, phase, one).result(b.module);
-            ttng::WaitBarrier::build(&mut b, empty, before, pred, &[]);
+            wait_for_free(&mut b, empty, phase, pred);
         }
-        let Some(full) = full else { return Ok(()) };
+        let (Some(full), Some(window)) = (full, window) else { return Ok(()) };
         self.filled.insert(window.commit, full);
         if !self.ring.has(Transport::Blocks) {
             return Ok(());
@@ -285,13 +306,10 @@ impl Lowering {
     /// What fills the slot that is acquired.
     fn window(&self, module: &Module, acquire: ttg::RingAcquire) -> Result<Window, Diagnostic> {
         let slot = acquire.slot(module);
-        let same_slot = |v: Value| {
-            v == slot
-                || module.constant_int(v).is_some() && module.constant_int(v) == module.constant_int(slot)
-        };
+        let same_slot = |v: Value| rings::same_slot(module, v, slot);
         let fills = |copy: ttg::AsyncCopyBlockToLocal| {
             self.ring.holds(module, copy.dst(module))
-                && slot_of(module, copy.dst(module)).is_some_and(same_slot)
+                && rings::slot_of(module, copy.dst(module)).is_some_and(same_slot)
         };
         let mut window = Window { blocks: Vec::new(), bytes: 0, commit: acquire.0 };
         let following = std::iter::successors(module.next_op(acquire.0), |&op| module.next_op(op));
@@ -330,21 +348,68 @@ impl Lowering {
             }
             return Ok(());
         }
-        let Some(&full) = self.filled.get(&commit.0) else {
-            let text = "the slot that is committed here is not acquired in the same block";
-            return Err(wrong(module, commit.0, text));
-        };
+        let slot = commit.slot(module);
         let mut b = Builder::before(module, commit.0);
+        let full = match (self.filled.get(&commit.0), self.full) {
+            (Some(&full), _) => full,
+            (None, Some(full)) => barrier(&mut b, full, slot),
+            (None, None) => return Ok(()),
+        };
         if self.ring.has(Transport::Copies) {
             ttng::AsyncCopyMbarrierArrive::build(&mut b, full, true);
         }
         if self.ring.fences_commits() {
             ttng::FenceAsyncShared::build(&mut b, false);
         }
-        if self.arrives_by_warp() {
-            ttng::ArriveBarrier::build(&mut b, full, None, 1, true);
-        }
+        self.give(&mut b, full, slot, false);
         Ok(())
+    }
+
+    /// Arrives at `full` for all warps of the writer, where they do, and says before whether the slot is closed.
+    fn give(&self, b: &mut Builder<'_>, full: Value, slot: Value, is_closed: bool) {
+        if let Some(flags) = self.closed {
+            let flag = flag(b, flags, slot);
+            let is_closed = b.i32(i32::from(is_closed));
+            let (cache, evict) = (tt::CacheModifier::None, tt::EvictionPolicy::Normal);
+            tt::Store::build(b, flag, is_closed, None, cache, evict);
+        }
+        if self.arrives_by_warp() {
+            ttng::ArriveBarrier::build(b, full, None, 1, true);
+        }
+    }
+
+    fn close(&self, module: &mut Module, close: ttg::RingClose) {
+        let (slot, phase) = (close.slot(module), close.phase(module));
+        let mut b = Builder::before(module, close.0);
+        if let Some(empty) = self.empty {
+            let empty = barrier(&mut b, empty, slot);
+            wait_for_free(&mut b, empty, phase, None);
+        }
+        let Some(full) = self.full else { return };
+        let full = barrier(&mut b, full, slot);
+        if self.ring.has(Transport::Blocks) {
+            ttng::ArriveBarrier::build(&mut b, full, None, 1, false);
+        }
+        if self.ring.has(Transport::Copies) {
+            ttng::AsyncCopyMbarrierArrive::build(&mut b, full, true);
+        }
+        self.give(&mut b, full, slot, true);
+    }
+
+    fn is_closed(&self, module: &mut Module, op: ttg::RingIsClosed) {
+        let (slot, result) = (op.slot(module), op.closed(module));
+        let mut b = Builder::before(module, op.0);
+        let known = match self.closed {
+            None => b.int(0, Type::I1),
+            Some(flags) => {
+                let flag = flag(&mut b, flags, slot);
+                let (cache, evict) = (tt::CacheModifier::None, tt::EvictionPolicy::Normal);
+                let load = tt::Load::build(&mut b, flag, None, None, cache, evict, false, Type::I32);
+                let (value, zero) = (load.result(b.module), b.i32(0));
+                arith::Cmpi::build(&mut b, value, zero, arith::CmpIPredicate::Ne, Type::I1).result(b.module)
+            }
+        };
+        module.replace_all_uses(result, known);
     }
 
     fn wait(&self, module: &mut Module, wait: ttg::RingWait) {
@@ -395,19 +460,63 @@ impl Lowering {
     }
 }
 
-/// The number of the slot that a view of a field shows.
-fn slot_of(module: &Module, view: Value) -> Option<Value> {
-    let mut at = view;
-    loop {
-        if let Some(index) = ttg::MemdescIndex::of(module, at)
-            && allocation(module, index.src(module)).map(|a| a.result(module))
-                == Some(scope::captured(module, index.src(module)))
-        {
-            return Some(index.index(module));
-        }
-        let op = module.defining_op(at)?;
-        at = *module.operands(op).first()?;
+/// Waits until all readers have released a slot. The first time round nobody has read it: the phase before the first counts as
+/// complete.
+fn wait_for_free(b: &mut Builder<'_>, empty: Value, phase: Value, pred: Option<Value>) {
+    let one = b.i32(1);
+    let before = arith::Xori::build(b, phase, one).result(b.module);
+    ttng::WaitBarrier::build(b, empty, before, pred, &[]);
+}
+
+/// Whether the ring's mbarriers order all accesses to a field that is filled by stores: the writer accesses it once between an acquire
+/// and the commit, so that its own warps have nothing to do with each other, and no other ring orders it.
+fn is_ordered(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> bool {
+    let users = buffer_users(module, alloc.result(module));
+    if users.iter().filter(|&&op| ttg::RingCreate::cast(module, op).is_some()).count() > 1 {
+        return false;
     }
+    let accesses: Vec<Op> = users
+        .into_iter()
+        .filter(|&op| rings::place(module, op) == ring.writer && accesses(module, op))
+        .collect();
+    accesses.iter().all(|&op| {
+        let mut at = op;
+        loop {
+            let before = std::iter::successors(module.prev_op(at), |&op| module.prev_op(op));
+            for op in before {
+                if ring.uses.contains(&op) && ttg::RingAcquire::cast(module, op).is_some() {
+                    return true;
+                }
+                if accesses.iter().any(|&other| op == other || module.is_ancestor(op, other)) {
+                    return false;
+                }
+            }
+            match module.parent_op(at) {
+                Some(parent) if scf::If::cast(module, parent).is_some() => at = parent,
+                _ => return false,
+            }
+        }
+    })
+}
+
+/// Whether an operation itself touches memory.
+fn accesses(module: &Module, op: Op) -> bool {
+    let e = effects(module, op);
+    module.regions(op).is_empty() && (e.reads || e.writes) && ttg::RingCreate::cast(module, op).is_none()
+}
+
+/// A word for each of so many slots.
+fn flags(module: &mut Module, before: Op, slots: u32) -> Value {
+    let plain = SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order: vec![0] };
+    let encoding = module.attr(AttrKind::Encoding(Encoding::Shared(plain)));
+    let ty = module.buffer_type(&[slots], Type::I32, encoding, true);
+    ttg::LocalAlloc::build(&mut Builder::before(module, before), None, ty).result(module)
+}
+
+/// The word of a slot.
+fn flag(b: &mut Builder<'_>, flags: Value, slot: Value) -> Value {
+    let ty = b.module.ty(TypeKind::Ptr { pointee: Type::I32, address_space: 3 });
+    ttg::LocalPtr::build(b, flags, &[slot], ty).result(b.module)
 }
 
 /// An mbarrier for each of so many slots.

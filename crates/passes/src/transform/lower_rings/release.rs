@@ -1,6 +1,7 @@
 //! Puts the release of a slot behind the wait for the asynchronous dots that read it.
 //!
-//! A `ttg.ring_release` stands where the program has read the slot; that reading may still be under way. A dot that is still
+//! A `ttg.ring_release` stands where the program has read the slot; that reading may still be under way (but where the kernel issues its
+//! dots itself, and waits for them before it releases their slots). A dot that is still
 //! under way when the iteration ends is waited for in the next one: the slot before the current one is released there, and
 //! the last one after the loop.
 //!
@@ -19,6 +20,7 @@ use tilewright_ir::dialect::{arith, scf, ttg, ttng};
 use tilewright_ir::{Block, Builder, Module, Op, Type, Value, ValueDef};
 
 use crate::analysis::rings::{Ring, position};
+use crate::hopper::user_dots;
 
 /// Moves the releases of a ring that stand too early.
 pub(super) fn place(module: &mut Module, ring: &Ring) {
@@ -44,6 +46,7 @@ fn behind_dots(module: &mut Module, ring: &Ring, release: ttg::RingRelease, bloc
     let dots: Vec<ttng::WarpGroupDot> = module
         .block_ops(block)
         .filter_map(|op| ttng::WarpGroupDot::cast(module, op))
+        .filter(|d| !user_dots::is_authored(module, d.0))
         .filter(|d| [d.a(module), d.b(module)].iter().any(|&v| ring.holds(module, v)))
         .collect();
     let mut late = release.0;
@@ -113,9 +116,13 @@ fn release_previous(module: &mut Module, ring: &Ring, release: ttg::RingRelease,
     let (lower, upper) = (l.lower_bound(module), l.upper_bound(module));
     let iv = module.block_args(block)[0];
 
+    let carried = ring.is_own.then(|| carry(module, l, block, slot));
     let mut b = Builder::after(module, wait);
     let later = arith::Cmpi::build(&mut b, iv, lower, arith::CmpIPredicate::Ne, Type::I1).result(b.module);
-    let previous = position::slot_before(&mut b, slot, ring.slots);
+    let previous = match carried {
+        Some((previous, _)) => previous,
+        None => position::slot_before(&mut b, slot, ring.slots),
+    };
     again(&mut b, release, previous, later);
 
     let after = match module.value_def(slot) {
@@ -128,9 +135,22 @@ fn release_previous(module: &mut Module, ring: &Ring, release: ttg::RingRelease,
         std::iter::successors(module.next_op(l.0), |&op| module.next_op(op)).find(is_wait).unwrap_or(l.0);
     let mut b = Builder::after(module, anchor);
     let ran = arith::Cmpi::build(&mut b, lower, upper, arith::CmpIPredicate::Slt, Type::I1).result(b.module);
-    let last = position::slot_before(&mut b, after, ring.slots);
+    let last = match carried {
+        Some((_, last)) => last,
+        None => position::slot_before(&mut b, after, ring.slots),
+    };
     again(&mut b, release, last, ran);
     module.erase_op(release.0);
+}
+
+/// Carries the slot of an iteration to the next one and out of the loop: a kernel's own ring may go through its slots in any way.
+fn carry(module: &mut Module, l: scf::For, block: Block, slot: Value) -> (Value, Value) {
+    let none = Builder::before(module, l.0).i32(0);
+    module.push_operand(l.0, none);
+    let previous = module.add_block_arg(block, Type::I32);
+    let end = module.last_op(block).expect("a loop body has an end");
+    module.push_operand(end, slot);
+    (previous, module.add_result(l.0, Type::I32))
 }
 
 /// The same release of another slot, where `pred` holds.

@@ -8,6 +8,7 @@
 use tilewright_ir::{Block, Module, Value};
 
 use super::{Action, Ring};
+use crate::analysis::rings;
 
 /// The chunk that is under way in a block.
 struct Chunk {
@@ -49,7 +50,7 @@ fn block_is_balanced(module: &Module, ring: &Ring, block: Block) -> bool {
             }
             continue;
         }
-        let Some(c) = chunk.as_mut().filter(|c| is_same(module, c.slot, slot)) else { return false };
+        let Some(c) = chunk.as_mut().filter(|c| rings::same_slot(module, c.slot, slot)) else { return false };
         let fits = match action {
             Action::Commit => !std::mem::replace(&mut c.is_committed, true),
             Action::Wait(reader) => {
@@ -71,9 +72,4 @@ fn block_is_balanced(module: &Module, ring: &Ring, block: Block) -> bool {
         }
     }
     chunk.is_none()
-}
-
-/// Whether two values are the same number of a slot.
-fn is_same(module: &Module, a: Value, b: Value) -> bool {
-    a == b || module.constant_int(a).is_some() && module.constant_int(a) == module.constant_int(b)
 }

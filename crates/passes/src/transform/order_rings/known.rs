@@ -163,6 +163,9 @@ impl Walk<'_> {
             }
             return Ok(());
         }
+        if let Some(w) = ttg::WarpSpecialize::cast(m, op) {
+            return self.partitions(w);
+        }
         let Some(l) = scf::While::cast(m, op) else { return Err(End::Unknown) };
         let (before, after) = (m.region_block(l.before(m)), m.region_block(l.after(m)));
         self.set_all(m.block_args(before), l.init(m));
@@ -177,6 +180,23 @@ impl Walk<'_> {
             let end = self.block(after)?;
             self.set_all(m.block_args(before), m.operands(end));
         }
+    }
+
+    /// One region uses the ring: those that it isn't in pass it by.
+    fn partitions(&mut self, w: ttg::WarpSpecialize) -> Result<(), End> {
+        let m = self.module;
+        let uses = |block: Block| m.block_ops(block).any(|op| self.ring.concerns(m, op));
+        let default = m.region_block(w.default_region(m));
+        let inside = w.partitions(m).iter().map(|&r| m.region_block(r)).find(|&b| uses(b));
+        if uses(default) {
+            let end = self.block(default)?;
+            self.set_all(m.results(w.0), m.operands(end));
+        } else if let Some(block) = inside {
+            self.set_all(m.block_args(block), w.captures(m));
+            self.block(block)?;
+            m.results(w.0).iter().for_each(|&v| self.set(v, None));
+        }
+        Ok(())
     }
 
     fn act(&mut self, op: Op, action: Action) -> Result<(), End> {

@@ -1,5 +1,5 @@
 //! Rings that a kernel makes, and whose writer and readers are the same warps, go: the order of the program is that of their accesses,
-//! and what remains is to make sure that it can be.
+//! and what remains is to make sure that it can be. (Those whose ends are different warps stay for [`lower_rings`](super::lower_rings).)
 //!
 //! The warps would wait for themselves where the writer acquires a slot that a reader has not released, or a reader waits for one that
 //! was not committed. So nothing waits: it is
@@ -29,11 +29,13 @@ mod balanced;
 mod known;
 mod state;
 
-use tilewright_ir::dialect::ttg;
-use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
+use tilewright_ir::dialect::{ttg, ttng};
+use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value};
 
 use crate::analysis::{rings, scope};
+use crate::hopper::captures;
 use crate::pass::{Pass, Property};
+use crate::transform::allocate_shared::{buffer_users, is_view};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -47,18 +49,15 @@ pub const PASS: Pass = Pass {
 /// Takes the rings away whose ends are the same warps.
 ///
 /// # Errors
-/// A ring whose ends would wait for each other for ever, or are different warps, which nothing lowers yet.
+/// A ring whose ends would wait for each other for ever; one of several groups of warps whose slots can't be followed.
 pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     let all = module.all_ops(module.root());
     for op in all {
         let Some(create) = ttg::RingCreate::cast(module, op) else { continue };
         let ring = Ring::new(module, create);
         if !ring.is_in_order(module) {
-            let what = format!(
-                "{}, whose ends are in different partitions of a warp_specialize",
-                ring.shown(module)
-            );
-            return Err(Diagnostic::unsupported(module, module.op_loc(op), what));
+            check_apart(module, create)?;
+            continue;
         }
         let is_proven = match balanced::is_balanced(module, &ring) {
             true => true,
@@ -69,9 +68,42 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
         } else {
             state::check(module, &ring)?;
         }
+        for w in scope::specializations(module) {
+            captures::release(module, w, create.ring(module));
+        }
         module.erase_op(create.0);
     }
     Ok(())
+}
+
+/// Checks a ring whose ends are different warps: its waits are all that orders accesses to its slots, so it must be known which are.
+fn check_apart(module: &Module, create: ttg::RingCreate) -> Result<(), Diagnostic> {
+    for field in rings::Ring::of(module, create)?.fields {
+        let users = buffer_users(module, field.alloc.result(module));
+        if let Some(&op) = users.iter().find(|&&op| hands_on(module, op)) {
+            let what = format!("a slot of {} that a loop or a branch hands on", rings::shown(module, create));
+            return Err(Diagnostic::unsupported(module, module.op_loc(op), what)
+                .note("hand on what acquire or wait gives, and take its fields where they are used"));
+        }
+        if let Some(op) =
+            users.into_iter().find(|&op| ttng::AsyncTmaCopyGlobalToLocal::cast(module, op).is_some())
+        {
+            let what = format!("tle.gpu.copy(barrier=…) to a slot of {}", rings::shown(module, create));
+            return Err(Diagnostic::unsupported(module, module.op_loc(op), what)
+                .note("without `barrier` the readers of the slot wait for the copy"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an operation makes a buffer of one that isn't a view of it: where control flow has come from says which it is.
+fn hands_on(module: &Module, op: Op) -> bool {
+    let is_buffer = |v: &Value| matches!(module.type_kind(module.value_type(*v)), TypeKind::MemDesc { .. });
+    let ends = module.has_trait(op, Trait::Terminator);
+    if ends || !module.regions(op).is_empty() {
+        return ttg::WarpSpecialize::cast(module, op).is_none() && module.operands(op).iter().any(is_buffer);
+    }
+    !is_view(module, op) && module.results(op).iter().any(is_buffer)
 }
 
 /// What is done to a slot.
@@ -107,7 +139,7 @@ impl Ring {
 
     /// Whether the writer and all readers are the same warps.
     fn is_in_order(&self, module: &Module) -> bool {
-        let mut places = self.uses.iter().map(|&op| scope::enclosing(module, op));
+        let mut places = self.uses.iter().map(|&op| rings::place(module, op));
         let first = places.next();
         places.all(|place| Some(&place) == first.as_ref())
     }
@@ -141,14 +173,11 @@ impl Ring {
 
     /// What messages call it, and a reader of it.
     fn shown(&self, module: &Module) -> String {
-        self.create.name(module).map_or("the pipe".to_string(), |name| format!("the pipe `{name}`"))
+        rings::shown(module, self.create)
     }
 
     fn reader_shown(&self, module: &Module, number: usize) -> String {
-        match self.create.readers(module).and_then(|names| names.get(number).cloned()) {
-            Some(name) => format!("the reader `{name}`"),
-            None => "the reader".to_string(),
-        }
+        rings::reader_shown(module, self.create, number)
     }
 
     /// Takes the operations away. Nothing is closed in a ring that is known to be in order but by what [`known`] has followed.

@@ -97,11 +97,31 @@ impl State<'_> {
             self.block(module, before, inside)?;
             let inside = (0..n).map(|_| module.add_block_arg(after, self.word)).collect();
             self.block(module, after, inside)?;
+        } else if let Some(w) = ttg::WarpSpecialize::cast(module, op) {
+            let default = module.region_block(w.default_region(module));
+            if !module.block_ops(default).any(|op| self.ring.concerns(module, op)) {
+                self.partition(module, w)?;
+                return Ok(words);
+            }
+            self.block(module, default, words)?;
         } else {
             let what = format!("a pipe inside of `{}`", module.op_name(op));
             return Err(Diagnostic::unsupported(module, module.op_loc(op), what));
         }
         Ok(self.results(module, op, n))
+    }
+
+    /// Carries the words through the partition that uses the ring, which nobody has used before.
+    fn partition(&mut self, module: &mut Module, w: ttg::WarpSpecialize) -> Result<(), Diagnostic> {
+        for region in w.partitions(module).to_vec() {
+            let block = module.region_block(region);
+            let inner: Vec<Op> = module.block_ops(block).collect();
+            if inner.iter().any(|&op| self.ring.concerns(module, op)) {
+                let zero = Builder::before(module, inner[0]).int(0, self.word);
+                self.through(module, &inner, vec![zero; READERS + self.ring.readers])?;
+            }
+        }
+        Ok(())
     }
 
     /// Hands the words to a loop; gives what its block has for them.

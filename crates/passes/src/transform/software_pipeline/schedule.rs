@@ -19,7 +19,7 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::marks;
-use tilewright_ir::{AttrKind, Block, Module, Op, Trait, Value};
+use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Value};
 
 use super::async_copies::becomes_slot;
 use super::backward_slice::Slice;
@@ -28,7 +28,7 @@ use super::late_dots::Late;
 use super::{budget, tma_copies};
 use crate::analysis::tile_layout::tile_layout;
 use crate::analysis::{rings, scope, scratch};
-use crate::hopper::{multicast, tma};
+use crate::hopper::{multicast, tma, user_dots};
 use crate::machine::GROUP;
 use crate::target::TargetInfo;
 
@@ -57,10 +57,27 @@ pub struct Schedule {
     pub late: Option<Late>,
 }
 
+/// Whether an operation is a product, a wait for one, a copy or a wait for other partitions that stands in the kernel itself: those of
+/// the compiler come later.
+fn is_in_authors_order(module: &Module, op: Op) -> bool {
+    use ttng::Kind as K;
+    user_dots::is_authored(module, op)
+        || matches!(
+            module.opcode(op),
+            Some(Opcode::Ttng(
+                K::WarpGroupDotWait | K::WaitBarrier | K::NamedBarrier | K::AsyncTmaCopyGlobalToLocal
+            ))
+        )
+}
+
 impl Schedule {
     /// The schedule of a loop, or `None` if it stays as it is. `num_stages` is the launch option; the loop's own
     /// `tt.num_stages` overrides it.
     pub fn of(module: &Module, target: &TargetInfo, l: scf::For, num_stages: u32) -> Option<Self> {
+        // What the kernel issues and waits for itself stays where it is, and nothing runs ahead of what others give it.
+        if module.all_ops(l.0).into_iter().any(|op| is_in_authors_order(module, op)) {
+            return None;
+        }
         let block = module.region_block(l.body(module));
         let end = module.last_op(block);
         let ops: Vec<Op> = module.block_ops(block).filter(|&op| Some(op) != end).collect();

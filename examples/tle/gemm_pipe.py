@@ -1,0 +1,112 @@
+"""Matrix multiplication by a pipe, c = a bᵀ with a of (M, K) and b of (N, K): one warp brings blocks of both operands, eight multiply them.
+
+As many programs as the GPU has multiprocessors walk over the tiles of the result. The kernel says what each slot of the pipe holds, when it is
+full and when it has been read; that blocks come by the copy engine, that products read the slots where they lie and are under way while the next
+slot is waited for, is the compiler's. Compare ``gemm.py``, which says all of it. It runs anywhere; on Hopper as described.
+"""
+
+from gemm import place_of
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright import tle
+from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+
+@triton.jit
+def bring(
+    writer, a_desc, b_desc, num_m, num_n, steps,
+    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Fills the slots, tile after tile."""
+    at = writer.cursor(0)
+    for tile in range(tl.program_id(0), num_m * num_n, tl.num_programs(0)):
+        tile_m, tile_n = place_of(tile, num_m, num_n, GROUP)
+        for step in range(steps):
+            slot = writer.acquire(at)
+            tle.gpu.copy(a_desc, slot.a, [M, K], [tile_m * M, step * K])
+            tle.gpu.copy(b_desc, slot.b, [N, K], [tile_n * N, step * K])
+            writer.commit(at)
+            at.advance()
+
+
+@triton.jit
+def multiply(
+    reader, c_desc, num_m, num_n, steps,
+    M: tl.constexpr, N: tl.constexpr, HALVES: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Adds up the products of the slots, and stores each tile: with HALVES as a left and a right half, which need half the buffer."""
+    at = reader.cursor(0)
+    for tile in range(tl.program_id(0), num_m * num_n, tl.num_programs(0)):
+        tile_m, tile_n = place_of(tile, num_m, num_n, GROUP)
+        acc = tl.zeros([M, N], tl.float32)
+        for _ in range(steps):
+            slot = reader.wait(at).slot
+            acc = tl.dot(slot.a.load(), slot.b.load().T, acc)
+            reader.release(at)
+            at.advance()
+        if HALVES:
+            left, right = tl.split(tl.permute(tl.reshape(acc, (M, 2, N // 2)), (0, 2, 1)))
+            c_desc.store([tile_m * M, tile_n * N], left.to(c_desc.dtype))
+            c_desc.store([tile_m * M, tile_n * N + N // 2], right.to(c_desc.dtype))
+        else:
+            c_desc.store([tile_m * M, tile_n * N], acc.to(c_desc.dtype))
+
+
+@triton.jit
+def gemm_kernel(
+    a_desc, b_desc, c_desc, num_m, num_n, steps,
+    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, SLOTS: tl.constexpr, HALVES: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Tiles of ``M`` by ``N``, ``K`` of the inner dimension a slot."""
+    a = tle.gpu.alloc([SLOTS, M, K], dtype=a_desc.dtype)
+    b = tle.gpu.alloc([SLOTS, N, K], dtype=b_desc.dtype)
+    pipe = tle.pipe(capacity=SLOTS, name="operands", a=a, b=b)
+    tle.gpu.warp_specialize(
+        [
+            (multiply, (pipe.reader(), c_desc, num_m, num_n, steps, M, N, HALVES, GROUP)),
+            (bring, (pipe.writer(), a_desc, b_desc, num_m, num_n, steps, M, N, K, GROUP)),
+        ],
+        [1],
+        [40],
+    )
+
+
+def gemm(a, b, c, block=(128, 256, 64), slots=4, programs=132, halves=True, group=8, num_warps=8):
+    """``c = a @ b.T`` for matrices whose rows are multiples of 16 bytes; ``programs`` share the tiles."""
+    (rows, inner), columns = a.shape, b.shape[0]
+    m, n, k = block
+    num_m, num_n = triton.cdiv(rows, m), triton.cdiv(columns, n)
+    return gemm_kernel[(min(programs, num_m * num_n),)](
+        TensorDescriptor.from_tensor(a, [m, k]),
+        TensorDescriptor.from_tensor(b, [n, k]),
+        TensorDescriptor.from_tensor(c, [m, n // 2 if halves else n]),
+        num_m,
+        num_n,
+        triton.cdiv(inner, k),
+        m,
+        n,
+        k,
+        slots,
+        halves,
+        group,
+        num_warps=num_warps,
+    )
+
+
+def main():
+    """Multiplies some matrices and compares the results with NumPy's."""
+    import numpy as np
+
+    for rows, columns, inner in ((256, 128, 128), (200, 104, 72)):
+        rng = np.random.default_rng(0)
+        a = rng.integers(-2, 3, (rows, inner)).astype(np.float16)
+        b = rng.integers(-2, 3, (columns, inner)).astype(np.float16)
+        c = np.full((rows, columns), np.nan, np.float16)
+        gemm(a, b, c, (128, 64, 32), slots=3, programs=2)
+        np.testing.assert_array_equal(c, a.astype(np.float32) @ b.T.astype(np.float32))
+        print(f"{rows} x {inner} by {inner} x {columns}")
+
+
+if __name__ == "__main__":
+    main()
