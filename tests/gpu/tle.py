@@ -13,6 +13,9 @@ loop or program the compiler gives warps with roles (``tl.range``), the same and
 ``moe_align``: tokens by expert (S000 4.2): ours is one kernel with buffers and a barrier over the grid; Triton's are four kernels,
 since it has neither: counts by ``tl.histogram``, a sum over programs, a sum over experts, and places by atomics in global memory.
 
+``sparse_mla``: sparse attention, prefill, 4096 queries of 128 heads, D 576 and 512, of 8192 rows or more (S000 4.1), against ``examples/sparse_attention.py`` by both
+compilers.
+
 ``topk``: the largest of each row, in order (S000 4.3), against ``torch.topk``.
 
 ``topk_selector``: which are the largest of long rows (S000 4.4): ours shares rows among the programs of a cluster; Triton's is one
@@ -20,6 +23,7 @@ program a row, which counts digits by ``tl.histogram`` and reads the row once fo
 """
 
 import argparse
+import functools
 import sys
 from pathlib import Path
 
@@ -38,6 +42,7 @@ import gemm
 import gemm_pipe
 import moe_align
 import persistent_matmul
+import sparse_mla
 import topk
 import topk_selector
 from peers import load, load_for_triton
@@ -335,6 +340,54 @@ def cluster_gemm_rows(size=4096):
     row_of(f"cluster_gemm {size}^3", times, f"TFLOP/s {rates} {kept} {best}; 64 x 256 x 32: {slow:.1f} us")
 
 
+SPARSE = (
+    ((64, 64), 8, 1),
+    ((64, 64), 8, 2),
+    ((64, 32), 8, 2),
+    ((64, 32), 4, 2),
+    ((128, 32), 8, 2),
+    ((128, 64), 8, 1),
+)
+
+
+def sparse_mla_rows(lengths=(8192, 32768, 131072), configs=SPARSE):
+    n, heads, d, d_value, topk = 4096, 128, 576, 512, 2048
+    modules = {"compiler's": load("sparse_attention"), "triton": load_for_triton("sparse_attention")}
+    configs = [{"block": b, "num_warps": w, "num_stages": s} for b, w, s in configs]
+    for rows in lengths:
+        q, kv = (
+            torch.randn(*shape, device="cuda", dtype=torch.bfloat16) for shape in ((n, heads, d), (rows, d))
+        )
+        index = torch.stack([torch.randperm(rows, device="cuda")[:topk] for _ in range(n)]).int()
+        index[::2, topk // 2 :: 3] = -1
+        o, lse = q.new_empty(n, heads, d_value), torch.empty(n, heads, device="cuda")
+
+        def check(config):
+            for i in (0, 1, 700, 2047, 4095):
+                there = kv[index[i][index[i] >= 0]].float()
+                s = q[i].float() @ there.T * d**-0.5
+                torch.testing.assert_close(o[i].float(), torch.softmax(s, 1) @ there[:, :d_value], rtol=2e-2, atol=2e-3)  # fmt: skip
+                torch.testing.assert_close(lse[i], s.logsumexp(1) * 1.4426950408889634, rtol=1e-3, atol=1e-2)
+
+        def run():
+            sparse_mla.sparse_mla(q, kv, index, o, lse)
+
+        kept_of(run, [{}], o, check)
+        runs = {"ours": run}
+        for who, module in modules.items():
+
+            def other(module=module, **config):
+                module.sparse_attention(q, kv, index, o, lse, **config)
+
+            best = kept_of(other, configs, o, check, False)
+            runs[who] = functools.partial(other, **best)
+        index.copy_(index.abs())  # no gaps where time is measured: none of the published numbers has any
+        times = times_of(runs)
+        amount = 2e-6 * n * heads * (d + d_value) * topk
+        rates = {who: f"{amount / t:.0f} / {amount / g:.0f}" for who, (t, g) in times.items()}
+        row_of(f"sparse_mla of {rows} rows", times, f"TFLOP/s {rates}")
+
+
 def topk_rows():
     shapes = [(64, 128, 8), (64, 1024, 32), (64, 8192, 128), (128, 32768, 256)]
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
@@ -447,6 +500,7 @@ WORKLOADS = {
     "cluster_gemm": cluster_gemm_rows,
     "gemm": gemm_rows,
     "moe_align": moe_align_rows,
+    "sparse_mla": sparse_mla_rows,
     "topk": topk_rows,
     "topk_selector": topk_selector_rows,
 }

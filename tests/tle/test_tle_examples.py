@@ -164,3 +164,26 @@ def test_gemm_by_clusters(device, shape, block, slots, num_warps):
     c = device.array(np.full((rows, columns), np.nan, np.float16))
     example("cluster_gemm").gemm(device.array(a), device.array(b), c, block, slots, num_warps=num_warps)
     np.testing.assert_array_equal(device.numpy(c), a.astype(np.float32) @ b.T.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("heads", "d_value", "topk", "dtype"),
+    [(64, 128, 300, np.float16), (128, 64, 64, ml_dtypes.bfloat16), (64, 512, 200, ml_dtypes.bfloat16)],
+)
+def test_sparse_mla(device, heads, d_value, topk, dtype):
+    """Blocks that are full and that aren't, gaps, and a query that attends to nothing."""
+    module = example("sparse_mla")
+    rng = np.random.default_rng(0)
+    queries, rows, d = 3, 320, d_value + 64
+    q, kv = (rng.standard_normal(shape).astype(dtype) for shape in ((queries, heads, d), (rows, d)))
+    index = np.array([rng.permutation(rows)[:topk] for _ in range(queries)], np.int32)
+    index[0, rng.random(topk) < 0.5] = -1
+    index[1] = -1
+    o = device.array(np.full((queries, heads, d_value), np.nan, dtype))
+    lse = device.array(np.full((queries, heads), np.nan, np.float32))
+    module.sparse_mla(device.array(q), device.array(kv), device.array(index), o, lse)
+    error = 1e-2 if dtype == np.float16 else 4e-2
+    want, denominators = module.reference(q, kv, index, d_value)
+    np.testing.assert_allclose(device.numpy(o).astype(np.float32), want, rtol=error, atol=error)
+    some = [0, 2]
+    np.testing.assert_allclose(device.numpy(lse)[some], denominators[some], rtol=1e-3, atol=1e-2)
