@@ -3,11 +3,19 @@
 ``python tests/gpu/tle.py [WORKLOAD …]`` prints a line a size: median times of competitors that take turns, and how many times longer than
 ours the others took. Results are checked first.
 
+``attention``: 4 × 32 heads of 128, causal and not, by ``tle.gpu.warp_specialize``, against the kernel of ``examples/flash_attention_descriptors.py``, to whose
+loop or program the compiler gives warps with roles (``tl.range``), the same and ``examples/flash_attention.py`` by Triton, and torch.
+
+``cluster_gemm``: 4096³ in fp16, where two programs of a cluster share a block, against Triton's ``examples/matmul.py`` and ``torch.matmul`` (cuBLAS).
+
 ``gemm``: 4096³ in fp16 by warps with roles, with barriers and products of the kernel's own and by a pipe, against ``torch.matmul`` (cuBLAS) and the same product by ``tl.dot`` (``examples/persistent_matmul.py``).
 
 ``moe_align``: tokens by expert (S000 4.2): ours is one kernel with buffers and a barrier over the grid; Triton's are four kernels,
 since it has neither: counts by ``tl.histogram``, a sum over programs, a sum over experts, and places by atomics in global memory.
 The third is ``moe_align.cu``, CUDA C++ of our own, of whose three ways the best counts; it needs ``nvcc``.
+
+``sparse_mla``: sparse attention, prefill, 4096 queries of 128 heads, D 576 and 512, of 8192 rows or more (S000 4.1), against ``examples/sparse_attention.py`` by both
+compilers.
 
 ``topk``: the largest of each row, in order (S000 4.3), against ``torch.topk``.
 
@@ -33,16 +41,21 @@ import torch
 import triton
 import triton.language as tl
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "tle"))
 
+import attention
+import cluster_gemm
 import fft
 import gemm
 import gemm_pipe
 import moe_align
 import persistent_matmul
+import sparse_mla
 import topk
 import topk_selector
+from peers import load, load_for_triton
 
 
 @triton.jit
@@ -251,6 +264,162 @@ def gemm_rows(size=4096):
     row_of(f"gemm {size}^3", times, f"TFLOP/s {rates} {kept} {pipe} {dot}")
 
 
+def kept_of(run, configs, out, check, every=True):
+    """The best of the configurations that work; results are checked, with ``every`` those of all, else of the first."""
+    working, refused = timing.compiled(run, configs)
+    for reason in refused.items():
+        print("refused", *reason)
+    for config in working if every else working[:1]:
+        out.fill_(float("nan"))
+        run(**config)
+        check(config)
+    return timing.best(run, working, 10)
+
+
+def attention_row(n, causal, dtype, batch=4, num_heads=32, d=128):
+    heads = batch * num_heads
+    q, k, v = (torch.randn(heads, n, d, device="cuda", dtype=dtype) for _ in range(3))
+    ours, own, theirs, pointers = (torch.empty_like(q) for _ in range(4))
+    by_head = [x.view(batch, num_heads, n, d) for x in (q, k, v)]
+    sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(*by_head, is_causal=causal)
+    want, eps = sdpa().view_as(q), torch.finfo(dtype).eps
+    descriptors, triton_descriptors, triton_pointers = (
+        load("flash_attention_descriptors"),
+        load_for_triton("flash_attention_descriptors"),
+        load_for_triton("flash_attention"),
+    )
+    programs = torch.cuda.get_device_properties(0).multi_processor_count
+
+    def run(**config):
+        attention.attention(q, k, v, ours, causal, **config)
+
+    def run_own(**config):
+        descriptors.flash_attention_descriptors(q, k, v, own, causal, warp_specialize=True, **config)
+
+    def run_triton(**config):
+        triton_descriptors.flash_attention_descriptors(q, k, v, theirs, causal, **config)
+
+    def run_pointers(**config):
+        triton_pointers.flash_attention(q, k, v, pointers, causal, **config)
+
+    def kept(run, configs, out, every=False):
+        # Averages of many values are small: rounding the weights errs less than rounding the result.
+        def check(config):
+            close = dict(rtol=4 * eps, atol=eps if causal else eps / 4)
+            torch.testing.assert_close(out, want, msg=lambda m: f"{config}: {m}", **close)
+
+        return kept_of(run, configs, out, check, every)
+
+    most = triton.cdiv(n, 128) * heads
+    best = kept(run, [{"block": (128, 128), "programs": p} for p in (programs, most)], ours, True)
+    plain = [{"block": block, "num_warps": 8, "num_stages": stages} for block, stages in (((128, 64), 2), ((128, 64), 3), ((128, 128), 2))]  # fmt: skip
+    best_own = kept(run_own, plain + [c | {"programs": programs} for c in plain[1:]], own)
+    best_triton = kept(
+        run_triton, [c | {"warp_specialize": ws} for c in plain for ws in (False, True)], theirs
+    )
+    best_pointers = kept(run_pointers, plain, pointers)
+    times = times_of(
+        {
+            "ours": lambda: run(**best),
+            "compiler's": lambda: run_own(**best_own),
+            "triton": lambda: run_triton(**best_triton),
+            "triton's pointers": lambda: run_pointers(**best_pointers),
+            "torch": sdpa,
+        }
+    )
+    amount = 4e-6 * heads * n * n * d / (2 if causal else 1)
+    rates = {who: f"{amount / t:.0f} / {amount / g:.0f}" for who, (t, g) in times.items()}
+    name = f"attention {str(dtype)[6:]} {n}{' causal' if causal else ''}"
+    row_of(name, times, f"TFLOP/s {rates} {best} {best_own} {best_triton} {best_pointers}")
+
+
+def attention_rows():
+    for causal in (False, True):
+        for n in (1024, 2048, 4096, 8192):
+            attention_row(n, causal, torch.float16)
+    attention_row(4096, False, torch.bfloat16)
+
+
+def cluster_gemm_rows(size=4096):
+    a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+    ours, theirs = (torch.empty(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+    want = torch.matmul(a, b.T)
+    matmul = load_for_triton("matmul")
+
+    def run(**config):
+        cluster_gemm.gemm(a, b, ours, **config)
+
+    def run_triton(**config):
+        matmul.matmul(a, b.T, theirs, **config)
+
+    def check_of(out):
+        return lambda config: torch.testing.assert_close(
+            out, want, rtol=1e-2, atol=1e-1, msg=lambda m: f"{config}: {m}"
+        )
+
+    tiles = [((64, 256, 32), 6, 4), ((64, 256, 64), 4, 4), ((128, 256, 64), 4, 8), ((128, 256, 32), 6, 8)]
+    configs = [{"block": block, "slots": slots, "num_warps": w, "group": group}
+               for block, slots, w in tiles for group in (4, 8)]  # fmt: skip
+    plain = [{"block": block, "num_warps": 8, "num_stages": stages}
+             for block, stages in (((128, 256, 64), 3), ((128, 256, 64), 4), ((128, 128, 64), 4))]  # fmt: skip
+    kept = kept_of(run, configs, ours, check_of(ours))
+    best = kept_of(run_triton, plain, theirs, check_of(theirs), False)
+    times = times_of({"ours": lambda: run(**kept), "triton": lambda: run_triton(**best), "cuBLAS": lambda: torch.matmul(a, b.T)})  # fmt: skip
+    # The tile that the specification names.
+    named = {c["block"]: c for c in configs}[64, 256, 32]
+    slow = timing.time(lambda: run(**named), 15) * 1e3
+    rates = {who: f"{2e-6 * size**3 / t:.0f} / {2e-6 * size**3 / g:.0f}" for who, (t, g) in times.items()}
+    row_of(f"cluster_gemm {size}^3", times, f"TFLOP/s {rates} {kept} {best}; 64 x 256 x 32: {slow:.1f} us")
+
+
+SPARSE = (
+    ((64, 64), 8, 1),
+    ((64, 64), 8, 2),
+    ((64, 32), 8, 2),
+    ((64, 32), 4, 2),
+    ((128, 32), 8, 2),
+    ((128, 64), 8, 1),
+)
+
+
+def sparse_mla_rows(lengths=(8192, 32768, 131072), configs=SPARSE):
+    n, heads, d, d_value, topk = 4096, 128, 576, 512, 2048
+    modules = {"compiler's": load("sparse_attention"), "triton": load_for_triton("sparse_attention")}
+    configs = [{"block": b, "num_warps": w, "num_stages": s} for b, w, s in configs]
+    for rows in lengths:
+        q, kv = (
+            torch.randn(*shape, device="cuda", dtype=torch.bfloat16) for shape in ((n, heads, d), (rows, d))
+        )
+        index = torch.stack([torch.randperm(rows, device="cuda")[:topk] for _ in range(n)]).int()
+        index[::2, topk // 2 :: 3] = -1
+        o, lse = q.new_empty(n, heads, d_value), torch.empty(n, heads, device="cuda")
+
+        def check(config):
+            for i in (0, 1, 700, 2047, 4095):
+                there = kv[index[i][index[i] >= 0]].float()
+                s = q[i].float() @ there.T * d**-0.5
+                torch.testing.assert_close(o[i].float(), torch.softmax(s, 1) @ there[:, :d_value], rtol=2e-2, atol=2e-3)  # fmt: skip
+                torch.testing.assert_close(lse[i], s.logsumexp(1) * 1.4426950408889634, rtol=1e-3, atol=1e-2)
+
+        def run():
+            sparse_mla.sparse_mla(q, kv, index, o, lse)
+
+        kept_of(run, [{}], o, check)
+        runs = {"ours": run}
+        for who, module in modules.items():
+
+            def other(module=module, **config):
+                module.sparse_attention(q, kv, index, o, lse, **config)
+
+            best = kept_of(other, configs, o, check, False)
+            runs[who] = functools.partial(other, **best)
+        index.copy_(index.abs())  # no gaps where time is measured: none of the published numbers has any
+        times = times_of(runs)
+        amount = 2e-6 * n * heads * (d + d_value) * topk
+        rates = {who: f"{amount / t:.0f} / {amount / g:.0f}" for who, (t, g) in times.items()}
+        row_of(f"sparse_mla of {rows} rows", times, f"TFLOP/s {rates}")
+
+
 def topk_rows():
     shapes = [(64, 128, 8), (64, 1024, 32), (64, 8192, 128), (128, 32768, 256)]
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
@@ -444,8 +613,11 @@ def fft_rows():
 
 
 WORKLOADS = {
+    "attention": attention_rows,
+    "cluster_gemm": cluster_gemm_rows,
     "gemm": gemm_rows,
     "moe_align": moe_align_rows,
+    "sparse_mla": sparse_mla_rows,
     "topk": topk_rows,
     "topk_selector": topk_selector_rows,
     "fft": fft_rows,

@@ -179,3 +179,67 @@ def test_gemm_by_a_pipe(device, shape, block, slots, programs, halves):
     c = device.array(np.full((rows, columns), np.nan, np.float16))
     example("gemm_pipe").gemm(device.array(a), device.array(b), c, block, slots, programs, halves)
     np.testing.assert_array_equal(device.numpy(c), a.astype(np.float32) @ b.T.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "causal", "block", "programs"),
+    [
+        ((2, 200, 64), np.float16, False, (128, 128), 2),
+        ((3, 128, 64), ml_dtypes.bfloat16, False, (128, 96), 3),
+        ((1, 320, 128), np.float16, True, (128, 128), 2),
+        ((3, 256, 64), ml_dtypes.bfloat16, True, (128, 128), 1),
+        ((1, 40, 128), np.float16, True, (128, 128), 4),
+        ((1, 272, 128), ml_dtypes.bfloat16, False, (128, 80), 1),
+    ],
+)
+def test_attention(device, shape, dtype, causal, block, programs):
+    """Whole blocks of keys and parts of them, one block and several, more tiles than programs and fewer."""
+    module = example("attention")
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal(shape).astype(dtype) for _ in range(3))
+    o = device.array(np.full(shape, np.nan, dtype))
+    module.attention(*(device.array(x) for x in (q, k, v)), o, causal, block, 2, programs)
+    got, want = device.numpy(o).astype(np.float32), module.reference(q, k, v, causal)
+    error = 1e-2 if dtype == np.float16 else 4e-2
+    np.testing.assert_allclose(got, want, rtol=error, atol=error)
+
+
+@pytest.mark.parametrize(
+    ("shape", "block", "slots", "num_warps"),
+    [
+        ((256, 256, 192), (64, 128, 64), 3, 4),
+        ((200, 104, 72), (64, 64, 32), 2, 4),
+        ((130, 64, 32), (128, 64, 32), 4, 8),
+    ],
+)
+def test_gemm_by_clusters(device, shape, block, slots, num_warps):
+    rows, columns, inner = shape
+    rng = np.random.default_rng(0)
+    a = rng.integers(-2, 3, (rows, inner)).astype(np.float16)
+    b = rng.integers(-2, 3, (columns, inner)).astype(np.float16)
+    c = device.array(np.full((rows, columns), np.nan, np.float16))
+    example("cluster_gemm").gemm(device.array(a), device.array(b), c, block, slots, num_warps=num_warps)
+    np.testing.assert_array_equal(device.numpy(c), a.astype(np.float32) @ b.T.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("heads", "d_value", "topk", "dtype"),
+    [(64, 128, 300, np.float16), (128, 64, 64, ml_dtypes.bfloat16), (64, 512, 200, ml_dtypes.bfloat16)],
+)
+def test_sparse_mla(device, heads, d_value, topk, dtype):
+    """Blocks that are full and that aren't, gaps, and a query that attends to nothing."""
+    module = example("sparse_mla")
+    rng = np.random.default_rng(0)
+    queries, rows, d = 3, 320, d_value + 64
+    q, kv = (rng.standard_normal(shape).astype(dtype) for shape in ((queries, heads, d), (rows, d)))
+    index = np.array([rng.permutation(rows)[:topk] for _ in range(queries)], np.int32)
+    index[0, rng.random(topk) < 0.5] = -1
+    index[1] = -1
+    o = device.array(np.full((queries, heads, d_value), np.nan, dtype))
+    lse = device.array(np.full((queries, heads), np.nan, np.float32))
+    module.sparse_mla(device.array(q), device.array(kv), device.array(index), o, lse)
+    error = 1e-2 if dtype == np.float16 else 4e-2
+    want, denominators = module.reference(q, kv, index, d_value)
+    np.testing.assert_allclose(device.numpy(o).astype(np.float32), want, rtol=error, atol=error)
+    some = [0, 2]
+    np.testing.assert_allclose(device.numpy(lse)[some], denominators[some], rtol=1e-3, atol=1e-2)
