@@ -177,7 +177,7 @@ def main():
     """Some heads, against NumPy."""
     import numpy as np
 
-    for heads, n_ctx, d, causal in ((2, 200, 64, False), (1, 256, 128, True)):
+    for heads, n_ctx, d, causal in ((1, 400, 64, False), (1, 256, 128, True)):
         rng = np.random.default_rng(0)
         q, k, v = (rng.standard_normal((heads, n_ctx, d)).astype(np.float16) for _ in range(3))
         o = np.full_like(q, np.nan)

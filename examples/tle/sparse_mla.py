@@ -94,7 +94,7 @@ def sparse_mla_kernel(
     q_desc, rest_desc, kv_ptr, index_ptr, o_ptr, lse_ptr, scale, heads, topk,
     D: tl.constexpr, D_VALUE: tl.constexpr, H: tl.constexpr, N: tl.constexpr,
 ):  # fmt: skip
-    """``H`` heads of one query, and ``N`` rows in a block."""
+    """``H`` heads of one query. A block has ``N`` rows, as many as its rows have elements that are no value: weights lie where these were."""
     HALF: tl.constexpr = D_VALUE // 2
     REST: tl.constexpr = D - D_VALUE
     query = tl.program_id(1)
@@ -103,10 +103,8 @@ def sparse_mla_kernel(
     o_ptr += first.to(tl.int64) * D_VALUE
     lse_ptr += first
     q = tle.gpu.alloc([2, H, HALF], dtype=q_desc.dtype)
-    left, right = (
-        tle.gpu.alloc([2, N, HALF], dtype=q_desc.dtype),
-        tle.gpu.alloc([2, N, HALF], dtype=q_desc.dtype),
-    )
+    left = tle.gpu.alloc([2, N, HALF], dtype=q_desc.dtype)
+    right = tle.gpu.alloc([2, N, HALF], dtype=q_desc.dtype)
     rest = tle.gpu.alloc([2, N, REST], dtype=q_desc.dtype)
     pipe = tle.pipe(capacity=2, readers=("left", "right"), left=left, right=right, rest=rest)
     p = tle.gpu.alloc([2, H, N], dtype=q_desc.dtype)
@@ -130,23 +128,20 @@ def sparse_mla_kernel(
     )  # fmt: skip
 
 
-def sparse_mla(q, kv, index, o, lse, rows=64):
+def sparse_mla(q, kv, index, o, lse):
     """o = softmax(q kvᵀ / sqrt(D)) kv[:, :D_VALUE] over the rows that ``index`` names, for contiguous arrays of 16-bit floats.
 
     :param q: (queries, heads, D), the heads a multiple of 64.
     :param kv: (rows, D).
     :param index: (queries, top k) int32; a negative index is none.
     :param o: (queries, heads, D_VALUE), D_VALUE + 64 = D. ``lse``: (queries, heads) float32, logarithms to base 2 of the denominators.
-    :param rows: how many a block has.
     """
     queries, heads, d = q.shape
     d_value = o.shape[2]
     if heads % 64:
         raise ValueError(f"heads come in groups of 64, not {heads}")
-    if d - d_value != rows:
-        raise ValueError(
-            f"the part of keys that is no value has as many elements as a block rows, {rows}, not {d - d_value}"
-        )
+    if d - d_value != 64:
+        raise ValueError(f"keys have 64 elements beside the values, not {d - d_value}")
     flat = q.reshape(queries * heads, d)
     return sparse_mla_kernel[(heads // 64, queries)](
         TensorDescriptor.from_tensor(flat, [64, d_value // 2]),
@@ -161,7 +156,7 @@ def sparse_mla(q, kv, index, o, lse, rows=64):
         d,
         d_value,
         64,
-        rows,
+        64,
         num_warps=4,
     )
 

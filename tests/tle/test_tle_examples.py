@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from common import Device
 
+import tilewright as triton
+
 FOLDER = Path(__file__).parents[2] / "examples" / "tle"
 # They import each other, as programs do.
 sys.path.append(str(FOLDER))
 
 
-def example(name):
-    spec = spec_from_file_location(name, FOLDER / f"{name}.py")
+def example(name, folder=FOLDER):
+    spec = spec_from_file_location(name, folder / f"{name}.py")
     module = module_from_spec(spec)
     # The source of a kernel is found by the module's name.
     sys.modules[name] = module
@@ -243,3 +245,43 @@ def test_sparse_mla(device, heads, d_value, topk, dtype):
     np.testing.assert_allclose(device.numpy(o).astype(np.float32), want, rtol=error, atol=error)
     some = [0, 2]
     np.testing.assert_allclose(device.numpy(lse)[some], denominators[some], rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "instead", "fault"),
+    [
+        (
+            "attention",
+            "            acc = tle.gpu.wgmma_wait(0, acc)\n            v_pipe.release(i)\n",
+            "            v_pipe.release(i)\n            acc = tle.gpu.wgmma_wait(0, acc)\n",
+            "shared-memory race: the asynchronous proxy writes .* a `wgmma` of warp . read it",
+        ),
+        (
+            "cluster_gemm",
+            "    tle.distributed_barrier(PAIR)\n",
+            "",
+            "asynchronous copy used before its wait",
+        ),
+        (
+            "cluster_gemm",
+            "tle.gpu.wgmma_wait(2, left), tle.gpu.wgmma_wait(2, right)",
+            "tle.gpu.wgmma_wait(4, left), tle.gpu.wgmma_wait(4, right)",
+            "shared-memory race: the asynchronous proxy writes .* a `wgmma` of warp . read it",
+        ),
+        (
+            "sparse_mla",
+            "tle.gpu.barrier_wait(asked, phaseIdx=0)",
+            "pass",
+            "asynchronous copy used before its wait",
+        ),
+        ("sparse_mla", "tle.gpu.barrier_wait(weighed[OTHER], phaseIdx=pair)", "pass", "shared-memory race"),
+        ("sparse_mla", "tle.gpu.barrier_wait(done[OTHER], phaseIdx=0)", "pass", "shared-memory race"),
+    ],
+)
+def test_simulator_reports_what_lacks_a_wait(name, text, instead, fault, monkeypatch, tmp_path):
+    source = (FOLDER / f"{name}.py").read_text()
+    assert source.count(text) == 1
+    (tmp_path / f"{name}.py").write_text(source.replace(text, instead))
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    with pytest.raises(triton.KernelError, match=fault):
+        example(name, tmp_path).main()
