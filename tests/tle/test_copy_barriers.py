@@ -147,6 +147,33 @@ def change(out_ptr, x, full, empty, n, N: tl.constexpr):
         tle.gpu.barrier_arrive(empty, phaseIdx=i)
 
 
+@triton.jit
+def parts(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    """Quarters of the rows and of the columns of two buffers, each by a copy of its own."""
+    by_rows = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [M // 4, N])
+    by_columns = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [M, N // 4])
+    rows, columns = tle.gpu.alloc([M, N], tl.float16), tle.gpu.alloc([2, M, N], tl.float16)
+    full = tle.gpu.alloc_barrier(expect_bytes=M * N * 4)
+    for i in tl.static_range(4):
+        part = rows.subslice((3 - i) * (M // 4), M // 4, dim=0)
+        tle.gpu.copy(by_rows, part, [M // 4, N], [i * (M // 4), 0], barrier=full)
+        part = columns.slot(1).subslice((3 - i) * (N // 4), N // 4)
+        tle.gpu.copy(by_columns, part, [M, N // 4], [0, i * (N // 4)], barrier=full)
+    tle.gpu.barrier_wait(full, phaseIdx=0)
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out_ptr + at, rows.load())
+    tl.store(out_ptr + M * N + at, columns.slot(1).load())
+
+
+@pytest.mark.parametrize(("m", "n"), [(64, 128), (32, 256), (96, 64)])
+def test_copies_to_parts_of_buffers(device, m, n):
+    x = np.random.default_rng(0).random((m, n)).astype(np.float16)
+    out = device.array(np.zeros((2, m, n), np.float16))
+    parts[(1,)](device.array(x), out, m, n)
+    want = [np.concatenate(np.split(x, 4, axis)[::-1], axis) for axis in (0, 1)]
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
 def test_what_is_loaded_and_stored_is_fenced_before_the_next_copy(device):
     x = np.random.default_rng(0).random((4, 32, 32), np.float32)
     out = device.array(np.zeros_like(x))

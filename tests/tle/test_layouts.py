@@ -254,7 +254,7 @@ WRONG = [
     "`alias_offset_bytes` is 3, and must be a multiple of 2",
     "`alias_offset_bytes` of tle.gpu.alloc needs `alias`",
     "with `alias` has no `init_value`",
-    "this is a part of a buffer",
+    "a part of a buffer can't have an alias",
     "`space` of tle.gpu.memory_space",
     "`layout` of tle.gpu.set_layout must be a tle.gpu.BlockEncoding",
     "a layout for 8 warps, where 4 run this",

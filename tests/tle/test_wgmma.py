@@ -472,3 +472,35 @@ def test_the_simulator_asks_for_each_of_them():
     silent = [lines[i] for i in places if not findings([*lines[:i], *lines[i + 1 :]])]
     assert not silent
     assert findings([line for i, line in enumerate(lines) if i not in fences])[0]["kind"] == "proxy-fence"
+
+
+@triton.jit
+def one_role(q_ptr, k_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    """The same warps copy ahead and multiply: rows in registers by blocks that come while the last one is used; the largest of each row."""
+    q = tl.load(block(q_ptr, M, D))
+    desc = tl.make_tensor_descriptor(k_ptr, [n * N, D], [D, 1], [N, D])
+    k = tle.gpu.alloc([2, N, D], dtype=tl.float16)
+    full = tle.gpu.alloc_barriers(2, expect_bytes=N * D * 2)
+    empty = tle.gpu.alloc_barriers(2, init=tle.gpu.READY)
+    largest = tl.full([M], float("-inf"), tl.float32)
+    tle.gpu.barrier_wait(empty[0], phaseIdx=0)
+    tle.gpu.copy(desc, k.slot(0), [N, D], [0, 0], barrier=full[0])
+    for i in range(n):
+        if i + 1 < n:
+            tle.gpu.barrier_wait(empty[(i + 1) % 2], phaseIdx=(i + 1) // 2)
+            tle.gpu.copy(desc, k.slot((i + 1) % 2), [N, D], [(i + 1) * N, 0], barrier=full[(i + 1) % 2])
+        tle.gpu.barrier_wait(full[i % 2], phaseIdx=i // 2)
+        scores = tle.gpu.wgmma(q, k.slot(i % 2), trans_b=True)
+        scores = tle.gpu.wgmma_wait(0, scores)
+        tle.gpu.barrier_arrive(empty[i % 2], phaseIdx=i // 2)
+        largest = tl.maximum(largest, tl.max(scores, 1))
+    tl.store(out_ptr + tl.arange(0, M), largest)
+
+
+@pytest.mark.parametrize(("m", "num_warps"), [(64, 4), (128, 4), (128, 8)])
+def test_one_role(device, m, num_warps):
+    q, x = given(device, tl.float16, (m, 64), 0)
+    k, y = given(device, tl.float16, (5 * 32, 64), 1)
+    out = device.array(np.zeros(m, np.float32))
+    one_role[(1,)](q, k, out, 5, m, 32, 64, num_warps=num_warps)
+    np.testing.assert_array_equal(device.numpy(out), (x.astype(np.float32) @ y.T.astype(np.float32)).max(1))

@@ -243,3 +243,33 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.tot
     tt.return
   }
 }
+// -----
+// A slot of a part, or of an alias, is somewhere in the whole: not where that slot of the whole is.
+// RUN: -allocate-shared -membar
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: tensor<512xf32, #blocked>) {
+    %c0 = arith.constant 0 : i32
+    %c2 = arith.constant 2 : i32
+    %a = ttg.local_alloc : () -> !ttg.memdesc<4x512xf32, #shared, #smem, mutable>
+    %part = ttg.memdesc_subslice %a[2, 0] : !ttg.memdesc<4x512xf32, #shared, #smem, mutable> -> !ttg.memdesc<2x512xf32, #shared, #smem, mutable, 4x512>
+    %alias = ttg.memdesc_reinterpret %a {offset = 4096 : i32} : !ttg.memdesc<4x512xf32, #shared, #smem, mutable> -> !ttg.memdesc<2x512xf32, #shared, #smem, mutable>
+    %0 = ttg.memdesc_index %a[%c2] : !ttg.memdesc<4x512xf32, #shared, #smem, mutable> -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+    %1 = ttg.memdesc_index %part[%c0] : !ttg.memdesc<2x512xf32, #shared, #smem, mutable, 4x512> -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+    %2 = ttg.memdesc_index %alias[%c0] : !ttg.memdesc<2x512xf32, #shared, #smem, mutable> -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+    // CHECK: ttg.local_store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_load
+    ttg.local_store %x, %0 : tensor<512xf32, #blocked> -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+    %y = ttg.local_load %1 : !ttg.memdesc<512xf32, #shared, #smem, mutable> -> tensor<512xf32, #blocked>
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_store
+    ttg.local_store %y, %2 : tensor<512xf32, #blocked> -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_load
+    %z = ttg.local_load %0 : !ttg.memdesc<512xf32, #shared, #smem, mutable> -> tensor<512xf32, #blocked>
+    tt.return
+  }
+}

@@ -1,8 +1,9 @@
 //! Buffers that the kernel allocates itself get their layouts, and whole accesses of them by pointers become accesses of buffers.
 //!
 //! A buffer of `tt` has no layout. What reads it says which suits: operands of dots want rows swizzled for the matrix loads of
-//! warps, those of products that the kernel issues itself the swizzle that these read, what the copy engine fills the widest swizzle that it has for the shape, everything else a plain row-major order, in which
-//! pointers may be moved, too. Layouts that the kernel gives stay.
+//! warps, those of products that the kernel issues itself the swizzle that these read, what the copy engine fills the widest
+//! swizzle that it has for the shape, everything else a plain row-major order, in which pointers may be moved, too. Layouts that
+//! the kernel gives stay.
 //!
 //! Why here: layouts of tensors are assigned by those of the buffers they come from. A load or store through the pointers to all
 //! elements of a buffer needs no addresses: as an access of the buffer it can take any layout, and the instructions for matrices.
@@ -156,35 +157,35 @@ fn least_shape(module: &Module, views: &[Seen]) -> Vec<u32> {
 fn swizzle(module: &Module, views: &[Seen], num_warps: u32) -> Result<Option<u32>, Diagnostic> {
     let least = least_shape(module, views);
     let mut found: Option<u32> = None;
-    for &(view, transposed) in views {
-        let (ty, bits) = (module.value_type(view), module.bits(module.value_type(view)).max(8));
-        let natural = match TmaBlock::natural_encoding(&least, bits) {
+    for seen in views {
+        let (view, transposed) = *seen;
+        let bits = module.bits(module.value_type(view)).max(8);
+        let natural = |shape: &[u32]| match TmaBlock::natural_encoding(shape, bits) {
             Encoding::Shared(SharedKind::NvmmaShared { swizzle_bytes, .. }) => swizzle_bytes,
             _ => 0,
         };
+        let mut narrow = |swizzle: u32| found = Some(found.unwrap_or(natural(&least)).min(swizzle));
+        if is_filled(module, view) {
+            narrow(natural(&least_shape(module, &[*seen])));
+        }
         for u in module.uses(view) {
-            let read = ttng::WarpGroupDot::cast(module, u.op).filter(|_| u.index < 2);
-            if read.is_none() && !is_filled(module, view) {
-                continue;
-            }
-            found = Some(found.unwrap_or(natural).min(natural));
-            let Some(dot) = read else { continue };
+            let Some(dot) = ttng::WarpGroupDot::cast(module, u.op).filter(|_| u.index < 2) else { continue };
             let n = user_dots::warps_of(module, dot, num_warps).map_or(8, |[_, _, n]| n);
             let (mn_axis, mn) = if u.index == 0 { (0, 64) } else { (1, n) };
-            let shape = module.shape(ty).unwrap_or(&[]);
+            let shape = module.shape(module.value_type(view)).unwrap_or(&[]);
             let fast = if transposed { 0 } else { 1 };
-            let read = assign_layouts::operand_buffer_encoding(shape, fast, bits, mn_axis, mn, mn);
-            match read {
-                Some(Encoding::Shared(SharedKind::NvmmaShared { swizzle_bytes, .. })) if natural > 0 => {
-                    found = found.map(|s| s.min(swizzle_bytes));
+            match assign_layouts::operand_buffer_encoding(shape, fast, bits, mn_axis, mn, mn) {
+                Some(Encoding::Shared(SharedKind::NvmmaShared { swizzle_bytes, .. }))
+                    if natural(&least) > 0 =>
+                {
+                    narrow(swizzle_bytes);
                 }
                 _ => {
                     let what =
                         format!("a tle.gpu.wgmma that reads a buffer of shape {least:?} of {bits} bits");
                     let error = Diagnostic::unsupported(module, module.op_loc(u.op), what);
-                    return Err(
-                        error.note("its rows must be a multiple of 32 bytes, and their number one of 8")
-                    );
+                    let note = "its rows must be a multiple of 32 bytes, and their number one of 8";
+                    return Err(error.note(note));
                 }
             }
         }

@@ -25,8 +25,9 @@
 //! where a TMA copy touches what has been written since the last `ttng.fence_async_shared`, one is placed: before the last barrier if
 //! that follows the writes, else with a barrier of its own. (The passes that make warp-group dots place theirs.) Nor does it wait for ordinary
 //! loads that a barrier has let pass while they were under way: a TMA copy to what has been loaded since the last fence wants one, too.
-//! Where a kernel arrives at an mbarrier of its own it hands what it has written or loaded to others: if TMA or dots read it anywhere, or
-//! TMA fills it, the fence stands before the barrier before the arrival, or before a barrier of the hardware that the kernel names itself. (`lower-rings` places those of its own arrivals.)
+//! Where a kernel arrives at an mbarrier of its own it hands what it has written or loaded to others: if TMA or dots read it anywhere,
+//! or TMA fills it, the fence stands before the barrier before the arrival, or before a barrier of the hardware that the kernel
+//! names itself. (`lower-rings` places those of its own arrivals.)
 //!
 //! ```text
 //! %b = ttg.local_alloc %x {allocation.offset = 0}        %b = ttg.local_alloc %x {allocation.offset = 0}
@@ -616,7 +617,9 @@ fn buffer_range(module: &Module, value: Value) -> Option<Range> {
                 });
                 at = index.src(module);
             }
-            _ if is_view(module, op) => at = module.operands(op)[0],
+            Opcode::Ttg(ttg::Kind::MemdescReshape) => at = module.operands(op)[0],
+            // A slot of a part is somewhere in the whole.
+            _ if is_view(module, op) => (at, slot) = (module.operands(op)[0], None),
             _ => return None,
         }
     }

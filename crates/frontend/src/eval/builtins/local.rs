@@ -84,7 +84,7 @@ impl Evaluator<'_> {
         }
         let of = self.buffer_arg(args, "alias")?;
         self.own_buffer(&of)?;
-        self.whole_buffer(&of, "an alias is of a buffer, or a slot of one, whose elements lie side by side")?;
+        self.whole_buffer(&of, "have an alias", "give the buffer, or a slot of it, with an offset")?;
         let bytes = |element: &DType, shape: &Shape| {
             i128::from(element.bits().max(8) / 8) * shape.iter().map(|&n| i128::from(n)).product::<i128>()
         };
@@ -108,12 +108,12 @@ impl Evaluator<'_> {
         Ok(buffer(value, element, shape, None))
     }
 
-    /// Checks that a buffer is no part of another one along a dimension.
-    fn whole_buffer(&mut self, buffer: &Buffer, note: &str) -> Eval<()> {
+    /// Checks that a buffer is no part of another one along a dimension, of which something can't be done.
+    fn whole_buffer(&mut self, buffer: &Buffer, what: &str, note: &str) -> Eval<()> {
         let ty = self.module.value_type(buffer.handle.value);
         match self.module.type_kind(ty) {
             TypeKind::MemDesc { alloc_shape: Some(all), .. } if !all.ends_with(&buffer.shape) => Err(self
-                .error("this is a part of a buffer: its elements do not lie side by side")
+                .error(format!("a part of a buffer can't {what}: its elements do not lie side by side"))
                 .note(note.to_string())
                 .into()),
             _ => Ok(()),
@@ -405,7 +405,7 @@ impl Evaluator<'_> {
                 count(&shape)
             )));
         }
-        self.whole_buffer(&whole, "reshape the buffer, then take the part")?;
+        self.whole_buffer(&whole, "be reshaped", "reshape the buffer, then take the part")?;
         let ty = self.module.value_type(whole.handle.value);
         let given = self.module.encoding(ty).and_then(|e| self.module.encoding_of(e)).cloned();
         let plain = self.plain_layout(whole.shape.len());
