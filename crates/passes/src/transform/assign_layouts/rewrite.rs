@@ -157,7 +157,7 @@ impl<'a> Rewriter<'a> {
                     self.set_operand(op, i, enc);
                 }
             }
-            Opcode::Scf(_) => self.control(op),
+            Opcode::Scf(_) | Opcode::Ttg(ttg::Kind::WarpYield) => self.control(op),
             Opcode::Ttng(ttng::Kind::WarpGroupDot) => self.authored_dot(ttng::WarpGroupDot(op)),
             Opcode::Ttng(ttng::Kind::WarpGroupDotWait) => {
                 for (i, r) in results.into_iter().enumerate() {
