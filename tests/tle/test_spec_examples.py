@@ -19,7 +19,7 @@ TLE Architecture Design                   where it is run
                                           group of warps is to write all before it reads), test_post_processing_by_roles
 3.2.6.3 selective readers                 test_pipe.py::test_selective_readers
 3.2.6.4 exchange and reshard              not of one device
-3.3.1.1.1 tle.gpu.memory_space            not there yet
+3.3.1.1.1 tle.gpu.memory_space            test_layouts.py::test_memory_space
 3.3.1.1.2 tle.gpu.alloc                   test_row_pointers
 3.3.1.1.3 tle.gpu.local_ptr, row          test_row_pointers
 3.3.1.1.3 examples 1, 2, 3, 4             test_slice, test_matrix_slice, test_gather, test_atomics
@@ -27,7 +27,7 @@ TLE Architecture Design                   where it is run
 3.3.1.1.5 tle.gpu.copy                    test_copy
 3.3.1.2.1 warp_specialize                 test_producer_and_consumer, test_several_workers
 3.3.3.1, 3.3.3.2 staging, atomics         test_staging, test_shared_atomics
-4.2, 4.3, 4.4                             tables without code; examples/tle/moe_align.py, topk.py, topk_selector.py
+4.1, 4.2, 4.3, 4.4                        tables without code; examples/tle/sparse_mla.py, moe_align.py, topk.py, topk_selector.py
 ========================================  ============================================================================
 
 ========================================  ============================================================================
