@@ -35,10 +35,11 @@ KERNELS ?= 5000
 SEED ?= 300
 MUTATIONS ?= 20000
 
-test-long: ## KERNELS random kernels (5000) from seed SEED, MUTATIONS broken inputs of each kind, robustness
+test-long: ## KERNELS random kernels (5000) from seed SEED, MUTATIONS broken inputs of each kind, all roles, robustness
 	@TILEWRIGHT_PROFILE=release scripts/setup.sh
 	TILEWRIGHT_MUTATIONS=$(MUTATIONS) cargo test --release -p tilewright-cli --test mutations -- --nocapture
 	$(PYTHON) tests/random_kernels --count $(KERNELS) --seed $(SEED) --jobs $(JOBS) --shrink
+	TILEWRIGHT_ALL_ROLES=1 $(PYTHON) -m pytest -q -n $(JOBS) tests/tle/test_roles.py
 	$(PYTHON) tests/robustness
 
 robustness: setup ## processes, kills and damage on one cache; prints the table of docs/conformance.md (ARGS: --scale, --only)

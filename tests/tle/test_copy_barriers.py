@@ -1,14 +1,12 @@
 """`tle.gpu.copy` with a `barrier`, which counts the bytes that the copy engine brings."""
 
-import re
-
 import numpy as np
+import order
 import pytest
 
 import tilewright as triton
 import tilewright.language as tl
 from tilewright import tle
-from tilewright.testing import simulate_ptx
 
 
 @triton.jit
@@ -186,26 +184,11 @@ def test_the_simulator_asks_for_each_of_them(kernel, args):
     """Whatever of barriers, arrivals, bytes and the proxy fence before the arrival is missing, the simulator reports it."""
     x = np.random.default_rng(0).random((128, 32), np.float32)
     compiled = kernel.warmup(x, np.zeros_like(x), *args, grid=(1,), target="cuda:90")
-    lines, metadata = compiled.asm["ptx"].splitlines(), compiled.metadata
-    scratch = np.zeros(256, np.uint8)
-    scratch = scratch[-scratch.ctypes.data % 128 :][:128]
-
-    def findings(lines):
-        ints = [n for n in args[:-1]] if kernel is refill else list(args[:2])
-        arguments = [x, np.zeros_like(x), *ints, scratch]
-        threads = 32 * metadata.total_num_warps
-        ptx = "\n".join(lines)
-        return simulate_ptx(ptx, metadata.name, 1, threads, arguments, shared=metadata.shared)["findings"]
-
-    assert findings(lines) == []
-    needed = re.compile(r"fence\.proxy\.async|bar\.sync|mbarrier\.(arrive|expect_tx)")
-    places = [i for i, line in enumerate(lines) if needed.search(line)]
-    assert sum("fence.proxy.async" in lines[i] for i in places) == 1
-    for i in places:
-        found = findings([*lines[:i], *lines[i + 1 :]])
-        assert found, f"nothing is reported without {lines[i]}"
-        if "fence.proxy.async" in lines[i]:
-            assert found[0]["kind"] == "proxy-fence"
+    ints = args[:-1] if kernel is refill else args[:2]
+    reported = order.reported(compiled, [x, np.zeros_like(x), *ints])
+    assert [line for line, kinds in reported if not kinds] == []
+    fences = [kinds for line, kinds in reported if "fence.proxy.async" in line]
+    assert len(fences) == 1 and fences[0][0] == "proxy-fence"
 
 
 def test_a_phase_that_lacks_bytes_says_so(monkeypatch):

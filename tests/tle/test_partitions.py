@@ -403,7 +403,7 @@ WRONG = [
     "a worker of 3 warps",
     "100 registers for each thread of a worker: it must be a multiple of 8 from 24 to 256",
     r"4 \+ 16 \+ 16 = 36 warps: a CTA has at most 32",
-    r"128 × 240 \+ 128 × 240 \+ 128 × 240 = 92160 registers; a multiprocessor has 65536",
+    r"128 × 240 \+ 128 × 240 \+ 128 × 240 = 92160 registers, .* 128 × 24 = 3072: a CTA of 16 warps has 65536",
     "inside one of its own functions",
     "not supported yet: tle.gpu.warp_specialize inside a loop",
     "must be known at compile time",

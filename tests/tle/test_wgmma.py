@@ -1,14 +1,12 @@
 """`tle.gpu.wgmma` and `tle.gpu.wgmma_wait`: products that the kernel issues and waits for itself."""
 
-import re
-
 import numpy as np
+import order
 import pytest
 
 import tilewright as triton
 import tilewright.language as tl
 from tilewright import tle
-from tilewright.testing import simulate_ptx
 
 
 @triton.jit
@@ -456,22 +454,10 @@ def test_the_simulator_asks_for_each_of_them():
     """Whatever of waits, barriers and the proxy fence before the worker's arrival is missing, the simulator reports it."""
     x = np.random.default_rng(0).integers(-2, 3, (3 * 64, 32)).astype(np.float16)
     compiled = stores_for_another.warmup(x, x.astype(np.float32), 3, 32, 32, grid=(1,), target="cuda:90")
-    lines, metadata = compiled.asm["ptx"].splitlines(), compiled.metadata
-
-    def findings(lines):
-        threads = 32 * metadata.total_num_warps
-        arguments = [x, np.zeros((64, 32), np.float32), 3]
-        ptx = "\n".join(lines)
-        return simulate_ptx(ptx, metadata.name, 1, threads, arguments, shared=metadata.shared)["findings"]
-
-    assert findings(lines) == []
-    needed = re.compile(r"fence\.proxy\.async|bar\.sync|mbarrier\.arrive|wgmma\.wait_group")
-    places = [i for i, line in enumerate(lines) if needed.search(line)]
-    fences = [i for i in places if "fence.proxy.async" in lines[i]]
-    assert len(fences) == 1
-    silent = [lines[i] for i in places if not findings([*lines[:i], *lines[i + 1 :]])]
-    assert not silent
-    assert findings([line for i, line in enumerate(lines) if i not in fences])[0]["kind"] == "proxy-fence"
+    reported = order.reported(compiled, [x, np.zeros((64, 32), np.float32), 3])
+    assert [line for line, kinds in reported if not kinds] == []
+    fences = [kinds for line, kinds in reported if "fence.proxy.async" in line]
+    assert len(fences) == 1 and fences[0][0] == "proxy-fence"
 
 
 @triton.jit

@@ -48,6 +48,7 @@ pub mod types;
 pub mod typing;
 pub mod verify;
 mod verify_layouts;
+pub mod warp_groups;
 
 pub use attrs::{AttrKind, AttrValue, FloatBits, Name};
 pub use builder::{Builder, InsertPoint};

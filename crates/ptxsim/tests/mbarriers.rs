@@ -49,6 +49,21 @@ fn others_use_an_mbarrier_after_its_initialization() {
     clean(&k("bar.warp.sync -1;").replace(", 64;", ", 32;"), 32);
 }
 
+/// A producer that never waits would be done with three phases before the consumer looks, which then sees the first one over.
+#[test]
+fn who_arrives_does_not_run_ahead_of_those_that_wait_for_it() {
+    let k = |again: &str| {
+        let put = "st.shared.u32 [s], %r1; mbarrier.arrive.shared::cta.b64 _, [bar];";
+        format!(
+            "@%p1 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0; @!%p2 bra C;
+             @!%p1 bra E; {put} {again} bra E; C: {WAIT} ld.shared.u32 %r5, [s]; E:",
+            again = again.replace("PUT", put)
+        )
+    };
+    clean(&k(""), 64);
+    finds(&k("PUT PUT"), 64, SharedRace);
+}
+
 #[test]
 fn copies_signal_an_mbarrier_that_their_proxy_sees() {
     let k = |fence: &str, later: &str| {

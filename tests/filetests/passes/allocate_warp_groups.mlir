@@ -75,4 +75,46 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-// ERROR: 128 × 240 + 128 × 240 + 128 × 24 = 64512 registers, and the default one needs 128 × 24 = 3072: a multiprocessor has 65536
+// ERROR: the workers want 128 × 240 + 128 × 240 + 128 × 24 = 64512 registers, and the default partition at least 128 × 24 = 3072: a CTA of 16 warps has 65536
+// -----
+// Small partitions take what is left of the default region's warp group, or 2 + 16 + 8 + 4 + 2 warps would be 36.
+// RUN: -allocate-warp-groups
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 2 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f() {
+    ttg.warp_specialize()
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(2) {
+      ttg.warp_return
+    }
+    partition1() num_warps(16) {
+      ttg.warp_return
+    }
+    partition2() num_warps(8) {
+      ttg.warp_return
+    }
+    partition3() num_warps(4) {
+      ttg.warp_return
+    } : () -> ()
+    tt.return
+  }
+}
+// CHECK: "ttg.total-num-warps" = 32
+// CHECK: warpGroupStartIds = array<i32: 2, 4, 20, 28>
+// -----
+// A CTA of 20 warps starts with 96 registers for each thread, which is less than a multiprocessor has.
+// RUN: -allocate-warp-groups
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f() {
+    ttg.warp_specialize() attributes {requestedRegisters = array<i32: 120>}
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(16) {
+      ttg.warp_return
+    } : () -> ()
+    tt.return
+  }
+}
+// ERROR: the workers want 128 × 120 + 128 × 120 + 128 × 120 + 128 × 120 = 61440 registers, and the default partition at least 128 × 24 = 3072: a CTA of 20 warps has 61440

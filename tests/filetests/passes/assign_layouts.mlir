@@ -179,3 +179,32 @@ tt.func public @anchored(%p: tensor<64x32x!tt.ptr<f32>>) {
   tt.store %p, %w : tensor<64x32x!tt.ptr<f32>>
   tt.return
 }
+
+// -----
+// What the default partition returns has the encoding that the result got.
+// RUN: -assign-layouts
+tt.func public @returns_a_reduction(%q: !tt.ptr<i32>) {
+  %total = ttg.warp_specialize(%q)
+  default {
+    %r = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+    %row = tt.expand_dims %r {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+    %rows = tt.broadcast %row : tensor<1x32xi32> -> tensor<8x32xi32>
+    %sum = "tt.reduce"(%rows) <{axis = 0 : i32}> ({
+    ^bb0(%a: i32, %b: i32):
+      %c = arith.addi %a, %b : i32
+      tt.reduce.return %c : i32
+    }) : (tensor<8x32xi32>) -> tensor<32xi32>
+    ttg.warp_yield %sum : tensor<32xi32>
+  }
+  partition0(%a: !tt.ptr<i32>) num_warps(2) {
+    ttg.warp_return
+  } : (!tt.ptr<i32>) -> tensor<32xi32>
+  %r = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+  %s = tt.splat %q : !tt.ptr<i32> -> tensor<32x!tt.ptr<i32>>
+  %t = tt.addptr %s, %r : tensor<32x!tt.ptr<i32>>, tensor<32xi32>
+  tt.store %t, %total : tensor<32x!tt.ptr<i32>>
+  tt.return
+}
+// CHECK: convert_layout {{.*}}#ttg.slice<{dim = 0, parent = #blocked1}>> -> tensor<32xi32, #blocked>
+// CHECK: ttg.warp_yield {{.*}}tensor<32xi32, #blocked>
+// CHECK: -> tensor<32xi32, #blocked>

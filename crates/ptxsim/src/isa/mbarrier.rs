@@ -245,6 +245,10 @@ const EXPECT: u32 = 4;
 /// The arrival must not end the phase.
 const NO_COMPLETE: u32 = 8;
 
+/// Behind an arrival the others run: what waits for it does its work, before whoever does not wait for that, as it should, goes on
+/// and ends phases that the others still look for.
+const HANDED_OVER: Flow = Flow::YieldNext;
+
 /// One arrival of `count`, with `tx` bytes announced first.
 fn arrive_at(cx: &mut Cx<'_>, l: usize, at: (u32, u32), count: u32, tx: u32, flags: u32) -> u64 {
     let clock = &cx.w.sync.known(1 << l);
@@ -318,7 +322,7 @@ fn arrives(d: &mut Dec, drop: bool) -> R {
         if i.d != NONE {
             cx.put(i.d, &state);
         }
-        Flow::Next
+        HANDED_OVER
     };
     Ok(())
 }
@@ -353,7 +357,7 @@ pub(super) fn cp_async_arrive(d: &mut Dec) -> R {
             cx.w.sync.tick();
         }
         cx.unit.events += 1;
-        Flow::Next
+        HANDED_OVER
     };
     Ok(())
 }

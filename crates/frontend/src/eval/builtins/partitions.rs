@@ -20,6 +20,8 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::module::OpSpec;
+use tilewright_ir::options::MAX_WARPS;
+use tilewright_ir::warp_groups::{GROUP, MIN_REGISTERS, MOST_REGISTERS, Placement};
 use tilewright_ir::{Block, Op, Opcode, Type, Value as IrValue};
 
 use super::super::call::{Args, CallArgs};
@@ -27,15 +29,6 @@ use super::super::{Eval, Evaluator, builder};
 use crate::dtype::{DType, Scalar};
 use crate::host::HostValue;
 use crate::value::{Buffer, Tensor, Value};
-
-/// Warps of a CTA at most, registers of a multiprocessor and threads of a warp (CUDA C++ Programming Guide, "Technical Specifications per Compute
-/// Capability"): the same on every GPU that this compiles for.
-const MAX_WARPS: i128 = 32;
-const REGISTERS: i128 = 65536;
-const WARP: i128 = 32;
-/// What a thread may ask for: multiples of 8 (PTX ISA, "setmaxnreg").
-const LEAST_REGISTERS: i128 = 24;
-const MOST_REGISTERS: i128 = 256;
 
 /// A function and its arguments.
 struct Entry {
@@ -238,36 +231,28 @@ impl Evaluator<'_> {
         if let Some(n) = warps.iter().find(|n| ![1, 2, 4, 8, 16].contains(*n)) {
             return Err(self.error(format!("a worker of {n} warps: it must have 1, 2, 4, 8 or 16")));
         }
-        let fits = |r: &&i128| (LEAST_REGISTERS..=MOST_REGISTERS).contains(*r) && *r % 8 == 0;
+        let fits = |r: &&i128| (MIN_REGISTERS.into()..=MOST_REGISTERS.into()).contains(*r) && *r % 8 == 0;
         if let Some(r) = registers.iter().find(|r| !fits(r)) {
             return Err(self.error(format!(
-                "{r} registers for each thread of a worker: it must be a multiple of 8 from {LEAST_REGISTERS} to {MOST_REGISTERS}"
+                "{r} registers for each thread of a worker: it must be a multiple of 8 from {MIN_REGISTERS} to {MOST_REGISTERS}"
             )));
         }
-        let main = i128::from(self.options.num_warps);
-        let all: i128 = main + warps.iter().sum::<i128>();
-        let listed = |numbers: &mut dyn Iterator<Item = String>| numbers.collect::<Vec<_>>().join(" + ");
+        let main = self.options.num_warps;
+        let warps: Vec<u32> = warps.iter().map(|&n| n as u32).collect();
+        let all = main + warps.iter().sum::<u32>();
         if all > MAX_WARPS {
-            let sum = listed(&mut std::iter::once(main).chain(warps.iter().copied()).map(|n| n.to_string()));
+            let each: Vec<String> = std::iter::once(&main).chain(&warps).map(u32::to_string).collect();
             return Err(self
-                .error(format!("{sum} = {all} warps: a CTA has at most {MAX_WARPS}"))
+                .error(format!("{} = {all} warps: a CTA has at most {MAX_WARPS}", each.join(" + ")))
                 .note("the kernel's num_warps comes first, the workers' follow; make one of them smaller")
                 .into());
         }
-        let used: i128 = warps.iter().zip(registers).map(|(w, r)| w * WARP * r).sum();
-        let least = main * WARP * LEAST_REGISTERS;
-        if used + least > REGISTERS {
-            let mut each = warps.iter().zip(registers).map(|(w, r)| format!("{} × {r}", w * WARP));
-            let sum = listed(&mut each);
-            let left = (REGISTERS - least) / (warps.iter().sum::<i128>() * WARP) / 8 * 8;
-            return Err(self
-                .error(format!(
-                    "the workers' threads want {sum} = {used} registers; a multiprocessor has {REGISTERS}, of which the default partition \
-                     needs at least {} × {LEAST_REGISTERS} = {least}",
-                    main * WARP
-                ))
-                .note(format!("{left} for each thread of all workers would fit"))
-                .into());
+        // Registers that don't move are a wish, which a remark of the compiler answers.
+        if main.is_multiple_of(GROUP) {
+            let wanted: Vec<u32> = registers.iter().map(|&r| r as u32).collect();
+            if let Err(e) = Placement::new(main, &warps).in_whole_groups().registers(&wanted) {
+                return Err(self.error(e.text).note(e.note).into());
+            }
         }
         Ok(())
     }

@@ -157,7 +157,7 @@ impl<'a> Rewriter<'a> {
                     self.set_operand(op, i, enc);
                 }
             }
-            Opcode::Scf(_) => self.control(op),
+            Opcode::Scf(_) | Opcode::Ttg(ttg::Kind::WarpYield) => self.control(op),
             Opcode::Ttg(ttg::Kind::SetLayout) => {
                 let set = ttg::SetLayout(op);
                 self.set_operand(op, 0, set.layout(self.m()));
