@@ -117,7 +117,8 @@ impl fmt::Display for PipePart {
             write!(f, ", reader {number} of {visible:?}")?;
         }
         for (name, b) in &self.fields {
-            write!(f, ", {name}: {:?} {}", b.shape.as_slice(), b.element())?;
+            let shown = usize::from(self.role == Role::Slot);
+            write!(f, ", {name}: {:?} {}", &b.shape[shown..], b.element())?;
         }
         f.write_str(">")
     }
