@@ -82,7 +82,7 @@ impl Placement {
         if used + least > all {
             return Err(self.too_many(behind, used, least));
         }
-        let left = ((all - used) / (self.main * WARP) & !7).min(MAX_REGISTERS);
+        let left = (((all - used) / (self.main * WARP)) & !7).min(MAX_REGISTERS);
         let of_partition = |i: usize| self.groups(i).map(|g| of_group[g]).max().unwrap_or(left);
         Ok(std::iter::once(left).chain((0..wanted.len()).map(of_partition)).collect())
     }
@@ -90,7 +90,7 @@ impl Placement {
     fn too_many(&self, groups: &[u32], used: u32, least: u32) -> TooMany {
         let each: Vec<String> = groups.iter().map(|r| format!("{} × {r}", GROUP * WARP)).collect();
         let all = self.registers_at_start() * self.total * WARP;
-        let fits = (all - least) / (groups.len() as u32 * GROUP * WARP) & !7;
+        let fits = ((all - least) / (groups.len() as u32 * GROUP * WARP)) & !7;
         TooMany {
             text: format!(
                 "the workers want {} = {used} registers, and the default partition at least {} × {MIN_REGISTERS} = {least}: \
@@ -128,7 +128,6 @@ impl Placement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::MAX_WARPS;
 
     const SIZES: [u32; 6] = [0, 1, 2, 4, 8, 16];
 
@@ -147,7 +146,6 @@ mod tests {
                 }
                 assert!(owners.iter().all(|&o| o <= 1), "{placed:?}");
                 assert_eq!(placed.in_whole_groups().total, sum.next_multiple_of(GROUP), "{main} {warps:?}");
-                assert!(sum > MAX_WARPS || sum.next_multiple_of(GROUP) <= MAX_WARPS);
             }
         }
     }

@@ -49,6 +49,9 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let main = module.int_attr(root, "ttg.num-warps").map_or(4, |n| n as u32);
+    if main > MAX_WARPS {
+        return Err(too_many_warps(module, all[0], main));
+    }
     let mut total = main;
     for &w in &all {
         let placed = placement(module, w, main);
@@ -64,10 +67,7 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
         total = total.next_multiple_of(GROUP);
     }
     if total > MAX_WARPS {
-        let text = format!("{total} warps, the partitions' included: a CTA has at most {MAX_WARPS}");
-        return Err(Diagnostic::at(module, module.op_loc(all[0].0), text)
-            .of(Kind::OutOfResources)
-            .note("use a smaller num_warps, or fewer partitions"));
+        return Err(too_many_warps(module, all[0], total));
     }
     module.set_i32_attr(root, "ttg.total-num-warps", total as i32);
     let start = Placement { main, partitions: vec![], total }.registers_at_start();
@@ -94,6 +94,13 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     }
     module.set_i32_attr(root, "ttg.maxnreg", start as i32);
     Ok(())
+}
+
+fn too_many_warps(module: &Module, w: ttg::WarpSpecialize, total: u32) -> Diagnostic {
+    let text = format!("{total} warps, the partitions' included: a CTA has at most {MAX_WARPS}");
+    Diagnostic::at(module, module.op_loc(w.0), text)
+        .of(Kind::OutOfResources)
+        .note("use a smaller num_warps, or fewer partitions")
 }
 
 /// Where the partitions of an operation stand behind `main` warps.
