@@ -3,12 +3,12 @@
 import re
 
 import numpy as np
+import order
 import pytest
 
 import tilewright as triton
 import tilewright.language as tl
 from tilewright import tle
-from tilewright.testing import simulate_ptx
 
 
 @pytest.fixture(params=["cuda:90", "cuda:80"])
@@ -620,42 +620,10 @@ def test_ends_in_two_partitions(device, case, message):
 
 # What orders partitions is needed: without it the simulator reports something.
 
-GONE = re.compile(
-    r"^\s*(@\S+ )?(bar\.sync|bar\.red|barrier\.|fence\.proxy\.async|mbarrier\.(arrive|expect_tx)|cp\.async\.mbarrier)"
-)
-LOOK = re.compile(r"mbarrier\.(try_wait|test_wait)\S* complete,.*")
-
 
 def each_is_needed(kernel, arguments, args, target):
-    """Takes every barrier, arrival, wait and fence of a kernel's roles away, one after the other; gives what each was and what is reported."""
-    compiled = kernel.warmup(*args, grid=(1,), target=target)
-    lines, metadata = compiled.asm["ptx"].splitlines(), compiled.metadata
-    scratch = np.zeros(1024, np.uint8)
-    scratch = scratch[-scratch.ctypes.data % 128 :][:768]
-
-    parameters = len(re.findall(r"\.param ", compiled.asm["ptx"].split(".entry")[1].split("{")[0]))
-
-    def findings(lines, seed=0):
-        given = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
-        given += [scratch] * (parameters - len(given))
-        threads = 32 * metadata.total_num_warps
-        ptx = "\n".join(lines)
-        return simulate_ptx(ptx, metadata.name, 1, threads, given, shared=metadata.shared, seed=seed)[
-            "findings"
-        ]
-
-    # Warps in several orders.
-    assert [findings(lines, seed) for seed in range(4)] == [[]] * 4
-    reported = []
-    for i, line in enumerate(lines):
-        if LOOK.search(line):
-            without = LOOK.sub("setp.eq.u32 complete, 0, 0;", line)
-        elif GONE.search(line):
-            without = ""
-        else:
-            continue
-        reported.append((line.strip(), [f["kind"] for f in findings([*lines[:i], without, *lines[i + 1 :]])]))
-    return reported
+    """What is reported without each line that keeps a kernel's roles in order."""
+    return order.reported(kernel.warmup(*args, grid=(1,), target=target), arguments)
 
 
 @pytest.mark.parametrize("target", ["cuda:90", "cuda:80"])
