@@ -582,11 +582,6 @@ impl Evaluator<'_> {
     /// An element of a tuple, or a tuple of some; `what` is the sequence that it stands for.
     fn tuple_item(&mut self, t: &TupleValue, index: &Value, what: &str) -> Eval<Value> {
         let n = t.items.len() as i128;
-        let at = |e: &Self, v: &Value, default: i128| match v {
-            Value::Const(HostValue::None) => Ok(default),
-            Value::Const(HostValue::Int(i)) => Ok((if *i < 0 { i + n } else { *i }).clamp(0, n)),
-            other => Err(e.error(format!("a {what} is sliced by constants, not {other}"))),
-        };
         match index {
             Value::Const(HostValue::Int(i)) => {
                 let at = if *i < 0 { i + n } else { *i };
@@ -595,12 +590,10 @@ impl Evaluator<'_> {
                     None => Err(self.error(format!("index {i} is outside of a {what} of {n}"))),
                 }
             }
-            Value::Slice(parts) if parts[2].is_none() => {
-                let (from, to) = (at(self, &parts[0], 0)?, at(self, &parts[1], n)?);
-                let items = if from < to { t.items[from as usize..to as usize].to_vec() } else { vec![] };
-                Ok(Value::tuple(items))
+            Value::Slice(parts) => {
+                let places = self.places_of_slice(parts, n, what)?;
+                Ok(Value::tuple(places.into_iter().map(|i| t.items[i].clone()).collect()))
             }
-            Value::Slice(_) => Err(self.unsupported("a slice with a step", "index the elements one by one")),
             Value::Tensor(t) => Err(self
                 .error(format!(
                     "a {what} is indexed by a constant, but the index is a run-time value ({})",
@@ -610,6 +603,32 @@ impl Evaluator<'_> {
                 .into()),
             other => Err(self.error(format!("a {what} is indexed by a constant integer, not {other}"))),
         }
+    }
+
+    /// The places of a sequence of `n` elements that a slice takes, as Python's `slice.indices` says.
+    fn places_of_slice(&self, [lower, upper, step]: &[Value; 3], n: i128, what: &str) -> Eval<Vec<usize>> {
+        let constant = |v: &Value| match v {
+            Value::Const(HostValue::None) => Ok(None),
+            Value::Const(HostValue::Int(i)) => Ok(Some(*i)),
+            other => Err(self.error(format!("a {what} is sliced by constants, not {other}"))),
+        };
+        let step = constant(step)?.unwrap_or(1);
+        if step == 0 {
+            return Err(self.error("the step of a slice is not zero").into());
+        }
+        let (least, most) = if step > 0 { (0, n) } else { (-1, n - 1) };
+        let bound = |v: &Value, default: i128| -> Eval<i128> {
+            let given = constant(v)?.map(|i| if i < 0 { i.saturating_add(n) } else { i }.clamp(least, most));
+            Ok(given.unwrap_or(default))
+        };
+        let (from, to) = if step > 0 {
+            (bound(lower, least)?, bound(upper, most)?)
+        } else {
+            (bound(lower, most)?, bound(upper, least)?)
+        };
+        let inside = |i: &i128| if step > 0 { *i < to } else { *i > to };
+        let places = std::iter::successors(Some(from), |i| Some(i.saturating_add(step))).take_while(inside);
+        Ok(places.map(|i| i as usize).collect())
     }
 
     /// A character of a constant, or a piece of it.
