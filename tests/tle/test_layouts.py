@@ -20,6 +20,49 @@ COLUMNS = tle.gpu.nv_mma_shared_layout([32, 64], [0, 1], tl.float16)
 
 
 @triton.jit
+def made_inside(x_ptr, out_ptr, WAY: tl.constexpr):
+    turned: tl.constexpr = tle.gpu.swizzled_shared_layout(1, 1, 1, order=[0, 1])
+    if WAY == 0:
+        buffer = tle.gpu.alloc([64, 32], dtype=tl.float16, layout=turned.make_permute((1, 0)))
+    elif WAY == 1:
+        buffer = tle.gpu.alloc(
+            [64, 32], dtype=tl.float16, layout=tle.gpu.nv_mma_shared_layout.make_default([64, 32], tl.float16)
+        )
+    elif WAY == 2:
+        buffer = tle.gpu.alloc(
+            [64, 32], dtype=tl.float16, layout=tle.gpu.swizzled_shared_layout.make_default(2)
+        )
+    elif WAY == 3:
+        tle.gpu.BlockEncoding([1, 1])
+    else:
+        tle.gpu.swizzled_shared_layout(tl.program_id(0), 1, 1, [1, 0])
+    buffer.store(tl.load(block(x_ptr, 64, 32)))
+    rows: tl.constexpr = tle.gpu.BlockEncoding([1, 4], [4, 8], [4, 1], [1, 0])
+    sums = tl.sum(tle.gpu.set_layout(buffer.load(), rows), 1)
+    tl.store(out_ptr + tl.arange(0, 64), tle.gpu.set_layout(sums, tle.gpu.SlicedEncoding(1, rows)))
+
+
+@pytest.mark.parametrize("way", range(3))
+def test_layouts_that_kernels_make(device, way):
+    x = np.random.default_rng(0).integers(-4, 5, (64, 32)).astype(np.float16)
+    out = device.array(np.zeros(64, np.float16))
+    made_inside[(1,)](device.array(x), out, way)
+    np.testing.assert_array_equal(device.numpy(out), x.sum(1))
+
+
+@pytest.mark.parametrize(
+    ("way", "message"),
+    [
+        (3, "BlockEncoding.__init__() missing 3 required positional arguments"),
+        (4, "the arguments of tle.gpu.swizzled_shared_layout must be known at compile time"),
+    ],
+)
+def test_layouts_that_kernels_can_not_make(way, message):
+    with pytest.raises(triton.CompilationError, match=re.escape(message)):
+        made_inside[(1,)](np.zeros((64, 32), np.float16), np.zeros(64, np.float16), way)
+
+
+@triton.jit
 def product(a_ptr, b_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr):
     """The left operand by rows, the right one with K contiguous: its columns."""
     a = tle.gpu.alloc([2, 64, 32], dtype=tl.float16, layout=A)

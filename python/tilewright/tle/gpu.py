@@ -44,8 +44,7 @@ class shared_layout(layout):
 class swizzled_shared_layout(shared_layout):
     """Rows whose groups of ``vectorSize`` elements are permuted: group ``g`` of row ``r`` lies at ``g ^ (r // perPhase) % maxPhase``.
 
-    ``order`` names the dimensions from the fastest to the slowest. It is made outside of kernels, which take it as a global or a
-    ``tl.constexpr``. The arguments about CTAs are those of Triton's layouts; a kernel has buffers on one CTA only.
+    ``order`` names the dimensions from the fastest to the slowest. A kernel makes it, or takes it as a global or a ``tl.constexpr``. The arguments about CTAs are those of Triton's layouts; a kernel has buffers on one CTA only.
     """
 
     def __init__(
@@ -68,6 +67,7 @@ class swizzled_shared_layout(shared_layout):
         """Row-major, with nothing permuted."""
         return cls(1, 1, 1, list(reversed(range(rank))))
 
+    @_marker.constexpr_function
     def make_permute(self, dims):
         """The layout with ``order[dims[i]]`` as dimension number i of the order."""
         return type(self)(
@@ -80,7 +80,7 @@ class nv_mma_shared_layout(shared_layout):
     bytes permuted.
 
     ``shape`` and ``elemType`` are the two last extents and the dtype of the buffer. ``order`` is [1, 0] where its last dimension is contiguous, else [0, 1].
-    It is made as a :class:`swizzled_shared_layout`. ``fp4Padded`` and ``swizzled=False`` are not supported yet.
+    ``fp4Padded`` and ``swizzled=False`` are not supported yet.
     """
 
     def __init__(
@@ -139,6 +139,15 @@ class SlicedEncoding(layout):
 
     def __init__(self, dim, parent):
         self.dim, self.parent = dim, parent
+
+
+def _layout(maker, positional, named):
+    # The layout that a kernel makes, by a class or its `make_default`.
+    name, *attributes = maker.split(".")
+    made_by = globals()[name]
+    for attribute in attributes:
+        made_by = getattr(made_by, attribute)
+    return made_by(*positional, **dict(named))
 
 
 class buffered_tensor:

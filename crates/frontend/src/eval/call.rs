@@ -12,6 +12,7 @@ use tilewright_ir::attrs::SymbolRef;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{TypeKind, licm};
 
+use super::builtins::layouts;
 use super::{Eval, Evaluator, Scope, builder};
 use crate::dtype::DType;
 use crate::host::{FunctionKind, HostObject, HostValue, JitFunction};
@@ -144,7 +145,10 @@ impl Evaluator<'_> {
         match callee {
             Value::Const(HostValue::Library(path)) => match Library::get().resolve(&path) {
                 Some(item) => self.call_item(&item, args),
-                None => Err(self.error(format!("{} does not exist", HostValue::Library(path)))),
+                None => match layouts::default_maker(&path) {
+                    Some(maker) => self.make_layout(maker, args),
+                    None => Err(self.error(format!("{} does not exist", HostValue::Library(path)))),
+                },
             },
             Value::Const(HostValue::Jit(function)) => self.call_jit(&function, args),
             Value::Const(HostValue::Class(class)) => self.instantiate(&class, args),
@@ -633,6 +637,7 @@ impl Evaluator<'_> {
                 Ok(args.get("arg1").clone())
             }
             super::expr::MESH => self.make_mesh(args),
+            layout if layouts::LAYOUT_CLASSES.contains(&layout) => self.make_layout(layout, args),
             // What a dict of the levels that are given says.
             "MeshConfig" if args.positional.is_empty() => {
                 let named = |(name, axes): (Name, Value)| (Value::Const(HostValue::str(&name)), axes);

@@ -9,7 +9,7 @@ use ruff_python_ast::{
 use ruff_text_size::Ranged;
 use tilewright_ir::diagnostic::Kind;
 
-use super::builtins::{descriptor, local, pipe};
+use super::builtins::{descriptor, layouts, local, pipe};
 use super::call::CallArgs;
 use super::{Captured, Error, Eval, Evaluator, dtypes};
 use crate::dtype::DType;
@@ -786,6 +786,9 @@ pub(super) fn library_attribute(path: &str, attr: &str) -> Option<Value> {
     let library = Library::get();
     let full = if path.is_empty() { attr.to_string() } else { format!("{path}.{attr}") };
     let item = match library.resolve(path)? {
+        Item::Class(_) if layouts::default_maker(&full).is_some() => {
+            return Some(Value::Const(HostValue::Library(full.into())));
+        }
         Item::Class(class) => library.class_attribute(&class, attr)?,
         Item::Aggregate(class) => return super::aggregate::class_attribute(&class, attr),
         _ => library.resolve(&full)?,

@@ -4,7 +4,7 @@ use tilewright_ir::dialect::ttg;
 use tilewright_ir::{AttrKind, Encoding, SharedKind};
 use tilewright_layout::TileLayout;
 
-use super::super::call::Args;
+use super::super::call::{Args, CallArgs};
 use super::super::{Eval, Evaluator, builder};
 use crate::HostObject;
 use crate::dtype::DType;
@@ -18,8 +18,41 @@ const LAYOUTS: &str = "a tle.gpu.swizzled_shared_layout or tle.gpu.nv_mma_shared
 const MOST_PARENTS: usize = 8;
 /// The classes of layouts of tensors.
 const ENCODINGS: [&str; 4] = ["BlockEncoding", "MmaEncoding", "DotOperandEncoding", "SlicedEncoding"];
+/// The classes of layouts, those of buffers first.
+pub(crate) const LAYOUT_CLASSES: [&str; 6] = [
+    "swizzled_shared_layout",
+    "nv_mma_shared_layout",
+    ENCODINGS[0],
+    ENCODINGS[1],
+    ENCODINGS[2],
+    ENCODINGS[3],
+];
+
+/// What a path of the library calls, if it is a layout's `make_default`.
+pub(crate) fn default_maker(path: &str) -> Option<&str> {
+    let maker = path.strip_prefix("tle.gpu.")?;
+    LAYOUT_CLASSES[..2].contains(&maker.strip_suffix(".make_default")?).then_some(maker)
+}
 
 impl Evaluator<'_> {
+    /// A layout made in a kernel, by its class or a function of that: the host makes it.
+    pub(crate) fn make_layout(&mut self, maker: &str, args: CallArgs) -> Eval<Value> {
+        let what = format!("the arguments of tle.gpu.{maker}");
+        let constant = |e: &Self, v: &Value| v.to_host().ok_or_else(|| e.needs_constexpr(v, &what));
+        let mut positional = Vec::new();
+        for value in &args.positional {
+            positional.push(constant(self, value)?);
+        }
+        let mut named = Vec::new();
+        for (name, value) in &args.keywords {
+            named.push(HostValue::Tuple([HostValue::str(name), constant(self, value)?].into()));
+        }
+        let given =
+            [HostValue::str(maker), HostValue::Tuple(positional.into()), HostValue::Tuple(named.into())];
+        let made = self.host.library("tle.gpu._layout", &given).map_err(|e| self.host_error(e))?;
+        Ok(Value::from_host(made))
+    }
+
     /// Row-major order.
     pub(super) fn plain_layout(&self, rank: usize) -> SharedKind {
         let order = (0..rank.max(1) as u32).rev().collect();

@@ -9,7 +9,7 @@ mod create;
 mod debug;
 pub(crate) mod descriptor;
 mod elementwise;
-mod layouts;
+pub(crate) mod layouts;
 mod libdevice;
 pub(crate) mod local;
 mod memory;
