@@ -68,20 +68,20 @@ def every_other(out, FROM: tl.constexpr, TO: tl.constexpr, STEP: tl.constexpr, N
 
 
 # Also indices beyond both ends, and none at all.
-@pytest.mark.parametrize("step", [None, 1, 2, 5, 2**70, -1, -2, -7, -(2**70)])
+@pytest.mark.parametrize("step", [None, 2, 2**70, -1, -2, -7])
 @pytest.mark.parametrize(
     ("begin", "end"), [(None, None), (1, 5), (5, 1), (-2, None), (None, -2), (-9, 9), (9, -9), (0, 0)]
 )
-def test_slices_with_a_step(begin, end, step):
+def test_slices_with_a_step(device, begin, end, step):
     want = list(range(10, 16))[begin:end:step]
-    out = np.zeros(6, np.int32)
+    out = device.zeros(6, np.int32)
     every_other[(1,)](out, begin, end, step, "abcdef"[begin:end:step])
-    assert out.tolist() == want + [0] * (6 - len(want))
+    assert device.numpy(out).tolist() == want + [0] * (6 - len(want))
 
 
-def test_a_slice_without_a_step_is_an_error():
+def test_a_slice_without_a_step_is_an_error(device):
     with pytest.raises(triton.CompilationError, match="the step of a slice is not zero"):
-        every_other[(1,)](np.zeros(6, np.int32), 0, 6, 0, "")
+        every_other[(1,)](device.zeros(6, np.int32), 0, 6, 0, "")
 
 
 SIZE = tl.constexpr(np.int16(8))

@@ -614,7 +614,7 @@ impl Evaluator<'_> {
         };
         let step = constant(step)?.unwrap_or(1);
         if step == 0 {
-            return Err(self.error("the step of a slice is not zero").into());
+            return Err(self.error("the step of a slice is not zero"));
         }
         let (least, most) = if step > 0 { (0, n) } else { (-1, n - 1) };
         let bound = |v: &Value, default: i128| -> Eval<i128> {
