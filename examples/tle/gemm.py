@@ -105,19 +105,22 @@ def gemm(a, b, c, block=(128, 256, 64), slots=3, programs=132, group=8):
     )
 
 
-def main():
-    """Multiplies some matrices and compares the results with NumPy's."""
+def show(multiply):
+    """Has ``multiply(a, b, c)`` multiply some matrices and compares the results with NumPy's."""
     import numpy as np
 
-    for shape in ((256, 128, 128), (200, 104, 72)):
-        rows, columns, inner = shape
+    for rows, columns, inner in ((256, 128, 128), (200, 104, 72)):
         rng = np.random.default_rng(0)
         a = rng.integers(-2, 3, (rows, inner)).astype(np.float16)
         b = rng.integers(-2, 3, (columns, inner)).astype(np.float16)
         c = np.full((rows, columns), np.nan, np.float16)
-        gemm(a, b, c, (128, 64, 32), programs=2)
+        multiply(a, b, c)
         np.testing.assert_array_equal(c, a.astype(np.float32) @ b.T.astype(np.float32))
         print(f"{rows} x {inner} by {inner} x {columns}")
+
+
+def main():
+    show(lambda a, b, c: gemm(a, b, c, (128, 64, 32), programs=2))
 
 
 if __name__ == "__main__":

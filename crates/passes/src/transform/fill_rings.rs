@@ -33,7 +33,7 @@ use crate::analysis::rings::{self, Ring, lies_in};
 use crate::hopper::tma;
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::buffer_users;
-use crate::transform::software_pipeline::{async_copies, schedule};
+use crate::transform::software_pipeline::schedule;
 use crate::transform::user_copies;
 
 /// The pass.
@@ -64,7 +64,10 @@ pub fn run(module: &mut Module, async_copy: bool) -> Result<(), Diagnostic> {
             }
             let loads: Option<Vec<_>> = stores.iter().map(|&s| pointers(module, s)).collect();
             if let Some(loads) = loads.filter(|_| async_copy) {
-                stores.into_iter().zip(loads).for_each(|(store, load)| copy_elements(module, store, load));
+                stores
+                    .into_iter()
+                    .zip(loads)
+                    .for_each(|(store, load)| user_copies::by_copy(module, store, load));
             }
         }
     }
@@ -161,11 +164,5 @@ fn copy_block(module: &mut Module, store: ttg::LocalStore, load: tt::DescriptorL
     let (cache, evict) = (load.cache(module), load.evict(module));
     let mut b = Builder::before(module, store.0);
     ttg::AsyncCopyBlockToLocal::build(&mut b, desc, &coord, dst, None, cache, evict);
-    user_copies::erase_store(module, store);
-}
-
-fn copy_elements(module: &mut Module, store: ttg::LocalStore, load: tt::Load) {
-    let (ptr, mask, dst) = (load.ptr(module), load.mask(module), store.dst(module));
-    async_copies::of_load(&mut Builder::before(module, store.0), load, ptr, mask, dst);
     user_copies::erase_store(module, store);
 }

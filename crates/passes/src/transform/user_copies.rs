@@ -59,10 +59,15 @@ fn copy(module: &mut Module, target: &TargetInfo, store: ttg::LocalStore) -> Res
     if let Some(why) = schedule::why_no_copy(module, load) {
         return wrong(module, why);
     }
+    by_copy(module, store, load);
+    Ok(())
+}
+
+/// Puts an asynchronous copy in the place of a store of what was loaded.
+pub(super) fn by_copy(module: &mut Module, store: ttg::LocalStore, load: tt::Load) {
     let (ptr, mask, dst) = (load.ptr(module), load.mask(module), store.dst(module));
     async_copies::of_load(&mut Builder::before(module, store.0), load, ptr, mask, dst);
     erase_store(module, store);
-    Ok(())
 }
 
 /// Erases a store that has become a copy, with the load and the conversions that nothing else uses.
