@@ -6,6 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tilewright as triton
+import tilewright.language as tl
+
 SHAPES = [((128, 128, 64), (64, 64, 32)), ((201, 170, 99), (96, 80, 48)), ((64, 96, 160), (32, 48, 80))]
 
 
@@ -64,3 +67,57 @@ def test_warps_and_stages(device, num_warps, num_stages):
     np.testing.assert_allclose(
         device.numpy(c), a.astype(np.float64) @ b.astype(np.float64), rtol=1e-3, atol=1e-2
     )
+
+
+@triton.jit
+def product_kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, PRECISION: tl.constexpr):
+    m, k = tl.arange(0, M)[:, None], tl.arange(0, 32)
+    a = tl.load(a_ptr + m * 32 + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * 32 + k[None, :])
+    tl.store(c_ptr + m * 32 + k[None, :], tl.dot(a, b, input_precision=PRECISION))
+
+
+@pytest.mark.parametrize("rows", [4, 64])
+@pytest.mark.parametrize("precision,tolerance", [("tf32x3", 1e-6), ("bf16x3", 3e-5), ("bf16x6", 1e-6)])
+def test_composed_products(device, precision, tolerance, rows):
+    """Products of parts are as exact as they promise, and infinities and what is no number come out as in one product."""
+    device.rounding = 10 * tolerance
+    rng = np.random.default_rng(5)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((rows, 32), (32, 32)))
+    a[0, 3], a[1, 4], a[2, 5], b[6, 7] = np.inf, -np.inf, np.nan, np.inf
+    a[3, 8] = np.finfo(np.float32).max
+    c = device.empty((rows, 32), np.float32)
+    product_kernel[(1,)](device.array(a), device.array(b), c, rows, precision)
+    with np.errstate(invalid="ignore"):
+        want = a.astype(np.float64) @ b
+    scale = np.abs(np.where(np.isfinite(a), a, 0)).astype(np.float64) @ np.abs(np.where(np.isfinite(b), b, 0))
+    got = device.numpy(c)
+    finite = np.isfinite(want)
+    np.testing.assert_array_equal(got[~finite], want[~finite])
+    large = np.abs(want) > 1e30
+    assert np.all(np.abs(got - want)[finite & ~large] <= tolerance * scale[finite & ~large])
+    np.testing.assert_allclose(got[3], want[3].astype(np.float32), rtol=10 * tolerance)
+
+
+@triton.jit
+def batches_kernel(a_ptr, b_ptr, c_ptr, RANK: tl.constexpr, ADD: tl.constexpr):
+    at = tl.arange(0, 256 << RANK)
+    a = tl.load(a_ptr + at).reshape([2] * (RANK - 2) + [32, 32])
+    b = tl.load(b_ptr + at).reshape([2] * (RANK - 2) + [32, 32])
+    if ADD:
+        c = tl.dot(a, b, acc=tl.dot(a, b))
+    else:
+        c = tl.dot(a, b)
+    tl.store(c_ptr + at, c.reshape([256 << RANK]))
+
+
+@pytest.mark.parametrize("rank", [3, 4, 5])
+@pytest.mark.parametrize("add", [False, True])
+def test_batches(device, rank, add):
+    """Several dimensions of batches are as good as one."""
+    shape = (2,) * (rank - 2) + (32, 32)
+    rng = np.random.default_rng(6)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float16) for _ in range(2))
+    c = device.empty(shape, np.float32)
+    batches_kernel[(1,)](device.array(a), device.array(b), c, rank, add)
+    np.testing.assert_array_equal(device.numpy(c), (1 + add) * (a.astype(np.float32) @ b.astype(np.float32)))

@@ -7,12 +7,12 @@
 //! requires before it runs on a module that somebody has written.
 
 use tilewright_ir::dialect::{tt, ttg};
-use tilewright_ir::{Diagnostic, Module, Op, Opcode, Type, Value, marks};
+use tilewright_ir::{Diagnostic, Module, Op, Opcode, Value, marks};
 
 use crate::analysis::{rings, scratch};
 use crate::hopper::tma;
 use crate::pass::Property;
-use crate::transform::{global_barriers, inline_calls, membar};
+use crate::transform::{global_barriers, inline_calls, legalize_dots, membar};
 use crate::verify;
 
 /// What the lowering relies on: a target's list must ensure all of it.
@@ -55,10 +55,9 @@ impl Property {
         let broken = match self {
             Property::CallsStay => !inline_calls::stays(module, op),
             Property::DotsSplit if opcode == Some(Opcode::Tt(tt::Kind::DotScaled)) => true,
-            Property::DotsSplit => tt::Dot::cast(module, op).is_some_and(|dot| {
-                dot.input_precision(module) == tt::InputPrecision::Tf32x3
-                    && module.element_type(module.value_type(dot.a(module))) == Type::F32
-            }),
+            Property::DotsSplit => {
+                tt::Dot::cast(module, op).is_some_and(|dot| legalize_dots::is_composed(module, dot))
+            }
             Property::DescriptorsEncoded => {
                 let is_plain = |&v: &Value| {
                     tma::block_type(module, v).is_some_and(|block| module.encoding(block).is_none())

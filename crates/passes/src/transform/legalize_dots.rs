@@ -2,24 +2,27 @@
 //!
 //! Why first: the operands' elements, and with them encodings, buffers and accesses, depend on which instruction it is.
 //!
-//! - `tf32x3`: each fp32 operand is split into what tf32 holds and the rest; three tf32 products, smallest first, give
-//!   nearly fp32's accuracy on tensor cores.
+//! - `tf32x3`, `bf16x3`, `bf16x6`: each fp32 operand is split into what tf32 (bf16) holds of it and the rest, for `bf16x6` into three;
+//!   the products of the parts but the smallest, smallest first, give nearly fp32's accuracy on tensor cores. The rest of an
+//!   infinity is no number, and neither is a small product with one: those count as 0, so that the product of the large parts decides.
+//!   A dot too small for tensor cores is computed in fp32.
 //! - fp8 where the target has no fp8 instruction, or not for such operands: both are widened to f16 (exact).
 //!
 //! ```text
 //! %d = tt.dot %a, %b, %c, inputPrecision = tf32x3
 //! =>
 //! %ah = bitcast (bitcast %a & 0xffffe000) ; %al = %a - %ah        (the same for %b)
-//! %0 = tt.dot %al, %bh, %c, inputPrecision = tf32
+//! %0 = tt.dot %al, %bh, 0, inputPrecision = tf32
 //! %1 = tt.dot %ah, %bl, %0, inputPrecision = tf32
-//! %d = tt.dot %ah, %bh, %1, inputPrecision = tf32
+//! %2 = (%1 == %1 ? %1 : 0) + %c
+//! %d = tt.dot %ah, %bh, %2, inputPrecision = tf32
 //! ```
 
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::{Builder, Module, Type, TypeKind, Value};
 
 use crate::pass::{Pass, Property};
-use crate::target::{MmaKind, TargetInfo, dot_kind};
+use crate::target::{MmaKind, TargetInfo, dot_kind, dot_kind_of};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -39,12 +42,17 @@ pub fn run(module: &mut Module, target: &TargetInfo) {
     for op in module.all_ops(root) {
         let Some(dot) = tt::Dot::cast(module, op) else { continue };
         widen_fp8(module, target, dot);
-        if dot.input_precision(module) == tt::InputPrecision::Tf32x3
-            && module.element_type(module.value_type(dot.a(module))) == Type::F32
-        {
-            split_tf32x3(module, dot);
+        if is_composed(module, dot) {
+            split(module, target, dot);
         }
     }
+}
+
+/// Whether a dot of fp32 is to be made of several narrower ones.
+pub(crate) fn is_composed(module: &Module, dot: tt::Dot) -> bool {
+    use tt::InputPrecision::{Bf16x3, Bf16x6, Tf32x3};
+    matches!(dot.input_precision(module), Tf32x3 | Bf16x3 | Bf16x6)
+        && module.element_type(module.value_type(dot.a(module))) == Type::F32
 }
 
 fn is_fp8(module: &Module, ty: Type) -> bool {
@@ -74,28 +82,66 @@ fn widen_fp8(module: &mut Module, target: &TargetInfo, dot: tt::Dot) {
     module.set_operand(dot.0, 1, b);
 }
 
-fn split_tf32x3(module: &mut Module, dot: tt::Dot) {
+/// The products of parts of the operands that count, smallest first; part 0 is the largest.
+const OF_TWO: &[(usize, usize)] = &[(1, 0), (0, 1), (0, 0)];
+const OF_THREE: &[(usize, usize)] = &[(2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0)];
+
+fn split(module: &mut Module, target: &TargetInfo, dot: tt::Dot) {
+    let precision = dot.input_precision(module);
+    let (parts, products, tf32) = match precision {
+        tt::InputPrecision::Tf32x3 => (2, OF_TWO, true),
+        tt::InputPrecision::Bf16x3 => (2, OF_TWO, false),
+        _ => (3, OF_THREE, false),
+    };
     let (a, b, c) = (dot.a(module), dot.b(module), dot.c(module));
     let mut builder = Builder::before(module, dot.0);
-    let (ah, al) = split(&mut builder, a);
-    let (bh, bl) = split(&mut builder, b);
-    let mut product = |a, b, c| {
-        tt::Dot::build(&mut builder, a, b, c, tt::InputPrecision::Tf32, None).result(builder.module)
-    };
-    let small = product(al, bh, c);
-    let small = product(ah, bl, small);
-    let whole = product(ah, bh, small);
-    module.replace_op(dot.0, &[whole]);
+    let part = if tf32 { Type::F32 } else { Type::BF16 };
+    if dot_kind_of(builder.module, target, dot, part, tf32) == MmaKind::Fma {
+        let ieee =
+            tt::Dot::build(&mut builder, a, b, c, tt::InputPrecision::Ieee, None).result(builder.module);
+        module.replace_op(dot.0, &[ieee]);
+        return;
+    }
+    let (a, b) = (split_operand(&mut builder, a, parts, part), split_operand(&mut builder, b, parts, part));
+    let ty = builder.module.value_type(c);
+    let zero = builder.float(0.0, ty);
+    let each = if tf32 { tt::InputPrecision::Tf32 } else { tt::InputPrecision::Ieee };
+    let mut sum = zero;
+    for &(i, j) in products {
+        if (i, j) == (0, 0) {
+            let mask = builder.module.with_element(ty, Type::I1);
+            let equal = arith::CmpFPredicate::Oeq;
+            let number = arith::Cmpf::build(&mut builder, sum, sum, equal, mask).result(builder.module);
+            let small = arith::Select::build(&mut builder, number, sum, zero).result(builder.module);
+            sum = arith::Addf::build(&mut builder, small, c).result(builder.module);
+        }
+        sum = tt::Dot::build(&mut builder, a[i], b[j], sum, each, None).result(builder.module);
+    }
+    module.replace_op(dot.0, &[sum]);
 }
 
-/// What tf32 holds of a value (its upper 19 bits), and the rest.
-fn split(b: &mut Builder<'_>, value: Value) -> (Value, Value) {
+/// An operand as a sum of parts, the largest first. What is left to the next part is exact: the largest is cut off, not rounded,
+/// so that it can't overflow.
+fn split_operand(b: &mut Builder<'_>, value: Value, parts: usize, part: Type) -> Vec<Value> {
     let ty = b.module.value_type(value);
     let bits_ty = b.module.with_element(ty, Type::I32);
     let bits = arith::Bitcast::build(b, value, bits_ty).out(b.module);
-    let mask = b.int(0xffff_e000, bits_ty);
+    let mask = b.int(if part == Type::BF16 { 0xffff_0000 } else { 0xffff_e000 }, bits_ty);
     let high = arith::Andi::build(b, bits, mask).result(b.module);
     let high = arith::Bitcast::build(b, high, ty).out(b.module);
-    let low = arith::Subf::build(b, value, high).result(b.module);
-    (high, low)
+    let mut rest = arith::Subf::build(b, value, high).result(b.module);
+    if part == Type::F32 {
+        return vec![high, rest];
+    }
+    let narrow = b.module.with_element(ty, part);
+    let mut found = vec![arith::Truncf::build(b, high, narrow).out(b.module)];
+    while found.len() < parts {
+        let next = arith::Truncf::build(b, rest, narrow).out(b.module);
+        found.push(next);
+        if found.len() < parts {
+            let next = arith::Extf::build(b, next, ty).out(b.module);
+            rest = arith::Subf::build(b, rest, next).result(b.module);
+        }
+    }
+    found
 }
