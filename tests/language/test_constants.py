@@ -173,3 +173,27 @@ def test_a_rounding_of_no_conversion_is_not_looked_at(device):
     out = device.array(np.full(1, 2.5, np.float32))
     same_type[(1,)](out)
     assert device.numpy(out).tolist() == [2.5]
+
+
+@triton.jit
+def types_of_constants_kernel(n: tl.constexpr, pair: tl.constexpr, other):
+    tl.static_assert(n.type == tl.constexpr_type(3))
+    tl.static_assert(n.type != tl.constexpr_type(4))
+    tl.static_assert(pair.type == tl.constexpr_type((5, 6)))
+    tl.static_assert(isinstance(n.type, tl.constexpr_type))
+    tl.static_assert(not isinstance(other.type, tl.constexpr_type))
+
+
+def test_types_of_constants():
+    types_of_constants_kernel[(1,)](3, (5, 6), 7)
+
+
+@triton.jit
+def least_kernel(a: tl.constexpr, b: tl.constexpr):
+    tl.static_assert(min(a, b) <= a)
+
+
+@pytest.mark.parametrize("a,b", [(1.0, float("nan")), (0.0, -0.0)])
+def test_what_has_no_least(a, b):
+    with pytest.raises(triton.CompilationError, match="depends on their order"):
+        least_kernel[(1,)](a, b)

@@ -320,3 +320,28 @@ def test_no_loop_is_counted_without_its_sign():
     for args in [(-3, 1, 1, 1), (-6, 2, 1, 2)]:
         kernel = steps_to_one_kernel.warmup(np.int32, *args, grid=(1,), target="cuda:90")
         assert not re.search(r"setp\.g[te]\.u32.*, 21474836\d\d;", kernel.asm["ptx"])
+
+
+@triton.jit
+def half_of_even(x):
+    if x % 2 == 0:
+        return x // 2
+
+
+@triton.jit
+def half_kernel(out_ptr, n):
+    tl.store(out_ptr, half_of_even(n))
+
+
+def test_a_function_that_returns_on_one_path(device):
+    out = device.empty(1, np.int32)
+    for n in (8, 7):
+        half_kernel[(1,)](out, n)
+        assert device.numpy(out)[0] == (4 if n == 8 else 0)
+
+
+def test_a_function_that_returns_on_one_path_warns():
+    with pytest.warns(
+        UserWarning, match="returns int32 on one path and nothing on another: there it gives 0"
+    ):
+        half_kernel.warmup(tl.int32, 12, grid=(1,), num_warps=2)

@@ -15,7 +15,7 @@ use tilewright_ir::{TypeKind, licm};
 use super::builtins::layouts;
 use super::{Eval, Evaluator, Scope, builder};
 use crate::dtype::DType;
-use crate::host::{FunctionKind, HostObject, HostValue, JitFunction};
+use crate::host::{FunctionKind, HostObject, HostValue, JitFunction, NamedTuple};
 use crate::library::{Builtin, Item, Library};
 use crate::value::{Method, MethodTarget, RangeValue, Tensor, TupleValue, Value};
 
@@ -636,6 +636,10 @@ impl Evaluator<'_> {
                 self.loop_stays |= self.bool_arg(&args, "disable_licm")?;
                 Ok(args.get("arg1").clone())
             }
+            "constexpr_type" => {
+                let found = args.positional.first().and_then(constexpr_type);
+                found.ok_or_else(|| self.error("tl.constexpr_type takes a constant"))
+            }
             super::expr::MESH => self.make_mesh(args),
             layout if layouts::LAYOUT_CLASSES.contains(&layout) => self.make_layout(layout, args),
             // What a dict of the levels that are given says.
@@ -743,4 +747,13 @@ fn signature_text(function: &JitFunction, def: &StmtFunctionDef) -> String {
     let text = function.source.slice(def.parameters.range);
     let text: Vec<&str> = text.split_whitespace().collect();
     format!("{}{}", def.name, text.join(" "))
+}
+
+/// The type of a compile-time constant, of which two are equal if the constants are.
+pub(super) fn constexpr_type(value: &Value) -> Option<Value> {
+    Some(Value::from_host(HostValue::NamedTuple(Arc::new(NamedTuple {
+        class: "constexpr_type".into(),
+        fields: [Arc::from("value")].into(),
+        values: vec![value.to_host()?],
+    }))))
 }

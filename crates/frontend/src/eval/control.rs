@@ -167,8 +167,13 @@ impl Evaluator<'_> {
         };
         self.range = range;
         if returns {
-            let a = then.returned.clone().unwrap_or(Value::NONE);
-            let b = other.returned.clone().unwrap_or(Value::NONE);
+            let mut a = then.returned.clone().unwrap_or(Value::NONE);
+            let mut b = other.returned.clone().unwrap_or(Value::NONE);
+            if a.is_none() {
+                a = self.returned_instead(&b, then.block)?.unwrap_or(a);
+            } else if b.is_none() {
+                b = self.returned_instead(&a, other.block)?.unwrap_or(b);
+            }
             if !a.same_type(&b) {
                 return Err(self
                     .error(format!("the function returns {a} on one path and {b} on another"))
@@ -218,6 +223,23 @@ impl Evaluator<'_> {
             self.frame_mut().scope.insert(name, value);
         }
         Ok(Flow::Next)
+    }
+
+    /// What a function gives on a path that returns nothing, where the other returns `value`: zeros, with a warning. (Triton gives what is
+    /// undefined.) Nothing for what is no number.
+    fn returned_instead(&mut self, value: &Value, block: Option<Block>) -> Eval<Option<Value>> {
+        let (Value::Tensor(like), Some(block)) = (value, block) else { return Ok(None) };
+        if like.number().is_none() {
+            return Ok(None);
+        }
+        self.warn(&format!(
+            "the function returns {value} on one path and nothing on another: there it gives 0"
+        ));
+        let outer = std::mem::replace(&mut self.block, block);
+        let zero = self.scalar_constant(&HostValue::Int(0), &like.dtype);
+        let zero = zero.map(|zero| self.splat_constant(&zero, &like.shape));
+        self.block = outer;
+        Ok(Some(Value::Tensor(zero?)))
     }
 
     /// Makes the two values of a variable the same type where only a number constant stands in the way.

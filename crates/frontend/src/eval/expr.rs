@@ -281,6 +281,7 @@ impl Evaluator<'_> {
                 match field {
                     Some(i) => t.items[i].clone(),
                     None if attr == "value" || attr == "values" => value.clone(),
+                    None if attr == "type" => return Ok(super::call::constexpr_type(value)),
                     None => return Ok(None),
                 }
             }
@@ -333,11 +334,10 @@ impl Evaluator<'_> {
             }
             Value::Const(HostValue::DType(dtype)) => return Ok(dtypes::attribute(dtype, attr, value)),
             Value::Const(_) if attr == "value" => value.clone(),
+            Value::Const(_) if attr == "type" => return Ok(super::call::constexpr_type(value)),
             Value::Const(HostValue::Int(_) | HostValue::Float(_) | HostValue::Bool(_)) => {
                 // A number stands for the run-time scalar that it would become.
-                if matches!(attr, "dtype" | "type" | "shape" | "numel")
-                    || Library::get().member(attr).is_some()
-                {
+                if matches!(attr, "dtype" | "shape" | "numel") || Library::get().member(attr).is_some() {
                     let tensor = Value::Tensor(self.tensor_of(value)?);
                     return self.attribute(&tensor, attr);
                 }

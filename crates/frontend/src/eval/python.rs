@@ -132,6 +132,9 @@ impl Evaluator<'_> {
         for item in items {
             best = match (best.to_host(), item.to_host()) {
                 (Some(x), Some(y)) => {
+                    if has_no_order(&x, &y) {
+                        return Err(self.error(format!("`{name}` of {x} and {y} depends on their order")));
+                    }
                     let take = fold::compare(op, &y, &x).map_err(|m| self.error(m))?;
                     if take { item } else { best }
                 }
@@ -317,4 +320,16 @@ impl Evaluator<'_> {
         let callee = Value::Const(HostValue::Library(format!("language.{name}").into()));
         self.call(callee, CallArgs { positional, keywords: vec![] })
     }
+}
+
+/// Whether Python's `min` and `max` of two constants depend on which comes first: one is no number, or both are zeros of different
+/// sign.
+fn has_no_order(x: &HostValue, y: &HostValue) -> bool {
+    let float = |v: &HostValue| match v {
+        HostValue::Float(v) => Some(*v),
+        HostValue::Int(v) => Some(*v as f64),
+        _ => None,
+    };
+    let (Some(x), Some(y)) = (float(x), float(y)) else { return false };
+    x.is_nan() || y.is_nan() || (x == 0.0 && y == 0.0 && x.is_sign_negative() != y.is_sign_negative())
 }

@@ -252,12 +252,17 @@ impl Evaluator<'_> {
 
     fn dot_shapes(&self, a: &Tensor, b: &Tensor, what: &str) -> Error {
         self.error(format!("tl.dot {what}: {} and {}", a.ty(), b.ty()))
-            .note("tl.dot multiplies [M, K] by [K, N], or [B, M, K] by [B, K, N]")
+            .note("tl.dot multiplies [M, K] by [K, N], or [B, …, M, K] by [B, …, K, N]")
             .into()
     }
 
     pub(super) fn dot(&mut self, args: &Args) -> Eval<Tensor> {
         let (mut a, mut b, [x, y]) = self.dot_operands(args)?;
+        let batches = Shape::from_slice(&a.shape[..a.shape.len() - 2]);
+        if batches.len() > 1 {
+            // Several dimensions of batches are one.
+            (a, b) = (self.one_batch(&a)?, self.one_batch(&b)?);
+        }
         let rank = a.shape.len();
         let unread = |s: Scalar| matches!(s, Scalar::Fp8E4B15 | Scalar::Fp8E4B8 | Scalar::Fp8E5B16);
         if unread(x) || unread(y) {
@@ -266,17 +271,26 @@ impl Evaluator<'_> {
             b = self.cast(&b, &Scalar::Fp16.into())?;
         }
         let result = self.dot_result(args, a.number().unwrap_or(x))?;
-        let mut shape = Shape::new();
-        if rank == 3 {
-            shape.push(a.shape[0]);
-        }
+        let mut shape = batches.clone();
         shape.extend([a.shape[rank - 2], b.shape[rank - 1]]);
-        let acc = self.dot_acc(args, &shape, result)?;
+        let mut acc = self.dot_acc(args, &shape, result)?;
+        if batches.len() > 1 {
+            acc = self.one_batch(&acc)?;
+        }
         let precision = self.dot_precision(args)?;
         let imprecise = self.dot_imprecise(args, x.is_fp8() && y.is_fp8(), a.shape[rank - 1])?;
         let value = tt::Dot::build(&mut builder!(self), a.value, b.value, acc.value, precision, imprecise)
             .result(&self.module);
-        Ok(Tensor { value, dtype: result.into(), shape })
+        let product = Tensor { value, dtype: result.into(), shape: acc.shape };
+        self.reshape(&product, &shape, false)
+    }
+
+    /// Matrices in several dimensions of batches as those of one.
+    fn one_batch(&mut self, matrices: &Tensor) -> Eval<Tensor> {
+        let (batches, matrix) = matrices.shape.split_at(matrices.shape.len() - 2);
+        let mut shape = Shape::from_slice(&[batches.iter().product()]);
+        shape.extend_from_slice(matrix);
+        self.reshape(matrices, &shape, false)
     }
 
     /// What a product is added to: zeros, or `acc`, which must be of the product's type.
@@ -306,7 +320,7 @@ impl Evaluator<'_> {
     fn dot_operands(&mut self, args: &Args) -> Eval<(Tensor, Tensor, [Scalar; 2])> {
         let (a, b) = (self.tensor_arg(args, "input")?, self.tensor_arg(args, "other")?);
         let rank = a.shape.len();
-        if !(rank == 2 || rank == 3) || b.shape.len() != rank {
+        if rank < 2 || b.shape.len() != rank {
             return Err(self.dot_shapes(&a, &b, "needs two matrices, or two batches of matrices"));
         }
         let (Some(x), Some(y)) = (a.number(), b.number()) else {
@@ -324,7 +338,7 @@ impl Evaluator<'_> {
             let what = format!("needs equal K, but the operands have {of_a} and {of_b}");
             return Err(self.dot_shapes(&a, &b, &what));
         }
-        if rank == 3 && a.shape[0] != b.shape[0] {
+        if a.shape[..rank - 2] != b.shape[..rank - 2] {
             return Err(self.dot_shapes(&a, &b, "needs equal batch extents"));
         }
         Ok((a, b, [x, y]))
