@@ -373,17 +373,14 @@ class base_knobs:
 class HookChain:
     """Functions that are called one after the other, each only once however often it is added."""
 
-    def __init__(self, reversed: bool = False, unread: str | None = None):
+    def __init__(self, reversed: bool = False):
         self.calls: list[Callable] = []
         self.reversed = reversed
-        self._unread = unread
 
     def add(self, function: Callable) -> None:
         """Adds a function at the end."""
         if not callable(function):
             raise TypeError(f"a hook must be callable, and {function!r} is not")
-        if self._unread:
-            _warn_unread(self._unread, "Tilewright does not call hooks where code is loaded", stacklevel=3)
         if function not in self.calls:
             self.calls.append(function)
         _apply()
@@ -421,19 +418,19 @@ class LaunchMetadata:
 class _hooks:
     """A chain of hooks as an attribute: a function or ``None`` may be assigned."""
 
-    def __init__(self, reversed: bool = False, unread: str | None = None):
-        self._of = (reversed, unread)
+    def __init__(self, reversed: bool = False):
+        self._reversed = reversed
 
     def __set_name__(self, owner, name):
         self._name = name
 
     def __get__(self, group, owner=None):
-        return self if group is None else vars(group).setdefault(self._name, HookChain(*self._of))
+        return self if group is None else vars(group).setdefault(self._name, HookChain(self._reversed))
 
     def __set__(self, group, hook):
         chain = hook
         if not isinstance(hook, HookChain):
-            chain = HookChain(*self._of)
+            chain = HookChain(self._reversed)
             if hook is not None:
                 chain.add(hook)
         vars(group)[self._name] = chain
@@ -609,8 +606,8 @@ class runtime_knobs(base_knobs):
     )
     launch_enter_hook = _hooks()
     launch_exit_hook = _hooks(reversed=True)
-    kernel_load_start_hook = _hooks(unread="knobs.runtime.kernel_load_start_hook")
-    kernel_load_end_hook = _hooks(reversed=True, unread="knobs.runtime.kernel_load_end_hook")
+    kernel_load_start_hook = _hooks()
+    kernel_load_end_hook = _hooks(reversed=True)
     jit_cache_hook = _setting(doc="called before a kernel is compiled; one that gives true stops it.")
     jit_post_compile_hook = _setting(doc="called when a kernel has been compiled.")
     add_stages_inspection_hook = _setting(unread="the stages of the compiler are not functions of Python")
@@ -712,6 +709,7 @@ def _apply(strict: bool = False) -> None:
         return
     # Launches and compilations look for hooks only when there are some.
     _tilewright.hook_launches(bool(runtime.launch_enter_hook.calls or runtime.launch_exit_hook.calls))
+    _tilewright.hook_loads(bool(runtime.kernel_load_start_hook.calls or runtime.kernel_load_end_hook.calls))
     _tilewright.hook_compiles(compiles_are_hooked())
     options = {
         "debug": True if runtime.debug else None,

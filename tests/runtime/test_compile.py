@@ -367,3 +367,72 @@ def test_a_parameter_may_have_the_name_of_an_option():
         source, target=triton.backends.compiler.GPUTarget("cuda", 90, 32), options={"num_warps": 8}
     )
     assert kernel.metadata.num_warps == 8 and kernel.metadata.num_stages == 3
+
+
+def test_hooks_and_caches_have_one_key():
+    """What ``jit_cache_hook`` is told is the key under which the kernel is then found; options make other kernels."""
+
+    @triton.jit
+    def checked(out_ptr, n):
+        tl.device_assert(n < 10)
+        tl.store(out_ptr, n)
+
+    keys = []
+    before = knobs.runtime.jit_cache_hook
+    knobs.runtime.jit_cache_hook = lambda **told: keys.append(told["key"])
+    try:
+        for debug in (False, True):
+            checked.warmup(tl.int32, 5, grid=(1,), debug=debug)
+    finally:
+        knobs.runtime.jit_cache_hook = before
+    kernels = checked.device_caches[0][0]
+    assert set(kernels) == set(keys) and len(set(keys)) == 2
+    first, second = kernels.values()
+    assert first.asm["ttir"] != second.asm["ttir"]
+
+
+@triton.jit
+def nested_kernel(out_ptr, pair):
+    tl.store(out_ptr, pair[0][0] + pair[1][0])
+
+
+def test_constants_within_tuples_are_repeated():
+    told = []
+    before = knobs.runtime.jit_cache_hook
+    knobs.runtime.jit_cache_hook = lambda **info: told.append(info["compile"]["specialization_data"])
+    try:
+        first = nested_kernel.warmup(tl.int32, ((1,), (tl.constexpr(2),)), grid=(1,))
+    finally:
+        knobs.runtime.jit_cache_hook = before
+    assert nested_kernel.preload(told[0]).hash == first.hash
+
+
+@triton.jit
+def chosen():
+    return 0
+
+
+@triton.jit
+def caller(out_ptr, FUNCTION: tl.constexpr):
+    tl.store(out_ptr, FUNCTION())
+
+
+def test_a_constant_function_with_other_source_makes_another_kernel():
+    out, source = np.full(1, -1, np.int32), chosen.src
+    for text, result in ((source, 0), (source.replace("0", "1"), 1), (source, 0)):
+        chosen._unsafe_update_src(text)
+        caller[(1,)](out, chosen)
+        assert out[0] == result
+
+
+@triton.constexpr_function
+def flag():
+    return 3
+
+
+def test_the_source_of_a_compile_time_function():
+    key, source = flag.cache_key, flag.src
+    flag._unsafe_update_src(source.replace("3", "4"))
+    assert flag() == 4 and flag.cache_key != key
+    flag._unsafe_update_src(source)
+    assert flag() == 3 and flag.cache_key == key

@@ -239,8 +239,6 @@ def test_what_nothing_reads_says_so_once(monkeypatch):
         knobs.runtime.add_stages_inspection_hook = None
     with pytest.warns(RuntimeWarning, match="add_stages_inspection_hook has no effect"):
         knobs.runtime.add_stages_inspection_hook = print
-    with pytest.warns(RuntimeWarning, match="kernel_load_start_hook has no effect"):
-        knobs.runtime.kernel_load_start_hook.add(print)
     monkeypatch.setenv("USE_IR_LOC", "ttir")
     with pytest.warns(RuntimeWarning, match="USE_IR_LOC has no effect"):
         knobs.refresh_knobs()

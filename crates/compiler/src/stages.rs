@@ -114,10 +114,12 @@ impl Pending {
             tilewright_version: env!("CARGO_PKG_VERSION").to_string(),
             assembler: code.assembler,
         };
-        let artifact =
+        let mut artifact =
             Artifact { metadata, module: code.module, stages: texts, missing, captured, printed, times };
         if let Some(key) = &key {
+            let start = Instant::now();
             cache.put(key, &artifact.metadata.name, &to_entry(&artifact));
+            artifact.times.push(StageTime { stage: "store", time: start.elapsed() });
         }
         Ok(artifact)
     }

@@ -10,7 +10,7 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -43,6 +43,9 @@ pub struct Pointer {
     pub address: u64,
     pub place: Place,
 }
+
+/// Where an argument is: a parameter's number, and within a tuple the numbers of its elements.
+pub type Path = SmallVec<[usize; 2]>;
 
 /// How an argument enters the kernel.
 #[derive(Debug, Clone)]
@@ -114,6 +117,26 @@ impl Spec {
     /// Whether its value is compiled in.
     pub fn is_constant(&self) -> bool {
         matches!(self, Spec::Constant | Spec::One)
+    }
+
+    /// Adds the constants that it holds, with where they are.
+    fn constants<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        path: Path,
+        found: &mut Vec<(Path, Bound<'py, PyAny>)>,
+    ) -> PyResult<()> {
+        match self {
+            Spec::Tuple(items) => items.iter().enumerate().try_for_each(|(at, item)| {
+                let inner = path.iter().copied().chain([at]).collect();
+                item.constants(&value.get_item(at)?, inner, found)
+            }),
+            _ if self.is_constant() => {
+                found.push((path, unwrapped(value)?));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Its type as signatures spell it; a tuple of those for a tuple.
@@ -605,9 +628,25 @@ pub struct Arguments {
 
 impl Arguments {
     /// The values that are compiled in, by parameter.
-    pub fn constants<'py>(&self, values: &[Bound<'py, PyAny>]) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
-        let constants = self.specs.iter().enumerate().filter(|(_, spec)| spec.is_constant());
-        constants.map(|(at, _)| Ok((at, unwrapped(&values[at])?))).collect()
+    pub fn constants<'py>(&self, values: &[Bound<'py, PyAny>]) -> PyResult<Vec<(Path, Bound<'py, PyAny>)>> {
+        let mut found = Vec::new();
+        for (at, (spec, value)) in self.specs.iter().zip(values).enumerate() {
+            spec.constants(value, SmallVec::from_slice(&[at]), &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// The same as a dict by paths, which are tuples.
+    pub fn constants_dict<'py>(
+        &self,
+        py: Python<'py>,
+        values: &[Bound<'py, PyAny>],
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (path, value) in self.constants(values)? {
+            dict.set_item(PyTuple::new(py, path)?, value)?;
+        }
+        Ok(dict)
     }
 
     /// Looks at all arguments of a call and appends their words.

@@ -104,10 +104,12 @@ pub fn begin(
         };
         (Pending::build(&request), host)
     });
-    let constants = arguments.constants(&bindings.values)?.into_py_dict(py)?;
+    let constants = arguments.constants_dict(py, &bindings.values)?;
     // Weak: the function holds its kernels.
     let function = py.import("weakref")?.getattr("ref")?.call1((jit,))?;
-    let kept = [("fn", function), ("constants", constants.into_any())].into_py_dict(py)?.unbind();
+    let options = crate::params::options_dict(py, &bindings.options)?;
+    let kept = [("fn", function), ("constants", constants.into_any()), ("options", options.into_any())];
+    let kept = kept.into_py_dict(py)?.unbind();
     let rest = Rest { host, backend, params: prepared.params.clone(), specs: arguments.specs.to_vec(), kept };
     match result {
         Ok(pending) => Ok((Work { pending, backend }, rest)),
@@ -152,8 +154,10 @@ fn name_of(
     for (param, spec) in params.iter().zip(&arguments.specs) {
         signature.set_item(&param.name, spec.signature(py)?)?;
     }
-    for (at, value) in arguments.constants(&bindings.values)? {
-        constants.set_item(&params[at].name, value)?;
+    for (path, value) in arguments.constants(&bindings.values)? {
+        if let [at] = path[..] {
+            constants.set_item(&params[at].name, value)?;
+        }
     }
     jit.call_method1("_name_of", (signature, constants))?.extract().map(Some)
 }

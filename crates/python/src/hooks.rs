@@ -1,12 +1,12 @@
 //! Calls into Python around each launch, for profilers: `tilewright.knobs.runtime.launch_enter_hook` and
-//! `launch_exit_hook`; and around each compilation. A launch without hooks looks at one flag.
+//! `launch_exit_hook`; around the loading of code onto a GPU, and around each compilation. A launch without hooks looks at one flag.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict};
+use pyo3::types::PyDict;
 
 use crate::args::{Arguments, Spec};
 use crate::grid::Grid;
@@ -40,7 +40,7 @@ pub fn around_compile(
     let py = jit.py();
     let hooks = py.import("tilewright.compiler.hooks")?;
     let signature = arguments.specs.iter().map(|s| s.signature(py)).collect::<PyResult<Vec<_>>>()?;
-    let constants = arguments.constants(&bindings.values)?.into_py_dict(py)?;
+    let constants = arguments.constants_dict(py, &bindings.values)?;
     let divisors: Vec<u32> = arguments.specs.iter().map(Spec::divisor).collect();
     let options = crate::params::options_dict(py, &bindings.options)?;
     let compilation = hooks.getattr("Compilation")?.call1((
@@ -58,6 +58,33 @@ pub fn around_compile(
     let kernel = compile(compilation.call_method0("override")?.extract()?)?;
     compilation.call_method1("done", (&*kernel,))?;
     Ok(Some(kernel))
+}
+
+static LOADS_HOOKED: AtomicBool = AtomicBool::new(false);
+
+/// Says whether the loading of code calls hooks.
+#[pyfunction]
+pub fn hook_loads(on: bool) {
+    LOADS_HOOKED.store(on, Ordering::Relaxed);
+}
+
+/// Loads a kernel's code onto its GPU between the hooks (`kernel_load_start_hook`, `kernel_load_end_hook`), if there are any and it is not
+/// there. Without hooks this does nothing: the launch loads the code.
+#[inline]
+pub fn around_load(kernel: &Bound<'_, CompiledKernel>) -> PyResult<()> {
+    if !LOADS_HOOKED.load(Ordering::Relaxed) || !kernel.get().is_to_be_loaded() {
+        return Ok(());
+    }
+    let runtime = kernel.py().import("tilewright.knobs")?.getattr("runtime")?;
+    let tell = |hook: &str| -> PyResult<()> {
+        let named = |name: &str| kernel.getattr(name);
+        let (module, function) = (named("module")?, named("function")?);
+        let told = (module, function, named("name")?, named("metadata_group")?, named("hash")?);
+        runtime.getattr(hook)?.call1(told).map(|_| ())
+    };
+    tell("kernel_load_start_hook")?;
+    kernel.get().on_gpu()?;
+    tell("kernel_load_end_hook")
 }
 
 static HOOKED: AtomicBool = AtomicBool::new(false);

@@ -32,6 +32,8 @@ pub struct JitBase {
     frontend: Mutex<Option<Arc<JitFunction>>>,
     /// Source that stands for the function's own, with its first line's number.
     replaced: Mutex<Option<(String, u32)>>,
+    /// How often the source was replaced.
+    replacements: AtomicU64,
     /// Compiled kernels. Never held while Python code may run.
     kernels: Mutex<Kernels>,
 }
@@ -59,6 +61,7 @@ impl JitBase {
             prepared: PyOnceLock::new(),
             frontend: Mutex::default(),
             replaced: Mutex::default(),
+            replacements: AtomicU64::default(),
             kernels: Mutex::default(),
         }
     }
@@ -96,6 +99,7 @@ impl JitBase {
     /// Has the function mean other source from now on: a `def` with the same parameters, whose first line has this number.
     fn _replace_source(&self, text: String, first_line: u32) {
         *lock(&self.replaced) = Some((text, first_line));
+        self.replacements.fetch_add(1, Ordering::Relaxed);
         *lock(&self.frontend) = None;
         self.clear_cache();
     }
@@ -132,6 +136,11 @@ impl JitBase {
     #[inline]
     pub fn compiled(&self, key: &Key) -> Option<Arc<Py<CompiledKernel>>> {
         self.lock().get(key)
+    }
+
+    /// How often the source was replaced: a kernel that has the function as a constant is another one after that.
+    pub fn replacements(&self) -> u64 {
+        self.replacements.load(Ordering::Relaxed)
     }
 
     /// Whether another object has the same source, as far as either was read, and the same options.

@@ -153,6 +153,11 @@ impl CompiledKernel {
         self.loaded.get().is_some()
     }
 
+    /// Whether a launch will load the code onto a GPU.
+    pub fn is_to_be_loaded(&self) -> bool {
+        matches!(self.backend, Backend::Cuda(_)) && !self.is_loaded()
+    }
+
     #[cold]
     fn load(&self) -> PyResult<&Function> {
         let Backend::Cuda(ordinal) = self.backend else {
@@ -329,9 +334,11 @@ impl CompiledKernel {
     }
 
     /// Loads the code onto the GPU, so that `n_regs` and `n_spills` are the driver's.
-    fn _init_handles(&self) -> PyResult<()> {
-        match self.backend {
-            Backend::Cuda(_) => self.on_gpu().map(|_| ()),
+    fn _init_handles(slf: &Bound<'_, Self>) -> PyResult<()> {
+        crate::hooks::around_load(slf)?;
+        let kernel = slf.get();
+        match kernel.backend {
+            Backend::Cuda(_) => kernel.on_gpu().map(|_| ()),
             _ => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use tilewright_frontend::Scalar;
 
+use crate::jit::JitBase;
 use crate::nesting::Level;
 
 /// The words of a call.
@@ -107,7 +108,8 @@ impl Constants {
         let number: usize = if value.cast_exact::<PyString>().is_ok() {
             set_default(numbers, value, next)?
         } else {
-            let typed = PyTuple::new(py, [value.get_type().as_any(), value])?;
+            let replaced = value.cast::<JitBase>().map_or(0, |jit| jit.get().replacements());
+            let typed = (value.get_type(), value, replaced).into_pyobject(py)?;
             match set_default(numbers, &typed, next) {
                 Ok(number) => number,
                 // Not hashable: told apart by what it prints, as far as that goes.

@@ -331,6 +331,7 @@ fn run<'py>(
             refuse_stand_in(prepared, at, &bindings.values[at])?;
         }
         let extents = grid::read(grid, &prepared.params, bindings)?;
+        hooks::around_load(kernel.bind(py))?;
         let (kernel, values) = (kernel.get(), &bindings.values);
         hooks::around(py, Some(jit), kernel, extents, values, || {
             start(py, kernel, extents, &arguments, values, None)
@@ -572,7 +573,9 @@ fn fast_call_compiled<'py>(
     keywords: &[Bound<'py, PyAny>],
     names: Option<&Bound<'py, PyTuple>>,
 ) -> PyResult<Py<PyAny>> {
-    let kernel = callee.cast::<CompiledKernel>()?.get();
+    let kernel = callee.cast::<CompiledKernel>()?;
+    hooks::around_load(kernel)?;
+    let kernel = kernel.get();
     let mut stream = None;
     for (name, value) in fast_keywords(names, keywords) {
         if name.cast::<PyString>()?.to_cow()? != "stream" {

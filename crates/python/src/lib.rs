@@ -64,6 +64,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(compile::made_with, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::hook_launches, m)?)?;
     m.add_function(wrap_pyfunction!(hooks::hook_compiles, m)?)?;
+    m.add_function(wrap_pyfunction!(hooks::hook_loads, m)?)?;
     m.add_function(wrap_pyfunction!(params::option_defaults, m)?)?;
     m.add_function(wrap_pyfunction!(params::set_option_defaults, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::simulate_ptx, m)?)?;

@@ -71,9 +71,8 @@ def _source(kernel):
         )
     if types := kernel._kept.get("types"):
         return ASTSource(fn, *types)
-    constants = {(at,): value for at, value in kernel._kept["constants"].items()}
     attrs = {(at,): [["tt.divisibility", n]] for at, n in enumerate(kernel._divisors) if n > 1}
-    return ASTSource(fn, dict(zip(fn.arg_names, kernel._signature)), constants, attrs)
+    return ASTSource(fn, dict(zip(fn.arg_names, kernel._signature)), kernel._kept["constants"], attrs)
 
 
 def _binary(kernel):

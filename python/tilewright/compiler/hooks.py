@@ -14,6 +14,11 @@ STAGES = ("ttir", "ttgir", "llir", "ptx", "cubin")
 """What a file may give, in the order in which they are made."""
 
 
+def key_of(signature, divisors, constants: dict, options: dict) -> str:
+    """What tells one kernel of a function from the others: the key that hooks get, and that of ``device_caches``."""
+    return f"{list(zip(signature, divisors))}{constants}{options}"
+
+
 @dataclass
 class JitFunctionInfo:
     """The function that is compiled."""
@@ -32,10 +37,10 @@ class Compilation:
         self.warmup = warmup
         self.where = where
         self.signature = dict(zip(fn.arg_names, signature))
-        self.constants = {(at,): value for at, value in constants.items()}
+        self.constants = constants
         self.attrs = {(at,): [["tt.divisibility", n]] for at, n in enumerate(divisors) if n > 1}
         self.name = f"{fn.__module__}.{fn.__qualname__}"
-        self.key = f"{list(zip(signature, divisors))}{self.constants}{options}"
+        self.key = key_of(signature, divisors, constants, options)
 
     def _call(self, hook):
         types = ", ".join(f"{name}: {ty}" for name, ty in self.signature.items())
@@ -93,7 +98,7 @@ class Compilation:
         source = ASTSource(self.fn, self.signature, self.constants, self.attrs)
         name = self.fn.__name__
         if self.fn._repr is not None:
-            constants = {self.fn.arg_names[at]: value for (at,), value in self.constants.items()}
+            constants = {self.fn.arg_names[p[0]]: value for p, value in self.constants.items() if len(p) == 1}
             name = self.fn._name_of(self.signature, constants)
         manager = get_override_manager(source.hash())
         files = (manager.get_file(f"{name[:150]}.{stage}") for stage in reversed(STAGES))
@@ -140,5 +145,6 @@ def _constant(value):
 
 def _times(seconds: dict[str, float]) -> knobs.CompileTimes:
     stages = [(stage, round(1e6 * time)) for stage, time in seconds.items()]
-    first = next((time for stage, time in stages if stage == "ttir"), 0)
-    return knobs.CompileTimes(first, [(stage, time) for stage, time in stages if stage != "ttir"], 0)
+    of = dict(stages)
+    lowering = [(stage, time) for stage, time in stages if stage not in ("ttir", "store")]
+    return knobs.CompileTimes(of.get("ttir", 0), lowering, of.get("store", 0))

@@ -97,6 +97,7 @@ class ConstexprFunction:
 
     def __init__(self, fn):
         self.fn = fn
+        self._src = self._first_line = None
         self.__wrapped__ = fn
         self.__module__ = fn.__module__
         self.__name__ = fn.__name__
@@ -128,16 +129,27 @@ class ConstexprFunction:
     @property
     def src(self) -> str:
         """The function's source, dedented, from ``def`` on."""
+        if self._src is not None:
+            return self._src
         from ..runtime.jit import definition
 
         return definition(self.fn)[0]
+
+    def _unsafe_update_src(self, new_src: str):
+        """Has the function mean other source, which may use the globals of its module. Kernels that called it and are compiled already
+        keep what they have."""
+        self._first_line = self.starting_line_number
+        found: dict[str, Any] = {}
+        exec(compile(new_src, self.fn.__code__.co_filename, "exec"), self.fn.__globals__, found)
+        self.fn = self.__wrapped__ = found[self.fn.__name__]
+        self._src = new_src
 
     @property
     def starting_line_number(self) -> int:
         """The line of the file on which the source starts, decorators included."""
         import inspect
 
-        return inspect.getsourcelines(self.fn)[1]
+        return self._first_line or inspect.getsourcelines(self.fn)[1]
 
     @property
     def cache_key(self) -> str:

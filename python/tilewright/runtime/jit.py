@@ -515,8 +515,13 @@ class _Kernels(Mapping):
         self._function, self._device = function, device
 
     def _kernels(self) -> dict:
-        kernels = self._function.compiled_kernels
-        return {f"{k._signature}{k._divisors}{k._kept['constants']}{k.num_warps}": k for k in kernels}
+        from ..compiler.hooks import key_of
+
+        def key(kernel):
+            kept = kernel._kept
+            return key_of(kernel._signature, kernel._divisors, kept["constants"], kept["options"])
+
+        return {key(kernel): kernel for kernel in self._function.compiled_kernels}
 
     def __getitem__(self, key):
         return self._kernels()[key]
