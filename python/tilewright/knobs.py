@@ -598,7 +598,9 @@ class runtime_knobs(base_knobs):
         "TRITON_INTERPRET",
         doc="the same as `TILEWRIGHT_BACKEND=interp`, where that says nothing. †",
     )
-    debug = _setting(False, "the option `debug` is on in launches that do not name it. †", key="TRITON_DEBUG")
+    debug = _setting(
+        False, "the option `debug` is on in every launch, whatever it says itself. †", key="TRITON_DEBUG"
+    )
     override_arch = env_opt_str(
         "TRITON_OVERRIDE_ARCH",
         doc="what `warmup` and `compile` compile for, such as `sm90`. It has no effect on launches, and says so once.",
@@ -711,8 +713,8 @@ def _apply(strict: bool = False) -> None:
     _tilewright.hook_launches(bool(runtime.launch_enter_hook.calls or runtime.launch_exit_hook.calls))
     _tilewright.hook_loads(bool(runtime.kernel_load_start_hook.calls or runtime.kernel_load_end_hook.calls))
     _tilewright.hook_compiles(compiles_are_hooked())
+    _tilewright.force_debug(bool(runtime.debug))
     options = {
-        "debug": True if runtime.debug else None,
         "enable_fp_fusion": None if language.default_fp_fusion else False,
         "default_dot_input_precision": language.fp32_default or None,
         "line_info": False if compilation.disable_line_info else None,

@@ -436,3 +436,22 @@ def test_the_source_of_a_compile_time_function():
     assert flag() == 4 and flag.cache_key != key
     flag._unsafe_update_src(source)
     assert flag() == 3 and flag.cache_key == key
+
+
+def test_the_listener_knows_the_cache(tmp_path, monkeypatch):
+    @triton.jit
+    def doubled(x):
+        tl.store(x, tl.load(x) * 2)
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    told = []
+    knobs.compilation.listener = lambda **facts: told.append((facts["cache_hit"], facts["times"]))
+    try:
+        for _ in range(2):
+            doubled.warmup(tl.float32, grid=(1,), target="cuda:90")
+            doubled.clear_cache()
+    finally:
+        knobs.compilation.listener = None
+    (missed, first), (hit, second) = told
+    assert not missed and first.store_results > 0 and first.total_lowering > 0
+    assert hit and second.store_results == 0

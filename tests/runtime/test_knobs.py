@@ -206,8 +206,9 @@ def test_debug(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
     positive[(1,)](np.zeros(1, np.int32))
     knobs.runtime.debug = True
-    with pytest.raises(triton.KernelError, match="not positive"):
-        positive[(1,)](np.zeros(1, np.int32))
+    for said in ({}, {"debug": False}):
+        with pytest.raises(triton.KernelError, match="not positive"):
+            positive[(1,)](np.zeros(1, np.int32), **said)
     knobs.runtime.debug = False
     positive[(1,)](np.zeros(1, np.int32))
     monkeypatch.setenv("TRITON_DEBUG", "1")

@@ -67,6 +67,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(hooks::hook_loads, m)?)?;
     m.add_function(wrap_pyfunction!(params::option_defaults, m)?)?;
     m.add_function(wrap_pyfunction!(params::set_option_defaults, m)?)?;
+    m.add_function(wrap_pyfunction!(params::force_debug, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::simulate_ptx, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::tensor_map, m)?)?;
     m.add_function(wrap_pyfunction!(descriptor::check_tensor_descriptor, m)?)?;

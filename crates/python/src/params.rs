@@ -169,7 +169,16 @@ static DEFAULTS_CHOSEN: AtomicBool = AtomicBool::new(false);
 /// What options are in launches that do not name them, where that is not our default.
 static CHOSEN_DEFAULTS: Mutex<Option<Py<PyDict>>> = Mutex::new(None);
 
-/// Chooses what options are in all launches that do not name them (`knobs.language`, `knobs.runtime.debug`).
+/// Whether the option `debug` is on whatever a launch says (`knobs.runtime.debug`), as in Triton.
+static DEBUG_FORCED: AtomicBool = AtomicBool::new(false);
+
+/// Turns the option `debug` on in all launches.
+#[pyfunction]
+pub fn force_debug(on: bool) {
+    DEBUG_FORCED.store(on, Ordering::Relaxed);
+}
+
+/// Chooses what options are in all launches that do not name them (`knobs.language`, …).
 #[pyfunction]
 pub fn set_option_defaults(defaults: &Bound<'_, PyDict>) -> PyResult<()> {
     let mut tried = Options::default();
@@ -267,6 +276,7 @@ impl Params {
                 }
             }
         }
+        options.debug |= DEBUG_FORCED.load(Ordering::Relaxed);
         for (value, param) in values.iter_mut().zip(&self.params) {
             if value.is_none() {
                 *value = param.default.as_ref().map(|d| d.bind(py).clone());

@@ -30,6 +30,8 @@ def get_cache_invalidating_env_vars() -> dict[str, str]:
 def __getattr__(name: str):
     if name in ("ir", "nvidia"):
         return importlib.import_module(f"{__package__}.{name}")
+    if name == "native_specialize_impl":
+        return importlib.import_module("tilewright.runtime.jit").native_specialize_impl
     raise AttributeError(
         f"not supported yet: triton._C.libtriton.{name} (the compiler is not taken apart in Python)"
     )

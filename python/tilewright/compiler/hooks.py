@@ -119,7 +119,8 @@ class Compilation:
                 metadata={"hash": kernel.hash, **kernel.metadata._asdict()},
                 metadata_group=kernel.metadata_group,
                 times=_times(kernel.times),
-                cache_hit=not kernel.times,
+                # The front end runs in any case: what it makes is in the key.
+                cache_hit="ttgir" in kernel.asm and "ttgir" not in kernel.times,
             )
         if (hook := knobs.runtime.jit_post_compile_hook) is not None:
             self._call(hook)

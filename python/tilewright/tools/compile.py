@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..backends.compiler import GPUTarget
-from ..backends.nvidia.driver import ty_to_cpp
+from tilewright.backends.compiler import GPUTarget
+from tilewright.backends.nvidia.driver import ty_to_cpp
 
 __all__ = ["CompileArgs", "compile_kernel", "main"]
 
@@ -123,7 +123,7 @@ def _kernel(path: str, name: str) -> Any:
 
 def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
     """Compiles, and writes a header and a source; gives the C function's name and the files."""
-    from ..compiler import ASTSource, compile
+    from tilewright.compiler import ASTSource, compile
 
     kernel = _kernel(args.path, args.kernel_name)
     parts = [part.strip() for part in args.signature.split(",")]

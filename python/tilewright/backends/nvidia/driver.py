@@ -10,7 +10,7 @@ from ... import _tilewright
 from ..compiler import GPUTarget
 from ..driver import Benchmarker, GPUDriver
 
-__all__ = ["CudaDriver", "CudaUtils", "library_dirs", "ty_to_cpp"]
+__all__ = ["CudaDriver", "CudaUtils", "include_dirs", "library_dirs", "ty_to_cpp"]  # noqa: F822
 
 # The bytes that the cache before a timed run is cleared with: more than any L2 has.
 _CACHE_BYTES = 256 * 1024 * 1024
@@ -39,12 +39,42 @@ def ty_to_cpp(ty: str) -> str:
 
 
 def library_dirs() -> list[str]:
-    """Folders with the driver's library, as far as the environment names them."""
-    folders = [
+    """Folders with the driver's library: those that the environment names, or that the dynamic linker knows."""
+    named = [
         os.environ.get("TRITON_LIBCUDA_PATH"),
         os.path.dirname(os.environ.get("TILEWRIGHT_LIBCUDA", "")),
     ]
-    return [folder for folder in folders if folder]
+    return [folder for folder in named if folder] or _known_to_the_linker("libcuda.so")
+
+
+def _known_to_the_linker(library: str) -> list[str]:
+    import subprocess
+
+    try:
+        said = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    places = (line.partition("=> ")[2] for line in said.splitlines() if line.split()[:1] == [library])
+    return sorted({os.path.dirname(place) for place in places if place})
+
+
+def _include_dirs() -> list[str]:
+    """Folders with ``cuda.h``: NVIDIA's packages for Python, then the toolkit."""
+    import site
+    from glob import glob
+
+    folders = [
+        folder for base in site.getsitepackages() for folder in sorted(glob(f"{base}/nvidia/*/include"))
+    ]
+    folders += [f"{home}/include" for home in (os.environ.get("CUDA_HOME"), "/usr/local/cuda") if home]
+    return [folder for folder in folders if os.path.exists(f"{folder}/cuda.h")]
+
+
+def __getattr__(name: str):
+    # As in Triton it is a list; it is looked for only when it is asked for.
+    if name == "include_dirs":
+        return _include_dirs()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class CudaUtils:
