@@ -230,3 +230,16 @@ def test_flags_of_the_command(tmp_path):
     ]:
         done, _ = compiled(*flags)
         assert done.returncode != 0 and words in done.stderr
+
+
+@triton.jit
+def power_of_two(x):
+    tl.store(x, tl.exp2(tl.load(x)))
+
+
+@pytest.mark.parametrize("flush,result", [(True, 0.0), (False, 2.0**-127)])
+def test_subnormal_numbers(monkeypatch, flush, result):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    x = np.full(1, -127, np.float32)
+    power_of_two[(1,)](x, enable_reflect_ftz=flush)
+    assert x[0] == np.float32(result)

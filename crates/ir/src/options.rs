@@ -366,6 +366,8 @@ options! {
     maxnreg: Option<u32> = None, count(1, MOST), [Passes];
     /// Whether a product and a sum may become one fused operation.
     enable_fp_fusion: bool = true, Kind::Flag, [CodeGenerator];
+    /// Whether `exp` and `exp2` of float32 flush subnormal numbers to zero, which is faster. (libdevice keeps them in any case.)
+    enable_reflect_ftz: bool = true, Kind::Flag, [CodeGenerator];
     /// What `tl.dot` does with float32 operands unless it says `input_precision` or `allow_tf32` itself.
     default_dot_input_precision: InputPrecision = InputPrecision::Tf32, Kind::Choice(InputPrecision::KEYWORDS), [FrontEnd];
     /// Whether `tl.device_assert`, and checks that integers do not overflow, are compiled in.
@@ -404,7 +406,6 @@ pub struct Elsewhere {
 /// Triton's options that nothing here reads.
 pub static ELSEWHERE: &[Elsewhere] = &[
     Elsewhere { name: "warp_size", default: "32", doc: "threads of a warp" },
-    Elsewhere { name: "enable_reflect_ftz", default: "True", doc: "flush-to-zero in libdevice" },
     Elsewhere { name: "ptx_version", default: "None", doc: "the `.version` of the PTX" },
     Elsewhere { name: "ptx_options", default: "None", doc: "arguments of `ptxas`" },
     Elsewhere {

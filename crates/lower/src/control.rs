@@ -35,6 +35,7 @@ pub(crate) fn lower_function<'a, H: Hooks>(
         b: llvm::Builder::new(out, "", &[], &[], None, llvm::Loc::NONE),
         hooks,
         target: options.target,
+        flushes: options.flushes,
         num_warps,
         num_ctas: m.int_attr(m.root(), "ttg.num-ctas").unwrap_or(1) as u32,
         scope: Scope { first_warp: 0, barrier: 0, launched },

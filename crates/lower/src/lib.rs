@@ -59,6 +59,8 @@ pub struct LowerOptions<'t> {
     pub shared_alignment: u32,
     /// Whether source positions go into the program.
     pub line_info: bool,
+    /// Whether exponentials of fp32 flush subnormal numbers to zero.
+    pub flushes: bool,
 }
 
 /// A lowered module.
@@ -208,6 +210,8 @@ pub struct Lower<'a, H> {
     pub hooks: H,
     /// What is known of the target.
     pub target: &'a TargetInfo,
+    /// Whether exponentials of fp32 flush subnormal numbers to zero.
+    pub flushes: bool,
     /// Warps that run what is being lowered.
     pub num_warps: u32,
     /// CTAs of a cluster.

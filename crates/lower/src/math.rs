@@ -52,6 +52,7 @@ impl<H: Hooks> Lower<'_, H> {
             return Ok(self.b.cast(CastOp::FpTrunc, r, ty));
         }
         let double = ty == Ty::F64;
+        let exp2 = if self.flushes { Approximation::Exp2Flushed } else { Approximation::Exp2 };
         Ok(match kind {
             K::Floor => self.llvm_unary("floor", x),
             K::Ceil => self.llvm_unary("ceil", x),
@@ -65,11 +66,11 @@ impl<H: Hooks> Lower<'_, H> {
                 self.b.bin(BinOp::FDiv, one, root)
             }
             K::Rsqrt => H::approximate(self, Approximation::Rsqrt, x),
-            K::Exp2 if !double => H::approximate(self, Approximation::Exp2Flushed, x),
+            K::Exp2 if !double => H::approximate(self, exp2, x),
             K::Exp if !double => {
                 let scale = self.b.float(ty, std::f64::consts::LOG2_E);
                 let scaled = self.fmul(x, scale);
-                H::approximate(self, Approximation::Exp2Flushed, scaled)
+                H::approximate(self, exp2, scaled)
             }
             _ => return self.unary_series(kind, x),
         })

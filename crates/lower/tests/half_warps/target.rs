@@ -138,7 +138,7 @@ impl Toolchain for Llvm {
 /// From `ttg` to the per-thread program.
 pub fn lower(module: &ir::Module) -> tilewright_lower::Result<Lowered> {
     let target = &info();
-    let options = LowerOptions { target, shared_alignment: 16, line_info: false };
+    let options = LowerOptions { target, shared_alignment: 16, line_info: false, flushes: true };
     tilewright_lower::lower(module, &options, || HalfWarps)
 }
 

@@ -38,6 +38,7 @@ pub fn lower(module: &ir::Module, target: Target, options: &ir::Options) -> Resu
         // A 128-byte swizzle repeats every 1024 bytes of the address.
         shared_alignment: if target.facts().tma { 1024 } else { 128 },
         line_info: options.line_info,
+        flushes: options.enable_reflect_ftz,
     };
     tilewright_lower::lower(module, &options_of_all, || Nvidia::new(target))
 }
