@@ -436,3 +436,65 @@ def test_the_larger_of_a_magnitude_and_less_in_16_bits(device, dtype, n):
         device.array(x), device.array(np.full(n, -2.0, dtype)), negative, n, num_warps=1
     )
     np.testing.assert_array_equal(device.numpy(negative), np.where(np.isnan(x.astype(np.float32)), 3, 0))
+
+
+@triton.jit
+def exact_kernel(x_ptr, y_ptr, quotient_ptr, root_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    tl.store(quotient_ptr + i, tl.div_rn(x, y))
+    tl.store(root_ptr + i, tl.sqrt_rn(x))
+
+
+def test_exactly_rounded(device):
+    """``div_rn`` and ``sqrt_rn`` are those of IEEE 754, subnormal numbers too."""
+    rng = np.random.default_rng(11)
+    x = np.abs(rng.standard_normal(N) * 10.0 ** rng.integers(-38, 38, N)).astype(np.float32)
+    y = (rng.standard_normal(N) * 10.0 ** rng.integers(-3, 3, N)).astype(np.float32)
+    x[:4], y[:4] = [0, np.inf, 1e-45, 1], [1, 2, 3, 0]
+    quotient, root = (device.empty(N, np.float32) for _ in range(2))
+    exact_kernel[(1,)](device.array(x), device.array(y), quotient, root, N)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(device.numpy(quotient), x / y)
+        np.testing.assert_array_equal(device.numpy(root), np.sqrt(x))
+
+
+@triton.jit
+def high_kernel(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.umulhi(tl.load(x_ptr + i), tl.load(y_ptr + i)))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64])
+def test_upper_halves_of_products(device, dtype):
+    """``umulhi`` takes its operands as unsigned numbers, whatever they are declared as."""
+    rng = np.random.default_rng(12)
+    x, y = values(dtype, rng), values(dtype, rng)
+    out = device.empty(N, dtype)
+    high_kernel[(1,)](device.array(x), device.array(y), out, N)
+    bits = 8 * np.dtype(dtype).itemsize
+    plain = f"u{np.dtype(dtype).itemsize}"
+    expected = [int(a) * int(b) >> bits for a, b in zip(x.view(plain), y.view(plain))]
+    np.testing.assert_array_equal(device.numpy(out).view(plain), np.array(expected, plain))
+
+
+@triton.jit
+def nan_kernel(x_ptr, y_ptr, lost_ptr, kept_ptr, clamped_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    tl.store(lost_ptr + i, tl.maximum(x, y))
+    tl.store(kept_ptr + i, tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL))
+    low, high = tl.full([N], -1, x.dtype), tl.full([N], 1, x.dtype)
+    tl.store(clamped_ptr + i, tl.clamp(x, low, high, propagate_nan=tl.PropagateNan.ALL))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_nan_goes_on_where_it_shall(device, dtype):
+    rng = np.random.default_rng(13)
+    x, y = values(dtype, rng), values(dtype, rng)
+    x[::5], y[::7] = np.nan, np.nan
+    lost, kept, clamped = (device.empty(N, dtype) for _ in range(3))
+    nan_kernel[(1,)](device.array(x), device.array(y), lost, kept, clamped, N)
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    for result, expected in ((lost, np.fmax(x, y)), (kept, np.maximum(x, y)), (clamped, np.clip(x, -1, 1))):
+        np.testing.assert_array_equal(device.numpy(result).astype(np.float64), expected)

@@ -73,8 +73,8 @@ def test_cumprod(device, axis, reverse):
     np.testing.assert_allclose(device.numpy(out), expected, rtol=1e-4)
 
 
-def philox_reference(seed: int, offset: int) -> int:
-    """The first word of ten rounds of Philox 4x32, straight from the paper."""
+def philox_reference(seed: int, offset: int) -> list[int]:
+    """The words of ten rounds of Philox 4x32, straight from the paper."""
     mask = 0xFFFFFFFF
     c = [offset & mask, offset >> 32 & mask, 0, 0]
     k = [seed & mask, seed >> 32 & mask]
@@ -82,7 +82,14 @@ def philox_reference(seed: int, offset: int) -> int:
         p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
         c = [p1 >> 32 ^ c[1] ^ k[0], p1 & mask, p0 >> 32 ^ c[3] ^ k[1], p0 & mask]
         k = [k[0] + 0x9E3779B9 & mask, k[1] + 0xBB67AE85 & mask]
-    return c[0]
+    return c
+
+
+def uniform_reference(bits: np.ndarray) -> np.ndarray:
+    """What a random word is as a number from 0 to 1."""
+    folded = bits.view(np.int32)
+    folded = np.where(folded < 0, -folded - 1, folded).astype(np.float32)
+    return folded * np.float32(4.6566127342e-10)
 
 
 @triton.jit
@@ -99,12 +106,65 @@ def test_random(device, seed):
     bits, uniform, normal = (device.empty(n, d) for d in (np.uint32, np.float32, np.float32))
     random_kernel[(1,)](bits, uniform, normal, seed, n)
     bits, uniform, normal = (device.numpy(a) for a in (bits, uniform, normal))
-    np.testing.assert_array_equal(bits[:64], [philox_reference(seed, i) for i in range(64)])
-    folded = bits.view(np.int32)
-    folded = np.where(folded < 0, -folded - 1, folded).astype(np.float32)
-    np.testing.assert_array_equal(uniform, folded * np.float32(4.6566127342e-10))
+    np.testing.assert_array_equal(bits[:64], [philox_reference(seed, i)[0] for i in range(64)])
+    np.testing.assert_array_equal(uniform, uniform_reference(bits))
     assert 0 <= uniform.min() and uniform.max() < 1
     assert abs(normal.mean()) < 0.1 and abs(normal.std() - 1) < 0.1
+
+
+@triton.jit
+def four_random_kernel(bits_ptr, uniform_ptr, normal_ptr, seed, N: tl.constexpr):
+    i = tl.arange(0, N)
+    a, b, c, d = tl.randint4x(seed, i)
+    e, f, g, h = tl.rand4x(seed, i)
+    j, k, m, n = tl.randn4x(seed, i)
+    tl.store(bits_ptr + i, a)
+    tl.store(bits_ptr + N + i, b)
+    tl.store(bits_ptr + 2 * N + i, c)
+    tl.store(bits_ptr + 3 * N + i, d)
+    tl.store(uniform_ptr + i, e)
+    tl.store(uniform_ptr + N + i, f)
+    tl.store(uniform_ptr + 2 * N + i, g)
+    tl.store(uniform_ptr + 3 * N + i, h)
+    tl.store(normal_ptr + i, j)
+    tl.store(normal_ptr + N + i, k)
+    tl.store(normal_ptr + 2 * N + i, m)
+    tl.store(normal_ptr + 3 * N + i, n)
+
+
+@pytest.mark.parametrize("seed", [3, 1 << 40 | 7])
+def test_four_random_numbers(device, seed):
+    n = 256
+    bits, uniform, normal = (device.empty((4, n), d) for d in (np.uint32, np.float32, np.float32))
+    four_random_kernel[(1,)](bits, uniform, normal, seed, n)
+    bits, uniform, normal = (device.numpy(a) for a in (bits, uniform, normal))
+    np.testing.assert_array_equal(bits.T, [philox_reference(seed, i) for i in range(n)])
+    np.testing.assert_array_equal(uniform, uniform_reference(bits))
+    # Each pair of uniform numbers makes a pair of normal ones (Box and Muller): a radius and an angle.
+    for u, v, x, y in ((*uniform[:2], *normal[:2]), (*uniform[2:], *normal[2:])):
+        radius = np.sqrt(-2 * np.log(np.maximum(u, 1e-7).astype(np.float64)))
+        angle = 2 * np.pi * v.astype(np.float64)
+        np.testing.assert_allclose(x, radius * np.cos(angle), atol=1e-5)
+        np.testing.assert_allclose(y, radius * np.sin(angle), atol=1e-5)
+
+
+@triton.jit
+def bits_kernel(x_ptr, or_ptr, xor_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr):
+    x = tl.load(x_ptr + tile(M, N))
+    at = tl.arange(0, N if AXIS == 0 else M)
+    tl.store(or_ptr + at, tl.reduce_or(x, AXIS))
+    tl.store(xor_ptr + at, tl.xor_sum(x, AXIS))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.int64])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_reductions_of_bits(device, dtype, axis):
+    x = np.random.default_rng(4).integers(0, 100, (8, 48)).astype(dtype)
+    x <<= np.arange(48, dtype=dtype) % 2
+    results = [device.empty(x.shape[1 - axis], dtype) for _ in range(2)]
+    bits_kernel[(1,)](device.array(x), *results, *x.shape, axis)
+    for result, function in zip(results, (np.bitwise_or, np.bitwise_xor)):
+        np.testing.assert_array_equal(device.numpy(result), function.reduce(x, axis))
 
 
 @triton.jit
