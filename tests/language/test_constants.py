@@ -184,7 +184,7 @@ def types_of_constants_kernel(n: tl.constexpr, pair: tl.constexpr, other):
     tl.static_assert(not isinstance(other.type, tl.constexpr_type))
 
 
-def test_types_of_constants():
+def test_types_of_constants(device):
     types_of_constants_kernel[(1,)](3, (5, 6), 7)
 
 
@@ -194,6 +194,6 @@ def least_kernel(a: tl.constexpr, b: tl.constexpr):
 
 
 @pytest.mark.parametrize("a,b", [(1.0, float("nan")), (0.0, -0.0)])
-def test_what_has_no_least(a, b):
+def test_what_has_no_least(device, a, b):
     with pytest.raises(triton.CompilationError, match="depends on their order"):
         least_kernel[(1,)](a, b)
