@@ -1,10 +1,13 @@
 """Sparse attention, forward, with roles: each query attends to the rows that its list of indices names, as in multi-head latent attention.
 
 Keys and values are one array with one head: a row's first D_VALUE elements are the values, and all of them the key. A program has 64 heads of a query, whose
-results are too large for one warp group: two have half of the columns each. Each multiplies the queries with one of two blocks of rows; they
-tell each other the maxima, then the weights, through shared memory, and both add what both blocks give to their columns. Four warps beside them gather
-rows by asynchronous copies into the slots of a pipe. (The division of labour is that of FlashMLA, DeepSeek, 2025.) Hopper only; on the CPU executor
-as it stands.
+results are too large for one warp group: two have half of the columns each. Each weighs one of two blocks of rows, and both add what both blocks
+give to their columns; maxima and weights go from one to the other through shared memory. Four warps beside them gather rows by asynchronous copies.
+(The division of labour is that of FlashMLA, DeepSeek, 2025.)
+
+There is room for two blocks. One is multiplied with the queries, weighed, multiplied with its weights, and filled again, while the other one is half a
+turn behind: so both warp groups take the first block of a pair first. Halves of a block are pipes of one slot, since their last readers differ. Hopper
+only; on the CPU executor as it stands.
 """
 
 import tilewright as triton
@@ -12,87 +15,171 @@ import tilewright.language as tl
 from tilewright import tle
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
+# Eight threads copy 128 bytes of a row. So a thread has few rows, whose pointers stay in its registers, and many columns of each.
+ROWS = tle.gpu.BlockEncoding([1, 8], [4, 8], [4, 1], [1, 0])
+
+
+@triton.jit
+def indices(index_ptr, block, topk, N: tl.constexpr, EVEN: tl.constexpr):
+    """Which rows a block has; a negative index is none."""
+    n = block * N + tl.arange(0, N)
+    if EVEN:
+        return tl.load(index_ptr + n)
+    return tl.load(index_ptr + n, mask=n < topk, other=-1)
+
+
+@triton.jit
+def copy(kv_ptr, index, buffer, FIRST: tl.constexpr, D: tl.constexpr, WIDTH: tl.constexpr):
+    """``WIDTH`` elements from ``FIRST`` on of rows of ``D``; zeros where there is no row."""
+    row = kv_ptr + (index.to(tl.int64) * D)[:, None] + FIRST + tl.arange(0, WIDTH)[None, :]
+    buffer.store(tle.gpu.set_layout(tl.load(row, mask=(index >= 0)[:, None], other=0.0), ROWS))
+
 
 @triton.jit
 def gather(
-    writer, kv_ptr, index_ptr, topk, blocks, N: tl.constexpr, HALF: tl.constexpr, REST: tl.constexpr
+    left_0, right_0, left_1, right_1, kv_ptr, index_ptr, topk, pairs,
+    N: tl.constexpr, HALF: tl.constexpr, REST: tl.constexpr, EVEN: tl.constexpr,
 ):  # fmt: skip
-    """Fills the slots with the rows of a query."""
-    at, rest = tl.arange(0, HALF)[None, :], tl.arange(0, REST)[None, :]
-    for i in range(blocks):
-        n = i * N + tl.arange(0, N)
-        index = tl.load(index_ptr + n, mask=n < topk, other=-1)
-        there = (index >= 0)[:, None]
-        row = kv_ptr + (index.to(tl.int64) * (2 * HALF + REST))[:, None]
-        slot = writer.acquire(i)
-        tle.gpu.copy(row + at, slot.left, [N, HALF], mask=there)
-        tle.gpu.copy(row + HALF + at, slot.right, [N, HALF], mask=there)
-        tle.gpu.copy(row + 2 * HALF + rest, slot.rest, [N, REST], mask=there)
-        writer.commit(i)
+    """Fills the slots with the rows of a query, in the order in which they become free. Indices are loaded a pair ahead."""
+    D: tl.constexpr = 2 * HALF + REST
+    next_0 = indices(index_ptr, 0, topk, N, EVEN)
+    next_1 = indices(index_ptr, 1, topk, N, EVEN)
+    for pair in range(pairs):
+        index_0, index_1 = next_0, next_1
+        if pair + 1 < pairs:
+            next_0 = indices(index_ptr, 2 * pair + 2, topk, N, EVEN)
+            next_1 = indices(index_ptr, 2 * pair + 3, topk, N, EVEN)
+        copy(kv_ptr, index_0, left_0.acquire(pair).rows, 0, D, HALF)
+        left_0.commit(pair)
+        slot = right_0.acquire(pair)
+        copy(kv_ptr, index_0, slot.rows, HALF, D, HALF)
+        copy(kv_ptr, index_0, slot.rest, 2 * HALF, D, REST)
+        right_0.commit(pair)
+        copy(kv_ptr, index_1, right_1.acquire(pair).rows, HALF, D, HALF)
+        right_1.commit(pair)
+        slot = left_1.acquire(pair)
+        copy(kv_ptr, index_1, slot.rows, 0, D, HALF)
+        copy(kv_ptr, index_1, slot.rest, 2 * HALF, D, REST)
+        left_1.commit(pair)
 
 
 @triton.jit
-def attend(
-    reader, q, p, maxima, asked, rated, weighed, done, o_ptr, lse_ptr, index_ptr, topk, blocks, scale,
-    WHO: tl.constexpr, H: tl.constexpr, N: tl.constexpr, HALF: tl.constexpr, REST: tl.constexpr,
-):  # fmt: skip
-    """Weighs every other block of rows, and adds up the columns of one half: those on the left for the first warp group."""
-    OTHER: tl.constexpr = 1 - WHO
-    scale *= 1.4426950408889634  # log2(e): exponentials are taken to base 2
-    # The last part of the queries stays in registers; there is no room for it beside the slots.
-    tle.gpu.barrier_wait(asked, phaseIdx=0)
-    q_rest = p.slot(WHO).load()
-    largest = tl.full([H], -1.0e30, tl.float32)
-    total = tl.zeros([H], tl.float32)
-    acc = tl.zeros([H, HALF], tl.float32)
-    for pair in range(blocks // 2):
-        i = 2 * pair
-        mine = reader.wait(i + WHO).slot
-        s = tle.gpu.wgmma(q.slot(0), mine.left, trans_b=True)
-        s = tle.gpu.wgmma(q.slot(1), mine.right, s, trans_b=True)
-        s = tle.gpu.wgmma(q_rest, mine.rest, s, trans_b=True)
-        n = (i + WHO) * N + tl.arange(0, N)
-        there = tl.load(index_ptr + n, mask=n < topk, other=-1) >= 0
-        s = tle.gpu.wgmma_wait(0, s)
-        s = tl.where(there[None, :], s, float("-inf"))
-        before, largest = largest, tl.maximum(largest, tl.max(s, 1))
-        maxima.slot(WHO).store(largest)
-        tle.gpu.barrier_arrive(rated[WHO], phaseIdx=pair)
-        tle.gpu.barrier_wait(rated[OTHER], phaseIdx=pair)
-        largest = tl.maximum(largest, maxima.slot(OTHER).load())
-        weights = tl.exp2(s * scale - (largest * scale)[:, None])
-        p.slot(WHO).store(weights.to(q.dtype))
-        tle.gpu.barrier_arrive(weighed[WHO], phaseIdx=pair)
-        shrink = tl.exp2((before - largest) * scale)
-        total = total * shrink + tl.sum(weights, 1)
-        acc *= shrink[:, None]
-        # Whoever has told the maxima of a pair is done with the weights of the one before.
-        tle.gpu.barrier_wait(weighed[OTHER], phaseIdx=pair)
-        slot = reader.wait(i).slot
-        acc = tle.gpu.wgmma(p.slot(0), slot.left if WHO == 0 else slot.right, acc)
-        slot = reader.wait(i + 1).slot
-        acc = tle.gpu.wgmma(p.slot(1), slot.left if WHO == 0 else slot.right, acc)
-        acc = tle.gpu.wgmma_wait(1, acc)
-        reader.release(i)
-        acc = tle.gpu.wgmma_wait(0, acc)
-        reader.release(i + 1)
-    maxima.slot(WHO).store(total)
-    tle.gpu.barrier_arrive(done[WHO], phaseIdx=0)
-    tle.gpu.barrier_wait(done[OTHER], phaseIdx=0)
-    total += maxima.slot(OTHER).load()
+def finish(acc, total, q, maxima, bars, o_ptr, WHO: tl.constexpr, H: tl.constexpr, HALF: tl.constexpr):
+    """Divides by the sum of all weights, which is given, and stores one half of the columns."""
+    maxima.slot(1 - WHO).store(total)  # which this warp group alone has read
+    tle.gpu.barrier_wait(bars[3])
+    total += maxima.slot(WHO).load()
     total = tl.where(total == 0.0, 1.0, total)  # a query that attends to nothing gives zeros
     # Nobody needs the queries any more: the results are put in order where they were.
     q.slot(WHO).store((acc / total[:, None]).to(q.dtype))
     o = o_ptr + tl.arange(0, H)[:, None] * (2 * HALF) + WHO * HALF + tl.arange(0, HALF)[None, :]
     tl.store(o, q.slot(WHO).load())
-    if WHO == 0:
-        tl.store(lse_ptr + tl.arange(0, H), largest * scale + tl.log2(total))
+    return total
+
+
+# Of the barriers the first says that the maxima of a pair's first block are there, the next one that its weights are; the third one says both of the
+# second block, and the last one that all is added up.
+
+
+@triton.jit
+def attend_left(
+    left_0, right_0, left_1, q, p, maxima, asked, bars, o_ptr, lse_ptr, index_ptr, topk, pairs, scale,
+    H: tl.constexpr, N: tl.constexpr, HALF: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
+    """Weighs the first block of each pair, and adds up the left columns of both."""
+    scale *= 1.4426950408889634  # log2(e): exponentials are taken to base 2
+    # The last part of the queries stays in registers; there is no room for it beside the slots.
+    tle.gpu.barrier_wait(asked, phaseIdx=0)
+    q_rest = p.slot(0).load()
+    largest = tl.full([H], -1.0e30, tl.float32)
+    total = tl.zeros([H], tl.float32)
+    acc = tl.zeros([H, HALF], tl.float32)
+    for pair in range(pairs):
+        left = left_0.wait(pair).slot.rows
+        s = tle.gpu.wgmma(q.slot(0), left, trans_b=True)
+        right = right_0.wait(pair).slot
+        s = tle.gpu.wgmma(q.slot(1), right.rows, s, trans_b=True)
+        s = tle.gpu.wgmma(q_rest, right.rest, s, trans_b=True)
+        there = indices(index_ptr, 2 * pair, topk, N, EVEN) >= 0
+        s = tle.gpu.wgmma_wait(0, s)
+        right_0.release(pair)
+        s = tl.where(there[None, :], s, float("-inf"))
+        before, largest = largest, tl.maximum(largest, tl.max(s, 1))
+        maxima.slot(0).store(largest)
+        tle.gpu.barrier_arrive(bars[0])
+        weights = tl.exp2(s * scale - (largest * scale)[:, None])
+        shrink = tl.exp2((before - largest) * scale)
+        total = total * shrink + tl.sum(weights, 1)
+        weights = weights.to(p.dtype)
+        p.slot(0).store(weights)
+        tle.gpu.barrier_arrive(bars[1])
+        acc *= shrink[:, None]
+        acc = tle.gpu.wgmma(weights, left, acc)
+        tle.gpu.barrier_wait(bars[2])
+        before, largest = largest, maxima.slot(1).load()
+        shrink = tl.exp2((before - largest) * scale)
+        total *= shrink
+        acc = tle.gpu.wgmma_wait(0, acc)
+        left_0.release(pair)
+        acc *= shrink[:, None]
+        acc = tle.gpu.wgmma(p.slot(1), left_1.wait(pair).slot.rows, acc)
+        acc = tle.gpu.wgmma_wait(0, acc)
+        left_1.release(pair)
+    total = finish(acc, total, q, maxima, bars, o_ptr, 0, H, HALF)
+    tl.store(lse_ptr + tl.arange(0, H), largest * scale + tl.log2(total))
+
+
+@triton.jit
+def attend_right(
+    right_0, left_1, right_1, q, p, maxima, asked, bars, o_ptr, index_ptr, topk, pairs, scale,
+    H: tl.constexpr, N: tl.constexpr, HALF: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
+    """Weighs the second block of each pair, while its tensor cores are at the first one, and adds up the right columns of both."""
+    scale *= 1.4426950408889634
+    tle.gpu.barrier_wait(asked, phaseIdx=0)
+    q_rest = p.slot(1).load()
+    largest = tl.full([H], -1.0e30, tl.float32)
+    total = tl.zeros([H], tl.float32)
+    acc = tl.zeros([H, HALF], tl.float32)
+    for pair in range(pairs):
+        right = right_1.wait(pair).slot.rows
+        s = tle.gpu.wgmma(q.slot(1), right, trans_b=True)
+        left = left_1.wait(pair).slot
+        s = tle.gpu.wgmma(q.slot(0), left.rows, s, trans_b=True)
+        s = tle.gpu.wgmma(q_rest, left.rest, s, trans_b=True)
+        there = indices(index_ptr, 2 * pair + 1, topk, N, EVEN) >= 0
+        s = tle.gpu.wgmma_wait(0, s)
+        left_1.release(pair)
+        s = tl.where(there[None, :], s, float("-inf"))
+        of_block = tl.max(s, 1)
+        tle.gpu.barrier_wait(bars[0])
+        before, largest = largest, maxima.slot(0).load()
+        shrink = tl.exp2((before - largest) * scale)
+        total *= shrink
+        acc *= shrink[:, None]
+        tle.gpu.barrier_wait(bars[1])
+        acc = tle.gpu.wgmma(p.slot(0), right_0.wait(pair).slot.rows, acc)
+        before, largest = largest, tl.maximum(largest, of_block)
+        maxima.slot(1).store(largest)
+        weights = tl.exp2(s * scale - (largest * scale)[:, None])
+        shrink = tl.exp2((before - largest) * scale)
+        total = total * shrink + tl.sum(weights, 1)
+        weights = weights.to(p.dtype)
+        p.slot(1).store(weights)
+        tle.gpu.barrier_arrive(bars[2])
+        acc = tle.gpu.wgmma_wait(0, acc)
+        right_0.release(pair)
+        acc *= shrink[:, None]
+        acc = tle.gpu.wgmma(weights, right, acc)
+        acc = tle.gpu.wgmma_wait(0, acc)
+        right_1.release(pair)
+    finish(acc, total, q, maxima, bars, o_ptr, 1, H, HALF)
 
 
 @triton.jit
 def sparse_mla_kernel(
     q_desc, rest_desc, kv_ptr, index_ptr, o_ptr, lse_ptr, scale, heads, topk,
-    D: tl.constexpr, D_VALUE: tl.constexpr, H: tl.constexpr, N: tl.constexpr,
+    D: tl.constexpr, D_VALUE: tl.constexpr, H: tl.constexpr, N: tl.constexpr, EVEN: tl.constexpr,
 ):  # fmt: skip
     """``H`` heads of one query. A block has ``N`` rows, as many as its rows have elements that are no value: weights lie where these were."""
     HALF: tl.constexpr = D_VALUE // 2
@@ -103,28 +190,31 @@ def sparse_mla_kernel(
     o_ptr += first.to(tl.int64) * D_VALUE
     lse_ptr += first
     q = tle.gpu.alloc([2, H, HALF], dtype=q_desc.dtype)
-    left = tle.gpu.alloc([2, N, HALF], dtype=q_desc.dtype)
-    right = tle.gpu.alloc([2, N, HALF], dtype=q_desc.dtype)
-    rest = tle.gpu.alloc([2, N, REST], dtype=q_desc.dtype)
-    pipe = tle.pipe(capacity=2, readers=("left", "right"), left=left, right=right, rest=rest)
+    rows = [tle.gpu.alloc([1, N, HALF], dtype=q_desc.dtype) for _ in tl.static_range(4)]
+    rest = [tle.gpu.alloc([1, N, REST], dtype=q_desc.dtype) for _ in tl.static_range(2)]
+    left_0 = tle.pipe(capacity=1, rows=rows[0])
+    right_0 = tle.pipe(capacity=1, readers=("left", "right"), rows=rows[1], rest=rest[0])
+    left_1 = tle.pipe(capacity=1, readers=("left", "right"), rows=rows[2], rest=rest[1])
+    right_1 = tle.pipe(capacity=1, rows=rows[3])
     p = tle.gpu.alloc([2, H, N], dtype=q_desc.dtype)
     maxima = tle.gpu.alloc([2, H], dtype=tl.float32)
-    rated, weighed, done = tle.gpu.alloc_barriers(2), tle.gpu.alloc_barriers(2), tle.gpu.alloc_barriers(2)
+    bars = tle.gpu.alloc_barriers(4)
     asked = tle.gpu.alloc_barrier(expect_bytes=H * (D + REST) * q_desc.dtype.primitive_bitwidth // 8)
     for half in tl.static_range(2):
         tle.gpu.copy(q_desc, q.slot(half), [H, HALF], [first, half * HALF], barrier=asked)
         tle.gpu.copy(rest_desc, p.slot(half), [H, REST], [first, D_VALUE], barrier=asked)
-    blocks = 2 * tl.cdiv(topk, 2 * N)
+    pairs = tl.cdiv(topk, 2 * N)
     tle.gpu.warp_specialize(
         [
-            (attend, (pipe.reader("left"), q, p, maxima, asked, rated, weighed, done, o_ptr, lse_ptr, index_ptr,
-                      topk, blocks, scale, 0, H, N, HALF, REST)),
-            (attend, (pipe.reader("right"), q, p, maxima, asked, rated, weighed, done, o_ptr, lse_ptr, index_ptr,
-                      topk, blocks, scale, 1, H, N, HALF, REST)),
-            (gather, (pipe.writer(), kv_ptr, index_ptr, topk, blocks, N, HALF, REST)),
+            (attend_left, (left_0.reader(), right_0.reader("left"), left_1.reader("left"), q, p, maxima, asked, bars,
+                           o_ptr, lse_ptr, index_ptr, topk, pairs, scale, H, N, HALF, EVEN)),
+            (attend_right, (right_0.reader("right"), left_1.reader("right"), right_1.reader(), q, p, maxima, asked, bars,
+                            o_ptr, index_ptr, topk, pairs, scale, H, N, HALF, EVEN)),
+            (gather, (left_0.writer(), right_0.writer(), left_1.writer(), right_1.writer(), kv_ptr, index_ptr, topk, pairs,
+                      N, HALF, REST, EVEN)),
         ],
         [4, 4],
-        [224, 56],
+        [216, 72],
     )  # fmt: skip
 
 
@@ -157,6 +247,7 @@ def sparse_mla(q, kv, index, o, lse):
         d_value,
         64,
         64,
+        index.shape[1] > 0 and index.shape[1] % 128 == 0,
         num_warps=4,
     )
 

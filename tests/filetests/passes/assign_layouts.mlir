@@ -181,6 +181,39 @@ tt.func public @anchored(%p: tensor<64x32x!tt.ptr<f32>>) {
 }
 
 // -----
+
+// A load is made in the layout that the kernel gives to its value, where it takes as many instructions and touches as many sectors; pointers that
+// a layout is given to are as wide as before.
+// RUN: -assign-layouts -num-warps=4
+// CHECK: #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+// CHECK: tt.load {{.*}}tt.vec = 8{{.*}}#blocked>
+// CHECK-NEXT: tt.load {{.*}}tt.vec = 8{{.*}}#blocked>
+// CHECK-NEXT: arith.addf {{.*}}#blocked>
+#rows = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+tt.func public @loaded_as_given(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %q: !tt.ptr<f16> {tt.divisibility = 16 : i32}) {
+  %r = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32>
+  %row = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %c = arith.constant dense<256> : tensor<64xi32>
+  %far = arith.muli %row, %c : tensor<64xi32>
+  %fars = tt.expand_dims %far {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %cols = tt.expand_dims %r {axis = 0 : i32} : tensor<256xi32> -> tensor<1x256xi32>
+  %a = tt.broadcast %fars : tensor<64x1xi32> -> tensor<64x256xi32>
+  %b = tt.broadcast %cols : tensor<1x256xi32> -> tensor<64x256xi32>
+  %at = arith.addi %a, %b : tensor<64x256xi32>
+  %ps = tt.splat %p : !tt.ptr<f16> -> tensor<64x256x!tt.ptr<f16>>
+  %qs = tt.splat %q : !tt.ptr<f16> -> tensor<64x256x!tt.ptr<f16>>
+  %pa = tt.addptr %ps, %at : tensor<64x256x!tt.ptr<f16>>, tensor<64x256xi32>
+  %qa = tt.addptr %qs, %at : tensor<64x256x!tt.ptr<f16>>, tensor<64x256xi32>
+  %qg = ttg.set_layout %qa {layout = #rows} : tensor<64x256x!tt.ptr<f16>>
+  %x = tt.load %pa : tensor<64x256x!tt.ptr<f16>>
+  %y = tt.load %qg : tensor<64x256x!tt.ptr<f16>>
+  %g = ttg.set_layout %x {layout = #rows} : tensor<64x256xf16>
+  %z = arith.addf %g, %y : tensor<64x256xf16>
+  tt.store %pa, %z : tensor<64x256x!tt.ptr<f16>>
+  tt.return
+}
+
+// -----
 // What the default partition returns has the encoding that the result got.
 // RUN: -assign-layouts
 tt.func public @returns_a_reduction(%q: !tt.ptr<i32>) {

@@ -26,9 +26,9 @@ use std::ops::Range;
 use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::ttng;
-use tilewright_ir::flow;
+use tilewright_ir::{flow, marks};
 use tilewright_layout::{Encoding, RegisterFinder, SharedLayout, WgmmaOperand};
-use tilewright_llvm::{BinOp, CastOp, Effect, Ty, Value};
+use tilewright_llvm::{BinOp, Builder, CastOp, Effect, Ty, Value};
 
 use tilewright_lower::{Buffer, Val};
 
@@ -68,7 +68,7 @@ impl Instruction {
 struct Operand {
     layout: WgmmaOperand,
     shared: std::rc::Rc<SharedLayout>,
-    /// The descriptor of this warp group's first tile.
+    /// Where this warp group's first tile begins, as descriptors say it.
     first: Value,
 }
 
@@ -93,6 +93,9 @@ struct Product {
     n: u32,
     left: Left,
     right: Operand,
+    /// Whether descriptors are made in front of their instructions. Those of buffers that stay where they are leave loops otherwise,
+    /// which pays for a few (the queries of attention) but not for as many as a kernel may have that issues its products itself.
+    late_descriptors: bool,
 }
 
 /// A tile of the accumulators, which one instruction computes.
@@ -114,7 +117,41 @@ struct Operands {
     inputs: Vec<(char, Value)>,
 }
 
+/// The descriptor of a tile: that of the first tile, moved.
+struct Descriptor {
+    first: Value,
+    constant: u64,
+    offset: u32,
+}
+
 impl Operands {
+    /// A descriptor as an instruction names it: a register that the statement reads, or one of its own, `name`, that `text` makes.
+    fn descriptor(
+        &mut self,
+        b: &mut Builder<'_>,
+        name: &str,
+        descriptor: Descriptor,
+        late: bool,
+        text: &mut String,
+    ) -> String {
+        let Descriptor { first, constant, offset } = descriptor;
+        if !late {
+            let field = b.int_cast(first, Ty::I64, false);
+            let constant = b.i64(constant as i64);
+            let of_first = b.bin(BinOp::Or, field, constant);
+            let moved = b.add_const(of_first, i64::from(offset));
+            return format!("${}", self.input('l', moved));
+        }
+        let low = b.i32((constant & 0xffff_ffff) as i64);
+        let low = b.bin(BinOp::Or, first, low);
+        let (low, high) = (self.input('r', low), constant >> 32);
+        let _ = writeln!(
+            text,
+            "add.u32 low, ${low}, {offset};\nmov.b32 high, {high};\nmov.b64 {name}, {{low, high}};"
+        );
+        name.to_string()
+    }
+
     /// A register that the statement reads and writes. The number of its result.
     fn in_place(&mut self, ty: Ty, value: Value) -> usize {
         self.before.push((self.results.len(), value));
@@ -129,8 +166,12 @@ impl Operands {
 
     /// A register that the statement reads: all that it writes have been named. Its number.
     fn input(&mut self, letter: char, value: Value) -> usize {
-        self.inputs.push((letter, value));
-        self.results.len() + self.before.len() + self.inputs.len() - 1
+        let known = self.inputs.iter().position(|&input| input == (letter, value));
+        let at = known.unwrap_or_else(|| {
+            self.inputs.push((letter, value));
+            self.inputs.len() - 1
+        });
+        self.results.len() + self.before.len() + at
     }
 
     /// LLVM's constraints, and the inputs.
@@ -278,7 +319,8 @@ impl Lower<'_, '_> {
         };
         let group = (warps_n > 1).then_some((warps_m.ilog2(), warps_n));
         let right = self.wgmma_operand(b, 1, n, group)?;
-        let mut product = Product { inst, n, left, right };
+        let late_descriptors = m.op_attr(op.0, marks::AUTHORED).is_some();
+        let mut product = Product { inst, n, left, right, late_descriptors };
 
         let mut acc = self.regs(c)?.to_vec();
         let mut tiles = Vec::new();
@@ -367,7 +409,7 @@ impl Lower<'_, '_> {
         under_way: bool,
         acc: &mut [Value],
     ) -> Result<()> {
-        let Product { inst, n, .. } = *product;
+        let Product { inst, n, late_descriptors, .. } = *product;
         let ty = if inst.acc == Ty::F16 { Ty::I32 } else { inst.acc };
         let mut operands = Operands::default();
         let mut accumulators = Vec::new();
@@ -396,6 +438,9 @@ impl Lower<'_, '_> {
             format!("{{{}}}", names.join(", "))
         };
         let mut text = String::from("{\n.reg .pred p;\n");
+        if late_descriptors {
+            text.push_str(".reg .b32 low, high;\n.reg .b64 a, b;\n");
+        }
         text.push_str("wgmma.fence.sync.aligned;\n");
         for (tile, (fresh, words)) in tiles.iter().zip(&accumulators) {
             let d = list(words);
@@ -407,16 +452,16 @@ impl Lower<'_, '_> {
                 let a = match &product.left {
                     Left::Shared(o) => {
                         let descriptor = self.wgmma_descriptor(o, tile.at.0, step * inst.k())?;
-                        format!("${}", operands.input('l', descriptor))
+                        operands.descriptor(&mut self.b, "a", descriptor, late_descriptors, &mut text)
                     }
                     Left::Registers(f) => list(&f.places[tile.row][step as usize].map(|at| fragments[at])),
                 };
                 let b = self.wgmma_descriptor(&product.right, tile.at.1, step * inst.k())?;
-                let b = operands.input('l', b);
+                let b = operands.descriptor(&mut self.b, "b", b, late_descriptors, &mut text);
                 let (k, types) = (inst.k(), inst.types);
                 let _ = writeln!(
                     text,
-                    "wgmma.mma_async.sync.aligned.m64n{n}k{k}.{types} {d}, {a}, ${b}, p{flags};"
+                    "wgmma.mma_async.sync.aligned.m64n{n}k{k}.{types} {d}, {a}, {b}, p{flags};"
                 );
             }
         }
@@ -480,19 +525,16 @@ impl Lower<'_, '_> {
         // 18 bits of the address, of which the descriptor has no use for the low 4.
         let field = self.b.and_const(address, 0x3_ffff);
         let field = self.b.lshr(field, 4);
-        let field = self.b.int_cast(field, Ty::I64, false);
-        let constant = self.b.i64(layout.descriptor() as i64);
-        let first = self.b.bin(BinOp::Or, field, constant);
-        Ok(Operand { layout, shared, first })
+        Ok(Operand { layout, shared, first: field })
     }
 
     /// The descriptor of the tile at (`mn`, `k`) from the warp group's first.
-    fn wgmma_descriptor(&mut self, operand: &Operand, mn: u32, k: u32) -> Result<Value> {
+    fn wgmma_descriptor(&mut self, operand: &Operand, mn: u32, k: u32) -> Result<Descriptor> {
         let offset = operand
             .layout
             .start(&operand.shared, mn, k)
             .ok_or_else(|| self.unsupported("a warp-group dot on a tile that begins within a swizzle"))?;
-        Ok(self.b.add_const(operand.first, i64::from(offset >> 4)))
+        Ok(Descriptor { first: operand.first, constant: operand.layout.descriptor(), offset: offset >> 4 })
     }
 
     /// The warp's index, in a register that is known to be the same in all lanes.

@@ -159,6 +159,13 @@ impl AxisAnalysis {
         (1u32 << v.min(30)).min((max_bytes / bytes).max(1))
     }
 
+    /// Of a value that was made meanwhile as much is known as of `like`.
+    pub(crate) fn know_as(&mut self, value: Value, like: Value) {
+        if let Some(facts) = self.facts.get(&like) {
+            self.facts.insert(value, facts.clone());
+        }
+    }
+
     /// Writes on each access to memory that has no such note how many elements it may take at once, along the fastest axis of its
     /// encoding.
     pub fn note_widths(&self, module: &mut Module, max_bytes: u32) {
@@ -423,8 +430,8 @@ impl AxisAnalysis {
                 let indices: Vec<Facts> = (1..module.operands(op).len()).map(operand).collect();
                 local_pointers(module, ttg::LocalPtr(op), &indices)?
             }
-            // Each CTA's shared memory begins at a multiple of whatever its parts are aligned to.
-            Opcode::Ttg(ttg::Kind::RemotePtr) => operand(0),
+            // Whoever holds the elements; each CTA's shared memory begins at a multiple of whatever its parts are aligned to.
+            Opcode::Ttg(ttg::Kind::RemotePtr | ttg::Kind::SetLayout | ttg::Kind::ConvertLayout) => operand(0),
             Opcode::Tt(T::IntToPtr | T::PtrToInt | T::Bitcast) if module.bits(ty) == 64 => {
                 // Bytes on one side, elements on the other: runs of one are all that is common.
                 let f = operand(0);

@@ -11,7 +11,8 @@
 //!    bytes per thread along the contiguous dimension, found by [axis analysis](crate::analysis::axis)). Their results are fixed.
 //! 2. **Propagation** (`propagate`). Heaviest root first (bytes moved × 8^loop depth, dots before all), its encoding
 //!    spreads along def-use chains both ways, through loops, branches, broadcasts and reductions, until it meets a value
-//!    that has one already. Small loads take what reaches them if that costs little more than their own choice.
+//!    that has one already. Small loads take what reaches them if that costs little more than their own choice, and large ones
+//!    what the kernel says of their values.
 //!    **Cheap** values (ranges, splats, constants and integer arithmetic on them) stop nothing and get no encoding.
 //!    What functions take and give has one encoding for each type, the default one: caller and callee agree without having to look at each
 //!    other.

@@ -13,14 +13,17 @@ use crate::analysis::encoding_inference;
 impl Assigner<'_> {
     /// Spreads all roots, then gives every value that none reached a default, which spreads too.
     pub(super) fn propagate_all(&mut self, roots: &[Root]) {
-        // Dots and large loads are settled first, so that no neighbour's encoding takes them.
-        for r in roots.iter().filter(|r| r.fixed) {
-            let small = self.module.shape(self.module.value_type(r.value)).is_none_or(|s| s.len() < 2);
-            if !small || r.weight >> 40 != 0 {
-                let key = encoding_inference::representative(self.module, r.value);
-                self.encodings.entry(key).or_insert(r.encoding);
-            }
+        // What the kernel says and dots are settled first, then large loads, so that no neighbour's encoding takes them; but a load
+        // may as well be made in the layout that the kernel wants its value in.
+        let (first, large): (Vec<&Root>, Vec<&Root>) =
+            roots.iter().filter(|r| r.fixed).partition(|r| r.weight >> 40 != 0);
+        self.settle(&first);
+        for r in first.iter().filter(|r| r.is_said()) {
+            self.propagate(vec![encoding_inference::representative(self.module, r.value)]);
         }
+        let is_large = |r: &&Root| self.shape(r.value).len() >= 2;
+        let large: Vec<&Root> = large.into_iter().filter(is_large).collect();
+        self.settle(&large);
         for r in roots {
             let key = encoding_inference::representative(self.module, r.value);
             if self.encodings.get(&key).is_some_and(|&e| e == r.encoding) {
@@ -49,6 +52,14 @@ impl Assigner<'_> {
                     self.propagate(vec![key]);
                 }
             }
+        }
+    }
+
+    /// Gives the values of roots their encodings, without spreading them.
+    fn settle(&mut self, roots: &[&Root]) {
+        for r in roots {
+            let key = encoding_inference::representative(self.module, r.value);
+            self.encodings.entry(key).or_insert(r.encoding);
         }
     }
 

@@ -161,7 +161,8 @@ impl<'a> Rewriter<'a> {
             Opcode::Ttg(ttg::Kind::SetLayout) => {
                 let set = ttg::SetLayout(op);
                 self.set_operand(op, 0, set.layout(self.m()));
-                let src = set.src(self.m());
+                let (src, result) = (set.src(self.m()), set.result(self.m()));
+                self.a.axis.know_as(src, result);
                 self.a.module.replace_op(op, &[src]);
             }
             Opcode::Ttng(ttng::Kind::WarpGroupDot) => self.authored_dot(ttng::WarpGroupDot(op)),

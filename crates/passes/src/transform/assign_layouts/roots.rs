@@ -18,6 +18,16 @@ pub(super) struct Root {
     pub fixed: bool,
 }
 
+/// More than everything else weighs: the kernel says so.
+const SAID: u64 = u64::MAX;
+
+impl Root {
+    /// Whether the kernel says so.
+    pub(super) fn is_said(&self) -> bool {
+        self.weight == SAID
+    }
+}
+
 impl Assigner<'_> {
     /// All roots, heaviest first.
     pub(super) fn roots(&mut self) -> Result<Vec<Root>, Diagnostic> {
@@ -31,9 +41,8 @@ impl Assigner<'_> {
         }
         for &op in &ops {
             if let Some(set) = ttg::SetLayout::cast(self.module, op) {
-                // More than everything else: the kernel says so.
                 let (value, encoding) = (set.result(self.module), set.layout(self.module));
-                roots.push(Root { value, encoding, weight: u64::MAX, fixed: true });
+                roots.push(Root { value, encoding, weight: SAID, fixed: true });
             }
             if let Some(dot) = ttng::WarpGroupDot::cast(self.module, op)
                 && let Some(encoding) = self.authored_encoding(dot)
