@@ -103,6 +103,30 @@ impl TmaBlock {
         })
     }
 
+    /// The same block where its buffer is the part of a larger one, `whole`, that begins at `offsets`; `None` where TMA can't: the part is whole
+    /// rows of slabs that begin where a swizzle does, or without a swizzle one run of the memory.
+    pub fn in_part(
+        &self,
+        whole: &SharedLayout,
+        shape: &[u32],
+        offsets: &[u32],
+        elem_bytes: u32,
+    ) -> Option<Self> {
+        let (swizzle, rank) = (self.swizzle_bytes, shape.len());
+        if swizzle == 0 && whole.shape().get(1..) != shape.get(1..) {
+            return None;
+        }
+        let mut block = self.clone();
+        // (The box may have leading dimensions of extent 1 that the buffer lacks.)
+        let lacks = self.box_dims.len() - rank;
+        for copy in &mut block.copies {
+            let at: Vec<u32> = copy.at[lacks..].iter().zip(offsets).map(|(&at, &o)| at + o).collect();
+            copy.offset = whole.offset(&at) * elem_bytes;
+        }
+        let align = if swizzle == 0 { 128 } else { 8 * swizzle };
+        block.copies.iter().all(|c| c.offset.is_multiple_of(align)).then_some(block)
+    }
+
     /// As [`new`](TmaBlock::new), with smaller boxes where that makes the number of copies a multiple of `parts`, so that as many
     /// CTAs of a cluster can share them.
     pub fn in_parts(encoding: &Encoding, shape: &[u32], elem_bits: u32, parts: u32) -> Option<Self> {

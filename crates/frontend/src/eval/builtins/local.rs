@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ruff_python_ast::{CmpOp, Operator};
-use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::types::REMOTE;
 use tilewright_ir::{AttrKind, Encoding, SharedKind, Type, TypeKind, marks};
 
@@ -529,6 +529,13 @@ impl Evaluator<'_> {
             (Value::Buffer(from), Value::Descriptor(to)) => {
                 let offsets = self.block_copied(args, to, from)?;
                 let part = self.part(from, &to.block())?;
+                if from.element() == to.element() && to.element().as_scalar() != Some(Scalar::Int1) {
+                    self.writable(&to.handle, "store")?;
+                    let coord = self.block_offsets(to, &offsets)?;
+                    let (desc, src) = (to.handle.value, part.handle.value);
+                    ttng::AsyncTmaCopyLocalToGlobal::build(&mut builder!(self), desc, &coord, src);
+                    return Ok(());
+                }
                 let value = self.read(&part)?;
                 let given = CallArgs { positional: vec![offsets, Value::Tensor(value)], keywords: vec![] };
                 self.call_descriptor_method(&dst, "store", given).map(|_| ())
