@@ -127,13 +127,13 @@ impl TmaBlock {
         block.copies.iter().all(|c| c.offset.is_multiple_of(align)).then_some(block)
     }
 
-    /// As [`new`](TmaBlock::new), with smaller boxes where that makes the number of copies a multiple of `parts`, so that as many
-    /// CTAs of a cluster can share them.
+    /// As [`new`](TmaBlock::new), with smaller boxes where these can be shared by as many CTAs of a cluster as there are `parts`
+    /// ([`shared_by`](TmaBlock::shared_by)).
     pub fn in_parts(encoding: &Encoding, shape: &[u32], elem_bits: u32, parts: u32) -> Option<Self> {
         let block = Self::new(encoding, shape, elem_bits)?;
         let shared = SharedLayout::new(encoding, shape, elem_bits).ok()?;
         let mut smaller = block.clone();
-        while !(smaller.copies.len() as u32).is_multiple_of(parts) {
+        while smaller.shared_by(parts).is_none() {
             let mut boxes = smaller.box_dims.clone();
             // A box is one run of the buffer, so it is its outermost side that is halved. Rows are whole, and so are the
             // swizzle's groups of 8 rows.
@@ -308,8 +308,8 @@ mod tests {
         // Four slabs are two and two.
         assert_eq!(parts(&[64, 256], 2), Some((vec![64, 64], vec![0, 128], 16 << 10)));
         assert_eq!(parts(&[64, 256], 4), Some((vec![64, 64], vec![0, 64], 8 << 10)));
-        // Two slabs of two halves each are no line of four.
-        assert_eq!(parts(&[64, 128], 4), None);
+        // Two slabs of two halves each are no line of four, but a quarter of the rows of both is one.
+        assert_eq!(parts(&[64, 128], 4), Some((vec![16, 64], vec![16, 0], 2 << 10)));
         // Eight rows are one group of the swizzle.
         assert_eq!(parts(&[8, 64], 2), None);
         assert_eq!(parts(&[128, 64], 1).unwrap().0, [128, 64]);

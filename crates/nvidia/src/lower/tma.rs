@@ -28,7 +28,7 @@ impl Lower<'_, '_> {
         };
         let shape = m.shape(*block).unwrap_or(&[]);
         let (encoding, bits) = (self.encoding(*block)?, m.bits(*block).max(8));
-        TmaBlock::in_parts(encoding, shape, bits, self.num_ctas).ok_or_else(|| {
+        TmaBlock::in_parts(encoding, shape, bits, ir::launch::cluster_size(m)).ok_or_else(|| {
             self.unsupported(format!("TMA copies of blocks of shape {shape:?} in this layout"))
         })
     }
@@ -67,7 +67,11 @@ impl Lower<'_, '_> {
         let (mut base, mut count) = (buffer.base, block.copies.len());
         if let Some((part, parts)) = part {
             let (step, bytes) =
-                block.shared_by(parts).ok_or_else(|| self.unsupported("a copy shared in unequal parts"))?;
+                block.shared_by(parts).ok_or_else(|| {
+                    self.unsupported(format!(
+                        "a copy of this block that {parts} programs share: it has no equal parts of whole swizzles"
+                    ))
+                })?;
             for (c, &step) in coord.iter_mut().zip(&step) {
                 let moved = self.b.mul_const(part, i64::from(step));
                 *c = self.b.add(*c, moved);

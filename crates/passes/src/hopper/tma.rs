@@ -7,10 +7,10 @@
 
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind};
 use tilewright_ir::dialect::{ttg, ttng};
-use tilewright_ir::flow;
 use tilewright_ir::{
     AttrKind, Builder, Encoding, FloatKind, Module, Op, Opcode, SharedKind, Type, TypeKind, Value, ValueDef,
 };
+use tilewright_ir::{flow, launch};
 use tilewright_layout::{SharedLayout, TmaBlock};
 
 use crate::analysis::axis::AxisAnalysis;
@@ -255,8 +255,7 @@ pub fn is_copy(module: &Module, op: Op) -> bool {
 pub(crate) fn tma_block(module: &Module, block: Type) -> Option<(TmaBlock, u32)> {
     let encoding = module.encoding_of(module.encoding(block)?)?;
     let bits = module.bits(block);
-    let ctas = module.int_attr(module.root(), "ttg.num-ctas").map_or(1, |n| n as u32);
-    Some((TmaBlock::in_parts(encoding, module.shape(block)?, bits, ctas)?, bits))
+    Some((TmaBlock::in_parts(encoding, module.shape(block)?, bits, launch::cluster_size(module))?, bits))
 }
 
 /// A kernel argument that is a tensor map.

@@ -471,6 +471,12 @@ impl Evaluator<'_> {
         if args.optional("barrier").is_some() {
             return self.copy_to_barrier(args);
         }
+        if args.optional("multicast").is_some() {
+            return Err(self
+                .error("a tle.gpu.copy with `multicast` needs a `barrier`, at which each program waits for the block")
+                .note("allocate it with expect_bytes=…, the bytes of the whole block, whoever brings them")
+                .into());
+        }
         if self.bool_arg(args, "is_async")? {
             return self.copy_asynchronously(args);
         }
