@@ -57,9 +57,7 @@ const MAX_COUNT: i128 = (1 << 20) - 1;
 
 impl Evaluator<'_> {
     pub(super) fn alloc_barriers(&mut self, args: &Args, single: bool) -> Eval<Value> {
-        if self.options.num_ctas > 1 {
-            return Err(self.not_supported_yet("barriers in shared memory with num_ctas above 1"));
-        }
+        self.of_one_cta(args.builtin.shown().as_str())?;
         let count = if single { 1 } else { self.positive(args, "num_barriers", 1 << 12)? };
         let arrive_count = self.positive(args, "arrive_count", MAX_COUNT)?;
         let ready = match args.get("init") {

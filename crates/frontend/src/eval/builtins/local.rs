@@ -23,7 +23,25 @@ pub(super) const SHARED: u32 = 3;
 pub(crate) const CLASS: &str = "tle.gpu.buffered_tensor";
 
 impl Evaluator<'_> {
+    /// Checks that a program is run by one CTA, for what is one CTA's.
+    pub(super) fn of_one_cta(&self, what: &str) -> Eval<()> {
+        if self.options.num_ctas == 1 {
+            return Ok(());
+        }
+        let mut error = self.not_supported_yet(&format!("{what} with num_ctas={}", self.options.num_ctas));
+        error.notes.push(
+            "the tiles of a program are split over the CTAs of its cluster then: use num_ctas=1".into(),
+        );
+        error.notes.push(
+            "clusters of programs, which reach each other's buffers (tle.remote) and share copies (`multicast` of tle.gpu.copy), come from a mesh with \
+             axes of the level `block_cluster`"
+                .into(),
+        );
+        Err(error)
+    }
+
     pub(super) fn alloc(&mut self, args: &Args) -> Eval<Value> {
+        self.of_one_cta("tle.gpu.alloc")?;
         if !matches!(args.get("shape"), Value::Tuple(_)) {
             return Err(self.bad_argument(args, "shape", args.get("shape"), "a tuple or list of integers"));
         }
