@@ -246,7 +246,8 @@ def copy(
         begin before all have read what the buffer held: ``barrier_arrive(tle.remote(empty, member, mesh), phaseIdx=…)`` tells the others. An
         extension of Tilewright's.
 
-    The copy is complete before what follows reads it, unless it ``is_async`` or has a ``barrier``.
+    The copy is complete before what follows reads it, unless it ``is_async`` or has a ``barrier``. To a descriptor it goes on: the buffer has been
+    read before it is written again, and global memory has the block when the kernel ends, or behind ``tle.distributed_barrier``.
     """
 
 
