@@ -50,13 +50,15 @@ def removals(ptx: str):
     Left alone are
 
     - ``fence.mbarrier_init``, of which ``ptxas`` makes no instruction;
-    - ``bar.warp.sync``, by which an elected lane speaks for the others of its warp: the simulator doesn't tell what it publishes from what they do;
+    - the ``bar.warp.sync`` before ``tensormap.cp_fenceproxy``, which all lanes run together;
     - the empty group of bulk copies behind ``fence.proxy.tensormap``, which keeps ``ptxas`` from moving copies before it.
     """
     lines = ptx.splitlines()
     for i, line in enumerate(lines):
         match kind(line):
-            case None | "mbarrier.init" | "fence.mbarrier_init" | "bar.warp.sync":
+            case None | "mbarrier.init" | "fence.mbarrier_init":
+                continue
+            case "bar.warp.sync" if "tensormap.cp_fenceproxy" in lines[i + 1]:
                 continue
             case "cp.async.bulk.wait_group" if "fence.proxy.tensormap" in lines[i - 2]:
                 continue

@@ -143,9 +143,12 @@ KERNELS = {
 SILENT = {
     # That the barrier exists before anybody waits at it; the loop's own barrier, which stands before its first wait, would do.
     "blocks by TMA to one group": ["bar.sync"],
-    # What readers release last nobody waits for.
-    "pipe of products": ["mbarrier.arrive"],
-    "pipe that is closed": ["mbarrier.arrive", "mbarrier.arrive"],
+    # Each lane arrives when its copies are done, so behind its stores.
+    "pipe of fields filled in three ways": ["bar.warp.sync"],
+    # What readers release last nobody waits for. Products each lane waits for, and the elected one arrives.
+    "pipe of products": ["bar.warp.sync", "bar.warp.sync", "mbarrier.arrive"],
+    # And the flag of a closed slot is stored by the lane that arrives.
+    "pipe that is closed": ["bar.warp.sync"] * 3 + ["mbarrier.arrive", "bar.warp.sync", "mbarrier.arrive"],
 }
 
 

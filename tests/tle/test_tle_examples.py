@@ -207,20 +207,20 @@ def test_attention(device, shape, dtype, causal, block, programs):
 
 
 @pytest.mark.parametrize(
-    ("shape", "block", "slots", "num_warps"),
+    ("shape", "block", "slots", "programs"),
     [
-        ((256, 256, 192), (64, 128, 64), 3, 4),
-        ((200, 104, 72), (64, 64, 32), 2, 4),
+        ((512, 256, 192), (128, 128, 64), 3, 4),
+        ((200, 104, 72), (128, 64, 32), 2, 2),
         ((130, 64, 32), (128, 64, 32), 4, 8),
     ],
 )
-def test_gemm_by_clusters(device, shape, block, slots, num_warps):
+def test_gemm_by_clusters(device, shape, block, slots, programs):
     rows, columns, inner = shape
     rng = np.random.default_rng(0)
     a = rng.integers(-2, 3, (rows, inner)).astype(np.float16)
     b = rng.integers(-2, 3, (columns, inner)).astype(np.float16)
     c = device.array(np.full((rows, columns), np.nan, np.float16))
-    example("cluster_gemm").gemm(device.array(a), device.array(b), c, block, slots, num_warps=num_warps)
+    example("cluster_gemm").gemm(device.array(a), device.array(b), c, block, slots, programs)
     np.testing.assert_array_equal(device.numpy(c), a.astype(np.float32) @ b.T.astype(np.float32))
 
 
@@ -275,14 +275,14 @@ def test_sparse_mla_keeps_to_its_registers(monkeypatch):
         ),
         (
             "cluster_gemm",
-            "    tle.distributed_barrier(PAIR)\n",
-            "",
-            "asynchronous copy used before its wait",
+            "tle.remote(empty[i % SLOTS], member, PAIR)",
+            "empty[i % SLOTS]",
+            "shared-memory race: the asynchronous proxy writes",
         ),
         (
             "cluster_gemm",
-            "tle.gpu.wgmma_wait(2, left), tle.gpu.wgmma_wait(2, right)",
-            "tle.gpu.wgmma_wait(4, left), tle.gpu.wgmma_wait(4, right)",
+            "acc = tle.gpu.wgmma_wait(1, acc)",
+            "acc = tle.gpu.wgmma_wait(2, acc)",
             "shared-memory race: the asynchronous proxy writes .* a `wgmma` of warp . read it",
         ),
         (

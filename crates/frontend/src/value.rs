@@ -196,13 +196,20 @@ pub struct Barriers {
     pub ready: bool,
     /// How many bytes copies bring in each phase.
     pub expect_bytes: Option<i32>,
+    /// The rank of the program whose barriers they are, where they are another one's of the cluster.
+    pub rank: Option<Tensor>,
 }
 
 impl Barriers {
     /// Whether both can stand for each other in the types of a program.
     fn same_kind(&self, other: &Barriers) -> bool {
-        let kind = |b: &Barriers| (b.count, b.arrive_count, b.ready, b.expect_bytes);
+        let kind = |b: &Barriers| (b.count, b.arrive_count, b.ready, b.expect_bytes, b.rank.is_some());
         kind(self) == kind(other)
+    }
+
+    /// The SSA values that they are made of.
+    fn leaves(&self) -> impl Iterator<Item = &Tensor> {
+        std::iter::once(&self.handle).chain(&self.rank)
     }
 }
 
@@ -388,7 +395,7 @@ impl Value {
                 Value::Block(b) => out.extend(b.parts()),
                 Value::Descriptor(d) => out.extend(d.parts()),
                 Value::Buffer(b) => out.extend(b.leaves()),
-                Value::Barriers(b) => out.push(&b.handle),
+                Value::Barriers(b) => out.extend(b.leaves()),
                 Value::Pipe(p) => out.extend(p.parts()),
                 Value::Dict(d) => d.iter().for_each(|(_, value)| walk(value, out)),
                 Value::Aggregate(a) => a.values().for_each(|field| walk(field, out)),
@@ -416,7 +423,9 @@ impl Value {
                 Value::Buffer(Arc::new(Buffer { handle, shape: b.shape.clone(), rank }))
             }
             Value::Barriers(b) => {
-                Value::Barriers(Arc::new(Barriers { handle: f(&b.handle), ..(**b).clone() }))
+                let handle = f(&b.handle);
+                let rank = b.rank.as_ref().map(&mut *f);
+                Value::Barriers(Arc::new(Barriers { handle, rank, ..(**b).clone() }))
             }
             Value::Pipe(p) => Value::Pipe(Arc::new(p.map(f))),
             Value::Dict(d) => {
@@ -471,7 +480,9 @@ impl Value {
             (Value::Buffer(a), Value::Buffer(b)) => {
                 a.handle.value == b.handle.value && a.handle.same_type(&b.handle)
             }
-            (Value::Barriers(a), Value::Barriers(b)) => a.handle.value == b.handle.value && a.same_kind(b),
+            (Value::Barriers(a), Value::Barriers(b)) => {
+                a.same_kind(b) && a.leaves().zip(b.leaves()).all(|(x, y)| x.value == y.value)
+            }
             (Value::Pipe(a), Value::Pipe(b)) => a.all(b, |x, y| x.value == y.value && x.same_type(y)),
             (Value::Dict(a), Value::Dict(b)) => same_entries(a, b, Value::identical),
             (Value::Aggregate(a), Value::Aggregate(b)) => Arc::ptr_eq(a, b) || a.all(b, Value::identical),

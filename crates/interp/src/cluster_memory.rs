@@ -1,11 +1,11 @@
-//! Buffers that the programs of a cluster reach in each other.
+//! Buffers that the programs of a cluster reach in each other, and arrivals at each other's mbarriers.
 //!
 //! They lie in one piece of memory, each program's at the same distance from its beginning: an address in another program's is one in this
 //! program's and a multiple of that distance, as it is on a GPU.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::buffer::Buffer;
 use crate::program::Program;
@@ -23,6 +23,16 @@ pub struct ClusterMemory {
     pub programs: u64,
     /// Never looked at through this: programs on several threads do.
     _memory: Buffer,
+    arrivals: Mutex<Arrivals>,
+}
+
+/// What programs tell each other by mbarriers.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// Those that the program of a rank has not looked at: the rank, the mbarrier's address and how many.
+    sent: Vec<(u64, u64, u64)>,
+    /// The programs that wait for others of the cluster, and have been told nothing since.
+    waiting: FxHashSet<u64>,
 }
 
 /// Buffers begin at a cache line, with one between them.
@@ -42,8 +52,13 @@ impl Clusters {
         let mut memory = Buffer::default();
         let all = (stride * programs) as usize;
         memory.slice_mut::<u8>(all).fill(0xff);
-        let made =
-            Arc::new(ClusterMemory { begin: memory.ptr_mut() as u64, stride, programs, _memory: memory });
+        let made = Arc::new(ClusterMemory {
+            begin: memory.ptr_mut() as u64,
+            stride,
+            programs,
+            _memory: memory,
+            arrivals: Mutex::default(),
+        });
         *known = Arc::downgrade(&made);
         made
     }
@@ -59,5 +74,37 @@ impl ClusterMemory {
             begin
         };
         program.locals.iter().map(|local| next(local.bytes)).collect()
+    }
+
+    fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Arrivals at an mbarrier of the program of a rank.
+    pub fn send(&self, rank: u64, address: u64, count: u64) {
+        let mut arrivals = self.arrivals();
+        arrivals.sent.push((rank, address, count));
+        arrivals.waiting.remove(&rank);
+    }
+
+    /// What has been sent to the program of a rank since it last looked: addresses and counts.
+    pub fn receive(&self, rank: u64) -> Vec<(u64, u64)> {
+        let sent = &mut self.arrivals().sent;
+        let mine = sent.extract_if(.., |arrival| arrival.0 == rank);
+        mine.map(|(_, address, count)| (address, count)).collect()
+    }
+
+    /// The program of a rank waits for others; gives whether all of the cluster do, so that nobody will go on.
+    pub fn wait(&self, rank: u64) -> bool {
+        let mut arrivals = self.arrivals();
+        if !arrivals.sent.iter().any(|arrival| arrival.0 == rank) {
+            arrivals.waiting.insert(rank);
+        }
+        arrivals.waiting.len() as u64 == self.programs
+    }
+
+    /// Those that have waited at a barrier of the cluster go on.
+    pub fn go_on(&self) {
+        self.arrivals().waiting.clear();
     }
 }

@@ -316,10 +316,11 @@ pub enum Instr {
         count: u64,
         bytes: u64,
     },
-    /// Arrives at an mbarrier.
+    /// Arrives at an mbarrier, or at that of the program of a rank of the cluster which lies at the same place.
     MbarrierArrive {
         at: V,
         count: u64,
+        rank: Option<V>,
     },
     /// Counts bytes that a copy brings.
     MbarrierBring {
@@ -449,9 +450,11 @@ impl Instr {
             }
             Instr::Ring(step) => step.visit(f),
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
-            Instr::MbarrierInit { at, .. }
-            | Instr::MbarrierArrive { at, .. }
-            | Instr::MbarrierBring { at, .. } => f(at, Use),
+            Instr::MbarrierInit { at, .. } | Instr::MbarrierBring { at, .. } => f(at, Use),
+            Instr::MbarrierArrive { at, rank, .. } => {
+                f(at, Use);
+                rank.iter_mut().for_each(|v| f(v, Use));
+            }
             Instr::NamedArrive { dst, .. } => f(dst, Def),
             Instr::NamedWait { phase, .. } => f(phase, Use),
             Instr::MbarrierWait { at, parity } => [at, parity].into_iter().for_each(|v| f(v, Use)),

@@ -36,6 +36,11 @@ pub fn ctas_of_cluster(m: &Module) -> [u32; 3] {
     }
 }
 
+/// How many CTAs a cluster has.
+pub fn cluster_size(m: &Module) -> u32 {
+    ctas_of_cluster(m).iter().product()
+}
+
 /// Whether programs of the whole grid wait for each other, so that all must be resident at once.
 pub fn is_cooperative(m: &Module) -> bool {
     let waits = |op: Op| {

@@ -103,13 +103,37 @@ impl TmaBlock {
         })
     }
 
-    /// As [`new`](TmaBlock::new), with smaller boxes where that makes the number of copies a multiple of `parts`, so that as many
-    /// CTAs of a cluster can share them.
+    /// The same block where its buffer is the part of a larger one, `whole`, that begins at `offsets`; `None` where TMA can't: the part is whole
+    /// rows of slabs that begin where a swizzle does, or without a swizzle one run of the memory.
+    pub fn in_part(
+        &self,
+        whole: &SharedLayout,
+        shape: &[u32],
+        offsets: &[u32],
+        elem_bytes: u32,
+    ) -> Option<Self> {
+        let (swizzle, rank) = (self.swizzle_bytes, shape.len());
+        if swizzle == 0 && whole.shape().get(1..) != shape.get(1..) {
+            return None;
+        }
+        let mut block = self.clone();
+        // (The box may have leading dimensions of extent 1 that the buffer lacks.)
+        let lacks = self.box_dims.len() - rank;
+        for copy in &mut block.copies {
+            let at: Vec<u32> = copy.at[lacks..].iter().zip(offsets).map(|(&at, &o)| at + o).collect();
+            copy.offset = whole.offset(&at) * elem_bytes;
+        }
+        let align = if swizzle == 0 { 128 } else { 8 * swizzle };
+        block.copies.iter().all(|c| c.offset.is_multiple_of(align)).then_some(block)
+    }
+
+    /// As [`new`](TmaBlock::new), with smaller boxes where these can be shared by as many CTAs of a cluster as there are `parts`
+    /// ([`shared_by`](TmaBlock::shared_by)).
     pub fn in_parts(encoding: &Encoding, shape: &[u32], elem_bits: u32, parts: u32) -> Option<Self> {
         let block = Self::new(encoding, shape, elem_bits)?;
         let shared = SharedLayout::new(encoding, shape, elem_bits).ok()?;
         let mut smaller = block.clone();
-        while !(smaller.copies.len() as u32).is_multiple_of(parts) {
+        while smaller.shared_by(parts).is_none() {
             let mut boxes = smaller.box_dims.clone();
             // A box is one run of the buffer, so it is its outermost side that is halved. Rows are whole, and so are the
             // swizzle's groups of 8 rows.
@@ -284,8 +308,8 @@ mod tests {
         // Four slabs are two and two.
         assert_eq!(parts(&[64, 256], 2), Some((vec![64, 64], vec![0, 128], 16 << 10)));
         assert_eq!(parts(&[64, 256], 4), Some((vec![64, 64], vec![0, 64], 8 << 10)));
-        // Two slabs of two halves each are no line of four.
-        assert_eq!(parts(&[64, 128], 4), None);
+        // Two slabs of two halves each are no line of four, but a quarter of the rows of both is one.
+        assert_eq!(parts(&[64, 128], 4), Some((vec![16, 64], vec![16, 0], 2 << 10)));
         // Eight rows are one group of the swizzle.
         assert_eq!(parts(&[8, 64], 2), None);
         assert_eq!(parts(&[128, 64], 1).unwrap().0, [128, 64]);

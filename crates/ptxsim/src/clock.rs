@@ -16,6 +16,8 @@ use std::collections::HashMap;
 pub(crate) struct Clock {
     /// By warp of the unit.
     pub own: Vec<u32>,
+    /// Of the lanes of a mask only, whose warp's other lanes have not told anyone: warp, mask, stamp.
+    pub lanes: Vec<(u32, u32, u32)>,
     /// As `own`, but of accesses that a proxy fence has made visible to the asynchronous proxy.
     pub proxy: Vec<u32>,
     /// The same for the lanes of a mask only, whose warp's other lanes did not make the fence: warp, mask, stamp.
@@ -33,13 +35,29 @@ fn join(a: &mut Vec<u32>, b: &[u32]) {
     }
 }
 
+/// Notes a stamp of the lanes `mask` of a warp.
+fn note(list: &mut Vec<(u32, u32, u32)>, w: u32, mask: u32, c: u32) {
+    match list.iter_mut().find(|x| (x.0, x.1) == (w, mask)) {
+        Some(x) => x.2 = x.2.max(c),
+        None => list.push((w, mask, c)),
+    }
+}
+
+/// Whether a lane of a warp is noted up to a stamp.
+fn noted(list: &[(u32, u32, u32)], w: u32, lane: u32, c: u32) -> bool {
+    list.iter().any(|x| x.0 == w && lane < 32 && x.1 >> lane & 1 != 0 && x.2 >= c)
+}
+
 impl Clock {
     /// Takes in all that `o` knows, both being of one unit.
     pub fn join(&mut self, o: &Clock) {
         join(&mut self.own, &o.own);
         join(&mut self.proxy, &o.proxy);
+        for &(w, m, c) in &o.lanes {
+            note(&mut self.lanes, w, m, c);
+        }
         for &(w, m, c) in &o.proxy_lanes {
-            self.proxy_fenced(w, m, c);
+            note(&mut self.proxy_lanes, w, m, c);
         }
         if let Some(f) = &o.foreign {
             let mine = self.foreign.get_or_insert_default();
@@ -49,18 +67,22 @@ impl Clock {
         }
     }
 
-    /// Lanes `mask` of warp `w` have made a proxy fence at stamp `c`.
-    fn proxy_fenced(&mut self, w: u32, mask: u32, c: u32) {
-        match self.proxy_lanes.iter_mut().find(|x| (x.0, x.1) == (w, mask)) {
-            Some(x) => x.2 = x.2.max(c),
-            None => self.proxy_lanes.push((w, mask, c)),
+    /// All that is known is behind a fence between the proxies.
+    fn fence_proxies(&mut self) {
+        self.proxy = self.own.clone();
+        for &(w, m, c) in &self.lanes {
+            note(&mut self.proxy_lanes, w, m, c);
         }
     }
 
     /// Whether the asynchronous proxy sees what lane `lane` of warp `w` wrote at stamp `c`.
     fn proxy_sees(&self, w: u32, lane: u32, c: u32) -> bool {
-        self.proxy.get(w as usize).is_some_and(|&p| p >= c)
-            || self.proxy_lanes.iter().any(|x| x.0 == w && lane < 32 && x.1 >> lane & 1 != 0 && x.2 >= c)
+        self.proxy.get(w as usize).is_some_and(|&p| p >= c) || noted(&self.proxy_lanes, w, lane, c)
+    }
+
+    /// Whether lane `lane` of warp `w` of this unit is known up to stamp `c`, be it alone.
+    pub fn covers_lane(&self, w: u32, lane: u32, c: u32) -> bool {
+        self.own.get(w as usize).is_some_and(|&p| p >= c) || noted(&self.lanes, w, lane, c)
     }
 
     /// An agent's operations up to stamp `c` are complete.
@@ -79,7 +101,12 @@ impl Clock {
             return;
         }
         let mine = self.foreign.get_or_insert_default();
-        join(mine.entry(other).or_default(), &o.own);
+        let theirs = mine.entry(other).or_default();
+        join(theirs, &o.own);
+        // (Of another unit's warps it is not kept which lanes have told.)
+        for &(w, _, c) in &o.lanes {
+            theirs[w as usize] = theirs[w as usize].max(c);
+        }
         if let Some(f) = &o.foreign {
             for (u, c) in f.iter() {
                 if *u == me {
@@ -175,14 +202,29 @@ impl Sync {
         c
     }
 
-    /// Whether lane `lane` knows party `party` of unit `unit` up to stamp `c`, `me` being its own unit.
+    /// Whether lane `lane` knows what lane `by` of party `party` of unit `unit` did up to stamp `c`, `me` being its own unit.
     #[inline]
-    pub fn covers(&self, lane: u32, me: u32, unit: u32, party: u32, c: u32) -> bool {
-        self.clock.covers(me, unit, party, c)
-            || self
-                .alone
-                .as_ref()
-                .is_some_and(|a| a[lane as usize].as_ref().is_some_and(|x| x.covers(me, unit, party, c)))
+    pub fn covers(&self, lane: u32, me: u32, unit: u32, party: u32, by: u32, c: u32) -> bool {
+        let knows = |x: &Clock| x.covers(me, unit, party, c) || me == unit && x.covers_lane(party, by, c);
+        knows(&self.clock)
+            || self.alone.as_ref().is_some_and(|a| a[lane as usize].as_ref().is_some_and(knows))
+    }
+
+    /// What lane `lane` tells others when the lanes `mask` of those alive do so: alone it speaks for itself, and for the others as far as it
+    /// has synchronized with them.
+    pub fn told(&self, lane: usize, mask: u32, live: u32) -> Clock {
+        let mut c = self.known(1 << lane).into_owned();
+        if mask & live != live {
+            let me = self.index;
+            c.own[me as usize] = self.synced.max(self.heard[lane]);
+            note(&mut c.lanes, me, 1 << lane, self.now());
+            for (other, &stamp) in self.pairs.iter().flat_map(|p| p[lane].iter().enumerate()) {
+                if stamp > 0 {
+                    note(&mut c.lanes, me, 1 << other, stamp);
+                }
+            }
+        }
+        c
     }
 
     /// Whether the asynchronous proxy, set to work by lane `lane`, sees a write of the generic proxy.
@@ -263,15 +305,15 @@ impl Sync {
     pub fn proxy_fence(&mut self, mask: u32, live: u32) {
         let (me, now) = (self.index, self.now());
         if mask & live == live {
-            self.clock.proxy = self.clock.own.clone();
+            self.clock.fence_proxies();
         } else {
             // What others wrote is behind the fence, but of this warp only what these lanes wrote or know of.
             let synced = self.synced;
             for l in crate::regs::lanes(mask) {
                 let mut c = self.known(1 << l).into_owned();
-                c.proxy = c.own.clone();
+                c.fence_proxies();
                 c.proxy[me as usize] = synced;
-                c.proxy_fenced(me, mask, now);
+                note(&mut c.proxy_lanes, me, mask, now);
                 self.alone.get_or_insert_default()[l].get_or_insert_default().join(&c);
             }
         }

@@ -422,7 +422,7 @@ impl Unit {
         for cta in &self.ctas {
             let mut own = self.warps[cta.warps.clone()].iter().flatten();
             for v in &cta.visits {
-                if own.clone().any(|w| w.sync.known(!0).covers(0, 0, v.warp, v.stamp)) {
+                if own.clone().any(|w| w.sync.known(!0).covers_lane(v.warp, v.lane, v.stamp)) {
                     continue;
                 }
                 let (Some(visitor), Some(_)) = (&self.warps[v.warp as usize], own.next()) else { continue };

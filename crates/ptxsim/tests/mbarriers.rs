@@ -213,3 +213,22 @@ fn registers_come_from_those_that_give_them_back() {
     // Nothing says how many there are.
     assert!(go("", &inc(240), "").findings.is_empty());
 }
+
+/// An elected lane arrives for its warp: what the others did is told only behind a `bar.warp.sync`, what it did itself always.
+#[test]
+fn a_lane_speaks_for_itself_until_its_warp_has_met() {
+    let k = |who: &str, meet: &str| {
+        format!(
+            "@%p1 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0; @!%p2 bra C;
+             {who} st.shared.u32 [%r4], %r1; {meet} @%p1 mbarrier.arrive.shared::cta.b64 _, [bar]; bra E;
+             C: {WAIT} {who} ld.shared.u32 %r5, [%r4+-128]; E:"
+        )
+        .replace("C: W:", "C:\nW:")
+    };
+    finds(&k("", ""), 64, SharedRace);
+    clean(&k("", "bar.warp.sync -1;"), 64);
+    // The lanes that meet are those that speak.
+    finds(&k("", "setp.lt.u32 %p4, %r1, 16; @%p4 bar.warp.sync 0xffff;"), 64, SharedRace);
+    let own = k("@%p1", "").replace("@%p1 ld.shared", "setp.eq.u32 %p5, %r1, 32; @%p5 ld.shared");
+    clean(&own, 64);
+}

@@ -223,7 +223,9 @@ def local_ptr(buffer, indices=None, shape=None):
 
 
 @_marker.builtin
-def copy(src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False, eviction_policy=""):
+def copy(
+    src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False, eviction_policy="", multicast=None
+):
     """Copies between a buffer and a tensor of pointers, or a buffer and a tensor descriptor; either may be the source.
 
     :param shape: how many elements along each dimension, also known at run time; the rest of the destination stays as it is. The
@@ -239,7 +241,13 @@ def copy(src, dst, shape, offsets=None, barrier=None, mask=None, is_async=False,
         follows, and counts there when its bytes are in the buffer, of which it fills all. It is an error on GPUs before Hopper, and
         where the copy engine cannot move such blocks.
 
-    The copy is complete before what follows reads it, unless it ``is_async`` or has a ``barrier``.
+    :param multicast: with a ``barrier``, ``(mesh, axis)``: the programs of a cluster along this axis of the mesh all copy the same block to the same
+        buffer, and each brings a part of it to all of them. To each one's barrier come the bytes of the whole block. None of them may
+        begin before all have read what the buffer held: ``barrier_arrive(tle.remote(empty, member, mesh), phaseIdx=…)`` tells the others. An
+        extension of Tilewright's.
+
+    The copy is complete before what follows reads it, unless it ``is_async`` or has a ``barrier``. To a descriptor it goes on: the buffer has been
+    read before it is written again, and global memory has the block when the kernel ends, or behind ``tle.distributed_barrier``.
     """
 
 

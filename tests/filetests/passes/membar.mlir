@@ -156,6 +156,91 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 }
 // -----
+// Copies to global memory read two buffers by turns: before each is written again its copy has read it, and the other's goes on. All
+// have when the kernel ends.
+// RUN: -allocate-shared -membar
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%d: !tt.tensordesc<tensor<64x64xf16, #shared>>, %x: tensor<64x64xf16, #blocked>, %n: i32, %c: i1) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %a = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    %b = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    // CHECK: scf.for
+    // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 1 : i32}
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_store
+    // CHECK-NEXT: ttng.fence_async_shared
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttng.async_tma_copy_local_to_global
+    // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 1 : i32}
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_store
+    // CHECK-NEXT: ttng.fence_async_shared
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttng.async_tma_copy_local_to_global
+    // CHECK-NEXT: }
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      ttg.local_store %x, %a : tensor<64x64xf16, #blocked> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+      ttng.async_tma_copy_local_to_global %d[%i, %i] %a : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+      ttg.local_store %x, %b : tensor<64x64xf16, #blocked> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+      ttng.async_tma_copy_local_to_global %d[%i, %i] %b : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    }
+    // A branch may begin one more: of the least that has begun since is known.
+    // CHECK-NEXT: scf.if
+    // CHECK-NEXT: ttng.async_tma_copy_local_to_global
+    // CHECK-NEXT: }
+    // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 1 : i32}
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_store
+    // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+    // CHECK-NEXT: tt.return
+    scf.if %c {
+      ttng.async_tma_copy_local_to_global %d[%n, %n] %b : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    }
+    ttg.local_store %x, %a : tensor<64x64xf16, #blocked> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    tt.return
+  }
+}
+// -----
+// A partition copies out of what another fills: it waits before the barrier before the arrival behind which that one goes on, and not before
+// an arrival when nothing is under way.
+// RUN: -allocate-warp-groups -allocate-shared -membar
+#bar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%d: !tt.tensordesc<tensor<64x64xf16, #shared>>, %i: i32) {
+    %a = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    %full = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #bar, #smem, mutable>
+    ttg.warp_specialize(%d, %a, %full, %i)
+    default {
+      %yes = arith.constant true
+      ttng.async_tma_copy_global_to_local %d[%i, %i] %a, %full, %yes : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<1xi64, #bar, #smem, mutable> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+      ttg.warp_yield
+    }
+    partition0(%pd: !tt.tensordesc<tensor<64x64xf16, #shared>>, %pa: !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, %pfull: !ttg.memdesc<1xi64, #bar, #smem, mutable>, %pi: i32) num_warps(4) {
+      // CHECK: partition0
+      // CHECK: ttng.async_tma_copy_local_to_global
+      // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+      // CHECK-NEXT: ttg.barrier
+      // CHECK-NEXT: ttng.arrive_barrier
+      // CHECK-NEXT: ttg.barrier
+      // CHECK-NEXT: ttng.arrive_barrier
+      // CHECK-NEXT: ttg.warp_return
+      ttng.async_tma_copy_local_to_global %pd[%pi, %pi] %pa : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+      ttg.barrier
+      ttng.arrive_barrier %pfull, 1 : !ttg.memdesc<1xi64, #bar, #smem, mutable>
+      ttg.barrier
+      ttng.arrive_barrier %pfull, 1 : !ttg.memdesc<1xi64, #bar, #smem, mutable>
+      ttg.warp_return
+    } : (!tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>, !ttg.memdesc<1xi64, #bar, #smem, mutable>, i32) -> ()
+    tt.return
+  }
+}
+// -----
 // Threads that have met at a barrier of programs need none of their own.
 // RUN: -allocate-shared -membar
 #blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>

@@ -119,7 +119,11 @@ impl<'m, 'p> Builder<'m, 'p> {
             .iter()
             .any(|i| matches!(i, Instr::Jump { .. } | Instr::JumpIfNot { .. } | Instr::ForCheck { .. }));
         self.program.waits = self.program.code.iter().any(|i| matches!(i, Instr::Barrier { .. }));
-        self.program.reaches_others = self.program.code.iter().any(|i| matches!(i, Instr::Remote { .. }));
+        self.program.reaches_others = self
+            .program
+            .code
+            .iter()
+            .any(|i| matches!(i, Instr::Remote { .. } | Instr::MbarrierArrive { rank: Some(_), .. }));
         slots::allocate(&mut self.program, self.registers as usize, &self.loops, &self.pinned, &self.strands);
         self.program
     }

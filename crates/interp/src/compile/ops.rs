@@ -14,6 +14,9 @@ use crate::float::Rounding;
 use crate::kernels::{Kernel, cast, float, int, math as mathk, select};
 use crate::program::{DotScaled, Instr, Map, Microscaled, Rule, V};
 
+/// The group of the barrier of a cluster in hardware, of which there is one; those of the language are numbered from 0.
+const OF_THE_CLUSTER: i32 = -1;
+
 fn narrow(elem: Elem) -> Option<(FloatKind, Rounding)> {
     match elem {
         Elem::Float(k) if !matches!(k, FloatKind::F32 | FloatKind::F64) => Some((k, Rounding::Nearest)),
@@ -64,6 +67,13 @@ impl Builder<'_, '_> {
                 self.emit(Instr::ClusterRank { dst });
                 Ok(())
             }
+            // A thread that runs a program has nothing to do between its arrival and its wait.
+            Some(Opcode::Ttng(ttng::Kind::ClusterArrive)) => Ok(()),
+            Some(Opcode::Ttng(ttng::Kind::ClusterWait)) => {
+                let (scope, group) = (tt::ProgramScope::Cluster, OF_THE_CLUSTER);
+                self.emit(Instr::Barrier { scope, group, count: None });
+                Ok(())
+            }
             Some(Opcode::Ttng(ttng::Kind::InitBarrier)) => {
                 let init = ttng::InitBarrier(op);
                 let (at, count) = (self.get(init.alloc(self.m))?, init.count(self.m) as u64);
@@ -86,7 +96,8 @@ impl Builder<'_, '_> {
                 if arrive.pred(self.m).is_some() || arrive.per_warp(self.m) {
                     return Err(self.unsupported("arrivals under a condition, or of each warp"));
                 }
-                self.emit(Instr::MbarrierArrive { at, count });
+                let rank = arrive.cta(self.m).map(|rank| self.get(rank)).transpose()?;
+                self.emit(Instr::MbarrierArrive { at, count, rank });
                 Ok(())
             }
             Some(Opcode::Ttng(ttng::Kind::WaitBarrier)) => {

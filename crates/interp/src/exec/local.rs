@@ -81,8 +81,13 @@ impl Own {
         self.rings.borrow_mut().clear();
     }
 
+    /// The other programs of the cluster and the program's rank, where they reach each other.
+    pub fn cluster(&self) -> Option<(&ClusterMemory, u64)> {
+        self.cluster.as_ref().map(|(cluster, rank)| (&**cluster, *rank))
+    }
+
     /// Bytes from a place in the program's own buffers to the same place in those of another of its cluster.
-    fn distance(&self, rank: i64) -> Result<i64, FaultBox> {
+    pub fn distance(&self, rank: i64) -> Result<i64, FaultBox> {
         let programs = self.cluster.as_ref().map_or(0, |(cluster, _)| cluster.programs);
         match &self.cluster {
             Some((cluster, own)) if (0..programs as i64).contains(&rank) => {

@@ -4,6 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::local::Own;
 use super::{Fault, FaultBox, Frame};
 use crate::program::{Instr, Program};
 use crate::tile::Repr;
@@ -131,15 +132,33 @@ impl NamedBarriers {
 
 impl Frame {
     /// An operation on a barrier; whether the strand may go on.
-    pub(super) fn at_barrier(&mut self, program: &Program, instr: &Instr) -> Result<bool, FaultBox> {
+    pub(super) fn at_barrier(
+        &mut self,
+        program: &Program,
+        own: Option<&Own>,
+        instr: &Instr,
+    ) -> Result<bool, FaultBox> {
+        let cluster = own.and_then(Own::cluster);
+        for (at, count) in cluster.map_or(Vec::new(), |(cluster, rank)| cluster.receive(rank)) {
+            self.mbarriers.arrive(at, count)?;
+        }
         match instr {
             Instr::MbarrierInit { at, count, bytes } => {
                 let at = self.scalar(program, *at);
                 self.mbarriers.init(at, *count, *bytes);
             }
-            Instr::MbarrierArrive { at, count } => {
+            Instr::MbarrierArrive { at, count, rank } => {
                 let at = self.scalar(program, *at);
-                self.mbarriers.arrive(at, *count)?;
+                let Some((own, rank)) = own.zip(*rank) else {
+                    self.mbarriers.arrive(at, *count)?;
+                    return Ok(true);
+                };
+                let rank = i64::from(self.scalar(program, rank) as u32 as i32);
+                let there = at.wrapping_add_signed(own.distance(rank)?);
+                match cluster {
+                    Some((cluster, me)) if me as i64 != rank => cluster.send(rank as u64, there, *count),
+                    _ => self.mbarriers.arrive(there, *count)?,
+                }
             }
             Instr::MbarrierBring { at, bytes } => {
                 let at = self.scalar(program, *at);

@@ -152,6 +152,20 @@ pub struct Frame {
     inner: Option<Box<Frame>>,
 }
 
+/// The program comes to a barrier of its cluster, or waits there: those that wait for arrivals of its may do so in vain.
+fn tell_cluster(own: Option<&Own>, comes: bool, met: bool) -> Result<(), FaultBox> {
+    match own.and_then(Own::cluster) {
+        // It is the last to come.
+        Some((cluster, _)) if met && comes => cluster.go_on(),
+        Some((cluster, rank)) if !met && cluster.wait(rank) => {
+            let text = "deadlock: the program waits for all of its cluster, of which others wait at barriers of their own";
+            return Err(Box::new(Fault::new(text)));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
 impl Frame {
     /// A frame for a program.
     pub fn new(program: &Program) -> Self {
@@ -287,7 +301,18 @@ impl Frame {
             match self.give_way(why, &mut idle) {
                 Next::Run => {}
                 Next::Leave(status) => return Ok(status),
-                Next::Deadlock => return Err(Box::new(self.deadlock(program, own))),
+                Next::Deadlock => {
+                    let cluster = own.and_then(Own::cluster);
+                    // Another program of the cluster may arrive where this one waits.
+                    if cluster.is_some_and(|(cluster, rank)| !cluster.wait(rank)) {
+                        return Ok(Status::Paused);
+                    }
+                    let mut fault = self.deadlock(program, own);
+                    if cluster.is_some() {
+                        fault.notes.push("all other programs of the cluster wait, too".to_string());
+                    }
+                    return Err(Box::new(fault));
+                }
             }
         }
     }
@@ -336,7 +361,12 @@ impl Frame {
                     continue;
                 }
                 Instr::Barrier { scope, group, count } => {
-                    if !self.meet(program, context, *scope, *group, *count) {
+                    let comes = self.awaited.is_none();
+                    let met = self.meet(program, context, *scope, *group, *count);
+                    if *scope == ProgramScope::Cluster {
+                        tell_cluster(own, comes, met)?;
+                    }
+                    if !met {
                         return Ok(Yield::Paused);
                     }
                 }
@@ -356,7 +386,7 @@ impl Frame {
                 | Instr::MbarrierWait { .. }
                 | Instr::NamedArrive { .. }
                 | Instr::NamedWait { .. } => {
-                    if !self.at_barrier(program, instr)? {
+                    if !self.at_barrier(program, own, instr)? {
                         return Ok(Yield::Blocked(acted));
                     }
                 }

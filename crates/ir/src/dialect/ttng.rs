@@ -135,15 +135,16 @@ crate::dialect! {
     }
 
     /// `count` arrivals, where `pred` holds: what this scope's threads did before is visible to those who wait. With
-    /// `perWarp` each warp makes them for itself, and only its own threads are done with what is before.
+    /// `perWarp` each warp makes them for itself, and only its own threads are done with what is before. With `cta` they are at the mbarrier
+    /// of the CTA of this rank in the cluster, at the same place: what this scope's threads have read before may be written behind the wait.
     op ArriveBarrier = "arrive_barrier" {
-        operands(alloc: one, pred: opt)
+        operands(alloc: one, pred: opt, cta: opt)
         attrs(count: i32 = "count", per_warp: bool = "perWarp")
         index(Unrelated)
-        types(Each("alloc", Mbarrier), Is("pred", Fixed(Type::I1)))
+        types(Each("alloc", Mbarrier), Is("pred", Fixed(Type::I1)), Is("cta", Fixed(Type::I32)))
         effects(USE_BARRIER, ORDER)
         marks(PEERS)
-        format "$alloc `,` $count (`,` $pred^)? attr-dict `:` type($alloc)"
+        format "$alloc `,` $count (`,` $pred^)? (`cta` $cta^)? attr-dict `:` type($alloc)"
         verify verify_counts
     }
 

@@ -13,7 +13,7 @@ impl Lower<'_, '_> {
     /// Which CTA of its cluster this one is.
     pub fn cluster_cta_rank(&mut self) -> Value {
         let rank = self.b.asm1("mov.u32 $0, %cluster_ctarank;", "=r", Effect::Pure, Ty::I32, &[]);
-        let ctas: u32 = ir::launch::ctas_of_cluster(self.m).iter().product();
+        let ctas = ir::launch::cluster_size(self.m);
         self.b.assume_zeros(rank, 0xffff_ffff & !(u64::from(ctas.next_power_of_two()) - 1));
         rank
     }
@@ -33,7 +33,8 @@ impl Lower<'_, '_> {
 
     /// Those CTAs as bits of a 16-bit word.
     pub fn cluster_set(&mut self, mask: u32) -> Value {
-        let pattern = (0..self.num_ctas).filter(|x| x & !mask == 0).fold(0, |set, x| set | 1i64 << x);
+        let ctas = ir::launch::cluster_size(self.m);
+        let pattern = (0..ctas).filter(|x| x & !mask == 0).fold(0, |set, x| set | 1i64 << x);
         let rank = self.cluster_cta_rank();
         let first = self.b.and_const(rank, u64::from(!mask));
         let pattern = self.b.i32(pattern);

@@ -4,7 +4,7 @@
 //! what the phase waited for brought.
 
 use tilewright_ir as ir;
-use tilewright_ir::dialect::ttng;
+use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::marks;
 use tilewright_llvm::{BinOp, Effect, IntPred, Ty, Value};
 
@@ -134,6 +134,11 @@ impl Lower<'_, '_> {
             self.elected_thread_where(op.pred(self.m))?
         };
         let count = op.count(self.m);
+        if let Some(cta) = op.cta(self.m) {
+            let cta = self.scalar(cta)?;
+            self.arrive_at(pred, address, cta, count);
+            return Ok(());
+        }
         let Some(peers) = self.int_attr(marks::PEERS) else {
             if self.target.tma {
                 self.on_barrier(pred, "arrive", true, address, Some(count));
@@ -149,18 +154,29 @@ impl Lower<'_, '_> {
             }
             return Ok(());
         };
-        // What they tell the other CTA is that these warps have read a slot. For a release with cluster scope `ptxas` makes a
-        // memory barrier of the whole GPU, which halves the speed of a matrix product.
         for difference in (0..32).filter(|x| peers >> x & 1 != 0) {
             let cta = self.cluster_peer(difference);
-            let there = self.mapped(address, cta);
-            let mut asm = Asm::default();
-            let pred = asm.arg(pred, 'b');
-            let there = asm.arg(there, 'r');
-            let text = format!("@{pred} mbarrier.arrive.shared::cluster.b64 _, [{there}], {count};");
-            self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
+            self.arrive_at(pred, address, cta, count);
         }
         Ok(())
+    }
+
+    /// Whether threads write to memory of other CTAs, which these see behind a wait.
+    fn writes_to_others(&self) -> bool {
+        let m = self.m;
+        m.all_ops(m.root()).into_iter().any(|op| ttg::RemotePtr::cast(m, op).is_some())
+    }
+
+    /// Arrives at the mbarrier of another CTA. Unless threads write there, what that tells it is that these warps have read a slot. For a
+    /// release with cluster scope `ptxas` makes a memory barrier of the whole GPU, which halves the speed of a matrix product.
+    fn arrive_at(&mut self, pred: Value, address: Value, cta: Value, count: i32) {
+        let release = if self.writes_to_others() { ".release.cluster" } else { "" };
+        let there = self.mapped(address, cta);
+        let mut asm = Asm::default();
+        let pred = asm.arg(pred, 'b');
+        let there = asm.arg(there, 'r');
+        let text = format!("@{pred} mbarrier.arrive{release}.shared::cluster.b64 _, [{there}], {count};");
+        self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
     }
 
     pub fn async_copy_mbarrier_arrive(&mut self, op: ttng::AsyncCopyMbarrierArrive) -> Result<()> {
@@ -197,9 +213,10 @@ impl Lower<'_, '_> {
         // `test_wait` looks once; `try_wait`, from sm_90 on, sleeps a while (PTX ISA, "mbarrier.test_wait").
         let space = self.shared_qualifier();
         let wait = if self.target.tma { "try_wait" } else { "test_wait" };
+        let acquire = if self.writes_to_others() { ".acquire.cluster" } else { "" };
         let text = format!(
             "{{\n.reg .pred complete;\n{skip}again:\n\
-             mbarrier.{wait}.parity.{space}.b64 complete, [{base}+{offset}], {phase};\n\
+             mbarrier.{wait}.parity{acquire}.{space}.b64 complete, [{base}+{offset}], {phase};\n\
              @!complete bra again;\n{}}}",
             if skip.is_empty() { "" } else { "done:\n" }
         );

@@ -10,7 +10,7 @@ use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::tt::DescriptorReduceKind;
 use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::marks;
-use tilewright_layout::{TmaBlock, TmaCopy};
+use tilewright_layout::TmaBlock;
 use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Space, Ty, Value};
 
 use super::access::Asm;
@@ -28,34 +28,24 @@ impl Lower<'_, '_> {
         };
         let shape = m.shape(*block).unwrap_or(&[]);
         let (encoding, bits) = (self.encoding(*block)?, m.bits(*block).max(8));
-        TmaBlock::in_parts(encoding, shape, bits, self.num_ctas).ok_or_else(|| {
+        TmaBlock::in_parts(encoding, shape, bits, ir::launch::cluster_size(m)).ok_or_else(|| {
             self.unsupported(format!("TMA copies of blocks of shape {shape:?} in this layout"))
         })
     }
 
-    /// Where the boxes of a block lie in a buffer that is a part of a larger one: whole rows of slabs, beginning where a swizzle does.
-    fn in_buffer(&mut self, block: &mut TmaBlock, buffer: ir::Value) -> Result<()> {
+    /// Where the boxes of a block lie in a buffer that is a part of a larger one.
+    fn in_buffer(&mut self, block: TmaBlock, buffer: ir::Value) -> Result<TmaBlock> {
         let ty = self.value_ty(buffer);
         let shared = self.shared_layout(ty)?;
         let offsets = self.buffer(buffer)?.offsets;
         let shape = self.m.shape(ty).unwrap_or(&[]);
         if offsets.iter().all(|&o| o == 0) && shared.shape() == shape {
-            return Ok(());
+            return Ok(block);
         }
-        let bytes = self.m.bits(ty) / 8;
-        // (The box may have leading dimensions of extent 1 that the buffer lacks.)
-        let lacks = block.box_dims.len() - offsets.len();
-        for copy in &mut block.copies {
-            let at: Vec<u32> = copy.at[lacks..].iter().zip(&offsets).map(|(&at, &o)| at + o).collect();
-            copy.offset = shared.offset(&at) * bytes;
-        }
-        let fits = |copy: &TmaCopy| copy.offset.is_multiple_of(8 * block.swizzle_bytes);
-        if block.swizzle_bytes == 0 || !block.copies.iter().all(fits) {
-            return Err(
-                self.unsupported("a TMA copy of a slice of a buffer that is not whole rows of a swizzle")
-            );
-        }
-        Ok(())
+        let part = block.in_part(&shared, shape, &offsets, self.m.bits(ty) / 8);
+        part.ok_or_else(|| {
+            self.unsupported("a TMA copy of a slice of a buffer that is not whole rows of a swizzle")
+        })
     }
 
     /// Emits one instruction for each box: `text(coordinates, map, buffer)` under its predicate. With `part`, the index of
@@ -69,15 +59,19 @@ impl Lower<'_, '_> {
         part: Option<(Value, u32)>,
         text: impl Fn(&mut Asm, &str, &str) -> String,
     ) -> Result<()> {
-        let mut block = self.tma_block(desc)?;
-        self.in_buffer(&mut block, buffer)?;
+        let block = self.tma_block(desc)?;
+        let block = self.in_buffer(block, buffer)?;
         let map = self.scalar(desc)?;
         let mut coord: Vec<Value> = coord.iter().map(|&c| self.scalar(c)).collect::<Result<_>>()?;
         let buffer = self.buffer(buffer)?;
         let (mut base, mut count) = (buffer.base, block.copies.len());
         if let Some((part, parts)) = part {
             let (step, bytes) =
-                block.shared_by(parts).ok_or_else(|| self.unsupported("a copy shared in unequal parts"))?;
+                block.shared_by(parts).ok_or_else(|| {
+                    self.unsupported(format!(
+                        "a copy of this block that {parts} programs share: it has no equal parts of whole swizzles"
+                    ))
+                })?;
             for (c, &step) in coord.iter_mut().zip(&step) {
                 let moved = self.b.mul_const(part, i64::from(step));
                 *c = self.b.add(*c, moved);

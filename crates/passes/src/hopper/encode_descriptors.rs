@@ -2,7 +2,7 @@
 //!
 //! Why here: right behind layout assignment, which has decided what dots read. A block that is loaded to be an operand of a
 //! warp-group dot takes the layout that the dot wants, so that it is copied there and nowhere else; all others take the
-//! widest swizzle that fits them. Where the kernel copies to a buffer of its own, that buffer's layout is the block's. From then on the descriptor's type says how its copies are made:
+//! widest swizzle that fits them. Where the kernel copies to or from a buffer of its own, that buffer's layout is the block's. From then on the descriptor's type says how its copies are made:
 //!
 //! ```text
 //! %a = tt.descriptor_load %d[%i, %k] : !tt.tensordesc<tensor<128x64xf16>> -> tensor<128x64xf16, #blocked>
@@ -12,11 +12,11 @@
 //! %s = ttg.local_alloc %a : ... -> !ttg.memdesc<128x64xf16, #nvmma, #smem>
 //! ```
 
-use tilewright_ir::dialect::{tt, ttg, ttng};
+use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::{AttrKind, Block, Diagnostic, Module, Op, Opcode, TypeKind, Value};
 use tilewright_layout::TmaBlock;
 
-use super::tma::block_type;
+use super::tma::{self, block_type};
 use crate::analysis::{rings, scope};
 use crate::pass::{Pass, Property};
 
@@ -61,14 +61,12 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
 fn encode(module: &mut Module, desc: Value) -> Result<(), Diagnostic> {
     let block = block_type(module, desc).expect("a descriptor");
     let (shape, bits) = (module.shape(block).unwrap_or(&[]).to_vec(), module.bits(block));
-    // What the kernel copies to, or what a dot wants, if TMA can do that.
-    let copies: Vec<ttng::AsyncTmaCopyGlobalToLocal> = scope::uses(module, desc)
+    // What the kernel copies to or from, or what a dot wants, if TMA can do that.
+    let copies: Vec<(Op, Value)> = scope::uses(module, desc)
         .iter()
-        .filter_map(|u| ttng::AsyncTmaCopyGlobalToLocal::cast(module, u.op))
+        .filter_map(|u| Some((u.op, tma::copied_buffer(module, u.op)?)))
         .collect();
-    let layout = |module: &Module, copy: &ttng::AsyncTmaCopyGlobalToLocal| {
-        module.encoding(module.value_type(copy.result(module)))
-    };
+    let layout = |module: &Module, &(_, buffer): &(Op, Value)| module.encoding(module.value_type(buffer));
     let given = copies.first().and_then(|copy| layout(module, copy));
     if let Some(other) = copies.iter().find(|copy| layout(module, copy) != given) {
         let text = "a tensor descriptor from which tle.gpu.copy(barrier=…) fills buffers of several layouts";

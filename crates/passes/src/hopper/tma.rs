@@ -6,12 +6,12 @@
 //! [`lower_tma`](super::lower_tma).
 
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind};
-use tilewright_ir::dialect::ttng;
-use tilewright_ir::flow;
+use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::{
-    AttrKind, Encoding, FloatKind, Module, Op, Opcode, SharedKind, Type, TypeKind, Value, ValueDef,
+    AttrKind, Builder, Encoding, FloatKind, Module, Op, Opcode, SharedKind, Type, TypeKind, Value, ValueDef,
 };
-use tilewright_layout::TmaBlock;
+use tilewright_ir::{flow, launch};
+use tilewright_layout::{SharedLayout, TmaBlock};
 
 use crate::analysis::axis::AxisAnalysis;
 use crate::analysis::scope;
@@ -64,11 +64,17 @@ pub fn supports(module: &Module, target: &TargetInfo, axis: &AxisAnalysis, desc:
             Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyGlobalToLocal)) => {
                 let copy = ttng::AsyncTmaCopyGlobalToLocal(u.op);
                 let buffer = copy.result(module);
-                let encoding = module.encoding(module.value_type(buffer)).and_then(|e| module.encoding_of(e));
-                if encoding.is_none_or(|e| TmaBlock::new(e, shape, bits).is_none()) {
+                if !copies(module, buffer, shape) {
                     return false;
                 }
                 (buffer, copy.coord(module))
+            }
+            Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal)) => {
+                let copy = ttng::AsyncTmaCopyLocalToGlobal(u.op);
+                if !rows_end_whole(module, axis, desc, shape.len(), bits) {
+                    return false;
+                }
+                (copy.src(module), copy.coord(module))
             }
             _ => return false,
         };
@@ -172,6 +178,70 @@ pub fn fills_rings(module: &Module, desc: Value) -> bool {
 /// What every buffer that TMA copies to or from is aligned to at least (PTX ISA, "cp.async.bulk.tensor").
 pub const BUFFER_ALIGNMENT: u32 = 128;
 
+/// The buffer that an operation copies to or from by TMA.
+pub fn copied_buffer(module: &Module, op: Op) -> Option<Value> {
+    match module.opcode(op)? {
+        Opcode::Ttng(ttng::Kind::AsyncTmaCopyGlobalToLocal) => {
+            Some(ttng::AsyncTmaCopyGlobalToLocal(op).result(module))
+        }
+        Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal) => {
+            Some(ttng::AsyncTmaCopyLocalToGlobal(op).src(module))
+        }
+        _ => None,
+    }
+}
+
+/// Whether TMA copies blocks of this shape to and from a buffer as it is laid out.
+pub fn copies(module: &Module, buffer: Value, shape: &[u32]) -> bool {
+    let ty = module.value_type(buffer);
+    let encoding = module.encoding(ty).and_then(|e| module.encoding_of(e));
+    encoding.is_some_and(|e| TmaBlock::new(e, shape, module.bits(ty)).is_some())
+}
+
+/// Whether TMA can copy from where a buffer lies: an allocation, a slot of one, or a part whose rows are whole swizzles.
+pub fn copies_part(module: &Module, buffer: Value) -> bool {
+    let ty = module.value_type(buffer);
+    let (Some(shape), bits) = (module.shape(ty), module.bits(ty)) else { return false };
+    let Some(encoding) = module.encoding(ty).and_then(|e| module.encoding_of(e)) else { return false };
+    let mut offsets = vec![0; shape.len()];
+    let mut at = scope::captured(module, buffer);
+    let whole = loop {
+        let Some(op) = module.defining_op(at) else { return false };
+        match module.opcode(op) {
+            Some(Opcode::Ttg(ttg::Kind::LocalAlloc | ttg::Kind::MemdescReinterpret)) => break at,
+            Some(Opcode::Ttg(ttg::Kind::MemdescIndex)) => {}
+            Some(Opcode::Ttg(ttg::Kind::MemdescSubslice)) => {
+                let starts = ttg::MemdescSubslice(op).offsets(module);
+                // What a slot has lost of its buffer's dimensions numbers slots.
+                let lost = starts.len() - offsets.len();
+                offsets.iter_mut().zip(&starts[lost..]).for_each(|(o, &start)| *o += start as u32);
+            }
+            _ => return false,
+        }
+        at = scope::captured(module, module.operands(op)[0]);
+    };
+    let all = module.shape(module.value_type(whole)).unwrap_or(&[]);
+    let slot = &all[all.len() - shape.len()..];
+    let Ok(layout) = SharedLayout::new(encoding, slot, bits) else { return false };
+    let aligned =
+        all.len() == shape.len() || (layout.allocation_elems() * bits / 8).is_multiple_of(BUFFER_ALIGNMENT);
+    let Some(block) = TmaBlock::new(encoding, shape, bits).filter(|_| aligned) else { return false };
+    slot == shape || block.in_part(&layout, shape, &offsets, bits / 8).is_some()
+}
+
+/// Makes a copy from a buffer one that goes by way of registers.
+pub fn by_registers(module: &mut Module, copy: ttng::AsyncTmaCopyLocalToGlobal) -> tt::DescriptorStore {
+    let (desc, coord, buffer) = (copy.desc(module), copy.coord(module).to_vec(), copy.src(module));
+    let ty = module.value_type(buffer);
+    let (shape, element) = (module.shape(ty).unwrap_or(&[]).to_vec(), module.element_type(ty));
+    let ty = module.tensor_type(&shape, element, None);
+    let mut b = Builder::before(module, copy.0);
+    let value = ttg::LocalLoad::build(&mut b, buffer, None, ty).result(b.module);
+    let store = tt::DescriptorStore::build(&mut b, desc, value, &coord);
+    module.erase_op(copy.0);
+    store
+}
+
 /// Whether an operation copies between a buffer and global memory by TMA.
 pub fn is_copy(module: &Module, op: Op) -> bool {
     use ttng::Kind as K;
@@ -185,8 +255,7 @@ pub fn is_copy(module: &Module, op: Op) -> bool {
 pub(crate) fn tma_block(module: &Module, block: Type) -> Option<(TmaBlock, u32)> {
     let encoding = module.encoding_of(module.encoding(block)?)?;
     let bits = module.bits(block);
-    let ctas = module.int_attr(module.root(), "ttg.num-ctas").map_or(1, |n| n as u32);
-    Some((TmaBlock::in_parts(encoding, module.shape(block)?, bits, ctas)?, bits))
+    Some((TmaBlock::in_parts(encoding, module.shape(block)?, bits, launch::cluster_size(module))?, bits))
 }
 
 /// A kernel argument that is a tensor map.

@@ -1,7 +1,7 @@
 //! Buffers that the kernel allocates itself get their layouts, and whole accesses of them by pointers become accesses of buffers.
 //!
 //! A buffer of `tt` has no layout. What reads it says which suits: operands of dots want rows swizzled for the matrix loads of
-//! warps, those of products that the kernel issues itself the swizzle that these read, what the copy engine fills the widest
+//! warps, those of products that the kernel issues itself the swizzle that these read, what the copy engine fills or empties the widest
 //! swizzle that it has for the shape, everything else a plain row-major order, in which pointers may be moved, too. Layouts that
 //! the kernel gives stay.
 //!
@@ -24,9 +24,10 @@ use tilewright_ir::{
 };
 use tilewright_layout::{SharedLayout, TmaBlock};
 
-use crate::analysis::{encoding_choice, rings};
-use crate::hopper::user_dots;
+use crate::analysis::{encoding_choice, rings, scope};
+use crate::hopper::{tma, user_dots};
 use crate::pass::{Pass, Property};
+use crate::target::TargetInfo;
 use crate::transform::allocate_shared::{buffer_users, is_view};
 use crate::transform::assign_layouts;
 
@@ -36,7 +37,7 @@ pub const PASS: Pass = Pass {
     summary: "lay out the buffers that kernels allocate",
     requires: &[Property::CallsStay],
     ensures: &[],
-    run: |m, _, o| run(m, o.num_ctas, o.num_warps),
+    run: |m, t, o| run(m, t, o.num_ctas, o.num_warps),
 };
 
 /// Lays out every buffer that has no layout yet.
@@ -44,7 +45,12 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// Buffers in a kernel that is split over the CTAs of a cluster; a layout that pointers are moved in but that isn't row-major; products and
 /// reshapes that fit no layout.
-pub fn run(module: &mut Module, num_ctas: u32, num_warps: u32) -> Result<(), Diagnostic> {
+pub fn run(
+    module: &mut Module,
+    target: &TargetInfo,
+    num_ctas: u32,
+    num_warps: u32,
+) -> Result<(), Diagnostic> {
     let ops = module.all_ops(module.root());
     let allocs: Vec<ttg::LocalAlloc> =
         ops.iter().filter_map(|&op| ttg::LocalAlloc::cast(module, op)).collect();
@@ -63,7 +69,27 @@ pub fn run(module: &mut Module, num_ctas: u32, num_warps: u32) -> Result<(), Dia
         lay_out(module, buffer, num_warps)?;
         keeps_order(module, buffer)?;
     }
+    copies_out(module, target);
     Ok(())
+}
+
+/// Leaves to the copy engine what it can copy out of buffers as they lie now. It copies through a descriptor to and from one layout alone; all
+/// else goes by way of registers.
+fn copies_out(module: &mut Module, target: &TargetInfo) {
+    let all = module.all_ops(module.root());
+    for op in all {
+        let Some(copy) = ttng::AsyncTmaCopyLocalToGlobal::cast(module, op) else { continue };
+        let (desc, buffer) = (scope::captured(module, copy.desc(module)), copy.src(module));
+        let layout = |v: Value| module.encoding(module.value_type(v));
+        let uses = scope::uses(module, desc);
+        let mut others = uses.iter().filter_map(|u| tma::copied_buffer(module, u.op));
+        let alike = others.all(|other| layout(other) == layout(buffer));
+        let shape = module.shape(module.value_type(buffer)).unwrap_or(&[]);
+        let fits = tma::copies(module, buffer, shape) && tma::copies_part(module, buffer);
+        if !(target.tma && alike && fits) {
+            tma::by_registers(module, copy);
+        }
+    }
 }
 
 /// Turns a load or store through pointers to all elements of a buffer, in order, into one of the buffer.
@@ -129,7 +155,7 @@ fn choose(module: &Module, buffer: Value, views: &[Seen], reshaped: bool) -> Sha
     let order = encoding_choice::row_major(least.len());
     let for_dots = !reshaped && least.len() == 2 && views.iter().any(|&(v, _)| feeds_dot(module, v));
     if for_dots
-        && !views.iter().any(|&(v, _)| has_pointers(module, v) || is_filled(module, v))
+        && !views.iter().any(|&(v, _)| has_pointers(module, v) || is_copied(module, v))
         && let Encoding::Shared(kind) = encoding_choice::shared_for_dot(&least, &order, bits)
     {
         return kind;
@@ -149,7 +175,7 @@ fn least_shape(module: &Module, views: &[Seen]) -> Vec<u32> {
     views.iter().map(shape).min_by_key(Vec::len).unwrap_or_default()
 }
 
-/// The swizzle in bytes with which all of the kernel's own products that read these views can, and the copy engine fill them;
+/// The swizzle in bytes with which all of the kernel's own products that read these views can, and the copy engine copy to and from them;
 /// `None` where neither is done.
 ///
 /// # Errors
@@ -165,7 +191,7 @@ fn swizzle(module: &Module, views: &[Seen], num_warps: u32) -> Result<Option<u32
             _ => 0,
         };
         let mut narrow = |swizzle: u32| found = Some(found.unwrap_or(natural(&least)).min(swizzle));
-        if is_filled(module, view) {
+        if is_copied(module, view) {
             narrow(natural(&least_shape(module, &[*seen])));
         }
         for u in module.uses(view) {
@@ -206,16 +232,15 @@ fn own_users(module: &Module, buffer: Value) -> Vec<Op> {
     users.into_iter().filter(|op| !others.contains(op)).collect()
 }
 
-/// Whether the copy engine copies to a view: because the kernel says so, or because it is a slot of a ring that
+/// Whether the copy engine copies to or from a view: because the kernel says so, or because it is a slot of a ring that
 /// [`fill_rings`](super::fill_rings) can then let it fill.
-fn is_filled(module: &Module, view: Value) -> bool {
+fn is_copied(module: &Module, view: Value) -> bool {
     module.uses(view).iter().any(|u| {
         if let Some(store) = ttg::LocalStore::cast(module, u.op) {
             let block = tt::DescriptorLoad::of(module, store.src(module)).is_some();
             return block && store.dst(module) == view && rings::of_buffer(module, view).is_some();
         }
-        let copy = ttng::AsyncTmaCopyGlobalToLocal::cast(module, u.op);
-        copy.is_some_and(|copy| copy.result(module) == view)
+        tma::copied_buffer(module, u.op) == Some(view)
     })
 }
 

@@ -5,6 +5,8 @@
 //! the threads only the one that stores knows. A thread that alone loads and stores an element needs no barrier, and the
 //! elements of different threads are different places: what else may be the same is the kernel's own race.
 //!
+//! A copy by the copy engine is nobody's store: whatever threads have loaded it may overwrite.
+//!
 //! An atomic operation of the whole program that releases (PTX ISA, "Memory Consistency Model") is made by one thread for all: a
 //! barrier stands before it, so that what the others wrote is visible with it.
 //!
@@ -51,37 +53,46 @@ pub fn missing(module: &Module) -> Vec<Op> {
     let mut walk = Walk { module, found: Vec::new() };
     for func in module.block_ops(module.body()) {
         for &region in module.regions(func) {
-            walk.region(region, false);
+            walk.region(region, Loaded::Nothing);
         }
     }
     walk.found
 }
 
-/// A walk in the order of execution. What it carries is whether, since the last barrier, several threads may have loaded one
-/// element.
+/// What may have been loaded since the last barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Loaded {
+    Nothing,
+    /// Each element by one thread.
+    Once,
+    /// An element by several threads.
+    Copies,
+}
+
+/// A walk in the order of execution, which carries what has been loaded.
 struct Walk<'m> {
     module: &'m Module,
     found: Vec<Op>,
 }
 
 impl Walk<'_> {
-    fn region(&mut self, region: Region, pending: bool) -> bool {
+    fn region(&mut self, region: Region, pending: Loaded) -> Loaded {
         match self.module.region_blocks(region) {
             [] => pending,
             &[block] => self.block(block, pending),
             // Unstructured control flow: any block may follow any other.
             blocks => {
-                until_stable(pending, |head| blocks.iter().fold(head, |all, &b| all | self.block(b, head)))
+                until_stable(pending, |head| blocks.iter().fold(head, |all, &b| all.max(self.block(b, head))))
             }
         }
     }
 
-    fn block(&mut self, block: Block, pending: bool) -> bool {
+    fn block(&mut self, block: Block, pending: Loaded) -> Loaded {
         let module = self.module;
         module.block_ops(block).fold(pending, |pending, op| self.op(op, pending))
     }
 
-    fn op(&mut self, op: Op, pending: bool) -> bool {
+    fn op(&mut self, op: Op, pending: Loaded) -> Loaded {
         let m = self.module;
         match m.opcode(op) {
             Some(Opcode::Scf(scf::Kind::For)) => {
@@ -98,37 +109,57 @@ impl Walk<'_> {
                 self.region(before, head)
             }
             Some(Opcode::Scf(scf::Kind::If)) => {
-                m.regions(op).iter().fold(false, |all, &region| all | self.region(region, pending))
+                let behind = m.regions(op).iter().map(|&region| self.region(region, pending));
+                behind.max().unwrap_or(pending)
             }
             // All warps meet where it begins and where it ends.
             Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
                 for &region in m.regions(op) {
-                    self.region(region, false);
+                    self.region(region, Loaded::Nothing);
                 }
-                false
+                Loaded::Nothing
             }
             Some(
                 Opcode::Ttg(ttg::Kind::Barrier)
                 | Opcode::Ttng(ttng::Kind::ClusterWait)
                 | Opcode::Tt(tt::Kind::ProgramBarrier),
-            ) => false,
-            Some(Opcode::Tt(tt::Kind::Load)) => pending || self.loads_copies(tt::Load(op)),
+            ) => Loaded::Nothing,
+            Some(Opcode::Tt(tt::Kind::Load)) if self.loads_copies(tt::Load(op)) => Loaded::Copies,
+            Some(Opcode::Tt(tt::Kind::Load)) => {
+                let shared = m.is_shared_pointer(m.value_type(tt::Load(op).ptr(m)));
+                if shared { pending } else { pending.max(Loaded::Once) }
+            }
             Some(Opcode::Tt(tt::Kind::Store | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
-                if (pending || self.releases(op)) && !self.found.contains(&op) {
-                    self.found.push(op);
+                if pending == Loaded::Copies || self.releases(op) {
+                    return self.settle(op);
                 }
-                false
+                // (What each thread alone has loaded a copy may still overwrite.)
+                pending
+            }
+            Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)) => {
+                if pending == Loaded::Nothing {
+                    pending
+                } else {
+                    self.settle(op)
+                }
             }
             Some(Opcode::Tt(tt::Kind::Call)) => {
-                let settled = pending && calls::runs(m, op, |inner| self.writes(inner));
-                if settled && !self.found.contains(&op) {
-                    self.found.push(op);
-                }
                 let loads = calls::runs(m, op, |inner| tt::Load::cast(m, inner).is_some());
-                pending && !settled || loads
+                let settles = pending == Loaded::Copies && calls::runs(m, op, |inner| self.writes(inner));
+                let pending = if settles { self.settle(op) } else { pending };
+                if loads { Loaded::Copies } else { pending }
             }
-            _ => pending && !waits_inside(m, op),
+            _ if waits_inside(m, op) => Loaded::Nothing,
+            _ => pending,
         }
+    }
+
+    /// A barrier stands before an operation.
+    fn settle(&mut self, op: Op) -> Loaded {
+        if !self.found.contains(&op) {
+            self.found.push(op);
+        }
+        Loaded::Nothing
     }
 
     /// Whether an operation writes global memory.
@@ -161,10 +192,13 @@ impl Walk<'_> {
 }
 
 /// Walks the body of a loop until what is pending at its head stays the same; that is what it gives.
-fn until_stable(before: bool, mut body: impl FnMut(bool) -> bool) -> bool {
-    let after = body(before);
-    if after && !before {
-        body(true);
+fn until_stable(before: Loaded, mut body: impl FnMut(Loaded) -> Loaded) -> Loaded {
+    let mut head = before;
+    loop {
+        let joined = body(head).max(head);
+        if joined == head {
+            return head;
+        }
+        head = joined;
     }
-    before || after
 }

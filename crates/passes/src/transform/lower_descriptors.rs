@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A copy to a buffer that a barrier of the kernel's own waits for is the copy engine's, or an error; on the CPU executor it is a load and a
-//! store, and the barrier has counted its bytes.
+//! store, and the barrier has counted its bytes. A copy from a buffer is a load and a store wherever there is no engine.
 //!
 //! A descriptor is the parts of which it was made: pointer, extents, strides and whether it pads with NaN. A value of
 //! descriptor type that a loop or a branch carries gets its parts carried beside it; the descriptors themselves are dead
@@ -301,15 +301,11 @@ impl Lowering<'_> {
             let value = loaded.result(b.module);
             ttg::LocalStore::build(&mut b, value, buffer);
             self.m.erase_op(op);
+        } else if let Some(copy) = ttng::AsyncTmaCopyLocalToGlobal::cast(self.m, op) {
+            let store = tma::by_registers(self.m, copy);
+            self.store(store);
         } else if let Some(store) = tt::DescriptorStore::cast(self.m, op) {
-            let (desc, src, indices) =
-                (store.desc(self.m), store.src(self.m), store.indices(self.m).to_vec());
-            let (pointers, mask, whole) = self.block_access(op, desc, &indices);
-            let mut b = Builder::before(self.m, op);
-            let src = shaped(&mut b, src, whole);
-            let (cache, evict) = (tt::CacheModifier::None, tt::EvictionPolicy::Normal);
-            tt::Store::build(&mut b, pointers, src, Some(mask), cache, evict);
-            self.m.erase_op(op);
+            self.store(store);
         } else if let Some(reduce) = tt::DescriptorReduce::cast(self.m, op) {
             self.reduce(reduce)?;
         } else if let Some(gather) = tt::DescriptorGather::cast(self.m, op) {
@@ -353,7 +349,9 @@ impl Lowering<'_> {
                         | K::DescriptorReduce
                         | K::DescriptorGather
                         | K::DescriptorScatter
-                ) | Opcode::Ttng(ttng::Kind::AsyncTmaCopyGlobalToLocal)
+                ) | Opcode::Ttng(
+                    ttng::Kind::AsyncTmaCopyGlobalToLocal | ttng::Kind::AsyncTmaCopyLocalToGlobal
+                )
             )
         );
         match self.m.operands(op).first() {
@@ -538,6 +536,16 @@ impl Lowering<'_> {
         (pointers, mask.expect("one dimension or more"), block)
     }
 
+    fn store(&mut self, store: tt::DescriptorStore) {
+        let (desc, src, indices) = (store.desc(self.m), store.src(self.m), store.indices(self.m).to_vec());
+        let (pointers, mask, whole) = self.block_access(store.0, desc, &indices);
+        let mut b = Builder::before(self.m, store.0);
+        let src = shaped(&mut b, src, whole);
+        let (cache, evict) = (tt::CacheModifier::None, tt::EvictionPolicy::Normal);
+        tt::Store::build(&mut b, pointers, src, Some(mask), cache, evict);
+        self.m.erase_op(store.0);
+    }
+
     /// The block that a descriptor's access moves: of the descriptor's type or, where that has become a pointer, of the
     /// access.
     fn accessed_block(&mut self, op: Op, desc: Value, rank: usize) -> Type {
@@ -545,8 +553,7 @@ impl Lowering<'_> {
             return block;
         }
         let load = tt::DescriptorLoad::cast(self.m, op).map(|load| load.result(self.m));
-        let copy = ttng::AsyncTmaCopyGlobalToLocal::cast(self.m, op).map(|copy| copy.result(self.m));
-        let tensor = load.or(copy).unwrap_or(self.m.operands(op)[1]);
+        let tensor = load.or(tma::copied_buffer(self.m, op)).unwrap_or(self.m.operands(op)[1]);
         let ty = self.m.value_type(tensor);
         let mut shape = self.m.shape(ty).expect("a tensor").to_vec();
         while shape.len() < rank {

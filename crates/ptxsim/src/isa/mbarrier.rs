@@ -135,7 +135,7 @@ pub(super) fn seen_by_proxy(cx: &mut Cx<'_>, l: usize, at: (u32, u32)) {
     }
     // Another CTA's may not be there yet.
     let (own, unit) = (cx.unit.ctas[cx.w.cta].rank, cx.unit.number);
-    if cx.grid.options.checks && at.0 != own && !cx.w.sync.covers(l as u32, unit, unit, warp, stamp) {
+    if cx.grid.options.checks && at.0 != own && !cx.w.sync.covers(l as u32, unit, unit, warp, lane, stamp) {
         let m = format!(
             "the copy signals the mbarrier at shared offset {} of the CTA of rank {}, whose initialization nothing orders \
              before it",
@@ -249,9 +249,16 @@ const NO_COMPLETE: u32 = 8;
 /// and ends phases that the others still look for.
 const HANDED_OVER: Flow = Flow::YieldNext;
 
-/// One arrival of `count`, with `tx` bytes announced first.
-fn arrive_at(cx: &mut Cx<'_>, l: usize, at: (u32, u32), count: u32, tx: u32, flags: u32) -> u64 {
-    let clock = &cx.w.sync.known(1 << l);
+/// One arrival of `count` by a lane, one of those of a mask, with `tx` bytes announced first.
+fn arrive_at(
+    cx: &mut Cx<'_>,
+    (l, mask): (usize, u32),
+    at: (u32, u32),
+    count: u32,
+    tx: u32,
+    flags: u32,
+) -> u64 {
+    let clock = &cx.w.sync.told(l, mask, cx.w.live);
     let Some(b) = cx.unit.mbar.map.get_mut(&at) else {
         missing(cx, l, at);
         return 0;
@@ -313,7 +320,7 @@ fn arrives(d: &mut Dec, drop: bool) -> R {
         let mut state = [0u64; LANES];
         for l in lanes(p.shared) {
             let (count, tx) = if i.flags & EXPECT != 0 { (1, n[l]) } else { (n[l], 0) };
-            state[l] = arrive_at(cx, l, place(&p, l), count, tx, i.flags);
+            state[l] = arrive_at(cx, (l, p.shared), place(&p, l), count, tx, i.flags);
         }
         if i.flags & RELAXED == 0 && cx.grid.options.checks {
             cx.w.sync.tick();
@@ -351,7 +358,7 @@ pub(super) fn cp_async_arrive(d: &mut Dec) -> R {
                 // Without `.noinc` the arrival is one more than the count given at init.
                 b.pending += 1;
             }
-            arrive_at(cx, l, at, 1, 0, 0);
+            arrive_at(cx, (l, p.shared), at, 1, 0, 0);
         }
         if cx.grid.options.checks {
             cx.w.sync.tick();

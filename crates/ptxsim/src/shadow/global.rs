@@ -185,7 +185,7 @@ fn ordered(cx: &Cx<'_>, unit: u32, phase: u32, r: &Rec, lane: u32) -> bool {
             return cx.w.sync.lanes_ordered(lane, r.lane.into(), r.stamp);
         }
     }
-    cx.w.sync.covers(lane, unit, r.unit, r.warp.into(), r.stamp)
+    cx.w.sync.covers(lane, unit, r.unit, r.warp.into(), r.lane.into(), r.stamp)
 }
 
 /// An access that is not ordered after another: lane, address, the other and what it did.

@@ -203,7 +203,7 @@ impl Me<'_> {
         if c.party() == self.sync.index {
             return self.sync.lanes_ordered(lane, c.lane(), c.stamp());
         }
-        self.sync.covers(lane, 0, 0, c.party(), c.stamp())
+        self.sync.covers(lane, 0, 0, c.party(), c.lane(), c.stamp())
     }
 
     fn cell(&self, flags: u64, lane: u32) -> Cell {

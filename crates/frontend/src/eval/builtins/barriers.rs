@@ -27,12 +27,24 @@
 //! ttng.barrier_expect %full, 16384 {tle.bytes = 24576}, %true
 //! ttng.async_tma_copy_global_to_local %desc[%i, %j] %a, %full, %true
 //! ```
+//!
+//! Programs of a cluster arrive at each other's barriers (`tle.remote`), and share copies: with `multicast` each of them brings a part of the
+//! block to all, and announces all of its bytes to its own barrier. They meet when the barriers have been made, and before they end.
+//!
+//! ```text
+//! tle.gpu.copy(desc, a, [128, 64], [i, j], barrier=full, multicast=(mesh, 0))
+//! tle.gpu.barrier_arrive(tle.remote(empty, r, mesh), phaseIdx=k)
+//! =>
+//! ttng.async_tma_copy_global_to_local %desc[%i, %j] %a, %full, %true {ttg.multicast = 1}
+//! ttng.arrive_barrier %empty, 1 cta %r
+//! ```
 
 use std::sync::Arc;
 
 use ruff_python_ast::Operator;
 use tilewright_ir::dialect::{tt, ttg, ttng};
-use tilewright_ir::{Op, Type, marks};
+use tilewright_ir::effects::is_pure;
+use tilewright_ir::{Builder, Diagnostic, Op, Type, marks};
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
@@ -45,9 +57,7 @@ const MAX_COUNT: i128 = (1 << 20) - 1;
 
 impl Evaluator<'_> {
     pub(super) fn alloc_barriers(&mut self, args: &Args, single: bool) -> Eval<Value> {
-        if self.options.num_ctas > 1 {
-            return Err(self.not_supported_yet("barriers in shared memory with num_ctas above 1"));
-        }
+        self.of_one_cta(args.builtin.shown().as_str())?;
         let count = if single { 1 } else { self.positive(args, "num_barriers", 1 << 12)? };
         let arrive_count = self.positive(args, "arrive_count", MAX_COUNT)?;
         let ready = match args.get("init") {
@@ -61,7 +71,8 @@ impl Evaluator<'_> {
         let element = PointerType { element: Scalar::Int64.into(), address_space: 3, constant: false };
         let handle = Tensor::scalar(value, DType::Pointer(element.into()));
         let arrive_count = arrive_count as i32;
-        let all = Barriers { handle, count: Some(count as u32), arrive_count, ready, expect_bytes };
+        let count_of = Some(count as u32);
+        let all = Barriers { handle, count: count_of, arrive_count, ready, expect_bytes, rank: None };
         for i in 0..count {
             let one = self.one_barrier(&all, &Value::Const(HostValue::Int(i)))?;
             let init = ttng::InitBarrier::build(&mut builder!(self), one.handle.value, arrive_count);
@@ -143,6 +154,18 @@ impl Evaluator<'_> {
         }
     }
 
+    /// One of the program's own.
+    fn own_barrier_arg(&mut self, args: &Args) -> Eval<Barriers> {
+        let barrier = self.barrier_arg(args)?;
+        if barrier.rank.is_none() {
+            return Ok(barrier);
+        }
+        Err(self
+            .error(format!("{} of a barrier of another program", args.builtin.shown()))
+            .note("others' barriers are arrived at: tle.gpu.barrier_arrive")
+            .into())
+    }
+
     /// The phase that a call names; none for a barrier of the hardware.
     fn phase_arg(&mut self, args: &Args) -> Eval<Option<Tensor>> {
         match args.get("phaseIdx") {
@@ -176,7 +199,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn barrier_wait(&mut self, args: &Args) -> Eval<Value> {
-        let barrier = self.barrier_arg(args)?;
+        let barrier = self.own_barrier_arg(args)?;
         let Some(phase) = self.phase_arg(args)? else { return self.named_barrier(args, &barrier, false) };
         let one = Value::int(1);
         let mut parity = self.tensor_binary(Operator::BitAnd, &Value::Tensor(phase), &one)?;
@@ -202,11 +225,51 @@ impl Evaluator<'_> {
             });
         }
         if self.phase_arg(args)?.is_none() {
+            if barrier.rank.is_some() {
+                return Err(self
+                    .error("a barrier of another program is one in memory: give its phase")
+                    .note("phaseIdx=…")
+                    .into());
+            }
             return self.named_barrier(args, &barrier, true);
         }
-        ttg::Barrier::build(&mut builder!(self));
-        ttng::ArriveBarrier::build(&mut builder!(self), barrier.handle.value, None, count as i32, false);
+        if !self.has_just_arrived() {
+            ttg::Barrier::build(&mut builder!(self));
+        }
+        let (bar, cta) = (barrier.handle.value, barrier.rank.as_ref().map(|rank| rank.value));
+        ttng::ArriveBarrier::build(&mut builder!(self), bar, None, cta, count as i32, false);
         Ok(Value::NONE)
+    }
+
+    /// Whether what stands here has done nothing since it arrived at another barrier, before which its threads have met.
+    fn has_just_arrived(&self) -> bool {
+        let m = &self.module;
+        let last = std::iter::successors(m.last_op(self.block), |&op| m.prev_op(op));
+        let last = last.into_iter().find(|&op| !is_pure(m, op) || !m.regions(op).is_empty());
+        last.is_some_and(|op| ttng::ArriveBarrier::cast(m, op).is_some())
+    }
+
+    /// Where programs arrive at each other's barriers, or copy to each other: all have made theirs before.
+    pub(super) fn begin_together(&mut self) -> Eval<()> {
+        let inits = self.module.all_ops(self.module.root()).into_iter();
+        let inits: Vec<Op> =
+            inits.filter(|&op| ttng::InitBarrier::cast(&self.module, op).is_some()).collect();
+        let of_kernel = |op: &&Op| {
+            let parent = self.module.parent_op(**op);
+            parent.is_some_and(|f| tt::Func::cast(&self.module, f).is_some())
+        };
+        if let Some(&inside) = inits.iter().find(|op| !of_kernel(op)) {
+            let what = "barriers that are made in a loop or a branch of a kernel whose programs arrive at each other's";
+            return Err(Diagnostic::unsupported(&self.module, self.module.op_loc(inside), what)
+                .note("allocate them at the top of the kernel")
+                .into());
+        }
+        if let Some(&last) = inits.last() {
+            let mut b = Builder::after(&mut self.module, last);
+            ttng::ClusterArrive::build(&mut b, false);
+            ttng::ClusterWait::build(&mut b);
+        }
+        Ok(())
     }
 
     /// `tle.gpu.copy(desc, buffer, shape, offsets, barrier=…)`: one by the copy engine, whose bytes the barrier counts.
@@ -227,7 +290,7 @@ impl Evaluator<'_> {
         if self.eviction(args)? != tt::EvictionPolicy::Normal {
             return Err(self.not_supported_yet("`eviction_policy` of a tle.gpu.copy with a `barrier`"));
         }
-        let barrier = self.barrier_arg(args)?;
+        let barrier = self.own_barrier_arg(args)?;
         let Some(all) = barrier.expect_bytes else {
             return Err(self
                 .error("the `barrier` of a tle.gpu.copy must expect bytes")
@@ -238,12 +301,18 @@ impl Evaluator<'_> {
         let bytes = self.bytes_copied(&from, &to, all)?;
         self.own_buffer(&to)?;
         let coord = self.block_offsets(&from, &offsets)?;
+        let sharing = self.multicast_arg(args)?;
         let (bar, desc, buffer) = (barrier.handle.value, from.handle.value, to.handle.value);
         let mut b = builder!(self);
         let yes = b.int(1, Type::I1);
         let expect = ttng::BarrierExpect::build(&mut b, bar, yes, bytes);
         let (cache, evict) = (tt::CacheModifier::None, tt::EvictionPolicy::Normal);
-        ttng::AsyncTmaCopyGlobalToLocal::build(&mut b, desc, &coord, bar, buffer, yes, cache, evict, false);
+        let copy = ttng::AsyncTmaCopyGlobalToLocal::build(
+            &mut b, desc, &coord, bar, buffer, yes, cache, evict, false,
+        );
+        if sharing != 0 {
+            self.module.set_i32_attr(copy.0, marks::MULTICAST, sharing);
+        }
         self.mark_bytes(expect.0, Some(all));
         Ok(())
     }

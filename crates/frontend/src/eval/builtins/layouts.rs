@@ -162,9 +162,7 @@ impl Evaluator<'_> {
                 return Err(self.bad_argument(args, "layout", other, wanted));
             }
         };
-        if self.options.num_ctas > 1 {
-            return Err(self.not_supported_yet("tle.gpu.set_layout with num_ctas above 1"));
-        }
+        self.of_one_cta("tle.gpu.set_layout")?;
         let encoding = self.encoding_of_object(&object, 0)?;
         let layout = TileLayout::new(&encoding, &x.shape).map_err(|e| {
             self.error(format!("a layout that a tensor of shape {:?} cannot have: {e}", x.shape.as_slice()))
@@ -286,6 +284,7 @@ impl Evaluator<'_> {
             other => return Err(self.bad_argument(args, "x", other, "a tensor of numbers")),
         };
         self.choice(args, "space", &[("shared_memory", ())])?;
+        self.of_one_cta("tle.gpu.memory_space")?;
         let buffer = self.stored_in_buffer(&x)?;
         self.read(&buffer)
     }

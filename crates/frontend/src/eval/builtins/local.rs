@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ruff_python_ast::{CmpOp, Operator};
-use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::types::REMOTE;
 use tilewright_ir::{AttrKind, Encoding, SharedKind, Type, TypeKind, marks};
 
@@ -23,7 +23,25 @@ pub(super) const SHARED: u32 = 3;
 pub(crate) const CLASS: &str = "tle.gpu.buffered_tensor";
 
 impl Evaluator<'_> {
+    /// Checks that a program is run by one CTA, for what is one CTA's.
+    pub(super) fn of_one_cta(&self, what: &str) -> Eval<()> {
+        if self.options.num_ctas == 1 {
+            return Ok(());
+        }
+        let mut error = self.not_supported_yet(&format!("{what} with num_ctas={}", self.options.num_ctas));
+        error.notes.push(
+            "the tiles of a program are split over the CTAs of its cluster then: use num_ctas=1".into(),
+        );
+        error.notes.push(
+            "clusters of programs, which reach each other's buffers (tle.remote) and share copies (`multicast` of tle.gpu.copy), come from a mesh with \
+             axes of the level `block_cluster`"
+                .into(),
+        );
+        Err(error)
+    }
+
     pub(super) fn alloc(&mut self, args: &Args) -> Eval<Value> {
+        self.of_one_cta("tle.gpu.alloc")?;
         if !matches!(args.get("shape"), Value::Tuple(_)) {
             return Err(self.bad_argument(args, "shape", args.get("shape"), "a tuple or list of integers"));
         }
@@ -471,6 +489,12 @@ impl Evaluator<'_> {
         if args.optional("barrier").is_some() {
             return self.copy_to_barrier(args);
         }
+        if args.optional("multicast").is_some() {
+            return Err(self
+                .error("a tle.gpu.copy with `multicast` needs a `barrier`, at which each program waits for the block")
+                .note("allocate it with expect_bytes=…, the bytes of the whole block, whoever brings them")
+                .into());
+        }
         if self.bool_arg(args, "is_async")? {
             return self.copy_asynchronously(args);
         }
@@ -529,6 +553,13 @@ impl Evaluator<'_> {
             (Value::Buffer(from), Value::Descriptor(to)) => {
                 let offsets = self.block_copied(args, to, from)?;
                 let part = self.part(from, &to.block())?;
+                if from.element() == to.element() && to.element().as_scalar() != Some(Scalar::Int1) {
+                    self.writable(&to.handle, "store")?;
+                    let coord = self.block_offsets(to, &offsets)?;
+                    let (desc, src) = (to.handle.value, part.handle.value);
+                    ttng::AsyncTmaCopyLocalToGlobal::build(&mut builder!(self), desc, &coord, src);
+                    return Ok(());
+                }
                 let value = self.read(&part)?;
                 let given = CallArgs { positional: vec![offsets, Value::Tensor(value)], keywords: vec![] };
                 self.call_descriptor_method(&dst, "store", given).map(|_| ())

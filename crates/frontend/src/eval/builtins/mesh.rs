@@ -32,6 +32,8 @@ pub(crate) struct Meshes {
     pub(super) unless_cluster: Option<Error>,
     /// Whether programs reach each other's buffers.
     pub(super) others_reached: bool,
+    /// Whether they arrive at each other's barriers, or copy to each other.
+    pub(super) others_told: bool,
     /// The largest rank of a program that is reached, and what is wrong if clusters have not as many.
     pub(super) furthest: Option<(i128, Error)>,
 }
@@ -58,7 +60,7 @@ impl Mesh {
         self.cluster.iter().product()
     }
 
-    fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.numbers.len() as i128 == self.whole
     }
 }
@@ -122,20 +124,7 @@ impl Evaluator<'_> {
     pub(super) fn shard_id(&mut self, args: &Args) -> Eval<Tensor> {
         self.refuse_others(args, &["mesh", "axis"])?;
         let mesh = self.mesh_arg(args)?;
-        let shown: Vec<String> = mesh.names.iter().map(|name| format!("`{name}`")).collect();
-        let axis = match args.get("axis") {
-            Value::Const(HostValue::Str(text)) => match mesh.names.iter().position(|n| **n == **text) {
-                Some(axis) => axis,
-                None => {
-                    return Err(self
-                        .error(format!("the mesh has no axis `{text}`"))
-                        .note(format!("its axes are {}", shown.join(", ")))
-                        .into());
-                }
-            },
-            Value::Const(HostValue::Int(_)) => self.axis_of_mesh(args, &shown)?,
-            other => return Err(self.bad_argument(args, "axis", other, "the name of an axis or its index")),
-        };
+        let axis = self.axis_in(args, "axis", args.get("axis"), &mesh)?;
         self.form_clusters(&mesh)?;
         if mesh.shape[axis] == 1 {
             return self.scalar_constant(&HostValue::Int(0), &Scalar::Int32.into());
@@ -149,7 +138,8 @@ impl Evaluator<'_> {
             None => match Coordinate::find(&mesh.ids, &wanted, mesh.whole) {
                 Some(c) => (self.id_in_mesh(&mesh, number)?, c),
                 None => {
-                    let what = format!("tle.shard_id along {} of a mesh with such members", shown[axis]);
+                    let what =
+                        format!("tle.shard_id along `{}` of a mesh with such members", mesh.names[axis]);
                     return Err(self.not_supported_yet(&what));
                 }
             },
@@ -415,8 +405,23 @@ impl Evaluator<'_> {
         }
     }
 
-    fn axis_of_mesh(&mut self, args: &Args, names: &[String]) -> Eval<usize> {
-        let axis = self.int_arg(args, "axis")?;
+    /// A value in the argument `name` that must be an axis of a mesh: its name or index.
+    pub(super) fn axis_in(&mut self, args: &Args, name: &str, value: &Value, mesh: &Mesh) -> Eval<usize> {
+        let shown: Vec<String> = mesh.names.iter().map(|name| format!("`{name}`")).collect();
+        match value {
+            Value::Const(HostValue::Str(text)) => {
+                mesh.names.iter().position(|n| **n == **text).ok_or_else(|| {
+                    self.error(format!("the mesh has no axis `{text}`"))
+                        .note(format!("its axes are {}", shown.join(", ")))
+                        .into()
+                })
+            }
+            Value::Const(HostValue::Int(axis)) => self.axis_of_mesh(*axis, &shown),
+            other => Err(self.bad_argument(args, name, other, "the name of an axis or its index")),
+        }
+    }
+
+    fn axis_of_mesh(&mut self, axis: i128, names: &[String]) -> Eval<usize> {
         let from_start = if axis < 0 { axis + names.len() as i128 } else { axis };
         match usize::try_from(from_start).ok().filter(|&a| a < names.len()) {
             Some(axis) => Ok(axis),
@@ -434,9 +439,14 @@ impl Evaluator<'_> {
 
     /// An argument that must be a mesh.
     pub(super) fn mesh_of(&mut self, args: &Args, name: &str) -> Eval<Mesh> {
-        let object = match args.get(name) {
+        self.mesh_in(args, name, args.get(name), "a device_mesh")
+    }
+
+    /// A value in the argument `name` that must be a mesh.
+    pub(super) fn mesh_in(&mut self, args: &Args, name: &str, value: &Value, wanted: &str) -> Eval<Mesh> {
+        let object = match value {
             Value::Const(HostValue::Object(object)) if &*object.kind == MESH => object.clone(),
-            other => return Err(self.bad_argument(args, name, other, "a device_mesh")),
+            _ => return Err(self.bad_argument(args, name, args.get(name), wanted)),
         };
         let names = self.mesh_list(&object, "dim_names")?.iter().map(text).collect();
         let shape = self.mesh_ints(&object, "shape")?;

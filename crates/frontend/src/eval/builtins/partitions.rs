@@ -127,9 +127,7 @@ impl Evaluator<'_> {
                 .note("all roles are entries of one tle.gpu.warp_specialize")
                 .into());
         }
-        if self.options.num_ctas > 1 {
-            return Err(self.not_supported_yet("tle.gpu.warp_specialize with num_ctas above 1"));
-        }
+        self.of_one_cta("tle.gpu.warp_specialize")?;
         let around = self.module.block_parent_op(self.block);
         if around.is_none_or(|op| tt::Func::cast(&self.module, op).is_none()) {
             let mut error = self.not_supported_yet(

@@ -1,9 +1,9 @@
-//! `tle.remote`: buffers of another program of the cluster, and pointers into them.
+//! `tle.remote`: buffers of another program of the cluster, pointers into them, and its barriers; copies that programs of a cluster share.
 
 use std::sync::Arc;
 
 use ruff_python_ast::{CmpOp, Operator};
-use tilewright_ir::dialect::{arith, tt, ttg};
+use tilewright_ir::dialect::{arith, ttg, ttng};
 use tilewright_ir::launch;
 use tilewright_ir::types::REMOTE;
 
@@ -13,7 +13,7 @@ use super::local::SHARED;
 use super::mesh::Mesh;
 use crate::dtype::{DType, PointerType, Scalar};
 use crate::host::HostValue;
-use crate::value::{Buffer, Tensor, Value};
+use crate::value::{Barriers, Buffer, Tensor, Value};
 
 impl Evaluator<'_> {
     pub(super) fn remote(&mut self, args: &Args) -> Eval<Value> {
@@ -35,7 +35,11 @@ impl Evaluator<'_> {
         self.refuse_others(args, &["tensor", "shard_id", "scope", "space"])?;
         let of = args.get("tensor").clone();
         let space = of.as_tensor().and_then(|t| t.dtype.as_pointer()).map(|p| p.address_space);
-        let already = matches!(&of, Value::Buffer(b) if b.rank.is_some()) || space == Some(REMOTE);
+        let already = match &of {
+            Value::Buffer(b) => b.rank.is_some(),
+            Value::Barriers(b) => b.rank.is_some(),
+            _ => space == Some(REMOTE),
+        };
         if already {
             return Err(self.error(format!("{of} is another program's already")));
         }
@@ -48,11 +52,15 @@ impl Evaluator<'_> {
             Value::Buffer(buffer) => {
                 Ok(Value::Buffer(Arc::new(Buffer { rank: Some(rank), ..(**buffer).clone() })))
             }
+            Value::Barriers(barriers) => {
+                self.meshes.others_told = true;
+                Ok(Value::Barriers(Arc::new(Barriers { rank: Some(rank), ..(**barriers).clone() })))
+            }
             Value::Tensor(pointers) if space == Some(SHARED) => {
                 Ok(Value::Tensor(self.remote_pointers(pointers, &rank)))
             }
             other => {
-                let wanted = "a buffered_tensor, or pointers into one";
+                let wanted = "a buffered_tensor, pointers into one, or barriers";
                 Err(self.bad_argument(args, "tensor", other, wanted))
             }
         }
@@ -216,6 +224,52 @@ impl Evaluator<'_> {
         {
             return Err(error);
         }
-        self.program_barrier(tt::ProgramScope::Cluster, None, None).map(|_| ())
+        if self.meshes.others_told && programs > 1 {
+            self.begin_together()?;
+        }
+        let mut b = builder!(self);
+        ttng::ClusterArrive::build(&mut b, false);
+        ttng::ClusterWait::build(&mut b);
+        Ok(())
+    }
+
+    /// The argument `multicast` of a copy, a mesh and one of its axes: the bits in which the ranks of the programs along it differ, which share
+    /// the copy; 0 where each copies for itself.
+    pub(super) fn multicast_arg(&mut self, args: &Args) -> Eval<i32> {
+        let wanted = "a mesh of a cluster and the name or index of one of its axes, as a tuple";
+        let (mesh, axis) = match args.get("multicast").clone() {
+            Value::Const(HostValue::None) => return Ok(0),
+            Value::Tuple(t) if t.items.len() == 2 => (t.items[0].clone(), t.items[1].clone()),
+            other => return Err(self.bad_argument(args, "multicast", &other, wanted)),
+        };
+        let mesh = self.mesh_in(args, "multicast", &mesh, wanted)?;
+        let axis = self.axis_in(args, "multicast", &axis, &mesh)?;
+        if !mesh.is_whole() {
+            return Err(self
+                .error("`multicast` of tle.gpu.copy goes along an axis of a whole mesh, and this is a part of one")
+                .note("all programs of the cluster make the copy: give the mesh of which it is a part")
+                .into());
+        }
+        self.form_clusters(&mesh)?;
+        if mesh.shape[axis] == 1 {
+            return Ok(0);
+        }
+        let (size, inner) = (mesh.cluster_size(), mesh.shape[axis + 1..].iter().product::<i128>());
+        let row: Vec<i128> = (0..mesh.shape[axis]).map(|k| mesh.numbers[(k * inner) as usize]).collect();
+        if row.iter().any(|n| n / size != row[0] / size) {
+            return Err(self
+                .error(format!("the programs along axis `{}` of the mesh are of several clusters", mesh.names[axis]))
+                .note("a copy is shared by programs of one cluster, which come from axes of the level `block_cluster`")
+                .into());
+        }
+        let mask = row.iter().fold(0, |mask, n| mask | n ^ row[0]);
+        if 1 << mask.count_ones() != row.len() {
+            let what =
+                format!("a copy that {} programs share: their number must be a power of two", row.len());
+            return Err(self.not_supported_yet(&what));
+        }
+        self.meshes.others_reached = true;
+        self.meshes.others_told = true;
+        Ok(mask as i32)
     }
 }

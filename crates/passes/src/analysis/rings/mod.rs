@@ -66,6 +66,17 @@ pub struct Reader {
     pub loads: bool,
 }
 
+/// How a reader has been seen to read a field.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reads {
+    /// By handing slots to the copy engine.
+    hands_over: bool,
+    /// Otherwise.
+    otherwise: bool,
+    /// By loads of its threads.
+    loads: bool,
+}
+
 /// A ring with all who use it.
 #[derive(Debug, Clone)]
 pub struct Ring {
@@ -302,8 +313,7 @@ impl Ring {
         alloc: ttg::LocalAlloc,
     ) -> Result<Option<Transport>, Diagnostic> {
         let mut found: Option<Transport> = None;
-        // Whether each reader has been seen to read otherwise than by handing slots over.
-        let mut reads = vec![(false, false, false); self.readers.len()];
+        let mut reads = vec![Reads::default(); self.readers.len()];
         for op in buffer_users(module, alloc.result(module)) {
             let Some(def) = module.def(op) else {
                 return Err(wrong(
@@ -343,10 +353,10 @@ impl Ring {
                         for (reader, seen) in self.readers.iter().zip(&mut reads) {
                             if reader.place.as_ref() == Some(&place) {
                                 match completion {
-                                    Completion::Stores => seen.0 = true,
-                                    _ => seen.1 = true,
+                                    Completion::Stores => seen.hands_over = true,
+                                    _ => seen.otherwise = true,
                                 }
-                                seen.2 |= effect.proxy != Proxy::Async;
+                                seen.loads |= effect.proxy != Proxy::Async;
                             }
                         }
                     }
@@ -354,10 +364,10 @@ impl Ring {
                 }
             }
         }
-        for (reader, (hands_over, otherwise, loads)) in self.readers.iter_mut().zip(reads) {
-            reader.loads |= loads;
+        for (reader, seen) in self.readers.iter_mut().zip(reads) {
+            reader.loads |= seen.loads;
             // Whether a slot is closed every thread reads.
-            reader.elected |= hands_over && !otherwise && reader.warps == 1 && !self.closes;
+            reader.elected |= seen.hands_over && !seen.otherwise && reader.warps == 1 && !self.closes;
         }
         Ok(found)
     }

@@ -1,7 +1,7 @@
 //! The producer's side: a clone of the loops in which only the loads stay.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{scf, tt, ttg, ub};
+use tilewright_ir::dialect::{scf, tt, ttg, ttng, ub};
 use tilewright_ir::effects::{effects, is_pure};
 use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Value};
 
@@ -109,6 +109,7 @@ pub(super) fn is_lean(module: &Module, partition: Block, range: &[Op]) -> bool {
                 || tt::DescriptorStore::cast(module, o).is_some()
                 || tt::DescriptorReduce::cast(module, o).is_some()
                 || tt::DescriptorScatter::cast(module, o).is_some()
+                || ttng::AsyncTmaCopyLocalToGlobal::cast(module, o).is_some()
         })
     });
     let ops: Vec<Op> = module.block_ops(partition).flat_map(|op| module.all_ops(op)).collect();

@@ -343,7 +343,7 @@ impl Lowering {
             if let Some(full) = self.full.filter(|_| self.passes_turns()) {
                 ttg::Barrier::build(&mut b);
                 let full = barrier(&mut b, full, slot);
-                let arrive = ttng::ArriveBarrier::build(&mut b, full, None, 1, false);
+                let arrive = ttng::ArriveBarrier::build(&mut b, full, None, None, 1, false);
                 multicast::mark_arrival(module, arrive, self.ring.peers);
             }
             return Ok(());
@@ -374,7 +374,7 @@ impl Lowering {
             tt::Store::build(b, flag, is_closed, None, cache, evict);
         }
         if self.arrives_by_warp() {
-            ttng::ArriveBarrier::build(b, full, None, 1, true);
+            ttng::ArriveBarrier::build(b, full, None, None, 1, true);
         }
     }
 
@@ -388,7 +388,7 @@ impl Lowering {
         let Some(full) = self.full else { return };
         let full = barrier(&mut b, full, slot);
         if self.ring.has(Transport::Blocks) {
-            ttng::ArriveBarrier::build(&mut b, full, None, 1, false);
+            ttng::ArriveBarrier::build(&mut b, full, None, None, 1, false);
         }
         if self.ring.has(Transport::Copies) {
             ttng::AsyncCopyMbarrierArrive::build(&mut b, full, true);
@@ -441,7 +441,7 @@ impl Lowering {
         if self.ring.fences_releases(number) {
             ttng::FenceAsyncShared::build(&mut b, false);
         }
-        let arrive = ttng::ArriveBarrier::build(&mut b, empty, pred, 1, !reader.elected);
+        let arrive = ttng::ArriveBarrier::build(&mut b, empty, pred, None, 1, !reader.elected);
         multicast::mark_arrival(module, arrive, self.ring.peers);
     }
 

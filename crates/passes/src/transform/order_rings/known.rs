@@ -8,6 +8,7 @@ use tilewright_ir::dialect::{scf, ttg};
 use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Type, Value, fold};
 
 use super::{Action, Ring};
+use crate::analysis::rings;
 
 /// Operations that are followed.
 const STEPS: usize = 1 << 17;
@@ -239,7 +240,7 @@ impl Walk<'_> {
                 return Err(self.wrong(op, text, None));
             }
             Action::Release(reader) => {
-                let reader = self.ring.reader_shown(self.module, reader);
+                let reader = rings::reader_shown(self.module, self.ring.create, reader);
                 let text = format!(
                     "{reader} of {} releases slot {number}, for which it has not waited",
                     self.name()
@@ -252,7 +253,7 @@ impl Walk<'_> {
     }
 
     fn name(&self) -> String {
-        self.ring.shown(self.module)
+        rings::shown(self.module, self.ring.create)
     }
 
     fn check_acquire(&self, op: Op, number: i64, slot: &Slot, phase: Option<i64>) -> Result<(), End> {
@@ -272,7 +273,7 @@ impl Walk<'_> {
             Some(reader) => {
                 let text = format!(
                     "acquire can never succeed: slot {number} of {name} is not released by {} before it is acquired again",
-                    self.ring.reader_shown(self.module, reader)
+                    rings::reader_shown(self.module, self.ring.create, reader)
                 );
                 Err(self.wrong(op, text, slot.given_by))
             }
@@ -288,7 +289,7 @@ impl Walk<'_> {
         phase: Option<i64>,
     ) -> Result<(), End> {
         let Some(&released) = slot.released.get(reader) else { return Err(End::Unknown) };
-        let shown = self.ring.reader_shown(self.module, reader);
+        let shown = rings::reader_shown(self.module, self.ring.create, reader);
         self.check_round(op, number, released, phase, &format!(" for {shown}"))?;
         if slot.given > released {
             return Ok(());

@@ -171,15 +171,6 @@ impl Ring {
         (operands[1], phase)
     }
 
-    /// What messages call it, and a reader of it.
-    fn shown(&self, module: &Module) -> String {
-        rings::shown(module, self.create)
-    }
-
-    fn reader_shown(&self, module: &Module, number: usize) -> String {
-        rings::reader_shown(module, self.create, number)
-    }
-
     /// Takes the operations away. Nothing is closed in a ring that is known to be in order but by what [`known`] has followed.
     fn forget(&self, module: &mut Module) {
         for &op in &self.uses {

@@ -15,6 +15,7 @@ use tilewright_ir::flow;
 use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Type, Value};
 
 use super::{Action, Ring};
+use crate::analysis::rings;
 
 /// Slots that have a bit.
 const MOST_SLOTS: u32 = 64;
@@ -135,7 +136,7 @@ impl State<'_> {
 
     fn act(&mut self, module: &mut Module, op: Op, action: Action, words: &mut Words) {
         let (slot, phase) = Ring::position(module, op);
-        let name = self.ring.shown(module);
+        let name = rings::shown(module, self.ring.create);
         let text = match action {
             Action::Acquire | Action::Close => {
                 format!(
@@ -144,7 +145,7 @@ impl State<'_> {
             }
             Action::Wait(reader) => format!(
                 "deadlock: {} of {name} waits for a slot that its own threads have not committed",
-                self.ring.reader_shown(module, reader)
+                rings::reader_shown(module, self.ring.create, reader)
             ),
             _ => String::new(),
         };

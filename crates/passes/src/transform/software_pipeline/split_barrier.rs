@@ -41,7 +41,7 @@ impl SplitBarrier {
     /// Each warp arrives.
     pub fn arrive(self, m: &mut Module, anchor: Op) {
         let mut b = Builder::before(m, anchor);
-        ttng::ArriveBarrier::build(&mut b, self.barrier, None, 1, true);
+        ttng::ArriveBarrier::build(&mut b, self.barrier, None, None, 1, true);
     }
 
     /// Waits until all have arrived for the phase of this parity.

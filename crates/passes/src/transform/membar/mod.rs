@@ -14,8 +14,11 @@
 //!   settle; before the wait, a read of a ring of buffers does not conflict with a copy to another slot of it. Nor does a
 //!   copy that the pipeliner says goes to a free slot with the reads of this iteration's ([`marks::FREE_SLOT`]).
 //! - An asynchronous dot reads its buffers until a wait for it, and for other warps until a barrier after that. Whoever
-//!   makes a dot asynchronous sees to it that nothing is written there before the wait. Likewise a TMA copy to global
-//!   memory and its wait, which only the issuing thread sees return.
+//!   makes a dot asynchronous sees to it that nothing is written there before the wait.
+//! - A TMA copy to global memory reads its buffer until a wait, which only the issuing thread sees return. Where none stands
+//!   there yet one is placed: before what writes to the buffer, or to whatever has its memory next; before an arrival behind
+//!   which others write there; and where its threads or their partition end. It leaves the copies under way that have been
+//!   begun since.
 //! - A TMA copy to shared memory is issued by one thread, so that all others must be done with the buffer before. Each
 //!   thread that waits for its mbarrier sees what it brought: no barrier after it.
 //! - The regions of a `ttg.warp_specialize` are walked each on its own: their barriers are for their warps alone.
@@ -35,16 +38,18 @@
 //!                                                        %y = ttg.local_load %b
 //! ```
 
+mod state;
+mod touches;
+
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
-use tilewright_ir::effects::resource;
 use tilewright_ir::marks;
-use tilewright_ir::opdef::{Access, Completion, Proxy, Resource};
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Region, Value};
 use tilewright_layout::{ConversionPlan, SyncScope};
 
-use crate::analysis::{calls, local_pointers, scope, scratch};
+use self::state::{State, add, kept, overlaps};
+use self::touches::{Range, Touches, touches};
+use crate::analysis::{calls, rings, scope, scratch};
 use crate::pass::{Pass, Property};
-use crate::transform::allocate_shared::{buffer_bytes, is_view};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -84,99 +89,6 @@ pub fn leave_alone(module: &mut Module, buffer: Value) {
         let mark = module.attr(AttrKind::Unit);
         module.set_attr(op, marks::ORDERED, mark);
     }
-}
-
-type Range = (u32, u32);
-
-/// What has been touched since the last barrier.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct State {
-    reads: Vec<Range>,
-    /// Read in a ring's slot since the last wait for copies: of no concern to a copy into a free slot.
-    slot_reads: Vec<Range>,
-    writes: Vec<Range>,
-    /// Written by asynchronous copies that may be under way; a wait makes them `writes`.
-    copies: Vec<Range>,
-    /// Read by asynchronous dots that may be under way; a wait makes them `reads`, which only a barrier settles.
-    dots: Vec<Range>,
-    /// Read by TMA copies to global memory that may be under way; as `dots`.
-    drains: Vec<Range>,
-    /// Written by ordinary stores, and by asynchronous copies that were waited for, since the last proxy fence.
-    unfenced: Vec<Range>,
-    /// Loaded by threads since the last proxy fence.
-    loaded: Vec<Range>,
-    /// Of these what has been loaded since the last barrier, of buffers that are [left alone](leave_alone).
-    just_loaded: Vec<Range>,
-    /// A function was called that uses shared memory. Its callers' memory is not its own, but that of other calls is.
-    called: bool,
-}
-
-fn add(list: &mut Vec<Range>, r: Range) {
-    if let Err(at) = list.binary_search(&r) {
-        list.insert(at, r);
-    }
-}
-
-/// Those of a list that stay in it.
-fn kept(list: &[Range], stays: impl Fn(Range) -> bool) -> Vec<Range> {
-    list.iter().copied().filter(|&r| stays(r)).collect()
-}
-
-fn overlaps(list: &[Range], r: Range) -> bool {
-    list.iter().any(|o| o.0 < r.1 && r.0 < o.1)
-}
-
-impl State {
-    fn settle(&mut self) {
-        self.reads.clear();
-        self.slot_reads.clear();
-        self.writes.clear();
-        self.just_loaded.clear();
-        self.called = false;
-    }
-
-    fn join(&mut self, other: &State) {
-        self.called |= other.called;
-        for (mine, theirs) in [
-            (&mut self.reads, &other.reads),
-            (&mut self.slot_reads, &other.slot_reads),
-            (&mut self.writes, &other.writes),
-            (&mut self.copies, &other.copies),
-            (&mut self.dots, &other.dots),
-            (&mut self.drains, &other.drains),
-            (&mut self.unfenced, &other.unfenced),
-            (&mut self.loaded, &other.loaded),
-            (&mut self.just_loaded, &other.just_loaded),
-        ] {
-            for &r in theirs {
-                add(mine, r);
-            }
-        }
-    }
-}
-
-/// What an operation touches.
-#[derive(Debug, Default)]
-struct Touches {
-    reads: Vec<Range>,
-    /// Read in one slot of a ring.
-    slot_reads: Vec<Range>,
-    writes: Vec<Range>,
-    copies: Vec<Range>,
-    /// Whether the copy goes to a slot that is not read between a wait for copies and the copy.
-    free_slot: bool,
-    dots: Vec<Range>,
-    drains: Vec<Range>,
-    /// Written by TMA copies, whose end an mbarrier announces.
-    fills: Vec<Range>,
-    /// The same in buffers that are [left alone](leave_alone): they want the proxy fence as others do.
-    ordered_fills: Vec<Range>,
-    /// Written otherwise in buffers that are left alone: what TMA does there later wants the proxy fence.
-    ordered_writes: Vec<Range>,
-    /// Loaded from such buffers.
-    ordered_reads: Vec<Range>,
-    /// It has a barrier of its own between its writes and its reads.
-    barrier_inside: bool,
 }
 
 fn region_ops(module: &mut Module, region: Region, state: &mut State) {
@@ -239,45 +151,36 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 state.settle();
                 barrier = Some(op);
             }
-            // All threads of the cluster have met, or those of the program before and behind the others.
-            Some(Opcode::Ttng(ttng::Kind::ClusterWait) | Opcode::Tt(tt::Kind::ProgramBarrier)) => {
-                state.settle()
+            // All threads of the cluster have met.
+            Some(Opcode::Ttng(ttng::Kind::ClusterWait)) => state.settle(),
+            // Or those of the program before and behind the others; it waits for all copies to global memory.
+            Some(Opcode::Tt(tt::Kind::ProgramBarrier)) => {
+                state.end_drains(0);
+                state.settle();
             }
             Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
                 partitions(module, ttg::WarpSpecialize(op), state)
             }
             Some(Opcode::Ttg(ttg::Kind::AsyncWait)) => {
-                for &c in &state.copies.clone() {
-                    add(&mut state.writes, c);
-                    add(&mut state.unfenced, c);
-                }
-                if ttg::AsyncWait(op).num(module) == 0 {
-                    state.copies.clear();
-                }
-                for r in std::mem::take(&mut state.slot_reads) {
-                    add(&mut state.reads, r);
-                }
+                state.end_copies(ttg::AsyncWait(op).num(module) == 0);
                 barrier = last;
             }
             Some(Opcode::Ttng(ttng::Kind::WarpGroupDotWait)) => {
-                for &r in &state.dots.clone() {
-                    add(&mut state.reads, r);
-                }
-                if ttng::WarpGroupDotWait(op).pendings(module) == 0 {
-                    state.dots.clear();
-                }
+                state.end_dots(ttng::WarpGroupDotWait(op).pendings(module) == 0);
                 barrier = last;
             }
             Some(Opcode::Ttng(ttng::Kind::TmaStoreWait)) => {
-                for &r in &state.drains.clone() {
-                    add(&mut state.reads, r);
-                }
-                if ttng::TmaStoreWait(op).pendings(module) == 0 {
-                    state.drains.clear();
-                }
+                state.end_drains(ttng::TmaStoreWait(op).pendings(module) as u32);
                 barrier = last;
             }
+            Some(
+                Opcode::Tt(tt::Kind::Return)
+                | Opcode::Ttg(ttg::Kind::WarpReturn)
+                | Opcode::Ttng(ttng::Kind::ClusterArrive),
+            ) => wait_for_drains(module, op, state, |_| true),
             Some(Opcode::Ttng(ttng::Kind::NamedBarrier)) => {
+                let written = written_by_others(module, op, state);
+                wait_for_drains(module, op, state, |r| overlaps(&written, r));
                 if is_handed_to_proxy(module, op, state) {
                     ttng::FenceAsyncShared::build(&mut Builder::before(module, op), false);
                     state.unfenced.clear();
@@ -298,6 +201,9 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                     && is_handed_to_proxy(module, op, state)
                 {
                     fence_before(module, last, state);
+                }
+                if is_arrival(module, op) {
+                    hand_over(module, op, last, state);
                 }
                 let touches = touches(module, op);
                 barrier = visit(module, op, &touches, last, state);
@@ -330,6 +236,8 @@ fn branches(module: &mut Module, op: Op, state: &mut State) {
 /// they order by mbarriers.
 fn partitions(module: &mut Module, w: ttg::WarpSpecialize, state: &mut State) {
     let own = touches(module, w.0);
+    let written = written_by_others(module, w.0, state);
+    wait_for_drains(module, w.0, state, |r| overlaps(&written, r));
     visit(module, w.0, &own, None, state);
     state.settle();
     let inside = w.partitions(module).iter().flat_map(|&r| module.region_blocks(r).to_vec());
@@ -352,6 +260,7 @@ fn partitions(module: &mut Module, w: ttg::WarpSpecialize, state: &mut State) {
         written.extend(own.unfenced.into_iter().chain(own.copies));
         loaded.extend(own.loaded);
     }
+    // (The threads of the default region are those of what follows: they wait for its copies there.)
     region_ops(module, w.default_region(module), state);
     state.settle();
     // Copies have ended, and nobody has fenced what comes behind from them.
@@ -406,10 +315,73 @@ fn is_handed_to_proxy(module: &Module, arrival: Op, state: &State) -> bool {
     })
 }
 
+/// Waits before `at` until copies to global memory have read what of their ranges is `touched` then. Only the threads that have issued them
+/// know; a barrier must follow for the others.
+fn wait_for_drains(module: &mut Module, at: Op, state: &mut State, touched: impl Fn(Range) -> bool) {
+    let Some(pendings) = state.drains.pendings(touched) else { return };
+    // In an earlier walk round the loop less was under way.
+    let placed = module.prev_op(at).and_then(|op| ttng::TmaStoreWait::cast(module, op));
+    match placed {
+        Some(wait) if wait.pendings(module) as u32 > pendings => {
+            module.set_i32_attr(wait.0, "pendings", pendings as i32);
+        }
+        _ => {
+            ttng::TmaStoreWait::build(&mut Builder::before(module, at), pendings as i32);
+        }
+    }
+    state.end_drains(pendings);
+}
+
+/// Whether an operation arrives at an mbarrier at which others wait.
+fn is_arrival(module: &Module, op: Op) -> bool {
+    use ttng::Kind as K;
+    matches!(module.opcode(op), Some(Opcode::Ttng(K::ArriveBarrier | K::AsyncCopyMbarrierArrive)))
+}
+
+/// What copies to global memory still read others may write behind an arrival: they are waited for, before the barrier `last` before the arrival
+/// if they have begun before that.
+fn hand_over(module: &mut Module, arrival: Op, last: Option<Op>, state: &mut State) {
+    let written = written_by_others(module, arrival, state);
+    if state.drains.pendings(|r| overlaps(&written, r)).is_none() {
+        return;
+    }
+    let since = |last: Op| {
+        let ops = std::iter::successors(module.prev_op(arrival), |&op| module.prev_op(op));
+        ops.take_while(|&op| op != last).any(|op| !touches(module, op).drained().is_empty())
+    };
+    let by_warp = ttng::ArriveBarrier::cast(module, arrival).is_none_or(|op| op.per_warp(module));
+    match last.filter(|&last| !by_warp && !since(last)) {
+        Some(last) => wait_for_drains(module, last, state, |r| overlaps(&written, r)),
+        None => {
+            wait_for_drains(module, arrival, state, |r| overlaps(&written, r));
+            if !by_warp && scope::num_warps(module, arrival) > 1 {
+                ttg::Barrier::build(&mut Builder::before(module, arrival));
+                state.settle();
+            }
+        }
+    }
+}
+
+/// What of shared memory other partitions write, or other programs of the cluster by copies that this one gets, too. Nothing where no copy to
+/// global memory is under way.
+fn written_by_others(module: &Module, op: Op, state: &State) -> Vec<Range> {
+    let Some(func) = scope::function(module, op).filter(|_| !state.drains.is_empty()) else {
+        return Vec::new();
+    };
+    let place = rings::place(module, op);
+    let others = module
+        .all_ops(func)
+        .into_iter()
+        .filter(|&op| module.int_attr(op, marks::MULTICAST).is_some() || rings::place(module, op) != place);
+    others.flat_map(|op| touches(module, op).written().collect::<Vec<_>>()).collect()
+}
+
 /// Places what `op` needs before it; `last` and the result are the barrier before it and before what follows, where nothing
 /// but that barrier has settled the state.
 fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut State) -> Option<Op> {
     let mut barrier = last;
+    let written: Vec<Range> = t.written().collect();
+    wait_for_drains(module, op, state, |r| overlaps(&written, r));
     let reads = t.reads.iter().chain(&t.slot_reads).chain(&t.dots).chain(&t.drains);
     let read_conflict = reads.copied().any(|r| overlaps(&state.writes, r));
     let mut writes = t.writes.iter().chain(&t.copies).chain(&t.fills);
@@ -457,8 +429,9 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     for &d in &t.dots {
         add(&mut state.dots, d);
     }
-    for &d in &t.drains {
-        add(&mut state.drains, d);
+    let drained = t.drained();
+    if !drained.is_empty() {
+        state.drains.begin(&drained);
     }
     for &w in t.writes.iter().chain(&t.ordered_writes) {
         add(&mut state.unfenced, w);
@@ -470,95 +443,6 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
         add(&mut state.just_loaded, r);
     }
     barrier
-}
-
-fn touches(module: &Module, op: Op) -> Touches {
-    let mut t = Touches { free_slot: module.op_attr(op, marks::FREE_SLOT).is_some(), ..Touches::default() };
-    let offset = module.int_attr(op, marks::ALLOCATION_OFFSET).map(|o| o as u32);
-    let alloc = ttg::LocalAlloc::cast(module, op);
-    if let Some(alloc) = alloc {
-        if alloc.src(module).is_some()
-            && let Some(r) = buffer_range(module, alloc.result(module))
-        {
-            t.writes.push(r);
-        }
-        return t;
-    }
-    if let Some(offset) = offset {
-        let range = (offset, offset + scratch::scratch_bytes(module, op));
-        t.writes.push(range);
-        t.reads.push(range);
-        t.barrier_inside = has_barrier(module, op);
-    }
-    let Some(def) = module.def(op) else { return t };
-    // The left operand of a warp-group dot may be in registers: then there is no buffer to read.
-    for effect in def.effects {
-        if resource(module, op, effect) != Resource::Shared {
-            continue;
-        }
-        let Some(group) = effect.operand.and_then(|name| def.group(name)) else { continue };
-        for &value in module.operand_group(op, group) {
-            if module.is_shared_pointer(module.value_type(value)) {
-                let (ranges, alone) = pointed_to(module, value);
-                match (effect.access, alone) {
-                    (Access::Read, false) => t.reads.extend(ranges),
-                    (Access::Read, true) => t.ordered_reads.extend(ranges),
-                    (_, false) => t.writes.extend(ranges),
-                    (_, true) => t.ordered_writes.extend(ranges),
-                }
-                continue;
-            }
-            if module.is_tensor(module.value_type(value)) {
-                continue;
-            }
-            if is_left_alone(module, value) {
-                let range = || buffer_range(module, value).unwrap_or((0, u32::MAX));
-                match (effect.access, effect.completion) {
-                    (Access::Write, Completion::Mbarrier) => t.ordered_fills.push(range()),
-                    (Access::Write, _) => t.ordered_writes.push(range()),
-                    (Access::Read, _) if effect.proxy == Proxy::Generic => t.ordered_reads.push(range()),
-                    _ => {}
-                }
-                continue;
-            }
-            let range = buffer_range(module, value).unwrap_or((0, u32::MAX));
-            match (effect.access, effect.completion) {
-                (Access::Read, Completion::Dots) if is_under_way(module, op) => t.dots.push(range),
-                (Access::Read, Completion::Stores) => t.drains.push(range),
-                (Access::Read, _) if is_slot(module, value) => t.slot_reads.push(range),
-                (Access::Read, _) => t.reads.push(range),
-                (Access::Write, Completion::Copies) => t.copies.push(range),
-                (Access::Write, Completion::Mbarrier) => t.fills.push(range),
-                (Access::Write, _) => t.writes.push(range),
-                _ => {}
-            }
-        }
-    }
-    t
-}
-
-/// The bytes of the buffers that pointers point into, and whether all of these are left alone.
-fn pointed_to(module: &Module, pointers: Value) -> (Vec<Range>, bool) {
-    let Some(buffers) = local_pointers::buffers(module, pointers) else {
-        return (vec![(0, u32::MAX)], false);
-    };
-    let alone = !buffers.is_empty() && buffers.iter().all(|&b| is_left_alone(module, b));
-    let ranges: Option<Vec<Range>> = buffers.into_iter().map(|b| buffer_range(module, b)).collect();
-    (ranges.unwrap_or_else(|| vec![(0, u32::MAX)]), alone)
-}
-
-/// Whether a dot is still under way behind its operation; else it has waited for itself.
-fn is_under_way(module: &Module, op: Op) -> bool {
-    ttng::WarpGroupDot::cast(module, op).is_none_or(|dot| dot.is_async(module))
-}
-
-/// Whether a value is (a view of) a buffer that is left alone.
-fn is_left_alone(module: &Module, value: Value) -> bool {
-    let Some(op) = module.defining_op(scope::captured(module, value)) else { return false };
-    match module.opcode(op) {
-        Some(Opcode::Ttg(ttg::Kind::LocalAlloc)) => module.op_attr(op, marks::ORDERED).is_some(),
-        _ => is_view(module, op) && is_left_alone(module, module.operands(op)[0]),
-    }
 }
 
 /// Whether an operation waits for all threads of its scope, between the writes and the reads of its scratch.
@@ -577,50 +461,5 @@ fn has_barrier(module: &Module, op: Op) -> bool {
     match scratch::conversion(module, convert) {
         Ok(ConversionPlan::SharedMemory(p)) => p.scope == SyncScope::Cta,
         _ => true,
-    }
-}
-
-/// Whether a value is a view of one slot of a ring.
-fn is_slot(module: &Module, value: Value) -> bool {
-    let op = module.defining_op(scope::captured(module, value));
-    op.is_some_and(|op| match module.opcode(op) {
-        Some(Opcode::Ttg(ttg::Kind::MemdescIndex)) => true,
-        Some(Opcode::Ttg(ttg::Kind::MemdescSubslice | ttg::Kind::MemdescTrans)) => {
-            is_slot(module, module.operands(op)[0])
-        }
-        _ => false,
-    })
-}
-
-/// The bytes of the buffer that a value is (a view of); `None` where it can't be told. A slot of a ring is its own bytes where
-/// its number is known.
-fn buffer_range(module: &Module, value: Value) -> Option<Range> {
-    let mut at = value;
-    let mut slot: Option<Range> = None;
-    loop {
-        at = scope::captured(module, at);
-        let op = module.defining_op(at)?;
-        match module.opcode(op)? {
-            Opcode::Ttg(ttg::Kind::LocalAlloc) => {
-                let offset = module.int_attr(op, marks::ALLOCATION_OFFSET)? as u32;
-                let (bytes, _) = buffer_bytes(module, module.value_type(at)).ok()?;
-                let (begin, end) = slot.unwrap_or((0, bytes));
-                return Some((offset + begin, offset + end));
-            }
-            Opcode::Ttg(ttg::Kind::MemdescIndex) => {
-                let index = ttg::MemdescIndex(op);
-                // Of several indices the outermost alone is looked at.
-                slot = module.constant_int(index.index(module)).and_then(|i| {
-                    let (bytes, _) = buffer_bytes(module, module.value_type(index.result(module))).ok()?;
-                    let begin = u32::try_from(i).ok()? * bytes;
-                    Some((begin, begin + bytes))
-                });
-                at = index.src(module);
-            }
-            Opcode::Ttg(ttg::Kind::MemdescReshape) => at = module.operands(op)[0],
-            // A slot of a part is somewhere in the whole.
-            _ if is_view(module, op) => (at, slot) = (module.operands(op)[0], None),
-            _ => return None,
-        }
     }
 }
