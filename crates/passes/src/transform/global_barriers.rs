@@ -112,6 +112,7 @@ impl Walk<'_> {
                 | Opcode::Ttng(ttng::Kind::ClusterWait)
                 | Opcode::Tt(tt::Kind::ProgramBarrier),
             ) => false,
+            Some(Opcode::Tt(tt::Kind::WaitSignal)) => false,
             Some(Opcode::Tt(tt::Kind::Load)) => pending || self.loads_copies(tt::Load(op)),
             Some(Opcode::Tt(tt::Kind::Store | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
                 if (pending || self.releases(op)) && !self.found.contains(&op) {

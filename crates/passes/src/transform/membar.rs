@@ -240,9 +240,10 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 barrier = Some(op);
             }
             // All threads of the cluster have met, or those of the program before and behind the others.
-            Some(Opcode::Ttng(ttng::Kind::ClusterWait) | Opcode::Tt(tt::Kind::ProgramBarrier)) => {
-                state.settle()
-            }
+            Some(
+                Opcode::Ttng(ttng::Kind::ClusterWait)
+                | Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal),
+            ) => state.settle(),
             Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
                 partitions(module, ttg::WarpSpecialize(op), state)
             }
