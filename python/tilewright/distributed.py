@@ -43,7 +43,7 @@ class Ranks:
         self.scratch = math.ceil(scratch / _ALIGNMENT) * _ALIGNMENT
         words = _layout.TABLE.value + count
         flags = math.ceil(words * 8 / _ALIGNMENT) * _ALIGNMENT
-        flag_bytes = programs * count * 4
+        flag_bytes = programs * _layout.GROUPS.value * count * 4
         #: What a piece begins with: names, offsets and bytes.
         self.parts = [
             ("the header", 0, _layout.SIGNAL.value * 8),

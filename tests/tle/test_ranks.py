@@ -202,6 +202,27 @@ def test_a_rank_that_does_not_come(device):
 
 
 @triton.jit
+def swapped_kernel(mesh: tl.constexpr):
+    if tle.shard_id(mesh, 0) == 1:
+        tle.distributed_barrier(mesh[:2])
+        tle.distributed_barrier(mesh)
+    else:
+        tle.distributed_barrier(mesh)
+        tle.distributed_barrier(mesh[:2])
+
+
+def test_barriers_in_another_order(device):
+    mesh = tle.device_mesh({"device": 3})
+    with simulated_mesh(1, 3), pytest.raises(triton.KernelError, match="deadlock") as failed:
+        swapped_kernel[(1,)](mesh)
+    text = str(failed.value)
+    assert "test_ranks.py" in text
+    if device.backend == "interp":
+        # Both sides, each with its line.
+        assert text.count("test_ranks.py:") >= 2 and "of rank 0" in text and "of rank 1" in text
+
+
+@triton.jit
 def dropped_signal_kernel(mesh: tl.constexpr):
     if tle.shard_id(mesh, 0) == 0:
         tle.signal(None, 1, 5)

@@ -11,7 +11,7 @@ word                            what it is
 4                               bytes of scratch for each program of the grid
 8 …                             signals, :data:`SIGNALS` of them
 8 + SIGNALS …                   where each rank's piece begins, as this one reaches it, in units of 16 bytes
-flags                           32 bits for each program of the grid and each rank, for barriers
+flags                           32 bits for each program of the grid, group of ranks and rank, for barriers
 scratch                         of each program of the grid, for values that others fetch
 ==============================  ============================================================================
 
@@ -28,12 +28,18 @@ SCRATCH = core.constexpr(3)
 PER_PROGRAM = core.constexpr(4)
 SIGNAL = core.constexpr(8)
 SIGNALS = core.constexpr(1024)
+GROUPS = core.constexpr(8)
 TABLE = core.constexpr(1032)
 
 
 @builtin
 def _memory(ranks, scratch=0):
     """Where this rank's piece begins, in a launch of so many ranks (0: of any number), whose programs need so many bytes of scratch."""
+
+
+@builtin
+def _group(members, most):
+    """The number of a group of ranks among those of the kernel, of which it may have so many."""
 
 
 @builtin
@@ -88,11 +94,12 @@ def _scratch(ranks: core.constexpr, dtype: core.constexpr, size: core.constexpr)
 
 
 @jit
-def _flags(memory):
-    # Of this program: one for each rank.
-    program = _program()
+def _flags(memory, group: core.constexpr):
+    # Of this program and a group: one for each rank. Members that come to the barriers of two groups in another order wait forever, and don't
+    # take one's flag for the other's.
+    place = _program() * GROUPS + group
     flags = (memory + core.load(memory + FLAGS)).to(core.pointer_type(core.int32), bitcast=True)
-    return flags + program * core.load(memory + RANKS)
+    return flags + place * core.load(memory + RANKS)
 
 
 @jit
@@ -105,7 +112,7 @@ def _barrier(ranks: core.constexpr, members: core.constexpr, order: core.constex
     for k in core.static_range(1, len(members)):
         is_member = is_member | (me == members[k])
     if is_member:
-        flags = _flags(memory)
+        flags = _flags(memory, _group(members, GROUPS))
         for k in core.static_range(len(members)):
             core.atomic_add(_of_rank(ranks, flags, members[k]) + me, 1, sem=sent, scope="sys")
         for k in core.static_range(len(members)):

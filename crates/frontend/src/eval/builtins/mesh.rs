@@ -32,6 +32,8 @@ pub(crate) struct Meshes {
     pub(super) unless_cluster: Option<Error>,
     /// The memory of the kernel's rank, if it is asked for.
     pub(super) rank_memory: Option<tilewright_ir::Value>,
+    /// The groups of ranks that wait, by their numbers.
+    pub(super) groups_of_ranks: Vec<HostValue>,
     /// Whether programs reach each other's buffers.
     pub(super) others_reached: bool,
     /// The largest rank of a program that is reached, and what is wrong if clusters have not as many.

@@ -86,6 +86,7 @@ static BUILTINS: &[(&str, Function)] = &[
     ("tle.distributed.shard_id", |e, a| e.shard_id(a).map(Value::Tensor)),
     ("tle.distributed.distributed_barrier", |e, a| e.distributed_barrier(a)),
     ("tle._ranks._memory", |e, a| e.rank_memory(a).map(Value::Tensor)),
+    ("tle._ranks._group", |e, a| e.group_of_ranks(a)),
     ("tle._ranks._wait", |e, a| e.wait_signal(a)),
     ("tle.distributed.sharding", |e, a| e.sharding(a)),
     ("tle.distributed.remote", |e, a| e.remote(a)),

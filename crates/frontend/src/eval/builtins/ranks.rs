@@ -97,6 +97,25 @@ impl Evaluator<'_> {
         Ok(Value::NONE)
     }
 
+    /// The number of a group of ranks that wait for each other: those of another group have other flags.
+    pub(super) fn group_of_ranks(&mut self, args: &Args) -> Eval<Value> {
+        let Some(members) = args.get("members").to_host() else {
+            return Err(self.needs_constexpr(args.get("members"), "the members of a barrier"));
+        };
+        let most = self.int_arg(args, "most")?;
+        let groups = &mut self.meshes.groups_of_ranks;
+        let group = groups.iter().position(|known| *known == members).unwrap_or_else(|| {
+            groups.push(members);
+            groups.len() - 1
+        });
+        match group as i128 >= most {
+            true => Err(self.not_supported_yet(&format!(
+                "more than {most} parts of a mesh of devices that wait in one kernel"
+            ))),
+            false => Ok(Value::int(group as i128)),
+        }
+    }
+
     /// The rank that the kernel runs on, where the launch has so many.
     pub(super) fn rank_of_kernel(&mut self, ranks: i128) -> Eval<Tensor> {
         let rank = self.call_ranks("_rank", vec![Value::int(ranks)])?;
