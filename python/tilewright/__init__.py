@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     # What is imported when it is asked for.
     from . import backends as backends
     from . import compiler as compiler
+    from . import distributed as distributed
     from . import errors as errors
     from . import experimental as experimental
     from . import profiler as profiler
@@ -54,7 +55,7 @@ def next_power_of_2(n: int | language.constexpr) -> int:
 
 
 # Imported when they are asked for: most programs only call kernels.
-_MODULES = ("backends", "errors", "experimental", "profiler", "testing", "tle", "tools")
+_MODULES = ("backends", "distributed", "errors", "experimental", "profiler", "testing", "tle", "tools")
 _ELSEWHERE = {
     "AsyncCompileMode": "runtime._async_compile",
     "FutureKernel": "runtime._async_compile",

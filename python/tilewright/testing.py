@@ -248,6 +248,34 @@ def tensor_map(
     )
 
 
+@contextmanager
+def simulated_mesh(
+    n_nodes: int = 1, n_devices: int = 1, memory: int = 1 << 20, programs: int = 64, scratch: int = 1 << 15
+):
+    """A mesh of devices in this process: each launch inside runs on all ranks at the same time, in the CPU executor or the PTX simulator.
+
+    :param n_nodes: nodes, and ``n_devices`` of each: rank ``node * n_devices + device``.
+    :param memory: bytes of symmetric memory of each rank, for what :mod:`tilewright.distributed` allocates.
+    :param programs: how many programs of a grid may wait for those of other ranks.
+    :param scratch: bytes of symmetric memory of each of these for values that a kernel reshards.
+
+    Arrays that are not symmetric are those of all ranks in common. Ranks that wait for each other forever are an error that says for each where it
+    waits; in the simulator, accesses of two ranks to one place with no order between are, too.
+    """
+    from .distributed import SimulatedRanks
+    from .runtime.ranks import _simulated
+
+    for name, count in (("n_nodes", n_nodes), ("n_devices", n_devices)):
+        if count < 1:
+            raise ValueError(f"{name} of a simulated mesh must be positive, not {count}")
+    ranks = SimulatedRanks(n_nodes * n_devices, memory, programs, scratch)
+    token = _simulated.set(ranks)
+    try:
+        yield ranks
+    finally:
+        _simulated.reset(token)
+
+
 def assert_close(x: Any, y: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
     """Raises ``AssertionError`` unless two arrays (NumPy, torch, numbers) agree within the tolerances.
 

@@ -377,9 +377,9 @@ def level_kernel(mesh: tl.constexpr):
         ),
         (
             barrier_kernel,
-            tle.device_mesh({"device": 2, "block": 2}),
+            tle.device_mesh({"chiplet": 2, "block": 2}),
             {},
-            ["not supported yet", "level `device`"],
+            ["not supported yet", "level `chiplet`"],
         ),
         (conflict_kernel, CLUSTER, {}, ["[4, 1, 1]", "[2, 4, 1]", "clusters of one shape"]),
         (order_kernel, CLUSTER, {}, ["not supported yet: tle.distributed_barrier with `order`"]),

@@ -1,4 +1,4 @@
-"""The examples of `docs/tle.md` run as one program, in the order of the page."""
+"""The examples of `docs/tle.md` and `docs/distributed.md` run as one program a page, in the order of the page."""
 
 import os
 import re
@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "tle.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize("backend", ["interp", "ptxsim"])
-def test_examples(backend, tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) >= 10
+@pytest.mark.parametrize(("page", "least"), [("tle", 10), ("distributed", 2)])
+def test_examples(backend, page, least, tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text(), re.DOTALL)
+    assert len(blocks) >= least
     program = tmp_path / "tle.py"
     program.write_text("\n".join([*blocks, 'print("all")']))
     environment = {**os.environ, "TILEWRIGHT_BACKEND": backend}

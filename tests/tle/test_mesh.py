@@ -214,7 +214,7 @@ def made_in_a_kernel(out_ptr, mesh: tl.constexpr, axis: tl.constexpr):
             0,
             "not supported yet: tle.shard_id along `dim0`",
         ),
-        (wrong_kernel, tle.device_mesh({"device": 2, "block": 2}), 1, "axes of the level `device`"),
+        (wrong_kernel, tle.device_mesh({"chiplet": 2, "block": 2}), 1, "axes of the level `chiplet`"),
         (part_out_of_range, GRID, 0, "index 7 is out of range for axis 'row' of size 2"),
         (made_in_a_kernel, GRID, 0, "takes one argument, the topology"),
     ],

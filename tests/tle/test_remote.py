@@ -228,7 +228,7 @@ ERRORS = [
     ("tle.remote(tle.remote(b, 0, MESH), 1, MESH)", "is another program's already"),
     ("tle.remote(tle.remote(tle.gpu.local_ptr(b), 0, MESH), 1)", "is another program's already"),
     ("tle.remote(p, 0, MESH)", "a buffered_tensor, pointers into one, or barriers"),
-    ("tle.remote(b, 0, MESH, space='device')", 'not supported yet: tle.remote with space="device"'),
+    ("tle.remote(b, 0, MESH, space='device')", "which programs of other devices cannot reach"),
     ("tle.remote(b, 0, MESH, space='moon')", '"cluster", "device" or "node"'),
     ("tle.remote(b, 0, MESH, offset=1)", "`offset` of tle.remote is for memory of other devices"),
     ("tle.remote(b, 0, MESH).load()", "reached by pointers alone"),

@@ -7,18 +7,18 @@ TLE Architecture Design                   where it is run
 3.2.2 tiles                               test_tiles
 3.2.3.1 tle.cumsum                        test_cumsum
 3.2.4.6 a pipe                            test_pipe.py::test_simple_example
-3.2.5.1 tle.device_mesh                   test_mesh: the object alone; no launch over nodes and devices
-3.2.5.2 tle.sharding                      not of one device
-3.2.5.3 tle.shard_id                      test_mesh.py, on blocks and clusters; the document's mesh is of nodes and devices
-3.2.5.4 tle.distributed_barrier           a signature alone; test_cluster.py, test_mesh.py
-3.2.5.5 tle.remote                        of devices; test_remote_pointers is the same in a cluster
-3.2.5.6 tle.reshard                       not of one device
-3.2.5.7 tle.distributed_dot               a signature alone
+3.2.5.1 tle.device_mesh                   test_mesh: the object; launches over nodes and devices in test_ranks.py
+3.2.5.2 tle.sharding                      test_sharded.py::test_specifications
+3.2.5.3 tle.shard_id                      test_ranks.py::test_coordinates; on blocks and clusters test_mesh.py
+3.2.5.4 tle.distributed_barrier           a signature alone; test_cluster.py, test_mesh.py, test_ranks.py
+3.2.5.5 tle.remote                        test_sharded.py::test_exchange_and_reshard; in a cluster test_remote_pointers
+3.2.5.6 tle.reshard                       test_sharded.py::test_every_transition
+3.2.5.7 tle.distributed_dot               a signature alone; test_sharded.py::test_distributed_dot, on devices
 3.2.6.1 filter and compaction             test_pipe.py::test_filter_and_compact
 3.2.6.2 post-processing                   test_pipe.py::test_post_processing (as it stands it never ends from three tiles on: one
                                           group of warps is to write all before it reads), test_post_processing_by_roles
 3.2.6.3 selective readers                 test_pipe.py::test_selective_readers
-3.2.6.4 exchange and reshard              not of one device
+3.2.6.4 exchange and reshard              test_sharded.py::test_exchange_and_reshard
 3.3.1.1.1 tle.gpu.memory_space            test_layouts.py::test_memory_space
 3.3.1.1.2 tle.gpu.alloc                   test_row_pointers
 3.3.1.1.3 tle.gpu.local_ptr, row          test_row_pointers

@@ -32,6 +32,8 @@ const FILES: &[(&str, &str)] = &[
     ("language.extra.cuda.utils", include_str!("../../../python/tilewright/language/extra/cuda/utils.py")),
     ("tle", include_str!("../../../python/tilewright/tle/__init__.py")),
     ("tle._pipe", include_str!("../../../python/tilewright/tle/_pipe.py")),
+    ("tle._ranks", include_str!("../../../python/tilewright/tle/_ranks.py")),
+    ("tle._sharded", include_str!("../../../python/tilewright/tle/_sharded.py")),
     ("tle._standard", include_str!("../../../python/tilewright/tle/_standard.py")),
     ("tle.distributed", include_str!("../../../python/tilewright/tle/distributed.py")),
     ("tle.dsa", include_str!("../../../python/tilewright/tle/dsa.py")),
@@ -97,7 +99,10 @@ impl Builtin {
             // What stands in these modules is in `tle`, too.
             Some(rest) => format!(
                 "tle{}",
-                rest.strip_prefix(".distributed").or(rest.strip_prefix("._pipe")).unwrap_or(rest)
+                [".distributed", "._pipe", "._ranks", "._sharded"]
+                    .iter()
+                    .find_map(|m| rest.strip_prefix(m))
+                    .unwrap_or(rest)
             ),
             None => format!("tl.{}", self.name),
         }

@@ -12,7 +12,7 @@ use crate::compile::compile;
 use crate::elem::Elem;
 use crate::exec::{Context, Fault, Frame, Status};
 use crate::float::{Rounding, round_f64};
-use crate::meeting::{Meetings, Waiting};
+use crate::meeting::Meetings;
 use crate::memory::Memory;
 use crate::program::{Place, Program};
 use crate::tile::Repr;
@@ -100,7 +100,10 @@ impl fmt::Debug for Executable {
 struct Launch<'a> {
     executable: &'a Executable,
     context: Context<'a>,
-    inputs: Vec<u64>,
+    /// Of each rank.
+    inputs: Vec<Vec<u64>>,
+    /// The programs of one rank.
+    per_rank: u64,
     total: u64,
     chunk: u64,
     next: AtomicU64,
@@ -154,9 +157,25 @@ impl Executable {
         memory: &Memory,
         options: &RunOptions<'_>,
     ) -> Result<(), RunError> {
-        let inputs = self.bind(args)?;
-        let total = grid.iter().try_fold(1u64, |n, &e| n.checked_mul(u64::from(e)));
-        let total = total.ok_or_else(|| RunError::before(format!("the grid {grid:?} is too large")))?;
+        self.run_ranks(grid, &[args], memory, options)
+    }
+
+    /// The same for several ranks, which run at the same time: each has a grid of its own and the arguments of its place in the list.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_ranks(
+        &self,
+        grid: [u32; 3],
+        args: &[impl AsRef<[Arg]>],
+        memory: &Memory,
+        options: &RunOptions<'_>,
+    ) -> Result<(), RunError> {
+        let inputs: Vec<_> = args.iter().map(|args| self.bind(args.as_ref())).collect::<Result<_, _>>()?;
+        let per_rank = grid.iter().try_fold(1u64, |n, &e| n.checked_mul(u64::from(e)));
+        let total = per_rank.and_then(|n| n.checked_mul(inputs.len() as u64));
+        let (per_rank, total) =
+            per_rank.zip(total).ok_or_else(|| RunError::before(format!("the grid {grid:?} is too large")))?;
         if total == 0 {
             return Ok(());
         }
@@ -183,6 +202,7 @@ impl Executable {
                 interrupt: options.interrupt,
             },
             inputs,
+            per_rank,
             total,
             // Small enough to balance, large enough that claiming is rare.
             chunk: (total / (threads as u64 * 8)).clamp(1, 64),
@@ -252,7 +272,8 @@ impl Executable {
         Ok(inputs)
     }
 
-    fn error(&self, fault: Fault, pc: usize, program: [u32; 3]) -> RunError {
+    /// `of`: which rank's program, where there are several.
+    fn error(&self, fault: Fault, pc: usize, program: [u32; 3], of: &str) -> RunError {
         let mut diagnostic = self.places[self.program.places[pc] as usize].clone();
         diagnostic.message = fault.message;
         for (what, pc) in fault.elsewhere {
@@ -261,7 +282,7 @@ impl Executable {
             diagnostic.notes.push(format!("{what}{place}"));
         }
         let [x, y, z] = program;
-        diagnostic.notes.push(format!("in program ({x}, {y}, {z})"));
+        diagnostic.notes.push(format!("in program ({x}, {y}, {z}){of}"));
         let element = fault.element.map(|(mut i, shape)| {
             let mut index: Vec<u32> = Vec::with_capacity(shape.len());
             for &extent in shape.iter().rev() {
@@ -318,8 +339,9 @@ impl Launch<'_> {
                 }
                 if let Some(index) = claimed.next().filter(|&i| i < stopped) {
                     let mut frame = spare.pop().unwrap_or_else(|| self.frame());
-                    frame.restart(self.program_id(index));
-                    for (&v, &bits) in program.inputs.iter().zip(&self.inputs) {
+                    let rank = index / self.per_rank;
+                    frame.restart(self.program_id(index), rank);
+                    for (&v, &bits) in program.inputs.iter().zip(&self.inputs[rank as usize]) {
                         frame.regs[v.slot as usize].repr = Repr::Uniform(bits);
                     }
                     task = Some((index, frame));
@@ -362,7 +384,7 @@ impl Launch<'_> {
                 }
                 Err(fault) => {
                     self.flush(index, &mut frame);
-                    self.fail(index, self.executable.error(*fault, frame.pc, frame.program_id));
+                    self.fail(index, self.error(*fault, frame.pc, index));
                     spare.push(frame);
                 }
             }
@@ -376,23 +398,34 @@ impl Launch<'_> {
     fn look_for_deadlock(&self) {
         const SHOWN: usize = 8;
         let Some((waiting, ended)) = self.context.meetings.deadlock(self.total) else { return };
-        let came = |w: &Waiting| format!("{} of {} programs have come", w.came.0, w.came.1);
         let name = |program: u64| {
             let [x, y, z] = self.program_id(program);
-            format!("program ({x}, {y}, {z})")
+            format!("program ({x}, {y}, {z}){}", self.of_rank(program))
         };
         let [first, others @ ..] = &waiting[..] else { return };
-        let mut fault = Fault::new(format!("deadlock: the program waits where {}", came(first)));
+        let mut fault = Fault::new(format!("deadlock: the program waits where {}", first.has));
         for w in others.iter().take(SHOWN) {
             let place = &self.executable.places[self.executable.program.places[w.pc] as usize];
             let place = place.span.as_ref().map_or(String::new(), |s| format!(" at {}:{}", s.file, s.line));
-            fault.notes.push(format!("{} waits{place}, where {}", name(w.program), came(w)));
+            fault.notes.push(format!("{} waits{place}, where {}", name(w.program), w.has));
         }
         fault.notes.extend(ended.iter().take(SHOWN).map(|&program| format!("{} has ended", name(program))));
         let more = |all: usize| Some(all.saturating_sub(SHOWN)).filter(|&more| more > 0);
         fault.notes.extend(more(others.len()).map(|n| format!("{n} more programs wait")));
         fault.notes.extend(more(ended.len()).map(|n| format!("{n} more programs have ended")));
-        self.fail(first.program, self.executable.error(fault, first.pc, self.program_id(first.program)));
+        self.fail(first.program, self.error(fault, first.pc, first.program));
+    }
+
+    fn error(&self, fault: Fault, pc: usize, program: u64) -> RunError {
+        self.executable.error(fault, pc, self.program_id(program), &self.of_rank(program))
+    }
+
+    /// Which rank's a program is, for messages, where there are several.
+    fn of_rank(&self, program: u64) -> String {
+        match self.inputs.len() {
+            1 => String::new(),
+            _ => format!(" of rank {}", program / self.per_rank),
+        }
     }
 
     fn interrupted(&self) -> bool {
@@ -411,6 +444,7 @@ impl Launch<'_> {
 
     fn program_id(&self, index: u64) -> [u32; 3] {
         let [x, y, _] = self.context.grid.map(u64::from);
+        let index = index % self.per_rank;
         [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
     }
 

@@ -1,30 +1,34 @@
-//! Barriers of programs: who has come to which, and whether anyone is left who could still come.
+//! Barriers and signals: who waits for what, and whether anyone is left who could still come.
 
 use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-/// Which programs meet: the number of their group and, where it is one of clusters, the number of the cluster.
-pub type Group = (i32, Option<u64>);
+use crate::memory::Word;
+
+/// Which programs meet: the number of their group, and that of the cluster or of the rank whose programs they are.
+pub type Group = (i32, u64);
 
 /// A program that waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Waiting {
-    /// Its number in the grid.
+    /// Its number in the launch.
     pub program: u64,
     /// The instruction at which it waits.
     pub pc: usize,
-    /// How many have come there, and how many are wanted.
-    pub came: (u64, u64),
+    /// What there is of what it waits for.
+    pub has: String,
 }
 
-/// The barriers of a launch.
+/// The barriers and signals of a launch.
 #[derive(Debug, Default)]
 pub struct Meetings(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     groups: FxHashMap<Group, Meeting>,
+    /// The signals that programs wait for.
+    signals: FxHashMap<u64, Signal>,
     /// How many programs wait.
     waiting: u64,
     /// The programs that have ended.
@@ -37,6 +41,37 @@ struct Meeting {
     turn: u64,
     wanted: u64,
     came: Vec<(u64, usize)>,
+}
+
+/// An integer in memory that is to become large enough.
+#[derive(Debug, Clone, Copy)]
+pub struct Signal {
+    address: u64,
+    bytes: u64,
+    wanted: i64,
+    pc: usize,
+}
+
+impl Signal {
+    /// # Safety
+    /// The address is that of an integer of 4 or 8 bytes, aligned and inside an allocation, for as long as the launch runs.
+    pub unsafe fn new(address: u64, bytes: u64, wanted: i64, pc: usize) -> Signal {
+        Signal { address, bytes, wanted, pc }
+    }
+
+    fn value(&self) -> i64 {
+        // SAFETY: the promise of `new`.
+        unsafe {
+            match self.bytes {
+                4 => i64::from(u32::read(self.address) as i32),
+                _ => u64::read(self.address) as i64,
+            }
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        self.value() >= self.wanted
+    }
 }
 
 impl Meetings {
@@ -67,6 +102,22 @@ impl Meetings {
         self.state().groups.get(&group).is_none_or(|meeting| meeting.turn != turn)
     }
 
+    /// Whether a signal is there that a program waits for; it asks again until it is.
+    pub fn signaled(&self, program: u64, signal: Signal) -> bool {
+        let mut state = self.state();
+        let there = signal.is_there();
+        let waited = match there {
+            true => state.signals.remove(&program),
+            false => state.signals.insert(program, signal),
+        };
+        match (there, waited) {
+            (true, Some(_)) => state.waiting -= 1,
+            (false, None) => state.waiting += 1,
+            _ => {}
+        }
+        there
+    }
+
     /// A program has ended.
     pub fn end(&self, program: u64) {
         self.state().ended.push(program);
@@ -78,12 +129,19 @@ impl Meetings {
         if state.waiting == 0 || state.waiting + (state.ended.len() as u64) < total {
             return None;
         }
+        if state.signals.values().any(Signal::is_there) {
+            return None;
+        }
         state.ended.sort_unstable();
-        let all = state.groups.values().flat_map(|meeting| {
-            let came = (meeting.came.len() as u64, meeting.wanted);
-            meeting.came.iter().map(move |&(program, pc)| Waiting { program, pc, came })
+        let at_barriers = state.groups.values().flat_map(|meeting| {
+            let has = format!("{} of {} programs have come", meeting.came.len(), meeting.wanted);
+            meeting.came.iter().map(move |&(program, pc)| Waiting { program, pc, has: has.clone() })
         });
-        let mut waiting: Vec<Waiting> = all.collect();
+        let for_signals = state.signals.iter().map(|(&program, signal)| {
+            let has = format!("the signal is {} and not yet {}", signal.value(), signal.wanted);
+            Waiting { program, pc: signal.pc, has }
+        });
+        let mut waiting: Vec<Waiting> = at_barriers.chain(for_signals).collect();
         waiting.sort_unstable();
         Some((waiting, state.ended.clone()))
     }

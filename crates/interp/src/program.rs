@@ -285,6 +285,11 @@ pub enum Instr {
         group: i32,
         count: Option<V>,
     },
+    /// Waits until the integer at an address is at least a value.
+    WaitSignal {
+        ptr: V,
+        value: V,
+    },
     /// `back` marks the end of a `while` body, where a program may be set aside.
     Jump {
         target: usize,
@@ -454,6 +459,10 @@ impl Instr {
             Instr::MbarrierArrive { at, rank, .. } => {
                 f(at, Use);
                 rank.iter_mut().for_each(|v| f(v, Use));
+            }
+            Instr::WaitSignal { ptr, value } => {
+                f(ptr, Use);
+                f(value, Use);
             }
             Instr::NamedArrive { dst, .. } => f(dst, Def),
             Instr::NamedWait { phase, .. } => f(phase, Use),

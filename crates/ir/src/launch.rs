@@ -12,6 +12,30 @@ pub const CLUSTER_DIMS: &str = "tle.cluster_dims";
 /// On the module, once memory has been placed: the launch's scratch memory is zero when the kernel begins.
 pub const ZEROED_SCRATCH: &str = "ttg.global_scratch_memory_zeroed";
 
+/// On the module: the ranks of a launch, `i32`, where the kernel reaches those of other devices; 0 where it takes any number. The kernel's last
+/// argument is the address of its rank's part of their common memory then.
+pub const RANKS: &str = "tle.ranks";
+
+/// How many ranks the kernel wants, where it reaches others: 0 is any number.
+pub fn ranks(m: &Module) -> Option<u32> {
+    m.int_attr(m.root(), RANKS).map(|n| n as u32)
+}
+
+/// On the module: the bytes of symmetric memory, `i32`, that each program needs for itself, where it needs any.
+pub const RANK_SCRATCH: &str = "tle.rank_scratch";
+
+/// The bytes of symmetric memory that each program needs for itself.
+pub fn rank_scratch(m: &Module) -> u32 {
+    m.int_attr(m.root(), RANK_SCRATCH).unwrap_or(0) as u32
+}
+
+/// Says that each program needs so many bytes at least.
+pub fn want_rank_scratch(m: &mut Module, bytes: u32) {
+    if bytes > rank_scratch(m) {
+        m.set_i32_attr(m.root(), RANK_SCRATCH, bytes as i32);
+    }
+}
+
 /// The programs of a cluster along each axis; 1 where there are no clusters of programs.
 pub fn programs_of_cluster(m: &Module) -> [u32; 3] {
     match m.op_attr(m.root(), CLUSTER_DIMS).map(|attr| m.attr_kind(attr)) {

@@ -171,6 +171,7 @@ pub enum Scope {
     Cta,
     Cluster,
     Gpu,
+    System,
 }
 
 /// One memory effect of an operation.

@@ -118,7 +118,8 @@
 //!   between stand additions and multiplications by what all these lanes have alike.
 //! - Kernel arguments of type `!tt.tensordesc` are tensor maps ([`kernel_maps`](hopper::tma::kernel_maps)). With
 //!   `ttg.global_scratch_memory_size : i32` on the module the kernel has one more, last parameter: the launch's scratch
-//!   memory, that many bytes for each CTA.
+//!   memory, that many bytes for each CTA. With `tle.ranks : i32` the last argument of the kernel is where its rank's part of the launch's
+//!   symmetric memory begins.
 //! - `ttg.local_alloc` with a source writes its buffer; `ttg.local_dealloc` lowers to nothing.
 //! - Rings (`ttg.ring_*`, `ttg.async_copy_block_to_local`) are what kernels (pipes), [`warp_specialize`](hopper::warp_specialize) and
 //!   [`software_pipeline`](transform::software_pipeline) make and [`lower_rings`](transform::lower_rings) ends: none is left.

@@ -161,10 +161,24 @@ impl Program {
 
     /// Runs a kernel to its end. An `Err` is a launch that could not be made; broken rules are in the report.
     pub fn launch(&self, l: &Launch, memory: &Memory, options: &SimOptions) -> Result<Report, Error> {
+        self.launch_ranks(l, &[], memory, options)
+    }
+
+    /// Runs a kernel on several devices at the same time, which reach each other's memory: what is launched is that of rank 0, and `peers` are
+    /// the parameters of the ranks after it. What synchronizes programs of two of them is of system scope.
+    pub fn launch_ranks(
+        &self,
+        l: &Launch,
+        peers: &[Vec<Param>],
+        memory: &Memory,
+        options: &SimOptions,
+    ) -> Result<Report, Error> {
         let code = self.code(&l.entry)?;
         let cluster = l.cluster.or(code.cluster).unwrap_or([1; 3]);
         check_shape(l, &code, cluster)?;
-        let mut params = param_block(l, &code)?;
+        let of_ranks = std::iter::once(&l.params).chain(peers);
+        let mut params: Vec<Vec<Line>> =
+            of_ranks.map(|params| param_block(l, params, &code)).collect::<Result<_, _>>()?;
         let mut memory = memory.clone();
         for (n, v) in self.module.vars.iter().enumerate() {
             if self.globals.address[n] != 0 {
@@ -174,7 +188,7 @@ impl Program {
                 unsafe { memory.register(p, self.globals.size[n] as usize, &v.name, writable) };
             }
         }
-        if !params.is_empty() {
+        for params in params.iter_mut().filter(|params| !params.is_empty()) {
             // SAFETY: `params` outlives the launch below.
             unsafe {
                 memory.register(params.as_mut_ptr().cast(), code.param_bytes as usize, "parameters", false)
@@ -188,7 +202,10 @@ impl Program {
                 "{shared_bytes} bytes of shared memory are more than the 232448 a CTA can have"
             )));
         }
-        let template = fill(&code, l, cluster, shared_bytes, params.as_ptr() as u64, &self.globals);
+        let filled =
+            |params: &Vec<Line>| fill(&code, l, cluster, shared_bytes, params.as_ptr() as u64, &self.globals);
+        let templates: Vec<Regs> = params.iter().map(filled).collect();
+        let units = volume(l.grid) / volume(cluster);
         let grid = Grid {
             code: &code,
             memory: &memory,
@@ -197,7 +214,8 @@ impl Program {
             block: l.block,
             cluster,
             shared_bytes,
-            template: &template,
+            templates: &templates,
+            units,
             findings: Mutex::new(vec![]),
             output: Mutex::new(vec![]),
             stop: AtomicBool::new(false),
@@ -205,8 +223,7 @@ impl Program {
             progress: AtomicU64::new(0),
             shadow: GlobalShadow::new(&memory, options.checks),
         };
-        let units = volume(l.grid) / volume(cluster);
-        let stats = run(&grid, units, options);
+        let stats = run(&grid, units * templates.len() as u64, options);
         if options.interrupt.as_ref().is_some_and(|i| i.load(Relaxed)) {
             return Err(Error::new("the run was interrupted"));
         }
@@ -324,17 +341,17 @@ fn check_shape(l: &Launch, code: &Code, cluster: [u32; 3]) -> Result<(), Error> 
 }
 
 /// The parameter block, in words so that it is aligned.
-fn param_block(l: &Launch, code: &Code) -> Result<Vec<Line>, Error> {
-    if l.params.len() > code.params.len() {
+fn param_block(l: &Launch, params: &[Param], code: &Code) -> Result<Vec<Line>, Error> {
+    if params.len() > code.params.len() {
         return Err(Error::new(format!(
             "`{}` has {} parameters, {} values were given",
             l.entry,
             code.params.len(),
-            l.params.len()
+            params.len()
         )));
     }
     let mut bytes = vec![0u8; code.param_bytes as usize];
-    for (k, p) in l.params.iter().enumerate() {
+    for (k, p) in params.iter().enumerate() {
         let (off, size, _) = code.params[k];
         let raw: Vec<u8> = match p {
             Param::Pointer(a) => a.to_le_bytes().to_vec(),

@@ -32,6 +32,10 @@ const QUANTUM: u32 = 20_000;
 /// Instructions after which a warp sees that the run is to end: one of a tensor core may take a millisecond.
 const WATCH: u32 = 64;
 
+/// Scopes of strong accesses.
+pub(crate) const GPU: u32 = 2;
+pub(crate) const SYSTEM: u32 = 3;
+
 /// What all workers share.
 pub(crate) struct Grid<'a> {
     pub code: &'a Code,
@@ -42,7 +46,10 @@ pub(crate) struct Grid<'a> {
     pub cluster: [u32; 3],
     pub shared_bytes: u32,
     /// Registers with constants, addresses and launch-wide special registers filled in.
-    pub template: &'a Regs,
+    /// Those of each rank.
+    pub templates: &'a [Regs],
+    /// Units of one rank; they are numbered rank by rank.
+    pub units: u64,
     pub findings: Mutex<Vec<Finding>>,
     pub output: Mutex<Vec<String>>,
     /// Set by whoever ends the run: see [`Grid::stopped`].
@@ -55,6 +62,19 @@ pub(crate) struct Grid<'a> {
 }
 
 impl Grid<'_> {
+    /// Which rank's a unit is.
+    pub fn rank(&self, unit: u64) -> u64 {
+        unit / self.units
+    }
+
+    /// The same for messages, where there are several.
+    pub fn of_rank(&self, unit: u64) -> String {
+        match self.templates.len() {
+            1 => String::new(),
+            _ => format!(" of rank {}", self.rank(unit)),
+        }
+    }
+
     /// Whether the run is to end, for what it found or because it is no longer wanted.
     pub fn stopped(&self) -> bool {
         self.stop.load(Relaxed) || self.options.interrupt.as_ref().is_some_and(|i| i.load(Relaxed))
@@ -263,6 +283,7 @@ impl<'a> Cx<'a> {
 /// The CTA of rank `rank` in unit `n`.
 pub(crate) fn cta_of(grid: &Grid<'_>, n: u64, rank: u32) -> [u32; 3] {
     let c = grid.cluster;
+    let n = n % grid.units;
     let (x, y) = (u64::from(grid.grid[0] / c[0]), u64::from(grid.grid[1] / c[1]));
     let cid = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
     let at = [rank % c[0], rank / c[0] % c[1], rank / (c[0] * c[1])];
@@ -302,6 +323,7 @@ pub(crate) fn find(
         line: inst.line,
         text: grid.code.line_text(inst.line),
         source: inst.loc.and_then(|l| grid.code.source(l)),
+        rank: (grid.templates.len() > 1).then(|| grid.rank(unit.number.into())),
         cta: unit.ctas[w.cta].id,
         thread: thread_of(grid.block, w.id, lane),
         address: addr,
@@ -313,7 +335,7 @@ pub(crate) fn find(
 impl Unit {
     /// About how many bytes a unit takes.
     pub fn bytes(grid: &Grid<'_>) -> usize {
-        let r = grid.template;
+        let r = &grid.templates[0];
         let regs = r.h.len() * 64 + r.w.len() * 128 + r.d.len() * 256 + r.q.len() * 512;
         let threads = grid.block.iter().product::<u32>() as usize;
         let shared = grid.shared_bytes as usize * if grid.options.checks { 17 } else { 1 };
@@ -325,10 +347,11 @@ impl Unit {
     pub fn new(grid: &Grid<'_>, n: u64, pool: &mut Pool) -> Unit {
         let c = grid.cluster;
         let clusters = [grid.grid[0] / c[0], grid.grid[1] / c[1], grid.grid[2] / c[2]];
+        let in_rank = n % grid.units;
         let cid = [
-            (n % u64::from(clusters[0])) as u32,
-            (n / u64::from(clusters[0]) % u64::from(clusters[1])) as u32,
-            (n / (u64::from(clusters[0]) * u64::from(clusters[1]))) as u32,
+            (in_rank % u64::from(clusters[0])) as u32,
+            (in_rank / u64::from(clusters[0]) % u64::from(clusters[1])) as u32,
+            (in_rank / (u64::from(clusters[0]) * u64::from(clusters[1]))) as u32,
         ];
         let threads = grid.block[0] * grid.block[1] * grid.block[2];
         let per_cta = threads.div_ceil(32);
@@ -355,7 +378,7 @@ impl Unit {
                 let lanes = (threads - w * 32).min(32);
                 let full = if lanes == 32 { !0 } else { (1u32 << lanes) - 1 };
                 let mut regs = pool.regs.pop().unwrap_or_default();
-                regs.clone_from(grid.template);
+                regs.clone_from(&grid.templates[grid.rank(n) as usize]);
                 crate::launch::fill_warp(grid, &mut regs, id, at, cid, rank, w);
                 unit.warps.push(Some(Box::new(Warp {
                     regs,

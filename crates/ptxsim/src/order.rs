@@ -6,20 +6,26 @@
 
 use crate::access::Places;
 use crate::clock::Clock;
-use crate::machine::Cx;
+use crate::machine::{Cx, SYSTEM};
 use crate::regs::lanes;
 use crate::shadow::lock;
 use std::collections::HashMap;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The key of a place in the table of locations: shared ones are made distinct by unit and rank.
-fn key(cx: &Cx<'_>, p: &Places, l: usize) -> u64 {
-    if p.shared >> l & 1 != 0 {
-        1 << 63 | u64::from(cx.unit.number) << 36 | p.at[l] >> 32 << 24 | p.at[l] & 0xff_ffff
+/// The keys of a place in the table of locations: shared ones are made distinct by unit and rank. Where several devices run, each has what is
+/// published at a place at whatever scope under a key of its own, and all have what is published at system scope.
+fn keys(cx: &Cx<'_>, p: &Places, l: usize) -> impl Iterator<Item = u64> + use<> {
+    let at = p.at[l];
+    let (own, common) = if p.shared >> l & 1 != 0 {
+        (Some(1 << 63 | u64::from(cx.unit.number) << 36 | at >> 32 << 24 | at & 0xff_ffff), None)
+    } else if cx.grid.templates.len() == 1 {
+        (None, Some(at))
     } else {
-        p.at[l]
-    }
+        let of_device = 1 << 62 | cx.grid.rank(cx.unit.number.into()) << 48 | at;
+        (Some(of_device), (cx.scope == SYSTEM).then_some(at))
+    };
+    own.into_iter().chain(common)
 }
 
 /// A strong write in progress. The table of locations stays locked from before the write until what the write
@@ -64,10 +70,11 @@ impl Publishing<'_> {
 fn places(cx: &Cx<'_>, p: &Places, mask: u32) -> Vec<(u64, u32)> {
     let mut out: Vec<(u64, u32)> = vec![];
     for l in lanes(mask & p.mask() & !p.local) {
-        let k = key(cx, p, l);
-        match out.iter_mut().find(|o| o.0 == k) {
-            Some(o) => o.1 |= 1 << l,
-            None => out.push((k, 1 << l)),
+        for k in keys(cx, p, l) {
+            match out.iter_mut().find(|o| o.0 == k) {
+                Some(o) => o.1 |= 1 << l,
+                None => out.push((k, 1 << l)),
+            }
         }
     }
     out

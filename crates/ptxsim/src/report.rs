@@ -169,6 +169,8 @@ pub struct Finding {
     pub text: String,
     /// The kernel's source line, where `.loc` gives it.
     pub source: Option<Source>,
+    /// Which rank's CTA it is, where several run.
+    pub rank: Option<u64>,
     /// CTA index.
     pub cta: [u32; 3],
     /// Thread index in the CTA.
@@ -192,7 +194,8 @@ impl fmt::Display for Finding {
             }
         }
         let ([cx, cy, cz], [tx, ty, tz]) = (self.cta, self.thread);
-        write!(f, "\n  CTA ({cx},{cy},{cz}), thread ({tx},{ty},{tz})")?;
+        let rank = self.rank.map_or(String::new(), |rank| format!(" of rank {rank}"));
+        write!(f, "\n  CTA ({cx},{cy},{cz}){rank}, thread ({tx},{ty},{tz})")?;
         if let Some(a) = self.address {
             write!(f, ", address {a:#x}")?;
         }

@@ -19,6 +19,7 @@ use crate::kernel::CompiledKernel;
 use crate::launch::Backend;
 use crate::memory::{self, Extent};
 use crate::profiler;
+use crate::ranks::Ranks;
 use crate::wrong_call;
 
 /// What an error says of an access to memory that the call knows nothing of.
@@ -137,12 +138,26 @@ pub fn start<'py>(
             "TILEWRIGHT_BACKEND chooses that: unset it, or pass arrays in host memory",
         ));
     }
-    let allocations = Allocations::collect(py, kernel, arguments, values)?;
+    let mut allocations = Allocations::collect(py, kernel, arguments, values)?;
+    let ranks = Ranks::wanted(Ranks::current(py)?, kernel, grid)?;
+    match (&ranks, kernel.backend) {
+        (Some(ranks), Backend::Interp | Backend::PtxSim(_)) if ranks.is_simulated() => {
+            ranks.allow(&mut allocations);
+        }
+        (Some(_), _) => {
+            return Err(PyValueError::new_err(format!(
+                "not supported yet: several ranks on {} with arrays in host memory",
+                kernel.backend.describe()
+            )));
+        }
+        (None, _) => {}
+    }
+    let cells = Ranks::cells(ranks.as_ref(), kernel, arguments);
     match kernel.backend {
         Backend::Cuda(device) => by_copies(py, kernel, grid, arguments, &allocations, device),
         Backend::Interp | Backend::PtxSim(_) => profiler::timed(kernel, || match kernel.backend {
-            Backend::Interp => interpret(py, kernel, grid, arguments, &allocations),
-            _ => crate::simulate::run(py, kernel, grid, arguments, &allocations),
+            Backend::Interp => interpret(py, kernel, grid, &cells, &allocations),
+            _ => crate::simulate::run(py, kernel, grid, cells, &allocations),
         }),
         Backend::Offline(_) => {
             Err(PyValueError::new_err(format!("not supported yet: running on {}", kernel.backend.describe())))
@@ -204,7 +219,7 @@ fn by_copies(
 }
 
 /// For each cell whether it is an address.
-fn pointer_cells(arguments: &Arguments) -> Vec<bool> {
+pub fn pointer_cells(arguments: &Arguments) -> Vec<bool> {
     let mut pointers = Vec::with_capacity(arguments.cells.len());
     for spec in &arguments.specs {
         spec.for_each_runtime(&mut |_, pointer| pointers.push(pointer.is_some()));
@@ -228,13 +243,14 @@ fn interpret(
     py: Python<'_>,
     kernel: &CompiledKernel,
     grid: Grid,
-    arguments: &Arguments,
+    cells: &[Vec<u64>],
     allocations: &Allocations,
 ) -> PyResult<()> {
     let Some(executable) = &kernel.code.executable else {
         return Err(PyValueError::new_err("the kernel was not compiled for the CPU"));
     };
-    let args: Vec<Arg> = arguments.cells.iter().map(|bits| Arg::Bits(*bits)).collect();
+    let of_rank = |cells: &Vec<u64>| cells.iter().map(|bits| Arg::Bits(*bits)).collect::<Vec<Arg>>();
+    let args: Vec<Vec<Arg>> = cells.iter().map(of_rank).collect();
     let mut memory = Memory::new();
     for (extent, name) in allocations.extents.iter().zip(&allocations.names) {
         // SAFETY: the arrays that own the memory are arguments of the call, alive until it returns. While the kernel
@@ -248,7 +264,7 @@ fn interpret(
     let threads = if FORKED.load(Ordering::Relaxed) { 1 } else { 0 };
     let options =
         RunOptions { threads, interrupt: Some(&interrupt), print: Some(&print), ..Default::default() };
-    let result = watched(py, &interrupt, || executable.run(grid, &args, &memory, &options));
+    let result = watched(py, &interrupt, || executable.run_ranks(grid, &args, &memory, &options));
     let printed = printed.into_inner().unwrap_or_else(|e| e.into_inner());
     if !printed.is_empty() {
         py.import("sys")?.getattr("stdout")?.call_method1("write", (printed,))?;

@@ -26,6 +26,7 @@ use crate::jit::{JitBase, Prepared};
 use crate::kernel::CompiledKernel;
 use crate::key::Key;
 use crate::params::{self, Bindings, fast_keywords};
+use crate::ranks::Ranks;
 use crate::tensor_map;
 use crate::torch::Torch;
 use crate::wrong_call;
@@ -251,21 +252,27 @@ fn start<'py>(
             tensor_map::for_gpu(kernel, function.device(), &arguments.cells, &mut maps)
                 .map_err(errors::from_runtime)?;
             let bytes = tensor_map::scratch_bytes(kernel, grid);
-            let mut cells = &arguments.cells[..];
-            let mut more;
+            let reaches_ranks = kernel.code.artifact.metadata.launch.ranks.is_some();
+            let mut more = None;
             let mut scratch = None;
-            if bytes > 0 {
-                let memory = scratch.insert(tensor_map::scratch(py, bytes, device, stream)?);
-                if kernel.code.artifact.metadata.launch.zeroed_scratch {
-                    function.device().make_current().map_err(errors::from_runtime)?;
-                    // SAFETY: the memory is this launch's.
-                    unsafe { tilewright_runtime::fill(memory.address, 0, bytes, stream) }
-                        .map_err(errors::from_runtime)?;
+            if reaches_ranks || bytes > 0 {
+                let more = more.insert(arguments.cells.clone());
+                if reaches_ranks {
+                    let ranks = Ranks::wanted(Ranks::current(py)?, kernel, grid)?;
+                    more.extend(ranks.and_then(|ranks| ranks.own(kernel)));
                 }
-                more = arguments.cells.clone();
-                more.push(memory.address);
-                cells = &more;
+                if bytes > 0 {
+                    let memory = scratch.insert(tensor_map::scratch(py, bytes, device, stream)?);
+                    if kernel.code.artifact.metadata.launch.zeroed_scratch {
+                        function.device().make_current().map_err(errors::from_runtime)?;
+                        // SAFETY: the memory is this launch's.
+                        unsafe { tilewright_runtime::fill(memory.address, 0, bytes, stream) }
+                            .map_err(errors::from_runtime)?;
+                    }
+                    more.push(memory.address);
+                }
             }
+            let cells = &more.as_ref().unwrap_or(&arguments.cells)[..];
             // The interpreter is released: a launch may wait for room in the queue, and what empties the queue may be
             // a callback into Python.
             // SAFETY: the values were bound to the parameters the kernel was compiled with, one cell each.

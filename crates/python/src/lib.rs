@@ -39,6 +39,7 @@ mod nesting;
 mod params;
 mod profiler;
 mod progress;
+mod ranks;
 mod simulate;
 mod tensor_map;
 mod torch;

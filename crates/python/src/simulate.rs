@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt};
 use tilewright_ptxsim as sim;
 
-use crate::args::Arguments;
 use crate::errors;
 use crate::grid::{self, Grid};
 use crate::host_memory::{Allocations, REACHABLE_HINT};
@@ -29,7 +28,7 @@ pub fn run(
     py: Python<'_>,
     kernel: &CompiledKernel,
     grid: Grid,
-    arguments: &Arguments,
+    mut cells: Vec<Vec<u64>>,
     allocations: &Allocations,
 ) -> PyResult<()> {
     let Some(program) = &kernel.code.program else {
@@ -39,19 +38,24 @@ pub fn run(
         return Ok(());
     }
     let shape = &kernel.code.artifact.metadata.launch;
-    let mut cells = arguments.cells.clone();
-    // Whole lines, so that it is aligned as tensor maps must be.
-    let mut scratch = vec![Line([0; 128]); maps::scratch_bytes(kernel, grid).div_ceil(128)];
-    if !scratch.is_empty() {
-        cells.push(scratch.as_mut_ptr() as u64);
+    // Whole lines, so that it is aligned as tensor maps must be; each rank has its own.
+    let lines = maps::scratch_bytes(kernel, grid).div_ceil(128);
+    let mut scratch = vec![Line([0; 128]); lines * cells.len()];
+    if lines > 0 {
+        for (cells, own) in cells.iter_mut().zip(scratch.chunks_mut(lines)) {
+            cells.push(own.as_mut_ptr() as u64);
+        }
     }
+    let mut params: Vec<_> =
+        cells.iter().map(|cells| maps::for_simulator(kernel, cells)).collect::<PyResult<_>>()?;
+    let peers = params.split_off(1);
     let launch = sim::Launch {
         entry: kernel.code.name().to_string(),
         grid: grid::of_ctas(grid, shape)?,
         block: [kernel.code.launched_threads(), 1, 1],
         cluster: (shape.cluster_dims != [1; 3]).then_some(shape.cluster_dims),
         shared_bytes: kernel.code.artifact.metadata.shared,
-        params: maps::for_simulator(kernel, &cells)?,
+        params: params.swap_remove(0),
     };
     let mut memory = sim::Memory::new();
     for (extent, name) in allocations.extents.iter().zip(&allocations.names) {
@@ -68,8 +72,8 @@ pub fn run(
         interrupt: Some(interrupt.clone()),
         ..Default::default()
     };
-    let report =
-        watched(py, &interrupt, || program.launch(&launch, &memory, &options))?.map_err(|error| {
+    let report = watched(py, &interrupt, || program.launch_ranks(&launch, &peers, &memory, &options))?
+        .map_err(|error| {
             errors::KernelError::new_err(format!("the PTX simulator refuses the kernel: {error}"))
         })?;
     if !report.output.is_empty() {

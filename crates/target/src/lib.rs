@@ -212,6 +212,10 @@ pub struct LaunchShape {
     pub cooperative: bool,
     /// Whether the scratch memory must be zero when the kernel begins.
     pub zeroed_scratch: bool,
+    /// How many ranks the kernel wants, where it reaches others: 0 is any number. Its last argument is the memory that they have in common.
+    pub ranks: Option<u32>,
+    /// Bytes of symmetric memory that each program needs for itself.
+    pub rank_scratch: u32,
 }
 
 impl Default for LaunchShape {
@@ -221,6 +225,8 @@ impl Default for LaunchShape {
             grid_of_clusters: false,
             cooperative: false,
             zeroed_scratch: false,
+            ranks: None,
+            rank_scratch: 0,
         }
     }
 }
@@ -235,6 +241,8 @@ impl LaunchShape {
             grid_of_clusters,
             cooperative: launch::is_cooperative(module),
             zeroed_scratch: module.op_attr(module.root(), launch::ZEROED_SCRATCH).is_some(),
+            ranks: launch::ranks(module),
+            rank_scratch: launch::rank_scratch(module),
         }
     }
 }

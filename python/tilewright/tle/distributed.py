@@ -7,29 +7,30 @@ import math as _math
 import operator as _operator
 from collections.abc import Mapping as _Mapping
 
-from ..language._marker import builtin, constexpr_function, explain_missing, not_supported_yet
+from ..language._marker import also, builtin, constexpr_function, explain_missing, not_supported_yet
+from ._ranks import n_pes, signal, signal_wait
+from ._sharded import B, P, S, ShardedTensor, distributed_dot, make_sharded_tensor, reshard
+from ._sharding import ShardingSpec
 
 _NOT_YET = (
-    "B",
     "BarrierKind",
     "GroupKind",
-    "MemoryOrder",
-    "P",
-    "S",
-    "ShardedTensor",
-    "ShardingSpec",
     "cleanup_communicator",
     "create_comm_tensor",
     "create_dist_tensor",
-    "distributed_dot",
     "get_mem_pool",
-    "make_sharded_tensor",
-    "n_pes",
-    "reshard",
-    "sharding",
-    "signal",
-    "signal_wait",
 )
+
+
+class MemoryOrder:
+    """What a barrier of devices orders, besides waiting: what was written before it (``RELEASE``), what is read behind it (``ACQUIRE``), or both."""
+
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acqrel"
+
+
 globals().update(not_supported_yet(__name__, _NOT_YET))
 
 #: The levels of a mesh, from the outermost.
@@ -215,14 +216,31 @@ def _mesh(topology):
     return device_mesh(dict(topology) if isinstance(topology, tuple) else topology)
 
 
+@builtin(on_host=True)
+@also(splits="split", partials="partial")
+def sharding(mesh, split=None, partial=None):
+    """How a tensor is distributed over a mesh, as a :class:`ShardingSpec`.
+
+    :param split: for each dimension the axes of the mesh that split it: a name, a list of names (the first varies slowest), ``tle.S(…)``, or ``tle.B`` or
+        ``None`` where it is whole. Dimensions behind the last entry are whole.
+    :param partial: axes along which members have values that are still to be added up: names or ``tle.P(…)``.
+
+    Along all other axes of the mesh each member has the same.
+
+    :raises ValueError: an axis that the mesh has not, or that is named twice.
+    """
+    return ShardingSpec(mesh, split, partial)
+
+
 @builtin
 def shard_id(mesh, axis, device_dptr=None):
     """The coordinate of this program along ``axis`` of a mesh: a name or a (negative) index. int32.
 
     Along axes of ``block_cluster`` it is the program's place in its cluster, row-major over these axes. Along axes of ``block`` it is that
     of its cluster, or of the program where there are no clusters, by its number in the grid (the first axis of the grid varies fastest)
-    modulo the number of blocks. Axes of size 1 give 0. Of a part of a mesh, programs that are no members get any number. The levels
-    ``node``, ``device`` and ``chiplet`` are not supported yet, and ``device_dptr``, which these want, neither.
+    modulo the number of blocks. Along axes of ``node`` and ``device`` it is that of the launch's rank, row-major over them, nodes first. Axes of
+    size 1 give 0. Of a part of a mesh, programs that are no members get any number. The level ``chiplet`` is not supported yet, and
+    ``device_dptr`` neither: the launch says the rank.
 
     A mesh with axes of ``block_cluster`` makes the kernel run in clusters of so many programs, and the launch's grid count clusters.
     """
@@ -244,7 +262,9 @@ def distributed_barrier(
 
     What any member has written before, to whatever memory, all members see after. A mesh of blocks alone, whole, is for all programs of
     the grid, which must fit the GPU at once (a cooperative launch). Without a mesh it is for the programs of the kernel's cluster.
-    Members that wait for one that never comes are an error on the CPU. All parameters but ``mesh`` are not supported yet.
+    A mesh of nodes and devices joins the programs of one id on each of them; with axes of blocks, too, all programs of all of them. ``order`` is a
+    :class:`MemoryOrder`, ``ACQ_REL`` where none is given. Members that wait for one that never comes are an error on the CPU. The other
+    parameters are not supported yet: every barrier is of whole programs, and of devices at system scope.
     """
 
 
@@ -259,17 +279,40 @@ def remote(
     coopkind=None,
     context_id=0,
 ):
-    """The same place in the shared memory of another program of the cluster.
+    """The same place in the shared memory of another program of the cluster, or in the memory of another device.
 
     ``tensor`` is a buffer, which :func:`tle.gpu.local_ptr` then points into, or pointers into one. ``shard_id`` says which program: a member of
     ``scope``, a mesh of one cluster's programs or a part of one, by its number or as a tuple of one coordinate for each axis; without ``scope`` its rank
     in the kernel's cluster. Both may be known at run time only. :func:`tl.load`, :func:`tl.store` and the atomics take such pointers.
 
     What members write is seen by others behind a :func:`distributed_barrier`, and in no order before. A program of a kernel that uses this ends
-    when all of its cluster are done, so that its buffers are there for as long as others reach them. ``space`` is ``"cluster"``; ``"device"`` and
-    ``"node"``, and the parameters behind it, are not supported yet.
+    when all of its cluster are done, so that its buffers are there for as long as others reach them.
+
+    Of pointers to symmetric memory (:mod:`tilewright.distributed`), with a ``scope`` of nodes and devices, or ``space`` ``"device"`` or ``"node"``, it is the
+    same place of another rank; ``offset`` counts elements from there. Without ``scope`` ``shard_id`` is the rank. The other parameters are not
+    supported yet.
     """
 
 
-__all__ = ["MeshConfig", "device_mesh", "distributed_barrier", "remote", "shard_id", *_NOT_YET]
+__all__ = [
+    "B",
+    "MemoryOrder",
+    "MeshConfig",
+    "P",
+    "S",
+    "ShardedTensor",
+    "ShardingSpec",
+    "device_mesh",
+    "distributed_barrier",
+    "distributed_dot",
+    "make_sharded_tensor",
+    "n_pes",
+    "remote",
+    "reshard",
+    "shard_id",
+    "sharding",
+    "signal",
+    "signal_wait",
+    *_NOT_YET,
+]
 __getattr__ = explain_missing(__name__, __all__)

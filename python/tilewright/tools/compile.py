@@ -155,9 +155,10 @@ def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
     options = {"num_warps": args.num_warps, "num_stages": args.num_stages}
     made = compile(ASTSource(kernel, types, constants, attrs), target=target, options=options)
     launch = made.metadata
-    if launch.global_scratch_size or launch.tensor_maps or launch.cluster_dims != (1, 1, 1):
+    reaches_others = launch.ranks is not None or launch.cluster_dims != (1, 1, 1)
+    if launch.global_scratch_size or launch.tensor_maps or reaches_others:
         raise NotImplementedError(
-            f"not supported yet: {args.kernel_name} ahead of time as C: it needs memory of its own, tensor maps or clusters"
+            f"not supported yet: {args.kernel_name} ahead of time as C: it needs memory of its own, tensor maps, clusters or other devices"
         )
     if "cubin" not in made.asm:
         raise RuntimeError("there is no cubin: ptxas is missing, or TILEWRIGHT_CUBIN=0 says to make none")

@@ -259,6 +259,24 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 }
 // -----
+// One thread waits for a signal, and all meet behind it: they need no barrier of their own.
+// RUN: -allocate-shared -membar
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: tensor<512xf32, #blocked>, %flag: !tt.ptr<i32>, %n: i32) {
+    // CHECK: ttg.local_store
+    // CHECK-NEXT: tt.wait_signal
+    // CHECK-NEXT: ttg.local_load
+    %a = ttg.local_alloc : () -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+    ttg.local_store %x, %a : tensor<512xf32, #blocked> -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+    tt.wait_signal %flag, %n : !tt.ptr<i32>, i32
+    %y = ttg.local_load %a : !ttg.memdesc<512xf32, #shared, #smem, mutable> -> tensor<512xf32, #blocked>
+    tt.return
+  }
+}
+// -----
 // What the copy engine writes next to where threads have loaded: a fence before the barrier that lets it.
 // RUN: -membar
 #blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>

@@ -45,7 +45,7 @@ pub(crate) struct CallArgs {
 #[derive(Debug)]
 pub(crate) struct Args {
     pub builtin: Arc<Builtin>,
-    values: Vec<Value>,
+    pub values: Vec<Value>,
     /// What went to `*args`.
     pub rest: Vec<Value>,
     /// What went to `**kwargs`, in order.

@@ -141,11 +141,16 @@ pub(crate) struct Evaluator<'h> {
     pub partition: Option<builtins::partitions::InPartition>,
     /// The ends of pipes that have been used, each with its partition.
     pub pipe_ends: Vec<builtins::pipe::UsedEnd>,
+    /// The kernel and its first block.
+    pub kernel: Option<(tilewright_ir::Op, Block)>,
     /// What its meshes have come to.
     pub meshes: builtins::mesh::Meshes,
     /// Statements and expressions evaluated so far.
     steps: u64,
 }
+
+/// The functions of the library whose operations have their caller's location.
+const RANKS_MODULE: &str = "tilewright.tle._ranks";
 
 /// Operations that a kernel may be made of. Passes, LLVM and `ptxas` take longer than in proportion to it; a kernel of
 /// this size is some hundred times a large one.
@@ -210,6 +215,12 @@ impl Evaluator<'_> {
     pub fn loc(&mut self) -> Loc {
         let at = self.range.start();
         let frame = self.frames.last_mut().expect("a function is under evaluation");
+        // Waiting for other devices is what the author's line does.
+        if let Some((caller, _)) = frame.call
+            && *frame.function.module == *RANKS_MODULE
+        {
+            return caller;
+        }
         if let Some(&loc) = frame.locs.get(&at) {
             return loc;
         }
@@ -435,6 +446,7 @@ impl Evaluator<'_> {
         }
         let name = entry.name.rsplit('.').next().unwrap_or(&entry.name).to_string();
         let func = self.begin_function(&name, &inputs, true);
+        self.kernel = Some((func, self.block));
         let arg_attrs = self.module.attr(AttrKind::Array(attrs));
         self.module.set_attr(func, "arg_attrs", arg_attrs);
         let mut values = self.module.block_args(self.block).to_vec().into_iter();
@@ -497,6 +509,7 @@ pub fn build_module_for(
         noinline: FxHashMap::default(),
         partition: None,
         pipe_ends: Vec::new(),
+        kernel: None,
         meshes: Default::default(),
         steps: 0,
     };

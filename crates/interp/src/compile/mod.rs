@@ -118,7 +118,8 @@ impl<'m, 'p> Builder<'m, 'p> {
             .code
             .iter()
             .any(|i| matches!(i, Instr::Jump { .. } | Instr::JumpIfNot { .. } | Instr::ForCheck { .. }));
-        self.program.waits = self.program.code.iter().any(|i| matches!(i, Instr::Barrier { .. }));
+        self.program.waits =
+            self.program.code.iter().any(|i| matches!(i, Instr::Barrier { .. } | Instr::WaitSignal { .. }));
         self.program.reaches_others = self
             .program
             .code

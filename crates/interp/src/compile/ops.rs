@@ -393,6 +393,11 @@ impl Builder<'_, '_> {
                 let (scope, group) = (barrier.scope(m), barrier.group(m));
                 self.emit(Instr::Barrier { scope, group, count });
             }
+            K::WaitSignal => {
+                let wait = tt::WaitSignal(op);
+                let (ptr, value) = (self.get(wait.ptr(m))?, self.get(wait.value(m))?);
+                self.emit(Instr::WaitSignal { ptr, value });
+            }
             K::AtomicRmw => self.atomic_rmw(op)?,
             K::AtomicCas => {
                 let a = tt::AtomicCas(op);

@@ -8,6 +8,7 @@ use super::{Context, Fault, FaultBox, Frame};
 use crate::buffer::{Buffer, Plain};
 use crate::elem::Elem;
 use crate::kernels::{Kernel, cast};
+use crate::meeting::Signal;
 use crate::memory::{Hit, Memory, Violation, Word};
 use crate::program::{Program, V};
 use crate::shape::by_size;
@@ -97,6 +98,26 @@ impl Frame {
             (Some(a), Some(m)) => Plan::Rows(a, m),
             _ => Plan::Elements(mask_repr != Repr::Uniform(1)),
         }
+    }
+
+    /// Looks whether a signal is there; gives whether the program goes on.
+    pub(super) fn wait_signal(
+        &mut self,
+        program: &Program,
+        context: &Context<'_>,
+        ptr: V,
+        value: V,
+    ) -> Result<bool, FaultBox> {
+        let (addr, wanted) = (self.scalar(program, ptr), self.scalar(program, value) as i64);
+        let ty = Self::ty(program, value);
+        let size = ty.elem.mem_size() as u64;
+        let checked = context.memory.check_element(&mut self.hit, addr, size, false);
+        checked.map_err(|violation| {
+            fault(context.memory, &Refused { element: 0, addr, violation }, ty.elem, ty, "load")
+        })?;
+        // SAFETY: just checked; what the launch may touch stays until its end.
+        let signal = unsafe { Signal::new(addr, size, wanted, self.pc) };
+        Ok(context.meetings.signaled(self.number(context), signal))
     }
 
     pub(super) fn load(

@@ -34,7 +34,7 @@ pub(super) struct Own {
 
 impl Own {
     /// Buffers for a program, beside what all programs of a launch may touch.
-    pub fn new(program: &Program, context: &Context<'_>, id: [u32; 3]) -> Own {
+    pub fn new(program: &Program, context: &Context<'_>, in_cluster: (u64, u64)) -> Own {
         let mut own = Own {
             memory: context.memory.clone(),
             addresses: Vec::new(),
@@ -43,7 +43,7 @@ impl Own {
             rings: RefCell::default(),
         };
         if program.reaches_others {
-            let (number, rank) = context.in_cluster(id);
+            let (number, rank) = in_cluster;
             let programs = context.cluster.iter().map(|&n| u64::from(n)).product();
             let cluster = context.clusters.memory(number, programs, program);
             for of in 0..programs {

@@ -127,6 +127,8 @@ pub struct Frame {
     pub lanes: usize,
     /// Program index.
     pub program_id: [u32; 3],
+    /// Which of the launch's ranks it is of.
+    pub rank: u64,
     /// What the program has printed.
     pub output: String,
     /// The last time that the program was told.
@@ -174,6 +176,7 @@ impl Frame {
             pc: 0,
             lanes: 1,
             program_id: [0; 3],
+            rank: 0,
             output: String::new(),
             time: 0,
             hit: Hit::default(),
@@ -192,9 +195,10 @@ impl Frame {
     }
 
     /// Makes the frame ready for another program of the same launch.
-    pub fn restart(&mut self, program_id: [u32; 3]) {
+    pub fn restart(&mut self, program_id: [u32; 3], rank: u64) {
         self.pc = 0;
         self.program_id = program_id;
+        self.rank = rank;
         self.time = 0;
         self.spins = 0;
         self.touched_memory = false;
@@ -280,7 +284,7 @@ impl Frame {
         let begins = self.pc == 0;
         // Those of another cluster are others.
         let kept = self.own.take().filter(|_| !(begins && program.reaches_others));
-        let mut own = kept.unwrap_or_else(|| Box::new(Own::new(program, context, self.program_id)));
+        let mut own = kept.unwrap_or_else(|| Box::new(Own::new(program, context, self.cluster(context))));
         if begins {
             own.forget(program);
         }
@@ -367,6 +371,11 @@ impl Frame {
                         tell_cluster(own, comes, met)?;
                     }
                     if !met {
+                        return Ok(Yield::Paused);
+                    }
+                }
+                Instr::WaitSignal { ptr, value } => {
+                    if !self.wait_signal(program, context, *ptr, *value)? {
                         return Ok(Yield::Paused);
                     }
                 }
@@ -465,11 +474,11 @@ impl Frame {
         group: i32,
         count: Option<V>,
     ) -> bool {
-        let (cluster, size) = match scope {
-            ProgramScope::Cluster => (Some(context.in_cluster(self.program_id).0), context.cluster),
-            ProgramScope::Grid => (None, context.grid),
+        let (of, size) = match scope {
+            ProgramScope::Cluster => (self.cluster(context).0, context.cluster),
+            ProgramScope::Grid => (self.rank, context.grid),
         };
-        let group: Group = (group, cluster);
+        let group: Group = (group, of);
         self.awaited = match self.awaited {
             Some(turn) => Some(turn).filter(|&turn| !context.meetings.is_over(group, turn)),
             None => {
@@ -477,10 +486,23 @@ impl Frame {
                     Some(count) => self.scalar(program, count),
                     None => size.iter().map(|&n| u64::from(n)).product(),
                 };
-                context.meetings.come(group, wanted, context.number(self.program_id), self.pc)
+                context.meetings.come(group, wanted, self.number(context), self.pc)
             }
         };
         self.awaited.is_none()
+    }
+
+    /// The program's number in the launch: rank by rank.
+    pub(super) fn number(&self, context: &Context<'_>) -> u64 {
+        self.rank * linear([0, 0, context.grid[2]], context.grid) + context.number(self.program_id)
+    }
+
+    /// The number of the program's cluster in the launch, and the program's place there.
+    fn cluster(&self, context: &Context<'_>) -> (u64, u64) {
+        let (number, place) = context.in_cluster(self.program_id);
+        let clusters: u64 =
+            context.grid.iter().zip(&context.cluster).map(|(g, c)| u64::from(g / c)).product();
+        (self.rank * clusters + number, place)
     }
 
     fn back_edge(&mut self, context: &Context<'_>) -> Option<Yield> {
@@ -516,10 +538,10 @@ impl Frame {
                 self.set(*dst, Repr::Uniform(self.time));
             }
             Instr::Multiprocessor { dst } => {
-                self.set(*dst, Repr::Uniform(context.number(self.program_id) % MULTIPROCESSORS));
+                self.set(*dst, Repr::Uniform(self.number(context) % MULTIPROCESSORS));
             }
             Instr::ClusterRank { dst } => {
-                self.set(*dst, Repr::Uniform(context.in_cluster(self.program_id).1));
+                self.set(*dst, Repr::Uniform(self.cluster(context).1));
             }
             Instr::Move { assigns, overlapping } => self.assign(program, assigns, *overlapping),
             Instr::Tile(op) => op.run(self, program)?,
@@ -562,6 +584,7 @@ impl Frame {
             | Instr::ForCheck { .. }
             | Instr::ForStep { .. }
             | Instr::Barrier { .. }
+            | Instr::WaitSignal { .. }
             | Instr::Fork { .. }
             | Instr::Join
             | Instr::End

@@ -184,7 +184,7 @@ impl Frame {
                 frame.set(*v, Repr::Uniform(bits));
             }
             frame.lanes = lanes;
-            frame.restart(self.program_id);
+            frame.restart(self.program_id, self.rank);
             while frame.run(p, context)? == Status::Paused {}
             for &out in &p.outputs {
                 frame.dense(p, out);
@@ -208,7 +208,7 @@ impl Frame {
             for (v, &bits) in captures.iter().zip(&captured) {
                 frame.set(*v, Repr::Uniform(bits));
             }
-            frame.restart(self.program_id);
+            frame.restart(self.program_id, self.rank);
             while frame.run(p, context)? == Status::Paused {}
             for ((&v, buf), elem) in p.outputs.iter().zip(&mut outputs).zip(results) {
                 let bits = frame.scalar(p, v);

@@ -187,6 +187,17 @@ crate::dialect! {
         format "$scope (`,` $count^)? attr-dict"
     }
 
+    /// Waits until the integer at an address is at least `value`, compared as signed ones, and acquires: what came before the release that
+    /// made it so, on this device or on another one, is seen behind it.
+    op WaitSignal = "wait_signal" {
+        operands(ptr: one, value: one)
+        index(Unrelated)
+        types(Each("ptr", Ptr), Is("value", Loaded("ptr")))
+        effects(READ, Effect::wait(Scope::System))
+        format "$ptr `,` $value attr-dict `:` type(operands)"
+        verify verify_wait_signal
+    }
+
     /// `[start, end)` as a 1-D `i32` tensor.
     op MakeRange = "make_range" {
         attrs(end: i32 = "end", start: i32 = "start")
@@ -805,6 +816,13 @@ fn verify_call(module: &Module, op: Op) -> Result<(), String> {
     let types = |values: &[crate::Value]| values.iter().map(|&v| module.value_type(v)).collect::<Vec<Type>>();
     same_type_lists(module, "arguments", &types(module.operands(op)), "the function's", inputs)?;
     same_type_lists(module, "results", &types(module.results(op)), "the function's", results)
+}
+
+fn verify_wait_signal(m: &Module, op: Op) -> Result<(), String> {
+    match m.value_type(WaitSignal(op).value(m)) {
+        Type::I32 | Type::I64 => Ok(()),
+        _ => Err("a signal is an integer of 32 or 64 bits".to_string()),
+    }
 }
 
 fn verify_make_range(module: &Module, op: Op) -> Result<(), String> {

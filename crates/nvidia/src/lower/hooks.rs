@@ -41,6 +41,7 @@ impl Hooks for Nvidia {
                 tt::Kind::Dot => return l.dot(tt::Dot(op)),
                 tt::Kind::ExternElementwise => l.extern_elementwise(tt::ExternElementwise(op))?,
                 tt::Kind::ProgramBarrier => l.program_barrier(tt::ProgramBarrier(op))?,
+                tt::Kind::WaitSignal => l.wait_signal(tt::WaitSignal(op))?,
                 tt::Kind::ElementwiseInlineAsm => l.inline_asm(tt::ElementwiseInlineAsm(op))?,
                 _ => return Ok(false),
             },

@@ -10,6 +10,7 @@
 //! Copies by TMA go through the asynchronous proxy: before the barrier those to global memory are waited for, and on both sides of it a proxy
 //! fence orders what the copies and ordinary accesses do to the same place (PTX ISA, "Async proxy").
 
+use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::marks;
 use tilewright_ir::opdef::Completion;
@@ -21,12 +22,7 @@ use super::{Lower, Nvidia, Result};
 
 impl Lower<'_, '_> {
     pub fn program_barrier(&mut self, op: tt::ProgramBarrier) -> Result<()> {
-        let copies = |how: Completion| {
-            let m = self.m;
-            let is_one = |op| m.def(op).is_some_and(|d| d.effects.iter().any(|e| e.completion == how));
-            m.all_ops(m.root()).into_iter().any(is_one)
-        };
-        let (loads, stores) = (copies(Completion::Mbarrier), copies(Completion::Stores));
+        let (loads, stores) = (self.copies(Completion::Mbarrier), self.copies(Completion::Stores));
         if stores {
             self.b.asm("cp.async.bulk.wait_group 0;", "", Effect::Write, &[], &[]);
         }
@@ -87,6 +83,43 @@ impl Lower<'_, '_> {
         self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
         Nvidia::barrier(self);
         Ok(())
+    }
+
+    /// One thread polls, and acquires with what it sees last; then the threads of the program meet. A kernel with copies by TMA orders them
+    /// behind it, too.
+    pub fn wait_signal(&mut self, op: tt::WaitSignal) -> Result<()> {
+        let m = self.m;
+        let bits = match m.value_type(op.value(m)) {
+            ir::Type::I64 => 64,
+            _ => 32,
+        };
+        let (ptr, value) = (self.scalar(op.ptr(m))?, self.scalar(op.value(m))?);
+        let first = self.is_first_thread();
+        let mut asm = Asm::default();
+        let first = asm.arg(first, 'b');
+        let ptr = asm.arg(ptr, 'l');
+        let value = asm.arg(value, if bits == 64 { 'l' } else { 'r' });
+        let text = format!(
+            "{{\n.reg .pred wait;\n.reg .b{bits} now;\n@!{first} bra done;\n\
+             again:\n\
+             ld.acquire.sys.global.b{bits} now, [{ptr}];\n\
+             setp.lt.s{bits} wait, now, {value};\n\
+             @wait bra again;\n\
+             done:\n}}"
+        );
+        self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
+        Nvidia::barrier(self);
+        if self.copies(Completion::Mbarrier) || self.copies(Completion::Stores) {
+            self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
+        }
+        Ok(())
+    }
+
+    /// Whether the kernel has copies whose end is known in this way.
+    fn copies(&self, how: Completion) -> bool {
+        let m = self.m;
+        let is_one = |op| m.def(op).is_some_and(|d| d.effects.iter().any(|e| e.completion == how));
+        m.all_ops(m.root()).into_iter().any(is_one)
     }
 
     /// The launch's scratch memory.

@@ -49,7 +49,7 @@ pub fn synchronizes(module: &Module, op: Op) -> bool {
         Some(
             Opcode::Ttg(ttg::Kind::Barrier)
             | Opcode::Ttng(ttng::Kind::ClusterWait)
-            | Opcode::Tt(tt::Kind::AtomicCas | tt::Kind::ProgramBarrier),
+            | Opcode::Tt(tt::Kind::AtomicCas | tt::Kind::ProgramBarrier | tt::Kind::WaitSignal),
         ) => true,
         Some(Opcode::Tt(tt::Kind::AtomicRmw)) => !module.is_unused(module.result(op)),
         _ => false,

@@ -122,7 +122,7 @@ impl Walk<'_> {
             Some(
                 Opcode::Ttg(ttg::Kind::Barrier)
                 | Opcode::Ttng(ttng::Kind::ClusterWait)
-                | Opcode::Tt(tt::Kind::ProgramBarrier),
+                | Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal),
             ) => Loaded::Nothing,
             Some(Opcode::Tt(tt::Kind::Load)) if self.loads_copies(tt::Load(op)) => Loaded::Copies,
             Some(Opcode::Tt(tt::Kind::Load)) => {

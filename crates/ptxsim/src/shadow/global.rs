@@ -3,7 +3,7 @@
 use super::{MANY, describe, lock};
 use crate::access::{Kind, Places};
 use crate::clock::Clock;
-use crate::machine::Cx;
+use crate::machine::{Cx, GPU, SYSTEM};
 use crate::memory::Memory;
 use crate::regs::lanes;
 use crate::report::FindingKind;
@@ -243,7 +243,11 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
         let excused = |o: &Rec| {
             kind.strong()
                 && o.flags & R_STRONG != 0
-                && (o.unit == unit || (scope > 1 && o.flags >> 4 & 3 > 1))
+                && (o.unit == unit || {
+                    let of_devices = cx.grid.rank(o.unit.into()) != cx.grid.rank(unit.into());
+                    let least = if of_devices { SYSTEM } else { GPU };
+                    scope >= least && u32::from(o.flags >> 4 & 3) >= least
+                })
         };
         let ordered = |o: &Rec| ordered(cx, unit, phase, o, l as u32);
         let mut found = None;
@@ -307,7 +311,8 @@ fn report(cx: &mut Cx<'_>, (l, at, r, what): Race, kind: Kind) {
         let per_cta = (cx.grid.block.iter().product::<u32>()).div_ceil(32);
         let cta = crate::machine::cta_of(cx.grid, r.unit.into(), u32::from(r.warp) / per_cta);
         let t = describe(cx, u32::from(r.warp) % per_cta, r.lane.into());
-        format!("{t} of CTA ({},{},{})", cta[0], cta[1], cta[2])
+        let rank = cx.grid.of_rank(r.unit.into());
+        format!("{t} of CTA ({},{},{}){rank}", cta[0], cta[1], cta[2])
     };
     let verb = if kind.writes() { "written" } else { "read" };
     let place = cx.grid.memory.describe(at);

@@ -1,4 +1,4 @@
-//! Meshes: which member of one a program is, and members that wait for each other.
+//! Meshes: which member of one a program is, and members that wait for each other. What is particular to several devices is in [`super::ranks`].
 //!
 //! A program has a number in the mesh that it was launched by: its rank in its cluster, row-major over the axes of clusters' blocks,
 //! plus the number of its cluster times the size of one. It is counted along the grid, x fastest, and begins anew where the grid is
@@ -30,6 +30,10 @@ pub(crate) struct Meshes {
     groups: Vec<Group>,
     /// What is wrong if it turns out that programs form no clusters.
     pub(super) unless_cluster: Option<Error>,
+    /// The memory of the kernel's rank, if it is asked for.
+    pub(super) rank_memory: Option<tilewright_ir::Value>,
+    /// The groups of ranks that wait, by their numbers.
+    pub(super) groups_of_ranks: Vec<HostValue>,
     /// Whether programs reach each other's buffers.
     pub(super) others_reached: bool,
     /// Whether they arrive at each other's barriers, or copy to each other.
@@ -52,6 +56,8 @@ pub(super) struct Mesh {
     whole: i128,
     /// The axes of clusters' blocks of that mesh.
     cluster: Vec<i128>,
+    /// How many members of its nodes and devices that mesh has.
+    pub(super) ranks: i128,
 }
 
 impl Mesh {
@@ -62,6 +68,16 @@ impl Mesh {
 
     pub(super) fn is_whole(&self) -> bool {
         self.numbers.len() as i128 == self.whole
+    }
+
+    /// Members of one rank of that mesh.
+    pub(super) fn per_rank(&self) -> i128 {
+        self.whole / self.ranks
+    }
+
+    /// The rank of each member.
+    pub(super) fn ranks_of_members(&self) -> Vec<i128> {
+        self.numbers.iter().map(|n| n / self.per_rank()).collect()
     }
 }
 
@@ -161,12 +177,17 @@ impl Evaluator<'_> {
 
     /// The members of a mesh wait for each other; for other programs it is nothing.
     pub(super) fn distributed_barrier(&mut self, args: &Args) -> Eval<Value> {
-        self.refuse_others(args, &["mesh"])?;
         if self.partition.is_some() {
             return Err(self
                 .not_supported_yet("tle.distributed_barrier in a function of tle.gpu.warp_specialize")
                 .note("all warps of a program wait for others together: before or behind it")
                 .into());
+        }
+        let of_devices = args.optional("mesh").is_some() && self.mesh_arg(args)?.ranks > 1;
+        self.refuse_others(args, if of_devices { &["mesh", "order"] } else { &["mesh"] })?;
+        if of_devices {
+            let mesh = self.mesh_arg(args)?;
+            return self.barrier_of_ranks(args, &mesh);
         }
         if args.optional("mesh").is_none() {
             let error = self
@@ -313,9 +334,23 @@ impl Evaluator<'_> {
 
     /// The program's number in the mesh.
     fn number_in_mesh(&mut self, mesh: &Mesh) -> Eval<Tensor> {
+        if mesh.ranks == 1 {
+            return self.number_in_rank(mesh);
+        }
+        let rank = self.rank_of_kernel(mesh.ranks)?;
+        if mesh.per_rank() == 1 {
+            return Ok(rank);
+        }
+        let within = self.number_in_rank(mesh)?;
+        let first = self.tensor_binary(Operator::Mult, &Value::Tensor(rank), &Value::int(mesh.per_rank()))?;
+        self.tensor_binary(Operator::Add, &Value::Tensor(first), &Value::Tensor(within))
+    }
+
+    /// The program's number among those of its rank.
+    fn number_in_rank(&mut self, mesh: &Mesh) -> Eval<Tensor> {
         let size = mesh.cluster_size();
         let dims = launch_dims(&mesh.cluster);
-        if size == mesh.whole && size > 1 {
+        if size == mesh.per_rank() && size > 1 {
             return Ok(self.cluster_rank());
         }
         // The number of the cluster, or of the program where there are none.
@@ -342,7 +377,7 @@ impl Evaluator<'_> {
             });
         }
         let number = number.map_or(Value::int(0), Value::Tensor);
-        let within = self.tensor_binary(Operator::Mod, &number, &Value::int(mesh.whole / size))?;
+        let within = self.tensor_binary(Operator::Mod, &number, &Value::int(mesh.per_rank() / size))?;
         if size == 1 {
             return Ok(within);
         }
@@ -433,7 +468,7 @@ impl Evaluator<'_> {
     }
 
     /// The argument `mesh`.
-    fn mesh_arg(&mut self, args: &Args) -> Eval<Mesh> {
+    pub(super) fn mesh_arg(&mut self, args: &Args) -> Eval<Mesh> {
         self.mesh_of(args, "mesh")
     }
 
@@ -452,20 +487,20 @@ impl Evaluator<'_> {
         let shape = self.mesh_ints(&object, "shape")?;
         let axes = self.mesh_ints(&object, "launch_shape")?;
         let levels: Vec<String> = self.mesh_list(&object, "launch_levels")?.iter().map(text).collect();
-        // Clusters' blocks vary fastest, wherever their axes stand.
-        let mut order = Vec::with_capacity(axes.len());
-        for of_cluster in [false, true] {
-            for (d, level) in levels.iter().enumerate() {
-                if axes[d] > 1 && !matches!(level.as_str(), "block" | "block_cluster") {
-                    let function = args.builtin.shown();
-                    let what = format!("{function} of a mesh with axes of the level `{level}`");
-                    return Err(self.not_supported_yet(&what));
-                }
-                if (level == "block_cluster") == of_cluster {
-                    order.push(d);
-                }
-            }
+        if let Some(d) = (0..axes.len()).find(|&d| axes[d] > 1 && levels[d] == "chiplet") {
+            let function = args.builtin.shown();
+            let what = format!("{function} of a mesh with axes of the level `{}`", levels[d]);
+            return Err(self.not_supported_yet(&what));
         }
+        // Nodes vary slowest and clusters' blocks fastest, wherever their axes stand.
+        let place = |d: usize| match levels[d].as_str() {
+            "node" => 0,
+            "device" => 1,
+            "block_cluster" => 3,
+            _ => 2,
+        };
+        let mut order: Vec<usize> = (0..axes.len()).collect();
+        order.sort_by_key(|&d| place(d));
         let stride = |d: usize| axes[d + 1..].iter().product::<i128>();
         let number = |id: &i128| order.iter().fold(0, |n, &d| n * axes[d] + id / stride(d) % axes[d]);
         let ids = self.mesh_ints(&object, "physical_ids")?;
@@ -474,7 +509,8 @@ impl Evaluator<'_> {
         let of_cluster = |d: &usize| levels[*d] == "block_cluster";
         let cluster = (0..axes.len()).filter(of_cluster).map(|d| axes[d]).collect();
         let whole = axes.iter().product();
-        Ok(Mesh { names, shape, ids, numbers, axes: strides, whole, cluster })
+        let ranks = (0..axes.len()).filter(|&d| place(d) < 2).map(|d| axes[d]).product();
+        Ok(Mesh { names, shape, ids, numbers, axes: strides, whole, cluster, ranks })
     }
 
     /// A mesh made in a kernel. The host makes it, of the topology's levels as pairs, since what a dict is to it isn't known here.

@@ -16,10 +16,12 @@ mod memory;
 pub(crate) mod mesh;
 pub(crate) mod partitions;
 pub(crate) mod pipe;
+mod ranks;
 mod reduce;
 mod remote;
 mod scaled;
 mod shape;
+mod sharded;
 mod tile;
 mod wgmma;
 
@@ -83,6 +85,10 @@ static BUILTINS: &[(&str, Function)] = &[
     ("next_power_of_2", |e, a| e.next_power_of_2(a)),
     ("tle.distributed.shard_id", |e, a| e.shard_id(a).map(Value::Tensor)),
     ("tle.distributed.distributed_barrier", |e, a| e.distributed_barrier(a)),
+    ("tle._ranks._memory", |e, a| e.rank_memory(a).map(Value::Tensor)),
+    ("tle._ranks._group", |e, a| e.group_of_ranks(a)),
+    ("tle._ranks._wait", |e, a| e.wait_signal(a)),
+    ("tle.distributed.sharding", |e, a| e.sharding(a)),
     ("tle.distributed.remote", |e, a| e.remote(a)),
     // Elementwise.
     ("add", |e, a| e.plain_arithmetic(a, Operator::Add)),
@@ -246,6 +252,7 @@ fn function(builtin: &Builtin) -> Option<Function> {
 impl Evaluator<'_> {
     pub fn call_builtin(&mut self, args: &Args) -> Eval<Value> {
         match function(&args.builtin) {
+            Some(_) if sharded::takes_sharded(args) => self.call_sharded(args),
             Some(function) => function(self, args),
             None => self.not_yet(args),
         }

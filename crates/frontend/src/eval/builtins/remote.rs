@@ -11,16 +11,18 @@ use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
 use super::local::SHARED;
 use super::mesh::Mesh;
+use super::ranks::GLOBAL;
 use crate::dtype::{DType, PointerType, Scalar};
 use crate::host::HostValue;
 use crate::value::{Barriers, Buffer, Tensor, Value};
 
 impl Evaluator<'_> {
     pub(super) fn remote(&mut self, args: &Args) -> Eval<Value> {
+        let of_devices = args.optional("scope").is_some() && self.mesh_of(args, "scope")?.ranks > 1;
         match args.get("space") {
-            Value::Const(HostValue::Str(space)) if &**space == "cluster" => {}
-            Value::Const(HostValue::Str(space)) if matches!(&**space, "device" | "node") => {
-                return Err(self.not_supported_yet(&format!("tle.remote with space={space:?}")));
+            Value::Const(HostValue::Str(space)) if &**space == "cluster" && !of_devices => {}
+            Value::Const(HostValue::Str(space)) if matches!(&**space, "cluster" | "device" | "node") => {
+                return self.remote_of_device(args, of_devices);
             }
             other => {
                 return Err(self.bad_argument(args, "space", other, "\"cluster\", \"device\" or \"node\""));
@@ -63,6 +65,61 @@ impl Evaluator<'_> {
                 let wanted = "a buffered_tensor, pointers into one, or barriers";
                 Err(self.bad_argument(args, "tensor", other, wanted))
             }
+        }
+    }
+
+    /// Pointers to the same places in the symmetric memory of another device.
+    fn remote_of_device(&mut self, args: &Args, has_scope: bool) -> Eval<Value> {
+        self.refuse_others(args, &["tensor", "shard_id", "scope", "space", "offset"])?;
+        let of = args.get("tensor").clone();
+        let is_global = |t: &Tensor| t.dtype.as_pointer().is_some_and(|p| p.address_space == GLOBAL);
+        match &of {
+            Value::Tensor(t) if is_global(t) => {}
+            other if self.is_sharded(other) => {}
+            Value::Buffer(_) => {
+                return Err(self
+                    .error(format!("{of} is in shared memory, which programs of other devices cannot reach"))
+                    .note("reach programs of the cluster through a mesh of `block_cluster`, and other devices through symmetric global memory")
+                    .into());
+            }
+            other => return Err(self.bad_argument(args, "tensor", other, "pointers to symmetric memory")),
+        }
+        let (rank, ranks) = match has_scope {
+            true => {
+                let mesh = self.mesh_of(args, "scope")?;
+                let ranks = mesh.ranks_of_members();
+                let rank = match self.member(args, &mesh)? {
+                    Value::Const(HostValue::Int(k)) => Value::int(ranks[k as usize]),
+                    at => Value::Tensor(self.look_up(&at, &ranks)?),
+                };
+                (rank, mesh.ranks)
+            }
+            false => match args.get("shard_id") {
+                Value::Tuple(_) => {
+                    return Err(
+                        self.error("a tuple as `shard_id` needs `scope`, the mesh whose axes it goes along")
+                    );
+                }
+                Value::Const(HostValue::Int(rank)) => {
+                    let rank = *rank;
+                    self.refuse_negative(rank)?;
+                    (Value::int(rank), 0)
+                }
+                other => (Value::Tensor(self.run_time_number(args, other)?), 0),
+            },
+        };
+        if let Some(part) = self.remote_part(&of, ranks, &rank)? {
+            return match args.optional("offset") {
+                None => Ok(part),
+                Some(_) => {
+                    Err(self.error("`offset` of tle.remote is for pointers, and not for a sharded tensor"))
+                }
+            };
+        }
+        let there = self.call_ranks("_of_rank", vec![Value::int(ranks), of, rank])?;
+        match args.optional("offset") {
+            Some(offset) => self.tensor_binary(Operator::Add, &there, &offset.clone()).map(Value::Tensor),
+            None => Ok(there),
         }
     }
 

@@ -151,9 +151,9 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 state.settle();
                 barrier = Some(op);
             }
-            // All threads of the cluster have met.
-            Some(Opcode::Ttng(ttng::Kind::ClusterWait)) => state.settle(),
-            // Or those of the program before and behind the others; it waits for all copies to global memory.
+            // All threads of the cluster have met, or those of the program before and behind the others.
+            Some(Opcode::Ttng(ttng::Kind::ClusterWait) | Opcode::Tt(tt::Kind::WaitSignal)) => state.settle(),
+            // Such a one waits for all copies to global memory, too.
             Some(Opcode::Tt(tt::Kind::ProgramBarrier)) => {
                 state.end_drains(0);
                 state.settle();

@@ -1,0 +1,130 @@
+//! The ranks that a launch runs on: those of a simulated mesh, all at once, or this process's own.
+//!
+//! `tilewright.runtime.ranks` holds which they are. What lies in rank 0's piece of a simulated mesh's symmetric memory is, for each other rank, as far
+//! from the beginning of that one's piece: the addresses of its arguments are made from rank 0's.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use crate::args::Arguments;
+use crate::grid::Grid;
+use crate::host_memory::{Allocations, pointer_cells};
+use crate::kernel::CompiledKernel;
+use crate::memory::Extent;
+use crate::wrong_call;
+
+/// The ranks of launches.
+#[derive(FromPyObject)]
+pub struct Ranks {
+    /// Where the piece of rank 0, or of this process's rank, begins.
+    base: u64,
+    /// Bytes from one rank's piece to the next one's; 0 where there is only this process's.
+    stride: u64,
+    count: u64,
+    /// How many programs of a grid have flags for barriers.
+    programs: u64,
+    /// Bytes of symmetric memory that each of these programs has for itself.
+    scratch: u64,
+    /// What a piece begins with: names, offsets and bytes.
+    parts: Vec<(String, u64, u64)>,
+}
+
+impl Ranks {
+    /// Those of the launches that the caller makes now.
+    pub fn current(py: Python<'_>) -> PyResult<Option<Ranks>> {
+        py.import(intern!(py, "tilewright.runtime.ranks"))?.call_method0(intern!(py, "current"))?.extract()
+    }
+
+    /// Those that a kernel wants, which it says where it reaches other ranks.
+    pub fn wanted(ranks: Option<Ranks>, kernel: &CompiledKernel, grid: Grid) -> PyResult<Option<Ranks>> {
+        let Some(wanted) = kernel.code.artifact.metadata.launch.ranks else { return Ok(ranks) };
+        let name = kernel.code.name();
+        let Some(ranks) = ranks else {
+            return Err(wrong_call::value_error(
+                format!("{name} reaches other devices, and the launch has none"),
+                "launch it in `with tilewright.testing.simulated_mesh(n_nodes, n_devices):`, or after tilewright.distributed.init",
+            ));
+        };
+        if wanted != 0 && u64::from(wanted) != ranks.count {
+            return Err(wrong_call::value_error(
+                format!(
+                    "the mesh of {name} has {wanted} nodes times devices, and the launch {} ranks",
+                    ranks.count
+                ),
+                "the axes of levels node and device are those of the launch",
+            ));
+        }
+        let programs: u64 = grid.iter().map(|&n| u64::from(n)).product();
+        if programs > ranks.programs {
+            return Err(wrong_call::value_error(
+                format!(
+                    "the grid of {name} has {programs} programs, and flags for barriers of ranks are there for {}",
+                    ranks.programs
+                ),
+                "let each program do more",
+            ));
+        }
+        let scratch = u64::from(kernel.code.artifact.metadata.launch.rank_scratch);
+        if scratch > ranks.scratch {
+            return Err(wrong_call::value_error(
+                format!(
+                    "each program of {name} needs {scratch} bytes of symmetric memory for values that it reshards, and there are {}",
+                    ranks.scratch
+                ),
+                "ask for more by `scratch=` of the mesh, or reshard smaller tensors",
+            ));
+        }
+        Ok(Some(ranks))
+    }
+
+    /// Whether there is a piece for each rank in this process.
+    pub fn is_simulated(&self) -> bool {
+        self.stride != 0
+    }
+
+    /// The arguments of each rank.
+    pub fn cells(ranks: Option<&Ranks>, kernel: &CompiledKernel, arguments: &Arguments) -> Vec<Vec<u64>> {
+        let Some(ranks) = ranks else { return vec![arguments.cells.to_vec()] };
+        let pointers = pointer_cells(arguments);
+        let here = ranks.base..ranks.base + ranks.stride;
+        let of_rank = |rank: u64| {
+            let moved = |(&cell, &pointer): (&u64, &bool)| match pointer && here.contains(&cell) {
+                true => cell + rank * ranks.stride,
+                false => cell,
+            };
+            let mut cells: Vec<u64> = arguments.cells.iter().zip(&pointers).map(moved).collect();
+            cells.extend(ranks.own(kernel).map(|own| own + rank * ranks.stride));
+            cells
+        };
+        (0..if ranks.is_simulated() { ranks.count } else { 1 }).map(of_rank).collect()
+    }
+
+    /// The argument behind the author's: where the piece begins, for a kernel that wants it.
+    pub fn own(&self, kernel: &CompiledKernel) -> Option<u64> {
+        kernel.code.artifact.metadata.launch.ranks.map(|_| self.base)
+    }
+
+    /// Allows each rank's place of what rank 0's arguments lie in, and what the pieces begin with.
+    pub fn allow(&self, allocations: &mut Allocations) {
+        let here = self.base..self.base + self.stride;
+        for at in 0..allocations.extents.len() {
+            let extent = allocations.extents[at];
+            if !here.contains(&extent.base) {
+                continue;
+            }
+            let name = allocations.names[at].clone();
+            for rank in 1..self.count {
+                allocations.extents.push(Extent { base: extent.base + rank * self.stride, ..extent });
+                allocations.names.push(format!("{name} of rank {rank}"));
+            }
+            allocations.names[at] = format!("{name} of rank 0");
+        }
+        for (name, offset, bytes) in &self.parts {
+            for rank in 0..self.count {
+                let base = self.base + rank * self.stride + offset;
+                allocations.extents.push(Extent { base, bytes: *bytes, writable: true });
+                allocations.names.push(format!("{name} of rank {rank}"));
+            }
+        }
+    }
+}

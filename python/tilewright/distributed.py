@@ -1,0 +1,259 @@
+"""Several devices on the host's side: symmetric memory, and launches that reach it.
+
+Launches are those of every rank inside of :func:`tilewright.testing.simulated_mesh`, where this process has all ranks of a mesh, and those of this
+process's rank after :func:`init`, which joins the processes of a ``torch.distributed`` group. What a kernel reaches of other ranks lies in
+*symmetric* memory: :func:`empty`, :func:`zeros` and :func:`from_parts` allocate there, the same on each rank. ``tle.remote`` of such an array is the
+same array of another rank.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .runtime import ranks as _ranks
+from .tle import _ranks as _layout
+
+#: Programs of a grid that may wait for those of other ranks.
+PROGRAMS = 4096
+
+#: Arrays begin at a multiple of so many bytes.
+_ALIGNMENT = 256
+
+
+def _current():
+    found = _ranks.current()
+    if found is None:
+        raise RuntimeError(
+            "there is no symmetric memory here: allocate in `with tilewright.testing.simulated_mesh(n_nodes, n_devices):`, "
+            "or after tilewright.distributed.init"
+        )
+    return found
+
+
+class Ranks:
+    """The ranks of launches, and a piece of memory for each of them; :mod:`tilewright.tle._ranks` says what a piece begins with."""
+
+    def __init__(self, count, memory, programs, scratch):
+        self.count = count
+        self.programs = programs
+        #: Bytes for each program.
+        self.scratch = math.ceil(scratch / _ALIGNMENT) * _ALIGNMENT
+        words = _layout.TABLE.value + count
+        flags = math.ceil(words * 8 / _ALIGNMENT) * _ALIGNMENT
+        flag_bytes = programs * _layout.GROUPS.value * count * 4
+        #: What a piece begins with: names, offsets and bytes.
+        self.parts = [
+            ("the header", 0, _layout.SIGNAL.value * 8),
+            ("signals", _layout.SIGNAL.value * 8, _layout.SIGNALS.value * 8),
+            ("the table of ranks", _layout.TABLE.value * 8, count * 8),
+            ("barrier flags", flags, flag_bytes),
+        ]
+        self._flags = flags
+        self._scratch = math.ceil((flags + flag_bytes) / _ALIGNMENT) * _ALIGNMENT
+        if self.scratch:
+            self.parts.append(("scratch", self._scratch, programs * self.scratch))
+        self._next = self._scratch + programs * self.scratch
+        #: Bytes of a piece.
+        self.bytes = math.ceil((self._next + memory) / 4096) * 4096
+
+    def header(self, rank, bases):
+        """What the piece of a rank begins with, where it reaches all pieces at these addresses."""
+        words = np.zeros(self._flags // 8, np.int64)
+        words[_layout.RANK.value] = rank
+        words[_layout.RANKS.value] = self.count
+        words[_layout.FLAGS.value] = self._flags // 8
+        words[_layout.SCRATCH.value] = self._scratch // 8
+        words[_layout.PER_PROGRAM.value] = self.scratch
+        words[_layout.TABLE.value : _layout.TABLE.value + self.count] = np.asarray(bases) // 16
+        return words
+
+    def place(self, nbytes):
+        """Where in each piece an array of so many bytes is to be."""
+        offset = self._next
+        if offset + nbytes > self.bytes:
+            raise MemoryError(
+                f"{nbytes} bytes are wanted, and {self.bytes - offset} of the symmetric memory are left: ask for more by `memory=`"
+            )
+        self._next = math.ceil((offset + max(nbytes, 1)) / _ALIGNMENT) * _ALIGNMENT
+        return offset
+
+
+class SimulatedRanks(Ranks):
+    """All ranks of a mesh in this process, for the CPU executor and the PTX simulator."""
+
+    def __init__(self, count, memory, programs, scratch):
+        super().__init__(count, memory, programs, scratch)
+        self.stride = self.bytes
+        # Pages that nobody touches are never made.
+        self._memory = np.zeros(self.bytes * count + 4096, np.uint8)
+        self.base = math.ceil(self._memory.ctypes.data / 4096) * 4096
+        bases = [self.base + rank * self.stride for rank in range(count)]
+        for rank in range(count):
+            words = self.header(rank, bases)
+            self.view(rank, 0, words.shape, words.dtype)[...] = words
+
+    def view(self, rank, offset, shape, dtype):
+        """An array in the piece of a rank."""
+        begin = self.base - self._memory.ctypes.data + rank * self.stride + offset
+        nbytes = math.prod(shape) * np.dtype(dtype).itemsize
+        return self._memory[begin : begin + nbytes].view(dtype).reshape(shape)
+
+    def empty(self, shape, dtype):
+        dtype = np.dtype(dtype)
+        offset = self.place(math.prod(shape) * dtype.itemsize)
+        return SymmetricTensor([self.view(rank, offset, shape, dtype) for rank in range(self.count)])
+
+    def reset_signals(self):
+        _, offset, nbytes = self.parts[1]
+        for rank in range(self.count):
+            self.view(rank, offset, (nbytes,), np.uint8)[...] = 0
+
+
+class SymmetricTensor:
+    """An array that each rank of a simulated mesh has for itself, at the same place of its memory. A kernel takes it as an array.
+
+    ``parts`` are the NumPy arrays of the ranks, in order.
+    """
+
+    def __init__(self, parts):
+        self.parts = tuple(parts)
+
+    @property
+    def shape(self):
+        return self.parts[0].shape
+
+    @property
+    def dtype(self):
+        return self.parts[0].dtype
+
+    @property
+    def ndim(self):
+        return self.parts[0].ndim
+
+    @property
+    def itemsize(self):
+        return self.parts[0].itemsize
+
+    @property
+    def nbytes(self):
+        return self.parts[0].nbytes
+
+    @property
+    def __array_interface__(self):
+        # Of rank 0, by whose address a launch knows the others': its own bytes alone, not all the memory that they lie in.
+        return self.parts[0].__array_interface__
+
+    def numpy(self):
+        """All parts, one behind the other along a new first axis."""
+        return np.stack(self.parts)
+
+    def __repr__(self):
+        return f"SymmetricTensor(ranks={len(self.parts)}, shape={self.shape}, dtype={self.dtype})"
+
+
+def empty(shape, dtype=np.float32) -> Any:
+    """Symmetric memory for an array of ``shape`` and ``dtype`` on each rank; it holds zeros or what was there before.
+
+    On a simulated mesh a :class:`SymmetricTensor`, after :func:`init` this rank's torch tensor.
+
+    :raises MemoryError: the symmetric memory is used up.
+    """
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    return _current().empty(shape, dtype)
+
+
+def zeros(shape, dtype=np.float32) -> Any:
+    """:func:`empty`, filled with zeros."""
+    made = empty(shape, dtype)
+    for part in getattr(made, "parts", (made,)):
+        part[...] = 0
+    return made
+
+
+def from_parts(parts) -> SymmetricTensor:
+    """A symmetric array of a simulated mesh, with what each rank's part is to hold: one array of one shape and dtype a rank.
+
+    :raises ValueError: they are not as many as the ranks, or differ in shape or dtype.
+    """
+    parts = [np.asarray(part) for part in parts]
+    ranks = _current()
+    if len(parts) != ranks.count:
+        raise ValueError(f"{len(parts)} parts were given, and there are {ranks.count} ranks")
+    if len({(part.shape, part.dtype) for part in parts}) != 1:
+        raise ValueError("the parts of a symmetric array have one shape and dtype")
+    made = ranks.empty(parts[0].shape, parts[0].dtype)
+    for to, part in zip(made.parts, parts):
+        to[...] = part
+    return made
+
+
+def world_size() -> int:
+    """How many ranks a launch has; 1 where nothing says otherwise."""
+    found = _ranks.current()
+    return 1 if found is None else found.count
+
+
+def reset_signals():
+    """Makes the signals of every rank (of :func:`tle.signal`) zero; no kernel may run meanwhile."""
+    _current().reset_signals()
+
+
+class JoinedRanks(Ranks):
+    """This process's rank of a ``torch.distributed`` group, with torch's symmetric memory."""
+
+    stride = 0
+
+    def __init__(self, group, memory, programs, scratch):
+        import torch
+        import torch.distributed as dist
+        import torch.distributed._symmetric_memory as symmetric
+
+        super().__init__(dist.get_world_size(group), memory, programs, scratch)
+        rank = dist.get_rank(group)
+        device = torch.device("cuda", torch.cuda.current_device())
+        self._torch = torch
+        self._memory = symmetric.empty(self.bytes, dtype=torch.uint8, device=device)
+        handle = symmetric.rendezvous(self._memory, group)
+        self.base = self._memory.data_ptr()
+        self._memory.zero_()
+        words = torch.from_numpy(self.header(rank, handle.buffer_ptrs)).to(device)
+        self._memory[: words.numel() * 8].view(torch.int64).copy_(words)
+        torch.cuda.synchronize(device)
+        # Nobody may raise a flag here before it has been lowered.
+        dist.barrier(group)
+
+    def empty(self, shape, dtype):
+        dtype = (
+            getattr(self._torch, np.dtype(dtype).name) if not isinstance(dtype, self._torch.dtype) else dtype
+        )
+        nbytes = math.prod(shape) * dtype.itemsize
+        offset = self.place(nbytes)
+        return self._memory[offset : offset + nbytes].view(dtype).reshape(shape)
+
+    def reset_signals(self):
+        _, offset, nbytes = self.parts[1]
+        self._memory[offset : offset + nbytes].zero_()
+
+
+def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14):
+    """Joins the ranks of a ``torch.distributed`` group: from now on launches are those of this process's rank, and :func:`empty` gives torch tensors in
+    symmetric memory. Every process of the group calls it alike, with its GPU as torch's current one.
+
+    :param group: the process group; the default one where none is given.
+    :param memory: bytes of symmetric memory for arrays.
+    :param programs: how many programs of a grid may wait for those of other ranks; the programs of a kernel that do must all fit the GPU at once.
+    :param scratch: bytes of symmetric memory of each of these for values that a kernel reshards.
+
+    The GPUs must reach each other's memory (one host, NVLink or peer access). NVLink multicast is not used.
+    """
+    import torch.distributed as dist
+
+    _ranks.join(JoinedRanks(group or dist.group.WORLD, memory, programs, scratch))
+
+
+def finish():
+    """Ends what :func:`init` began: launches have one rank again. Tensors in symmetric memory stay until they are let go."""
+    _ranks.join(None)

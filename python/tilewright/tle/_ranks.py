@@ -1,0 +1,209 @@
+"""What kernels do with the memory that the ranks of a launch have in common, in the language itself.
+
+Each rank has a piece of *symmetric* memory of one size, and what is at a place in one rank's piece is at the same place in each other's. A
+rank's piece begins with words of 64 bits:
+
+==============================  ============================================================================
+word                            what it is
+==============================  ============================================================================
+0, 1                            the rank, and how many there are (n)
+2, 3                            at which word the flags begin, and the scratch
+4                               bytes of scratch for each program of the grid
+8 …                             signals, :data:`SIGNALS` of them
+8 + SIGNALS …                   where each rank's piece begins, as this one reaches it, in units of 16 bytes
+flags                           32 bits for each program of the grid, group of ranks and rank, for barriers
+scratch                         of each program of the grid, for values that others fetch
+==============================  ============================================================================
+
+:mod:`tilewright.distributed` writes that, and places arrays behind it.
+"""
+
+from ..language import core
+from ..language._marker import builtin, constexpr_function, jit
+
+RANK = core.constexpr(0)
+RANKS = core.constexpr(1)
+FLAGS = core.constexpr(2)
+SCRATCH = core.constexpr(3)
+PER_PROGRAM = core.constexpr(4)
+SIGNAL = core.constexpr(8)
+SIGNALS = core.constexpr(1024)
+GROUPS = core.constexpr(8)
+TABLE = core.constexpr(1032)
+
+
+@builtin
+def _memory(ranks, scratch=0):
+    """Where this rank's piece begins, in a launch of so many ranks (0: of any number), whose programs need so many bytes of scratch."""
+
+
+@builtin
+def _group(members, most):
+    """The number of a group of ranks among those of the kernel, of which it may have so many."""
+
+
+@builtin
+def _wait(pointer, value):
+    """Waits until the integer at an address is at least ``value``, and acquires at system scope."""
+
+
+@constexpr_function
+def _per_unit(dtype):
+    # Elements in 16 bytes; a boolean has a byte of its own.
+    return 128 // max(8, dtype.primitive_bitwidth)
+
+
+@constexpr_function
+def _release(order):
+    # The memory order of what is sent.
+    return "release" if order in ("release", "acqrel") else "relaxed"
+
+
+@constexpr_function
+def _sends(order):
+    return "acqrel" if order is None else order
+
+
+@jit
+def _rank(ranks: core.constexpr):
+    return core.load(_memory(ranks) + RANK).to(core.int32)
+
+
+@jit
+def _of_rank(ranks: core.constexpr, pointers, rank):
+    """The same places in the memory of another rank."""
+    memory = _memory(ranks)
+    table = memory + TABLE
+    units = core.load(table + rank) - core.load(table + core.load(memory + RANK))
+    return pointers + units * _per_unit(pointers.dtype.scalar.element_ty)
+
+
+@jit
+def _program():
+    # The program's number in the grid.
+    x, y = core.num_programs(0).to(core.int64), core.num_programs(1)
+    return core.program_id(0) + x * (core.program_id(1) + y * core.program_id(2))
+
+
+@jit
+def _scratch(ranks: core.constexpr, dtype: core.constexpr, size: core.constexpr):
+    """So many bytes of this program's scratch, as a pointer to ``dtype``."""
+    memory = _memory(ranks, size)
+    begin = (memory + core.load(memory + SCRATCH)).to(core.pointer_type(core.int8), bitcast=True)
+    return (begin + _program() * core.load(memory + PER_PROGRAM)).to(core.pointer_type(dtype), bitcast=True)
+
+
+@jit
+def _flags(memory, group: core.constexpr):
+    # Of this program and a group: one for each rank. Members that come to the barriers of two groups in another order wait forever, and don't
+    # take one's flag for the other's.
+    place = _program() * GROUPS + group
+    flags = (memory + core.load(memory + FLAGS)).to(core.pointer_type(core.int32), bitcast=True)
+    return flags + place * core.load(memory + RANKS)
+
+
+@jit
+def _barrier(ranks: core.constexpr, members: core.constexpr, order: core.constexpr):
+    """The programs of one id of these ranks wait for each other: each raises a flag at every member, and takes each member's own down here."""
+    sent: core.constexpr = _release(_sends(order))
+    memory = _memory(ranks)
+    me = core.load(memory + RANK)
+    is_member = me == members[0]
+    for k in core.static_range(1, len(members)):
+        is_member = is_member | (me == members[k])
+    if is_member:
+        flags = _flags(memory, _group(members, GROUPS))
+        for k in core.static_range(len(members)):
+            core.atomic_add(_of_rank(ranks, flags, members[k]) + me, 1, sem=sent, scope="sys")
+        for k in core.static_range(len(members)):
+            _wait(flags + members[k], 1)
+            core.atomic_add(flags + members[k], -1, sem="relaxed", scope="sys")
+
+
+@jit
+def _slot(device_dptr, slot_id):
+    if device_dptr is None:
+        return _memory(0) + SIGNAL + slot_id
+    else:
+        return device_dptr + SIGNAL + slot_id
+
+
+@jit
+def signal(
+    device_dptr,
+    peer,
+    slot_id,
+    value=None,
+    op: core.constexpr = "inc",
+    space: core.constexpr = "intra_node",
+    group_kind: core.constexpr = None,
+    context_id: core.constexpr = 0,
+    scope: core.constexpr = None,
+):
+    """Adds one (``op="inc"``) or ``value`` (``op="add"``) to a signal of another rank, and releases: what this program has written before, to
+    whatever memory, is seen by whoever waits for the signal there.
+
+    :param device_dptr: ``None``: the launch's memory; or where this rank's part of it begins.
+    :param peer: the rank, a number among all those of the launch, whatever ``space`` it is reached through.
+    :param slot_id: the number of the signal, below 1024. Signals are int64, zero before the first launch, and stay as launches leave them.
+
+    ``group_kind``, ``context_id`` and ``scope`` other than the block, 0 and the system are not supported yet.
+    """
+    core.static_assert(op == "inc" or op == "add", 'op of tle.signal must be "inc" or "add"')
+    core.static_assert(
+        space == "intra_node" or space == "inter_node" or space == "world",
+        'space of tle.signal must be "intra_node", "inter_node" or "world"',
+    )
+    core.static_assert(
+        group_kind is None and context_id == 0 and scope is None,
+        "not supported yet: tle.signal with `group_kind`, `context_id` or `scope`",
+    )
+    core.static_assert((op == "add") == (value is not None), 'value of tle.signal goes with op="add"')
+    there = _of_rank(0, _slot(device_dptr, slot_id), peer)
+    if value is None:
+        core.atomic_add(there, 1, sem="release", scope="sys")
+    else:
+        core.atomic_add(there, value, sem="release", scope="sys")
+
+
+@jit
+def signal_wait(
+    device_dptr,
+    slot_id,
+    wait_kind: core.constexpr = "signal",
+    target=None,
+    group_kind: core.constexpr = None,
+    context_id: core.constexpr = 0,
+    order: core.constexpr = "acquire",
+):
+    """Waits until a signal of this rank is at least ``target``, and acquires: what came before the :func:`tle.signal` calls that made it so is seen
+    behind it. Without ``target`` it waits for one, and takes it off.
+
+    The parameters are those of :func:`tle.signal`; ``wait_kind`` is ``"signal"``, and ``order`` at most ``"acquire"``, which it always is.
+    """
+    core.static_assert(
+        wait_kind == "signal", 'not supported yet: tle.signal_wait with another `wait_kind` than "signal"'
+    )
+    core.static_assert(
+        group_kind is None and context_id == 0,
+        "not supported yet: tle.signal_wait with `group_kind` or `context_id`",
+    )
+    core.static_assert(
+        order == "acquire" or order == "relaxed",
+        'order of tle.signal_wait must be "acquire" or "relaxed"',
+    )
+    slot = _slot(device_dptr, slot_id)
+    if target is None:
+        _wait(slot, 1)
+        core.atomic_add(slot, -1, sem="relaxed", scope="sys")
+    else:
+        _wait(slot, target)
+
+
+@jit
+def n_pes(device_dptr=None):
+    """How many ranks the launch has. int32. ``device_dptr`` is the launch's memory where none is given."""
+    if device_dptr is None:
+        return core.load(_memory(0) + RANKS).to(core.int32)
+    else:
+        return core.load(device_dptr + RANKS).to(core.int32)

@@ -1,0 +1,358 @@
+"""Tensors that are distributed over a mesh of devices, in the language itself: what is decided at compile time is in :mod:`tilewright.tle._sharding`.
+
+A member's part of a tensor is a value, or lies in symmetric memory, in row-major order, where a pointer says. :func:`reshard` lets each member fetch
+what its new part is made of from those who have it: all members meet before, so that what they have is there, and behind, so that nobody writes
+to it before all have read. A value is put in the scratch of symmetric memory before.
+"""
+
+from ..language import core
+from ..language._marker import constexpr_function, jit
+from ..language.standard import sum as _sum_of
+from . import _ranks
+
+
+@constexpr_function
+def S(axis):
+    """An entry of ``split``: the dimension is split over an axis, or over several."""
+    return axis if isinstance(axis, tuple) else (axis,)
+
+
+@constexpr_function
+def P(axis):
+    """An entry of ``partial``: the members along an axis, or along several, have values that are to be added up."""
+    return axis if isinstance(axis, tuple) else (axis,)
+
+
+#: An entry of ``split``: the dimension is whole.
+B = ()
+
+
+@core._aggregate
+class ShardedTensor:
+    """A tensor that is distributed as ``spec`` says; ``shape`` is that of the whole, and ``handle`` this member's part.
+
+    :func:`tl.load` gives the part, :func:`tl.store` and the atomics write it where it lies in memory, :func:`tle.remote` reaches another member's.
+    Arithmetic and elementwise functions of tensors that are distributed alike give one that is, too.
+    """
+
+    handle: core.tensor
+    spec: core.constexpr
+    shape: core.constexpr
+
+    def __init__(self, handle, spec, shape):
+        self.handle = handle
+        self.spec = spec
+        self.shape = shape
+
+    def __add__(self, other):
+        return _added(self, other, "add", 1)
+
+    def __radd__(self, other):
+        return _added(self, other, "add", 1)
+
+    def __sub__(self, other):
+        return _added(self, other, "sub", -1)
+
+    def __mul__(self, other):
+        return _multiplied(self, other)
+
+    def __rmul__(self, other):
+        return _multiplied(self, other)
+
+    def __truediv__(self, other):
+        return _divided(self, other)
+
+    def __neg__(self):
+        return ShardedTensor(-_value(self), self.spec, self.shape)
+
+    def sum(self, axis):
+        """The sum along a dimension; over the parts of a split one it is still to be added up."""
+        at = axis + len(self.shape) if axis < 0 else axis
+        return _sum(self, at)
+
+
+@constexpr_function
+def _without(shape, axis):
+    return [shape[d] for d in range(len(shape)) if d != axis]
+
+
+@constexpr_function
+def _along(n, d, rank):
+    return [n if k == d else 1 for k in range(rank)]
+
+
+@constexpr_function
+def _row_stride(shape, d):
+    stride = 1
+    for k in range(d + 1, len(shape)):
+        stride = stride * shape[k]
+    return stride
+
+
+@constexpr_function
+def _bytes(shape, dtype):
+    size = max(8, dtype.primitive_bitwidth) // 8
+    for n in shape:
+        size = size * n
+    return size
+
+
+@jit
+def make_sharded_tensor(handle, sharding: core.constexpr, shape: core.constexpr = None):
+    """A tensor that is distributed as ``sharding`` says, of whose parts ``handle`` is this member's: a pointer to it in symmetric memory, where it lies in
+    row-major order, or a block, its value.
+
+    :param shape: the shape of the whole tensor; of a block it need not be given. Dimensions that are split divide evenly.
+    """
+    spec: core.constexpr = sharding.with_mesh_of_devices()
+    if handle.dtype.is_ptr():
+        core.static_assert(
+            len(handle.shape) == 0,
+            "not supported yet: tle.make_sharded_tensor of a block of pointers; give the pointer to the part's first element",
+        )
+        core.static_assert(
+            shape is not None, "tle.make_sharded_tensor of a pointer needs `shape`, that of the whole tensor"
+        )
+        spec.local_shape(shape)
+        return ShardedTensor(handle, spec, shape)
+    else:
+        if shape is None:
+            return ShardedTensor(handle, spec, spec.global_shape(handle.shape))
+        else:
+            spec.check_part(shape, handle.shape)
+            return ShardedTensor(handle, spec, shape)
+
+
+@jit
+def _offsets(shape: core.constexpr):
+    # Where the elements of an array of this shape are, in row-major order.
+    offsets = 0
+    for d in core.static_range(len(shape)):
+        at = core.reshape(core.arange(0, shape[d]), _along(shape[d], d, len(shape)))
+        offsets = offsets + at * _row_stride(shape, d)
+    return offsets
+
+
+@jit
+def _pointers(x):
+    core.static_assert(
+        x.handle.dtype.is_ptr(),
+        "this sharded tensor is a value, and lies in no memory: it has no places to write to",
+    )
+    return x.handle + _offsets(x.spec.local_shape(x.shape))
+
+
+@jit
+def _value(x):
+    """This member's part."""
+    if x.handle.dtype.is_ptr():
+        return core.load(_pointers(x))
+    else:
+        return x.handle
+
+
+@jit
+def _store(x, value):
+    core.store(_pointers(x), value)
+
+
+@jit
+def _remote(ranks: core.constexpr, x, rank):
+    core.static_assert(
+        x.handle.dtype.is_ptr(),
+        "this sharded tensor is a value, and lies in no memory that others reach: store it first",
+    )
+    return ShardedTensor(_ranks._of_rank(ranks, x.handle, rank), x.spec, x.shape)
+
+
+# ---- operations -------------------------------------------------------------------------------------------------
+
+
+@jit
+def _added(a, b, operation: core.constexpr, sign: core.constexpr):
+    if isinstance(b, ShardedTensor):
+        spec: core.constexpr = a.spec.joined(b.spec, a.shape, b.shape, operation)
+        return ShardedTensor(_value(a) + _value(b) if sign == 1 else _value(a) - _value(b), spec, a.shape)
+    else:
+        spec: core.constexpr = a.spec.mapped(operation, False)
+        return ShardedTensor(_value(a) + _scalar(b) if sign == 1 else _value(a) - _scalar(b), spec, a.shape)
+
+
+@jit
+def _multiplied(a, b):
+    if isinstance(b, ShardedTensor):
+        spec: core.constexpr = a.spec.joined(b.spec, a.shape, b.shape, "mul")
+        return ShardedTensor(_value(a) * _value(b), spec, a.shape)
+    else:
+        return ShardedTensor(_value(a) * _scalar(b), a.spec, a.shape)
+
+
+@jit
+def _divided(a, b):
+    if isinstance(b, ShardedTensor):
+        spec: core.constexpr = a.spec.joined(b.spec, a.shape, b.shape, "div")
+        return ShardedTensor(_value(a) / _value(b), spec, a.shape)
+    else:
+        return ShardedTensor(_value(a) / _scalar(b), a.spec, a.shape)
+
+
+@jit
+def _scalar(x):
+    # What is no sharded tensor is the same for all members: one number.
+    value = core.to_tensor(x)
+    core.static_assert(
+        len(value.shape) == 0,
+        "a sharded tensor and a block that is not: tle.make_sharded_tensor says how the block is distributed",
+    )
+    return value
+
+
+@jit
+def _sum(x, axis: core.constexpr):
+    spec: core.constexpr = x.spec.summed(axis)
+    return ShardedTensor(_sum_of(_value(x), axis), spec, _without(x.shape, axis))
+
+
+# ---- transitions ------------------------------------------------------------------------------------------------
+
+
+@jit
+def _look_up(index, table: core.constexpr):
+    # table[index], for indices at run time.
+    found = index * 0 + table[0]
+    for k in core.static_range(1, len(table)):
+        found = core.where(index == k, table[k], found)
+    return found
+
+
+@jit
+def _own_number(ranks: core.constexpr, rank):
+    # A member's number in the mesh, by its rank.
+    number = rank * 0
+    for k in core.static_range(1, len(ranks)):
+        number = core.where(rank == ranks[k], k, number)
+    return number
+
+
+@jit
+def _part(digits: core.constexpr, number):
+    # Which part of a dimension a member has.
+    part = number * 0
+    for k in core.static_range(len(digits)):
+        part = part + number // digits[k][2] % digits[k][1] * digits[k][0]
+    return part
+
+
+@jit
+def _staged(x, count: core.constexpr):
+    # A pointer to this member's part, where others reach it.
+    if x.handle.dtype.is_ptr():
+        return x.handle
+    else:
+        part: core.constexpr = x.handle.shape
+        place = _ranks._scratch(count, x.handle.dtype, _bytes(part, x.handle.dtype))
+        core.store(place + _offsets(part), x.handle)
+        return place
+
+
+@jit
+def _fetch(begin, x, to: core.constexpr, count: core.constexpr):
+    """This member's part of ``x`` distributed as ``to`` says; the parts of all members lie at ``begin``."""
+    shape: core.constexpr = x.shape
+    rank: core.constexpr = len(shape)
+    theirs: core.constexpr = x.spec.local_shape(shape)
+    mine: core.constexpr = to.local_shape(shape)
+    number = _own_number(x.spec.ranks(), _ranks._rank(count))
+    owner = number * 0
+    stays: core.constexpr = x.spec.stays(to)
+    for k in core.static_range(len(stays)):
+        owner = owner + number // stays[k][1] % stays[k][0] * stays[k][1]
+    offsets = 0
+    for d in core.static_range(rank):
+        at = (
+            core.reshape(core.arange(0, mine[d]), _along(mine[d], d, rank))
+            + _part(to.digits(d), number) * mine[d]
+        )
+        part = at // theirs[d]
+        digits: core.constexpr = x.spec.digits(d)
+        for k in core.static_range(len(digits)):
+            owner = owner + part // digits[k][0] % digits[k][1] * digits[k][2]
+        offsets = offsets + at % theirs[d] * _row_stride(theirs, d)
+    if x.spec.moves(to):
+        shares: core.constexpr = x.spec.sharing(to)
+        total = core.load(
+            _ranks._of_rank(count, begin, _look_up(owner + shares[0], x.spec.ranks())) + offsets
+        )
+        for k in core.static_range(1, len(shares)):
+            total = total + core.load(
+                _ranks._of_rank(count, begin, _look_up(owner + shares[k], x.spec.ranks())) + offsets
+            )
+        return total
+    else:
+        return core.load(begin + offsets)
+
+
+@jit
+def reshard(tensor, spec: core.constexpr):
+    """A sharded tensor distributed otherwise. Along each axis of the mesh: what was whole is split (nothing is moved), what was split is gathered or
+    split along another dimension, and partial sums are added up, whole or in parts. All members of the mesh must come here.
+
+    Sums are made in the order of members, in the tensor's dtype, so that all have the same. What is whole or split cannot become a partial sum.
+    """
+    core.static_assert(
+        isinstance(tensor, ShardedTensor),
+        "tle.reshard takes a sharded tensor: tle.make_sharded_tensor makes one",
+    )
+    to: core.constexpr = spec.with_mesh_of_devices()
+    to.local_shape(tensor.shape)
+    count: core.constexpr = to.ranks_of_launch()
+    if tensor.spec.moves(to):
+        begin = _staged(tensor, count)
+        _ranks._barrier(count, to.ranks(), None)
+        value = _fetch(begin, tensor, to, count)
+        _ranks._barrier(count, to.ranks(), None)
+        return ShardedTensor(value, to, tensor.shape)
+    elif tensor.spec == to:
+        return ShardedTensor(_value(tensor), to, tensor.shape)
+    else:
+        begin = _staged(tensor, count)
+        if not tensor.handle.dtype.is_ptr():
+            core.debug_barrier()
+        value = _fetch(begin, tensor, to, count)
+        if not tensor.handle.dtype.is_ptr():
+            core.debug_barrier()
+        return ShardedTensor(value, to, tensor.shape)
+
+
+@jit
+def distributed_dot(a, b, c=None):
+    """The product of two sharded matrices. Along each axis of the mesh the operands stay where they are and the result is distributed as follows
+    from it; of two that don't fit, one is gathered or cut first (then all members of the mesh must come here).
+
+    ======  ======  ========  ============================================
+    a       b       result    moved
+    ======  ======  ========  ============================================
+    M       whole   M         nothing
+    whole   N       N         nothing
+    K       K       partial   nothing
+    K       whole   partial   ``b`` is cut; the same the other way around
+    M, K    N       N         ``a`` is gathered
+    M       K       M         ``b`` is gathered
+    partial whole   partial   nothing; the same the other way around
+    ======  ======  ========  ============================================
+
+    ``c`` is added to it, and distributed as the result is. Products are added up in float32, or in int32.
+    """
+    core.static_assert(
+        isinstance(a, ShardedTensor) and isinstance(b, ShardedTensor),
+        "tle.distributed_dot takes sharded tensors: tle.make_sharded_tensor makes them",
+    )
+    plan: core.constexpr = a.spec.product(b.spec, a.shape, b.shape)
+    left = reshard(a, plan[0])
+    right = reshard(b, plan[1])
+    product = core.dot(left.handle, right.handle)
+    if c is None:
+        return ShardedTensor(product, plan[2], plan[3])
+    else:
+        plan[2].check_accumulator(c.spec, plan[3], c.shape)
+        return ShardedTensor(product + _value(c), plan[2], plan[3])

@@ -1,0 +1,317 @@
+"""How tensors are distributed over a mesh: specifications, and all that is decided about them before a kernel runs.
+
+A kernel calls the methods of a specification at compile time; what they refuse is an error of the call in the kernel.
+"""
+
+from __future__ import annotations
+
+import math as _math
+
+from ..language._marker import constexpr_function
+
+
+def _axes(entry):
+    """The axes that an entry of ``split`` or ``partial`` names: a name, several, ``S(…)``, ``P(…)``, ``B`` or ``None``."""
+    if entry is None:
+        return ()
+    if isinstance(entry, str):
+        return (entry,)
+    if isinstance(entry, (tuple, list)) and all(isinstance(axis, str) for axis in entry):
+        return tuple(entry)
+    raise TypeError(f"an entry of a sharding must be a name of an axis, several, or tle.B, not {entry!r}")
+
+
+class ShardingSpec:
+    """How a tensor is distributed: ``split`` says for each dimension over which axes of ``mesh`` it is split, ``partial`` of which axes' members it is
+    the sum; of all other axes (``broadcast``) each member has the same. Specifications are equal where all that is."""
+
+    __slots__ = ("_mesh", "_partial", "_split")
+
+    def __init__(self, mesh, split=None, partial=None):
+        from .distributed import device_mesh
+
+        if not isinstance(mesh, device_mesh):
+            raise TypeError(f"the mesh of a sharding must be a tle.device_mesh, not {mesh!r}")
+        split = tuple(_axes(entry) for entry in ((split,) if isinstance(split, str) else split or ()))
+        while split and not split[-1]:
+            # Trailing dimensions that are whole need not be said.
+            split = split[:-1]
+        partial = tuple(
+            axis
+            for entry in ((partial,) if isinstance(partial, str) else partial or ())
+            for axis in _axes(entry)
+        )
+        named = [axis for axes in split for axis in axes]
+        for axis in (*named, *partial):
+            if axis not in mesh.dim_names:
+                raise ValueError(f"the mesh has no axis {axis!r}; its axes are {', '.join(mesh.dim_names)}")
+        for axis in named:
+            if named.count(axis) > 1:
+                raise ValueError(f"the axis {axis!r} splits the tensor twice")
+            if axis in partial:
+                raise ValueError(f"the axis {axis!r} is both split and partial")
+        for axis in partial:
+            if partial.count(axis) > 1:
+                raise ValueError(f"the axis {axis!r} is partial twice")
+        for name, value in (("_mesh", mesh), ("_split", split), ("_partial", tuple(sorted(partial)))):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"a ShardingSpec does not change: `{name}` cannot be set")
+
+    mesh = property(lambda self: self._mesh, doc="The mesh.")
+    split = property(
+        lambda self: self._split,
+        doc="For each dimension the axes that split it; trailing whole ones left out.",
+    )
+    partial = property(
+        lambda self: self._partial, doc="The axes whose members' values are still to be added up."
+    )
+
+    @property
+    def broadcast(self):
+        """The axes along which all members have the same."""
+        return tuple(axis for axis in self._mesh.dim_names if self.axis_state(axis) == "B")
+
+    @constexpr_function
+    def axis_state(self, axis):
+        """``"S"``, ``"P"`` or ``"B"``: split, partial or the same along an axis."""
+        if axis not in self._mesh.dim_names:
+            raise ValueError(f"the mesh has no axis {axis!r}; its axes are {', '.join(self._mesh.dim_names)}")
+        if self.dim_of(axis) is not None:
+            return "S"
+        return "P" if axis in self._partial else "B"
+
+    def dim_of(self, axis):
+        """The dimension that an axis splits; ``None`` where it splits none."""
+        return next((d for d, axes in enumerate(self._split) if axis in axes), None)
+
+    def _key(self):
+        return self._mesh, self._split, self._partial
+
+    def __eq__(self, other):
+        return self._key() == other._key() if isinstance(other, ShardingSpec) else NotImplemented
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        split = ", ".join("B" if not axes else f"S({'+'.join(axes)})" for axes in self._split)
+        partial = f", partial {'+'.join(self._partial)}" if self._partial else ""
+        return f"Sharding([{split}]{partial})"
+
+    # ---- parts ----------------------------------------------------------------------------------------------------
+
+    def _size(self, axis):
+        return self._mesh.shape[self._mesh.dim_names.index(axis)]
+
+    def _axes_of(self, dim):
+        return self._split[dim] if dim < len(self._split) else ()
+
+    def _parts(self, dim):
+        return _math.prod(self._size(axis) for axis in self._axes_of(dim))
+
+    @constexpr_function
+    def local_shape(self, shape):
+        """The shape of one member's part of a tensor of ``shape``."""
+        shape = tuple(shape)
+        if len(self._split) > len(shape):
+            raise ValueError(
+                f"{self} splits {len(self._split)} dimensions, and the tensor of shape {shape} has {len(shape)}"
+            )
+        for d, n in enumerate(shape):
+            if n % self._parts(d):
+                raise ValueError(
+                    f"dimension {d} of shape {shape} does not divide into the {self._parts(d)} parts of {self}"
+                )
+        return tuple(n // self._parts(d) for d, n in enumerate(shape))
+
+    @constexpr_function
+    def global_shape(self, part):
+        """The shape of the tensor of which each member has a part of this shape."""
+        if len(self._split) > len(part):
+            raise ValueError(
+                f"{self} splits {len(self._split)} dimensions, and the part of shape {tuple(part)} has {len(part)}"
+            )
+        return tuple(n * self._parts(d) for d, n in enumerate(part))
+
+    @constexpr_function
+    def check_part(self, shape, part):
+        """That a value of shape ``part`` can be a member's part of a tensor of ``shape``."""
+        wanted = self.local_shape(shape)
+        if tuple(part) != wanted:
+            raise ValueError(
+                f"a part of a tensor of shape {tuple(shape)} with {self} has the shape {wanted}, not {tuple(part)}"
+            )
+        return wanted
+
+    @constexpr_function
+    def with_mesh_of_devices(self):
+        """Itself, where its mesh is one that parts can be moved over."""
+        if any(level not in ("node", "device") for level in self._mesh.launch_levels):
+            raise NotImplementedError(
+                "not supported yet: tensors sharded over other axes than those of nodes and devices"
+            )
+        return self
+
+    # ---- operations -----------------------------------------------------------------------------------------------
+
+    @constexpr_function
+    def joined(self, other, shape, other_shape, operation):
+        """The specification of an elementwise ``operation`` of two sharded tensors."""
+        if self._mesh != other._mesh:
+            raise ValueError(
+                f"{operation} of tensors on different meshes: {self} on {self._mesh}, {other} on {other._mesh}"
+            )
+        if self != other:
+            raise ValueError(
+                f"{operation} of tensors that are distributed differently: {self} and {other}; tle.reshard one of them"
+            )
+        if tuple(shape) != tuple(other_shape):
+            raise ValueError(
+                f"{operation} of sharded tensors of shapes {tuple(shape)} and {tuple(other_shape)}"
+            )
+        if self._partial and operation not in ("add", "sub"):
+            raise ValueError(f"{operation} of partial sums, {self} and {other}: tle.reshard adds them up")
+        return self
+
+    @constexpr_function
+    def mapped(self, operation, linear):
+        """The specification of an elementwise ``operation`` with one sharded operand; ``linear``: f(a) + f(b) is f(a + b)."""
+        if self._partial and not linear:
+            raise ValueError(f"{operation} of partial sums, {self}: tle.reshard adds them up")
+        return self
+
+    @constexpr_function
+    def summed(self, axis):
+        """The specification of the sum along a dimension: what splits it becomes partial."""
+        split = [self._axes_of(d) for d in range(max(len(self._split), axis + 1))]
+        partial = self._partial + tuple(split.pop(axis))
+        return ShardingSpec(self._mesh, split, partial)
+
+    @constexpr_function
+    def moves(self, to):
+        """Whether :meth:`plan` moves anything between members."""
+        if self._mesh != to._mesh:
+            raise ValueError(f"tle.reshard between meshes: from {self} on {self._mesh} to {to} on {to._mesh}")
+        for axis in self._mesh.dim_names:
+            state = self.axis_state(axis)
+            if to.axis_state(axis) == "P" and state != "P":
+                what = "split" if state == "S" else "whole"
+                raise ValueError(
+                    f"tle.reshard from {self} to {to}: along {axis!r} the tensor is {what}, and cannot become a partial sum"
+                )
+        reduced = [a for a in self._partial if a not in to._partial]
+        return bool(reduced) or any(axes and to._axes_of(d) != axes for d, axes in enumerate(self._split))
+
+    @constexpr_function
+    def ranks(self):
+        """The rank of each member, in order: its number over nodes, then devices."""
+        mesh = self._mesh
+        order = sorted(range(len(mesh.launch_shape)), key=lambda d: mesh.launch_levels[d] != "node")
+        strides = [_math.prod(mesh.launch_shape[d + 1 :]) for d in range(len(mesh.launch_shape))]
+        ranks = []
+        for member in mesh.physical_ids:
+            rank = 0
+            for d in order:
+                rank = rank * mesh.launch_shape[d] + member // strides[d] % mesh.launch_shape[d]
+            ranks.append(rank)
+        return tuple(ranks)
+
+    @constexpr_function
+    def ranks_of_launch(self):
+        """How many ranks a launch has."""
+        return _math.prod(self._mesh.launch_shape)
+
+    @constexpr_function
+    def sharing(self, to):
+        """What is to be added up, as how much each of the members adds to the number of a member."""
+        numbers = [0]
+        for axis in self._partial:
+            if axis not in to._partial:
+                numbers = [n + k * self._stride(axis) for n in numbers for k in range(self._size(axis))]
+        return tuple(numbers)
+
+    @constexpr_function
+    def digits(self, dim):
+        """Of a dimension, for each axis that splits it: parts inside one of its own, its size, and by how much it counts in a member's number."""
+        axes = self._axes_of(dim)
+        inner = [_math.prod(self._size(a) for a in axes[k + 1 :]) for k in range(len(axes))]
+        return tuple((inner[k], self._size(a), self._stride(a)) for k, a in enumerate(axes))
+
+    @constexpr_function
+    def stays(self, to):
+        """The axes along which a member asks those with its own coordinate: sizes, and by how much they count in a member's number."""
+        reduced = [a for a in self._partial if a not in to._partial]
+        axes = [a for a in self._mesh.dim_names if self.dim_of(a) is None and a not in reduced]
+        return tuple((self._size(a), self._stride(a)) for a in axes)
+
+    def _stride(self, axis):
+        at = self._mesh.dim_names.index(axis)
+        return _math.prod(self._mesh.shape[at + 1 :])
+
+    # ---- products -------------------------------------------------------------------------------------------------
+
+    @constexpr_function
+    def product(self, other, shape, other_shape):
+        """What ``tle.distributed_dot`` of two matrices does: the specifications that they are brought to, and that of the result."""
+        if self._mesh != other._mesh:
+            raise ValueError(
+                f"tle.distributed_dot on different meshes: {self} on {self._mesh}, {other} on {other._mesh}"
+            )
+        if len(shape) != 2 or len(other_shape) != 2 or shape[1] != other_shape[0]:
+            raise ValueError(f"tle.distributed_dot of shapes {tuple(shape)} and {tuple(other_shape)}")
+        a, b, c = [[], []], [[], []], [[], []]
+        of_a, of_b, partial = [], [], []
+        for axis in self._in_order(other):
+            left = self._letter(axis, "MK")
+            right = other._letter(axis, "KN")
+            match left, right:
+                case ("P", "P"):
+                    raise ValueError(
+                        f"tle.distributed_dot of two partial sums along {axis!r}: {self} and {other}"
+                    )
+                case ("P", "-") | ("-", "P"):
+                    partial.append(axis)
+                    (of_a if left == "P" else of_b).append(axis)
+                case ("P", _) | (_, "P"):
+                    raise ValueError(
+                        f"tle.distributed_dot of a partial sum with what is split along {axis!r}: {self} and {other}"
+                    )
+                case ("-", "-"):
+                    pass
+                case ("M", "-" | "K"):
+                    a[0].append(axis)
+                    c[0].append(axis)
+                case (_, "N"):
+                    b[1].append(axis)
+                    c[1].append(axis)
+                case _:
+                    a[1].append(axis)
+                    b[0].append(axis)
+                    partial.append(axis)
+        mesh = self._mesh
+        return (
+            ShardingSpec(mesh, a, of_a),
+            ShardingSpec(mesh, b, of_b),
+            ShardingSpec(mesh, c, partial),
+            (shape[0], other_shape[1]),
+        )
+
+    def _letter(self, axis, letters):
+        dim = self.dim_of(axis)
+        return letters[dim] if dim is not None else ("P" if axis in self._partial else "-")
+
+    def _in_order(self, other):
+        # As the operands split, so that they stay as they are where they can.
+        named = [axis for spec in (self, other) for axes in spec._split for axis in axes]
+        return tuple(dict.fromkeys((*named, *self._mesh.dim_names)))
+
+    @constexpr_function
+    def check_accumulator(self, other, shape, other_shape):
+        """That what is added to a product is distributed as the product."""
+        if self != other or tuple(shape) != tuple(other_shape):
+            raise ValueError(
+                f"the accumulator of tle.distributed_dot is {other} of shape {tuple(other_shape)}, and the product {self} of {tuple(shape)}"
+            )
+        return True
