@@ -56,7 +56,7 @@ TYPES = {
     "bitcast sanitize_overflow volatile allow_tf32 fast_math lhs_k_pack rhs_k_pack flatten warp_specialize disable_licm "
     "disallow_acc_multi_buffer hex flush is_pure signed const",
     "_Text": "cache_modifier eviction_policy padding_option sem scope msg prefix input_precision fp_downcast_rounding lhs_format "
-    "rhs_format asm constraints lib_name lib_path sep name type_str",
+    "rhs_format asm constraints lib_name lib_path sep name type_str tiling",
     "_AnyDtype": "dtype out_dtype element_ty dst_ty",
     "_Shape": "shape block_shape dims order boundary_check",
     "_Function": "combine_fn scalar_fn fn",

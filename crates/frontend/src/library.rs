@@ -627,7 +627,7 @@ mod tests {
         assert_eq!(
             dot.signature(),
             "tl.dot(input, other, acc=None, input_precision=None, allow_tf32=None, \
-             max_num_imprecise_acc=None, out_dtype=fp32)"
+             max_num_imprecise_acc=None, out_dtype=fp32, tiling=None)"
         );
     }
 }

@@ -821,6 +821,7 @@ def dot(
     allow_tf32=None,
     max_num_imprecise_acc=None,
     out_dtype=float32,
+    tiling=None,
 ):
     """The matrix product ``input @ other (+ acc)`` of shapes ``[M, K]`` and ``[K, N]``, or ``[B, M, K]`` and ``[B, K, N]``.
 
@@ -829,6 +830,11 @@ def dot(
     has that dtype and the result's shape. ``input_precision`` says how float32 operands are multiplied: ``"tf32"``
     (default), ``"tf32x3"`` or ``"ieee"``; ``allow_tf32`` is its old spelling. ``max_num_imprecise_acc`` bounds how many
     products of 8-bit floats are added at reduced precision.
+
+    ``tiling`` says how the warps divide the result among each other: ``"horizontal"``, each whole rows; ``"vertical"``, each whole columns;
+    ``"square"``, each a part about as high as wide. The layouts of all other tensors follow, values don't change. It is an error on a
+    GPU where there are fewer tiles of an instruction than warps along a dimension. Where the warps of a group can't lie so (``wgmma`` has them
+    one below the other) the product is done by each warp on its own (``mma.sync``).
     """
 
 
