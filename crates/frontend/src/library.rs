@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::aggregate::{AggregateClass, is_aggregate};
 use crate::dtype::{DType, Scalar};
 use crate::fold;
-use crate::host::{FunctionKind, HostError, HostValue, JitFunction};
+use crate::host::{FunctionKind, HostError, HostValue, JitFunction, JitMarks};
 use crate::source::{SourceText, last_name, must_use};
 
 /// The files, by module path.
@@ -368,7 +368,7 @@ fn load_statement(
                     format!("{PACKAGE}{module}"),
                     name.as_str(),
                     source.clone(),
-                    false,
+                    JitMarks::default(),
                     Arc::new(def.clone()),
                 );
                 Item::Jit(if marks.contains(&"jit") {

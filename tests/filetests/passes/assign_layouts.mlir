@@ -227,6 +227,20 @@ tt.func public @tiling(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %p: tensor<
 // CHECK: tt.dot {{.*}}tiling = vertical{{.*}} -> tensor<64x64xf32, #mma1>
 // CHECK: tt.dot {{.*}}tiling = square{{.*}} -> tensor<64x64xf32, #mma2>
 // -----
+// In a kernel that is written for one warp, tensors are one warp's, and products are those of single warps.
+// RUN: -assign-layouts -num-warps=8 -target=cuda:90
+module attributes {tt.warp_level = 8 : i32} {
+  tt.func public @one_warp(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %p: tensor<64x64x!tt.ptr<f32>>) {
+    %zero = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %d = tt.dot %a, %b, %zero : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+    tt.store %p, %d : tensor<64x64x!tt.ptr<f32>>
+    tt.return
+  }
+}
+// CHECK: versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1]
+// CHECK: "ttg.num-warps" = 1
+// CHECK: tt.dot
+// -----
 // Two products in a loop add to one accumulator, each divided as it says.
 // RUN: -assign-layouts -num-warps=4 -target=cuda:80
 tt.func public @one_accumulator(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %p: tensor<64x64x!tt.ptr<f32>>, %n: i32) {

@@ -93,6 +93,7 @@ impl Evaluator<'_> {
     pub(super) fn any_load(&mut self, args: &Args) -> Eval<Value> {
         match args.get("pointer") {
             Value::Block(block) => self.block_load(args, &block.clone()),
+            Value::Buffer(_) => self.load_from_buffer(args).map(Value::Tensor),
             _ => self.load(args).map(Value::Tensor),
         }
     }
