@@ -54,9 +54,9 @@ TYPES = {
     "address_space propagate_nan major minor",
     "_Flag": "keep_dims return_indices return_indices_tie_break_left tie_break_left ieee_rounding can_reorder reverse descending "
     "bitcast sanitize_overflow volatile allow_tf32 fast_math lhs_k_pack rhs_k_pack flatten warp_specialize disable_licm "
-    "disallow_acc_multi_buffer hex flush is_pure signed const",
+    "disallow_acc_multi_buffer hex flush is_pure signed const cross_warp",
     "_Text": "cache_modifier eviction_policy padding_option sem scope msg prefix input_precision fp_downcast_rounding lhs_format "
-    "rhs_format asm constraints lib_name lib_path sep name type_str",
+    "rhs_format asm constraints lib_name lib_path sep name type_str tiling",
     "_AnyDtype": "dtype out_dtype element_ty dst_ty",
     "_Shape": "shape block_shape dims order boundary_check",
     "_Function": "combine_fn scalar_fn fn",
@@ -83,6 +83,7 @@ TYPE = {name: type for type, names in TYPES.items() for name in names.split()} |
     "dot_scaled.rhs_scale": "_Value | None",
     "expand_dims.axis": "_Int | Sequence[_Int] | tuple",
     "inline_asm_elementwise.dtype": "_AnyDtype | Sequence[_AnyDtype] | tuple",
+    **{f"{name}.dst_warps": "_Int | Sequence[_Int] | tuple" for name in ("reduce", "sum", "max", "min")},
     "multiple_of.values": "_Int | Sequence[_Int] | tuple",
     "max_contiguous.values": "_Int | Sequence[_Int] | tuple",
     "max_constancy.values": "_Int | Sequence[_Int] | tuple",
@@ -103,7 +104,7 @@ FOUR = "builtins.tuple[tensor, tensor, tensor, tensor]"
 # What is not a tensor.
 RETURNS = (
     dict.fromkeys(
-        "store store_tensor_descriptor debug_barrier assume static_print static_assert device_print device_assert "
+        "store store_tensor_descriptor barrier debug_barrier assume static_print static_assert device_print device_assert "
         "gdc_wait gdc_launch_dependents".split(),
         "None",
     )
@@ -114,7 +115,7 @@ RETURNS = (
     )
     | dict.fromkeys("is_cuda cuda_capability_geq is_hip is_hip_cdna3 is_hip_cdna4".split(), "bool")
     | dict.fromkeys("num_threads num_warps".split(), "constexpr")
-    | {"current_target": "Any"}
+    | {"current_target": "Any", "alloc": "Any"}
     | {"get_int_dtype": "dtype", "make_tensor_descriptor": "tensor_descriptor"}
 )
 # Functions whose result follows an argument: the argument's type, the result's, in the order in which they are tried.

@@ -17,6 +17,7 @@ EXAMPLES = [
     "layer_norm",
     "layer_norm_backward",
     "matmul",
+    "paged_attention_warp",
     "paged_decode",
     "persistent_matmul",
     "rms_norm",

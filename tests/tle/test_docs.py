@@ -1,4 +1,4 @@
-"""The examples of `docs/tle.md` and `docs/distributed.md` run as one program a page, in the order of the page."""
+"""The examples of a page run as one program, in their order: `docs/tle.md`, `docs/distributed.md`, `docs/warp-level.md`."""
 
 import os
 import re
@@ -12,11 +12,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize("backend", ["interp", "ptxsim"])
-@pytest.mark.parametrize(("page", "least"), [("tle", 10), ("distributed", 2)])
+@pytest.mark.parametrize("page,least", [("tle", 10), ("distributed", 2), ("warp-level", 4)])
 def test_examples(backend, page, least, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text(), re.DOTALL)
     assert len(blocks) >= least
-    program = tmp_path / "tle.py"
+    program = tmp_path / "page.py"
     program.write_text("\n".join([*blocks, 'print("all")']))
     environment = {**os.environ, "TILEWRIGHT_BACKEND": backend}
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, env=environment)

@@ -71,16 +71,10 @@ impl AggregateClass {
                     let is_static =
                         def.decorator_list.iter().any(|d| last_name(&d.expression) == Some("staticmethod"));
                     let full = format!("{name}.{}", def.name);
-                    let noinline = mark.is_some_and(|mark| mark.noinline);
+                    let marks = mark.map(|mark| mark.marks).unwrap_or_default();
                     let definition = Arc::new(def.clone());
-                    let function = JitFunction::parsed(
-                        id(def),
-                        module.clone(),
-                        full,
-                        source.clone(),
-                        noinline,
-                        definition,
-                    );
+                    let function =
+                        JitFunction::parsed(id(def), module.clone(), full, source.clone(), marks, definition);
                     let kind = mark.map_or(FunctionKind::Plain, |mark| mark.kind);
                     let method = AggregateMethod { function: function.of_kind(kind), is_static };
                     methods.push((def.name.as_str().into(), method));

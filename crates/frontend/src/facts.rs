@@ -205,10 +205,10 @@ impl Record {
                 .definition()
                 .map_or((source.first_line, 0), |def| source.line_col(def.range.start()));
             let line = format!(
-                "function f{number} {:?} {:?} noinline={} {:?} {:?}:{line}:{column} {:?}",
+                "function f{number} {:?} {:?} {:?} {:?} {:?}:{line}:{column} {:?}",
                 function.module,
                 function.name,
-                function.noinline,
+                function.marks,
                 function.kind,
                 source.file,
                 function.text()

@@ -174,6 +174,15 @@ pub enum FunctionKind {
     Plain,
 }
 
+/// What `@jit(…)` says of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct JitMarks {
+    /// `@jit(noinline=True)`: it stays a function.
+    pub noinline: bool,
+    /// `@jit(warp_level=True)`: it is code as one warp sees it.
+    pub warp_level: bool,
+}
+
 /// A function decorated with `@jit`: a host makes one for each, once, and gives the same `Arc` every time, so that
 /// it is parsed once.
 pub struct JitFunction {
@@ -185,8 +194,8 @@ pub struct JitFunction {
     pub name: Arc<str>,
     /// Its source: the function's own lines, or a whole file.
     pub source: Arc<SourceText>,
-    /// `@jit(noinline=True)`.
-    pub noinline: bool,
+    /// What its decorator says.
+    pub marks: JitMarks,
     /// When it runs.
     pub kind: FunctionKind,
     definition: OnceLock<Result<Arc<StmtFunctionDef>, Diagnostic>>,
@@ -199,7 +208,7 @@ impl JitFunction {
         module: impl Into<Arc<str>>,
         name: impl Into<Arc<str>>,
         source: Arc<SourceText>,
-        noinline: bool,
+        marks: JitMarks,
     ) -> Arc<JitFunction> {
         let (module, name) = (module.into(), name.into());
         Arc::new(JitFunction {
@@ -207,7 +216,7 @@ impl JitFunction {
             module,
             name,
             source,
-            noinline,
+            marks,
             kind: FunctionKind::Kernel,
             definition: OnceLock::new(),
         })
@@ -219,12 +228,12 @@ impl JitFunction {
         module: impl Into<Arc<str>>,
         name: impl Into<Arc<str>>,
         source: Arc<SourceText>,
-        noinline: bool,
+        marks: JitMarks,
         definition: Arc<StmtFunctionDef>,
     ) -> Arc<JitFunction> {
         let (module, name) = (module.into(), name.into());
         let definition = OnceLock::from(Ok(definition));
-        Arc::new(JitFunction { id, module, name, source, noinline, kind: FunctionKind::Kernel, definition })
+        Arc::new(JitFunction { id, module, name, source, marks, kind: FunctionKind::Kernel, definition })
     }
 
     /// The same function as one of another kind.
@@ -235,7 +244,7 @@ impl JitFunction {
             module: self.module.clone(),
             name: self.name.clone(),
             source: self.source.clone(),
-            noinline: self.noinline && kind == FunctionKind::Kernel,
+            marks: if kind == FunctionKind::Kernel { self.marks } else { JitMarks::default() },
             kind,
             definition: self.definition.clone(),
         })

@@ -35,7 +35,7 @@ pub use aggregate::AggregateClass;
 pub use dtype::{DType, Scalar};
 pub use eval::{Built, Captured, build_module, build_module_for};
 pub use facts::Facts;
-pub use host::{Binding, FunctionKind, Host, HostError, HostObject, HostValue, JitFunction};
+pub use host::{Binding, FunctionKind, Host, HostError, HostObject, HostValue, JitFunction, JitMarks};
 pub use signature::{ArgSpec, ArgType, Signature};
 pub use source::SourceText;
 pub use source_host::SourceHost;

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::aggregate::{AggregateClass, is_aggregate};
 use crate::dtype::{DType, Scalar};
 use crate::fold;
-use crate::host::{FunctionKind, HostError, HostValue, JitFunction};
+use crate::host::{FunctionKind, HostError, HostValue, JitFunction, JitMarks};
 use crate::source::{SourceText, last_name, must_use};
 
 /// The files, by module path.
@@ -373,7 +373,7 @@ fn load_statement(
                     format!("{PACKAGE}{module}"),
                     name.as_str(),
                     source.clone(),
-                    false,
+                    JitMarks::default(),
                     Arc::new(def.clone()),
                 );
                 Item::Jit(if marks.contains(&"jit") {
@@ -632,7 +632,7 @@ mod tests {
         assert_eq!(
             dot.signature(),
             "tl.dot(input, other, acc=None, input_precision=None, allow_tf32=None, \
-             max_num_imprecise_acc=None, out_dtype=fp32)"
+             max_num_imprecise_acc=None, out_dtype=fp32, tiling=None)"
         );
     }
 }

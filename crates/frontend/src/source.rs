@@ -11,7 +11,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::{Diagnostic, Span};
 
-use crate::host::FunctionKind;
+use crate::host::{FunctionKind, JitMarks};
 
 /// Python source with the place it came from.
 #[derive(Debug)]
@@ -191,7 +191,7 @@ pub(crate) fn last_name(expr: &Expr) -> Option<&str> {
 /// What a decorator makes of a function.
 #[derive(Clone, Copy)]
 pub(crate) struct JitMark {
-    pub noinline: bool,
+    pub marks: JitMarks,
     pub kind: FunctionKind,
 }
 
@@ -200,18 +200,19 @@ pub(crate) fn jit_mark(decorators: &[Decorator]) -> Option<JitMark> {
     for decorator in decorators {
         match last_name(&decorator.expression) {
             Some("jit") => {
-                let noinline = match &decorator.expression {
+                let given = |name| match &decorator.expression {
                     Expr::Call(call) => call
                         .arguments
-                        .find_keyword("noinline")
+                        .find_keyword(name)
                         .is_some_and(|k| matches!(&k.value, Expr::BooleanLiteral(b) if b.value)),
                     _ => false,
                 };
-                return Some(JitMark { noinline, kind: FunctionKind::Kernel });
+                let marks = JitMarks { noinline: given("noinline"), warp_level: given("warp_level") };
+                return Some(JitMark { marks, kind: FunctionKind::Kernel });
             }
             // `@tl.constexpr` on a function makes it a constant that can be called.
             Some("constexpr_function" | "constexpr") => {
-                return Some(JitMark { noinline: false, kind: FunctionKind::Constexpr });
+                return Some(JitMark { marks: JitMarks::default(), kind: FunctionKind::Constexpr });
             }
             _ => {}
         }

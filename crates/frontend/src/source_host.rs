@@ -237,7 +237,7 @@ impl File {
         let id = u64::from(def.range.start().to_u32()) + 1;
         let definition = Arc::new(def.clone());
         let (module, name) = (self.key.clone(), def.name.as_str());
-        let function = JitFunction::parsed(id, module, name, self.source.clone(), mark.noinline, definition);
+        let function = JitFunction::parsed(id, module, name, self.source.clone(), mark.marks, definition);
         function.of_kind(mark.kind)
     }
 }
@@ -648,7 +648,7 @@ mod tests {
              @tilewright.jit(noinline=True)\ndef h(x):\n    pass\ndef plain():\n    pass\n",
         );
         assert_eq!(host.kernels(), ["h", "k"]);
-        assert!(host.function("h").expect("a kernel").noinline);
+        assert!(host.function("h").expect("a kernel").marks.noinline);
         assert!(host.function("plain").is_err());
         assert!(host.function("none").is_err());
     }

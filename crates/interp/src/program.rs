@@ -154,6 +154,10 @@ pub enum Instr {
     Timer {
         dst: V,
     },
+    /// The number of the warp, in a kernel that is written for one.
+    WarpId {
+        dst: V,
+    },
     /// The multiprocessor that would run the program.
     Multiprocessor {
         dst: V,
@@ -379,6 +383,7 @@ impl Instr {
             | Instr::NumPrograms { dst, .. }
             | Instr::Timer { dst }
             | Instr::Multiprocessor { dst }
+            | Instr::WarpId { dst }
             | Instr::ClusterRank { dst } => f(dst, Def),
             Instr::Tile(op) => {
                 let (uses, defs) = op.registers();
@@ -587,6 +592,8 @@ pub struct Program {
     pub branches: bool,
     /// Whether it waits for other programs.
     pub waits: bool,
+    /// How many warps run it, each with registers of its own, where it is written for one.
+    pub warps: Option<u32>,
     /// Whether it reaches the buffers of other programs of its cluster.
     pub reaches_others: bool,
 }

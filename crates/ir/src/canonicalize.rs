@@ -581,11 +581,12 @@ fn add_into_dot(r: &mut Rewriter<'_>, op: Op) -> bool {
         }
         let (x, y) = (d.a(m), d.b(m));
         let (precision, imprecise) = (d.input_precision(m), d.max_num_imprecise_acc(m));
+        let tiling = d.tiling(m);
         // Where the addition stood: the addend need not be defined before the dot.
         let loc = m.op_loc(d.0);
         let mut builder: Builder<'_> = r.before(op);
         builder.set_loc(loc);
-        let new = tt::Dot::build(&mut builder, x, y, addend, precision, imprecise).result(r.module);
+        let new = tt::Dot::build(&mut builder, x, y, addend, precision, imprecise, tiling).result(r.module);
         r.replace(op, &[new]);
         return true;
     }

@@ -9,6 +9,9 @@ use crate::module::Module;
 /// Each of them is run by one CTA then.
 pub const CLUSTER_DIMS: &str = "tle.cluster_dims";
 
+/// On the module: the warps of a program, `i32`, where the kernel is written for one warp: each warp runs it with tensors of its own.
+pub const WARP_LEVEL: &str = "tt.warp_level";
+
 /// On the module, once memory has been placed: the launch's scratch memory is zero when the kernel begins.
 pub const ZEROED_SCRATCH: &str = "ttg.global_scratch_memory_zeroed";
 
@@ -50,6 +53,11 @@ pub fn programs_of_cluster(m: &Module) -> [u32; 3] {
 pub fn set_programs_of_cluster(m: &mut Module, dims: [u32; 3]) {
     let attr = m.attr(AttrKind::I32Array(dims.map(|n| n as i32).to_vec()));
     m.set_attr(m.root(), CLUSTER_DIMS, attr);
+}
+
+/// The warps of a program, where the kernel is written for one of them.
+pub fn warps_of_program(m: &Module) -> Option<u32> {
+    m.int_attr(m.root(), WARP_LEVEL).map(|n| n.max(1) as u32)
 }
 
 /// The CTAs of a cluster along each axis: those that run one program, or one program each.

@@ -49,6 +49,7 @@ pub mod typing;
 pub mod verify;
 mod verify_layouts;
 pub mod warp_groups;
+pub mod warp_uniformity;
 
 pub use attrs::{AttrKind, AttrValue, FloatBits, Name};
 pub use builder::{Builder, InsertPoint};

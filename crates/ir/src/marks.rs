@@ -43,6 +43,8 @@ marks! {
     FREE_SLOT = "ttg.free_slot";
     /// The users of the buffer see to their order themselves.
     ORDERED = "tilewright.ordered";
+    /// On a buffer and on a barrier of a kernel written for one warp: they are those of all warps of the program.
+    ALL_WARPS = "ttg.all_warps";
     /// Which warp makes the tensor map.
     MAKER = "tilewright.warp";
     /// Copies to global memory follow, which several warps issue.

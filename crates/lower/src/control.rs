@@ -40,6 +40,7 @@ pub(crate) fn lower_function<'a, H: Hooks>(
         num_ctas: m.int_attr(m.root(), "ttg.num-ctas").unwrap_or(1) as u32,
         scope: Scope { first_warp: 0, barrier: 0, launched },
         smem,
+        own_warp: None,
         values: vec![None; m.num_values()],
         layouts: rustc_hash::FxHashMap::default(),
         locations,
@@ -81,6 +82,7 @@ pub(crate) fn lower_function<'a, H: Hooks>(
     }
     lower.global_scratch = has_scratch.then(|| lower.b.arg(next));
     H::begin(&mut lower, func)?;
+    lower.find_own_warp();
     // Blocks of `cf` control flow: dominance is not known here, so that only the entry's values are shared.
     let first = lower.b.block();
     let mut targets = vec![(entry, first)];

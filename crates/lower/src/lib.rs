@@ -43,6 +43,7 @@ use tilewright_layout::{Encoding, TileLayout};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{Builder, KernelAttrs, Loc, Scalar, Space, Ty};
 use tilewright_passes::TargetInfo;
+use tilewright_passes::transform::allocate_shared::WARP_BYTES;
 
 pub use atomic::Atomic;
 pub use hooks::{Approximation, Hooks, LoadHints, Shuffle, WordValues, Words};
@@ -200,6 +201,15 @@ pub struct Scope {
     pub launched: u32,
 }
 
+/// A warp of a program whose kernel is written for one.
+#[derive(Debug, Clone, Copy)]
+struct OwnWarp {
+    /// Its number in the program, the same in all lanes.
+    number: llvm::Value,
+    /// What it adds to offsets in its own shared memory.
+    memory: llvm::Value,
+}
+
 /// What lowering one function knows: what is the same for every vendor, and the vendor's own part.
 pub struct Lower<'a, H> {
     /// The module.
@@ -220,6 +230,8 @@ pub struct Lower<'a, H> {
     pub scope: Scope,
     /// All of the kernel's shared memory.
     pub smem: llvm::GlobalId,
+    /// The warp, in a kernel that is written for one.
+    own_warp: Option<OwnWarp>,
     values: Vec<Option<Val>>,
     layouts: FxHashMap<ir::Type, Rc<TileLayout>>,
     locations: Locations,
@@ -378,8 +390,42 @@ impl<'a, H: Hooks> Lower<'a, H> {
         let offset = self.int_attr(marks::ALLOCATION_OFFSET).ok_or_else(|| {
             self.error("internal: the operation needs shared memory, and none was allocated for it")
         })?;
-        let base = self.b.global(self.smem);
+        let mut base = self.b.global(self.smem);
+        if let Some(warp) = self.own_warp
+            && !self.is_of_all_warps()
+        {
+            base = self.b.ptr_add(base, warp.memory);
+        }
         Ok(self.b.ptr_add_const(base, offset))
+    }
+
+    /// Whether the current operation is one of all warps, in a kernel that is written for one.
+    fn is_of_all_warps(&self) -> bool {
+        self.m.op_attr(self.op, marks::ALL_WARPS).is_some()
+    }
+
+    /// At a kernel's entry: which warp this is, where the kernel is written for one.
+    fn find_own_warp(&mut self) {
+        if ir::launch::warps_of_program(self.m).is_none() {
+            return;
+        }
+        let (tid, first) = (self.launched_tid(), self.b.i32(0));
+        let warp = self.b.lshr(tid, self.lane_bits());
+        let number = H::shuffle(self, warp, Shuffle::Index(first));
+        self.b.assume_zeros(number, !u64::from(self.scope.launched.next_power_of_two() - 1) & 0xffff_ffff);
+        let bytes = self.m.int_attr(self.m.root(), WARP_BYTES).unwrap_or(0);
+        let memory = self.b.mul_const(number, bytes);
+        self.own_warp = Some(OwnWarp { number, memory });
+    }
+
+    /// `ttg.barrier`, of the scope or, where the kernel is written for one warp and it says so, of all warps.
+    fn scope_barrier(&mut self) {
+        let own = self.num_warps;
+        if self.is_of_all_warps() {
+            self.num_warps = self.scope.launched;
+        }
+        self.barrier();
+        self.num_warps = own;
     }
 
     // ---- operations ------------------------------------------------------------------------------------------------
@@ -493,11 +539,12 @@ impl<'a, H: Hooks> Lower<'a, H> {
                 ttg::Kind::MemdescReinterpret => self.memdesc_reinterpret(ttg::MemdescReinterpret(op)),
                 ttg::Kind::MemdescTrans => self.memdesc_trans(ttg::MemdescTrans(op)),
                 ttg::Kind::Barrier => {
-                    self.barrier();
+                    self.scope_barrier();
                     Ok(())
                 }
                 ttg::Kind::WarpId => {
-                    let warp = self.warp();
+                    let warp = self.own_warp.map(|warp| warp.number);
+                    let warp = warp.unwrap_or_else(|| self.warp());
                     self.set_regs(self.m.result(op), vec![warp]);
                     Ok(())
                 }

@@ -33,6 +33,8 @@
 //! | `ttg.threads-per-warp : i32` | threads of a warp |
 //! | `ttg.stmatrix` | warps store matrices to shared memory ([`matrix_store`](analysis::scratch::matrix_store), [`conversion`](analysis::scratch::conversion)) |
 //! | `ttg.target = "cuda:90"` | the target |
+//! | `tt.warp_level : i32` | warps of a program whose kernel is written for one of them ([`launch`](tilewright_ir::launch)), from `tt` on: `ttg.num-warps` is 1, `ttg.total-num-warps` counts them |
+//! | `ttg.warp-shared : i32` | bytes of shared memory that each of these has of its own: what is not marked `ttg.all_warps` lies so far behind that of the warp before |
 //! | `ttg.shared : i32` | bytes of shared memory, buffers and scratch together |
 //! | `ttg.remarks = ["…"]` | hints that could not be followed ([`remarks`]) |
 //!

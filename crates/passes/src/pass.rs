@@ -3,7 +3,7 @@
 //! A pass is one constant in its own file, `PASS`; there is no other list of them than those of the targets. This file and
 //! [`target`](crate::target) name each other: a target lists passes, and a pass asks what it must know of the target.
 
-use tilewright_ir::{Diagnostic, Module, Options};
+use tilewright_ir::{Diagnostic, Module, Options, launch};
 
 use crate::target::TargetInfo;
 
@@ -29,7 +29,23 @@ impl Pass {
     /// An option out of its range; what the pass finds wrong, with its place in the source.
     pub fn run(&self, module: &mut Module, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
         options.check()?;
-        (self.run)(module, target, options)
+        self.apply(module, target, options)
+    }
+
+    /// Runs it with options that have been checked. To passes a kernel that is written for one warp is one of one warp, on a target without
+    /// what several warps do together: warp groups and the copies that one of them issues for all.
+    pub(crate) fn apply(
+        &self,
+        module: &mut Module,
+        target: &TargetInfo,
+        options: &Options,
+    ) -> Result<(), Diagnostic> {
+        if launch::warps_of_program(module).is_none() {
+            return (self.run)(module, target, options);
+        }
+        let mut target = target.clone();
+        (target.dots.wgmma, target.tma) = (false, false);
+        (self.run)(module, &target, &Options { num_warps: 1, ..options.clone() })
     }
 }
 

@@ -48,7 +48,7 @@ pub fn lower_to_ttg_with(
             return Err(Diagnostic::new(text).of(Kind::Internal));
         }
         let start = Instant::now();
-        (pass.run)(module, target, options)?;
+        pass.apply(module, target, options)?;
         after(pass.name, module, start.elapsed());
         held.ensure(pass.ensures);
         if cfg!(debug_assertions) {
@@ -77,7 +77,7 @@ pub fn finish_ttg(module: &mut Module, target: &TargetInfo, options: &Options) -
     let lacks = |row: &&Row| row.pass.ensures.iter().any(|p| LOWERED.contains(p) && p.check(module).is_err());
     let Some(first) = target.passes.iter().find(lacks).map(|row| row.pass.name) else { return Ok(()) };
     for row in target.passes.iter().skip_while(|row| row.pass.name != first) {
-        (row.pass.run)(module, target, options)?;
+        row.pass.apply(module, target, options)?;
     }
     LOWERED.iter().try_for_each(|property| property.check(module))
 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use tilewright_frontend::{JitFunction, Options, SourceText};
+use tilewright_frontend::{JitFunction, JitMarks, Options, SourceText};
 
 use crate::kernel::CompiledKernel;
 use crate::kernels::Kernels;
@@ -25,7 +25,7 @@ use crate::params::Params;
 pub struct JitBase {
     /// The decorated Python function.
     pub function: Py<PyAny>,
-    noinline: bool,
+    marks: JitMarks,
     debug: bool,
     prepared: PyOnceLock<Prepared>,
     /// The function as the front end knows it, once it is asked for.
@@ -52,11 +52,11 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 #[pymethods]
 impl JitBase {
     #[new]
-    #[pyo3(signature = (function, noinline = false, debug = false))]
-    fn new(function: Py<PyAny>, noinline: bool, debug: bool) -> Self {
+    #[pyo3(signature = (function, noinline = false, debug = false, warp_level = false))]
+    fn new(function: Py<PyAny>, noinline: bool, debug: bool, warp_level: bool) -> Self {
         JitBase {
             function,
-            noinline,
+            marks: JitMarks { noinline, warp_level },
             debug,
             prepared: PyOnceLock::new(),
             frontend: Mutex::default(),
@@ -146,7 +146,7 @@ impl JitBase {
     /// Whether another object has the same source, as far as either was read, and the same options.
     pub fn same_as(&self, other: &JitBase) -> bool {
         let replaced = |jit: &JitBase| lock(&jit.replaced).clone();
-        self.noinline == other.noinline && self.debug == other.debug && replaced(self) == replaced(other)
+        self.marks == other.marks && self.debug == other.debug && replaced(self) == replaced(other)
     }
 
     /// Keeps a kernel; where another thread was faster, its one stays.
@@ -173,10 +173,11 @@ impl JitBase {
     /// The function as the front end knows it; its source is read at the first call, and again where `noinline` has changed since.
     pub fn frontend(slf: &Bound<'_, Self>) -> PyResult<Arc<JitFunction>> {
         let (py, this) = (slf.py(), slf.get());
-        let noinline =
-            slf.getattr_opt(intern!(py, "noinline"))?.map_or(Ok(this.noinline), |now| now.is_truthy())?;
+        let now = slf.getattr_opt(intern!(py, "noinline"))?;
+        let noinline = now.map_or(Ok(this.marks.noinline), |now| now.is_truthy())?;
+        let marks = JitMarks { noinline, ..this.marks };
         if let Some(known) = &*lock(&this.frontend)
-            && known.noinline == noinline
+            && known.marks == marks
         {
             return Ok(known.clone());
         }
@@ -207,10 +208,10 @@ impl JitBase {
         let source = SourceText::new(file, text, first);
         // What is known of a function elsewhere goes by this number: replaced source gets another.
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let made = JitFunction::new(id, module.unwrap_or_default(), name, source, noinline);
+        let made = JitFunction::new(id, module.unwrap_or_default(), name, source, marks);
         let mut known = lock(&this.frontend);
         let known = known.get_or_insert_with(|| made.clone());
-        if known.noinline != noinline {
+        if known.marks != marks {
             *known = made;
         }
         Ok(known.clone())

@@ -698,6 +698,19 @@ def num_programs(axis):
 
 
 @builtin
+def warp_id():
+    """The number of the warp among those of its program, 0 to :func:`num_warps` - 1, as int32.
+
+    In warp-level kernels (``@jit(warp_level=True)``) alone: in others each value is one of all warps together.
+    """
+
+
+@builtin
+def num_warps():
+    """How many warps run a program (the launch option ``num_warps``) or, within it, a partition: a constant."""
+
+
+@builtin
 def to_tensor(x):
     """``x`` as a run-time scalar if it is a Python number: bool to int1, int to the narrowest of int32, uint32, int64,
     uint64 that holds it, float to float32 (float64 where float32 has no such exponent). A tensor is returned as it is."""
@@ -821,6 +834,7 @@ def dot(
     allow_tf32=None,
     max_num_imprecise_acc=None,
     out_dtype=float32,
+    tiling=None,
 ):
     """The matrix product ``input @ other (+ acc)`` of shapes ``[M, K]`` and ``[K, N]``, or ``[B, M, K]`` and ``[B, K, N]``.
 
@@ -829,6 +843,11 @@ def dot(
     has that dtype and the result's shape. ``input_precision`` says how float32 operands are multiplied: ``"tf32"``
     (default), ``"tf32x3"`` or ``"ieee"``; ``allow_tf32`` is its old spelling. ``max_num_imprecise_acc`` bounds how many
     products of 8-bit floats are added at reduced precision.
+
+    ``tiling`` says how the warps divide the result among each other: ``"horizontal"``, each whole rows; ``"vertical"``, each whole columns;
+    ``"square"``, each a part about as high as wide. The layouts of all other tensors follow, values don't change. It is an error on a
+    GPU where there are fewer tiles of an instruction than warps along a dimension. Where the warps of a group can't lie so (``wgmma`` has them
+    one below the other) the product is done by each warp on its own (``mma.sync``).
     """
 
 
@@ -862,6 +881,15 @@ def dot_scaled(
 # ---------------------------------------------------------------------------------------------------------------------
 # Memory
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+@builtin
+def alloc(shape, dtype):
+    """A buffer in shared memory that all warps of the program see, laid out for what is done with it.
+
+    :func:`load` and :func:`store` with the buffer instead of pointers move all of it; ``slot``, ``subslice`` and ``reshape`` are views of it,
+    as of those of ``tle.gpu.alloc``. In a warp-level kernel nothing orders what different warps do to it but :func:`barrier`.
+    """
 
 
 @builtin
@@ -1041,12 +1069,17 @@ def clamp(x, min, max, propagate_nan=PropagateNan.NONE):
 
 @member
 @builtin
-def reduce(input, axis, combine_fn, keep_dims=False):
+def reduce(input, axis, combine_fn, keep_dims=False, cross_warp=False, dst_warps=None):
     """Combines the elements along ``axis`` (all elements for ``None``) in an order of the compiler's choice.
 
     ``input`` is a block or a tuple of blocks of one shape; ``combine_fn``, a jit function, takes the values of two
     elements (``a0, a1, …, b0, b1, …``) and returns as many as one element has. It must be associative and commutative. The
     result has ``axis`` removed, or of extent 1 with ``keep_dims``.
+
+    In a warp-level kernel that is the reduction of the warp's own block. With ``cross_warp`` its results are then combined over all
+    warps of the program, in their order; ``axis=None`` leaves out the first part, so that each element is combined with those in its
+    place in the other warps. ``combine_fn`` is called with whole blocks for that, and all warps wait for each other. ``dst_warps``, a
+    number or a tuple of such, names the warps that get the result; the others keep what they had.
     """
 
 
@@ -1076,8 +1109,16 @@ def gather(src, index, axis):
 
 
 @builtin
+def barrier():
+    """All threads of the program, or of the partition, wait for each other, and see what the others have written before.
+
+    Where some warps may not come to it, as in a branch on :func:`warp_id`, it is an error.
+    """
+
+
+@builtin
 def debug_barrier():
-    """All threads of the program wait for each other."""
+    """The same as :func:`barrier`."""
 
 
 @builtin

@@ -199,22 +199,65 @@ def _reduce_with_index(input, axis: core.constexpr, combine: core.constexpr, kee
     return value, index
 
 
+@jit
+def _combined(parts, combine: core.constexpr):
+    # What the warps have put into the slots of a buffer, in their order.
+    result = core.load(parts.slot(0))
+    for warp in core.static_range(1, core.num_warps()):
+        result = combine(result, core.load(parts.slot(warp)))
+    return result
+
+
+@jit
+def _across_warps(input, combine: core.constexpr, dst_warps: core.constexpr):
+    # What `input` is in all warps, combined: what `reduce` does with `cross_warp`.
+    core.static_assert(
+        not isinstance(input, core.tuple), "not supported yet: cross_warp with a tuple of blocks"
+    )
+    block = input if input.shape else core.full([1], input, input.dtype)
+    parts = core.alloc([core.num_warps()] + list(block.shape), block.dtype)
+    core.store(parts.slot(core.warp_id()), block)
+    core.barrier()
+    if dst_warps is None:
+        block = _combined(parts, combine)
+    else:
+        here = core.warp_id() == dst_warps[0]
+        for i in core.static_range(1, len(dst_warps)):
+            here = here | (core.warp_id() == dst_warps[i])
+        if here:
+            block = _combined(parts, combine)
+    # The slots are free for the next time.
+    core.barrier()
+    return block if input.shape else block.item()
+
+
 @core.member
 @jit
-def max(input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False):
+def max(
+    input,
+    axis=None,
+    return_indices=False,
+    return_indices_tie_break_left=True,
+    keep_dims=False,
+    cross_warp=False,
+    dst_warps=None,
+):
     """The largest element along ``axis`` (of all for ``None``); narrow types come back as float32 or int32.
 
     With ``return_indices`` a pair with its int32 index along ``axis``; among equals the first one, unless
-    ``return_indices_tie_break_left`` is false. bfloat16 comes back as float32, other dtypes as they are with indices.
+    ``return_indices_tie_break_left`` is false. bfloat16 comes back as float32, other dtypes as they are with indices. ``cross_warp`` and
+    ``dst_warps`` as in :func:`reduce`.
     """
     input = input.to(_widen_bfloat16(input.dtype))
     if return_indices:
+        core.static_assert(not cross_warp, "not supported yet: cross_warp with return_indices")
         if return_indices_tie_break_left:
             return _reduce_with_index(input, axis, _first_larger, keep_dims)
         else:
             return _reduce_with_index(input, axis, _any_larger, keep_dims)
     else:
-        return core.reduce(input.to(_compare_dtype(input.dtype)), axis, _larger, keep_dims=keep_dims)
+        comparable = input.to(_compare_dtype(input.dtype))
+        return core.reduce(comparable, axis, _larger, keep_dims, cross_warp, dst_warps)
 
 
 @core.member
@@ -229,16 +272,26 @@ def argmax(input, axis, tie_break_left=True, keep_dims=False):
 
 @core.member
 @jit
-def min(input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False):
+def min(
+    input,
+    axis=None,
+    return_indices=False,
+    return_indices_tie_break_left=True,
+    keep_dims=False,
+    cross_warp=False,
+    dst_warps=None,
+):
     """The smallest element along ``axis``; otherwise as :func:`max`."""
     input = input.to(_widen_bfloat16(input.dtype))
     if return_indices:
+        core.static_assert(not cross_warp, "not supported yet: cross_warp with return_indices")
         if return_indices_tie_break_left:
             return _reduce_with_index(input, axis, _first_smaller, keep_dims)
         else:
             return _reduce_with_index(input, axis, _any_smaller, keep_dims)
     else:
-        return core.reduce(input.to(_compare_dtype(input.dtype)), axis, _smaller, keep_dims=keep_dims)
+        comparable = input.to(_compare_dtype(input.dtype))
+        return core.reduce(comparable, axis, _smaller, keep_dims, cross_warp, dst_warps)
 
 
 @core.member
@@ -253,10 +306,11 @@ def argmin(input, axis, tie_break_left=True, keep_dims=False):
 
 @core.member
 @jit
-def sum(input, axis=None, keep_dims=False, dtype: core.constexpr = None):
+def sum(input, axis=None, keep_dims=False, dtype: core.constexpr = None, cross_warp=False, dst_warps=None):
     """The sum along ``axis`` (of all elements for ``None``), computed in ``dtype``: by default the block's own, but 32 bits
-    of the same signedness for narrower integers."""
-    return core.reduce(input.to(_sum_dtype(input.dtype, dtype)), axis, _add, keep_dims=keep_dims)
+    of the same signedness for narrower integers. ``cross_warp`` and ``dst_warps`` as in :func:`reduce`."""
+    wide = input.to(_sum_dtype(input.dtype, dtype))
+    return core.reduce(wide, axis, _add, keep_dims, cross_warp, dst_warps)
 
 
 @core.member

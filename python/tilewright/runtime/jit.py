@@ -216,8 +216,9 @@ class JITFunction(JitBase, KernelInterface[K]):
         noinline=None,
         repr=None,
         launch_metadata=None,
+        warp_level=None,
     ):
-        return super().__new__(cls, fn, bool(noinline), bool(debug))
+        return super().__new__(cls, fn, bool(noinline), bool(debug), bool(warp_level))
 
     def __init__(
         self,
@@ -229,6 +230,7 @@ class JITFunction(JitBase, KernelInterface[K]):
         noinline=None,
         repr=None,
         launch_metadata=None,
+        warp_level=None,
     ):
         self.__name__ = fn.__name__
         self.__qualname__ = fn.__qualname__
@@ -240,6 +242,7 @@ class JITFunction(JitBase, KernelInterface[K]):
         self.do_not_specialize_on_alignment = do_not_specialize_on_alignment or []
         self.debug = debug
         self.noinline = noinline
+        self.warp_level = bool(warp_level)
         self.launch_metadata = launch_metadata
         self._repr = repr
         self._fn_name = f"{fn.__module__}.{fn.__qualname__}"
@@ -396,7 +399,10 @@ class JITFunction(JitBase, KernelInterface[K]):
 
     def __copy__(self):
         """Another kernel of the same function: it compiles for itself, and its hooks and source may differ from then on."""
-        options = {name: getattr(self, name) for name in ("version", "debug", "noinline", "launch_metadata")}
+        options = {
+            name: getattr(self, name)
+            for name in ("version", "debug", "noinline", "launch_metadata", "warp_level")
+        }
         other = type(self)(
             self.fn,
             do_not_specialize=list(self.do_not_specialize),
@@ -663,6 +669,7 @@ if TYPE_CHECKING:
         do_not_specialize_on_alignment: Names = None,
         debug: bool | None = None,
         noinline: bool | None = None,
+        warp_level: bool | None = None,
     ) -> Callable[[F], JITFunction[F]]: ...
 
 
@@ -676,6 +683,7 @@ def jit(
     do_not_specialize_on_alignment=None,
     debug=None,
     noinline=None,
+    warp_level=None,
 ):
     """Marks a function as written in the Triton language: a kernel, or a function that kernels call.
 
@@ -684,7 +692,10 @@ def jit(
     :param do_not_specialize_on_alignment: the same for multiples alone.
     :param debug: checks ``tl.device_assert`` in this kernel.
     :param noinline: keeps a call to this function a call, on GPUs too. One that takes, gives or makes tensor descriptors is inlined all
-        the same, and so are all where ``num_ctas`` is more than 1 or a loop asks for ``warp_specialize``.
+        the same, and so are all where ``num_ctas`` is more than 1, a loop asks for ``warp_specialize``, or the kernel is written for one warp.
+    :param warp_level: the kernel is code as one warp sees it (:doc:`warp-level </warp-level>`): each of a program's ``num_warps`` warps runs
+        it with tensors of its own, ``tl.warp_id()`` says which one it is, and buffers (``tl.alloc``) and barriers (``tl.barrier``) are
+        those of all. Such a function is called from such kernels only; they call any.
     """
 
     def decorate(fn):
@@ -701,6 +712,7 @@ def jit(
             noinline=noinline,
             repr=repr,
             launch_metadata=launch_metadata,
+            warp_level=warp_level,
         )
 
     return decorate if fn is None else decorate(fn)

@@ -40,3 +40,28 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// A kernel that is written for one warp: what all warps see lies first, each buffer in memory of its own though their lives do not meet;
+// behind it each of the four has its own.
+// RUN: -allocate-shared
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [1, 1], order = [1, 0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {tt.warp_level = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, "ttg.total-num-warps" = 4 : i32, ttg.target = "cuda:80", "ttg.threads-per-warp" = 32 : i32} {
+  // CHECK: ttg.shared = 24576 : i32{{.*}}"ttg.warp-shared" = 4096 : i32
+  tt.func public @f(%x: tensor<32x32xf32, #blocked>) {
+    // CHECK: ttg.local_alloc {allocation.offset = 0 : i32, ttg.all_warps}
+    %0 = ttg.local_alloc {ttg.all_warps} : () -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    ttg.local_store %x, %0 : tensor<32x32xf32, #blocked> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    // CHECK: ttg.local_alloc {allocation.offset = 4096 : i32, ttg.all_warps}
+    %1 = ttg.local_alloc {ttg.all_warps} : () -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    ttg.local_store %x, %1 : tensor<32x32xf32, #blocked> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
+    // CHECK: ttg.local_alloc {{.*}}allocation.offset = 8192
+    %2 = ttg.local_alloc %x : (tensor<32x32xf32, #blocked>) -> !ttg.memdesc<32x32xf32, #shared, #smem>
+    %3 = ttg.local_load %2 : !ttg.memdesc<32x32xf32, #shared, #smem> -> tensor<32x32xf32, #blocked>
+    // CHECK: ttg.local_alloc {{.*}}allocation.offset = 8192
+    %4 = ttg.local_alloc %3 : (tensor<32x32xf32, #blocked>) -> !ttg.memdesc<32x32xf32, #shared, #smem>
+    %5 = ttg.local_load %4 : !ttg.memdesc<32x32xf32, #shared, #smem> -> tensor<32x32xf32, #blocked>
+    tt.return
+  }
+}

@@ -118,3 +118,12 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 }
 // ERROR: the workers want 128 × 120 + 128 × 120 + 128 × 120 + 128 × 120 = 61440 registers, and the default partition at least 128 × 24 = 3072: a CTA of 20 warps has 61440
+// -----
+// The warps of a program whose kernel is written for one of them.
+// RUN: -allocate-warp-groups
+module attributes {tt.warp_level = 8 : i32, "ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f() {
+    tt.return
+  }
+}
+// CHECK: "ttg.num-warps" = 1 {{.*}}"ttg.total-num-warps" = 8

@@ -241,3 +241,89 @@ tt.func public @returns_a_reduction(%q: !tt.ptr<i32>) {
 // CHECK: convert_layout {{.*}}#ttg.slice<{dim = 0, parent = #blocked1}>> -> tensor<32xi32, #blocked>
 // CHECK: ttg.warp_yield {{.*}}tensor<32xi32, #blocked>
 // CHECK: -> tensor<32xi32, #blocked>
+// -----
+// How warps divide a product is as its author says: rows, columns, squares. What it is multiplied of and added to follows.
+// RUN: -assign-layouts -num-warps=4 -target=cuda:80
+tt.func public @tiling(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %p: tensor<64x64x!tt.ptr<f32>>) {
+  %zero = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+  %rows = tt.dot %a, %b, %zero tiling = horizontal : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+  %columns = tt.dot %a, %b, %rows tiling = vertical : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+  %squares = tt.dot %a, %b, %columns tiling = square : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+  tt.store %p, %squares : tensor<64x64x!tt.ptr<f32>>
+  tt.return
+}
+// CHECK: #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
+// CHECK: #mma1 = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 4], instrShape = [16, 8]}>
+// CHECK: #mma2 = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>
+// CHECK: tt.dot {{.*}}tiling = horizontal{{.*}} -> tensor<64x64xf32, #mma>
+// CHECK: ttg.convert_layout {{.*}}#mma> -> tensor<64x64xf32, #mma1>
+// CHECK: tt.dot {{.*}}tiling = vertical{{.*}} -> tensor<64x64xf32, #mma1>
+// CHECK: tt.dot {{.*}}tiling = square{{.*}} -> tensor<64x64xf32, #mma2>
+// -----
+// In a kernel that is written for one warp, tensors are one warp's, and products are those of single warps.
+// RUN: -assign-layouts -num-warps=8 -target=cuda:90
+module attributes {tt.warp_level = 8 : i32} {
+  tt.func public @one_warp(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %p: tensor<64x64x!tt.ptr<f32>>) {
+    %zero = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+    %d = tt.dot %a, %b, %zero : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+    tt.store %p, %d : tensor<64x64x!tt.ptr<f32>>
+    tt.return
+  }
+}
+// CHECK: versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 1]
+// CHECK: "ttg.num-warps" = 1
+// CHECK: tt.dot
+// -----
+// Two products in a loop add to one accumulator, each divided as it says.
+// RUN: -assign-layouts -num-warps=4 -target=cuda:80
+tt.func public @one_accumulator(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %p: tensor<64x64x!tt.ptr<f32>>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i32 {
+    %x = tt.dot %a, %b, %acc tiling = vertical : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+    %y = tt.dot %a, %b, %x tiling = horizontal : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+    scf.yield %y : tensor<64x64xf32>
+  }
+  tt.store %p, %sum : tensor<64x64x!tt.ptr<f32>>
+  tt.return
+}
+// CHECK: #mma = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [1, 4], instrShape = [16, 8]}>
+// CHECK: #mma1 = #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>
+// CHECK: tt.dot {{.*}}tiling = vertical{{.*}} -> tensor<64x64xf32, #mma>
+// CHECK: tt.dot {{.*}}tiling = horizontal{{.*}} -> tensor<64x64xf32, #mma1>
+// -----
+// Warp groups lie one below the other: rows are theirs, columns take mma.sync, with a remark.
+// RUN: -assign-layouts -num-warps=4 -target=cuda:90
+tt.func public @warp_groups(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>, %p: tensor<64x64x!tt.ptr<f32>>) {
+  %zero = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+  %rows = tt.dot %a, %b, %zero tiling = horizontal : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+  tt.store %p, %rows : tensor<64x64x!tt.ptr<f32>>
+  %columns = tt.dot %a, %b, %zero tiling = vertical : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+  tt.store %p, %columns : tensor<64x64x!tt.ptr<f32>>
+  tt.return
+}
+// CHECK: ttg.remarks = ["{{.*}}tiling={{.*}}vertical{{.*}} is obeyed by mma.sync
+// CHECK: ttng.warp_group_dot
+// CHECK: tt.dot {{.*}}tiling = vertical
+// -----
+// Multiply-adds are divided, too.
+// RUN: -assign-layouts -num-warps=4 -target=cuda:80
+tt.func public @multiply_adds(%a: tensor<32x16xf32>, %b: tensor<16x32xf32>, %p: tensor<32x32x!tt.ptr<f32>>) {
+  %zero = arith.constant dense<0.000000e+00> : tensor<32x32xf32>
+  %rows = tt.dot %a, %b, %zero tiling = horizontal : tensor<32x16xf32> * tensor<16x32xf32> -> tensor<32x32xf32>
+  tt.store %p, %rows : tensor<32x32x!tt.ptr<f32>>
+  tt.return
+}
+// CHECK: #blocked4 = #ttg.blocked<{sizePerThread = [2, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+// CHECK: tt.dot {{.*}}tiling = horizontal{{.*}} -> tensor<32x32xf32, #blocked4>
+// -----
+// Fewer tiles than warps.
+// RUN: -assign-layouts -num-warps=4 -target=cuda:80
+tt.func public @too_few(%a: tensor<32x32xf16>, %b: tensor<32x64xf16>, %p: tensor<32x64x!tt.ptr<f32>>) {
+  %zero = arith.constant dense<0.000000e+00> : tensor<32x64xf32>
+  %rows = tt.dot %a, %b, %zero tiling = horizontal : tensor<32x32xf16> * tensor<32x64xf16> -> tensor<32x64xf32>
+  tt.store %p, %rows : tensor<32x64x!tt.ptr<f32>>
+  tt.return
+}
+// ERROR: tiling="horizontal" cannot be obeyed: a result of 32x64 is 2x8 tiles of 16x8, too few for 4 warps that lie so

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tilewright_frontend::dtype::PointerType;
 use tilewright_frontend::host::{NamedTuple, Origin};
 use tilewright_frontend::{
-    ArgSpec, ArgType, Binding, DType, Host, HostError, HostObject, HostValue as V, JitFunction, Scalar,
-    Signature, SourceText, build_module,
+    ArgSpec, ArgType, Binding, DType, Host, HostError, HostObject, HostValue as V, JitFunction, JitMarks,
+    Scalar, Signature, SourceText, build_module,
 };
 
 use super::*;
@@ -150,7 +150,13 @@ impl Host for Asked {
 
 fn facts(world: &World) -> Facts {
     let [kernel, helper] = world.functions.clone().map(|(id, module, name, file, line, noinline, text)| {
-        JitFunction::new(id, module, name, SourceText::new(file, text, line), noinline)
+        JitFunction::new(
+            id,
+            module,
+            name,
+            SourceText::new(file, text, line),
+            JitMarks { noinline, ..JitMarks::default() },
+        )
     });
     let host = Asked { world: world.clone(), helper };
     let signature = Signature { args: world.args.clone() };
@@ -378,8 +384,13 @@ fn answers_that_change_during_a_compilation_are_told_apart() {
     let source = "def kernel():\n    size()\n    size()\n    size()\n";
     let mut seen = HashMap::new();
     for answers in [[1, 1, 1], [1, 1, 2], [1, 2, 1], [1, 2, 2], [2, 1, 1], [2, 1, 2], [2, 2, 1], [2, 2, 2]] {
-        let kernel =
-            JitFunction::new(1, "m", "kernel", SourceText::new("m.py", source.to_string(), 1), false);
+        let kernel = JitFunction::new(
+            1,
+            "m",
+            "kernel",
+            SourceText::new("m.py", source.to_string(), 1),
+            JitMarks::default(),
+        );
         let asked = Asked { world: world(), helper: kernel.clone() };
         let host = Counting(answers.to_vec(), std::cell::Cell::new(0), asked);
         let built = build_module(&host, &kernel, &Signature { args: vec![] }, &Options::default());

@@ -403,7 +403,10 @@ impl Evaluator<'_> {
             }
         }
         let active = self.frames.iter().any(|f| f.function == *function);
-        let specialization = if active || function.noinline { specialization(&scope) } else { String::new() };
+        self.check_level_of(function)?;
+        // Each warp that is a program of its own has its own copy of what it calls.
+        let stays = function.marks.noinline && !self.is_warp_level();
+        let specialization = if active || stays { specialization(&scope) } else { String::new() };
         if self.frames.len() > MAX_DEPTH {
             return Err(self.too_deep(function));
         }
@@ -414,7 +417,7 @@ impl Evaluator<'_> {
                 .note("kernels have no recursion: functions are inlined; write a loop")
                 .into());
         }
-        if function.noinline {
+        if stays {
             return self.call_noinline(function, &def, scope, specialization);
         }
         let (range, loc) = (self.range, self.loc());
@@ -685,6 +688,9 @@ impl Evaluator<'_> {
                 ("disable_licm", licm::DISABLED),
             ] {
                 if self.bool_arg(&args, name)? {
+                    if name == "warp_specialize" && self.is_warp_level() {
+                        return Err(self.not_of_one_warp("tl.range(warp_specialize=True)"));
+                    }
                     range.flags.push(attr);
                 }
             }

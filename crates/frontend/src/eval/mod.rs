@@ -395,6 +395,7 @@ impl Evaluator<'_> {
         self.range = def.name.range;
         self.enter(entry, Scope::default(), None, String::new());
         self.check_kernel(&def)?;
+        self.begin_warp_level(signature)?;
         let params: Vec<_> = def.parameters.iter_non_variadic_params().collect();
         if params.len() != signature.args.len() {
             return Err(self
@@ -467,6 +468,7 @@ impl Evaluator<'_> {
         self.end_together()?;
         let mut b = builder!(self);
         tt::Return::build(&mut b, &[]);
+        tilewright_ir::warp_uniformity::check(&self.module).map_err(|error| error.with_source_files())?;
         Ok(name)
     }
 }

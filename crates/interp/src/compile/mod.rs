@@ -8,7 +8,9 @@ mod slots;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{cf, scf, tt, ttg};
-use tilewright_ir::{Block, Diagnostic, Loc, Module, Op, Opcode, Region, Trait, Type, TypeKind, Value};
+use tilewright_ir::{
+    Block, Diagnostic, Loc, Module, Op, Opcode, Region, Trait, Type, TypeKind, Value, launch,
+};
 
 use crate::elem::Elem;
 use crate::program::{Assign, Combine, Instr, Place, Program, V};
@@ -36,7 +38,8 @@ pub fn compile(m: &Module, kernel: &str) -> Result<(Program, Vec<Place>), Diagno
     b.call_stack.push(op);
     b.function_body(func.body(m))?;
     b.emit(Instr::Return);
-    let program = b.finish(inputs, Vec::new());
+    let mut program = b.finish(inputs, Vec::new());
+    program.warps = warps_beside(m);
     Ok((program, places.list))
 }
 
@@ -68,6 +71,11 @@ impl Places {
         self.known.insert(key, index);
         index
     }
+}
+
+/// The warps that run a program at the same time, each as its own, where the kernel is written for one.
+pub(super) fn warps_beside(module: &Module) -> Option<u32> {
+    launch::warps_of_program(module).filter(|&warps| warps > 1)
 }
 
 /// Builds one program. Until [`finish`](Builder::finish), `V::slot` numbers a virtual register.

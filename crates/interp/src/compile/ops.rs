@@ -7,7 +7,7 @@ use tilewright_ir::dialect::{arith, llvm, math, tt, ttg, ttng};
 use tilewright_ir::{Attr, AttrKind, FloatKind, Op, Opcode, Type, Value, marks};
 use tilewright_libdevice as libdevice;
 
-use super::{Builder, Res};
+use super::{Builder, Res, warps_beside};
 use crate::elem::Elem;
 use crate::exec::inline_asm;
 use crate::float::Rounding;
@@ -33,16 +33,30 @@ fn axis_of(dim: tt::ProgramDim) -> usize {
 }
 
 impl Builder<'_, '_> {
+    /// A barrier: one flow of control needs none, and warps that have each their own wait for each other.
+    fn barrier(&mut self, op: Op) -> Res<()> {
+        let of_all = self.m.op_attr(op, marks::ALL_WARPS).is_some();
+        match warps_beside(self.m).filter(|_| of_all) {
+            None => Ok(()),
+            // Warps have this one barrier: partitions, which have others, they have none.
+            Some(warps) => self.meet(0, warps as usize, true),
+        }
+    }
+
     /// A partition comes to a barrier of the hardware, and waits for the others unless it only arrives.
     fn named_barrier(&mut self, op: ttng::NamedBarrier) -> Res<()> {
         let (Some(number), Some(parties)) = (op.number(self.m), op.parties(self.m)) else {
             return Err(self.error("a barrier without a number"));
         };
+        self.meet(number as u32, parties as usize, !op.arrives(self.m))
+    }
+
+    /// Comes to a barrier where so many flows of control meet, and waits for the others if it `waits`.
+    fn meet(&mut self, barrier: u32, parties: usize, waits: bool) -> Res<()> {
         let ty = self.ty(Type::I64)?;
         let phase = self.register(ty);
-        let (barrier, parties) = (number as u32, parties as usize);
         self.emit(Instr::NamedArrive { barrier, parties, dst: phase });
-        if !op.arrives(self.m) {
+        if waits {
             self.emit(Instr::NamedWait { barrier, phase });
         }
         Ok(())
@@ -111,7 +125,12 @@ impl Builder<'_, '_> {
             }
             Some(Opcode::Ttng(ttng::Kind::NamedBarrier)) => self.named_barrier(ttng::NamedBarrier(op)),
             // One program runs on one thread: barriers have nothing to wait for.
-            Some(Opcode::Ttg(ttg::Kind::Barrier)) => Ok(()),
+            Some(Opcode::Ttg(ttg::Kind::Barrier)) => self.barrier(op),
+            Some(Opcode::Ttg(ttg::Kind::WarpId)) => {
+                let dst = self.define(self.m.result(op))?;
+                self.emit(Instr::WarpId { dst });
+                Ok(())
+            }
             Some(Opcode::Ttg(kind)) => self.local(op, kind),
             Some(Opcode::Llvm(llvm::Kind::Assume)) => {
                 let condition = self.get(llvm::Assume(op).cond(self.m))?;

@@ -123,10 +123,10 @@ impl NamedBarriers {
         self.0.get(&barrier).is_some_and(|named| named.phase != phase)
     }
 
-    /// For a message: who has come.
-    pub fn describe(&self, barrier: u32) -> String {
+    /// For a message: who has come, of partitions or warps.
+    pub fn describe(&self, barrier: u32, who: &str) -> String {
         let (come, parties) = self.0.get(&barrier).map_or((0, 0), |named| (named.come.len(), named.parties));
-        format!("{come} of {parties} partitions have come")
+        format!("{come} of {parties} {who} have come")
     }
 }
 

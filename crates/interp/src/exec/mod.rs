@@ -278,6 +278,9 @@ impl Frame {
 
     /// Runs until the program ends, pauses or fails. On failure, `pc` is the instruction that failed.
     pub fn run(&mut self, program: &Program, context: &Context<'_>) -> Result<Status, FaultBox> {
+        if let Some(warps) = program.warps.filter(|_| self.pc == 0 && self.others.is_empty()) {
+            self.fork_warps(warps);
+        }
         if program.locals.is_empty() {
             return self.go_on(program, context, None);
         }
@@ -301,7 +304,7 @@ impl Frame {
     ) -> Result<Status, FaultBox> {
         let mut idle = Idle::default();
         loop {
-            let why = self.run_strand(program, context, own)?;
+            let why = self.run_strand(program, context, own).map_err(|fault| self.of_warp(program, fault))?;
             match self.give_way(why, &mut idle) {
                 Next::Run => {}
                 Next::Leave(status) => return Ok(status),
@@ -405,6 +408,8 @@ impl Frame {
                     self.pc += 1;
                     return Ok(Yield::Acted);
                 }
+                // Of several warps the last one ends the program.
+                Instr::Return if !self.others.is_empty() => return Ok(Yield::Ended),
                 Instr::Return => {
                     if let Some(own) = own {
                         rings::at_end(program, &own.rings.borrow())?;
@@ -540,6 +545,7 @@ impl Frame {
             Instr::Multiprocessor { dst } => {
                 self.set(*dst, Repr::Uniform(self.number(context) % MULTIPROCESSORS));
             }
+            Instr::WarpId { dst } => self.set(*dst, Repr::Uniform(self.strand as u64)),
             Instr::ClusterRank { dst } => {
                 self.set(*dst, Repr::Uniform(self.cluster(context).1));
             }

@@ -1,16 +1,17 @@
-//! Partitions: flows of control of one program that run at the same time.
+//! Partitions and warps: flows of control of one program that run at the same time.
 //!
-//! A [`Strand`] is where one of them is. They share the frame's registers, no two of which hold values of different strands
-//! ([`slots`](crate::compile)), and its memory. One runs until it waits, spins, ends or has done an atomic operation; then the next one's turn is.
+//! A [`Strand`] is where one of them is. Partitions share the frame's registers, no two of which hold values of different strands
+//! ([`slots`](crate::compile)), and its memory; the warps of a kernel that is written for one run the same code, each with registers of its own. One runs until it waits, spins, ends or has done an atomic operation; then the next one's turn is.
 //! So a program makes progress whatever it waits for by, and what it does without order shows.
 
 use super::local::Own;
 use super::rings::Waiting;
-use super::{Fault, Frame, Status};
+use super::{Fault, FaultBox, Frame, Status};
 use crate::program::{Instr, Program};
+use crate::tile::Reg;
 
 /// A flow of control that is not running now.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Default)]
 pub(super) struct Strand {
     /// The next instruction.
     pub pc: usize,
@@ -18,8 +19,10 @@ pub(super) struct Strand {
     pub spins: u32,
     /// The turn of a barrier of programs that it waits for.
     pub awaited: Option<u64>,
-    /// 0 is the default partition, 1 + i worker i.
+    /// 0 is the default partition, 1 + i worker i; or the number of the warp.
     pub number: usize,
+    /// Registers of its own, if it is a warp.
+    pub regs: Vec<Reg>,
 }
 
 /// Why a strand gives way.
@@ -64,14 +67,35 @@ impl Frame {
         self.others.extend(strands);
     }
 
+    /// Begins the warps beside the first, all of which have the program's arguments.
+    pub(super) fn fork_warps(&mut self, warps: u32) {
+        for number in 1..warps as usize {
+            let copy = |reg: &Reg| Reg { repr: reg.repr, ..Reg::default() };
+            let regs = self.regs.iter().map(copy).collect();
+            self.others.push_back(Strand { number, regs, ..Strand::default() });
+        }
+    }
+
+    /// A fault with the warp that it is of.
+    pub(super) fn of_warp(&self, program: &Program, mut fault: FaultBox) -> FaultBox {
+        if program.warps.is_some() {
+            fault.notes.insert(0, format!("in warp {}", self.strand));
+        }
+        fault
+    }
+
     /// Lets the strand run whose turn is.
     fn switch(&mut self, back: bool) {
-        let Some(next) = self.others.pop_front() else { return };
-        let now = Strand { pc: self.pc, spins: self.spins, awaited: self.awaited, number: self.strand };
+        let Some(mut next) = self.others.pop_front() else { return };
+        if !next.regs.is_empty() {
+            std::mem::swap(&mut self.regs, &mut next.regs);
+        }
+        let regs = next.regs;
+        let now = Strand { pc: self.pc, spins: self.spins, awaited: self.awaited, number: self.strand, regs };
         if back {
             self.others.push_back(now);
         }
-        Strand { pc: self.pc, spins: self.spins, awaited: self.awaited, number: self.strand } = next;
+        (self.pc, self.spins, self.awaited, self.strand) = (next.pc, next.spins, next.awaited, next.number);
     }
 
     /// Who runs after a strand has given way.
@@ -115,18 +139,22 @@ impl Frame {
             return Fault { elsewhere: here.elsewhere, notes: here.notes, ..Fault::new(text) };
         }
         let who = |number: usize| match number {
+            n if program.warps.is_some() => format!("warp {n}"),
             0 => "the default partition".to_string(),
             n => format!("worker {n}"),
         };
         let mut fault = Fault::new(format!("deadlock: {}", here.shown(&who(self.strand))));
         fault.elsewhere = here.elsewhere;
         fault.notes = here.notes;
-        let mut others: Vec<Strand> = self.others.iter().copied().collect();
-        others.sort_by_key(|s| s.number);
-        for other in others {
-            let waits = self.waits_for(program, own, other.pc);
-            fault.elsewhere.push((waits.shown(&who(other.number)), other.pc));
+        let mut others: Vec<(usize, usize)> = self.others.iter().map(|s| (s.number, s.pc)).collect();
+        others.sort_unstable();
+        for &(number, pc) in &others {
+            let waits = self.waits_for(program, own, pc);
+            fault.elsewhere.push((waits.shown(&who(number)), pc));
         }
+        let here = |warp: usize| warp == self.strand || others.iter().any(|&(number, _)| number == warp);
+        let ended = (0..program.warps.unwrap_or(0) as usize).filter(|&warp| !here(warp));
+        fault.notes.extend(ended.map(|warp| format!("warp {warp} has ended")));
         fault
     }
 
@@ -139,7 +167,8 @@ impl Frame {
                 format!("waits for phase {parity} of a barrier, whose {}", self.mbarriers.describe(at))
             }
             Instr::NamedWait { barrier, .. } => {
-                format!("waits at a barrier to which {}", self.named.describe(*barrier))
+                let who = if program.warps.is_some() { "warps" } else { "partitions" };
+                format!("waits at a barrier to which {}", self.named.describe(*barrier, who))
             }
             Instr::Ring(step) => match own {
                 Some(own) => return self.ring_waits(program, &own.rings.borrow(), step),

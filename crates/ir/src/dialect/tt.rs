@@ -65,6 +65,13 @@ attr_enum! {
 }
 
 attr_enum! {
+    /// How warps divide a dot's result (ML-Triton, section 3.1): its rows, its columns, or both so that the parts are about square. `default`
+    /// leaves it to the compiler.
+    #[allow(missing_docs)]
+    Tiling { Default = "default", Horizontal = "horizontal", Vertical = "vertical", Square = "square" } default Default
+}
+
+attr_enum! {
     /// What the elements of an operand of a scaled dot are. `e2m1` are two in each `i8`, the first in the low bits.
     #[allow(missing_docs)]
     ScaleDotElemType { E4M3 = "e4m3", E5M2 = "e5m2", E2M1 = "e2m1", Bf16 = "bf16", Fp16 = "fp16" }
@@ -533,16 +540,20 @@ crate::dialect! {
         format "$x `,` $y attr-dict `:` type($result)"
     }
 
-    /// d = a · b + c for a (M×K), b (K×N), c and d (M×N), or batched with a leading dimension.
+    /// d = a · b + c for a (M×K), b (K×N), c and d (M×N), or batched with a leading dimension. `tiling` says how warps divide d.
     op Dot = "dot" {
         operands(a: one, b: one, c: one)
-        attrs(input_precision: InputPrecision = "inputPrecision", max_num_imprecise_acc: Option<i32> = "maxNumImpreciseAcc")
+        attrs(
+            input_precision: InputPrecision = "inputPrecision",
+            max_num_imprecise_acc: Option<i32> = "maxNumImpreciseAcc",
+            tiling: Tiling = "tiling",
+        )
         same_as(c)
         traits(Pure)
         index(Contraction)
         types(All(Tensor))
         effects()
-        format "$a `,` $b `,` $c (`,` `inputPrecision` `=` $inputPrecision^)? attr-dict `:` type($a) `*` type($b) `->` type($result)"
+        format "$a `,` $b `,` $c (`,` `inputPrecision` `=` $inputPrecision^)? (`tiling` `=` $tiling^)? attr-dict `:` type($a) `*` type($b) `->` type($result)"
         verify verify_dot
     }
 

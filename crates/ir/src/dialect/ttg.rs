@@ -111,7 +111,7 @@ crate::dialect! {
         index(Aligned)
         types(Each("src", Tensor), Each("result", Buffer), Is("src", Like("result")))
         effects(ALLOC, Effect::new(Access::Write, Resource::Shared, None))
-        marks(ORDERED)
+        marks(ORDERED, ALL_WARPS)
         format "($src^)? attr-dict `:` functional-type(operands, $result)"
         verify verify_local_alloc
     }
@@ -408,15 +408,16 @@ crate::dialect! {
         format "$ring attr-dict"
     }
 
-    /// A barrier of the enclosing scope (all threads of the CTA or of the partition).
+    /// A barrier of the enclosing scope (all threads of the CTA, of the partition, or of the warp where the kernel is written for one).
     op Barrier = "barrier" {
         index(Unrelated)
         types()
         effects(MEET)
+        marks(ALL_WARPS)
         format "attr-dict"
     }
 
-    /// The index of the warp within the enclosing scope.
+    /// The index of the warp within the enclosing scope; in a kernel written for one warp, within the program.
     op WarpId = "warp_id" {
         results(result)
         traits(Pure)

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use tilewright_ir::dialect::tt::Tiling;
 use tilewright_layout::{Encoding, SharedKind, SharedLayout};
 
 /// The largest power of two not above `x` (1 for 0).
@@ -98,6 +99,9 @@ pub fn row_major(rank: usize) -> Vec<u32> {
     (0..rank as u32).rev().collect()
 }
 
+/// Rows and columns of an instruction's result ("mma.m16n8", PTX ISA).
+pub const INSTRUCTION: [u32; 2] = [16, 8];
+
 /// The warp grid over the result of an `m16n8` dot, `shape` its last two extents. With `rows` the warps share no row (the
 /// result feeds another dot or is reduced along rows), as long as no work is wasted by that.
 pub fn mma_warps(shape: [u32; 2], num_warps: u32, rows: bool) -> [u32; 2] {
@@ -118,11 +122,77 @@ pub fn mma_warps(shape: [u32; 2], num_warps: u32, rows: bool) -> [u32; 2] {
     best.0
 }
 
+/// The warp grid over the result of a dot, `shape` its last two extents, as a hint wants it (ML-Triton, section 3.1). `None` where it has fewer
+/// tiles than warps along a dimension.
+pub fn tiled_warps(tiling: Tiling, shape: [u32; 2], tile: [u32; 2], num_warps: u32) -> Option<[u32; 2]> {
+    let grids = (0..=num_warps.ilog2()).rev().map(|i| [1 << i, num_warps >> i]);
+    let fits = |warps: &[u32; 2]| (0..2).all(|d| warps[d] <= shape[d].div_ceil(tile[d]));
+    // How far from a square a warp's part is; among equals the warps lie along rows.
+    let oblong = |[wm, wn]: [u32; 2]| {
+        let [high, wide] = [u64::from(shape[0] * wn), u64::from(shape[1] * wm)];
+        high.max(wide) * 1024 / high.min(wide)
+    };
+    match tiling {
+        Tiling::Default | Tiling::Square => grids.filter(fits).min_by_key(|&warps| oblong(warps)),
+        Tiling::Horizontal => Some([num_warps, 1]).filter(fits),
+        Tiling::Vertical => Some([1, num_warps]).filter(fits),
+    }
+}
+
+/// The matrices of a batch that warps share out before they divide each.
+fn batch_of_warps(shape: &[u32], num_warps: u32) -> u32 {
+    if shape.len() == 3 { floor_power(shape[0]).min(num_warps) } else { 1 }
+}
+
+/// The accumulator encoding of `mma.sync` whose warp grid a hint says, of rank 2 or 3.
+///
+/// # Errors
+/// The tile of an instruction, where there are too few of them.
+pub fn tiled_mma_v2(tiling: Tiling, shape: &[u32], num_warps: u32) -> Result<Encoding, [u32; 2]> {
+    let (rank, batch) = (shape.len(), batch_of_warps(shape, num_warps));
+    let warps = tiled_warps(tiling, [shape[rank - 2], shape[rank - 1]], INSTRUCTION, num_warps / batch);
+    warps.map(|warps| mma_v2_of(rank, batch, warps)).ok_or(INSTRUCTION)
+}
+
+/// The same of a dot made of multiply-adds: each warp has its part as if there were no other.
+///
+/// # Errors
+/// The tile of a warp, where there are too few of them.
+pub fn tiled_fma(
+    tiling: Tiling,
+    shape: &[u32],
+    (num_warps, warp_size): (u32, u32),
+) -> Result<Encoding, [u32; 2]> {
+    let (rank, batch) = (shape.len(), batch_of_warps(shape, num_warps));
+    let matrix = [shape[rank - 2], shape[rank - 1]];
+    let warps = tiled_warps(tiling, matrix, [1, 1], num_warps / batch).ok_or([1, 1])?;
+    let mut part = shape.to_vec();
+    for d in 0..2 {
+        part[rank - 2 + d] = matrix[d].div_ceil(warps[d]);
+    }
+    let mut encoding = fma_blocked(&part, (1, warp_size));
+    if let Encoding::Blocked { size_per_thread, threads_per_warp, warps_per_cta, .. } = &mut encoding {
+        let tile = [rank - 2, rank - 1].map(|d| size_per_thread[d] * threads_per_warp[d]);
+        if (0..2).any(|d| matrix[d].div_ceil(tile[d]) < warps[d]) {
+            return Err(tile);
+        }
+        warps_per_cta[rank - 2..].copy_from_slice(&warps);
+        if rank == 3 {
+            warps_per_cta[0] = batch;
+        }
+    }
+    Ok(encoding)
+}
+
 /// The accumulator encoding of `mma.sync` for a result of rank 2 or 3.
 pub fn mma_v2(shape: &[u32], num_warps: u32, rows: bool) -> Encoding {
     let rank = shape.len();
-    let batch = if rank == 3 { floor_power(shape[0]).min(num_warps) } else { 1 };
-    let [wm, wn] = mma_warps([shape[rank - 2], shape[rank - 1]], num_warps / batch, rows);
+    let batch = batch_of_warps(shape, num_warps);
+    let warps = mma_warps([shape[rank - 2], shape[rank - 1]], num_warps / batch, rows);
+    mma_v2_of(rank, batch, warps)
+}
+
+fn mma_v2_of(rank: usize, batch: u32, [wm, wn]: [u32; 2]) -> Encoding {
     let (mut warps_per_cta, mut instr_shape) = (vec![wm, wn], vec![16, 8]);
     if rank == 3 {
         warps_per_cta.insert(0, batch);
@@ -253,6 +323,36 @@ mod tests {
         assert_eq!(mma_warps([96, 80], 4, false), [2, 2]);
         assert_eq!(mma_warps([16, 128], 4, false), [1, 4]);
         assert_eq!(mma_warps([16, 128], 4, true), [1, 4]);
+    }
+
+    #[test]
+    fn warps_as_a_hint_wants_them() {
+        use Tiling::{Horizontal, Square, Vertical};
+        let warps = |tiling, shape, num| tiled_warps(tiling, shape, INSTRUCTION, num);
+        assert_eq!(warps(Square, [256, 256], 32), Some([8, 4]));
+        assert_eq!(warps(Square, [128, 128], 4), Some([2, 2]));
+        assert_eq!(warps(Square, [16, 128], 4), Some([1, 4]));
+        assert_eq!(warps(Horizontal, [128, 64], 8), Some([8, 1]));
+        assert_eq!(warps(Horizontal, [40, 64], 2), Some([2, 1]));
+        assert_eq!(warps(Horizontal, [32, 64], 4), None);
+        assert_eq!(warps(Vertical, [16, 64], 8), Some([1, 8]));
+        assert_eq!(warps(Vertical, [128, 16], 4), None);
+        assert_eq!(warps(Square, [16, 8], 2), None);
+    }
+
+    #[test]
+    fn multiply_adds_of_a_hint_divide_among_warps() {
+        for (m, n) in [(16, 64), (64, 16), (32, 32), (4, 64), (24, 40)] {
+            for tiling in [Tiling::Horizontal, Tiling::Vertical, Tiling::Square] {
+                let Ok(e) = tiled_fma(tiling, &[m, n], (4, 32)) else { continue };
+                let (_, lanes, warps) = parts(&e);
+                assert_eq!((lanes.iter().product::<u32>(), warps.iter().product::<u32>()), (32, 4));
+                let layout = TileLayout::new(&e, &[m, n]).unwrap();
+                let used = (0..2).flat_map(|d| layout.warp_bases(d)).filter(|&b| b != 0).count();
+                assert_eq!(used, 2, "{m}x{n} {tiling:?}: {e:?}");
+            }
+        }
+        assert_eq!(tiled_fma(Tiling::Horizontal, &[16, 4], (4, 32)), Err([8, 4]));
     }
 
     #[test]

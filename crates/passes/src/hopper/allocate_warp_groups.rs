@@ -10,6 +10,8 @@
 //! warp group gives up the rest (`setmaxnreg.dec`), and the default region takes it (`setmaxnreg.inc`). Warps change their
 //! registers by warp groups only, so the default region must consist of whole ones.
 //!
+//! A kernel that is written for one warp has no partitions; the warps of its program are counted here.
+//!
 //! ```text
 //! module ttg.num-warps = 8:
 //! ttg.warp_specialize() attributes {requestedRegisters = array<i32: 24>} default {..} partition0() num_warps(1) {..}
@@ -22,7 +24,7 @@ use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::ttg;
 use tilewright_ir::options::MAX_WARPS;
 use tilewright_ir::warp_groups::{GROUP, MAX_REGISTERS, MOST_REGISTERS, Placement};
-use tilewright_ir::{AttrKind, Diagnostic, Module};
+use tilewright_ir::{AttrKind, Diagnostic, Module, launch};
 
 use crate::analysis::scope;
 use crate::pass::{Pass, Property};
@@ -44,6 +46,10 @@ pub const PASS: Pass = Pass {
 /// More warps than a CTA may have, or more registers than a multiprocessor.
 pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     let root = module.root();
+    if let Some(warps) = launch::warps_of_program(module) {
+        module.set_i32_attr(root, "ttg.total-num-warps", warps as i32);
+        return Ok(());
+    }
     let all = scope::specializations(module);
     if all.is_empty() {
         return Ok(());

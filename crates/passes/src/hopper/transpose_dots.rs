@@ -23,7 +23,7 @@
 //!
 //! It is done where instructions become as wide as they can be (others have not been measured), for a dot of 16-bit operands, both
 //! loaded in the same iteration, whose result a loop only adds up from a constant, and which goes into memory after no more
-//! than elementwise arithmetic: its rows lie across warps then.
+//! than elementwise arithmetic: its rows lie across warps then. A dot whose author says how warps divide it stays as it is.
 
 use tilewright_ir::dialect::{arith, scf, tt};
 use tilewright_ir::{AttrKind, Builder, Module, Trait, Type, Value};
@@ -82,7 +82,9 @@ impl Sum {
         let narrow = [a, b].iter().all(|&v| module.bits(module.value_type(v)) == 16);
         let loaded =
             |v: Value| tt::Load::of(module, v).is_some() || tt::DescriptorLoad::of(module, v).is_some();
+        // Rows and columns are the author's to divide, where a hint does.
         if !narrow
+            || dot.tiling(module) != tt::Tiling::Default
             || ![a, b].into_iter().all(loaded)
             || columns(m, n, num_warps)? == WIDEST
             || columns(n, m, num_warps)? < WIDEST
@@ -159,6 +161,7 @@ fn transpose(module: &mut Module, dot: tt::Dot, sum: &Sum) {
     let mut b = Builder::before(module, dot.0);
     b.set_loc(loc);
     let product =
-        tt::Dot::build(&mut b, operands[0], operands[1], arg, precision, imprecise).result(b.module);
+        tt::Dot::build(&mut b, operands[0], operands[1], arg, precision, imprecise, tt::Tiling::Default)
+            .result(b.module);
     module.replace_op(dot.0, &[product]);
 }

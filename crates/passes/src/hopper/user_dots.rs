@@ -181,7 +181,8 @@ pub fn to_ordinary(module: &mut Module) -> Result<(), Diagnostic> {
             let imprecise = dot.max_num_imprecise_acc(module);
             let (a, b) = (loaded(module, op, dot.a(module)), loaded(module, op, dot.b(module)));
             let mut builder = Builder::before(module, op);
-            let made = tt::Dot::build(&mut builder, a, b, c, precision, imprecise).result(builder.module);
+            let made = tt::Dot::build(&mut builder, a, b, c, precision, imprecise, tt::Tiling::Default)
+                .result(builder.module);
             module.replace_op(op, &[made]);
         }
     }

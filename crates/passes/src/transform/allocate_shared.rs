@@ -9,6 +9,9 @@
 //! `ttg.warp_specialize` lives at the same time. A called function's memory begins behind that of its callers. Largest first, each goes to the lowest offset that is free for all of its
 //! life.
 //!
+//! In a kernel that is written for one warp (`tt.warp_level`) the buffers of all warps (`ttg.all_warps`) come first, none in the memory of another;
+//! behind them each warp has memory of its own for the rest, as large as `ttg.warp-shared` says.
+//!
 //! ```text
 //! %0 = ttg.local_alloc %x   (32 KiB, last used before %1)      %0 = ttg.local_alloc %x {allocation.offset = 0}
 //! %1 = ttg.local_alloc %y   (16 KiB)                       =>  %1 = ttg.local_alloc %y {allocation.offset = 0}
@@ -20,7 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::marks;
-use tilewright_ir::{Diagnostic, LocKind, Module, Op, Opcode, Trait, Type, TypeKind, Value, flow};
+use tilewright_ir::{Diagnostic, LocKind, Module, Op, Opcode, Trait, Type, TypeKind, Value, flow, launch};
 use tilewright_layout::SharedLayout;
 
 use crate::analysis::calls;
@@ -53,6 +56,9 @@ pub const PASS: Pass = Pass {
     run: |m, t, _| run(m, t),
 };
 
+/// On the module: bytes of shared memory that each warp has of its own, in a kernel that is written for one.
+pub const WARP_BYTES: &str = "ttg.warp-shared";
+
 /// What a called function's memory begins at a multiple of: a 128-byte swizzle repeats after so many bytes.
 const FRAME_ALIGNMENT: u32 = 1024;
 
@@ -67,11 +73,14 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     for func in callers_first(module) {
         let begin = begins.get(&func).copied().unwrap_or(0);
         let mut pieces = lives(module, func)?;
-        place(&mut pieces, |a, b| scope::concurrent(module, a, b));
-        for p in &mut pieces {
-            p.offset += begin;
-        }
-        let bytes = pieces.iter().map(|p| p.offset + p.bytes).max().unwrap_or(begin);
+        let bytes = match launch::warps_of_program(module) {
+            None => place_from(module, &mut pieces, begin),
+            Some(warps) => {
+                let (bytes, own) = place_for_warps(module, &mut pieces, warps);
+                module.set_i32_attr(module.root(), WARP_BYTES, own as i32);
+                bytes
+            }
+        };
         for op in module.all_ops(func) {
             if let Some(callee) = calls::callee(module, op) {
                 let at = begins.entry(callee).or_default();
@@ -89,6 +98,31 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     let root = module.root();
     module.set_i32_attr(root, "ttg.shared", total as i32);
     Ok(())
+}
+
+/// Places pieces from `begin` on, and says where the last of them ends.
+fn place_from(module: &Module, pieces: &mut [Piece], begin: u32) -> u32 {
+    place(pieces, |a, b| scope::concurrent(module, a, b));
+    for p in &mut *pieces {
+        p.offset += begin;
+    }
+    pieces.iter().map(|p| p.offset + p.bytes).max().unwrap_or(begin)
+}
+
+/// Places what all warps of a program have together, and behind it what each has of its own: offsets are those of the first warp. How many
+/// bytes that are in all, and how many a warp has.
+fn place_for_warps(module: &Module, pieces: &mut [Piece], warps: u32) -> (u32, u32) {
+    pieces.sort_by_key(|p| module.op_attr(p.op, marks::ALL_WARPS).is_none());
+    let own = pieces.partition_point(|p| module.op_attr(p.op, marks::ALL_WARPS).is_some());
+    let (together, own) = pieces.split_at_mut(own);
+    // Nothing says when the other warps are done with a buffer: its memory is nobody else's.
+    for p in &mut *together {
+        (p.first, p.last) = (0, u32::MAX);
+    }
+    let align = own.iter().map(|p| p.align).max().unwrap_or(1);
+    let begin = place_from(module, together, 0).next_multiple_of(align);
+    let each = (place_from(module, own, begin) - begin).next_multiple_of(align);
+    (begin + each * warps, each)
 }
 
 /// The functions of the module, each behind all that call it.

@@ -68,7 +68,8 @@ fn decompose(module: &mut Module, dot: tt::DotScaled) {
     let mut b = Builder::before(module, dot.0);
     let (lhs, rhs) = (lhs.with_floats(&mut b, formats[0]), rhs.with_floats(&mut b, formats[1]));
     let (lhs, rhs) = (lhs.scaled(&mut b), rhs.scaled(&mut b));
-    let d = tt::Dot::build(&mut b, lhs, rhs, c, tt::InputPrecision::Ieee, None).result(b.module);
+    let d = tt::Dot::build(&mut b, lhs, rhs, c, tt::InputPrecision::Ieee, None, tt::Tiling::Default)
+        .result(b.module);
     module.replace_op(dot.0, &[d]);
 }
 

@@ -1,5 +1,5 @@
 //! Inlining of what can't be called: a `noinline` function stays one, and is called as `ptxas` calls functions, unless it takes,
-//! gives or makes tensor descriptors, takes or gives buffers or rings, waits for other programs, or the kernel runs on clusters or on specialized warps.
+//! gives or makes tensor descriptors, takes or gives buffers or rings, waits for other programs, or the kernel runs on clusters or on specialized warps, or is written for one warp.
 //!
 //! A descriptor is a tensor map or a pointer with sizes, whichever its accesses want, and that is found within one function; so are the
 //! layouts of buffers and who accesses them when, how tiles are split over the CTAs of a cluster, and which warps run what. Where programs
@@ -14,7 +14,7 @@
 //! ```
 
 use tilewright_ir::dialect::{tt, ttg};
-use tilewright_ir::{Diagnostic, Module, Op, TypeKind, Value, inline, pass};
+use tilewright_ir::{Diagnostic, Module, Op, TypeKind, Value, inline, launch, pass};
 
 use crate::analysis::calls;
 use crate::hopper::warp_specialize::{FLATTEN, HINT};
@@ -34,7 +34,7 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// Recursion, as [`inline::run`] says.
 pub fn run(module: &mut Module, num_ctas: u32) -> Result<(), Diagnostic> {
-    let all = num_ctas > 1 || has_partitions(module);
+    let all = num_ctas > 1 || has_partitions(module) || launch::warps_of_program(module).is_some();
     let calls: Vec<Op> = module
         .all_ops(module.root())
         .into_iter()

@@ -94,11 +94,12 @@ fn split(module: &mut Module, target: &TargetInfo, dot: tt::Dot) {
         _ => (3, OF_THREE, false),
     };
     let (a, b, c) = (dot.a(module), dot.b(module), dot.c(module));
+    let tiling = dot.tiling(module);
     let mut builder = Builder::before(module, dot.0);
     let part = if tf32 { Type::F32 } else { Type::BF16 };
     if dot_kind_of(builder.module, target, dot, part, tf32) == MmaKind::Fma {
-        let ieee =
-            tt::Dot::build(&mut builder, a, b, c, tt::InputPrecision::Ieee, None).result(builder.module);
+        let ieee = tt::Dot::build(&mut builder, a, b, c, tt::InputPrecision::Ieee, None, tiling)
+            .result(builder.module);
         module.replace_op(dot.0, &[ieee]);
         return;
     }
@@ -115,7 +116,7 @@ fn split(module: &mut Module, target: &TargetInfo, dot: tt::Dot) {
             let small = arith::Select::build(&mut builder, number, sum, zero).result(builder.module);
             sum = arith::Addf::build(&mut builder, small, c).result(builder.module);
         }
-        sum = tt::Dot::build(&mut builder, a[i], b[j], sum, each, None).result(builder.module);
+        sum = tt::Dot::build(&mut builder, a[i], b[j], sum, each, None, tiling).result(builder.module);
     }
     module.replace_op(dot.0, &[sum]);
 }

@@ -42,16 +42,7 @@ impl Evaluator<'_> {
 
     pub(super) fn alloc(&mut self, args: &Args) -> Eval<Value> {
         self.of_one_cta("tle.gpu.alloc")?;
-        if !matches!(args.get("shape"), Value::Tuple(_)) {
-            return Err(self.bad_argument(args, "shape", args.get("shape"), "a tuple or list of integers"));
-        }
-        let shape = self.shape_of(args.get("shape"))?;
-        let element = match args.get("dtype") {
-            Value::Const(HostValue::DType(dtype @ DType::Scalar(scalar))) if *scalar != Scalar::Void => {
-                dtype.clone()
-            }
-            other => return Err(self.bad_argument(args, "dtype", other, "a dtype, such as tl.float32")),
-        };
+        let (shape, element) = self.buffer_shape(args)?;
         match args.get("scope") {
             Value::Const(HostValue::Library(path)) if &**path == "tle.gpu.smem" => {}
             Value::Const(HostValue::Library(path)) if &**path == "tle.gpu.tmem" => {
@@ -90,9 +81,32 @@ impl Evaluator<'_> {
                 "`alias_offset_bytes` of tle.gpu.alloc needs `alias`, the buffer in which it counts",
             ));
         }
-        let value =
-            ttg::LocalAlloc::build(&mut builder!(self), initial.map(|t| t.value), ty).result(&self.module);
-        Ok(buffer(value, element, shape, None))
+        let alloc = ttg::LocalAlloc::build(&mut builder!(self), initial.map(|t| t.value), ty);
+        self.of_all_warps(alloc.0);
+        Ok(buffer(alloc.result(&self.module), element, shape, None))
+    }
+
+    /// `tl.alloc`: a buffer that the compiler lays out.
+    pub(super) fn alloc_for_all_warps(&mut self, args: &Args) -> Eval<Value> {
+        let (shape, element) = self.buffer_shape(args)?;
+        let ty = self.buffer_type(&element, &shape, None);
+        let alloc = ttg::LocalAlloc::build(&mut builder!(self), None, ty);
+        self.of_all_warps(alloc.0);
+        Ok(buffer(alloc.result(&self.module), element, shape, None))
+    }
+
+    /// The shape and dtype of a new buffer.
+    fn buffer_shape(&mut self, args: &Args) -> Eval<(Shape, DType)> {
+        if !matches!(args.get("shape"), Value::Tuple(_)) {
+            return Err(self.bad_argument(args, "shape", args.get("shape"), "a tuple or list of integers"));
+        }
+        let shape = self.shape_of(args.get("shape"))?;
+        match args.get("dtype") {
+            Value::Const(HostValue::DType(dtype @ DType::Scalar(scalar))) if *scalar != Scalar::Void => {
+                Ok((shape, dtype.clone()))
+            }
+            other => Err(self.bad_argument(args, "dtype", other, "a dtype, such as tl.float32")),
+        }
     }
 
     /// The bytes of another buffer, from an offset on, as one of this type.
@@ -179,7 +193,7 @@ impl Evaluator<'_> {
     }
 
     /// An argument that must be a buffer.
-    fn buffer_arg(&mut self, args: &Args, name: &str) -> Eval<Arc<Buffer>> {
+    pub(super) fn buffer_arg(&mut self, args: &Args, name: &str) -> Eval<Arc<Buffer>> {
         match args.get(name) {
             Value::Buffer(buffer) => Ok(buffer.clone()),
             other => {
@@ -747,7 +761,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn write(&mut self, buffer: &Buffer, value: &Tensor, mask: Option<&Tensor>) -> Eval<()> {
+    pub(super) fn write(&mut self, buffer: &Buffer, value: &Tensor, mask: Option<&Tensor>) -> Eval<()> {
         self.own_buffer(buffer)?;
         let value = self.cast(value, &buffer.element())?;
         let value = self.stored_form(&value)?;

@@ -93,6 +93,7 @@ impl Evaluator<'_> {
     pub(super) fn any_load(&mut self, args: &Args) -> Eval<Value> {
         match args.get("pointer") {
             Value::Block(block) => self.block_load(args, &block.clone()),
+            Value::Buffer(_) => self.load_from_buffer(args).map(Value::Tensor),
             _ => self.load(args).map(Value::Tensor),
         }
     }
@@ -279,8 +280,10 @@ impl Evaluator<'_> {
         }
         let precision = self.dot_precision(args)?;
         let imprecise = self.dot_imprecise(args, x.is_fp8() && y.is_fp8(), a.shape[rank - 1])?;
-        let value = tt::Dot::build(&mut builder!(self), a.value, b.value, acc.value, precision, imprecise)
-            .result(&self.module);
+        let tiling = self.dot_tiling(args)?;
+        let dot =
+            tt::Dot::build(&mut builder!(self), a.value, b.value, acc.value, precision, imprecise, tiling);
+        let value = dot.result(&self.module);
         let product = Tensor { value, dtype: result.into(), shape: acc.shape };
         self.reshape(&product, &shape, false)
     }
@@ -397,6 +400,20 @@ impl Evaluator<'_> {
             "bf16x6" => Ok(P::Bf16x6),
             _ => Err(self.error(format!(
                 "`input_precision` of tl.dot is \"{text}\"; possible are \"tf32\", \"tf32x3\", \"ieee\", \"bf16x3\", \"bf16x6\""
+            ))),
+        }
+    }
+
+    /// How warps divide the result.
+    fn dot_tiling(&mut self, args: &Args) -> Eval<tt::Tiling> {
+        if args.optional("tiling").is_none() {
+            return Ok(tt::Tiling::Default);
+        }
+        let text = self.str_arg(args, "tiling")?.to_string();
+        match tt::Tiling::from_keyword(&text).filter(|&tiling| tiling != tt::Tiling::Default) {
+            Some(tiling) => Ok(tiling),
+            None => Err(self.error(format!(
+                "`tiling` of tl.dot is \"{text}\"; possible are \"horizontal\", \"vertical\", \"square\""
             ))),
         }
     }

@@ -23,6 +23,7 @@ mod scaled;
 mod shape;
 mod sharded;
 mod tile;
+mod warp_level;
 mod wgmma;
 
 use std::sync::{Arc, LazyLock};
@@ -30,7 +31,7 @@ use std::sync::{Arc, LazyLock};
 use ruff_python_ast::Operator;
 use rustc_hash::FxHashMap;
 use tilewright_ir::diagnostic::Kind;
-use tilewright_ir::dialect::{math, tt, ttg};
+use tilewright_ir::dialect::{math, tt};
 use tilewright_ir::{Type, marks};
 use tilewright_libdevice::Query;
 
@@ -164,6 +165,7 @@ static BUILTINS: &[(&str, Function)] = &[
     ("tle.load", |e, a| e.any_load(a)),
     ("store", |e, a| match a.get("pointer") {
         Value::Block(block) => e.block_store(a, &block.clone()),
+        Value::Buffer(_) => e.store_to_buffer(a).map(|()| Value::NONE),
         _ => e.store(a).map(|()| Value::NONE),
     }),
     ("atomic_cas", |e, a| e.atomic_cas(a).map(Value::Tensor)),
@@ -219,10 +221,11 @@ static BUILTINS: &[(&str, Function)] = &[
     ("max_contiguous", |e, a| e.promise(a, marks::CONTIGUITY)),
     ("max_constancy", |e, a| e.promise(a, marks::CONSTANCY)),
     ("assume", |e, a| e.assume(a)),
-    ("debug_barrier", |e, _| {
-        ttg::Barrier::build(&mut builder!(e));
-        Ok(Value::NONE)
-    }),
+    ("debug_barrier", |e, _| Ok(e.barrier())),
+    // Warps, and what those of a program have together.
+    ("warp_id", |e, a| e.warp_id(a).map(Value::Tensor)),
+    ("barrier", |e, _| Ok(e.barrier())),
+    ("alloc", |e, a| e.alloc_for_all_warps(a)),
     ("static_print", |e, a| e.static_print(a)),
     ("static_assert", |e, a| e.static_assert(a)),
     ("device_print", |e, a| e.device_print(a).map(|()| Value::NONE)),
@@ -253,7 +256,10 @@ impl Evaluator<'_> {
     pub fn call_builtin(&mut self, args: &Args) -> Eval<Value> {
         match function(&args.builtin) {
             Some(_) if sharded::takes_sharded(args) => self.call_sharded(args),
-            Some(function) => function(self, args),
+            Some(function) => {
+                self.check_level(args, key(&args.builtin))?;
+                function(self, args)
+            }
             None => self.not_yet(args),
         }
     }

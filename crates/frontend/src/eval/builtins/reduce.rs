@@ -108,7 +108,24 @@ impl Evaluator<'_> {
         Ok(())
     }
 
+    /// `tl.reduce`: within the program, or within the warp, and then over the warps where `cross_warp` says so.
     pub(super) fn reduce(&mut self, args: &Args) -> Eval<Value> {
+        if !self.bool_arg(args, "cross_warp")? {
+            if args.optional("dst_warps").is_some() {
+                let text = format!("`dst_warps` of {} without `cross_warp=True`", args.builtin.shown());
+                return Err(self.error(text));
+            }
+            return self.reduce_elements(args);
+        }
+        // Without an axis each element is combined with those of the other warps.
+        let own = match args.optional("axis") {
+            None => args.get("input").clone(),
+            Some(_) => self.reduce_elements(args)?,
+        };
+        self.across_warps(args, own)
+    }
+
+    fn reduce_elements(&mut self, args: &Args) -> Eval<Value> {
         let (mut tensors, tuple) = self.reduced(args)?;
         let rank = tensors[0].shape.len();
         let keep_dims = self.bool_arg(args, "keep_dims")?;

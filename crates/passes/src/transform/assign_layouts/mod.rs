@@ -7,7 +7,7 @@
 //! # The algorithm
 //!
 //! 1. **Roots** (`roots`). Operations that care: a dot (tensor-core fragments, warps in a square for a plain product,
-//!    in rows where the result is reduced by rows or feeds another dot), what the kernel says itself (`ttg.set_layout`), and memory operations on many bytes (runs of 16
+//!    in rows where the result is reduced by rows or feeds another dot, or as its `tiling` says), what the kernel says itself (`ttg.set_layout`), and memory operations on many bytes (runs of 16
 //!    bytes per thread along the contiguous dimension, found by [axis analysis](crate::analysis::axis)). Their results are fixed.
 //! 2. **Propagation** (`propagate`). Heaviest root first (bytes moved × 8^loop depth, dots before all), its encoding
 //!    spreads along def-use chains both ways, through loops, branches, broadcasts and reductions, until it meets a value

@@ -148,7 +148,7 @@ impl<'a> Rewriter<'a> {
             return Err(Diagnostic::unsupported(self.m(), loc, format!("the operation `{name}`")));
         };
         match opcode {
-            Opcode::Tt(tt::Kind::Dot) => self.dot(tt::Dot(op)),
+            Opcode::Tt(tt::Kind::Dot) => self.dot(tt::Dot(op))?,
             Opcode::Tt(tt::Kind::Reduce) => self.reduce(tt::Reduce(op)),
             Opcode::Tt(tt::Kind::Scan) => self.scan(tt::Scan(op)),
             Opcode::Tt(tt::Kind::Call | tt::Kind::Return) => {
@@ -343,16 +343,25 @@ impl<'a> Rewriter<'a> {
 
     // ---- dots -------------------------------------------------------------------------------------------------
 
-    fn dot(&mut self, dot: tt::Dot) {
+    fn dot(&mut self, dot: tt::Dot) -> Result<(), Diagnostic> {
         let result = dot.result(self.m());
         let mut enc = self.own_encoding(result);
+        if dot.tiling(self.m()) != tt::Tiling::Default {
+            // The hint of another dot may have come first, where both add to one accumulator.
+            let wanted = self.a.dot_root(dot)?.encoding;
+            if wanted != enc {
+                enc = wanted;
+                self.set_encoding(result, enc);
+            }
+        }
         if let Some((_, n)) = is_warp_group_encoding(self.a.encoding(enc)) {
             if self.a.warp_group_encoding(dot).is_some() {
-                return self.warp_group_dot(dot, enc, n);
+                self.warp_group_dot(dot, enc, n);
+                return Ok(());
             }
             // The accumulator of another dot has spread here: this one is for single warps.
             let shape = self.a.shape(result);
-            enc = self.a.single_warp_encoding(dot, &shape);
+            enc = self.a.single_warp_encoding(dot, &shape)?;
             self.set_encoding(result, enc);
         }
         self.set_operand(dot.0, 2, enc);
@@ -368,6 +377,7 @@ impl<'a> Rewriter<'a> {
             let copy = self.dot_operand(value, want, dot.0);
             self.a.module.set_operand(dot.0, op_idx as usize, copy);
         }
+        Ok(())
     }
 
     /// A value as a dot operand: from registers where no data has to change threads, through shared memory otherwise,

@@ -1,12 +1,14 @@
 //! The operations from which encodings spread, each with the encoding it wants, heaviest first.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::dialect::{tt, ttg, ttng};
+use tilewright_ir::dialect::tt::{self, Tiling};
+use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::{Attr, Diagnostic, Op, Opcode, Type, Value};
 
 use super::{Access, Assigner};
 use crate::analysis::axis::pointer_of;
 use crate::analysis::encoding_choice::{self, WarpsAlong};
+use crate::remarks;
 use crate::target::{MmaKind, dot_kind};
 
 /// A root: the value whose encoding it fixes (if it has a result) and what it weighs.
@@ -37,7 +39,7 @@ impl Assigner<'_> {
         self.memory_roots(&ops, &mut roots);
         let dots: Vec<tt::Dot> = ops.iter().filter_map(|&op| tt::Dot::cast(self.module, op)).collect();
         for dot in dots {
-            roots.push(self.dot_root(dot));
+            roots.push(self.dot_root(dot)?);
         }
         for &op in &ops {
             if let Some(set) = ttg::SetLayout::cast(self.module, op) {
@@ -61,7 +63,7 @@ impl Assigner<'_> {
         Ok(roots)
     }
 
-    fn dot_root(&mut self, dot: tt::Dot) -> Root {
+    pub(super) fn dot_root(&mut self, dot: tt::Dot) -> Result<Root, Diagnostic> {
         let value = dot.result(self.module);
         let shape = self.shape(value);
         let encoding = match self.warp_group_encoding(dot) {
@@ -69,9 +71,26 @@ impl Assigner<'_> {
                 let enc = self.with_whole_rows(dot, enc);
                 self.intern(enc)
             }
-            None => self.single_warp_encoding(dot, &shape),
+            None => {
+                self.note_single_warps(dot);
+                self.single_warp_encoding(dot, &shape)?
+            }
         };
-        Root { value, encoding, weight: self.dot_weight(dot.0, value), fixed: true }
+        // What its author says weighs more than what others would like.
+        let hinted = u64::from(dot.tiling(self.module) != Tiling::Default) << 62;
+        Ok(Root { value, encoding, weight: self.dot_weight(dot.0, value) | hinted, fixed: true })
+    }
+
+    /// Says where a hint keeps a dot from being one for warp groups.
+    fn note_single_warps(&mut self, dot: tt::Dot) {
+        let tiling = dot.tiling(self.module);
+        if tiling != Tiling::Default && self.warp_group_encoding_of(dot, Tiling::Default).is_some() {
+            let text = format!(
+                "tiling=\"{}\" is obeyed by mma.sync: wgmma has the four warps of a group one below the other",
+                tiling.keyword()
+            );
+            remarks::add(self.module, dot.0, &text);
+        }
     }
 
     /// More than anything but dots weighs.
@@ -81,15 +100,40 @@ impl Assigner<'_> {
     }
 
     /// The result encoding of a dot that each warp computes by itself.
-    pub(super) fn single_warp_encoding(&mut self, dot: tt::Dot, shape: &[u32]) -> Attr {
-        let enc = match dot_kind(self.module, self.target, dot) {
-            MmaKind::Mma16x8 { .. } => {
+    ///
+    /// # Errors
+    /// Its author wants it divided as its shape can't be.
+    pub(super) fn single_warp_encoding(&mut self, dot: tt::Dot, shape: &[u32]) -> Result<Attr, Diagnostic> {
+        let tiling = dot.tiling(self.module);
+        let enc = match (dot_kind(self.module, self.target, dot), tiling) {
+            (MmaKind::Mma16x8 { .. }, Tiling::Default) => {
                 let rows = self.wants_rows(dot);
-                encoding_choice::mma_v2(shape, self.num_warps, rows)
+                Ok(encoding_choice::mma_v2(shape, self.num_warps, rows))
             }
-            MmaKind::Fma => encoding_choice::fma_blocked(shape, self.threads()),
+            (MmaKind::Fma, Tiling::Default) => Ok(encoding_choice::fma_blocked(shape, self.threads())),
+            (MmaKind::Mma16x8 { .. }, _) => encoding_choice::tiled_mma_v2(tiling, shape, self.num_warps),
+            (MmaKind::Fma, _) => encoding_choice::tiled_fma(tiling, shape, self.threads()),
         };
-        self.intern(enc)
+        match enc {
+            Ok(enc) => Ok(self.intern(enc)),
+            Err(tile) => Err(self.cannot_be_tiled(dot, shape, tile)),
+        }
+    }
+
+    /// What to say of a hint that the result's shape is too small for.
+    fn cannot_be_tiled(&self, dot: tt::Dot, shape: &[u32], [high, wide]: [u32; 2]) -> Diagnostic {
+        let m = &*self.module;
+        let [.., rows, columns] = *shape else { unreachable!("a dot's result has two dimensions") };
+        let text = format!(
+            "tiling=\"{}\" cannot be obeyed: a result of {rows}x{columns} is {}x{} tiles of {high}x{wide}, too few \
+             for {} warps that lie so",
+            dot.tiling(m).keyword(),
+            rows.div_ceil(high),
+            columns.div_ceil(wide),
+            self.num_warps,
+        );
+        Diagnostic::at(m, m.op_loc(dot.0), text)
+            .note("use fewer warps (num_warps), a larger block, or leave the division to the compiler")
     }
 
     /// Whether rows of the result should stay within a warp: it is reduced along them, or becomes an operand of another

@@ -88,8 +88,12 @@ pub fn warp_group_shape(m: u32, n: u32, num_warps: u32, integer: bool) -> Option
             return None;
         }
     }
-    let along_n = num_warps / along_m;
-    if !n.is_multiple_of(along_n) {
+    divided_by_groups([m, n], [along_m, num_warps / along_m], integer)
+}
+
+/// The same where the warps lie in a given grid.
+fn divided_by_groups([m, n]: [u32; 2], [along_m, along_n]: [u32; 2], integer: bool) -> Option<[u32; 3]> {
+    if !along_m.is_multiple_of(4) || !m.is_multiple_of(16 * along_m) || !n.is_multiple_of(along_n) {
         return None;
     }
     Some([along_m, along_n, instruction_n(n / along_n, integer, along_n > 1)?])
@@ -129,6 +133,11 @@ pub(crate) fn operand_buffer_encoding(
 impl Assigner<'_> {
     /// The accumulator encoding with which a dot is one for warp groups; `None` where it is not.
     pub(super) fn warp_group_encoding(&self, dot: tt::Dot) -> Option<Encoding> {
+        self.warp_group_encoding_of(dot, dot.tiling(self.module))
+    }
+
+    /// The same if the dot's hint were this one.
+    pub(super) fn warp_group_encoding_of(&self, dot: tt::Dot, tiling: tt::Tiling) -> Option<Encoding> {
         if !self.target.dots.wgmma || !self.num_warps.is_multiple_of(4) {
             return None;
         }
@@ -141,7 +150,14 @@ impl Assigner<'_> {
             return None;
         }
         let integer = self.module.is_int(self.module.value_type(dot.c(self.module)));
-        let [along_m, along_n, instruction_n] = warp_group_shape(m, n, self.num_warps, integer)?;
+        let [along_m, along_n, instruction_n] = match tiling {
+            tt::Tiling::Default => warp_group_shape(m, n, self.num_warps, integer)?,
+            _ => {
+                let (shape, tile) = ([m, n], encoding_choice::INSTRUCTION);
+                let warps = encoding_choice::tiled_warps(tiling, shape, tile, self.num_warps)?;
+                divided_by_groups(shape, warps, integer)?
+            }
+        };
         // As the operands lie in memory, so they come into shared memory; a descriptor must be able to say how.
         for (value, shape, mn_axis, mn) in [(a, &shape_a, 0, 64), (b, &shape_b, 1, instruction_n)] {
             if let Some(fast) = self.fast_axis(value)
@@ -204,7 +220,8 @@ impl Assigner<'_> {
     pub(super) fn with_whole_rows(&self, dot: tt::Dot, mut encoding: Encoding) -> Encoding {
         let Encoding::NvidiaMma { warps_per_cta, instr_shape, .. } = &mut encoding else { return encoding };
         let n = self.shape(dot.result(self.module))[1];
-        if warps_per_cta[1] == 1 || n > 256 || !n.is_power_of_two() {
+        let hinted = dot.tiling(self.module) != tt::Tiling::Default;
+        if hinted || warps_per_cta[1] == 1 || n > 256 || !n.is_power_of_two() {
             return encoding;
         }
         let Some(next) = self.feeds_left_operand(dot).and_then(|d| self.warp_group_encoding(d)) else {

@@ -1,0 +1,120 @@
+"""Paged attention, decode, as one warp sees it (ML-Triton, section 3.2): the warps of a program share out the blocks of keys and values.
+
+`paged_decode.py` is the same at the level of work groups: there each block is divided among the warps, which have one small product to
+share, and meet at every step. Here a warp has blocks of its own, with their maxima, denominators and results; the warps meet once, behind
+the loop.
+"""
+
+import numpy as np
+from paged_decode import combine_kernel, reference
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit(warp_level=True)
+def part_kernel(
+    q_ptr, k_ptr, v_ptr, table_ptr, length_ptr, o_ptr, lse_ptr, scale, table_width, page_stride, row_stride, part,
+    D: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, PAGE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Attention of one group of heads to one part of its sequence: GROUP of the ROWS rows are heads, the others padding."""
+    warps: tl.constexpr = tl.num_warps()
+    sequence = tl.program_id(0)
+    group = tl.program_id(1)
+    which = tl.program_id(2)
+    length = tl.load(length_ptr + sequence)
+    lo = which * part
+    hi = min(lo + part, length)
+    heads = tl.arange(0, ROWS)
+    offs_d = tl.arange(0, D)
+    offs_n = tl.arange(0, BLOCK)
+    head = (sequence * tl.num_programs(1) + group) * GROUP + heads
+    mine = heads < GROUP
+    # The first warp brings the queries, and all have them.
+    queries = tl.alloc(shape=(ROWS, D), dtype=q_ptr.dtype.element_ty)
+    if tl.warp_id() == 0:
+        tl.store(queries, tl.load(q_ptr + head[:, None] * D + offs_d[None, :], mask=mine[:, None], other=0.0))
+    tl.barrier()
+    q = tl.load(queries)
+    m_i = tl.full([ROWS], -float("inf"), dtype=tl.float32)
+    l_i = tl.zeros([ROWS], dtype=tl.float32)
+    acc = tl.zeros([ROWS, D], dtype=tl.float32)
+    scale *= 1.4426950408889634  # log2(e): exponentials are taken to base 2
+    for start in range(lo + tl.warp_id() * BLOCK, hi, warps * BLOCK):
+        n = start + offs_n
+        inside = n < hi
+        page = tl.load(table_ptr + sequence * table_width + n // PAGE, mask=inside, other=0)
+        row = page.to(tl.int64) * page_stride + (n % PAGE) * row_stride + group * D
+        at = row[:, None] + offs_d[None, :]
+        k = tl.load(k_ptr + at, mask=inside[:, None], other=0.0)
+        s = tl.dot(q, tl.trans(k)) * scale
+        s = tl.where(inside[None, :], s, -float("inf"))
+        m_new = tl.maximum(m_i, tl.max(s, 1))
+        p = tl.exp2(s - m_new[:, None])
+        alpha = tl.exp2(m_i - m_new)
+        l_i = l_i * alpha + tl.sum(p, 1)
+        v = tl.load(v_ptr + at, mask=inside[:, None], other=0.0)
+        acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])
+        m_i = m_new
+    if lo < hi:
+        # What each warp has, relative to the largest element of all.
+        m = tl.max(m_i, cross_warp=True)
+        alpha = tl.exp2(m_i - m)
+        total = tl.sum(l_i * alpha, cross_warp=True, dst_warps=0)
+        acc = tl.sum(acc * alpha[:, None], cross_warp=True, dst_warps=0)
+        if tl.warp_id() == 0:
+            to = head * tl.num_programs(2) + which
+            tl.store(lse_ptr + to, m + tl.log2(total), mask=mine)
+            tl.store(o_ptr + to[:, None] * D + offs_d[None, :], acc / total[:, None], mask=mine[:, None])
+
+
+def paged_decode(
+    q, k, v, table, lengths, o, o_parts, lse_parts, block: int = 16, num_warps: int = 4, num_stages: int = 2
+) -> None:
+    """Attention of q (sequences, heads, D) to the pages that ``table`` (sequences, pages) names, into o.
+
+    :param k, v: (pages, rows in a page, heads of keys and values, D); ``lengths`` says how many rows a sequence has, at
+        least one.
+    :param o_parts, lse_parts: room for (sequences, heads, parts, D) and (sequences, heads, parts) float32.
+    :param block: rows in a step of a warp's loop.
+    """
+    sequences, heads, d = q.shape
+    _, page, kv_heads, _ = k.shape
+    parts = lse_parts.shape[2]
+    group = heads // kv_heads
+    part = triton.cdiv(triton.cdiv(table.shape[1] * page, parts), block) * block
+    part_kernel[(sequences, kv_heads, parts)](
+        q, k, v, table, lengths, o_parts, lse_parts, d**-0.5, table.shape[1], page * kv_heads * d, kv_heads * d, part,
+        D=d, GROUP=group, ROWS=max(16, triton.next_power_of_2(group)), PAGE=page, BLOCK=block,
+        num_warps=num_warps, num_stages=num_stages,
+    )  # fmt: skip
+    combine_kernel[(sequences * heads,)](
+        o_parts, lse_parts, lengths, o, heads, parts, part, D=d, PARTS=triton.next_power_of_2(parts), num_warps=4
+    )  # fmt: skip
+
+
+def example(device) -> None:
+    """Groups of 1, 4 and 5 heads, pages of 16 and 32 rows, sequences that end anywhere, some before the last warps have a block."""
+    rng = np.random.default_rng(0)
+    for heads, kv_heads, d, page, parts, dtype in (
+        (8, 2, 64, 16, 2, np.float16),
+        (10, 2, 128, 32, 3, np.float16),
+        (2, 2, 64, 16, 1, np.float16),
+    ):
+        sequences, width = 3, 160 // page
+        q = rng.standard_normal((sequences, heads, d)).astype(dtype)
+        k, v = (rng.standard_normal((sequences * width, page, kv_heads, d)).astype(dtype) for _ in range(2))
+        table = rng.permutation(sequences * width).astype(np.int32).reshape(sequences, width)
+        lengths = np.array([160, 1, 77], np.int32)
+        o = device.empty(q.shape, dtype)
+        paged_decode(
+            *(device.array(x) for x in (q, k, v, table, lengths)), o,
+            device.empty((sequences, heads, parts, d), np.float32), device.empty((sequences, heads, parts), np.float32),
+        )  # fmt: skip
+        np.testing.assert_allclose(device.numpy(o), reference(q, k, v, table, lengths), rtol=1e-2, atol=1e-2)
+
+
+if __name__ == "__main__":
+    from common import run
+
+    run(example)

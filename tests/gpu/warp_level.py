@@ -1,0 +1,157 @@
+"""Paged attention as one warp sees it against the same at the level of work groups (``examples/paged_attention_warp.py``,
+``examples/paged_decode.py``), and ``tiling`` on attention's second product: each at its best configuration, in turns.
+
+The table has bandwidth over the keys and values read, and how many times faster the warp-level kernel is.
+"""
+
+import argparse
+import functools
+import sys
+from pathlib import Path
+
+import timing
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+
+from peers import load, versions
+
+import tilewright as triton
+import tilewright.language as tl
+
+HEADS, KV_HEADS, PAGE, D = 32, 8, 16, 128
+CONTEXTS = (1 << 10, 1 << 12, 1 << 14, 1 << 16)
+BATCHES = (1, 4, 16, 64)
+GROUPS = [{"block": b, "num_warps": w, "num_stages": s}
+          for b, w, s in ((32, 4, 2), (32, 4, 3), (32, 2, 3), (64, 4, 2), (64, 4, 3), (64, 4, 4), (128, 4, 2), (128, 8, 2))]  # fmt: skip
+WARPS = [{"block": b, "num_warps": w, "num_stages": s}
+         for b, w, s in ((16, 2, 2), (16, 2, 3), (16, 4, 2), (16, 4, 3), (16, 8, 2), (32, 2, 2), (32, 2, 3), (32, 4, 2), (32, 4, 3),
+                         (64, 2, 2))]  # fmt: skip
+
+
+def problem(sequences, length):
+    """What both take: queries, keys and values in pages, and where their results go."""
+    width = length // PAGE
+    q = torch.randn(sequences, HEADS, D, device="cuda", dtype=torch.float16)
+    # As many pages as there are, up to what fits: longer tables name some of them several times.
+    pages = min(sequences * width, 1 << 17)
+    k, v = (torch.randn(pages, PAGE, KV_HEADS, D, device="cuda", dtype=torch.float16) for _ in range(2))
+    table = (torch.randperm(sequences * width, device="cuda") % pages).int().view(sequences, width)
+    lengths = torch.full((sequences,), length, device="cuda", dtype=torch.int32)
+    return q, k, v, table, lengths, torch.empty_like(q)
+
+
+def checked(q, k, v, table, lengths, o):
+    """Compares with torch, sequence by sequence."""
+    for i in range(len(q)):
+        n = int(lengths[i])
+        mine = [x[table[i]].reshape(-1, KV_HEADS, D)[:n].transpose(0, 1)[None] for x in (k, v)]
+        wanted = torch.nn.functional.scaled_dot_product_attention(q[i][None, :, None], *mine, enable_gqa=True)
+        torch.testing.assert_close(o[i], wanted.view_as(o[i]), rtol=1e-2, atol=2e-3)
+
+
+def chosen(run, configs, check, out):
+    """The best of the configurations that work, each checked."""
+    usable, refused = timing.compiled(run, configs)
+    for config, reason in refused.items():
+        print(f"    {config}: {reason[:150]}")
+    for config in usable:
+        out.fill_(float("nan"))
+        run(**config)
+        torch.cuda.synchronize()
+        check()
+    return timing.best(run, usable)
+
+
+def paged():
+    """The two levels on one problem."""
+    levels = {
+        "work group": (load("paged_decode").paged_decode, GROUPS),
+        "warp": (load("paged_attention_warp").paged_decode, WARPS),
+    }
+    print("batch context   work group TB/s   warp TB/s   ratio   configurations")
+    for sequences in BATCHES:
+        for length in CONTEXTS:
+            args = problem(sequences, length)
+            room = {
+                n: (torch.empty(sequences, HEADS, n, D, device="cuda"),
+                    torch.empty(sequences, HEADS, n, device="cuda"))
+                for n in (1, 2, 4, 8, 16, 32, 64) if n * 128 <= length
+            }  # fmt: skip
+            programs = sequences * KV_HEADS
+            parts = [n for n in room if 128 <= programs * n <= 4096] or [max(room)]
+            runs, kept = {}, {}
+            for name, (function, configs) in levels.items():
+                run = lambda parts, function=function, **c: function(*args, *room[parts], **c)
+                every = [{**c, "parts": n} for n in parts for c in configs]
+                kept[name] = chosen(run, every, functools.partial(checked, *args), args[-1])
+                runs[name] = functools.partial(run, **kept[name])
+            times = timing.race(runs)
+            amount = 2 * 2 * sequences * length * KV_HEADS * D
+            group, warp = (amount / times[name] * 1e-9 for name in levels)
+            shown = " | ".join("/".join(map(str, c.values())) for c in kept.values())
+            print(
+                f"{sequences:5} {length:7} {group:18.3f} {warp:11.3f} {warp / group:7.3f}   {shown}",
+                flush=True,
+            )
+
+
+@triton.jit
+def attention(
+    q_ptr, k_ptr, v_ptr, o_ptr, n,
+    D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, TILING: tl.constexpr,
+):  # fmt: skip
+    """Attention forward with the hint on the second product."""
+    row, at, d = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, D)
+    base = tl.program_id(1).to(tl.int64) * n * D
+    q = tl.load(q_ptr + base + row[:, None] * D + d[None, :])
+    o, l = tl.zeros((BM, D), tl.float32), tl.zeros((BM,), tl.float32)
+    m = tl.full((BM,), float("-inf"), tl.float32)
+    for start in range(0, n, BN):
+        k = tl.load(k_ptr + base + (start + at)[None, :] * D + d[:, None])
+        v = tl.load(v_ptr + base + (start + at)[:, None] * D + d[None, :])
+        s = tl.dot(q, k) * (D**-0.5 * 1.4426950408889634)
+        new = tl.maximum(m, tl.max(s, axis=1))
+        p = tl.exp2(s - new[:, None])
+        scale = tl.exp2(m - new)
+        l = l * scale + tl.sum(p, axis=1)
+        o = tl.dot(p.to(tl.float16), v, o * scale[:, None], tiling=TILING)
+        m = new
+    tl.store(o_ptr + base + row[:, None] * D + d[None, :], (o / l[:, None]).to(tl.float16))
+
+
+def tiling():
+    """What the hint costs or brings where the compiler would have chosen rows by itself, and where it would not."""
+    n, heads = 4096, 64
+    for d in (64, 128):
+        q, k, v = (torch.randn(heads, n, d, device="cuda", dtype=torch.float16) for _ in range(3))
+        o = torch.empty_like(q)
+        wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        for bm, bn, num_warps in ((128, 64, 8), (64, 64, 4), (64, 32, 2)):
+            hints = (None, "horizontal", "vertical", "square")
+            run = lambda hint: attention[(n // bm, heads)](
+                q, k, v, o, n, d, bm, bn, hint, num_warps=num_warps, num_stages=2
+            )
+            for hint in hints:
+                o.fill_(float("nan"))
+                run(hint)
+                torch.testing.assert_close(o, wanted, rtol=1e-2, atol=2e-3)
+            times = timing.race({hint: functools.partial(run, hint) for hint in hints})
+            flops = 4 * heads * n * n * d
+            shown = "  ".join(f"{hint} {flops / t * 1e-9:.1f}" for hint, t in times.items())
+            print(f"attention D{d} {bm}x{bn} {num_warps} warps, TFLOP/s: {shown}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("only", nargs="*")
+    only = parser.parse_args().only
+    print(versions())
+    torch.manual_seed(0)
+    for name, measure in (("paged", paged), ("tiling", tiling)):
+        if not only or name in only:
+            measure()
+
+
+if __name__ == "__main__":
+    main()
