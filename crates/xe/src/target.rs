@@ -11,7 +11,7 @@ use tilewright_passes::target::{BlockLimit, DotUnits, TargetInfo, WarpDot, WarpU
 
 use crate::pipeline::{LOWERED, PASSES};
 
-/// A chip: a row of [`FACTS`].
+/// A chip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
     row: u8,

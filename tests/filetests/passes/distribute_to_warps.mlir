@@ -179,6 +179,7 @@ module {
 //     %16 = tt.broadcast %15 : tensor<16x1xf32, #blocked> -> tensor<16x64xf32, #blocked>
 //     %17 = arith.divf %13#2, %16 : tensor<16x64xf32, #blocked>
 //     %18 = arith.truncf %17 : tensor<16x64xf32, #blocked> to tensor<16x64xf16, #blocked>
+//     ttg.barrier
 //     tt.descriptor_store %9[%10, %c0_i32], %18 : !tt.tensordesc<tensor<16x64xf16>>, tensor<16x64xf16, #blocked>
 //     tt.return
 //   }

@@ -9,7 +9,8 @@
 //!    begins, by the warp's number.
 //! 2. Types shrink to it. Ranges begin, and blocks of descriptors lie, where the part does; everything else is done on the part
 //!    as it was on the whole, since encodings follow operations.
-//! 3. What several warps have is stored by one. A reduction along a dimension that warps share is one of each warp's part, and then,
+//! 3. What several warps have is stored by one, behind a barrier where others may still load what it overwrites
+//!    ([`global_barriers`]). A reduction along a dimension that warps share is one of each warp's part, and then,
 //!    through shared memory, of what they got (`reduce`).
 //!
 //! ```text
@@ -40,6 +41,7 @@ use crate::analysis::scope;
 use crate::level::Level;
 use crate::parts;
 use crate::pass::{Pass, Property};
+use crate::transform::global_barriers;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -58,6 +60,7 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     if Level::of(module) != Some(Level::WorkGroup) {
         return Err(Diagnostic::new("distribute-to-warps: the module is that of one warp already"));
     }
+    global_barriers::run(module);
     let functions: Vec<Op> = module.block_ops(module.body()).collect();
     for func in functions {
         let Some(function) = tt::Func::cast(module, func) else { continue };
