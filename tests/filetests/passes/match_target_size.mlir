@@ -64,82 +64,81 @@ module {
 //     %17 = arith.addi %10, %6 : i32
 //     %18 = arith.addi %17, %c32_i32 : i32
 //     %19:16 = scf.for %arg6 = %c0_i32 to %arg5 step %c32_i32 iter_args(%arg7 = %cst, %arg8 = %cst, %arg9 = %cst, %arg10 = %cst, %arg11 = %cst, %arg12 = %cst, %arg13 = %cst, %arg14 = %cst, %arg15 = %cst, %arg16 = %cst, %arg17 = %cst, %arg18 = %cst, %arg19 = %cst, %arg20 = %cst, %arg21 = %cst, %arg22 = %cst) -> (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>)  : i32 {
-//       %26 = tt.descriptor_load %12[%16, %arg6] : !tt.tensordesc<tensor<32x32xf16>> -> tensor<32x32xf16>
-//       %27 = tt.extract %26[0] : tensor<32x32xf16> -> tensor<8x16xf16>
-//       %28 = tt.extract %26[1] : tensor<32x32xf16> -> tensor<8x16xf16>
-//       %29 = tt.extract %26[2] : tensor<32x32xf16> -> tensor<8x16xf16>
-//       %30 = tt.extract %26[3] : tensor<32x32xf16> -> tensor<8x16xf16>
-//       %31 = tt.extract %26[4] : tensor<32x32xf16> -> tensor<8x16xf16>
-//       %32 = tt.extract %26[5] : tensor<32x32xf16> -> tensor<8x16xf16>
-//       %33 = tt.extract %26[6] : tensor<32x32xf16> -> tensor<8x16xf16>
-//       %34 = tt.extract %26[7] : tensor<32x32xf16> -> tensor<8x16xf16>
-//       %35 = tt.descriptor_load %14[%arg6, %17] : !tt.tensordesc<tensor<32x32xf16>> -> tensor<32x32xf16>
-//       %36 = tt.extract %35[0] : tensor<32x32xf16> -> tensor<16x16xf16>
-//       %37 = tt.extract %35[1] : tensor<32x32xf16> -> tensor<16x16xf16>
-//       %38 = tt.extract %35[2] : tensor<32x32xf16> -> tensor<16x16xf16>
-//       %39 = tt.extract %35[3] : tensor<32x32xf16> -> tensor<16x16xf16>
-//       %40 = tt.descriptor_load %14[%arg6, %18] : !tt.tensordesc<tensor<32x32xf16>> -> tensor<32x32xf16>
-//       %41 = tt.extract %40[0] : tensor<32x32xf16> -> tensor<16x16xf16>
-//       %42 = tt.extract %40[1] : tensor<32x32xf16> -> tensor<16x16xf16>
-//       %43 = tt.extract %40[2] : tensor<32x32xf16> -> tensor<16x16xf16>
-//       %44 = tt.extract %40[3] : tensor<32x32xf16> -> tensor<16x16xf16>
-//       %45 = tt.dot %27, %36, %arg7, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %46 = tt.dot %28, %38, %45, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %47 = tt.dot %27, %37, %arg8, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %48 = tt.dot %28, %39, %47, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %49 = tt.dot %27, %41, %arg9, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %50 = tt.dot %28, %43, %49, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %51 = tt.dot %27, %42, %arg10, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %52 = tt.dot %28, %44, %51, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %53 = tt.dot %29, %36, %arg11, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %54 = tt.dot %30, %38, %53, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %55 = tt.dot %29, %37, %arg12, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %56 = tt.dot %30, %39, %55, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %57 = tt.dot %29, %41, %arg13, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %58 = tt.dot %30, %43, %57, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %59 = tt.dot %29, %42, %arg14, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %60 = tt.dot %30, %44, %59, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %61 = tt.dot %31, %36, %arg15, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %62 = tt.dot %32, %38, %61, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %63 = tt.dot %31, %37, %arg16, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %64 = tt.dot %32, %39, %63, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %65 = tt.dot %31, %41, %arg17, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %66 = tt.dot %32, %43, %65, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %67 = tt.dot %31, %42, %arg18, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %68 = tt.dot %32, %44, %67, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %69 = tt.dot %33, %36, %arg19, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %70 = tt.dot %34, %38, %69, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %71 = tt.dot %33, %37, %arg20, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %72 = tt.dot %34, %39, %71, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %73 = tt.dot %33, %41, %arg21, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %74 = tt.dot %34, %43, %73, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %75 = tt.dot %33, %42, %arg22, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       %76 = tt.dot %34, %44, %75, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
-//       scf.yield %46, %48, %50, %52, %54, %56, %58, %60, %62, %64, %66, %68, %70, %72, %74, %76 : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
+//       %25 = tt.descriptor_load %12[%16, %arg6] : !tt.tensordesc<tensor<32x32xf16>> -> tensor<32x32xf16>
+//       %26 = tt.extract %25[0] : tensor<32x32xf16> -> tensor<8x16xf16>
+//       %27 = tt.extract %25[1] : tensor<32x32xf16> -> tensor<8x16xf16>
+//       %28 = tt.extract %25[2] : tensor<32x32xf16> -> tensor<8x16xf16>
+//       %29 = tt.extract %25[3] : tensor<32x32xf16> -> tensor<8x16xf16>
+//       %30 = tt.extract %25[4] : tensor<32x32xf16> -> tensor<8x16xf16>
+//       %31 = tt.extract %25[5] : tensor<32x32xf16> -> tensor<8x16xf16>
+//       %32 = tt.extract %25[6] : tensor<32x32xf16> -> tensor<8x16xf16>
+//       %33 = tt.extract %25[7] : tensor<32x32xf16> -> tensor<8x16xf16>
+//       %34 = tt.descriptor_load %14[%arg6, %17] : !tt.tensordesc<tensor<32x32xf16>> -> tensor<32x32xf16>
+//       %35 = tt.extract %34[0] : tensor<32x32xf16> -> tensor<16x16xf16>
+//       %36 = tt.extract %34[1] : tensor<32x32xf16> -> tensor<16x16xf16>
+//       %37 = tt.extract %34[2] : tensor<32x32xf16> -> tensor<16x16xf16>
+//       %38 = tt.extract %34[3] : tensor<32x32xf16> -> tensor<16x16xf16>
+//       %39 = tt.descriptor_load %14[%arg6, %18] : !tt.tensordesc<tensor<32x32xf16>> -> tensor<32x32xf16>
+//       %40 = tt.extract %39[0] : tensor<32x32xf16> -> tensor<16x16xf16>
+//       %41 = tt.extract %39[1] : tensor<32x32xf16> -> tensor<16x16xf16>
+//       %42 = tt.extract %39[2] : tensor<32x32xf16> -> tensor<16x16xf16>
+//       %43 = tt.extract %39[3] : tensor<32x32xf16> -> tensor<16x16xf16>
+//       %44 = tt.dot %26, %35, %arg7, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %45 = tt.dot %27, %37, %44, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %46 = tt.dot %26, %36, %arg8, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %47 = tt.dot %27, %38, %46, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %48 = tt.dot %26, %40, %arg9, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %49 = tt.dot %27, %42, %48, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %50 = tt.dot %26, %41, %arg10, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %51 = tt.dot %27, %43, %50, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %52 = tt.dot %28, %35, %arg11, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %53 = tt.dot %29, %37, %52, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %54 = tt.dot %28, %36, %arg12, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %55 = tt.dot %29, %38, %54, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %56 = tt.dot %28, %40, %arg13, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %57 = tt.dot %29, %42, %56, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %58 = tt.dot %28, %41, %arg14, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %59 = tt.dot %29, %43, %58, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %60 = tt.dot %30, %35, %arg15, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %61 = tt.dot %31, %37, %60, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %62 = tt.dot %30, %36, %arg16, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %63 = tt.dot %31, %38, %62, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %64 = tt.dot %30, %40, %arg17, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %65 = tt.dot %31, %42, %64, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %66 = tt.dot %30, %41, %arg18, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %67 = tt.dot %31, %43, %66, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %68 = tt.dot %32, %35, %arg19, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %69 = tt.dot %33, %37, %68, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %70 = tt.dot %32, %36, %arg20, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %71 = tt.dot %33, %38, %70, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %72 = tt.dot %32, %40, %arg21, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %73 = tt.dot %33, %42, %72, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %74 = tt.dot %32, %41, %arg22, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       %75 = tt.dot %33, %43, %74, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//       scf.yield %45, %47, %49, %51, %53, %55, %57, %59, %61, %63, %65, %67, %69, %71, %73, %75 : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
 //     }
 //     ttg.barrier
 //     tt.descriptor_store %15[%16, %17], %19#0 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
 //     %20 = arith.addi %17, %c16_i32 : i32
 //     tt.descriptor_store %15[%16, %20], %19#1 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     %21 = arith.addi %17, %c32_i32 : i32
-//     tt.descriptor_store %15[%16, %21], %19#2 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     %22 = arith.addi %17, %c48_i32 : i32
-//     tt.descriptor_store %15[%16, %22], %19#3 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     %23 = arith.addi %16, %c8_i32 : i32
-//     tt.descriptor_store %15[%23, %17], %19#4 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     tt.descriptor_store %15[%23, %20], %19#5 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     tt.descriptor_store %15[%23, %21], %19#6 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     tt.descriptor_store %15[%23, %22], %19#7 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     %24 = arith.addi %16, %c16_i32 : i32
-//     tt.descriptor_store %15[%24, %17], %19#8 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     tt.descriptor_store %15[%24, %20], %19#9 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     tt.descriptor_store %15[%24, %21], %19#10 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     tt.descriptor_store %15[%24, %22], %19#11 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     %25 = arith.addi %16, %c24_i32 : i32
-//     tt.descriptor_store %15[%25, %17], %19#12 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     tt.descriptor_store %15[%25, %20], %19#13 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     tt.descriptor_store %15[%25, %21], %19#14 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
-//     tt.descriptor_store %15[%25, %22], %19#15 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     tt.descriptor_store %15[%16, %18], %19#2 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     %21 = arith.addi %17, %c48_i32 : i32
+//     tt.descriptor_store %15[%16, %21], %19#3 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     %22 = arith.addi %16, %c8_i32 : i32
+//     tt.descriptor_store %15[%22, %17], %19#4 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     tt.descriptor_store %15[%22, %20], %19#5 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     tt.descriptor_store %15[%22, %18], %19#6 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     tt.descriptor_store %15[%22, %21], %19#7 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     %23 = arith.addi %16, %c16_i32 : i32
+//     tt.descriptor_store %15[%23, %17], %19#8 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     tt.descriptor_store %15[%23, %20], %19#9 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     tt.descriptor_store %15[%23, %18], %19#10 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     tt.descriptor_store %15[%23, %21], %19#11 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     %24 = arith.addi %16, %c24_i32 : i32
+//     tt.descriptor_store %15[%24, %17], %19#12 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     tt.descriptor_store %15[%24, %20], %19#13 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     tt.descriptor_store %15[%24, %18], %19#14 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
+//     tt.descriptor_store %15[%24, %21], %19#15 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
 //     tt.return
 //   }
 // }

@@ -85,8 +85,8 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     }
     Level::Warp.record(module);
     tilewright_ir::canonicalize::run(module)?;
-    tilewright_ir::cse::run(module)?;
-    tilewright_ir::licm::run(module)
+    tilewright_ir::licm::run(module)?;
+    tilewright_ir::cse::run(module)
 }
 
 /// Whether no warp has less of an operation's tensors than all of them.

@@ -94,8 +94,8 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     tilewright_ir::dce::run(module)?;
     Level::Intrinsic.record(module);
     tilewright_ir::canonicalize::run(module)?;
-    tilewright_ir::cse::run(module)?;
-    tilewright_ir::licm::run(module)
+    tilewright_ir::licm::run(module)?;
+    tilewright_ir::cse::run(module)
 }
 
 /// The error of a dot for which there is no instruction.
