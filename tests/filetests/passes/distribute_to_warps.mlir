@@ -48,6 +48,7 @@ module {
 // CHECK-NEXT: [[B:%.*]] = tt.descriptor_load [[BP]]{{.*}}[[K]], [[OFFSETX]]] : {{.*}} -> tensor<32x64xf16, #ttg.dot_op<{opIdx = 1, parent = #blocked}>>
 // CHECK-NEXT: [[D:%.*]] = tt.dot [[A]], [[B]], [[ACC]], inputPrecision = tf32 : tensor<32x32xf16, #ttg.dot_op<{opIdx = 0, parent = #blocked}>> * tensor<32x64xf16, #ttg.dot_op<{opIdx = 1, parent = #blocked}>> -> tensor<32x64xf32, #blocked>
 // CHECK-NEXT: scf.yield [[D]] : tensor<32x64xf32, #blocked>
+// CHECK: ttg.barrier
 // CHECK: tt.descriptor_store [[DP]]{{.*}}[[LOOP]] : !tt.tensordesc<tensor<32x64xf32>>, tensor<32x64xf32, #blocked>
 // -----
 // RUN: -target=xe:pvc -num-warps=8 -assign-layouts -distribute-to-warps
