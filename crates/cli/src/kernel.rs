@@ -20,7 +20,7 @@ pub struct Specialized {
     /// A compile-time constant, `NAME=VALUE`; may be repeated.
     #[arg(long = "constexpr", value_name = "NAME=VALUE")]
     constants: Vec<String>,
-    /// A GPU such as `cuda:80` or `cuda:90`, or `interp`.
+    /// A GPU such as `cuda:80`, `cuda:90` or `xe:pvc`, or `interp`.
     #[arg(long, default_value = DEFAULT_TARGET)]
     pub target: String,
     #[command(flatten)]

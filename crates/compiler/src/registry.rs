@@ -9,12 +9,13 @@ use crate::artifact::{METADATA, TTGIR, TTIR};
 pub static FAMILIES: &[&Family] = &[
     &crate::interp::INTERP,   // the CPU executor
     &tilewright_nvidia::CUDA, // NVIDIA's GPUs
+    &tilewright_xe::XE,       // Intel's GPUs
 ];
 
 /// The target where nothing names one.
 pub const DEFAULT_TARGET: &str = "cuda:90";
 
-/// The target of a name: `interp`, or one of NVIDIA's (`cuda:90`).
+/// The target of a name: `interp`, one of NVIDIA's (`cuda:90`) or of Intel's (`xe:pvc`).
 ///
 /// # Errors
 /// Any other name, with those that there are.

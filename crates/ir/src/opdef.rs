@@ -28,6 +28,7 @@ pub enum Opcode {
     Blackwell(crate::dialect::blackwell::Kind),
     Llvm(crate::dialect::llvm::Kind),
     Ub(crate::dialect::ub::Kind),
+    Gpu(crate::dialect::gpu::Kind),
 }
 
 /// How many values an operand group holds.

@@ -15,7 +15,8 @@ use crate::text::print_type;
 #[derive(Clone, PartialEq)]
 struct Blocked {
     sizes: Vec<u32>,
-    threads: Vec<u32>,
+    /// None, where the sizes are those of warps.
+    threads: Option<Vec<u32>>,
     warps: Vec<u32>,
     ctas: Option<Vec<u32>>,
     order: Vec<u32>,
@@ -31,15 +32,24 @@ impl Blocked {
                 order,
             }) => Some(Blocked {
                 sizes: size_per_thread.clone(),
-                threads: threads_per_warp.clone(),
+                threads: Some(threads_per_warp.clone()),
                 warps: warps_per_cta.clone(),
                 ctas: None,
                 order: order.clone(),
             }),
+            AttrKind::Encoding(Encoding::WarpBlocked { size_per_warp, warps_per_cta, order }) => {
+                Some(Blocked {
+                    sizes: size_per_warp.clone(),
+                    threads: None,
+                    warps: warps_per_cta.clone(),
+                    ctas: None,
+                    order: order.clone(),
+                })
+            }
             // One that is spread over CTAs is kept as text.
             AttrKind::Opaque(text) if text.starts_with("#ttg.blocked<") => Some(Blocked {
                 sizes: text_list(text, "sizePerThread")?,
-                threads: text_list(text, "threadsPerWarp")?,
+                threads: Some(text_list(text, "threadsPerWarp")?),
                 warps: text_list(text, "warpsPerCTA")?,
                 ctas: text_list(text, "CTAsPerCGA"),
                 order: text_list(text, "order")?,
@@ -52,7 +62,7 @@ impl Blocked {
     fn map(&self, f: impl Fn(&[u32], u32) -> Vec<u32>, order: Vec<u32>, last: u32) -> Blocked {
         Blocked {
             sizes: f(&self.sizes, last),
-            threads: f(&self.threads, 1),
+            threads: self.threads.as_ref().map(|threads| f(threads, 1)),
             warps: f(&self.warps, 1),
             ctas: self.ctas.as_ref().map(|ctas| f(ctas, 1)),
             order,
@@ -70,7 +80,7 @@ impl Blocked {
     fn has_pair_in_one_thread(&self) -> bool {
         let alone = |list: &[u32]| list.last() == Some(&1);
         self.sizes.last() == Some(&2)
-            && alone(&self.threads)
+            && self.threads.as_deref().is_none_or(alone)
             && alone(&self.warps)
             && self.ctas.as_deref().is_none_or(alone)
     }
@@ -87,11 +97,13 @@ impl Blocked {
             return true;
         }
         let layout = |b: &Blocked| {
-            let encoding = Encoding::Blocked {
-                size_per_thread: b.sizes.clone(),
-                threads_per_warp: b.threads.clone(),
-                warps_per_cta: b.warps.clone(),
-                order: b.order.clone(),
+            let (warps_per_cta, order) = (b.warps.clone(), b.order.clone());
+            let encoding = match b.threads.clone() {
+                Some(threads_per_warp) => {
+                    let size_per_thread = b.sizes.clone();
+                    Encoding::Blocked { size_per_thread, threads_per_warp, warps_per_cta, order }
+                }
+                None => Encoding::WarpBlocked { size_per_warp: b.sizes.clone(), warps_per_cta, order },
             };
             TileLayout::new(&encoding, m.shape(ty)?).ok()
         };
@@ -160,12 +172,12 @@ pub(crate) fn fits_machine(m: &Module, op: Op, ty: Type) -> Result<(), String> {
         return Err(format!("the layout of {} has another number of dimensions than it", print_type(m, ty)));
     }
     let product = |list: &[u32]| list.iter().fold(1u32, |n, &x| n.saturating_mul(x));
-    let (threads, warps) = (product(&blocked.threads), product(&blocked.warps));
+    let (threads, warps) = (blocked.threads.as_deref().map(product), product(&blocked.warps));
     let wrong = |found: u32, what: &str, n: u32| {
         Err(format!("the layout of {} is for {found} {what}, but there are {n}", print_type(m, ty)))
     };
-    match of_module(m, op, "ttg.threads-per-warp") {
-        Some(n) if n != threads => return wrong(threads, "threads of a warp", n),
+    match (of_module(m, op, "ttg.threads-per-warp"), threads) {
+        (Some(n), Some(threads)) if n != threads => return wrong(threads, "threads of a warp", n),
         _ => {}
     }
     match warps_of(m, op) {

@@ -87,6 +87,9 @@ pub(crate) fn cta_tile(encoding: &Encoding, rank: usize) -> Result<CtaTile> {
         Encoding::Blocked { size_per_thread, threads_per_warp, warps_per_cta, order } => {
             blocked(size_per_thread, threads_per_warp, warps_per_cta, order, rank)
         }
+        Encoding::WarpBlocked { size_per_warp, warps_per_cta, order } => {
+            warp_blocked(size_per_warp, warps_per_cta, order, rank)
+        }
         Encoding::Slice { dim, parent } => slice(*dim as usize, parent, rank),
         Encoding::NvidiaMma { version_major, warps_per_cta, instr_shape, .. } => {
             mma_result(*version_major, warps_per_cta, instr_shape, rank)
@@ -166,6 +169,20 @@ fn blocked(
     check_product("blocked encoding: warpsPerCTA", warps, 64)?;
     let mut tile = CtaTile::new(rank, check_order(order, rank)?);
     for (place, counts) in [(Place::Register, per_thread), (Place::Lane, threads), (Place::Warp, warps)] {
+        for &d in order {
+            tile.along(place, d as usize, counts[d as usize]);
+        }
+    }
+    Ok(tile)
+}
+
+fn warp_blocked(per_warp: &[u32], warps: &[u32], order: &[u32], rank: usize) -> Result<CtaTile> {
+    check_powers("blocked encoding: sizePerWarp", per_warp, rank)?;
+    check_powers("blocked encoding: warpsPerCTA", warps, rank)?;
+    check_product("blocked encoding: sizePerWarp", per_warp, 1 << 16)?;
+    check_product("blocked encoding: warpsPerCTA", warps, 64)?;
+    let mut tile = CtaTile::new(rank, check_order(order, rank)?);
+    for (place, counts) in [(Place::Register, per_warp), (Place::Warp, warps)] {
         for &d in order {
             tile.along(place, d as usize, counts[d as usize]);
         }
@@ -268,7 +285,12 @@ fn dot_operand(op_idx: u32, parent: &Encoding, k_width: u32, rank: usize) -> Res
             let parent = blocked(size_per_thread, threads_per_warp, warps_per_cta, order, rank)?;
             let (m, n) = matrix_axes(rank)?;
             let k_axis = if op_idx == 0 { n } else { m };
-            fma_operand(parent, k_axis)
+            whole_along_k(parent, k_axis)
+        }
+        // The result of a dot may be an operand of the next.
+        Encoding::WarpBlocked { .. } | Encoding::DotOperand { .. } if parent.is_of_warps() => {
+            let (m, n) = matrix_axes(rank)?;
+            whole_along_k(cta_tile(parent, rank)?, if op_idx == 0 { n } else { m })
         }
         _ => Err(LayoutError::new("dot operand encoding: the parent must be an mma or a blocked encoding")),
     }
@@ -310,8 +332,9 @@ fn mma_operand(op_idx: u32, version: u32, warps: &[u32], k_width: u32, rank: usi
     Ok(tile)
 }
 
-/// The operand of a dot made of fused multiply-adds: as the result is spread along M (or N), and all of K in each thread.
-fn fma_operand(mut parent: CtaTile, k_axis: usize) -> Result<CtaTile> {
+/// The operand of a dot whose result has the parent's layout, and each thread or warp a part of it for itself: as the result is
+/// spread along M (or N), and all of K in each.
+fn whole_along_k(mut parent: CtaTile, k_axis: usize) -> Result<CtaTile> {
     for b in parent.register.iter_mut().chain(&mut parent.lane).chain(&mut parent.warp) {
         b[k_axis] = 0;
     }

@@ -21,6 +21,16 @@ pub enum Encoding {
         /// Dimensions from the fastest-varying to the slowest.
         order: Vec<u32>,
     },
+    /// Each warp owns a `size_per_warp` block, and warps tile a CTA (ML-Triton, section 2.1). Which lane has what of a block is
+    /// not said: that follows from the instructions that the block is split for, later.
+    WarpBlocked {
+        /// Elements each warp holds, per dimension.
+        size_per_warp: Vec<u32>,
+        /// Warps per dimension; the product is the number of warps.
+        warps_per_cta: Vec<u32>,
+        /// Dimensions from the fastest-varying to the slowest.
+        order: Vec<u32>,
+    },
     /// The parent's layout with dimension `dim` removed (the result of a reduction along `dim`).
     Slice {
         /// The removed dimension of the parent.
@@ -98,6 +108,18 @@ pub enum SharedKind {
         /// Dimensions from the fastest-varying to the slowest.
         order: Vec<u32>,
     },
+}
+
+impl Encoding {
+    /// Whether it says which warp has an element, and of lanes nothing: [`WarpBlocked`](Encoding::WarpBlocked), or a slice of such, or an
+    /// operand of a dot whose result is one.
+    pub fn is_of_warps(&self) -> bool {
+        match self {
+            Encoding::WarpBlocked { .. } => true,
+            Encoding::Slice { parent, .. } | Encoding::DotOperand { parent, .. } => parent.is_of_warps(),
+            _ => false,
+        }
+    }
 }
 
 impl SharedKind {

@@ -27,6 +27,7 @@ mod swizzle;
 mod tile;
 mod tma;
 mod view;
+mod warp;
 mod wgmma;
 
 pub use access::{Access, Offset, SharedAccess, ThreadOffset};
@@ -48,4 +49,5 @@ pub use swizzle::optimal_swizzle;
 pub use tile::{Bounds, FreeMasks, RegisterFinder, TileLayout};
 pub use tma::{TmaBlock, TmaCopy};
 pub use view::{Place, plan_reshape, plan_transpose};
+pub use warp::{WarpAxis, WarpPart};
 pub use wgmma::WgmmaOperand;

@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use tilewright_passes::contract::LOWERED;
 use tilewright_passes::machine::Machine;
 use tilewright_passes::target::{DotUnits, TargetInfo};
 
@@ -285,7 +286,9 @@ impl Target {
                 registers_of_thread: 255,
                 min_registers_of_thread: 24,
             },
+            warp_units: None,
             passes: PASSES,
+            lowered: LOWERED,
         }
     }
 

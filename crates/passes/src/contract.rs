@@ -1,7 +1,7 @@
 //! What passes require of a module and what they ensure, as properties that can be checked.
 //!
-//! Each [`Pass`](crate::pass::Pass) says which properties must hold before it and which hold behind it, and [`LOWERED`] which the
-//! lowering relies on. What a pass has ensured holds from there on: no later pass may break it. With debug assertions on, the pipeline checks after each pass
+//! Each [`Pass`](crate::pass::Pass) says which properties must hold before it and which hold behind it, and a target which its
+//! lowering relies on ([`LOWERED`], where that is `crates/lower`). What a pass has ensured holds from there on: no later pass may break it. With debug assertions on, the pipeline checks after each pass
 //! what the verifier of the IR does and every property that has been ensured, so that what a pass breaks is found there, by
 //! the operation it broke, and not by what comes out of the lowering. `tilewright opt` does so always, and checks what a pass
 //! requires before it runs on a module that somebody has written.
@@ -11,11 +11,12 @@ use tilewright_ir::{Diagnostic, Module, Op, Opcode, Value, marks};
 
 use crate::analysis::{rings, scratch};
 use crate::hopper::tma;
+use crate::level::Level;
 use crate::pass::Property;
-use crate::transform::{global_barriers, inline_calls, legalize_dots, membar};
+use crate::transform::{distribute_to_warps, global_barriers, inline_calls, legalize_dots, membar};
 use crate::verify;
 
-/// What the lowering relies on: a target's list must ensure all of it.
+/// What the lowering of per-thread programs relies on (`crates/lower`): the list of a target that uses it must ensure all of it.
 pub const LOWERED: &[Property] = &[
     Property::CallsStay,
     Property::LaidOut,
@@ -67,6 +68,9 @@ impl Property {
                 values.any(is_plain)
             }
             Property::LaidOut => return verify::check(module, op),
+            Property::OfOneWarp if Level::of(module) == Some(Level::WorkGroup) => true,
+            Property::OfOneWarp => !distribute_to_warps::is_of_one_warp(module, op),
+            Property::TargetSized => Level::of(module) != Some(Level::Intrinsic),
             Property::NoDescriptorAccesses => {
                 use tt::Kind as K;
                 matches!(

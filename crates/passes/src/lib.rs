@@ -13,6 +13,7 @@
 //! | [`mod@remarks`] | what became of hints that could not be followed |
 //! | [`contract`], [`verify`] | what passes require and ensure, and the check of it |
 //! | [`target`], [`machine`] | what passes may know of a target |
+//! | [`level`] | whose a tensor is, where instructions take blocks of whole warps |
 //!
 //! This page fixes what the IR looks like **after the last pass**: it is the contract with the lowering (`crates/lower`, and
 //! the targets' parts of it), which needs no analysis of its own.
@@ -35,6 +36,7 @@
 //! | `ttg.target = "cuda:90"` | the target |
 //! | `tt.warp_level : i32` | warps of a program whose kernel is written for one of them ([`launch`](tilewright_ir::launch)), from `tt` on: `ttg.num-warps` is 1, `ttg.total-num-warps` counts them |
 //! | `ttg.warp-shared : i32` | bytes of shared memory that each of these has of its own: what is not marked `ttg.all_warps` lies so far behind that of the warp before |
+//! | `ttg.level = "warp"` or `"intrinsic"` | that tensors are those of one warp, or of one instruction ([`level`]) |
 //! | `ttg.shared : i32` | bytes of shared memory, buffers and scratch together |
 //! | `ttg.remarks = ["…"]` | hints that could not be followed ([`remarks`]) |
 //!
@@ -76,6 +78,10 @@
 //! | `ttg.convert_layout` | any two that differ; [`conversion`](analysis::scratch::conversion) says how |
 //! | `ttg.local_load` | buffer to any; to `dot_op` this is where `ldmatrix` applies |
 //! | `ttng.async_tma_*` | the descriptor's block and the buffer have the same, one that [`tilewright_layout::TmaBlock`] knows; mbarriers are `memdesc<1xi64>` |
+//!
+//! On a target with [`WarpUnits`](target::WarpUnits) encodings are those of warps ([`Encoding::is_of_warps`](tilewright_layout::Encoding::is_of_warps)): of a
+//! dot the result's is any, and `a` and `b` have its operands'. [`distribute_to_warps`](transform::distribute_to_warps) leaves tensors of one
+//! warp with the encodings that they had, [`match_target_size`](transform::match_target_size) tensors of one instruction without any.
 //!
 //! # Memory operations
 //!
@@ -136,8 +142,10 @@
 pub mod analysis;
 pub mod contract;
 pub mod hopper;
+pub mod level;
 pub mod machine;
 pub mod opt;
+mod parts;
 pub mod pass;
 pub mod pipeline;
 pub mod remarks;

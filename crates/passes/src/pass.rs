@@ -86,6 +86,10 @@ pub enum Property {
     /// Every tensor has an encoding that fits the warps where it stands, and accesses of memory know their width
     /// ([`verify`](crate::verify)).
     LaidOut,
+    /// Each tensor is what one warp has for itself ([`distribute_to_warps`](crate::transform::distribute_to_warps)).
+    OfOneWarp,
+    /// Loads, stores and dots are as large as the target's instructions at most ([`match_target_size`](crate::transform::match_target_size)).
+    TargetSized,
     /// No block of a descriptor is loaded or stored at once: what is left are TMA copies, or pointers.
     NoDescriptorAccesses,
     /// No ring and no copy into one.
@@ -108,6 +112,8 @@ impl Property {
             Property::DotsSplit => "no dot has scales, and dots of fp32 are split",
             Property::DescriptorsEncoded => "blocks of descriptors have their layout",
             Property::LaidOut => "tensors have encodings",
+            Property::OfOneWarp => "each tensor is what one warp has",
+            Property::TargetSized => "tensors are as large as instructions take them",
             Property::NoDescriptorAccesses => "no block of a descriptor is accessed any more",
             Property::NoRings => "there are no rings any more",
             Property::WarpsPlaced => "partitions have their warps",

@@ -10,7 +10,7 @@ use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::{Diagnostic, Module};
 
 use crate::analysis::axis::AxisAnalysis;
-use crate::contract::{Held, LOWERED};
+use crate::contract::Held;
 use crate::pass::{Property, Row};
 use crate::target::TargetInfo;
 
@@ -56,7 +56,7 @@ pub fn lower_to_ttg_with(
             held.check(pass.name, module).map_err(bug)?;
         }
     }
-    match LOWERED.iter().find(|&&p| !held.has(p)) {
+    match target.lowered.iter().find(|&&p| !held.has(p)) {
         None => Ok(()),
         Some(missing) => {
             let text = format!("the passes of {} do not ensure that {}", target.name, missing.says());
@@ -74,12 +74,13 @@ pub fn finish_ttg(module: &mut Module, target: &TargetInfo, options: &Options) -
     options.check()?;
     AxisAnalysis::run(module).note_widths(module, target.max_vector_bytes);
     Property::LaidOut.check(module)?;
-    let lacks = |row: &&Row| row.pass.ensures.iter().any(|p| LOWERED.contains(p) && p.check(module).is_err());
+    let lacks =
+        |row: &&Row| row.pass.ensures.iter().any(|p| target.lowered.contains(p) && p.check(module).is_err());
     let Some(first) = target.passes.iter().find(lacks).map(|row| row.pass.name) else { return Ok(()) };
     for row in target.passes.iter().skip_while(|row| row.pass.name != first) {
         row.pass.apply(module, target, options)?;
     }
-    LOWERED.iter().try_for_each(|property| property.check(module))
+    target.lowered.iter().try_for_each(|property| property.check(module))
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! `Target::info`); no pass asks for a target's name or version.
 
 use crate::machine::Machine;
-use crate::pass::{Pass, Row};
-use tilewright_ir::dialect::tt;
-use tilewright_ir::{FloatKind, Module, Type, TypeKind};
+use crate::pass::{Pass, Property, Row};
+use tilewright_ir::dialect::tt::{self, InputPrecision};
+use tilewright_ir::{FloatKind, Module, Shape, Type, TypeKind};
 
 /// How a dot is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,72 @@ pub struct DotUnits {
     pub wgmma: bool,
 }
 
+/// The most that an instruction of a whole warp moves: a block of a matrix in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockLimit {
+    /// Rows of the block.
+    pub rows: u32,
+    /// Bytes of each row.
+    pub row_bytes: u32,
+}
+
+impl BlockLimit {
+    /// The largest block of elements of so many bits, of a tensor of this rank: a row or some of them in the last dimensions.
+    pub fn block(self, bits: u32, rank: usize) -> Shape {
+        let mut block = Shape::from_elem(1, rank);
+        let limits = [(self.row_bytes * 8 / bits.max(8)).max(1), self.rows];
+        block.iter_mut().rev().zip(limits).for_each(|(extent, limit)| *extent = limit);
+        block
+    }
+}
+
+/// A product that one instruction of a whole warp computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WarpDot {
+    /// The type of the operands' elements.
+    pub operand: Type,
+    /// The type of the result's.
+    pub result: Type,
+    /// The precision for which operands may be rounded; the others take them as they are.
+    pub precision: InputPrecision,
+    /// M, N and K.
+    pub shape: [u32; 3],
+}
+
+/// The instructions that a target has for whole warps, which hold blocks of tensors in their registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WarpUnits {
+    /// Loads of blocks.
+    pub load: BlockLimit,
+    /// Stores of blocks.
+    pub store: BlockLimit,
+    /// Loads into the cache alone.
+    pub prefetch: BlockLimit,
+    /// Addresses that a load or store takes where they are given one by one.
+    pub addresses: u32,
+    /// Products.
+    pub dots: &'static [WarpDot],
+}
+
+impl WarpUnits {
+    /// The largest part of a tensor of pointers, of this rank, that one load or store takes.
+    pub fn gathered(&self, rank: usize) -> Shape {
+        BlockLimit { rows: 1, row_bytes: self.addresses }.block(8, rank)
+    }
+
+    /// M, N and K of the instruction for a dot; `None` where there is none.
+    pub fn dot_shape(&self, module: &Module, dot: tt::Dot) -> Option<[u32; 3]> {
+        let element = |v: tilewright_ir::Value| module.element_type(module.value_type(v));
+        let (a, b, result) = (element(dot.a(module)), element(dot.b(module)), element(dot.result(module)));
+        let precision = dot.input_precision(module);
+        let fits = |unit: &&WarpDot| {
+            (unit.operand, unit.operand, unit.result) == (a, b, result)
+                && (unit.precision == precision || a != Type::F32)
+        };
+        self.dots.iter().find(fits).map(|unit| unit.shape)
+    }
+}
+
 /// A target, as the passes see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetInfo {
@@ -54,8 +120,12 @@ pub struct TargetInfo {
     pub clusters: bool,
     /// Rates and latencies.
     pub machine: Machine,
+    /// Instructions of whole warps, where it has such: layouts say then what warps have, and nothing of lanes.
+    pub warp_units: Option<WarpUnits>,
     /// The passes from `tt` to what the target's lowering takes, in the order in which they run.
     pub passes: &'static [Row],
+    /// What the lowering relies on: the passes must ensure all of it.
+    pub lowered: &'static [Property],
 }
 
 impl TargetInfo {

@@ -14,6 +14,7 @@ use tilewright_layout::{TileLayout, TmaBlock};
 
 use crate::analysis::{encoding_inference, scope};
 use crate::hopper::tma;
+use crate::level::Level;
 
 /// Checks every operation of the module.
 ///
@@ -40,6 +41,9 @@ fn encoding(module: &Module, value: Value) -> Option<&Encoding> {
 
 /// Checks one operation.
 pub(crate) fn check(module: &Module, op: Op) -> Result<(), String> {
+    if Level::of(module) == Some(Level::Intrinsic) {
+        return without_encodings(module, op);
+    }
     for &v in module.operands(op).iter().chain(module.results(op)) {
         if encoding_inference::is_tensor(module, v) {
             let ty = module.value_type(v);
@@ -82,6 +86,15 @@ pub(crate) fn check(module: &Module, op: Op) -> Result<(), String> {
         Some(Opcode::Ttg(ttg::Kind::MemdescTrans)) => view_of(module, ttg::MemdescTrans(op)),
         Some(Opcode::Ttng(kind)) => hopper(module, op, kind),
         _ => sliced(module, op),
+    }
+}
+
+/// Tensors are what an instruction takes: there is nobody to share them with.
+fn without_encodings(module: &Module, op: Op) -> Result<(), String> {
+    let laid_out = |v: &&Value| encoding(module, **v).is_some() && encoding_inference::is_tensor(module, **v);
+    match module.operands(op).iter().chain(module.results(op)).find(laid_out) {
+        Some(&v) => Err(format!("{} has a layout", print_type(module, module.value_type(v)))),
+        None => Ok(()),
     }
 }
 

@@ -91,9 +91,15 @@ fn run(name: &str, first_line: usize, part: &str, bless: bool) -> Result<String,
     };
     let runs = directive("// RUN:");
     let &[args] = runs.as_slice() else { return Err("one `// RUN:` line expected".to_string()) };
-    let pipeline = Pipeline::parse(args.split_whitespace(), "cuda:90", &|name| {
-        tilewright_nvidia::Target::parse(name).map(|t| t.info()).map_err(|e| e.to_string())
-    })?;
+    let pipeline =
+        Pipeline::parse(
+            args.split_whitespace(),
+            "cuda:90",
+            &|name| match tilewright_xe::Target::parse(name) {
+                Some(target) => Ok(target.info()),
+                None => tilewright_nvidia::Target::parse(name).map(|t| t.info()).map_err(|e| e.to_string()),
+            },
+        )?;
     // Blank lines keep the numbers of lines in messages right.
     let padded = format!("{}{source}", "\n".repeat(first_line));
     let result = parse(&padded, name).map_err(|d| d.to_string()).and_then(|mut module| {

@@ -12,6 +12,7 @@ pub mod arith;
 pub mod blackwell;
 pub mod builtin;
 pub mod cf;
+pub mod gpu;
 pub mod llvm;
 pub mod math;
 pub mod scf;
@@ -36,6 +37,7 @@ pub fn all_defs() -> impl Iterator<Item = &'static OpDef> {
         blackwell::DEFS,
         llvm::DEFS,
         ub::DEFS,
+        gpu::DEFS,
     ]
     .into_iter()
     .flatten()

@@ -14,6 +14,15 @@ pub(super) fn check(encoding: &Encoding) -> Result<(), String> {
             }
             permutation(order)
         }
+        Encoding::WarpBlocked { size_per_warp, warps_per_cta, order } => {
+            if [size_per_warp, warps_per_cta].iter().any(|list| list.len() != order.len()) {
+                return Err("the parameters of a blocked layout must have as many elements each".into());
+            }
+            if let Some(n) = size_per_warp.iter().chain(warps_per_cta).find(|n| !n.is_power_of_two()) {
+                return Err(format!("a blocked layout of warps is made of powers of two, and {n} is none"));
+            }
+            permutation(order)
+        }
         Encoding::Slice { dim, parent } => match rank(parent) {
             Some(rank) if rank < 2 => Err("a slice needs a layout of 2 dimensions at least".into()),
             Some(rank) if *dim as usize >= rank => {
@@ -32,7 +41,9 @@ fn dot_operand(op_idx: u32, parent: &Encoding, k_width: u32) -> Result<(), Strin
         return Err(format!("a product has the operands 0 and 1, not {op_idx}"));
     }
     match parent {
-        Encoding::Blocked { .. } if k_width != 0 => {
+        Encoding::Blocked { .. } | Encoding::WarpBlocked { .. } | Encoding::DotOperand { .. }
+            if k_width != 0 =>
+        {
             Err("`kWidth` says nothing where the result's layout is blocked".into())
         }
         Encoding::NvidiaMma { version_major: 0 | 1, .. } if k_width != 0 => {
@@ -51,7 +62,7 @@ fn dot_operand(op_idx: u32, parent: &Encoding, k_width: u32) -> Result<(), Strin
 /// The number of dimensions, where the parameters say it.
 fn rank(encoding: &Encoding) -> Option<usize> {
     match encoding {
-        Encoding::Blocked { order, .. } => Some(order.len()),
+        Encoding::Blocked { order, .. } | Encoding::WarpBlocked { order, .. } => Some(order.len()),
         Encoding::NvidiaMma { warps_per_cta, .. } => Some(warps_per_cta.len()),
         Encoding::Slice { parent, .. } => rank(parent)?.checked_sub(1),
         Encoding::DotOperand { parent, .. } => rank(parent),

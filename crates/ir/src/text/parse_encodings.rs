@@ -77,6 +77,7 @@ impl<'s> Parser<'s> {
             return Ok(None);
         }
         fields.retain(|(name, field)| !is_default_of_one_cta(name, field));
+        let of_warps = fields.iter().any(|(name, _)| *name == "sizePerWarp");
         let count = fields.len();
         let mut taken = 0;
         let mut take = |key: &str| {
@@ -116,6 +117,11 @@ impl<'s> Parser<'s> {
             };
         }
         let encoding = match name {
+            "blocked" if of_warps => Encoding::WarpBlocked {
+                size_per_warp: field!("sizePerWarp", List),
+                warps_per_cta: field!("warpsPerCTA", List),
+                order: field!("order", List),
+            },
             "blocked" => Encoding::Blocked {
                 size_per_thread: field!("sizePerThread", List),
                 threads_per_warp: field!("threadsPerWarp", List),

@@ -27,7 +27,7 @@ pub(crate) struct Aliases {
 
 fn encoding_alias(encoding: &Encoding) -> Option<&'static str> {
     match encoding {
-        Encoding::Blocked { .. } => Some("blocked"),
+        Encoding::Blocked { .. } | Encoding::WarpBlocked { .. } => Some("blocked"),
         Encoding::NvidiaMma { .. } => Some("mma"),
         Encoding::Shared(_) => Some("shared"),
         Encoding::Linear { .. } => Some("linear"),
@@ -511,6 +511,10 @@ impl Aliases {
                 out,
                 "#ttg.blocked<{{sizePerThread = {size_per_thread:?}, threadsPerWarp = {threads_per_warp:?}, \
                  warpsPerCTA = {warps_per_cta:?}, order = {order:?}}}>"
+            ),
+            Encoding::WarpBlocked { size_per_warp, warps_per_cta, order } => write!(
+                out,
+                "#ttg.blocked<{{sizePerWarp = {size_per_warp:?}, warpsPerCTA = {warps_per_cta:?}, order = {order:?}}}>"
             ),
             Encoding::Slice { dim, parent } => {
                 let _ = write!(out, "#ttg.slice<{{dim = {dim}, parent = ");

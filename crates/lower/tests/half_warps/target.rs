@@ -16,6 +16,7 @@ use tilewright_llvm::{BinOp, Builder, CastOp, Effect, Scalar, Ty, Value};
 use tilewright_lower::{
     Approximation, Hooks, LoadHints, Lower, LowerOptions, Lowered, Shuffle, WordValues, Words, int_of,
 };
+use tilewright_passes::contract::LOWERED;
 use tilewright_passes::hopper::{allocate_warp_groups, lower_tma};
 use tilewright_passes::machine::Machine;
 use tilewright_passes::pass::{DCE, Row};
@@ -66,7 +67,9 @@ pub fn info() -> TargetInfo {
             registers_of_thread: 128,
             min_registers_of_thread: 16,
         },
+        warp_units: None,
         passes: PASSES,
+        lowered: LOWERED,
     }
 }
 

@@ -5,7 +5,7 @@
 //!   │   inline-calls … assign-layouts
 //!   ▼
 //! ttg   encode-descriptors … launch-bounds
-//!   │   (distribute-to-warps and match-target-size stand behind assign-layouts for targets that have them: ML-Triton 2.2, 2.3)
+//!   │   (distribute-to-warps and match-target-size stand behind assign-layouts for targets that have them: crates/xe)
 //!   ▼
 //! lowering
 //! ```

@@ -99,18 +99,64 @@ pub fn row_major(rank: usize) -> Vec<u32> {
     (0..rank as u32).rev().collect()
 }
 
-/// Rows and columns of an instruction's result ("mma.m16n8", PTX ISA).
+/// Rows and columns of the result of `mma.sync` ("mma.m16n8", PTX ISA).
 pub const INSTRUCTION: [u32; 2] = [16, 8];
 
-/// The warp grid over the result of an `m16n8` dot, `shape` its last two extents. With `rows` the warps share no row (the
+/// A blocked encoding of warps, whole in each as far as they are shared out over dimensions whose extent is a power of two, over the first
+/// of `dims` first: each warp has `least` elements there, as long as it can. Warps that are left over have copies.
+pub fn warp_blocked(shape: &[u32], order: &[u32], num_warps: u32, dims: &[u32], least: &[u32]) -> Encoding {
+    let mut grid = vec![1; shape.len()];
+    let mut left = num_warps;
+    for enough in [least, &vec![1; shape.len()]] {
+        for d in dims.iter().map(|&d| d as usize).filter(|&d| shape[d].is_power_of_two()) {
+            while left > 1 && shape[d] / (2 * grid[d]) >= enough[d] {
+                grid[d] *= 2;
+                left /= 2;
+            }
+        }
+    }
+    of_warps(shape, grid, order, left)
+}
+
+/// The encoding of a grid of warps over a tensor, of each so many.
+fn of_warps(shape: &[u32], mut grid: Vec<u32>, order: &[u32], copies: u32) -> Encoding {
+    let largest = |n: u32| 1 << n.trailing_zeros();
+    let size_per_warp = shape.iter().zip(&grid).map(|(&n, &along)| largest((n / along).max(1))).collect();
+    // (Where there is no such extent the last warps would have padding: who shares the tensor out says so.)
+    grid[shape.iter().position(|n| n.is_power_of_two()).unwrap_or(0)] *= copies;
+    Encoding::WarpBlocked { size_per_warp, warps_per_cta: grid, order: order.to_vec() }
+}
+
+/// The encoding of warps of a dot's result that is made of instructions of `unit`: squares, or with `rows` whole rows (ML-Triton,
+/// sections 2.1 and 2.5), or as a hint says it. `None` where there are too few instructions for a hint.
+pub fn warp_dot(
+    shape: &[u32],
+    unit: [u32; 2],
+    num_warps: u32,
+    rows: bool,
+    tiling: Tiling,
+) -> Option<Encoding> {
+    let rank = shape.len();
+    let batch = batch_of_warps(shape, num_warps);
+    let matrix = [shape[rank - 2], shape[rank - 1]];
+    let grid = match tiling {
+        Tiling::Default => dot_warps(matrix, unit, num_warps / batch, rows),
+        _ => tiled_warps(tiling, matrix, unit, num_warps / batch)?,
+    };
+    let mut of_all = vec![batch; rank - 2];
+    of_all.extend(grid);
+    Some(of_warps(shape, of_all, &row_major(rank), 1))
+}
+
+/// The warp grid over the result of a dot that is made of instructions of `unit`, `shape` its last two extents. With `rows` the warps share no row (the
 /// result feeds another dot or is reduced along rows), as long as no work is wasted by that.
-pub fn mma_warps(shape: [u32; 2], num_warps: u32, rows: bool) -> [u32; 2] {
+pub fn dot_warps(shape: [u32; 2], unit: [u32; 2], num_warps: u32, rows: bool) -> [u32; 2] {
     let [m, n] = shape;
     let mut best = ([num_warps, 1], (u64::MAX, u64::MAX));
     let mut wm = num_warps;
     while wm > 0 {
         let wn = num_warps / wm;
-        let (pm, pn) = (m.next_multiple_of(16 * wm), n.next_multiple_of(8 * wn));
+        let (pm, pn) = (m.next_multiple_of(unit[0] * wm), n.next_multiple_of(unit[1] * wn));
         // Instructions first; then what a warp reads of A and B for each step of K.
         let work = u64::from(pm) * u64::from(pn);
         let reads = if rows { u64::from(wn) } else { u64::from(pm / wm + pn / wn) };
@@ -188,7 +234,7 @@ pub fn tiled_fma(
 pub fn mma_v2(shape: &[u32], num_warps: u32, rows: bool) -> Encoding {
     let rank = shape.len();
     let batch = batch_of_warps(shape, num_warps);
-    let warps = mma_warps([shape[rank - 2], shape[rank - 1]], num_warps / batch, rows);
+    let warps = dot_warps([shape[rank - 2], shape[rank - 1]], INSTRUCTION, num_warps / batch, rows);
     mma_v2_of(rank, batch, warps)
 }
 
@@ -317,12 +363,44 @@ mod tests {
 
     #[test]
     fn warps_over_a_dot() {
-        assert_eq!(mma_warps([128, 256], 8, false), [2, 4]);
-        assert_eq!(mma_warps([128, 128], 4, false), [2, 2]);
-        assert_eq!(mma_warps([128, 64], 8, true), [8, 1]);
-        assert_eq!(mma_warps([96, 80], 4, false), [2, 2]);
-        assert_eq!(mma_warps([16, 128], 4, false), [1, 4]);
-        assert_eq!(mma_warps([16, 128], 4, true), [1, 4]);
+        assert_eq!(dot_warps([128, 256], INSTRUCTION, 8, false), [2, 4]);
+        assert_eq!(dot_warps([128, 128], INSTRUCTION, 4, false), [2, 2]);
+        assert_eq!(dot_warps([128, 64], INSTRUCTION, 8, true), [8, 1]);
+        assert_eq!(dot_warps([96, 80], INSTRUCTION, 4, false), [2, 2]);
+        assert_eq!(dot_warps([16, 128], INSTRUCTION, 4, false), [1, 4]);
+        assert_eq!(dot_warps([16, 128], INSTRUCTION, 4, true), [1, 4]);
+    }
+
+    fn of_warps(e: Encoding) -> (Vec<u32>, Vec<u32>) {
+        match e {
+            Encoding::WarpBlocked { size_per_warp, warps_per_cta, .. } => (size_per_warp, warps_per_cta),
+            _ => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn blocks_of_warps() {
+        // ML-Triton: the product of section 2.1, the attention of section 2.5.
+        let hinted =
+            |shape: &[u32], warps, rows, tiling| warp_dot(shape, [8, 16], warps, rows, tiling).map(of_warps);
+        let dot = |shape: &[u32], warps, rows| hinted(shape, warps, rows, Tiling::Default).unwrap();
+        assert_eq!(hinted(&[128, 64], 8, false, Tiling::Horizontal), Some((vec![16, 64], vec![8, 1])));
+        assert_eq!(hinted(&[128, 64], 8, true, Tiling::Vertical), None);
+        assert_eq!(dot(&[256, 256], 32, false), (vec![32, 64], vec![8, 4]));
+        assert_eq!(dot(&[128, 64], 8, true), (vec![16, 64], vec![8, 1]));
+        // Few rows: the warps share columns.
+        assert_eq!(dot(&[8, 128], 8, false), (vec![8, 16], vec![1, 8]));
+        assert_eq!(dot(&[4, 64, 64], 8, false), (vec![1, 32, 64], vec![4, 2, 1]));
+        let plain = |shape: &[u32], warps, dims: &[u32]| {
+            let least = vec![1; shape.len()];
+            of_warps(warp_blocked(shape, &row_major(shape.len()), warps, dims, &least))
+        };
+        assert_eq!(plain(&[1024], 4, &[0]), (vec![256], vec![4]));
+        assert_eq!(plain(&[128, 64], 4, &[0, 1]), (vec![32, 64], vec![4, 1]));
+        assert_eq!(plain(&[2, 64], 4, &[0, 1]), (vec![1, 32], vec![2, 2]));
+        // Copies, where there is less than one element for each; what is no power of two is whole in each.
+        assert_eq!(plain(&[2], 8, &[0]), (vec![1], vec![8]));
+        assert_eq!(plain(&[96, 64], 4, &[0, 1]), (vec![32, 16], vec![1, 4]));
     }
 
     #[test]

@@ -82,15 +82,23 @@ fn linear(layout: &TileLayout, f: impl Fn(Vec<u32>) -> Vec<u32>) -> Encoding {
 
 /// The encoding of a tensor with its dimensions permuted: result dimension i is dimension `order[i]`.
 fn permute(enc: &Encoding, shape: &[u32], order: &[usize]) -> Option<Encoding> {
+    let pick = |v: &[u32]| order.iter().map(|&d| v[d]).collect::<Vec<u32>>();
+    let at = |d: u32| order.iter().position(|&o| o == d as usize).unwrap_or(0) as u32;
     if let Encoding::Blocked { size_per_thread, threads_per_warp, warps_per_cta, order: fast } = enc {
-        let pick = |v: &[u32]| order.iter().map(|&d| v[d]).collect::<Vec<u32>>();
-        let at = |d: u32| order.iter().position(|&o| o == d as usize).unwrap_or(0) as u32;
         return Some(Encoding::Blocked {
             size_per_thread: pick(size_per_thread),
             threads_per_warp: pick(threads_per_warp),
             warps_per_cta: pick(warps_per_cta),
             order: fast.iter().map(|&d| at(d)).collect(),
         });
+    }
+    // Warps that have copies do so in the equivalent, too, but in that of a slice.
+    if let Some(Encoding::WarpBlocked { size_per_warp, warps_per_cta, order: fast }) =
+        enc.warp_blocked(shape).filter(|_| !matches!(enc, Encoding::Slice { .. }))
+    {
+        let (size_per_warp, warps_per_cta) = (pick(&size_per_warp), pick(&warps_per_cta));
+        let order = fast.iter().map(|&d| at(d)).collect();
+        return Some(Encoding::WarpBlocked { size_per_warp, warps_per_cta, order });
     }
     let layout = TileLayout::new(enc, shape).ok()?;
     Some(linear(&layout, |b| order.iter().map(|&d| b[d]).collect()))
@@ -118,6 +126,11 @@ fn append_pair(enc: &Encoding, shape: &[u32]) -> Option<Encoding> {
             order: fast,
         });
     }
+    if let Encoding::WarpBlocked { size_per_warp, warps_per_cta, order } = enc {
+        let order = std::iter::once(shape.len() as u32).chain(order.iter().copied()).collect();
+        let (size_per_warp, warps_per_cta) = (with(size_per_warp, 2), with(warps_per_cta, 1));
+        return Some(Encoding::WarpBlocked { size_per_warp, warps_per_cta, order });
+    }
     let layout = TileLayout::new(enc, shape).ok()?;
     let Encoding::Linear { mut register, lane, warp, block } = linear(&layout, |b| with(&b, 0)) else {
         return None;
@@ -139,6 +152,15 @@ fn drop_pair(enc: &Encoding) -> Option<Encoding> {
             Some(Encoding::Blocked {
                 size_per_thread: size_per_thread[..last].to_vec(),
                 threads_per_warp: threads_per_warp[..last].to_vec(),
+                warps_per_cta: warps_per_cta[..last].to_vec(),
+                order: order.iter().copied().filter(|&d| d as usize != last).collect(),
+            })
+        }
+        Encoding::WarpBlocked { size_per_warp, warps_per_cta, order } => {
+            let last = size_per_warp.len().checked_sub(1).filter(|&l| l > 0)?;
+            let alone = size_per_warp[last] == 2 && warps_per_cta[last] == 1;
+            alone.then(|| Encoding::WarpBlocked {
+                size_per_warp: size_per_warp[..last].to_vec(),
                 warps_per_cta: warps_per_cta[..last].to_vec(),
                 order: order.iter().copied().filter(|&d| d as usize != last).collect(),
             })

@@ -12,6 +12,9 @@
 //!
 //! A function that is called finds all settled: where it writes, the barrier stands before the call.
 //!
+//! Where layouts are those of warps, [`distribute_to_warps`](super::distribute_to_warps) places these barriers, while layouts say who has
+//! copies.
+//!
 //! Why behind [`membar`](super::membar): its barriers, and those inside operations with scratch, settle this too.
 //!
 //! ```text
@@ -124,12 +127,14 @@ impl Walk<'_> {
                 | Opcode::Ttng(ttng::Kind::ClusterWait)
                 | Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal),
             ) => Loaded::Nothing,
-            Some(Opcode::Tt(tt::Kind::Load)) if self.loads_copies(tt::Load(op)) => Loaded::Copies,
+            Some(Opcode::Tt(tt::Kind::Load | tt::Kind::DescriptorLoad)) if self.loads_copies(op) => Loaded::Copies,
             Some(Opcode::Tt(tt::Kind::Load)) => {
                 let shared = m.is_shared_pointer(m.value_type(tt::Load(op).ptr(m)));
                 if shared { pending } else { pending.max(Loaded::Once) }
             }
-            Some(Opcode::Tt(tt::Kind::Store | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
+            Some(Opcode::Tt(
+                tt::Kind::Store | tt::Kind::DescriptorStore | tt::Kind::AtomicRmw | tt::Kind::AtomicCas,
+            )) => {
                 if pending == Loaded::Copies || self.releases(op) {
                     return self.settle(op);
                 }
@@ -169,11 +174,11 @@ impl Walk<'_> {
     }
 
     /// Whether several threads load one element.
-    fn loads_copies(&self, load: tt::Load) -> bool {
+    fn loads_copies(&self, load: Op) -> bool {
         let m = self.module;
-        layout_of(m, load.result(m)).is_none_or(|layout| {
+        layout_of(m, m.result(load)).is_none_or(|layout| {
             let free = layout.free_variable_masks();
-            free.lane | free.warp != 0 || layout.num_warps() < scope::num_warps(m, load.0)
+            free.lane | free.warp != 0 || layout.num_warps() < scope::num_warps(m, load)
         })
     }
 

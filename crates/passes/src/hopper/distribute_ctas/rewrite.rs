@@ -2,19 +2,16 @@
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
-use tilewright_ir::effects::is_pure;
 use tilewright_ir::index::{Index, Part, Relation};
 use tilewright_ir::marks;
 use tilewright_ir::opdef::{Access, OpDef, Resource};
-use tilewright_ir::{
-    AttrKind, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value, ValueDef,
-};
+use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, ValueDef};
 
 use super::choose::{Bits, Split, Splits};
 use super::dims::shape_of;
 use crate::hopper::multicast;
+use crate::parts;
 
 /// Rewrites a function whose operations are `ops`.
 pub(super) fn run(
@@ -84,6 +81,11 @@ struct Rewriter<'m> {
 
 fn parts_of(split: &Split, shape: &[u32]) -> SmallVec<[u32; 4]> {
     shape.iter().enumerate().map(|(d, &n)| split.get(d).map_or(n, |bits| n >> bits.len())).collect()
+}
+
+/// The extents of parts, of the dimensions that are split.
+fn is_split(split: &Split, parts: &[u32]) -> Vec<Option<u32>> {
+    parts.iter().enumerate().map(|(d, &n)| split.get(d).filter(|bits| !bits.is_empty()).map(|_| n)).collect()
 }
 
 impl Rewriter<'_> {
@@ -190,7 +192,7 @@ impl Rewriter<'_> {
         self.m.insert_after(clone, op);
         let mut result = self.m.result(clone);
         self.m.set_value_type(result, part_type);
-        self.clamp_hints(clone, split, &parts);
+        parts::clamp_hints(self.m, clone, &is_split(split, &parts));
         if let Some(begin) = begin {
             let start = tt::MakeRange(op).start(self.m);
             self.m.set_i32_attr(clone, "end", start + parts[0] as i32);
@@ -205,32 +207,6 @@ impl Rewriter<'_> {
         }
         self.computed.insert((value, split.clone()), result);
         result
-    }
-
-    /// What is promised of runs along a dimension holds within the part at most.
-    fn clamp_hints(&mut self, op: Op, split: &Split, parts: &[u32]) {
-        for name in [marks::DIVISIBILITY, marks::CONTIGUITY, marks::CONSTANCY] {
-            let Some(attr) = self.m.op_attr(op, name) else { continue };
-            let number = |a: &tilewright_ir::Attr| match self.m.attr_kind(*a) {
-                AttrKind::Int(v, _) => *v,
-                _ => 1,
-            };
-            let hints: Vec<i64> = match self.m.attr_kind(attr) {
-                AttrKind::Int(v, _) => vec![*v; parts.len()],
-                AttrKind::Splat(a, _) => vec![number(a); parts.len()],
-                AttrKind::Dense(all, _) | AttrKind::Array(all) => all.iter().map(number).collect(),
-                AttrKind::I32Array(all) => all.iter().map(|&v| i64::from(v)).collect(),
-                _ => vec![1; parts.len()],
-            };
-            let largest = |n: u32| 1i64 << n.trailing_zeros();
-            let clamped = hints.iter().enumerate().map(|(d, &hint)| match split.get(d) {
-                Some(bits) if !bits.is_empty() => hint.min(largest(parts[d])) as i32,
-                _ => hint.min(i64::from(i32::MAX)) as i32,
-            });
-            let attr = AttrKind::I32Array(clamped.collect());
-            let attr = self.m.attr(attr);
-            self.m.set_attr(op, name, attr);
-        }
     }
 
     // ---- everything else -------------------------------------------------------------------------------------------
@@ -280,7 +256,7 @@ impl Rewriter<'_> {
             let split = self.splits.value(result);
             if let Some(parts) = shape_of(self.m, result) {
                 let parts = parts.to_vec();
-                self.clamp_hints(op, &split, &parts);
+                parts::clamp_hints(self.m, op, &is_split(&split, &parts));
             }
         }
         if let Some((split, parts)) = block {
@@ -403,7 +379,7 @@ impl Rewriter<'_> {
             let pick = |b: &mut Builder<'_>, x: Value, y: Value| {
                 arith::Select::build(b, lower, x, y).result(b.module)
             };
-            let commutes = self.commutes(reduce);
+            let commutes = parts::commutes(self.m, reduce);
             let mut b = Builder::after(self.m, lower_op(self.m, lower));
             let (mut first, mut second) = (now.clone(), others.clone());
             if !commutes {
@@ -413,7 +389,7 @@ impl Rewriter<'_> {
                 }
             }
             let point = b.point();
-            (now, at) = self.inline(reduce, point, &first, &second)?;
+            (now, at) = parts::combine(self.m, reduce, point, &first, &second)?;
         }
         for (value, users) in now.iter().zip(users) {
             for u in users {
@@ -421,71 +397,6 @@ impl Rewriter<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Whether the reduction's function is one commutative operation.
-    fn commutes(&self, reduce: tt::Reduce) -> bool {
-        let body = self.m.region_block(reduce.combine(self.m));
-        let ops: Vec<Op> = self.m.block_ops(body).collect();
-        let [op, _] = ops[..] else { return false };
-        self.m.has_trait(op, Trait::Commutative)
-    }
-
-    /// The function of a reduction on whole tensors, at a point; its results and the last operation made.
-    fn inline(
-        &mut self,
-        reduce: tt::Reduce,
-        point: tilewright_ir::InsertPoint,
-        first: &[Value],
-        second: &[Value],
-    ) -> Result<(Vec<Value>, Op), Diagnostic> {
-        let body = self.m.region_block(reduce.combine(self.m));
-        let shape = shape_of(self.m, first[0]).map(<[u32]>::to_vec);
-        let args = self.m.block_args(body).to_vec();
-        let mut map: FxHashMap<Value, Value> = FxHashMap::default();
-        map.extend(args.iter().copied().zip(first.iter().chain(second).copied()));
-        let loc = self.m.op_loc(reduce.0);
-        for op in self.m.block_ops(body).collect::<Vec<_>>() {
-            if self.m.has_trait(op, Trait::Terminator) {
-                let out: Vec<Value> = self.m.operands(op).iter().map(|v| *map.get(v).unwrap_or(v)).collect();
-                let at = out.iter().filter_map(|&v| match self.m.value_def(v) {
-                    ValueDef::Result(op, _) => Some(op),
-                    ValueDef::Argument(..) => None,
-                });
-                let last = at.reduce(|a, b| if self.m.is_before(a, b) { b } else { a }).unwrap_or(reduce.0);
-                return Ok((out, last));
-            }
-            let plain = self.m.regions(op).is_empty() && is_pure(self.m, op);
-            if !plain {
-                let what = "a reduction across the CTAs of a cluster by a function with control flow";
-                return Err(Diagnostic::unsupported(self.m, self.m.op_loc(op), what));
-            }
-            let clone = self.m.clone_op(op, &mut map);
-            Builder::at(self.m, point, loc).insert_op(clone);
-            let Some(shape) = &shape else { continue };
-            for &result in &self.m.results(clone).to_vec() {
-                let ty = self.m.value_type(result);
-                let ty = self.m.tensor_type(shape, ty, None);
-                self.m.set_value_type(result, ty);
-                if let Some(value) = self.m.op_attr(clone, "value") {
-                    let attr = self.m.attr(AttrKind::Splat(value, ty));
-                    self.m.set_attr(clone, "value", attr);
-                }
-            }
-            // Numbers from outside of the function.
-            for i in 0..self.m.operands(clone).len() {
-                let operand = self.m.operands(clone)[i];
-                let ty = self.m.value_type(operand);
-                if !self.m.is_tensor(ty) {
-                    let ty = self.m.tensor_type(shape, ty, None);
-                    let mut b = Builder::before(self.m, clone);
-                    let splat = tt::Splat::build(&mut b, operand, ty).result(b.module);
-                    self.m.set_operand(clone, i, splat);
-                }
-            }
-        }
-        Err(Diagnostic::at(self.m, loc, "internal: the function of a reduction returns nothing")
-            .of(Kind::Internal))
     }
 
     /// Adds up the counts of the CTAs.
@@ -592,12 +503,7 @@ impl Rewriter<'_> {
             return;
         }
         let leads = self.is_leader(unused);
-        let frame = scf::If::build(&mut Builder::before(self.m, op), leads, &[]);
-        let region = frame.then_region(self.m);
-        let then = self.m.append_block(region, &[]);
-        self.m.detach_op(op);
-        self.m.append_op(then, op);
-        scf::Yield::build(&mut Builder::at_end(self.m, then), &[]);
+        parts::only_if(self.m, leads, op);
     }
 
     fn atomic(&mut self, op: Op, unused: u32) {

@@ -22,6 +22,10 @@
 //!    defined, so that what is defined outside a loop is converted outside it. Operands of a dot that come from memory go
 //!    through shared memory (`local_alloc`, `local_load`), which the software pipeliner later makes asynchronous.
 //!
+//! On a target whose instructions take blocks of whole warps ([`WarpUnits`](crate::target::WarpUnits)) encodings say what warps have, and
+//! nothing of lanes. There the operands of a dot have their layouts from its result, and hand them on to what they are made of; the last
+//! dot decides first; reductions are roots, too. (ML-Triton, Listing 2 and Table 5.)
+//!
 //! The partitions of a `ttg.warp_specialize` are assigned layouts each on its own, for its warps: no tensor crosses their borders.
 //!
 //! `roots`, `rewrite` and `wgmma` name this file, which calls them: what they have are methods of its `Assigner`, or hold it.
@@ -34,6 +38,9 @@
 //! %s = ttg.local_alloc %x : (tensor<128x64xf16, #blocked>) -> !ttg.memdesc<128x64xf16, #shared, #smem>
 //! %a = ttg.local_load %s : ... -> tensor<128x64xf16, #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>>
 //! %d = tt.dot %a, %b, %acc : ... -> tensor<128x128xf32, #mma>
+//! or
+//! %a = tt.load %p : tensor<128x64x!tt.ptr<f16>, #ttg.dot_op<{opIdx = 0, parent = #blocked}>>
+//! %d = tt.dot %a, %b, %acc : ... -> tensor<128x128xf32, #blocked>              (of warps: sizePerWarp, warpsPerCTA)
 //! ```
 
 mod propagate;
@@ -41,6 +48,7 @@ mod rewrite;
 mod roots;
 mod wgmma;
 
+pub(crate) use rewrite::after_value;
 pub(crate) use wgmma::operand_buffer_encoding;
 pub use wgmma::warp_group_shape;
 
@@ -53,7 +61,8 @@ use tilewright_ir::{Attr, AttrKind, Block, Diagnostic, Encoding, Module, Op, Opc
 use tilewright_layout::TileLayout;
 
 use crate::analysis::axis::AxisAnalysis;
-use crate::analysis::{encoding_choice, scope, scratch};
+use crate::analysis::encoding_choice::{self, WarpsAlong};
+use crate::analysis::{scope, scratch};
 use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 
@@ -367,7 +376,8 @@ impl Assigner<'_> {
     /// Whether a memory operation may as well be done in an encoding that reaches it.
     fn accepts(&self, op: Op, shape: &[u32], enc: Attr) -> bool {
         let Some(access) = self.accesses.get(&op) else { return true };
-        if access.own == enc {
+        // (How lanes share a warp's part is settled later.)
+        if access.own == enc || self.target.warp_units.is_some() {
             return true;
         }
         let layout = |enc| TileLayout::new(self.encoding(enc), shape).ok();
@@ -384,14 +394,29 @@ impl Assigner<'_> {
     fn default_encoding(&mut self, shape: &[u32], bits: u32) -> Attr {
         let vec = (128 / bits.max(8)).max(1);
         let order = encoding_choice::row_major(shape.len());
-        let enc = encoding_choice::blocked(
-            shape,
-            &order,
-            vec,
-            self.threads(),
-            bits,
-            encoding_choice::WarpsAlong::SlowDimensions,
-        );
+        let enc = self.blocked(shape, &order, vec, bits, WarpsAlong::SlowDimensions);
         self.intern(enc)
+    }
+
+    /// A blocked encoding, of threads or of warps.
+    fn blocked(&self, shape: &[u32], order: &[u32], vec: u32, bits: u32, along: WarpsAlong) -> Encoding {
+        if self.target.warp_units.is_none() {
+            return encoding_choice::blocked(shape, order, vec, self.threads(), bits, along);
+        }
+        let dims: Vec<u32> = match along {
+            WarpsAlong::FastDimension => order.to_vec(),
+            WarpsAlong::SlowDimensions => order.iter().rev().copied().collect(),
+        };
+        self.warp_blocked(shape, order, &dims, bits)
+    }
+
+    /// A blocked encoding of warps, spread over the first of `dims` first. Each has whole rows of a block in memory, if it can.
+    fn warp_blocked(&self, shape: &[u32], order: &[u32], dims: &[u32], bits: u32) -> Encoding {
+        let units = self.target.warp_units.expect("a target with instructions of whole warps");
+        let mut least = vec![1; shape.len()];
+        if let Some(&fast) = order.first() {
+            least[fast as usize] = units.load.block(bits, 1)[0];
+        }
+        encoding_choice::warp_blocked(shape, order, self.num_warps, dims, &least)
     }
 }

@@ -1,9 +1,11 @@
 //! Propagation: the encoding of each root spreads along def-use chains until it meets one that is there already.
 
+use std::sync::Arc;
+
 use tilewright_ir::dialect::{tt, ttng};
 use tilewright_ir::flow;
 use tilewright_ir::index::Index;
-use tilewright_ir::{Attr, Op, Opcode, Value, ValueDef};
+use tilewright_ir::{Attr, Encoding, Op, Opcode, Value, ValueDef};
 use tilewright_layout::TileLayout;
 
 use super::Assigner;
@@ -110,14 +112,21 @@ impl Assigner<'_> {
     fn divides(&self, value: Value, enc: Attr) -> bool {
         let shape = self.shape(value);
         let elements: u32 = shape.iter().product();
-        let threads = self.target.warp_size * self.num_warps;
-        TileLayout::new(self.encoding(enc), &shape)
-            .is_ok_and(|l| l.num_registers() * threads <= 2 * elements.max(threads))
+        TileLayout::new(self.encoding(enc), &shape).is_ok_and(|l| {
+            let threads = l.num_lanes() * self.num_warps;
+            l.num_registers() * threads <= 2 * elements.max(threads)
+        })
     }
 
     /// Spreads from values that have their encoding already.
     fn propagate(&mut self, mut work: Vec<Value>) {
-        while let Some(v) = work.pop() {
+        let mut later: Vec<(Value, Attr)> = Vec::new();
+        loop {
+            let Some(v) = work.pop() else {
+                let Some((value, enc)) = later.pop() else { return };
+                work.extend(self.assign(value, enc));
+                continue;
+            };
             let enc = self.encodings[&v];
             let mut next: Vec<(Value, Attr)> = Vec::new();
             self.backward_from(v, enc, &mut next);
@@ -129,9 +138,20 @@ impl Assigner<'_> {
                 }
             }
             for (value, e) in next {
-                work.extend(self.assign(value, e));
+                if self.waits(v, value) {
+                    later.push((value, e));
+                } else {
+                    work.extend(self.assign(value, e));
+                }
             }
         }
+    }
+
+    /// Whether `source`, of which `value` is an expansion, has its layout from others first, if it can, where warps hold parts: what it
+    /// is reduced from decides (ML-Triton, Table 5: m and l are slices of P).
+    fn waits(&self, value: Value, source: Value) -> bool {
+        let expand = self.target.warp_units.and_then(|_| tt::ExpandDims::of(self.module, value));
+        expand.is_some_and(|op| op.src(self.module) == source)
     }
 
     /// The loop result that goes with a carried argument.
@@ -148,8 +168,16 @@ impl Assigner<'_> {
         next.extend(flow::edges_into(m, v).iter().map(|(edge, i)| (edge.from(m)[*i], enc)));
         let ValueDef::Result(op, _) = m.value_def(v) else { return };
         match m.opcode(op) {
-            // An accumulator alone; its operands have encodings of their own.
-            Some(Opcode::Tt(tt::Kind::Dot)) => next.push((tt::Dot(op).c(m), enc)),
+            // An accumulator alone; its operands have encodings of their own, unless they are parts of warps, of which `a` is looked at
+            // first (the last on the list): it may be made of another dot.
+            Some(Opcode::Tt(tt::Kind::Dot)) => {
+                let dot = tt::Dot(op);
+                next.push((dot.c(m), enc));
+                if self.target.warp_units.is_some() {
+                    let operands = [(1, dot.b(m)), (0, dot.a(m))];
+                    next.extend(operands.map(|(op_idx, value)| (value, self.dot_operand_of(enc, op_idx, 0))));
+                }
+            }
             Some(Opcode::Ttng(ttng::Kind::WarpGroupDot)) => next.push((ttng::WarpGroupDot(op).c(m), enc)),
             Some(Opcode::Ttng(ttng::Kind::WarpGroupDotWait)) => {
                 let at = m.results(op).iter().position(|&r| r == v);
@@ -164,6 +192,12 @@ impl Assigner<'_> {
                 }
             }
         }
+    }
+
+    /// The encoding of an operand of a dot, from that of its result.
+    pub(super) fn dot_operand_of(&mut self, result: Attr, op_idx: u32, k_width: u32) -> Attr {
+        let parent = Arc::new(self.encoding(result).clone());
+        self.intern(Encoding::DotOperand { op_idx, parent, k_width })
     }
 
     /// What follows for the user of a value that has an encoding.

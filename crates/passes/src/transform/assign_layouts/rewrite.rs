@@ -1,7 +1,5 @@
 //! Rewriting: every operand gets the encoding that its operation demands, at the least cost.
 
-use std::sync::Arc;
-
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, tt, ttg, ttng};
 use tilewright_ir::flow;
@@ -246,8 +244,15 @@ impl<'a> Rewriter<'a> {
         }
         let inferred =
             encoding_inference::forward(self.m(), op, leader, self.a.encoding(enc)).map(|e| self.a.intern(e));
+        // Of several layouts of warps that say the same, the one that it was given.
+        let given = result_enc.filter(|&r| {
+            let e = self.a.encoding(r);
+            e.is_of_warps()
+                && encoding_inference::backward(self.m(), op, leader, e).as_ref()
+                    == Some(self.a.encoding(enc))
+        });
         // The two results of a split share one encoding.
-        let Some(e) = inferred.or(result_enc) else { return };
+        let Some(e) = given.or(inferred).or(result_enc) else { return };
         for &r in &results {
             self.set_encoding(r, e);
         }
@@ -372,9 +377,11 @@ impl<'a> Rewriter<'a> {
                 MmaKind::Mma16x8 { operand_bits, .. } => 32 / operand_bits,
                 MmaKind::Fma => 0,
             };
-            let parent = Arc::new(self.a.encoding(enc).clone());
-            let want = self.a.intern(Encoding::DotOperand { op_idx, parent, k_width });
-            let copy = self.dot_operand(value, want, dot.0);
+            let want = self.a.dot_operand_of(enc, op_idx, k_width);
+            let copy = match self.a.target.warp_units {
+                Some(_) => self.get(value, want),
+                None => self.dot_operand(value, want, dot.0),
+            };
             self.a.module.set_operand(dot.0, op_idx as usize, copy);
         }
         Ok(())
@@ -722,7 +729,7 @@ impl<'a> Rewriter<'a> {
 }
 
 /// A builder right after a value's definition.
-pub(super) fn after_value(module: &mut Module, value: Value) -> Builder<'_> {
+pub(crate) fn after_value(module: &mut Module, value: Value) -> Builder<'_> {
     match module.value_def(value) {
         ValueDef::Result(op, _) => Builder::after(module, op),
         ValueDef::Argument(block, _) => match module.first_op(block) {

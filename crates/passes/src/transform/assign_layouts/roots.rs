@@ -9,7 +9,7 @@ use super::{Access, Assigner};
 use crate::analysis::axis::pointer_of;
 use crate::analysis::encoding_choice::{self, WarpsAlong};
 use crate::remarks;
-use crate::target::{MmaKind, dot_kind};
+use crate::target::{MmaKind, WarpUnits, dot_kind};
 
 /// A root: the value whose encoding it fixes (if it has a result) and what it weighs.
 pub(super) struct Root {
@@ -38,8 +38,14 @@ impl Assigner<'_> {
         // First: what a dot is depends on how its operands lie in memory.
         self.memory_roots(&ops, &mut roots);
         let dots: Vec<tt::Dot> = ops.iter().filter_map(|&op| tt::Dot::cast(self.module, op)).collect();
-        for dot in dots {
-            roots.push(self.dot_root(dot)?);
+        for (number, dot) in dots.into_iter().enumerate() {
+            roots.push(match self.target.warp_units {
+                Some(units) => self.warp_dot_root(dot, number, &units)?,
+                None => self.dot_root(dot)?,
+            });
+        }
+        if self.target.warp_units.is_some() {
+            self.warp_reduce_roots(&ops, &mut roots);
         }
         for &op in &ops {
             if let Some(set) = ttg::SetLayout::cast(self.module, op) {
@@ -90,6 +96,39 @@ impl Assigner<'_> {
                 tiling.keyword()
             );
             remarks::add(self.module, dot.0, &text);
+        }
+    }
+
+    /// A dot whose parts warps compute. The last decides first: what it is made of, another dot perhaps, has its layout from it
+    /// (ML-Triton, Table 5), so nothing is settled before.
+    ///
+    /// # Errors
+    /// Its author wants it divided as its shape can't be.
+    fn warp_dot_root(&mut self, dot: tt::Dot, number: usize, units: &WarpUnits) -> Result<Root, Diagnostic> {
+        let value = dot.result(self.module);
+        let [m, n, _] = units.dot_shape(self.module, dot).unwrap_or([8, 16, 1]);
+        let rows = self.wants_rows(dot);
+        let (shape, tiling) = (self.shape(value), dot.tiling(self.module));
+        let encoding = encoding_choice::warp_dot(&shape, [m, n], self.num_warps, rows, tiling)
+            .ok_or_else(|| self.cannot_be_tiled(dot, &shape, [m, n]))?;
+        let hinted = u64::from(tiling != Tiling::Default) << 62;
+        let weight = 1 << 40 | number as u64 | hinted;
+        Ok(Root { value, encoding: self.intern(encoding), weight, fixed: false })
+    }
+
+    /// Reductions: what is combined lies within a warp, as long as there is something else to share out.
+    fn warp_reduce_roots(&mut self, ops: &[Op], roots: &mut Vec<Root>) {
+        for &op in ops {
+            let Some(reduce) = tt::Reduce::cast(self.module, op) else { continue };
+            let value = reduce.srcs(self.module)[0];
+            let (shape, axis) = (self.shape(value), reduce.axis(self.module) as u32);
+            let mut dims: Vec<u32> = (0..shape.len() as u32).filter(|&d| d != axis).collect();
+            dims.push(axis);
+            let bits = self.module.bits(self.module.value_type(value));
+            let encoding = self.warp_blocked(&shape, &encoding_choice::row_major(shape.len()), &dims, bits);
+            let depth = self.depth(reduce.0);
+            let weight = self.bytes(value) << (3 * depth.min(6));
+            roots.push(Root { value, encoding: self.intern(encoding), weight, fixed: false });
         }
     }
 
@@ -236,7 +275,7 @@ impl Assigner<'_> {
             } else {
                 WarpsAlong::SlowDimensions
             };
-            let enc = encoding_choice::blocked(shape, order, group.vec, self.threads(), group.bits, along);
+            let enc = self.blocked(shape, order, group.vec, group.bits, along);
             let own = self.intern(enc);
             for &op in &group.ops {
                 if let Some(a) = self.accesses.get_mut(&op) {
@@ -248,7 +287,7 @@ impl Assigner<'_> {
                     Some(Opcode::Tt(tt::Kind::Store)) => (tt::Store(op).value(self.module), false),
                     Some(Opcode::Tt(tt::Kind::AtomicRmw)) => (tt::AtomicRmw(op).val(self.module), false),
                     Some(Opcode::Tt(tt::Kind::AtomicCas)) => (tt::AtomicCas(op).val(self.module), false),
-                    _ => (self.module.result(op), true),
+                    _ => (self.module.result(op), self.target.warp_units.is_none()),
                 };
                 let weight = self.bytes(value) << (3 * depth.min(6));
                 roots.push(Root { value, encoding: own, weight, fixed });

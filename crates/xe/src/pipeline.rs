@@ -1,0 +1,48 @@
+//! The passes of Intel's targets: the whole order, on one screen.
+//!
+//! ```text
+//! tt    (inline, canonicalize, cse, licm: crates/ir)
+//!   │   inline-calls … assign-layouts
+//!   ▼
+//! ttg   of a work group: what each warp has of a tensor is its layout    (ML-Triton, Listing 2)
+//!   │   distribute-to-warps
+//!   ▼
+//! ttg   of a warp: what it has is the tensor                             (Listing 3)
+//!   │   match-target-size
+//!   ▼
+//! ttg   of instructions: each tensor is what one of them takes           (Listing 4)
+//! ```
+
+use tilewright_passes::hopper::distribute_ctas;
+use tilewright_passes::pass::{DCE, Property, Row};
+use tilewright_passes::transform::{
+    assign_layouts, decompose_scaled_dots, distribute_to_warps, inline_calls, match_target_size, unroll_loops,
+};
+
+/// Each pass, and why it stands where it does.
+pub static PASSES: &[Row] = &[
+    Row {
+        pass: inline_calls::PASS,
+        why: "before all: functions that can't be called are code like any other",
+    },
+    Row { pass: unroll_loops::PASS, why: "several iterations are one to all that follows" },
+    Row {
+        pass: decompose_scaled_dots::PASS,
+        why: "before everything that looks at dots: there are no units for scales",
+    },
+    Row { pass: distribute_ctas::PASS, why: "there are no clusters: a kernel that asks for one should know" },
+    Row { pass: assign_layouts::PASS, why: "tt becomes ttg: every tensor gets its encoding once" },
+    Row {
+        pass: distribute_to_warps::PASS,
+        why: "encodings say what each warp has: from here on the program is that of one",
+    },
+    Row {
+        pass: match_target_size::PASS,
+        why: "a warp's blocks are known, and larger than instructions take them",
+    },
+    Row { pass: DCE, why: "what the passes before it replaced" },
+];
+
+/// What a code generator behind them may rely on.
+pub const LOWERED: &[Property] =
+    &[Property::CallsStay, Property::LaidOut, Property::OfOneWarp, Property::TargetSized];
