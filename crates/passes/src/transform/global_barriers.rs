@@ -127,7 +127,9 @@ impl Walk<'_> {
                 | Opcode::Ttng(ttng::Kind::ClusterWait)
                 | Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal),
             ) => Loaded::Nothing,
-            Some(Opcode::Tt(tt::Kind::Load | tt::Kind::DescriptorLoad)) if self.loads_copies(op) => Loaded::Copies,
+            Some(Opcode::Tt(tt::Kind::Load | tt::Kind::DescriptorLoad)) if self.loads_copies(op) => {
+                Loaded::Copies
+            }
             Some(Opcode::Tt(tt::Kind::Load)) => {
                 let shared = m.is_shared_pointer(m.value_type(tt::Load(op).ptr(m)));
                 if shared { pending } else { pending.max(Loaded::Once) }
