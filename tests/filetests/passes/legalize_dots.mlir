@@ -22,8 +22,8 @@ tt.func @f(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>, %c: tensor<16x16xf32>) 
 //     %9 = tt.dot %2, %7, %8, inputPrecision = tf32 : tensor<16x16xf32> * tensor<16x16xf32> -> tensor<16x16xf32>
 //     %10 = arith.cmpf oeq, %9, %9 : tensor<16x16xf32>
 //     %11 = arith.select %10, %9, %cst_1 : tensor<16x16xi1>, tensor<16x16xf32>
-//     %12 = arith.addf %11, %arg2 : tensor<16x16xf32>
-//     %13 = tt.dot %2, %6, %12, inputPrecision = tf32 : tensor<16x16xf32> * tensor<16x16xf32> -> tensor<16x16xf32>
+//     %12 = tt.dot %2, %6, %11, inputPrecision = tf32 : tensor<16x16xf32> * tensor<16x16xf32> -> tensor<16x16xf32>
+//     %13 = arith.addf %12, %arg2 : tensor<16x16xf32>
 //     tt.return %13 : tensor<16x16xf32>
 //   }
 // }
@@ -64,8 +64,8 @@ tt.func @six(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>, %c: tensor<16x16xf32>
 //     %22 = tt.dot %4, %14, %21 : tensor<16x16xbf16> * tensor<16x16xbf16> -> tensor<16x16xf32>
 //     %23 = arith.cmpf oeq, %22, %22 : tensor<16x16xf32>
 //     %24 = arith.select %23, %22, %cst_1 : tensor<16x16xi1>, tensor<16x16xf32>
-//     %25 = arith.addf %24, %arg2 : tensor<16x16xf32>
-//     %26 = tt.dot %4, %13, %25 : tensor<16x16xbf16> * tensor<16x16xbf16> -> tensor<16x16xf32>
+//     %25 = tt.dot %4, %13, %24 : tensor<16x16xbf16> * tensor<16x16xbf16> -> tensor<16x16xf32>
+//     %26 = arith.addf %25, %arg2 : tensor<16x16xf32>
 //     tt.return %26 : tensor<16x16xf32>
 //   }
 // }

@@ -324,6 +324,28 @@ impl Frame {
         }
     }
 
+    /// At a barrier of several programs, or at a signal of one: whether it goes on.
+    fn at_others(
+        &mut self,
+        program: &Program,
+        context: &Context<'_>,
+        own: Option<&Own>,
+        instr: &Instr,
+    ) -> Result<bool, FaultBox> {
+        match instr {
+            Instr::Barrier { scope, group, count } => {
+                let comes = self.awaited.is_none();
+                let met = self.meet(program, context, *scope, *group, *count);
+                if *scope == ProgramScope::Cluster {
+                    tell_cluster(own, comes, met)?;
+                }
+                Ok(met)
+            }
+            Instr::WaitSignal { ptr, value } => self.wait_signal(program, context, *ptr, *value),
+            _ => Ok(true),
+        }
+    }
+
     /// Runs until this flow of control gives way.
     fn run_strand(
         &mut self,
@@ -367,18 +389,8 @@ impl Frame {
                     self.pc = if self.count_up(program, *iv, *step) { *top } else { *exit };
                     continue;
                 }
-                Instr::Barrier { scope, group, count } => {
-                    let comes = self.awaited.is_none();
-                    let met = self.meet(program, context, *scope, *group, *count);
-                    if *scope == ProgramScope::Cluster {
-                        tell_cluster(own, comes, met)?;
-                    }
-                    if !met {
-                        return Ok(Yield::Paused);
-                    }
-                }
-                Instr::WaitSignal { ptr, value } => {
-                    if !self.wait_signal(program, context, *ptr, *value)? {
+                Instr::Barrier { .. } | Instr::WaitSignal { .. } => {
+                    if !self.at_others(program, context, own, instr)? {
                         return Ok(Yield::Paused);
                     }
                 }

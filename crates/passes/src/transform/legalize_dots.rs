@@ -14,8 +14,9 @@
 //! %ah = bitcast (bitcast %a & 0xffffe000) ; %al = %a - %ah        (the same for %b)
 //! %0 = tt.dot %al, %bh, 0, inputPrecision = tf32
 //! %1 = tt.dot %ah, %bl, %0, inputPrecision = tf32
-//! %2 = (%1 == %1 ? %1 : 0) + %c
-//! %d = tt.dot %ah, %bh, %2, inputPrecision = tf32
+//! %2 = %1 == %1 ? %1 : 0
+//! %3 = tt.dot %ah, %bh, %2, inputPrecision = tf32
+//! %d = %3 + %c
 //! ```
 
 use tilewright_ir::dialect::{arith, tt};
@@ -113,11 +114,12 @@ fn split(module: &mut Module, target: &TargetInfo, dot: tt::Dot) {
             let mask = builder.module.with_element(ty, Type::I1);
             let equal = arith::CmpFPredicate::Oeq;
             let number = arith::Cmpf::build(&mut builder, sum, sum, equal, mask).result(builder.module);
-            let small = arith::Select::build(&mut builder, number, sum, zero).result(builder.module);
-            sum = arith::Addf::build(&mut builder, small, c).result(builder.module);
+            sum = arith::Select::build(&mut builder, number, sum, zero).result(builder.module);
         }
         sum = tt::Dot::build(&mut builder, a[i], b[j], sum, each, None, tiling).result(builder.module);
     }
+    // Not by tensor cores, which cut off more of a long sum than fp32 does.
+    let sum = arith::Addf::build(&mut builder, sum, c).result(builder.module);
     module.replace_op(dot.0, &[sum]);
 }
 

@@ -427,7 +427,9 @@ mod tests {
         let names: BTreeSet<&str> = BUILTINS.iter().map(|(name, _)| *name).collect();
         assert_eq!(names.len(), BUILTINS.len(), "a name stands there twice");
         for name in names {
-            assert!(declared.contains(name), "{name} is not declared");
+            // What starts with an underscore is not listed, but found by its path.
+            let private = name.contains("._") && matches!(library.resolve(name), Some(Item::Builtin(_)));
+            assert!(private || declared.contains(name), "{name} is not declared");
         }
         for function in tilewright_libdevice::all() {
             let path = format!("{}{}", libdevice::MODULE, function.name);
