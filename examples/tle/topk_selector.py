@@ -1,6 +1,6 @@
 """Which elements of a row are its largest, in any order: the selector of sparse attention, rows of up to half a million scores.
 
-A row is shared by the programs of a cluster, which read it twice, or once where their registers hold it. First each counts the leading bits of its keys (``topk.py``) in shared
+A row is shared by the programs of a cluster, which read it twice. First each counts the leading bits of its keys (``topk.py``) in shared
 memory; behind the cluster's barrier every program adds up what all have counted, and knows which of these bits the threshold has, and
 how many elements of each kind the programs before it have. Then they write down what is larger, and hand the few elements that have the
 threshold's bits to the first program, which selects among them alone. Only if these are too many is the row read again for more bits.
@@ -78,12 +78,6 @@ def count_digits(threshold, key, inside, counts, RADIX: tl.constexpr):
 
 
 @triton.jit
-def keys_at(x_ptr, at, n):
-    """The keys of these elements of a row."""
-    return to_key(tl.load(x_ptr + at, mask=at < n, other=0.0))
-
-
-@triton.jit
 def take_places(counter, taken):
     """A number for each element that takes one, from a buffer of one element on."""
     place = tle.gpu.local_ptr(counter, (tl.zeros(taken.shape, tl.int32),))
@@ -101,13 +95,12 @@ def select_kernel(
     RADIX: tl.constexpr,
     FEW: tl.constexpr,
     MESH: tl.constexpr,
-    KEPT: tl.constexpr,
 ):
     """The indices of the ``K`` largest among the first ``ends_ptr[row]`` scores of each row, in no particular order.
 
     ``x_ptr``: rows of ``n`` float32. ``indices_ptr``: ``K`` int32 a row; -1 where a row has fewer scores. The programs of ``MESH``, a
-    mesh of one cluster, share a row and read ``TILE`` elements at a time, once if a program's share is ``KEPT`` in registers; ``RADIX`` bits are
-    found a round, until at most ``FEW`` elements are left to choose from.
+    mesh of one cluster, share a row and read ``TILE`` elements at a time; ``RADIX`` bits are found a round, until at most ``FEW``
+    elements are left to choose from.
     """
     parts: tl.constexpr = MESH.size
     bins: tl.constexpr = 1 << RADIX
@@ -120,8 +113,6 @@ def select_kernel(
     begin = part * share
     stop = tl.minimum(begin + share, end)
     selected = tl.minimum(end, K)
-    if KEPT:
-        kept = keys_at(x_ptr, begin + tl.arange(0, TILE), n)
 
     nothing = tl.zeros([], tl.uint32)
     threshold = Threshold(nothing, nothing, tl.full([], 32, tl.int32), end, selected)
@@ -135,7 +126,7 @@ def select_kernel(
         own.store(tl.zeros([bins], tl.int32))
         for first in range(begin, stop, TILE):
             at = first + tl.arange(0, TILE)
-            key = kept if KEPT else keys_at(x_ptr, at, n)
+            key = to_key(tl.load(x_ptr + at, mask=at < n, other=0.0))
             count_digits(threshold, key, at < stop, own, RADIX)
         count = tl.zeros([bins], tl.int32)
         before = tl.zeros([bins], tl.int32)
@@ -162,7 +153,7 @@ def select_kernel(
         tle.distributed_barrier(MESH)
     for first in range(begin, stop, TILE):
         at = first + tl.arange(0, TILE)
-        key = kept if KEPT else keys_at(x_ptr, at, n)
+        key = to_key(tl.load(x_ptr + at, mask=at < n, other=0.0))
         larger = (at < stop) & threshold.is_larger(key)
         tl.store(out + take_places(next_larger, larger), at, mask=larger)
         equal = (at < stop) & threshold.is_equal(key)
@@ -225,9 +216,7 @@ def select(x, ends, k, indices, parts=None, radix=11, num_warps=None, few=4096, 
     num_warps = num_warps or (32 if n > 32768 * parts else 16)
     mesh = tle.device_mesh({"block_cluster": parts})
     options = {"num_warps": num_warps, "maxnreg": maxnreg}
-    tile = 256 * num_warps
-    kept = triton.cdiv(n, parts * 16) * 16 <= tile
-    select_kernel[(rows,)](x, indices, ends, n, k, tile, radix, few, mesh, kept, **options)
+    select_kernel[(rows,)](x, indices, ends, n, k, 256 * num_warps, radix, few, mesh, **options)
 
 
 def check(x, ends, k, indices):
