@@ -5,6 +5,8 @@ into parts that run side by side; a second kernel combines them by their maxima 
 al., 2023).
 """
 
+from functools import partial
+
 import numpy as np
 
 import tilewright as triton
@@ -120,8 +122,9 @@ def reference(q, k, v, table, lengths) -> np.ndarray:
     return out
 
 
-def example(device) -> None:
-    """Groups of 1, 4 and 5 heads, pages of 16 and 32 rows, sequences that end anywhere."""
+def check(device, decode) -> None:
+    """Holds a decoder, called as :func:`paged_decode` is, to :func:`reference`: groups of 1, 4 and 5 heads, pages of 16 and 32 rows, sequences that end
+    anywhere."""
     rng = np.random.default_rng(0)
     for heads, kv_heads, d, page, parts, dtype in (
         (8, 2, 64, 16, 2, np.float16),
@@ -134,12 +137,15 @@ def example(device) -> None:
         table = rng.permutation(sequences * width).astype(np.int32).reshape(sequences, width)
         lengths = np.array([160, 1, 77], np.int32)
         o = device.empty(q.shape, dtype)
-        paged_decode(
+        decode(
             *(device.array(x) for x in (q, k, v, table, lengths)), o,
             device.empty((sequences, heads, parts, d), np.float32), device.empty((sequences, heads, parts), np.float32),
-            block=32,
         )  # fmt: skip
         np.testing.assert_allclose(device.numpy(o), reference(q, k, v, table, lengths), rtol=1e-2, atol=1e-2)
+
+
+def example(device) -> None:
+    check(device, partial(paged_decode, block=32))
 
 
 if __name__ == "__main__":

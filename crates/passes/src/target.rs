@@ -161,36 +161,29 @@ impl TargetInfo {
 
 /// Whether a dot uses tensor cores, and how wide an operand is in the instruction.
 pub fn dot_kind(module: &Module, target: &TargetInfo, dot: tt::Dot) -> MmaKind {
-    let element = |v: tilewright_ir::Value| module.element_type(module.value_type(v));
-    if !fills_instruction(module, dot) {
-        return MmaKind::Fma;
-    }
+    let operands = [dot.a(module), dot.b(module)].map(|v| module.element_type(module.value_type(v)));
     let tf32 = dot.input_precision(module) == tt::InputPrecision::Tf32;
-    target.mma_kind(module, element(dot.a(module)), element(dot.b(module)), element(dot.result(module)), tf32)
+    dot_kind_of(module, target, dot, operands, tf32)
 }
 
-/// The same of a dot of these shapes whose operands have elements of another type.
+/// The same of a dot of these shapes whose operands have elements of other types.
 pub(crate) fn dot_kind_of(
     module: &Module,
     target: &TargetInfo,
     dot: tt::Dot,
-    operand: Type,
+    [a, b]: [Type; 2],
     tf32: bool,
 ) -> MmaKind {
-    if !fills_instruction(module, dot) {
-        return MmaKind::Fma;
-    }
-    let result = module.element_type(module.value_type(dot.result(module)));
-    target.mma_kind(module, operand, operand, result, tf32)
-}
-
-/// Whether a dot is as large as one instruction of tensor cores. A result narrower than that would hold the same element twice, and so
-/// would operands of one column and one row, each of whose products would be added to it.
-fn fills_instruction(module: &Module, dot: tt::Dot) -> bool {
-    let shape = module.shape(module.value_type(dot.result(module))).unwrap_or(&[]);
+    let result = module.value_type(dot.result(module));
+    let shape = module.shape(result).unwrap_or(&[]);
     let (m, n) = (shape[shape.len() - 2], shape[shape.len() - 1]);
     let k = module.shape(module.value_type(dot.a(module))).and_then(|s| s.last().copied());
-    m.next_power_of_two() >= 16 && n.next_power_of_two() >= 8 && k != Some(1)
+    // A result narrower than one instruction would hold the same element twice, and so would operands of one column and
+    // one row, each of whose products would be added to it.
+    if m.next_power_of_two() < 16 || n.next_power_of_two() < 8 || k == Some(1) {
+        return MmaKind::Fma;
+    }
+    target.mma_kind(module, a, b, module.element_type(result), tf32)
 }
 
 /// The formats that an fp8 dot instruction takes (PTX ISA, "mma": `.e4m3`, `.e5m2`).

@@ -107,9 +107,7 @@ pub fn begin(
     let constants = arguments.constants_dict(py, &bindings.values)?;
     // Weak: the function holds its kernels.
     let function = py.import("weakref")?.getattr("ref")?.call1((jit,))?;
-    let options = crate::params::options_dict(py, &bindings.options)?;
-    let kept = [("fn", function), ("constants", constants.into_any()), ("options", options.into_any())];
-    let kept = kept.into_py_dict(py)?.unbind();
+    let kept = [("fn", function), ("constants", constants.into_any())].into_py_dict(py)?.unbind();
     let rest = Rest { host, backend, params: prepared.params.clone(), specs: arguments.specs.to_vec(), kept };
     match result {
         Ok(pending) => Ok((Work { pending, backend }, rest)),

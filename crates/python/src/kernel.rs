@@ -302,6 +302,12 @@ impl CompiledKernel {
         self.kept.clone_ref(py)
     }
 
+    /// The options that it was compiled with, by name.
+    #[getter]
+    fn _options<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        crate::params::options_dict(py, self.options())
+    }
+
     /// The types of the parameters as signatures spell them; `constexpr` for what is compiled in.
     #[getter]
     fn _signature<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {

@@ -524,8 +524,7 @@ class _Kernels(Mapping):
         from ..compiler.hooks import key_of
 
         def key(kernel):
-            kept = kernel._kept
-            return key_of(kernel._signature, kernel._divisors, kept["constants"], kept["options"])
+            return key_of(kernel._signature, kernel._divisors, kernel._kept["constants"], kernel._options)
 
         return {key(kernel): kernel for kernel in self._function.compiled_kernels}
 

@@ -98,7 +98,7 @@ fn split(module: &mut Module, target: &TargetInfo, dot: tt::Dot) {
     let tiling = dot.tiling(module);
     let mut builder = Builder::before(module, dot.0);
     let part = if tf32 { Type::F32 } else { Type::BF16 };
-    if dot_kind_of(builder.module, target, dot, part, tf32) == MmaKind::Fma {
+    if dot_kind_of(builder.module, target, dot, [part; 2], tf32) == MmaKind::Fma {
         let ieee = tt::Dot::build(&mut builder, a, b, c, tt::InputPrecision::Ieee, None, tiling)
             .result(builder.module);
         module.replace_op(dot.0, &[ieee]);
@@ -138,13 +138,13 @@ fn split_operand(b: &mut Builder<'_>, value: Value, parts: usize, part: Type) ->
     }
     let narrow = b.module.with_element(ty, part);
     let mut found = vec![arith::Truncf::build(b, high, narrow).out(b.module)];
-    while found.len() < parts {
+    loop {
         let next = arith::Truncf::build(b, rest, narrow).out(b.module);
         found.push(next);
-        if found.len() < parts {
-            let next = arith::Extf::build(b, next, ty).out(b.module);
-            rest = arith::Subf::build(b, rest, next).result(b.module);
+        if found.len() == parts {
+            return found;
         }
+        let next = arith::Extf::build(b, next, ty).out(b.module);
+        rest = arith::Subf::build(b, rest, next).result(b.module);
     }
-    found
 }
