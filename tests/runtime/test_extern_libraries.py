@@ -45,6 +45,21 @@ def test_a_wrong_library_is_an_error_at_the_call(monkeypatch, library, kernel_of
     assert f"{where}:" in str(error.value)
 
 
+def test_a_library_may_come_with_the_launch(monkeypatch, library, kernel_of, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    kernel, results = kernel_of(""), []
+    other = tmp_path / "other.ll"
+    other.write_text(Path(library).read_text().replace("shl i32 %x, 1", "shl i32 %x, 2"))
+    for libraries in ({"mine": library}, (("unused", library), ("mine", other))):
+        out = np.zeros(32)
+        kernel[(1,)](np.zeros(32), np.zeros(1, np.int32), out, extern_libs=libraries)
+        results.append(out)
+    np.testing.assert_array_equal(results[0], 2 * np.arange(32))
+    np.testing.assert_array_equal(results[1], 2 * results[0])
+    with pytest.raises(Exception, match=r"(?s)extern_libs names no library `mine`.*it names theirs"):
+        kernel[(1,)](np.zeros(32), np.zeros(1, np.int32), out, extern_libs={"theirs": library})
+
+
 @core.extern
 def thread(_semantic=None):
     return core.extern_elementwise(

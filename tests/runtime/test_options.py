@@ -114,8 +114,11 @@ def test_more_than_hardware_has_is_out_of_resources(name):
         ({"num_stages": 2**80}, f"num_stages is {2**80}"),
         ({"default_dot_input_precision": "fp8"}, "'tf32', 'tf32x3', 'ieee', 'bf16x3' or 'bf16x6'"),
         ({"default_dot_input_precision": 3}, "default_dot_input_precision is 3"),
-        ({"ptx_version": 85}, "not supported yet: ptx_version=85"),
-        ({"extern_libs": {"libdevice": "/no"}}, "not supported yet: extern_libs="),
+        ({"ptx_version": 9}, "it must be an integer from 60 to 99"),
+        ({"ptx_options": 3}, "it must be arguments separated by spaces"),
+        ({"extern_libs": {"libdevice": "/no"}}, "not supported yet: extern_libs with another libdevice"),
+        ({"extern_libs": {"mine": "/no"}}, "the library mine is no file: /no"),
+        ({"extern_libs": 3}, "it must be names and paths"),
         ({"warp_size": 64}, "not supported yet: warp_size=64"),
     ],
 )
@@ -149,9 +152,31 @@ def test_the_libdevice_that_is_linked_anyway_may_be_named(tmp_path):
     for libraries in ({}, {"libdevice": str(path)}, {"libdevice": copy}):
         assert add_one.warmup(tl.int32, target="cuda:90", extern_libs=libraries) is plain
     copy.write_bytes(b"another")
-    for libraries in ({"libdevice": copy}, {"mine": path}):
-        with pytest.raises(ValueError, match=r"(?s)not supported yet: extern_libs=.*TRITON_LIBDEVICE_PATH"):
-            add_one.warmup(tl.int32, target="cuda:90", extern_libs=libraries)
+    with pytest.raises(ValueError, match=r"(?s)not supported yet: extern_libs with.*TRITON_LIBDEVICE_PATH"):
+        add_one.warmup(tl.int32, target="cuda:90", extern_libs={"libdevice": copy})
+
+
+def test_the_version_of_ptx_is_the_one_asked_for_or_an_error():
+    def version(capability, **options):
+        ptx = add_one.warmup(tl.int32, target=f"cuda:{capability}", **options).asm["ptx"]
+        return next(line for line in ptx.splitlines() if line.startswith(".version"))
+
+    assert version(90, ptx_version=84) == ".version 8.4" != version(90)
+    assert version(120, ptx_version=88) == ".version 8.8" != version(120)
+    with pytest.raises(
+        triton.CompilationError,
+        match=r"(?s)ptx_version is 70, but `add_one` has instructions of PTX 8\.\d.*ask for 8",
+    ):
+        version(90, ptx_version=70)
+
+
+def test_arguments_of_ptxas():
+    with pytest.raises(Exception, match="no-such-thing"):
+        add_one.warmup(tl.int32, target="cuda:90", ptx_options="--no-such-thing")
+    plain = dot.warmup(tl.float32, 32, target="cuda:90")
+    other = dot.warmup(tl.float32, 32, target="cuda:90", ptx_options="--opt-level 0")
+    assert other.asm["ptx"] == plain.asm["ptx"] and other.asm["cubin"] != plain.asm["cubin"]
+    assert dot.warmup(tl.float32, 32, target="cuda:90", ptx_options="--opt-level 0") is other
 
 
 @triton.jit

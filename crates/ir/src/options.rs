@@ -9,6 +9,7 @@
 //! [`ELSEWHERE`]: what they are without being given is accepted, anything else is an error.
 
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::diagnostic::{self, Diagnostic};
 use crate::dialect::tt::InputPrecision;
@@ -55,7 +56,7 @@ pub enum Value {
     Flag(bool),
     /// Of a [`Kind::Count`]; any integer, since one that is not in the range is to be shown.
     Count(i64),
-    /// Of a [`Kind::Choice`].
+    /// Of a [`Kind::Choice`] or a [`Kind::Text`].
     Word(String),
 }
 
@@ -88,6 +89,8 @@ pub enum Kind {
     },
     /// One of some words, in lower or upper case.
     Choice(&'static [&'static str]),
+    /// Any text but an empty one; what it says, for messages and the page.
+    Text(&'static str),
 }
 
 /// The largest count, which [`Options::word`] has room for.
@@ -101,6 +104,7 @@ impl Kind {
                 (i64::from(least)..=i64::from(most)).contains(n) && (!power_of_two || n.count_ones() == 1)
             }
             (Kind::Choice(words), Value::Word(word)) => words.contains(&word.as_str()),
+            (Kind::Text(_), Value::Word(word)) => !word.trim().is_empty(),
             _ => false,
         }
     }
@@ -120,6 +124,7 @@ impl fmt::Display for Kind {
                 f.write_str(&listed(&powers.map(|n| n.to_string()).collect::<Vec<_>>()))
             }
             Kind::Count { least, most, .. } => write!(f, "an integer from {least} to {most}"),
+            Kind::Text(what) => f.write_str(what),
             Kind::Choice(words) => {
                 f.write_str(&listed(&words.iter().map(|w| format!("'{w}'")).collect::<Vec<_>>()))
             }
@@ -188,7 +193,9 @@ impl Info {
     pub fn set(&self, options: &mut Options, value: Value) -> Result<(), Wrong> {
         let value = match value {
             Value::None => self.default(),
-            Value::Word(word) => Value::Word(word.to_ascii_lowercase()),
+            Value::Word(word) if matches!(self.kind, Kind::Choice(_)) => {
+                Value::Word(word.to_ascii_lowercase())
+            }
             value => value,
         };
         let fits = self.kind.takes(&value) || value == self.default();
@@ -227,7 +234,7 @@ impl Info {
                 _ => None,
             },
             Kind::Count { .. } => text.parse().ok().map(Value::Count),
-            Kind::Choice(_) => Some(Value::Word(text.to_string())),
+            Kind::Choice(_) | Kind::Text(_) => Some(Value::Word(text.to_string())),
         };
         let value = value.ok_or_else(|| self.wrong(&text))?;
         self.set(&mut Options::default(), value.clone()).map(|()| value)
@@ -282,8 +289,57 @@ impl Field for Option<u32> {
     }
 }
 
+/// The text of an option, of which a process keeps each one once, so that options are compared and hashed as numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Text(u16);
+
+impl Text {
+    /// The text kept; `None` where a process has given more different ones than are told apart (65,535).
+    pub fn new(text: &str) -> Option<Text> {
+        let mut kept = kept_texts();
+        let at = kept.iter().position(|known| *known == text).unwrap_or_else(|| {
+            kept.push(String::from(text).leak());
+            kept.len() - 1
+        });
+        u16::try_from(at).ok().filter(|at| *at < u16::MAX).map(Text)
+    }
+
+    /// What it says.
+    pub fn as_str(self) -> &'static str {
+        kept_texts()[usize::from(self.0)]
+    }
+}
+
+fn kept_texts() -> MutexGuard<'static, Vec<&'static str>> {
+    static KEPT: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl Field for Option<Text> {
+    const BITS: u32 = 16;
+    fn bits(&self) -> u128 {
+        self.map_or(0, |text| 1 + u128::from(text.0))
+    }
+    fn value(&self) -> Value {
+        self.map_or(Value::None, |text| Value::Word(text.as_str().to_string()))
+    }
+    fn from_value(value: Value) -> Option<Self> {
+        match value {
+            Value::None => Some(None),
+            Value::Word(text) => Text::new(&text).map(Some),
+            _ => None,
+        }
+    }
+}
+
 impl Field for InputPrecision {
-    const BITS: u32 = 8;
+    const BITS: u32 = 4;
     fn bits(&self) -> u128 {
         *self as u128
     }
@@ -376,6 +432,14 @@ options! {
     sanitize_overflow: bool = true, Kind::Flag, [FrontEnd];
     /// Whether kernels may read globals that are not `tl.constexpr`.
     allow_non_constexpr_globals: bool = false, Kind::Flag, [FrontEnd];
+    /// Further arguments of `ptxas`, separated by spaces, before those of `PTXAS_OPTIONS`.
+    ptx_options: Option<Text> = None, Kind::Text("arguments separated by spaces, such as '--opt-level 1'"), [CodeGenerator];
+    /// The `.version` of the PTX times ten, as in 84; by default the lowest that has the kernel's instructions. A lower one than that
+    /// is an error.
+    ptx_version: Option<u32> = None, count(60, 99), [CodeGenerator];
+    /// Libraries of bitcode that functions called by `tl.core.extern_elementwise` without a path come from; a dict of names and
+    /// paths in Python.
+    extern_libs: Option<Text> = None, Kind::Text("names and paths, such as 'mylib=/path/mylib.bc', separated by ';'"), [FrontEnd];
     /// Whether source lines go into the code (`.loc`, and the cubin's line table).
     line_info: bool = true, Kind::Flag, [CodeGenerator];
     /// Whether all programs must be resident at once. The CPU executor and the simulator have them all there in any case.
@@ -406,13 +470,6 @@ pub struct Elsewhere {
 /// Triton's options that nothing here reads.
 pub static ELSEWHERE: &[Elsewhere] = &[
     Elsewhere { name: "warp_size", default: "32", doc: "threads of a warp" },
-    Elsewhere { name: "ptx_version", default: "None", doc: "the `.version` of the PTX" },
-    Elsewhere { name: "ptx_options", default: "None", doc: "arguments of `ptxas`" },
-    Elsewhere {
-        name: "extern_libs",
-        default: "None",
-        doc: "libraries to link in; the libdevice that is linked in any case may be named",
-    },
     Elsewhere { name: "instrumentation_mode", default: "''", doc: "instrumentation of the code" },
     Elsewhere { name: "backend_name", default: "'cuda'", doc: "the backend" },
 ];
@@ -504,13 +561,14 @@ mod tests {
     #[test]
     fn texts_of_values_are_read_back() {
         for option in OPTIONS {
-            for text in ["1", "true", "ieee"] {
+            for text in ["1", "71", "true", "ieee"] {
                 let Ok(value) = option.parse(text) else { continue };
                 let mut options = Options::default();
                 option.set(&mut options, value.clone()).unwrap();
                 assert_eq!(option.get(&options), value);
             }
-            assert!(option.parse("").is_err() && option.parse("4x").is_err(), "{}", option.name);
+            assert!(option.parse("").is_err(), "{}", option.name);
+            assert_eq!(option.parse("4x").is_ok(), matches!(option.kind, Kind::Text(_)), "{}", option.name);
         }
     }
 
@@ -518,7 +576,7 @@ mod tests {
     fn each_option_is_in_the_word() {
         let mut seen = vec![Options::default().word()];
         for option in OPTIONS {
-            for text in ["0", "1", "2", "4", "8", "tf32", "ieee", "bf16x6"] {
+            for text in ["0", "1", "2", "4", "8", "71", "84", "tf32", "ieee", "bf16x6"] {
                 let Ok(value) = option.parse(text) else { continue };
                 let mut options = Options::default();
                 option.set(&mut options, value).unwrap();

@@ -179,7 +179,21 @@ pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, 
     timing.passes = out.timing.passes;
     timing.codegen = out.timing.codegen;
     timing.print = out.timing.print;
-    let ptx = wait_for_copies(options.target.retarget(out.assembly));
+    let ptx = options.target.retarget(out.assembly, options.kernel.ptx_version).map_err(|needed| {
+        let asked = options.kernel.ptx_version.unwrap_or_default();
+        let message = format!(
+            "ptx_version is {asked}, but `{}` has instructions of PTX {}.{}",
+            lowered.kernel,
+            needed / 10,
+            needed % 10
+        );
+        Box::new(
+            Diagnostic::new(message)
+                .of(Kind::Request)
+                .note(format!("ask for {needed} or more, or leave it out")),
+        )
+    })?;
+    let ptx = wait_for_copies(ptx);
     let ptx = mend_for_ptxas(ptx);
     Ok(Kernel {
         name: lowered.kernel,

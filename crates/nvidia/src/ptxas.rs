@@ -168,6 +168,7 @@ impl Ptxas {
         if !options.enable_fp_fusion {
             command.arg("--fmad=false");
         }
+        command.args(options.ptx_options.iter().flat_map(|text| text.as_str().split_whitespace()));
         command.args(chosen_arguments());
         // What the user has to say about the C library goes before.
         if std::env::var_os(MEMORY.0).is_none() {

@@ -298,16 +298,26 @@ impl Target {
         if self.capability() > 90 { "sm_90" } else { self.facts().arch }
     }
 
-    /// PTX as it came from LLVM, with the version and the target that it is for.
-    pub fn retarget(self, ptx: String) -> String {
+    /// PTX as it came from LLVM, with the version and the target that it is for; a version times ten may be asked for.
+    ///
+    /// # Errors
+    /// The version that the code needs, where a lower one is asked for.
+    pub fn retarget(self, ptx: String, asked: Option<u32>) -> Result<String, u32> {
         let facts = self.facts();
-        if facts.arch == self.llvm_cpu() {
-            return ptx;
+        if facts.arch == self.llvm_cpu() && asked.is_none() {
+            return Ok(ptx);
         }
         let (mut out, mut head) = (String::with_capacity(ptx.len() + 8), true);
         for line in ptx.split_inclusive('\n') {
-            if head && line.starts_with(".version ") {
-                out.push_str(&format!(".version {}.{}\n", facts.ptx / 10, facts.ptx % 10));
+            if let Some(version) = line.strip_prefix(".version ").filter(|_| head) {
+                let digits: String = version.chars().filter(char::is_ascii_digit).collect();
+                let llvm = digits.parse().unwrap_or(facts.ptx);
+                let needed = if facts.arch == self.llvm_cpu() { llvm } else { facts.ptx };
+                let chosen = asked.unwrap_or(needed);
+                if chosen < needed {
+                    return Err(needed);
+                }
+                out.push_str(&format!(".version {}.{}\n", chosen / 10, chosen % 10));
             } else if head && line.starts_with(".target ") {
                 out.push_str(&line.replacen(self.llvm_cpu(), facts.arch, 1));
                 head = false;
@@ -315,7 +325,7 @@ impl Target {
                 out.push_str(line);
             }
         }
-        out
+        Ok(out)
     }
 
     /// The lowest PTX ISA version, of those that LLVM knows, that has the target and these instructions of inline assembly (PTX
@@ -405,9 +415,9 @@ mod tests {
         assert_eq!(version(90, &[&masked, fp8, copy]), "+ptx84");
         let ptx = "// head\n.version 8.4\n.target sm_90\n.address_size 64\n".to_string();
         assert_eq!(
-            target(120).retarget(ptx.clone()),
+            target(120).retarget(ptx.clone(), None).unwrap(),
             "// head\n.version 8.7\n.target sm_120\n.address_size 64\n"
         );
-        assert_eq!(target(90).retarget(ptx.clone()), ptx);
+        assert_eq!(target(90).retarget(ptx.clone(), None), Ok(ptx));
     }
 }

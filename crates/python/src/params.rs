@@ -103,6 +103,8 @@ fn take(options: &mut Options, option: &Info, value: &Bound<'_, PyAny>) -> PyRes
             value.extract().or_else(|_| value.call_method0("__index__")?.extract()).map_err(|_| other())?,
         ),
         Kind::Choice(_) => Value::Word(value.extract().map_err(|_| other())?),
+        Kind::Text(_) if option.name == "extern_libs" => libraries(value, &other)?,
+        Kind::Text(_) => Value::Word(value.extract().map_err(|_| other())?),
     };
     option.set(options, found).map_err(wrong)
 }
@@ -115,33 +117,44 @@ fn elsewhere(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     if value.is_none() || shown == option.default {
         return Ok(true);
     }
-    if name == "extern_libs" && asks_for_no_library(value)? {
-        return Ok(true);
-    }
     Err(wrong_call::value_error(
         format!("not supported yet: {name}={shown} ({})", option.doc),
-        match name {
-            "extern_libs" => "functions of other libraries are called with tl.core.extern_elementwise, which takes their path; another \
-                              libdevice is chosen with TRITON_LIBDEVICE_PATH"
-                .to_string(),
-            _ => format!("leave it out; {name}={} is accepted", option.default),
-        },
+        format!("leave it out; {name}={} is accepted", option.default),
     ))
 }
 
-/// Whether `extern_libs` names nothing but the libdevice that is linked in any case.
-fn asks_for_no_library(libraries: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let Ok(libraries) = libraries.cast::<PyDict>() else { return Ok(false) };
-    let python = crate::compile::python_environment(libraries.py())?;
-    for (name, path) in libraries {
-        let (Ok(name), Ok(path)) = (name.extract::<String>(), path.extract::<std::path::PathBuf>()) else {
-            return Ok(false);
-        };
-        if name != "libdevice" || !tilewright_compiler::is_libdevice(&path, &python) {
-            return Ok(false);
+/// The option `extern_libs`: a dict, or pairs, of names and paths. The libdevice that is linked in any case needs no mention.
+fn libraries(given: &Bound<'_, PyAny>, other: &dyn Fn() -> PyErr) -> PyResult<Value> {
+    let pairs = match given.cast::<PyDict>() {
+        Ok(dict) => dict.items().into_any(),
+        Err(_) if given.extract::<&str>().is_ok() => return Ok(Value::Word(given.extract()?)),
+        Err(_) => given.clone(),
+    };
+    let pairs: Vec<(String, std::path::PathBuf)> = pairs.extract().map_err(|_| other())?;
+    let python = crate::compile::python_environment(given.py())?;
+    let mut entries = Vec::new();
+    for (name, path) in pairs {
+        let shown = path.display();
+        if name == "libdevice" {
+            if tilewright_compiler::is_libdevice(&path, &python) {
+                continue;
+            }
+            return Err(wrong_call::value_error(
+                format!(
+                    "not supported yet: extern_libs with another libdevice than the one that is linked in any case: {shown}"
+                ),
+                "set TRITON_LIBDEVICE_PATH to it".to_string(),
+            ));
         }
+        if !path.is_file() {
+            return Err(wrong_call::value_error(
+                format!("extern_libs: the library {name} is no file: {shown}"),
+                "give the path of a library of LLVM bitcode".to_string(),
+            ));
+        }
+        entries.push(format!("{name}={shown}"));
     }
-    Ok(true)
+    Ok(if entries.is_empty() { Value::None } else { Value::Word(entries.join(";")) })
 }
 
 /// The names and defaults of the options of a launch, as a dict.

@@ -52,7 +52,11 @@ class Compilation:
             "device": _device(self.where),
             "constants": self.constants,
             **{name: self.options[name] for name in shown},
-            "extern_libs": (),
+            "extern_libs": tuple(
+                tuple(entry.split("=", 1))
+                for entry in (self.options["extern_libs"] or "").split(";")
+                if entry
+            ),
             "configs": [self.attrs],
             "specialization_data": self.specialization_data(),
             "is_warmup": self.warmup,

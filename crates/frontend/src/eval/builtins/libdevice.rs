@@ -112,6 +112,7 @@ impl Evaluator<'_> {
     /// `tl.core.extern_elementwise`: a function of a library that the user names.
     pub(super) fn extern_elementwise(&mut self, args: &Args) -> Eval<Value> {
         let (library, path) = (self.str_arg(args, "lib_name")?, self.str_arg(args, "lib_path")?);
+        let path = if path.is_empty() { self.library_of_launch(&library)? } else { path };
         let pure = self.bool_arg(args, "is_pure")?;
         let Value::Tuple(given) = args.get("args") else {
             return Err(self.bad_argument(args, "args", args.get("args"), "a list of tensors"));
@@ -137,6 +138,25 @@ impl Evaluator<'_> {
         match exact(&overloads, &operands) {
             Some(overload) => self.library_call(&overload, &operands, &library, &path, pure),
             None => Err(self.no_overload("the external function", &overloads, &operands).into()),
+        }
+    }
+
+    /// The path of a library of the option `extern_libs`; an empty one for what comes with the compiler, and where the launch names
+    /// none.
+    fn library_of_launch(&self, library: &str) -> Eval<String> {
+        let Some(text) = self.options.extern_libs.filter(|_| library != "libdevice") else {
+            return Ok(String::new());
+        };
+        let named: Vec<(&str, &str)> =
+            text.as_str().split(';').filter_map(|entry| entry.split_once('=')).collect();
+        match named.iter().find(|(name, _)| *name == library) {
+            Some((_, path)) => Ok((*path).to_string()),
+            None if library.is_empty() => Ok(String::new()),
+            None => {
+                let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+                let message = format!("the option extern_libs names no library `{library}`");
+                Err(self.error(message).note(format!("it names {}", names.join(", "))).into())
+            }
         }
     }
 
