@@ -190,3 +190,20 @@ def test_a_store_waits_for_the_condition_of_a_loop(device):
     x = device.array(np.array([2], np.int32))
     count_kernel[(1,)](x, 5, 7)
     np.testing.assert_array_equal(device.numpy(x), [7])
+
+
+@triton.jit
+def far_kernel(x_ptr, out_ptr, n, FAR: tl.constexpr):
+    at = tl.arange(0, 64)
+    wide = at.to(tl.int64)
+    x = tl.load(x_ptr + (wide + FAR), mask=at >= n, other=3)
+    for shift in tl.static_range(28, 63, 7):
+        x += tl.load(x_ptr + ((wide ^ (1 << shift)) * 3 - FAR), mask=at >= n, other=1)
+    tl.store(out_ptr + at, x)
+
+
+@pytest.mark.parametrize("far", [1 << 40, (1 << 63) - 1, -(1 << 62)])
+def test_offsets_that_only_masked_elements_have(device, far):
+    out = device.empty(64, np.float32)
+    far_kernel[(1,)](device.array(np.zeros(64, np.float32)), out, 64, far)
+    np.testing.assert_array_equal(device.numpy(out), np.full(64, 8, np.float32))

@@ -341,7 +341,7 @@ impl<H: Hooks> Lower<'_, H> {
             let wide = s.b.int_cast(variable, Ty::I64, true);
             let scaled = s.b.mul_const(wide, i64::from(bytes));
             let moved = s.b.ptr_add(p, scaled);
-            s.b.ptr_add_const(moved, constant * i64::from(bytes))
+            s.b.ptr_add_const(moved, constant.wrapping_mul(i64::from(bytes)))
         })
     }
 
