@@ -19,6 +19,9 @@ from .tle import _ranks as _layout
 #: Programs of a grid that may wait for those of other ranks.
 PROGRAMS = 4096
 
+#: Signals of each rank, for :func:`tle.signal`.
+SIGNALS = _layout.SIGNALS.value
+
 #: Arrays begin at a multiple of so many bytes.
 _ALIGNMENT = 256
 
@@ -70,6 +73,15 @@ class Ranks:
         words[_layout.TABLE.value : _layout.TABLE.value + self.count] = np.asarray(bases) // 16
         return words
 
+    def signal_at(self, offset):
+        """What waits for the word at an offset of a piece wait for, in words."""
+        _, signals, _ = self.parts[1]
+        flag = (offset - self._flags) // 4
+        if offset < self._flags:
+            return f"signal {(offset - signals) // 8}"
+        program, rank = flag // self.count // _layout.GROUPS.value, flag % self.count
+        return f"rank {rank}, whose program {program} has not come"
+
     def place(self, nbytes):
         """Where in each piece an array of so many bytes is to be."""
         offset = self._next
@@ -87,6 +99,7 @@ class SimulatedRanks(Ranks):
     def __init__(self, count, memory, programs, scratch):
         super().__init__(count, memory, programs, scratch)
         self.stride = self.bytes
+        self.allowed = self.parts
         # Pages that nobody touches are never made.
         self._memory = np.zeros(self.bytes * count + 4096, np.uint8)
         self.base = math.ceil(self._memory.ctypes.data / 4096) * 4096
@@ -136,6 +149,10 @@ class SymmetricTensor:
     @property
     def itemsize(self):
         return self.parts[0].itemsize
+
+    @property
+    def strides(self):
+        return self.parts[0].strides
 
     @property
     def nbytes(self):
@@ -205,8 +222,9 @@ class JoinedRanks(Ranks):
     """This process's rank of a ``torch.distributed`` group, with torch's symmetric memory."""
 
     stride = 0
+    allowed = ()
 
-    def __init__(self, group, memory, programs, scratch):
+    def __init__(self, group, memory, programs, scratch, time_limit):
         import torch
         import torch.distributed as dist
         import torch.distributed._symmetric_memory as symmetric
@@ -219,7 +237,14 @@ class JoinedRanks(Ranks):
         handle = symmetric.rendezvous(self._memory, group)
         self.base = self._memory.data_ptr()
         self._memory.zero_()
-        words = torch.from_numpy(self.header(rank, handle.buffer_ptrs)).to(device)
+        self._rank, self._time_limit = rank, time_limit
+        # The host reads it when the GPU has stopped, too.
+        self._reported = torch.zeros(1, dtype=torch.int64, pin_memory=True)
+        self._report = self._reported.numpy()
+        words = self.header(rank, handle.buffer_ptrs)
+        words[_layout.TIME_LIMIT.value] = int((time_limit or 0) * 1e9)
+        words[_layout.REPORT.value] = self._reported.data_ptr()
+        words = torch.from_numpy(words).to(device)
         self._memory[: words.numel() * 8].view(torch.int64).copy_(words)
         torch.cuda.synchronize(device)
         # Nobody may raise a flag here before it has been lowered.
@@ -237,8 +262,39 @@ class JoinedRanks(Ranks):
         _, offset, nbytes = self.parts[1]
         self._memory[offset : offset + nbytes].zero_()
 
+    def check(self):
+        word = int(self._report[0])
+        if word:
+            line, offset = word >> 44, word & (1 << 44) - 1
+            raise RankError(
+                f"rank {self._rank} has waited {self._time_limit:g} s, at line {line} of its kernel's file, for {self.signal_at(offset)}. "
+                "The kernel was ended, and nothing more can be launched by this process"
+            )
 
-def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14):
+    def synchronize(self):
+        try:
+            self._torch.cuda.synchronize()
+        except RuntimeError:
+            self.check()
+            raise
+        self.check()
+
+
+class RankError(RuntimeError):
+    """A kernel has waited for another rank for longer than the time limit of :func:`init`."""
+
+
+def synchronize():
+    """Waits until this process's kernels have ended.
+
+    :raises RankError: one has waited for another rank for too long; it says for which, and where.
+    """
+    found = _ranks.current()
+    if isinstance(found, JoinedRanks):
+        found.synchronize()
+
+
+def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14, time_limit=60.0):
     """Joins the ranks of a ``torch.distributed`` group: from now on launches are those of this process's rank, and :func:`empty` gives torch tensors in
     symmetric memory. Every process of the group calls it alike, with its GPU as torch's current one.
 
@@ -246,12 +302,14 @@ def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14):
     :param memory: bytes of symmetric memory for arrays.
     :param programs: how many programs of a grid may wait for those of other ranks; the programs of a kernel that do must all fit the GPU at once.
     :param scratch: bytes of symmetric memory of each of these for values that a kernel reshards.
+    :param time_limit: seconds for which a kernel waits for another rank before it is ended, and the next launch or :func:`synchronize` raises
+        :class:`RankError`, which says which rank has not come, and where; ``None``: without end.
 
     The GPUs must reach each other's memory (one host, NVLink or peer access). NVLink multicast is not used.
     """
     import torch.distributed as dist
 
-    _ranks.join(JoinedRanks(group or dist.group.WORLD, memory, programs, scratch))
+    _ranks.join(JoinedRanks(group or dist.group.WORLD, memory, programs, scratch, time_limit))
 
 
 def finish():
