@@ -35,6 +35,7 @@ const FILES: &[(&str, &str)] = &[
     ("tle._ranks", include_str!("../../../python/tilewright/tle/_ranks.py")),
     ("tle._sharded", include_str!("../../../python/tilewright/tle/_sharded.py")),
     ("tle._standard", include_str!("../../../python/tilewright/tle/_standard.py")),
+    ("tle._transfer", include_str!("../../../python/tilewright/tle/_transfer.py")),
     ("tle.distributed", include_str!("../../../python/tilewright/tle/distributed.py")),
     ("tle.dsa", include_str!("../../../python/tilewright/tle/dsa.py")),
     ("tle.gpu", include_str!("../../../python/tilewright/tle/gpu.py")),

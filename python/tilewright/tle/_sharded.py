@@ -8,7 +8,7 @@ to it before all have read. A value is put in the scratch of symmetric memory be
 from ..language import core
 from ..language._marker import constexpr_function, jit
 from ..language.standard import sum as _sum_of
-from . import _ranks
+from . import _ranks, _transfer
 
 
 @constexpr_function
@@ -81,22 +81,6 @@ def _along(n, d, rank):
     return [n if k == d else 1 for k in range(rank)]
 
 
-@constexpr_function
-def _row_stride(shape, d):
-    stride = 1
-    for k in range(d + 1, len(shape)):
-        stride = stride * shape[k]
-    return stride
-
-
-@constexpr_function
-def _bytes(shape, dtype):
-    size = max(8, dtype.primitive_bitwidth) // 8
-    for n in shape:
-        size = size * n
-    return size
-
-
 @jit
 def make_sharded_tensor(handle, sharding: core.constexpr, shape: core.constexpr = None):
     """A tensor that is distributed as ``sharding`` says, of whose parts ``handle`` is this member's: a pointer to it in symmetric memory, where it lies in
@@ -129,7 +113,7 @@ def _offsets(shape: core.constexpr):
     offsets = 0
     for d in core.static_range(len(shape)):
         at = core.reshape(core.arange(0, shape[d]), _along(shape[d], d, len(shape)))
-        offsets = offsets + at * _row_stride(shape, d)
+        offsets = offsets + at * _transfer._row_stride(shape, d)
     return offsets
 
 
@@ -217,40 +201,15 @@ def _sum(x, axis: core.constexpr):
 
 
 @jit
-def _look_up(index, table: core.constexpr):
-    # table[index], for indices at run time.
-    found = index * 0 + table[0]
-    for k in core.static_range(1, len(table)):
-        found = core.where(index == k, table[k], found)
-    return found
-
-
-@jit
-def _own_number(ranks: core.constexpr, rank):
-    # A member's number in the mesh, by its rank.
-    number = rank * 0
-    for k in core.static_range(1, len(ranks)):
-        number = core.where(rank == ranks[k], k, number)
-    return number
-
-
-@jit
-def _part(digits: core.constexpr, number):
-    # Which part of a dimension a member has.
-    part = number * 0
-    for k in core.static_range(len(digits)):
-        part = part + number // digits[k][2] % digits[k][1] * digits[k][0]
-    return part
-
-
-@jit
 def _staged(x, count: core.constexpr):
     # A pointer to this member's part, where others reach it.
     if x.handle.dtype.is_ptr():
         return x.handle
     else:
         part: core.constexpr = x.handle.shape
-        place = _ranks._scratch(count, x.handle.dtype, _bytes(part, x.handle.dtype))
+        place = _ranks._scratch(
+            count, x.handle.dtype, _transfer._product(part) * _transfer._itemsize(x.handle.dtype)
+        )
         core.store(place + _offsets(part), x.handle)
         return place
 
@@ -262,7 +221,7 @@ def _fetch(begin, x, to: core.constexpr, count: core.constexpr):
     rank: core.constexpr = len(shape)
     theirs: core.constexpr = x.spec.local_shape(shape)
     mine: core.constexpr = to.local_shape(shape)
-    number = _own_number(x.spec.ranks(), _ranks._rank(count))
+    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
     owner = number * 0
     stays: core.constexpr = x.spec.stays(to)
     for k in core.static_range(len(stays)):
@@ -271,21 +230,21 @@ def _fetch(begin, x, to: core.constexpr, count: core.constexpr):
     for d in core.static_range(rank):
         at = (
             core.reshape(core.arange(0, mine[d]), _along(mine[d], d, rank))
-            + _part(to.digits(d), number) * mine[d]
+            + _transfer._part(to.digits(d), number) * mine[d]
         )
         part = at // theirs[d]
         digits: core.constexpr = x.spec.digits(d)
         for k in core.static_range(len(digits)):
             owner = owner + part // digits[k][0] % digits[k][1] * digits[k][2]
-        offsets = offsets + at % theirs[d] * _row_stride(theirs, d)
+        offsets = offsets + at % theirs[d] * _transfer._row_stride(theirs, d)
     if x.spec.moves(to):
         shares: core.constexpr = x.spec.sharing(to)
         total = core.load(
-            _ranks._of_rank(count, begin, _look_up(owner + shares[0], x.spec.ranks())) + offsets
+            _ranks._of_rank(count, begin, _ranks._look_up(owner + shares[0], x.spec.ranks())) + offsets
         )
         for k in core.static_range(1, len(shares)):
             total = total + core.load(
-                _ranks._of_rank(count, begin, _look_up(owner + shares[k], x.spec.ranks())) + offsets
+                _ranks._of_rank(count, begin, _ranks._look_up(owner + shares[k], x.spec.ranks())) + offsets
             )
         return total
     else:
@@ -293,18 +252,8 @@ def _fetch(begin, x, to: core.constexpr, count: core.constexpr):
 
 
 @jit
-def reshard(tensor, spec: core.constexpr):
-    """A sharded tensor distributed otherwise. Along each axis of the mesh: what was whole is split (nothing is moved), what was split is gathered or
-    split along another dimension, and partial sums are added up, whole or in parts. All members of the mesh must come here.
-
-    Sums are made in the order of members, in the tensor's dtype, so that all have the same. What is whole or split cannot become a partial sum.
-    """
-    core.static_assert(
-        isinstance(tensor, ShardedTensor),
-        "tle.reshard takes a sharded tensor: tle.make_sharded_tensor makes one",
-    )
-    to: core.constexpr = spec.with_mesh_of_devices()
-    to.local_shape(tensor.shape)
+def _distributed(tensor, to: core.constexpr):
+    """Its value, distributed otherwise."""
     count: core.constexpr = to.ranks_of_launch()
     if tensor.spec.moves(to):
         begin = _staged(tensor, count)
@@ -322,6 +271,42 @@ def reshard(tensor, spec: core.constexpr):
         if not tensor.handle.dtype.is_ptr():
             core.debug_barrier()
         return ShardedTensor(value, to, tensor.shape)
+
+
+@jit
+def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = None):
+    """A sharded tensor distributed otherwise. Along each axis of the mesh: what was whole is split (nothing is moved), what was split is gathered or
+    split along another dimension, and partial sums are added up, whole or in parts. All members of the mesh must come here.
+
+    Sums are made in the order of members, in the tensor's dtype, so that all have the same. What is whole or split cannot become a partial sum.
+
+    :param out: where this member's new part is to lie: a pointer into symmetric memory, the same on all ranks, of the tensor's dtype. The tensor lies in memory,
+        too, and may be of any size: the programs of the grid, the same on all ranks, share the work tile by tile. What each has stored at the
+        other end is seen by all programs behind the kernel, or a barrier of them all. Without ``out`` each program has the result as a value.
+    :param algorithm: with ``out``, of sums that become whole: ``"one_shot"`` (each member adds up all), ``"two_shot"`` (each adds up a share and hands it
+        to all), ``"ring"`` (shares go around from neighbour to neighbour; the sums begin with another member in each share). Without it the
+        cheapest by the model of ``docs/distributed.md``.
+    """
+    core.static_assert(
+        isinstance(tensor, ShardedTensor),
+        "tle.reshard takes a sharded tensor: tle.make_sharded_tensor makes one",
+    )
+    to: core.constexpr = spec.with_mesh_of_devices()
+    to.local_shape(tensor.shape)
+    if out is None:
+        core.static_assert(algorithm is None, "algorithm of tle.reshard goes with `out`")
+        return _distributed(tensor, to)
+    else:
+        core.static_assert(
+            tensor.handle.dtype.is_ptr(),
+            "tle.reshard with `out` takes a tensor that lies in memory; this one is a value",
+        )
+        core.static_assert(
+            out.dtype == tensor.handle.dtype and len(out.shape) == 0,
+            "`out` of tle.reshard must be a pointer to the tensor's dtype",
+        )
+        _transfer.move(tensor, to, out, algorithm)
+        return ShardedTensor(out, to, tensor.shape)
 
 
 @jit
