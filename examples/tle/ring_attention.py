@@ -5,6 +5,8 @@ beginning with its next one, so that nobody is asked by two; meanwhile the progr
 sums. A signal for each head and device says that its keys and values are there. Run by itself the program checks it on a simulated mesh.
 """
 
+from gemm_across_devices import is_last, next_tile
+
 import tilewright as triton
 import tilewright.language as tl
 from tilewright import tle
@@ -55,7 +57,7 @@ def ring_attention_kernel(
     if tl.program_id(0) < COPIERS:
         bring(k_ptr, v_ptr, tl.program_id(0), heads, own * D, mesh, COPIERS, SIZE)
     blocks = tl.cdiv(own, M)
-    tile = tl.atomic_add(counts_ptr, 1, sem="relaxed")
+    tile = next_tile(counts_ptr)
     while tile < heads * blocks:
         head, query = tile // blocks, tile % blocks * M + tl.arange(0, M)[:, None]
         at = (head.to(tl.int64) * own + query) * D + tl.arange(0, D)[None, :]
@@ -71,11 +73,9 @@ def ring_attention_kernel(
                 q, k_ptr + begin, v_ptr + begin, acc, largest, total, own, scale, N, D
             )
         tl.store(o_ptr + at, (acc / total[:, None]).to(o_ptr.dtype.element_ty), mask=query < own)
-        tile = tl.atomic_add(counts_ptr, 1, sem="relaxed")
-    if tl.atomic_add(counts_ptr + 1, 1, sem="acq_rel") == tl.num_programs(0) - 1:
-        # The last one leaves all as it was.
-        tl.store(counts_ptr, 0)
-        tl.store(counts_ptr + 1, 0)
+        tile = next_tile(counts_ptr)
+    if is_last(counts_ptr):
+        # It leaves the signals as they were.
         for chunk in range(mesh.size * heads):
             if chunk // heads != me:
                 tle.signal(None, me, chunk, -COPIERS, op="add")

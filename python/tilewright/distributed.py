@@ -71,6 +71,7 @@ class Ranks:
         words[_layout.SCRATCH.value] = self._scratch // 8
         words[_layout.PER_PROGRAM.value] = self.scratch
         words[_layout.TABLE.value : _layout.TABLE.value + self.count] = np.asarray(bases) // 16
+        words[_layout.BASE.value] = bases[rank] // 16
         return words
 
     def signal_at(self, offset):

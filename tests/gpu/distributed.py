@@ -26,6 +26,7 @@ from tilewright import distributed, tle
 
 sys.path.append(str(Path(__file__).parents[2] / "examples" / "tle"))
 
+DTYPE = torch.bfloat16
 WHAT = ("check", "collectives", "products", "attention", "fault")
 
 
@@ -216,89 +217,74 @@ def in_graph_us(run, each=10, repeats=9):
     return slowest(statistics.median(times))
 
 
-def of_torch(name, out, x):
-    """The kernels of torch's own symmetric memory, where it has such."""
+def of_torch(n):
+    """An all-reduce of so many elements by the kernels of torch's own symmetric memory."""
     ops, group = torch.ops.symm_mem, dist.group.WORLD.group_name
-    if name != "all-reduce":
-        return None
-    theirs = symmetric_memory.empty(x.numel(), dtype=x.dtype, device=x.device)
+    theirs = symmetric_memory.empty(n, dtype=DTYPE, device="cuda")
     symmetric_memory.rendezvous(theirs, dist.group.WORLD)
-    if x.nbytes <= 1 << 20:
+    if theirs.nbytes <= 1 << 20:
         return lambda: ops.one_shot_all_reduce(theirs, "sum", group)
     return lambda: ops.two_shot_all_reduce_(theirs, "sum", group)
 
 
-def programs_for(nbytes):
+def programs_for(nbytes, each=1):
     # Programs that wait for other ranks' must all be there at once.
-    return (max(1, min(nbytes >> 14, torch.cuda.get_device_properties().multi_processor_count)),)
+    return (max(1, min(nbytes >> 14, each * torch.cuda.get_device_properties().multi_processor_count)),)
 
 
 def collectives(mesh, sizes):
     """Bytes are those of the whole tensor (of partial sums: of what each has)."""
     ranks = dist.get_world_size()
-    whole, rows, partial = (
-        tle.sharding(mesh),
-        tle.sharding(mesh, ["device"]),
-        tle.sharding(mesh, partial=["device"]),
-    )
+    whole, rows = tle.sharding(mesh), tle.sharding(mesh, ["device"])
+    partial = tle.sharding(mesh, partial=["device"])
     say(
-        f"{'':16}{'bytes':>12}{'launched':>10}{'NCCL':>10}{'ratio':>7}{'in graph':>10}{'NCCL':>10}{'ratio':>7}{'torch':>10}{'ratio':>7}"
+        f"{'':22}{'bytes':>10}{'launched':>10}{'NCCL':>9}{'ratio':>7}{'in graph':>10}{'NCCL':>9}{'ratio':>7}{'torch':>9}{'ratio':>7}"
     )
-    x, out = (distributed.empty((max(sizes) // 2,), torch.float16) for _ in range(2))
+    x, out = (distributed.empty((max(sizes) // 2,), DTYPE) for _ in range(2))
     x.fill_(1)
     for size in sizes:
         n = size // 2
         part = n // ranks
-        nccl_out = torch.empty(n, dtype=torch.float16, device="cuda")
-        rows_of = {
-            "all-gather": (
-                rows,
-                whole,
-                part,
-                n,
-                lambda n=n, p=part, o=nccl_out: dist.all_gather_into_tensor(o, x[:p]),
-            ),
-            "reduce-scatter": (
-                partial,
-                rows,
-                n,
-                part,
-                lambda n=n, p=part, o=nccl_out: dist.reduce_scatter_tensor(o[:p], x[:n]),
-            ),
-            "all-reduce": (partial, whole, n, n, lambda o=nccl_out: dist.all_reduce(o)),
+        given = torch.ones(n, dtype=DTYPE, device="cuda")
+        nccl = {
+            "all-gather": lambda n=n, p=part, o=given: dist.all_gather_into_tensor(o, x[:p]),
+            "reduce-scatter": lambda n=n, p=part, o=given: dist.reduce_scatter_tensor(o[:p], x[:n]),
+            "all-reduce": lambda o=given: dist.all_reduce(o),
         }
-        for name, (source, to, given, made, theirs) in rows_of.items():
-            for how in ("one_shot", "two_shot", "ring") if name == "all-reduce" else (None,):
+        ways = [("all-gather", rows, whole, part, n, None), ("reduce-scatter", partial, rows, n, part, None)]
+        ways += [
+            ("all-reduce", partial, whole, n, n, how)
+            for how in ("one_shot", "two_shot", "ring")
+            if ranks > 2 or how == "one_shot" or size >= 1 << 22
+        ]
+        theirs = {name: (launched_us(run), in_graph_us(run)) for name, run in nccl.items()}
+        torch_us = {"all-reduce": in_graph_us(of_torch(n))}
+        for name, source, to, taken, made, how in ways:
 
-                def ours(given=given, made=made, source=source, to=to, how=how, n=n):
-                    move_kernel[programs_for(max(given, made) * 2)](
-                        x[:given], out[:made], source, to, (n,), how, num_warps=8
-                    )
+            def ours(each, taken=taken, made=made, source=source, to=to, how=how, n=n):
+                grid = programs_for(max(taken, made) * 2, each)
+                move_kernel[grid](x[:taken], out[:made], source, to, (n,), how, num_warps=8)
 
-                out.zero_()
-                torch.cuda.synchronize()
-                dist.barrier()
-                ours()
-                wanted = 1 if name == "all-gather" else ranks
-                assert (out[:made] == wanted).all(), (name, how, size)
-                mine = launched_us(ours), in_graph_us(ours)
-                nccl_out.fill_(1)
-                nccl = launched_us(theirs), in_graph_us(theirs)
-                symmetric_ones = of_torch(name, nccl_out, x[:n])
-                torch_us = in_graph_us(symmetric_ones) if symmetric_ones else math.nan
-                label = f"{name} {how or ''}".strip().replace("all-reduce ", "")
-                say(
-                    f"{label:16}{size:12}{mine[0]:10.1f}{nccl[0]:10.1f}{nccl[0] / mine[0]:7.2f}"
-                    f"{mine[1]:10.1f}{nccl[1]:10.1f}{nccl[1] / mine[1]:7.2f}{torch_us:10.1f}{torch_us / mine[1]:7.2f}"
-                )
-    n = x.numel()
-    theirs = symmetric_memory.empty(n, dtype=torch.float16, device="cuda")
+            out.zero_()
+            torch.cuda.synchronize()
+            dist.barrier()
+            ours(1)
+            assert (out[:made] == (1 if name == "all-gather" else ranks)).all(), (name, how, size)
+            # One or two programs a multiprocessor.
+            each = min((1, 2), key=lambda each: in_graph_us(lambda: ours(each), 5, 5))
+            mine = launched_us(lambda: ours(each)), in_graph_us(lambda: ours(each))
+            other, of_theirs = theirs[name], torch_us.get(name, math.nan)
+            say(
+                f"{name + ' ' + (how or ''):22}{size:10}{mine[0]:10.1f}{other[0]:9.1f}{other[0] / mine[0]:7.2f}"
+                f"{mine[1]:10.1f}{other[1]:9.1f}{other[1] / mine[1]:7.2f}{of_theirs:9.1f}{of_theirs / mine[1]:7.2f}  {each} each"
+            )
+    theirs = symmetric_memory.empty(x.numel(), dtype=DTYPE, device="cuda")
     handle = symmetric_memory.rendezvous(theirs, dist.group.WORLD)
-    peer = handle.get_buffer((dist.get_rank() + 1) % ranks, (n,), torch.float16)
-    read = in_graph_us(lambda: peer_read_kernel[(264,)](x, out, n, mesh, 8192, num_warps=8))
+    peer = handle.get_buffer((dist.get_rank() + 1) % ranks, (x.numel(),), DTYPE)
+    read = in_graph_us(lambda: peer_read_kernel[(264,)](x, out, x.numel(), mesh, 8192, num_warps=8))
     copied = in_graph_us(lambda: out.copy_(peer))
     say(
-        f"a peer's {x.nbytes} bytes: read {x.nbytes / read / 1e3:.0f} GB/s, copied {x.nbytes / copied / 1e3:.0f} GB/s"
+        f"a peer's {x.nbytes} bytes: read at {x.nbytes / read / 1e3:.0f} GB/s, copied at {x.nbytes / copied / 1e3:.0f} GB/s"
     )
 
 
@@ -349,9 +335,9 @@ def products(mesh):
 
         how = dict(num_warps=8, num_stages=3)
         report("product, reduce-scatter", N, K, c[:own], scattered, then_scatter,
-               lambda a=a, b=b, c=c, h=handed: gemms.gemm_reduce_scatter(a, b, h, c[:own], mesh, **how), alone)  # fmt: skip
+               lambda a=a, b=b, c=c, h=handed: gemms.gemm_reduce_scatter(a, b, h, c[:own], counts, mesh, **how), alone)  # fmt: skip
         report("product, all-reduce", N, K, c, product, then_reduce,
-               lambda a=a, b=b, c=c, h=handed: gemms.gemm_all_reduce(a, b, h, c, mesh, **how), alone)  # fmt: skip
+               lambda a=a, b=b, c=c, h=handed: gemms.gemm_all_reduce(a, b, h, c, counts, mesh, **how), alone)  # fmt: skip
 
 
 def report(name, N, K, ours, others, theirs, run, alone):

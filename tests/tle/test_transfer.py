@@ -148,10 +148,10 @@ def test_what_does_not_go_together(device, what, message):
 
 
 def test_costs(device):
-    # Two shots move less from three ranks on; where neighbours alone are linked, a ring does.
+    # Two shots move less from three ranks on; a ring writes what others read, and where neighbours alone are linked, goes the shortest way.
     assert _cost.pick("all-reduce", 1 << 16, devices=2) == "one_shot"
-    assert _cost.pick("all-reduce", 1 << 26, devices=2) == "one_shot"
-    assert _cost.pick("all-reduce", 1 << 26, devices=8) == "two_shot"
+    assert _cost.pick("all-reduce", 1 << 26, devices=2) == "ring"
+    assert _cost.pick("all-reduce", 1 << 24, devices=8) == "two_shot"
     assert _cost.pick("all-reduce", 1 << 10, devices=8) == "one_shot"
     assert _cost.pick("all-reduce", 1 << 28, devices=16, links=_cost.Links(switched=False)) == "ring"
     assert _cost.cost("all-gather", "one_shot", 1 << 20) == 0

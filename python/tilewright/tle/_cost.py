@@ -1,18 +1,19 @@
 """What moving a tensor between the ranks of a mesh costs, by a model, and which algorithm is picked by it.
 
 ``n`` ranks are ``nodes`` of ``devices`` each, ``S`` the bytes of the whole tensor (of partial sums: of what each rank has). A transfer takes the time of its
-meetings, one latency each, and that of the bytes into a rank, which come over the links of its node and over the network one beside the other:
+meetings, one latency each, and that of the bytes that each rank reads from others and has written to it by others, which come over the links of its
+node and over the network one beside the other:
 
-================  =====================  ======================================  ==========================
-transition        algorithm              bytes into each rank                    latencies
-================  =====================  ======================================  ==========================
-all-gather        one shot               S (n - 1) / n                           2
-reduce-scatter    one shot               S (n - 1) / n                           2
-all-to-all        one shot               S (n - 1) / n²                          2
-all-reduce        one shot               S (n - 1)                               2
-all-reduce        two shots              2 S (n - 1) / n                         2 and a write
-all-reduce        ring                   2 S (n - 1) / n, from one neighbour     1 and 2 (n - 1) steps
-================  =====================  ======================================  ==========================
+================  ===============  ===========================  ===========================  =============
+transition        algorithm        read                         written                      latencies
+================  ===============  ===========================  ===========================  =============
+all-gather        one shot         S (n - 1) / n                                             2
+reduce-scatter    one shot         S (n - 1) / n                                             2
+all-to-all        one shot         S (n - 1) / n²                                            2
+all-reduce        one shot         S (n - 1)                                                 2
+all-reduce        two shots        S (n - 1) / n                S (n - 1) / n                3
+all-reduce        ring                                          2 S (n - 1) / n              2 n - 1
+================  ===============  ===========================  ===========================  =============
 
 Where ranks reach their two neighbours alone (``switched=False``), what goes between two others takes as many links as they are apart, n / 4 on the average, in
 both directions around; the ring's does not. A node's network connections are shared where ``shared_network`` says so: then what a ring sends from node to node
@@ -34,21 +35,24 @@ ALGORITHMS = {
 
 @_dataclasses.dataclass(frozen=True)
 class Links:
-    """How ranks reach each other: seconds until one sees what another has written, and bytes a second into a rank, in a node and between nodes."""
+    """How ranks reach each other: seconds until one sees what another has written, and bytes a second into a rank, read by it and written by others. Those of a
+    node as measured on two H100s (docs/performance.md)."""
 
-    latency: float = 3e-6
-    bandwidth: float = 330e9
+    latency: float = 4e-6
+    reads: float = 335e9
+    writes: float = 370e9
     switched: bool = True
     network_latency: float = 10e-6
-    network_bandwidth: float = 45e9
+    network: float = 45e9
     shared_network: bool = False
 
 
-def _seconds(links, nodes, devices, inside, between):
-    """For so many bytes into a rank from the others of its node, and from those of other nodes."""
-    shares = devices if links.shared_network else 1
+def _seconds(links, nodes, devices, read, written):
+    """For so many bytes from each other rank."""
     hops = 1 if links.switched else max(1, devices / 4) / (2 if devices > 2 else 1)
-    return max(inside * hops / links.bandwidth, between * shares / links.network_bandwidth)
+    inside = (devices - 1) * (read / links.reads + written / links.writes) * hops
+    shares = devices if links.shared_network else 1
+    return max(inside, (nodes - 1) * devices * (read + written) * shares / links.network)
 
 
 def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
@@ -67,18 +71,16 @@ def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
         return 0.0
     latency = links.network_latency if nodes > 1 else links.latency
     if algorithm == "ring":
-        through = 2 * nbytes * (n - 1) / n
-        slowest = min(links.bandwidth, links.network_bandwidth) if nodes > 1 else links.bandwidth
-        return (2 * n - 1) * latency + through / slowest
-    # From each other rank.
-    piece = {
-        "all-gather": nbytes / n,
-        "reduce-scatter": nbytes / n,
-        "all-to-all": nbytes / n**2,
-        "all-reduce": nbytes if algorithm == "one_shot" else 2 * nbytes / n,
+        slowest = min(links.writes, links.network) if nodes > 1 else links.writes
+        return (2 * n - 1) * latency + 2 * nbytes * (n - 1) / n / slowest
+    read, written = {
+        "all-gather": (nbytes / n, 0),
+        "reduce-scatter": (nbytes / n, 0),
+        "all-to-all": (nbytes / n**2, 0),
+        "all-reduce": (nbytes, 0) if algorithm == "one_shot" else (nbytes / n, nbytes / n),
     }[transition]
     meetings = 3 if algorithm == "two_shot" else 2
-    return meetings * latency + _seconds(links, nodes, devices, (devices - 1) * piece, (n - devices) * piece)
+    return meetings * latency + _seconds(links, nodes, devices, read, written)
 
 
 def pick(transition, nbytes, nodes=1, devices=1, links=None):

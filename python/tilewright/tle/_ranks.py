@@ -12,6 +12,7 @@ word                            what it is
 5                               nanoseconds after which a wait gives up; 0: never
 6                               the address of a word of the host's: which signal it has waited for in vain (bytes from the piece's beginning),
                                 and from bit 44 on the line of the kernel
+7                               where this rank's piece begins, in units of 16 bytes
 8 …                             signals, :data:`SIGNALS` of them
 8 + SIGNALS …                   where each rank's piece begins, as this one reaches it, in units of 16 bytes
 flags                           32 bits for each program of the grid, group of ranks and rank, for barriers
@@ -31,6 +32,7 @@ SCRATCH = core.constexpr(3)
 PER_PROGRAM = core.constexpr(4)
 TIME_LIMIT = core.constexpr(5)
 REPORT = core.constexpr(6)
+BASE = core.constexpr(7)
 SIGNAL = core.constexpr(8)
 SIGNALS = core.constexpr(8192)
 GROUPS = core.constexpr(8)
@@ -78,8 +80,7 @@ def _rank(ranks: core.constexpr):
 def _of_rank(ranks: core.constexpr, pointers, rank):
     """The same places in the memory of another rank."""
     memory = _memory(ranks)
-    table = memory + TABLE
-    units = core.load(table + rank) - core.load(table + core.load(memory + RANK))
+    units = core.load(memory + TABLE + rank) - core.load(memory + BASE)
     return pointers + units * _per_unit(pointers.dtype.scalar.element_ty)
 
 

@@ -99,12 +99,14 @@ def _one_shot(x, to: core.constexpr, out, count: core.constexpr, tile: core.cons
     number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
     of_box: core.constexpr = _pieces(rows, high) * _pieces(columns, wide)
     boxes: core.constexpr = _product(plan[1])
-    for item in range(_ranks._program(), boxes * of_box, _programs()):
-        # Each member begins with another box, so that not all ask one.
-        which = (item // of_box + number) % boxes
+    programs = _programs()
+    for item in range(_ranks._program(), boxes * of_box, programs):
+        # All boxes at the same time, those that a program has one after the other, too: so each link has work all the while.
+        piece = item // boxes
+        which = (item + piece * boxes // programs + number) % boxes
         place = _box(x, to, which, number, plan[1], box)
-        row = item % of_box // _pieces(columns, wide) * high
-        column = item % _pieces(columns, wide) * wide
+        row = piece // _pieces(columns, wide) * high
+        column = piece % _pieces(columns, wide) * wide
         at = _places(x, to, row, column, rows, columns, high, wide, box, plan[2])
         total = core.load(_source(x, to, place[0], 0, count) + place[1] + at[0], mask=at[2])
         shares: core.constexpr = len(x.spec.sharing(to))
