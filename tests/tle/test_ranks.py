@@ -218,9 +218,8 @@ def test_barriers_in_another_order(device):
         swapped_kernel[(1,)](mesh)
     text = str(failed.value)
     assert "test_ranks.py" in text
-    if device.backend == "interp":
-        # Both sides, each with its line.
-        assert text.count("test_ranks.py:") >= 2 and "of rank 0" in text and "of rank 1" in text
+    # Both sides, each with its line.
+    assert text.count("test_ranks.py:") >= 2 and "of rank 0" in text and "of rank 1" in text
 
 
 @triton.jit
