@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .runtime import ranks as _ranks
+from .runtime import reshard as _host_reshard
 from .tle import _ranks as _layout
 
 #: Programs of a grid that may wait for those of other ranks.
@@ -120,6 +121,16 @@ class SimulatedRanks(Ranks):
         offset = self.place(math.prod(shape) * dtype.itemsize)
         return SymmetricTensor([self.view(rank, offset, shape, dtype) for rank in range(self.count)])
 
+    def holds(self, x):
+        return isinstance(x, SymmetricTensor) and self.base <= x.parts[0].ctypes.data < self.base + self.bytes
+
+    def reshard(self, x, source, to):
+        made = _host_reshard.of_arrays(x.parts, source, to)
+        out = self.empty(made[0].shape, x.dtype)
+        for part, value in zip(out.parts, made):
+            part[...] = value
+        return out
+
     def reset_signals(self):
         _, offset, nbytes = self.parts[1]
         for rank in range(self.count):
@@ -208,6 +219,34 @@ def from_parts(parts) -> SymmetricTensor:
     return made
 
 
+def reshard(x, source, to):
+    """A tensor of which each rank has its part as ``source`` says, distributed as ``to`` says (:func:`tle.sharding`), from the host: by the collectives of
+    ``torch.distributed`` (NCCL) after :func:`init`, where every rank calls it, and on a simulated mesh by NumPy. It needs no memory that the GPUs share, and so
+    goes between nodes, too.
+
+    :param x: after :func:`init` this rank's part, any torch tensor of the group's devices; on a simulated mesh a :class:`SymmetricTensor`, as the result.
+    :raises ValueError: parts don't divide evenly, or something would become a partial sum.
+    """
+    if source.mesh.size != world_size():
+        raise ValueError(
+            f"the mesh of {source} has {source.mesh.size} members, and there are {world_size()} ranks"
+        )
+    to.local_shape(source.global_shape(tuple(x.shape)))
+    return _current().reshard(x, source, to)
+
+
+def registered(x):
+    """``x``, which lies in symmetric memory.
+
+    :raises ValueError: it doesn't.
+    """
+    if not _current().holds(x):
+        raise ValueError(
+            "the tensor does not lie in symmetric memory, which other ranks reach: allocate it by tilewright.distributed.empty"
+        )
+    return x
+
+
 def world_size() -> int:
     """How many ranks a launch has; 1 where nothing says otherwise."""
     found = _ranks.current()
@@ -239,6 +278,7 @@ class JoinedRanks(Ranks):
         self.base = self._memory.data_ptr()
         self._memory.zero_()
         self._rank, self._time_limit = rank, time_limit
+        self._collectives = _host_reshard.Collectives(group)
         # The host reads it when the GPU has stopped, too.
         self._reported = torch.zeros(1, dtype=torch.int64, pin_memory=True)
         self._report = self._reported.numpy()
@@ -258,6 +298,12 @@ class JoinedRanks(Ranks):
         nbytes = math.prod(shape) * dtype.itemsize
         offset = self.place(nbytes)
         return self._memory[offset : offset + nbytes].view(dtype).reshape(shape)
+
+    def holds(self, x):
+        return getattr(x, "is_cuda", False) and self.base <= x.data_ptr() < self.base + self.bytes
+
+    def reshard(self, x, source, to):
+        return self._collectives.reshard(x, source, to)
 
     def reset_signals(self):
         _, offset, nbytes = self.parts[1]

@@ -85,6 +85,11 @@ def _of_rank(ranks: core.constexpr, pointers, rank):
 
 
 @jit
+def _as(pointers, dtype: core.constexpr):
+    return pointers.to(core.pointer_type(dtype), bitcast=True)
+
+
+@jit
 def _program():
     # The program's number in the grid.
     x, y = core.num_programs(0).to(core.int64), core.num_programs(1)
