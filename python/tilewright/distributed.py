@@ -258,6 +258,24 @@ def reset_signals():
     _current().reset_signals()
 
 
+def _check_hosts(group):
+    """That all ranks are on one host, whose GPUs reach each other."""
+    import socket
+    from importlib.util import find_spec
+
+    import torch.distributed as dist
+
+    names = [None] * dist.get_world_size(group)
+    dist.all_gather_object(names, socket.gethostname(), group)
+    hosts = sorted(set(names))
+    if len(hosts) > 1:
+        installed = "is" if find_spec("nvidia") and find_spec("nvidia.nvshmem") else "is not"
+        raise NotImplementedError(
+            f"not supported yet: kernels that reach ranks of other hosts ({', '.join(hosts)}), for which they need NVSHMEM, which {installed} installed here; "
+            "use a group of one host's ranks, and the collectives of torch.distributed between hosts"
+        )
+
+
 class JoinedRanks(Ranks):
     """This process's rank of a ``torch.distributed`` group, with torch's symmetric memory."""
 
@@ -269,6 +287,7 @@ class JoinedRanks(Ranks):
         import torch.distributed as dist
         import torch.distributed._symmetric_memory as symmetric
 
+        _check_hosts(group)
         super().__init__(dist.get_world_size(group), memory, programs, scratch)
         rank = dist.get_rank(group)
         device = torch.device("cuda", torch.cuda.current_device())

@@ -164,7 +164,10 @@ def check(mesh):
             out = distributed.empty(parts[to].shape, torch.float32)
             move_kernel[(3,)](x, out, specs[source], specs[to], (64, 64), None)
             torch.testing.assert_close(out, parts[to])
-            say(f"reshard {source} to {to} in memory: right")
+            torch.testing.assert_close(
+                distributed.reshard(parts[source], specs[source], specs[to]), parts[to]
+            )
+            say(f"reshard {source} to {to} in memory, and from the host: right")
 
 
 # ---- times ------------------------------------------------------------------------------------------------------

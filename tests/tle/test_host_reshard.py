@@ -1,5 +1,7 @@
 """Whole tensors distributed otherwise from the host, and the names of the document's host side."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from test_sharded import MESH, STATES, allowed, array, parts_of, random_chain, spec, whole_of
@@ -32,7 +34,7 @@ def test_random_chains(seed):
     x = array(shape, np.int64, seed)
     with simulated_mesh(1, mesh.size, programs=1):
         parts = distributed.from_parts(parts_of(x, specs[0], seed))
-        for a, b in zip(specs, specs[1:]):
+        for a, b in pairwise(specs):
             parts = distributed.reshard(parts, a, b)
             np.testing.assert_array_equal(whole_of(parts.parts, b, shape), x)
 

@@ -6,7 +6,7 @@ and new axes begin with alike stays as it is; the others are gathered, the inner
 
 from __future__ import annotations
 
-from os.path import commonprefix
+from itertools import takewhile
 from typing import NamedTuple
 
 
@@ -38,7 +38,7 @@ def steps(source, to):
             scattered.add(axis)
         else:
             found.append(Step("sum", axis))
-    kept = {d: len(commonprefix([old[d], new[d]])) for d in dims}
+    kept = {d: sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old[d], new[d]))) for d in dims}
     found += [Step("gather", axis, d) for d in dims for axis in reversed(old[d][kept[d] :])]
     found += [Step("part", axis, d) for d in dims for axis in new[d][kept[d] :] if axis not in scattered]
     return found

@@ -2,13 +2,14 @@
 
 A member's part of a tensor is a value, or lies in symmetric memory, in row-major order, where a pointer says. :func:`reshard` lets each member fetch
 what its new part is made of from those who have it: all members meet before, so that what they have is there, and behind, so that nobody writes
-to it before all have read. A value is put in the scratch of symmetric memory before.
+to it before all have read. A value is put in the scratch of symmetric memory before; where the members are the programs of a cluster, parts are put in
+buffers of their shared memory.
 """
 
 from ..language import core
 from ..language._marker import constexpr_function, jit
 from ..language.standard import sum as _sum_of
-from . import _ranks, _transfer
+from . import _clustered, _ranks, _transfer
 
 
 @constexpr_function
@@ -88,7 +89,7 @@ def make_sharded_tensor(handle, sharding: core.constexpr, shape: core.constexpr 
 
     :param shape: the shape of the whole tensor; of a block it need not be given. Dimensions that are split divide evenly.
     """
-    spec: core.constexpr = sharding.with_mesh_of_devices()
+    spec: core.constexpr = sharding.movable()
     if handle.dtype.is_ptr():
         core.static_assert(
             len(handle.shape) == 0,
@@ -203,7 +204,9 @@ def _sum(x, axis: core.constexpr):
 @jit
 def _staged(x, count: core.constexpr):
     # A pointer to this member's part, where others reach it.
-    if x.handle.dtype.is_ptr():
+    if x.spec.is_of_cluster():
+        return _clustered.staged(_value(x), _transfer._product(x.spec.local_shape(x.shape)))
+    elif x.handle.dtype.is_ptr():
         return x.handle
     else:
         part: core.constexpr = x.handle.shape
@@ -215,13 +218,39 @@ def _staged(x, count: core.constexpr):
 
 
 @jit
+def _number(spec: core.constexpr, count: core.constexpr):
+    # This member's number in the mesh.
+    if spec.is_of_cluster():
+        return _clustered.number(spec.mesh)
+    else:
+        return _ranks._number_of(_ranks._rank(count), spec.ranks())
+
+
+@jit
+def _of_member(spec: core.constexpr, begin, number, offsets, count: core.constexpr):
+    # What members, by their numbers, have at offsets of their parts.
+    if spec.is_of_cluster():
+        return _clustered.load(spec.mesh, begin, number, offsets)
+    else:
+        return core.load(_ranks._of_rank(count, begin, _ranks._look_up(number, spec.ranks())) + offsets)
+
+
+@jit
+def _meet(spec: core.constexpr, count: core.constexpr):
+    if spec.is_of_cluster():
+        _clustered.meet(spec.mesh)
+    else:
+        _ranks._barrier(count, spec.ranks(), None)
+
+
+@jit
 def _fetch(begin, x, to: core.constexpr, count: core.constexpr):
     """This member's part of ``x`` distributed as ``to`` says; the parts of all members lie at ``begin``."""
     shape: core.constexpr = x.shape
     rank: core.constexpr = len(shape)
     theirs: core.constexpr = x.spec.local_shape(shape)
     mine: core.constexpr = to.local_shape(shape)
-    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    number = _number(x.spec, count)
     owner = number * 0
     stays: core.constexpr = x.spec.stays(to)
     for k in core.static_range(len(stays)):
@@ -239,13 +268,9 @@ def _fetch(begin, x, to: core.constexpr, count: core.constexpr):
         offsets = offsets + at % theirs[d] * _transfer._row_stride(theirs, d)
     if x.spec.moves(to):
         shares: core.constexpr = x.spec.sharing(to)
-        total = core.load(
-            _ranks._of_rank(count, begin, _ranks._look_up(owner + shares[0], x.spec.ranks())) + offsets
-        )
+        total = _of_member(x.spec, begin, owner + shares[0], offsets, count)
         for k in core.static_range(1, len(shares)):
-            total = total + core.load(
-                _ranks._of_rank(count, begin, _ranks._look_up(owner + shares[k], x.spec.ranks())) + offsets
-            )
+            total = total + _of_member(x.spec, begin, owner + shares[k], offsets, count)
         return total
     else:
         return core.load(begin + offsets)
@@ -257,9 +282,9 @@ def _distributed(tensor, to: core.constexpr):
     count: core.constexpr = to.ranks_of_launch()
     if tensor.spec.moves(to):
         begin = _staged(tensor, count)
-        _ranks._barrier(count, to.ranks(), None)
+        _meet(to, count)
         value = _fetch(begin, tensor, to, count)
-        _ranks._barrier(count, to.ranks(), None)
+        _meet(to, count)
         return ShardedTensor(value, to, tensor.shape)
     elif tensor.spec == to:
         return ShardedTensor(_value(tensor), to, tensor.shape)
@@ -291,12 +316,16 @@ def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = 
         isinstance(tensor, ShardedTensor),
         "tle.reshard takes a sharded tensor: tle.make_sharded_tensor makes one",
     )
-    to: core.constexpr = spec.with_mesh_of_devices()
+    to: core.constexpr = spec.movable()
     to.local_shape(tensor.shape)
     if out is None:
         core.static_assert(algorithm is None, "algorithm of tle.reshard goes with `out`")
         return _distributed(tensor, to)
     else:
+        core.static_assert(
+            not to.is_of_cluster(),
+            "`out` of tle.reshard is for tensors over nodes and devices, not over a cluster",
+        )
         core.static_assert(
             tensor.handle.dtype.is_ptr(),
             "tle.reshard with `out` takes a tensor that lies in memory; this one is a value",

@@ -147,13 +147,21 @@ class ShardingSpec:
         return wanted
 
     @constexpr_function
-    def with_mesh_of_devices(self):
-        """Itself, where its mesh is one that parts can be moved over."""
-        if any(level not in ("node", "device") for level in self._mesh.launch_levels):
+    def movable(self):
+        """Itself, where its mesh is one that parts can be moved over: of nodes and devices, or of a cluster, whole."""
+        if self.is_of_cluster():
+            if self._mesh.size != _math.prod(self._mesh.launch_shape):
+                raise NotImplementedError("not supported yet: tensors sharded over a part of a cluster")
+        elif any(level not in ("node", "device") for level in self._mesh.launch_levels):
             raise NotImplementedError(
-                "not supported yet: tensors sharded over other axes than those of nodes and devices"
+                "not supported yet: tensors sharded over other axes than those of nodes and devices, or of block_cluster alone"
             )
         return self
+
+    @constexpr_function
+    def is_of_cluster(self):
+        """Whether the members are the programs of a cluster."""
+        return all(level == "block_cluster" for level in self._mesh.launch_levels)
 
     # ---- operations -----------------------------------------------------------------------------------------------
 
