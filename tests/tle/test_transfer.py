@@ -1,8 +1,12 @@
 """``tle.reshard`` from memory to memory: every transition by several programs, every algorithm, and what is refused."""
 
+import math
+import os
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from test_sharded import MESH, STATES, allowed, array, parts_of, spec, whole_of
+from test_sharded import MESH, STATES, allowed, array, parts_of, random_chain, spec, whole_of
 
 import tilewright as triton
 import tilewright.language as tl
@@ -80,6 +84,28 @@ def member_kernel(
 
 
 MESH_OF_ALL = tl.constexpr(MESH)
+
+
+def test_random_chains(device):
+    """As many as in ``test_sharded.py``, each transition a launch, by any algorithm that there is for it."""
+    count, first = int(os.environ.get("TILEWRIGHT_SHARDED_CHAINS", "12")), int(os.environ.get("SEED", "0"))
+    simulated = device.backend == "ptxsim"
+    for seed in range(first, first + (count // 4 if simulated else count)):
+        mesh, specs, _, shape = random_chain(seed, 8 if simulated else 64)
+        x, rng = array(shape, np.int32, seed), np.random.default_rng(seed)
+        nodes = math.prod(n for n, level in zip(mesh.shape, mesh.dim_levels) if level == "node")
+        with simulated_mesh(nodes, mesh.size // nodes, programs=4):
+            data = distributed.from_parts(parts_of(x, specs[0], seed))
+            for a, b in pairwise(specs):
+                out = distributed.zeros(b.local_shape(shape), np.int32)
+                how = str(rng.choice(_cost.ALGORITHMS["all-reduce"])) if adds_up(a, b) else None
+                move_kernel[(int(rng.integers(1, 5)),)](data, out, a, b, shape, how)
+                data = out
+        np.testing.assert_array_equal(whole_of(data.parts, specs[-1], shape), x, f"seed {seed}")
+
+
+def adds_up(a, b):
+    return any(axis not in b.partial for axis in a.partial) and a.split == b.split
 
 
 @triton.jit
