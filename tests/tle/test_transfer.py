@@ -64,6 +64,13 @@ def test_sums_that_become_whole(device, how, partial, split, shape, dtype):
         check(spec(split, partial), spec(split), shape, dtype, how, launches=2)
 
 
+def test_an_axis_of_one(device):
+    mesh = tle.device_mesh({"device": [("a", 2), ("b", 1)]})
+    for how in ("one_shot", "two_shot", "ring"):
+        with simulated_mesh(1, 2):
+            check(spec(["a"], ["b"], mesh), spec(["a"], mesh=mesh), (8, 8), how=how)
+
+
 def test_a_part_of_a_mesh(device):
     mesh, x = MESH[1], array((8, 40))
     for how in ("one_shot", "two_shot", "ring"):

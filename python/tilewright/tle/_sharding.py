@@ -286,6 +286,8 @@ class ShardingSpec:
         level = dict(zip(self._mesh.dim_names, self._mesh.dim_levels))
         nodes = _math.prod(self._size(a) for a in reduced if level[a] == "node")
         devices = _math.prod(self._size(a) for a in reduced) // nodes
+        if nodes * devices == 1:
+            return "one_shot"
         nbytes = _math.prod(self.local_shape(shape)) * itemsize
         return asked or _cost.pick("all-reduce", nbytes, nodes, devices)
 
