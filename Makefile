@@ -39,7 +39,7 @@ test-long: ## KERNELS random kernels (5000) from seed SEED, MUTATIONS broken inp
 	@TILEWRIGHT_PROFILE=release scripts/setup.sh
 	TILEWRIGHT_MUTATIONS=$(MUTATIONS) cargo test --release -p tilewright-cli --test mutations -- --nocapture
 	$(PYTHON) tests/random_kernels --count $(KERNELS) --seed $(SEED) --jobs $(JOBS) --shrink
-	TILEWRIGHT_SHARDED_CHAINS=2000 SEED=$(SEED) $(PYTHON) -m pytest -q tests/tle/test_sharded.py -k chains
+	TILEWRIGHT_SHARDED_CHAINS=2000 SEED=$(SEED) $(PYTHON) -m pytest -q tests/tle/test_sharded.py tests/tle/test_transfer.py -k chains
 	TILEWRIGHT_ALL_ROLES=1 $(PYTHON) -m pytest -q -n $(JOBS) tests/tle/test_roles.py
 	$(PYTHON) tests/robustness
 

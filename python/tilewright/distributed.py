@@ -14,10 +14,14 @@ from typing import Any
 import numpy as np
 
 from .runtime import ranks as _ranks
+from .runtime import reshard as _host_reshard
 from .tle import _ranks as _layout
 
 #: Programs of a grid that may wait for those of other ranks.
 PROGRAMS = 4096
+
+#: Signals of each rank, for :func:`tle.signal`.
+SIGNALS = _layout.SIGNALS.value
 
 #: Arrays begin at a multiple of so many bytes.
 _ALIGNMENT = 256
@@ -68,7 +72,17 @@ class Ranks:
         words[_layout.SCRATCH.value] = self._scratch // 8
         words[_layout.PER_PROGRAM.value] = self.scratch
         words[_layout.TABLE.value : _layout.TABLE.value + self.count] = np.asarray(bases) // 16
+        words[_layout.BASE.value] = bases[rank] // 16
         return words
+
+    def signal_at(self, offset):
+        """What waits for the word at an offset of a piece wait for, in words."""
+        _, signals, _ = self.parts[1]
+        flag = (offset - self._flags) // 4
+        if offset < self._flags:
+            return f"signal {(offset - signals) // 8}"
+        program, rank = flag // self.count // _layout.GROUPS.value, flag % self.count
+        return f"rank {rank}, whose program {program} has not come"
 
     def place(self, nbytes):
         """Where in each piece an array of so many bytes is to be."""
@@ -87,6 +101,7 @@ class SimulatedRanks(Ranks):
     def __init__(self, count, memory, programs, scratch):
         super().__init__(count, memory, programs, scratch)
         self.stride = self.bytes
+        self.allowed = self.parts
         # Pages that nobody touches are never made.
         self._memory = np.zeros(self.bytes * count + 4096, np.uint8)
         self.base = math.ceil(self._memory.ctypes.data / 4096) * 4096
@@ -105,6 +120,16 @@ class SimulatedRanks(Ranks):
         dtype = np.dtype(dtype)
         offset = self.place(math.prod(shape) * dtype.itemsize)
         return SymmetricTensor([self.view(rank, offset, shape, dtype) for rank in range(self.count)])
+
+    def holds(self, x):
+        return isinstance(x, SymmetricTensor) and self.base <= x.parts[0].ctypes.data < self.base + self.bytes
+
+    def reshard(self, x, source, to):
+        made = _host_reshard.of_arrays(x.parts, source, to)
+        out = self.empty(made[0].shape, x.dtype)
+        for part, value in zip(out.parts, made):
+            part[...] = value
+        return out
 
     def reset_signals(self):
         _, offset, nbytes = self.parts[1]
@@ -136,6 +161,10 @@ class SymmetricTensor:
     @property
     def itemsize(self):
         return self.parts[0].itemsize
+
+    @property
+    def strides(self):
+        return self.parts[0].strides
 
     @property
     def nbytes(self):
@@ -190,6 +219,34 @@ def from_parts(parts) -> SymmetricTensor:
     return made
 
 
+def reshard(x, source, to):
+    """A tensor of which each rank has its part as ``source`` says, distributed as ``to`` says (:func:`tle.sharding`), from the host: by the collectives of
+    ``torch.distributed`` (NCCL) after :func:`init`, where every rank calls it, and on a simulated mesh by NumPy. It needs no memory that the GPUs share, and so
+    goes between nodes, too.
+
+    :param x: after :func:`init` this rank's part, any torch tensor of the group's devices; on a simulated mesh a :class:`SymmetricTensor`, as the result.
+    :raises ValueError: parts don't divide evenly, or something would become a partial sum.
+    """
+    if source.mesh.size != world_size():
+        raise ValueError(
+            f"the mesh of {source} has {source.mesh.size} members, and there are {world_size()} ranks"
+        )
+    to.local_shape(source.global_shape(tuple(x.shape)))
+    return _current().reshard(x, source, to)
+
+
+def registered(x):
+    """``x``, which lies in symmetric memory.
+
+    :raises ValueError: it doesn't.
+    """
+    if not _current().holds(x):
+        raise ValueError(
+            "the tensor does not lie in symmetric memory, which other ranks reach: allocate it by tilewright.distributed.empty"
+        )
+    return x
+
+
 def world_size() -> int:
     """How many ranks a launch has; 1 where nothing says otherwise."""
     found = _ranks.current()
@@ -201,16 +258,36 @@ def reset_signals():
     _current().reset_signals()
 
 
+def _check_hosts(group):
+    """That all ranks are on one host, whose GPUs reach each other."""
+    import socket
+    from importlib.util import find_spec
+
+    import torch.distributed as dist
+
+    names = [None] * dist.get_world_size(group)
+    dist.all_gather_object(names, socket.gethostname(), group)
+    hosts = sorted(set(names))
+    if len(hosts) > 1:
+        installed = "is" if find_spec("nvidia") and find_spec("nvidia.nvshmem") else "is not"
+        raise NotImplementedError(
+            f"not supported yet: kernels that reach ranks of other hosts ({', '.join(hosts)}), for which they need NVSHMEM, which {installed} installed here; "
+            "use a group of one host's ranks, and the collectives of torch.distributed between hosts"
+        )
+
+
 class JoinedRanks(Ranks):
     """This process's rank of a ``torch.distributed`` group, with torch's symmetric memory."""
 
     stride = 0
+    allowed = ()
 
-    def __init__(self, group, memory, programs, scratch):
+    def __init__(self, group, memory, programs, scratch, time_limit):
         import torch
         import torch.distributed as dist
         import torch.distributed._symmetric_memory as symmetric
 
+        _check_hosts(group)
         super().__init__(dist.get_world_size(group), memory, programs, scratch)
         rank = dist.get_rank(group)
         device = torch.device("cuda", torch.cuda.current_device())
@@ -219,7 +296,15 @@ class JoinedRanks(Ranks):
         handle = symmetric.rendezvous(self._memory, group)
         self.base = self._memory.data_ptr()
         self._memory.zero_()
-        words = torch.from_numpy(self.header(rank, handle.buffer_ptrs)).to(device)
+        self._rank, self._time_limit = rank, time_limit
+        self._collectives = _host_reshard.Collectives(group)
+        # The host reads it when the GPU has stopped, too.
+        self._reported = torch.zeros(1, dtype=torch.int64, pin_memory=True)
+        self._report = self._reported.numpy()
+        words = self.header(rank, handle.buffer_ptrs)
+        words[_layout.TIME_LIMIT.value] = int((time_limit or 0) * 1e9)
+        words[_layout.REPORT.value] = self._reported.data_ptr()
+        words = torch.from_numpy(words).to(device)
         self._memory[: words.numel() * 8].view(torch.int64).copy_(words)
         torch.cuda.synchronize(device)
         # Nobody may raise a flag here before it has been lowered.
@@ -233,12 +318,49 @@ class JoinedRanks(Ranks):
         offset = self.place(nbytes)
         return self._memory[offset : offset + nbytes].view(dtype).reshape(shape)
 
+    def holds(self, x):
+        return getattr(x, "is_cuda", False) and self.base <= x.data_ptr() < self.base + self.bytes
+
+    def reshard(self, x, source, to):
+        return self._collectives.reshard(x, source, to)
+
     def reset_signals(self):
         _, offset, nbytes = self.parts[1]
         self._memory[offset : offset + nbytes].zero_()
 
+    def check(self):
+        word = int(self._report[0])
+        if word:
+            line, offset = word >> 44, word & (1 << 44) - 1
+            raise RankError(
+                f"rank {self._rank} has waited {self._time_limit:g} s, at line {line} of its kernel's file, for {self.signal_at(offset)}. "
+                "The kernel was ended, and nothing more can be launched by this process"
+            )
 
-def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14):
+    def synchronize(self):
+        try:
+            self._torch.cuda.synchronize()
+        except RuntimeError:
+            self.check()
+            raise
+        self.check()
+
+
+class RankError(RuntimeError):
+    """A kernel has waited for another rank for longer than the time limit of :func:`init`."""
+
+
+def synchronize():
+    """Waits until this process's kernels have ended.
+
+    :raises RankError: one has waited for another rank for too long; it says for which, and where.
+    """
+    found = _ranks.current()
+    if isinstance(found, JoinedRanks):
+        found.synchronize()
+
+
+def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14, time_limit=60.0):
     """Joins the ranks of a ``torch.distributed`` group: from now on launches are those of this process's rank, and :func:`empty` gives torch tensors in
     symmetric memory. Every process of the group calls it alike, with its GPU as torch's current one.
 
@@ -246,12 +368,14 @@ def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14):
     :param memory: bytes of symmetric memory for arrays.
     :param programs: how many programs of a grid may wait for those of other ranks; the programs of a kernel that do must all fit the GPU at once.
     :param scratch: bytes of symmetric memory of each of these for values that a kernel reshards.
+    :param time_limit: seconds for which a kernel waits for another rank before it is ended, and the next launch or :func:`synchronize` raises
+        :class:`RankError`, which says which rank has not come, and where; ``None``: without end.
 
     The GPUs must reach each other's memory (one host, NVLink or peer access). NVLink multicast is not used.
     """
     import torch.distributed as dist
 
-    _ranks.join(JoinedRanks(group or dist.group.WORLD, memory, programs, scratch))
+    _ranks.join(JoinedRanks(group or dist.group.WORLD, memory, programs, scratch, time_limit))
 
 
 def finish():

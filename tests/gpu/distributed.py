@@ -1,24 +1,34 @@
 """Several GPUs of one host: kernels that reach each other's memory, right first, then their times beside NCCL's.
 
-    torchrun --nproc-per-node=2 tests/gpu/distributed.py [--check-only] [--bytes 65536 …]
+    torchrun --nproc-per-node=2 tests/gpu/distributed.py [--only check collectives products attention fault] [--bytes 65536 …]
 
 for 2, 4 or 8 processes, one for each GPU. Needs torch with NCCL and its symmetric memory, and GPUs that reach each other (NVLink or peer access). NVLink
-multicast is not used. The first rank prints: a line for each check, and for each size medians of microseconds, ours and NCCL's, and how many times
-longer NCCL took.
+multicast is not used. The first rank prints: a line for each check, then medians of microseconds, ours and others', and how many times longer those took.
+
+``collectives``: ``tle.reshard`` from memory to memory, and reads of a peer's memory beside copies of it. ``products``, ``attention``: the programs of
+``examples/tle`` that overlap transfers with what they compute. ``fault``: a rank that does not come ends the others, with an error that names it.
 """
 
 import argparse
+import math
 import os
 import statistics
+import sys
+import time
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
+import torch.distributed._symmetric_memory as symmetric_memory
 
 import tilewright as triton
 import tilewright.language as tl
 from tilewright import distributed, tle
 
-BLOCK = 2048
+sys.path.append(str(Path(__file__).parents[2] / "examples" / "tle"))
+
+DTYPE = torch.bfloat16
+WHAT = ("check", "collectives", "products", "attention", "fault")
 
 
 @triton.jit
@@ -34,14 +44,18 @@ def all_reduce_kernel(x_ptr, out_ptr, n, mesh: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
-def all_gather_kernel(x_ptr, out_ptr, n, mesh: tl.constexpr, N: tl.constexpr):
-    tle.distributed_barrier(mesh)
-    for member in tl.static_range(mesh.size):
-        for begin in range(tl.program_id(0) * N, n, tl.num_programs(0) * N):
-            at = begin + tl.arange(0, N)
-            part = tl.load(tle.remote(x_ptr + at, member, mesh), mask=at < n, other=0)
-            tl.store(out_ptr + member * n + at, part, mask=at < n)
-    tle.distributed_barrier(mesh)
+def move_kernel(
+    x_ptr, out_ptr, source: tl.constexpr, to: tl.constexpr, shape: tl.constexpr, HOW: tl.constexpr
+):
+    tle.reshard(tle.make_sharded_tensor(x_ptr, source, shape), to, out=out_ptr, algorithm=HOW)
+
+
+@triton.jit
+def peer_read_kernel(x_ptr, out_ptr, n, mesh: tl.constexpr, N: tl.constexpr):
+    peer = (tle.shard_id(mesh, 0) + 1) % mesh.size
+    for begin in range(tl.program_id(0) * N, n, tl.num_programs(0) * N):
+        at = begin + tl.arange(0, N)
+        tl.store(out_ptr + at, tl.load(tle.remote(x_ptr + at, peer, mesh), mask=at < n), mask=at < n)
 
 
 @triton.jit
@@ -138,9 +152,37 @@ def check(mesh):
             torch.testing.assert_close(out, a.float() @ b.float())
             say(f"distributed_dot {left}, {right}: right")
 
+    for how in ("one_shot", "two_shot", "ring"):
+        x, out = symmetric(whole[rank]), distributed.empty((64, 64), torch.float32)
+        for _ in range(20):
+            move_kernel[(3,)](x, out, specs["partial"], specs["whole"], (64, 64), how)
+        torch.testing.assert_close(out, total)
+        say(f"all-reduce in memory, {how}: right")
+    for source in specs:
+        x = symmetric(parts[source])
+        for to in ("whole", "rows", "columns"):
+            out = distributed.empty(parts[to].shape, torch.float32)
+            move_kernel[(3,)](x, out, specs[source], specs[to], (64, 64), None)
+            torch.testing.assert_close(out, parts[to])
+            torch.testing.assert_close(
+                distributed.reshard(parts[source], specs[source], specs[to]), parts[to]
+            )
+            say(f"reshard {source} to {to} in memory, and from the host: right")
 
-def median_us(run, repeats=30):
-    for _ in range(5):
+
+# ---- times ------------------------------------------------------------------------------------------------------
+
+
+def slowest(microseconds):
+    """The slowest rank's time counts."""
+    found = torch.tensor([microseconds], device="cuda")
+    dist.all_reduce(found, dist.ReduceOp.MAX)
+    return found.item()
+
+
+def launched_us(run, repeats=20):
+    """With what launching costs."""
+    for _ in range(3):
         run()
     times = []
     for _ in range(repeats):
@@ -152,56 +194,263 @@ def median_us(run, repeats=30):
         end.record()
         torch.cuda.synchronize()
         times.append(begin.elapsed_time(end) * 1000)
-    # The slowest rank's time counts.
-    slowest = torch.tensor([statistics.median(times)], device="cuda")
-    dist.all_reduce(slowest, dist.ReduceOp.MAX)
-    return slowest.item()
+    return slowest(statistics.median(times))
 
 
-def times(mesh, sizes):
-    say(f"{'':12}{'bytes':>12}{'ours us':>10}{'NCCL us':>10}{'ratio':>8}")
+def in_graph_us(run, each=10, repeats=9):
+    """On the GPUs alone: ``each`` runs in a CUDA graph."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            run()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            for _ in range(each):
+                run()
+        times = []
+        for _ in range(repeats):
+            torch.cuda.synchronize()
+            dist.barrier()
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            graph.replay()
+            end.record()
+            torch.cuda.synchronize()
+            times.append(begin.elapsed_time(end) * 1000 / each)
+    return slowest(statistics.median(times))
+
+
+def warm_up(seconds=1.0):
+    """Brings the GPUs to their clocks."""
+    x = torch.randn(4096, 4096, dtype=DTYPE, device="cuda")
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for _ in range(20):
+            torch.matmul(x, x)
+        torch.cuda.synchronize()
+    dist.barrier()
+
+
+def of_torch(n):
+    """An all-reduce of so many elements by the kernels of torch's own symmetric memory."""
+    ops, group = torch.ops.symm_mem, dist.group.WORLD.group_name
+    theirs = symmetric_memory.empty(n, dtype=DTYPE, device="cuda")
+    symmetric_memory.rendezvous(theirs, dist.group.WORLD)
+    if theirs.nbytes <= 1 << 20:
+        return lambda: ops.one_shot_all_reduce(theirs, "sum", group)
+    return lambda: ops.two_shot_all_reduce_(theirs, "sum", group)
+
+
+def programs_for(nbytes, each=1):
+    # Programs that wait for other ranks' must all be there at once.
+    return (max(1, min(nbytes >> 14, each * torch.cuda.get_device_properties().multi_processor_count)),)
+
+
+def collectives(mesh, sizes):
+    """Bytes are those of the whole tensor (of partial sums: of what each has)."""
     ranks = dist.get_world_size()
+    whole, rows = tle.sharding(mesh), tle.sharding(mesh, ["device"])
+    partial = tle.sharding(mesh, partial=["device"])
+    say(
+        f"{'':22}{'bytes':>10}{'launched':>10}{'NCCL':>9}{'ratio':>7}{'in graph':>10}{'NCCL':>9}{'ratio':>7}{'torch':>9}{'ratio':>7}"
+    )
+    x, out = (distributed.empty((max(sizes) // 2,), DTYPE) for _ in range(2))
+    x.fill_(1)
     for size in sizes:
         n = size // 2
-        x = distributed.empty((n,), torch.float16)
-        x.fill_(1)
-        out, gathered = torch.empty_like(x), torch.empty(ranks * n, dtype=torch.float16, device="cuda")
-        # Programs that wait for other ranks' must all be there at once.
-        grid = (min(triton.cdiv(n, BLOCK), torch.cuda.get_device_properties().multi_processor_count),)
-        rows = (
-            (
-                "all-reduce",
-                lambda x=x, out=out, n=n, grid=grid: all_reduce_kernel[grid](x, out, n, mesh, BLOCK),
-                lambda out=out: dist.all_reduce(out),
-            ),
-            (
-                "all-gather",
-                lambda x=x, to=gathered, n=n, grid=grid: all_gather_kernel[grid](x, to, n, mesh, BLOCK),
-                lambda x=x, to=gathered: dist.all_gather_into_tensor(to, x),
-            ),
+        part = n // ranks
+        given = torch.ones(n, dtype=DTYPE, device="cuda")
+        nccl = {
+            "all-gather": lambda n=n, p=part, o=given: dist.all_gather_into_tensor(o, x[:p]),
+            "reduce-scatter": lambda n=n, p=part, o=given: dist.reduce_scatter_tensor(o[:p], x[:n]),
+            "all-reduce": lambda o=given: dist.all_reduce(o),
+        }
+        ways = [("all-gather", rows, whole, part, n, None), ("reduce-scatter", partial, rows, n, part, None)]
+        ways += [
+            ("all-reduce", partial, whole, n, n, how)
+            for how in ("one_shot", "two_shot", "ring")
+            if ranks > 2 or how == "one_shot" or size >= 1 << 22
+        ]
+        theirs = {name: (launched_us(run), in_graph_us(run)) for name, run in nccl.items()}
+        torch_us = {"all-reduce": in_graph_us(of_torch(n))}
+        for name, source, to, taken, made, how in ways:
+
+            def ours(each, taken=taken, made=made, source=source, to=to, how=how, n=n):
+                grid = programs_for(max(taken, made) * 2, each)
+                move_kernel[grid](x[:taken], out[:made], source, to, (n,), how, num_warps=8)
+
+            out.zero_()
+            torch.cuda.synchronize()
+            dist.barrier()
+            ours(1)
+            assert (out[:made] == (1 if name == "all-gather" else ranks)).all(), (name, how, size)
+            # One or two programs a multiprocessor.
+            each = min((1, 2), key=lambda each: in_graph_us(lambda: ours(each), 5, 5))
+            mine = launched_us(lambda: ours(each)), in_graph_us(lambda: ours(each))
+            other, of_theirs = theirs[name], torch_us.get(name, math.nan)
+            say(
+                f"{name + ' ' + (how or ''):22}{size:10}{mine[0]:10.1f}{other[0]:9.1f}{other[0] / mine[0]:7.2f}"
+                f"{mine[1]:10.1f}{other[1]:9.1f}{other[1] / mine[1]:7.2f}{of_theirs:9.1f}{of_theirs / mine[1]:7.2f}  {each} each"
+            )
+    theirs = symmetric_memory.empty(x.numel(), dtype=DTYPE, device="cuda")
+    handle = symmetric_memory.rendezvous(theirs, dist.group.WORLD)
+    peer = handle.get_buffer((dist.get_rank() + 1) % ranks, (x.numel(),), DTYPE)
+    read = in_graph_us(lambda: peer_read_kernel[(264,)](x, out, x.numel(), mesh, 8192, num_warps=8))
+    copied = in_graph_us(lambda: out.copy_(peer))
+    say(
+        f"a peer's {x.nbytes} bytes: read at {x.nbytes / read / 1e3:.0f} GB/s, copied at {x.nbytes / copied / 1e3:.0f} GB/s"
+    )
+
+
+def products(mesh):
+    """Of M by N over K in all: all-gather of rows with N / ranks columns each, sums with K / ranks each."""
+    import gemm_across_devices as gemms
+
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+    M = 8192
+    say(f"{'':24}{'N':>8}{'K':>8}{'ours us':>10}{'cuBLAS, NCCL':>14}{'ratio':>7}{'cuBLAS alone':>14}")
+    torch.manual_seed(rank)
+    gathered = distributed.empty((M * 8192,), torch.float16)
+    parts = distributed.empty((M * 29568,), torch.float16)
+    made = distributed.empty((M * 29568,), torch.float16)
+    counts = torch.zeros(2, dtype=torch.int32, device="cuda")
+    for N, K in ((12288, 4096), (12288, 8192), (29568, 4096), (29568, 8192)):
+        own = M // ranks
+        a = gathered[: M * K].view(M, K)
+        a.normal_()
+        b = torch.randn(N // ranks, K, dtype=torch.float16, device="cuda")
+        c = torch.empty(M, N // ranks, dtype=torch.float16, device="cuda")
+        whole_a, other = torch.empty_like(a), torch.empty_like(c)
+        mine = a[rank * own : (rank + 1) * own].clone()
+
+        def gather_then(mine=mine, whole_a=whole_a, b=b, other=other):
+            dist.all_gather_into_tensor(whole_a, mine)
+            torch.matmul(whole_a, b.T, out=other)
+
+        report("all-gather, product", N, K, c, other, gather_then,
+               lambda a=a, b=b, c=c: gemms.all_gather_gemm(a, b, c, counts, mesh, num_warps=8, num_stages=3),
+               lambda whole_a=whole_a, b=b, other=other: torch.matmul(whole_a, b.T, out=other))  # fmt: skip
+
+        a = torch.randn(M, K // ranks, dtype=torch.float16, device="cuda")
+        b = torch.randn(N, K // ranks, dtype=torch.float16, device="cuda")
+        product, scattered = (torch.empty(n, N, dtype=torch.float16, device="cuda") for n in (M, own))
+        c, handed = made[: M * N].view(M, N), parts[: M * N].view(ranks, own, N)
+
+        def then_scatter(a=a, b=b, product=product, scattered=scattered):
+            torch.matmul(a, b.T, out=product)
+            dist.reduce_scatter_tensor(scattered, product)
+
+        def then_reduce(a=a, b=b, product=product):
+            torch.matmul(a, b.T, out=product)
+            dist.all_reduce(product)
+
+        def alone(a=a, b=b, product=product):
+            torch.matmul(a, b.T, out=product)
+
+        how = dict(num_warps=8, num_stages=3)
+        report("product, reduce-scatter", N, K, c[:own], scattered, then_scatter,
+               lambda a=a, b=b, c=c, h=handed: gemms.gemm_reduce_scatter(a, b, h, c[:own], counts, mesh, **how), alone)  # fmt: skip
+        report("product, all-reduce", N, K, c, product, then_reduce,
+               lambda a=a, b=b, c=c, h=handed: gemms.gemm_all_reduce(a, b, h, c, counts, mesh, **how), alone)  # fmt: skip
+
+
+def report(name, N, K, ours, others, theirs, run, alone):
+    dist.barrier()
+    run()
+    theirs()
+    torch.testing.assert_close(ours, others, rtol=2e-2, atol=5e-1)
+    mine, both, product = in_graph_us(run, 3, 7), in_graph_us(theirs, 3, 7), in_graph_us(alone, 3, 7)
+    say(f"{name:24}{N:8}{K:8}{mine:10.0f}{both:14.0f}{both / mine:7.2f}{product:14.0f}")
+
+
+def attention(mesh):
+    """The same kernel with all on one GPU, beside it over all: heads of 128, as many tokens in all."""
+    import ring_attention as ring
+
+    ranks, rank, (heads, tokens, d) = dist.get_world_size(), dist.get_rank(), (8, 65536, 128)
+    counts = torch.zeros(2, dtype=torch.int32, device="cuda")
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(heads, tokens, d, dtype=torch.float16, device="cuda") for _ in range(3))
+    keys, values = (distributed.empty((heads * tokens * d,), torch.float16) for _ in range(2))
+    how = dict(block=(128, 64), num_warps=8, num_stages=3)
+    one = torch.empty_like(q)
+    keys.copy_(k.view(-1))
+    values.copy_(v.view(-1))
+    alone = 0.0
+    if rank == 0:
+        whole = [x.view(1, heads, tokens, d) for x in (keys, values)]
+        ring.ring_attention(q, *whole, one, counts, mesh[0:1], **how)
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        ring.ring_attention(q, *whole, one, counts, mesh[0:1], **how)
+        end.record()
+        torch.cuda.synchronize()
+        alone = begin.elapsed_time(end) * 1000
+    dist.barrier()
+    alone = slowest(alone)
+    own = tokens // ranks
+    dist.broadcast(one, 0)
+    mine = [x.view(ranks, heads, own, d) for x in (keys, values)]
+    for to, x in zip(mine, (k, v)):
+        to.zero_()
+        to[rank].copy_(x[:, rank * own : (rank + 1) * own])
+    torch.cuda.synchronize()
+    dist.barrier()
+    part = q[:, rank * own : (rank + 1) * own].contiguous()
+    o = torch.empty_like(part)
+    run = lambda: ring.ring_attention(part, *mine, o, counts, mesh, **how)
+    run()
+    torch.testing.assert_close(o, one[:, rank * own : (rank + 1) * own], rtol=1e-2, atol=1e-2)
+    us = in_graph_us(run, 1, 5)
+    say(
+        f"attention, {heads} heads of {d}, {tokens} tokens: one GPU {alone:.0f} us, {ranks} GPUs {us:.0f} us, {alone / us / ranks:.2f} of perfect scaling"
+    )
+
+
+def fault(mesh):
+    """The last rank does not come."""
+    last = dist.get_world_size() - 1
+    if dist.get_rank() != last:
+        all_reduce_kernel[(1,)](
+            distributed.empty((64,), torch.float32), distributed.empty((64,), torch.float32), 64, mesh, 64
         )
-        for name, ours, theirs in rows:
-            ours()
-            wanted = torch.full_like(out, ranks) if name == "all-reduce" else torch.ones_like(gathered)
-            torch.testing.assert_close(out if name == "all-reduce" else gathered, wanted)
-            mine, nccl = median_us(ours), median_us(theirs)
-            say(f"{name:12}{size:12}{mine:10.1f}{nccl:10.1f}{nccl / mine:8.2f}")
+        try:
+            distributed.synchronize()
+        except distributed.RankError as error:
+            assert f"rank {last}, whose program 0 has not come" in str(error), error
+            say(f"a rank that does not come: {error}")
+        else:
+            raise AssertionError("nothing was reported")
+    else:
+        time.sleep(12)
+    # The GPU takes no more work of the others.
+    os._exit(0)
 
 
 def main():
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--check-only", action="store_true")
-    options.add_argument("--bytes", type=int, nargs="*", default=[1 << k for k in range(16, 27, 2)])
+    options.add_argument("--only", nargs="*", choices=WHAT, default=WHAT)
+    options.add_argument("--bytes", type=int, nargs="*", default=[1 << k for k in range(16, 29, 2)])
     given = options.parse_args()
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
-    distributed.init(memory=4 * max(given.bytes) + (1 << 24))
+    distributed.init(memory=3 << 30, time_limit=5)
     mesh = tle.device_mesh({"device": dist.get_world_size()})
-    check(mesh)
-    if not given.check_only:
-        times(mesh, given.bytes)
+    if "check" in given.only:
+        check(mesh)
+    if {"collectives", "products", "attention"} & set(given.only):
+        warm_up()
+    if "collectives" in given.only:
+        collectives(mesh, given.bytes)
+    if "products" in given.only:
+        products(mesh)
+    if "attention" in given.only:
+        attention(mesh)
+    if "fault" in given.only:
+        fault(mesh)
     dist.destroy_process_group()
 
 

@@ -7,6 +7,7 @@ import tilewright as triton
 import tilewright.language as tl
 from tilewright import distributed, tle
 from tilewright.testing import simulated_mesh
+from tilewright.tle import _ranks
 
 MESH = tle.device_mesh({"node": 2, "device": 4})
 PAIR = tle.device_mesh({"device": 2})
@@ -217,9 +218,8 @@ def test_barriers_in_another_order(device):
         swapped_kernel[(1,)](mesh)
     text = str(failed.value)
     assert "test_ranks.py" in text
-    if device.backend == "interp":
-        # Both sides, each with its line.
-        assert text.count("test_ranks.py:") >= 2 and "of rank 0" in text and "of rank 1" in text
+    # Both sides, each with its line.
+    assert text.count("test_ranks.py:") >= 2 and "of rank 0" in text and "of rank 1" in text
 
 
 @triton.jit
@@ -235,6 +235,36 @@ def test_a_signal_that_never_comes(device):
     with simulated_mesh(1, 2), pytest.raises(triton.KernelError, match="deadlock") as failed:
         dropped_signal_kernel[(1,)](PAIR)
     assert "test_ranks.py" in str(failed.value)
+
+
+def test_a_time_limit(device):
+    # As on a GPU, where nobody sees that all wait: the kernel reports where, for the host to say it, and ends.
+    if device.backend == "interp":
+        return
+    mesh = tle.device_mesh({"device": 3})
+    with simulated_mesh(1, 3):
+        ranks = distributed._current()
+        # A signal that nobody uses takes the report.
+        headers = [ranks.view(rank, 0, (9,), np.int64) for rank in range(3)]
+        for header in headers:
+            header[_ranks.TIME_LIMIT.value] = 1000
+            header[_ranks.REPORT.value] = header[8:].ctypes.data
+        with pytest.raises(triton.KernelError, match="the kernel traps"):
+            deserter_kernel[(1,)](distributed.zeros(1, np.int32), mesh)
+        words = [int(header[8]) for header in headers if header[8]]
+        line = deserter_kernel.fn.__code__.co_firstlineno + 3
+        assert words and all(word >> 44 == line for word in words)
+        found = {ranks.signal_at(word & (1 << 44) - 1) for word in words}
+        assert found <= {f"rank {rank}, whose program 0 has not come" for rank in range(3)}
+
+
+def test_programs_that_wait_are_there_at_once(device):
+    if device.backend == "interp":
+        return
+    with simulated_mesh(2, 4):
+        x = distributed.zeros(256)
+        compiled = all_reduce_kernel.warmup(x, x, MESH, 64, grid=(4,), target="cuda:90")
+        assert compiled.metadata.launch_cooperative_grid
 
 
 def test_launches_that_do_not_fit(device):

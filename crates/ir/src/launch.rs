@@ -73,10 +73,11 @@ pub fn cluster_size(m: &Module) -> u32 {
     ctas_of_cluster(m).iter().product()
 }
 
-/// Whether programs of the whole grid wait for each other, so that all must be resident at once.
+/// Whether programs of the whole grid wait for each other, or for those of other ranks, so that all must be resident at once.
 pub fn is_cooperative(m: &Module) -> bool {
     let waits = |op: Op| {
         tt::ProgramBarrier::cast(m, op).is_some_and(|barrier| barrier.scope(m) == tt::ProgramScope::Grid)
+            || tt::WaitSignal::cast(m, op).is_some()
     };
     m.all_ops(m.root()).into_iter().any(waits)
 }

@@ -233,7 +233,16 @@ impl Program {
             // Other workers may have added theirs before they saw the stop.
             let first = findings.iter().position(|f| f.kind != FindingKind::Limit).unwrap_or(0);
             findings.drain(..first.min(findings.len()));
-            findings.truncate(1);
+            let mut places = Vec::new();
+            findings.retain(|f| {
+                // Of ranks that wait for each other, one finding a line of the source.
+                let kept = places.is_empty()
+                    || f.kind == FindingKind::Deadlock && f.rank.is_some() && !places.contains(&f.source);
+                if kept {
+                    places.push(f.source.clone());
+                }
+                kept
+            });
         }
         Ok(Report {
             findings,

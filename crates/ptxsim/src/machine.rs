@@ -307,7 +307,9 @@ pub(crate) fn find(
     message: String,
 ) {
     let mut all = grid.findings.lock().unwrap_or_else(|e| e.into_inner());
-    if grid.options.stop_at_first {
+    // Where several ranks wait for each other, each says where.
+    let others_too = kind == FindingKind::Deadlock && grid.templates.len() > 1;
+    if grid.options.stop_at_first && !others_too {
         grid.stop.store(true, Relaxed);
     }
     // One finding a place and kind; further ones only count.

@@ -92,6 +92,7 @@ impl Captured {
         match (&now, &self.was) {
             (Some(now), Some(was)) if self.fixed && now.is(was) && self.holds_the_same(now)? => Ok(()),
             (None, None) => Ok(()),
+            (Some(now), Some(was)) if same_method(now, was.bind(py))? => Ok(()),
             _ => self.compare(py, now),
         }
     }
@@ -176,6 +177,21 @@ impl Captured {
             _ => false,
         })
     }
+}
+
+/// Whether both are one function of one object: an attribute makes a method anew each time that it is read.
+fn same_method(now: &Bound<'_, PyAny>, was: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = now.py();
+    if now.is(was) || !now.get_type().is(was.get_type()) {
+        return Ok(false);
+    }
+    for part in [intern!(py, "__func__"), intern!(py, "__self__")] {
+        match (now.getattr_opt(part)?, was.getattr_opt(part)?) {
+            (Some(now), Some(was)) if now.is(&was) => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
 }
 
 /// The Python function of one that `@constexpr_function` marked; anything else as it is.

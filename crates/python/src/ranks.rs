@@ -25,7 +25,8 @@ pub struct Ranks {
     programs: u64,
     /// Bytes of symmetric memory that each of these programs has for itself.
     scratch: u64,
-    /// What a piece begins with: names, offsets and bytes.
+    /// What a piece of a simulated mesh begins with: names, offsets and bytes.
+    #[pyo3(attribute("allowed"))]
     parts: Vec<(String, u64, u64)>,
 }
 

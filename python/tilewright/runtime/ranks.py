@@ -12,8 +12,12 @@ _joined = None
 
 
 def current():
-    """What the launch path reads: ``base``, ``stride``, ``count``, ``programs`` and ``parts``; ``None`` where a launch has one rank."""
-    return _simulated.get() or _joined
+    """What the launch path reads: ``base``, ``stride``, ``count``, ``programs``, ``scratch`` and ``allowed``; ``None`` where a launch has one rank."""
+    found = _simulated.get()
+    if found is None and _joined is not None:
+        _joined.check()
+        found = _joined
+    return found
 
 
 def join(ranks):

@@ -9,6 +9,10 @@ word                            what it is
 0, 1                            the rank, and how many there are (n)
 2, 3                            at which word the flags begin, and the scratch
 4                               bytes of scratch for each program of the grid
+5                               nanoseconds after which a wait gives up; 0: never
+6                               the address of a word of the host's: which signal it has waited for in vain (bytes from the piece's beginning),
+                                and from bit 44 on the line of the kernel
+7                               where this rank's piece begins, in units of 16 bytes
 8 …                             signals, :data:`SIGNALS` of them
 8 + SIGNALS …                   where each rank's piece begins, as this one reaches it, in units of 16 bytes
 flags                           32 bits for each program of the grid, group of ranks and rank, for barriers
@@ -26,10 +30,13 @@ RANKS = core.constexpr(1)
 FLAGS = core.constexpr(2)
 SCRATCH = core.constexpr(3)
 PER_PROGRAM = core.constexpr(4)
+TIME_LIMIT = core.constexpr(5)
+REPORT = core.constexpr(6)
+BASE = core.constexpr(7)
 SIGNAL = core.constexpr(8)
-SIGNALS = core.constexpr(1024)
+SIGNALS = core.constexpr(8192)
 GROUPS = core.constexpr(8)
-TABLE = core.constexpr(1032)
+TABLE = core.constexpr(8200)
 
 
 @builtin
@@ -43,8 +50,8 @@ def _group(members, most):
 
 
 @builtin
-def _wait(pointer, value):
-    """Waits until the integer at an address is at least ``value``, and acquires at system scope."""
+def _wait(pointer, value, memory):
+    """Waits until the integer at an address is at least ``value``, and acquires at system scope; for as long as ``memory``, where the rank's piece begins, allows."""
 
 
 @constexpr_function
@@ -73,9 +80,13 @@ def _rank(ranks: core.constexpr):
 def _of_rank(ranks: core.constexpr, pointers, rank):
     """The same places in the memory of another rank."""
     memory = _memory(ranks)
-    table = memory + TABLE
-    units = core.load(table + rank) - core.load(table + core.load(memory + RANK))
+    units = core.load(memory + TABLE + rank) - core.load(memory + BASE)
     return pointers + units * _per_unit(pointers.dtype.scalar.element_ty)
+
+
+@jit
+def _as(pointers, dtype: core.constexpr):
+    return pointers.to(core.pointer_type(dtype), bitcast=True)
 
 
 @jit
@@ -102,30 +113,73 @@ def _flags(memory, group: core.constexpr):
     return flags + place * core.load(memory + RANKS)
 
 
+@constexpr_function
+def _is_range(numbers):
+    # Whether they are 0, 1, 2, …
+    return all([numbers[k] == k for k in range(len(numbers))])
+
+
+@jit
+def _look_up(index, table: core.constexpr):
+    # table[index], for indices at run time.
+    if _is_range(table):
+        return index
+    else:
+        found = index * 0 + table[0]
+        for k in core.static_range(1, len(table)):
+            found = core.where(index == k, table[k], found)
+        return found
+
+
+@jit
+def _number_of(rank, members: core.constexpr):
+    # Which of the members a rank is.
+    if _is_range(members):
+        return rank
+    else:
+        number = rank * 0
+        for k in core.static_range(1, len(members)):
+            number = core.where(rank == members[k], k, number)
+        return number
+
+
+@jit
+def _meet(ranks: core.constexpr, members: core.constexpr, me, sent: core.constexpr):
+    # Flags are raised by as many threads, behind what all threads have written.
+    count: core.constexpr = len(members)
+    memory = _memory(ranks)
+    flags = _flags(memory, _group(members, GROUPS))
+    to = _look_up(core.arange(0, count), members)
+    core.debug_barrier()
+    core.atomic_add(_of_rank(ranks, flags, to) + me, 1, mask=to != me, sem=sent, scope="sys")
+    number = _number_of(me, members)
+    for k in core.static_range(1, count):
+        other = flags + _look_up((number + k) % count, members)
+        _wait(other, 1, memory)
+        core.atomic_add(other, -1, sem="relaxed", scope="sys")
+
+
 @jit
 def _barrier(ranks: core.constexpr, members: core.constexpr, order: core.constexpr):
-    """The programs of one id of these ranks wait for each other: each raises a flag at every member, and takes each member's own down here."""
+    """The programs of one id of these ranks wait for each other: each raises a flag at every other member, and takes each one's own down here."""
     sent: core.constexpr = _release(_sends(order))
-    memory = _memory(ranks)
-    me = core.load(memory + RANK)
-    is_member = me == members[0]
-    for k in core.static_range(1, len(members)):
-        is_member = is_member | (me == members[k])
-    if is_member:
-        flags = _flags(memory, _group(members, GROUPS))
-        for k in core.static_range(len(members)):
-            core.atomic_add(_of_rank(ranks, flags, members[k]) + me, 1, sem=sent, scope="sys")
-        for k in core.static_range(len(members)):
-            _wait(flags + members[k], 1)
-            core.atomic_add(flags + members[k], -1, sem="relaxed", scope="sys")
+    me = _rank(ranks)
+    if len(members) == ranks:
+        _meet(ranks, members, me, sent)
+    else:
+        is_member = me == members[0]
+        for k in core.static_range(1, len(members)):
+            is_member = is_member | (me == members[k])
+        if is_member:
+            _meet(ranks, members, me, sent)
 
 
 @jit
-def _slot(device_dptr, slot_id):
+def _own(device_dptr):
     if device_dptr is None:
-        return _memory(0) + SIGNAL + slot_id
+        return _memory(0)
     else:
-        return device_dptr + SIGNAL + slot_id
+        return device_dptr
 
 
 @jit
@@ -145,7 +199,7 @@ def signal(
 
     :param device_dptr: ``None``: the launch's memory; or where this rank's part of it begins.
     :param peer: the rank, a number among all those of the launch, whatever ``space`` it is reached through.
-    :param slot_id: the number of the signal, below 1024. Signals are int64, zero before the first launch, and stay as launches leave them.
+    :param slot_id: the number of the signal, below 8192. Signals are int64, zero before the first launch, and stay as launches leave them.
 
     ``group_kind``, ``context_id`` and ``scope`` other than the block, 0 and the system are not supported yet.
     """
@@ -159,7 +213,7 @@ def signal(
         "not supported yet: tle.signal with `group_kind`, `context_id` or `scope`",
     )
     core.static_assert((op == "add") == (value is not None), 'value of tle.signal goes with op="add"')
-    there = _of_rank(0, _slot(device_dptr, slot_id), peer)
+    there = _of_rank(0, _own(device_dptr) + SIGNAL + slot_id, peer)
     if value is None:
         core.atomic_add(there, 1, sem="release", scope="sys")
     else:
@@ -192,18 +246,16 @@ def signal_wait(
         order == "acquire" or order == "relaxed",
         'order of tle.signal_wait must be "acquire" or "relaxed"',
     )
-    slot = _slot(device_dptr, slot_id)
+    memory = _own(device_dptr)
+    slot = memory + SIGNAL + slot_id
     if target is None:
-        _wait(slot, 1)
+        _wait(slot, 1, memory)
         core.atomic_add(slot, -1, sem="relaxed", scope="sys")
     else:
-        _wait(slot, target)
+        _wait(slot, target, memory)
 
 
 @jit
 def n_pes(device_dptr=None):
     """How many ranks the launch has. int32. ``device_dptr`` is the launch's memory where none is given."""
-    if device_dptr is None:
-        return core.load(_memory(0) + RANKS).to(core.int32)
-    else:
-        return core.load(device_dptr + RANKS).to(core.int32)
+    return core.load(_own(device_dptr) + RANKS).to(core.int32)

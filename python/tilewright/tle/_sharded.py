@@ -2,13 +2,14 @@
 
 A member's part of a tensor is a value, or lies in symmetric memory, in row-major order, where a pointer says. :func:`reshard` lets each member fetch
 what its new part is made of from those who have it: all members meet before, so that what they have is there, and behind, so that nobody writes
-to it before all have read. A value is put in the scratch of symmetric memory before.
+to it before all have read. A value is put in the scratch of symmetric memory before; where the members are the programs of a cluster, parts are put in
+buffers of their shared memory.
 """
 
 from ..language import core
 from ..language._marker import constexpr_function, jit
 from ..language.standard import sum as _sum_of
-from . import _ranks
+from . import _clustered, _ranks, _transfer
 
 
 @constexpr_function
@@ -81,22 +82,6 @@ def _along(n, d, rank):
     return [n if k == d else 1 for k in range(rank)]
 
 
-@constexpr_function
-def _row_stride(shape, d):
-    stride = 1
-    for k in range(d + 1, len(shape)):
-        stride = stride * shape[k]
-    return stride
-
-
-@constexpr_function
-def _bytes(shape, dtype):
-    size = max(8, dtype.primitive_bitwidth) // 8
-    for n in shape:
-        size = size * n
-    return size
-
-
 @jit
 def make_sharded_tensor(handle, sharding: core.constexpr, shape: core.constexpr = None):
     """A tensor that is distributed as ``sharding`` says, of whose parts ``handle`` is this member's: a pointer to it in symmetric memory, where it lies in
@@ -104,7 +89,7 @@ def make_sharded_tensor(handle, sharding: core.constexpr, shape: core.constexpr 
 
     :param shape: the shape of the whole tensor; of a block it need not be given. Dimensions that are split divide evenly.
     """
-    spec: core.constexpr = sharding.with_mesh_of_devices()
+    spec: core.constexpr = sharding.movable()
     if handle.dtype.is_ptr():
         core.static_assert(
             len(handle.shape) == 0,
@@ -129,7 +114,7 @@ def _offsets(shape: core.constexpr):
     offsets = 0
     for d in core.static_range(len(shape)):
         at = core.reshape(core.arange(0, shape[d]), _along(shape[d], d, len(shape)))
-        offsets = offsets + at * _row_stride(shape, d)
+        offsets = offsets + at * _transfer._row_stride(shape, d)
     return offsets
 
 
@@ -217,42 +202,45 @@ def _sum(x, axis: core.constexpr):
 
 
 @jit
-def _look_up(index, table: core.constexpr):
-    # table[index], for indices at run time.
-    found = index * 0 + table[0]
-    for k in core.static_range(1, len(table)):
-        found = core.where(index == k, table[k], found)
-    return found
-
-
-@jit
-def _own_number(ranks: core.constexpr, rank):
-    # A member's number in the mesh, by its rank.
-    number = rank * 0
-    for k in core.static_range(1, len(ranks)):
-        number = core.where(rank == ranks[k], k, number)
-    return number
-
-
-@jit
-def _part(digits: core.constexpr, number):
-    # Which part of a dimension a member has.
-    part = number * 0
-    for k in core.static_range(len(digits)):
-        part = part + number // digits[k][2] % digits[k][1] * digits[k][0]
-    return part
-
-
-@jit
 def _staged(x, count: core.constexpr):
     # A pointer to this member's part, where others reach it.
-    if x.handle.dtype.is_ptr():
+    if x.spec.is_of_cluster():
+        return _clustered.staged(_value(x), _transfer._product(x.spec.local_shape(x.shape)))
+    elif x.handle.dtype.is_ptr():
         return x.handle
     else:
         part: core.constexpr = x.handle.shape
-        place = _ranks._scratch(count, x.handle.dtype, _bytes(part, x.handle.dtype))
+        place = _ranks._scratch(
+            count, x.handle.dtype, _transfer._product(part) * _transfer._itemsize(x.handle.dtype)
+        )
         core.store(place + _offsets(part), x.handle)
         return place
+
+
+@jit
+def _number(spec: core.constexpr, count: core.constexpr):
+    # This member's number in the mesh.
+    if spec.is_of_cluster():
+        return _clustered.number(spec.mesh)
+    else:
+        return _ranks._number_of(_ranks._rank(count), spec.ranks())
+
+
+@jit
+def _of_member(spec: core.constexpr, begin, number, offsets, count: core.constexpr):
+    # What members, by their numbers, have at offsets of their parts.
+    if spec.is_of_cluster():
+        return _clustered.load(spec.mesh, begin, number, offsets)
+    else:
+        return core.load(_ranks._of_rank(count, begin, _ranks._look_up(number, spec.ranks())) + offsets)
+
+
+@jit
+def _meet(spec: core.constexpr, count: core.constexpr):
+    if spec.is_of_cluster():
+        _clustered.meet(spec.mesh)
+    else:
+        _ranks._barrier(count, spec.ranks(), None)
 
 
 @jit
@@ -262,7 +250,7 @@ def _fetch(begin, x, to: core.constexpr, count: core.constexpr):
     rank: core.constexpr = len(shape)
     theirs: core.constexpr = x.spec.local_shape(shape)
     mine: core.constexpr = to.local_shape(shape)
-    number = _own_number(x.spec.ranks(), _ranks._rank(count))
+    number = _number(x.spec, count)
     owner = number * 0
     stays: core.constexpr = x.spec.stays(to)
     for k in core.static_range(len(stays)):
@@ -271,46 +259,32 @@ def _fetch(begin, x, to: core.constexpr, count: core.constexpr):
     for d in core.static_range(rank):
         at = (
             core.reshape(core.arange(0, mine[d]), _along(mine[d], d, rank))
-            + _part(to.digits(d), number) * mine[d]
+            + _transfer._part(to.digits(d), number) * mine[d]
         )
         part = at // theirs[d]
         digits: core.constexpr = x.spec.digits(d)
         for k in core.static_range(len(digits)):
             owner = owner + part // digits[k][0] % digits[k][1] * digits[k][2]
-        offsets = offsets + at % theirs[d] * _row_stride(theirs, d)
+        offsets = offsets + at % theirs[d] * _transfer._row_stride(theirs, d)
     if x.spec.moves(to):
         shares: core.constexpr = x.spec.sharing(to)
-        total = core.load(
-            _ranks._of_rank(count, begin, _look_up(owner + shares[0], x.spec.ranks())) + offsets
-        )
+        total = _of_member(x.spec, begin, owner + shares[0], offsets, count)
         for k in core.static_range(1, len(shares)):
-            total = total + core.load(
-                _ranks._of_rank(count, begin, _look_up(owner + shares[k], x.spec.ranks())) + offsets
-            )
+            total = total + _of_member(x.spec, begin, owner + shares[k], offsets, count)
         return total
     else:
         return core.load(begin + offsets)
 
 
 @jit
-def reshard(tensor, spec: core.constexpr):
-    """A sharded tensor distributed otherwise. Along each axis of the mesh: what was whole is split (nothing is moved), what was split is gathered or
-    split along another dimension, and partial sums are added up, whole or in parts. All members of the mesh must come here.
-
-    Sums are made in the order of members, in the tensor's dtype, so that all have the same. What is whole or split cannot become a partial sum.
-    """
-    core.static_assert(
-        isinstance(tensor, ShardedTensor),
-        "tle.reshard takes a sharded tensor: tle.make_sharded_tensor makes one",
-    )
-    to: core.constexpr = spec.with_mesh_of_devices()
-    to.local_shape(tensor.shape)
+def _distributed(tensor, to: core.constexpr):
+    """Its value, distributed otherwise."""
     count: core.constexpr = to.ranks_of_launch()
     if tensor.spec.moves(to):
         begin = _staged(tensor, count)
-        _ranks._barrier(count, to.ranks(), None)
+        _meet(to, count)
         value = _fetch(begin, tensor, to, count)
-        _ranks._barrier(count, to.ranks(), None)
+        _meet(to, count)
         return ShardedTensor(value, to, tensor.shape)
     elif tensor.spec == to:
         return ShardedTensor(_value(tensor), to, tensor.shape)
@@ -322,6 +296,46 @@ def reshard(tensor, spec: core.constexpr):
         if not tensor.handle.dtype.is_ptr():
             core.debug_barrier()
         return ShardedTensor(value, to, tensor.shape)
+
+
+@jit
+def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = None):
+    """A sharded tensor distributed otherwise. Along each axis of the mesh: what was whole is split (nothing is moved), what was split is gathered or
+    split along another dimension, and partial sums are added up, whole or in parts. All members of the mesh must come here.
+
+    Sums are made in the order of members, in the tensor's dtype, so that all have the same. What is whole or split cannot become a partial sum.
+
+    :param out: where this member's new part is to lie: a pointer into symmetric memory, the same on all ranks, of the tensor's dtype. The tensor lies in memory,
+        too, and may be of any size: the programs of the grid, the same on all ranks, share the work tile by tile. What each has stored at the
+        other end is seen by all programs behind the kernel, or a barrier of them all. Without ``out`` each program has the result as a value.
+    :param algorithm: with ``out``, of sums that become whole: ``"one_shot"`` (each member adds up all), ``"two_shot"`` (each adds up a share and hands it
+        to all), ``"ring"`` (shares go around from neighbour to neighbour; the sums begin with another member in each share). Without it the
+        cheapest by the model of ``docs/distributed.md``.
+    """
+    core.static_assert(
+        isinstance(tensor, ShardedTensor),
+        "tle.reshard takes a sharded tensor: tle.make_sharded_tensor makes one",
+    )
+    to: core.constexpr = spec.movable()
+    to.local_shape(tensor.shape)
+    if out is None:
+        core.static_assert(algorithm is None, "algorithm of tle.reshard goes with `out`")
+        return _distributed(tensor, to)
+    else:
+        core.static_assert(
+            not to.is_of_cluster(),
+            "`out` of tle.reshard is for tensors over nodes and devices, not over a cluster",
+        )
+        core.static_assert(
+            tensor.handle.dtype.is_ptr(),
+            "tle.reshard with `out` takes a tensor that lies in memory; this one is a value",
+        )
+        core.static_assert(
+            out.dtype == tensor.handle.dtype and len(out.shape) == 0,
+            "`out` of tle.reshard must be a pointer to the tensor's dtype",
+        )
+        _transfer.move(tensor, to, out, algorithm)
+        return ShardedTensor(out, to, tensor.shape)
 
 
 @jit

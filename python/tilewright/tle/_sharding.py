@@ -8,6 +8,7 @@ from __future__ import annotations
 import math as _math
 
 from ..language._marker import constexpr_function
+from . import _cost
 
 
 def _axes(entry):
@@ -146,13 +147,21 @@ class ShardingSpec:
         return wanted
 
     @constexpr_function
-    def with_mesh_of_devices(self):
-        """Itself, where its mesh is one that parts can be moved over."""
-        if any(level not in ("node", "device") for level in self._mesh.launch_levels):
+    def movable(self):
+        """Itself, where its mesh is one that parts can be moved over: of nodes and devices, or of a cluster, whole."""
+        if self.is_of_cluster():
+            if self._mesh.size != _math.prod(self._mesh.launch_shape):
+                raise NotImplementedError("not supported yet: tensors sharded over a part of a cluster")
+        elif any(level not in ("node", "device") for level in self._mesh.launch_levels):
             raise NotImplementedError(
-                "not supported yet: tensors sharded over other axes than those of nodes and devices"
+                "not supported yet: tensors sharded over other axes than those of nodes and devices, or of block_cluster alone"
             )
         return self
+
+    @constexpr_function
+    def is_of_cluster(self):
+        """Whether the members are the programs of a cluster."""
+        return all(level == "block_cluster" for level in self._mesh.launch_levels)
 
     # ---- operations -----------------------------------------------------------------------------------------------
 
@@ -245,6 +254,50 @@ class ShardingSpec:
         reduced = [a for a in self._partial if a not in to._partial]
         axes = [a for a in self._mesh.dim_names if self.dim_of(a) is None and a not in reduced]
         return tuple((self._size(a), self._stride(a)) for a in axes)
+
+    @constexpr_function
+    def boxes(self, to, shape):
+        """How what a member has as ``to`` falls into boxes that one member has as this: the shape of a box, how many there are along each dimension, and at
+        which dimension those begin that are whole in all parts but for the first of them: what lies there is contiguous."""
+        theirs, mine = self.local_shape(shape), to.local_shape(shape)
+        box = tuple(_math.gcd(a, b) for a, b in zip(theirs, mine))
+        inner = len(shape) - 1
+        while inner > 0 and box[inner] == theirs[inner] == mine[inner]:
+            inner -= 1
+        return box, tuple(n // b for n, b in zip(mine, box)), max(inner, 0)
+
+    @constexpr_function
+    def algorithm(self, to, shape, itemsize, asked):
+        """How the tensor is moved: ``"one_shot"``, ``"two_shot"`` or ``"ring"``; what was asked for, or what costs least."""
+        reduced = [a for a in self._partial if a not in to._partial]
+        only_adds = bool(reduced) and all(
+            self._axes_of(d) == to._axes_of(d) for d in range(max(len(self._split), len(to._split)))
+        )
+        if asked not in (None, *_cost.ALGORITHMS["all-reduce"]):
+            raise ValueError(
+                f'algorithm of tle.reshard must be "one_shot", "two_shot" or "ring", not {asked!r}'
+            )
+        if not only_adds:
+            if asked not in (None, "one_shot"):
+                raise ValueError(
+                    f"tle.reshard from {self} to {to} has no algorithm {asked!r}: it is for what was partial and becomes whole, all else as it was"
+                )
+            return "one_shot"
+        level = dict(zip(self._mesh.dim_names, self._mesh.dim_levels))
+        nodes = _math.prod(self._size(a) for a in reduced if level[a] == "node")
+        devices = _math.prod(self._size(a) for a in reduced) // nodes
+        if nodes * devices == 1:
+            return "one_shot"
+        nbytes = _math.prod(self.local_shape(shape)) * itemsize
+        return asked or _cost.pick("all-reduce", nbytes, nodes, devices)
+
+    @constexpr_function
+    def group(self, to):
+        """Of the members whose values are added up: the place of one among them, as for each axis by how much it counts there, its size, and by how much
+        it counts in a member's number."""
+        reduced = [a for a in self._partial if a not in to._partial]
+        inner = [_math.prod(self._size(a) for a in reduced[k + 1 :]) for k in range(len(reduced))]
+        return tuple((inner[k], self._size(a), self._stride(a)) for k, a in enumerate(reduced))
 
     def _stride(self, axis):
         at = self._mesh.dim_names.index(axis)

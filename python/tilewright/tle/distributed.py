@@ -15,9 +15,7 @@ from ._sharding import ShardingSpec
 _NOT_YET = (
     "BarrierKind",
     "GroupKind",
-    "cleanup_communicator",
     "create_comm_tensor",
-    "create_dist_tensor",
     "get_mem_pool",
 )
 
@@ -32,6 +30,25 @@ class MemoryOrder:
 
 
 globals().update(not_supported_yet(__name__, _NOT_YET))
+
+
+def create_dist_tensor(t):
+    """What a kernel takes as the memory of other ranks: a tensor in symmetric memory, whose place on another rank is ``tle.remote(it, rank, space="device",
+    dtype=…, offset=…)``.
+
+    :raises ValueError: the tensor does not lie in symmetric memory (:func:`tilewright.distributed.empty`).
+    """
+    from .. import distributed
+
+    return distributed.registered(t)
+
+
+def cleanup_communicator():
+    """Ends what :func:`tilewright.distributed.init` began."""
+    from .. import distributed
+
+    distributed.finish()
+
 
 #: The levels of a mesh, from the outermost.
 _LEVELS = ("node", "device", "chiplet", "block_cluster", "block")
@@ -289,7 +306,7 @@ def remote(
     when all of its cluster are done, so that its buffers are there for as long as others reach them.
 
     Of pointers to symmetric memory (:mod:`tilewright.distributed`), with a ``scope`` of nodes and devices, or ``space`` ``"device"`` or ``"node"``, it is the
-    same place of another rank; ``offset`` counts elements from there. Without ``scope`` ``shard_id`` is the rank. The other parameters are not
+    same place of another rank; ``offset`` counts elements from there, of ``dtype`` where that is given. Without ``scope`` ``shard_id`` is the rank. The other parameters are not
     supported yet.
     """
 
@@ -313,6 +330,8 @@ __all__ = [
     "sharding",
     "signal",
     "signal_wait",
+    "cleanup_communicator",
+    "create_dist_tensor",
     *_NOT_YET,
 ]
 __getattr__ = explain_missing(__name__, __all__)

@@ -195,13 +195,14 @@ crate::dialect! {
     }
 
     /// Waits until the integer at an address is at least `value`, compared as signed ones, and acquires: what came before the release that
-    /// made it so, on this device or on another one, is seen behind it.
+    /// made it so, on this device or on another one, is seen behind it. `memory` is where the rank's memory begins (`tle/_ranks.py`), which
+    /// says for how long to wait, and where to report that it was in vain.
     op WaitSignal = "wait_signal" {
-        operands(ptr: one, value: one)
+        operands(ptr: one, value: one, memory: opt)
         index(Unrelated)
-        types(Each("ptr", Ptr), Is("value", Loaded("ptr")))
+        types(Each("ptr", Ptr), Each("memory", Ptr), Is("value", Loaded("ptr")))
         effects(READ, Effect::wait(Scope::System))
-        format "$ptr `,` $value attr-dict `:` type(operands)"
+        format "$ptr `,` $value (`,` $memory^)? attr-dict `:` type(operands)"
         verify verify_wait_signal
     }
 

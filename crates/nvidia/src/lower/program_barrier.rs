@@ -11,6 +11,7 @@
 //! fence orders what the copies and ordinary accesses do to the same place (PTX ISA, "Async proxy").
 
 use tilewright_ir as ir;
+use tilewright_ir::LocKind;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::marks;
 use tilewright_ir::opdef::Completion;
@@ -19,6 +20,35 @@ use tilewright_lower::Hooks;
 
 use super::access::Asm;
 use super::{Lower, Nvidia, Result};
+
+/// Where a rank's memory has the time limit of waits, and the address of the word that reports one past it; from which bit on that word has the
+/// line (`tle/_ranks.py`).
+const TIME_LIMIT: u64 = 5 * 8;
+const REPORT: u64 = 6 * 8;
+const REPORTED_LINE: u32 = 44;
+
+/// Within a loop that polls the signal at `ptr`: past the time limit of the rank's memory, in nanoseconds and none where it is zero, tells the host where
+/// the signal is in that memory, and the line, and traps. `limit`, `begin` (zero before the loop), `time` and `on` are its registers.
+fn give_up(memory: &str, ptr: &str, line: u32) -> String {
+    let line = u64::from(line) << REPORTED_LINE;
+    format!(
+        "ld.global.b64 limit, [{memory}+{TIME_LIMIT}];\n\
+         setp.eq.s64 on, limit, 0;\n\
+         @on bra again;\n\
+         mov.u64 time, %globaltimer;\n\
+         setp.eq.s64 on, begin, 0;\n\
+         @on mov.b64 begin, time;\n\
+         sub.s64 time, time, begin;\n\
+         setp.lt.s64 on, time, limit;\n\
+         @on bra again;\n\
+         ld.global.b64 begin, [{memory}+{REPORT}];\n\
+         sub.s64 time, {ptr}, {memory};\n\
+         or.b64 time, time, {line};\n\
+         st.relaxed.sys.global.b64 [begin], time;\n\
+         fence.sc.sys;\n\
+         trap;\n"
+    )
+}
 
 impl Lower<'_, '_> {
     pub fn program_barrier(&mut self, op: tt::ProgramBarrier) -> Result<()> {
@@ -86,7 +116,7 @@ impl Lower<'_, '_> {
     }
 
     /// One thread polls, and acquires with what it sees last; then the threads of the program meet. A kernel with copies by TMA orders them
-    /// behind it, too.
+    /// behind it, too. Where the rank's memory sets a time limit (`tle/_ranks.py`), a wait past it is reported to the host, and traps.
     pub fn wait_signal(&mut self, op: tt::WaitSignal) -> Result<()> {
         let m = self.m;
         let bits = match m.value_type(op.value(m)) {
@@ -94,17 +124,23 @@ impl Lower<'_, '_> {
             _ => 32,
         };
         let (ptr, value) = (self.scalar(op.ptr(m))?, self.scalar(op.value(m))?);
+        let memory = op.memory(m).map(|memory| self.scalar(memory)).transpose()?;
         let first = self.is_first_thread();
         let mut asm = Asm::default();
         let first = asm.arg(first, 'b');
         let ptr = asm.arg(ptr, 'l');
         let value = asm.arg(value, if bits == 64 { 'l' } else { 'r' });
+        let line = self.line_of_kernel(m.op_loc(op.0));
+        let limit = memory.map(|memory| give_up(&asm.arg(memory, 'l'), &ptr, line)).unwrap_or_default();
         let text = format!(
-            "{{\n.reg .pred wait;\n.reg .b{bits} now;\n@!{first} bra done;\n\
+            "{{\n.reg .pred wait, on;\n.reg .b{bits} now;\n.reg .b64 limit, begin, time;\n@!{first} bra done;\n\
+             mov.b64 begin, 0;\n\
              again:\n\
              ld.acquire.sys.global.b{bits} now, [{ptr}];\n\
              setp.lt.s{bits} wait, now, {value};\n\
-             @wait bra again;\n\
+             @!wait bra done;\n\
+             {limit}\
+             bra again;\n\
              done:\n}}"
         );
         self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
@@ -113,6 +149,17 @@ impl Lower<'_, '_> {
             self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
         }
         Ok(())
+    }
+
+    /// The line of the kernel's own source that an operation comes from.
+    fn line_of_kernel(&self, loc: ir::Loc) -> u32 {
+        match self.m.loc_kind(loc) {
+            LocKind::File { line, .. } => *line,
+            LocKind::Name(_, child) => self.line_of_kernel(*child),
+            LocKind::CallSite { caller, .. } => self.line_of_kernel(*caller),
+            LocKind::Fused(locs) => locs.first().map_or(0, |&l| self.line_of_kernel(l)),
+            LocKind::Unknown => 0,
+        }
     }
 
     /// Whether the kernel has copies whose end is known in this way.

@@ -93,7 +93,8 @@ impl Evaluator<'_> {
             return Err(self.bad_argument(args, "pointer", args.get("pointer"), "a pointer"));
         };
         let value = self.cast(&value, &number)?;
-        tt::WaitSignal::build(&mut builder!(self), ptr.value, value.value);
+        let memory = self.tensor_arg(args, "memory")?;
+        tt::WaitSignal::build(&mut builder!(self), ptr.value, value.value, Some(memory.value));
         Ok(Value::NONE)
     }
 

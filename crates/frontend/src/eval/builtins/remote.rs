@@ -70,7 +70,7 @@ impl Evaluator<'_> {
 
     /// Pointers to the same places in the symmetric memory of another device.
     fn remote_of_device(&mut self, args: &Args, has_scope: bool) -> Eval<Value> {
-        self.refuse_others(args, &["tensor", "shard_id", "scope", "space", "offset"])?;
+        self.refuse_others(args, &["tensor", "shard_id", "scope", "space", "offset", "dtype"])?;
         let of = args.get("tensor").clone();
         let is_global = |t: &Tensor| t.dtype.as_pointer().is_some_and(|p| p.address_space == GLOBAL);
         match &of {
@@ -109,14 +109,17 @@ impl Evaluator<'_> {
             },
         };
         if let Some(part) = self.remote_part(&of, ranks, &rank)? {
-            return match args.optional("offset") {
+            return match ["offset", "dtype"].into_iter().find(|name| args.optional(name).is_some()) {
                 None => Ok(part),
-                Some(_) => {
-                    Err(self.error("`offset` of tle.remote is for pointers, and not for a sharded tensor"))
-                }
+                Some(name) => Err(self
+                    .error(format!("`{name}` of tle.remote is for pointers, and not for a sharded tensor"))
+                    .into()),
             };
         }
-        let there = self.call_ranks("_of_rank", vec![Value::int(ranks), of, rank])?;
+        let mut there = self.call_ranks("_of_rank", vec![Value::int(ranks), of, rank])?;
+        if let Some(dtype) = args.optional("dtype") {
+            there = self.call_ranks("_as", vec![there, dtype.clone()])?;
+        }
         match args.optional("offset") {
             Some(offset) => self.tensor_binary(Operator::Add, &there, &offset.clone()).map(Value::Tensor),
             None => Ok(there),

@@ -1,0 +1,88 @@
+"""What moving a tensor between the ranks of a mesh costs, by a model, and which algorithm is picked by it.
+
+``n`` ranks are ``nodes`` of ``devices`` each, ``S`` the bytes of the whole tensor (of partial sums: of what each rank has). A transfer takes the time of its
+meetings, one latency each, and that of the bytes that each rank reads from others and has written to it by others, which come over the links of its
+node and over the network one beside the other:
+
+================  ===============  ===========================  ===========================  =============
+transition        algorithm        read                         written                      latencies
+================  ===============  ===========================  ===========================  =============
+all-gather        one shot         S (n - 1) / n                                             2
+reduce-scatter    one shot         S (n - 1) / n                                             2
+all-to-all        one shot         S (n - 1) / n²                                            2
+all-reduce        one shot         S (n - 1)                                                 2
+all-reduce        two shots        S (n - 1) / n                S (n - 1) / n                3
+all-reduce        ring                                          2 S (n - 1) / n              2 n - 1
+================  ===============  ===========================  ===========================  =============
+
+Where ranks reach their two neighbours alone (``switched=False``), what goes between two others takes as many links as they are apart, n / 4 on the average, in
+both directions around; the ring's does not. A node's network connections are shared where ``shared_network`` says so: then what a ring sends from node to node
+goes through them once, and what the others send, ``devices`` times.
+"""
+
+from __future__ import annotations
+
+import dataclasses as _dataclasses
+
+#: What moves along an axis, and the algorithms that there are for it.
+ALGORITHMS = {
+    "all-gather": ("one_shot",),
+    "reduce-scatter": ("one_shot",),
+    "all-to-all": ("one_shot",),
+    "all-reduce": ("one_shot", "two_shot", "ring"),
+}
+
+
+@_dataclasses.dataclass(frozen=True)
+class Links:
+    """How ranks reach each other: seconds until one sees what another has written, and bytes a second into a rank, read by it and written by others. Those of a
+    node as measured on two H100s (docs/performance.md)."""
+
+    latency: float = 4e-6
+    reads: float = 335e9
+    writes: float = 370e9
+    switched: bool = True
+    network_latency: float = 10e-6
+    network: float = 45e9
+    shared_network: bool = False
+
+
+def _seconds(links, nodes, devices, read, written):
+    """For so many bytes from each other rank."""
+    hops = 1 if links.switched else max(1, devices / 4) / (2 if devices > 2 else 1)
+    inside = (devices - 1) * (read / links.reads + written / links.writes) * hops
+    shares = devices if links.shared_network else 1
+    return max(inside, (nodes - 1) * devices * (read + written) * shares / links.network)
+
+
+def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
+    """Seconds that a transition takes by the model above.
+
+    :param transition: a key of :data:`ALGORITHMS`.
+    :param algorithm: ``"one_shot"``, ``"two_shot"`` or ``"ring"``.
+    :param nbytes: bytes of the whole tensor.
+    :raises ValueError: the transition has no such algorithm.
+    """
+    if algorithm not in ALGORITHMS.get(transition, ()):
+        raise ValueError(f"{transition!r} has no algorithm {algorithm!r}")
+    links = links or Links()
+    n = nodes * devices
+    if n == 1:
+        return 0.0
+    latency = links.network_latency if nodes > 1 else links.latency
+    if algorithm == "ring":
+        slowest = min(links.writes, links.network) if nodes > 1 else links.writes
+        return (2 * n - 1) * latency + 2 * nbytes * (n - 1) / n / slowest
+    read, written = {
+        "all-gather": (nbytes / n, 0),
+        "reduce-scatter": (nbytes / n, 0),
+        "all-to-all": (nbytes / n**2, 0),
+        "all-reduce": (nbytes, 0) if algorithm == "one_shot" else (nbytes / n, nbytes / n),
+    }[transition]
+    meetings = 3 if algorithm == "two_shot" else 2
+    return meetings * latency + _seconds(links, nodes, devices, read, written)
+
+
+def pick(transition, nbytes, nodes=1, devices=1, links=None):
+    """The algorithm of the least :func:`cost`."""
+    return min(ALGORITHMS[transition], key=lambda a: cost(transition, a, nbytes, nodes, devices, links))

@@ -1,0 +1,253 @@
+"""Moving sharded tensors from memory to memory: the programs of the grid share the tiles, and each meets those of its own id on the other ranks.
+
+=============  ==================================================================================================================
+``one_shot``   Each member fetches what its new part is made of, from those who have it. Any transition. They meet before and behind.
+``two_shot``   Sums that become whole: of each program's tiles every member adds up each n-th, and stores it at all. They meet before and behind.
+``ring``       The same tiles, around from neighbour to neighbour: first each adds its own to what has come and hands it on, then what is whole goes
+               around. They meet before; then a member waits for its neighbour alone, by flags of their own.
+=============  ==================================================================================================================
+
+:mod:`tilewright.tle._cost` says what each costs.
+"""
+
+from ..language import core
+from ..language._marker import constexpr_function, jit
+from . import _ranks
+
+#: Bytes of a tile.
+TILE = core.constexpr(16384)
+
+
+@constexpr_function
+def _row_stride(shape, d):
+    stride = 1
+    for k in range(d + 1, len(shape)):
+        stride = stride * shape[k]
+    return stride
+
+
+@constexpr_function
+def _product(shape):
+    size = 1
+    for n in shape:
+        size = size * n
+    return size
+
+
+@constexpr_function
+def _itemsize(dtype):
+    return max(8, dtype.primitive_bitwidth) // 8
+
+
+@constexpr_function
+def _pieces(n, by):
+    return (n + by - 1) // by
+
+
+@constexpr_function
+def _fits(n, most):
+    # The least power of two that is at least n, and at most so many.
+    size = 1
+    while size < n and size < most:
+        size = size * 2
+    return size
+
+
+@jit
+def _part(digits: core.constexpr, number):
+    # Which part of a dimension a member has, or which of a group it is.
+    part = number * 0
+    for k in core.static_range(len(digits)):
+        part = part + number // digits[k][2] % digits[k][1] * digits[k][0]
+    return part
+
+
+@jit
+def _programs():
+    # How many the grid has.
+    return core.num_programs(0).to(core.int64) * core.num_programs(1) * core.num_programs(2)
+
+
+@jit
+def move(x, to: core.constexpr, out, algorithm: core.constexpr):
+    """``x``, a sharded tensor in memory, distributed as ``to`` says, at ``out`` of each member."""
+    count: core.constexpr = to.ranks_of_launch()
+    size: core.constexpr = _itemsize(x.handle.dtype.element_ty)
+    how: core.constexpr = x.spec.algorithm(to, x.shape, size, algorithm)
+    if how == "one_shot":
+        _one_shot(x, to, out, count, TILE // size)
+    elif how == "two_shot":
+        _two_shot(x, to, out, count, TILE // size)
+    else:
+        _ring(x, to, out, count, TILE // size)
+
+
+# ---- one shot ---------------------------------------------------------------------------------------------------
+
+
+@jit
+def _one_shot(x, to: core.constexpr, out, count: core.constexpr, tile: core.constexpr):
+    moves: core.constexpr = x.spec.moves(to)
+    if moves:
+        _ranks._barrier(count, to.ranks(), None)
+    plan: core.constexpr = x.spec.boxes(to, x.shape)
+    box: core.constexpr = plan[0]
+    rows: core.constexpr = _product(box[: plan[2]])
+    columns: core.constexpr = _product(box[plan[2] :])
+    wide: core.constexpr = _fits(columns, tile)
+    high: core.constexpr = _fits(rows, tile // wide)
+    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    of_box: core.constexpr = _pieces(rows, high) * _pieces(columns, wide)
+    boxes: core.constexpr = _product(plan[1])
+    programs = _programs()
+    for item in range(_ranks._program(), boxes * of_box, programs):
+        # All boxes at the same time, those that a program has one after the other, too: so each link has work all the while.
+        piece = item // boxes
+        which = (item + piece * boxes // programs + number) % boxes
+        place = _box(x, to, which, number, plan[1], box)
+        row = piece // _pieces(columns, wide) * high
+        column = piece % _pieces(columns, wide) * wide
+        at = _places(x, to, row, column, rows, columns, high, wide, box, plan[2])
+        total = core.load(_source(x, to, place[0], 0, count) + place[1] + at[0], mask=at[2])
+        shares: core.constexpr = len(x.spec.sharing(to))
+        for k in core.static_range(1, shares):
+            total = total + core.load(_source(x, to, place[0], k, count) + place[1] + at[0], mask=at[2])
+        core.store(out + place[2] + at[1], total, mask=at[2])
+    if moves:
+        _ranks._barrier(count, to.ranks(), None)
+
+
+@jit
+def _source(x, to: core.constexpr, owner, k: core.constexpr, count: core.constexpr):
+    # Where the k-th share of what a member has begins.
+    if x.spec.moves(to):
+        return _ranks._of_rank(
+            count, x.handle, _ranks._look_up(owner + x.spec.sharing(to)[k], x.spec.ranks())
+        )
+    else:
+        return x.handle
+
+
+@jit
+def _box(x, to: core.constexpr, which, number, counts: core.constexpr, box: core.constexpr):
+    """Of a box of this member's new part: the number of the member who has it, where it begins there, and here."""
+    theirs: core.constexpr = x.spec.local_shape(x.shape)
+    mine: core.constexpr = to.local_shape(x.shape)
+    owner = number * 0
+    stays: core.constexpr = x.spec.stays(to)
+    for k in core.static_range(len(stays)):
+        owner = owner + number // stays[k][1] % stays[k][0] * stays[k][1]
+    there = which.to(core.int64) * 0
+    here = which.to(core.int64) * 0
+    for d in core.static_range(len(box)):
+        inside = which // _row_stride(counts, d) % counts[d] * box[d]
+        at = _part(to.digits(d), number) * mine[d] + inside
+        part = at // theirs[d]
+        digits: core.constexpr = x.spec.digits(d)
+        for k in core.static_range(len(digits)):
+            owner = owner + (part // digits[k][0] % digits[k][1] * digits[k][2]).to(core.int32)
+        there = there + (at % theirs[d]).to(core.int64) * _row_stride(theirs, d)
+        here = here + inside.to(core.int64) * _row_stride(mine, d)
+    return owner, there, here
+
+
+@jit
+def _places(
+    x,
+    to: core.constexpr,
+    row,
+    column,
+    rows: core.constexpr,
+    columns: core.constexpr,
+    high: core.constexpr,
+    wide: core.constexpr,
+    box: core.constexpr,
+    inner: core.constexpr,
+):
+    """Of a tile of a box, from the box's beginning: where its elements are there, and here, and which there are."""
+    theirs: core.constexpr = x.spec.local_shape(x.shape)
+    mine: core.constexpr = to.local_shape(x.shape)
+    down = row + core.arange(0, high)[:, None]
+    along = column + core.arange(0, wide)[None, :]
+    there = down * 0 + along
+    here = down * 0 + along
+    for d in core.static_range(inner):
+        index = down // _row_stride(box[:inner], d) % box[d]
+        there = there + index * _row_stride(theirs, d)
+        here = here + index * _row_stride(mine, d)
+    return there, here, (down < rows) & (along < columns)
+
+
+# ---- sums that become whole -------------------------------------------------------------------------------------
+
+
+@jit
+def _member(x, to: core.constexpr, number, at):
+    """The rank of the member at a place of the group with which a member adds up."""
+    group: core.constexpr = x.spec.group(to)
+    for k in core.static_range(len(group)):
+        digit = at // group[k][0] % group[k][1]
+        number = number + (digit - number // group[k][2] % group[k][1]) * group[k][2]
+    return _ranks._look_up(number, x.spec.ranks())
+
+
+@constexpr_function
+def _share(size, members, tile):
+    # Elements of a tile: less where there are few, so that every member has some.
+    return _fits(_pieces(size, 8 * members), tile)
+
+
+@jit
+def _two_shot(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
+    members: core.constexpr = len(x.spec.sharing(to))
+    size: core.constexpr = _product(x.spec.local_shape(x.shape))
+    tile: core.constexpr = _share(size, members, most)
+    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    own = _part(x.spec.group(to), number)
+    _ranks._barrier(count, to.ranks(), None)
+    for begin in range((_ranks._program() * members + own) * tile, size, _programs() * members * tile):
+        at = begin + core.arange(0, tile)
+        total = core.load(_ranks._of_rank(count, x.handle, _member(x, to, number, 0)) + at, mask=at < size)
+        for k in core.static_range(1, members):
+            total = total + core.load(
+                _ranks._of_rank(count, x.handle, _member(x, to, number, k)) + at, mask=at < size
+            )
+        for k in core.static_range(members):
+            there = _member(x, to, number, (own + k) % members)
+            core.store(_ranks._of_rank(count, out, there) + at, total, mask=at < size)
+    _ranks._barrier(count, to.ranks(), None)
+
+
+@jit
+def _ring(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
+    members: core.constexpr = len(x.spec.sharing(to))
+    size: core.constexpr = _product(x.spec.local_shape(x.shape))
+    tile: core.constexpr = _share(size, members, most)
+    me = _ranks._rank(count)
+    number = _ranks._number_of(me, x.spec.ranks())
+    own = _part(x.spec.group(to), number)
+    next = _member(x, to, number, (own + 1) % members)
+    previous = _member(x, to, number, (own + members - 1) % members)
+    _ranks._barrier(count, to.ranks(), None)
+    memory = _ranks._memory(count)
+    flags = _ranks._flags(memory, _ranks._group(x.spec.ranks() + ("ring",), _ranks.GROUPS))
+    there = _ranks._of_rank(count, out, next)
+    for step in range(2 * members - 2):
+        # What has come is handed on, until the last step but one of each round: there it is whole.
+        share = (own + 2 * members - step) % members
+        if step > 0:
+            _ranks._wait(flags + previous, 1, memory)
+            core.atomic_add(flags + previous, -1, sem="relaxed", scope="sys")
+        for begin in range((_ranks._program() * members + share) * tile, size, _programs() * members * tile):
+            at = begin + core.arange(0, tile)
+            inside = at < size
+            value = core.load(x.handle + at, mask=inside & (step < members))
+            if step > 0:
+                come = core.load(out + at, mask=inside)
+                value = come + value if step < members else come
+            if step == members - 1:
+                core.store(out + at, value, mask=inside)
+            core.store(there + at, value, mask=inside)
+        core.atomic_add(_ranks._of_rank(count, flags, next) + me, 1, sem="release", scope="sys")
+    _ranks._wait(flags + previous, 1, memory)
+    core.atomic_add(flags + previous, -1, sem="relaxed", scope="sys")
