@@ -82,21 +82,28 @@ def table(cases: Cases) -> list[str]:
     head = ["", f"Tilewright, {'/'.join(sorted(units))}"]
     for who in others:
         head += [who, *(["Triton's best"] if who == TRITON and several else []), "ratio"]
+    mixed = len({id(run) for run, _ in cases.values()}) > 1
+    head += ["build"] if mixed else []
     rows = [head, ["---"] * len(head)]
     for case, (run, r) in cases.items():
         if r.failed:
             rows.append([case, "failed", *[""] * (len(head) - 2)])
             continue
+        best = run.best_of_triton(r)
         row = [case, number(r.rate(OURS))]
         for who in others:
-            best = run.best_of_triton(r)
             row.append(number(r.rate(who)))
             if who == TRITON and several:
                 row.append(number(best.rate(TRITON)) if best else "")
             ratio = run.ratio(r, who) if who == TRITON or who in r.laps else math.nan
             row.append("" if math.isnan(ratio) else f"{ratio:.3f}")
-        rows.append(row)
+        rows.append(row + ([build(run)] if mixed else []))
     return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def build(run: Run) -> str:
+    """What of Tilewright was measured."""
+    return run.about.get("commit") or f"{run.about['tilewright']}, {run.about['date']}"
 
 
 def summary(cases: Cases, who: str) -> list[str]:
@@ -125,7 +132,7 @@ def setting(run: Run, cases: Cases) -> str:
     if clocks := [r.clock_mhz for r in of if r.clock_mhz]:
         said.append(span(clocks, "MHz"))
     return (
-        f"{a['gpu']}, driver {a['driver']}, {a['date']}; torch {a['torch']}, Triton {a['triton']}, both with `ptxas` {a['ptxas']}; "
+        f"{a['gpu']}, driver {a['driver']}, {a['date']}; Tilewright {build(run)}, torch {a['torch']}, Triton {a['triton']}, both with `ptxas` {a['ptxas']}; "
         f"{', '.join(said)}."
     )
 
@@ -173,7 +180,7 @@ def section(names: str, found: dict) -> str:
             runs = {id(run): run for run, _ in cases.values()}.values()
             for run in runs:
                 mine = {case: of for case, of in cases.items() if of[0] is run}
-                lines += [setting(run, mine) + (f" Of it: {'; '.join(mine)}." if len(runs) > 1 else ""), ""]
+                lines += [setting(run, mine), ""]
             lines += [said for who in against(cases) for said in summary(cases, who)]
             lines += ["", *table(cases), ""]
             if out := left_out(cases):
@@ -193,9 +200,12 @@ def claims(found: dict) -> str:
             ("attention backward", "attention backward"),
             ("memory-bound", "memory-bound kernels"),
         ):
-            if of := ratios(tables.get(name, {}), TRITON):
-                low, high = min(of.values()), max(of.values())
-                parts.append(f"{what} {statistics.median(of.values()):.2f} ({low:.2f} to {high:.2f})")
+            # Of the backward pass what counts is the whole.
+            whole = name != "attention backward"
+            cases = {case: of for case, of in tables.get(name, {}).items() if whole or case.startswith("all")}
+            if of := ratios(cases, TRITON).values():
+                median = statistics.median(of)
+                parts.append(f"{what} {median:.2f} ({min(of):.2f} to {max(of):.2f}, {len(of)} cases)")
         said.append(f"- On one {short(gpu)}, speed as a multiple of the best that Triton reaches, median and range: {'; '.join(parts)}\n"
                     "  ([docs/performance.md](docs/performance.md)).")  # fmt: skip
     return "\n".join(said) + "\n"

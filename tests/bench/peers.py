@@ -73,6 +73,7 @@ def about() -> dict:
 
     query = ["nvidia-smi", "--query-gpu=driver_version,power.limit,clocks.max.sm", "--format=csv,noheader"]
     driver, limit, clock = subprocess.run(query, capture_output=True, text=True).stdout.strip().split("\n")[0].split(", ")  # fmt: skip
+    commit = subprocess.run(["git", "-C", EXAMPLES, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)  # fmt: skip
     return {
         "gpu": torch.cuda.get_device_name(),
         "date": time.strftime("%Y-%m-%d"),
@@ -83,6 +84,7 @@ def about() -> dict:
         "torch": torch.__version__,
         "triton": triton.__version__,
         "tilewright": tilewright.__version__,
+        "commit": commit.stdout.strip(),
     }
 
 

@@ -27,6 +27,7 @@ ABOUT = {
     "ptxas": "12.8.93",
     "torch": "2",
     "triton": "3.6.0",
+    "tilewright": "0.1.0",
 }
 
 
@@ -65,11 +66,11 @@ def test_a_ratio_is_to_the_best_that_triton_has_for_the_problem(folder):
 
 
 def test_a_newer_run_replaces_a_case_and_divides_by_its_own(folder):
-    record = results.Record(folder / "2026-01-02-h100.json", ABOUT | {"date": "2026-01-02"})
+    record = results.Record(folder / "2026-01-02-h100.json", ABOUT | {"date": "2026-01-02", "commit": "b2"})
     record.add(result("pointers", "one", [0.5], [0.5]))
     table = performance.section("attention", performance.collect(folder))
-    assert "| pointers | 2.000 | 2.000 | 1.000 |" in table
-    assert "| descriptors | 4.000 | 1.250 | 3.200 |" in table
+    assert "| pointers | 2.000 | 2.000 | 1.000 | b2 |" in table
+    assert "| descriptors | 4.000 | 1.250 | 3.200 | 0.1.0, 2026-01-01 |" in table
     assert "2026-01-01;" in table and "2026-01-02;" in table
 
 
@@ -79,7 +80,7 @@ def test_what_is_typed_by_hand_is_found(folder):
     assert (
         "| pointers | 9 |" not in new
         and new.startswith("a\n<!--")
-        and "attention forward 2.40 (1.60 to 3.20)" in new
+        and "attention forward 2.40 (1.60 to 3.20, 2 cases)" in new
     )
     assert performance.written(new, performance.collect(folder)) == new
 
