@@ -34,18 +34,19 @@ TITLES = {
     "attention backward": "Attention backward, the same shapes",
     "paged and sparse": "Paged decode and sparse attention",
     "memory-bound": "Memory-bound kernels",
+    "compile time": "Compile time, ms, target `cuda:90`",
 }
 
 Cases = dict[str, tuple[Run, Result]]
 
 
 def collect(folder: Path = FOLDER) -> dict[str, dict[str, Cases]]:
-    """By GPU and by table, the newest result of each case with its run."""
+    """By GPU (where there was none, by processor) and by table, the newest result of each case with its run."""
     found: dict[str, dict[str, Cases]] = {}
     for path in sorted(folder.glob("*.json")):
         for run in load(path):
             for result in run.results:
-                tables = found.setdefault(run.about["gpu"], {})
+                tables = found.setdefault(run.about.get("gpu") or run.about["cpu"], {})
                 tables.setdefault(result.table, {})[result.case] = (run, result)
     return found
 
@@ -101,6 +102,42 @@ def table(cases: Cases) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
+def median_of(result: Result, who: str, stage: str) -> float:
+    return statistics.median(result.stages.get(who, {}).get(stage, [math.nan]))
+
+
+def compile_table(cases: Cases) -> list[str]:
+    """A row a kernel: the stages, all but ``ptxas`` beside Triton's, and ``ptxas`` on the PTX of both."""
+    stages = {"frontend": "front end", "ttir": "ttir", "ttgir": "ttgir", "llir": "llir", "ptx": "ptx"}
+    head = [
+        "kernel",
+        *stages.values(),
+        "all but `ptxas`",
+        TRITON,
+        "ratio",
+        "`ptxas`",
+        "of Triton's PTX",
+        "LLVM instructions",
+    ]
+    rows = [head, ["---"] * len(head)]
+    for case, (_, r) in cases.items():
+        times = [
+            *(median_of(r, OURS, stage) for stage in stages),
+            r.ms(OURS),
+            r.ms(TRITON),
+            r.ms(TRITON) / r.ms(OURS),
+        ]
+        times += [median_of(r, OURS, "cubin"), median_of(r, TRITON, "cubin")]
+        rows.append(
+            [
+                case,
+                *("" if math.isnan(ms) else f"{ms:.2f}" for ms in times),
+                str(r.counts["LLVM instructions"]),
+            ]
+        )
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
 def build(run: Run) -> str:
     """What of Tilewright was measured."""
     return run.about.get("commit") or f"{run.about['tilewright']}, {run.about['date']}"
@@ -125,6 +162,10 @@ def span(values: list, unit: str) -> str:
 def setting(run: Run, cases: Cases) -> str:
     """With what, and how."""
     a = run.about
+    if "cpu" in a:
+        rounds = span([len(laps) for _, r in cases.values() for laps in r.laps.values()], "cache misses")
+        peer = f", Triton {a['triton']}, both with `ptxas` {a['ptxas']}" if "triton" in a else ""
+        return f"{a['cpu']}, {a['cores']} cores, load average {a['load average']}, {a['date']}; Tilewright {build(run)}{peer}; medians of {rounds} in a warm process, in turns."
     of = [r for _, r in cases.values() if r.laps]
     said = [f"medians of {span([len(laps) for r in of for laps in r.laps.values()], 'rounds')} in turns"]
     if tried := [count for r in of for count in r.tried.values() if count]:
@@ -181,6 +222,9 @@ def section(names: str, found: dict) -> str:
             for run in runs:
                 mine = {case: of for case, of in cases.items() if of[0] is run}
                 lines += [setting(run, mine), ""]
+            if name == "compile time":
+                lines += [*compile_table(cases), ""]
+                continue
             lines += [said for who in against(cases) for said in summary(cases, who)]
             lines += ["", *table(cases), ""]
             if out := left_out(cases):
@@ -206,6 +250,8 @@ def claims(found: dict) -> str:
             if of := ratios(cases, TRITON).values():
                 median = statistics.median(of)
                 parts.append(f"{what} {median:.2f} ({min(of):.2f} to {max(of):.2f}, {len(of)} cases)")
+        if not parts:
+            continue
         said.append(f"- On one {short(gpu)}, speed as a multiple of the best that Triton reaches, median and range: {'; '.join(parts)}\n"
                     "  ([docs/performance.md](docs/performance.md)).")  # fmt: skip
     return "\n".join(said) + "\n"

@@ -64,6 +64,12 @@ def one_ptxas() -> str:
     return re.search(r"V(\d+\.\d+\.\d+)", said)[1]
 
 
+def commit() -> str:
+    """Of the checkout that measures, where it is one."""
+    said = subprocess.run(["git", "-C", EXAMPLES, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)  # fmt: skip
+    return said.stdout.strip()
+
+
 def about() -> dict:
     """GPU and versions, for the record; from here on both compilers have one ``ptxas``."""
     import torch
@@ -73,7 +79,6 @@ def about() -> dict:
 
     query = ["nvidia-smi", "--query-gpu=driver_version,power.limit,clocks.max.sm", "--format=csv,noheader"]
     driver, limit, clock = subprocess.run(query, capture_output=True, text=True).stdout.strip().split("\n")[0].split(", ")  # fmt: skip
-    commit = subprocess.run(["git", "-C", EXAMPLES, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)  # fmt: skip
     return {
         "gpu": torch.cuda.get_device_name(),
         "date": time.strftime("%Y-%m-%d"),
@@ -84,7 +89,7 @@ def about() -> dict:
         "torch": torch.__version__,
         "triton": triton.__version__,
         "tilewright": tilewright.__version__,
-        "commit": commit.stdout.strip(),
+        "commit": commit(),
     }
 
 

@@ -38,6 +38,9 @@ class Result:
     """The largest error of a row among each compiler's configurations, as a share of the row's root mean square."""
     clock_mhz: float | None = None
     watts: float | None = None
+    stages: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    """Of compilations, the times in ms of each stage of each compiler, every round; ``laps`` then has all stages but ``ptxas``."""
+    counts: dict[str, int] = field(default_factory=dict)
     failed: str = ""
 
     def ms(self, who: str) -> float:
@@ -61,7 +64,7 @@ class Run:
 
     def best_of_triton(self, result: Result) -> Result | None:
         """The result in which Triton was fastest on the same problem, by whatever source of it."""
-        others = [r for r in self.results if r.problem == result.problem and TRITON in r.laps]
+        others = [r for r in self.results if r.problem == result.problem and TRITON in r.laps and r.amount]
         return min(others, key=lambda r: r.ms(TRITON) / r.amount, default=None)
 
     def ratio(self, result: Result, who: str) -> float:

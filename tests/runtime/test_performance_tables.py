@@ -91,3 +91,20 @@ def test_a_record_that_is_stopped_halfway_has_what_it_had(folder):
     first, second = results.load(path)
     assert [r.case for r in first.results] == ["pointers", "descriptors", "alone", "broken"]
     assert [r.case for r in second.results] == ["late"]
+
+
+def test_compile_times_are_compared_before_ptxas(tmp_path):
+    times = {"frontend": [1.0, 3.0, 2.0], "ttgir": [1.0, 1.0, 1.0], "cubin": [20.0, 20.0, 21.0]}
+    case = results.Result(
+        "compile time", "add", "add", "ms", laps={"ours": [2.0, 4.0, 3.0], "Triton": [30.0, 36.0, 33.0]}
+    )
+    case.stages = {"ours": times, "Triton": {"cubin": [25.0, 25.0, 25.0]}}
+    case.counts = {"LLVM instructions": 39}
+    about = {"cpu": "EPYC", "cores": 2, "load average": 0.1, "date": "2026-01-01", "tilewright": "0.1.0"}
+    results.Record(tmp_path / "2026-01-01-cpu.json", about).add(case)
+    found = performance.collect(tmp_path)
+    assert (
+        "| add | 2.00 |  | 1.00 |  |  | 3.00 | 33.00 | 11.00 | 20.00 | 25.00 | 39 |"
+        in performance.section("compile time", found)
+    )
+    assert performance.claims(found) == "\n"
