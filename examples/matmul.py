@@ -34,7 +34,7 @@ def matmul_kernel(
         left = K - k * BLOCK_K
         a = tl.load(a_ptrs, mask=offs_k[None, :] < left, other=0.0)
         b = tl.load(b_ptrs, mask=offs_k[:, None] < left, other=0.0)
-        acc = tl.dot(a, b, acc, input_precision=PRECISION)
+        acc = tl.dot(a, b, acc, input_precision=PRECISION, out_dtype=ACC)
         a_ptrs += BLOCK_K * stride_ak
         b_ptrs += BLOCK_K * stride_bk
     offs_cm = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)

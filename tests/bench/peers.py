@@ -2,9 +2,12 @@
 
 import functools
 import importlib
+import os
 import re
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -50,11 +53,46 @@ def _for_triton() -> Path:
     return Path(folder)
 
 
-def versions() -> str:
-    """GPU and versions, for the record."""
+def one_ptxas() -> str:
+    """Lets both compilers assemble with one ``ptxas``: that of ``TRITON_PTXAS_PATH``, which both obey, or else Triton's own. Gives its version."""
+    if "TRITON_PTXAS_PATH" not in os.environ:
+        import triton
+
+        os.environ["TRITON_PTXAS_PATH"] = triton.knobs.nvidia.ptxas.path
+    path = os.environ["TRITON_PTXAS_PATH"]
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"V(\d+\.\d+\.\d+)", said)[1]
+
+
+def commit() -> str:
+    """Of the checkout that measures, where it is one."""
+    said = subprocess.run(["git", "-C", EXAMPLES, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)  # fmt: skip
+    return said.stdout.strip()
+
+
+def about() -> dict:
+    """GPU and versions, for the record; from here on both compilers have one ``ptxas``."""
     import torch
     import triton
 
     import tilewright
 
-    return f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Triton {triton.__version__}, Tilewright {tilewright.__version__}"
+    query = ["nvidia-smi", "--query-gpu=driver_version,power.limit,clocks.max.sm", "--format=csv,noheader"]
+    driver, limit, clock = subprocess.run(query, capture_output=True, text=True).stdout.strip().split("\n")[0].split(", ")  # fmt: skip
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "date": time.strftime("%Y-%m-%d"),
+        "driver": driver,
+        "power limit": limit,
+        "largest clock": clock,
+        "ptxas": one_ptxas(),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "tilewright": tilewright.__version__,
+        "commit": commit(),
+    }
+
+
+def versions() -> str:
+    """The same in a line."""
+    return ", ".join(f"{name} {value}" for name, value in about().items())

@@ -1,8 +1,10 @@
 """The plain matmul of ``examples/matmul.py`` against Triton on the same source and the same configurations, and against cuBLAS.
 
-``python products.py [--refused] [WORD …]`` prints a line a case whose label has one of the words: TFLOP/s under both compilers and
-of cuBLAS, the ratios, and the configuration that each compiler kept; ``--refused`` prints why configurations were left out. Tiles
-that are not powers of two are in the list of the last case: Triton refuses them. Each result is checked against torch first.
+``python products.py [--record FILE] [--table NAME] [WORD …]`` measures the cases whose label has one of the words: TFLOP/s under both
+compilers and of cuBLAS, the ratios, and the configuration that each compiler kept. The configurations are ours and those of
+Triton's tutorial (``03-matrix-multiplication``). Tiles that are not powers of two are in the list of the last case of ``products``:
+Triton refuses them. The table ``layers`` has products of Llama 3 (8B, 70B) and DeepSeek-V3, ``tokens × outputs × inputs``, the
+weights stored as ``torch.nn.Linear`` does.
 """
 
 import argparse
@@ -11,23 +13,32 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import timing
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
-from peers import load, load_for_triton, versions
+import timing
+from peers import about, load, load_for_triton
+from results import Record, Result
+from tolerance import close, eps
 
-FP16, BF16, FP8 = torch.float16, torch.bfloat16, torch.float8_e4m3fn
-SHORT = {FP16: "fp16", BF16: "bf16", FP8: "fp8"}
+FP16, BF16, FP8, INT8 = torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.int8
+SHORT = {FP16: "fp16", BF16: "bf16", FP8: "fp8", INT8: "int8"}
+RESULT = {FP8: FP16, INT8: torch.int32}
 
-# (M, N, K of a tile), warps, stages.
-SQUARE = [((128, 256, 64), 8, 3), ((128, 256, 64), 8, 4), ((256, 128, 64), 8, 3), ((256, 128, 64), 8, 4),
-          ((128, 128, 64), 8, 3), ((128, 128, 64), 4, 3), ((128, 128, 64), 4, 4), ((128, 128, 32), 4, 4), ((128, 256, 32), 8, 4)]  # fmt: skip
-WIDE_K = [((128, 256, 128), 8, 3), ((128, 256, 128), 8, 4), ((256, 128, 128), 8, 3), ((128, 128, 128), 8, 3), ((128, 128, 128), 4, 4),
-          ((128, 256, 64), 8, 4)]  # fmt: skip
+# (M, N, K of a tile), warps, stages. TUTORIAL and TUTORIAL_FP8 are those of Triton's tutorial.
+TUTORIAL = [((128, 256, 64), 8, 3), ((64, 256, 32), 4, 4), ((128, 128, 32), 4, 4), ((128, 64, 32), 4, 4), ((64, 128, 32), 4, 4),
+            ((128, 32, 32), 4, 4), ((64, 32, 32), 2, 5), ((32, 64, 32), 2, 5)]  # fmt: skip
+TUTORIAL_FP8 = [((128, 256, 128), 8, 3), ((256, 128, 128), 8, 3), ((256, 64, 128), 4, 4), ((64, 256, 128), 4, 4),
+                ((128, 128, 128), 4, 4), ((128, 64, 64), 4, 4), ((64, 128, 64), 4, 4), ((128, 32, 64), 4, 4)]  # fmt: skip
+SQUARE = [*TUTORIAL, ((128, 256, 64), 8, 4), ((256, 128, 64), 8, 3), ((256, 128, 64), 8, 4), ((128, 128, 64), 8, 3),
+          ((128, 128, 64), 8, 4), ((128, 128, 64), 4, 3), ((128, 128, 64), 4, 4), ((128, 128, 64), 4, 5), ((128, 256, 32), 8, 4)]  # fmt: skip
+WIDE_K = [*TUTORIAL_FP8, ((128, 256, 128), 8, 4), ((128, 128, 128), 8, 3), ((128, 256, 64), 8, 4)]
 SKINNY = [((16, n, k), w, s) for n, k, w, s in ((32, 128, 4, 5), (32, 256, 4, 4), (64, 64, 4, 6), (64, 128, 4, 4), (64, 128, 4, 5),
                                                 (64, 256, 4, 4), (64, 256, 8, 4), (128, 64, 4, 5), (128, 128, 8, 4))]  # fmt: skip
+FLAT = [((64, n, k), 4, s) for n, k, s in ((32, 128, 5), (64, 64, 6), (64, 128, 4), (64, 128, 5), (128, 64, 4), (128, 64, 5), (128, 128, 4),
+                                           (256, 64, 4), (32, 128, 8), (64, 128, 6))]  # fmt: skip
+FLAT += [((128, n, k), 4, s) for n, k, s in ((32, 128, 5), (64, 64, 6), (64, 128, 4))]
 ODD = [((128, 192, 64), 8, 3), ((128, 192, 64), 8, 4), ((128, 96, 64), 4, 4), ((128, 160, 64), 8, 4)]
 
 
@@ -39,72 +50,104 @@ class Case:
     shape: tuple[int, int, int]
     configs: list
     trans_b: bool = False
+    name: str = ""
 
-    def label(self) -> str:
+    def problem(self) -> str:
         size = f"{self.shape[0]}³" if len(set(self.shape)) == 1 else "×".join(map(str, self.shape))
         layout = ", B transposed" if self.trans_b else ""
+        return f"{SHORT[self.dtype]} {size}{layout}"
+
+    def label(self) -> str:
         odd = ", odd tiles" if any(b & (b - 1) for block, _, _ in self.configs for b in block) else ""
-        return f"{SHORT[self.dtype]} {size}{layout}{odd}"
+        return self.name or f"{self.problem()}{odd}"
 
 
-CASES = [
+PRODUCTS = [
     *(Case(dtype, (n, n, n), SQUARE) for dtype in (FP16, BF16) for n in (8192, 4096, 2048)),
     Case(FP16, (16, 8192, 8192), SKINNY),
     Case(BF16, (16, 8192, 8192), SKINNY),
+    Case(FP16, (64, 8192, 8192), FLAT + TUTORIAL),
     Case(FP8, (8192, 8192, 8192), WIDE_K, trans_b=True),
     Case(FP8, (8192, 8192, 8192), WIDE_K),
+    Case(INT8, (8192, 8192, 8192), WIDE_K, trans_b=True),
     Case(FP16, (4000, 4112, 4048), SQUARE),
     Case(FP16, (4001, 4104, 4072), SQUARE),
     Case(FP16, (3999, 4001, 4003), SQUARE),
     Case(FP16, (2048, 1536, 4096), SQUARE + ODD),
 ]
 
+LLAMA_8B = {"qkv": (6144, 4096), "o": (4096, 4096), "gate and up": (28672, 4096), "down": (4096, 14336)}
+LLAMA_70B = {"qkv": (10240, 8192), "o": (8192, 8192), "gate and up": (57344, 8192), "down": (8192, 28672)}
+DEEPSEEK = {"q, down": (1536, 7168), "q, up": (24576, 1536), "kv, up": (32768, 512), "o": (7168, 16384),
+            "dense gate and up": (36864, 7168), "dense down": (7168, 18432), "expert gate and up": (4096, 7168),
+            "expert down": (7168, 2048)}  # fmt: skip
 
-def measure(case: Case, show_refused: bool) -> None:
-    m, n, k = case.shape
-    a = torch.randn(m, k, device="cuda").to(case.dtype)
-    b = (torch.randn(n, k, device="cuda").to(case.dtype).T if case.trans_b else torch.randn(k, n, device="cuda").to(case.dtype))  # fmt: skip
-    out = torch.empty(m, n, device="cuda", dtype=FP16 if case.dtype == FP8 else case.dtype)
-    want = a.float() @ b.float() if case.dtype == FP8 else (a @ b).float()
-    # Products of fp8 are summed with 14 bits by the hardware.
-    tolerance = k**0.5 * {FP16: 4e-3, BF16: 2e-2, FP8: 5e-2}[case.dtype] + 0.1
-    tera = 2 * m * n * k * 1e-9
+LAYERS = [
+    Case(BF16, (tokens, *weight), SQUARE + (FLAT if tokens <= 128 else []), True, f"{model} {layer}, {tokens}×{weight[0]}×{weight[1]}")
+    for model, layers, sizes in (
+        ("Llama 3 8B", LLAMA_8B, (64, 512, 2048, 8192)),
+        ("Llama 3 70B", LLAMA_70B, (512, 4096)),
+        ("DeepSeek-V3", DEEPSEEK, (128, 4096)),
+    )
+    for tokens in sizes
+    for layer, weight in layers.items()
+]  # fmt: skip
+
+TABLES = {"products": PRODUCTS, "layers": LAYERS}
+
+
+def random(dtype: torch.dtype, rows: int, cols: int) -> torch.Tensor:
+    if dtype == INT8:
+        return torch.randint(-128, 128, (rows, cols), device="cuda", dtype=dtype)
+    return torch.randn(rows, cols, device="cuda").to(dtype)
+
+
+def libraries(a, b, out, case: Case) -> dict:
+    """What cuBLAS has for the case."""
     if case.dtype == FP8:
         one = torch.ones((), device="cuda")
-        library = (lambda: torch._scaled_mm(a, b, one, one, out_dtype=FP16)) if case.trans_b else None
-    else:
-        library = lambda: torch.mm(a, b, out=out)
+        exact = lambda: torch._scaled_mm(a, b, one, one, out_dtype=out.dtype)
+        fast = lambda: torch._scaled_mm(a, b, one, one, out_dtype=out.dtype, use_fast_accum=True)
+        return {"cuBLAS": exact, "cuBLAS, fast accumulation": fast} if case.trans_b else {}
+    if case.dtype == INT8:
+        return {"cuBLAS": lambda: torch._int_mm(a, b)}
+    return {"cuBLAS": lambda: torch.mm(a, b, out=out)}
+
+
+def measure(record: Record, table: str, case: Case) -> None:
+    m, n, k = case.shape
+    a = random(case.dtype, m, k)
+    b = random(case.dtype, n, k).T if case.trans_b else random(case.dtype, k, n)
+    out = torch.empty(m, n, device="cuda", dtype=RESULT.get(case.dtype, case.dtype))
+    wide = torch.float64 if case.dtype == INT8 else torch.float32
+    want = a.to(wide) @ b.to(wide)
+    # A term that is missing from a sum of k is off by 1/√k. Hardware sums products of fp8 with 14 bits: 2.2e-3 were seen.
+    share = None if case.dtype == INT8 else 5e-3 if case.dtype == FP8 else max(eps(case.dtype), 1e-3)
     modules = {"ours": load("matmul"), "Triton": load_for_triton("matmul")}
-    result = timing.contest(
+    timing.measure(
+        record,
+        Result(table, case.label(), case.problem(), "TFLOP/s", 2 * m * n * k),
         {who: functools.partial(module.matmul, a, b, out) for who, module in modules.items()},
         [{"block": block, "num_warps": warps, "num_stages": stages} for block, warps, stages in case.configs],
-        lambda: torch.testing.assert_close(out.float(), want, rtol=2e-2, atol=tolerance),
+        lambda: close(out, want, share),
         [out],
-        {"cuBLAS": library} if library else None,
+        libraries(a, b, out, case),
     )
-    if show_refused:
-        for who, reasons in result.refused.items():
-            for config, reason in reasons.items():
-                print(f"    {who} {config}: {reason[:150]}")
-    others = "  ".join(
-        f"{who} {tera / result.times[who]:7.1f} ratio {ratio:5.3f}" for who, ratio in result.ratios().items()
-    )
-    print(f"{case.label():40} {tera / result.times['ours']:7.1f}  {others}  {result.kept()}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--refused", action="store_true", help="print why configurations were left out")
+    parser.add_argument("--record", help="the file of raw results to add to")
+    parser.add_argument("--table", choices=TABLES, action="append", help="one of the two")
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
-    print(versions())
+    record = Record(options.record, about())
+    print(record.run.about)
     torch.manual_seed(0)
-    for case in CASES:
-        if not options.words or any(w in case.label() for w in options.words):
-            try:
-                measure(case, options.refused)
-            except Exception as error:
-                print(f"{case.label():40} FAILED {str(error)[:600]}", flush=True)
+    for table in options.table or TABLES:
+        for case in TABLES[table]:
+            if not options.words or any(w in case.label() for w in options.words):
+                measure(record, table, case)
 
 
 if __name__ == "__main__":

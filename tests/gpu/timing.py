@@ -1,18 +1,21 @@
 """Times that can be compared: each competitor keeps its best configuration, then all take turns, and medians count.
 
 The clock of a card follows its power limit and drifts by more than the differences of interest, so that times taken one after
-another say little.
+another say little. How the results are kept says ``tests/bench/results.py``.
 """
 
 import contextvars
 import functools
 import statistics
+import subprocess
+import threading
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import torch
 import triton.testing
+from results import OURS, Record, Result, line
+from tolerance import poison
 
 
 def time(run: Callable, rep: int) -> float:
@@ -45,67 +48,121 @@ def compiled(run: Callable, configs: Iterable[dict]) -> tuple[list[dict], dict[s
 
 def best(run: Callable, configs: list[dict], rep: int = 20) -> dict:
     """The configuration with the smallest time; the fastest three take turns, since a clock that drifts decides between them."""
-    first = sorted((time(lambda: run(**config), rep), i) for i, config in enumerate(configs))
+    first = sorted((time(lambda: run(**config), min(rep, 8)), i) for i, config in enumerate(configs))
     if len(first) == 1:
         return configs[0]
-    laps = race({i: functools.partial(run, **configs[i]) for _, i in first[:3]}, rounds=3, rep=rep)
-    return configs[min(laps, key=laps.get)]
+    times = race({i: functools.partial(run, **configs[i]) for _, i in first[:3]}, rounds=3, rep=rep)
+    return configs[min(times, key=times.get)]
 
 
-def race(competitors: dict[Hashable, Callable], rounds: int = 5, rep: int = 20) -> dict:
-    """Median times in ms of competitors that take turns."""
-    laps = [{name: time(run, rep) for name, run in competitors.items()} for _ in range(rounds)]
-    return {name: statistics.median(lap[name] for lap in laps) for name in competitors}
+def laps(
+    competitors: dict[Hashable, Callable], rounds: int = 5, rep: int = 20
+) -> dict[Hashable, list[float]]:
+    """The times in ms of every round of competitors that take turns."""
+    times = {name: [] for name in competitors}
+    for _ in range(rounds):
+        for name, run in competitors.items():
+            times[name].append(time(run, rep))
+    return times
 
 
-@dataclass
-class Contest:
-    """How competitors did: median times in ms, each compiler's configuration, and why it could not use the others."""
+def race(competitors: dict[Hashable, Callable], rounds: int = 5, rep: int = 20) -> dict[Hashable, float]:
+    """Their medians."""
+    return {name: statistics.median(t) for name, t in laps(competitors, rounds, rep).items()}
 
-    times: dict[str, float]
-    configs: dict[str, dict]
-    refused: dict[str, dict[str, str]]
 
-    def ratios(self) -> dict[str, float]:
-        """How many times longer than ours each competitor took."""
-        ours = self.times["ours"]
-        return {who: t / ours for who, t in self.times.items() if who != "ours"}
+class Clock:
+    """What ``nvidia-smi`` says of the card meanwhile: medians of the clock in MHz and of the power in watts."""
 
-    def kept(self) -> str:
-        """The values of each compiler's configuration."""
-        return " | ".join(
-            "/".join(str(v).replace(" ", "") for v in c.values()) for c in self.configs.values()
-        )
+    def __enter__(self):
+        self.samples: list[list[float]] = []
+        command = ["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits"]
+        try:
+            self.process = subprocess.Popen([*command, "--loop-ms=100"], stdout=subprocess.PIPE, text=True)
+        except OSError:
+            self.process = None
+            return self
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+        return self
+
+    def _read(self):
+        for text in self.process.stdout:
+            try:
+                self.samples.append([float(x) for x in text.split(",")])
+            except ValueError:
+                continue
+
+    def __exit__(self, *_):
+        if self.process:
+            self.process.terminate()
+            self.thread.join(2)
+            self.process.wait()
+
+    def medians(self) -> tuple[float | None, float | None]:
+        if not self.samples:
+            return None, None
+        return tuple(statistics.median(column) for column in zip(*self.samples))
+
+
+def checked(run: Callable, configs: list[dict], check: Callable[[], float], outs: Iterable[torch.Tensor]):
+    """The configurations whose results are right, why the others aren't, and the largest error of the right ones."""
+    right, wrong, largest = [], {}, 0.0
+    for config in configs:
+        for out in outs:
+            poison(out)
+        run(**config)
+        torch.cuda.synchronize()
+        try:
+            largest = max(largest, check())
+            right.append(config)
+        except AssertionError as error:
+            wrong[str(config)] = f"wrong: {error}"
+    return right, wrong, largest
 
 
 def contest(
+    result: Result,
     runs: dict[str, Callable],
     configs: list[dict],
-    check: Callable[[], None],
-    outs: Iterable[torch.Tensor] = (),
+    check: Callable[[], float],
+    outs: Iterable[torch.Tensor],
     library: dict[str, Callable] | None = None,
     rounds: int = 5,
     rep: int = 20,
-) -> Contest:
-    """Each of ``runs``, called as ``run(**config)``, keeps its best configuration; then they and ``library`` take turns.
+) -> Result:
+    """Fills ``result``: each of ``runs``, called as ``run(**config)``, keeps its best configuration; then they and ``library`` take turns.
 
-    ``check()`` asserts the results of each configuration of "ours" and of one of the others; ``outs`` are the tensors of floats
-    that a launch writes. Raises what ``check`` raises, and RuntimeError where a compiler has no configuration that works.
+    ``check()`` asserts the results of a launch and says how far off they are; every configuration that is timed passed it, with
+    ``outs``, which a launch writes, poisoned before. A compiler that has none drops out, and the result says why; ours may not be wrong.
     """
-    chosen, refused = {}, {}
     for who, run in runs.items():
-        usable, refused[who] = compiled(run, configs)
-        if not usable:
-            raise RuntimeError(f"no configuration of {who} works: {refused[who]}")
-        for config in usable if who == "ours" else usable[:1]:
-            for out in outs:
-                out.fill_(float("nan"))
-            run(**config)
-            torch.cuda.synchronize()
-            try:
-                check()
-            except AssertionError as error:
-                raise AssertionError(f"{who} {config}: {error}") from error
-        chosen[who] = best(run, usable, rep)
-    competitors = {who: functools.partial(run, **chosen[who]) for who, run in runs.items()}
-    return Contest(race(competitors | (library or {}), rounds, rep), chosen, refused)
+        usable, refused = compiled(run, configs)
+        right, wrong, result.errors[who] = checked(run, usable, check, outs)
+        if wrong and who == OURS:
+            raise AssertionError(str(wrong))
+        result.refused[who] = refused | wrong
+        result.tried[who] = len(right)
+        if right:
+            result.configs[who] = best(run, right, rep)
+        elif who == OURS:
+            raise RuntimeError(f"no configuration works: {refused}")
+    competitors = {who: functools.partial(runs[who], **config) for who, config in result.configs.items()}
+    with Clock() as clock:
+        result.laps = laps(competitors | (library or {}), rounds, rep)
+    result.clock_mhz, result.watts = clock.medians()
+    return result
+
+
+def measure(record: Record, result: Result, *args, **options) -> Result:
+    """A contest whose result, or why there is none, is recorded and printed."""
+    try:
+        contest(result, *args, **options)
+    except Exception as error:
+        result.failed = f"{type(error).__name__} {str(error)[:1200]}"
+    record.add(result)
+    print(line(record.run, result), flush=True)
+    for who, reasons in result.refused.items():
+        if reasons and not result.tried[who]:
+            print(f"    {who} has none: {next(iter(reasons.values()))[:150]}", flush=True)
+    return result

@@ -52,3 +52,57 @@ def test_order_matters(device, shape, axis, reverse, num_warps):
     out = device.empty((3, *shape), np.int32)
     scan_kernel[(1,)](device.array(x), out, *shape, axis, reverse, num_warps=num_warps)
     np.testing.assert_array_equal(device.numpy(out), scanned(x, axis, reverse))
+
+
+@triton.jit
+def larger(x, i, y, j):
+    """The larger one with its place, of equal ones the first."""
+    takes = (y > x) | ((y == x) & (j < i))
+    return tl.where(takes, y, x), tl.where(takes, j, i)
+
+
+@triton.jit
+def within(new, total, begins, x):
+    """Sums that begin anew where a segment begins."""
+    return new | begins, tl.where(begins, x, total + x)
+
+
+@triton.jit
+def roll(n, last, x, m, last_of_y, y):
+    """How many elements there are, the one before the last, and the last."""
+    return n + m, tl.where(m == 1, x, tl.zeros_like(x)) + last_of_y, y
+
+
+@triton.jit
+def several_kernel(x_ptr, begins_ptr, largest_ptr, place_ptr, sums_ptr, before_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    largest, place = tl.associative_scan((x, i.to(tl.int64)), 0, larger)
+    tl.store(largest_ptr + i, largest)
+    tl.store(place_ptr + i, place)
+    begins = tl.load(begins_ptr + i) != 0
+    _, sums = tl.associative_scan((begins, x.to(tl.float32)), 0, within)
+    tl.store(sums_ptr + i, sums)
+    _, before, _ = tl.associative_scan((i * 0 + 1, x * 0, x), 0, roll)
+    tl.store(before_ptr + i, before)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32])
+@pytest.mark.parametrize("n", [16, 128, 320, 1000])
+def test_operands_of_several_types(device, n, dtype, num_warps):
+    """Functions of one's own on two and three operands of different types: numbers with their places, flags with sums."""
+    rng = np.random.default_rng(n)
+    x = rng.integers(-9, 9, n).astype(dtype)
+    begins = (rng.random(n) < 0.1).astype(np.int8)
+    out = [device.empty(n, t) for t in (dtype, np.int64, np.float32, dtype)]
+    several_kernel[(1,)](device.array(x), device.array(begins), *out, n, num_warps=num_warps)
+    largest, place, sums, before = map(device.numpy, out)
+    np.testing.assert_array_equal(largest, np.maximum.accumulate(x))
+    np.testing.assert_array_equal(place, [x[: k + 1].argmax() for k in range(n)])
+    total, want = 0.0, []
+    for begin, value in zip(begins, x, strict=True):
+        total = float(value) if begin else total + float(value)
+        want.append(total)
+    np.testing.assert_array_equal(sums, np.array(want, np.float32))
+    np.testing.assert_array_equal(before, [0, *x[:-1]])

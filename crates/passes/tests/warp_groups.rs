@@ -75,7 +75,8 @@ fn a_matmul_keeps_one_dot_under_way() {
 
 #[test]
 fn a_matmul_of_four_stages_has_one_barrier() {
-    let text = lower(MATMUL, 4, 4);
+    // 256×256×32: its copies take half as long as its dot.
+    let text = lower(&MATMUL.replace("128", "256").replace("64", "32").replace("63", "31"), 8, 4);
     let (body, _) = split_loop(&text);
     // The wait for what the next iteration reads leaves one iteration's copies under way.
     in_order(
@@ -91,6 +92,26 @@ fn a_matmul_of_four_stages_has_one_barrier() {
     );
     assert_eq!(count(body, "ttg.barrier"), 1, "{body}");
     assert_eq!(count(body, "ttng.fence_async_shared"), 1, "{body}");
+}
+
+#[test]
+fn copies_that_bound_a_matmul_are_under_way_in_all_slots_but_one() {
+    // 128×128×64: its copies take as long as its dot.
+    let text = lower(MATMUL, 4, 4);
+    let (body, _) = split_loop(&text);
+    in_order(
+        body,
+        &[
+            "ttg.async_wait {num = 2",
+            "ttng.fence_async_shared",
+            "ttg.barrier",
+            "ttng.warp_group_dot ",
+            "pendings = 1",
+            "ttg.barrier",
+            "ttg.async_copy_global_to_local",
+        ],
+    );
+    assert_eq!(count(body, "ttg.barrier"), 2, "{body}");
 }
 
 #[test]

@@ -20,7 +20,9 @@
 //! they are: behind the loop, and before the other loop for its first iteration. The ring goes on where it stood.
 //!
 //! Where a loop has several dots for warp groups, or one and four stages, steps 1 and 2 come behind the first dot and wait for
-//! the *next* iteration's copies (those of the first are waited for before the loop): the tensor cores are busy then.
+//! the *next* iteration's copies (those of the first are waited for before the loop): the tensor cores are busy then. A copy less is
+//! under way at that wait, which a loop whose copies take longer than its dot ([`Schedule::starved`]) can't spare: there step 1 stays at the
+//! top, and step 2 comes behind the dot and a barrier of its own.
 //!
 //! Where it can, such a loop has no barrier at all but a [split](super::split_barrier) one, and rings with a slot more:
 //! iteration i
@@ -79,6 +81,7 @@ struct Expander<'m> {
     stages: u32,
     slots: u32,
     split: bool,
+    starved: bool,
     levels: Vec<Level>,
     between_levels: u32,
     copies: Vec<Copy>,
@@ -128,7 +131,7 @@ impl<'m> Expander<'m> {
         let slots = schedule.slots();
         // (A split barrier is the inner loop's own.)
         let outer = if schedule.split { None } else { Outer::of(m, l, &schedule, max_shared) };
-        let Schedule { stages, copies, blocks, levels, between_levels, split, .. } = schedule;
+        let Schedule { stages, copies, blocks, levels, between_levels, split, starved, .. } = schedule;
         let mut gives = Vec::new();
         let mut out = Vec::new();
         for (k, Slice { ops: slice, mut carried, loaded }) in levels.into_iter().enumerate() {
@@ -160,6 +163,7 @@ impl<'m> Expander<'m> {
             stages,
             slots,
             split,
+            starved,
             levels: out,
             between_levels,
             copies,
@@ -258,11 +262,11 @@ impl<'m> Expander<'m> {
             barrier.wait(self.m, top, turn);
         } else if self.copies.is_empty() {
             // Blocks are waited for where they are read.
-        } else if dot.is_some() && stages > if several { 2 } else { 3 } {
+        } else if dot.is_some() && !self.starved && stages > if several { 2 } else { 3 } {
             // Behind that dot also wait for what the next iteration reads: one barrier then serves both. The proxy fence takes
             // its turn behind the accesses of copies that were issued before it: here that was an iteration ago, at the top
             // it would be just now. (A loop of one dot has no arithmetic to hide a copy behind: it wants those of two
-            // iterations under way beside the wait.)
+            // iterations under way beside the wait, and one that copies bound those of all slots but the one that is read.)
             self.wait_for_next(anchor, now, stages - 3);
             self.wait_and_fence(self.l.0, first, stages - 2);
             let mut b = Builder::before(self.m, self.l.0);

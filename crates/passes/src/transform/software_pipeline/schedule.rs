@@ -8,6 +8,7 @@
 //! | a dot whose operands are there before the arithmetic in front of it | begins early ([`early_dots`](super::early_dots)) |
 //! | a dot that begins in a later stage than the first one | is late ([`late_dots`](super::late_dots)): runs beside the next iteration's first dot and arithmetic |
 //! | warp groups that a barrier keeps in step, with gaps between what they do | have a barrier in two halves ([`split_barrier`](super::split_barrier)) and a slot more |
+//! | the wait for copies that take longer than the one dot of an iteration | leaves as many of them under way as slots allow, for a barrier more |
 //! | all else | stays as it is written; `ptxas` orders instructions |
 //!
 //! The first three rows hold for every loop. Early and late dots and split barriers cost registers, slots and freedom
@@ -51,6 +52,9 @@ pub struct Schedule {
     pub between_levels: u32,
     /// Whether warp groups may be half an iteration apart ([`split_barrier`](super::split_barrier)).
     pub split: bool,
+    /// Whether the copies of an iteration take longer than its one dot, so that the loop wants as many of them under way as there are
+    /// slots, and not one barrier less ([`expand`](super::expand)).
+    pub starved: bool,
     /// Dots that begin before arithmetic that stands in front of them.
     pub early: Vec<Op>,
     /// A dot that runs in the iteration after its own.
@@ -99,6 +103,11 @@ impl Schedule {
         let ahead = schedule.levels.iter().flat_map(|level| level.ops.iter().copied()).collect();
         let body = Body { module, machine, block, ops, copies: &loads, ahead, slots: schedule.stages };
 
+        if let [dot] = dots[..] {
+            let copied: u32 = loads.iter().map(|&load| machine.copied(module, module.result(load))).sum();
+            schedule.starved =
+                machine.products(module, dot, num_warps, num_warps).is_some_and(|busy| copied >= busy);
+        }
         let mut best = body.schedule(stream, None, true);
         if dots.len() > 1 {
             let late = Late::find(module, l);

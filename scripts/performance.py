@@ -1,0 +1,289 @@
+"""Writes the tables of docs/performance.md, and what README says of speed, from the raw results in bench/results.
+
+    python scripts/performance.py           # writes them
+    python scripts/performance.py --check   # says whether they are what would be written
+
+What is written stands between ``<!-- tables: NAME -->`` and ``<!-- /tables -->``. A case is of the newest run that has it, and a ratio of
+the run that its case is of. How they come about says tests/bench/results.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import statistics
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "bench"))
+
+from results import FOLDER, OURS, TRITON, Result, Run, load  # noqa: E402
+
+PAGES = (ROOT / "docs" / "performance.md", ROOT / "README.md")
+BLOCK = re.compile(
+    r"(?P<open><!-- tables: (?P<name>[\w ,-]+) -->\n).*?(?P<close><!-- /tables -->)", re.DOTALL
+)
+# The tables, in the order of the page, and what stands over each.
+TITLES = {
+    "products": "Plain matrix products through pointers, `examples/matmul.py`",
+    "layers": "The same source on the products of 40 layers (tokens × outputs × inputs, bf16, weights as `torch.nn.Linear` stores them)",
+    "persistent": "Persistent matrix product on tensor descriptors, `examples/persistent_matmul.py` (fp16)",
+    "attention": "Attention forward, fp16, batch 4, 16 heads, sequence 4096",
+    "attention backward": "Attention backward, the same shapes",
+    "paged and sparse": "Paged decode and sparse attention",
+    "memory-bound": "Memory-bound kernels",
+    "compile time": "Compile time, ms, target `cuda:90`",
+}
+
+Cases = dict[str, tuple[Run, Result]]
+
+
+def collect(folder: Path = FOLDER) -> dict[str, dict[str, Cases]]:
+    """By GPU (where there was none, by processor) and by table, the newest result of each case with its run."""
+    found: dict[str, dict[str, Cases]] = {}
+    for path in sorted(folder.glob("*.json")):
+        for run in load(path):
+            for result in run.results:
+                tables = found.setdefault(run.about.get("gpu") or run.about["cpu"], {})
+                tables.setdefault(result.table, {})[result.case] = (run, result)
+    return found
+
+
+def short(gpu: str) -> str:
+    """`NVIDIA H100 80GB HBM3` as people say it."""
+    return re.search(r"[A-Z]+\d+\w*", gpu)[0]
+
+
+def mean(ratios: list[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def ratios(cases: Cases, who: str) -> dict[str, float]:
+    """Of the cases in which both took part."""
+    found = {case: run.ratio(r, who) for case, (run, r) in cases.items() if OURS in r.laps}
+    return {case: ratio for case, ratio in found.items() if not math.isnan(ratio)}
+
+
+def against(cases: Cases) -> list[str]:
+    """The competitors, in the order in which they first appear."""
+    return list(dict.fromkeys(who for _, r in cases.values() for who in r.laps if who != OURS))
+
+
+def number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.1f}" if value >= 20 else f"{value:.3f}"
+
+
+def table(cases: Cases) -> list[str]:
+    """A row a case: rates, and ratios of ours to each; Triton's by the best that it has for the problem."""
+    others = against(cases)
+    units = {r.unit for _, r in cases.values() if r.unit}
+    several = any(run.best_of_triton(r) not in (r, None) for run, r in cases.values())
+    head = ["", f"Tilewright, {'/'.join(sorted(units))}"]
+    for who in others:
+        head += [who, *(["Triton's best"] if who == TRITON and several else []), "ratio"]
+    mixed = len({id(run) for run, _ in cases.values()}) > 1
+    head += ["build"] if mixed else []
+    rows = [head, ["---"] * len(head)]
+    for case, (run, r) in cases.items():
+        if r.failed:
+            rows.append([case, "failed", *[""] * (len(head) - 2)])
+            continue
+        best = run.best_of_triton(r)
+        row = [case, number(r.rate(OURS))]
+        for who in others:
+            row.append(number(r.rate(who)))
+            if who == TRITON and several:
+                row.append(number(best.rate(TRITON)) if best else "")
+            ratio = run.ratio(r, who) if who == TRITON or who in r.laps else math.nan
+            row.append("" if math.isnan(ratio) else f"{ratio:.3f}")
+        rows.append(row + ([build(run)] if mixed else []))
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def median_of(result: Result, who: str, stage: str) -> float:
+    return statistics.median(result.stages.get(who, {}).get(stage, [math.nan]))
+
+
+def compile_table(cases: Cases) -> list[str]:
+    """A row a kernel: the stages, all but ``ptxas`` beside Triton's, and ``ptxas`` on the PTX of both."""
+    stages = {"frontend": "front end", "ttir": "ttir", "ttgir": "ttgir", "llir": "llir", "ptx": "ptx"}
+    head = [
+        "kernel",
+        *stages.values(),
+        "all but `ptxas`",
+        TRITON,
+        "ratio",
+        "`ptxas`",
+        "of Triton's PTX",
+        "LLVM instructions",
+    ]
+    rows = [head, ["---"] * len(head)]
+    for case, (_, r) in cases.items():
+        times = [
+            *(median_of(r, OURS, stage) for stage in stages),
+            r.ms(OURS),
+            r.ms(TRITON),
+            r.ms(TRITON) / r.ms(OURS),
+        ]
+        times += [median_of(r, OURS, "cubin"), median_of(r, TRITON, "cubin")]
+        rows.append(
+            [
+                case,
+                *("" if math.isnan(ms) else f"{ms:.2f}" for ms in times),
+                str(r.counts["LLVM instructions"]),
+            ]
+        )
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def build(run: Run) -> str:
+    """What of Tilewright was measured."""
+    return run.about.get("commit") or f"{run.about['tilewright']}, {run.about['date']}"
+
+
+def summary(cases: Cases, who: str) -> list[str]:
+    """What the ratios to one competitor come to, where it took part in several cases."""
+    found = list(ratios(cases, who).values())
+    if len(found) < 3:
+        return []
+    name = "Triton's best" if who == TRITON else who
+    text = f"- Ratios to {name}: {min(found):.3f} to {max(found):.3f}, median {statistics.median(found):.3f}, geometric mean {mean(found):.3f}"
+    return [f"{text}; {sum(v < 1 for v in found)} of {len(found)} are below 1."]
+
+
+def span(values: list, unit: str) -> str:
+    """The range of numbers, as short as it can be said."""
+    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
+    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
+
+
+def setting(run: Run, cases: Cases) -> str:
+    """With what, and how."""
+    a = run.about
+    if "cpu" in a:
+        rounds = span([len(laps) for _, r in cases.values() for laps in r.laps.values()], "cache misses")
+        peer = f", Triton {a['triton']}, both with `ptxas` {a['ptxas']}" if "triton" in a else ""
+        return f"{a['cpu']}, {a['cores']} cores, load average {a['load average']}, {a['date']}; Tilewright {build(run)}{peer}; medians of {rounds} in a warm process, in turns."
+    of = [r for _, r in cases.values() if r.laps]
+    said = [f"medians of {span([len(laps) for r in of for laps in r.laps.values()], 'rounds')} in turns"]
+    if tried := [count for r in of for count in r.tried.values() if count]:
+        said.append(f"{span(tried, 'configurations')} each")
+    if clocks := [r.clock_mhz for r in of if r.clock_mhz]:
+        said.append(span(clocks, "MHz"))
+    return (
+        f"{a['gpu']}, driver {a['driver']}, {a['date']}; Tilewright {build(run)}, torch {a['torch']}, Triton {a['triton']}, both with `ptxas` {a['ptxas']}; "
+        f"{', '.join(said)}."
+    )
+
+
+def kind(reason: str) -> str:
+    """`OutOfResources: out of resource: …` without what differs."""
+    return "wrong results" if reason.startswith("wrong") else reason.split(": ")[0]
+
+
+def left_out(cases: Cases) -> list[str]:
+    """What could not be measured, and the configurations that a compiler refused or whose results are wrong; those that merely want more
+    memory than there is go without saying."""
+    lines = []
+    for case, (_, r) in cases.items():
+        if r.failed:
+            lines.append(f"- {case}: {r.failed[:160]}")
+        for who, reasons in r.refused.items():
+            kinds: dict[str, list[str]] = {}
+            for config, reason in reasons.items():
+                kinds.setdefault(kind(reason), []).append(config)
+            if set(kinds) - {"OutOfResources"}:
+                said = []
+                for name, configs in kinds.items():
+                    warps = (
+                        " (all with 4 warps)"
+                        if all("'num_warps': 4" in c for c in configs) and r.tried[who]
+                        else ""
+                    )
+                    said.append(f"{len(configs)} {name}{warps}")
+                name = "Tilewright" if who == OURS else who
+                lines.append(
+                    f"- {case}: {name} took part with {r.tried[who]} of {len(reasons) + r.tried[who]} configurations; the others: {', '.join(said)}."
+                )
+    return lines
+
+
+def section(names: str, found: dict) -> str:
+    """The tables of a block, for each GPU."""
+    lines = []
+    for name in names.split(", "):
+        for tables in found.values():
+            if not (cases := tables.get(name)):
+                continue
+            lines += [f"### {TITLES[name]}", ""]
+            runs = {id(run): run for run, _ in cases.values()}.values()
+            for run in runs:
+                mine = {case: of for case, of in cases.items() if of[0] is run}
+                lines += [setting(run, mine), ""]
+            if name == "compile time":
+                lines += [*compile_table(cases), ""]
+                continue
+            lines += [said for who in against(cases) for said in summary(cases, who)]
+            lines += ["", *table(cases), ""]
+            if out := left_out(cases):
+                lines += [*out, ""]
+    return "\n".join(lines)
+
+
+def claims(found: dict) -> str:
+    """README's sentence."""
+    said = []
+    for gpu, tables in found.items():
+        parts = []
+        for name, what in (
+            ("products", "matrix products"),
+            ("layers", "products of Llama and DeepSeek layers"),
+            ("attention", "attention forward"),
+            ("attention backward", "attention backward"),
+            ("memory-bound", "memory-bound kernels"),
+        ):
+            # Of the backward pass what counts is the whole.
+            whole = name != "attention backward"
+            cases = {case: of for case, of in tables.get(name, {}).items() if whole or case.startswith("all")}
+            if of := ratios(cases, TRITON).values():
+                median = statistics.median(of)
+                parts.append(f"{what} {median:.2f} ({min(of):.2f} to {max(of):.2f}, {len(of)} cases)")
+        if not parts:
+            continue
+        said.append(f"- On one {short(gpu)}, speed as a multiple of the best that Triton reaches, median and range: {'; '.join(parts)}\n"
+                    "  ([docs/performance.md](docs/performance.md)).")  # fmt: skip
+    return "\n".join(said) + "\n"
+
+
+def written(text: str, found: dict) -> str:
+    """A page with what belongs between its marks."""
+
+    def fill(match: re.Match) -> str:
+        name = match["name"]
+        return match["open"] + (claims(found) if name == "claims" else section(name, found)) + match["close"]
+
+    return BLOCK.sub(fill, text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    found = collect()
+    stale = []
+    for page in PAGES:
+        text = page.read_text()
+        new = written(text, found)
+        if new != text:
+            stale.append(str(page.relative_to(ROOT)))
+            if not check:
+                page.write_text(new)
+    if check and stale:
+        print(f"not what bench/results gives: {', '.join(stale)}; write them with scripts/performance.py")
+    return bool(check and stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""Raw results of measurements, kept in ``bench/results/<date>-<gpu>.json``, from which ``scripts/performance.py`` makes the tables.
+
+A file is a list of runs. A run is one script in one process on one machine: ``about`` says with what (versions, GPU, its power limit,
+``ptxas``), ``results`` has an entry a case: the times in ms of every round of every competitor, in turns (``laps``), and ``amount``,
+the operations or bytes of one launch. A case that could not be measured has ``failed``, which says why.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "bench" / "results"
+OURS, TRITON = "ours", "Triton"
+
+
+@dataclass
+class Result:
+    """One case of a table."""
+
+    table: str
+    case: str
+    problem: str
+    """What is computed: cases of one problem are different sources of it."""
+    unit: str = ""
+    """What ``amount`` is, a second: TFLOP/s or TB/s."""
+    amount: float = 0.0
+    laps: dict[str, list[float]] = field(default_factory=dict)
+    configs: dict[str, dict] = field(default_factory=dict)
+    tried: dict[str, int] = field(default_factory=dict)
+    """How many configurations of each compiler worked, were checked and timed."""
+    refused: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Why the others did not: refused by the compiler, or wrong."""
+    errors: dict[str, float] = field(default_factory=dict)
+    """The largest error of a row among each compiler's configurations, as a share of the row's root mean square."""
+    clock_mhz: float | None = None
+    watts: float | None = None
+    stages: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    """Of compilations, the times in ms of each stage of each compiler, every round; ``laps`` then has all stages but ``ptxas``."""
+    counts: dict[str, int] = field(default_factory=dict)
+    failed: str = ""
+
+    def ms(self, who: str) -> float:
+        """The median of the rounds; NaN for one that did not take part."""
+        return statistics.median(self.laps[who]) if who in self.laps else math.nan
+
+    def rate(self, who: str) -> float:
+        """In ``unit``."""
+        return self.amount / self.ms(who) * 1e-9
+
+
+@dataclass
+class Run:
+    """What one process measured on one machine."""
+
+    about: dict
+    results: list[Result]
+
+    def table(self, name: str) -> list[Result]:
+        return [r for r in self.results if r.table == name]
+
+    def best_of_triton(self, result: Result) -> Result | None:
+        """The result in which Triton was fastest on the same problem, by whatever source of it."""
+        others = [r for r in self.results if r.problem == result.problem and TRITON in r.laps and r.amount]
+        return min(others, key=lambda r: r.ms(TRITON) / r.amount, default=None)
+
+    def ratio(self, result: Result, who: str) -> float:
+        """How many times as fast as the competitor we are; of Triton, as the best that it has for the problem."""
+        if who == TRITON:
+            best = self.best_of_triton(result)
+            return math.nan if best is None else result.rate(OURS) / best.rate(TRITON)
+        return result.ms(who) / result.ms(OURS)
+
+
+def load(path: Path) -> list[Run]:
+    """The runs of a file."""
+    runs = json.loads(path.read_text())
+    return [Run(run["about"], [Result(**r) for r in run["results"]]) for run in runs]
+
+
+def dump(path: Path, runs: list[Run]) -> None:
+    """Writes the runs, a line a result."""
+    blocks = []
+    for run in runs:
+        lines = ",\n".join(json.dumps({k: v for k, v in asdict(r).items() if v not in (None, "", {}, 0.0)}, ensure_ascii=False)
+                           for r in run.results)  # fmt: skip
+        blocks.append(
+            f'{{"about": {json.dumps(run.about, ensure_ascii=False, indent=1)},\n"results": [\n{lines}\n]}}'
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("[" + ",\n".join(blocks) + "]\n")
+
+
+class Record:
+    """Collects the results of this process, and rewrites its file after each: what is stopped halfway loses nothing."""
+
+    def __init__(self, path: str | Path | None, about: dict):
+        self.path = Path(path) if path else None
+        self.earlier = load(self.path) if self.path and self.path.exists() else []
+        self.run = Run(about, [])
+
+    def add(self, result: Result) -> Result:
+        self.run.results.append(result)
+        if self.path:
+            dump(self.path, [*self.earlier, self.run])
+        return result
+
+
+def line(run: Run, result: Result) -> str:
+    """A result as scripts print it while they measure."""
+    if result.failed:
+        return f"{result.case:40} FAILED {result.failed}"
+    others = "  ".join(
+        f"{who} {result.rate(who):8.3f} ratio {run.ratio(result, who):5.3f}"
+        for who in result.laps
+        if who != OURS
+    )
+    kept = " | ".join("/".join(str(v).replace(" ", "") for v in c.values()) for c in result.configs.values())
+    return f"{result.case:40} {result.rate(OURS):8.3f} {result.unit}  {others}  {kept}"

@@ -1,0 +1,52 @@
+"""How far a result may be from the exact one: a share of the spread of its row, by the type that it is rounded to.
+
+A bound on single elements that is as large as the elements themselves lets an attention pass that lost 16 of 4,096 keys, and one on the
+largest of an array lets small elements be anything. Rounding makes an error of less than ``finfo.eps / 2`` of each element, so a
+row's root mean square error is less than that share of its root mean square; lost or repeated terms of a sum of n make one of
+``1 / sqrt(n)`` each. A row of less than a tenth of the array's root mean square is held to that tenth: it may be what large terms
+that cancel leave.
+"""
+
+import torch
+
+
+def eps(dtype: torch.dtype) -> float:
+    return torch.finfo(dtype).eps
+
+
+def close(actual: torch.Tensor, wanted: torch.Tensor, share: float | None = None, tail: float = 8.0) -> float:
+    """Asserts that each row (last dimension) of ``actual`` is the exact ``wanted`` as its type, or ``share``, can tell.
+
+    Returns the largest share of a row's root mean square that its root mean square error is.
+
+    :param share: of a row's root mean square, what its root mean square error may be; twice ``eps`` of the type of ``actual``, where
+        nothing is given, and not less than what a float32 sum leaves.
+    :param tail: how many times that a single element may be off.
+    """
+    assert actual.shape == wanted.shape, (actual.shape, wanted.shape)
+    if not actual.is_floating_point():
+        assert torch.equal(actual, wanted.to(actual.dtype)), (
+            f"{int((actual != wanted).sum())} integers differ"
+        )
+        return 0.0
+    share = share or max(2 * eps(actual.dtype), 1e-5)
+    exact = wanted if wanted.dtype == torch.float64 else wanted.float()
+    given = actual.to(exact.dtype)
+    assert bool(torch.isfinite(given).all()), f"{int((~torch.isfinite(given)).sum())} elements are not finite"
+    error = (given - exact).abs()
+    squares = exact.square().mean(-1, keepdim=True)
+    spread = squares.clamp_min(float(squares.mean()) / 100).sqrt()
+    rows = error.square().mean(-1, keepdim=True).sqrt() / (spread + torch.finfo(torch.float32).tiny)
+    assert rows.max() <= share, (
+        f"a row is off by {rows.max():.3g} of its spread, {share:.3g} are allowed; {int((rows > share).sum())} of {rows.numel()} rows are"
+    )
+    far = error > tail * share * spread + eps(actual.dtype) * exact.abs()
+    assert not far.any(), (
+        f"{int(far.sum())} elements are off by more than {tail:g} times {share:.3g} of their row's spread"
+    )
+    return float(rows.max())
+
+
+def poison(out: torch.Tensor) -> None:
+    """Fills what a kernel must write with what no kernel gives."""
+    out.fill_(float("nan") if out.is_floating_point() else torch.iinfo(out.dtype).min + 1)

@@ -1,0 +1,110 @@
+"""The tables of docs/performance.md and what README says of speed are what the raw results give."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "performance.py"
+_spec = importlib.util.spec_from_file_location("performance_tables", SCRIPT)
+performance = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(performance)
+results = sys.modules["results"]
+
+
+def test_the_pages_are_what_the_raw_results_give():
+    done = subprocess.run([sys.executable, SCRIPT, "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+ABOUT = {
+    "gpu": "NVIDIA H100 80GB HBM3",
+    "date": "2026-01-01",
+    "driver": "1",
+    "ptxas": "12.8.93",
+    "torch": "2",
+    "triton": "3.6.0",
+    "tilewright": "0.1.0",
+}
+
+
+def result(case, problem, ours, triton, **options):
+    """A case of 1e9 operations, so that a time of 1 ms is 1 TFLOP/s."""
+    laps = {"ours": ours} | ({"Triton": triton} if triton else {})
+    tried = {who: 2 for who in laps}
+    return results.Result("attention", case, problem, "TFLOP/s", 1e9, laps, tried=tried, **options)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    cases = [
+        result("pointers", "one", [0.5, 0.4, 9.0], [1.0, 1.0, 1.0]),
+        result("descriptors", "one", [0.25, 0.25, 0.25], [0.8, 0.1, 0.8]),
+        result("alone", "other", [1.0], None, refused={"Triton": {"{'num_warps': 4}": "RuntimeError: no"}}),
+        results.Result("attention", "broken", "third", failed="AssertionError: wrong"),
+    ]
+    cases[2].tried["Triton"] = 0
+    record = results.Record(tmp_path / "2026-01-01-h100.json", ABOUT)
+    for case in cases:
+        record.add(case)
+    return tmp_path
+
+
+def test_a_ratio_is_to_the_best_that_triton_has_for_the_problem(folder):
+    lines = performance.section("attention", performance.collect(folder)).splitlines()
+    # Medians: ours 0.5 and 0.25 ms; Triton's 1.0 and 0.8, of which the second counts for both.
+    assert "| pointers | 2.000 | 1.000 | 1.250 | 1.600 |" in lines
+    assert "| descriptors | 4.000 | 1.250 | 1.250 | 3.200 |" in lines
+    assert "| alone | 1.000 |  |  |  |" in lines
+    assert "| broken | failed |  |  |  |" in lines
+    assert "- alone: Triton took part with 0 of 1 configurations; the others: 1 RuntimeError." in lines
+    assert "- broken: AssertionError: wrong" in lines
+    assert any("`ptxas` 12.8.93" in line for line in lines)
+
+
+def test_a_newer_run_replaces_a_case_and_divides_by_its_own(folder):
+    record = results.Record(folder / "2026-01-02-h100.json", ABOUT | {"date": "2026-01-02", "commit": "b2"})
+    record.add(result("pointers", "one", [0.5], [0.5]))
+    table = performance.section("attention", performance.collect(folder))
+    assert "| pointers | 2.000 | 2.000 | 1.000 | b2 |" in table
+    assert "| descriptors | 4.000 | 1.250 | 3.200 | 0.1.0, 2026-01-01 |" in table
+    assert "2026-01-01;" in table and "2026-01-02;" in table
+
+
+def test_what_is_typed_by_hand_is_found(folder):
+    text = "a\n<!-- tables: attention -->\n| pointers | 9 |\n<!-- /tables -->\nb\n<!-- tables: claims -->\n<!-- /tables -->\n"
+    new = performance.written(text, performance.collect(folder))
+    assert (
+        "| pointers | 9 |" not in new
+        and new.startswith("a\n<!--")
+        and "attention forward 2.40 (1.60 to 3.20, 2 cases)" in new
+    )
+    assert performance.written(new, performance.collect(folder)) == new
+
+
+def test_a_record_that_is_stopped_halfway_has_what_it_had(folder):
+    path = folder / "2026-01-01-h100.json"
+    results.Record(path, ABOUT).add(result("late", "late", [1.0], [1.0]))
+    first, second = results.load(path)
+    assert [r.case for r in first.results] == ["pointers", "descriptors", "alone", "broken"]
+    assert [r.case for r in second.results] == ["late"]
+
+
+def test_compile_times_are_compared_before_ptxas(tmp_path):
+    times = {"frontend": [1.0, 3.0, 2.0], "ttgir": [1.0, 1.0, 1.0], "cubin": [20.0, 20.0, 21.0]}
+    case = results.Result(
+        "compile time", "add", "add", "ms", laps={"ours": [2.0, 4.0, 3.0], "Triton": [30.0, 36.0, 33.0]}
+    )
+    case.stages = {"ours": times, "Triton": {"cubin": [25.0, 25.0, 25.0]}}
+    case.counts = {"LLVM instructions": 39}
+    about = {"cpu": "EPYC", "cores": 2, "load average": 0.1, "date": "2026-01-01", "tilewright": "0.1.0"}
+    results.Record(tmp_path / "2026-01-01-cpu.json", about).add(case)
+    found = performance.collect(tmp_path)
+    assert (
+        "| add | 2.00 |  | 1.00 |  |  | 3.00 | 33.00 | 11.00 | 20.00 | 25.00 | 39 |"
+        in performance.section("compile time", found)
+    )
+    assert performance.claims(found) == "\n"
