@@ -20,7 +20,8 @@
 
 use tilewright_ir::dialect::{arith, tt, ttg, ttng};
 use tilewright_ir::{
-    Attr, AttrKind, Builder, Diagnostic, Encoding, Module, Op, SharedKind, Trait, Type, TypeKind, Value, flow,
+    Attr, AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, Type, TypeKind,
+    Value, flow,
 };
 use tilewright_layout::{SharedLayout, TmaBlock};
 
@@ -244,9 +245,13 @@ fn is_copied(module: &Module, view: Value) -> bool {
     })
 }
 
-/// Whether pointers into a buffer are moved, by as many elements in row-major order.
+/// Whether pointers into a buffer are moved, by as many elements in row-major order: here, or by code of the author's own.
 fn has_moved_pointers(module: &Module, buffer: Value) -> bool {
-    own_users(module, buffer).into_iter().any(|op| tt::Addptr::cast(module, op).is_some())
+    own_users(module, buffer).into_iter().any(|op| moves_pointers(module, op))
+}
+
+fn moves_pointers(module: &Module, op: Op) -> bool {
+    matches!(module.opcode(op), Some(Opcode::Tt(tt::Kind::Addptr | tt::Kind::RawCall)))
 }
 
 /// Whether elements of a buffer are accessed through pointers.
@@ -412,12 +417,22 @@ fn keeps_order(module: &Module, buffer: Value) -> Result<(), Diagnostic> {
     let rank = module.shape(ty).map_or(0, <[u32]>::len);
     let plain = matches!(kind, Some(Encoding::Shared(SharedKind::Swizzled { max_phase: 1, order, .. }))
         if order.iter().rev().copied().eq(0..order.len() as u32) && order.len() <= rank);
-    let moved = own_users(module, buffer).into_iter().find(|&op| tt::Addptr::cast(module, op).is_some());
+    let moved = own_users(module, buffer).into_iter().find(|&op| moves_pointers(module, op));
     match moved {
         Some(op) if !plain => {
-            let what = "arithmetic on pointers into a buffer whose layout is not row-major";
-            let error = Diagnostic::unsupported(module, module.op_loc(op), what);
-            Err(error.note("give the element's indices to tle.gpu.local_ptr instead"))
+            let called = tt::RawCall::cast(module, op).is_some();
+            let (what, note) = if called {
+                (
+                    "a call of tle.raw with a buffer whose layout is not row-major",
+                    "leave out the buffer's `layout`",
+                )
+            } else {
+                (
+                    "arithmetic on pointers into a buffer whose layout is not row-major",
+                    "give the element's indices to tle.gpu.local_ptr instead",
+                )
+            };
+            Err(Diagnostic::unsupported(module, module.op_loc(op), what).note(note))
         }
         _ => Ok(()),
     }
