@@ -353,20 +353,25 @@ impl Lower<'_, '_> {
             .into())
     }
 
-    /// The registers of each parameter of a function: one for each argument, or for each of their registers.
+    /// The registers of each parameter of a function: those of an argument, or each of them by itself. The function may also leave out the
+    /// outputs in registers, and only return them.
     fn spread(
         &self,
         symbol: &str,
         arguments: &[Argument],
         params: usize,
     ) -> Result<Vec<(String, Vec<Value>)>> {
-        if params == arguments.len() {
-            return Ok(arguments.iter().map(|a| (a.name.clone(), a.regs.clone())).collect());
-        }
-        let each = arguments.iter().flat_map(|a| a.regs.iter().map(|&r| (a.name.clone(), vec![r])));
-        let each: Vec<_> = each.collect();
-        if params == each.len() {
-            return Ok(each);
+        for with_outputs in [true, false] {
+            let taken: Vec<&Argument> =
+                arguments.iter().filter(|a| with_outputs || a.result.is_none()).collect();
+            if params == taken.len() {
+                return Ok(taken.iter().map(|a| (a.name.clone(), a.regs.clone())).collect());
+            }
+            let each: Vec<_> =
+                taken.iter().flat_map(|a| a.regs.iter().map(|&r| (a.name.clone(), vec![r]))).collect();
+            if params == each.len() {
+                return Ok(each);
+            }
         }
         let given = arguments.iter().map(|a| match a.regs.len() {
             1 => a.name.clone(),
