@@ -328,3 +328,83 @@ def test_printing(backend, monkeypatch, capfd):
     print_kernel[(1,)](np.array([1.5, 2.5, 3.5, 4.5], np.float32))
     text = capfd.readouterr().out
     assert "value: " in text and "4.5" in text
+
+
+# ---- text --------------------------------------------------------------------------------------------------------
+
+TEXT = """
+    // Each thread takes every 32nd element of a row, in a loop; what is negative counts twice.
+    func.func @row_sums(%x: memref<8x96xf32, 3>, %out: memref<8x32xf32, 3>, %n: i32) {
+      %tid = nvvm.read.ptx.sreg.tid.x : i32
+      %ntid = nvvm.read.ptx.sreg.ntid.x : i32
+      %zero = arith.constant 0.0 : f32
+      %two = arith.constant 2.0 : f32
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      scf.for %row = %c0 to %n step %c1 : i32 {
+        %c96 = arith.constant 96 : i32
+        %sum = scf.for %i = %tid to %c96 step %ntid iter_args(%acc = %zero) -> (f32) : i32 {
+          %v = memref.load %x[%row, %i] : memref<8x96xf32, 3>
+          %negative = arith.cmpf olt, %v, %zero : f32
+          %w = scf.if %negative -> (f32) {
+            %d = arith.mulf %v, %two : f32
+            scf.yield %d : f32
+          } else {
+            scf.yield %v : f32
+          }
+          %next = arith.addf %acc, %w : f32
+          scf.yield %next : f32
+        }
+        %at = arith.index_cast %tid : i32 to index
+        memref.store %sum, %out[%row, %at] : memref<8x32xf32, 3>
+      }
+      return
+    }
+    func.func @wrong(%x: memref<8x96xf32, 3>) {
+      %t = gpu.thread_id x
+      %v = vector.load %x[%t, %t] : memref<8x96xf32, 3>, vector<4xf32>
+    }
+"""
+
+
+@dialect(name="mlir", source=TEXT)
+def row_sums(x, out: InOut["memref<8x32xf32, 3>"], n): ...
+
+
+@dialect(name="mlir", source=TEXT, extern_func_name="wrong")
+def unread(x): ...
+
+
+@dialect(name="mlir", source=TEXT, extern_func_name="nothing")
+def not_there(x): ...
+
+
+@triton.jit
+def text_kernel(x, out, CASE: tl.constexpr):
+    rows = tl.arange(0, 8)[:, None]
+    a = tl.load(x + rows * 96 + tl.arange(0, 96)[None, :])
+    sums = tl.zeros([8, 32], tl.float32)
+    if CASE == 0:
+        tle.raw.call(row_sums, [a, sums, 8], hardware={"threads": (32,)})
+    elif CASE == 1:
+        tle.raw.call(unread, [a])
+    else:
+        tle.raw.call(not_there, [a])
+    tl.store(out + rows * 32 + tl.arange(0, 32)[None, :], sums)
+
+
+def test_text(device):
+    x = numbers((8, 96))
+    out = device.array(np.zeros((8, 32), np.float32))
+    text_kernel[(1,)](device.array(x), out, 0)
+    want = np.where(x < 0, 2 * x, x).reshape(8, 3, 32).sum(1)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+def test_text_that_is_not_read(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    args = np.zeros((8, 96), np.float32), np.zeros((8, 32), np.float32)
+    with pytest.raises(triton.CompilationError, match=r"line 30: not supported yet: %v = vector\.load"):
+        text_kernel[(1,)](*args, 1)
+    with pytest.raises(triton.CompilationError, match=r"no function @nothing; there are: row_sums, wrong"):
+        text_kernel[(1,)](*args, 2)

@@ -232,7 +232,9 @@ _JITTED: dict = {}
 
 def _body(function):
     """The Python function that a function in MLIR is."""
-    return _helper(function.fn)
+    if function not in _JITTED:
+        _JITTED[function] = function.module.body(function)
+    return _JITTED[function]
 
 
 def _describe(function, target):
