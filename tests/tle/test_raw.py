@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 import numpy as np
+import order
 import pytest
 import raw_workloads
 
@@ -212,6 +213,13 @@ CUDA = """
       int r = threadIdx.x / 8, c = threadIdx.x % 8;
       out[c * 16 + r] = in[r * 8 + c];
     }
+    // Whatever thread stores, reads and writes it: neighbours and those across.
+    __device__ void rotate(float* p) {
+      float t = p[(threadIdx.x + 33) % 128];
+      __syncthreads();
+      p[(threadIdx.x + 66) % 128] = t;
+    }
+    __device__ void by_columns(float* p) { p[threadIdx.x] += threadIdx.x % 8 + 100 * (threadIdx.x / 8); }
     __device__ void first(int* p, int n) { if (threadIdx.x < n) atomicAdd(p, int(threadIdx.x)); }
 """
 
@@ -409,6 +417,66 @@ def test_barriers_stand_where_data_need_them(kernel, sizes, barriers, monkeypatc
     assert len(re.findall(r"bar\.sync", ptx)) == barriers
 
 
+@cuda("rotate")
+def rotate(x: InOut["tensor<128xf32>"]): ...
+
+
+@triton.jit
+def rotated(x_ptr, out_ptr, n):
+    at = tl.arange(0, 128)
+    total = tl.zeros([128], tl.float32)
+    for i in range(n):
+        x = tl.load(x_ptr + i * 128 + at)
+        tle.raw.call(rotate, [x])
+        total += x
+    tl.store(out_ptr + at, total)
+
+
+@triton.jit
+def rotate_here(x_ptr, out_ptr):
+    rotated(x_ptr, out_ptr, 1)
+
+
+@triton.jit
+def rotate_there(x_ptr, out_ptr):
+    rotated(x_ptr, out_ptr + 128, 2)
+
+
+@triton.jit
+def rotated_in_partitions(x_ptr, out_ptr, n):
+    tle.gpu.warp_specialize([(rotate_here, (x_ptr, out_ptr)), (rotate_there, (x_ptr, out_ptr))], [4], [64])
+
+
+@pytest.mark.parametrize("kernel", [rotated, rotated_in_partitions])
+def test_without_any_barrier_the_simulator_reports_a_fault(kernel, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    arguments = numbers(256), np.zeros(256, np.float32), 2
+    found = order.reported(kernel.warmup(*arguments, grid=(1,)), arguments)
+    assert len(found) >= 3
+    assert all(kinds for _, kinds in found), found
+
+
+@cuda("by_columns")
+def by_columns(x: InOut["tensor<8x16xf32>"]): ...
+
+
+@triton.jit
+def with_an_order(x_ptr):
+    at = tl.arange(0, 8)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    x = tl.load(x_ptr + at)
+    tle.raw.call(by_columns, [x], layout={x: {"space": "shared", "order": [0, 1]}})
+    tl.store(x_ptr + at, x)
+
+
+def test_the_order_of_dimensions_in_memory(native):
+    x = numbers((8, 16))
+    given = native.array(x)
+    with_an_order[(1,)](given)
+    np.testing.assert_array_equal(
+        native.numpy(given), x + np.arange(8)[:, None] + 100 * np.arange(16)[None, :]
+    )
+
+
 def test_what_is_included_is_in_the_key(tmp_path):
     (tmp_path / "factor.h").write_text("#define FACTOR 2\n")
     (tmp_path / "scale.cu").write_text(
@@ -469,6 +537,14 @@ def unknown_operand(out: InOut["tensor<?xf32>"], x: Input["tensor<?xf32>"]): ...
 def no_such_function(x: InOut["tensor<?xf32>"]): ...
 
 
+@dialect(name="ptx", source="nonsense %[x];")
+def nonsense(x: InOut["tensor<?xf32>"]): ...
+
+
+@cuda("scale", deferred=True)
+def later(a, s): ...
+
+
 @dialect(name="llvm", source="define float @noise(float %x) { ret flat %x }")
 def noise(x: InOut["tensor<?xf32>"]): ...
 
@@ -507,6 +583,12 @@ def wrong(x, n, CASE: tl.constexpr):
         tle.raw.call(scale, [a, 1.0])
     elif CASE == 14:
         tle.call(scale, args=[a, 1.0], hardware={"warps": 4})
+    elif CASE == 17:
+        tle.raw.call(nonsense, [a])
+    elif CASE == 15:
+        tle.raw.call(later, [a, 1.0])
+    elif CASE == 16:
+        tle.raw.call(scale, [a, 1.0], layout={"z": {"space": "registers"}})
     tl.store(x + at, a)
 
 
@@ -533,6 +615,12 @@ def wrong(x, n, CASE: tl.constexpr):
         (12, ["`output_indices` has 5"]),
         (13, ["`_Z5scaleff` has 4 bytes for `a`, but the call has 8 in each thread"]),
         (14, ["`hardware` of tle.raw.call knows `threads`, not 'warps'"]),
+        (15, ["`later` is deferred: each call says which arguments it writes"]),
+        (
+            17,
+            ["failed on the generated PTX", "nonsense", "the kernel calls code of its author's: text in ptx"],
+        ),
+        (16, ["which is no tensor among the arguments"]),
     ],
 )
 def test_what_is_wrong_is_said_at_the_call(case, messages, monkeypatch):

@@ -47,6 +47,9 @@ pub enum Error {
     /// A bitcode library cannot be used.
     #[error("the device libraries cannot be linked: {0}")]
     Library(String),
+    /// Code of the author's own cannot be used.
+    #[error("{0}")]
+    Code(String),
     /// IR that was given is none.
     #[error("the LLVM IR that takes the place of the kernel's cannot be read: {0}")]
     Given(String),
@@ -140,7 +143,7 @@ pub fn signature(text: &str, symbol: &str) -> Result<Signature, Error> {
     initialize();
     let (text, symbol) = (text.to_string(), symbol.to_string());
     let read = move || {
-        let failed = |what: String| Error::Library(what);
+        let failed = Error::Code;
         let context = Context::create();
         let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), &symbol);
         let module = context.create_module_from_ir(buffer).map_err(|e| failed(e.to_string()))?;
@@ -356,7 +359,7 @@ fn link_code<'c>(
     module: &inkwell::module::Module<'c>,
     code: &Code,
 ) -> Result<(), Error> {
-    let failed = |what: String| Error::Library(format!("{}: {what}", code.name));
+    let failed = |what: String| Error::Code(format!("{}: {what}", code.name));
     let buffer = MemoryBuffer::create_from_memory_range_copy(code.text.as_bytes(), &code.name);
     let own = context.create_module_from_ir(buffer).map_err(|e| failed(e.to_string()))?;
     own.verify().map_err(|e| failed(e.to_string()))?;

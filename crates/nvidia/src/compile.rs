@@ -202,8 +202,15 @@ pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, 
     };
     let out = emit::compile(lowered.module, llvm).map_err(|e| match (&e, users.calls.first()) {
         (emit::Error::Library(_), Some(&call)) => users_error(module, call, e.to_string()),
+        (emit::Error::Code(_), _) => {
+            let error = Diagnostic::new(e.to_string()).of(Kind::Syntax);
+            Box::new(raw_call::blame(module, error, None))
+        }
         (emit::Error::Given(_), _) => Box::new(Diagnostic::new(e.to_string()).of(Kind::Syntax)),
-        _ => Box::new(Diagnostic::new(e.to_string()).of(Kind::Internal)),
+        _ => {
+            let error = Diagnostic::new(e.to_string()).of(Kind::Internal);
+            Box::new(raw_call::blame(module, error, None))
+        }
     })?;
     timing.build = out.timing.build;
     timing.passes = out.timing.passes;

@@ -306,11 +306,13 @@ fn written(slots: &[Slot], at: u32, bits: u32, from: &str, registers: &[(String,
 /// An instruction as the threads of a group run it.
 pub(crate) fn for_group(text: &str, group: Group) -> String {
     let compact: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if matches!(
-        compact.as_str(),
-        "bar.sync 0" | "barrier.sync 0" | "barrier.sync.aligned 0" | "bar.cta.sync 0"
-    ) {
-        return format!("bar.sync {}, {}", group.barrier, group.threads);
+    let of_all = ["bar.sync 0", "barrier.sync 0", "barrier.sync.aligned 0", "bar.cta.sync 0"];
+    if of_all.contains(&compact.as_str()) {
+        // Several warps may be alone, each of which would come to the same barrier.
+        return match group.threads {
+            32 => "bar.warp.sync -1".into(),
+            threads => format!("bar.sync {}, {threads}", group.barrier),
+        };
     }
     text.replace("%tid.x", &format!("${}", group.thread)).replace("%ntid.x", &group.threads.to_string())
 }

@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 use tilewright_ir as ir;
+use tilewright_ir::Diagnostic;
 use tilewright_ir::dialect::tt::{self, RawLanguage};
 use tilewright_llvm::{CastOp, Effect, IntPred, Scalar, Space, Ty, Value, emit};
 use tilewright_lower::OWN_PREFIX;
@@ -45,6 +46,29 @@ pub(crate) fn ptx_version(module: &ir::Module) -> Option<(u32, u32)> {
         }
     });
     greatest
+}
+
+/// An error of a tool that came behind, with the first call of the author's own code as its place: what is generated has been tried more often.
+/// `ptx` is the text that the tool had, of which the error may name lines.
+pub(crate) fn blame(module: &ir::Module, error: Diagnostic, ptx: Option<&str>) -> Diagnostic {
+    let mut calls = Vec::new();
+    module.walk(module.root(), &mut |op| calls.extend(tt::RawCall::cast(module, op)));
+    let Some(first) = calls.first().filter(|_| error.span.is_none()) else { return error };
+    let shown = |call: &tt::RawCall| match call.symbol(module) {
+        symbol if symbol.is_empty() => format!("text in {}", call.language(module).keyword()),
+        symbol => format!("`{symbol}` in {}", call.language(module).keyword()),
+    };
+    let mut names: Vec<String> = calls.iter().map(shown).collect();
+    names.dedup();
+    let named = error.message.split("line ").nth(1).and_then(|rest| {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let number: usize = rest[..digits].parse().ok()?;
+        Some(format!("line {number} is: {}", ptx?.lines().nth(number.checked_sub(1)?)?.trim()))
+    });
+    let mut blamed = Diagnostic::at(module, module.op_loc(first.0), error.message).of(error.kind);
+    blamed.notes = error.notes;
+    blamed.notes.extend(named);
+    blamed.note(format!("the kernel calls code of its author's: {}", names.join(", ")))
 }
 
 impl Lower<'_, '_> {

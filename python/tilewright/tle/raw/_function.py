@@ -261,4 +261,5 @@ def _describe(function, target):
         function.module.IN_REGISTERS,
         tuple((p.name, p.is_output, tuple(p.type) if p.type else ()) for p in function.parameters),
         threads_dim,
+        bool(function.options["deferred"]),
     )

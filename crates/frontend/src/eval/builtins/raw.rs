@@ -36,6 +36,8 @@ struct Raw {
     in_registers: bool,
     parameters: Vec<Parameter>,
     threads_dim: Option<i128>,
+    /// Whether each call says what it writes.
+    is_deferred: bool,
 }
 
 struct Parameter {
@@ -120,7 +122,8 @@ impl Evaluator<'_> {
         let HostValue::Tuple(items) = said else {
             return Err(self.error("internal: a function of tle.raw without a description"));
         };
-        let [name, language, symbol, source, count, in_registers, parameters, threads_dim] = &items[..]
+        let [name, language, symbol, source, count, in_registers, parameters, threads_dim, deferred] =
+            &items[..]
         else {
             return Err(self.error("internal: a function of tle.raw with another description"));
         };
@@ -172,6 +175,7 @@ impl Evaluator<'_> {
             in_registers: in_registers.truth() == Some(true),
             parameters: all,
             threads_dim: number(threads_dim),
+            is_deferred: deferred.truth() == Some(true),
         })
     }
 
@@ -187,6 +191,12 @@ impl Evaluator<'_> {
     /// The numbers of the arguments that the function writes.
     fn outputs_of(&mut self, args: &Args, raw: &Raw, count: usize) -> Eval<Vec<usize>> {
         let Some(given) = args.optional("output_indices").cloned() else {
+            if raw.is_deferred {
+                return Err(self
+                    .error(format!("`{}` is deferred: each call says which arguments it writes", raw.name))
+                    .note("give output_indices=[…], the numbers of these arguments")
+                    .into());
+            }
             return Ok((0..count).filter(|&i| raw.parameters[i].is_output).collect());
         };
         let mut all = Vec::new();
@@ -224,23 +234,24 @@ impl Evaluator<'_> {
             ));
         };
         for (key, wanted) in entries.iter() {
-            let at = match key {
-                Value::Tensor(t) => {
-                    values.iter().position(|v| v.as_tensor().is_some_and(|v| v.value == t.value))
-                }
-                Value::Const(HostValue::Str(name)) => raw.parameters.iter().position(|p| p.name == **name),
-                Value::Const(HostValue::Int(i)) => usize::try_from(*i).ok().filter(|&i| i < values.len()),
-                _ => None,
+            // A tensor may be given several times.
+            let is_meant = |i: usize| match key {
+                Value::Tensor(t) => values[i].as_tensor().is_some_and(|v| v.value == t.value),
+                Value::Const(HostValue::Str(name)) => raw.parameters[i].name == **name,
+                Value::Const(HostValue::Int(number)) => *number == i as i128,
+                _ => false,
             };
-            let Some(at) = at else {
+            let meant: Vec<usize> = (0..values.len()).filter(|&i| is_meant(i)).collect();
+            if meant.is_empty() {
                 return Err(self
                     .error(format!(
                         "`layout` of tle.raw.call has the key {key}, which is no tensor among the arguments"
                     ))
                     .note("a key is one of the arguments, its parameter's name, or its number")
                     .into());
-            };
-            places[at] = self.place(wanted)?;
+            }
+            let place = self.place(wanted)?;
+            meant.into_iter().for_each(|i| places[i] = place.clone());
         }
         Ok(places)
     }
@@ -341,7 +352,16 @@ impl Evaluator<'_> {
         let given = match value {
             Value::Buffer(buffer) => {
                 self.own_buffer(buffer)?;
-                let order = (0..buffer.shape.len() as u32).rev().collect();
+                let ty = self.module.value_type(buffer.handle.value);
+                let encoding = self.module.encoding(ty).and_then(|e| self.module.encoding_of(e));
+                let order = match encoding {
+                    Some(Encoding::Shared(SharedKind::Swizzled { order, .. }))
+                        if order.len() == buffer.shape.len() =>
+                    {
+                        order.clone()
+                    }
+                    _ => (0..buffer.shape.len() as u32).rev().collect(),
+                };
                 Given::Memory((**buffer).clone(), None, order)
             }
             Value::Tensor(t) if t.is_block() => match place {
