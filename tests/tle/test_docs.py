@@ -1,4 +1,4 @@
-"""The examples of a page run as one program, in their order: `docs/tle.md`, `docs/distributed.md`, `docs/warp-level.md`."""
+"""The examples of a page run as one program, in their order: `docs/tle.md`, `docs/tle-raw.md`, `docs/distributed.md`, `docs/warp-level.md`."""
 
 import os
 import re
@@ -12,7 +12,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize("backend", ["interp", "ptxsim"])
-@pytest.mark.parametrize("page,least", [("tle", 10), ("distributed", 2), ("warp-level", 4)])
+@pytest.mark.parametrize("page,least", [("tle", 10), ("tle-raw", 6), ("distributed", 2), ("warp-level", 4)])
 def test_examples(backend, page, least, tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text(), re.DOTALL)
     assert len(blocks) >= least

@@ -74,10 +74,8 @@ def test_a_name_that_the_reference_lacks_is_missing_at_once():
 def test_a_name_that_is_not_there_yet_can_be_held_but_not_called():
     assert tle.gpu.storage_kind.smem is tle.gpu.smem
     assert repr(tle.dsa.ascend.UB) == "<not supported yet: tle.dsa.ascend.UB>"
-    with pytest.raises(NotImplementedError, match=r"not supported yet: tle\.hardware_constraint"):
-        tle.hardware_constraint(threads_dim=1)
-    with pytest.raises(NotImplementedError, match=r"not supported yet: tle\.raw\.dialect"):
-        tle.raw.dialect(name="cuda")
+    with pytest.raises(NotImplementedError, match=r"not supported yet: tle\.gpu\.rematerialize_index"):
+        tle.gpu.rematerialize_index(2)
 
 
 @triton.jit
@@ -96,7 +94,7 @@ def by_value(x):
 
 @triton.jit
 def by_full_path(x):
-    p = triton.experimental.tle.language.hardware_constraint(threads_dim=1)
+    p = triton.experimental.tle.language.gpu.rematerialize_index(2)
 
 
 @triton.jit
@@ -109,7 +107,7 @@ def by_another_name(x):
     [
         (by_module, "tle.gpu.rematerialize_index", "not supported yet: tle.gpu.rematerialize_index"),
         (by_value, "held", "not supported yet: tle.dsa.ascend.UB"),
-        (by_full_path, "hardware_constraint", "not supported yet: tle.hardware_constraint"),
+        (by_full_path, "rematerialize_index", "not supported yet: tle.gpu.rematerialize_index"),
         (by_another_name, "tle.cumsumm", "did you mean `cumsum`"),
     ],
 )

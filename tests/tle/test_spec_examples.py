@@ -27,6 +27,7 @@ TLE Architecture Design                   where it is run
 3.3.1.1.5 tle.gpu.copy                    test_copy
 3.3.1.2.1 warp_specialize                 test_producer_and_consumer, test_several_workers
 3.3.3.1, 3.3.3.2 staging, atomics         test_staging, test_shared_atomics
+3.4.1.1 a function in MLIR                test_raw_mlir.py::test_the_documents_example
 4.1, 4.2, 4.3, 4.4                        tables without code; examples/tle/sparse_mla.py, moe_align.py, topk.py, topk_selector.py
 ========================================  ============================================================================
 

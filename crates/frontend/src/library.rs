@@ -41,13 +41,25 @@ const FILES: &[(&str, &str)] = &[
     ("tle.dsa", include_str!("../../../python/tilewright/tle/dsa.py")),
     ("tle.gpu", include_str!("../../../python/tilewright/tle/gpu.py")),
     ("tle.raw", include_str!("../../../python/tilewright/tle/raw/__init__.py")),
-    ("tle.raw.mlir", include_str!("../../../python/tilewright/tle/raw/mlir.py")),
+    ("tle.raw.mlir", include_str!("../../../python/tilewright/tle/raw/mlir/__init__.py")),
+    ("tle.raw.mlir._debug", include_str!("../../../python/tilewright/tle/raw/mlir/_debug.py")),
+    ("tle.raw.mlir._threads", include_str!("../../../python/tilewright/tle/raw/mlir/_threads.py")),
+    ("tle.raw.mlir.arith", include_str!("../../../python/tilewright/tle/raw/mlir/arith.py")),
+    ("tle.raw.mlir.cf", include_str!("../../../python/tilewright/tle/raw/mlir/cf.py")),
+    ("tle.raw.mlir.gpu", include_str!("../../../python/tilewright/tle/raw/mlir/gpu.py")),
+    ("tle.raw.mlir.ir", include_str!("../../../python/tilewright/tle/raw/mlir/ir.py")),
+    ("tle.raw.mlir.llvm", include_str!("../../../python/tilewright/tle/raw/mlir/llvm.py")),
+    ("tle.raw.mlir.math", include_str!("../../../python/tilewright/tle/raw/mlir/math.py")),
+    ("tle.raw.mlir.memref", include_str!("../../../python/tilewright/tle/raw/mlir/memref.py")),
+    ("tle.raw.mlir.nvvm", include_str!("../../../python/tilewright/tle/raw/mlir/nvvm.py")),
+    ("tle.raw.mlir.scf", include_str!("../../../python/tilewright/tle/raw/mlir/scf.py")),
+    ("tle.raw.mlir.tensor", include_str!("../../../python/tilewright/tle/raw/mlir/tensor.py")),
     ("experimental", include_str!("../../../python/tilewright/experimental/__init__.py")),
 ];
 
 /// The modules whose file is a folder's.
 const PACKAGES: &[&str] =
-    &["language", "language.extra", "language.extra.cuda", "tle", "tle.raw", "experimental"];
+    &["language", "language.extra", "language.extra.cuda", "tle", "tle.raw", "tle.raw.mlir", "experimental"];
 
 /// Other names under which users reach the same modules.
 const ALIASES: &[(&str, &str)] = &[

@@ -7,6 +7,7 @@ use crate::guard::{Diagnostics, on_own_thread};
 use crate::program::*;
 use crate::ty::{Scalar, Ty};
 use inkwell::OptimizationLevel;
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::*;
@@ -18,6 +19,7 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
 };
+use inkwell::types::BasicTypeEnum;
 use rustc_hash::FxHashMap;
 use std::ffi::{CString, c_char, c_uint};
 use std::sync::Once;
@@ -45,6 +47,9 @@ pub enum Error {
     /// A bitcode library cannot be used.
     #[error("the device libraries cannot be linked: {0}")]
     Library(String),
+    /// Code of the author's own cannot be used.
+    #[error("{0}")]
+    Code(String),
     /// IR that was given is none.
     #[error("the LLVM IR that takes the place of the kernel's cannot be read: {0}")]
     Given(String),
@@ -104,6 +109,66 @@ pub struct Libraries {
     pub bitcode: Vec<(String, Vec<u8>)>,
     /// Functions that one of them must define. Others that nobody defines are the system's.
     pub wanted: Vec<String>,
+    /// Code of the author's own, of each of which one function is called.
+    pub code: Vec<Code>,
+}
+
+/// LLVM IR as text, of which the module calls one function.
+#[derive(Debug, Clone)]
+pub struct Code {
+    /// What it is, for messages.
+    pub name: String,
+    /// The text.
+    pub text: String,
+    /// The function.
+    pub symbol: String,
+    /// The name by which the module calls it.
+    pub called: String,
+}
+
+/// What a function takes and gives: the fields of a structure where that is what it returns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// Types of the parameters.
+    pub params: Vec<Ty>,
+    /// Types of the results.
+    pub results: Vec<Ty>,
+}
+
+/// The signature of a function of LLVM IR text.
+///
+/// # Errors
+/// The text is no LLVM IR, it does not define the function, or that has types which kernels have no values of.
+pub fn signature(text: &str, symbol: &str) -> Result<Signature, Error> {
+    initialize();
+    let (text, symbol) = (text.to_string(), symbol.to_string());
+    let read = move || {
+        let failed = Error::Code;
+        let context = Context::create();
+        let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), &symbol);
+        let module = context.create_module_from_ir(buffer).map_err(|e| failed(e.to_string()))?;
+        let defined = module.get_function(&symbol).filter(|f| f.count_basic_blocks() > 0);
+        let function =
+            defined.ok_or_else(|| failed(format!("it defines no function `@{symbol}`")))?.get_type();
+        let read = |ty: String| {
+            Ty::of_llvm(&ty).ok_or_else(|| {
+                failed(format!("`@{symbol}` has the type {ty}, of which kernels have no values"))
+            })
+        };
+        let params = function.get_param_types().into_iter().map(|ty| read(ty.print_to_string().to_string()));
+        let params = params.collect::<Result<_, _>>()?;
+        let results = match function.get_return_type() {
+            None => Vec::new(),
+            Some(BasicTypeEnum::StructType(fields)) => {
+                let fields =
+                    fields.get_field_types().into_iter().map(|ty| read(ty.print_to_string().to_string()));
+                fields.collect::<Result<_, _>>()?
+            }
+            Some(one) => vec![read(one.print_to_string().to_string())?],
+        };
+        Ok(Signature { params, results })
+    };
+    on_own_thread(read).unwrap_or_else(|message| Err(Error::Fatal(message)))
 }
 
 /// The passes that pay on our IR. The builder has already folded, merged and hoisted; what is left for LLVM is the
@@ -218,7 +283,10 @@ fn translate(module: &Module, options: &EmitOptions) -> Result<Output, Error> {
     let instructions = emitter.count;
     emitter.finish();
     let mut passes = options.passes.clone();
-    if !options.libraries.bitcode.is_empty() {
+    if !options.libraries.bitcode.is_empty() || !options.libraries.code.is_empty() {
+        for code in &options.libraries.code {
+            link_code(&context, &llvm, code)?;
+        }
         link_libraries(&context, &llvm, &options.libraries)?;
         listen(); // linking put a listener of its own there
         // What asks about flushing (`__nvvm_reflect`) is answered, calls are expanded, and the rest goes.
@@ -283,6 +351,47 @@ fn require_cluster(assembly: &mut String, function: &Function) {
 /// Passes over what a library brought.
 const LIBRARY_PASSES: &str =
     "globaldce,function(nvvm-reflect),always-inline,inline,globaldce,function(simplifycfg)";
+
+/// Adds code of the author's own: the function that is called, under the name that it is called by, and what that needs, which no other
+/// code sees.
+fn link_code<'c>(
+    context: &'c Context,
+    module: &inkwell::module::Module<'c>,
+    code: &Code,
+) -> Result<(), Error> {
+    let failed = |what: String| Error::Code(format!("{}: {what}", code.name));
+    let buffer = MemoryBuffer::create_from_memory_range_copy(code.text.as_bytes(), &code.name);
+    let own = context.create_module_from_ir(buffer).map_err(|e| failed(e.to_string()))?;
+    own.verify().map_err(|e| failed(e.to_string()))?;
+    own.set_triple(&module.get_triple());
+    own.set_data_layout(&module.get_data_layout());
+    for global in own.get_globals().filter(|g| g.get_initializer().is_some()) {
+        global.set_linkage(Linkage::Internal);
+    }
+    for function in own.get_functions().filter(|f| f.count_basic_blocks() > 0) {
+        // What another compiler was told of the target would keep it from being inlined.
+        for attribute in ["target-cpu", "target-features"] {
+            function.remove_string_attribute(AttributeLoc::Function, attribute);
+        }
+        if function.get_name().to_bytes() == code.symbol.as_bytes() {
+            function.as_global_value().set_name(&code.called);
+            function.set_linkage(Linkage::External);
+            function.set_call_conventions(0);
+        } else {
+            function.set_linkage(Linkage::Internal);
+        }
+    }
+    module.link_in_module(own).map_err(|e| failed(e.to_string()))?;
+    match module.get_function(&code.called).filter(|f| f.count_basic_blocks() > 0) {
+        Some(function) => {
+            let kind = Attribute::get_named_enum_kind_id("alwaysinline");
+            function.add_attribute(AttributeLoc::Function, context.create_enum_attribute(kind, 0));
+            function.set_linkage(Linkage::Internal);
+            Ok(())
+        }
+        None => Err(failed(format!("it defines no function `@{}`", code.symbol))),
+    }
+}
 
 /// Adds the definitions of libraries, as functions that the module alone can see.
 fn link_libraries<'c>(
@@ -421,6 +530,10 @@ impl<'m> Emitter<'m> {
             debug: None,
             count: 0,
         };
+        for text in &module.assembly {
+            // SAFETY: the text is passed with its length; the module is alive.
+            unsafe { LLVMAppendModuleInlineAsm(llvm, text.as_ptr().cast(), text.len()) };
+        }
         e.debug_unit();
         e.declare_globals();
         e.declare_functions();

@@ -318,6 +318,8 @@ pub struct Module {
     pub functions: Vec<Function>,
     /// Globals, in order.
     pub globals: Vec<Global>,
+    /// Text of the target's assembly that stands before the functions, once each.
+    pub assembly: Vec<String>,
     pub(crate) asms: Vec<AsmData>,
     pub(crate) signatures: Vec<(String, Vec<Ty>, Vec<Ty>)>,
 }

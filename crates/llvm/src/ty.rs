@@ -159,6 +159,25 @@ impl Ty {
     /// Generic pointer.
     pub const PTR: Ty = Ty::scalar(Scalar::Ptr(Space::Generic));
 
+    /// The type that LLVM's text calls so, where values have it.
+    pub fn of_llvm(text: &str) -> Option<Ty> {
+        Some(match text {
+            "i1" => Ty::I1,
+            "i8" => Ty::I8,
+            "i16" => Ty::I16,
+            "i32" => Ty::I32,
+            "i64" => Ty::I64,
+            "half" => Ty::F16,
+            "bfloat" => Ty::BF16,
+            "float" => Ty::F32,
+            "double" => Ty::F64,
+            "ptr" => Ty::PTR,
+            "ptr addrspace(1)" => Ty::GLOBAL,
+            "ptr addrspace(3)" => Ty::SHARED,
+            _ => return None,
+        })
+    }
+
     /// A scalar type.
     pub const fn scalar(scalar: Scalar) -> Ty {
         Ty { scalar, lanes: 1 }

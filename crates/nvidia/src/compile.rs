@@ -11,6 +11,7 @@ use tilewright_target::PythonEnvironment;
 
 use crate::libdevice;
 use crate::lower;
+use crate::lower::raw_call;
 use crate::mend_for_ptxas::mend_for_ptxas;
 use crate::target::Target;
 use crate::wait_for_copies::wait_for_copies;
@@ -124,6 +125,7 @@ impl Users {
                 libraries.bitcode.push((path, bitcode));
             }
         }
+        libraries.code = raw_code(module);
         let called: Vec<&str> =
             lowered.declared().filter(|name| name.starts_with(libdevice::PREFIX)).collect();
         libraries.wanted.extend(called.iter().map(|name| name.to_string()));
@@ -138,6 +140,34 @@ impl Users {
         }
         Ok(libraries)
     }
+}
+
+/// LLVM IR of the author's own, once each.
+fn raw_code(module: &ir::Module) -> Vec<emit::Code> {
+    let mut all: Vec<emit::Code> = Vec::new();
+    module.walk(module.root(), &mut |op| {
+        let call = tt::RawCall::cast(module, op).filter(|c| c.language(module) == tt::RawLanguage::Llvm);
+        if let Some(call) = call {
+            let (text, symbol) = (call.source(module), call.symbol(module));
+            let called = raw_call::linked_name(&text, &symbol);
+            if all.iter().all(|code| code.called != called) {
+                all.push(emit::Code { name: format!("the LLVM IR of `{symbol}`"), text, symbol, called });
+            }
+        }
+    });
+    all
+}
+
+/// The text with a PTX version that is at least this one.
+fn at_least_version(ptx: String, (major, minor): (u32, u32)) -> String {
+    let Some(start) = ptx.find("\n.version ").map(|at| at + 1) else { return ptx };
+    let end = ptx[start..].find('\n').map_or(ptx.len(), |n| start + n);
+    let has = ptx[start..end].trim_start_matches(".version ").trim().split_once('.');
+    let has = has.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    if has >= Some((major, minor)) {
+        return ptx;
+    }
+    format!("{}.version {major}.{minor}{}", &ptx[..start], &ptx[end..])
 }
 
 /// What is wrong with a user's library.
@@ -172,8 +202,15 @@ pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, 
     };
     let out = emit::compile(lowered.module, llvm).map_err(|e| match (&e, users.calls.first()) {
         (emit::Error::Library(_), Some(&call)) => users_error(module, call, e.to_string()),
+        (emit::Error::Code(_), _) => {
+            let error = Diagnostic::new(e.to_string()).of(Kind::Syntax);
+            Box::new(raw_call::blame(module, error, None))
+        }
         (emit::Error::Given(_), _) => Box::new(Diagnostic::new(e.to_string()).of(Kind::Syntax)),
-        _ => Box::new(Diagnostic::new(e.to_string()).of(Kind::Internal)),
+        _ => {
+            let error = Diagnostic::new(e.to_string()).of(Kind::Internal);
+            Box::new(raw_call::blame(module, error, None))
+        }
     })?;
     timing.build = out.timing.build;
     timing.passes = out.timing.passes;
@@ -195,6 +232,10 @@ pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, 
     })?;
     let ptx = wait_for_copies(ptx);
     let ptx = mend_for_ptxas(ptx);
+    let ptx = match raw_call::ptx_version(module) {
+        Some(version) => at_least_version(ptx, version),
+        None => ptx,
+    };
     Ok(Kernel {
         name: lowered.kernel,
         ptx,

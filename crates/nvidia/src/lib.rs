@@ -12,6 +12,7 @@ pub mod lower;
 mod mend_for_ptxas;
 pub mod pipeline;
 mod ptx;
+mod ptx_function;
 pub mod ptxas;
 pub mod sass;
 pub mod target;

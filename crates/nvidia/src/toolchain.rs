@@ -15,6 +15,7 @@ use tilewright_target::{
 
 use crate::compile::{self, compile};
 use crate::libdevice;
+use crate::lower::raw_call;
 use crate::ptxas::{self, Ptxas};
 use crate::target::Target;
 
@@ -120,9 +121,11 @@ impl target::Toolchain for Toolchain {
             cubin = Some(stage(CUBIN, given.bytes.clone(), Duration::ZERO));
         } else if let Ok(ptxas) = &self.ptxas {
             let start = Instant::now();
-            let (bytes, usage, _log) = ptxas
-                .assemble(&kernel.ptx, self.target, options, stop)
-                .map_err(|e| Diagnostic::new(e.to_string()).of(Kind::Environment))?;
+            let (bytes, usage, _log) =
+                ptxas.assemble(&kernel.ptx, self.target, options, stop).map_err(|e| {
+                    let error = Diagnostic::new(e.to_string()).of(Kind::Environment);
+                    raw_call::blame(&module, error, Some(&kernel.ptx))
+                })?;
             cubin = Some(stage(CUBIN, bytes, start.elapsed()));
             used = Some(usage);
         }

@@ -58,10 +58,7 @@ from .gpu import (
     smem,
     swizzled_shared_layout,
 )
-from .raw import call
-
-_NOT_YET = ("hardware_constraint",)
-globals().update(_marker.not_supported_yet(__name__, _NOT_YET))
+from .raw import call, hardware_constraint
 
 # `tle.language` is `tle` itself.
 language = _sys.modules[__name__]
@@ -128,6 +125,7 @@ class range(_core.range):
 
 
 __all__ = [
+    "TLE_PRIMITIVES",
     "B",
     "BarrierKind",
     "GroupKind",
@@ -138,7 +136,6 @@ __all__ = [
     "ShardedTensor",
     "ShardingSpec",
     "TLEUnsupportedPrimitiveError",
-    "TLE_PRIMITIVES",
     "alloc",
     "buffered_tensor",
     "call",
@@ -156,6 +153,7 @@ __all__ = [
     "get_mem_pool",
     "get_supported_primitives",
     "gpu",
+    "hardware_constraint",
     "insert_tile",
     "is_primitive_supported",
     "jit",
@@ -186,6 +184,5 @@ __all__ = [
     "signal_wait",
     "smem",
     "swizzled_shared_layout",
-    *_NOT_YET,
 ]
 __getattr__ = _marker.explain_missing(__name__, __all__)

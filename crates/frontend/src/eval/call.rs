@@ -13,10 +13,11 @@ use tilewright_ir::dialect::tt;
 use tilewright_ir::{TypeKind, licm};
 
 use super::builtins::layouts;
+use super::builtins::mlir::ACTIVE;
 use super::{Eval, Evaluator, Scope, builder};
 use crate::dtype::DType;
 use crate::host::{FunctionKind, HostObject, HostValue, JitFunction, NamedTuple};
-use crate::library::{Builtin, Item, Library};
+use crate::library::{Builtin, Item, Library, PACKAGE};
 use crate::value::{Method, MethodTarget, RangeValue, Tensor, TupleValue, Value};
 
 /// The class of loops at run time.
@@ -89,7 +90,7 @@ impl Evaluator<'_> {
             return Err(if why.is_empty() { error } else { error.note(why).into() });
         }
         self.call_with(callee, call)?;
-        Ok(())
+        self.assign_written(call)
     }
 
     /// Why the result of a call must be used, where it must.
@@ -127,6 +128,7 @@ impl Evaluator<'_> {
             args.keywords.push((name.id.clone(), value));
         }
         self.range = call.range();
+        self.written.clear();
         self.call(callee, args)
     }
 
@@ -136,7 +138,7 @@ impl Evaluator<'_> {
         let mut entries = Vec::with_capacity(dict.items.len());
         for item in &dict.items {
             let Some(key) = &item.key else { return self.expr(arg) };
-            entries.push((self.expr(key)?, self.expr(&item.value)?));
+            entries.push((self.expr(key)?, self.argument(&item.value)?));
         }
         Ok(Value::Dict(entries.into()))
     }
@@ -421,7 +423,14 @@ impl Evaluator<'_> {
             return self.call_noinline(function, &def, scope, specialization);
         }
         let (range, loc) = (self.range, self.loc());
+        // A helper of a function in MLIR is one, too.
+        let caller = self.frame().threads.filter(|_| !function.module.starts_with(PACKAGE));
+        let active = caller.and_then(|_| self.frame().scope.get(&ACTIVE).cloned());
         self.enter(function, scope, Some((loc, range)), specialization);
+        self.frame_mut().threads = caller;
+        if let Some(active) = active {
+            self.frame_mut().scope.insert(ACTIVE, active);
+        }
         let result = self.run_function(&def.body);
         self.frames.pop();
         self.range = range;
@@ -554,6 +563,11 @@ impl Evaluator<'_> {
                 class: Some((object.name.clone(), fields.clone())),
                 items: items.into_iter().flatten().collect(),
             })));
+        }
+        if &*object.kind == "function" && self.frame().threads.is_some() {
+            let helper = self.host.library("tle.raw._function._helper", &[HostValue::Object(object.clone())]);
+            let helper = helper.map_err(|e| self.host_error(e))?;
+            return self.call(Value::from_host(helper), args);
         }
         if !object.callable {
             return Err(self

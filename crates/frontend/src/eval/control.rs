@@ -44,6 +44,18 @@ impl Evaluator<'_> {
     ) -> Eval<Flow> {
         let condition = self.expr(test)?;
         self.range = test.range();
+        if let Some(condition) = self.differs(&condition) {
+            if contains_return(body) || orelse.0.iter().any(|clause| contains_return(&clause.body)) {
+                return Err(self.not_supported_yet("`return` under a condition that differs between threads"));
+            }
+            let (outer, inner, other) = self.split_threads(&condition)?;
+            self.set_active(inner);
+            self.run(body, Some(rest))?;
+            self.set_active(other);
+            self.run_else(orelse, rest)?;
+            self.set_active(outer);
+            return Ok(Flow::Next);
+        }
         match self.condition(condition, "if")? {
             Condition::Static(true) => self.run(body, Some(rest)),
             Condition::Static(false) => self.run_else(orelse, rest),
@@ -256,6 +268,10 @@ impl Evaluator<'_> {
         let a = if is_number(&a) { Value::Tensor(self.tensor_of(&a)?) } else { a };
         self.block = else_block.unwrap_or(outer);
         let b = if is_number(&b) { Value::Tensor(self.tensor_of(&b)?) } else { b };
+        self.block = then_block.unwrap_or(outer);
+        let a = self.widened(a, &b)?;
+        self.block = else_block.unwrap_or(outer);
+        let b = self.widened(b, &a)?;
         self.block = outer;
         if !a.same_type(&b) || a.leaves().is_empty() {
             return Err(self

@@ -265,6 +265,8 @@ impl Evaluator<'_> {
                 "type" => Value::Const(HostValue::DType(t.ty())),
                 "shape" => Value::shape(&t.shape),
                 "numel" => Value::int(t.numel()),
+                // What MLIR's bindings call the result of an operation.
+                "res" | "result" if self.threads_of_function().is_some() => value.clone(),
                 "T" => {
                     let t = t.clone();
                     return self.transpose(&t).map(|t| Some(Value::Tensor(t)));

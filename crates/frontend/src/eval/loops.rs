@@ -10,6 +10,8 @@ use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::dialect::{arith, scf};
 use tilewright_ir::{self as ir, AttrKind, Block, Op, licm};
 
+use super::builtins::mlir::{ACTIVE, Varying};
+use super::builtins::raw::arguments_of;
 use super::control::{Condition, is_number};
 use super::stmt::{Flow, Rest, RestKind};
 use super::{Error, Eval, Evaluator, MAX_OPS, Scope, builder};
@@ -77,7 +79,10 @@ impl Evaluator<'_> {
             }
             return self.run_unrolled(&s.target, &values, &s.body, Some(rest));
         }
-        self.dynamic_for(s, &range)?;
+        match self.uniform_range(&range)? {
+            Some((range, varying)) => self.dynamic_for(s, &range, Some(&varying))?,
+            None => self.dynamic_for(s, &range, None)?,
+        }
         Ok(Flow::Next)
     }
 
@@ -106,7 +111,7 @@ impl Evaluator<'_> {
         Ok(Flow::Next)
     }
 
-    fn dynamic_for(&mut self, s: &StmtFor, range: &RangeValue) -> Eval<()> {
+    fn dynamic_for(&mut self, s: &StmtFor, range: &RangeValue, varying: Option<&Varying>) -> Eval<()> {
         let Expr::Name(target) = &*s.target else {
             self.range = s.target.range();
             return Err(self.error("the variable of a run-time loop must be one name"));
@@ -142,7 +147,10 @@ impl Evaluator<'_> {
                 let left = arith::Subi::build(&mut b, upper, iv).result(b.module);
                 iv = arith::Addi::build(&mut b, left, lower).result(b.module);
             }
-            let iv = Value::Tensor(Tensor::scalar(iv, ty));
+            let mut iv = Value::Tensor(Tensor::scalar(iv, ty));
+            if let Some(varying) = varying {
+                iv = self.own_iteration(varying, &iv)?;
+            }
             self.call_by_name(&iv, &target.id);
             self.bind_carried(&carried, &args[1..]);
             self.frame_mut().scope.insert(target.id.clone(), iv);
@@ -157,6 +165,12 @@ impl Evaluator<'_> {
                 self.block = outer;
                 self.erase_after(mark);
                 promoted.push(name);
+                continue;
+            }
+            if self.must_widen(&carried, &after) {
+                self.block = outer;
+                self.erase_after(mark);
+                self.widen_carried(&carried, &after)?;
                 continue;
             }
             let yielded = self.yielded(&carried, &after, &s.body)?;
@@ -413,6 +427,11 @@ impl Evaluator<'_> {
     fn dynamic_while(&mut self, s: &StmtWhile) -> Eval<()> {
         let mut assigned = assigned_names(&s.body);
         collect_walrus(&s.test, &mut assigned);
+        // Threads leave the loop one by one: it goes on while any of them is in it.
+        let outer_threads = self.begin_varying(&s.test)?;
+        if outer_threads.is_some() {
+            assigned.push(ACTIVE);
+        }
         let mut promoted: Vec<Name> = Vec::new();
         loop {
             let mark = self.module.last_op(self.block);
@@ -434,7 +453,7 @@ impl Evaluator<'_> {
             let outer = std::mem::replace(&mut self.block, before_block);
             self.bind_carried(&carried, &before_args);
             self.loop_stays = false;
-            let test = self.expr(&s.test)?;
+            let test = if outer_threads.is_some() { self.any_active()? } else { self.expr(&s.test)? };
             if std::mem::take(&mut self.loop_stays) {
                 let unit = self.module.attr(AttrKind::Unit);
                 self.module.set_attr(op.0, licm::DISABLED, unit);
@@ -458,6 +477,9 @@ impl Evaluator<'_> {
             let flow = self.run(&s.body, None);
             self.frame_mut().loops -= 1;
             flow?;
+            if outer_threads.is_some() {
+                self.leave_varying(&s.test)?;
+            }
             self.range = s.range;
             let after = std::mem::replace(&mut self.frame_mut().scope, scope);
             if let Some(name) = self.changed_constant(&after, &assigned, &carried, None)? {
@@ -466,40 +488,64 @@ impl Evaluator<'_> {
                 promoted.push(name);
                 continue;
             }
+            if self.must_widen(&carried, &after) {
+                self.block = outer;
+                self.erase_after(mark);
+                self.widen_carried(&carried, &after)?;
+                continue;
+            }
             let yielded = self.yielded(&carried, &after, &s.body)?;
             scf::Yield::build(&mut builder!(self), &yielded);
             self.block = outer;
 
-            let mut kept = Vec::new();
-            let mut results = Vec::new();
-            for i in 0..init.len() {
-                if after_args[i] == yielded[i] || yielded[i] == init[i] {
-                    // The condition hands it on; nothing else reads it there afterwards.
-                    results.push(init[i]);
-                } else {
-                    kept.push(i);
-                    results.push(self.module.add_result(op.0, types[i]));
-                }
-            }
-            if kept.len() != init.len() {
-                let keep =
-                    |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
-                let condition = self.module.last_op(before_block).expect("ends in a condition");
-                self.module.set_operand_group(condition, 1, &keep(&before_args));
-                let last = self.module.last_op(after_block).expect("ends in a yield");
-                self.module.set_operand_group(last, 0, &keep(&yielded));
-                self.module.set_operand_group(op.0, 0, &keep(&init));
-                for i in (0..init.len()).rev().filter(|i| !kept.contains(i)) {
-                    self.module.replace_all_uses(before_args[i], init[i]);
-                    self.module.replace_all_uses(after_args[i], init[i]);
-                    self.module.remove_block_arg(before_block, i);
-                    self.module.remove_block_arg(after_block, i);
-                }
-            }
+            let results = self.while_results(op, [before_block, after_block], &types, &yielded);
             self.bind_carried(&carried, &results);
             self.lose(&after, &Name::new_static(""));
+            if let Some(threads) = outer_threads {
+                self.set_active(threads);
+            }
             return Ok(());
         }
+    }
+
+    /// Gives a `while` results for the values that its body changes; what is always what it was before is no longer carried. Returns what
+    /// each of the carried values is behind the loop.
+    fn while_results(
+        &mut self,
+        op: scf::While,
+        [before_block, after_block]: [Block; 2],
+        types: &[ir::Type],
+        yielded: &[ir::Value],
+    ) -> Vec<ir::Value> {
+        let init = op.init(&self.module).to_vec();
+        let before_args = self.module.block_args(before_block).to_vec();
+        let after_args = self.module.block_args(after_block).to_vec();
+        let mut kept = Vec::new();
+        let mut results = Vec::new();
+        for i in 0..init.len() {
+            if after_args[i] == yielded[i] || yielded[i] == init[i] {
+                // The condition hands it on; nothing else reads it there afterwards.
+                results.push(init[i]);
+            } else {
+                kept.push(i);
+                results.push(self.module.add_result(op.0, types[i]));
+            }
+        }
+        if kept.len() != init.len() {
+            let keep = |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
+            let condition = self.module.last_op(before_block).expect("ends in a condition");
+            self.module.set_operand_group(condition, 1, &keep(&before_args));
+            let last = self.module.last_op(after_block).expect("ends in a yield");
+            self.module.set_operand_group(last, 0, &keep(yielded));
+            self.module.set_operand_group(op.0, 0, &keep(&init));
+            for i in (0..init.len()).rev().filter(|i| !kept.contains(i)) {
+                self.module.replace_all_uses(before_args[i], init[i]);
+                self.module.replace_all_uses(after_args[i], init[i]);
+                self.module.remove_block_arg(before_block, i);
+                self.module.remove_block_arg(after_block, i);
+            }
+        }
+        results
     }
 }
 
@@ -570,6 +616,19 @@ fn collect_walrus(expr: &Expr, names: &mut Vec<Name>) {
     Walrus(names).visit_expr(expr);
 }
 
+/// The arguments that a call of code in another language may write ([`super::builtins::raw`]).
+fn collect_written(expr: &Expr, names: &mut Vec<Name>) {
+    let Expr::Call(call) = expr else { return };
+    let callee = match &*call.func {
+        Expr::Attribute(a) => a.attr.as_str(),
+        Expr::Name(n) => n.id.as_str(),
+        _ => return,
+    };
+    if callee == "call" || callee == "call_smem" {
+        arguments_of(call).into_iter().flatten().for_each(|argument| collect_target(argument, names));
+    }
+}
+
 fn collect_assigned(stmts: &[Stmt], names: &mut Vec<Name>) {
     for stmt in stmts {
         match stmt {
@@ -587,7 +646,10 @@ fn collect_assigned(stmts: &[Stmt], names: &mut Vec<Name>) {
                     collect_walrus(value, names);
                 }
             }
-            Stmt::Expr(s) => collect_walrus(&s.value, names),
+            Stmt::Expr(s) => {
+                collect_walrus(&s.value, names);
+                collect_written(&s.value, names);
+            }
             Stmt::For(s) => {
                 collect_target(&s.target, names);
                 collect_assigned(&s.body, names);

@@ -112,6 +112,8 @@ pub(crate) struct Frame {
     pub loops: u32,
     /// Arguments by kind and value, to tell a recursion from a call with other constants.
     pub specialization: String,
+    /// How many threads run it, in a function in MLIR: values have an element for each of them.
+    pub threads: Option<u32>,
     /// Evaluating a parameter's default: globals are free.
     pub in_default: bool,
     locs: FxHashMap<TextSize, Loc>,
@@ -145,6 +147,10 @@ pub(crate) struct Evaluator<'h> {
     pub kernel: Option<(tilewright_ir::Op, Block)>,
     /// What its meshes have come to.
     pub meshes: builtins::mesh::Meshes,
+    /// The buffers that the function in MLIR under evaluation has written to.
+    pub written_memory: Vec<tilewright_ir::Value>,
+    /// The arguments that the last call of `tle.raw.call` wrote, by their numbers, with their new values.
+    pub written: Vec<(usize, Value)>,
     /// Statements and expressions evaluated so far.
     steps: u64,
 }
@@ -323,6 +329,7 @@ impl Evaluator<'_> {
             lost: FxHashMap::default(),
             loops: 0,
             specialization,
+            threads: None,
             in_default: false,
             locs: FxHashMap::default(),
         });
@@ -513,6 +520,8 @@ pub fn build_module_for(
         pipe_ends: Vec::new(),
         kernel: None,
         meshes: Default::default(),
+        written_memory: Vec::new(),
+        written: Vec::new(),
         steps: 0,
     };
     let name = eval.build_kernel(entry, signature).map_err(|e| *e)?;

@@ -233,6 +233,7 @@ impl Evaluator<'_> {
     pub fn assign(&mut self, target: &Expr, value: Value) -> Eval<()> {
         match target {
             Expr::Name(name) => {
+                let value = self.where_active(&name.id, value)?;
                 self.call_by_name(&value, &name.id);
                 self.frame_mut().scope.insert(name.id.clone(), value);
                 Ok(())

@@ -432,6 +432,12 @@ impl Builder<'_, '_> {
                 let signed = p.is_signed(m).iter().map(|&s| s != 0).collect();
                 self.emit(Instr::Print { prefix: p.prefix(m), args, hex: p.hex(m), signed });
             }
+            K::RawCall => {
+                let language = tt::RawCall(op).language(m).keyword();
+                return Err(self.unsupported(format!(
+                    "`tt.raw_call` of {language} code, which the simulator and a GPU run"
+                )));
+            }
             K::Assert => self.assert(op)?,
             K::Func | K::Return | K::Call | K::ReduceReturn | K::ScanReturn | K::MapElementwiseReturn => {
                 return Err(self.error(format!("`{}` where it can't stand", m.op_name(op))));

@@ -97,6 +97,12 @@ attr_enum! {
 }
 
 attr_enum! {
+    /// The languages of code that `tt.raw_call` hands on.
+    #[allow(missing_docs)]
+    RawLanguage { Ptx = "ptx", Llvm = "llvm" }
+}
+
+attr_enum! {
     /// Grid axes.
     #[allow(missing_docs)]
     ProgramDim { X = "x", Y = "y", Z = "z" }
@@ -114,6 +120,9 @@ const WRITE: Effect = Effect::new(Access::Write, Resource::Global, Some("ptr"));
 const STAYS: Effect = OTHER;
 const LEAVES: Effect = OTHER;
 const OTHER: Effect = Effect::new(Access::Write, Resource::Other, None);
+const READ_INPUTS: Effect = Effect::new(Access::Read, Resource::Global, Some("inputs"));
+const READ_OUTPUTS: Effect = Effect::new(Access::Read, Resource::Global, Some("outputs"));
+const WRITE_OUTPUTS: Effect = Effect::new(Access::Write, Resource::Global, Some("outputs"));
 const READ_DESC: Effect = Effect::new(Access::Read, Resource::Global, Some("desc"));
 const WRITE_DESC: Effect = Effect::new(Access::Write, Resource::Global, Some("desc"));
 
@@ -766,6 +775,24 @@ crate::dialect! {
         format "$asm_string attr-dict ($args^ `:` type($args))? `->` type($results)"
     }
 
+    /// Runs the author's own code, `source`, in every thread: the function `symbol` of it, or, in PTX without a symbol, the text itself, in
+    /// which `%[name]` is an operand (`%[name.1]` the second of a tensor's elements in the thread). Parameter `i`, which messages call `names[i]`, is
+    /// operand `order[i]`. What the code may write are the `outputs`: the memory behind a pointer; of a tensor or number the value
+    /// behind the call is a result. A thread has a tensor's elements as its encoding in `layouts`, one for each operand (`unit` for what is no
+    /// tensor), says. With `threads` other than 0 as many threads of those that come here run it, the first ones.
+    op RawCall = "raw_call" {
+        operands(inputs: var, outputs: var)
+        attrs(
+            language: RawLanguage = "language", symbol: String = "symbol", source: String = "source",
+            names: Vec<String> = "names", order: Vec<i32> = "order", layouts: Attr = "layouts", threads: i32 = "threads",
+        )
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ_INPUTS, READ_OUTPUTS, WRITE_OUTPUTS, OTHER)
+        verify verify_raw_call
+    }
+
     /// Prints from the device: the prefix, then each argument's elements with their program and index.
     op Print = "print" {
         operands(args: var)
@@ -785,6 +812,32 @@ crate::dialect! {
         effects(OTHER)
         format "$condition `,` $message attr-dict `:` type($condition)"
     }
+}
+
+/// Every operand is a parameter, and every output that is no pointer a result.
+fn verify_raw_call(module: &Module, op: Op) -> Result<(), String> {
+    let call = RawCall(op);
+    let operands = module.operands(op).len();
+    let mut order = call.order(module);
+    order.sort_unstable();
+    if order != (0..operands as i32).collect::<Vec<_>>() {
+        return Err("`order` must have the number of each operand, once".into());
+    }
+    if call.names(module).len() != operands {
+        return Err("`names` must have one name for each operand".into());
+    }
+    match module.attr_kind(call.layouts(module)) {
+        AttrKind::Array(items) if items.len() == operands => {}
+        _ => return Err("`layouts` must have one layout, or `unit`, for each operand".into()),
+    }
+    if call.threads(module) < 0 {
+        return Err("`threads` must not be negative".into());
+    }
+    let types =
+        |values: &[crate::entity::Value]| values.iter().map(|&v| module.value_type(v)).collect::<Vec<_>>();
+    let values = call.outputs(module).iter().copied();
+    let values: Vec<_> = values.filter(|&v| module.pointee_type(module.value_type(v)).is_none()).collect();
+    same_type_lists(module, "the results", &types(module.results(op)), "the outputs", &types(&values))
 }
 
 fn verify_func(module: &Module, op: Op) -> Result<(), String> {

@@ -42,6 +42,7 @@ impl Hooks for Nvidia {
                 tt::Kind::ExternElementwise => l.extern_elementwise(tt::ExternElementwise(op))?,
                 tt::Kind::ProgramBarrier => l.program_barrier(tt::ProgramBarrier(op))?,
                 tt::Kind::WaitSignal => l.wait_signal(tt::WaitSignal(op))?,
+                tt::Kind::RawCall => l.raw_call(tt::RawCall(op))?,
                 tt::Kind::ElementwiseInlineAsm => l.inline_asm(tt::ElementwiseInlineAsm(op))?,
                 _ => return Ok(false),
             },

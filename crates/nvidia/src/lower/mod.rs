@@ -13,6 +13,7 @@ mod matrix;
 mod mbarrier;
 mod messages;
 mod program_barrier;
+pub(crate) mod raw_call;
 mod symbol;
 mod tma;
 mod warp_specialize;

@@ -20,7 +20,8 @@
 
 use tilewright_ir::dialect::{arith, tt, ttg, ttng};
 use tilewright_ir::{
-    Attr, AttrKind, Builder, Diagnostic, Encoding, Module, Op, SharedKind, Trait, Type, TypeKind, Value, flow,
+    Attr, AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, Type, TypeKind,
+    Value, flow,
 };
 use tilewright_layout::{SharedLayout, TmaBlock};
 
@@ -244,9 +245,13 @@ fn is_copied(module: &Module, view: Value) -> bool {
     })
 }
 
-/// Whether pointers into a buffer are moved, by as many elements in row-major order.
+/// Whether pointers into a buffer are moved, by as many elements in row-major order: here, or by code of the author's own.
 fn has_moved_pointers(module: &Module, buffer: Value) -> bool {
-    own_users(module, buffer).into_iter().any(|op| tt::Addptr::cast(module, op).is_some())
+    own_users(module, buffer).into_iter().any(|op| moves_pointers(module, op))
+}
+
+fn moves_pointers(module: &Module, op: Op) -> bool {
+    matches!(module.opcode(op), Some(Opcode::Tt(tt::Kind::Addptr | tt::Kind::RawCall)))
 }
 
 /// Whether elements of a buffer are accessed through pointers.
@@ -405,20 +410,30 @@ fn with_layout(module: &mut Module, ty: Type, encoding: Attr) -> Type {
     module.ty(kind)
 }
 
-/// Pointers that are moved count in row-major order: a layout that does not is an error where that happens.
+/// Pointers that are moved count in row-major order: a layout that does not is an error where that happens. Code of the author's own goes by
+/// the order that is given, but knows of no swizzle.
 fn keeps_order(module: &Module, buffer: Value) -> Result<(), Diagnostic> {
     let ty = module.value_type(buffer);
     let kind = module.encoding(ty).and_then(|e| module.encoding_of(e));
     let rank = module.shape(ty).map_or(0, <[u32]>::len);
-    let plain = matches!(kind, Some(Encoding::Shared(SharedKind::Swizzled { max_phase: 1, order, .. }))
-        if order.iter().rev().copied().eq(0..order.len() as u32) && order.len() <= rank);
-    let moved = own_users(module, buffer).into_iter().find(|&op| tt::Addptr::cast(module, op).is_some());
-    match moved {
-        Some(op) if !plain => {
-            let what = "arithmetic on pointers into a buffer whose layout is not row-major";
-            let error = Diagnostic::unsupported(module, module.op_loc(op), what);
-            Err(error.note("give the element's indices to tle.gpu.local_ptr instead"))
-        }
-        _ => Ok(()),
+    let order = match kind {
+        Some(Encoding::Shared(SharedKind::Swizzled { max_phase: 1, order, .. })) => Some(order),
+        _ => None,
+    };
+    let row_major =
+        order.is_some_and(|o| o.iter().rev().copied().eq(0..o.len() as u32) && o.len() <= rank);
+    for op in own_users(module, buffer).into_iter().filter(|&op| moves_pointers(module, op)) {
+        let (what, note) = if tt::RawCall::cast(module, op).is_none() && !row_major {
+            (
+                "arithmetic on pointers into a buffer whose layout is not row-major",
+                "give the element's indices to tle.gpu.local_ptr instead",
+            )
+        } else if order.is_none() {
+            ("a call of tle.raw with a buffer that is swizzled", "give it no `layout`, or copy it to one that has none")
+        } else {
+            continue;
+        };
+        return Err(Diagnostic::unsupported(module, module.op_loc(op), what).note(note));
     }
+    Ok(())
 }

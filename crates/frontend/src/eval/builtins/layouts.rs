@@ -188,7 +188,7 @@ impl Evaluator<'_> {
     }
 
     /// The layout that an object says, in so many others.
-    fn encoding_of_object(&mut self, object: &HostObject, depth: usize) -> Eval<Encoding> {
+    pub(super) fn encoding_of_object(&mut self, object: &HostObject, depth: usize) -> Eval<Encoding> {
         if depth > MOST_PARENTS {
             return Err(
                 self.error(format!("a layout with more than {MOST_PARENTS} parents, one of the other"))

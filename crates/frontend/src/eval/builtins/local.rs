@@ -161,7 +161,7 @@ impl Evaluator<'_> {
     }
 
     /// The type of a buffer, whose layout the compiler chooses where none is given.
-    fn buffer_type(&mut self, element: &DType, shape: &Shape, layout: Option<SharedKind>) -> Type {
+    pub(super) fn buffer_type(&mut self, element: &DType, shape: &Shape, layout: Option<SharedKind>) -> Type {
         let element = self.stored_type(element);
         // IR has no buffer without dimensions.
         let shape = if shape.is_empty() { Shape::from_slice(&[1]) } else { shape.clone() };
@@ -185,7 +185,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn stored_form(&mut self, value: &Tensor) -> Eval<Tensor> {
+    pub(super) fn stored_form(&mut self, value: &Tensor) -> Eval<Tensor> {
         match value.number() {
             Some(Scalar::Int1) => self.cast(value, &Scalar::Int8.into()),
             _ => Ok(value.clone()),
@@ -338,7 +338,7 @@ impl Evaluator<'_> {
         self.broadcast_to(&t, shape)
     }
 
-    fn range(&mut self, start: u32, end: u32) -> Tensor {
+    pub(super) fn range(&mut self, start: u32, end: u32) -> Tensor {
         let shape = Shape::from_slice(&[end - start]);
         let ty = self.ir_type(&Scalar::Int32.into(), &shape);
         let value =
@@ -347,7 +347,7 @@ impl Evaluator<'_> {
     }
 
     /// Pointers to the elements at these indices, which have one shape.
-    fn pointers(&mut self, buffer: &Buffer, indices: &[Tensor], shape: &Shape) -> Eval<Tensor> {
+    pub(super) fn pointers(&mut self, buffer: &Buffer, indices: &[Tensor], shape: &Shape) -> Eval<Tensor> {
         let mut values: Vec<_> = indices.iter().map(|t| t.value).collect();
         if values.is_empty() {
             let zero = self.scalar_constant(&HostValue::Int(0), &Scalar::Int32.into())?;
@@ -806,7 +806,7 @@ fn buffer(value: tilewright_ir::Value, element: DType, shape: Shape, rank: Optio
 }
 
 /// The same where it is this program's.
-fn known_buffer(value: tilewright_ir::Value, element: DType, shape: Shape) -> Buffer {
+pub(super) fn known_buffer(value: tilewright_ir::Value, element: DType, shape: Shape) -> Buffer {
     let block = DType::block(element, shape.iter().map(|&n| i64::from(n)).collect());
     let pointer = PointerType { element: block, address_space: SHARED, constant: false };
     Buffer { handle: Tensor::scalar(value, DType::Pointer(pointer.into())), shape, rank: None }

@@ -14,9 +14,11 @@ mod libdevice;
 pub(crate) mod local;
 mod memory;
 pub(crate) mod mesh;
+pub(crate) mod mlir;
 pub(crate) mod partitions;
 pub(crate) mod pipe;
 mod ranks;
+pub(crate) mod raw;
 mod reduce;
 mod remote;
 mod scaled;
@@ -198,6 +200,22 @@ static BUILTINS: &[(&str, Function)] = &[
     ("tle.gpu.buffered_tensor.reshape", |e, a| e.buffer_reshape(a)),
     ("tle.gpu.buffered_tensor.load", |e, a| e.buffer_load(a, "self").map(Value::Tensor)),
     ("tle.gpu.buffered_tensor.store", |e, a| e.buffer_store(a, "self").map(|()| Value::NONE)),
+    // Code in other languages.
+    ("tle.raw.call", |e, a| e.raw_call(a)),
+    ("tle.raw.call_smem", |e, a| e.raw_call(a)),
+    ("tle.raw.mlir._threads.number", |e, _| e.thread_number().map(Value::Tensor)),
+    ("tle.raw.mlir._threads.count", |e, _| e.thread_count().map(Value::int)),
+    ("tle.raw.mlir._threads.active", |e, _| e.active_threads().map(Value::Tensor)),
+    ("tle.raw.mlir._threads.place", |e, a| e.place_in_memory(a).map(Value::Tensor)),
+    ("tle.raw.mlir._threads.extent", |e, a| e.extent_of_memory(a)),
+    ("tle.raw.mlir._debug.vprintf", |e, a| e.vprintf(a)),
+    ("tle.raw.mlir._debug.vassert", |e, a| e.vassert(a)),
+    ("tle.raw.mlir.ir.IntegerType.get_signless", |e, a| e.signless_integer(a)),
+    ("tle.raw.mlir.ir.IndexType.get", |_, _| Ok(mlir::ty(Scalar::Int64))),
+    ("tle.raw.mlir.ir.F16Type.get", |_, _| Ok(mlir::ty(Scalar::Fp16))),
+    ("tle.raw.mlir.ir.BF16Type.get", |_, _| Ok(mlir::ty(Scalar::Bf16))),
+    ("tle.raw.mlir.ir.F32Type.get", |_, _| Ok(mlir::ty(Scalar::Fp32))),
+    ("tle.raw.mlir.ir.F64Type.get", |_, _| Ok(mlir::ty(Scalar::Fp64))),
     // Pipes.
     ("tle._pipe.pipe", |e, a| e.pipe(a)),
     ("tle._pipe.pipe_value.writer", |e, a| e.pipe_writer(a)),

@@ -10,6 +10,7 @@ use tilewright_ir::{
 };
 use tilewright_layout::{ScanOrder, TileLayout};
 
+use super::roots::raw_layouts;
 use super::wgmma::is_warp_group_encoding;
 use super::{Assigner, Unit};
 use crate::analysis::axis::pointer_of;
@@ -162,6 +163,23 @@ impl<'a> Rewriter<'a> {
                 let (src, result) = (set.src(self.m()), set.result(self.m()));
                 self.a.axis.know_as(src, result);
                 self.a.module.replace_op(op, &[src]);
+            }
+            Opcode::Tt(tt::Kind::RawCall) => {
+                let call = tt::RawCall(op);
+                let first = call.inputs(self.m()).len();
+                let m = &*self.a.module;
+                let tensors = results.into_iter().filter(|&r| encoding_inference::is_tensor(m, r));
+                let tensors: Vec<Value> = tensors.collect();
+                let mut tensors = tensors.into_iter();
+                for (i, layout) in raw_layouts(self.m(), call).into_iter().enumerate() {
+                    let Some((_, encoding)) = layout else { continue };
+                    self.set_operand(op, i, encoding);
+                    if i >= first
+                        && let Some(r) = tensors.next()
+                    {
+                        self.set_encoding(r, encoding);
+                    }
+                }
             }
             Opcode::Ttng(ttng::Kind::WarpGroupDot) => self.authored_dot(ttng::WarpGroupDot(op)),
             Opcode::Ttng(ttng::Kind::WarpGroupDotWait) => {

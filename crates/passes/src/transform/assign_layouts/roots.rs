@@ -3,11 +3,12 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt::{self, Tiling};
 use tilewright_ir::dialect::{ttg, ttng};
-use tilewright_ir::{Attr, Diagnostic, Op, Opcode, Type, Value};
+use tilewright_ir::{Attr, AttrKind, Diagnostic, Module, Op, Opcode, Type, Value};
 
 use super::{Access, Assigner};
 use crate::analysis::axis::pointer_of;
 use crate::analysis::encoding_choice::{self, WarpsAlong};
+use crate::analysis::encoding_inference::is_tensor;
 use crate::remarks;
 use crate::target::{MmaKind, WarpUnits, dot_kind};
 
@@ -28,6 +29,13 @@ impl Root {
     pub(super) fn is_said(&self) -> bool {
         self.weight == SAID
     }
+}
+
+/// Each operand of a call of the author's own code with the encoding that it has there, where it is a tensor.
+pub(super) fn raw_layouts(module: &Module, call: tt::RawCall) -> Vec<Option<(Value, Attr)>> {
+    let AttrKind::Array(layouts) = module.attr_kind(call.layouts(module)) else { return Vec::new() };
+    let operands = module.operands(call.0).iter().zip(layouts);
+    operands.map(|(&v, &layout)| is_tensor(module, v).then_some((v, layout))).collect()
 }
 
 impl Assigner<'_> {
@@ -51,6 +59,19 @@ impl Assigner<'_> {
             if let Some(set) = ttg::SetLayout::cast(self.module, op) {
                 let (value, encoding) = (set.result(self.module), set.layout(self.module));
                 roots.push(Root { value, encoding, weight: SAID, fixed: true });
+            }
+            if let Some(call) = tt::RawCall::cast(self.module, op) {
+                let layouts = raw_layouts(self.module, call);
+                let outputs = layouts[call.inputs(self.module).len()..].iter().flatten();
+                let results = self.module.results(op).iter().filter(|&&r| is_tensor(self.module, r));
+                let said = results.zip(outputs.map(|&(_, encoding)| encoding)).map(|(&r, e)| (r, e));
+                for (value, encoding) in layouts.iter().flatten().copied().chain(said).collect::<Vec<_>>() {
+                    // What a dot gives, and what costs nothing to make again, is converted.
+                    if self.is_cheap(value) || self.is_made_by_dot(value) {
+                        continue;
+                    }
+                    roots.push(Root { value, encoding, weight: SAID, fixed: true });
+                }
             }
             if let Some(dot) = ttng::WarpGroupDot::cast(self.module, op)
                 && let Some(encoding) = self.authored_encoding(dot)
@@ -297,6 +318,17 @@ impl Assigner<'_> {
 }
 
 impl Assigner<'_> {
+    fn is_made_by_dot(&self, value: Value) -> bool {
+        let made = self.module.defining_op(value).and_then(|op| self.module.opcode(op));
+        matches!(
+            made,
+            Some(
+                Opcode::Tt(tt::Kind::Dot)
+                    | Opcode::Ttng(ttng::Kind::WarpGroupDot | ttng::Kind::WarpGroupDotWait)
+            )
+        )
+    }
+
     /// Whether arithmetic makes a value of a dot's result, in a loop or branch or behind it.
     fn is_made_of_dots(&self, value: Value) -> bool {
         let m = &*self.module;

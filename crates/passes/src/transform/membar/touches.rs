@@ -4,7 +4,7 @@ use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::effects::resource;
 use tilewright_ir::marks;
 use tilewright_ir::opdef::{Access, Completion, Proxy, Resource};
-use tilewright_ir::{Module, Op, Opcode, Value};
+use tilewright_ir::{Module, Op, Opcode, TypeKind, Value};
 
 use super::has_barrier;
 use crate::analysis::{local_pointers, scope, scratch};
@@ -88,7 +88,7 @@ pub(super) fn touches(module: &Module, op: Op) -> Touches {
                 }
                 continue;
             }
-            if module.is_tensor(module.value_type(value)) {
+            if !matches!(module.type_kind(module.value_type(value)), TypeKind::MemDesc { .. }) {
                 continue;
             }
             if is_left_alone(module, value) {
