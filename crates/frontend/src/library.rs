@@ -35,8 +35,10 @@ const FILES: &[(&str, &str)] = &[
     ("tle._ranks", include_str!("../../../python/tilewright/tle/_ranks.py")),
     ("tle._sharded", include_str!("../../../python/tilewright/tle/_sharded.py")),
     ("tle._standard", include_str!("../../../python/tilewright/tle/_standard.py")),
+    ("tle._tile", include_str!("../../../python/tilewright/tle/_tile.py")),
     ("tle.distributed", include_str!("../../../python/tilewright/tle/distributed.py")),
-    ("tle.dsa", include_str!("../../../python/tilewright/tle/dsa.py")),
+    ("tle.dsa", include_str!("../../../python/tilewright/tle/dsa/__init__.py")),
+    ("tle.dsa.ascend", include_str!("../../../python/tilewright/tle/dsa/ascend.py")),
     ("tle.gpu", include_str!("../../../python/tilewright/tle/gpu.py")),
     ("tle.raw", include_str!("../../../python/tilewright/tle/raw/__init__.py")),
     ("tle.raw.mlir", include_str!("../../../python/tilewright/tle/raw/mlir.py")),
@@ -45,7 +47,7 @@ const FILES: &[(&str, &str)] = &[
 
 /// The modules whose file is a folder's.
 const PACKAGES: &[&str] =
-    &["language", "language.extra", "language.extra.cuda", "tle", "tle.raw", "experimental"];
+    &["language", "language.extra", "language.extra.cuda", "tle", "tle.dsa", "tle.raw", "experimental"];
 
 /// Other names under which users reach the same modules.
 const ALIASES: &[(&str, &str)] = &[
@@ -99,7 +101,7 @@ impl Builtin {
             // What stands in these modules is in `tle`, too.
             Some(rest) => format!(
                 "tle{}",
-                [".distributed", "._pipe", "._ranks", "._sharded"]
+                [".distributed", "._pipe", "._ranks", "._sharded", "._tile"]
                     .iter()
                     .find_map(|m| rest.strip_prefix(m))
                     .unwrap_or(rest)

@@ -145,6 +145,8 @@ pub(crate) struct Evaluator<'h> {
     pub kernel: Option<(tilewright_ir::Op, Block)>,
     /// What its meshes have come to.
     pub meshes: builtins::mesh::Meshes,
+    /// What the `with` statements around say of copies, the innermost last.
+    pub hints: Vec<builtins::dsa::Hints>,
     /// Statements and expressions evaluated so far.
     steps: u64,
 }
@@ -513,6 +515,7 @@ pub fn build_module_for(
         pipe_ends: Vec::new(),
         kernel: None,
         meshes: Default::default(),
+        hints: Vec::new(),
         steps: 0,
     };
     let name = eval.build_kernel(entry, signature).map_err(|e| *e)?;

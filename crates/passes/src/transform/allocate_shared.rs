@@ -275,6 +275,7 @@ pub(crate) fn is_view(module: &Module, op: Op) -> bool {
         Some(Opcode::Ttg(
             ttg::Kind::MemdescIndex
                 | ttg::Kind::MemdescSubslice
+                | ttg::Kind::MemdescSubview
                 | ttg::Kind::MemdescTrans
                 | ttg::Kind::MemdescReshape
                 | ttg::Kind::MemdescReinterpret
