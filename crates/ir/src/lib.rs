@@ -37,6 +37,7 @@ mod interner;
 pub mod launch;
 pub mod licm;
 pub mod marks;
+pub mod memref;
 pub mod module;
 #[macro_use]
 pub mod opdef;

@@ -833,7 +833,7 @@ fn verify_slice(module: &Module, op: Op) -> Result<(), String> {
         .ok_or(format!("a slice of {part:?} elements, {strides:?} apart, is not inside {whole:?}"))
 }
 
-fn verify_func(module: &Module, op: Op) -> Result<(), String> {
+pub(crate) fn verify_func(module: &Module, op: Op) -> Result<(), String> {
     let (inputs, _) = function_type(module, op)?;
     let Some(&entry) = module.region_blocks(Func(op).body(module)).first() else { return Ok(()) };
     let args: Vec<Type> = module.block_args(entry).iter().map(|&v| module.value_type(v)).collect();

@@ -7,8 +7,8 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::ascend::{self, Space};
-use tilewright_ir::dialect::{scf, ttg};
-use tilewright_ir::{Diagnostic, Module, Op, TypeKind, Value};
+use tilewright_ir::dialect::{hivm, scf, ttg};
+use tilewright_ir::{Diagnostic, Module, Op, Opcode, TypeKind, Value};
 
 use crate::transform::allocate_shared::buffer_users;
 
@@ -112,19 +112,36 @@ fn pipeline_of(module: &Module, alloc: Op, buffer: Value) -> Option<(scf::For, u
     let stages = u32::try_from(module.int_attr(looped.0, STAGES)?).ok().filter(|&n| n > 1)?;
     let inside = users.iter().all(|&user| module.is_ancestor(looped.0, user));
     let own = module.is_ancestor(looped.0, alloc);
-    let first =
-        users
-            .iter()
-            .filter(|&&u| module.parent_block(u) == Some(block))
-            .copied()
-            .reduce(|a, b| if module.is_before(a, b) { a } else { b })?;
-    (inside && (own || fills(module, first, buffer))).then_some((looped, stages))
+    let first = users
+        .iter()
+        .filter(|&&u| module.parent_block(u) == Some(block))
+        .copied()
+        .reduce(|a, b| if module.is_before(a, b) { a } else { b })?;
+    let moved = users.iter().any(|&user| moves(module, user));
+    (moved && inside && (own || fills(module, first, buffer))).then_some((looped, stages))
+}
+
+/// Whether an operation is a copy, which goes on beside what computes.
+fn moves(module: &Module, op: Op) -> bool {
+    use hivm::Kind as H;
+    use ttg::Kind as T;
+    matches!(
+        module.opcode(op),
+        Some(
+            Opcode::Ttg(T::CopyGlobalToLocal | T::CopyLocalToGlobal | T::CopyLocal)
+                | Opcode::Hivm(H::Load | H::Store | H::Copy | H::Nd2nz | H::Fixpipe)
+        )
+    )
 }
 
 /// Whether an operation writes all of a buffer.
 fn fills(module: &Module, op: Op, buffer: Value) -> bool {
     if let Some(store) = ttg::LocalStore::cast(module, op) {
         return store.dst(module) == buffer;
+    }
+    if let Some(Opcode::Hivm(_)) = module.opcode(op) {
+        // The last operand is what it writes.
+        return module.operands(op).iter().position(|&v| v == buffer) == Some(module.operands(op).len() - 1);
     }
     let whole = module.shape(module.value_type(buffer)).unwrap_or(&[]);
     let (src, dst, extents) =
