@@ -1,4 +1,12 @@
-"""``tle.dsa`` on the CPU executor: buffers in named memories, copies with tails, arithmetic on buffers, slices; the documents' examples."""
+"""``tle.dsa``: buffers in named memories, copies with tails, arithmetic on buffers, slices; the documents' examples.
+
+All on the CPU executor, and what ``ascend:910b`` has so far in its simulator, too, which must agree.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +22,11 @@ DTYPES = ("float32", "float16", "int32", "int8", "uint8")
 @pytest.fixture(autouse=True)
 def executor(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+
+
+@pytest.fixture(params=["interp", "npusim"])
+def everywhere(request, executor, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", request.param)
 
 
 def numbers(shape, dtype="float32", seed=0):
@@ -45,7 +58,7 @@ def binary_kernel(x, y, out, n, OP: tl.constexpr, DTYPE: tl.constexpr, BLOCK: tl
 
 @pytest.mark.parametrize("op", BINARY)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_arithmetic_in_place_with_a_tail(op, dtype):
+def test_arithmetic_in_place_with_a_tail(everywhere, op, dtype):
     x, y = numbers(150, dtype), numbers(150, dtype, 1)
     out = np.full(200, 77, dtype)
     binary_kernel[(3,)](x, y, out, 150, op, getattr(tl, dtype), 64)
@@ -81,7 +94,7 @@ def chain_kernel(a, b, scale, out, BM: tl.constexpr, BK: tl.constexpr):
     tle.dsa.copy(out_ub, at(out, BM, BK), [BM, BK])
 
 
-def test_arithmetic_chain():
+def test_arithmetic_chain(everywhere):
     a, b, scale = (numbers((16, 24), "float16", seed) for seed in range(3))
     out = np.zeros_like(a)
     chain_kernel[(1,)](a, b, scale, out, 16, 24)
@@ -103,7 +116,7 @@ def clamp_kernel(x, floor, ceil, y, BM: tl.constexpr, BK: tl.constexpr):
     tle.dsa.copy(y_ub, at(y, BM, BK), [BM, BK])
 
 
-def test_clamp():
+def test_clamp(everywhere):
     x, floor, ceil = (
         numbers((8, 32), "float16"),
         np.full((8, 32), 3, "float16"),
@@ -128,7 +141,7 @@ def flow_kernel(a, b, out, m, n, BM: tl.constexpr, BK: tl.constexpr):
     tle.dsa.copy(d_ub, at(out, BM, BK), [m, n])
 
 
-def test_buffers_become_tensors_and_buffers_again():
+def test_buffers_become_tensors_and_buffers_again(everywhere):
     a, b = numbers((8, 16), "float16"), numbers((8, 16), "float16", 1)
     out = np.zeros_like(a)
     flow_kernel[(1,)](a, b, out, 5, 7, 8, 16)
@@ -222,7 +235,7 @@ def loops_kernel(x, y, out, n, BLOCK: tl.constexpr):
         tle.dsa.copy(c, out + offs, [tail])
 
 
-def test_loops_and_hints():
+def test_loops_and_hints(everywhere):
     x, y, out = numbers(300), numbers(300, seed=1), np.zeros(300, "float32")
     loops_kernel[(1,)](x, y, out, 300, 128)
     np.testing.assert_array_equal(out, 2 * x * y)
@@ -246,7 +259,7 @@ def matmul_kernel(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_matmul_through_the_memories_of_the_cube_core(dtype):
+def test_matmul_through_the_memories_of_the_cube_core(everywhere, dtype):
     a, b = numbers((32, 64), "float16"), numbers((64, 48), "float16", 1)
     c = np.zeros((32, 48), dtype)
     matmul_kernel[(1,)](a, b, c, 64, 32, 48, 32)
@@ -303,7 +316,7 @@ def reused_kernel(x, out):
     tle.dsa.copy(second, x + tl.arange(0, 32768), [32768])
 
 
-def test_memory_is_used_again():
+def test_memory_is_used_again(everywhere):
     x, out = numbers(32768), np.zeros(32768, "float32")
     reused_kernel[(1,)](x, out)
     np.testing.assert_array_equal(out, x)
@@ -322,3 +335,33 @@ def test_a_target_without_these_memories(monkeypatch):
     x = numbers(64)
     with pytest.raises(triton.CompilationError, match=r"has no memory UB, which buffers of tle\.dsa are in"):
         binary_kernel[(1,)](x, x, x, 64, "add", tl.float32, 64)
+
+
+def test_what_a_compilation_for_ascend_writes(tmp_path):
+    source = tmp_path / "add.py"
+    page = (Path(__file__).parents[2] / "docs" / "tle-dsa.md").read_text()
+    source.write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    command = [str(Path(sys.executable).with_name("tilewright")), "compile", f"{source}::add"]
+    signature = ["--signature", "*fp32, *fp32, *fp32, i32, 256", "--target", "ascend:910b"]
+    done = subprocess.run([*command, *signature, "-o", str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    text, report = (tmp_path / "add.hivm").read_text(), (tmp_path / "add.report").read_text()
+    assert "hivm.hir.set_flag[<PIPE_MTE2>, <PIPE_V>" in text and "hacc.entry" in text
+    assert report == re.search(r"```text\n(.*?)```", page, re.DOTALL)[1]
+
+
+@triton.jit
+def broken_promise_kernel(x, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    with tle.dsa.hint(inter_no_alias=True):
+        for _ in tle.dsa.pipeline(0, n):
+            held = tle.dsa.alloc([BLOCK], tl.float32, tle.dsa.ascend.UB)
+            tle.dsa.copy(x + at, held, [BLOCK])
+            tle.dsa.add(held, held, held)
+            tle.dsa.copy(held, x + at, [BLOCK])
+
+
+def test_a_broken_promise_is_reported(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "npusim")
+    with pytest.raises(triton.KernelError, match="inter_no_alias promises that they touch different memory"):
+        broken_promise_kernel[(1,)](numbers(64), 4, 64)

@@ -19,6 +19,17 @@ pub enum Num {
 }
 
 impl Num {
+    /// The number of a type that has these bits.
+    pub fn of_bits(module: &Module, ty: Type, bits: u64) -> Num {
+        match ty {
+            Type::F16 => Num::Float(f16::from_bits(bits as u16).to_f64()),
+            Type::BF16 => Num::Float(bf16::from_bits(bits as u16).to_f64()),
+            Type::F32 => Num::Float(f64::from(f32::from_bits(bits as u32))),
+            Type::F64 => Num::Float(f64::from_bits(bits)),
+            ty => Num::Int(bits as i64).rounded(module, ty),
+        }
+    }
+
     /// As a float.
     pub fn float(self) -> f64 {
         match self {

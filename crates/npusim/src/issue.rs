@@ -42,7 +42,8 @@ pub fn program(m: &mut Module, function: func::Func, launch: &mut Launch, number
                 view.strides = vec![1];
                 Cell::View(view)
             }
-            Arg::Int(n) => Cell::Num(Num::Int(n)),
+            Arg::Int(n) => Cell::Num(Num::Int(n).rounded(unit.m, unit.m.value_type(param))),
+            Arg::Bits(bits) => Cell::Num(Num::of_bits(unit.m, unit.m.value_type(param), bits)),
             Arg::Float(f) => Cell::Num(Num::Float(f).rounded(unit.m, unit.m.value_type(param))),
         };
         unit.values.insert(param, cell);

@@ -24,6 +24,8 @@ pub enum Arg {
     Int(i64),
     /// A floating-point number.
     Float(f64),
+    /// The bits of a number of the parameter's type.
+    Bits(u64),
 }
 
 /// A kernel's launch.

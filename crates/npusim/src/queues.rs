@@ -70,6 +70,12 @@ impl<'l> Memories<'l> {
         }
     }
 
+    /// What is remembered of a view's memory.
+    fn shadow(&mut self, view: &View) -> &mut Vec<Shadow> {
+        let size = self.bytes(view).len();
+        self.shadows.entry((view.space.name, view.buffer)).or_insert_with(|| vec![Shadow::default(); size])
+    }
+
     /// An element. Where it lies was checked.
     pub fn read(&self, m: &Module, view: &View, at: i64) -> Num {
         let bytes = at as usize..(at + view.bytes) as usize;
@@ -80,14 +86,7 @@ impl<'l> Memories<'l> {
         let bytes = &self.bytes(view)[at as usize..][..view.bytes as usize];
         let mut all = [0; 8];
         all[..bytes.len()].copy_from_slice(bytes);
-        let bits = u64::from_le_bytes(all);
-        match view.element {
-            Type::F16 => Num::Float(f16::from_bits(bits as u16).to_f64()),
-            Type::BF16 => Num::Float(bf16::from_bits(bits as u16).to_f64()),
-            Type::F32 => Num::Float(f64::from(f32::from_bits(bits as u32))),
-            Type::F64 => Num::Float(f64::from_bits(bits)),
-            ty => Num::Int(bits as i64).rounded(m, ty),
-        }
+        Num::of_bits(m, view.element, u64::from_le_bytes(all))
     }
 
     /// Writes an element, which is one of the view's type.
@@ -251,19 +250,15 @@ impl<'l> Queues<'l> {
             Action::Compute { op, ins, out, known } => {
                 self.learn(p, &known);
                 self.ticks[p] += 1;
-                let mut touched = 0;
+                // The write first: its own reads are no others'.
+                let mut touched = self.check(m, pipe, op, &out, true)?;
                 for operand in &ins {
                     if let Operand::View(view) = operand {
-                        touched += self.access(m, pipe, op, view, false)?;
+                        touched += self.check(m, pipe, op, view, false)?;
+                        self.remember(pipe, op, view, false);
                     }
                 }
-                // A product is added to what is there.
-                let adds = pipe == Pipe::M
-                    && ins.get(2).is_some_and(|o| matches!(o, Operand::Num(n) if n.int() == 0));
-                if adds {
-                    self.access(m, pipe, op, &out, false)?;
-                }
-                touched += self.access(m, pipe, op, &out, true)?;
+                self.remember(pipe, op, &out, true);
                 compute::run(m, &mut self.memories, op, &ins, &out)?;
                 if pipe != Pipe::V {
                     self.clocks[p][p] = self.ticks[p];
@@ -290,7 +285,8 @@ impl<'l> Queues<'l> {
         self.go_on(m)?;
         let s = index(Pipe::S);
         self.ticks[s] += 1;
-        self.access(m, Pipe::S, op, view, false)?;
+        self.check(m, Pipe::S, op, view, false)?;
+        self.remember(Pipe::S, op, view, false);
         self.clocks[s][s] = self.ticks[s];
         match self.memories.read(m, view, view.base) {
             Num::Undefined => Err(at(
@@ -312,62 +308,51 @@ impl<'l> Queues<'l> {
         if self.queues[index(Pipe::S)].is_empty() { Ok(()) } else { self.drain(m) }
     }
 
-    /// Checks an access against those of the other queues, and remembers it; how many bytes it is.
-    fn access(
-        &mut self,
-        m: &Module,
-        pipe: Pipe,
-        op: Op,
-        view: &View,
-        write: bool,
-    ) -> Result<u64, Diagnostic> {
-        let p = index(pipe);
-        let (tick, known) = (self.ticks[p], self.clocks[p]);
-        let size = self.memories.bytes(view).len() as i64;
+    /// Checks an access against those of the other queues; how many bytes it is.
+    fn check(&mut self, m: &Module, pipe: Pipe, op: Op, view: &View, write: bool) -> Result<u64, Diagnostic> {
+        let known = self.clocks[index(pipe)];
         let places = view.places();
-        let shadow = self
-            .memories
-            .shadows
-            .entry((view.space.name, view.buffer))
-            .or_insert_with(|| vec![Shadow::default(); size as usize]);
+        let bytes = view.bytes;
+        let shadow = self.memories.shadow(view);
         for &first in &places {
-            if first < 0 || first + view.bytes > size {
+            if first < 0 || first + bytes > shadow.len() as i64 {
                 let text = format!(
-                    "{} of {} bytes at {first} of {}, which has {size}",
-                    verb(write),
-                    view.bytes,
-                    view.space.name
+                    "{} of {bytes} bytes at {first} of {}, which has {}",
+                    if write { "a write" } else { "a read" },
+                    view.space.name,
+                    shadow.len()
                 );
                 return Err(at(m, op, text));
             }
-            for byte in &mut shadow[first as usize..(first + view.bytes) as usize] {
-                if byte.wrote > known[byte.writer as usize] {
-                    return Err(unordered(
-                        m,
-                        (pipe, op, write),
-                        (byte.writer as usize, true, byte.by),
-                        view,
-                        first,
-                    ));
-                }
-                if write {
-                    if let Some(r) =
-                        (0..PIPES).find(|&r| byte.reads[r] > known[r] && (r != p || byte.reads[r] != tick))
-                    {
-                        return Err(unordered(m, (pipe, op, write), (r, false, None), view, first));
-                    }
-                    (byte.writer, byte.wrote, byte.by) = (p as u8, tick, Some(op));
-                } else {
-                    byte.reads[p] = tick;
+            for byte in &shadow[first as usize..(first + bytes) as usize] {
+                let wrote = (byte.wrote > known[byte.writer as usize]).then_some((
+                    byte.writer as usize,
+                    true,
+                    byte.by,
+                ));
+                let reader = || (0..PIPES).find(|&r| write && byte.reads[r] > known[r]);
+                if let Some(other) = wrote.or_else(|| reader().map(|r| (r, false, None))) {
+                    return Err(unordered(m, (pipe, op, write), other, view, first));
                 }
             }
         }
-        Ok(places.len() as u64 * view.bytes as u64)
+        Ok(places.len() as u64 * bytes as u64)
     }
-}
 
-fn verb(write: bool) -> &'static str {
-    if write { "a write" } else { "a read" }
+    /// Remembers an access that was checked.
+    fn remember(&mut self, pipe: Pipe, op: Op, view: &View, write: bool) {
+        let p = index(pipe);
+        let tick = self.ticks[p];
+        let shadow = self.memories.shadow(view);
+        for first in view.places() {
+            for byte in &mut shadow[first as usize..(first + view.bytes) as usize] {
+                match write {
+                    true => (byte.writer, byte.wrote, byte.by) = (p as u8, tick, Some(op)),
+                    false => byte.reads[p] = tick,
+                }
+            }
+        }
+    }
 }
 
 /// The error about an access that nothing puts behind another one.

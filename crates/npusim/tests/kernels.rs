@@ -1,103 +1,8 @@
 //! Kernels with `tle.dsa`, compiled for `ascend:910b`: what the simulator makes of the text agrees with the CPU executor, bit for bit, and every flag in it is needed.
 
-use tilewright_frontend::{Options, Signature, SourceHost, build_module_for};
-use tilewright_interp::{Executable, Memory, RunOptions};
-use tilewright_ir::Module;
-use tilewright_npusim::{Arg, Launch, Report, run};
-use tilewright_passes::analysis::local_memory;
-use tilewright_passes::transform::{inline_calls, lower_copies, lower_descriptors};
+mod common;
 
-const HEAD: &str = "import tilewright\nimport tilewright.language as tl\nimport tilewright.tle as tle\n\nUB = tle.dsa.ascend.UB\n\n\
-    @tilewright.jit\n";
-
-/// A kernel with what it is given: arrays of 32-bit floats, then integers.
-struct Case {
-    source: &'static str,
-    signature: &'static str,
-    grid: [u32; 3],
-    arrays: Vec<Vec<f32>>,
-    numbers: Vec<i64>,
-}
-
-/// A kernel as `tt`.
-fn module(case: &Case) -> Module {
-    let source = format!("{HEAD}{}", case.source);
-    let host = SourceHost::new("kernel.py", &source).unwrap_or_else(|e| panic!("{e}"));
-    let entry = host.function("kernel").unwrap_or_else(|e| panic!("{e}"));
-    let signature = Signature::parse(case.signature).unwrap_or_else(|e| panic!("{e}"));
-    let options = Options::default();
-    let built = build_module_for(&host, &entry, &signature, &options, Some("ascend:910b"));
-    let mut module = built.unwrap_or_else(|e| panic!("{e}")).module;
-    tilewright_ir::pass::optimize(&mut module).unwrap_or_else(|e| panic!("{e}"));
-    inline_calls::run(&mut module, 1).unwrap_or_else(|e| panic!("{e}"));
-    local_memory::check(&module).unwrap_or_else(|e| panic!("{e}"));
-    lower_descriptors::run(&mut module, None).unwrap_or_else(|e| panic!("{e}"));
-    module
-}
-
-/// The text for Ascend, and the report that comes with it.
-fn compiled(case: &Case) -> (String, String) {
-    let mut module = module(case);
-    let report = tilewright_ascend::lower::run(&mut module).unwrap_or_else(|e| panic!("{e}"));
-    let text = tilewright_ir::print(&module);
-    if let Err(e) = tilewright_ir::verify(&module) {
-        panic!("{e:?}\n{text}");
-    }
-    (text, report)
-}
-
-/// What the arrays hold behind the executor.
-fn executed(case: &Case) -> Vec<Vec<f32>> {
-    let mut module = module(case);
-    lower_copies::run(&mut module).unwrap_or_else(|e| panic!("{e}"));
-    let executable = Executable::compile(&module, "kernel").unwrap_or_else(|e| panic!("{e}"));
-    let mut arrays = case.arrays.clone();
-    let mut memory = Memory::new();
-    let mut args = Vec::new();
-    for (i, array) in arrays.iter_mut().enumerate() {
-        let base = array.as_mut_ptr() as u64;
-        // SAFETY: the arrays outlive the run, which alone uses them.
-        unsafe { memory.register(base, array.len() as u64 * 4, format!("arg{i}"), true) };
-        args.push(tilewright_interp::Arg::Pointer(base));
-    }
-    args.extend(case.numbers.iter().map(|&n| tilewright_interp::Arg::Int(n)));
-    executable.run(case.grid, &args, &memory, &RunOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-    arrays
-}
-
-/// What the arrays hold behind the simulator.
-fn simulated(text: &str, case: &Case) -> Result<(Vec<Vec<f32>>, Report), String> {
-    let mut module = tilewright_ir::parse(text, "kernel.hivm").unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let bytes = |array: &Vec<f32>| array.iter().flat_map(|x| x.to_le_bytes()).collect();
-    let pointers = (0..case.arrays.len()).map(|i| Arg::Pointer(i, 0));
-    let args = pointers.chain(case.numbers.iter().map(|&n| Arg::Int(n))).collect();
-    let mut launch = Launch { memory: case.arrays.iter().map(bytes).collect(), args, grid: case.grid };
-    let report = run(&mut module, "kernel", &mut launch).map_err(|e| e.to_string())?;
-    let floats = |bytes: &Vec<u8>| {
-        bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect::<Vec<f32>>()
-    };
-    Ok((launch.memory.iter().map(floats).collect(), report))
-}
-
-/// Checks that both agree, and that without any one line with a flag or a barrier something is reported.
-fn check(case: &Case) -> (String, String, Report) {
-    let (text, made) = compiled(case);
-    let (found, report) = simulated(&text, case).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    assert_eq!(found, executed(case), "{text}");
-    let orders = |line: &str| ["set_flag", "wait_flag", "pipe_barrier"].iter().any(|o| line.contains(o));
-    for (i, line) in text.lines().enumerate().filter(|(_, line)| orders(line)) {
-        let without: Vec<&str> = text.lines().enumerate().filter(|(j, _)| *j != i).map(|(_, l)| l).collect();
-        let error = simulated(&without.join("\n"), case).err();
-        assert!(error.is_some(), "without `{}` nothing is reported:\n{text}", line.trim());
-    }
-    (text, made, report)
-}
-
-fn numbers(n: usize, seed: u32) -> Vec<f32> {
-    (0..n as u32)
-        .map(|i| ((i.wrapping_mul(2654435761).wrapping_add(seed * 7919) >> 20) % 17) as f32 - 8.0)
-        .collect()
-}
+use common::{Case, check, compiled, numbers, simulated};
 
 #[test]
 fn addition_with_a_tail() {
@@ -114,8 +19,9 @@ def kernel(x, y, out, n, BLOCK: tl.constexpr):
     tle.dsa.add(a, b, a)
     tle.dsa.copy(a, out + at, [tail])
 "
-        .trim_start(),
-        signature: "*fp32, *fp32, *fp32, i32, 64",
+        .trim_start()
+        .to_string(),
+        signature: "*fp32, *fp32, *fp32, i32, 64".to_string(),
         grid: [4, 1, 1],
         arrays: vec![numbers(200, 1), numbers(200, 2), vec![0.0; 200]],
         numbers: vec![200],
@@ -146,8 +52,9 @@ def kernel(x, y, out, n, BLOCK: tl.constexpr):
             tle.dsa.mul(a, b, a)
             tle.dsa.copy(a, out + at, [tail])
 "
-        .trim_start(),
-        signature: "*fp32, *fp32, *fp32, i32, 256",
+        .trim_start()
+        .to_string(),
+        signature: "*fp32, *fp32, *fp32, i32, 256".to_string(),
         grid: [1, 1, 1],
         arrays: vec![numbers(2000, 1), numbers(2000, 2), vec![0.0; 2000]],
         numbers: vec![2000],
@@ -169,17 +76,17 @@ def kernel(x, n, BLOCK: tl.constexpr):
         tle.dsa.add(a, a, a)
         tle.dsa.copy(a, x + at, [BLOCK], inter_no_alias=PROMISE)
 ";
-    let case = |source| Case {
+    let case = |source: String| Case {
         source,
-        signature: "*fp32, i32, 64",
+        signature: "*fp32, i32, 64".to_string(),
         grid: [1, 1, 1],
         arrays: vec![numbers(64, 3)],
         numbers: vec![4],
     };
     let honest = source.replace("PROMISE", "False").trim_start().to_string();
-    check(&case(honest.leak()));
+    check(&case(honest));
     let broken = source.replace("PROMISE", "True").trim_start().to_string();
-    let case = case(broken.leak());
+    let case = case(broken);
     let error = simulated(&compiled(&case).0, &case).expect_err("the promise is broken");
     assert!(
         error.contains("inter_no_alias promises that they touch different memory, and they don't"),
@@ -202,8 +109,9 @@ def kernel(x, out, M: tl.constexpr, N: tl.constexpr):
     result = tle.dsa.to_buffer(row * 2.0 + total[:, None], UB)
     tle.dsa.copy(result, out + at, [M, N])
 "
-        .trim_start(),
-        signature: "*fp32, *fp32, 4, 32",
+        .trim_start()
+        .to_string(),
+        signature: "*fp32, *fp32, 4, 32".to_string(),
         grid: [2, 1, 1],
         arrays: vec![numbers(256, 1), vec![0.0; 256]],
         numbers: vec![],
@@ -231,8 +139,9 @@ def kernel(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.cons
     c = tle.dsa.to_buffer(total, tle.dsa.ascend.L0C)
     tle.dsa.copy(c, c_ptr + m * N + n, [M, N])
 "
-        .trim_start(),
-        signature: "*fp32, *fp32, *fp32, i32, 16, 32, 16",
+        .trim_start()
+        .to_string(),
+        signature: "*fp32, *fp32, *fp32, i32, 16, 32, 16".to_string(),
         grid: [1, 1, 1],
         arrays: vec![numbers(16 * 64, 1), numbers(64 * 32, 2), vec![0.0; 16 * 32]],
         numbers: vec![64],

@@ -58,7 +58,9 @@ pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Resu
 /// The memory that an instruction touches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
-    Buffer(Value),
+    /// A buffer, with the bytes of its memory that it has. Others may have them at other times.
+    Buffer { buffer: Value, space: &'static str, from: u32, to: u32 },
+    /// Global memory.
     Global,
 }
 
@@ -77,7 +79,14 @@ pub(super) struct Node {
 
 /// Two accesses conflict: one writes what the other touches.
 pub(super) fn conflict(a: &Access, b: &Access) -> bool {
-    a.root == b.root && (a.write || b.write)
+    let same = match (a.root, b.root) {
+        (Root::Global, Root::Global) => true,
+        (Root::Buffer { space, from, to, .. }, Root::Buffer { space: other, from: first, to: end, .. }) => {
+            space == other && from < end && first < to
+        }
+        _ => false,
+    };
+    same && (a.write || b.write)
 }
 
 struct Flags<'m> {
@@ -95,7 +104,7 @@ impl Flags<'_> {
         let mut nodes = Vec::new();
         for op in self.m.block_ops(block) {
             let mut touched = Vec::new();
-            self.m.walk(op, &mut |inner| touched.extend(accesses(self.m, inner)));
+            self.m.walk(op, &mut |inner| touched.extend(accesses(self.m, &self.held, inner)));
             if !touched.is_empty() {
                 nodes.push(Node { op, touched });
             }
@@ -204,7 +213,7 @@ impl Flags<'_> {
         let nodes = self.nodes(body);
         self.inside(&nodes, around);
         let mut order = Order::within(&nodes);
-        order.around(&nodes, |root| self.distance(root, looped), most.unwrap_or(1));
+        order.around(&nodes, |a, b| self.distance(a, b, looped), most.unwrap_or(1));
         self.emit(&nodes, &order, around);
         let end = self.m.last_op(body).expect("a body ends in a yield");
         if order.at_end {
@@ -236,12 +245,12 @@ impl Flags<'_> {
     }
 
     /// How many iterations later a loop touches the same memory again.
-    fn distance(&self, root: Root, looped: scf::For) -> u32 {
-        match root {
-            Root::Buffer(v) => {
-                self.held.get(&v).filter(|h| h.pipeline == Some(looped)).map_or(1, |h| h.slots)
+    fn distance(&self, a: &Access, b: &Access, looped: scf::For) -> u32 {
+        match (a.root, b.root) {
+            (Root::Buffer { buffer, .. }, Root::Buffer { buffer: other, .. }) if buffer == other => {
+                self.held.get(&buffer).filter(|h| h.pipeline == Some(looped)).map_or(1, |h| h.slots)
             }
-            Root::Global => 1,
+            _ => 1,
         }
     }
 }
@@ -279,7 +288,7 @@ fn space(m: &Module, v: Value) -> &'static str {
     space.map_or("", |s| s.name)
 }
 
-fn accesses(m: &Module, op: Op) -> Vec<Access> {
+fn accesses(m: &Module, held: &FxHashMap<Value, Held>, op: Op) -> Vec<Access> {
     let Some(pipe) = pipe_of(m, op) else { return Vec::new() };
     let operands = m.operands(op);
     let no_alias = m
@@ -290,7 +299,7 @@ fn accesses(m: &Module, op: Op) -> Vec<Access> {
     let written = if pipe == Pipe::S { operands.len() } else { operands.len() - 1 };
     let mut found = Vec::new();
     for (i, &v) in operands.iter().enumerate().filter(|(_, v)| is_memory(**v)) {
-        let root = root(m, v);
+        let root = root(m, held, v);
         if root == Root::Global && no_alias {
             continue;
         }
@@ -303,10 +312,14 @@ fn accesses(m: &Module, op: Op) -> Vec<Access> {
     found
 }
 
-fn root(m: &Module, mut v: Value) -> Root {
+fn root(m: &Module, held: &FxHashMap<Value, Held>, mut v: Value) -> Root {
     loop {
         match m.defining_op(v) {
-            Some(op) if ttg::LocalAlloc::cast(m, op).is_some() => return Root::Buffer(v),
+            Some(op) if ttg::LocalAlloc::cast(m, op).is_some() => {
+                let place = held.get(&v).map(|h| (h.space.name, h.offset, h.offset + h.total()));
+                let (space, from, to) = place.unwrap_or(("", 0, 0));
+                return Root::Buffer { buffer: v, space, from, to };
+            }
             Some(op) if memref::ReinterpretCast::cast(m, op).is_some() => return Root::Global,
             Some(op) => v = m.operands(op)[0],
             None => return Root::Global,

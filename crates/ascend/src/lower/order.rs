@@ -5,7 +5,10 @@
 
 use tilewright_ir::dialect::hivm::Pipe;
 
-use super::flags::{Access, Node, Root, conflict};
+use super::flags::{Access, Node, conflict};
+
+/// How many iterations later memory that two accesses touch is touched again.
+type Distance<'d> = dyn Fn(&Access, &Access) -> u32 + 'd;
 
 const PIPES: usize = Pipe::ALL.len();
 
@@ -20,7 +23,7 @@ pub(super) struct Flag {
 }
 
 /// The order of a block.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Order {
     /// Flags within an iteration.
     pub flags: Vec<Flag>,
@@ -43,18 +46,43 @@ impl Order {
     /// Puts the operations of one iteration in order.
     pub fn within(nodes: &[Node]) -> Order {
         let mut order = Order::default();
-        while let Some((from, to, i, j)) = order.unordered(nodes, 1, &|_| 1) {
+        while let Some((from, to, i, j)) = order.unordered(nodes, 1, &|_, _| 1) {
             if from == to {
                 order.barriers.push(j);
             } else {
                 order.flags.push(Flag { from, to, last: i, first: j, distance: 0 });
             }
         }
+        order.needed(nodes, 1, &|_, _| 1);
         order
     }
 
+    /// Leaves out what follows from what was added after it.
+    fn needed(&mut self, nodes: &[Node], iterations: usize, distance: &Distance<'_>) {
+        let without = |order: &mut Order, change: &dyn Fn(&mut Order)| {
+            let mut less = order.clone();
+            change(&mut less);
+            let enough = less.unordered(nodes, iterations, distance).is_none();
+            if enough {
+                *order = less;
+            }
+        };
+        if self.at_end {
+            without(self, &|order| order.at_end = false);
+        }
+        for i in (0..self.barriers.len()).rev() {
+            without(self, &|order| _ = order.barriers.remove(i));
+        }
+        for i in (0..self.flags.len()).rev() {
+            without(self, &|order| _ = order.flags.remove(i));
+        }
+        for i in (0..self.back.len()).rev() {
+            without(self, &|order| _ = order.back.remove(i));
+        }
+    }
+
     /// Puts iterations in order, the first with those that come up to `most` later; `distance` says how much later memory is touched again.
-    pub fn around(&mut self, nodes: &[Node], distance: impl Fn(Root) -> u32, most: u32) {
+    pub fn around(&mut self, nodes: &[Node], distance: impl Fn(&Access, &Access) -> u32, most: u32) {
         while let Some((from, to, i, j)) = self.unordered(nodes, most as usize + 2, &distance) {
             if from == to {
                 self.at_end = true;
@@ -64,6 +92,7 @@ impl Order {
             let found = self.reach(nodes, (from, to), (i % n, j % n), &distance);
             self.back.push(found);
         }
+        self.needed(nodes, most as usize + 2, &distance);
     }
 
     /// The flag for all conflicts between two queues that are as far apart as this one.
@@ -72,14 +101,14 @@ impl Order {
         nodes: &[Node],
         pipes: (Pipe, Pipe),
         (i, j): (usize, usize),
-        distance: &impl Fn(Root) -> u32,
+        distance: &Distance<'_>,
     ) -> Flag {
         let mut conflicts = Vec::new();
         for (last, a) in nodes.iter().enumerate() {
             for (first, b) in nodes.iter().enumerate().take(last + 1) {
                 for x in a.touched.iter().filter(|x| x.pipe == pipes.0) {
                     for y in b.touched.iter().filter(|y| y.pipe == pipes.1 && conflict(x, y)) {
-                        conflicts.push((last, first, distance(y.root)));
+                        conflicts.push((last, first, distance(x, y)));
                     }
                 }
             }
@@ -96,7 +125,7 @@ impl Order {
         &self,
         nodes: &[Node],
         iterations: usize,
-        distance: &dyn Fn(Root) -> u32,
+        distance: &Distance<'_>,
     ) -> Option<(Pipe, Pipe, usize, usize)> {
         let n = nodes.len();
         let mut known: Known = [[-1; PIPES]; PIPES];
@@ -134,15 +163,15 @@ impl Order {
         nodes: &[Node],
         at: usize,
         known: &Known,
-        distance: &dyn Fn(Root) -> u32,
+        distance: &Distance<'_>,
     ) -> Option<(Pipe, Pipe, usize, usize)> {
         let n = nodes.len();
         let mut own = None;
         for before in (0..at).rev() {
             let apart = at / n - before / n;
-            let again = |a: &Access| apart == 0 || apart as u32 % distance(a.root) == 0;
-            for a in nodes[before % n].touched.iter().filter(|a| a.pipe != Pipe::S && again(a)) {
-                for b in nodes[at % n].touched.iter().filter(|b| conflict(a, b)) {
+            let again = |a: &Access, b: &Access| apart == 0 || (apart as u32).is_multiple_of(distance(a, b));
+            for a in nodes[before % n].touched.iter().filter(|a| a.pipe != Pipe::S) {
+                for b in nodes[at % n].touched.iter().filter(|b| conflict(a, b) && again(a, b)) {
                     let (p, q) = (number(a.pipe), number(b.pipe));
                     if known[q][p] >= before as i64 {
                         continue;

@@ -181,9 +181,18 @@ impl Lower<'_> {
         };
         let (shape, element) = (self.shape(v), self.element(v));
         let buffer = self.new_buffer(op, &shape, element, ascend::UB);
+        let number = self.in_memory(op, number);
         hivm::Vbrc::build(&mut Builder::before(self.m, op), number, buffer);
         self.buffers.insert(v, buffer);
         Ok(buffer)
+    }
+
+    /// A number as it is in memory: truth values are bytes of 0 or 1.
+    fn in_memory(&mut self, op: Op, number: Value) -> Value {
+        match self.m.value_type(number) {
+            Type::I1 => arith::Extui::build(&mut Builder::before(self.m, op), number, Type::I8).out(self.m),
+            _ => number,
+        }
     }
 
     fn alloc(&mut self, alloc: ttg::LocalAlloc) -> Result<()> {
@@ -285,6 +294,7 @@ impl Lower<'_> {
         if let Some(&number) = self.numbers.get(&src)
             && self.space(dst) == ascend::UB
         {
+            let number = self.in_memory(op, number);
             hivm::Vbrc::build(&mut Builder::before(self.m, op), number, dst);
             return Ok(());
         }
@@ -483,7 +493,9 @@ impl Lower<'_> {
             Some(Opcode::Tt(T::Dot)) => return self.dot(tt::Dot(op)),
             _ => {}
         }
-        let result = self.m.result(op);
+        let &[result] = self.m.results(op) else {
+            return Err(unsupported(self.m, op, format!("`{}` of tensors", self.m.op_name(op))));
+        };
         if self.m.is_ptr(self.element(result)) || self.only_addresses(result) {
             return Ok(());
         }
@@ -576,7 +588,7 @@ impl Lower<'_> {
         for (i, &v) in operands.iter().enumerate() {
             // The last operand of two may be a number.
             match self.numbers.get(&v) {
-                Some(&number) if i == 1 && operands.len() == 2 => ins.push(number),
+                Some(&number) if i == 1 && operands.len() == 2 => ins.push(self.in_memory(op, number)),
                 _ => ins.push(self.buffer(op, v)?),
             }
         }
@@ -659,6 +671,12 @@ enum Vector {
     Select,
 }
 
+/// Whether an operation converts truth values to numbers with a sign, or numbers to truth values.
+fn bits(m: &Module, op: Op) -> bool {
+    let values = m.operands(op).iter().chain(m.results(op));
+    values.copied().any(|v| m.element_type(m.value_type(v)) == Type::I1)
+}
+
 /// The instruction of an elementwise operation, if there is one.
 fn instruction(m: &Module, op: Op) -> Option<Vector> {
     use arith::Kind as A;
@@ -678,6 +696,8 @@ fn instruction(m: &Module, op: Op) -> Option<Vector> {
             A::Andi => Vector::Binary(H::Vand, false),
             A::Ori => Vector::Binary(H::Vor, false),
             A::Xori => Vector::Binary(H::Vxor, false),
+            // Truth values are bytes of 0 or 1.
+            A::Extsi | A::Sitofp | A::Trunci if bits(m, op) => return None,
             A::Extf | A::Truncf | A::Sitofp | A::Fptosi | A::Extsi | A::Trunci => Vector::Cast(false),
             A::Uitofp | A::Extui => Vector::Cast(true),
             A::Select => Vector::Select,
