@@ -35,10 +35,11 @@ KERNELS ?= 5000
 SEED ?= 300
 MUTATIONS ?= 20000
 
-test-long: ## KERNELS random kernels (5000) from seed SEED, MUTATIONS broken inputs of each kind, all roles, robustness
+test-long: ## KERNELS random kernels (5000) from seed SEED, 1000 of tle.dsa, MUTATIONS broken inputs of each kind, all roles, robustness
 	@TILEWRIGHT_PROFILE=release scripts/setup.sh
 	TILEWRIGHT_MUTATIONS=$(MUTATIONS) cargo test --release -p tilewright-cli --test mutations -- --nocapture
 	$(PYTHON) tests/random_kernels --count $(KERNELS) --seed $(SEED) --jobs $(JOBS) --shrink
+	TILEWRIGHT_DSA_KERNELS=1000 TILEWRIGHT_DSA_SEED=$(SEED) cargo test --release -p tilewright-npusim --test random
 	TILEWRIGHT_SHARDED_CHAINS=2000 SEED=$(SEED) $(PYTHON) -m pytest -q tests/tle/test_sharded.py tests/tle/test_transfer.py -k chains
 	TILEWRIGHT_ALL_ROLES=1 $(PYTHON) -m pytest -q -n $(JOBS) tests/tle/test_roles.py
 	$(PYTHON) tests/robustness

@@ -26,8 +26,10 @@ TLE Architecture Design                   where it is run
 3.3.1.1.4 remote                          test_remote_pointers
 3.3.1.1.5 tle.gpu.copy                    test_copy
 3.3.1.2.1 warp_specialize                 test_producer_and_consumer, test_several_workers
+3.3.2 DSA                                 test_dsa.py: see Use TLE-Struct
 3.3.3.1, 3.3.3.2 staging, atomics         test_staging, test_shared_atomics
 3.4.1.1 a function in MLIR                test_raw_mlir.py::test_the_documents_example
+3.3.3.3 DSA local-buffer flow             test_dsa.py::test_buffers_become_tensors_and_buffers_again
 4.1, 4.2, 4.3, 4.4                        tables without code; examples/tle/sparse_mla.py, moe_align.py, topk.py, topk_selector.py
 ========================================  ============================================================================
 
@@ -38,7 +40,12 @@ tle.gpu.alloc, local_ptr                  test_row_pointers; `tl.arrange` is a m
 local_ptr, examples 1, 2, 3, 4            the same tests, with the names `tle.alloc`, `tle.smem`, `tle.local_ptr`
 local_ptr (for remote)                    test_remote_pointers
 tle.gpu.copy                              test_copy
-DSA                                       not of a GPU
+DSA: alloc, copy, in the examples below   test_dsa.py, on the CPU executor: no GPU has these memories
+tle.dsa.local_ptr; for remote             test_dsa.py::test_pointers_into_a_buffer, test_remote_buffers
+tle.dsa.to_tensor, to_buffer              test_dsa.py::test_buffers_become_tensors_and_buffers_again
+vector operators, examples 1, 2           test_dsa.py::test_arithmetic_chain, test_clamp
+loops and hints                           test_dsa.py::test_loops_and_hints
+slicing and view                          test_dsa.py::test_slices, test_subviews_share_the_memory
 ========================================  ============================================================================
 """
 

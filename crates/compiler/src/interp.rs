@@ -4,8 +4,9 @@ use std::fmt;
 
 use tilewright_frontend::{Diagnostic, Options};
 use tilewright_ir::Module;
+use tilewright_passes::analysis::local_memory;
 use tilewright_passes::hopper::user_dots;
-use tilewright_passes::transform::{inline_calls, lower_descriptors, named_barriers};
+use tilewright_passes::transform::{inline_calls, lower_copies, lower_descriptors, named_barriers};
 use tilewright_target::{
     Code, Fact, Family, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, Stop, Target, Toolchain,
 };
@@ -41,6 +42,8 @@ impl Target for Interp {
             inline_calls::run(module, 1)?;
             user_dots::to_ordinary(module)?;
             named_barriers::run(module, 1)?;
+            local_memory::check(module)?;
+            lower_copies::run(module)?;
             lower_descriptors::run(module, None)
         })
     }

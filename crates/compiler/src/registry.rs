@@ -7,15 +7,16 @@ use crate::artifact::{METADATA, TTGIR, TTIR};
 
 /// Every family of targets.
 pub static FAMILIES: &[&Family] = &[
-    &crate::interp::INTERP,   // the CPU executor
-    &tilewright_nvidia::CUDA, // NVIDIA's GPUs
-    &tilewright_xe::XE,       // Intel's GPUs
+    &crate::interp::INTERP,     // the CPU executor
+    &tilewright_nvidia::CUDA,   // NVIDIA's GPUs
+    &tilewright_xe::XE,         // Intel's GPUs
+    &tilewright_ascend::ASCEND, // Ascend's cores
 ];
 
 /// The target where nothing names one.
 pub const DEFAULT_TARGET: &str = "cuda:90";
 
-/// The target of a name: `interp`, one of NVIDIA's (`cuda:90`) or of Intel's (`xe:pvc`).
+/// The target of a name: `interp`, one of NVIDIA's (`cuda:90`), of Intel's (`xe:pvc`), or `ascend:910b`.
 ///
 /// # Errors
 /// Any other name, with those that there are.

@@ -37,8 +37,10 @@ const FILES: &[(&str, &str)] = &[
     ("tle._sharded", include_str!("../../../python/tilewright/tle/_sharded.py")),
     ("tle._standard", include_str!("../../../python/tilewright/tle/_standard.py")),
     ("tle._transfer", include_str!("../../../python/tilewright/tle/_transfer.py")),
+    ("tle._tile", include_str!("../../../python/tilewright/tle/_tile.py")),
     ("tle.distributed", include_str!("../../../python/tilewright/tle/distributed.py")),
-    ("tle.dsa", include_str!("../../../python/tilewright/tle/dsa.py")),
+    ("tle.dsa", include_str!("../../../python/tilewright/tle/dsa/__init__.py")),
+    ("tle.dsa.ascend", include_str!("../../../python/tilewright/tle/dsa/ascend.py")),
     ("tle.gpu", include_str!("../../../python/tilewright/tle/gpu.py")),
     ("tle.raw", include_str!("../../../python/tilewright/tle/raw/__init__.py")),
     ("tle.raw.mlir", include_str!("../../../python/tilewright/tle/raw/mlir/__init__.py")),
@@ -58,8 +60,16 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// The modules whose file is a folder's.
-const PACKAGES: &[&str] =
-    &["language", "language.extra", "language.extra.cuda", "tle", "tle.raw", "tle.raw.mlir", "experimental"];
+const PACKAGES: &[&str] = &[
+    "language",
+    "language.extra",
+    "language.extra.cuda",
+    "tle",
+    "tle.dsa",
+    "tle.raw",
+    "tle.raw.mlir",
+    "experimental",
+];
 
 /// Other names under which users reach the same modules.
 const ALIASES: &[(&str, &str)] = &[
@@ -113,7 +123,7 @@ impl Builtin {
             // What stands in these modules is in `tle`, too.
             Some(rest) => format!(
                 "tle{}",
-                [".distributed", "._pipe", "._ranks", "._sharded"]
+                [".distributed", "._pipe", "._ranks", "._sharded", "._tile"]
                     .iter()
                     .find_map(|m| rest.strip_prefix(m))
                     .unwrap_or(rest)

@@ -203,6 +203,14 @@ pub enum Instr {
         index: V,
         dst: V,
     },
+    /// Where a part of a view begins, by its first index along each dimension, of which `most` says the last that it may be.
+    Part {
+        base: V,
+        view: Arc<View>,
+        most: Box<[u32]>,
+        indices: Vec<V>,
+        dst: V,
+    },
     /// The same places in the buffers of another program of the cluster, by its rank.
     Remote {
         src: V,
@@ -415,7 +423,7 @@ impl Instr {
                 f(b, Use);
                 f(dst, Def);
             }
-            Instr::LocalPtr { base, indices, dst, .. } => {
+            Instr::LocalPtr { base, indices, dst, .. } | Instr::Part { base, indices, dst, .. } => {
                 [base].into_iter().chain(indices).for_each(|v| f(v, Use));
                 f(dst, Def);
             }

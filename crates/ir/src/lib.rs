@@ -18,6 +18,7 @@
 //! else stands behind these: [`verify`](mod@verify), [`text`], folding and the passes use them, and none of them uses those, but for
 //! printing a type in a message, by which `text` and [`diagnostic`] belong to the circle, too.
 
+pub mod ascend;
 pub mod attrs;
 pub mod builder;
 pub mod canonicalize;
@@ -36,6 +37,7 @@ mod interner;
 pub mod launch;
 pub mod licm;
 pub mod marks;
+pub mod memref;
 pub mod module;
 #[macro_use]
 pub mod opdef;

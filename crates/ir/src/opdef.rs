@@ -29,6 +29,9 @@ pub enum Opcode {
     Llvm(crate::dialect::llvm::Kind),
     Ub(crate::dialect::ub::Kind),
     Gpu(crate::dialect::gpu::Kind),
+    Func(crate::dialect::func::Kind),
+    Memref(crate::dialect::memref::Kind),
+    Hivm(crate::dialect::hivm::Kind),
 }
 
 /// How many values an operand group holds.

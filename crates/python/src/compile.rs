@@ -197,10 +197,15 @@ fn describe(host: &PyHost, spec: &Spec, value: &Bound<'_, PyAny>) -> PyResult<Ar
     })
 }
 
+/// The target whose simulator there is.
+const ASCEND: &str = "ascend:910b";
+
 /// What the compiler calls the place where a kernel runs.
 fn target_of(backend: Backend) -> PyResult<Box<dyn Target>> {
     Ok(match backend {
         Backend::Interp => Box::new(Interp),
+        Backend::NpuSim => tilewright_compiler::target(ASCEND)
+            .map_err(|error| CompilationError::new_err(error.to_string()))?,
         Backend::PtxSim(target) | Backend::Offline(target) => Box::new(target),
         Backend::Cuda(device) => {
             let device = tilewright_runtime::Device::get(device).map_err(crate::errors::from_runtime)?;

@@ -113,7 +113,7 @@ impl Allocations {
     }
 
     /// The allocation that holds an address (its end counts too: an empty view may stand there).
-    fn holding(&self, address: u64) -> Option<usize> {
+    pub fn holding(&self, address: u64) -> Option<usize> {
         let within = |e: &Extent| (e.base..=e.base + e.bytes).contains(&address);
         let strictly = self.extents.iter().position(|e| (e.base..e.base + e.bytes).contains(&address));
         strictly.or_else(|| self.extents.iter().position(within))
@@ -155,6 +155,9 @@ pub fn start<'py>(
     let cells = Ranks::cells(ranks.as_ref(), kernel, arguments);
     match kernel.backend {
         Backend::Cuda(device) => by_copies(py, kernel, grid, arguments, &allocations, device),
+        Backend::NpuSim => {
+            profiler::timed(kernel, || crate::npusim::run(py, kernel, grid, arguments, &allocations))
+        }
         Backend::Interp | Backend::PtxSim(_) => profiler::timed(kernel, || match kernel.backend {
             Backend::Interp => interpret(py, kernel, grid, &cells, &allocations),
             _ => crate::simulate::run(py, kernel, grid, cells, &allocations),

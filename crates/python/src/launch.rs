@@ -38,6 +38,8 @@ pub enum Backend {
     Interp,
     /// The PTX simulator, for a GPU of this architecture.
     PtxSim(CudaTarget),
+    /// The simulator of Ascend's cores.
+    NpuSim,
     /// A GPU of this machine, by ordinal.
     Cuda(u32),
     /// A GPU architecture that is only compiled for (`warmup` with `TILEWRIGHT_TARGET`).
@@ -50,6 +52,7 @@ impl Backend {
             Backend::Interp => 0,
             Backend::PtxSim(arch) => 1 | u64::from(arch.capability()) << 8,
             Backend::Cuda(device) => 2 | u64::from(device) << 8,
+            Backend::NpuSim => 4,
             Backend::Offline(arch) => 3 | u64::from(arch.capability()) << 8,
         }
     }
@@ -59,6 +62,7 @@ impl Backend {
         match self {
             Backend::Interp => "the CPU".to_string(),
             Backend::PtxSim(arch) => format!("the PTX simulator ({arch})"),
+            Backend::NpuSim => "the simulator of Ascend's cores".to_string(),
             Backend::Cuda(device) => format!("GPU {device}"),
             Backend::Offline(arch) => arch.to_string(),
         }
@@ -79,9 +83,10 @@ impl Backend {
                 }
                 b"cuda" => Ok(Backend::Cuda(current_gpu(py, arguments.cuda.map(|(_, d)| d))?)),
                 b"ptxsim" => Ok(Backend::PtxSim(target()?)),
+                b"npusim" => Ok(Backend::NpuSim),
                 _ => Err(wrong_call::value_error(
                     format!("TILEWRIGHT_BACKEND is {name:?}"),
-                    "it may be interp, cuda or ptxsim",
+                    "it may be interp, cuda, ptxsim or npusim",
                 )),
             },
         }
@@ -671,7 +676,8 @@ impl CompiledKernel {
 
 /// Whether kernels run without a GPU, whether or not there is one.
 fn without_gpu() -> bool {
-    environment(c"TILEWRIGHT_BACKEND").is_some_and(|name| matches!(name.to_bytes(), b"interp" | b"ptxsim"))
+    environment(c"TILEWRIGHT_BACKEND")
+        .is_some_and(|name| matches!(name.to_bytes(), b"interp" | b"ptxsim" | b"npusim"))
 }
 
 /// What the driver says about a GPU, under the names that Triton's `get_device_properties` uses. Where kernels run without one, what is

@@ -36,6 +36,7 @@ mod launch;
 mod linear_layout;
 mod memory;
 mod nesting;
+mod npusim;
 mod params;
 mod profiler;
 mod progress;

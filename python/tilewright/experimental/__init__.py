@@ -4,11 +4,12 @@ import sys
 
 from .. import tle
 from ..tle import distributed, dsa, gpu, raw
+from ..tle.dsa import ascend
 from ..tle.raw import mlir
 
 for _name in ("tle", "tle.language"):
     sys.modules[f"{__name__}.{_name}"] = tle
-    for _part in (distributed, dsa, gpu, raw, mlir):
+    for _part in (distributed, dsa, ascend, gpu, raw, mlir):
         sys.modules[f"{__name__}.{_name}{_part.__name__.removeprefix(tle.__name__)}"] = _part
 
 __all__ = ["tle"]

@@ -20,6 +20,7 @@ from ._support import (
     primitive_name,
     require_tle,
 )
+from ._tile import extract_tile, insert_tile
 from .distributed import (
     B,
     BarrierKind,
@@ -83,23 +84,6 @@ def load(
     before the value is used, and before global memory is written or others are waited for. Where it can't be one, the load stays what it is, and
     the kernel's ``metadata.remarks`` say why.
     """
-
-
-@_core.member
-@_marker.builtin
-@_marker.also(shape="tile_shape")
-def extract_tile(x, index, tile_shape):
-    """Tile number ``index`` of the grid of tiles of ``tile_shape`` (also ``shape``) that ``x`` is cut into, as a tensor.
-
-    ``index`` is its number in row-major order or a tuple of its numbers along each dimension, at compile time or, as scalar tensors, at
-    run time, where the CPU executor and the simulator check it. Each extent of ``x`` is a multiple of the tile's.
-    """
-
-
-@_core.member
-@_marker.builtin
-def insert_tile(x, tile, index):
-    """``x`` with tile number ``index`` of its grid of such tiles replaced by ``tile``; ``index`` as in :func:`extract_tile`."""
 
 
 class range(_core.range):

@@ -76,8 +76,8 @@ TLE_PRIMITIVES = (
     "raw.call_smem",
 )
 
-# Backends that run kernels: what is there runs on each of them.
-_BACKENDS = ("cpu", "cuda")
+# Backends that run kernels, with what of the names that are there they lack.
+_BACKENDS = {"cpu": "", "cuda": "dsa."}
 
 
 class TLEUnsupportedPrimitiveError(NotImplementedError):
@@ -99,8 +99,13 @@ def primitive_name(x):
     else:
         module = getattr(x, "__module__", "").partition(".")[2].removeprefix("experimental.")
         path = f"{module}.{getattr(x, '__qualname__', '')}".removeprefix("tle.")
-        # What stands in `tle.distributed` and in the file of pipes is in `tle`, too.
-        name = path.removeprefix("language.").removeprefix("distributed.").removeprefix("_pipe.")
+        # What stands in `tle.distributed` and in the files of pipes and tiles is in `tle`, too.
+        name = (
+            path.removeprefix("language.")
+            .removeprefix("distributed.")
+            .removeprefix("_pipe.")
+            .removeprefix("_tile.")
+        )
         name = name.replace("pipe_value.", "pipe.")
         for end in ("writer", "reader"):
             name = name.replace(f"pipe_{end}.", f"pipe.{end}.")
@@ -127,7 +132,10 @@ def get_supported_primitives(backend):
                 f"the primitives of the backend {_name_of(backend)} must be a list of strings, not {own!r}"
             )
         return list(own)
-    return [name for name in TLE_PRIMITIVES if _is_there(name)] if _name_of(backend) in _BACKENDS else []
+    lacks = _BACKENDS.get(_name_of(backend))
+    if lacks is None:
+        return []
+    return [name for name in TLE_PRIMITIVES if _is_there(name) and not (lacks and name.startswith(lacks))]
 
 
 def _is_there(name):

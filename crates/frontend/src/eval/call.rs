@@ -10,7 +10,7 @@ use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use ruff_text_size::Ranged;
 use tilewright_ir::attrs::SymbolRef;
 use tilewright_ir::dialect::tt;
-use tilewright_ir::{TypeKind, licm};
+use tilewright_ir::{TypeKind, ascend, licm};
 
 use super::builtins::layouts;
 use super::builtins::mlir::ACTIVE;
@@ -24,6 +24,8 @@ use crate::value::{Method, MethodTarget, RangeValue, Tensor, TupleValue, Value};
 pub(super) const RANGE: &str = "language.core.range";
 /// The class of loops that are unrolled.
 const REORDERED_RANGE: &str = "tle.range";
+/// The class of loops whose iterations are independent.
+const PARALLEL_RANGE: &str = "tle.dsa.parallel";
 const STATIC_RANGE: &str = "language.core.static_range";
 
 /// How many copies of a loop's body there may be.
@@ -108,6 +110,14 @@ impl Evaluator<'_> {
     }
 
     fn call_with(&mut self, callee: Value, call: &ExprCall) -> Eval<Value> {
+        let args = self.arguments(call)?;
+        self.range = call.range();
+        self.written.clear();
+        self.call(callee, args)
+    }
+
+    /// The arguments of a call, evaluated.
+    pub fn arguments(&mut self, call: &ExprCall) -> Eval<CallArgs> {
         let mut args = CallArgs::default();
         for arg in &call.arguments.args {
             if let Expr::Starred(s) = arg {
@@ -127,9 +137,7 @@ impl Evaluator<'_> {
             let value = self.argument(&keyword.value)?;
             args.keywords.push((name.id.clone(), value));
         }
-        self.range = call.range();
-        self.written.clear();
-        self.call(callee, args)
+        Ok(args)
     }
 
     /// An argument: an expression, or a dictionary, which some functions of the library take.
@@ -224,6 +232,17 @@ impl Evaluator<'_> {
         match Library::get().constructor(class) {
             Some(constructor) => self.bind_builtin(&constructor, args),
             None => Err(self.error(format!("{class} cannot be called"))),
+        }
+    }
+
+    /// The arguments of a call of a function of the library, by its parameters.
+    pub fn bind_library(&mut self, callee: &Value, args: CallArgs) -> Eval<Args> {
+        match callee {
+            Value::Const(HostValue::Library(path)) => match Library::get().resolve(path) {
+                Some(Item::Builtin(builtin)) => self.bind_builtin(&builtin, args),
+                _ => Err(self.error(format!("{callee} is no function of the library"))),
+            },
+            _ => Err(self.error(format!("{callee} is no function of the library"))),
         }
     }
 
@@ -606,7 +625,7 @@ impl Evaluator<'_> {
                 }
                 Ok(value.clone())
             }
-            "range" | "static_range" | "pipeline" => self.range_value(path, args),
+            "range" | "static_range" | "pipeline" | "parallel" => self.range_value(path, args),
             "tuple" => match args.positional.as_slice() {
                 [value @ Value::Tuple(_)] => Ok(value.clone()),
                 _ => Err(self.error("tl.tuple takes a tuple; write (a, b)")),
@@ -688,6 +707,9 @@ impl Evaluator<'_> {
         if class == REORDERED_RANGE {
             // A hint that changes nothing.
             self.bool_arg(&args, "reorder")?;
+        }
+        if class == PARALLEL_RANGE {
+            range.flags.push(ascend::PARALLEL);
         }
         if !range.unrolled {
             range.num_stages = self.count_of_range(&args, "num_stages")?;

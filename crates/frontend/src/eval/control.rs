@@ -408,7 +408,7 @@ pub(crate) enum Condition {
     Dynamic(Tensor),
 }
 
-fn contains_return(stmts: &[Stmt]) -> bool {
+pub(crate) fn contains_return(stmts: &[Stmt]) -> bool {
     stmts.iter().any(|stmt| match stmt {
         Stmt::Return(_) => true,
         Stmt::If(s) => {
@@ -416,6 +416,7 @@ fn contains_return(stmts: &[Stmt]) -> bool {
         }
         Stmt::For(s) => contains_return(&s.body),
         Stmt::While(s) => contains_return(&s.body),
+        Stmt::With(s) => contains_return(&s.body),
         _ => false,
     })
 }

@@ -581,6 +581,7 @@ fn last_assignment(stmts: &[Stmt], name: &Name) -> Option<TextRange> {
             .or_else(|| last_assignment(&s.body, name)),
         Stmt::For(s) => last_assignment(&s.body, name),
         Stmt::While(s) => last_assignment(&s.body, name),
+        Stmt::With(s) => last_assignment(&s.body, name),
         stmt => assigned_names(std::slice::from_ref(stmt)).contains(name).then(|| stmt.range()),
     })
 }
@@ -658,6 +659,7 @@ fn collect_assigned(stmts: &[Stmt], names: &mut Vec<Name>) {
                 collect_walrus(&s.test, names);
                 collect_assigned(&s.body, names);
             }
+            Stmt::With(s) => collect_assigned(&s.body, names),
             Stmt::If(s) => {
                 collect_walrus(&s.test, names);
                 collect_assigned(&s.body, names);

@@ -151,6 +151,8 @@ pub(crate) struct Evaluator<'h> {
     pub written_memory: Vec<tilewright_ir::Value>,
     /// The arguments that the last call of `tle.raw.call` wrote, by their numbers, with their new values.
     pub written: Vec<(usize, Value)>,
+    /// What the `with` statements around say of copies, the innermost last.
+    pub hints: Vec<builtins::dsa::Hints>,
     /// Statements and expressions evaluated so far.
     steps: u64,
 }
@@ -522,6 +524,7 @@ pub fn build_module_for(
         meshes: Default::default(),
         written_memory: Vec::new(),
         written: Vec::new(),
+        hints: Vec::new(),
         steps: 0,
     };
     let name = eval.build_kernel(entry, signature).map_err(|e| *e)?;

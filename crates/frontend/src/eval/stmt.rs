@@ -120,6 +120,7 @@ impl Evaluator<'_> {
             Stmt::If(s) => return self.if_stmt(s, rest),
             Stmt::For(s) => return self.for_stmt(s, rest),
             Stmt::While(s) => return self.while_stmt(s, rest),
+            Stmt::With(s) => return self.with_stmt(s, rest),
             Stmt::Assert(s) => self.assert_stmt(s)?,
             Stmt::Pass(_) => {}
             other => return Err(self.unsupported_stmt(other)),
@@ -184,7 +185,6 @@ impl Evaluator<'_> {
             }
             Stmt::Try(_) => ("`try`", "kernels raise no exceptions; check with tl.device_assert"),
             Stmt::Raise(_) => ("`raise`", "use tl.static_assert or tl.device_assert"),
-            Stmt::With(_) => ("`with`", "kernels have no context managers"),
             Stmt::Import(_) | Stmt::ImportFrom(_) => ("`import`", "import at the top of the file"),
             Stmt::Global(_) | Stmt::Nonlocal(_) => {
                 ("`global`", "kernels cannot change variables outside; return the value")

@@ -74,6 +74,15 @@ impl Builder<'_, '_> {
                 let dst = self.define(part.result(m))?;
                 self.emit(Instr::Offset { base, bytes, dst });
             }
+            ttg::Kind::MemdescSubview => {
+                let part = ttg::MemdescSubview(op);
+                let (base, view) = (self.get(part.src(m))?, self.view(part.src(m))?);
+                let sizes = self.view(part.result(m))?;
+                let most = view.shape.iter().zip(&sizes.shape).map(|(n, size)| n - size).collect();
+                let indices = self.get_all(part.offsets(m))?;
+                let dst = self.define(part.result(m))?;
+                self.emit(Instr::Part { base, view, most, indices, dst });
+            }
             ttg::Kind::MemdescReshape => {
                 let src = ttg::MemdescReshape(op).src(m);
                 self.alias_of(src, m.result(op))?;

@@ -156,6 +156,20 @@ impl Frame {
                 let base = self.scalar(program, *base);
                 self.set(*dst, Repr::Uniform(base.wrapping_add_signed(index * view.strides[0])));
             }
+            Instr::Part { base, view, most, indices, dst } => {
+                let mut at = self.scalar(program, *base);
+                for (d, &index) in indices.iter().enumerate() {
+                    let first = i64::from(self.scalar(program, index) as u32 as i32);
+                    if !(0..=i64::from(most[d])).contains(&first) {
+                        return Err(Box::new(Fault::new(format!(
+                            "a part of a buffer that begins at {first} along dimension {d}, where 0 to {} is inside",
+                            most[d]
+                        ))));
+                    }
+                    at = at.wrapping_add_signed(first * view.strides[d]);
+                }
+                self.set(*dst, Repr::Uniform(at));
+            }
             Instr::Pointers { base, view, dst } => {
                 let mut all = Affine::constant(self.scalar(program, *base) as i64);
                 let ty = Self::ty(program, *dst);

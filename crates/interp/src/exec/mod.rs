@@ -439,6 +439,7 @@ impl Frame {
                 | Instr::Pointers { .. }
                 | Instr::LocalPtr { .. }
                 | Instr::Slot { .. }
+                | Instr::Part { .. }
                 | Instr::Remote { .. }
                 | Instr::Offset { .. } => self.local_op(program, own, instr)?,
                 _ => {
@@ -595,6 +596,7 @@ impl Frame {
             | Instr::Pointers { .. }
             | Instr::LocalPtr { .. }
             | Instr::Slot { .. }
+            | Instr::Part { .. }
             | Instr::Remote { .. }
             | Instr::Offset { .. }
             | Instr::Jump { .. }

@@ -1,10 +1,11 @@
-//! Operations that arrange elements: ranges, broadcasts, reshapes, permutations, tiles, gathers, histograms.
+//! Operations that arrange elements: ranges, broadcasts, reshapes, permutations, tiles, slices, gathers, histograms.
 //!
 //! Each is a [`TileOp`], an instruction that the rest of the executor knows nothing of: how it is made from the IR and what it does stand
 //! together in the file of its kind. [`Builder::shape`] is the list of them.
 
 mod gather;
 mod rearrange;
+mod slice;
 mod tile;
 mod view;
 
@@ -59,6 +60,8 @@ impl Builder<'_, '_> {
             K::Gather => self.gather(op)?,
             K::ExtractTile => self.extract_tile(op)?,
             K::InsertTile => self.insert_tile(op)?,
+            K::ExtractSlice => self.extract_slice(op)?,
+            K::InsertSlice => self.insert_slice(op)?,
             _ if self.m.def(op).is_some_and(|d| d.index.rearranges()) => self.rearrange(op)?,
             _ => return Ok(None),
         }))

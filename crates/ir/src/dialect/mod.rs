@@ -12,9 +12,12 @@ pub mod arith;
 pub mod blackwell;
 pub mod builtin;
 pub mod cf;
+pub mod func;
 pub mod gpu;
+pub mod hivm;
 pub mod llvm;
 pub mod math;
+pub mod memref;
 pub mod scf;
 pub mod tt;
 pub mod ttg;
@@ -38,6 +41,9 @@ pub fn all_defs() -> impl Iterator<Item = &'static OpDef> {
         llvm::DEFS,
         ub::DEFS,
         gpu::DEFS,
+        func::DEFS,
+        memref::DEFS,
+        hivm::DEFS,
     ]
     .into_iter()
     .flatten()

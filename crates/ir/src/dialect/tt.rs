@@ -2,7 +2,7 @@
 
 use crate::attr_enum;
 use crate::attrs::{AttrKind, DefaultTrue, SymbolRef};
-use crate::entity::{Attr, Op, Type};
+use crate::entity::{Attr, Op, Type, Value};
 use crate::module::Module;
 use crate::opdef::{Access, Effect, Resource, Scope};
 use crate::text::print_type;
@@ -722,6 +722,32 @@ crate::dialect! {
         format "$tile `,` $src `[` $index `]` attr-dict `:` type($tile) `,` type($src)"
     }
 
+    /// The elements at `offsets[d] + i * strides[d]` along each dimension. Where they are outside it is undefined.
+    op ExtractSlice = "extract_slice" {
+        operands(src: one, offsets: var)
+        attrs(strides: Vec<i32> = "strides")
+        results(result)
+        traits(Pure)
+        index(Unrelated)
+        types(Each("src", Tensor), Is("offsets", Fixed(Type::I32)), Is("result", Like("src")))
+        effects()
+        format "$src `[` $offsets `]` `by` $strides attr-dict `:` type($src) `->` type($result)"
+        verify verify_slice
+    }
+
+    /// The source with the elements that `tt.extract_slice` would take replaced.
+    op InsertSlice = "insert_slice" {
+        operands(src: one, part: one, offsets: var)
+        attrs(strides: Vec<i32> = "strides")
+        results(result)
+        traits(Pure)
+        index(Unrelated)
+        types(Each("src", Tensor), Each("part", Tensor), Is("part", Like("src")), Is("offsets", Fixed(Type::I32)), Is("result", Same("src")))
+        effects()
+        format "$part `,` $src `[` $offsets `]` `by` $strides attr-dict `:` type($part) `,` type($src)"
+        verify verify_slice
+    }
+
     /// Atomic read-modify-write; gives the old value.
     op AtomicRmw = "atomic_rmw" {
         operands(ptr: one, val: one, mask: opt)
@@ -840,7 +866,28 @@ fn verify_raw_call(module: &Module, op: Op) -> Result<(), String> {
     same_type_lists(module, "the results", &types(module.results(op)), "the outputs", &types(&values))
 }
 
-fn verify_func(module: &Module, op: Op) -> Result<(), String> {
+/// An offset and a stride for each dimension, and a part that is inside if the offsets are zeros.
+fn verify_slice(module: &Module, op: Op) -> Result<(), String> {
+    let (whole, part, offsets, strides) = match InsertSlice::cast(module, op) {
+        Some(op) => (op.src(module), op.part(module), op.offsets(module), op.strides(module)),
+        None => {
+            let op = ExtractSlice(op);
+            (op.src(module), op.result(module), op.offsets(module), op.strides(module))
+        }
+    };
+    let shape = |v: Value| module.shape(module.value_type(v)).unwrap_or(&[]);
+    let (whole, part) = (shape(whole), shape(part));
+    if [part.len(), offsets.len(), strides.len()] != [whole.len(); 3] {
+        return Err(format!("a slice of {whole:?} needs {} extents, offsets and strides", whole.len()));
+    }
+    let last = |(n, stride): (&u32, &i32)| i64::from(n.saturating_sub(1)) * i64::from(*stride);
+    let inside = part.iter().zip(strides.iter()).zip(whole).all(|(p, n)| *p.1 > 0 && last(p) < i64::from(*n));
+    inside
+        .then_some(())
+        .ok_or(format!("a slice of {part:?} elements, {strides:?} apart, is not inside {whole:?}"))
+}
+
+pub(crate) fn verify_func(module: &Module, op: Op) -> Result<(), String> {
     let (inputs, _) = function_type(module, op)?;
     let Some(&entry) = module.region_blocks(Func(op).body(module)).first() else { return Ok(()) };
     let args: Vec<Type> = module.block_args(entry).iter().map(|&v| module.value_type(v)).collect();

@@ -242,6 +242,55 @@ crate::dialect! {
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
+    /// The part of a buffer that begins at these indices, which the program computes. A part that is not inside is undefined.
+    op MemdescSubview = "memdesc_subview" {
+        operands(src: one, offsets: var)
+        results(result)
+        traits(Pure)
+        index(Unrelated)
+        types(Each("src", Buffer), Is("offsets", Fixed(Type::I32)), Each("result", Buffer), Is("result", Like("src")))
+        effects()
+        format "$src `[` $offsets `]` attr-dict `:` type($src) `->` type($result)"
+        verify verify_subview
+    }
+
+    /// Copies the first `extents` elements along each dimension from global memory, where these pointers lead, to a buffer in a memory
+    /// of its own kind. More elements than there are pointers are undefined.
+    ///
+    /// `inter_no_alias` promises that no copy to global memory that is under way writes what it reads.
+    op CopyGlobalToLocal = "copy_global_to_local" {
+        operands(src: one, dst: one, extents: var)
+        attrs(no_alias: bool = "inter_no_alias")
+        index(Unrelated)
+        types(Each("src", Ptr), Each("dst", Mutable), Is("extents", Fixed(Type::I32)))
+        effects(Effect::new(Access::Read, Resource::Global, Some("src")), WRITE_DST)
+        format "$src `,` $dst `[` $extents `]` attr-dict `:` type($src) `->` type($dst)"
+        verify verify_copy
+    }
+
+    /// Copies the first `extents` elements along each dimension of a buffer to global memory, where these pointers lead.
+    ///
+    /// `inter_no_alias` promises that no copy from global memory that is under way reads what it writes.
+    op CopyLocalToGlobal = "copy_local_to_global" {
+        operands(src: one, dst: one, extents: var)
+        attrs(no_alias: bool = "inter_no_alias")
+        index(Unrelated)
+        types(Each("src", Buffer), Each("dst", Ptr), Is("extents", Fixed(Type::I32)))
+        effects(READ_SRC, Effect::new(Access::Write, Resource::Global, Some("dst")))
+        format "$src `,` $dst `[` $extents `]` attr-dict `:` type($src) `->` type($dst)"
+        verify verify_copy
+    }
+
+    /// Copies the first `extents` elements along each dimension of a buffer to another one.
+    op CopyLocal = "copy_local" {
+        operands(src: one, dst: one, extents: var)
+        index(Unrelated)
+        types(Each("src", Buffer), Each("dst", Mutable), Is("extents", Fixed(Type::I32)))
+        effects(READ_SRC, WRITE_DST)
+        format "$src `,` $dst `[` $extents `]` attr-dict `:` type($src) `->` type($dst)"
+        verify verify_copy
+    }
+
     /// Global memory of this launch, `nbytes` for each CTA.
     op GlobalScratchAlloc = "global_scratch_alloc" {
         attrs(alignment: i32 = "alignment", nbytes: i32 = "nbytes")
@@ -587,6 +636,31 @@ fn verify_fp4_to_fp(module: &Module, op: Op) -> Result<(), String> {
 }
 
 /// A part is one of the tiles of its extents, and cut where the addresses of what lies in it differ from those of the first tile by one amount.
+fn verify_subview(module: &Module, op: Op) -> Result<(), String> {
+    let view = MemdescSubview(op);
+    let shape = |v: Value| module.shape(module.value_type(v)).unwrap_or(&[]);
+    let (whole, part) = (shape(view.src(module)), shape(view.result(module)));
+    match whole.len() == part.len() && view.offsets(module).len() == whole.len() {
+        true if whole.iter().zip(part).all(|(n, m)| m <= n) => Ok(()),
+        true => Err(format!("a part of {part:?} does not fit into {whole:?}")),
+        false => Err("it needs an offset for each dimension, of which its result has as many".into()),
+    }
+}
+
+/// Pointers and buffers of one rank and element, and an extent for each dimension; pointers may be fewer than a buffer has elements.
+fn verify_copy(module: &Module, op: Op) -> Result<(), String> {
+    let &[src, dst, ..] = module.operands(op) else { return Ok(()) };
+    let shape = |v: Value| module.shape(module.value_type(v)).unwrap_or(&[]);
+    let (from, to) = (shape(src), shape(dst));
+    if from.len() != to.len() || module.operand_group(op, 2).len() != from.len() {
+        return Err(format!("{} dimensions are copied to {} by as many extents", from.len(), to.len()));
+    }
+    if module.is_ptr(module.element_type(module.value_type(src))) && from.iter().zip(to).any(|(n, m)| n > m) {
+        return Err(format!("{from:?} pointers are more than the buffer of {to:?} holds"));
+    }
+    Ok(())
+}
+
 fn verify_subslice(module: &Module, op: Op) -> Result<(), String> {
     let slice = MemdescSubslice(op);
     let (from, to) = (module.value_type(slice.src(module)), module.value_type(slice.result(module)));

@@ -10,7 +10,7 @@ use super::print_types::is_silent;
 use super::printer::Printer;
 use super::warp_specialize;
 use crate::attrs::{AttrKind, Name};
-use crate::dialect::{arith, builtin, cf, scf, tt, ttg};
+use crate::dialect::{arith, builtin, cf, func, scf, tt, ttg};
 use crate::entity::{Attr, Block, Loc, Op, Region, Type, Value};
 use crate::module::{Module, OpSpec};
 use crate::opdef::{OpDef, Opcode, Trait};
@@ -22,7 +22,7 @@ use crate::types::TypeKind;
 pub(crate) fn print(p: &mut Printer<'_>, op: Op, def: &'static OpDef) -> bool {
     match def.opcode {
         Opcode::Builtin(builtin::Kind::Module) => print_module(p, op),
-        Opcode::Tt(tt::Kind::Func) => print_func(p, op),
+        Opcode::Tt(tt::Kind::Func) | Opcode::Func(func::Kind::Func) => print_func(p, op),
         Opcode::Tt(tt::Kind::Clampf) => print_clampf(p, op),
         Opcode::Arith(arith::Kind::Constant) => print_constant(p, op),
         Opcode::Arith(arith::Kind::Select) => print_select(p, op),
@@ -71,7 +71,8 @@ fn print_func(p: &mut Printer<'_>, op: Op) -> bool {
     {
         return false;
     }
-    p.push("tt.func ");
+    p.push(m.op_name(op));
+    p.push(" ");
     if let Some(AttrKind::Str(visibility)) = m.op_attr(op, "sym_visibility").map(|a| m.attr_kind(a)) {
         p.push(visibility);
         p.push(" ");
@@ -314,7 +315,7 @@ fn print_cond_br(p: &mut Printer<'_>, op: Op) -> bool {
 pub(crate) fn parse(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result<Option<Op>> {
     match def.opcode {
         Opcode::Builtin(builtin::Kind::Module) => parse_inner_module(p, def, loc).map(Some),
-        Opcode::Tt(tt::Kind::Func) => parse_func(p, def, loc).map(Some),
+        Opcode::Tt(tt::Kind::Func) | Opcode::Func(func::Kind::Func) => parse_func(p, def, loc).map(Some),
         Opcode::Tt(tt::Kind::Clampf) => parse_clampf(p, def, loc).map(Some),
         Opcode::Arith(arith::Kind::Constant) => parse_constant(p, def, loc).map(Some),
         Opcode::Arith(arith::Kind::Select) => parse_select(p, def, loc).map(Some),

@@ -21,7 +21,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::diagnostic::Kind;
-use tilewright_ir::dialect::{ttg, ttng};
+use tilewright_ir::dialect::{memref, ttg, ttng};
 use tilewright_ir::marks;
 use tilewright_ir::{Diagnostic, LocKind, Module, Op, Opcode, Trait, Type, TypeKind, Value, flow, launch};
 use tilewright_layout::SharedLayout;
@@ -275,10 +275,11 @@ pub(crate) fn is_view(module: &Module, op: Op) -> bool {
         Some(Opcode::Ttg(
             ttg::Kind::MemdescIndex
                 | ttg::Kind::MemdescSubslice
+                | ttg::Kind::MemdescSubview
                 | ttg::Kind::MemdescTrans
                 | ttg::Kind::MemdescReshape
                 | ttg::Kind::MemdescReinterpret
-        ))
+        )) | Some(Opcode::Memref(memref::Kind::Subview))
     )
 }
 

@@ -18,10 +18,11 @@
 //! %x = ttg.local_load %b : !ttg.memdesc<64x32xf16, #shared, #smem, mutable> -> tensor<64x32xf16>
 //! ```
 
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{arith, tt, ttg, ttng};
 use tilewright_ir::{
     Attr, AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, Type, TypeKind,
-    Value, flow,
+    Value, ascend, flow,
 };
 use tilewright_layout::{SharedLayout, TmaBlock};
 
@@ -56,6 +57,9 @@ pub fn run(
     let allocs: Vec<ttg::LocalAlloc> =
         ops.iter().filter_map(|&op| ttg::LocalAlloc::cast(module, op)).collect();
     let Some(first) = allocs.first() else { return Ok(()) };
+    for alloc in &allocs {
+        in_shared_memory(module, target, *alloc)?;
+    }
     if num_ctas > 1 {
         let what = "buffers in shared memory with num_ctas above 1";
         return Err(Diagnostic::unsupported(module, module.op_loc(first.0), what));
@@ -72,6 +76,19 @@ pub fn run(
     }
     copies_out(module, target);
     Ok(())
+}
+
+/// Checks that a buffer is in the one memory that targets with layouts have for them.
+fn in_shared_memory(module: &Module, target: &TargetInfo, alloc: ttg::LocalAlloc) -> Result<(), Diagnostic> {
+    let TypeKind::MemDesc { memory_space, .. } = *module.type_kind(module.value_type(alloc.result(module)))
+    else {
+        return Ok(());
+    };
+    let Some(space) = ascend::by_attribute(ascend::text(module, memory_space)) else { return Ok(()) };
+    let text = format!("{} has no memory {}, which buffers of tle.dsa are in", target.name, space.name);
+    Err(Diagnostic::at(module, module.op_loc(alloc.0), text)
+        .of(Kind::Unsupported)
+        .note("kernels with tle.dsa run on the CPU executor (TILEWRIGHT_BACKEND=interp); for this target there is tle.gpu"))
 }
 
 /// Leaves to the copy engine what it can copy out of buffers as they lie now. It copies through a descriptor to and from one layout alone; all

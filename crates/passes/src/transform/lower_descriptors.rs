@@ -633,7 +633,7 @@ fn wide(b: &mut Builder<'_>, value: Value) -> Value {
 }
 
 /// `0..extent`
-fn range(b: &mut Builder<'_>, extent: u32) -> Value {
+pub(crate) fn range(b: &mut Builder<'_>, extent: u32) -> Value {
     let ty = b.module.tensor_type(&[extent], Type::I32, None);
     tt::MakeRange::build(b, extent as i32, 0, ty).result(b.module)
 }
@@ -645,7 +645,7 @@ fn splat(b: &mut Builder<'_>, value: Value, like: Value) -> Value {
 }
 
 /// `0 <= rows < extent`, as one unsigned comparison.
-fn below(b: &mut Builder<'_>, rows: Value, extent: Value) -> Value {
+pub(crate) fn below(b: &mut Builder<'_>, rows: Value, extent: Value) -> Value {
     let extent = splat(b, extent, rows);
     let ty = b.module.with_element(b.module.value_type(rows), Type::I1);
     arith::Cmpi::build(b, rows, extent, arith::CmpIPredicate::Ult, ty).result(b.module)
@@ -685,7 +685,7 @@ fn broadcast(b: &mut Builder<'_>, value: Value, shape: &[u32]) -> Value {
 }
 
 /// A vector along dimension `d`, the same along the others.
-fn along(b: &mut Builder<'_>, vector: Value, d: usize, shape: &[u32]) -> Value {
+pub(crate) fn along(b: &mut Builder<'_>, vector: Value, d: usize, shape: &[u32]) -> Value {
     let value = expanded(b, vector, d, shape.len());
     broadcast(b, value, shape)
 }
@@ -702,7 +702,7 @@ fn sum(b: &mut Builder<'_>, so_far: Option<Value>, value: Value) -> Value {
     }
 }
 
-fn both(b: &mut Builder<'_>, so_far: Option<Value>, value: Value) -> Value {
+pub(crate) fn both(b: &mut Builder<'_>, so_far: Option<Value>, value: Value) -> Value {
     match so_far {
         Some(so_far) => arith::Andi::build(b, so_far, value).result(b.module),
         None => value,

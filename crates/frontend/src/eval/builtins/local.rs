@@ -16,6 +16,9 @@ use crate::value::{Buffer, Shape, Tensor, TensorDescriptor, Value};
 /// Groups of copies that a wait may leave under way.
 const MOST_PENDING: i128 = 7;
 
+/// The memory space of buffers that no other is named for.
+pub(super) const SHARED_MEMORY: &str = "#ttg.shared_memory";
+
 /// The address space of shared memory.
 pub(super) const SHARED: u32 = 3;
 
@@ -72,7 +75,7 @@ impl Evaluator<'_> {
         };
         let initial = initial.map(|t| self.stored_form(&t)).transpose()?;
         let plain = if swizzled { None } else { Some(self.plain_layout(shape.len())) };
-        let ty = self.buffer_type(&element, &shape, layout.or(plain));
+        let ty = self.buffer_type(&element, &shape, layout.or(plain), SHARED_MEMORY);
         if args.optional("alias").is_some() {
             return self.alias(args, ty, element, shape);
         }
@@ -89,14 +92,14 @@ impl Evaluator<'_> {
     /// `tl.alloc`: a buffer that the compiler lays out.
     pub(super) fn alloc_for_all_warps(&mut self, args: &Args) -> Eval<Value> {
         let (shape, element) = self.buffer_shape(args)?;
-        let ty = self.buffer_type(&element, &shape, None);
+        let ty = self.buffer_type(&element, &shape, None, SHARED_MEMORY);
         let alloc = ttg::LocalAlloc::build(&mut builder!(self), None, ty);
         self.of_all_warps(alloc.0);
         Ok(buffer(alloc.result(&self.module), element, shape, None))
     }
 
     /// The shape and dtype of a new buffer.
-    fn buffer_shape(&mut self, args: &Args) -> Eval<(Shape, DType)> {
+    pub(super) fn buffer_shape(&mut self, args: &Args) -> Eval<(Shape, DType)> {
         if !matches!(args.get("shape"), Value::Tuple(_)) {
             return Err(self.bad_argument(args, "shape", args.get("shape"), "a tuple or list of integers"));
         }
@@ -154,18 +157,29 @@ impl Evaluator<'_> {
 
     /// A new buffer that holds a tensor.
     pub(super) fn stored_in_buffer(&mut self, tensor: &Tensor) -> Eval<Buffer> {
-        let ty = self.buffer_type(&tensor.dtype, &tensor.shape, None);
+        self.stored_in(tensor, SHARED_MEMORY)
+    }
+
+    /// The same in a memory of this name.
+    pub(super) fn stored_in(&mut self, tensor: &Tensor, space: &str) -> Eval<Buffer> {
+        let ty = self.buffer_type(&tensor.dtype, &tensor.shape, None, space);
         let initial = self.stored_form(tensor)?;
         let value = ttg::LocalAlloc::build(&mut builder!(self), Some(initial.value), ty).result(&self.module);
         Ok(known_buffer(value, tensor.dtype.clone(), tensor.shape.clone()))
     }
 
     /// The type of a buffer, whose layout the compiler chooses where none is given.
-    pub(super) fn buffer_type(&mut self, element: &DType, shape: &Shape, layout: Option<SharedKind>) -> Type {
+    pub(super) fn buffer_type(
+        &mut self,
+        element: &DType,
+        shape: &Shape,
+        layout: Option<SharedKind>,
+        space: &str,
+    ) -> Type {
         let element = self.stored_type(element);
         // IR has no buffer without dimensions.
         let shape = if shape.is_empty() { Shape::from_slice(&[1]) } else { shape.clone() };
-        let memory_space = self.module.attr(AttrKind::Opaque("#ttg.shared_memory".into()));
+        let memory_space = self.module.attr(AttrKind::Opaque(space.into()));
         let encoding = layout.map(|kind| self.module.attr(AttrKind::Encoding(Encoding::Shared(kind))));
         self.module.ty(TypeKind::MemDesc {
             shape,
@@ -197,7 +211,9 @@ impl Evaluator<'_> {
         match args.get(name) {
             Value::Buffer(buffer) => Ok(buffer.clone()),
             other => {
-                Err(self.bad_argument(args, name, other, "a buffered_tensor, which tle.gpu.alloc gives"))
+                let made_by = if args.builtin.path.starts_with("tle.dsa.") { "dsa" } else { "gpu" };
+                let wanted = format!("a buffered_tensor, which tle.{made_by}.alloc gives");
+                Err(self.bad_argument(args, name, other, &wanted))
             }
         }
     }
@@ -231,14 +247,14 @@ impl Evaluator<'_> {
         if given.is_some_and(|items| items.len() != buffer.shape.len()) {
             let (needed, given) = (buffer.shape.len(), given.map_or(0, Vec::len));
             return Err(self.error(format!(
-                "tle.gpu.local_ptr needs {needed} indices, one for each dimension of {}, but got {given}",
+                "{} needs {needed} indices, one for each dimension of {}, but got {given}",
+                args.builtin.shown(),
                 args.get("buffer")
             )));
         }
-        let mut shape = match args.optional("shape") {
-            Some(given) => Some(self.shape_of(given)?),
-            None => None,
-        };
+        let given_shape =
+            if args.builtin.path.starts_with("tle.dsa.") { None } else { args.optional("shape") };
+        let mut shape = given_shape.map(|shape| self.shape_of(shape)).transpose()?;
         match given {
             Some(items) => {
                 for item in items {
@@ -445,7 +461,8 @@ impl Evaluator<'_> {
             return Err(self.not_supported_yet("a reshape of a buffer with a layout that is not row-major"));
         }
         let layout = given.map(|_| self.plain_layout(shape.len()));
-        let ty = self.buffer_type(&whole.element(), &shape, layout);
+        let space = self.space_of(&whole).to_string();
+        let ty = self.buffer_type(&whole.element(), &shape, layout, &space);
         let value =
             ttg::MemdescReshape::build(&mut builder!(self), whole.handle.value, ty).result(&self.module);
         Ok(buffer(value, whole.element(), shape, whole.rank.clone()))
@@ -461,7 +478,7 @@ impl Evaluator<'_> {
     }
 
     /// The type of a view of a buffer, which lies in the same allocation.
-    fn view_type(&mut self, whole: &Buffer, shape: &Shape) -> Eval<Type> {
+    pub(super) fn view_type(&mut self, whole: &Buffer, shape: &Shape) -> Eval<Type> {
         let mut kind = self.module.type_kind(self.module.value_type(whole.handle.value)).clone();
         let TypeKind::MemDesc { shape: of, alloc_shape, encoding, .. } = &mut kind else {
             return Err(self.error("a buffer is needed"));
@@ -801,7 +818,12 @@ struct Moved {
 }
 
 /// A buffer as the front end knows it: the SSA value as a pointer to the whole.
-fn buffer(value: tilewright_ir::Value, element: DType, shape: Shape, rank: Option<Tensor>) -> Value {
+pub(super) fn buffer(
+    value: tilewright_ir::Value,
+    element: DType,
+    shape: Shape,
+    rank: Option<Tensor>,
+) -> Value {
     Value::Buffer(Arc::new(Buffer { rank, ..known_buffer(value, element, shape) }))
 }
 

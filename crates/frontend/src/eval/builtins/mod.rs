@@ -8,6 +8,7 @@ mod block_pointer;
 mod create;
 mod debug;
 pub(crate) mod descriptor;
+pub(crate) mod dsa;
 mod elementwise;
 pub(crate) mod layouts;
 mod libdevice;
@@ -154,8 +155,8 @@ static BUILTINS: &[(&str, Function)] = &[
     ("expand_dims", |e, a| e.expand_dims_builtin(a).map(Value::Tensor)),
     ("item", |e, a| e.item(a).map(Value::Tensor)),
     ("cat", |e, a| e.cat(a).map(Value::Tensor)),
-    ("tle.extract_tile", |e, a| e.extract_tile(a).map(Value::Tensor)),
-    ("tle.insert_tile", |e, a| e.insert_tile(a).map(Value::Tensor)),
+    ("tle._tile.extract_tile", |e, a| e.extract_tile(a).map(Value::Tensor)),
+    ("tle._tile.insert_tile", |e, a| e.insert_tile(a).map(Value::Tensor)),
     // Pointers and descriptors.
     ("make_block_ptr", |e, a| e.make_block_pointer(a)),
     ("advance", |e, a| e.advance(a)),
@@ -216,6 +217,24 @@ static BUILTINS: &[(&str, Function)] = &[
     ("tle.raw.mlir.ir.BF16Type.get", |_, _| Ok(mlir::ty(Scalar::Bf16))),
     ("tle.raw.mlir.ir.F32Type.get", |_, _| Ok(mlir::ty(Scalar::Fp32))),
     ("tle.raw.mlir.ir.F64Type.get", |_, _| Ok(mlir::ty(Scalar::Fp64))),
+    // Buffers in memories with names.
+    ("tle.dsa.alloc", |e, a| e.dsa_alloc(a)),
+    ("tle.dsa.copy", |e, a| e.dsa_copy(a).map(|()| Value::NONE)),
+    ("tle.dsa.local_ptr", |e, a| e.local_ptr(a).map(Value::Tensor)),
+    ("tle.dsa.to_tensor", |e, a| e.dsa_to_tensor(a).map(Value::Tensor)),
+    ("tle.dsa.to_buffer", |e, a| e.dsa_to_buffer(a)),
+    ("tle.dsa.add", |e, a| e.dsa_arithmetic(a, &dsa::ADD)),
+    ("tle.dsa.sub", |e, a| e.dsa_arithmetic(a, &dsa::SUB)),
+    ("tle.dsa.mul", |e, a| e.dsa_arithmetic(a, &dsa::MUL)),
+    ("tle.dsa.div", |e, a| e.dsa_arithmetic(a, &dsa::DIV)),
+    ("tle.dsa.max", |e, a| e.dsa_arithmetic(a, &dsa::MAX)),
+    ("tle.dsa.min", |e, a| e.dsa_arithmetic(a, &dsa::MIN)),
+    ("tle.dsa.hint", |e, _| e.dsa_hint()),
+    ("tle.dsa.extract_slice", |e, a| e.extract_slice(a).map(Value::Tensor)),
+    ("tle.dsa.insert_slice", |e, a| e.insert_slice(a).map(Value::Tensor)),
+    ("tle.dsa.extract_element", |e, a| e.extract_element(a).map(Value::Tensor)),
+    ("tle.dsa.subview", |e, a| e.subview(a)),
+    ("tle.dsa.memory_space", |e, a| e.dsa_memory_space(a).map(Value::Tensor)),
     // Pipes.
     ("tle._pipe.pipe", |e, a| e.pipe(a)),
     ("tle._pipe.pipe_value.writer", |e, a| e.pipe_writer(a)),

@@ -15,6 +15,7 @@ use tilewright_layout::TileLayout;
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
+use super::local::SHARED_MEMORY;
 use crate::HostObject;
 use crate::dtype::{DType, Scalar};
 use crate::host::HostValue;
@@ -382,7 +383,7 @@ impl Evaluator<'_> {
                     }
                     let kind =
                         SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order: order.clone() };
-                    let ty = self.buffer_type(&t.dtype, &t.shape, Some(kind));
+                    let ty = self.buffer_type(&t.dtype, &t.shape, Some(kind), SHARED_MEMORY);
                     let initial = self.stored_form(t)?;
                     let handle = ttg::LocalAlloc::build(&mut builder!(self), Some(initial.value), ty)
                         .result(&self.module);

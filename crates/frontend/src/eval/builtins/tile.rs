@@ -38,7 +38,7 @@ impl Evaluator<'_> {
     }
 
     /// An argument that must be a tensor with a shape.
-    fn block_arg(&mut self, args: &Args, name: &str) -> Eval<Tensor> {
+    pub(super) fn block_arg(&mut self, args: &Args, name: &str) -> Eval<Tensor> {
         match args.get(name) {
             Value::Tensor(t) if t.is_block() => Ok(t.clone()),
             other => Err(self.bad_argument(args, name, other, "a tensor with a shape")),

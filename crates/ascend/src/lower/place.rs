@@ -1,0 +1,212 @@
+//! Buffers become addresses of their memories, and the kernel a function of MLIR's.
+//!
+//! ```text
+//! tt.func public @f(%x: !tt.ptr<f32>)                       func.func @f(%x: memref<?xf32, #hivm.address_space<gm>>, %gx: i32, %gy: i32, %gz: i32)
+//!   %a = ttg.local_alloc : () -> !ttg.memdesc<64xf32, …>  =>    %a = hivm.hir.pointer_cast(%c0) : memref<64xf32, #hivm.address_space<ub>>
+//! ```
+//!
+//! A buffer of several slots has its address computed in each iteration. The arguments behind those of the kernel are the extents of the grid.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::hivm::Pipe;
+use tilewright_ir::dialect::{arith, func, hivm, memref, tt, ttg};
+use tilewright_ir::memref::MemRef;
+use tilewright_ir::module::OpSpec;
+use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, ascend};
+use tilewright_passes::analysis::local_memory::Held;
+
+use super::{Slots, flags, unsupported};
+
+/// Places the buffers, and makes functions of MLIR's of the module's.
+///
+/// # Errors
+/// A kernel with instructions of both kinds of cores.
+pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Result<(), Diagnostic> {
+    let mut addresses = FxHashMap::default();
+    for h in held {
+        place(module, h, slots, &mut addresses);
+    }
+    for op in module.all_ops(module.root()) {
+        view(module, op, &addresses)?;
+    }
+    let functions: Vec<tt::Func> =
+        module.block_ops(module.body()).filter_map(|op| tt::Func::cast(module, op)).collect();
+    functions.into_iter().try_for_each(|f| function(module, f))
+}
+
+/// The view of a buffer's memory, in place of its allocation.
+fn place(module: &mut Module, held: &Held, slots: &mut Slots, addresses: &mut FxHashMap<Value, Value>) {
+    let result = held.alloc.result(module);
+    let slot = held.pipeline.map(|looped| (slots.of(module, looped, held.slots), looped));
+    let inside = held.pipeline.is_some_and(|looped| module.is_ancestor(looped.0, held.alloc.0));
+    let mut b = match slot {
+        Some((slot, _)) if !inside => {
+            let computed = module.defining_op(slot).expect("a slot's number is computed");
+            Builder::after(module, computed)
+        }
+        _ => Builder::before(module, held.alloc.0),
+    };
+    let mut address = b.int(i64::from(held.offset), Type::I64);
+    if let Some((slot, _)) = slot {
+        let bytes = b.int(i64::from(held.bytes), Type::I64);
+        let from = arith::Muli::build(&mut b, slot, bytes).result(b.module);
+        address = arith::Addi::build(&mut b, address, from).result(b.module);
+    }
+    let ty = memref_type(b.module, result);
+    let pointer = hivm::PointerCast::build(&mut b, address, ty).result(b.module);
+    if let Some(name) = module.value_name(result).map(str::to_string) {
+        module.name_value(pointer, &name);
+    }
+    addresses.insert(pointer, address);
+    module.replace_all_uses(result, pointer);
+    module.erase_op(held.alloc.0);
+}
+
+/// The type of a buffer's elements side by side.
+fn memref_type(module: &mut Module, buffer: Value) -> Type {
+    let ty = module.value_type(buffer);
+    let TypeKind::MemDesc { shape, element, memory_space, .. } = module.type_kind(ty).clone() else {
+        return ty;
+    };
+    let space = ascend::by_attribute(ascend::text(module, memory_space)).unwrap_or(&ascend::GLOBAL);
+    let shape = shape.iter().map(|&n| Some(n)).collect();
+    MemRef { shape, element, strided: false, space }.ty(module)
+}
+
+/// A view of a buffer as one of memory.
+fn view(module: &mut Module, op: Op, addresses: &FxHashMap<Value, Value>) -> Result<(), Diagnostic> {
+    let (offsets, result): (Vec<Value>, Value) = match module.opcode(op) {
+        Some(Opcode::Ttg(ttg::Kind::MemdescReshape)) => {
+            let reshape = ttg::MemdescReshape(op);
+            let (mut src, result) = (reshape.src(module), reshape.result(module));
+            let ty = memref_type(module, result);
+            while let Some(of) = module.defining_op(src).and_then(|d| ttg::MemdescReshape::cast(module, d)) {
+                src = of.src(module);
+            }
+            // An earlier one is a pointer already.
+            let address = module
+                .defining_op(src)
+                .and_then(|d| hivm::PointerCast::cast(module, d))
+                .map(|p| p.addr(module));
+            let Some(address) = addresses.get(&src).copied().or(address) else {
+                return Err(unsupported(module, op, "another shape of a part of a buffer"));
+            };
+            let pointer =
+                hivm::PointerCast::build(&mut Builder::before(module, op), address, ty).result(module);
+            module.replace_all_uses(result, pointer);
+            module.erase_op(op);
+            return Ok(());
+        }
+        Some(Opcode::Ttg(ttg::Kind::MemdescSubslice)) => {
+            let part = ttg::MemdescSubslice(op);
+            let offsets = part.offsets(module).to_vec();
+            let mut b = Builder::before(module, op);
+            (offsets.iter().map(|&o| b.int(i64::from(o), Type::INDEX)).collect(), part.result(module))
+        }
+        Some(Opcode::Ttg(ttg::Kind::MemdescSubview)) => {
+            let part = ttg::MemdescSubview(op);
+            let (offsets, result) = (part.offsets(module).to_vec(), part.result(module));
+            let mut b = Builder::before(module, op);
+            let index = |o| arith::IndexCast::build(&mut b, o, Type::INDEX).out(b.module);
+            (offsets.into_iter().map(index).collect(), result)
+        }
+        _ => return Ok(()),
+    };
+    let src = module.operands(op)[0];
+    let shape = module.shape(module.value_type(result)).unwrap_or(&[]).to_vec();
+    let element = module.element_type(module.value_type(result));
+    let space = MemRef::space_of(module, src).unwrap_or(&ascend::GLOBAL);
+    let ty = MemRef { shape: vec![None; shape.len()], element, strided: true, space }.ty(module);
+    let mut b = Builder::before(module, op);
+    let sizes: Vec<Value> = shape.iter().map(|&n| b.int(i64::from(n), Type::INDEX)).collect();
+    let ones: Vec<Value> = shape.iter().map(|_| b.int(1, Type::INDEX)).collect();
+    let part = memref::Subview::build(&mut b, src, &offsets, &sizes, &ones, ty).result(b.module);
+    module.replace_all_uses(result, part);
+    module.erase_op(op);
+    Ok(())
+}
+
+/// The kind of core that a kernel runs on.
+fn core(module: &Module, func: Op) -> Result<&'static str, Diagnostic> {
+    let (mut cube, mut vector) = (None, None);
+    module.walk(func, &mut |op| match flags::pipe_of(module, op) {
+        Some(Pipe::M | Pipe::Fix | Pipe::Mte1) => cube = Some(op),
+        Some(Pipe::V | Pipe::Mte3) => vector = Some(op),
+        _ => {}
+    });
+    match (cube, vector) {
+        (Some(_), Some(op)) => Err(unsupported(module, op, "a kernel for vector and cube cores at once")
+            .note("vectors are computed in UB, products in L1 and L0A, L0B and L0C")),
+        (Some(_), None) => Ok("AIC"),
+        _ => Ok("AIV"),
+    }
+}
+
+fn function(module: &mut Module, from: tt::Func) -> Result<(), Diagnostic> {
+    let core = core(module, from.0)?;
+    let name = module.symbol_name(from.0).unwrap_or("kernel").to_string();
+    let region = from.body(module);
+    let Some(&entry) = module.region_blocks(region).first() else { return Ok(()) };
+    for arg in module.block_args(entry).to_vec() {
+        if let TypeKind::Ptr { pointee, .. } = *module.type_kind(module.value_type(arg)) {
+            let ty = MemRef { shape: vec![None], element: pointee, strided: false, space: &ascend::GLOBAL };
+            let ty = ty.ty(module);
+            module.set_value_type(arg, ty);
+        }
+    }
+    let grid: Vec<Value> = (0..3).map(|_| module.add_block_arg(entry, Type::I32)).collect();
+    for op in module.all_ops(from.0) {
+        let index =
+            |m: &Module, d: tt::ProgramDim| (tt::ProgramDim::ALL.iter().position(|&x| x == d), m.result(op));
+        if let Some(get) = tt::GetNumPrograms::cast(module, op) {
+            let (axis, result) = index(module, get.axis(module));
+            module.replace_all_uses(result, grid[axis.unwrap_or(0)]);
+            module.erase_op(op);
+        } else if let Some(get) = tt::GetProgramId::cast(module, op) {
+            let (axis, result) = index(module, get.axis(module));
+            let id = program_id(module, op, axis.unwrap_or(0), &grid);
+            module.replace_all_uses(result, id);
+            module.erase_op(op);
+        } else if tt::Return::cast(module, op).is_some() {
+            func::Return::build(&mut Builder::before(module, op), &[]);
+            module.erase_op(op);
+        }
+    }
+    let inputs = module.block_args(entry).iter().map(|&a| module.value_type(a)).collect();
+    let ty = module.ty(TypeKind::Function { inputs, results: vec![] });
+    let mut spec = OpSpec::new(func::Kind::Func.def(), module.op_loc(from.0));
+    let text = |m: &mut Module, text: &str| m.attr(AttrKind::Opaque(text.to_string()));
+    let attrs = [
+        ("sym_name", module.attr(AttrKind::Str(name))),
+        ("function_type", module.attr(AttrKind::Type(ty))),
+        ("hacc.entry", module.attr(AttrKind::Unit)),
+        ("hacc.function_kind", text(module, "#hacc.function_kind<DEVICE>")),
+        ("hivm.func_core_type", text(module, &format!("#hivm.func_core_type<{core}>"))),
+    ];
+    for (name, attr) in attrs {
+        spec.attr(name, Some(attr));
+    }
+    let mut b = Builder::before(module, from.0);
+    let new = b.insert(spec);
+    let to = module.regions(new)[0];
+    module.move_blocks(region, to);
+    module.erase_op(from.0);
+    let root = module.root();
+    let target = module.attr(AttrKind::Opaque("#hacc.target<\"Ascend910B1\">".into()));
+    module.set_attr(root, "hacc.target", target);
+    Ok(())
+}
+
+/// The number of the program along an axis, of its number among all.
+fn program_id(module: &mut Module, op: Op, axis: usize, grid: &[Value]) -> Value {
+    let mut b = Builder::before(module, op);
+    let all = hivm::GetBlockIdx::build(&mut b, Type::I64).result(b.module);
+    let mut id = arith::Trunci::build(&mut b, all, Type::I32).out(b.module);
+    for extent in &grid[..axis] {
+        id = arith::Divsi::build(&mut b, id, *extent).result(b.module);
+    }
+    match axis {
+        2 => id,
+        _ => arith::Remsi::build(&mut b, id, grid[axis]).result(b.module),
+    }
+}

@@ -1,0 +1,434 @@
+//! The scalar unit: it computes addresses and extents, runs loops, and issues everything else to the queues.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::ascend;
+use tilewright_ir::dialect::hivm::{self, Kind as H, Pipe};
+use tilewright_ir::dialect::{arith, func, memref, scf};
+use tilewright_ir::memref::MemRef;
+use tilewright_ir::{AttrKind, Block, Diagnostic, Module, Op, Opcode, Trait, Type, Value};
+
+use crate::compute::{Num, Operand, View};
+use crate::queues::{Action, Queues, at};
+use crate::{Arg, Launch, Report};
+
+/// Runs one program of a launch.
+///
+/// # Errors
+/// A broken rule; an operation that is not supported.
+pub fn program(m: &mut Module, function: func::Func, launch: &mut Launch, number: u64) -> Result<Report> {
+    let entry = m.region_block(function.body(m));
+    let params = m.block_args(entry).to_vec();
+    let views = all_views(m, function.0);
+    let given = launch.args.iter().copied().chain(launch.grid.map(|n| Arg::Int(i64::from(n))));
+    let given: Vec<Arg> = given.collect();
+    if given.len() != params.len() {
+        let text = format!(
+            "{} arguments and the grid for a function of {} parameters",
+            launch.args.len(),
+            params.len()
+        );
+        return Err(Diagnostic::new(text));
+    }
+    let mut unit =
+        Unit { m, views, values: FxHashMap::default(), queues: Queues::new(&mut launch.memory), number };
+    for (&param, arg) in params.iter().zip(given) {
+        let cell = match arg {
+            Arg::Pointer(buffer, bytes) => {
+                let size = unit.queues.memories.global.get(buffer).map_or(0, Vec::len) as i64;
+                let mut view = unit.view_of(param, function.0)?;
+                view.buffer = buffer;
+                view.base = bytes as i64;
+                view.shape = vec![(size - bytes as i64) / view.bytes];
+                view.strides = vec![1];
+                Cell::View(view)
+            }
+            Arg::Int(n) => Cell::Num(Num::Int(n).rounded(unit.m, unit.m.value_type(param))),
+            Arg::Bits(bits) => Cell::Num(Num::of_bits(unit.m, unit.m.value_type(param), bits)),
+            Arg::Float(f) => Cell::Num(Num::Float(f).rounded(unit.m, unit.m.value_type(param))),
+        };
+        unit.values.insert(param, cell);
+    }
+    unit.block(entry)?;
+    let Unit { m, queues, .. } = unit;
+    queues.end(m)
+}
+
+/// What the types of all views of a function say.
+fn all_views(m: &mut Module, function: Op) -> FxHashMap<Type, MemRef> {
+    let mut values = Vec::new();
+    for op in m.all_ops(function) {
+        values.extend(m.results(op));
+        for &region in m.regions(op) {
+            values.extend(m.region_blocks(region).iter().flat_map(|&b| m.block_args(b).to_vec()));
+        }
+    }
+    let mut views = FxHashMap::default();
+    for v in values {
+        if let Some(view) = MemRef::of(m, v) {
+            views.insert(m.value_type(v), view);
+        }
+    }
+    views
+}
+
+#[derive(Debug, Clone)]
+enum Cell {
+    Num(Num),
+    View(View),
+}
+
+struct Unit<'m, 'l> {
+    m: &'m Module,
+    views: FxHashMap<Type, MemRef>,
+    values: FxHashMap<Value, Cell>,
+    queues: Queues<'l>,
+    number: u64,
+}
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+impl Unit<'_, '_> {
+    fn unsupported(&self, op: Op) -> Diagnostic {
+        Diagnostic::unsupported(self.m, self.m.op_loc(op), format!("`{}` in npusim", self.m.op_name(op)))
+    }
+
+    /// A view as its type says, at the beginning of its memory.
+    fn view_of(&self, v: Value, op: Op) -> Result<View> {
+        let Some(ty) = self.views.get(&self.m.value_type(v)) else { return Err(self.unsupported(op)) };
+        let shape: Vec<i64> = ty.shape.iter().map(|n| n.map_or(0, i64::from)).collect();
+        let mut strides = vec![1; shape.len()];
+        for d in (1..shape.len()).rev() {
+            strides[d - 1] = strides[d] * shape[d];
+        }
+        let bytes = i64::from(self.m.bits(ty.element).div_ceil(8));
+        Ok(View { space: ty.space, buffer: 0, base: 0, shape, strides, element: ty.element, bytes })
+    }
+
+    fn num(&self, v: Value) -> Result<Num> {
+        match self.values.get(&v) {
+            Some(Cell::Num(n)) => Ok(*n),
+            _ => Err(Diagnostic::new("a number is used that was not computed (the module does not verify)")),
+        }
+    }
+
+    fn int(&self, v: Value) -> Result<i64> {
+        self.num(v).map(Num::int)
+    }
+
+    fn ints(&self, values: &[Value]) -> Result<Vec<i64>> {
+        values.iter().map(|&v| self.int(v)).collect()
+    }
+
+    fn view(&self, v: Value, op: Op) -> Result<View> {
+        match self.values.get(&v) {
+            Some(Cell::View(view)) => Ok(view.clone()),
+            _ => Err(at(self.m, op, "a view is needed".to_string())),
+        }
+    }
+
+    fn set(&mut self, v: Value, n: Num) {
+        let n = n.rounded(self.m, self.m.value_type(v));
+        self.values.insert(v, Cell::Num(n));
+    }
+
+    /// Runs a block; what it hands on at its end.
+    fn block(&mut self, block: Block) -> Result<Vec<Cell>> {
+        let ops: Vec<Op> = self.m.block_ops(block).collect();
+        for op in ops {
+            if self.m.has_trait(op, Trait::Terminator) {
+                let operands = self.m.operands(op);
+                return Ok(operands.iter().filter_map(|v| self.values.get(v).cloned()).collect());
+            }
+            match self.m.opcode(op) {
+                Some(Opcode::Arith(kind)) => self.arith(op, kind)?,
+                Some(Opcode::Scf(scf::Kind::For)) => self.looped(scf::For(op))?,
+                Some(Opcode::Scf(scf::Kind::If)) => self.branch(scf::If(op))?,
+                Some(Opcode::Memref(kind)) => self.memref(op, kind)?,
+                Some(Opcode::Hivm(kind)) => self.hivm(op, kind)?,
+                _ => return Err(self.unsupported(op)),
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn looped(&mut self, f: scf::For) -> Result<()> {
+        let (mut i, upper, step) =
+            (self.int(f.lower_bound(self.m))?, self.int(f.upper_bound(self.m))?, self.int(f.step(self.m))?);
+        if step <= 0 {
+            return Err(at(self.m, f.0, format!("a loop by steps of {step}")));
+        }
+        let body = self.m.region_block(f.body(self.m));
+        let args = self.m.block_args(body).to_vec();
+        let mut carried: Vec<Cell> =
+            f.init(self.m).iter().filter_map(|v| self.values.get(v).cloned()).collect();
+        while i < upper {
+            self.set(args[0], Num::Int(i));
+            for (&arg, cell) in args[1..].iter().zip(carried) {
+                self.values.insert(arg, cell);
+            }
+            carried = self.block(body)?;
+            i += step;
+        }
+        for (&result, cell) in self.m.results(f.0).to_vec().iter().zip(carried) {
+            self.values.insert(result, cell);
+        }
+        Ok(())
+    }
+
+    fn branch(&mut self, f: scf::If) -> Result<()> {
+        let holds = self.int(f.condition(self.m))? != 0;
+        let region = if holds { f.then_region(self.m) } else { f.else_region(self.m) };
+        let Some(&block) = self.m.region_blocks(region).first() else { return Ok(()) };
+        let given = self.block(block)?;
+        for (&result, cell) in self.m.results(f.0).to_vec().iter().zip(given) {
+            self.values.insert(result, cell);
+        }
+        Ok(())
+    }
+
+    fn arith(&mut self, op: Op, kind: arith::Kind) -> Result<()> {
+        use arith::Kind as A;
+        let result = self.m.result(op);
+        if kind == A::Constant {
+            let value = self.m.constant_value(result).map(|a| self.m.attr_kind(a));
+            let number = match value {
+                Some(AttrKind::Int(n, _)) => Num::Int(*n),
+                Some(AttrKind::Bool(b)) => Num::Int(-i64::from(*b)),
+                Some(AttrKind::Float(f, _)) => Num::Float(f.value()),
+                _ => return Err(self.unsupported(op)),
+            };
+            self.set(result, number);
+            return Ok(());
+        }
+        let operands: Vec<Num> = self.m.operands(op).iter().map(|&v| self.num(v)).collect::<Result<_>>()?;
+        let (x, y) = (operands[0], operands.get(1).copied().unwrap_or(Num::Int(0)));
+        let bits = self.m.bits(self.m.value_type(self.m.operands(op)[0])).clamp(1, 64);
+        let wide = |n: Num| (n.int() as u64) << (64 - bits) >> (64 - bits);
+        let divisor = || match y.int() {
+            0 => Err(at(self.m, op, "a division by zero".to_string())),
+            n => Ok(n),
+        };
+        let number = match kind {
+            A::Addi => Num::Int(x.int().wrapping_add(y.int())),
+            A::Subi => Num::Int(x.int().wrapping_sub(y.int())),
+            A::Muli => Num::Int(x.int().wrapping_mul(y.int())),
+            A::Divsi => Num::Int(x.int().wrapping_div(divisor()?)),
+            A::Remsi => Num::Int(x.int().wrapping_rem(divisor()?)),
+            A::Divui => Num::Int((wide(x) / divisor().map(|_| wide(y))?) as i64),
+            A::Remui => Num::Int((wide(x) % divisor().map(|_| wide(y))?) as i64),
+            A::Minsi => Num::Int(x.int().min(y.int())),
+            A::Maxsi => Num::Int(x.int().max(y.int())),
+            A::Minui => Num::Int(wide(x).min(wide(y)) as i64),
+            A::Maxui => Num::Int(wide(x).max(wide(y)) as i64),
+            A::Andi => Num::Int(x.int() & y.int()),
+            A::Ori => Num::Int(x.int() | y.int()),
+            A::Xori => Num::Int(x.int() ^ y.int()),
+            A::Shli => Num::Int(x.int().checked_shl(y.int() as u32).unwrap_or(0)),
+            A::Shrsi => Num::Int(x.int() >> y.int().clamp(0, 63)),
+            A::Shrui => Num::Int(wide(x).checked_shr(y.int() as u32).unwrap_or(0) as i64),
+            A::Extsi | A::Trunci | A::IndexCast | A::Extf | A::Truncf | A::Sitofp | A::Fptosi => x,
+            A::Extui => Num::Int(wide(x) as i64),
+            A::Uitofp => Num::Float(wide(x) as f64),
+            A::Addf => Num::Float(x.float() + y.float()),
+            A::Subf => Num::Float(x.float() - y.float()),
+            A::Mulf => Num::Float(x.float() * y.float()),
+            A::Divf => Num::Float(x.float() / y.float()),
+            A::Maxnumf => Num::Float(x.float().max(y.float())),
+            A::Minnumf => Num::Float(x.float().min(y.float())),
+            A::Select => {
+                if x.int() != 0 {
+                    y
+                } else {
+                    operands[2]
+                }
+            }
+            A::Cmpi => Num::Int(-i64::from(compared(
+                arith::Cmpi(op).predicate(self.m),
+                x.int(),
+                y.int(),
+                wide(x),
+                wide(y),
+            ))),
+            _ => return Err(self.unsupported(op)),
+        };
+        let number = match (kind, number) {
+            (A::Sitofp, n) => Num::Float(n.float()),
+            (A::Fptosi, n) => Num::Int(n.int()),
+            (_, n) => n,
+        };
+        self.set(result, number);
+        Ok(())
+    }
+
+    fn memref(&mut self, op: Op, kind: memref::Kind) -> Result<()> {
+        let result = self.m.result(op);
+        match kind {
+            memref::Kind::ReinterpretCast => {
+                let cast = memref::ReinterpretCast(op);
+                let mut view = self.view(cast.src(self.m), op)?;
+                view.base += self.int(cast.offset(self.m))? * view.bytes;
+                view.shape = self.ints(cast.sizes(self.m))?;
+                view.strides = self.ints(cast.strides(self.m))?;
+                self.values.insert(result, Cell::View(view));
+            }
+            memref::Kind::Subview => {
+                let sub = memref::Subview(op);
+                let mut view = self.view(sub.src(self.m), op)?;
+                let (offsets, sizes) = (self.ints(sub.offsets(self.m))?, self.ints(sub.sizes(self.m))?);
+                let strides = self.ints(sub.strides(self.m))?;
+                for d in 0..sizes.len() {
+                    let last = offsets[d] + (sizes[d] - 1) * strides[d];
+                    if offsets[d] < 0 || sizes[d] < 0 || (sizes[d] > 0 && last >= view.shape[d]) {
+                        let text = format!(
+                            "elements {} to {last} along dimension {d} of a view that has {}",
+                            offsets[d], view.shape[d]
+                        );
+                        return Err(at(self.m, op, text));
+                    }
+                    view.base += offsets[d] * view.strides[d] * view.bytes;
+                    (view.shape[d], view.strides[d]) = (sizes[d], view.strides[d] * strides[d]);
+                }
+                self.values.insert(result, Cell::View(view));
+            }
+            memref::Kind::Load => {
+                let load = memref::Load(op);
+                let mut view = self.view(load.src(self.m), op)?;
+                for (d, i) in self.ints(load.indices(self.m))?.into_iter().enumerate() {
+                    view.base += i * view.strides[d] * view.bytes;
+                }
+                (view.shape, view.strides) = (vec![1], vec![1]);
+                let number = self.queues.scalar_read(self.m, op, &view)?;
+                self.set(result, number);
+            }
+        }
+        Ok(())
+    }
+
+    fn hivm(&mut self, op: Op, kind: H) -> Result<()> {
+        let m = self.m;
+        match kind {
+            H::GetBlockIdx => self.set(m.result(op), Num::Int(self.number as i64)),
+            H::PointerCast => {
+                let mut view = self.view_of(m.result(op), op)?;
+                view.base = self.int(hivm::PointerCast(op).addr(m))?;
+                let end = view.base + view.shape.iter().product::<i64>() * view.bytes;
+                if view.base < 0 || end > i64::from(view.space.bytes) {
+                    let text = format!(
+                        "bytes {} to {end} of {}, which has {}",
+                        view.base, view.space.name, view.space.bytes
+                    );
+                    return Err(at(m, op, text));
+                }
+                if view.base % i64::from(view.space.align) != 0 {
+                    let text = format!(
+                        "address {} of {}, where they are multiples of {}",
+                        view.base, view.space.name, view.space.align
+                    );
+                    return Err(at(m, op, text));
+                }
+                self.values.insert(m.result(op), Cell::View(view));
+            }
+            H::SetFlag => {
+                let set = hivm::SetFlag(op);
+                let (from, to, event) = (set.set_pipe(m), set.wait_pipe(m), self.int(set.event(m))?);
+                self.queues.issue(from, Action::Set { op, to, event });
+            }
+            H::WaitFlag => {
+                let wait = hivm::WaitFlag(op);
+                let (from, to, event) = (wait.set_pipe(m), wait.wait_pipe(m), self.int(wait.event(m))?);
+                match to {
+                    Pipe::S => self.queues.scalar_wait(m, op, from, event)?,
+                    _ => self.queues.issue(to, Action::Wait { op, from, event }),
+                }
+            }
+            H::PipeBarrier => match hivm::PipeBarrier(op).pipe(m) {
+                Pipe::All => self.queues.drain(m)?,
+                pipe => self.queues.issue(pipe, Action::Barrier),
+            },
+            _ => {
+                let operands = m.operands(op);
+                let (last, ins) = operands.split_last().ok_or_else(|| self.unsupported(op))?;
+                let out = self.view(*last, op)?;
+                let ins: Vec<Operand> = ins
+                    .iter()
+                    .map(|v| match self.values.get(v) {
+                        Some(Cell::View(view)) => Ok(Operand::View(view.clone())),
+                        Some(Cell::Num(n)) => Ok(Operand::Num(*n)),
+                        None => Err(self.unsupported(op)),
+                    })
+                    .collect::<Result<_>>()?;
+                let pipe = self.pipe(op, kind, &ins, &out)?;
+                let known = self.queues.known();
+                self.queues.issue(pipe, Action::Compute { op, ins, out, known });
+            }
+        }
+        Ok(())
+    }
+
+    /// The queue of an instruction, which goes ways that there are.
+    fn pipe(&self, op: Op, kind: H, ins: &[Operand], out: &View) -> Result<Pipe> {
+        let spaces: Vec<&str> = ins
+            .iter()
+            .filter_map(|o| match o {
+                Operand::View(v) => Some(v.space.name),
+                Operand::Num(_) => None,
+            })
+            .collect();
+        let wrong = || {
+            let text = format!(
+                "{} from {} to {}: there is no such way",
+                self.m.op_name(op),
+                spaces.join(", "),
+                out.space.name
+            );
+            at(self.m, op, text)
+        };
+        let copies = matches!(kind, H::Load | H::Store | H::Copy | H::Nd2nz | H::Fixpipe);
+        if copies {
+            let Operand::View(from) = &ins[0] else { return Err(wrong()) };
+            let route = ascend::route(from.space, out.space).ok_or_else(wrong)?;
+            let own = match kind {
+                H::Load => ("GM", "UB"),
+                H::Nd2nz => ("GM", "L1"),
+                H::Store => ("UB", "GM"),
+                _ => (route.from, route.to),
+            };
+            let fix = route.pipe == Pipe::Fix.keyword();
+            if own != (route.from, route.to) || fix != (kind == H::Fixpipe) {
+                return Err(wrong());
+            }
+            if from.shape != out.shape {
+                return Err(at(
+                    self.m,
+                    op,
+                    format!("extents {:?} are copied to {:?}", from.shape, out.shape),
+                ));
+            }
+            return Pipe::from_keyword(route.pipe).ok_or_else(wrong);
+        }
+        match kind {
+            H::Mmad if out.space.name == "L0C" && spaces.iter().all(|s| ["L1", "L0A", "L0B"].contains(s)) => {
+                Ok(Pipe::M)
+            }
+            H::Mmad => Err(wrong()),
+            _ if out.space.name == "UB" && spaces.iter().all(|s| *s == "UB") => Ok(Pipe::V),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+fn compared(predicate: arith::CmpIPredicate, x: i64, y: i64, ux: u64, uy: u64) -> bool {
+    use arith::CmpIPredicate as P;
+    match predicate {
+        P::Eq => x == y,
+        P::Ne => x != y,
+        P::Slt => x < y,
+        P::Sle => x <= y,
+        P::Sgt => x > y,
+        P::Sge => x >= y,
+        P::Ult => ux < uy,
+        P::Ule => ux <= uy,
+        P::Ugt => ux > uy,
+        P::Uge => ux >= uy,
+    }
+}

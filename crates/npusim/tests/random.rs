@@ -1,0 +1,117 @@
+//! Random kernels with `tle.dsa`: the CPU executor and the simulator agree bit for bit, and without any one flag something is reported.
+//!
+//! `TILEWRIGHT_DSA_KERNELS` says how many there are, from seed `TILEWRIGHT_DSA_SEED` on.
+
+mod common;
+
+use std::fmt::Write as _;
+
+use common::{Case, check};
+
+/// A generator of numbers: xorshift.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as usize % n
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+}
+
+/// Steps from buffers to buffers, some by way of tensors; `indent` is what each line begins with.
+fn steps(random: &mut Random, out: &mut String, indent: &str, buffers: &[String]) {
+    for _ in 0..1 + random.below(5) {
+        let any = |random: &mut Random| buffers[random.below(buffers.len())].clone();
+        let (a, b, c) = (any(random), any(random), any(random));
+        match random.below(6) {
+            0..=2 => {
+                let op = random.of(&["add", "sub", "max", "min"]);
+                writeln!(out, "{indent}tle.dsa.{op}({a}, {b}, {c})")
+            }
+            3 => writeln!(out, "{indent}tle.dsa.to_buffer(tle.dsa.to_tensor({a}) * 0.5 - tle.dsa.to_tensor({b}), bind_buffer={c})"),
+            4 => writeln!(
+                out,
+                "{indent}t = tle.dsa.to_tensor({a})\n{indent}tle.dsa.add({b}, {b}, {a})\n{indent}tle.dsa.to_buffer(tl.where(t > 1.0, t, tle.dsa.to_tensor({a})), bind_buffer={c})"
+            ),
+            _ => writeln!(out, "{indent}tle.dsa.copy({a}, {c}, [BLOCK])"),
+        }
+        .expect("a string takes text");
+    }
+}
+
+/// A kernel with its arguments.
+fn kernel(seed: u64) -> Case {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let block = random.of(&[8, 24, 64, 100]);
+    // Enough iterations that each goes round the slots.
+    let n = block * random.of(&[4, 5]) + random.below(block);
+    let arrays = 3;
+    let loops = random.below(2) == 0;
+    let mut source = String::from("def kernel(p0, p1, p2, n, BLOCK: tl.constexpr):\n");
+    let buffers: Vec<String> = (0..2 + random.below(3)).map(|i| format!("b{i}")).collect();
+    let outside = random.below(2) == 0;
+    let alloc = |source: &mut String, indent: &str| {
+        for b in &buffers {
+            writeln!(source, "{indent}{b} = tle.dsa.alloc([BLOCK], tl.float32, UB)")
+                .expect("a string takes text");
+        }
+    };
+    let mut indent = "    ";
+    if loops {
+        if outside {
+            alloc(&mut source, indent);
+        }
+        let kind = random.of(&["tl.range", "tle.dsa.pipeline", "tle.dsa.parallel"]);
+        writeln!(source, "    for first in {kind}(0, n, BLOCK):").expect("a string takes text");
+        indent = "        ";
+    } else {
+        source += "    first = tl.program_id(0) * BLOCK\n";
+    }
+    writeln!(source, "{indent}at = first + tl.arange(0, BLOCK)\n{indent}tail = tl.minimum(n - first, BLOCK)")
+        .expect("a string takes text");
+    if !(loops && outside) {
+        alloc(&mut source, indent);
+    }
+    // Whole buffers are defined first, so that nothing depends on what nobody wrote.
+    for b in &buffers {
+        writeln!(source, "{indent}tle.dsa.to_buffer(tl.zeros((BLOCK,), tl.float32), bind_buffer={b})")
+            .expect("a string takes text");
+        let from = random.below(arrays);
+        writeln!(source, "{indent}tle.dsa.copy(p{from} + at, {b}, [tail])").expect("a string takes text");
+    }
+    for _ in 0..1 + random.below(2) {
+        steps(&mut random, &mut source, indent, &buffers);
+        let (b, to) = (buffers[random.below(buffers.len())].clone(), random.below(arrays));
+        writeln!(source, "{indent}tle.dsa.copy({b}, p{to} + at, [tail])").expect("a string takes text");
+        if random.below(2) == 0 {
+            let (b, from) = (buffers[random.below(buffers.len())].clone(), random.below(arrays));
+            writeln!(source, "{indent}tle.dsa.copy(p{from} + at, {b}, [tail])").expect("a string takes text");
+        }
+    }
+    let grid = if loops { 1 } else { n.div_ceil(block) as u32 };
+    Case {
+        source,
+        signature: format!("*fp32, *fp32, *fp32, i32, {block}"),
+        grid: [grid, 1, 1],
+        arrays: (0..arrays as u32).map(|i| common::numbers(n, seed as u32 * 5 + i)).collect(),
+        numbers: vec![n as i64],
+    }
+}
+
+#[test]
+fn random_kernels_agree() {
+    let number =
+        |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
+    let (count, first) = (number("TILEWRIGHT_DSA_KERNELS", 24), number("TILEWRIGHT_DSA_SEED", 1));
+    for seed in first..first + count {
+        let case = kernel(seed);
+        println!("seed {seed}\n{}", case.source);
+        check(&case);
+    }
+}

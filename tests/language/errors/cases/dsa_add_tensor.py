@@ -1,0 +1,17 @@
+"""A tensor in place of a buffer."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright import tle
+
+
+@triton.jit
+def kernel(x_ptr, n):
+    a = tle.dsa.alloc([64], tl.float32, tle.dsa.ascend.UB)
+    tle.dsa.mul(a, tl.load(x_ptr + tl.arange(0, 64)), a)
+
+
+def call():
+    kernel[(1,)](np.zeros(65536, np.float32), 65536)

@@ -1,0 +1,17 @@
+"""A copy of a buffer of tle.gpu."""
+
+import numpy as np
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright import tle
+
+
+@triton.jit
+def kernel(x_ptr, n):
+    held = tle.gpu.alloc([64], tl.float32)
+    tle.dsa.copy(x_ptr + tl.arange(0, 64), held, [64])
+
+
+def call():
+    kernel[(1,)](np.zeros(65536, np.float32), 65536)

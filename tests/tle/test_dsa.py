@@ -1,0 +1,367 @@
+"""``tle.dsa``: buffers in named memories, copies with tails, arithmetic on buffers, slices; the documents' examples.
+
+All on the CPU executor, and what ``ascend:910b`` has so far in its simulator, too, which must agree.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright import tle
+
+BINARY = ("add", "sub", "mul", "div", "max", "min")
+DTYPES = ("float32", "float16", "int32", "int8", "uint8")
+
+
+@pytest.fixture(autouse=True)
+def executor(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+
+
+@pytest.fixture(params=["interp", "npusim"])
+def everywhere(request, executor, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", request.param)
+
+
+def numbers(shape, dtype="float32", seed=0):
+    return np.random.default_rng(seed).integers(1, 9, shape).astype(dtype)
+
+
+@triton.jit
+def binary_kernel(x, y, out, n, OP: tl.constexpr, DTYPE: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tail = tl.minimum(n - tl.program_id(0) * BLOCK, BLOCK)
+    a = tle.dsa.alloc([BLOCK], dtype=DTYPE, mem_addr_space=tle.dsa.ascend.UB)
+    b = tle.dsa.alloc([BLOCK], dtype=DTYPE, mem_addr_space=tle.dsa.ascend.UB)
+    tle.dsa.copy(x + at, a, [tail])
+    tle.dsa.copy(y + at, b, [tail])
+    if OP == "add":
+        tle.dsa.add(a, b, a)
+    elif OP == "sub":
+        tle.dsa.sub(a, b, a)
+    elif OP == "mul":
+        tle.dsa.mul(input=a, other=b, result=a)
+    elif OP == "div":
+        tle.dsa.div(a, b, a)
+    elif OP == "max":
+        tle.dsa.max(a, b, a)
+    else:
+        tle.dsa.min(a, b, a)
+    tle.dsa.copy(a, out + at, [tail])
+
+
+@pytest.mark.parametrize("op", BINARY)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arithmetic_in_place_with_a_tail(everywhere, op, dtype):
+    x, y = numbers(150, dtype), numbers(150, dtype, 1)
+    out = np.full(200, 77, dtype)
+    binary_kernel[(3,)](x, y, out, 150, op, getattr(tl, dtype), 64)
+    exact = {
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "div": np.divide if dtype.startswith("float") else np.floor_divide,
+        "max": np.maximum,
+        "min": np.minimum,
+    }[op]
+    np.testing.assert_array_equal(out, np.concatenate([exact(x, y).astype(dtype), np.full(50, 77, dtype)]))
+
+
+@triton.jit
+def at(ptr, M: tl.constexpr, N: tl.constexpr):
+    return ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+
+
+@triton.jit
+def chain_kernel(a, b, scale, out, BM: tl.constexpr, BK: tl.constexpr):
+    a_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    b_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    scale_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    tmp_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    out_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    tle.dsa.copy(at(a, BM, BK), a_ub, [BM, BK])
+    tle.dsa.copy(at(b, BM, BK), b_ub, [BM, BK])
+    tle.dsa.copy(at(scale, BM, BK), scale_ub, [BM, BK])
+    tle.dsa.sub(a_ub, b_ub, tmp_ub)
+    tle.dsa.mul(tmp_ub, b_ub, tmp_ub)
+    tle.dsa.div(tmp_ub, scale_ub, out_ub)
+    tle.dsa.copy(out_ub, at(out, BM, BK), [BM, BK])
+
+
+def test_arithmetic_chain(everywhere):
+    a, b, scale = (numbers((16, 24), "float16", seed) for seed in range(3))
+    out = np.zeros_like(a)
+    chain_kernel[(1,)](a, b, scale, out, 16, 24)
+    np.testing.assert_array_equal(out, (a - b) * b / scale)
+
+
+@triton.jit
+def clamp_kernel(x, floor, ceil, y, BM: tl.constexpr, BK: tl.constexpr):
+    x_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    floor_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    ceil_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    tmp_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    y_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    tle.dsa.copy(at(x, BM, BK), x_ub, [BM, BK])
+    tle.dsa.copy(at(floor, BM, BK), floor_ub, [BM, BK])
+    tle.dsa.copy(at(ceil, BM, BK), ceil_ub, [BM, BK])
+    tle.dsa.max(x_ub, floor_ub, tmp_ub)
+    tle.dsa.min(tmp_ub, ceil_ub, y_ub)
+    tle.dsa.copy(y_ub, at(y, BM, BK), [BM, BK])
+
+
+def test_clamp(everywhere):
+    x, floor, ceil = (
+        numbers((8, 32), "float16"),
+        np.full((8, 32), 3, "float16"),
+        np.full((8, 32), 6, "float16"),
+    )
+    y = np.zeros_like(x)
+    clamp_kernel[(1,)](x, floor, ceil, y, 8, 32)
+    np.testing.assert_array_equal(y, np.clip(x, 3, 6))
+
+
+@triton.jit
+def flow_kernel(a, b, out, m, n, BM: tl.constexpr, BK: tl.constexpr):
+    a_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    b_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    c_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    tle.dsa.copy(at(a, BM, BK), a_ub, [BM, BK])
+    tle.dsa.copy(at(b, BM, BK), b_ub, [BM, BK])
+    tle.dsa.add(a_ub, b_ub, c_ub)
+    c_val = tle.dsa.to_tensor(c_ub, writable=True)
+    result = c_val * 0.5
+    d_ub = tle.dsa.to_buffer(result, tle.dsa.ascend.UB)
+    tle.dsa.copy(d_ub, at(out, BM, BK), [m, n])
+
+
+def test_buffers_become_tensors_and_buffers_again(everywhere):
+    a, b = numbers((8, 16), "float16"), numbers((8, 16), "float16", 1)
+    out = np.zeros_like(a)
+    flow_kernel[(1,)](a, b, out, 5, 7, 8, 16)
+    expected = np.zeros_like(a)
+    expected[:5, :7] = ((a + b) * np.float16(0.5))[:5, :7]
+    np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
+def local_kernel(a, out, BM: tl.constexpr, BK: tl.constexpr):
+    a_ub = tle.dsa.alloc([BM, BK], dtype=tl.float16, mem_addr_space=tle.dsa.ascend.UB)
+    tle.dsa.copy(at(a, BM, BK), a_ub, [BM, BK])
+    rows = tl.broadcast_to(tl.arange(0, BM)[:, None], (BM, BK))
+    cols = tl.broadcast_to(tl.arange(0, BK)[None, :], (BM, BK))
+    a_ptr = tle.dsa.local_ptr(a_ub, (rows, BK - 1 - cols))
+    a_val = tl.load(a_ptr)
+    bound = tle.dsa.to_buffer(a_val, bind_buffer=a_ub)
+    tle.dsa.copy(bound, at(out, BM, BK), [BM, BK])
+
+
+def test_pointers_into_a_buffer():
+    a = numbers((8, 16), "float16")
+    out = np.zeros_like(a)
+    local_kernel[(1,)](a, out, 8, 16)
+    np.testing.assert_array_equal(out, a[:, ::-1])
+
+
+@triton.jit
+def slices_kernel(x, out, elements, k0, i, j):
+    full = tl.load(at(x, 8, 16))
+    sub = tle.dsa.extract_slice(full, offsets=(2, k0), sizes=(3, 4), strides=(2, 3))
+    full = tle.dsa.insert_slice(full, sub * 10, offsets=(2, k0), sizes=(3, 4), strides=(2, 3))
+    full = full.insert_slice(full.extract_slice((0, 0), (1, 2)), (7, 14))
+    tl.store(elements, tle.dsa.extract_element(sub, indice=(i, j)))
+    tl.store(at(out, 8, 16), full)
+
+
+def test_slices():
+    x, out, element = numbers((8, 16)), np.zeros((8, 16), "float32"), np.zeros(1, "float32")
+    slices_kernel[(1,)](x, out, element, 5, 1, 2)
+    expected = x.copy()
+    expected[2:7:2, 5:15:3] *= 10
+    expected[7, 14:] = expected[0, :2]
+    np.testing.assert_array_equal(out, expected)
+    assert element[0] == x[4, 11]
+    with pytest.raises(
+        triton.KernelError, match="elements 8 to 17 of a slice along dimension 1, where there are 16"
+    ):
+        slices_kernel[(1,)](x, out, element, 8, 1, 2)
+
+
+@triton.jit
+def subview_kernel(x, out, first):
+    whole = tle.dsa.alloc([4, 32], tl.float32, tle.dsa.ascend.UB)
+    tle.dsa.copy(at(x, 4, 32), whole, [4, 32])
+    part = tle.dsa.subview(whole, (1, first), (2, 8), (1, 1))
+    tle.dsa.add(part, part, part)
+    tle.dsa.copy(at(x, 1, 4), whole, [1, 4], offsets=(3, first))
+    tle.dsa.copy(whole, at(out, 4, 32), [4, 32])
+
+
+def test_subviews_share_the_memory():
+    x, out = numbers((4, 32)), np.zeros((4, 32), "float32")
+    subview_kernel[(1,)](x, out, 6)
+    expected = x.copy()
+    expected[1:3, 6:14] *= 2
+    expected[3, 6:10] = x[0, :4]
+    np.testing.assert_array_equal(out, expected)
+    with pytest.raises(triton.KernelError, match="begins at 25 along dimension 1, where 0 to 24 is inside"):
+        subview_kernel[(1,)](x, out, 25)
+
+
+@triton.jit
+def loops_kernel(x, y, out, n, BLOCK: tl.constexpr):
+    with tle.dsa.hint(inter_no_alias=True):
+        for start in tle.dsa.pipeline(0, n, BLOCK):
+            a = tle.dsa.alloc([BLOCK], tl.float32, tle.dsa.ascend.UB)
+            b = tle.dsa.alloc([BLOCK], tl.float32, tle.dsa.ascend.UB)
+            offs = start + tl.arange(0, BLOCK)
+            tail = tl.minimum(n - start, BLOCK)
+            tle.dsa.copy(x + offs, a, [tail], inter_no_alias=True)
+            tle.dsa.copy(y + offs, b, [tail])
+            tle.dsa.mul(a, b, a)
+            tle.dsa.copy(a, out + offs, [tail])
+    for start in tle.dsa.parallel(0, n, BLOCK):
+        c = tle.dsa.alloc([BLOCK], tl.float32, tle.dsa.ascend.UB)
+        offs = start + tl.arange(0, BLOCK)
+        tail = tl.minimum(n - start, BLOCK)
+        tle.dsa.copy(out + offs, c, [tail])
+        tle.dsa.add(c, c, c)
+        tle.dsa.copy(c, out + offs, [tail])
+
+
+def test_loops_and_hints(everywhere):
+    x, y, out = numbers(300), numbers(300, seed=1), np.zeros(300, "float32")
+    loops_kernel[(1,)](x, y, out, 300, 128)
+    np.testing.assert_array_equal(out, 2 * x * y)
+
+
+@triton.jit
+def matmul_kernel(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    acc = tl.zeros((M, N), tl.float32)
+    for k in tle.dsa.pipeline(0, K, BK):
+        a_l1 = tle.dsa.alloc([M, BK], tl.float16, tle.dsa.ascend.L1)
+        b_l1 = tle.dsa.alloc([BK, N], tl.float16, tle.dsa.ascend.L1)
+        a_l0 = tle.dsa.alloc([M, BK], tl.float16, tle.dsa.ascend.L0A)
+        b_l0 = tle.dsa.alloc([BK, N], tl.float16, tle.dsa.ascend.L0B)
+        tle.dsa.copy(a + tl.arange(0, M)[:, None] * K + k + tl.arange(0, BK)[None, :], a_l1, [M, BK])
+        tle.dsa.copy(b + (k + tl.arange(0, BK)[:, None]) * N + tl.arange(0, N)[None, :], b_l1, [BK, N])
+        tle.dsa.copy(a_l1, a_l0, [M, BK])
+        tle.dsa.copy(b_l1, b_l0, [BK, N])
+        acc = tl.dot(tle.dsa.to_tensor(a_l0), tle.dsa.to_tensor(b_l0), acc)
+    c_l0 = tle.dsa.to_buffer(acc, tle.dsa.ascend.L0C)
+    tle.dsa.copy(c_l0, at(c, M, N), [M, N])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_matmul_through_the_memories_of_the_cube_core(everywhere, dtype):
+    a, b = numbers((32, 64), "float16"), numbers((64, 48), "float16", 1)
+    c = np.zeros((32, 48), dtype)
+    matmul_kernel[(1,)](a, b, c, 64, 32, 48, 32)
+    np.testing.assert_array_equal(c, (a.astype("float32") @ b.astype("float32")).astype(dtype))
+
+
+@triton.jit
+def other_forms_kernel(x, out, totals):
+    held = tle.dsa.alloc([64], tl.int32, None, scope=tle.dsa.ascend.UB)
+    tle.dsa.copy(x + tl.arange(0, 64), held, [64])
+    values = tle.dsa.to_tensor(held, target_shape=(4, 16))
+    tile = tle.dsa.extract_tile(values, (1, 1), (2, 8))
+    values = tle.dsa.insert_tile(values, tile + 1, (1, 1))
+    values = tle.dsa.memory_space(values, "UB")
+    exclusive, total = tle.dsa.cumsum(tl.reshape(values, (64,)))
+    tl.store(out + tl.arange(0, 64), exclusive)
+    tl.store(totals, total)
+
+
+def test_forms_of_other_chips():
+    x, out, total = numbers(64, "int32"), np.zeros(64, "int32"), np.zeros(1, "int32")
+    other_forms_kernel[(1,)](x, out, total)
+    values = x.reshape(4, 16).copy()
+    values[2:, 8:] += 1
+    np.testing.assert_array_equal(out, np.cumsum(values.ravel()) - values.ravel())
+    assert total[0] == values.sum()
+
+
+@triton.jit
+def remote_kernel(out, mesh: tl.constexpr):
+    mine = tle.dsa.alloc([16], tl.int32, tle.dsa.ascend.UB)
+    rank = tle.shard_id(mesh, "block_cluster")
+    tl.store(tle.dsa.local_ptr(mine), tl.arange(0, 16) + 100 * rank)
+    tle.distributed_barrier(mesh)
+    there = tle.remote(mine, shard_id=1 - rank, scope=mesh)
+    tl.store(out + rank * 16 + tl.arange(0, 16), tl.load(tle.dsa.local_ptr(there, (tl.arange(0, 16),))))
+    tle.distributed_barrier(mesh)
+
+
+def test_remote_buffers():
+    out = np.zeros(32, "int32")
+    remote_kernel[(2,)](out, tle.device_mesh({"block_cluster": 2}))
+    np.testing.assert_array_equal(out, np.concatenate([np.arange(16) + 100, np.arange(16)]))
+
+
+@triton.jit
+def reused_kernel(x, out):
+    # 128 KiB each: one after the other they fit into the 192 KiB of UB.
+    first = tle.dsa.alloc([32768], tl.float32, tle.dsa.ascend.UB)
+    tle.dsa.copy(x + tl.arange(0, 32768), first, [32768])
+    tle.dsa.copy(first, out + tl.arange(0, 32768), [32768])
+    second = tle.dsa.alloc([32768], tl.float32, tle.dsa.ascend.UB)
+    tle.dsa.copy(out + tl.arange(0, 32768), second, [32768])
+    tle.dsa.copy(second, x + tl.arange(0, 32768), [32768])
+
+
+def test_memory_is_used_again(everywhere):
+    x, out = numbers(32768), np.zeros(32768, "float32")
+    reused_kernel[(1,)](x, out)
+    np.testing.assert_array_equal(out, x)
+
+
+def test_a_copy_beyond_its_pointers_is_reported():
+    x, out = numbers(64), np.zeros(64, "float32")
+    with pytest.raises(
+        triton.KernelError, match="a copy of fewer than 0 or more than 64 elements along dimension 0"
+    ):
+        binary_kernel[(2,)](x, x, out, 32, "add", tl.float32, 64)
+
+
+def test_a_target_without_these_memories(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    x = numbers(64)
+    with pytest.raises(triton.CompilationError, match=r"has no memory UB, which buffers of tle\.dsa are in"):
+        binary_kernel[(1,)](x, x, x, 64, "add", tl.float32, 64)
+
+
+def test_what_a_compilation_for_ascend_writes(tmp_path):
+    source = tmp_path / "add.py"
+    page = (Path(__file__).parents[2] / "docs" / "tle-dsa.md").read_text()
+    source.write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    command = [str(Path(sys.executable).with_name("tilewright")), "compile", f"{source}::add"]
+    signature = ["--signature", "*fp32, *fp32, *fp32, i32, 256", "--target", "ascend:910b"]
+    done = subprocess.run([*command, *signature, "-o", str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    text, report = (tmp_path / "add.hivm").read_text(), (tmp_path / "add.report").read_text()
+    assert "hivm.hir.set_flag[<PIPE_MTE2>, <PIPE_V>" in text and "hacc.entry" in text
+    assert report == re.search(r"```text\n(.*?)```", page, re.DOTALL)[1]
+
+
+@triton.jit
+def broken_promise_kernel(x, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    with tle.dsa.hint(inter_no_alias=True):
+        for _ in tle.dsa.pipeline(0, n):
+            held = tle.dsa.alloc([BLOCK], tl.float32, tle.dsa.ascend.UB)
+            tle.dsa.copy(x + at, held, [BLOCK])
+            tle.dsa.add(held, held, held)
+            tle.dsa.copy(held, x + at, [BLOCK])
+
+
+def test_a_broken_promise_is_reported(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "npusim")
+    with pytest.raises(triton.KernelError, match="inter_no_alias promises that they touch different memory"):
+        broken_promise_kernel[(1,)](numbers(64), 4, 64)
