@@ -119,12 +119,13 @@ def all_gather_gemm(
     if own * mesh.size != rows or own % m:
         raise ValueError(f"{rows} rows do not divide into blocks of {m} on each of {mesh.size} devices")
     programs = min(programs, triton.cdiv(rows, m) * triton.cdiv(columns, n))
+    copiers = min(copiers, programs)
     all_gather_kernel[(programs,)](
         a,
         TensorDescriptor.from_tensor(a, [m, step]),
         TensorDescriptor.from_tensor(b, [n, step]),
         TensorDescriptor.from_tensor(c, [m, n // 2]),
-        counts, own, columns, inner, mesh, min(copiers, programs), m, n, step, group, min(m * inner, 1 << 14), **options,
+        counts, own, columns, inner, mesh, copiers, m, n, step, group, min(m * inner // copiers, 1 << 14), **options,
     )  # fmt: skip
 
 
@@ -237,17 +238,18 @@ def gemm_all_reduce(a, b, parts, c, counts, mesh, **options):
     summed_gemm(a, b, parts, c, counts, mesh, True, **options)
 
 
-def main():
+def check(devices):
+    """Compares the three on a simulated mesh with NumPy."""
     import numpy as np
 
     from tilewright.testing import simulated_mesh
 
-    devices, (rows, columns, inner) = 2, (128, 80, 64)
+    own, columns, inner = 64, 80, 64
+    rows = devices * own
     mesh = tle.device_mesh({"device": devices})
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-2, 3, (n, devices * inner)).astype(np.float16) for n in (rows, columns))
     whole = a.astype(np.float32) @ b.T.astype(np.float32)
-    own = rows // devices
     how = dict(block=(32, 32, 32), programs=3)
 
     with simulated_mesh(1, devices):
@@ -259,7 +261,7 @@ def main():
             all_gather_gemm(gathered, b, c, counts, mesh, copiers=2, **how)
         for part in c.parts:
             np.testing.assert_array_equal(part, whole)
-    print("all-gather, then the product")
+    print(f"{devices} devices: all-gather, then the product")
 
     cut = [[np.ascontiguousarray(part) for part in np.split(x, devices, 1)] for x in (a, b)]
     for name, multiply, wanted in (
@@ -274,7 +276,12 @@ def main():
                 multiply(*map(distributed.from_parts, cut), parts, c, counts, mesh, ahead=ahead, **how)
             for part, want in zip(c.parts, wanted):
                 np.testing.assert_array_equal(part, want)
-        print(name)
+        print(f"{devices} devices: {name}")
+
+
+def main():
+    for devices in (2, 3):
+        check(devices)
 
 
 if __name__ == "__main__":

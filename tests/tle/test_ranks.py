@@ -8,6 +8,7 @@ import tilewright.language as tl
 from tilewright import distributed, tle
 from tilewright.testing import simulated_mesh
 from tilewright.tle import _ranks
+from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 MESH = tle.device_mesh({"node": 2, "device": 4})
 PAIR = tle.device_mesh({"device": 2})
@@ -136,6 +137,28 @@ def test_barrier_of_all_programs_of_all_devices(device):
         x, out = distributed.zeros(3, np.int32), distributed.zeros(3, np.int32)
         all_programs_kernel[(3,)](x, out, BLOCKS)
     np.testing.assert_array_equal(out.numpy(), np.full((2, 3), 21))
+
+
+@triton.jit
+def copied_kernel(desc, x_ptr, out_ptr, mesh: tl.constexpr, N: tl.constexpr, HOW: tl.constexpr):
+    # On Hopper a descriptor's store is a copy that goes on beside what follows.
+    me, at = tle.shard_id(mesh, 0), tl.arange(0, N)
+    desc.store([0], (at + 100 * me).to(tl.float32))
+    if HOW == "barrier":
+        tle.distributed_barrier(mesh)
+    else:
+        tle.signal(None, 1 - me, 3)
+        tle.signal_wait(None, 3)
+    tl.store(out_ptr + at, tl.load(tle.remote(x_ptr + at, 1 - me, mesh)))
+    tle.distributed_barrier(mesh)
+
+
+@pytest.mark.parametrize("how", ["barrier", "signal"])
+def test_what_a_copy_stores_is_there_with_the_signal(device, how):
+    with simulated_mesh(1, 2):
+        x, out = distributed.zeros(64), distributed.zeros(64)
+        copied_kernel[(1,)](TensorDescriptor.from_tensor(x, [64]), x, out, PAIR, 64, how)
+    np.testing.assert_array_equal(out.numpy(), [np.arange(64) + 100, np.arange(64)])
 
 
 # ---- what goes wrong --------------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ impl Clock {
 }
 
 /// The ordering state of one warp.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Sync {
     /// Its index in the unit.
     pub index: u32,

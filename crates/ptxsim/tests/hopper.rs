@@ -143,6 +143,31 @@ fn copies_end_before_the_cta() {
     none(&load(WAIT));
 }
 
+#[test]
+fn a_release_does_not_order_a_copy_that_goes_on() {
+    // One CTA sends a message about what its bulk store writes; the other reads that and answers, and then the store ends.
+    let text = kernel(
+        1,
+        ".shared .align 128 .b8 s[16]; mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra R;
+         mov.u32 %r3, 42; st.shared.v4.u32 [s], {%r3, %r3, %r3, %r3}; fence.proxy.async.shared::cta;
+         cp.async.bulk.global.shared::cta.bulk_group [%a0+64], [s], 16; cp.async.bulk.commit_group; WAIT
+         st.release.gpu.global.u32 [%a0], 1;
+         A: ld.acquire.gpu.global.u32 %r2, [%a0+4]; setp.eq.u32 %p2, %r2, 0; @%p2 bra A;
+         cp.async.bulk.wait_group 0; bra E;
+         R: ld.acquire.gpu.global.u32 %r2, [%a0]; setp.eq.u32 %p2, %r2, 0; @%p2 bra R;
+         ld.global.u32 %r3, [%a0+64]; st.global.u32 [%a0+128], %r3; st.release.gpu.global.u32 [%a0+4], 1;
+         E: ret;",
+    );
+    let go = |wait: &str| {
+        let (p, mut a) = (parse(&text.replace("WAIT", wait)), vec![0u32; 64]);
+        (Run::new(&p, 2, 1).array(&mut a).go(), a[32])
+    };
+    let (report, read) = go("cp.async.bulk.wait_group 0;");
+    none(&report);
+    assert_eq!(read, 42);
+    has(&go("").0, GlobalRace);
+}
+
 /// One 64×N×64 product: tensor copies with a 128-byte swizzle, then four `wgmma`.
 fn wgmma(n: u32, wait: &str) -> String {
     let regs = n / 2;

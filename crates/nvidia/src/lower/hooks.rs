@@ -43,6 +43,10 @@ impl Hooks for Nvidia {
                 tt::Kind::ProgramBarrier => l.program_barrier(tt::ProgramBarrier(op))?,
                 tt::Kind::WaitSignal => l.wait_signal(tt::WaitSignal(op))?,
                 tt::Kind::RawCall => l.raw_call(tt::RawCall(op))?,
+                tt::Kind::AtomicRmw | tt::Kind::AtomicCas => {
+                    l.complete_stores(op);
+                    return Ok(false);
+                }
                 tt::Kind::ElementwiseInlineAsm => l.inline_asm(tt::ElementwiseInlineAsm(op))?,
                 _ => return Ok(false),
             },

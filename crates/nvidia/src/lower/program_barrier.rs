@@ -162,6 +162,24 @@ impl Lower<'_, '_> {
         }
     }
 
+    /// Before an atomic operation that releases: what copies by TMA store is there, for the thread that makes it, too. A release orders what threads
+    /// have written, and not what copies still write.
+    pub fn complete_stores(&mut self, op: ir::Op) {
+        let m = self.m;
+        let (ptr, sem, scope) = match (tt::AtomicRmw::cast(m, op), tt::AtomicCas::cast(m, op)) {
+            (Some(rmw), _) => (rmw.ptr(m), rmw.sem(m), rmw.scope(m)),
+            (_, Some(cas)) => (cas.ptr(m), cas.sem(m), cas.scope(m)),
+            _ => return,
+        };
+        let releases = matches!(sem, tt::MemSemantic::Release | tt::MemSemantic::AcquireRelease);
+        let within = scope == tt::MemSyncScope::Cta || m.is_shared_pointer(m.value_type(ptr));
+        if releases && !within && self.copies(Completion::Stores) {
+            self.b.asm("cp.async.bulk.wait_group 0;", "", Effect::Write, &[], &[]);
+            self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
+            Nvidia::barrier(self);
+        }
+    }
+
     /// Whether the kernel has copies whose end is known in this way.
     fn copies(&self, how: Completion) -> bool {
         let m = self.m;

@@ -437,8 +437,7 @@ fn keeps_order(module: &Module, buffer: Value) -> Result<(), Diagnostic> {
         Some(Encoding::Shared(SharedKind::Swizzled { max_phase: 1, order, .. })) => Some(order),
         _ => None,
     };
-    let row_major =
-        order.is_some_and(|o| o.iter().rev().copied().eq(0..o.len() as u32) && o.len() <= rank);
+    let row_major = order.is_some_and(|o| o.iter().rev().copied().eq(0..o.len() as u32) && o.len() <= rank);
     for op in own_users(module, buffer).into_iter().filter(|&op| moves_pointers(module, op)) {
         let (what, note) = if tt::RawCall::cast(module, op).is_none() && !row_major {
             (
@@ -446,7 +445,10 @@ fn keeps_order(module: &Module, buffer: Value) -> Result<(), Diagnostic> {
                 "give the element's indices to tle.gpu.local_ptr instead",
             )
         } else if order.is_none() {
-            ("a call of tle.raw with a buffer that is swizzled", "give it no `layout`, or copy it to one that has none")
+            (
+                "a call of tle.raw with a buffer that is swizzled",
+                "give it no `layout`, or copy it to one that has none",
+            )
         } else {
             continue;
         };

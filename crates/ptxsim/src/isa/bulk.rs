@@ -9,7 +9,7 @@ use super::{Dec, Flow, Inst, NARROW_ADDRESS, NONE};
 use crate::Error;
 use crate::access::{Kind, Places};
 use crate::ast::{Operand, Space, Ty};
-use crate::clock::Clock;
+use crate::clock::{Clock, Sync};
 use crate::machine::Cx;
 use crate::regs::{LANES, Reg, lanes};
 use crate::report::FindingKind;
@@ -56,6 +56,8 @@ pub(crate) struct Pending {
     pub group: u32,
     pub job: Job,
     pub stamp: u32,
+    /// What its warp knew when it was issued.
+    pub issued: Box<Sync>,
 }
 
 const RED_OPS: [(&str, u32); 8] =
@@ -202,18 +204,7 @@ fn global(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind) -> bool {
         cx.find(FindingKind::GlobalBounds, l, Some(addr), m);
         return false;
     }
-    if cx.grid.options.checks {
-        let mut k = 0;
-        while k < n {
-            let a = addr + k;
-            let step = if a.is_multiple_of(16) && n - k >= 16 { 16 } else { 1 };
-            let mut p = Places { at: [0; LANES], host: 1 << l, shared: 0, local: 0 };
-            p.at[l] = a;
-            crate::shadow::global(cx, &p, step as u32, kind);
-            k += step;
-        }
-        crate::shadow::settle_all(cx);
-    }
+    record(cx, l, addr, n, kind);
     let st = &mut cx.unit.stats[cx.pc as usize];
     let sectors = ((addr + n - 1) >> 5) - (addr >> 5) + 1;
     st.sectors += sectors;
@@ -222,8 +213,30 @@ fn global(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind) -> bool {
     true
 }
 
+/// Checks a range of global memory for races.
+fn record(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind) {
+    if !cx.grid.options.checks {
+        return;
+    }
+    let mut k = 0;
+    while k < n {
+        let a = addr + k;
+        let step = if a.is_multiple_of(16) && n - k >= 16 { 16 } else { 1 };
+        let mut p = Places { at: [0; LANES], host: 1 << l, shared: 0, local: 0 };
+        p.at[l] = a;
+        crate::shadow::global(cx, &p, step as u32, kind);
+        k += step;
+    }
+    crate::shadow::settle_all(cx);
+}
+
 /// Checks the rows of a box that lie in the tensor.
 fn tensor_rows(cx: &mut Cx<'_>, l: usize, map: &TensorMap, coords: &[i32], kind: Kind) -> bool {
+    rows(map, coords, kind).into_iter().all(|(a, n)| global(cx, l, a, n, kind))
+}
+
+/// The rows of a box that lie in the tensor: where they begin, and their bytes.
+fn rows(map: &TensorMap, coords: &[i32], kind: Kind) -> Vec<(u64, u64)> {
     let mut rows: Vec<(u64, u64)> = vec![];
     let es = u64::from(map.element.bytes());
     map.each(coords, kind.writes(), |_, a| {
@@ -234,7 +247,7 @@ fn tensor_rows(cx: &mut Cx<'_>, l: usize, map: &TensorMap, coords: &[i32], kind:
             }
         }
     });
-    rows.into_iter().all(|(a, n)| global(cx, l, a, n, kind))
+    rows
 }
 
 fn tensor_map(cx: &mut Cx<'_>, l: usize, addr: u64) -> Option<Arc<TensorMap>> {
@@ -511,7 +524,8 @@ fn issue_to_global(cx: &mut Cx<'_>, i: &Inst, request: Request) -> Option<()> {
         None => Job::Store { src, dst, bytes, red },
     };
     let group = cx.w.bulk_group[l];
-    cx.w.bulk.push(Pending { lane: l, group, job, stamp });
+    let issued = Box::new(if cx.grid.options.checks { cx.w.sync.clone() } else { Sync::default() });
+    cx.w.bulk.push(Pending { lane: l, group, job, stamp, issued });
     Some(())
 }
 
@@ -630,6 +644,21 @@ pub(crate) fn ends(cx: &mut Cx<'_>) {
     }
 }
 
+/// A copy to global memory writes until it completes. Who has read that meanwhile is ordered with neither its issue nor its end, though something
+/// may have been sent between them.
+fn complete(cx: &mut Cx<'_>, l: usize, job: &Job) {
+    let kind = |red: &Option<(u32, Ty)>| if red.is_some() { Kind::Atomic } else { Kind::Write };
+    match job {
+        Job::TensorStore { map, coords, red, .. } => {
+            for (addr, n) in rows(map, coords, kind(red)) {
+                record(cx, l, addr, n, kind(red));
+            }
+        }
+        Job::Store { dst, bytes, red, .. } => record(cx, l, *dst, (*bytes).into(), kind(red)),
+        _ => {}
+    }
+}
+
 /// Does the bulk stores of the active lanes whose group is below the lane's limit.
 pub(crate) fn finish(cx: &mut Cx<'_>, limit: [u32; LANES]) {
     if cx.w.bulk.is_empty() {
@@ -642,7 +671,10 @@ pub(crate) fn finish(cx: &mut Cx<'_>, limit: [u32; LANES]) {
         .into_iter()
         .partition(|p| mask >> p.lane & 1 != 0 && p.group < limit[p.lane]);
     cx.w.bulk = left;
-    for p in done {
+    for mut p in done {
+        std::mem::swap(&mut cx.w.sync, &mut p.issued);
+        complete(cx, p.lane, &p.job);
+        std::mem::swap(&mut cx.w.sync, &mut p.issued);
         perform(cx, &p.job, agent, p.stamp);
         if cx.grid.options.checks {
             let mut c = Clock::default();

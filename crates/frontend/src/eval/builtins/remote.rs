@@ -112,8 +112,7 @@ impl Evaluator<'_> {
             return match ["offset", "dtype"].into_iter().find(|name| args.optional(name).is_some()) {
                 None => Ok(part),
                 Some(name) => Err(self
-                    .error(format!("`{name}` of tle.remote is for pointers, and not for a sharded tensor"))
-                    .into()),
+                    .error(format!("`{name}` of tle.remote is for pointers, and not for a sharded tensor"))),
             };
         }
         let mut there = self.call_ranks("_of_rank", vec![Value::int(ranks), of, rank])?;
