@@ -294,7 +294,7 @@ fn accesses(m: &Module, held: &FxHashMap<Value, Held>, op: Op) -> Vec<Access> {
     let no_alias = m
         .op_attr(op, "inter_no_alias")
         .is_some_and(|a| *m.attr_kind(a) == tilewright_ir::AttrKind::Bool(true));
-    let is_memory = |v: Value| space(m, v) != "";
+    let is_memory = |v: Value| !space(m, v).is_empty();
     // The last operand is what is written, but of a read by the scalar unit.
     let written = if pipe == Pipe::S { operands.len() } else { operands.len() - 1 };
     let mut found = Vec::new();

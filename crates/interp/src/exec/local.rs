@@ -8,7 +8,7 @@ use super::{Context, Fault, FaultBox, Frame, read_bits};
 use crate::buffer::Buffer;
 use crate::cluster_memory::ClusterMemory;
 use crate::memory::Memory;
-use crate::program::{Instr, Program, View};
+use crate::program::{Instr, Program, V, View};
 use crate::tile::{Affine, MAX_COMPACT_RANK, Repr};
 
 /// An address that nothing lies at: that of an element outside its buffer, though perhaps inside of what lies behind it.
@@ -126,25 +126,7 @@ impl Frame {
                 let base = self.scalar(program, *base);
                 self.set(*dst, Repr::Uniform(base.wrapping_add_signed(*bytes)));
             }
-            Instr::Remote { src, rank, dst } => {
-                let rank = self.scalar(program, *rank) as u32 as i32;
-                let distance = own.map_or(Ok(0), |own| own.distance(i64::from(rank)))?;
-                let ty = Self::ty(program, *src);
-                let repr = self.regs[src.slot as usize].repr;
-                if let Some(moved) = Affine::from_repr(repr)
-                    .and_then(|a| a.add(&Affine::constant(distance)))
-                    .and_then(|a| a.checked(ty))
-                {
-                    self.set(*dst, moved);
-                    return Ok(());
-                }
-                let len = self.len(ty);
-                self.dense(program, *src);
-                let (from, to) = self.pair(*src, *dst);
-                let moved = to.buf.slice_mut::<u64>(len).iter_mut().zip(from.buf.slice::<u64>(len));
-                moved.for_each(|(to, &from)| *to = from.wrapping_add_signed(distance));
-                to.repr = Repr::Dense;
-            }
+            Instr::Remote { src, rank, dst } => self.remote_pointers(program, own, *src, *rank, *dst)?,
             Instr::Slot { base, view, index, dst } => {
                 let index = self.scalar(program, *index) as i64;
                 let count = i64::from(view.shape[0]);
@@ -216,6 +198,35 @@ impl Frame {
             }
             _ => unreachable!("not an operation on buffers"),
         }
+        Ok(())
+    }
+
+    /// Pointers into another program's buffers: as far from the own ones as its memory is.
+    fn remote_pointers(
+        &mut self,
+        program: &Program,
+        own: Option<&Own>,
+        src: V,
+        rank: V,
+        dst: V,
+    ) -> Result<(), FaultBox> {
+        let rank = self.scalar(program, rank) as u32 as i32;
+        let distance = own.map_or(Ok(0), |own| own.distance(i64::from(rank)))?;
+        let ty = Self::ty(program, src);
+        let repr = self.regs[src.slot as usize].repr;
+        if let Some(moved) = Affine::from_repr(repr)
+            .and_then(|a| a.add(&Affine::constant(distance)))
+            .and_then(|a| a.checked(ty))
+        {
+            self.set(dst, moved);
+            return Ok(());
+        }
+        let len = self.len(ty);
+        self.dense(program, src);
+        let (from, to) = self.pair(src, dst);
+        let moved = to.buf.slice_mut::<u64>(len).iter_mut().zip(from.buf.slice::<u64>(len));
+        moved.for_each(|(to, &from)| *to = from.wrapping_add_signed(distance));
+        to.repr = Repr::Dense;
         Ok(())
     }
 
