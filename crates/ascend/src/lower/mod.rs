@@ -1,9 +1,9 @@
 //! From `tt` to AscendNPU-IR, step by step:
 //!
-//! 1. [`vectors`]: every tensor gets a buffer, and what computes it becomes an instruction from buffers to a buffer;
+//! 1. `vectors`: every tensor gets a buffer, and what computes it becomes an instruction from buffers to a buffer;
 //! 2. the buffers get their places ([`local_memory::plan`]), several for what a pipelined loop fills anew;
-//! 3. [`flags`]: what one queue of instructions reads of another is put in order, by as few flags as it takes ([`order`]);
-//! 4. [`place`]: buffers become addresses, and the kernel a function of MLIR's.
+//! 3. `flags`: what one queue of instructions reads of another is put in order, by as few flags as it takes (`order`);
+//! 4. `place`: buffers become addresses, and the kernel a function of MLIR's.
 
 mod addresses;
 mod flags;
