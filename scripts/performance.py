@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "bench"))
 
-from results import FOLDER, OURS, TRITON, Result, Run, load  # noqa: E402
+from results import FOLDER, OURS, SIMULATOR, TRITON, Result, Run, load  # noqa: E402
 
 PAGES = (ROOT / "docs" / "performance.md", ROOT / "README.md")
 BLOCK = re.compile(
@@ -35,6 +35,8 @@ TITLES = {
     "paged and sparse": "Paged decode and sparse attention",
     "memory-bound": "Memory-bound kernels",
     "compile time": "Compile time, ms, target `cuda:90`",
+    "executor": "Kernels without a GPU, ms",
+    "simulator": "What the PTX simulator runs on one core",
 }
 
 Cases = dict[str, tuple[Run, Result]]
@@ -138,6 +140,29 @@ def compile_table(cases: Cases) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
+def executor_table(cases: Cases) -> list[str]:
+    """A row a kernel: the CPU executor beside Triton's interpreter, and the simulator."""
+    rows = [
+        ["kernel", "Tilewright", "Triton's interpreter", "ratio", "Tilewright's PTX simulator, checks on"]
+    ]
+    rows.append(["---"] * len(rows[0]))
+    for case, (run, r) in cases.items():
+        times = [r.ms(OURS), r.ms(TRITON), run.ratio(r, TRITON), r.ms(SIMULATOR)]
+        rows.append([case, *("" if math.isnan(v) else f"{v:.0f}" if v >= 100 else f"{v:.3g}" for v in times)])
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def simulator_table(cases: Cases) -> list[str]:
+    """A row a case: millions of thread-instructions a second."""
+    rows = [["kernel", "million thread-instructions a second"], ["---", "---"]]
+    rows += [[case, f"{r.rate(SIMULATOR) * 1e6:.0f}"] for case, (_, r) in cases.items()]
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+# Tables of a machine with no GPU.
+OWN_TABLES = {"compile time": compile_table, "executor": executor_table, "simulator": simulator_table}
+
+
 def build(run: Run) -> str:
     """What of Tilewright was measured."""
     return run.about.get("commit") or f"{run.about['tilewright']}, {run.about['date']}"
@@ -163,9 +188,12 @@ def setting(run: Run, cases: Cases) -> str:
     """With what, and how."""
     a = run.about
     if "cpu" in a:
-        rounds = span([len(laps) for _, r in cases.values() for laps in r.laps.values()], "cache misses")
-        peer = f", Triton {a['triton']}, both with `ptxas` {a['ptxas']}" if "triton" in a else ""
-        return f"{a['cpu']}, {a['cores']} cores, load average {a['load average']}, {a['date']}; Tilewright {build(run)}{peer}; medians of {rounds} in a warm process, in turns."
+        compiled = any(r.stages for _, r in cases.values())
+        what = "cache misses in a warm process, in turns" if compiled else "runs"
+        rounds = span([len(laps) for _, r in cases.values() for laps in r.laps.values()], what)
+        peer = f", Triton {a['triton']}" if "triton" in a else ""
+        peer += f", both with `ptxas` {a['ptxas']}" if "ptxas" in a else ""
+        return f"{a['cpu']}, {a['cores']} cores, load average {a['load average']}, {a['date']}; Tilewright {build(run)}{peer}; medians of {rounds}."
     of = [r for _, r in cases.values() if r.laps]
     said = [f"medians of {span([len(laps) for r in of for laps in r.laps.values()], 'rounds')} in turns"]
     if tried := [count for r in of for count in r.tried.values() if count]:
@@ -222,8 +250,8 @@ def section(names: str, found: dict) -> str:
             for run in runs:
                 mine = {case: of for case, of in cases.items() if of[0] is run}
                 lines += [setting(run, mine), ""]
-            if name == "compile time":
-                lines += [*compile_table(cases), ""]
+            if own := OWN_TABLES.get(name):
+                lines += [*own(cases), ""]
                 continue
             lines += [said for who in against(cases) for said in summary(cases, who)]
             lines += ["", *table(cases), ""]

@@ -7,15 +7,12 @@ sources with the same specialization. No GPU is needed.
 import argparse
 import os
 import statistics
-import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from peers import commit, load, load_for_triton, one_ptxas
+from peers import load, load_for_triton, machine, one_ptxas
 from results import OURS, TRITON, Record, Result
 
-import tilewright
 import tilewright.language as tl
 
 F16 = np.zeros((4096, 4096), np.float16)
@@ -97,15 +94,7 @@ def tritons(case: Case, target: str) -> dict[str, float]:
 
 def about(peer: bool) -> dict:
     """The machine and versions, for the record."""
-    model = [line.split(": ")[1] for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]  # fmt: skip
-    found = {
-        "cpu": model[0],
-        "cores": os.cpu_count(),
-        "load average": round(os.getloadavg()[0], 1),
-        "date": time.strftime("%Y-%m-%d"),
-        "tilewright": tilewright.__version__,
-        "commit": commit(),
-    }
+    found = machine()
     if peer:
         import triton
 
@@ -140,7 +129,7 @@ def measure(case: Case, target: str, peer: bool, runs: int = 10) -> Result:
 def main(target: str = "cuda:90") -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", help="the file of raw results to add to")
-    options = parser.parse_args()
+    options, _ = parser.parse_known_args()
     os.environ["TILEWRIGHT_ALWAYS_COMPILE"] = os.environ["TRITON_ALWAYS_COMPILE"] = "1"
     peer = has_triton()
     record = Record(options.record, about(peer))

@@ -1,16 +1,18 @@
 """The CPU executor and the PTX simulator on three kernels, medians.
 
-``python executors.py`` runs ours. ``TRITON_INTERPRET=1 python executors.py triton`` runs the same sources in Triton's
-interpreter, for the ratio (needs torch and triton).
+``python executors.py [--record FILE] [--triton PYTHON]``: of Triton's interpreter, on the same sources, where the Python of an
+environment is given that has torch and Triton (and a NumPy that its interpreter can use).
 """
 
+import argparse
+import json
 import os
-import statistics
-import sys
+import subprocess
 import time
 
 import numpy as np
-from peers import load, load_for_triton
+from peers import load, load_for_triton, machine
+from results import OURS, SIMULATOR, TRITON, Record, Result
 
 
 def cases(get, put):
@@ -44,33 +46,65 @@ def cases(get, put):
     )
 
 
-def median_ms(run, runs: int) -> float:
+def laps_ms(run, rounds: int) -> list[float]:
     times = []
-    for _ in range(runs):
+    for _ in range(rounds):
         start = time.perf_counter()
         run()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
+        times.append(round((time.perf_counter() - start) * 1e3, 4))
+    return times
 
 
-def main(package: str = "tilewright") -> None:
-    if package == "triton":
-        import torch
+def in_triton() -> None:
+    """In a process of its own: the laps of Triton's interpreter by case, as JSON."""
+    import torch
+    import triton
 
-        for name, run, check in cases(load_for_triton, torch.from_numpy):
-            ms = median_ms(run, 3)
-            check()
-            print(f"{name:32} {ms:10.3f} ms  Triton's interpreter", flush=True)
+    found = {}
+    for name, run, check in cases(load_for_triton, torch.from_numpy):
+        found[name] = laps_ms(run, 3)
+        check()
+    print(json.dumps({"triton": triton.__version__, "laps": found}))
+
+
+def of_triton(python: str) -> dict:
+    """What `in_triton` says in another environment."""
+    command = [python, __file__, "--in-triton"]
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | {"TRITON_INTERPRET": "1"})  # fmt: skip
+    return json.loads(said.stdout.splitlines()[-1])
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("--record", help="the file of raw results to add to")
+    parser.add_argument(
+        "--triton",
+        metavar="PYTHON",
+        help="the Python of an environment with torch and Triton, to compare with",
+    )
+    parser.add_argument("--in-triton", action="store_true", help=argparse.SUPPRESS)
+    options, _ = parser.parse_known_args(arguments)
+    if options.in_triton:
+        in_triton()
         return
-    for backend in ("interp", "ptxsim"):
+    peer = of_triton(options.triton) if options.triton else {}
+    record = Record(options.record, machine() | {k: v for k, v in peer.items() if k == "triton"})
+    found: dict[str, Result] = {}
+    for backend, who, rounds in (("interp", OURS, 20), ("ptxsim", SIMULATOR, 3)):
         os.environ["TILEWRIGHT_BACKEND"] = backend
         for name, run, check in cases(load, lambda x: x):
             run()
             check()
-            ms = median_ms(run, 20 if backend == "interp" else 3)
-            print(f"{name:32} {ms:10.3f} ms  {backend}, {os.cpu_count()} cores", flush=True)
+            result = found.setdefault(name, Result("executor", name, name, "ms"))
+            result.laps[who] = laps_ms(run, rounds)
+            print(f"{name:32} {result.ms(who):10.3f} ms  {backend}", flush=True)
     del os.environ["TILEWRIGHT_BACKEND"]
+    for name, result in found.items():
+        if peer:
+            result.laps[TRITON] = peer["laps"][name]
+            print(f"{name:32} {result.ms(TRITON):10.3f} ms  Triton's interpreter", flush=True)
+        record.add(result)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -70,6 +70,21 @@ def commit() -> str:
     return said.stdout.strip()
 
 
+def machine() -> dict:
+    """The processor and versions, for the record of what needs no GPU."""
+    import tilewright
+
+    model = [line.split(": ")[1] for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]  # fmt: skip
+    return {
+        "cpu": model[0],
+        "cores": os.cpu_count(),
+        "load average": round(os.getloadavg()[0], 1),
+        "date": time.strftime("%Y-%m-%d"),
+        "tilewright": tilewright.__version__,
+        "commit": commit(),
+    }
+
+
 def about() -> dict:
     """GPU and versions, for the record; from here on both compilers have one ``ptxas``."""
     import torch

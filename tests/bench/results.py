@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "bench" / "results"
-OURS, TRITON = "ours", "Triton"
+OURS, TRITON, SIMULATOR = "ours", "Triton", "simulator"
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Run:
 
     def ratio(self, result: Result, who: str) -> float:
         """How many times as fast as the competitor we are; of Triton, as the best that it has for the problem."""
-        if who == TRITON:
+        if who == TRITON and result.amount:
             best = self.best_of_triton(result)
             return math.nan if best is None else result.rate(OURS) / best.rate(TRITON)
         return result.ms(who) / result.ms(OURS)

@@ -108,3 +108,16 @@ def test_compile_times_are_compared_before_ptxas(tmp_path):
         in performance.section("compile time", found)
     )
     assert performance.claims(found) == "\n"
+
+
+def test_the_executor_and_the_simulator_have_tables_of_their_own(tmp_path):
+    about = {"cpu": "EPYC", "cores": 2, "load average": 0.1, "date": "2026-01-01", "tilewright": "0.1.0", "triton": "3.6.0"}  # fmt: skip
+    record = results.Record(tmp_path / "2026-01-01-cpu.json", about)
+    record.add(results.Result("executor", "add", "add", "ms", laps={"ours": [2.0, 9.0, 1.0], "Triton": [500.0], "simulator": [12.5]}))  # fmt: skip
+    record.add(results.Result("simulator", "softmax", "softmax", amount=3e8, laps={"simulator": [1000.0, 1500.0, 2000.0]}))  # fmt: skip
+    found = performance.collect(tmp_path)
+    text = performance.section("executor, simulator", found)
+    assert "| add | 2 | 500 | 250 | 12.5 |" in text
+    assert "| softmax | 200 |" in text
+    assert "medians of 1 to 3 runs." in text
+    assert performance.claims(found) == "\n"
