@@ -296,6 +296,35 @@ def test_attention(device, specialize, causal):
 
 
 @triton.jit
+def early_return(a, x, out, n, stop, B: tl.constexpr):
+    acc = tl.zeros((B, B), tl.float32)
+    for i in tl.range(n, warp_specialize=True):
+        acc += a.load([i * B, 0])
+    out.store([0, 0], acc)
+    if stop == 1:
+        return
+    places = x + tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    tile = tl.load(places)
+    # The CTAs wait for each other: what one overwrites the other has loaded.
+    tl.store(places, tile.T)
+
+
+@pytest.mark.parametrize("stop", [0, 1])
+def test_ctas_meet_in_a_branch_behind_specialized_warps(device, stop):
+    n, B = 3, 64
+    a, x = normal(n * B, B), normal(B, B, seed=1)
+    X, OUT = device.array(x), device.empty((B, B), np.float32)
+    early_return[(1,)](
+        TensorDescriptor.from_tensor(device.array(a), [B, B]),
+        X,
+        TensorDescriptor.from_tensor(OUT, [B, B]),
+        n, stop, B, num_ctas=2,
+    )  # fmt: skip
+    np.testing.assert_allclose(device.numpy(OUT), a.reshape(n, B, B).sum(0), rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(device.numpy(X), x if stop else x.T)
+
+
+@triton.jit
 def transpose_in_place(x_ptr, B: tl.constexpr):
     places = x_ptr + tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
     tl.store(places, tl.trans(tl.load(places)))

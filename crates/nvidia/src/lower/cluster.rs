@@ -50,17 +50,23 @@ impl Lower<'_, '_> {
     }
 
     /// The cluster's barrier is for all threads that have not ended. The warps of partitions come there, too, as often as
-    /// the main warps do before the first `ttg.warp_specialize`; behind the last they have ended.
+    /// the main warps do before the first `ttg.warp_specialize`; behind the last they have ended, whatever branch or loop
+    /// follows.
     fn check_all_come(&mut self) -> Result<()> {
         if self.num_warps == self.scope.launched {
             return Ok(());
         }
-        let top = self.m.parent_op(self.op).is_some_and(|f| ir::dialect::tt::Func::cast(self.m, f).is_some());
-        match (top, self.hooks.handoffs.is_empty(), self.hooks.last_specialized) {
-            (true, true, _) => Ok(()),
-            (true, false, Some(last)) if self.hooks.handoffs.last().is_some_and(|h| h.is(last)) => Ok(()),
-            _ => Err(self.unsupported("CTAs of a cluster that wait for each other beside specialized warps")),
+        let is_top =
+            |op| self.m.parent_op(op).is_some_and(|f| ir::dialect::tt::Func::cast(self.m, f).is_some());
+        let all_come = match (self.hooks.handoffs.last(), self.hooks.last_specialized) {
+            (None, _) => is_top(self.op),
+            (Some(handoff), Some(last)) => handoff.is(last) && is_top(last),
+            (Some(_), None) => false,
+        };
+        if all_come {
+            return Ok(());
         }
+        Err(self.unsupported("CTAs of a cluster that wait for each other beside specialized warps"))
     }
 
     /// In the code of the extra warps: comes to the cluster's barriers that stand before all that they do. They need not
