@@ -69,8 +69,10 @@ impl Property {
             }
             Property::LaidOut => return verify::check(module, op),
             Property::OfOneWarp if Level::of(module) == Some(Level::WorkGroup) => true,
+            // Its layouts have no warps, of which `LaidOut` sees to it.
+            Property::OfOneWarp if Level::of(module) == Some(Level::Lane) => false,
             Property::OfOneWarp => !distribute_to_warps::is_of_one_warp(module, op),
-            Property::TargetSized => Level::of(module) != Some(Level::Intrinsic),
+            Property::TargetSized => !matches!(Level::of(module), Some(Level::Intrinsic | Level::Lane)),
             Property::NoDescriptorAccesses => {
                 use tt::Kind as K;
                 matches!(

@@ -1,7 +1,8 @@
 //! Levels of a `ttg` module on targets whose instructions take blocks of a whole warp (ML-Triton, section 2).
 //!
 //! What a tensor is follows from the level: of a work group, all of whose warps have parts of it, as its encoding says; what one warp
-//! has for itself, of which the encoding says where it came from; or what one instruction takes, without an encoding.
+//! has for itself, of which the encoding says where it came from; what one instruction takes, without an encoding; or that, shared out among
+//! lanes.
 
 use tilewright_ir::{AttrKind, Module};
 
@@ -17,6 +18,8 @@ pub enum Level {
     Warp,
     /// An instruction's.
     Intrinsic,
+    /// The same, shared out among the lanes of a warp, as its encoding says.
+    Lane,
 }
 
 impl Level {
@@ -26,6 +29,7 @@ impl Level {
             None => Some(Level::WorkGroup),
             Some(AttrKind::Str(name)) if name == "warp" => Some(Level::Warp),
             Some(AttrKind::Str(name)) if name == "intrinsic" => Some(Level::Intrinsic),
+            Some(AttrKind::Str(name)) if name == "lane" => Some(Level::Lane),
             Some(_) => None,
         }
     }
@@ -36,6 +40,7 @@ impl Level {
             Level::WorkGroup => return,
             Level::Warp => "warp",
             Level::Intrinsic => "intrinsic",
+            Level::Lane => "lane",
         };
         let (root, name) = (module.root(), module.attr(AttrKind::Str(name.into())));
         module.set_attr(root, NAME, name);

@@ -68,6 +68,8 @@ pub(crate) fn check(module: &Module, op: Op) -> Result<(), String> {
                 _ => Ok(()),
             }
         }
+        // Its operands' blocks are shared out among lanes like others.
+        Some(Opcode::Tt(tt::Kind::Dot)) if Level::of(module) == Some(Level::Lane) => Ok(()),
         Some(Opcode::Tt(tt::Kind::Dot)) => {
             let dot = tt::Dot(op);
             let is_fragment = |&v: &Value| matches!(encoding(module, v), Some(Encoding::DotOperand { .. }));

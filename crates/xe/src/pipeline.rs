@@ -11,12 +11,19 @@
 //!   │   match-target-size
 //!   ▼
 //! ttg   of instructions: each tensor is what one of them takes           (Listing 4)
+//!   │   distribute-to-lanes … membar
+//!   ▼
+//! ttg   of a thread: each tensor has a layout of registers and lanes
+//!   │   lower
+//!   ▼
+//! SPIR-V                                                                  (as LLVM IR: Listing 5)
 //! ```
 
 use tilewright_passes::hopper::distribute_ctas;
 use tilewright_passes::pass::{DCE, Property, Row};
 use tilewright_passes::transform::{
-    assign_layouts, decompose_scaled_dots, distribute_to_warps, inline_calls, match_target_size, unroll_loops,
+    allocate_shared, assign_layouts, decompose_scaled_dots, distribute_to_lanes, distribute_to_warps,
+    inline_calls, match_target_size, membar, unroll_loops,
 };
 
 /// Each pass, and why it stands where it does.
@@ -40,9 +47,21 @@ pub static PASSES: &[Row] = &[
         pass: match_target_size::PASS,
         why: "a warp's blocks are known, and larger than instructions take them",
     },
+    Row {
+        pass: distribute_to_lanes::PASS,
+        why: "blocks are those of instructions, which say what each lane has of them",
+    },
     Row { pass: DCE, why: "what the passes before it replaced" },
+    Row { pass: allocate_shared::PASS, why: "buffers and scratch are final: their offsets" },
+    Row { pass: membar::PASS, why: "barriers depend on which buffers lie in the same place" },
 ];
 
 /// What a code generator behind them may rely on.
-pub const LOWERED: &[Property] =
-    &[Property::CallsStay, Property::LaidOut, Property::OfOneWarp, Property::TargetSized];
+pub const LOWERED: &[Property] = &[
+    Property::CallsStay,
+    Property::LaidOut,
+    Property::OfOneWarp,
+    Property::TargetSized,
+    Property::SharedPlaced,
+    Property::BarriersPlaced,
+];

@@ -27,6 +27,13 @@ pub fn reindex_registers(module: &Module, op: Op) -> Option<Vec<Vec<OperandRegis
         return None;
     }
     let relation = Relation::of(module, op).ok()?;
+    if matches!(index, Index::TileAt(_)) {
+        let (whole, tile) =
+            (layout_of(module, module.operands(op)[0])?, layout_of(module, module.result(op))?);
+        let (_, begin) = relation.source(0, &vec![0; tile.rank()])?;
+        let registers = part_registers(&whole, &tile, &begin)?;
+        return Some(vec![registers.into_iter().map(|r| (0, r)).collect()]);
+    }
     let result = |(n, &value): (usize, &Value)| {
         let (to, site) = (layout_of(module, value)?, relation.results[n].as_ref()?);
         let operands = module.operands(op).iter().zip(&relation.operands);
@@ -73,43 +80,59 @@ pub fn tile_place(module: &Module, op: Op) -> Option<TilePlace<'_>> {
 pub fn tile_registers(module: &Module, op: Op) -> Option<Vec<(bool, u32)>> {
     let place = tile_place(module, op)?;
     let (whole, tile) = (layout_of(module, place.whole)?, layout_of(module, place.tile)?);
-    let mut offsets: SmallVec<[u32; 4]> = SmallVec::new();
-    for (d, (&index, &n)) in place.index.iter().zip(tile.shape()).enumerate() {
-        let offset = u32::try_from(module.constant_int(index)?).ok()?.checked_mul(n)?;
-        let bases = |l: &TileLayout| [l.lane_bases(d).to_vec(), l.warp_bases(d).to_vec()];
-        let cta_tile =
-            bases(&whole).iter().flatten().fold(1, |span, &b| span.max((b + 1).next_power_of_two()));
-        if bases(&whole) != bases(&tile) || offset % cta_tile != 0 || n % cta_tile != 0 {
-            return None;
-        }
-        offsets.push(offset);
+    let offsets: SmallVec<[u32; 4]> = place
+        .index
+        .iter()
+        .zip(tile.shape())
+        .map(|(&index, &n)| u32::try_from(module.constant_int(index)?).ok()?.checked_mul(n))
+        .collect::<Option<_>>()?;
+    if tt::InsertTile::cast(module, op).is_none() {
+        return Some(part_registers(&whole, &tile, &offsets)?.into_iter().map(|r| (false, r)).collect());
     }
-    let inserts = tt::InsertTile::cast(module, op).is_some();
-    let (of_whole, of_tile) = (whole.register_finder(), tile.register_finder());
-    if inserts {
-        return (0..whole.num_registers())
-            .map(|r| {
-                let inside: Option<SmallVec<[u32; 4]>> = whole
-                    .register_coord(r)
-                    .iter()
-                    .zip(&offsets)
-                    .zip(tile.shape())
-                    .map(|((&c, &o), &n)| c.checked_sub(o).filter(|&c| c < n))
-                    .collect();
-                match inside {
-                    Some(at) => Some((true, of_tile.find(&at)?)),
-                    None => Some((false, r)),
-                }
-            })
-            .collect();
+    if !stays_in_threads(&whole, &tile, &offsets) {
+        return None;
     }
-    (0..tile.num_registers())
+    let of_tile = tile.register_finder();
+    (0..whole.num_registers())
         .map(|r| {
-            let at: SmallVec<[u32; 4]> =
-                tile.register_coord(r).iter().zip(&offsets).map(|(&c, &o)| c + o).collect();
-            Some((false, of_whole.find(&at)?))
+            let inside: Option<SmallVec<[u32; 4]>> = whole
+                .register_coord(r)
+                .iter()
+                .zip(&offsets)
+                .zip(tile.shape())
+                .map(|((&c, &o), &n)| c.checked_sub(o).filter(|&c| c < n))
+                .collect();
+            match inside {
+                Some(at) => Some((true, of_tile.find(&at)?)),
+                None => Some((false, r)),
+            }
         })
         .collect()
+}
+
+/// The registers of a tensor that are those of a part of it which begins at `offsets`. `None` where data must move between threads.
+fn part_registers(whole: &TileLayout, part: &TileLayout, offsets: &[u32]) -> Option<Vec<u32>> {
+    if !stays_in_threads(whole, part, offsets) {
+        return None;
+    }
+    let of_whole = whole.register_finder();
+    (0..part.num_registers())
+        .map(|r| {
+            let at: SmallVec<[u32; 4]> =
+                part.register_coord(r).iter().zip(offsets).map(|(&c, &o)| c + o).collect();
+            of_whole.find(&at)
+        })
+        .collect()
+}
+
+/// Whether a part is one of whole CTA tiles, those that all lanes and warps cover together, which has them alike.
+fn stays_in_threads(whole: &TileLayout, part: &TileLayout, offsets: &[u32]) -> bool {
+    (0..part.rank()).all(|d| {
+        let bases = |l: &TileLayout| [l.lane_bases(d).to_vec(), l.warp_bases(d).to_vec()];
+        let cta_tile =
+            bases(whole).iter().flatten().fold(1, |span, &b| span.max((b + 1).next_power_of_two()));
+        bases(whole) == bases(part) && offsets[d] % cta_tile == 0 && part.shape()[d] % cta_tile == 0
+    })
 }
 
 /// The registers of an operand that those of result `n` are equal to, were it the only operand.

@@ -51,7 +51,7 @@ struct Piece {
 pub const PASS: Pass = Pass {
     name: "allocate-shared",
     summary: "place buffers and scratch",
-    requires: &[Property::LaidOut, Property::NoDescriptorAccesses, Property::NoRings, Property::WarpsPlaced],
+    requires: &[Property::LaidOut, Property::NoRings, Property::WarpsPlaced],
     ensures: &[Property::SharedPlaced],
     run: |m, t, _| run(m, t),
 };
