@@ -79,8 +79,8 @@ def of_strings_and_numbers(out, N: tl.constexpr):
     tl.store(out, TEXT.upper() == "ABC")
     tl.store(out + 1, TEXT.startswith("a") and not TEXT.endswith("a"))
     tl.store(out + 2, TEXT.replace("a", "z") + TEXT.split("b")[1] == "zbcc")
-    tl.store(out + 3, "{}/{n}".format(N, n=3) == "8/3")
-    tl.store(out + 4, "%d %s" % (N, TEXT) == "8 abc" and "%x" % 255 == "ff")
+    tl.store(out + 3, f"{N}/{3}" == "8/3")
+    tl.store(out + 4, "%d %s" % (N, TEXT) == "8 abc" and "%x" % 255 == "ff")  # noqa: UP031 (what is tested)
     tl.store(out + 5, "-".join(("a", "b")) == "a-b")
     tl.store(out + 6, N.bit_length() + (3).bit_length())
     tl.store(out + 7, (0.5).is_integer() or (2.0).is_integer())
@@ -132,7 +132,7 @@ def raising(out):
 
 @triton.jit
 def wrong_format(out):
-    tl.store(out, "%d" % "a" == "a")
+    tl.store(out, "%d" % "a" == "a")  # noqa: UP031 (what is tested)
 
 
 # What Triton refuses, too: a plain function by its own name, values of run time, what the function itself raises.
