@@ -1,6 +1,7 @@
 """The managers of files that programs use, and the driver, the backends and the errors that they ask."""
 
 import os
+import subprocess
 import sys
 import threading
 import types
@@ -122,8 +123,21 @@ def test_redis(monkeypatch):
     assert store.get(["a", "b"]) == {"a": b"text"} and store._redis.files == {"a@key": b"text"}
 
 
+def test_the_key_of_the_compiler(monkeypatch):
+    key = cache.triton_key()
+    program = "import tilewright.runtime.cache as cache; print(cache.triton_key())"
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == key
+    )
+    keys = {key}
+    for name in ("BUILD_ID", "__version__"):
+        with monkeypatch.context() as other:
+            other.setattr(cache._tilewright, name, "another")
+            keys.add(cache.triton_key())
+    assert len(keys) == 3 and triton.__version__ in key
+
+
 def test_keys():
-    assert cache.triton_key() == cache.triton_key() and triton.__version__ in cache.triton_key()
     keys = {
         cache.make_so_cache_key("v", {"a": ty}, {}, (), **more)
         for ty in ("*fp32", "i32")

@@ -129,6 +129,15 @@ impl Host for Recorder<'_> {
         self.answered(question, self.host.attribute(object, name), Record::optional)
     }
 
+    fn constant_attribute(&self, constant: &HostValue, name: &str) -> Result<Option<HostValue>, HostError> {
+        let question = |record: &mut Record, out: &mut String| {
+            out.push_str("attribute ");
+            record.value(constant, out);
+            let _ = write!(out, " {name:?}");
+        };
+        self.answered(question, self.host.constant_attribute(constant, name), Record::optional)
+    }
+
     fn default_argument(
         &self,
         function: &Arc<JitFunction>,

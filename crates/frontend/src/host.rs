@@ -38,7 +38,13 @@ pub trait Host {
         Ok(None)
     }
 
-    /// Calls a function that runs at compile time on constants (`@constexpr_function`; [`HostObject::callable`]).
+    /// `constant.name` for a number, a string or a builtin type of Python (`"abc".upper`, `(8).bit_length`, `float.fromhex`): its
+    /// methods are objects that [`Host::call`] takes. `Ok(None)` means that there is no such attribute.
+    fn constant_attribute(&self, _constant: &HostValue, _name: &str) -> Result<Option<HostValue>, HostError> {
+        Ok(None)
+    }
+
+    /// Calls a function of the host on constants ([`HostObject::callable`]).
     fn call(
         &self,
         callee: &HostObject,
@@ -94,8 +100,9 @@ pub enum Origin {
 pub struct Binding {
     /// The value, with any `tl.constexpr(...)` around it taken off.
     pub value: HostValue,
-    /// The name holds a `tl.constexpr(...)`, or was declared `X: tl.constexpr = …`. A plain number, string or list
-    /// is not usable in a kernel without it (Triton's rule on globals); functions, modules and dtypes are.
+    /// The name holds a `tl.constexpr(...)`, was declared `X: tl.constexpr = …`, or is that of a function which runs at compile
+    /// time (`@constexpr_function`). A plain number, string or list is not usable in a kernel without it, and a plain function
+    /// is not called (Triton's rule on globals); modules, dtypes and functions of modules are.
     pub constexpr: bool,
     /// Where it was found.
     pub origin: Origin,
@@ -154,7 +161,7 @@ pub struct HostObject {
     pub kind: Arc<str>,
     /// Its name, or a short rendering of it.
     pub name: Arc<str>,
-    /// Whether [`Host::call`] takes it.
+    /// Whether [`Host::call`] takes it: any function, class or method, where the host can call it on constants.
     pub callable: bool,
     /// The fields, for a class made by `collections.namedtuple` or `typing.NamedTuple`.
     pub namedtuple_fields: Option<Arc<[Arc<str>]>>,

@@ -184,10 +184,6 @@ impl PyHost {
         {
             return Ok(HostValue::Class(self.class(object)?));
         }
-        // A function that runs at compile time is marked by `@constexpr_function`; those of Python's `math` give the same at
-        // any time.
-        let callable = object.getattr_opt(intern!(py, "__constexpr_function__"))?.is_some()
-            || (module == "math" && object.is_instance_of::<PyCFunction>());
         let kind = match object.cast::<PyType>() {
             Ok(_) => "class".to_string(),
             Err(_) => object.get_type().name()?.to_string(),
@@ -196,7 +192,7 @@ impl PyHost {
             Some(name) => name,
             None => shorten(object.repr().map(|r| r.to_string()).unwrap_or_else(|_| "?".to_string())),
         };
-        let mut value = self.object(object, &kind, &shown, callable);
+        let mut value = self.object(object, &kind, &shown, object.is_callable());
         if kind == "class"
             && let HostValue::Object(object_) = &mut value
             && let Some(fields) = object.getattr_opt(intern!(py, "_fields"))?
@@ -254,7 +250,8 @@ impl PyHost {
     }
 
     fn found(&self, object: &Bound<'_, PyAny>) -> PyResult<Found> {
-        Ok(Found { value: self.value(object)?, constexpr: args::is_constexpr(object)? })
+        let constexpr = args::is_constexpr(object)? || runs_at_compile_time(object)?;
+        Ok(Found { value: self.value(object)?, constexpr })
     }
 
     /// The Python object of a value: what a compile-time call is given.
@@ -411,6 +408,16 @@ impl Host for PyHost {
         })
     }
 
+    fn constant_attribute(&self, constant: &HostValue, name: &str) -> Result<Option<HostValue>, HostError> {
+        Python::attach(|py| {
+            let read = || -> PyResult<Option<HostValue>> {
+                let found = self.object_of(py, constant)?.getattr_opt(name)?;
+                found.map(|found| self.value(&found)).transpose()
+            };
+            read().map_err(|e| self.error(py, &e))
+        })
+    }
+
     fn default_argument(
         &self,
         function: &Arc<JitFunction>,
@@ -523,6 +530,20 @@ pub fn class_methods<'py>(class: &Bound<'py, PyAny>) -> PyResult<Vec<Method<'py>
 }
 
 /// Whether the module declares `NAME: tl.constexpr = …`.
+/// Whether a kernel may call it by its own name: `@constexpr_function` marks such functions; those of Python's `math` give the
+/// same at any time.
+fn runs_at_compile_time(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    if object.getattr_opt(intern!(py, "__constexpr_function__"))?.is_some() {
+        return Ok(true);
+    }
+    if !object.is_instance_of::<PyCFunction>() {
+        return Ok(false);
+    }
+    let module = object.getattr_opt(intern!(py, "__module__"))?;
+    Ok(module.is_some_and(|module| module.extract::<String>().is_ok_and(|name| name == "math")))
+}
+
 fn annotated_constexpr(globals: &Bound<'_, PyDict>, name: &str) -> PyResult<bool> {
     let Some(annotations) = globals.get_item("__annotations__")? else { return Ok(false) };
     let Ok(annotations) = annotations.cast::<PyDict>() else { return Ok(false) };

@@ -88,7 +88,7 @@ fn world() -> World {
         ("hasattr", Binding { origin: Origin::Builtin, ..plain(V::Python("hasattr".into())) }),
         ("thing", plain(V::Object(object(10, "Thing", "a thing", false).into()))),
         ("config", plain(V::Object(object(11, "module", "config", false).into()))),
-        ("size", plain(V::Object(object(12, "function", "size", true).into()))),
+        ("size", constant(V::Object(object(12, "function", "size", true).into()))),
         ("Pair", plain(V::Object(pair.into()))),
         ("helper", plain(V::None)), // the function itself is filled in below
         ("NESTED", constant(V::Int(5))),

@@ -163,11 +163,11 @@ impl Evaluator<'_> {
             return Ok(Value::from_host(binding.value));
         }
         if let HostValue::Object(object) = &binding.value
-            && binding.constexpr
+            && !binding.constexpr
         {
-            // `@tl.constexpr` on a function makes it a constant that can be called.
-            let callable = crate::HostObject { callable: true, ..(**object).clone() };
-            return Ok(Value::Const(HostValue::Object(Arc::new(callable))));
+            // A function that is named directly must say that it runs at compile time; one of a module may be called as it is.
+            let named = crate::HostObject { callable: false, ..(**object).clone() };
+            return Ok(Value::Const(HostValue::Object(Arc::new(named))));
         }
         let plain = matches!(
             binding.value,
@@ -343,10 +343,20 @@ impl Evaluator<'_> {
                     let tensor = Value::Tensor(self.tensor_of(value)?);
                     return self.attribute(&tensor, attr);
                 }
-                return Ok(None);
+                return self.constant_attribute(value, attr);
+            }
+            Value::Const(HostValue::Str(_) | HostValue::Python(_)) => {
+                return self.constant_attribute(value, attr);
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// What Python's numbers, strings and their types have of their own: `"abc".upper`, `N.bit_length`, `float.fromhex`.
+    fn constant_attribute(&mut self, value: &Value, attr: &str) -> Eval<Option<Value>> {
+        let Value::Const(constant) = value else { return Ok(None) };
+        let found = self.host.constant_attribute(constant, attr).map_err(|e| self.host_error(e))?;
+        Ok(found.map(Value::from_host))
     }
 
     /// A name of the library that is there without a meaning.
@@ -423,6 +433,7 @@ impl Evaluator<'_> {
             return Ok(Value::tuple(std::iter::repeat_n(&t.items, n).flatten().cloned().collect()));
         }
         match (&left, &right) {
+            (Value::Const(HostValue::Str(_)), _) if op == Operator::Mod => self.format_percent(&left, right),
             (Value::Const(a), Value::Const(b)) => {
                 fold::binary(op, a, b).map(Value::Const).map_err(|message| self.error(message))
             }
@@ -435,6 +446,14 @@ impl Evaluator<'_> {
                     Err(self.error(format!("unsupported operands of `{}`: {left} and {right}", op.as_str())))
                 }
             },
+        }
+    }
+
+    /// `"BLOCK_%d" % n`, by the method of Python's strings.
+    fn format_percent(&mut self, text: &Value, values: Value) -> Eval<Value> {
+        match self.constant_attribute(text, "__mod__")? {
+            Some(format) => self.call(format, CallArgs { positional: vec![values], keywords: vec![] }),
+            None => Err(self.error("not supported yet without Python: `%` of a string")),
         }
     }
 
