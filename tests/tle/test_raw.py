@@ -9,6 +9,7 @@ import textwrap
 import numpy as np
 import order
 import pytest
+import raw_matmul
 import raw_workloads
 
 import tilewright as triton
@@ -674,3 +675,49 @@ def test_workloads(native, number):
     out = [native.array(x) for x in outputs]
     kernel[(2,)](*given, *out, *others, num_warps=raw_workloads.WARPS)
     check(*inputs, *(native.numpy(x) for x in out))
+
+
+# ---- a matmul ----------------------------------------------------------------------------------------------------
+
+
+def halves(shape, seed):
+    return np.random.default_rng(seed).integers(-3, 4, shape).astype(np.float16)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (256, 128, 640)])
+def test_a_matmul_whose_products_are_cuda(native, m, n, k):
+    a, b = halves((m, k), 0), halves((n, k), 1)
+    c = native.array(np.zeros((m, n), np.float16))
+    raw_matmul.matmul(native.array(a), native.array(b), c)
+    np.testing.assert_array_equal(native.numpy(c), a.astype(np.float32) @ b.astype(np.float32).T)
+
+
+def warmed_up_matmul():
+    """The kernel, compiled, with the arguments of a launch."""
+    arguments = [
+        halves((128, 192), 0),
+        halves((128, 192), 1),
+        np.zeros((128, 128), np.float16),
+        128,
+        128,
+        192,
+    ]
+    compiled = raw_matmul.matmul_kernel.warmup(*arguments, 2, grid=(1,), target="cuda:90", num_warps=4)
+    return compiled, arguments
+
+
+def test_a_call_between_barriers_of_its_own_costs_none():
+    """Of each warp group's step: the fence, wait and so on of its products, and what its arrival takes, for which all threads meet."""
+    compiled, _ = warmed_up_matmul()
+    ptx = compiled.asm["ptx"]
+    steps = re.findall(r"wgmma\.fence.*?mbarrier\.arrive", ptx, re.DOTALL)
+    counts = {"bar.sync": 1, "mbarrier.arrive": 1, "fence.proxy.async": 1, "wgmma.fence": 1}
+    assert [order.counts(step) for step in steps] == [counts | {"wgmma.wait_group": 1}] * 2
+    assert ptx.count("wgmma.mma_async") == 8
+    assert compiled.n_spills == 0
+
+
+def test_the_simulator_asks_for_what_orders_the_matmul():
+    """All but the fences for what a call may have read by ordinary loads: this one reads as the copies write, which nobody knows but its author."""
+    reported = order.reported(*warmed_up_matmul())
+    assert [line for line, kinds in reported if not kinds] == ["fence.proxy.async.shared::cta;"] * 2
