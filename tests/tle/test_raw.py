@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import order
@@ -15,7 +16,10 @@ import raw_workloads
 import tilewright as triton
 import tilewright.language as tl
 from tilewright import tle
+from tilewright.testing import simulate_ptx, tensor_map
 from tilewright.tle.raw import InOut, Input, dialect
+from tilewright.tle.raw.languages import _nvrtc
+from tilewright.tle.raw.languages.cuda import _headers
 
 
 def numbers(shape, dtype="float32", seed=0):
@@ -680,13 +684,13 @@ def test_workloads(native, number):
 # ---- a matmul ----------------------------------------------------------------------------------------------------
 
 
-def halves(shape, seed):
+def half_numbers(shape, seed):
     return np.random.default_rng(seed).integers(-3, 4, shape).astype(np.float16)
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (256, 128, 640)])
 def test_a_matmul_whose_products_are_cuda(native, m, n, k):
-    a, b = halves((m, k), 0), halves((n, k), 1)
+    a, b = half_numbers((m, k), 0), half_numbers((n, k), 1)
     c = native.array(np.zeros((m, n), np.float16))
     raw_matmul.matmul(native.array(a), native.array(b), c)
     np.testing.assert_array_equal(native.numpy(c), a.astype(np.float32) @ b.astype(np.float32).T)
@@ -695,8 +699,8 @@ def test_a_matmul_whose_products_are_cuda(native, m, n, k):
 def warmed_up_matmul():
     """The kernel, compiled, with the arguments of a launch."""
     arguments = [
-        halves((128, 192), 0),
-        halves((128, 192), 1),
+        half_numbers((128, 192), 0),
+        half_numbers((128, 192), 1),
         np.zeros((128, 128), np.float16),
         128,
         128,
@@ -721,3 +725,22 @@ def test_the_simulator_asks_for_what_orders_the_matmul():
     """All but the fences for what a call may have read by ordinary loads: this one reads as the copies write, which nobody knows but its author."""
     reported = order.reported(*warmed_up_matmul())
     assert [line for line, kinds in reported if not kinds] == ["fence.proxy.async.shared::cta;"] * 2
+
+
+def test_the_matmul_in_cuda_alone():
+    """What ``tests/gpu/raw.py`` times the other against computes the same, and the simulator finds nothing wrong with it."""
+    m, n, k = 256, 128, 640
+    source = Path(__file__).parents[1] / "gpu" / "raw.cu"
+    folders = [str(Path(__file__).parent), *_headers()]
+    ptx = _nvrtc.compile(source.read_text(), "raw.cu", "90a", ["-std=c++17", *(f"-I{f}" for f in folders)])
+    # Descriptors are of arguments: the matrices lie in one.
+    memory = np.zeros(m * n + (m + n) * k + 64, np.float16)
+    memory = memory[-memory.ctypes.data % 128 // 2 :]
+    c, a, b, _ = np.split(memory, np.cumsum([m * n, m * k, n * k]))
+    a, b, c = a.reshape(m, k), b.reshape(n, k), c.reshape(m, n)
+    a[:], b[:] = half_numbers((m, k), 0), half_numbers((n, k), 1)
+    maps = [tensor_map(x, [8, len(x), k // 8], [2 * k, 16], [8, 128, 8]) for x in (a, b)]
+    grid = m // raw_matmul.BLOCK, n // raw_matmul.BLOCK
+    report = simulate_ptx(ptx, "matmul_kernel", grid, 384, [*maps, memory, n, k], shared=131072)
+    assert report["findings"] == []
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
