@@ -647,12 +647,61 @@ def test_what_is_wrong_with_a_declaration():
         dialect(name="cuda", compiler="gcc")
     with pytest.raises(NotImplementedError, match="not supported yet: `library`"):
         dialect(name="cuda", library="lib.bc")
+    for options in ({"include": "folder"}, {"options": "-O3"}, {"options": [3]}):
+        with pytest.raises(TypeError, match="of a function in CUDA is a list of strings, not "):
+            dialect(name="cuda", **options)
+    with pytest.raises(TypeError, match="`source` of dialect is a string, not 3"):
+        dialect(name="ptx", source=3)
     with pytest.raises(ValueError, match="threads_dim must be 1, 2 or 3"):
         tle.hardware_constraint(threads_dim=4)
     with pytest.raises(NotImplementedError, match='not supported yet: sync_scope="grid"'):
         tle.hardware_constraint(sync_scope="grid")
     with pytest.raises(TypeError, match="is called by kernels"):
         scale(1, 2)
+
+
+def plus_one(file):
+    """A function of CUDA in a file."""
+
+    @dialect(name="cuda", file=file, extern_func_name="plus_one")
+    def function(x: InOut["tensor<?xf32>"]): ...
+
+    return function
+
+
+PLUS_ONE = "__device__ float plus_one(float x) { return x + 1; }  // gr\u00f6\u00dfer\r\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_files_as_editors_write_them(native, tmp_path, encoding):
+    path = tmp_path / "plus_one.cu"
+    path.write_bytes(PLUS_ONE.encode(encoding))
+    function = plus_one(path)
+
+    @triton.jit
+    def kernel(x_ptr):
+        at = tl.arange(0, 128)
+        x = tl.load(x_ptr + at)
+        tle.raw.call(function, [x], layout={x: {"space": "registers"}})
+        tl.store(x_ptr + at, x)
+
+    x = native.array(np.zeros(128, np.float32))
+    kernel[(1,)](x)
+    np.testing.assert_array_equal(native.numpy(x), 1)
+
+
+def test_files_that_are_no_text(tmp_path):
+    path = tmp_path / "plus_one.cu"
+    with pytest.raises(FileNotFoundError, match="which is not there"):
+        plus_one(path).text()
+    with pytest.raises(FileNotFoundError, match="which is a folder"):
+        plus_one(tmp_path).text()
+    path.write_bytes(PLUS_ONE.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"plus_one\.cu is not text in UTF-8: invalid .* at byte "):
+        plus_one(path).text()
+    path.write_text(PLUS_ONE + "\0")
+    with pytest.raises(ValueError, match=r"plus_one\.cu has a character NUL in line 2"):
+        plus_one(path).text()
 
 
 def test_the_cpu_executor_says_who_runs_it(monkeypatch):
