@@ -1,5 +1,5 @@
-"""Kernels whose inner part is CUDA and whose loads and stores are the language's (``tests/tle/raw_workloads.py``), against the same kernels
-written wholly in CUDA (``raw.cu``), whose inner part is the same code: results first, then times.
+"""Kernels whose inner part is CUDA and whose loads and stores are the language's (``tests/tle/raw_workloads.py``, ``raw_matmul.py``), against the
+same kernels written wholly in CUDA (``raw.cu``), whose inner part is the same code: results first, then times.
 
 Both are compiled by NVRTC; the latter are launched by the driver, with no Python between.
 """
@@ -14,6 +14,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tle"))
 
+import raw_matmul
 import raw_workloads
 
 from tilewright.tle.raw.languages import _nvrtc
@@ -44,13 +45,61 @@ def cuda_kernel(module, name):
     return function
 
 
-def launch(function, programs, args):
-    """Launches a kernel on tensors and integers."""
-    values = [ctypes.c_void_p(a.data_ptr()) if isinstance(a, torch.Tensor) else ctypes.c_int(a) for a in args]
+def argument(value):
+    """A tensor, an integer, or what is passed by value, as the driver wants it."""
+    if isinstance(value, torch.Tensor):
+        return ctypes.c_void_p(value.data_ptr())
+    return ctypes.c_int(value) if isinstance(value, int) else value
+
+
+def launch(function, grid, args, threads=raw_workloads.THREADS, shared=0):
+    """Launches a kernel with so many bytes of dynamic shared memory."""
+    values = [argument(a) for a in args]
     array = (ctypes.c_void_p * len(values))(*(ctypes.addressof(v) for v in values))
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    checked(DRIVER.cuLaunchKernel(function, *grid, 1, threads, 1, 1, shared, stream, array, None))
+
+
+def tensor_map(x):
+    """A descriptor of a matrix of float16 as [K / 8, rows, 8], for blocks of [8, 128, 8]: aligned to 64 bytes, with what it lies in."""
+    rows, k = x.shape
+    room = (ctypes.c_char * 192)()
+    made = (ctypes.c_char * 128).from_buffer(room, -ctypes.addressof(room) % 64)
+    extents, strides = (ctypes.c_uint64 * 3)(8, rows, k // 8), (ctypes.c_uint64 * 2)(2 * k, 16)
+    box, steps = (ctypes.c_uint32 * 3)(8, 128, 8), (ctypes.c_uint32 * 3)(1, 1, 1)
+    float16, plain, lines_of_128_bytes = 6, 0, 2
+    at = ctypes.c_void_p(x.data_ptr())
     checked(
-        DRIVER.cuLaunchKernel(function, programs, 1, 1, raw_workloads.THREADS, 1, 1, 0, stream, array, None)
+        DRIVER.cuTensorMapEncodeTiled(
+            made, float16, 3, at, extents, strides, box, steps, plain, plain, lines_of_128_bytes, plain
+        )
+    )
+    return made
+
+
+def matmul(module, size):
+    """The two matmuls of ``size``³: the results, then the times."""
+    a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+    ours, theirs = (torch.zeros(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+    function, shared, programs = cuda_kernel(module, "matmul_kernel"), 131072, size // raw_matmul.BLOCK
+    most_shared = 8
+    checked(DRIVER.cuFuncSetAttribute(function, most_shared, shared))
+    args = [tensor_map(a), tensor_map(b), theirs, size, size]
+    run = functools.partial(raw_matmul.matmul, a, b, ours)
+    run_cuda = functools.partial(launch, function, (programs, programs), args, 384, shared)
+    compiled = run()
+    run_cuda()
+    want = a @ b.T
+    for c in (ours, theirs):
+        torch.testing.assert_close(c, want, rtol=2e-3, atol=0.1)
+    report(f"matmul {size}", timing.race({"raw": run, "cuda": run_cuda}), compiled)
+
+
+def report(name, times, compiled):
+    print(
+        f"{name:24} {times['raw']:.4f} {times['cuda']:.4f}  {times['raw'] / times['cuda']:.3f}"
+        f"  registers {compiled.n_regs}, spills {compiled.n_spills}",
+        flush=True,
     )
 
 
@@ -66,18 +115,15 @@ def main(programs):
         function = cuda_kernel(module, kernel.fn.__name__)
         args, cuda_args = (*given, *ours, *others), (*given, *theirs, *others)
         run = functools.partial(kernel[(programs,)], *args, num_warps=raw_workloads.WARPS)
-        run_cuda = functools.partial(launch, function, programs, cuda_args)
+        run_cuda = functools.partial(launch, function, (programs, 1), cuda_args)
         compiled = run()
         run_cuda()
         torch.cuda.synchronize()
         for out in (ours, theirs):
             check(*inputs, *(x.cpu().numpy() for x in out))
-        times = timing.race({"raw": run, "cuda": run_cuda})
-        print(
-            f"{name:24} {times['raw']:.4f} {times['cuda']:.4f}  {times['raw'] / times['cuda']:.3f}"
-            f"  registers {compiled.n_regs}, spills {compiled.n_spills}",
-            flush=True,
-        )
+        report(name, timing.race({"raw": run, "cuda": run_cuda}), compiled)
+    for size in (512, 8192):
+        matmul(module, size)
 
 
 if __name__ == "__main__":

@@ -5,16 +5,21 @@ import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import order
 import pytest
+import raw_matmul
 import raw_workloads
 
 import tilewright as triton
 import tilewright.language as tl
 from tilewright import tle
+from tilewright.testing import simulate_ptx, tensor_map
 from tilewright.tle.raw import InOut, Input, dialect
+from tilewright.tle.raw.languages import _nvrtc
+from tilewright.tle.raw.languages.cuda import _headers
 
 
 def numbers(shape, dtype="float32", seed=0):
@@ -642,12 +647,61 @@ def test_what_is_wrong_with_a_declaration():
         dialect(name="cuda", compiler="gcc")
     with pytest.raises(NotImplementedError, match="not supported yet: `library`"):
         dialect(name="cuda", library="lib.bc")
+    for options in ({"include": "folder"}, {"options": "-O3"}, {"options": [3]}):
+        with pytest.raises(TypeError, match="of a function in CUDA is a list of strings, not "):
+            dialect(name="cuda", **options)
+    with pytest.raises(TypeError, match="`source` of dialect is a string, not 3"):
+        dialect(name="ptx", source=3)
     with pytest.raises(ValueError, match="threads_dim must be 1, 2 or 3"):
         tle.hardware_constraint(threads_dim=4)
     with pytest.raises(NotImplementedError, match='not supported yet: sync_scope="grid"'):
         tle.hardware_constraint(sync_scope="grid")
     with pytest.raises(TypeError, match="is called by kernels"):
         scale(1, 2)
+
+
+def plus_one(file):
+    """A function of CUDA in a file."""
+
+    @dialect(name="cuda", file=file, extern_func_name="plus_one")
+    def function(x: InOut["tensor<?xf32>"]): ...
+
+    return function
+
+
+PLUS_ONE = "__device__ float plus_one(float x) { return x + 1; }  // gr\u00f6\u00dfer\r\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_files_as_editors_write_them(native, tmp_path, encoding):
+    path = tmp_path / "plus_one.cu"
+    path.write_bytes(PLUS_ONE.encode(encoding))
+    function = plus_one(path)
+
+    @triton.jit
+    def kernel(x_ptr):
+        at = tl.arange(0, 128)
+        x = tl.load(x_ptr + at)
+        tle.raw.call(function, [x], layout={x: {"space": "registers"}})
+        tl.store(x_ptr + at, x)
+
+    x = native.array(np.zeros(128, np.float32))
+    kernel[(1,)](x)
+    np.testing.assert_array_equal(native.numpy(x), 1)
+
+
+def test_files_that_are_no_text(tmp_path):
+    path = tmp_path / "plus_one.cu"
+    with pytest.raises(FileNotFoundError, match="which is not there"):
+        plus_one(path).text()
+    with pytest.raises(FileNotFoundError, match="which is a folder"):
+        plus_one(tmp_path).text()
+    path.write_bytes(PLUS_ONE.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"plus_one\.cu is not text in UTF-8: invalid .* at byte "):
+        plus_one(path).text()
+    path.write_text(PLUS_ONE + "\0")
+    with pytest.raises(ValueError, match=r"plus_one\.cu has a character NUL in line 2"):
+        plus_one(path).text()
 
 
 def test_the_cpu_executor_says_who_runs_it(monkeypatch):
@@ -674,3 +728,68 @@ def test_workloads(native, number):
     out = [native.array(x) for x in outputs]
     kernel[(2,)](*given, *out, *others, num_warps=raw_workloads.WARPS)
     check(*inputs, *(native.numpy(x) for x in out))
+
+
+# ---- a matmul ----------------------------------------------------------------------------------------------------
+
+
+def half_numbers(shape, seed):
+    return np.random.default_rng(seed).integers(-3, 4, shape).astype(np.float16)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (256, 128, 640)])
+def test_a_matmul_whose_products_are_cuda(native, m, n, k):
+    a, b = half_numbers((m, k), 0), half_numbers((n, k), 1)
+    c = native.array(np.zeros((m, n), np.float16))
+    raw_matmul.matmul(native.array(a), native.array(b), c)
+    np.testing.assert_array_equal(native.numpy(c), a.astype(np.float32) @ b.astype(np.float32).T)
+
+
+def warmed_up_matmul():
+    """The kernel, compiled, with the arguments of a launch."""
+    arguments = [
+        half_numbers((128, 192), 0),
+        half_numbers((128, 192), 1),
+        np.zeros((128, 128), np.float16),
+        128,
+        128,
+        192,
+    ]
+    compiled = raw_matmul.matmul_kernel.warmup(*arguments, 2, grid=(1,), target="cuda:90", num_warps=4)
+    return compiled, arguments
+
+
+def test_a_call_between_barriers_of_its_own_costs_none():
+    """Of each warp group's step: the fence, wait and so on of its products, and what its arrival takes, for which all threads meet."""
+    compiled, _ = warmed_up_matmul()
+    ptx = compiled.asm["ptx"]
+    steps = re.findall(r"wgmma\.fence.*?mbarrier\.arrive", ptx, re.DOTALL)
+    counts = {"bar.sync": 1, "mbarrier.arrive": 1, "fence.proxy.async": 1, "wgmma.fence": 1}
+    assert [order.counts(step) for step in steps] == [counts | {"wgmma.wait_group": 1}] * 2
+    assert ptx.count("wgmma.mma_async") == 8
+    assert compiled.n_spills == 0
+
+
+def test_the_simulator_asks_for_what_orders_the_matmul():
+    """All but the fences for what a call may have read by ordinary loads: this one reads as the copies write, which nobody knows but its author."""
+    reported = order.reported(*warmed_up_matmul())
+    assert [line for line, kinds in reported if not kinds] == ["fence.proxy.async.shared::cta;"] * 2
+
+
+def test_the_matmul_in_cuda_alone():
+    """What ``tests/gpu/raw.py`` times the other against computes the same, and the simulator finds nothing wrong with it."""
+    m, n, k = 256, 128, 640
+    source = Path(__file__).parents[1] / "gpu" / "raw.cu"
+    folders = [str(Path(__file__).parent), *_headers()]
+    ptx = _nvrtc.compile(source.read_text(), "raw.cu", "90a", ["-std=c++17", *(f"-I{f}" for f in folders)])
+    # Descriptors are of arguments: the matrices lie in one.
+    memory = np.zeros(m * n + (m + n) * k + 64, np.float16)
+    memory = memory[-memory.ctypes.data % 128 // 2 :]
+    c, a, b, _ = np.split(memory, np.cumsum([m * n, m * k, n * k]))
+    a, b, c = a.reshape(m, k), b.reshape(n, k), c.reshape(m, n)
+    a[:], b[:] = half_numbers((m, k), 0), half_numbers((n, k), 1)
+    maps = [tensor_map(x, [8, len(x), k // 8], [2 * k, 16], [8, 128, 8]) for x in (a, b)]
+    grid = m // raw_matmul.BLOCK, n // raw_matmul.BLOCK
+    report = simulate_ptx(ptx, "matmul_kernel", grid, 384, [*maps, memory, n, k], shared=131072)
+    assert report["findings"] == []
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)

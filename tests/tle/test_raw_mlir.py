@@ -401,6 +401,47 @@ def test_text(device):
     np.testing.assert_array_equal(device.numpy(out), want)
 
 
+@dialect(
+    name="mlir",
+    source="""
+    func.func @extremes(%x: memref<?xf32, 3>) {
+      %t = nvvm.read.ptx.sreg.tid.x : i32
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      %a.1 = memref.load %x[%t] : memref<?xf32, 3>
+      %a_1 = arith.negf %a.1 : f32
+      %r:2 = scf.for %i = %c0 to %t step %c1 iter_args(%low = %a.1, %high = %a_1) -> (f32, f32) : i32 {
+        %p = arith.minimumf %low, %high : f32
+        %q = arith.maximumf %low, %high : f32
+        scf.yield %p, %q : f32, f32
+      }
+      %d = arith.subf %r#1, %r#0 : f32
+      memref.store %d, %x[%t] : memref<?xf32, 3>
+      return
+    }
+""",
+)
+def extremes(x: InOut["memref<?xf32, 3>"]): ...
+
+
+@triton.jit
+def extremes_kernel(x_ptr):
+    at = tl.arange(0, 128)
+    x = tl.load(x_ptr + at)
+    tle.raw.call(extremes, [x])
+    tl.store(x_ptr + at, x)
+
+
+def test_several_results_under_one_name(device):
+    """The first thread's loop has no iteration: it keeps what goes in."""
+    x = numbers(128)
+    out = device.array(x.copy())
+    extremes_kernel[(1,)](out)
+    want = 2 * np.abs(x)
+    want[0] = -2 * x[0]
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
 def test_text_that_is_not_read(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
     args = np.zeros((8, 96), np.float32), np.zeros((8, 32), np.float32)

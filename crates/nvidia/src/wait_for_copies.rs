@@ -137,11 +137,11 @@ impl<'a> UnderWay<'a> {
     }
 }
 
-/// The registers that a text names.
+/// The registers that a text names. Those of an author's own code have longer names than LLVM's (PTX ISA, "Identifiers").
 fn registers(text: &str) -> impl Iterator<Item = &str> {
-    text.match_indices('%').map(|(at, _)| {
-        let end =
-            text[at + 1..].find(|c: char| !c.is_ascii_alphanumeric()).map_or(text.len(), |n| at + 1 + n);
+    let ends = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$'));
+    text.match_indices('%').map(move |(at, _)| {
+        let end = text[at + 1..].find(ends).map_or(text.len(), |n| at + 1 + n);
         &text[at..end]
     })
 }
@@ -178,6 +178,16 @@ mod tests {
         let text =
             function(&format!("{PRODUCT}\n{other}\n{wait}\nmov.f32 %f9, %f2;\nmov.b32 %r3, %r1;\nret;"));
         assert_eq!(wait_for_copies(text.clone()), text);
+    }
+
+    #[test]
+    fn names_of_an_authors_registers_are_told_apart() {
+        let product = PRODUCT.replace("%f", "%raw_f").replace("%rd1", "%raw_rd1");
+        let text = function(&format!("{product}\nadd.s64 %raw_rd1, %raw_rd1, 2;\nret;"));
+        assert_eq!(wait_for_copies(text.clone()), text);
+        let copied = function(&format!("{product}\nmov.f32 %raw_f9, %raw_f2;\nret;"));
+        let after = wait_for_copies(copied);
+        assert!(after.contains("\twgmma.wait_group.sync.aligned 0;\n\tmov.f32 %raw_f9"), "{after}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from pathlib import Path
 from typing import Annotated, NamedTuple, get_args, get_origin, get_type_hints
@@ -97,11 +98,17 @@ class RawFunction:
             raise ValueError(f"`{self.name}` needs its source: give dialect either `file` or `source`")
         here = Path(inspect.getsourcefile(self.fn) or ".").parent
         if source is not None:
-            return inspect.cleandoc(source) + "\n", f"{self.name}.{self.module.SUFFIX}"
+            name = f"{self.name}.{self.module.SUFFIX}"
+            return _text(inspect.cleandoc(source) + "\n", name), name
         path = here / file
         if not path.is_file():
-            raise FileNotFoundError(f"`{self.name}` is in {path}, which is not there")
-        return path.read_text(), str(path)
+            what = "a folder" if path.is_dir() else "not there"
+            raise FileNotFoundError(f"`{self.name}` is in {path}, which is {what}")
+        try:
+            # Without the mark at the beginning that some editors write.
+            return _text(path.read_text(encoding="utf-8-sig"), str(path)), str(path)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not text in UTF-8: {error.reason} at byte {error.start}") from error
 
     def __call__(self, *args, **kwargs):
         raise TypeError(f"`{self.name}` is called by kernels: tle.raw.call({self.name}, [...])")
@@ -120,6 +127,7 @@ def dialect(name, **options):
     :param extern_func_name: the function's name there; by default that of the Python function.
     :param deferred: the outputs are said by each call, in ``output_indices``.
     :raises ValueError: there is no such language, or it knows no such option.
+    :raises TypeError: an option is of another kind.
     """
     module = _language(name)
     known = {"file": None, "source": None, "extern_func_name": None, "deferred": False, **module.OPTIONS}
@@ -127,6 +135,9 @@ def dialect(name, **options):
         if key not in known:
             raise ValueError(f"the language {name} has no option `{key}`; it has {', '.join(known)}")
         known[key] = value
+    for key, kinds in _KINDS.items():
+        if known[key] is not None and not isinstance(known[key], kinds):
+            raise TypeError(f"`{key}` of dialect is a string, not {known[key]!r}")
     module.check(known)
     return lambda fn: RawFunction(fn, module, known)
 
@@ -158,6 +169,18 @@ def hardware_constraint(threads_dim=None, sync_scope=None):
         return function
 
     return mark
+
+
+#: What the options of every language are.
+_KINDS = {"file": (str, os.PathLike), "source": str, "extern_func_name": str}
+
+
+def _text(text, file):
+    """A source, which a compiler would read up to its first character NUL alone."""
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise ValueError(f"{file} has a character NUL in line {line}")
+    return text
 
 
 def _language(name):

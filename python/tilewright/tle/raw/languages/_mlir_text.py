@@ -6,7 +6,9 @@ both branches, or each iteration, assign.
 
 import re
 
-_VALUE = re.compile(r"%([\w$.-]+)")
+_VALUE = re.compile(r"%([\w$.-]+(?:#\d+)?)")
+# A name, and how many results go by it: `%r:2` are `%r#0` and `%r#1`.
+_RESULT = re.compile(r"%([\w$.-]+)(?::(\d+))?")
 _RESULTS = re.compile(r"\s*((?:%[\w$.:-]+\s*,?\s*)+)=\s*(.*)")
 _TYPES = {
     "index": "ir.IndexType.get()",
@@ -52,7 +54,13 @@ def _unread(number, line, why="not supported yet"):
 
 
 def _name(value):
-    return "v_" + re.sub(r"\W", "_", value)
+    # Other characters by their codes: `%a.1` is not `%a_1`.
+    return "v_" + re.sub(r"\W", lambda found: f"_{ord(found[0]):x}_", value)
+
+
+def _results(text):
+    for name, count in _RESULT.findall(text):
+        yield from (_name(f"{name}#{i}") for i in range(int(count))) if count else [_name(name)]
 
 
 def _values(text):
@@ -80,9 +88,7 @@ class _Body:
             return f"{indent[4:]}else:"
         results, operation = (), text
         if found := _RESULTS.fullmatch(text):
-            results, operation = tuple(_name(v.split(":")[0]) for v in _VALUE.findall(found[1])), found[2]
-            if ":" in found[1]:
-                raise _unread(number, line, "not supported yet: several results under one name")
+            results, operation = tuple(_results(found[1])), found[2]
         return indent + self._operation(number, line, results, operation)
 
     def _operation(self, number, line, results, text):

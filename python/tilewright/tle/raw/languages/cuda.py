@@ -27,9 +27,13 @@ _INSTANCE = "\n__device__ auto* tilewright_instance = &{name};\n"
 
 
 def check(options):
-    """Refuses a compiler that there is none of."""
+    """Refuses a compiler that there is none of, and lists that are none."""
     if options["compiler"] not in COMPILERS:
         raise ValueError(f"compiler is one of {', '.join(COMPILERS)}, not {options['compiler']!r}")
+    for key, kinds in (("options", str), ("include", (str, os.PathLike))):
+        given = options[key]
+        if not isinstance(given, (list, tuple)) or not all(isinstance(x, kinds) for x in given):
+            raise TypeError(f"`{key}` of a function in CUDA is a list of strings, not {given!r}")
     if options["library"] is not None:
         raise NotImplementedError("not supported yet: `library` of CUDA functions")
 
