@@ -197,6 +197,27 @@ def kernel(x, scale, out, rows, columns, M: tl.constexpr, N: tl.constexpr):
 }
 
 #[test]
+fn a_plain_loop_with_a_sum_of_one_number() {
+    let case = Case {
+        source: "
+def kernel(x, out, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), tl.float32)
+    for first in range(0, n, BLOCK):
+        at = first + tl.arange(0, BLOCK)
+        total += tl.load(x + at, at <= n - 1, other=0.0)
+    tl.store(out, tl.sum(total, 0))
+"
+        .trim_start()
+        .to_string(),
+        signature: "*fp32, *fp32, i32, 64".to_string(),
+        grid: [1, 1, 1],
+        arrays: vec![numbers(300, 1), vec![0.0; 1]],
+        numbers: vec![300],
+    };
+    check(&case);
+}
+
+#[test]
 fn masks_that_are_no_block_are_said() {
     let case = Case {
         source: "
