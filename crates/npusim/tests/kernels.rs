@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Case, check, compiled, numbers, simulated};
+use common::{Case, check, compiled, module, numbers, simulated};
 
 #[test]
 fn addition_with_a_tail() {
@@ -150,4 +150,92 @@ def kernel(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BK: tl.cons
     assert!(text.contains("hivm.hir.mmadL1") && text.contains("#hivm.func_core_type<AIC>"), "{text}");
     let busy: u64 = run.pipes.iter().map(|p| p.2).sum();
     assert!(run.time < busy, "{run:?}\n{text}");
+}
+
+#[test]
+fn a_plain_kernel_with_a_tail() {
+    let case = Case {
+        source: "
+def kernel(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    a = tl.load(x + at, inside)
+    b = tl.load(y + at, inside, other=1.0)
+    tl.store(out + at, a * b + a, inside)
+"
+        .trim_start()
+        .to_string(),
+        signature: "*fp32, *fp32, *fp32, i32, 64".to_string(),
+        grid: [4, 1, 1],
+        arrays: vec![numbers(200, 1), numbers(200, 2), vec![0.0; 200]],
+        numbers: vec![200],
+    };
+    check(&case);
+}
+
+#[test]
+fn plain_rows_with_tails_along_both_dimensions() {
+    let case = Case {
+        source: "
+def kernel(x, scale, out, rows, columns, M: tl.constexpr, N: tl.constexpr):
+    i = (tl.program_id(0) * M + tl.arange(0, M))[:, None]
+    j = tl.arange(0, N)[None, :]
+    mask = (i < rows) & (columns > j)
+    a = tl.load(x + i * columns + j, mask, other=-1000.0)
+    by = tl.load(scale + tl.program_id(0))
+    a = (a - tl.max(a, 1)[:, None]) * by
+    tl.store(out + i * columns + j, tl.where(a > -6.0, a, -6.0), mask)
+"
+        .trim_start()
+        .to_string(),
+        signature: "*fp32, *fp32, *fp32, i32, i32, 4, 32".to_string(),
+        grid: [3, 1, 1],
+        arrays: vec![numbers(10 * 27, 1), vec![2.0, 0.5, 4.0], vec![0.0; 10 * 27]],
+        numbers: vec![10, 27],
+    };
+    check(&case);
+}
+
+#[test]
+fn a_plain_loop_with_a_sum_of_one_number() {
+    let case = Case {
+        source: "
+def kernel(x, out, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), tl.float32)
+    for first in range(0, n, BLOCK):
+        at = first + tl.arange(0, BLOCK)
+        total += tl.load(x + at, at <= n - 1, other=0.0)
+    tl.store(out, tl.sum(total, 0))
+"
+        .trim_start()
+        .to_string(),
+        signature: "*fp32, *fp32, i32, 64".to_string(),
+        grid: [1, 1, 1],
+        arrays: vec![numbers(300, 1), vec![0.0; 1]],
+        numbers: vec![300],
+    };
+    check(&case);
+}
+
+#[test]
+fn masks_that_are_no_block_are_said() {
+    let case = Case {
+        source: "
+def kernel(x, out, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, at % 2 == 0))
+"
+        .trim_start()
+        .to_string(),
+        signature: "*fp32, *fp32, i32, 64".to_string(),
+        grid: [1, 1, 1],
+        arrays: vec![],
+        numbers: vec![],
+    };
+    let error = tilewright_ascend::lower::run(&mut module(&case)).expect_err("no block").to_string();
+    assert!(
+        error.contains("not supported yet: a mask that is made by `arith.cmpi` on ascend:910b"),
+        "{error}"
+    );
+    assert!(error.contains("i < n"), "{error}");
 }

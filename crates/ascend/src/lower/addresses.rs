@@ -24,9 +24,9 @@ pub(super) struct Address {
 
 /// A number that depends on indices: `offset + i * strides[0] + …`.
 #[derive(Clone)]
-struct Linear {
-    offset: Option<Value>,
-    strides: Vec<Option<Value>>,
+pub(super) struct Linear {
+    pub offset: Option<Value>,
+    pub strides: Vec<Option<Value>>,
 }
 
 /// Takes apart the pointers that `op` is given; numbers are computed in front of it.
@@ -36,9 +36,10 @@ pub(super) fn of(module: &mut Module, op: Op, pointers: Value) -> Result<Address
     Ok(Address { base, offset: linear.offset, strides: linear.strides })
 }
 
-struct Taker<'m> {
-    b: Builder<'m>,
-    op: Op,
+/// Takes numbers and pointers apart in front of an operation.
+pub(super) struct Taker<'m> {
+    pub b: Builder<'m>,
+    pub op: Op,
 }
 
 impl Taker<'_> {
@@ -86,7 +87,8 @@ impl Taker<'_> {
         at
     }
 
-    fn number(&mut self, value: Value) -> Result<Linear, Diagnostic> {
+    /// An integer as a function of the indices.
+    pub fn number(&mut self, value: Value) -> Result<Linear, Diagnostic> {
         let rank = self.rank(value);
         if rank == 0 {
             let offset = widened(&mut self.b, value);

@@ -7,6 +7,8 @@
 
 mod addresses;
 mod flags;
+mod global;
+mod masks;
 mod order;
 mod place;
 mod vectors;

@@ -141,6 +141,13 @@ impl Order {
                     known[q][other] = known[q][other].max(behind[from][p][other]);
                 }
                 known[q][p] = known[q][p].max(from as i64);
+                // The scalar unit hands out what comes next: all other queues wait with it.
+                if flag.to == Pipe::S {
+                    let scalar = known[q];
+                    for (knows, last) in known.iter_mut().flat_map(|k| k.iter_mut().zip(scalar)) {
+                        *knows = (*knows).max(last);
+                    }
+                }
             }
             let v = number(Pipe::V);
             if self.barriers.contains(&j) || (self.at_end && j == 0) {

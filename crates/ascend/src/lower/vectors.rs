@@ -12,12 +12,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::hivm::{CompareMode, ReduceKind};
 use tilewright_ir::dialect::{arith, hivm, math, memref, scf, tt, ttg};
-use tilewright_ir::memref::MemRef;
 use tilewright_ir::{
     AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value, ascend, pass,
 };
 
-use super::addresses;
 use super::unsupported;
 
 /// Makes instructions of all operations on tensors.
@@ -51,21 +49,21 @@ pub(super) fn run(module: &mut Module) -> Result<()> {
     pass::optimize(module)
 }
 
-struct Lower<'m> {
-    m: &'m mut Module,
+pub(super) struct Lower<'m> {
+    pub m: &'m mut Module,
     /// Where tensors are.
-    buffers: FxHashMap<Value, Value>,
+    pub buffers: FxHashMap<Value, Value>,
     /// Tensors whose elements are all this number.
-    numbers: FxHashMap<Value, Value>,
+    pub numbers: FxHashMap<Value, Value>,
     /// What has been replaced, in order.
-    done: Vec<Op>,
+    pub done: Vec<Op>,
     /// Arguments of loops that nothing uses when what was replaced is gone.
     unused: Vec<(Block, Vec<usize>)>,
     /// Stores of what is computed where it is stored.
     stored: FxHashSet<Op>,
 }
 
-type Result<T> = std::result::Result<T, Diagnostic>;
+pub(super) type Result<T> = std::result::Result<T, Diagnostic>;
 
 impl Lower<'_> {
     fn block(&mut self, block: Block) -> Result<()> {
@@ -73,7 +71,7 @@ impl Lower<'_> {
         ops.into_iter().try_for_each(|op| self.op(op))
     }
 
-    fn is_tensor(&self, v: Value) -> bool {
+    pub fn is_tensor(&self, v: Value) -> bool {
         self.m.is_tensor(self.m.value_type(v))
     }
 
@@ -98,6 +96,8 @@ impl Lower<'_> {
                 G::MemdescReshape | G::MemdescSubslice | G::MemdescSubview => Ok(()),
                 _ => Err(unsupported(self.m, op, format!("`{}`", self.m.op_name(op)))),
             },
+            Some(Opcode::Tt(T::Load)) => self.load_global(tt::Load(op)),
+            Some(Opcode::Tt(T::Store)) => self.store_global(tt::Store(op)),
             Some(Opcode::Tt(T::GetProgramId | T::GetNumPrograms | T::Return)) => Ok(()),
             Some(Opcode::Tt(T::Addptr)) => {
                 // Where copies are made of it, it is taken apart.
@@ -121,7 +121,7 @@ impl Lower<'_> {
     // ---- buffers -----------------------------------------------------------------------------------------------
 
     /// A new buffer in front of an operation. Truth values are bytes.
-    fn new_buffer(&mut self, op: Op, shape: &[u32], element: Type, space: &str) -> Value {
+    pub fn new_buffer(&mut self, op: Op, shape: &[u32], element: Type, space: &str) -> Value {
         let element = if element == Type::I1 { Type::I8 } else { element };
         let memory_space = self.m.attr(AttrKind::Opaque(space.into()));
         let ty = self.m.ty(TypeKind::MemDesc {
@@ -135,15 +135,15 @@ impl Lower<'_> {
         ttg::LocalAlloc::build(&mut Builder::before(self.m, op), None, ty).result(self.m)
     }
 
-    fn shape(&self, v: Value) -> Vec<u32> {
+    pub fn shape(&self, v: Value) -> Vec<u32> {
         self.m.shape(self.m.value_type(v)).unwrap_or(&[]).to_vec()
     }
 
-    fn element(&self, v: Value) -> Type {
+    pub fn element(&self, v: Value) -> Type {
         self.m.element_type(self.m.value_type(v))
     }
 
-    fn space(&self, buffer: Value) -> &str {
+    pub fn space(&self, buffer: Value) -> &str {
         match self.m.type_kind(self.m.value_type(buffer)) {
             TypeKind::MemDesc { memory_space, .. } => ascend::text(self.m, *memory_space),
             _ => "",
@@ -151,7 +151,7 @@ impl Lower<'_> {
     }
 
     /// The buffer that a tensor is computed into: the one that it is stored to right behind, or a new one.
-    fn out(&mut self, op: Op, same_place: bool) -> Value {
+    pub fn out(&mut self, op: Op, same_place: bool) -> Value {
         let result = self.m.result(op);
         if same_place
             && let [only] = self.m.uses(result)
@@ -171,7 +171,7 @@ impl Lower<'_> {
     }
 
     /// The buffer of a tensor.
-    fn buffer(&mut self, op: Op, v: Value) -> Result<Value> {
+    pub fn buffer(&mut self, op: Op, v: Value) -> Result<Value> {
         if let Some(&buffer) = self.buffers.get(&v) {
             return Ok(buffer);
         }
@@ -188,7 +188,7 @@ impl Lower<'_> {
     }
 
     /// A number as it is in memory: truth values are bytes of 0 or 1.
-    fn in_memory(&mut self, op: Op, number: Value) -> Value {
+    pub fn in_memory(&mut self, op: Op, number: Value) -> Value {
         match self.m.value_type(number) {
             Type::I1 => arith::Extui::build(&mut Builder::before(self.m, op), number, Type::I8).out(self.m),
             _ => number,
@@ -220,7 +220,7 @@ impl Lower<'_> {
     }
 
     /// Copies all of a buffer.
-    fn between(&mut self, op: Op, from: Value, to: Value) -> Result<()> {
+    pub fn between(&mut self, op: Op, from: Value, to: Value) -> Result<()> {
         if self.space(from) != ascend::UB || self.space(to) != ascend::UB {
             let name = |v| ascend::by_attribute(self.space(v)).map_or("", |s| s.name);
             let text = format!("a tensor that goes from {} to {}", name(from), name(to));
@@ -344,46 +344,6 @@ impl Lower<'_> {
             }
         }
         Ok(())
-    }
-
-    fn indices(&mut self, op: Op, values: &[Value]) -> Vec<Value> {
-        let mut b = Builder::before(self.m, op);
-        values.iter().map(|&v| arith::IndexCast::build(&mut b, v, Type::INDEX).out(b.module)).collect()
-    }
-
-    /// A view of the elements in global memory that pointers lead to.
-    fn global(&mut self, op: Op, pointers: Value, extents: &[Value]) -> Result<Value> {
-        let address = addresses::of(self.m, op, pointers)?;
-        let element = self.m.pointee_type(self.element(pointers)).unwrap_or(Type::I8);
-        let ty = MemRef { shape: vec![None; extents.len()], element, strided: true, space: &ascend::GLOBAL };
-        let ty = ty.ty(self.m);
-        let sizes = self.indices(op, extents);
-        let mut b = Builder::before(self.m, op);
-        let mut number = |v: Option<Value>| match v {
-            Some(v) => arith::IndexCast::build(&mut b, v, Type::INDEX).out(b.module),
-            None => b.int(0, Type::INDEX),
-        };
-        let offset = number(address.offset);
-        let strides: Vec<Value> = address.strides.iter().map(|&s| number(s)).collect();
-        Ok(memref::ReinterpretCast::build(&mut b, address.base, offset, &sizes, &strides, ty).result(self.m))
-    }
-
-    /// The first elements of a buffer along each dimension.
-    fn first(&mut self, op: Op, buffer: Value, extents: &[Value]) -> Value {
-        let shape = self.shape(buffer);
-        let all = extents.iter().zip(&shape).all(|(&e, &n)| self.m.constant_int(e) == Some(i64::from(n)));
-        if all {
-            return buffer;
-        }
-        let space = ascend::by_attribute(self.space(buffer)).unwrap_or(&ascend::GLOBAL);
-        let ty =
-            MemRef { shape: vec![None; extents.len()], element: self.element(buffer), strided: true, space };
-        let ty = ty.ty(self.m);
-        let sizes = self.indices(op, extents);
-        let mut b = Builder::before(self.m, op);
-        let (zero, one) = (b.int(0, Type::INDEX), b.int(1, Type::INDEX));
-        let (zeros, ones) = (vec![zero; sizes.len()], vec![one; sizes.len()]);
-        memref::Subview::build(&mut b, buffer, &zeros, &sizes, &ones, ty).result(self.m)
     }
 
     // ---- loops -------------------------------------------------------------------------------------------------
@@ -535,14 +495,22 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Whether a tensor goes into pointers of copies alone, which are taken apart there.
+    /// Whether a tensor goes into pointers and masks alone, which are taken apart where they are used.
     fn only_addresses(&self, v: Value) -> bool {
-        !self.m.uses(v).is_empty()
-            && self.m.uses(v).iter().all(|u| {
-                self.m.results(u.op).first().is_some_and(|&r| {
-                    self.m.is_ptr(self.element(r)) || (self.is_tensor(r) && self.only_addresses(r))
-                })
-            })
+        let taken = |op: Op| match self.m.opcode(op) {
+            Some(Opcode::Tt(tt::Kind::Load)) => {
+                let load = tt::Load(op);
+                load.mask(self.m) == Some(v) && load.other(self.m) != Some(v)
+            }
+            Some(Opcode::Tt(tt::Kind::Store)) => {
+                let store = tt::Store(op);
+                store.mask(self.m) == Some(v) && store.value(self.m) != v
+            }
+            _ => self.m.results(op).first().is_some_and(|&r| {
+                self.m.is_ptr(self.element(r)) || (self.is_tensor(r) && self.only_addresses(r))
+            }),
+        };
+        !self.m.uses(v).is_empty() && self.m.uses(v).iter().all(|u| taken(u.op))
     }
 
     fn constant(&mut self, op: Op) -> Result<()> {
