@@ -27,7 +27,8 @@ pub struct Atomic {
 }
 
 impl<H: Hooks> Lower<'_, H> {
-    pub(crate) fn atomic_rmw(&mut self, op: tt::AtomicRmw) -> Result<()> {
+    /// An atomic read-modify-write; the error says what is not supported.
+    pub fn atomic_rmw(&mut self, op: tt::AtomicRmw) -> Result<()> {
         let m = self.m;
         let (val, result) = (op.val(m), op.result(m));
         let ty = self.elem_ty(self.value_ty(val))?;
@@ -36,7 +37,8 @@ impl<H: Hooks> Lower<'_, H> {
         self.atomic(what, op.ptr(m), &[val], op.mask(m), result)
     }
 
-    pub(crate) fn atomic_cas(&mut self, op: tt::AtomicCas) -> Result<()> {
+    /// An atomic compare-and-swap; the error says what is not supported.
+    pub fn atomic_cas(&mut self, op: tt::AtomicCas) -> Result<()> {
         let m = self.m;
         let (val, result) = (op.val(m), op.result(m));
         let ty = self.elem_ty(self.value_ty(val))?;

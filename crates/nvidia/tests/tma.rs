@@ -272,6 +272,59 @@ fn what_orders_a_pipeline_of_copies_is_needed() {
     }
 }
 
+/// One program writes and tells by an atomic operation; the other acquires that, and copies what was written.
+const TOLD: &str = r#"module {
+  tt.func public @kernel(%x: !tt.ptr<f32>, %desc: !tt.tensordesc<tensor<16x32xf32>>, %told: !tt.ptr<i32>, %out: !tt.ptr<f32>) {
+    %true = arith.constant true
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %one = arith.constant dense<1.0> : tensor<512xf32>
+    %at = tt.make_range {start = 0 : i32, end = 512 : i32} : tensor<512xi32>
+    %program = tt.get_program_id x : i32
+    %first = arith.cmpi eq, %program, %c0 : i32
+    scf.if %first {
+      %xs = tt.splat %x : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>>
+      %to = tt.addptr %xs, %at : tensor<512x!tt.ptr<f32>>, tensor<512xi32>
+      tt.store %to, %one : tensor<512x!tt.ptr<f32>>
+      %0 = tt.atomic_rmw exch, release, gpu, %told, %c1, %true : (!tt.ptr<i32>, i32, i1) -> i32
+    } else {
+      scf.while : () -> () {
+        %now = tt.atomic_rmw add, acquire, gpu, %told, %c0, %true : (!tt.ptr<i32>, i32, i1) -> i32
+        %again = arith.cmpi eq, %now, %c0 : i32
+        scf.condition(%again)
+      } do {
+        scf.yield
+      }
+      %tile = tt.descriptor_load %desc[%c0, %c0] : !tt.tensordesc<tensor<16x32xf32>> -> tensor<16x32xf32>
+      %row = tt.reshape %tile : tensor<16x32xf32> -> tensor<512xf32>
+      %outs = tt.splat %out : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>>
+      %to = tt.addptr %outs, %at : tensor<512x!tt.ptr<f32>>, tensor<512xi32>
+      tt.store %to, %row : tensor<512x!tt.ptr<f32>>
+    }
+    tt.return
+  }
+}"#;
+
+#[test]
+fn a_copy_of_what_another_program_wrote_is_behind_a_proxy_fence() {
+    let (module, kernel) = compile_tt(TOLD, 4, 1);
+    let run = |ptx: String| {
+        let (mut x, mut told, mut out) = (Buffer::zeros(2048), Buffer::zeros(4), Buffer::zeros(2048));
+        let at = Arg::Address(x.bytes.as_ptr() as u64);
+        let copied = Arg::Map(&mut x, map_for(&module, 1, [16, 32]));
+        let kernel = tilewright_nvidia::Kernel { ptx, ..kernel.clone() };
+        let report = simulate(&kernel, 2, &mut [at, copied, Arg::Buffer(&mut told), Arg::Buffer(&mut out)]);
+        (report.findings, out.to_f32())
+    };
+    let fence = "fence.proxy.async.global;";
+    assert_eq!(kernel.ptx.matches(fence).count(), 1, "{}", kernel.ptx);
+    let (findings, out) = run(kernel.ptx.clone());
+    assert!(findings.is_empty(), "{findings:#?}\n{}", kernel.ptx);
+    assert_eq!(out, [1.0; 512]);
+    let (findings, _) = run(kernel.ptx.replace(fence, ""));
+    assert!(findings.iter().any(|f| f.kind == sim::FindingKind::ProxyFence), "{findings:#?}");
+}
+
 /// `d = (a · b) · c` over the rows of `b` and `c`, 64 at a time, as attention has it, by descriptors.
 fn chained_kernel() -> String {
     r#"module {

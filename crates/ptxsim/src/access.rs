@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Read,
     Write,
     Atomic,
+    /// A read by a copy, through the asynchronous proxy.
+    CopyRead,
     /// A load or store that other threads may race with on purpose: volatile, relaxed, acquire or release.
     StrongRead,
     StrongWrite,
@@ -37,7 +39,7 @@ impl Kind {
         !matches!(self, Kind::Write | Kind::StrongWrite)
     }
     pub fn strong(self) -> bool {
-        !matches!(self, Kind::Read | Kind::Write)
+        !matches!(self, Kind::Read | Kind::Write | Kind::CopyRead)
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Clock {
     pub proxy_lanes: Vec<(u32, u32, u32)>,
     /// By other unit.
     pub foreign: Option<HashMap<u32, Vec<u32>>>,
+    /// By any unit: accesses that a proxy fence for global memory has made visible to the asynchronous proxy, on whichever side of a message.
+    pub copies: Option<HashMap<u32, Vec<u32>>>,
 }
 
 fn join(a: &mut Vec<u32>, b: &[u32]) {
@@ -65,6 +67,28 @@ impl Clock {
                 join(mine.entry(*u).or_default(), c);
             }
         }
+        self.join_copies(o);
+    }
+
+    fn join_copies(&mut self, o: &Clock) {
+        for (u, c) in o.copies.iter().flatten() {
+            join(self.copies.get_or_insert_default().entry(*u).or_default(), c);
+        }
+    }
+
+    /// All of global memory that is known is behind a fence between the proxies; `me` is the own unit.
+    fn fence_copies(&mut self, me: u32) {
+        let copies = self.copies.get_or_insert_default();
+        join(copies.entry(me).or_default(), &self.own);
+        for (u, c) in self.foreign.iter().flatten() {
+            join(copies.entry(*u).or_default(), c);
+        }
+    }
+
+    /// Whether a copy sees what a warp of a unit wrote to global memory at stamp `c`.
+    fn copies_see(&self, unit: u32, warp: u32, c: u32) -> bool {
+        let known = self.copies.as_ref().and_then(|x| x.get(&unit)).and_then(|x| x.get(warp as usize));
+        known.is_some_and(|&k| k >= c)
     }
 
     /// All that is known is behind a fence between the proxies.
@@ -100,6 +124,7 @@ impl Clock {
             self.join(o);
             return;
         }
+        self.join_copies(o);
         let mine = self.foreign.get_or_insert_default();
         let theirs = mine.entry(other).or_default();
         join(theirs, &o.own);
@@ -234,6 +259,27 @@ impl Sync {
                 .alone
                 .as_ref()
                 .is_some_and(|a| a[lane as usize].as_ref().is_some_and(|x| x.proxy_sees(warp, other, c)))
+    }
+
+    /// Whether a copy from global memory, issued by lane `lane`, sees what a warp of a unit wrote at stamp `c`.
+    pub fn copies_see(&self, lane: u32, unit: u32, warp: u32, c: u32) -> bool {
+        let alone = self.alone.as_ref().and_then(|a| a[lane as usize].as_ref());
+        self.clock.copies_see(unit, warp, c) || alone.is_some_and(|x| x.copies_see(unit, warp, c))
+    }
+
+    /// A fence between the proxies for global memory, by lanes `mask` of those alive, of a warp of unit `unit`.
+    pub fn copies_fence(&mut self, mask: u32, live: u32, unit: u32) {
+        if mask & live == live {
+            self.clock.fence_copies(unit);
+            return;
+        }
+        let (me, synced) = (self.index as usize, self.synced);
+        for l in crate::regs::lanes(mask) {
+            let mut c = self.known(1 << l).into_owned();
+            c.own[me] = synced;
+            c.fence_copies(unit);
+            self.alone.get_or_insert_default()[l].get_or_insert_default().join(&c);
+        }
     }
 
     /// All lanes are ordered with each other up to now.

@@ -109,13 +109,16 @@ pub(crate) fn acquire(cx: &mut Cx<'_>, p: &Places, acquire: bool) {
     }
 }
 
-/// `fence` and `membar`.
-pub(crate) fn fence(cx: &mut Cx<'_>, proxy: bool, asynchronous: bool) {
+/// `fence` and `membar`; `global` says that one of the asynchronous proxy holds for global memory, too.
+pub(crate) fn fence(cx: &mut Cx<'_>, proxy: bool, asynchronous: bool, global: bool) {
     if !cx.grid.options.checks {
         return;
     }
     if proxy {
         if asynchronous {
+            if global {
+                cx.w.sync.copies_fence(cx.mask, cx.w.live, cx.unit.number);
+            }
             cx.w.sync.proxy_fence(cx.mask, cx.w.live);
         }
     } else {

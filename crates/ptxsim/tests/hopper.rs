@@ -168,6 +168,37 @@ fn a_release_does_not_order_a_copy_that_goes_on() {
     has(&go("").0, GlobalRace);
 }
 
+#[test]
+fn copies_of_what_another_cta_wrote_need_a_proxy_fence() {
+    // One CTA writes and tells; the other acquires that and copies. A fence for global memory on either side of the message does.
+    let text = kernel(
+        1,
+        ".shared .align 128 .b8 s[16]; .shared .align 8 .b64 bar;
+         mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra R;
+         mov.u32 %r3, 42; st.global.u32 [%a0+64], %r3; TOLD st.release.gpu.global.u32 [%a0], 1; bra E;
+         R: mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster;
+         A: ld.acquire.gpu.global.u32 %r2, [%a0]; setp.eq.u32 %p2, %r2, 0; @%p2 bra A; HEARD
+         mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%a0+64], 16, [bar];
+         W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra W;
+         ld.shared.u32 %r3, [s]; st.global.u32 [%a0+128], %r3;
+         E: ret;",
+    );
+    let go = |told: &str, heard: &str| {
+        let (p, mut a) = (parse(&text.replace("TOLD", told).replace("HEARD", heard)), vec![0u32; 64]);
+        (Run::new(&p, 2, 1).array(&mut a).go(), a[32])
+    };
+    for (told, heard) in
+        [("fence.proxy.async.global;", ""), ("", "fence.proxy.async.global;"), ("", "fence.proxy.async;")]
+    {
+        let (report, read) = go(told, heard);
+        none(&report);
+        assert_eq!(read, 42);
+    }
+    has(&go("", "").0, ProxyFence);
+    has(&go("", "fence.proxy.async.shared::cta;").0, ProxyFence);
+}
+
 /// One 64×N×64 product: tensor copies with a 128-byte swizzle, then four `wgmma`.
 fn wgmma(n: u32, wait: &str) -> String {
     let regs = n / 2;

@@ -43,9 +43,15 @@ impl Hooks for Nvidia {
                 tt::Kind::ProgramBarrier => l.program_barrier(tt::ProgramBarrier(op))?,
                 tt::Kind::WaitSignal => l.wait_signal(tt::WaitSignal(op))?,
                 tt::Kind::RawCall => l.raw_call(tt::RawCall(op))?,
-                tt::Kind::AtomicRmw | tt::Kind::AtomicCas => {
+                tt::Kind::AtomicRmw => {
                     l.complete_stores(op);
-                    return Ok(false);
+                    l.0.atomic_rmw(tt::AtomicRmw(op))?;
+                    l.order_loads(op);
+                }
+                tt::Kind::AtomicCas => {
+                    l.complete_stores(op);
+                    l.0.atomic_cas(tt::AtomicCas(op))?;
+                    l.order_loads(op);
                 }
                 tt::Kind::ElementwiseInlineAsm => l.inline_asm(tt::ElementwiseInlineAsm(op))?,
                 _ => return Ok(false),

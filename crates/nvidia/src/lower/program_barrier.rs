@@ -165,19 +165,34 @@ impl Lower<'_, '_> {
     /// Before an atomic operation that releases: what copies by TMA store is there, for the thread that makes it, too. A release orders what threads
     /// have written, and not what copies still write.
     pub fn complete_stores(&mut self, op: ir::Op) {
-        let m = self.m;
-        let (ptr, sem, scope) = match (tt::AtomicRmw::cast(m, op), tt::AtomicCas::cast(m, op)) {
-            (Some(rmw), _) => (rmw.ptr(m), rmw.sem(m), rmw.scope(m)),
-            (_, Some(cas)) => (cas.ptr(m), cas.sem(m), cas.scope(m)),
-            _ => return,
-        };
-        let releases = matches!(sem, tt::MemSemantic::Release | tt::MemSemantic::AcquireRelease);
-        let within = scope == tt::MemSyncScope::Cta || m.is_shared_pointer(m.value_type(ptr));
-        if releases && !within && self.copies(Completion::Stores) {
+        let releases = |sem| matches!(sem, tt::MemSemantic::Release | tt::MemSemantic::AcquireRelease);
+        if self.message(op).is_some_and(releases) && self.copies(Completion::Stores) {
             self.b.asm("cp.async.bulk.wait_group 0;", "", Effect::Write, &[], &[]);
             self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
             Nvidia::barrier(self);
         }
+    }
+
+    /// Behind an atomic operation that acquires: copies by TMA load what the others wrote before they released. What orders threads does not
+    /// order the asynchronous proxy: on the way from a write to a copy of it there is a proxy fence (PTX ISA, "Causality order"). It stands on
+    /// this side, as who wrote need not know of copies.
+    pub fn order_loads(&mut self, op: ir::Op) {
+        let acquires = |sem| matches!(sem, tt::MemSemantic::Acquire | tt::MemSemantic::AcquireRelease);
+        if self.message(op).is_some_and(acquires) && self.copies(Completion::Mbarrier) {
+            self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
+        }
+    }
+
+    /// What an atomic operation orders among programs; none where it stays within one.
+    fn message(&self, op: ir::Op) -> Option<tt::MemSemantic> {
+        let m = self.m;
+        let (ptr, sem, scope) = match (tt::AtomicRmw::cast(m, op), tt::AtomicCas::cast(m, op)) {
+            (Some(rmw), _) => (rmw.ptr(m), rmw.sem(m), rmw.scope(m)),
+            (_, Some(cas)) => (cas.ptr(m), cas.sem(m), cas.scope(m)),
+            _ => return None,
+        };
+        let within = scope == tt::MemSyncScope::Cta || m.is_shared_pointer(m.value_type(ptr));
+        (!within).then_some(sem)
     }
 
     /// Whether the kernel has copies whose end is known in this way.

@@ -51,6 +51,8 @@ impl Buffer {
 pub enum Arg<'a> {
     Buffer(&'a mut Buffer),
     I32(i32),
+    /// The address of what another argument has, too.
+    Address(u64),
     /// A tensor map of a buffer; its address is filled in.
     Map(&'a mut Buffer, sim::TensorMap),
 }
@@ -98,6 +100,7 @@ pub fn simulate_with(kernel: &Kernel, grid: u32, args: &mut [Arg], options: &sim
                 Param::Pointer(b.bytes.as_ptr() as u64)
             }
             Arg::I32(v) => Param::Int(i64::from(*v)),
+            Arg::Address(at) => Param::Pointer(*at),
             Arg::Map(b, map) => {
                 // SAFETY: as above.
                 unsafe { memory.register_slice(&mut b.bytes, &format!("arg{i}")) };

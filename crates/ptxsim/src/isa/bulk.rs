@@ -549,7 +549,7 @@ fn issue_to_shared(cx: &mut Cx<'_>, i: &Inst, request: Request) -> Option<()> {
         crate::shadow::agent_read(cx, l, from, request.bytes, agent, stamp);
         Some(from)
     } else {
-        if !request.global(cx, src, Kind::Read) {
+        if !request.global(cx, src, Kind::CopyRead) {
             return None;
         }
         None

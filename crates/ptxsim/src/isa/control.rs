@@ -192,7 +192,7 @@ pub(super) fn bar(d: &mut Dec) -> R {
 pub(super) fn fence(d: &mut Dec) -> R {
     let proxy = d.has("proxy");
     let scope = d.one_of(&[("cta", 0u32), ("cluster", 1), ("gpu", 2), ("gl", 2), ("sys", 3)]).unwrap_or(2);
-    // Which kind of fence: bits 0–1 scope, bit 2 proxy, bit 3 the async proxy, bit 4 mbarrier init.
+    // Which kind of fence: bits 0–1 scope, bit 2 proxy, bit 3 the async proxy, bit 4 mbarrier init, bit 5 shared memory only.
     let mut f = scope;
     if proxy {
         f |= 4;
@@ -203,6 +203,9 @@ pub(super) fn fence(d: &mut Dec) -> R {
     if d.has("mbarrier_init") {
         f |= 16;
     }
+    if d.take(|m| m.starts_with("shared").then_some(())).is_some() {
+        f |= 32;
+    }
     while d.take(|_| Some(())).is_some() {}
     d.reads.clear();
     d.out.flags = f;
@@ -210,7 +213,7 @@ pub(super) fn fence(d: &mut Dec) -> R {
         if i.flags & 16 != 0 {
             cx.unit.mbar.fence(cx.w.sync.index, cx.mask);
         }
-        crate::order::fence(cx, i.flags & 4 != 0, i.flags & 8 != 0);
+        crate::order::fence(cx, i.flags & 4 != 0, i.flags & 8 != 0, i.flags & 32 == 0);
         Flow::Next
     };
     Ok(())

@@ -191,6 +191,9 @@ fn ordered(cx: &Cx<'_>, unit: u32, phase: u32, r: &Rec, lane: u32) -> bool {
 /// An access that is not ordered after another: lane, address, the other and what it did.
 type Race = (usize, u64, Rec, &'static str);
 
+/// What the other did where there is an order, but no fence between the proxies.
+const UNFENCED: &str = "wrote before";
+
 /// Checks and records an access to global memory.
 pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
     let (memory, shadow) = (cx.grid.memory, &cx.grid.shadow);
@@ -250,7 +253,7 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
                 })
         };
         let ordered = |o: &Rec| ordered(cx, unit, phase, o, l as u32);
-        let mut found = None;
+        let (mut found, mut unfenced) = (None, None);
         if pg.sets.sets.len() > MAX_SETS {
             pg.forget();
         }
@@ -268,6 +271,10 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
             let (w, r) = old;
             if let Some(o) = sets.of(&w).iter().find(|o| !excused(o) && !ordered(o)) {
                 found = Some((*o, "wrote"));
+            } else if kind == Kind::CopyRead {
+                // (What threads of the own unit wrote is not looked at.)
+                let sees = |o: &Rec| cx.w.sync.copies_see(l as u32, o.unit, o.warp.into(), o.stamp);
+                unfenced = sets.of(&w).iter().find(|o| o.unit != unit && !sees(o)).copied().or(unfenced);
             }
             if kind.writes() {
                 // Readers that are in no record may be ordered before this only if anything of other units is.
@@ -293,6 +300,8 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
         }
         if let Some((r, what)) = found {
             races.push((l, at, r, what));
+        } else if let Some(r) = unfenced {
+            races.push((l, at, r, UNFENCED));
         }
     }
     drop(held);
@@ -316,6 +325,13 @@ fn report(cx: &mut Cx<'_>, (l, at, r, what): Race, kind: Kind) {
     };
     let verb = if kind.writes() { "written" } else { "read" };
     let place = cx.grid.memory.describe(at);
+    if what == UNFENCED {
+        let m = format!(
+            "{place}: the asynchronous proxy reads it, which {other} wrote with no `fence.proxy.async.global` since"
+        );
+        cx.find(FindingKind::ProxyFence, l, Some(at), m);
+        return;
+    }
     let m = format!("{place}: {verb} here, and {other} {what} it with no order between");
     if kind == Kind::Write && what == "wrote" {
         cx.suspects.push((l as u32, FindingKind::GlobalRace, m));
