@@ -71,23 +71,15 @@ impl Kernel {
         }
     }
 
-    /// A message with the instruction in place of each "line N" of the PTX.
+    /// A message with the instruction in place of each "line N" of the PTX, and sub-groups and lanes in place of threads.
     fn in_spirv(&self, message: &str) -> String {
-        let mut parts = message.split("line ");
-        let mut text = parts.next().unwrap_or_default().to_string();
-        for part in parts {
-            let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
-            match part[..digits].parse() {
-                Ok(line) => {
-                    text += &format!("`{}`{}", self.origin(line).0, &part[digits..]);
-                }
-                Err(_) => {
-                    text += "line ";
-                    text += part;
-                }
-            }
-        }
-        text
+        let text = each(message, "line ", |n, _| format!("`{}`", self.origin(n).0));
+        let text = each(&text, "thread (", |n, rest| {
+            // The rest of the index is zero: groups have one dimension.
+            *rest = rest.strip_prefix(",0,0)").unwrap_or(rest);
+            format!("lane {} of sub-group {}", n % 32, n / 32)
+        });
+        text.replace("CTA (", "work group (")
     }
 
     /// An error of the PTX simulator, which is a fault of the translation or something it lacks.
@@ -97,4 +89,20 @@ impl Kernel {
             line => Error::new(format!("{}: `{}`", e.message, self.origin(line).0)),
         }
     }
+}
+
+/// `text` with what `make` says in place of each `mark` with a number behind it; `make` may take off what follows.
+fn each(text: &str, mark: &str, make: impl Fn(u32, &mut &str) -> String) -> String {
+    let mut parts = text.split(mark);
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        let mut rest = &part[digits..];
+        match part[..digits].parse() {
+            Ok(n) => out += &make(n, &mut rest),
+            Err(_) => out = out + mark + &part[..digits],
+        }
+        out += rest;
+    }
+    out
 }

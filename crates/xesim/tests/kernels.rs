@@ -58,6 +58,9 @@ const ADD: &str = include_str!("kernels/add.spvasm");
 const TOTAL: &str = include_str!("kernels/total.spvasm");
 const SHUFFLE: &str = include_str!("kernels/shuffle.spvasm");
 const DOT: &str = include_str!("kernels/dot.spvasm");
+const SOFTMAX: &str = include_str!("kernels/softmax.spvasm");
+const COUNT: &str = include_str!("kernels/count.spvasm");
+const TRANSPOSE: &str = include_str!("kernels/transpose.spvasm");
 
 fn add(text: &str) -> (Vec<Finding>, Vec<f32>) {
     let mut x: Vec<f32> = (0..100).map(|i| i as f32).collect();
@@ -211,4 +214,84 @@ fn what_is_not_supported_says_so() {
     let e = program(&text).launch(&launch, &Memory::new(), &SimOptions::default()).err().unwrap();
     assert!(e.message.starts_with("not supported yet: the function"), "{e}");
     assert!(Program::parse(b"no module").is_err());
+}
+
+#[test]
+fn sub_groups_take_rows_of_softmax() {
+    const ROWS: usize = 4;
+    const COLUMNS: usize = 50;
+    let mut x: Vec<f16> = (0..ROWS * COLUMNS).map(|i| f16::from_f32((i * 7 % 23) as f32 / 4.0)).collect();
+    let mut y = vec![0f32; ROWS * COLUMNS];
+    let found = run(SOFTMAX, "softmax", [2, 1, 1], 32, [bytes(&mut x), bytes(&mut y)], &[COLUMNS as i64]);
+    assert_eq!(found, []);
+    for (x, y) in x.chunks(COLUMNS).zip(y.chunks(COLUMNS)) {
+        let top = x.iter().map(|x| x.to_f64()).fold(f64::MIN, f64::max);
+        let sum: f64 = x.iter().map(|x| (x.to_f64() - top).exp()).sum();
+        for (x, y) in x.iter().zip(y) {
+            let want = (x.to_f64() - top).exp() / sum;
+            assert!((f64::from(*y) - want).abs() <= 1e-6 * want, "{y} {want}");
+        }
+    }
+}
+
+fn count(text: &str) -> (Vec<Finding>, Vec<i32>) {
+    let mut x: Vec<i32> = (0..128).map(|i| i * i % 7 + 3).collect();
+    let mut z = vec![0; 6];
+    let found = run(text, "count", [2, 1, 1], 64, [bytes(&mut x), bytes(&mut z)], &[]);
+    (found, z)
+}
+
+#[test]
+fn atomics_count_and_phis_swap() {
+    let (found, z) = count(COUNT);
+    assert_eq!(found, []);
+    let mut want = vec![0; 4];
+    (0..128).for_each(|i| want[((i * i % 7 + 3) & 3) as usize] += 1);
+    // 0 and 1 change places three times.
+    want.extend([1, 1]);
+    assert_eq!(z, want);
+}
+
+#[test]
+fn a_race_between_groups_is_reported() {
+    // What was atomic among all groups is atomic within each.
+    let atomic = COUNT.lines().rfind(|l| l.contains("OpAtomicIAdd")).unwrap();
+    let (found, _) = count(&with(COUNT, atomic, &with(atomic, "%uint_1 %uint_0", "%uint_2 %uint_0")));
+    let f = found.iter().find(|f| f.kind == FindingKind::GlobalRace).unwrap();
+    assert!(f.instruction.contains("OpAtomicIAdd"), "{f}");
+    assert!(f.message.contains("lane") && f.message.contains("of work group ("), "{f}");
+}
+
+#[test]
+fn a_barrier_in_a_branch_is_reported() {
+    // Of a sub-group, only the lanes below 4 come to the second barrier's place in the branch.
+    let barrier = COUNT.lines().find(|l| l.contains("OpControlBarrier")).unwrap();
+    let store = COUNT.lines().find(|l| l.contains("OpStore")).unwrap();
+    let (found, _) = count(&with(COUNT, store, &format!("{store}\n{barrier}")));
+    assert!(found.iter().any(|f| f.kind == FindingKind::DivergentBarrier), "{found:#?}");
+}
+
+#[test]
+fn blocks_transpose_and_bf16_is_multiplied() {
+    let mut x = Aligned(std::array::from_fn::<u32, 256, _>(|i| i as u32));
+    let mut z = Aligned([0u32; 128]);
+    let mut s = [0f32; 16];
+    let arrays = [bytes(&mut x.0), bytes(&mut z.0), bytes(&mut s)];
+    let found = run(TRANSPOSE, "transpose", [1, 1, 1], 16, arrays, &[]);
+    assert_eq!(found, []);
+    // Row `i` is column `4 + i`.
+    assert!(z.0.iter().enumerate().all(|(n, &z)| z as usize == n % 16 * 16 + 4 + n / 16));
+    // Lane `k` has `2^k` of `a`; rows of `b` are 1 and 2 in turns.
+    let sum: f32 = (0..16).map(|k| 2f32.powi(k) * if k % 2 == 0 { 1.0 } else { 2.0 }).sum();
+    assert_eq!(s, [sum + 0.5; 16]);
+}
+
+#[test]
+fn a_base_that_is_not_aligned_is_reported() {
+    let mut x = Aligned([0u32; 512]);
+    let mut z = Aligned([0u32; 128]);
+    let mut s = [0f32; 16];
+    let arrays = [bytes(&mut x.0[1..257]), bytes(&mut z.0), bytes(&mut s)];
+    let found = run(TRANSPOSE, "transpose", [1, 1, 1], 16, arrays, &[]);
+    assert!(found.iter().any(|f| f.message.contains("multiple of 64 bytes")), "{found:#?}");
 }
