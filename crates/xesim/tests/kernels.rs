@@ -58,6 +58,7 @@ const ADD: &str = include_str!("kernels/add.spvasm");
 const TOTAL: &str = include_str!("kernels/total.spvasm");
 const SHUFFLE: &str = include_str!("kernels/shuffle.spvasm");
 const DOT: &str = include_str!("kernels/dot.spvasm");
+const GEMM: &str = include_str!("kernels/gemm.spvasm");
 const SOFTMAX: &str = include_str!("kernels/softmax.spvasm");
 const COUNT: &str = include_str!("kernels/count.spvasm");
 const TRANSPOSE: &str = include_str!("kernels/transpose.spvasm");
@@ -294,4 +295,25 @@ fn a_base_that_is_not_aligned_is_reported() {
     let arrays = [bytes(&mut x.0[1..257]), bytes(&mut z.0), bytes(&mut s)];
     let found = run(TRANSPOSE, "transpose", [1, 1, 1], 16, arrays, &[]);
     assert!(found.iter().any(|f| f.message.contains("multiple of 64 bytes")), "{found:#?}");
+}
+
+#[test]
+fn a_product_of_256_by_256_by_32_by_32_sub_groups() {
+    const SIDE: usize = 256;
+    const DEPTH: usize = 32;
+    let mut a = Box::new(Aligned([f16::ZERO; SIDE * DEPTH]));
+    let mut b = Box::new(Aligned([f16::ZERO; SIDE * DEPTH]));
+    let mut c = Box::new(Aligned([0f32; SIDE * SIDE]));
+    a.0.iter_mut().enumerate().for_each(|(i, v)| *v = f16::from_f32((i * 7 % 13) as f32 - 6.0));
+    b.0.iter_mut().enumerate().for_each(|(i, v)| *v = f16::from_f32((i * 5 % 11) as f32 - 5.0));
+    let sizes = [SIDE as i64, SIDE as i64, DEPTH as i64];
+    let arrays = [bytes(&mut a.0), bytes(&mut b.0), bytes(&mut c.0)];
+    let found = run(GEMM, "gemm", [1, 1, 1], 512, arrays, &sizes);
+    assert_eq!(found, []);
+    for (i, &c) in c.0.iter().enumerate() {
+        let (row, column) = (i / SIDE, i % SIDE);
+        let want: f32 =
+            (0..DEPTH).map(|k| a.0[row * DEPTH + k].to_f32() * b.0[k * SIDE + column].to_f32()).sum();
+        assert_eq!(c, want, "row {row}, column {column}");
+    }
 }
