@@ -28,6 +28,8 @@ pub(crate) enum Type {
 pub(crate) struct Module {
     pub spirv: Spirv,
     pub types: HashMap<u32, Type>,
+    /// Type of each value.
+    pub values: HashMap<u32, u32>,
     pub constants: HashMap<u32, Instruction>,
     pub variables: HashMap<u32, Instruction>,
     pub builtins: HashMap<u32, BuiltIn>,
@@ -42,6 +44,7 @@ impl Module {
     pub fn new(spirv: Spirv) -> Result<Module, Error> {
         let mut m = Module {
             types: HashMap::new(),
+            values: HashMap::new(),
             constants: HashMap::new(),
             variables: HashMap::new(),
             builtins: HashMap::new(),
@@ -78,6 +81,11 @@ impl Module {
                 m.functions.insert(id, k);
             }
         }
+        for i in m.spirv.all_inst_iter() {
+            if let (Some(id), Some(ty)) = (i.result_id, i.result_type) {
+                m.values.insert(id, ty);
+            }
+        }
         m.globals()?;
         Ok(m)
     }
@@ -90,7 +98,10 @@ impl Module {
                 Op::TypeBool => Type::Bool,
                 Op::TypeInt => Type::Int(literal(i, 0)?),
                 Op::TypeFloat => Type::Float(literal(i, 0)?),
-                Op::TypeVector => Type::Vector(id_of(i, 0)?, literal(i, 1)?),
+                Op::TypeVector => match literal(i, 1)? {
+                    n @ 2..=16 => Type::Vector(id_of(i, 0)?, n),
+                    _ => return Err(unsupported(i, "a vector of this length")),
+                },
                 Op::TypeArray => {
                     let n = self.constants.get(&id_of(i, 1)?).and_then(whole);
                     Type::Array(id_of(i, 0)?, n.ok_or_else(|| unsupported(i, "an array of unknown length"))?)

@@ -171,6 +171,12 @@ impl Translator<'_> {
             return Err(unsupported(i, "a choice of truth values"));
         }
         let regs = self.regs_of(ty)?;
+        if a.len() != regs.len()
+            || b.len() != regs.len()
+            || !matches!(p.len(), n if n == 1 || n == regs.len())
+        {
+            return Err(malformed(i));
+        }
         for (k, reg) in regs.iter().enumerate() {
             let p = p.get(k).unwrap_or(&p[0]);
             self.op(format!("selp.b{} {reg}, {}, {}, {p};", bits(&e).max(16), a[k], b[k]));

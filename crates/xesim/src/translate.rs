@@ -53,7 +53,7 @@ impl Kernel {
             registers: HashMap::new(),
             instructions: vec![String::new()],
             constants: HashMap::new(),
-            variables: HashMap::new(),
+            parameters: vec![],
             frame: Frame::default(),
             inlined: 0,
             depth: 0,
@@ -93,7 +93,8 @@ pub(crate) struct Translator<'a> {
     registers: HashMap<char, usize>,
     instructions: Vec<String>,
     constants: HashMap<u32, Regs>,
-    variables: HashMap<u32, String>,
+    /// Declarations of the parameters.
+    parameters: Vec<String>,
     frame: Frame,
     inlined: usize,
     depth: usize,
@@ -164,21 +165,21 @@ impl Translator<'_> {
         let reg = self.reg_of(&ty)?;
         let bits = bits(&ty);
         self.in_head(format!("ld.param.b{bits} {reg}, [p{k}];"));
-        self.variables.insert(u32::MAX - k as u32, format!(".param .b{bits} p{k}"));
+        self.parameters.push(format!(".param .b{bits} p{k}"));
         Ok(vec![reg])
     }
 
     fn finish(self, items: Option<u32>, params: usize) -> Kernel {
-        let list: Vec<&str> = (0..params).map(|k| self.variables[&(u32::MAX - k as u32)].as_str()).collect();
         let mut lines: Vec<Line> = vec![];
         let mut plain = |line: String| lines.push((line, 0, None));
         plain(".version 8.0".into());
         plain(".target sm_90".into());
         plain(".address_size 64".into());
         for (k, file) in self.files.iter().enumerate() {
+            let file = file.replace(['"', '\\', '\n'], "_");
             plain(format!(".file {} \"{file}\"", k + 1));
         }
-        plain(format!(".visible .entry kernel({})", list.join(", ")));
+        plain(format!(".visible .entry kernel({})", self.parameters.join(", ")));
         plain("{".into());
         for (class, ty) in [('p', "pred"), ('h', "b16"), ('r', "b32"), ('d', "b64")] {
             let n = self.registers.get(&class).copied().unwrap_or(0);
@@ -382,7 +383,7 @@ impl Translator<'_> {
         let file = self.module.strings.get(&id_of(i, 0)?).ok_or_else(|| malformed(i))?;
         let at = self.files.iter().position(|f| f == file).unwrap_or(self.files.len());
         if at == self.files.len() {
-            self.files.push(file.replace(['"', '\n'], "_"));
+            self.files.push(file.clone());
         }
         self.op(format!(".loc {} {} {}", at + 1, literal(i, 1)?, literal(i, 2)?));
         Ok(())
@@ -427,10 +428,12 @@ impl Translator<'_> {
         };
         // What comes after belongs to the instructions after the call.
         self.instructions.push(i.disassemble());
-        if !out.is_empty() {
-            self.set(i, out)?;
+        let (ty, _) = result(i)?;
+        let want = if *self.module.ty(ty)? == Type::Void { 0 } else { self.module.elements(ty)?.1 };
+        if out.len() != want {
+            return Err(unsupported(i, "a result of this shape"));
         }
-        Ok(())
+        self.set(i, out)
     }
 
     /// Gives an instruction's result its registers.
@@ -472,14 +475,9 @@ impl Translator<'_> {
         self.set(i, vec![at])
     }
 
-    /// The type of a value, by where it is made.
+    /// The type of a value.
     pub fn type_of(&self, id: u32) -> Result<u32, Error> {
-        let m = self.module;
-        let global = m.constants.get(&id).or_else(|| m.variables.get(&id));
-        let inside =
-            || m.spirv.functions.iter().flat_map(Function::all_inst_iter).find(|i| i.result_id == Some(id));
-        let i = global.or_else(inside);
-        i.and_then(|i| i.result_type).ok_or_else(|| Error::new(format!("%{id} has no type")))
+        self.module.values.get(&id).copied().ok_or_else(|| Error::new(format!("%{id} has no type")))
     }
 
     /// `.space`, bits of an element and how many a pointer's access has.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use tilewright_xesim::{Finding, FindingKind, Launch, Memory, Param, Program, SimOptions};
 
 /// Assembles SPIR-V text by `spirv-as`.
-fn program(text: &str) -> Program {
+fn assembled(text: &str) -> Vec<u8> {
     let mut tool = Command::new("spirv-as")
         .args(["--target-env", "spv1.4", "-o", "-", "-"])
         .stdin(Stdio::piped())
@@ -16,7 +16,11 @@ fn program(text: &str) -> Program {
     tool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let out = tool.wait_with_output().unwrap();
     assert!(out.status.success());
-    Program::parse(&out.stdout).unwrap()
+    out.stdout
+}
+
+fn program(text: &str) -> Program {
+    Program::parse(&assembled(text)).unwrap()
 }
 
 /// `text` with `from`, which is there, replaced.
@@ -316,4 +320,20 @@ fn a_product_of_256_by_256_by_32_by_32_sub_groups() {
             (0..DEPTH).map(|k| a.0[row * DEPTH + k].to_f32() * b.0[k * SIDE + column].to_f32()).sum();
         assert_eq!(c, want, "row {row}, column {column}");
     }
+}
+
+#[test]
+fn words_that_are_wrong_are_no_panic() {
+    let mut translated = 0;
+    for (text, kernel) in [(COUNT, "count"), (SHUFFLE, "shuffle"), (DOT, "dot")] {
+        let bytes = assembled(text);
+        for at in (20..bytes.len()).step_by(4) {
+            for by in [1, 3, 0x40] {
+                let mut wrong = bytes.clone();
+                wrong[at] ^= by;
+                translated += u32::from(Program::parse(&wrong).is_ok_and(|p| p.ptx(kernel).is_ok()));
+            }
+        }
+    }
+    assert!(translated > 0);
 }
