@@ -4,6 +4,9 @@
 //! [`tilewright_ptxsim`], which has the checks: the lanes of a sub-group are the first lanes of a warp, whose other lanes end at once.
 //! What is reported names the SPIR-V instruction, work group, sub-group and lane.
 //!
+//! Limits: a barrier of a work group orders all memory among its items, whatever its semantics name; an item that returns before a barrier of
+//! the others is not reported; the sums of DPAS are made one product after the other, and the hardware's order is not known.
+//!
 //! `module` reads what a module declares; `translate` walks a kernel's blocks and inlines the functions it calls, `ops` has the arithmetic,
 //! `group` what lanes do together, `block` the functions of Intel's compiler for two-dimensional blocks and DPAS.
 

@@ -129,6 +129,12 @@ impl Module {
                 Op::Line | Op::NoLine => continue,
                 _ => return Err(unsupported(i, "this declaration")),
             };
+            // What a type is made of stands before it, so that no type is within itself.
+            if let Type::Vector(e, _) | Type::Array(e, _) = ty
+                && !self.types.contains_key(&e)
+            {
+                return Err(malformed(i));
+            }
             self.types.insert(id, ty);
         }
         Ok(())
