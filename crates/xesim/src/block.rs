@@ -154,8 +154,9 @@ impl Translator<'_> {
         r
     }
 
-    /// What a matrix must be (oneAPI, `cl_intel_subgroup_2d_block_io`): the base a multiple of 64 bytes, rows of 64 bytes or more that are
-    /// whole words and no longer than the pitch, which is a multiple of 16; and the same in all lanes.
+    /// What a matrix must be for the hardware: the base a multiple of 64 bytes, rows of 64 bytes or more that are whole words and no longer
+    /// than the pitch, which is a multiple of 16; sizes of at most 24 bits (the checks that Intel's Triton back end makes before it emits a
+    /// block); and all the same in all lanes.
     fn surface(&mut self, place: &[String; 6]) -> Result<(), Error> {
         let bad = self.reg('p');
         for (k, v) in place.iter().enumerate() {
@@ -167,7 +168,11 @@ impl Translator<'_> {
                 "base, sizes and place of a block must be the same in all lanes of the sub-group",
             );
         }
-        let [base, width, _, pitch, _, _] = place;
+        let [base, width, height, pitch, _, _] = place;
+        for v in [width, height, pitch] {
+            self.op(format!("setp.gt.u32 {bad}, {v}, 0xffffff;"));
+            self.trap(&bad, "sizes of a block's matrix must be at most 2^24");
+        }
         let low = self.reg('d');
         self.op(format!("and.b64 {low}, {base}, 63;"));
         self.op(format!("setp.ne.s64 {bad}, {low}, 0;"));

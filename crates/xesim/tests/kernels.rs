@@ -337,3 +337,29 @@ fn words_that_are_wrong_are_no_panic() {
     }
     assert!(translated > 0);
 }
+
+#[test]
+fn sizes_that_the_hardware_does_not_take_are_reported() {
+    for (from, to, message) in [
+        ("%sub26 = OpISub %uint %m %uint_1", "%sub26 = OpISub %uint %uint_0 %uint_1", "at most 2^24"),
+        ("%sub25 = OpISub %uint %mul24 %uint_1", "%sub25 = OpISub %uint %uint_4 %uint_1", "64 bytes or more"),
+        (
+            "%sub25 = OpISub %uint %mul24 %uint_1",
+            "%sub25 = OpISub %uint %mul24 %uint_2",
+            "multiple of 4 bytes",
+        ),
+        (
+            "%sub28 = OpISub %uint %mul27 %uint_1",
+            "%sub28 = OpIAdd %uint %mul27 %uint_1",
+            "multiple of 16 bytes",
+        ),
+        (
+            "%sub28 = OpISub %uint %mul27 %uint_1",
+            "%sub28 = OpISub %uint %mul27 %uint_16",
+            "less than its width",
+        ),
+    ] {
+        let p = dot(&with(DOT, from, to));
+        assert!(p.found.iter().any(|f| f.message.contains(message)), "{message}: {:#?}", p.found);
+    }
+}
