@@ -363,3 +363,32 @@ fn sizes_that_the_hardware_does_not_take_are_reported() {
         assert!(p.found.iter().any(|f| f.message.contains(message)), "{message}: {:#?}", p.found);
     }
 }
+
+#[test]
+fn a_finding_names_the_source_line() {
+    let text = with(ADD, "OpSLessThan", "OpINotEqual");
+    let load = text.lines().rfind(|l| l.contains("OpLoad %float")).unwrap();
+    let text = with(&text, load, &format!("OpLine %file 12 5\n{load}"));
+    let model = text.lines().find(|l| l.contains("OpEntryPoint")).unwrap();
+    let mode = text.lines().rfind(|l| l.contains("OpExecutionMode")).unwrap();
+    assert_ne!(model, mode);
+    let (found, _) = add(&with(&text, mode, &format!("{mode}\n%file = OpString \"add.py\"")));
+    let lines: Vec<_> = found.iter().map(|f| f.source.as_ref().map(|s| (s.file.as_str(), s.line))).collect();
+    // What stands before it has none.
+    assert!(lines.contains(&Some(("add.py", 12))) && lines.contains(&None), "{found:#?}");
+}
+
+#[test]
+fn a_value_that_nothing_gave_is_reported() {
+    let x = ADD.lines().rfind(|l| l.contains("OpFAdd")).unwrap();
+    let words: Vec<&str> = x.split_whitespace().collect();
+    let undefined = format!("%nothing = OpUndef %float\n{}", x.replace(words[5], "%nothing"));
+    let (found, _) = add(&with(ADD, x, &undefined));
+    // Where what was computed from it is used.
+    assert!(
+        found
+            .iter()
+            .any(|f| f.kind == FindingKind::UninitializedRegister && f.instruction.starts_with("OpStore")),
+        "{found:#?}"
+    );
+}
