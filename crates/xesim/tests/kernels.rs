@@ -1,4 +1,7 @@
 //! Kernels as Intel's OpenCL compiler makes them, and what each check says of one that is wrong.
+//!
+//! `kernels/NAME.spvasm` is `spirv-dis` of what `ocloc compile -file NAME.cl -device pvc -spv_only` makes, without names and strings; in `count`
+//! the scope of the atomic on global memory was made that of the device, since OpenCL C's `atomic_add` gets the work group's.
 
 use half::f16;
 use std::io::Write;
