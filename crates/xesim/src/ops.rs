@@ -1,0 +1,305 @@
+//! Arithmetic, comparisons, conversions and vectors.
+
+use crate::Error;
+use crate::module::{Type, id_of, literal, malformed, unsupported};
+use crate::translate::{Regs, Translator, bits, ids, result};
+use rspirv::dr::Instruction;
+use rspirv::spirv::{CLOp, Op};
+
+/// The PTX instruction of two or one operands for an operation on elements of `b` bits.
+fn elementwise(op: Op, b: u32) -> Option<String> {
+    let rn = if b == 16 { "" } else { ".rn" };
+    Some(match op {
+        Op::IAdd => format!("add.s{b}"),
+        Op::ISub => format!("sub.s{b}"),
+        Op::IMul => format!("mul.lo.s{b}"),
+        Op::SDiv => format!("div.s{b}"),
+        Op::UDiv => format!("div.u{b}"),
+        Op::SRem => format!("rem.s{b}"),
+        Op::UMod => format!("rem.u{b}"),
+        Op::SNegate => format!("neg.s{b}"),
+        Op::FAdd => format!("add{rn}.f{b}"),
+        Op::FSub => format!("sub{rn}.f{b}"),
+        Op::FMul => format!("mul{rn}.f{b}"),
+        Op::FDiv if b > 16 => format!("div.rn.f{b}"),
+        Op::FNegate => format!("neg.f{b}"),
+        Op::BitwiseAnd => format!("and.b{b}"),
+        Op::BitwiseOr => format!("or.b{b}"),
+        Op::BitwiseXor => format!("xor.b{b}"),
+        Op::Not => format!("not.b{b}"),
+        Op::LogicalAnd => "and.pred".into(),
+        Op::LogicalOr => "or.pred".into(),
+        Op::LogicalNotEqual => "xor.pred".into(),
+        Op::LogicalNot => "not.pred".into(),
+        _ => return None,
+    })
+}
+
+/// The comparison and the kind of number that it compares.
+fn comparison(op: Op) -> Option<(&'static str, char)> {
+    Some(match op {
+        Op::IEqual => ("eq", 's'),
+        Op::INotEqual => ("ne", 's'),
+        Op::SLessThan => ("lt", 's'),
+        Op::SLessThanEqual => ("le", 's'),
+        Op::SGreaterThan => ("gt", 's'),
+        Op::SGreaterThanEqual => ("ge", 's'),
+        Op::ULessThan => ("lt", 'u'),
+        Op::ULessThanEqual => ("le", 'u'),
+        Op::UGreaterThan => ("gt", 'u'),
+        Op::UGreaterThanEqual => ("ge", 'u'),
+        Op::FOrdEqual => ("eq", 'f'),
+        Op::FOrdNotEqual => ("ne", 'f'),
+        Op::FOrdLessThan => ("lt", 'f'),
+        Op::FOrdLessThanEqual => ("le", 'f'),
+        Op::FOrdGreaterThan => ("gt", 'f'),
+        Op::FOrdGreaterThanEqual => ("ge", 'f'),
+        Op::FUnordEqual => ("equ", 'f'),
+        Op::FUnordNotEqual => ("neu", 'f'),
+        Op::FUnordLessThan => ("ltu", 'f'),
+        Op::FUnordLessThanEqual => ("leu", 'f'),
+        Op::FUnordGreaterThan => ("gtu", 'f'),
+        Op::FUnordGreaterThanEqual => ("geu", 'f'),
+        Op::Ordered => ("num", 'f'),
+        Op::Unordered => ("nan", 'f'),
+        _ => return None,
+    })
+}
+
+/// The instruction of PTX from `from` to `to`.
+fn conversion(op: Op, to: &Type, from: &Type) -> Option<String> {
+    let (t, f) = (bits(to), bits(from));
+    Some(match op {
+        Op::ConvertFToS => format!("cvt.rzi.s{t}.f{f}"),
+        Op::ConvertFToU => format!("cvt.rzi.u{t}.f{f}"),
+        Op::ConvertSToF => format!("cvt.rn.f{t}.s{f}"),
+        Op::ConvertUToF => format!("cvt.rn.f{t}.u{f}"),
+        Op::FConvert if t < f => format!("cvt.rn.f{t}.f{f}"),
+        Op::FConvert => format!("cvt.f{t}.f{f}"),
+        // What is as wide as a register or narrower keeps its bits; those of a byte above it are zero.
+        Op::UConvert => format!("cvt.u{t}.u{f}"),
+        Op::SConvert if t == 8 => format!("cvt.u{t}.u{f}"),
+        Op::SConvert => format!("cvt.s{t}.s{f}"),
+        _ => return None,
+    })
+}
+
+impl Translator<'_> {
+    pub(crate) fn arithmetic(&mut self, i: &Instruction) -> Result<(), Error> {
+        let Ok((ty, _)) = result(i) else { return Err(unsupported(i, "this instruction")) };
+        let op = i.class.opcode;
+        match op {
+            Op::CompositeExtract
+            | Op::CompositeInsert
+            | Op::CompositeConstruct
+            | Op::VectorShuffle
+            | Op::Undef
+            | Op::CopyObject
+            | Op::Bitcast
+            | Op::ConvertPtrToU
+            | Op::ConvertUToPtr => return self.rearrange(i, ty),
+            Op::Select => return self.select(i, ty),
+            Op::ExtInst => return self.extended(i, ty),
+            Op::ShiftLeftLogical | Op::ShiftRightLogical | Op::ShiftRightArithmetic => {
+                return self.shift(i, ty);
+            }
+            _ => {}
+        }
+        let (e, _) = self.module.elements(ty)?;
+        let (source, _) = self.module.elements(self.type_of(id_of(i, 0)?)?)?;
+        let b = bits(&source);
+        if source == Type::Int(8) && !matches!(op, Op::UConvert | Op::SConvert) {
+            return Err(unsupported(i, "arithmetic on bytes"));
+        }
+        let text = if let Some((how, kind)) = comparison(op) {
+            format!("setp.{how}.{kind}{b}")
+        } else if let Some(text) = conversion(op, &e, &source) {
+            text
+        } else {
+            elementwise(op, b).ok_or_else(|| unsupported(i, "this instruction"))?
+        };
+        self.each(i, ty, &text)
+    }
+
+    /// `text` on each element of the operands.
+    fn each(&mut self, i: &Instruction, ty: u32, text: &str) -> Result<(), Error> {
+        let first = usize::from(i.class.opcode == Op::ExtInst) * 2;
+        let operands: Vec<Regs> = ids(i, first).iter().map(|&id| self.value(id)).collect::<Result<_, _>>()?;
+        let regs = self.regs_of(ty)?;
+        if operands.iter().any(|o| o.len() != regs.len()) {
+            return Err(malformed(i));
+        }
+        for (k, reg) in regs.iter().enumerate() {
+            let list: Vec<&str> = operands.iter().map(|o| o[k].as_str()).collect();
+            self.op(format!("{text} {reg}, {};", list.join(", ")));
+        }
+        self.set(i, regs)
+    }
+
+    /// Shifts: PTX takes amounts of 32 bits.
+    fn shift(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
+        let (e, _) = self.module.elements(ty)?;
+        let b = bits(&e);
+        let (a, by) = (self.value(id_of(i, 0)?)?, self.value(id_of(i, 1)?)?);
+        let from = bits(&self.module.elements(self.type_of(id_of(i, 1)?)?)?.0);
+        if b == 8 {
+            return Err(unsupported(i, "arithmetic on bytes"));
+        }
+        let text = match i.class.opcode {
+            Op::ShiftLeftLogical => format!("shl.b{b}"),
+            Op::ShiftRightLogical => format!("shr.u{b}"),
+            _ => format!("shr.s{b}"),
+        };
+        let regs = self.regs_of(ty)?;
+        for ((reg, a), by) in regs.iter().zip(&a).zip(&by) {
+            let mut by = by.clone();
+            if from != 32 {
+                let r = self.reg('r');
+                self.op(format!("cvt.u32.u{from} {r}, {by};"));
+                by = r;
+            }
+            self.op(format!("{text} {reg}, {a}, {by};"));
+        }
+        self.set(i, regs)
+    }
+
+    fn select(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
+        let (e, _) = self.module.elements(ty)?;
+        let [p, a, b] = [0, 1, 2].map(|k| id_of(i, k));
+        let (p, a, b) = (self.value(p?)?, self.value(a?)?, self.value(b?)?);
+        if e == Type::Bool {
+            return Err(unsupported(i, "a choice of truth values"));
+        }
+        let regs = self.regs_of(ty)?;
+        if a.len() != regs.len()
+            || b.len() != regs.len()
+            || !matches!(p.len(), n if n == 1 || n == regs.len())
+        {
+            return Err(malformed(i));
+        }
+        for (k, reg) in regs.iter().enumerate() {
+            let p = p.get(k).unwrap_or(&p[0]);
+            self.op(format!("selp.b{} {reg}, {}, {}, {p};", bits(&e).max(16), a[k], b[k]));
+        }
+        self.set(i, regs)
+    }
+
+    /// Operations that only say where elements go.
+    fn rearrange(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
+        let mut out = match i.class.opcode {
+            Op::Undef => return self.regs_of(ty).and_then(|v| self.set(i, v)),
+            _ => self.value(id_of(i, 0)?)?,
+        };
+        match i.class.opcode {
+            Op::CompositeExtract if i.operands.len() == 2 => {
+                let k = literal(i, 1)? as usize;
+                out = vec![out.get(k).ok_or_else(|| malformed(i))?.clone()];
+            }
+            Op::CompositeInsert if i.operands.len() == 3 => {
+                let [part] = out.try_into().map_err(|_| malformed(i))?;
+                out = self.value(id_of(i, 1)?)?;
+                *out.get_mut(literal(i, 2)? as usize).ok_or_else(|| malformed(i))? = part;
+            }
+            Op::CompositeConstruct => {
+                for k in 1..i.operands.len() {
+                    out.extend(self.value(id_of(i, k)?)?);
+                }
+            }
+            Op::VectorShuffle => {
+                let mut all = out;
+                all.extend(self.value(id_of(i, 1)?)?);
+                let (e, _) = self.module.elements(ty)?;
+                out = vec![];
+                for k in 2..i.operands.len() {
+                    out.push(match literal(i, k)? {
+                        u32::MAX => self.reg_of(&e)?,
+                        n => all.get(n as usize).ok_or_else(|| malformed(i))?.clone(),
+                    });
+                }
+            }
+            Op::Bitcast => out = self.bitcast(i, ty, out)?,
+            Op::CopyObject | Op::ConvertPtrToU | Op::ConvertUToPtr => {}
+            _ => return Err(unsupported(i, "this instruction")),
+        }
+        self.set(i, out)
+    }
+
+    /// The same bits in elements of another size: the lowest are in the first element.
+    fn bitcast(&mut self, i: &Instruction, ty: u32, from: Regs) -> Result<Regs, Error> {
+        let (to, n) = self.module.elements(ty)?;
+        let (f, _) = self.module.elements(self.type_of(id_of(i, 0)?)?)?;
+        let (t, f) = (bits(&to), bits(&f));
+        if t == f {
+            return Ok(from);
+        }
+        if t < 16 || f < 16 || from.len() as u32 * f != n as u32 * t {
+            return Err(unsupported(i, "this cast"));
+        }
+        let out = self.regs_of(ty)?;
+        if t > f {
+            for (reg, parts) in out.iter().zip(from.chunks((t / f) as usize)) {
+                self.op(format!("mov.b{t} {reg}, {{{}}};", parts.join(", ")));
+            }
+        } else {
+            for (parts, reg) in out.chunks((f / t) as usize).zip(&from) {
+                self.op(format!("mov.b{f} {{{}}}, {reg};", parts.join(", ")));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Functions of `OpenCL.std` (OpenCL Extended Instruction Set §2).
+    fn extended(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
+        let (e, _) = self.module.elements(ty)?;
+        let b = bits(&e);
+        let f = CLOp::from_u32(literal(i, 1)?).ok_or_else(|| malformed(i))?;
+        let text = match (f, b) {
+            (CLOp::ceil, 32 | 64) => format!("cvt.rpi.f{b}.f{b}"),
+            (CLOp::floor, 32 | 64) => format!("cvt.rmi.f{b}.f{b}"),
+            (CLOp::fabs, _) => format!("abs.f{b}"),
+            (CLOp::fma | CLOp::mad, _) => format!("fma.rn.f{b}"),
+            (CLOp::fmax, _) => format!("max.f{b}"),
+            (CLOp::fmin, _) => format!("min.f{b}"),
+            (CLOp::exp2 | CLOp::native_exp2, 32) => "ex2.approx.f32".into(),
+            (CLOp::log2 | CLOp::native_log2, 32) => "lg2.approx.f32".into(),
+            (CLOp::sqrt | CLOp::native_sqrt, 32) => "sqrt.rn.f32".into(),
+            (CLOp::rsqrt | CLOp::native_rsqrt, 32) => "rsqrt.approx.f32".into(),
+            (CLOp::s_max, _) => format!("max.s{b}"),
+            (CLOp::u_max, _) => format!("max.u{b}"),
+            (CLOp::s_min, _) => format!("min.s{b}"),
+            (CLOp::u_min, _) => format!("min.u{b}"),
+            (CLOp::exp | CLOp::native_exp, 32) => {
+                return self.scaled(i, ty, "0f3FB8AA3B", "ex2.approx.f32", true);
+            }
+            (CLOp::log | CLOp::native_log, 32) => {
+                return self.scaled(i, ty, "0f3F317218", "lg2.approx.f32", false);
+            }
+            _ => return Err(unsupported(i, "this function")),
+        };
+        self.each(i, ty, &text)
+    }
+
+    /// An exponential or logarithm to the base e, by one to the base 2 and a factor before or after it.
+    fn scaled(
+        &mut self,
+        i: &Instruction,
+        ty: u32,
+        factor: &str,
+        text: &str,
+        before: bool,
+    ) -> Result<(), Error> {
+        let a = self.value(id_of(i, 2)?)?;
+        let regs = self.regs_of(ty)?;
+        for (reg, a) in regs.iter().zip(&a) {
+            let t = self.reg('r');
+            if before {
+                self.op(format!("mul.rn.f32 {t}, {a}, {factor};"));
+                self.op(format!("{text} {reg}, {t};"));
+            } else {
+                self.op(format!("{text} {t}, {a};"));
+                self.op(format!("mul.rn.f32 {reg}, {t}, {factor};"));
+            }
+        }
+        self.set(i, regs)
+    }
+}
