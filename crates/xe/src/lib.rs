@@ -11,6 +11,7 @@
 #![allow(clippy::result_large_err)]
 
 pub mod pipeline;
+pub mod simd;
 pub mod target;
 mod toolchain;
 
