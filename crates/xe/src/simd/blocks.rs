@@ -96,7 +96,7 @@ impl Writer<'_> {
         let (&[rows, columns], &[y, x]) = (&block.shape[..], at) else {
             return Err(unsupported(self.m, op, "a block of other than two dimensions"));
         };
-        if (block.columns * rows * block.bits / 8) % 64 != 0 {
+        if !(block.columns * rows * block.bits / 8).is_multiple_of(64) {
             return Err(unsupported(
                 self.m,
                 op,

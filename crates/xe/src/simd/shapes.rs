@@ -186,7 +186,7 @@ impl Writer<'_> {
         let other = match load.other(self.m) {
             Some(other) => {
                 let other = self.elements(load.0, other)?;
-                self.to_words(&other, word)
+                self.widened(&other, word)
             }
             None => "zeroinitializer".to_string(),
         };
@@ -194,7 +194,7 @@ impl Writer<'_> {
         args.extend(["i32 0".to_string(), format!("<{n} x {word}> {other}")]);
         let name = format!("llvm.genx.lsc.load.merge.stateless.{}.v{n}i1.v{n}i64", mangled(n, word));
         let words = self.call(&name, &format!("<{n} x {word}>"), &args);
-        let name = self.of_words(&like, word, &words);
+        let name = self.narrowed(&like, word, &words);
         self.known.insert(result, Known::Vector(Vector { name, ..like }));
         Ok(())
     }
@@ -207,7 +207,7 @@ impl Writer<'_> {
         let data = self.elements(store.0, value)?;
         let parts = self.access(store.0, store.ptr(self.m), store.mask(self.m), data.bits)?;
         let (n, word) = (data.count(), if data.bits == 64 { "i64" } else { "i32" });
-        let words = self.to_words(&data, word);
+        let words = self.widened(&data, word);
         let mut args = Self::message_with_addresses(4, &parts);
         args.extend([format!("<{n} x {word}> {words}"), "i32 0".to_string()]);
         let name = format!("llvm.genx.lsc.store.stateless.v{n}i1.v{n}i64.{}", mangled(n, word));
@@ -216,7 +216,7 @@ impl Writer<'_> {
     }
 
     /// Elements as words of their own.
-    fn to_words(&mut self, from: &Vector, word: &str) -> String {
+    fn widened(&mut self, from: &Vector, word: &str) -> String {
         let n = from.count();
         let integer = format!("i{}", from.bits);
         let mut name = from.name.clone();
@@ -231,7 +231,7 @@ impl Writer<'_> {
     }
 
     /// And back.
-    fn of_words(&mut self, like: &Vector, word: &str, words: &str) -> String {
+    fn narrowed(&mut self, like: &Vector, word: &str, words: &str) -> String {
         let n = like.count();
         let integer = format!("i{}", like.bits);
         let mut name = words.to_string();
