@@ -4,37 +4,20 @@
 //! program, whose number along the last axis of the grid is the warp's; what warps hand each other in shared memory goes through
 //! memory that the programs are given, and their barriers are those of the grid.
 
+mod common;
+
 use std::collections::HashMap;
 use std::path::Path;
 
+use common::lowered;
 use half::f16;
-use tilewright_frontend::{Options, Signature, SourceHost, build_module_for};
+use tilewright_frontend::Options;
 use tilewright_interp::{Arg, Executable, Memory, RunOptions};
 use tilewright_ir::dialect::{arith, gpu, tt, ttg, ub};
 use tilewright_ir::{Builder, Module, Opcode, Type, Value};
 use tilewright_passes::lower_to_ttg;
-use tilewright_passes::pass::Property;
-use tilewright_passes::transform::{distribute_to_lanes, lower_descriptors};
+use tilewright_passes::transform::lower_descriptors;
 use tilewright_xe::Target;
-use tilewright_xe::pipeline::PASSES;
-
-/// A kernel behind the passes of `xe:pvc`, as far as tensors are those of a warp and not of its lanes.
-fn lowered(source: &str, signature: &str, num_warps: u32) -> Module {
-    let source = format!("import tilewright\nimport tilewright.language as tl\n\n@tilewright.jit\n{source}");
-    let host = SourceHost::new("kernel.py", &source).unwrap_or_else(|e| panic!("{e}"));
-    let entry = host.function("kernel").unwrap_or_else(|e| panic!("{e}"));
-    let signature = Signature::parse(signature).unwrap_or_else(|e| panic!("{e}"));
-    let options = Options { num_warps, ..Options::default() };
-    let built = build_module_for(&host, &entry, &signature, &options, Some("xe:pvc"));
-    let mut module = built.unwrap_or_else(|e| panic!("{e}")).module;
-    tilewright_ir::pass::optimize(&mut module).unwrap_or_else(|e| panic!("{e}"));
-    let mut target = Target::parse("xe:pvc").expect("is one").info();
-    let end = PASSES.iter().position(|row| row.pass == distribute_to_lanes::PASS).expect("is one of them");
-    (target.passes, target.lowered) = (&PASSES[..end], &[Property::TargetSized]);
-    lower_to_ttg(&mut module, &target, &options)
-        .unwrap_or_else(|e| panic!("{e}\n{}", tilewright_ir::print(&module)));
-    module
-}
 
 /// Runs a lowered kernel, one program for each warp.
 fn run(mut module: Module, [x, y]: [u32; 2], num_warps: u32, args: &[(u64, usize)], numbers: &[i64]) {

@@ -1,0 +1,312 @@
+//! LLVM IR in SIMD style: the program of one warp as the hardware thread that runs it sees it (ML-Triton, section 2.4).
+//!
+//! In: a module in which each tensor is what one instruction takes
+//! ([`match_target_size`](tilewright_passes::transform::match_target_size)). There are no lanes: a tensor is one vector, a block message moves one,
+//! DPAS multiplies two. So an operation is mostly one instruction, and those of Intel's that LLVM has none for are calls of `llvm.genx.*`, as
+//! the vector compiler defines them (github.com/intel/vc-intrinsics).
+//!
+//! ```text
+//! %a = tt.descriptor_load %d[%y, %k] : !tt.tensordesc<tensor<32x32xf16>> -> tensor<32x32xf16>
+//! %x = tt.extract %a[0] : tensor<32x32xf16> -> tensor<8x16xf16>
+//! %r = tt.dot %x, %b, %c : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
+//! =>
+//! %v1 = call <512 x i32> @llvm.genx.lsc.load2d.stateless.v512i32.i1.i64(…)
+//! %v2 = shufflevector <512 x i32> %v1, <512 x i32> poison, <64 x i32> <i32 0, …, i32 63>
+//! %v4 = call <128 x float> @llvm.genx.dpas2.v128f32.v128i32.v64i32(<128 x float> %c, <128 x i32> %v3, <64 x i32> %v2, …)
+//! ```
+//!
+//! It is text because nobody here reads it further: no library has these intrinsics (to LLVM they are functions), and Intel's compiler takes SPIR-V.
+
+mod blocks;
+mod control;
+mod elementwise;
+mod shapes;
+mod value;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+
+use tilewright_ir::dialect::{arith, gpu, tt, ttg};
+use tilewright_ir::{AttrKind, Diagnostic, Module, Op, Opcode, Type, Value};
+use tilewright_passes::level::Level;
+
+use value::{Known, Vector, array, scalar_type};
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// The functions of a module of instructions, as text that LLVM reads.
+///
+/// # Errors
+/// A module of another level; what has no form in this style yet, with its place in the source.
+pub fn text(module: &Module) -> Result<String> {
+    if Level::of(module) != Some(Level::Intrinsic) {
+        return Err(Diagnostic::new("LLVM IR in SIMD style is made of a module of instructions"));
+    }
+    let mut out = String::new();
+    let mut declared = BTreeMap::new();
+    for op in module.block_ops(module.body()) {
+        let Some(function) = tt::Func::cast(module, op) else {
+            return Err(unsupported(module, op, format!("`{}`", module.op_name(op))));
+        };
+        let mut writer = Writer {
+            m: module,
+            out: String::new(),
+            known: HashMap::new(),
+            declared: &mut declared,
+            label: String::new(),
+            count: 0,
+        };
+        writer.function(function)?;
+        out.push_str(&writer.out);
+    }
+    for declaration in declared.values() {
+        writeln!(out, "{declaration}").expect("a string takes text");
+    }
+    out.push_str("\nattributes #0 = { \"CMGenxMain\" }\n");
+    Ok(out)
+}
+
+/// What is not there yet, at its place.
+fn unsupported(module: &Module, op: Op, what: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::unsupported(module, module.op_loc(op), format!("{what} in SIMD style"))
+}
+
+/// Writes one function.
+struct Writer<'m> {
+    m: &'m Module,
+    out: String,
+    known: HashMap<Value, Known>,
+    /// By name.
+    declared: &'m mut BTreeMap<String, String>,
+    /// The block that is written.
+    label: String,
+    /// Of names.
+    count: usize,
+}
+
+impl Writer<'_> {
+    fn function(&mut self, function: tt::Func) -> Result<()> {
+        let name = self.m.symbol_name(function.0).unwrap_or_default().to_string();
+        let region = function.body(self.m);
+        let &[entry] = self.m.region_blocks(region) else {
+            return Err(unsupported(self.m, function.0, "a function without a body, or with jumps,"));
+        };
+        let mut parameters = Vec::new();
+        for &arg in self.m.block_args(entry) {
+            let Some(ty) = scalar_type(self.m, self.m.value_type(arg)) else {
+                return Err(unsupported(self.m, function.0, "a parameter of this type"));
+            };
+            let value = self.fresh();
+            parameters.push(format!("{ty} {value}"));
+            self.known.insert(arg, Known::Scalar { ty, value });
+        }
+        // (A name of the source is one of letters, digits and underscores; quotes take any.)
+        let list = parameters.join(", ");
+        writeln!(self.out, "define dllexport spir_kernel void @\"{name}\"({list}) #0 {{")
+            .expect("a string takes text");
+        self.begin("entry");
+        self.block(entry)?;
+        self.out.push_str("}\n\n");
+        Ok(())
+    }
+
+    fn block(&mut self, block: tilewright_ir::Block) -> Result<()> {
+        for op in self.m.block_ops(block) {
+            self.operation(op)?;
+        }
+        Ok(())
+    }
+
+    fn operation(&mut self, op: Op) -> Result<()> {
+        use tilewright_ir::dialect::scf;
+        use tt::Kind as K;
+        match self.m.opcode(op) {
+            Some(Opcode::Arith(arith::Kind::Constant)) => self.constant(op),
+            Some(Opcode::Arith(_) | Opcode::Math(_)) => self.elementwise(op),
+            Some(Opcode::Scf(scf::Kind::For)) => self.counted_loop(scf::For(op)),
+            Some(Opcode::Scf(scf::Kind::If)) => self.branch(scf::If(op)),
+            // Whoever writes the region takes what it gives.
+            Some(Opcode::Scf(scf::Kind::Yield) | Opcode::Tt(K::ReduceReturn)) => Ok(()),
+            Some(Opcode::Gpu(gpu::Kind::SubgroupId)) => {
+                // The threads of a group are counted, and each is a warp.
+                let ids = self.call("llvm.genx.local.id.v3i32", "<3 x i32>", &[]);
+                let id = self.assign(format!("extractelement <3 x i32> {ids}, i32 0"));
+                let wide = self.assign(format!("zext i32 {id} to i64"));
+                self.scalar(self.m.result(op), "i64", wide);
+                Ok(())
+            }
+            Some(Opcode::Tt(K::GetProgramId)) => {
+                let axis = tt::GetProgramId(op).axis(self.m).keyword();
+                let id = self.call(&format!("llvm.genx.group.id.{axis}"), "i32", &[]);
+                self.scalar(self.m.result(op), "i32", id);
+                Ok(())
+            }
+            Some(Opcode::Tt(K::GetNumPrograms)) => {
+                let axis = tt::GetNumPrograms(op).axis(self.m) as i32;
+                let counts = self.call("llvm.genx.group.count.v3i32", "<3 x i32>", &[]);
+                let count = self.assign(format!("extractelement <3 x i32> {counts}, i32 {axis}"));
+                self.scalar(self.m.result(op), "i32", count);
+                Ok(())
+            }
+            Some(Opcode::Ttg(ttg::Kind::Barrier)) => {
+                // Global memory (0), without a flush, for the group.
+                self.run("llvm.genx.lsc.fence.i1", &["i1 true", "i8 0", "i8 0", "i8 0"].map(String::from));
+                self.run("llvm.genx.barrier", &[]);
+                Ok(())
+            }
+            Some(Opcode::Tt(K::Return)) if self.m.operands(op).is_empty() => {
+                self.line("ret void");
+                Ok(())
+            }
+            Some(Opcode::Tt(K::Addptr)) => self.addptr(op),
+            Some(Opcode::Tt(K::MakeTensorDescriptor)) => self.descriptor(tt::MakeTensorDescriptor(op)),
+            Some(Opcode::Tt(K::DescriptorLoad)) => self.block_load(tt::DescriptorLoad(op)),
+            Some(Opcode::Tt(K::DescriptorStore)) => self.block_store(tt::DescriptorStore(op)),
+            Some(Opcode::Tt(K::Extract)) => self.extract(tt::Extract(op)),
+            Some(Opcode::Tt(K::Dot)) => self.dot(tt::Dot(op)),
+            Some(Opcode::Tt(K::Splat)) => self.splat(op),
+            Some(Opcode::Tt(K::MakeRange)) => self.range(tt::MakeRange(op)),
+            Some(Opcode::Tt(K::ExpandDims)) => self.expand_dims(op),
+            Some(Opcode::Tt(K::Broadcast)) => self.broadcast(op),
+            Some(Opcode::Tt(K::Load)) => self.gather(tt::Load(op)),
+            Some(Opcode::Tt(K::Store)) => self.scatter(tt::Store(op)),
+            Some(Opcode::Tt(K::Reduce)) => self.reduce(tt::Reduce(op)),
+            _ => Err(unsupported(self.m, op, format!("`{}`", self.m.op_name(op)))),
+        }
+    }
+
+    fn constant(&mut self, op: Op) -> Result<()> {
+        let (attr, result) = (arith::Constant(op).value(self.m), self.m.result(op));
+        let ty = self.m.value_type(result);
+        let values: Vec<String> = match self.m.attr_kind(attr) {
+            AttrKind::Splat(one, _) => vec![self.literal(op, *one)?; value::lanes(self.m, ty) as usize],
+            AttrKind::Dense(all, _) => all.iter().map(|&one| self.literal(op, one)).collect::<Result<_>>()?,
+            _ => vec![self.literal(op, attr)?],
+        };
+        let element = self.element(op, ty)?;
+        if self.m.is_tensor(ty) {
+            let text = array(&element, &values);
+            self.known.insert(result, Known::Vector(Vector::plain(self.m, ty, element, text)));
+        } else {
+            self.scalar(result, &element, values[0].clone());
+        }
+        Ok(())
+    }
+
+    /// The LLVM type of a type's elements, or of a scalar.
+    fn element(&self, op: Op, ty: Type) -> Result<String> {
+        scalar_type(self.m, self.m.element_type(ty)).ok_or_else(|| {
+            let ty = tilewright_ir::print_type(self.m, ty);
+            unsupported(self.m, op, format!("a value of type {ty}"))
+        })
+    }
+
+    fn literal(&self, op: Op, attr: tilewright_ir::Attr) -> Result<String> {
+        value::literal(self.m, attr).ok_or_else(|| unsupported(self.m, op, "a constant of this type"))
+    }
+
+    // ---- text ------------------------------------------------------------------------------------------------------
+
+    /// A name that no value has.
+    fn fresh(&mut self) -> String {
+        self.count += 1;
+        format!("%v{}", self.count)
+    }
+
+    fn line(&mut self, text: impl std::fmt::Display) {
+        writeln!(self.out, "  {text}").expect("a string takes text");
+    }
+
+    /// An instruction with a result, whose name it gives.
+    fn assign(&mut self, text: impl std::fmt::Display) -> String {
+        let name = self.fresh();
+        self.line(format_args!("{name} = {text}"));
+        name
+    }
+
+    /// Calls a function that gives something. Arguments have their types.
+    fn call(&mut self, name: &str, result: &str, args: &[String]) -> String {
+        self.declare(name, result, args);
+        self.assign(format!("call {result} @{name}({})", args.join(", ")))
+    }
+
+    /// Calls a function that gives nothing.
+    fn run(&mut self, name: &str, args: &[String]) {
+        self.declare(name, "void", args);
+        self.line(format_args!("call void @{name}({})", args.join(", ")));
+    }
+
+    fn declare(&mut self, name: &str, result: &str, args: &[String]) {
+        if !self.declared.contains_key(name) {
+            let types: Vec<&str> = args.iter().map(|arg| value::type_of(arg)).collect();
+            let text = format!("declare {result} @{name}({})", types.join(", "));
+            self.declared.insert(name.to_string(), text);
+        }
+    }
+
+    /// Begins a block of instructions.
+    fn begin(&mut self, label: &str) {
+        writeln!(self.out, "{label}:").expect("a string takes text");
+        self.label = label.to_string();
+    }
+
+    // ---- values ----------------------------------------------------------------------------------------------------
+
+    fn scalar(&mut self, of: Value, ty: &str, value: String) {
+        self.known.insert(of, Known::Scalar { ty: ty.to_string(), value });
+    }
+
+    fn known(&self, op: Op, value: Value) -> Result<&Known> {
+        self.known.get(&value).ok_or_else(|| unsupported(self.m, op, "a value from elsewhere"))
+    }
+
+    /// A scalar with its type.
+    fn typed(&self, op: Op, value: Value) -> Result<String> {
+        match self.known(op, value)? {
+            Known::Scalar { ty, value } => Ok(format!("{ty} {value}")),
+            _ => Err(unsupported(self.m, op, "this operand")),
+        }
+    }
+
+    /// A scalar without its type.
+    fn plain_scalar(&self, op: Op, value: Value) -> Result<String> {
+        match self.known(op, value)? {
+            Known::Scalar { value, .. } => Ok(value.clone()),
+            _ => Err(unsupported(self.m, op, "this operand")),
+        }
+    }
+
+    /// A tensor as a vector of its elements, in row-major order.
+    fn elements(&mut self, op: Op, value: Value) -> Result<Vector> {
+        let vector = match self.known(op, value)? {
+            Known::Vector(vector) => vector.clone(),
+            _ => return Err(unsupported(self.m, op, "this operand")),
+        };
+        if !vector.is_row_major() {
+            return Err(unsupported(self.m, op, "a block that is arranged for a dot, as another operand,"));
+        }
+        if !vector.words {
+            return Ok(vector);
+        }
+        let element = self.element(op, self.m.value_type(value))?;
+        let to = format!("<{} x {element}>", value::lanes(self.m, self.m.value_type(value)));
+        let name = self.assign(format!("bitcast {} to {to}", vector.typed()));
+        let vector = Vector { element, name, words: false, ..vector };
+        self.known.insert(value, Known::Vector(vector.clone()));
+        Ok(vector)
+    }
+
+    /// A block as a vector of 32-bit words.
+    fn words(&mut self, op: Op, value: Value) -> Result<Vector> {
+        let vector = match self.known(op, value)? {
+            Known::Vector(vector) => vector.clone(),
+            _ => return Err(unsupported(self.m, op, "this operand")),
+        };
+        if vector.words {
+            return Ok(vector);
+        }
+        let count = vector.count() * vector.bits / 32;
+        let name = self.assign(format!("bitcast {} to <{count} x i32>", vector.typed()));
+        Ok(Vector { element: "i32".into(), name, words: true, ..vector })
+    }
+}
