@@ -131,7 +131,9 @@ fn stays_in_threads(whole: &TileLayout, part: &TileLayout, offsets: &[u32]) -> b
         let bases = |l: &TileLayout| [l.lane_bases(d).to_vec(), l.warp_bases(d).to_vec()];
         let cta_tile =
             bases(whole).iter().flatten().fold(1, |span, &b| span.max((b + 1).next_power_of_two()));
-        bases(whole) == bases(part) && offsets[d] % cta_tile == 0 && part.shape()[d] % cta_tile == 0
+        bases(whole) == bases(part)
+            && offsets[d].is_multiple_of(cta_tile)
+            && part.shape()[d].is_multiple_of(cta_tile)
     })
 }
 

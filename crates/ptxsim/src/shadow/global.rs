@@ -194,24 +194,25 @@ type Race = (usize, u64, Rec, &'static str);
 /// What the other did where there is an order, but no fence between the proxies.
 const UNFENCED: &str = "wrote before";
 
+/// A write of another unit that copies of this lane may not see yet. (What threads of the own unit wrote is not looked at.)
+fn unseen(cx: &Cx<'_>, lane: u32, writes: &[Rec]) -> Option<Rec> {
+    let sees = |o: &Rec| cx.w.sync.copies_see(lane, o.unit, o.warp.into(), o.stamp);
+    writes.iter().find(|o| o.unit != cx.unit.number && !sees(o)).copied()
+}
+
 /// Checks and records an access to global memory.
 pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
     let (memory, shadow) = (cx.grid.memory, &cx.grid.shadow);
-    let unit = cx.unit.number;
+    let (unit, scope) = (cx.unit.number, cx.scope);
     let phase = cx.unit.ctas[cx.w.cta].shadow.phase;
-    let stamp = cx.w.sync.now();
-    let scope = cx.scope;
-    let index = cx.w.sync.index;
+    let (stamp, index) = (cx.w.sync.now(), cx.w.sync.index);
     let mut held: Option<(usize, u64, MutexGuard<'_, Page>)> = None;
     let mut alloc = usize::MAX;
     let mut races: Vec<Race> = vec![];
     for l in lanes(p.host) {
         let at = p.at[l];
-        if alloc == usize::MAX
-            || !(memory.allocations()[alloc].base
-                ..memory.allocations()[alloc].base + memory.allocations()[alloc].len)
-                .contains(&at)
-        {
+        let last = memory.allocations().get(alloc);
+        if !last.is_some_and(|a| (a.base..a.base + a.len).contains(&at)) {
             let Some(k) = memory.find(at, bytes.into()) else { continue };
             alloc = k;
         }
@@ -272,9 +273,7 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
             if let Some(o) = sets.of(&w).iter().find(|o| !excused(o) && !ordered(o)) {
                 found = Some((*o, "wrote"));
             } else if kind == Kind::CopyRead {
-                // (What threads of the own unit wrote is not looked at.)
-                let sees = |o: &Rec| cx.w.sync.copies_see(l as u32, o.unit, o.warp.into(), o.stamp);
-                unfenced = sets.of(&w).iter().find(|o| o.unit != unit && !sees(o)).copied().or(unfenced);
+                unfenced = unseen(cx, l as u32, sets.of(&w)).or(unfenced);
             }
             if kind.writes() {
                 // Readers that are in no record may be ordered before this only if anything of other units is.
