@@ -145,9 +145,9 @@ def wrong_format(out):
         (wrong_format, "TypeError: %d format"),
     ],
 )
-def test_calls_that_are_wrong(kernel, message):
+def test_calls_that_are_wrong(device, kernel, message):
     with pytest.raises(triton.CompilationError, match=message):
-        kernel[(1,)](np.zeros(1, np.int32))
+        kernel[(1,)](device.empty(1, np.int32))
 
 
 @triton.jit
@@ -155,10 +155,10 @@ def with_factor(out):
     tl.store(out, helpers.scale(3))
 
 
-def test_a_function_that_is_another_one_since(monkeypatch):
-    out = np.zeros(1, np.int32)
+def test_a_function_that_is_another_one_since(device, monkeypatch):
+    out = device.empty(1, np.int32)
     with_factor[(1,)](out)
-    assert out[0] == 6
+    assert device.numpy(out)[0] == 6
     monkeypatch.setattr(helpers, "scale", lambda x: 5 * x)
     with pytest.raises(RuntimeError, match="'scale'"):
         with_factor[(1,)](out)
