@@ -21,11 +21,12 @@
 //! %e = tt.expand_dims %s {axis = 1} : tensor<8xf32, #ttg.slice<{dim = 1, parent = #blocked}>> -> tensor<8x1xf32, #blocked>
 //! ```
 
-
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, gpu, tt, ttg};
 use tilewright_ir::index::Index;
-use tilewright_ir::{AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, Value, flow, launch, marks};
+use tilewright_ir::{
+    AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, Value, flow, launch, marks,
+};
 
 use crate::analysis::encoding_choice::{row_major, slice};
 use crate::analysis::encoding_inference::is_tensor;
@@ -85,7 +86,9 @@ fn has_lanes(m: &Module, op: Op) -> bool {
     let tensors = m.operands(op).iter().chain(m.results(op)).any(|&v| is_tensor(m, v));
     let known = matches!(
         m.def(op).map(|d| d.index),
-        Some(Index::Elementwise | Index::Aligned | Index::Generated | Index::Broadcast | Index::ExpandDims(_))
+        Some(
+            Index::Elementwise | Index::Aligned | Index::Generated | Index::Broadcast | Index::ExpandDims(_)
+        )
     );
     if tt::Func::cast(m, op).is_some() {
         let blocks = m.regions(op).iter().flat_map(|&r| m.region_blocks(r));
@@ -98,18 +101,23 @@ fn has_lanes(m: &Module, op: Op) -> bool {
         || m.has_trait(op, tilewright_ir::Trait::Terminator)
         || matches!(
             m.opcode(op),
-            Some(Opcode::Arith(arith::Kind::Constant) | Opcode::Ub(_) | Opcode::Tt(
-                K::Reduce
-                    | K::Scan
-                    | K::Dot
-                    | K::Trans
-                    | K::Extract
-                    | K::InsertTile
-                    | K::Splat
-                    | K::Unsplat
-                    | K::DescriptorLoad
-                    | K::DescriptorStore
-            ) | Opcode::Ttg(ttg::Kind::LocalLoad | ttg::Kind::LocalStore))
+            Some(
+                Opcode::Arith(arith::Kind::Constant)
+                    | Opcode::Ub(_)
+                    | Opcode::Tt(
+                        K::Reduce
+                            | K::Scan
+                            | K::Dot
+                            | K::Trans
+                            | K::Extract
+                            | K::InsertTile
+                            | K::Splat
+                            | K::Unsplat
+                            | K::DescriptorLoad
+                            | K::DescriptorStore
+                    )
+                    | Opcode::Ttg(ttg::Kind::LocalLoad | ttg::Kind::LocalStore)
+            )
         )
 }
 
@@ -126,7 +134,10 @@ impl Rows {
         let mut found = Rows { alike: FxHashMap::default(), rows: FxHashMap::default() };
         let is_line = |v: Value| is_tensor(m, v) && m.shape(m.value_type(v)).is_some_and(|s| s.len() == 1);
         for &op in ops {
-            if matches!(m.def(op).map(|d| d.index), Some(Index::Elementwise | Index::Aligned | Index::Scan(_))) {
+            if matches!(
+                m.def(op).map(|d| d.index),
+                Some(Index::Elementwise | Index::Aligned | Index::Scan(_))
+            ) {
                 let lines: Vec<Value> =
                     m.operands(op).iter().chain(m.results(op)).copied().filter(|&v| is_line(v)).collect();
                 lines.windows(2).for_each(|pair| found.join(pair[0], pair[1]));
@@ -140,7 +151,9 @@ impl Rows {
         for &op in ops {
             let (value, dim) = match m.opcode(op) {
                 Some(Opcode::Tt(tt::Kind::Reduce)) => (m.results(op).first(), tt::Reduce(op).axis(m)),
-                Some(Opcode::Tt(tt::Kind::ExpandDims)) => (m.operands(op).first(), tt::ExpandDims(op).axis(m)),
+                Some(Opcode::Tt(tt::Kind::ExpandDims)) => {
+                    (m.operands(op).first(), tt::ExpandDims(op).axis(m))
+                }
                 _ => continue,
             };
             if let Some(&value) = value.filter(|&&v| is_line(v) && dim == 1) {
@@ -318,6 +331,9 @@ mod tests {
             order,
         };
         assert_eq!(permuted(&lanes(vec![1, 16], vec![1, 0]), &[1, 0]), lanes(vec![16, 1], vec![0, 1]));
-        assert_eq!(slice(0, &lanes(vec![1, 16], vec![1, 0])), Encoding::Slice { dim: 0, parent: Arc::new(lanes(vec![1, 16], vec![1, 0])) });
+        assert_eq!(
+            slice(0, &lanes(vec![1, 16], vec![1, 0])),
+            Encoding::Slice { dim: 0, parent: Arc::new(lanes(vec![1, 16], vec![1, 0])) }
+        );
     }
 }
