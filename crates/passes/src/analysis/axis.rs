@@ -561,7 +561,8 @@ fn select(c: &Facts, t: &Facts, e: &Facts, block: bool) -> Facts {
     f
 }
 
-fn rank(module: &Module, value: Value) -> usize {
+/// How many dimensions a value has; none if it is no tensor.
+pub(crate) fn rank(module: &Module, value: Value) -> usize {
     module.shape(module.value_type(value)).map_or(0, <[u32]>::len)
 }
 

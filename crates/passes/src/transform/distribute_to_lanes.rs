@@ -21,13 +21,14 @@
 //! %e = tt.expand_dims %s {axis = 1} : tensor<8xf32, #ttg.slice<{dim = 1, parent = #blocked}>> -> tensor<8x1xf32, #blocked>
 //! ```
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::{arith, gpu, tt, ttg};
 use tilewright_ir::index::Index;
 use tilewright_ir::{
     AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, Value, flow, launch, marks,
 };
 
+use crate::analysis::axis::rank;
 use crate::analysis::encoding_choice::{row_major, slice};
 use crate::analysis::encoding_inference::is_tensor;
 use crate::level::Level;
@@ -125,14 +126,14 @@ fn has_lanes(m: &Module, op: Op) -> bool {
 struct Rows {
     /// What is laid out alike, as a forest.
     alike: FxHashMap<Value, Value>,
-    /// By the root of a tree.
-    rows: FxHashMap<Value, bool>,
+    /// The roots of the trees that are rows.
+    rows: FxHashSet<Value>,
 }
 
 impl Rows {
     fn choose(m: &Module, ops: &[Op]) -> Rows {
-        let mut found = Rows { alike: FxHashMap::default(), rows: FxHashMap::default() };
-        let is_line = |v: Value| is_tensor(m, v) && m.shape(m.value_type(v)).is_some_and(|s| s.len() == 1);
+        let mut found = Rows { alike: FxHashMap::default(), rows: FxHashSet::default() };
+        let is_line = |v: Value| is_tensor(m, v) && rank(m, v) == 1;
         for &op in ops {
             if matches!(
                 m.def(op).map(|d| d.index),
@@ -158,7 +159,7 @@ impl Rows {
             };
             if let Some(&value) = value.filter(|&&v| is_line(v) && dim == 1) {
                 let root = found.root(value);
-                found.rows.insert(root, true);
+                found.rows.insert(root);
             }
         }
         found
@@ -179,7 +180,7 @@ impl Rows {
     }
 
     fn has(&self, v: Value) -> bool {
-        self.rows.contains_key(&self.root(v))
+        self.rows.contains(&self.root(v))
     }
 }
 
@@ -203,7 +204,7 @@ impl Lanes {
     }
 
     fn of(&self, m: &Module, v: Value) -> Encoding {
-        match m.shape(m.value_type(v)).map_or(0, <[u32]>::len) {
+        match rank(m, v) {
             1 => self.without(2, u32::from(self.rows.has(v))),
             rank => self.block(rank),
         }
@@ -213,11 +214,11 @@ impl Lanes {
     fn convert(&self, m: &mut Module, op: Op) {
         match m.opcode(op) {
             Some(Opcode::Tt(tt::Kind::Reduce)) => {
-                let rank = m.shape(m.value_type(m.operands(op)[0])).map_or(0, <[u32]>::len);
-                if rank < 2 {
+                let of_source = rank(m, m.operands(op)[0]);
+                if of_source < 2 {
                     return;
                 }
-                let gives = self.without(rank, tt::Reduce(op).axis(m) as u32);
+                let gives = self.without(of_source, tt::Reduce(op).axis(m) as u32);
                 for result in m.results(op).to_vec() {
                     give(m, op, result, &gives);
                 }
@@ -225,8 +226,7 @@ impl Lanes {
             Some(Opcode::Tt(tt::Kind::ExpandDims)) => {
                 let expand = tt::ExpandDims(op);
                 let (src, axis) = (expand.src(m), expand.axis(m) as u32);
-                let rank = m.shape(m.value_type(src)).map_or(0, <[u32]>::len);
-                let wants = self.without(rank + 1, axis);
+                let wants = self.without(rank(m, src) + 1, axis);
                 if encoding(m, src) != Some(&wants) {
                     let ty = encoded(m, src, &wants);
                     let converted = ttg::ConvertLayout::build(&mut Builder::before(m, op), src, ty).result(m);
