@@ -8,13 +8,18 @@ import contextvars
 import functools
 import statistics
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import torch
 import triton.testing
-from results import OURS, Record, Result, line
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+
+from results import OURS, Record, Result, line, times
 from tolerance import poison
 
 
@@ -165,4 +170,29 @@ def measure(record: Record, result: Result, *args, **options) -> Result:
     for who, reasons in result.refused.items():
         if reasons and not result.tried[who]:
             print(f"    {who} has none: {next(iter(reasons.values()))[:150]}", flush=True)
+    return result
+
+
+def graph_laps(competitors: dict[Hashable, Callable], rep: int = 20) -> dict[Hashable, list[float]]:
+    """The times in ms of launches in a CUDA graph, several a replay."""
+    do = functools.partial(triton.testing.do_bench_cudagraph, rep=rep, return_mode="all")
+    return {who: do(run) for who, run in competitors.items()}
+
+
+def compare(
+    record: Record,
+    result: Result,
+    competitors: dict[str, Callable],
+    rounds: int = 5,
+    rep: int = 15,
+    graph: bool = True,
+) -> Result:
+    """Times of competitors that were checked and have their configurations, launched with a cold L2 cache and, with ``graph``, in a
+    CUDA graph; recorded and printed."""
+    with Clock() as clock:
+        result.laps = laps(competitors, rounds, rep)
+        result.graph = graph_laps(competitors, rep) if graph else {}
+    result.clock_mhz, result.watts = clock.medians()
+    record.add(result)
+    print(times(result), flush=True)
     return result
