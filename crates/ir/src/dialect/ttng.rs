@@ -258,6 +258,17 @@ crate::dialect! {
         format "$desc_ptr `,` $global_address `,` `[` $box_dim `]` `,` `[` $global_dim `]` `,` `[` $global_stride `]` `,` `[` $element_stride `]` attr-dict `:` functional-type(operands, results)"
     }
 
+    /// The kernel's argument `map` is the tensor map of this tensor, which the launch makes: base, extents and strides (of elements), outermost
+    /// first, are what it can compute from the other arguments. With `padding` 2 what is outside reads as NaN.
+    op TensormapByLaunch = "tensormap_by_launch" {
+        operands(map: one, base: one, shape: var, strides: var)
+        attrs(padding: Option<i32> = "padding")
+        index(Unrelated)
+        types(Each("base", Ptr))
+        effects(ORDER)
+        format "$map `,` $base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` functional-type(operands, results)"
+    }
+
     /// After it this scope's TMA copies see the tensor map that has been written.
     op TensormapFenceproxyAcquire = "tensormap_fenceproxy_acquire" {
         operands(desc_ptr: one)

@@ -235,6 +235,8 @@ impl Lower<'_, '_> {
                 self.tma_store_wait(ttng::TmaStoreWait(op));
                 Ok(())
             }
+            // The map is an argument like any other.
+            ttng::Kind::TensormapByLaunch => Ok(()),
             ttng::Kind::TensormapCreate => self.tensormap_create(ttng::TensormapCreate(op)),
             ttng::Kind::TensormapFenceproxyAcquire => {
                 self.tensormap_acquire(ttng::TensormapFenceproxyAcquire(op))
