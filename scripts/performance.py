@@ -10,6 +10,7 @@ the run that its case is of. How they come about says tests/bench/results.py.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import re
 import statistics
@@ -104,7 +105,7 @@ def table(cases: Cases) -> list[str]:
     head = ["", f"Tilewright, {'/'.join(sorted(units))}"]
     for who in others:
         head += [who, *(["Triton's best"] if who == TRITON and several else []), "ratio"]
-    mixed = len({id(run) for run, _ in cases.values()}) > 1
+    mixed = len({build(run) for run, _ in cases.values()}) > 1
     head += ["build"] if mixed else []
     rows = [head, ["---"] * len(head)]
     for case, (run, r) in cases.items():
@@ -188,7 +189,7 @@ def times_table(cases: Cases) -> list[str]:
         for who in dict.fromkeys(who for of in laps for who in of):
             head += [said] if who == OURS else [who, "ratio"]
             columns.append((graph, who))
-    mixed = len({id(run) for run, _ in cases.values()}) > 1
+    mixed = len({build(run) for run, _ in cases.values()}) > 1
     counts = list(dict.fromkeys(name for _, r in cases.values() for name in r.counts))
     head += counts + (["build"] if mixed else [])
     rows = [head, ["---"] * len(head)]
@@ -263,10 +264,8 @@ def setting(run: Run, cases: Cases) -> str:
         said.append(f"{span(tried, 'configurations')} each")
     if clocks := [r.clock_mhz for r in of if r.clock_mhz]:
         said.append(span(clocks, "MHz"))
-    return (
-        f"{machine(run)}, driver {a['driver']}, {a['date']}; Tilewright {build(run)}, torch {a['torch']}, Triton {a['triton']}, both with `ptxas` {a['ptxas']}; "
-        f"{', '.join(said)}."
-    )
+    peer = f", Triton {a['triton']}, both with `ptxas` {a['ptxas']}" if "triton" in a else ""
+    return f"{machine(run)}, driver {a['driver']}, {a['date']}; Tilewright {build(run)}, torch {a['torch']}{peer}; {', '.join(said)}."
 
 
 def kind(reason: str) -> str:
@@ -309,10 +308,11 @@ def section(names: str, found: dict) -> str:
             if not (cases := tables.get(name)):
                 continue
             lines += [f"### {TITLES[name]}", ""]
-            runs = {id(run): run for run, _ in cases.values()}.values()
-            for run in runs:
-                mine = {case: of for case, of in cases.items() if of[0] is run}
-                lines += [setting(run, mine), ""]
+            runs: dict[str, Cases] = {}
+            for case, of in cases.items():
+                runs.setdefault(json.dumps(of[0].about), {})[case] = of
+            for mine in runs.values():
+                lines += [setting(next(iter(mine.values()))[0], mine), ""]
             if own := OWN_TABLES.get(name):
                 lines += [*own(cases), ""]
                 continue

@@ -111,7 +111,7 @@ def main():
     options = parser.parse_args()
     programs = options.programs
     torch.empty(1, device="cuda")
-    record = Record(options.record, about())
+    record = Record(options.record, about(beside_triton=False))
     print(record.run.about)
     module = cuda_module()
     for name, kernel, inputs, outputs, others, check in raw_workloads.workloads(programs):
