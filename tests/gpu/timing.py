@@ -28,8 +28,11 @@ def time(run: Callable, rep: int) -> float:
     return triton.testing.do_bench(run, warmup=3, rep=rep, return_mode="median")
 
 
-def compiled(run: Callable, configs: Iterable[dict]) -> tuple[list[dict], dict[str, str]]:
-    """The configurations with which ``run(**config)`` works, and why the others don't; they compile side by side."""
+def compiled(
+    run: Callable, configs: Iterable[dict], together: bool = True
+) -> tuple[list[dict], dict[str, str]]:
+    """The configurations with which ``run(**config)`` works, and why the others don't; they compile side by side, unless what several kernels
+    hand on through memory would be mixed up."""
 
     def reason(config):
         torch.cuda.synchronize()  # makes the context current on this thread, which Triton's tensor maps want
@@ -42,7 +45,7 @@ def compiled(run: Callable, configs: Iterable[dict]) -> tuple[list[dict], dict[s
     configs = list(configs)
     # Triton keeps its allocator of descriptors in a context variable, which threads do not inherit.
     contexts = [contextvars.copy_context() for _ in configs]
-    with ThreadPoolExecutor(16) as pool:
+    with ThreadPoolExecutor(16 if together else 1) as pool:
         reasons = list(pool.map(lambda context, config: context.run(reason, config), contexts, configs))
     torch.cuda.synchronize()
     return (
