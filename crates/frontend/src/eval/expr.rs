@@ -515,19 +515,23 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `and`, `or`: constants decide at once as in Python; run-time values are combined bit by bit.
+    /// `and`, `or`: constants decide at once as in Python; run-time values are combined bit by bit. One of these alone, beside constants
+    /// that decide nothing, is what it is: `n or 0` is `n`.
     fn bool_op(&mut self, op: &ruff_python_ast::ExprBoolOp) -> Eval<Value> {
         let mut dynamic: Option<Tensor> = None;
+        let mut single = true;
         let mut last = Value::NONE;
         for node in &op.values {
             let value = self.expr(node)?;
             self.range = op.range;
             match &value {
                 Value::Tensor(t) => {
-                    let t = self.truth_of(t)?;
                     dynamic = Some(match dynamic {
-                        None => t,
+                        None => t.clone(),
                         Some(so_far) => {
+                            let so_far = if single { self.truth_of(&so_far)? } else { so_far };
+                            single = false;
+                            let t = self.truth_of(t)?;
                             let bit = if op.op == BoolOp::And { Operator::BitAnd } else { Operator::BitOr };
                             self.tensor_binary(bit, &Value::Tensor(so_far), &Value::Tensor(t))?
                         }
