@@ -81,6 +81,17 @@ crate::dialect! {
         verify verify_counts
     }
 
+    /// Orders this thread's earlier accesses to global memory before later ones of the asynchronous proxy, TMA copies of it
+    /// (`fence.proxy.async.global`). With `complete` those to global memory that this thread has issued are waited for before: what they
+    /// write is there then.
+    op FenceAsyncGlobal = "fence_async_global" {
+        attrs(complete: bool = "complete")
+        index(Unrelated)
+        types()
+        effects(ORDER)
+        format "attr-dict"
+    }
+
     /// Orders this thread's earlier accesses to shared memory before later ones of the asynchronous proxy, such as the
     /// operand reads of `wgmma` (`fence.proxy.async`).
     op FenceAsyncShared = "fence_async_shared" {

@@ -4,6 +4,7 @@ pub mod axis;
 pub mod calls;
 pub mod encoding_choice;
 pub mod encoding_inference;
+pub mod global_bases;
 pub mod local_memory;
 pub mod local_pointers;
 pub mod reindex;
