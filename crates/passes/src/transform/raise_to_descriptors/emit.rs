@@ -1,0 +1,263 @@
+//! An access of a block, from its plan.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::{arith, scf, tt};
+use tilewright_ir::{Builder, Module, Op, Type, Value};
+
+use super::plan::{Dim, Extent, Index, Plan};
+use crate::analysis::affine::{Poly, Product};
+use crate::analysis::intervals::Interval;
+
+/// How a number of 32 bits comes from a sum of products.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Number {
+    /// The program has computed it, in front of the access.
+    Is(Value),
+    /// It fits.
+    Fits,
+    /// It may be greater, and is then masked.
+    Clamped,
+}
+
+/// What the numbers of a plan are, as far as the analyses say it, which see the module as it was.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Numbers {
+    pub how: FxHashMap<Poly, Number>,
+    /// Of those that are no less than 0.
+    pub not_negative: Vec<Poly>,
+}
+
+impl Numbers {
+    /// Notes a sum of products.
+    pub fn note(&mut self, poly: &Poly, computed: Option<Value>, interval: Interval) {
+        let number = match computed {
+            Some(value) => Number::Is(value),
+            None if interval.fits() => Number::Fits,
+            None => Number::Clamped,
+        };
+        self.how.insert(poly.clone(), number);
+        if interval.low >= 0 {
+            self.not_negative.push(poly.clone());
+        }
+    }
+}
+
+/// Writes operations in front of an access.
+pub(super) struct Emitter<'m> {
+    b: Builder<'m>,
+    numbers: Numbers,
+}
+
+impl<'m> Emitter<'m> {
+    pub fn new(module: &'m mut Module, op: Op, numbers: Numbers) -> Self {
+        Emitter { b: Builder::before(module, op), numbers }
+    }
+
+    /// Replaces the access of a plan.
+    pub fn replace(mut self, plan: &Plan) {
+        let op = plan.op;
+        let mut offset = plan.offset.clone();
+        let strides = [plan.pitch.clone(), Poly::number(1)];
+        let (mut indices, mut extents) = (Vec::new(), Vec::new());
+        for (dim, stride) in plan.dims.iter().zip(&strides) {
+            let (index, moved) = self.index(dim);
+            if let Some(moved) = moved {
+                offset = offset.plus(&Poly::leaf(moved).times(stride), -1);
+            }
+            extents.push(self.extent(dim, index, moved));
+            indices.push(index);
+        }
+        let base = self.moved(plan.base, &offset);
+        let strides = strides.map(|stride| self.wide(&stride));
+        let b = &mut self.b;
+        let block = plan.dims.each_ref().map(|dim| dim.block);
+        let pointee = b.module.pointee_type(b.module.value_type(plan.base)).unwrap_or(Type::I8);
+        let block = b.module.tensor_type(&block, pointee, None);
+        let ty = b.module.ty(tilewright_ir::TypeKind::TensorDesc { block });
+        let desc =
+            tt::MakeTensorDescriptor::build(b, base, &extents, &strides, None, ty).result(b.module);
+        if let Some(load) = tt::Load::cast(b.module, op) {
+            let (cache, evict) = (load.cache(b.module), load.evict(b.module));
+            let result = b.module.value_type(load.result(b.module));
+            let mut value = tt::DescriptorLoad::build(b, desc, &indices, cache, evict, block).result(b.module);
+            if plan.transposed {
+                value = tt::Trans::build(b, value, vec![1, 0], result).result(b.module);
+            }
+            b.module.replace_op(op, &[value]);
+        } else {
+            let mut src = tt::Store(op).value(b.module);
+            if plan.transposed {
+                src = tt::Trans::build(b, src, vec![1, 0], block).result(b.module);
+            }
+            tt::DescriptorStore::build(b, desc, src, &indices);
+            b.module.erase_op(op);
+        }
+    }
+
+    /// The index of a block, and by how much the matrix begins before its place so that it is none below 0.
+    fn index(&mut self, dim: &Dim) -> (Value, Option<Value>) {
+        let index = self.number(&dim.index);
+        if dim.index_is == Index::InPlace {
+            return (index, None);
+        }
+        let b = &mut self.b;
+        let zero = b.i32(0);
+        let place = arith::Maxsi::build(b, index, zero).result(b.module);
+        let moved = arith::Subi::build(b, place, index).result(b.module);
+        (place, Some(moved))
+    }
+
+    /// How many rows or columns the matrix has.
+    fn extent(&mut self, dim: &Dim, index: Value, moved: Option<Value>) -> Value {
+        let bounds = match &dim.extent {
+            Extent::Reached(least) => return self.reached(dim, index, *least),
+            Extent::Bounded(bounds) => bounds,
+        };
+        let mut extent = None;
+        for bound in bounds {
+            let mut number = self.number(bound);
+            if !self.numbers.not_negative.contains(bound) {
+                let b = &mut self.b;
+                let zero = b.i32(0);
+                number = arith::Maxsi::build(b, number, zero).result(b.module);
+            }
+            let b = &mut self.b;
+            extent = Some(match extent {
+                None => number,
+                Some(other) => arith::Minsi::build(b, other, number).result(b.module),
+            });
+        }
+        let extent = extent.expect("a bound");
+        let Some(moved) = moved else { return extent };
+        let b = &mut self.b;
+        arith::Addi::build(b, extent, moved).result(b.module)
+    }
+
+    /// As many as reach to the end of the block.
+    fn reached(&mut self, dim: &Dim, index: Value, least: u32) -> Value {
+        let b = &mut self.b;
+        let block = b.i32(dim.block as i32);
+        if dim.index.is_zero() {
+            return if dim.block < least { b.i32(least as i32) } else { block };
+        }
+        let end = arith::Addi::build(b, index, block).result(b.module);
+        if dim.block >= least {
+            return end;
+        }
+        let least = b.i32(least as i32);
+        arith::Maxsi::build(b, end, least).result(b.module)
+    }
+
+    /// A sum of products in 32 bits. What does not fit is the greatest or the least number of 32 bits, and behind all that is there.
+    fn number(&mut self, poly: &Poly) -> Value {
+        if let Some(n) = poly.constant() {
+            return self.b.int(n, Type::I32);
+        }
+        match self.numbers.how.get(poly) {
+            Some(Number::Is(value)) => *value,
+            Some(Number::Fits) => self.sum(poly, Type::I32),
+            _ => {
+                let wide = self.wide(poly);
+                let b = &mut self.b;
+                let [least, most] = [i32::MIN, i32::MAX].map(|n| b.int(i64::from(n), Type::I64));
+                let number = arith::Minsi::build(b, wide, most).result(b.module);
+                let number = arith::Maxsi::build(b, number, least).result(b.module);
+                arith::Trunci::build(b, number, Type::I32).out(b.module)
+            }
+        }
+    }
+
+    /// A sum of products in 64 bits.
+    fn wide(&mut self, poly: &Poly) -> Value {
+        self.sum(poly, Type::I64)
+    }
+
+    /// A pointer moved by so many elements, by what changes in the innermost loops last.
+    fn moved(&mut self, base: Value, offset: &Poly) -> Value {
+        let mut left = offset.clone();
+        let mut pointer = base;
+        while !left.is_zero() {
+            let depth = left.terms().map(|(product, _)| self.depth(product)).min().unwrap_or(0);
+            let (now, later) = left.split(|product, _| self.depth(product) == depth);
+            let by = self.wide(&now);
+            pointer = tt::Addptr::build(&mut self.b, pointer, by).result(self.b.module);
+            left = later;
+        }
+        pointer
+    }
+
+    /// In how many loops a product changes.
+    fn depth(&self, product: &Product) -> usize {
+        let m = &*self.b.module;
+        let loops = |v: Value| {
+            let mut depth = 0;
+            let mut block = m.value_block(v);
+            while let Some(op) = block.and_then(|b| m.block_parent_op(b)) {
+                depth += usize::from(scf::For::cast(m, op).is_some() || scf::While::cast(m, op).is_some());
+                block = m.parent_block(op);
+            }
+            depth
+        };
+        product.iter().map(|&v| loops(v)).max().unwrap_or(0)
+    }
+
+    fn sum(&mut self, poly: &Poly, ty: Type) -> Value {
+        let mut terms: Vec<(Product, i64)> = poly.terms().map(|(p, c)| (p.clone(), c)).collect();
+        // A sum begins with what is added, and ends with what changes most.
+        terms.sort_by_key(|(product, coefficient)| {
+            (self.depth(product), *coefficient < 0, Reverse(product.len()))
+        });
+        let mut sum = None;
+        for (product, coefficient) in terms {
+            let minus = sum.is_some() && coefficient < 0 && coefficient != i64::MIN;
+            let coefficient = if minus { -coefficient } else { coefficient };
+            let term = self.product(&product, coefficient, ty);
+            let b = &mut self.b;
+            sum = Some(match sum {
+                None => term,
+                Some(sum) if minus => arith::Subi::build(b, sum, term).result(b.module),
+                Some(sum) => arith::Addi::build(b, sum, term).result(b.module),
+            });
+        }
+        sum.unwrap_or_else(|| self.b.int(0, ty))
+    }
+
+    fn product(&mut self, product: &Product, coefficient: i64, ty: Type) -> Value {
+        let mut all = None;
+        for &leaf in product {
+            let factor = self.of_type(leaf, ty);
+            let b = &mut self.b;
+            all = Some(match all {
+                None => factor,
+                Some(all) => arith::Muli::build(b, all, factor).result(b.module),
+            });
+        }
+        let b = &mut self.b;
+        match all {
+            Some(all) if coefficient == 1 => all,
+            Some(all) => {
+                let coefficient = b.int(coefficient, ty);
+                arith::Muli::build(b, all, coefficient).result(b.module)
+            }
+            None => b.int(coefficient, ty),
+        }
+    }
+
+    /// A scalar in a type of 32 or 64 bits.
+    fn of_type(&mut self, value: Value, ty: Type) -> Value {
+        let b = &mut self.b;
+        let from = b.module.value_type(value);
+        if from == ty {
+            return value;
+        }
+        if from == Type::INDEX {
+            return arith::IndexCast::build(b, value, ty).out(b.module);
+        }
+        match b.module.bits(from) < b.module.bits(ty) {
+            true => arith::Extsi::build(b, value, ty).out(b.module),
+            false => arith::Trunci::build(b, value, ty).out(b.module),
+        }
+    }
+}
