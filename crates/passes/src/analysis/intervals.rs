@@ -82,24 +82,38 @@ impl Interval {
 pub struct Intervals<'m> {
     m: &'m Module,
     affine: &'m Affine<'m>,
-    /// What `tl.assume` says.
-    assumed: FxHashMap<Value, Interval>,
+    /// What `tl.assume` says of sums of products.
+    assumed: Vec<(Poly, Interval)>,
     known: RefCell<FxHashMap<Value, Option<Interval>>>,
 }
 
 impl<'m> Intervals<'m> {
     /// Of this module.
     pub fn new(m: &'m Module, affine: &'m Affine<'m>) -> Self {
-        let mut assumed: FxHashMap<Value, Interval> = FxHashMap::default();
-        for (value, interval) in m.all_ops(m.root()).into_iter().filter_map(|op| assumption(m, op)) {
-            let before = assumed.get(&value).copied().unwrap_or(of_bits(64));
-            assumed.insert(value, before.meet(interval));
-        }
+        let all = m.all_ops(m.root()).into_iter().filter_map(|op| assumption(m, op));
+        // What is made of several numbers may be made elsewhere once more, where nothing is promised: not where it is from the beginning.
+        let always = |value: Value| {
+            let around = m.value_block(value).and_then(|block| m.block_parent_op(block));
+            around.is_some_and(|op| tt::Func::cast(m, op).is_some())
+        };
+        let all = all.map(|(value, interval)| (value, affine.scalar(value), interval));
+        let all = all.filter(|(value, poly, _)| *poly == Poly::leaf(*value) || always(*value));
+        let assumed = all.map(|(_, poly, interval)| (poly, interval)).collect();
         Intervals { m, affine, assumed, known: RefCell::default() }
     }
 
     /// Of a sum of products.
     pub fn of(&self, poly: &Poly) -> Interval {
+        let mut found = self.sum(poly);
+        for (part, interval) in &self.assumed {
+            let Some(times) = poly.how_many(part) else { continue };
+            let left = self.sum(&poly.plus(part, times.wrapping_neg()));
+            found = found.meet(left.plus(interval.times(Interval::number(times))));
+        }
+        found
+    }
+
+    fn sum(&self, poly: &Poly) -> Interval {
         let mut sum = Interval::number(0);
         for (product, coefficient) in poly.terms() {
             let factors = product.iter().map(|&v| self.leaf(v));
@@ -118,8 +132,9 @@ impl<'m> Intervals<'m> {
         // A value that is asked for while it is looked for is any.
         self.known.borrow_mut().insert(value, None);
         let mut found = all.meet(self.find(value).unwrap_or(all));
-        if let Some(&assumed) = self.assumed.get(&value) {
-            found = found.meet(assumed);
+        let itself = Poly::leaf(value);
+        for (_, interval) in self.assumed.iter().filter(|(poly, _)| *poly == itself) {
+            found = found.meet(*interval);
         }
         self.known.borrow_mut().insert(value, Some(found));
         found

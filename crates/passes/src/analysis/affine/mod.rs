@@ -36,11 +36,24 @@ pub struct Linear {
     pub offset: Poly,
     /// From one element to the next along each dimension.
     pub strides: Vec<Poly>,
+    /// Where indices begin again from 0.
+    pub wraps: Vec<Wrap>,
+}
+
+/// Along a dimension the index is `(first + i) % end`, and not what it counts as here, `first + i`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrap {
+    /// The dimension.
+    pub dim: usize,
+    /// The first index.
+    pub first: Poly,
+    /// Where they begin again.
+    pub end: Poly,
 }
 
 impl Linear {
     fn constant(offset: Poly, rank: usize) -> Self {
-        Linear { base: None, offset, strides: vec![Poly::zero(); rank] }
+        Linear { base: None, offset, strides: vec![Poly::zero(); rank], wraps: Vec::new() }
     }
 
     /// Whether all elements are alike.
@@ -56,12 +69,25 @@ impl Linear {
             _ => return None,
         };
         let strides = self.strides.iter().zip(&other.strides).map(|(a, b)| a.plus(b, times)).collect();
-        Some(Linear { base, offset: self.offset.plus(&other.offset, times), strides })
+        let mut wraps = self.wraps.clone();
+        wraps.extend(other.wraps.iter().filter(|wrap| !self.wraps.contains(wrap)).cloned());
+        Some(Linear { base, offset: self.offset.plus(&other.offset, times), strides, wraps })
     }
 
     fn times(&self, by: &Poly) -> Linear {
         let strides = self.strides.iter().map(|s| s.times(by)).collect();
-        Linear { base: None, offset: self.offset.times(by), strides }
+        Linear { base: None, offset: self.offset.times(by), strides, wraps: self.wraps.clone() }
+    }
+
+    /// The remainder by a number that all elements have alike.
+    fn wrapped(mut self, by: &Linear) -> Option<Linear> {
+        let mut along = self.strides.iter().enumerate().filter(|(_, stride)| !stride.is_zero());
+        let (dim, stride) = along.next().filter(|_| along.next().is_none())?;
+        if stride.constant() != Some(1) || !by.is_uniform() || !self.wraps.is_empty() {
+            return None;
+        }
+        self.wraps.push(Wrap { dim, first: self.offset.clone(), end: by.offset.clone() });
+        Some(self)
     }
 }
 
@@ -88,6 +114,14 @@ impl<'m> Affine<'m> {
     /// # Errors
     /// The value that is made otherwise.
     pub fn of(&self, value: Value) -> Result<Linear, Obstacle> {
+        self.wrapping(value).and_then(|linear| if linear.wraps.is_empty() { Ok(linear) } else { Err(value) })
+    }
+
+    /// The same, but for where indices begin again from 0.
+    ///
+    /// # Errors
+    /// The value that is made otherwise.
+    pub fn wrapping(&self, value: Value) -> Result<Linear, Obstacle> {
         // What is found out while carried values stand for themselves holds meanwhile.
         let lasting = self.carried.borrow().is_empty();
         if let Some(known) = self.known.borrow().get(&value).filter(|_| lasting) {
@@ -141,7 +175,7 @@ impl<'m> Affine<'m> {
         Ok(match m.opcode(op) {
             Some(Opcode::Tt(tt::Kind::Addptr)) => {
                 let add = tt::Addptr(op);
-                self.of(add.ptr(m))?.plus(&self.of(add.offset(m))?, 1)
+                self.wrapping(add.ptr(m))?.plus(&self.wrapping(add.offset(m))?, 1)
             }
             Some(Opcode::Tt(tt::Kind::Splat | tt::Kind::Broadcast | tt::Kind::ExpandDims)) => {
                 Some(self.spread(op, value)?)
@@ -153,15 +187,22 @@ impl<'m> Affine<'m> {
     /// What repeats a value, or gives it a dimension more.
     fn spread(&self, op: Op, result: Value) -> Result<Linear, Obstacle> {
         let src = self.m.operands(op)[0];
-        let mut linear = self.of(src)?;
+        let mut linear = self.wrapping(src)?;
         match tt::ExpandDims::cast(self.m, op) {
-            Some(expand) => linear.strides.insert(expand.axis(self.m) as usize, Poly::zero()),
+            Some(expand) => {
+                let axis = expand.axis(self.m) as usize;
+                linear.strides.insert(axis, Poly::zero());
+                linear.wraps.iter_mut().for_each(|wrap| wrap.dim += usize::from(wrap.dim >= axis));
+            }
             None => {
                 linear.strides.resize(rank(self.m, result), Poly::zero());
                 // The only element of a dimension is repeated.
                 let from = self.m.shape(self.m.value_type(src)).unwrap_or(&[]);
                 for (stride, _) in linear.strides.iter_mut().zip(from).filter(|(_, n)| **n == 1) {
                     *stride = Poly::zero();
+                }
+                if linear.wraps.iter().any(|wrap| from.get(wrap.dim) == Some(&1)) {
+                    return Err(result);
                 }
             }
         }
@@ -183,32 +224,35 @@ impl<'m> Affine<'m> {
             }
             Some(Opcode::Tt(tt::Kind::MakeRange)) => {
                 let offset = Poly::number(i64::from(tt::MakeRange(op).start(m)));
-                Some(Linear { base: None, offset, strides: vec![Poly::number(1)] })
+                Some(Linear { offset, strides: vec![Poly::number(1)], ..Linear::constant(Poly::zero(), 0) })
             }
             Some(Opcode::Tt(tt::Kind::Splat | tt::Kind::Broadcast | tt::Kind::ExpandDims)) => {
                 Some(self.spread(op, value)?)
             }
             Some(Opcode::Arith(A::Extsi | A::IndexCast)) if whole(operands[0]) => {
                 // (Of an index as many bits are kept as the program counts with.)
-                Some(self.of(operands[0])?)
+                Some(self.wrapping(operands[0])?)
             }
             Some(Opcode::Arith(kind @ (A::Addi | A::Subi))) => {
-                let (x, y) = (self.of(operands[0])?, self.of(operands[1])?);
+                let (x, y) = (self.wrapping(operands[0])?, self.wrapping(operands[1])?);
                 x.plus(&y, if kind == A::Subi { -1 } else { 1 })
             }
             Some(Opcode::Arith(A::Muli)) => {
-                let (x, y) = (self.of(operands[0])?, self.of(operands[1])?);
+                let (x, y) = (self.wrapping(operands[0])?, self.wrapping(operands[1])?);
                 match (x.is_uniform(), y.is_uniform()) {
                     (_, true) => Some(x.times(&y.offset)),
                     (true, _) => Some(y.times(&x.offset)),
                     _ => None,
                 }
             }
+            Some(Opcode::Arith(A::Remsi)) if rank > 0 => {
+                self.of(operands[0])?.wrapped(&self.of(operands[1])?)
+            }
             Some(Opcode::Arith(A::Shli)) => {
                 let by = m.constant_int(operands[1]).filter(|by| (0..31).contains(by));
                 let by = by.map(|by| Poly::number(1 << by));
                 match by {
-                    Some(by) => Some(self.of(operands[0])?.times(&by)),
+                    Some(by) => Some(self.wrapping(operands[0])?.times(&by)),
                     None => None,
                 }
             }
@@ -225,9 +269,9 @@ impl<'m> Affine<'m> {
         let at = m.block_args(body).iter().position(|&v| v == arg)?.checked_sub(1)?;
         let init = *l.init(m).get(at)?;
         let next = *m.operands(m.last_op(body)?).get(at)?;
-        let first = self.of(init).ok()?;
+        let first = self.wrapping(init).ok()?;
         self.carried.borrow_mut().push(arg);
-        let moved = self.of(next);
+        let moved = self.wrapping(next);
         self.carried.borrow_mut().pop();
         let moved = moved.ok()?;
         let own = self.itself(arg);
@@ -236,7 +280,7 @@ impl<'m> Affine<'m> {
         let varies = |v: Value| {
             v == arg || m.value_block(v).and_then(|b| m.block_parent_op(b)).is_some_and(|p| m.is_ancestor(op, p))
         };
-        if moved.base != own.base || !moved.is_uniform() || step.leaves().any(varies) {
+        if moved.base != own.base || !moved.is_uniform() || !moved.wraps.is_empty() || step.leaves().any(varies) {
             return None;
         }
         if !step.is_zero() {

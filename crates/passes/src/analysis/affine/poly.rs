@@ -106,6 +106,13 @@ impl Poly {
         Some(Poly { terms: self.terms().map(|(product, c)| (product.clone(), c / by)).collect() })
     }
 
+    /// How many times another, as far as its first product goes.
+    pub fn how_many(&self, part: &Poly) -> Option<i64> {
+        let (product, times) = part.terms().find(|(product, _)| !product.is_empty())?;
+        let own = self.terms.get(product)?;
+        (own % times == 0).then(|| own / times)
+    }
+
     /// One product of `self` by one of `by`, if `by` has no other and the quotient is whole.
     fn quotient(product: &Product, coefficient: i64, by: &Poly) -> Option<(Product, i64)> {
         let (factors, divisor) = by.terms().next().filter(|_| by.len() == 1)?;

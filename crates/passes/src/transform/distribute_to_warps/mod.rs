@@ -31,7 +31,7 @@
 mod reduce;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, gpu, tt, ttg};
+use tilewright_ir::dialect::{arith, gpu, llvm, tt, ttg};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::index::{Index, Relation, Role};
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Shape, Type, TypeKind, Value};
@@ -219,6 +219,11 @@ impl Distributor<'_> {
                 _ if is_pure(self.m, op) || !self.m.regions(op).is_empty() => {}
                 _ => return Err(self.unsupported(op, "distributed over warps")),
             },
+            // Nothing behind asks what is promised.
+            Some(Opcode::Llvm(_)) if llvm::Assume::cast(self.m, op).is_some() => {
+                self.m.erase_op(op);
+                return Ok(());
+            }
             Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => return self.convert(ttg::ConvertLayout(op)),
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => {}
             Some(Opcode::Arith(_) | Opcode::Math(_) | Opcode::Scf(_) | Opcode::Ub(_) | Opcode::Gpu(_)) => {}

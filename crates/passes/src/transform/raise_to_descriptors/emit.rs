@@ -96,17 +96,18 @@ impl<'m> Emitter<'m> {
         }
     }
 
-    /// The index of a block, and by how much the matrix begins before its place so that it is none below 0.
+    /// The index of a block, and how many rows or columns earlier the matrix begins so that it is not below 0.
     fn index(&mut self, dim: &Dim) -> (Value, Option<Value>) {
         let index = self.number(&dim.index);
         if dim.index_is == Index::InPlace {
             return (index, None);
         }
+        let wide = self.of_type(index, Type::I64);
         let b = &mut self.b;
-        let zero = b.i32(0);
+        let (zero, none) = (b.i32(0), b.int(0, Type::I64));
         let place = arith::Maxsi::build(b, index, zero).result(b.module);
-        let moved = arith::Subi::build(b, place, index).result(b.module);
-        (place, Some(moved))
+        let moved = arith::Subi::build(b, none, wide).result(b.module);
+        (place, Some(arith::Maxsi::build(b, moved, none).result(b.module)))
     }
 
     /// How many rows or columns the matrix has.
@@ -118,21 +119,23 @@ impl<'m> Emitter<'m> {
         let mut extent = None;
         for bound in bounds {
             let mut number = self.number(bound);
-            if !self.numbers.not_negative.contains(bound) {
+            if let Some(moved) = moved {
+                let wide = self.of_type(number, Type::I64);
                 let b = &mut self.b;
+                let sum = arith::Addi::build(b, wide, moved).result(b.module);
+                number = self.clamped(sum);
+            }
+            let b = &mut self.b;
+            if moved.is_some() || !self.numbers.not_negative.contains(bound) {
                 let zero = b.i32(0);
                 number = arith::Maxsi::build(b, number, zero).result(b.module);
             }
-            let b = &mut self.b;
             extent = Some(match extent {
                 None => number,
                 Some(other) => arith::Minsi::build(b, other, number).result(b.module),
             });
         }
-        let extent = extent.expect("a bound");
-        let Some(moved) = moved else { return extent };
-        let b = &mut self.b;
-        arith::Addi::build(b, extent, moved).result(b.module)
+        extent.expect("a bound")
     }
 
     /// As many as reach to the end of the block.
@@ -160,13 +163,18 @@ impl<'m> Emitter<'m> {
             Some(Number::Fits) => self.sum(poly, Type::I32),
             _ => {
                 let wide = self.wide(poly);
-                let b = &mut self.b;
-                let [least, most] = [i32::MIN, i32::MAX].map(|n| b.int(i64::from(n), Type::I64));
-                let number = arith::Minsi::build(b, wide, most).result(b.module);
-                let number = arith::Maxsi::build(b, number, least).result(b.module);
-                arith::Trunci::build(b, number, Type::I32).out(b.module)
+                self.clamped(wide)
             }
         }
+    }
+
+    /// The nearest number of 32 bits.
+    fn clamped(&mut self, wide: Value) -> Value {
+        let b = &mut self.b;
+        let [least, most] = [i32::MIN, i32::MAX].map(|n| b.int(i64::from(n), Type::I64));
+        let number = arith::Minsi::build(b, wide, most).result(b.module);
+        let number = arith::Maxsi::build(b, number, least).result(b.module);
+        arith::Trunci::build(b, number, Type::I32).out(b.module)
     }
 
     /// A sum of products in 64 bits.

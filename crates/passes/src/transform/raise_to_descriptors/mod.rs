@@ -25,6 +25,8 @@
 //! - The mask bounds each index by itself ([`prefix`](crate::analysis::affine::prefix)), and what it leaves out is 0. Then
 //!   `i + index < extent` is what the descriptor checks. An index that may be negative, where the mask does not say otherwise, is that of
 //!   a matrix that begins there; along a dimension without a bound the matrix ends where the block does, so that nothing is masked.
+//! - Rows by a remainder, `(first + i) % M`, are rows of a matrix with that many where nothing depends on the others: what is made of them is
+//!   stored under a mask that leaves them out (`wrap`).
 //! - What a program computes in 32 bits for an address or a mask does not overflow where memory is accessed (`docs/numerics.md`); numbers that
 //!   this pass makes are computed in 64 bits unless they are known to fit.
 //!
@@ -33,6 +35,7 @@
 
 mod emit;
 mod plan;
+mod wrap;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::{Diagnostic, Module, Op, Type, Value, launch, pass};

@@ -4,7 +4,8 @@ use tilewright_ir::dialect::{scf, tt};
 use tilewright_ir::{Module, Op, Value};
 
 use crate::analysis::affine::prefix::Bounds;
-use crate::analysis::affine::{Affine, Linear, Obstacle, Poly, prefix};
+use super::wrap;
+use crate::analysis::affine::{Affine, Linear, Obstacle, Poly, Wrap, prefix};
 use crate::analysis::axis::{AxisAnalysis, pointer_of};
 use crate::analysis::intervals::Intervals;
 use crate::target::MatrixLimit;
@@ -73,12 +74,15 @@ impl Known<'_> {
         let shape = m.shape(m.value_type(pointers)).unwrap_or(&[]).to_vec();
         let &[rows, columns] = &shape[..] else { return Err("its block has not two dimensions".into()) };
         self.plain(op)?;
-        let linear = self.affine.of(pointers).map_err(|v| self.made_by("its pointers are", v))?;
+        let linear = self.affine.wrapping(pointers).map_err(|v| self.made_by("its pointers are", v))?;
         let base = linear.base.ok_or("its pointers begin at none")?;
         let mut bounds = match mask {
             Some(mask) => prefix::of(m, self.affine, mask).map_err(|v| self.made_by("its mask is", v))?,
             None => vec![Bounds::default(); 2],
         };
+        for wrap in &linear.wraps {
+            bounds[wrap.dim].below.insert(0, self.wrapped(op, wrap)?);
+        }
         let transposed = self.transposed(&linear)?;
         let mut block = [rows, columns];
         let mut strides = linear.strides;
@@ -159,6 +163,19 @@ impl Known<'_> {
                 Err(format!("its rows begin less than {least} bytes behind each other"))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// How many indices of a dimension come before the one that is 0 again, where it does not matter what is loaded there.
+    fn wrapped(&self, op: Op, wrap: &Wrap) -> Result<Poly, Why> {
+        let load = tt::Load::cast(self.m, op).ok_or("it stores where indices begin again from 0")?;
+        if self.intervals.of(&wrap.first).low < 0 {
+            return Err("a remainder is its index, of what may be negative: tl.assume(… >= 0) says that it is not".into());
+        }
+        let room = wrap.end.plus(&wrap.first, -1);
+        match wrap::is_free(self.m, self.affine, load.result(self.m), wrap.dim, &room) {
+            true => Ok(room),
+            false => Err("a remainder is its index, and not only what is masked depends on those that begin again".into()),
         }
     }
 
