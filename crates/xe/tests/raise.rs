@@ -78,7 +78,6 @@ fn raised(source: &str, signature: &str, expected: [usize; 2]) -> Module {
     let target = Target::parse("xe:pvc").expect("is one").info();
     raise_to_descriptors::run(&mut module, &target).unwrap_or_else(|e| panic!("{e}"));
     let found = accesses(&module);
-    if std::env::var_os("SHOW").is_some() { eprintln!("{}", tilewright_ir::print(&module)); }
     assert_eq!(found, expected, "{:#?}\n{}", remarks::of(&module), tilewright_ir::print(&module));
     assert_eq!(remarks::of(&module).is_empty(), expected[1] == 0, "{:#?}", remarks::of(&module));
     module

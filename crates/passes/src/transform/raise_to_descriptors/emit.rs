@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt};
 use tilewright_ir::{Builder, Module, Op, Type, Value};
 
-use super::plan::{Dim, Extent, Index, Plan};
+use super::plan::{Counted, Dim, Extent, Index, Plan};
 use crate::analysis::affine::{Poly, Product};
 use crate::analysis::intervals::Interval;
 
@@ -66,7 +66,7 @@ impl<'m> Emitter<'m> {
             if let Some(moved) = moved {
                 offset = offset.plus(&Poly::leaf(moved).times(stride), -1);
             }
-            extents.push(self.extent(dim, index, moved));
+            extents.push(self.extent(dim, moved));
             indices.push(index);
         }
         let base = self.moved(plan.base, &offset);
@@ -111,9 +111,9 @@ impl<'m> Emitter<'m> {
     }
 
     /// How many rows or columns the matrix has.
-    fn extent(&mut self, dim: &Dim, index: Value, moved: Option<Value>) -> Value {
+    fn extent(&mut self, dim: &Dim, moved: Option<Value>) -> Value {
         let bounds = match &dim.extent {
-            Extent::Reached(least) => return self.reached(dim, index, *least),
+            Extent::Reached { least, by } => return self.reached(dim, *by, *least),
             Extent::Bounded(bounds) => bounds,
         };
         let mut extent = None;
@@ -138,19 +138,26 @@ impl<'m> Emitter<'m> {
         extent.expect("a bound")
     }
 
-    /// As many as reach to the end of the block.
-    fn reached(&mut self, dim: &Dim, index: Value, least: u32) -> Value {
+    /// As many as reach to the end of the block, or of the last block to which a loop counts.
+    fn reached(&mut self, dim: &Dim, by: Option<Counted>, least: u32) -> Value {
+        let Some(Counted { of, times }) = by else {
+            return self.b.i32(dim.block.max(least) as i32);
+        };
+        let m = &*self.b.module;
+        let [low, high, step] = [of.lower_bound(m), of.upper_bound(m), of.step(m)].map(|v| self.of_type(v, Type::I64));
         let b = &mut self.b;
-        let block = b.i32(dim.block as i32);
-        if dim.index.is_zero() {
-            return if dim.block < least { b.i32(least as i32) } else { block };
-        }
-        let end = arith::Addi::build(b, index, block).result(b.module);
-        if dim.block >= least {
-            return end;
-        }
-        let least = b.i32(least as i32);
-        arith::Maxsi::build(b, end, least).result(b.module)
+        let one = b.int(1, Type::I64);
+        let room = arith::Subi::build(b, high, low).result(b.module);
+        let room = arith::Subi::build(b, room, one).result(b.module);
+        let steps = arith::Divsi::build(b, room, step).result(b.module);
+        let passed = arith::Muli::build(b, steps, step).result(b.module);
+        let last = arith::Addi::build(b, passed, low).result(b.module);
+        let (times, block) = (b.int(times, Type::I64), b.int(i64::from(dim.block), Type::I64));
+        let last = arith::Muli::build(b, last, times).result(b.module);
+        let end = arith::Addi::build(b, last, block).result(b.module);
+        let least = b.int(i64::from(least), Type::I64);
+        let end = arith::Maxsi::build(b, end, least).result(b.module);
+        self.clamped(end)
     }
 
     /// A sum of products in 32 bits. What does not fit is the greatest or the least number of 32 bits, and behind all that is there.

@@ -129,7 +129,7 @@ fn numbers(known: &Known<'_>, computed: &FxHashMap<Poly, Vec<Value>>, plan: &Pla
     for dim in &plan.dims {
         let bounds: &[Poly] = match &dim.extent {
             Extent::Bounded(bounds) => bounds,
-            Extent::Reached(_) => &[],
+            Extent::Reached { .. } => &[],
         };
         for poly in bounds.iter().chain([&dim.index]) {
             let before = |v: &&Value| is_before(known.m, **v, plan.op);

@@ -57,10 +57,17 @@ pub(super) enum Index {
 /// How many rows or columns there are.
 #[derive(Debug, Clone)]
 pub(super) enum Extent {
-    /// Nothing is masked: as many as the block needs, and this at least.
-    Reached(u32),
+    /// Nothing is masked: as many as the block needs, or all blocks of a loop, and this at least.
+    Reached { least: u32, by: Option<Counted> },
     /// The least of these, and not less than 0.
     Bounded(Vec<Poly>),
+}
+
+/// An index that is so many times the number to which a loop counts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    pub of: scf::For,
+    pub times: i64,
 }
 
 /// Why an access is not raised.
@@ -98,8 +105,11 @@ impl Known<'_> {
         let (mut dims, mut offset) = (Vec::new(), linear.offset);
         for d in 0..2 {
             let mut dim = self.dim(block[d], std::mem::take(&mut bounds[d]))?;
-            if matches!(dim.extent, Extent::Reached(_)) {
-                dim.index = offset.multiples(&strides[d], |q| self.counts(op, q, block[d]));
+            if let Extent::Reached { by, .. } = &mut dim.extent
+                && let Some(counted) = self.counted(op, &offset, &strides[d], block[d])
+            {
+                dim.index = Poly::leaf(self.number_of(counted.of)).times(&Poly::number(counted.times));
+                *by = Some(counted);
             }
             offset = offset.plus(&dim.index.times(&strides[d]), -1);
             dims.push(dim);
@@ -186,7 +196,8 @@ impl Known<'_> {
                 return Err("its mask has a first element, and no end".into());
             }
             let index_is = Index::InPlace;
-            return Ok(Dim { block, index: Poly::zero(), index_is, extent: Extent::Reached(1) });
+            let extent = Extent::Reached { least: 1, by: None };
+            return Ok(Dim { block, index: Poly::zero(), index_is, extent });
         };
         // What the mask itself calls the index, or what is taken away from the end.
         let index = match bounds.not_negative.first() {
@@ -204,20 +215,26 @@ impl Known<'_> {
         Ok(Dim { block, index, index_is, extent: Extent::Bounded(extents) })
     }
 
-    /// Whether a part of an index is a loop's, and stays within 32 bits, a block behind it included.
-    fn counts(&self, op: Op, index: &Poly, block: u32) -> bool {
+    /// The part of an offset that is an index by the innermost loop around which it changes, if it stays within 32 bits, with the block.
+    fn counted(&self, op: Op, offset: &Poly, stride: &Poly, block: u32) -> Option<Counted> {
         let m = self.m;
-        let counts = |v: Value| {
-            let block = m.value_block(v).filter(|&b| m.block_args(b).first() == Some(&v));
-            let of = block.and_then(|b| m.block_parent_op(b)).and_then(|of| scf::For::cast(m, of));
-            of.is_some_and(|of| m.is_ancestor(of.0, op))
-        };
-        let mut leaves = index.leaves();
-        let alone = leaves.next().is_some_and(counts) && leaves.next().is_none();
-        alone && self.intervals.of(index).low >= 0 && {
+        let around = std::iter::successors(m.parent_op(op), |&op| m.parent_op(op));
+        for of in around.filter_map(|around| scf::For::cast(m, around)) {
+            let number = Poly::leaf(self.number_of(of));
+            let index = offset.multiples(stride, |q| q.how_many(&number).is_some() && q.leaves().count() == 1);
+            let Some(times) = index.how_many(&number) else { continue };
             let end = index.plus(&Poly::number(i64::from(block)), 1);
-            self.intervals.of(&end).fits()
+            // A loop counts on without overflow, too.
+            let step = m.constant_int(of.step(m)).filter(|&step| step > 0)?;
+            let fits = self.intervals.of(&end).fits() || times == 1 && i64::from(block) <= step;
+            return (fits && self.intervals.of(&index).low >= 0).then_some(Counted { of, times });
         }
+        None
+    }
+
+    /// What a loop counts with.
+    fn number_of(&self, of: scf::For) -> Value {
+        self.m.block_args(self.m.region_block(of.body(self.m)))[0]
     }
 
     /// What the hardware wants of columns.
@@ -232,7 +249,7 @@ impl Known<'_> {
             return Err("its first column may be a negative one".into());
         }
         match &mut column.extent {
-            Extent::Reached(least) => *least = (row / bytes).max(1),
+            Extent::Reached { least, .. } => *least = (row / bytes).max(1),
             Extent::Bounded(extents) => {
                 if !extents.iter().all(|extent| whole(extent, word)) {
                     return Err(format!("its rows are not known to have multiples of {word} bytes"));
