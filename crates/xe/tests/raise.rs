@@ -386,3 +386,96 @@ def kernel(x, out, first, M, stride, BM: tl.constexpr, BN: tl.constexpr):
     let launches = [at(0), at(1), at(1 << 27), at((1 << 27) + 1), at(1 << 26)];
     same(source, signature, [2, 0], &launches);
 }
+
+/// Numbers that look random, by a seed.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+
+    fn one<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len() as u64) as usize]
+    }
+}
+
+/// A kernel that loads and stores blocks somehow, often so that it can be raised.
+fn some_kernel(chance: &mut Chance) -> String {
+    let first = ["0", "tl.program_id(0) * 32", "u", "u + tl.program_id(0) * 16", "tl.program_id(1).to(tl.int64) * 32", "tl.maximum(u, 0)"];
+    let (row, column) = (chance.one(&first), chance.one(&["0", "v", "tl.program_id(0) * 32", "tl.program_id(1).to(tl.int64) * 16"]));
+    let bound = |chance: &mut Chance, index: &str, end: &str| {
+        let low = format!("({index} >= 0) & ({index} < {end})");
+        let forms = [format!("{index} < {end}"), format!("{index} <= {end} - 2"), format!("{end} > {index}"), low, format!("{index} + 0 < tl.minimum({end}, 40)")];
+        forms[chance.below(forms.len() as u64) as usize].clone()
+    };
+    let turned = chance.below(4) == 0;
+    let (r, c) = if turned { ("[None, :]", "[:, None]") } else { ("[:, None]", "[None, :]") };
+    let masks = chance.below(4);
+    let (by_row, by_column) = (bound(chance, "rows", "M"), bound(chance, "columns", "N"));
+    let mask = match masks {
+        0 => String::new(),
+        1 => format!(", mask=({by_row}){r}"),
+        2 => format!(", mask=({by_column}){c}"),
+        _ => format!(", mask=({by_row}){r} & ({by_column}){c}"),
+    };
+    let other = if masks > 0 { ", other=0.0" } else { "" };
+    let count = chance.one(&["range(0, 3)", "range(1, T)", "range(T, 7, 2)", "range(0, T * 32, 32)", "range(u, 5)"]);
+    let (step, moved) = match chance.below(5) {
+        0 => ("32", "columns"),
+        1 => ("16 * stride", "rows"),
+        2 => ("8", "columns"),
+        3 => ("16 * stride + 8", "rows"),
+        _ => ("0", "rows"),
+    };
+    let again = format!("p = x + (rows{r} * stride + columns{c})\n        q = out + (rows{r} * stride + columns{c})");
+    let (begin, walk) = match chance.below(3) {
+        0 => (String::new(), format!("p += {step}\n        q += {step}")),
+        1 => (again, format!("{moved} += 16")),
+        _ => (String::new(), String::new()),
+    };
+    format!(
+        "\
+def kernel(x, out, u, v, M, N, stride, T):
+    rows = {row} + tl.arange(0, 16)
+    columns = {column} + tl.arange(0, 32)
+    p = x + (rows{r} * stride + columns{c})
+    q = out + stride * rows{r} + columns{c}
+    for i in {count}:
+        {begin}
+        block = tl.load(p{mask}{other})
+        tl.store(q, block + 1{mask})
+        {walk}
+"
+    )
+}
+
+#[test]
+fn random_kernels() {
+    let signature = "*fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, i32:16, i32";
+    let target = Target::parse("xe:pvc").expect("is one").info();
+    let (mut of_blocks, mut others) = (0, 0);
+    for seed in 0..300 {
+        let mut chance = Chance(seed);
+        let source = some_kernel(&mut chance);
+        let mut module = built(&source, signature, 4);
+        raise_to_descriptors::run(&mut module, &target).unwrap_or_else(|e| panic!("{e}\n{source}"));
+        let [blocks, gathered] = accesses(&module);
+        (of_blocks, others) = (of_blocks + blocks, others + gathered);
+        let text = tilewright_ir::print(&module);
+        for _ in 0..2 {
+            let number = |chance: &mut Chance, low: i64, n: u64| Number(low + 16 * chance.below(n) as i64);
+            let middle = 1200 * 128 + 256;
+            let mut given = vec![Half(2 * middle, middle), Half(2 * middle, middle)];
+            given.extend([number(&mut chance, -48, 6), number(&mut chance, -32, 5)]);
+            given.extend([number(&mut chance, -16, 6), number(&mut chance, -16, 6), Number(128)]);
+            given.push(Number(chance.below(5) as i64));
+            let before = run(built(&source, signature, 4), [2, 2, 1], &given);
+            let after = run(tilewright_ir::parse(&text, "raised").expect("parses"), [2, 2, 1], &given);
+            assert!(before == after, "seed {seed}\n{source}\n{text}");
+        }
+    }
+    assert!(of_blocks > others, "{of_blocks} of {}", of_blocks + others);
+    println!("{of_blocks} of {} accesses are raised", of_blocks + others);
+}
