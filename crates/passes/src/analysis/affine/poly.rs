@@ -106,6 +106,18 @@ impl Poly {
         Some(Poly { terms: self.terms().map(|(product, c)| (product.clone(), c / by)).collect() })
     }
 
+    /// The same with another sum in the place of a scalar.
+    #[must_use]
+    pub fn with(&self, scalar: Value, sum: &Poly) -> Poly {
+        let mut all = Poly::zero();
+        for (product, coefficient) in self.terms() {
+            let (own, others): (Product, Product) = product.iter().copied().partition(|&v| v == scalar);
+            let term = Poly::term(others, coefficient);
+            all = all.plus(&own.iter().fold(term, |term, _| term.times(sum)), 1);
+        }
+        all
+    }
+
     /// How many times another, as far as its first product goes.
     pub fn how_many(&self, part: &Poly) -> Option<i64> {
         let (product, times) = part.terms().find(|(product, _)| !product.is_empty())?;
@@ -175,6 +187,7 @@ mod tests {
         assert_eq!(sum.multiples(&y, |_| true), x.times(&Poly::number(32)).plus(&Poly::number(64), 1));
         assert_eq!(sum.multiples(&y, |q| q.constant().is_none()), x.times(&Poly::number(32)));
         assert_eq!(sum.divided(2), None);
+        assert_eq!(sum.with(Value::from_u32(1), &Poly::number(2)), x.times(&Poly::number(64)).plus(&Poly::number(135), 1));
         assert_eq!(x.times(&Poly::number(6)).divided(3), Some(x.times(&Poly::number(2))));
     }
 }

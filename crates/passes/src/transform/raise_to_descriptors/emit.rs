@@ -1,14 +1,13 @@
 //! An access of a block, from its plan.
 
-use std::cmp::Reverse;
-
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, scf, tt};
+use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::{Builder, Module, Op, Type, Value};
 
 use super::plan::{Counted, Dim, Extent, Index, Plan};
-use crate::analysis::affine::{Poly, Product};
+use crate::analysis::affine::Poly;
 use crate::analysis::intervals::Interval;
+use crate::sums;
 
 /// How a number of 32 bits comes from a sum of products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +101,7 @@ impl<'m> Emitter<'m> {
         if dim.index_is == Index::InPlace {
             return (index, None);
         }
-        let wide = self.of_type(index, Type::I64);
+        let wide = sums::of_type(&mut self.b, index, Type::I64);
         let b = &mut self.b;
         let (zero, none) = (b.i32(0), b.int(0, Type::I64));
         let place = arith::Maxsi::build(b, index, zero).result(b.module);
@@ -120,7 +119,7 @@ impl<'m> Emitter<'m> {
         for bound in bounds {
             let mut number = self.number(bound);
             if let Some(moved) = moved {
-                let wide = self.of_type(number, Type::I64);
+                let wide = sums::of_type(&mut self.b, number, Type::I64);
                 let b = &mut self.b;
                 let sum = arith::Addi::build(b, wide, moved).result(b.module);
                 number = self.clamped(sum);
@@ -144,8 +143,9 @@ impl<'m> Emitter<'m> {
             return self.b.i32(dim.block.max(least) as i32);
         };
         let m = &*self.b.module;
-        let [low, high, step] = [of.lower_bound(m), of.upper_bound(m), of.step(m)].map(|v| self.of_type(v, Type::I64));
+        let bounds = [of.lower_bound(m), of.upper_bound(m), of.step(m)];
         let b = &mut self.b;
+        let [low, high, step] = bounds.map(|v| sums::of_type(b, v, Type::I64));
         let one = b.int(1, Type::I64);
         let room = arith::Subi::build(b, high, low).result(b.module);
         let room = arith::Subi::build(b, room, one).result(b.module);
@@ -167,7 +167,7 @@ impl<'m> Emitter<'m> {
         }
         match self.numbers.how.get(poly) {
             Some(Number::Is(value)) => *value,
-            Some(Number::Fits) => self.sum(poly, Type::I32),
+            Some(Number::Fits) => sums::build(&mut self.b, poly, Type::I32),
             _ => {
                 let wide = self.wide(poly);
                 self.clamped(wide)
@@ -186,7 +186,7 @@ impl<'m> Emitter<'m> {
 
     /// A sum of products in 64 bits.
     fn wide(&mut self, poly: &Poly) -> Value {
-        self.sum(poly, Type::I64)
+        sums::build(&mut self.b, poly, Type::I64)
     }
 
     /// A pointer moved by so many elements, by what changes in the innermost loops last.
@@ -194,85 +194,13 @@ impl<'m> Emitter<'m> {
         let mut left = offset.clone();
         let mut pointer = base;
         while !left.is_zero() {
-            let depth = left.terms().map(|(product, _)| self.depth(product)).min().unwrap_or(0);
-            let (now, later) = left.split(|product, _| self.depth(product) == depth);
+            let m = &*self.b.module;
+            let depth = left.terms().map(|(product, _)| sums::depth(m, product)).min().unwrap_or(0);
+            let (now, later) = left.split(|product, _| sums::depth(m, product) == depth);
             let by = self.wide(&now);
             pointer = tt::Addptr::build(&mut self.b, pointer, by).result(self.b.module);
             left = later;
         }
         pointer
-    }
-
-    /// In how many loops a product changes.
-    fn depth(&self, product: &Product) -> usize {
-        let m = &*self.b.module;
-        let loops = |v: Value| {
-            let mut depth = 0;
-            let mut block = m.value_block(v);
-            while let Some(op) = block.and_then(|b| m.block_parent_op(b)) {
-                depth += usize::from(scf::For::cast(m, op).is_some() || scf::While::cast(m, op).is_some());
-                block = m.parent_block(op);
-            }
-            depth
-        };
-        product.iter().map(|&v| loops(v)).max().unwrap_or(0)
-    }
-
-    fn sum(&mut self, poly: &Poly, ty: Type) -> Value {
-        let mut terms: Vec<(Product, i64)> = poly.terms().map(|(p, c)| (p.clone(), c)).collect();
-        // A sum begins with what is added, and ends with what changes most.
-        terms.sort_by_key(|(product, coefficient)| {
-            (self.depth(product), *coefficient < 0, Reverse(product.len()))
-        });
-        let mut sum = None;
-        for (product, coefficient) in terms {
-            let minus = sum.is_some() && coefficient < 0 && coefficient != i64::MIN;
-            let coefficient = if minus { -coefficient } else { coefficient };
-            let term = self.product(&product, coefficient, ty);
-            let b = &mut self.b;
-            sum = Some(match sum {
-                None => term,
-                Some(sum) if minus => arith::Subi::build(b, sum, term).result(b.module),
-                Some(sum) => arith::Addi::build(b, sum, term).result(b.module),
-            });
-        }
-        sum.unwrap_or_else(|| self.b.int(0, ty))
-    }
-
-    fn product(&mut self, product: &Product, coefficient: i64, ty: Type) -> Value {
-        let mut all = None;
-        for &leaf in product {
-            let factor = self.of_type(leaf, ty);
-            let b = &mut self.b;
-            all = Some(match all {
-                None => factor,
-                Some(all) => arith::Muli::build(b, all, factor).result(b.module),
-            });
-        }
-        let b = &mut self.b;
-        match all {
-            Some(all) if coefficient == 1 => all,
-            Some(all) => {
-                let coefficient = b.int(coefficient, ty);
-                arith::Muli::build(b, all, coefficient).result(b.module)
-            }
-            None => b.int(coefficient, ty),
-        }
-    }
-
-    /// A scalar in a type of 32 or 64 bits.
-    fn of_type(&mut self, value: Value, ty: Type) -> Value {
-        let b = &mut self.b;
-        let from = b.module.value_type(value);
-        if from == ty {
-            return value;
-        }
-        if from == Type::INDEX {
-            return arith::IndexCast::build(b, value, ty).out(b.module);
-        }
-        match b.module.bits(from) < b.module.bits(ty) {
-            true => arith::Extsi::build(b, value, ty).out(b.module),
-            false => arith::Trunci::build(b, value, ty).out(b.module),
-        }
     }
 }
