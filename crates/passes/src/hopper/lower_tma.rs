@@ -107,6 +107,7 @@ fn check(module: &Module, op: Op) -> Result<(), Diagnostic> {
         module.opcode(op),
         Some(Opcode::Tt(
             tt::Kind::DescriptorLoad
+                | tt::Kind::DescriptorPrefetch
                 | tt::Kind::DescriptorStore
                 | tt::Kind::DescriptorReduce
                 | tt::Kind::DescriptorGather

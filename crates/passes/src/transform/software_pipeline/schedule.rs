@@ -293,13 +293,18 @@ fn is_behind_stores(module: &Module, l: scf::For, op: Op) -> bool {
 }
 
 /// Whether an operation is a dot or has one inside (a branch, an inner loop).
-fn has_dot(module: &Module, op: Op) -> bool {
+pub(crate) fn has_dot(module: &Module, op: Op) -> bool {
     is_dot(module, op)
         || (!module.regions(op).is_empty() && module.all_ops(op).into_iter().any(|o| is_dot(module, o)))
 }
 
 /// Whether a value reaches an operation of the same iteration, other than as the address of a load that is copied itself.
-fn reaches(module: &Module, body: Block, value: Value, wanted: impl Fn(Op) -> bool) -> bool {
+pub(crate) fn reaches(
+    module: &Module,
+    body: Block,
+    value: Value,
+    wanted: impl Fn(Op) -> bool,
+) -> bool {
     let mut seen = FxHashSet::default();
     let mut work = vec![value];
     while let Some(v) = work.pop() {
