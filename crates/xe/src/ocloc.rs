@@ -176,7 +176,7 @@ impl Ocloc {
         let internal = if large_registers { LARGE_REGISTERS } else { "" };
         command.arg("compile").arg("-file").arg(&input).arg("-spirv_input").args(["-device", device]);
         command.args(["-options", OPTIONS, "-internal_options", &format!("{INTERNAL_OPTIONS}{internal}")]);
-        command.arg("-out_dir").arg(folder.path()).args(["-output", "kernel", "-output_no_suffix"]);
+        command.arg("-out_dir").arg(folder.path()).args(["-output", "kernel.bin", "-output_no_suffix"]);
         let done = process::run(&mut command, stop, TIME_LIMIT);
         let output = folder.path().join("kernel.bin");
         let log = match done {

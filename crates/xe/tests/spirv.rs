@@ -23,7 +23,7 @@ fn kernel(source: &str, signature: &str, num_warps: u32) -> Kernel {
         std::fs::write(std::path::Path::new(&folder).join(format!("k{name}.spv")), &kernel.spirv).unwrap();
     }
     let mut tool = Command::new("spirv-val")
-        .args(["--target-env", "opencl2.2", "-"])
+        .args(["--target-env", "spv1.2", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -73,4 +73,116 @@ fn vectors_are_added() {
     let mut z = vec![0f32; 1000];
     run(&kernel, [4, 1, 1], [bytes(&mut x), bytes(&mut y), bytes(&mut z)], &[1000]);
     assert!(z.iter().enumerate().all(|(i, &z)| z == 1.5 * i as f32));
+}
+
+const SOFTMAX: &str = "def kernel(x, y, columns):
+    at = tl.arange(0, 256)
+    row = tl.program_id(0)
+    value = tl.load(x + row * columns + at, mask=at < columns, other=-float('inf'))
+    value = tl.exp(value - tl.max(value, axis=0))
+    tl.store(y + row * columns + at, value / tl.sum(value, axis=0), mask=at < columns)
+";
+
+#[test]
+fn softmax_of_rows_that_warps_share() {
+    const COLUMNS: usize = 200;
+    let kernel = kernel(SOFTMAX, "*fp32,*fp32,i32", 4);
+    assert!(kernel.shared_bytes > 0);
+    let mut x: Vec<f32> = (0..3 * COLUMNS).map(|i| (i * 7 % 23) as f32 / 4.0).collect();
+    let mut y = vec![0f32; 3 * COLUMNS];
+    run(&kernel, [3, 1, 1], [bytes(&mut x), bytes(&mut y)], &[COLUMNS as i64]);
+    for (x, y) in x.chunks(COLUMNS).zip(y.chunks(COLUMNS)) {
+        let top = x.iter().copied().fold(f32::MIN, f32::max);
+        let sum: f64 = x.iter().map(|x| f64::from(x - top).exp()).sum();
+        for (x, y) in x.iter().zip(y) {
+            let want = f64::from(x - top).exp() / sum;
+            assert!((f64::from(*y) - want).abs() <= 1e-6, "{y} {want}");
+        }
+    }
+}
+
+const MATMUL: &str = "def kernel(a, b, c, M, N, K):
+    rows = tl.program_id(0) * BM
+    columns = tl.program_id(1) * BN
+    a_blocks = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    b_blocks = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    c_blocks = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    accumulator = tl.zeros((BM, BN), dtype=ACC)
+    for k in range(0, K, BK):
+        accumulator = tl.dot(a_blocks.load([rows, k]), b_blocks.load([k, columns]), accumulator, out_dtype=ACC)
+    c_blocks.store([rows, columns], accumulator)
+";
+
+/// A product of matrices of this type, by so many warps.
+fn matmul(of: &str, acc: &str, block: [u32; 3], num_warps: u32) -> Kernel {
+    let mut source = MATMUL.replace("ACC", &format!("tl.{}", if acc == "fp32" { "float32" } else { "int32" }));
+    for (name, n) in ["BM", "BN", "BK"].into_iter().zip(block) {
+        source = source.replace(name, &n.to_string());
+    }
+    kernel(&source, &format!("*{of}:16,*{of}:16,*{acc}:16,i32:16,i32:16,i32:16"), num_warps)
+}
+
+/// Memory at a multiple of 64 bytes.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+#[allow(dead_code)] // looked at as bytes
+struct Line([u8; 64]);
+
+/// Whole numbers of a type, at such a place, or 16 bytes behind one.
+fn numbers(of: &str, count: usize, number: impl Fn(usize) -> i32) -> (Vec<Line>, Vec<u8>) {
+    let bytes: Vec<u8> = (0..count)
+        .flat_map(|i| match of {
+            "fp16" => half::f16::from_f32(number(i) as f32).to_le_bytes().to_vec(),
+            "bf16" => half::bf16::from_f32(number(i) as f32).to_le_bytes().to_vec(),
+            "fp32" => (number(i) as f32).to_le_bytes().to_vec(),
+            _ => vec![number(i) as u8],
+        })
+        .collect();
+    (vec![Line([0; 64]); bytes.len().div_ceil(64) + 1], bytes)
+}
+
+/// A product of `M`×`K` by `K`×`N`; what is asked for, and what comes.
+fn product(of: &str, [m, n, k]: [usize; 3], block: [u32; 3], num_warps: u32, offset: usize) {
+    let acc = if of == "i8" { "i32" } else { "fp32" };
+    let kernel = matmul(of, acc, block, num_warps);
+    let (first, second) = (|i: usize| (i * 7 % 13) as i32 - 6, |i: usize| (i * 5 % 11) as i32 - 5);
+    let (mut a, of_a) = numbers(of, m * k, first);
+    let (mut b, of_b) = numbers(of, k * n, second);
+    let mut c = vec![0i32; m * n];
+    let a = &mut bytes(&mut a)[offset..offset + of_a.len()];
+    let b = &mut bytes(&mut b)[offset..offset + of_b.len()];
+    (a.copy_from_slice(&of_a), b.copy_from_slice(&of_b));
+    let groups = [m.div_ceil(block[0] as usize) as u32, n.div_ceil(block[1] as usize) as u32, 1];
+    run(&kernel, groups, [a, b, bytes(&mut c)], &[m as i64, n as i64, k as i64]);
+    for (i, &c) in c.iter().enumerate() {
+        let want: i32 = (0..k).map(|j| first(i / n * k + j) * second(j * n + i % n)).sum();
+        let got = if acc == "i32" { c } else { f32::from_bits(c as u32) as i32 };
+        assert_eq!(got, want, "row {}, column {}", i / n, i % n);
+    }
+}
+
+#[test]
+fn products_of_all_types() {
+    for (of, k) in [("fp16", 32), ("bf16", 32), ("fp32", 16), ("i8", 64)] {
+        product(of, [64, 64, 64], [32, 64, k], 2, 0);
+    }
+}
+
+/// Blocks reach beyond the matrices.
+#[test]
+fn products_with_edges() {
+    product("fp16", [40, 48, 80], [32, 64, 32], 2, 0);
+}
+
+/// Matrices that no message takes: not at a multiple of 64 bytes, or with rows of fewer.
+#[test]
+fn products_without_blocks() {
+    product("fp16", [32, 64, 32], [32, 64, 32], 2, 16);
+    product("fp16", [32, 64, 16], [32, 64, 16], 2, 0);
+}
+
+/// The paper's: blocks of 256×256×32, 32 warps (Listings 1 to 5).
+#[test]
+fn the_product_of_the_paper() {
+    product("fp16", [256, 256, 64], [256, 256, 32], 32, 0);
 }

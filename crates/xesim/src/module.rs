@@ -3,8 +3,8 @@
 use crate::Error;
 use rspirv::binary::Disassemble;
 use rspirv::dr::{Function, Instruction, Module as Spirv, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, LinkageType, Op, StorageClass};
-use std::collections::HashMap;
+use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, FPRoundingMode, LinkageType, Op, StorageClass};
+use std::collections::{HashMap, HashSet};
 
 /// A SPIR-V type, as far as kernels have them.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,8 @@ pub(crate) struct Module {
     /// Name of each function that is imported.
     pub imports: HashMap<u32, String>,
     pub strings: HashMap<u32, String>,
+    /// Conversions that round towards zero.
+    pub cut: HashSet<u32>,
     /// Position in `spirv.functions`.
     functions: HashMap<u32, usize>,
 }
@@ -50,6 +52,7 @@ impl Module {
             builtins: HashMap::new(),
             imports: HashMap::new(),
             strings: HashMap::new(),
+            cut: HashSet::new(),
             functions: HashMap::new(),
             spirv,
         };
@@ -64,6 +67,13 @@ impl Module {
             match i.operands.as_slice() {
                 [Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(b)] => {
                     m.builtins.insert(*id, *b);
+                }
+                [
+                    Operand::IdRef(id),
+                    Operand::Decoration(Decoration::FPRoundingMode),
+                    Operand::FPRoundingMode(FPRoundingMode::RTZ),
+                ] => {
+                    m.cut.insert(*id);
                 }
                 [
                     Operand::IdRef(id),
