@@ -20,7 +20,7 @@ fn kernel(source: &str, signature: &str, num_warps: u32) -> Kernel {
         .unwrap_or_else(|e| panic!("{e}\n{}", tilewright_ir::print(&module)));
     if let Some(folder) = std::env::var_os("XE_TEST_OUT") {
         let name = source.lines().next().unwrap_or_default().len();
-        std::fs::write(std::path::Path::new(&folder).join(format!("k{name}.spv")), &kernel.spirv).unwrap();
+        std::fs::write(std::path::Path::new(&folder).join(format!("k{name}_{num_warps}_{}.spv", signature.split(",").next().unwrap_or_default().replace(['*', ':'], ""))), &kernel.spirv).unwrap();
     }
     let mut tool = Command::new("spirv-val")
         .args(["--target-env", "spv1.2", "-"])

@@ -175,7 +175,7 @@ impl Translator<'_> {
     }
 
     /// Two bytes, zero above, in one register of 16 bits.
-    fn bytes(&mut self, low: &str, high: &str) -> String {
+    pub(crate) fn bytes(&mut self, low: &str, high: &str) -> String {
         let h = self.reg('h');
         self.op(format!("shl.b16 {h}, {high}, 8;"));
         self.op(format!("or.b16 {h}, {h}, {low};"));

@@ -310,8 +310,18 @@ impl Translator<'_> {
         if t == f {
             return Ok(from);
         }
-        if t < 16 || f < 16 || from.len() as u32 * f != n as u32 * t {
+        if t == 1 || f == 1 || from.len() as u32 * f != n as u32 * t {
             return Err(unsupported(i, "this cast"));
+        }
+        // Bytes by way of 16 bits.
+        let from = if f == 8 { from.chunks(2).map(|pair| self.bytes(&pair[0], &pair[1])).collect() } else { from };
+        let f = f.max(16);
+        if t == 8 {
+            let halves = if f == 16 { from } else { self.halves(&from, f) };
+            return Ok(halves.iter().flat_map(|half| self.bytes_of(half)).collect());
+        }
+        if t == f {
+            return Ok(from);
         }
         let out = self.regs_of(ty)?;
         if t > f {
@@ -324,6 +334,25 @@ impl Translator<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// Words of so many bits in registers of 16.
+    fn halves(&mut self, words: &[String], bits: u32) -> Regs {
+        let mut out = vec![];
+        for word in words {
+            let parts: Regs = (0..bits / 16).map(|_| self.reg('h')).collect();
+            self.op(format!("mov.b{bits} {{{}}}, {word};", parts.join(", ")));
+            out.extend(parts);
+        }
+        out
+    }
+
+    /// The bytes of 16 bits, the lower first.
+    fn bytes_of(&mut self, half: &str) -> [String; 2] {
+        let (low, high) = (self.reg('h'), self.reg('h'));
+        self.op(format!("and.b16 {low}, {half}, 255;"));
+        self.op(format!("shr.u16 {high}, {half}, 8;"));
+        [low, high]
     }
 
     /// Functions of `OpenCL.std` (OpenCL Extended Instruction Set §2).
