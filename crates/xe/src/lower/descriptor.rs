@@ -1,13 +1,15 @@
 //! Tensor descriptors that the kernel makes, and the blocks that are loaded and stored through them.
 //!
 //! A block is loaded by messages that bring it as the lanes have it: a row in a register, a column a lane; what is only the second operand of dots comes
-//! as these take it, two or four rows in a word. A message wants of the matrix what [`Descriptor::surface`] says. Where that does not hold, which is decided
-//! when the kernel runs, and for blocks of shapes that no message has, each lane loads its elements. Stores are made element by element:
-//! the compiler drops stores of blocks.
+//! as these take it, two or four rows in a word. A message wants of the matrix what [`Lower::surface`] says. Where that does not hold, which is decided
+//! when the kernel runs, and for blocks of shapes that no message has, each lane loads its elements. There are two loops then, with the decision in front of
+//! them: what is in the way of nobody costs no registers. Stores are made element by element: the compiler drops stores of blocks.
+
+use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 use tilewright_ir as ir;
-use tilewright_ir::dialect::tt;
+use tilewright_ir::dialect::{scf, tt};
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{CastOp, Effect, IntPred, Scalar, Ty, Value};
 use tilewright_lower::{Regs, WordValues, Words, int_of, memory_bits};
@@ -75,15 +77,18 @@ impl Lower<'_, '_> {
         let layout = self.layout(ty)?;
         let element = self.elem_ty(ty)?;
         let messages = self.messages(&desc, result, &layout, element);
-        let out = match messages {
-            None => self.gather(&desc, &at, &layout, element),
-            Some((message, surface)) => {
-                let (fits, zero) = (surface.fits, self.b.zero(element));
+        let out = match (messages, self.hooks.blocks) {
+            (None, _) | (_, Some(false)) => self.gather(&desc, &at, &layout, element),
+            (Some((message, surface)), Some(true)) => {
+                let words = self.read_block(&surface, &at, &layout, message, element);
+                self.elements_of_block(&words, &layout, message, element)
+            }
+            (Some((message, surface)), None) => {
                 let (here, preheader) = (self.b.block(), self.b.preheader());
                 let types = self.block_types(&layout, message, element);
                 let [block, lanes] = [(); 2].map(|()| self.b.create_block(here, preheader, &[]));
                 let done = self.b.create_block(here, preheader, &types);
-                self.b.cond_br(fits, block, &[], lanes, &[]);
+                self.b.cond_br(surface.fits, block, &[], lanes, &[]);
                 self.b.switch_to(block);
                 let words = self.read_block(&surface, &at, &layout, message, element);
                 self.b.br(done, &words);
@@ -93,11 +98,52 @@ impl Lower<'_, '_> {
                 self.b.br(done, &words);
                 self.b.switch_to(done);
                 let words = self.b.params(done).to_vec();
-                self.elements_of_block(&words, &layout, message, element, zero)
+                self.elements_of_block(&words, &layout, message, element)
             }
         };
         self.set_regs(result, out);
         Ok(())
+    }
+
+    /// A loop that loads blocks: one where messages take all of their matrices, and one that loads element by element.
+    pub(super) fn versioned_loop(&mut self, f: scf::For) -> Result<bool> {
+        let m = self.m;
+        if self.hooks.blocks.is_some() {
+            return Ok(false);
+        }
+        let mut fits = self.b.bool(true);
+        let mut any = false;
+        for load in m.all_ops(f.0).into_iter().filter_map(|op| tt::DescriptorLoad::cast(m, op)) {
+            let Some(desc) = self.hooks.descriptors.get(&load.desc(m)).cloned() else { continue };
+            let ty = self.value_ty(load.result(m));
+            let (layout, element) = (self.layout(ty)?, self.elem_ty(ty)?);
+            if let Some((_, surface)) = self.messages(&desc, load.result(m), &layout, element) {
+                fits = self.b.and(fits, surface.fits);
+                any = true;
+            }
+        }
+        if !any {
+            return Ok(false);
+        }
+        let (here, preheader) = (self.b.block(), self.b.preheader());
+        let results: Vec<ir::Value> = f.results(m).to_vec();
+        let types = self.all_machine_types(&results)?;
+        let [blocks, elements] = [(); 2].map(|()| self.b.create_block(here, preheader, &[]));
+        let done = self.b.create_block(here, preheader, &types);
+        self.b.cond_br(fits, blocks, &[], elements, &[]);
+        for (block, of_blocks) in [(blocks, true), (elements, false)] {
+            self.b.switch_to(block);
+            self.hooks.blocks = Some(of_blocks);
+            self.op = f.0;
+            self.scf_for(f)?;
+            let values = self.flatten(&results)?;
+            self.b.br(done, &values);
+        }
+        self.hooks.blocks = None;
+        self.op = f.0;
+        self.b.switch_to(done);
+        self.bind_params(&results, done)?;
+        Ok(true)
     }
 
     /// Which messages bring a block, if any do.
@@ -249,8 +295,8 @@ impl Lower<'_, '_> {
         layout: &TileLayout,
         message: Message,
         element: Ty,
-        zero: Value,
     ) -> Vec<Value> {
+        let zero = self.b.zero(element);
         let (corners, ty) = Self::corners(layout, message, element);
         let per_word = ty.scalar.bits() / element.bits();
         let found = layout.register_finder();
@@ -270,32 +316,43 @@ impl Lower<'_, '_> {
 
     // ---- element by element ----------------------------------------------------------------------------------------
 
-    /// The address of a register's element, and whether it is in the tensor and in the block.
-    fn element(
-        &mut self,
-        desc: &Descriptor,
-        at: &[Value],
-        layout: &TileLayout,
-        register: u32,
-        bytes: u32,
-    ) -> (Value, Option<Value>) {
+    /// Where the elements of a block are.
+    fn places(&mut self, desc: &Descriptor, at: &[Value], layout: &TileLayout, bytes: u32) -> Places {
         // Leading dimensions of the tensor of extent 1 may be missing in the block.
         let missing = at.len() - layout.rank();
+        let mut outside = None;
         let mut ptr = desc.base;
-        let mut inside = self.in_bounds(layout, register);
+        let mut axes = Vec::new();
         for (d, &first) in at.iter().enumerate() {
-            let place = match d.checked_sub(missing) {
-                Some(axis) => {
-                    let c = self.coord(layout, register, axis);
-                    self.b.add(first, c)
-                }
-                None => first,
-            };
-            let here = self.b.icmp(IntPred::Ult, place, desc.extents[d]);
+            let pitch = self.b.mul_const(desc.strides[d], i64::from(bytes));
+            let mut start = first;
+            if let Some(axis) = d.checked_sub(missing) {
+                // What is the thread's own; the register's part is a constant.
+                let own = self.coord(layout, 0, axis);
+                start = self.b.add(first, own);
+                axes.push(Axis { start, extent: desc.extents[d], pitch, steps: BTreeMap::new() });
+            } else {
+                let here = self.b.icmp(IntPred::Ult, first, desc.extents[d]);
+                outside = self.all(&[outside, Some(here)]);
+            }
+            let wide = self.b.int_cast(start, Ty::I64, true);
+            let far = self.b.mul(wide, pitch);
+            ptr = self.b.ptr_add(ptr, far);
+        }
+        Places { ptr, inside: outside, axes }
+    }
+
+    /// The address of a register's element, and whether it is in the tensor and in the block.
+    fn element(&mut self, places: &mut Places, layout: &TileLayout, register: u32) -> (Value, Option<Value>) {
+        let mut inside = self.in_bounds(layout, register);
+        inside = self.all(&[inside, places.inside]);
+        let mut ptr = places.ptr;
+        for (d, axis) in places.axes.iter_mut().enumerate() {
+            let by = layout.register_coord(register)[d] - layout.register_coord(0)[d];
+            let place = self.b.add_const(axis.start, i64::from(by));
+            let here = self.b.icmp(IntPred::Ult, place, axis.extent);
             inside = self.all(&[inside, Some(here)]);
-            let wide = self.b.int_cast(place, Ty::I64, true);
-            let far = self.b.mul(wide, desc.strides[d]);
-            let far = self.b.mul_const(far, i64::from(bytes));
+            let far = axis.far(self, by);
             ptr = self.b.ptr_add(ptr, far);
         }
         (ptr, inside)
@@ -309,9 +366,10 @@ impl Lower<'_, '_> {
             let nan = self.b.float(element, f64::NAN);
             self.words_of(&[nan], words)
         });
+        let mut places = self.places(desc, at, layout, bits / 8);
         let mut out = Vec::with_capacity(layout.num_registers() as usize);
         for r in 0..layout.num_registers() {
-            let (ptr, inside) = self.element(desc, at, layout, r, bits / 8);
+            let (ptr, inside) = self.element(&mut places, layout, r);
             let loaded = self.load_words(ptr, words, inside, outside.as_deref(), false);
             out.extend(self.elements_of(&loaded, words, element));
         }
@@ -328,12 +386,79 @@ impl Lower<'_, '_> {
         let bits = memory_bits(element);
         let words = Words::of(1, bits);
         let owner = self.is_owner(&layout);
-        for r in layout.unique_registers() {
-            let (ptr, inside) = self.element(&desc, &at, &layout, r, bits / 8);
-            let pred = self.all(&[owner, inside]);
-            let value: SmallVec<[Value; 4]> = self.words_of(&[regs[r as usize]], words);
-            self.store_words(ptr, &value, words, pred);
+        let mut places = self.places(&desc, &at, &layout, bits / 8);
+        let whole = self.is_inside(&desc, &at, &layout);
+        let (here, preheader) = (self.b.block(), self.b.preheader());
+        let [all, some, done] = [(); 3].map(|()| self.b.create_block(here, preheader, &[]));
+        self.b.cond_br(whole, all, &[], some, &[]);
+        for (block, is_whole) in [(all, true), (some, false)] {
+            self.b.switch_to(block);
+            for r in layout.unique_registers() {
+                let (ptr, inside) = self.element(&mut places, &layout, r);
+                let pred = self.all(&[owner, inside.filter(|_| !is_whole)]);
+                let value: SmallVec<[Value; 4]> = self.words_of(&[regs[r as usize]], words);
+                self.store_words(ptr, &value, words, pred);
+            }
+            // What was computed in one is not there in the other.
+            places.axes.iter_mut().for_each(|axis| axis.steps.clear());
+            self.b.br(done, &[]);
         }
+        self.b.switch_to(done);
         Ok(())
+    }
+
+    /// Whether all of a block is in the tensor, the same in all lanes.
+    fn is_inside(&mut self, desc: &Descriptor, at: &[Value], layout: &TileLayout) -> Value {
+        let missing = at.len() - layout.rank();
+        let mut inside = self.b.bool(true);
+        for (d, &first) in at.iter().enumerate() {
+            let size = d.checked_sub(missing).map_or(1, |axis| layout.physical(axis));
+            if d.checked_sub(missing).is_some_and(|axis| layout.shape()[axis] != size) {
+                return self.b.bool(false);
+            }
+            let (zero, rest) = (self.b.i32(0), self.b.add_const(desc.extents[d], -i64::from(size)));
+            let from = self.b.icmp(IntPred::Sge, first, zero);
+            let to = self.b.icmp(IntPred::Sle, first, rest);
+            inside = self.b.and(inside, from);
+            inside = self.b.and(inside, to);
+        }
+        inside
+    }
+}
+
+/// Where the elements of a block are: that of a thread's first, and how it goes on from there.
+struct Places {
+    ptr: Value,
+    /// Whether the dimensions that the block lacks are inside.
+    inside: Option<Value>,
+    axes: Vec<Axis>,
+}
+
+/// A dimension of a block.
+struct Axis {
+    /// The thread's first coordinate in the tensor.
+    start: Value,
+    extent: Value,
+    /// Bytes from one element to the next.
+    pitch: Value,
+    /// Bytes to elements further on, of which each begins at the one before.
+    steps: BTreeMap<u32, Value>,
+}
+
+impl Axis {
+    /// Bytes from the first element to one so many further on.
+    fn far(&mut self, l: &mut Lower<'_, '_>, by: u32) -> Value {
+        if l.b.as_const(self.pitch).is_some() || by == 0 {
+            return l.b.mul_const(self.pitch, i64::from(by));
+        }
+        if let Some(&known) = self.steps.get(&by) {
+            return known;
+        }
+        let far = match self.steps.get(&(by - 1)) {
+            Some(&before) => l.b.add(before, self.pitch),
+            None => l.b.mul_const(self.pitch, i64::from(by)),
+        };
+        self.steps.insert(by, far);
+        far
     }
 }

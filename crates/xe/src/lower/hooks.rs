@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tilewright_ir as ir;
 use tilewright_ir::Opcode;
-use tilewright_ir::dialect::tt;
+use tilewright_ir::dialect::{scf, tt};
 use tilewright_llvm::{Builder, CastOp, Effect, IntPred, Scalar, Ty, Value};
 use tilewright_lower::{
     Approximation, Atomic, Hooks, LoadHints, OWN_PREFIX, Result, SHARED_MEMORY, Shuffle, WordValues, Words,
@@ -33,6 +33,7 @@ impl Hooks for Xe {
                 tt::Kind::Assert => return Err(l.unsupported("assertions at run time")),
                 _ => return Ok(false),
             },
+            Some(Opcode::Scf(scf::Kind::For)) => return l.versioned_loop(scf::For(op)),
             _ => return Ok(false),
         }
         Ok(true)

@@ -44,6 +44,8 @@ pub fn lower(module: &ir::Module, target: Target, options: &ir::Options) -> Resu
 #[derive(Default)]
 struct Xe {
     descriptors: FxHashMap<ir::Value, descriptor::Descriptor>,
+    /// Whether messages take all matrices of the loop that is being lowered, which there are two of then.
+    blocks: Option<bool>,
 }
 
 /// The lowering of a function, with what is the same for every vendor.
