@@ -84,7 +84,7 @@ pub enum Error {
 pub struct Usage {
     /// Registers of a hardware thread.
     pub registers: u32,
-    /// Bytes of a hardware thread that are spilled.
+    /// Bytes of memory that a hardware thread spills to, of which there are powers of two.
     pub spilled_bytes: u32,
     /// Bytes of memory that a work group has together.
     pub slm_bytes: u32,
@@ -252,8 +252,8 @@ fn usage(information: &str) -> Usage {
             "grf_count" => usage.registers = number(),
             "simd_size" => usage.sub_group = number(),
             "slm_size" => usage.slm_bytes = number(),
-            "spill_size" => usage.spilled_bytes = number(),
-            "usage" => spills = value == "spill_fill_space",
+            // Kernels have no memory of their own: what a thread has is for spills.
+            "type" => spills = value == "scratch",
             "size" if spills => {
                 usage.spilled_bytes += number();
                 spills = false;
@@ -272,7 +272,7 @@ mod tests {
     fn information_of_a_kernel() {
         let text = "kernels:\n  - name:            k\n    execution_env:\n      grf_count:       256\n      \
                     simd_size:       16\n      slm_size:        1024\n    per_thread_memory_buffers:\n      \
-                    - type:            scratch\n        usage:           spill_fill_space\n        size:            192\n";
+                    - type:            scratch\n        usage:           single_space\n        size:            192\n";
         let want = Usage { registers: 256, spilled_bytes: 192, slm_bytes: 1024, sub_group: 16 };
         assert_eq!(usage(text), want);
     }

@@ -59,6 +59,33 @@ struct Toolchain {
     ocloc: Result<Ocloc, ocloc::Error>,
 }
 
+impl Toolchain {
+    /// Native code with as many registers as it needs: those of a hardware thread, or twice as many for half as many threads. `maxnreg`, the
+    /// registers of a lane's share, decides it; without it, spills do, of which the compiler breaks down over many.
+    fn native(
+        &self,
+        ocloc: &Ocloc,
+        spirv: &[u8],
+        options: &ir::Options,
+        stop: &Stop,
+    ) -> Result<Native, ocloc::Error> {
+        let compile = |large| ocloc.compile(spirv, self.target.facts().name, large, stop);
+        if let Some(registers) = options.maxnreg {
+            return compile(registers > self.target.info().machine.min_registers_of_thread);
+        }
+        match compile(false) {
+            Ok(native) if native.usage.spilled_bytes == 0 => Ok(native),
+            Ok(native) => {
+                let large = compile(true)?;
+                let better = large.usage.spilled_bytes < native.usage.spilled_bytes;
+                Ok(if better { large } else { native })
+            }
+            Err(ocloc::Error::Rejected { .. }) => compile(true),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 impl target::Toolchain for Toolchain {
     fn facts(&self) -> Vec<Fact> {
         let file = self.ocloc.as_ref().ok().map(|ocloc| ocloc.path.clone());
@@ -95,11 +122,8 @@ impl target::Toolchain for Toolchain {
         let mut usage = None;
         if let Ok(ocloc) = &self.ocloc {
             let start = Instant::now();
-            // The registers of a lane's share: with more, the large mode.
-            let large = options.maxnreg.is_some_and(|n| n > self.target.info().machine.min_registers_of_thread);
-            let device = self.target.facts().name;
-            let native = ocloc
-                .compile(&stages[0].bytes, device, large, stop)
+            let native = self
+                .native(ocloc, &stages[0].bytes, options, stop)
                 .map_err(|e| Diagnostic::new(e.to_string()).of(Kind::Environment))?;
             usage = Some(native.usage);
             let time = start.elapsed();

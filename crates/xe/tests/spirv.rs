@@ -186,3 +186,53 @@ fn products_without_blocks() {
 fn the_product_of_the_paper() {
     product("fp16", [256, 256, 64], [256, 256, 32], 32, 0);
 }
+
+const ATTENTION: &str = "def kernel(q, k, v, o, N, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    rows = tl.program_id(0) * BM
+    q_blocks = tl.make_tensor_descriptor(q, [N, D], [D, 1], [BM, D])
+    k_blocks = tl.make_tensor_descriptor(k, [N, D], [D, 1], [BN, D])
+    v_blocks = tl.make_tensor_descriptor(v, [N, D], [D, 1], [BN, D])
+    o_blocks = tl.make_tensor_descriptor(o, [N, D], [D, 1], [BM, D])
+    m = tl.full((BM,), float('-inf'), tl.float32)
+    l = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    query = q_blocks.load([rows, 0])
+    for start in range(0, N, BN):
+        qk = tl.dot(query, k_blocks.load([start, 0]).T)
+        m_new = tl.maximum(m, tl.max(qk, axis=1))
+        p = tl.exp2(qk - m_new[:, None])
+        alpha = tl.exp2(m - m_new)
+        l = l * alpha + tl.sum(p, axis=1)
+        acc = acc * alpha[:, None]
+        acc = tl.dot(p.to(tl.float16), v_blocks.load([start, 0]), acc)
+        m = m_new
+    o_blocks.store([rows, 0], (acc / l[:, None]).to(tl.float16))
+";
+
+#[test]
+fn attention() {
+    let (n, d, num_warps) = (128, 64, 8);
+    let signature = format!("*fp16:16, *fp16:16, *fp16:16, *fp16:16, i32:16, {d}, 128, 64");
+    let kernel = kernel(ATTENTION, &signature, num_warps);
+    let numbers = |at: usize, scale: f32| -> (Vec<f32>, Vec<half::f16>) {
+        let all: Vec<f32> = (0..n * d).map(|i| ((i + at) * 7 % 11) as f32 * scale - 5.0 * scale).collect();
+        let halves = all.iter().map(|&x| half::f16::from_f32(x)).collect();
+        (all, halves)
+    };
+    let ((q, mut q16), (k, mut k16), (v, mut v16)) = (numbers(0, 0.125), numbers(5, 0.25), numbers(9, 1.0));
+    let mut o = vec![half::f16::NAN; n * d];
+    let arrays = [bytes(&mut q16), bytes(&mut k16), bytes(&mut v16), bytes(&mut o)];
+    run(&kernel, [1, 1, 1], arrays, &[n as i64]);
+    for i in 0..n {
+        let scores: Vec<f32> =
+            (0..n).map(|j| (0..d).map(|c| q[i * d + c] * k[j * d + c]).sum::<f32>()).collect();
+        let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let p: Vec<f32> = scores.iter().map(|s| (s - most).exp2()).collect();
+        let sum: f32 = p.iter().sum();
+        for c in 0..d {
+            let want = (0..n).map(|j| p[j] * v[j * d + c]).sum::<f32>() / sum;
+            let got = o[i * d + c].to_f32();
+            assert!((got - want).abs() < 0.02, "[{i}, {c}]: {got}, not {want}");
+        }
+    }
+}
