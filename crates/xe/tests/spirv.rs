@@ -221,6 +221,12 @@ fn attention() {
     };
     let ((q, mut q16), (k, mut k16), (v, mut v16)) = (numbers(0, 0.125), numbers(5, 0.25), numbers(9, 1.0));
     let mut o = vec![half::f16::NAN; n * d];
+    // At a multiple of 64 bytes.
+    let [mut q16, mut k16, mut v16] = [&mut q16, &mut k16, &mut v16].map(|x| {
+        let mut lines = vec![Line([0; 64]); n * d * 2 / 64];
+        bytes(&mut lines).copy_from_slice(bytes(x));
+        lines
+    });
     let arrays = [bytes(&mut q16), bytes(&mut k16), bytes(&mut v16), bytes(&mut o)];
     run(&kernel, [1, 1, 1], arrays, &[n as i64]);
     for i in 0..n {
