@@ -36,7 +36,8 @@ fn instruction(line: &str) -> Option<(String, Vec<&str>)> {
         code = rest.split_once(')')?.1.trim_start();
     }
     let mut words = code.split_whitespace();
-    let name = words.next()?;
+    // What fills the end of the code is none.
+    let name = words.next().filter(|&name| name != "illegal")?;
     if name.starts_with("send")
         && let Some(message) = comment.rsplit(';').next().and_then(|text| text.split_whitespace().next())
     {

@@ -19,6 +19,8 @@ pub(crate) enum Type {
     Vector(u32, u32),
     /// Element and how many.
     Array(u32, u64),
+    /// Its fields, scalars or vectors.
+    Struct(Vec<u32>),
     /// Where it points, and to what.
     Pointer(StorageClass, u32),
     Function,
@@ -116,6 +118,9 @@ impl Module {
                     let n = self.constants.get(&id_of(i, 1)?).and_then(whole);
                     Type::Array(id_of(i, 0)?, n.ok_or_else(|| unsupported(i, "an array of unknown length"))?)
                 }
+                Op::TypeStruct => {
+                    Type::Struct((0..i.operands.len()).map(|k| id_of(i, k)).collect::<Result<_, _>>()?)
+                }
                 Op::TypePointer => {
                     let Some(Operand::StorageClass(class)) = i.operands.first() else {
                         return Err(malformed(i));
@@ -140,9 +145,12 @@ impl Module {
                 _ => return Err(unsupported(i, "this declaration")),
             };
             // What a type is made of stands before it, so that no type is within itself.
-            if let Type::Vector(e, _) | Type::Array(e, _) = ty
-                && !self.types.contains_key(&e)
-            {
+            let within: &[u32] = match &ty {
+                Type::Vector(e, _) | Type::Array(e, _) => std::slice::from_ref(e),
+                Type::Struct(fields) => fields,
+                _ => &[],
+            };
+            if !within.iter().all(|e| self.types.contains_key(e)) {
                 return Err(malformed(i));
             }
             self.types.insert(id, ty);
@@ -159,6 +167,21 @@ impl Module {
         match self.ty(id)? {
             Type::Vector(e, n) => Ok((self.ty(*e)?.clone(), *n as usize)),
             t => Ok((t.clone(), 1)),
+        }
+    }
+
+    /// The types of all elements of a value: of a scalar its own, of a structure those of its fields.
+    pub fn parts(&self, id: u32) -> Result<Vec<Type>, Error> {
+        match self.ty(id)? {
+            Type::Struct(fields) => {
+                let mut parts = vec![];
+                for &field in fields {
+                    let (e, n) = self.elements(field)?;
+                    parts.extend(vec![e; n]);
+                }
+                Ok(parts)
+            }
+            _ => self.elements(id).map(|(e, n)| vec![e; n]),
         }
     }
 

@@ -270,6 +270,7 @@ impl Translator<'_> {
         };
         match i.class.opcode {
             Op::CompositeExtract if i.operands.len() == 2 => {
+                self.is_flat(i)?;
                 let k = literal(i, 1)? as usize;
                 out = vec![out.get(k).ok_or_else(|| malformed(i))?.clone()];
             }
@@ -300,6 +301,16 @@ impl Translator<'_> {
             _ => return Err(unsupported(i, "this instruction")),
         }
         self.set(i, out)
+    }
+
+    /// That what an element is taken out of has no vectors in it.
+    fn is_flat(&self, i: &Instruction) -> Result<(), Error> {
+        match self.module.ty(self.type_of(id_of(i, 0)?)?)? {
+            Type::Struct(fields) if fields.iter().any(|&f| self.module.elements(f).is_ok_and(|(_, n)| n > 1)) => {
+                Err(unsupported(i, "a structure with vectors"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The same bits in elements of another size: the lowest are in the first element.

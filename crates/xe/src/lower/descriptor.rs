@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 use tilewright_ir as ir;
-use tilewright_ir::dialect::{scf, tt};
+use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{CastOp, Effect, IntPred, Scalar, Ty, Value};
 use tilewright_lower::{Regs, WordValues, Words, int_of, memory_bits};
@@ -44,6 +44,8 @@ enum Message {
     Rows,
     /// 32 bytes along K for 16 columns, 4 bytes along K in a word.
     Packed,
+    /// The same of 16 rows, which become columns.
+    Turned,
 }
 
 /// Lanes of a sub-group.
@@ -71,12 +73,20 @@ impl Lower<'_, '_> {
 
     pub(super) fn descriptor_load(&mut self, load: tt::DescriptorLoad) -> Result<()> {
         let m = self.m;
-        let (result, desc) = (load.result(m), self.described(load.desc(m))?);
-        let at = load.indices(m).iter().map(|&v| self.scalar(v)).collect::<Result<Vec<_>>>()?;
+        let (mut result, mut desc) = (load.result(m), self.described(load.desc(m))?);
+        let mut at = load.indices(m).iter().map(|&v| self.scalar(v)).collect::<Result<Vec<_>>>()?;
+        let messages = self.messages(&desc, load, &at)?;
+        if let Some(turned) = self.turned(result) {
+            // What is wanted is loaded, and what is between is nothing.
+            self.hooks.turned.insert(turned);
+            result = turned;
+            desc.extents.reverse();
+            desc.strides.reverse();
+            at.reverse();
+        }
         let ty = self.value_ty(result);
         let layout = self.layout(ty)?;
         let element = self.elem_ty(ty)?;
-        let messages = self.messages(&desc, result, &layout, element);
         let out = match (messages, self.hooks.blocks) {
             (None, _) | (_, Some(false)) => self.gather(&desc, &at, &layout, element),
             (Some((message, surface)), Some(true)) => {
@@ -115,9 +125,7 @@ impl Lower<'_, '_> {
         let mut any = false;
         for load in m.all_ops(f.0).into_iter().filter_map(|op| tt::DescriptorLoad::cast(m, op)) {
             let Some(desc) = self.hooks.descriptors.get(&load.desc(m)).cloned() else { continue };
-            let ty = self.value_ty(load.result(m));
-            let (layout, element) = (self.layout(ty)?, self.elem_ty(ty)?);
-            if let Some((_, surface)) = self.messages(&desc, load.result(m), &layout, element) {
+            if let Some((_, surface)) = self.messages(&desc, load, &[])? {
                 fits = self.b.and(fits, surface.fits);
                 any = true;
             }
@@ -146,28 +154,57 @@ impl Lower<'_, '_> {
         Ok(true)
     }
 
-    /// Which messages bring a block, if any do.
+    /// Which messages bring a block, if any do. Without the place they may turn out to be none.
     fn messages(
         &mut self,
         desc: &Descriptor,
-        block: ir::Value,
-        layout: &TileLayout,
-        element: Ty,
-    ) -> Option<(Message, Surface)> {
-        let &[rows, columns] = layout.shape() else { return None };
+        load: tt::DescriptorLoad,
+        at: &[Value],
+    ) -> Result<Option<(Message, Surface)>> {
+        let block = load.result(self.m);
+        let ty = self.value_ty(block);
+        let (shape, element) = (self.m.shape(ty).unwrap_or(&[]), self.elem_ty(ty)?);
+        let &[rows, columns] = shape else { return Ok(None) };
         let bits = element.bits();
-        if desc.nan || columns % LANES != 0 || !matches!(bits, 8 | 16 | 32) || element.is_ptr() {
-            return None;
+        if desc.nan || !matches!(bits, 8 | 16 | 32) || element.is_ptr() {
+            return Ok(None);
         }
-        let depth = 8 * 32 / bits;
-        let message = if self.is_second_operand(block) && bits < 32 && rows % depth == 0 {
-            Message::Packed
-        } else if rows % 8 == 0 && bits >= 16 {
-            Message::Rows
+        let (depth, lanes) = (8 * 32 / bits, LANES);
+        let message = if self.turned(block).is_some() {
+            // Words of 32 bits have a place of their own.
+            let part = u64::from(32 / bits - 1);
+            let whole = at.get(1).is_none_or(|&x| self.b.known_zeros(x) & part == part);
+            (whole && rows % lanes == 0 && columns % depth == 0).then_some(Message::Turned)
+        } else if columns % lanes != 0 {
+            None
+        } else if self.is_second_operand(block) && bits < 32 && rows % depth == 0 {
+            Some(Message::Packed)
         } else {
-            return None;
+            (rows % 8 == 0 && bits >= 16).then_some(Message::Rows)
         };
-        Some((message, self.surface(desc, bits / 8)?))
+        let Some(message) = message else { return Ok(None) };
+        Ok(self.surface(desc, bits / 8).map(|surface| (message, surface)))
+    }
+
+    /// The second operand of dots that a block becomes when its dimensions have changed places, if it is wanted as nothing else.
+    fn turned(&self, block: ir::Value) -> Option<ir::Value> {
+        let only = |v: ir::Value| match self.m.uses(v) {
+            [one] => Some(one.op),
+            _ => None,
+        };
+        let trans = tt::Trans::cast(self.m, only(block)?)?;
+        let convert = ttg::ConvertLayout::cast(self.m, only(trans.result(self.m))?)?;
+        let result = convert.result(self.m);
+        self.is_second_operand(result).then_some(result)
+    }
+
+    /// Whether an operation is between a block that is loaded and what it becomes.
+    pub(super) fn is_between(&self, op: ir::Op) -> bool {
+        let result = self.m.results(op).first().copied();
+        let next = |v: ir::Value| self.m.uses(v).first().and_then(|used| self.m.results(used.op).first()).copied();
+        let Some(result) = result else { return false };
+        self.hooks.turned.contains(&result)
+            || (tt::Trans::cast(self.m, op).is_some() && next(result).is_some_and(|v| self.hooks.turned.contains(&v)))
     }
 
     /// The matrix of a descriptor, and whether messages take it: its base a multiple of 64 bytes, rows of at least 64 bytes that are whole words, a pitch
@@ -222,7 +259,7 @@ impl Lower<'_, '_> {
         let &[rows, columns] = layout.shape() else { return (Vec::new(), Ty::I32) };
         let (height, ty) = match message {
             Message::Rows => (8, Ty::vector(int_of(element.bits()), 8)),
-            Message::Packed => (8 * 32 / element.bits(), Ty::vector(Scalar::I32, 8)),
+            Message::Packed | Message::Turned => (8 * 32 / element.bits(), Ty::vector(Scalar::I32, 8)),
         };
         let across = (0..columns / LANES).flat_map(|c| (0..rows / height).map(move |r| [r * height, c * LANES]));
         (across.collect(), ty)
@@ -248,10 +285,15 @@ impl Lower<'_, '_> {
             Message::Packed => {
                 format!("__builtin_IB_subgroup_block_read_flat_transform_u{bits}_k{}", 256 / bits)
             }
+            Message::Turned => "__builtin_IB_subgroup_block_read_flat_transpose_u32_k8".to_string(),
         };
         let mut words = Vec::with_capacity(corners.len());
         for [row, column] in corners {
-            let (x, y) = (self.b.add_const(at[1], i64::from(column)), self.b.add_const(at[0], i64::from(row)));
+            let (mut x, mut y) =
+                (self.b.add_const(at[1], i64::from(column)), self.b.add_const(at[0], i64::from(row)));
+            if message == Message::Turned {
+                (x, y) = (self.b.lshr(y, (32 / bits).trailing_zeros()), x);
+            }
             let place = self.b.vector(&[x, y]);
             let [width, height, pitch] = surface.sizes;
             let args = [surface.base, width, height, pitch, place];

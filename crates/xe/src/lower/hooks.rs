@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tilewright_ir as ir;
 use tilewright_ir::Opcode;
-use tilewright_ir::dialect::{scf, tt};
+use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_llvm::{Builder, CastOp, Effect, IntPred, Scalar, Ty, Value};
 use tilewright_lower::{
     Approximation, Atomic, Hooks, LoadHints, OWN_PREFIX, Result, SHARED_MEMORY, Shuffle, WordValues, Words,
@@ -29,10 +29,12 @@ impl Hooks for Xe {
                 tt::Kind::DescriptorLoad => l.descriptor_load(tt::DescriptorLoad(op))?,
                 tt::Kind::DescriptorStore => l.descriptor_store(tt::DescriptorStore(op))?,
                 tt::Kind::Dot => return l.dot(tt::Dot(op)),
+                tt::Kind::Trans => return Ok(l.is_between(op)),
                 tt::Kind::Print => return Err(l.unsupported("printing")),
                 tt::Kind::Assert => return Err(l.unsupported("assertions at run time")),
                 _ => return Ok(false),
             },
+            Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => return Ok(l.is_between(op)),
             Some(Opcode::Scf(scf::Kind::For)) => return l.versioned_loop(scf::For(op)),
             _ => return Ok(false),
         }

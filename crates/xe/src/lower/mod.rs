@@ -19,7 +19,7 @@ mod hooks;
 
 use std::ops::{Deref, DerefMut};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir as ir;
 use tilewright_lower::Result;
 pub use tilewright_lower::Lowered;
@@ -44,6 +44,8 @@ pub fn lower(module: &ir::Module, target: Target, options: &ir::Options) -> Resu
 #[derive(Default)]
 struct Xe {
     descriptors: FxHashMap<ir::Value, descriptor::Descriptor>,
+    /// Second operands of dots that were loaded with their dimensions changed.
+    turned: FxHashSet<ir::Value>,
     /// Whether messages take all matrices of the loop that is being lowered, which there are two of then.
     blocks: Option<bool>,
 }

@@ -34,11 +34,7 @@ impl<'m> Emitter<'m> {
     pub(super) fn function(&mut self, function: &'m Function, at: &mut Loc) -> Result<()> {
         let (id, module) = (self.functions[&function.name], self.module);
         let kernel = function.kernel.is_some();
-        let result = match function.results.as_slice() {
-            [] => self.out.type_void(),
-            [one] => self.ty(*one)?,
-            _ => return Err(format!("the function `{}`, which returns several values", function.name)),
-        };
+        let result = self.results(&function.results)?;
         let mut params = Vec::new();
         for &ty in &function.params {
             params.push(match ty {
@@ -281,7 +277,14 @@ impl<'m> Body<'_, 'm> {
             }
             End::Return([]) => self.act(Op::Return, vec![]),
             End::Return(values) => {
-                let value = self.value(values[0])?;
+                let value = match values {
+                    [one] => self.value(*one)?,
+                    _ => {
+                        let ty = self.e.results(&self.view.function.results)?;
+                        let fields = self.values(values)?.into_iter().map(Operand::IdRef).collect();
+                        self.op_of(Op::CompositeConstruct, ty, fields)
+                    }
+                };
                 self.act(Op::ReturnValue, vec![Operand::IdRef(value)]);
             }
             End::Unreachable => self.act(Op::Unreachable, vec![]),

@@ -185,7 +185,7 @@ impl Body<'_, '_> {
         let result = inst.results().next();
         let ty = result.map(|v| self.view.ty(v));
         let function = self.e.import(name, &params, ty)?;
-        self.call_of(function, inst, ty)
+        self.call_of(function, inst, ty.as_slice())
     }
 
     /// A function of the module.
@@ -193,23 +193,18 @@ impl Body<'_, '_> {
         let (name, _, results) = self.view.callee(inst.op).unwrap_or_default();
         let known = self.e.functions.get(name).copied();
         let function = known.ok_or_else(|| format!("the function `{name}`"))?;
-        if results.len() > 1 {
-            return Err(format!("the function `{name}`, which returns several values"));
-        }
-        self.call_of(function, inst, results.first().copied())
+        self.call_of(function, inst, results)
     }
 
-    fn call_of(&mut self, function: Word, inst: &Instruction<'_>, ty: Option<Ty>) -> Result<()> {
+    fn call_of(&mut self, function: Word, inst: &Instruction<'_>, results: &[Ty]) -> Result<()> {
         let args = self.values(inst.args)?;
         let operands = [function].into_iter().chain(args).map(Operand::IdRef).collect();
-        let ty = match ty {
-            Some(ty) => self.e.ty(ty)?,
-            None => self.e.out.type_void(),
-        };
+        let ty = self.e.results(results)?;
         let made = self.op_of(Op::FunctionCall, ty, operands);
-        match inst.results().next() {
-            Some(result) => self.define(result, made),
-            None => Ok(()),
+        for (at, (result, &ty)) in inst.results().zip(results).enumerate() {
+            let one = if results.len() == 1 { made } else { self.element(made, ty, at)? };
+            self.define(result, one)?;
         }
+        Ok(())
     }
 }

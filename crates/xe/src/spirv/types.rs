@@ -68,6 +68,18 @@ impl Emitter<'_> {
         Ok(made)
     }
 
+    /// What a function returns: several values are a structure.
+    pub(super) fn results(&mut self, types: &[Ty]) -> Result<Word> {
+        match types {
+            [] => Ok(self.out.type_void()),
+            [one] => self.ty(*one),
+            _ => {
+                let fields = types.iter().map(|&ty| self.ty(ty)).collect::<Result<Vec<_>>>()?;
+                Ok(self.out.type_struct(fields))
+            }
+        }
+    }
+
     fn int(&mut self, capability: Capability, bits: u32) -> Word {
         self.needs(capability);
         self.out.type_int(bits, 0)
