@@ -4,13 +4,37 @@ use std::borrow::Cow;
 
 use tilewright_ir as ir;
 use tilewright_ir::Opcode;
-use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::dialect::{arith, scf, tt, ttg};
 use tilewright_llvm::{Builder, CastOp, Effect, IntPred, Scalar, Ty, Value};
 use tilewright_lower::{
     Approximation, Atomic, Hooks, LoadHints, OWN_PREFIX, Result, SHARED_MEMORY, Shuffle, WordValues, Words,
 };
 
 use super::{Lower, Shared, Xe};
+
+/// How SPIR-V calls the only operation of a function, on its two parameters.
+fn reduction(m: &ir::Module, function: ir::Block) -> Option<&'static str> {
+    use arith::Kind as K;
+    let mut ops = m.block_ops(function);
+    let op = ops.next()?;
+    let end = ops.next()?;
+    let on_both = m.block_args(function).iter().all(|arg| m.operands(op).contains(arg));
+    if !on_both || m.block_args(function).len() != 2 || m.operands(end) != m.results(op) {
+        return None;
+    }
+    let Some(Opcode::Arith(kind)) = m.opcode(op) else { return None };
+    Some(match kind {
+        K::Addf => "GroupFAdd",
+        K::Maxnumf => "GroupFMax",
+        K::Minnumf => "GroupFMin",
+        K::Addi => "GroupIAdd",
+        K::Maxsi => "GroupSMax",
+        K::Minsi => "GroupSMin",
+        K::Maxui => "GroupUMax",
+        K::Minui => "GroupUMin",
+        _ => return None,
+    })
+}
 
 impl Hooks for Xe {
     fn symbol(name: &str) -> Cow<'_, str> {
@@ -89,6 +113,20 @@ impl Hooks for Xe {
         let there = l.b.icmp(IntPred::Ult, other, lanes);
         let lane = l.b.select(there, other, own);
         l.b.intrinsic("xe.shuffle", Effect::Read, Some(Ty::I32), &[word, lane])
+    }
+
+    fn reduce_lanes(
+        l: &mut Shared<'_>,
+        function: ir::Block,
+        lanes: &[u32],
+        value: Value,
+    ) -> Option<Value> {
+        let ty = l.b.ty(value);
+        if lanes.len() as u32 != l.lane_bits() || !matches!(ty, Ty::F32 | Ty::I32 | Ty::F64 | Ty::I64) {
+            return None;
+        }
+        let name = format!("xe.reduce.{}", reduction(l.m, function)?);
+        Some(l.b.intrinsic(&name, Effect::Read, Some(ty), &[value]))
     }
 
     fn load_global(

@@ -6,6 +6,7 @@
 //! | `xe.id.NAME` | a built-in variable of SPIR-V; `.x`, `.y`, `.z` behind it where it is a vector |
 //! | `xe.barrier`, `xe.warp_barrier` | waits for the items of the work group, of the sub-group |
 //! | `xe.shuffle`, `xe.shuffle_xor` | the word of another lane |
+//! | `xe.reduce.OP` | an operation on the numbers of all lanes |
 //! | `xe.cl.NAME` | a function of `OpenCL.std` |
 //! | `xe.rtz.OP` | a conversion that rounds towards zero |
 //! | `xe.atomic.OP.SCOPE.ORDER` | an atomic operation |

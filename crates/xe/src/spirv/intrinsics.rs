@@ -1,7 +1,7 @@
 //! What has a name: instructions of the lowering's own, LLVM's intrinsics, and calls.
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{BuiltIn, CLOp, Capability, Decoration, FPRoundingMode, Op, Word};
+use rspirv::spirv::{BuiltIn, CLOp, Capability, Decoration, FPRoundingMode, GroupOperation, Op, Word};
 use tilewright_llvm::view::Instruction;
 use tilewright_llvm::{FloatPred, Op as Llvm, Scalar, Ty};
 
@@ -81,6 +81,8 @@ impl Body<'_, '_> {
             self.extended(function, ty, &args)?
         } else if let Some(name) = name.strip_prefix("xe.rtz.") {
             self.towards_zero(name, ty, &args)?
+        } else if let Some(name) = name.strip_prefix("xe.reduce.") {
+            self.reduce(name, ty, args[0])?
         } else if name == "xe.shuffle" || name == "xe.shuffle_xor" {
             self.e.extension("SPV_INTEL_subgroups");
             self.e.needs(Capability::SubgroupShuffleINTEL);
@@ -112,6 +114,29 @@ impl Body<'_, '_> {
             vec![Operand::IdRef(self.e.cl), Operand::LiteralExtInstInteger(function as u32)];
         operands.extend(args.iter().map(|&id| Operand::IdRef(id)));
         self.op_with(Op::ExtInst, ty, operands)
+    }
+
+    /// An operation on the numbers of all lanes.
+    fn reduce(&mut self, name: &str, ty: Ty, value: Word) -> Result<Word> {
+        let op = match name {
+            "GroupFAdd" => Op::GroupFAdd,
+            "GroupFMax" => Op::GroupFMax,
+            "GroupFMin" => Op::GroupFMin,
+            "GroupIAdd" => Op::GroupIAdd,
+            "GroupSMax" => Op::GroupSMax,
+            "GroupSMin" => Op::GroupSMin,
+            "GroupUMax" => Op::GroupUMax,
+            "GroupUMin" => Op::GroupUMin,
+            _ => return Err(format!("the reduction `{name}`")),
+        };
+        self.e.needs(Capability::Groups);
+        let scope = self.e.number(SUB_GROUP)?;
+        let operands = vec![
+            Operand::IdScope(scope),
+            Operand::GroupOperation(GroupOperation::Reduce),
+            Operand::IdRef(value),
+        ];
+        self.op_with(op, ty, operands)
     }
 
     fn towards_zero(&mut self, name: &str, ty: Ty, args: &[Word]) -> Result<Word> {
