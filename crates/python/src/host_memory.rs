@@ -158,6 +158,9 @@ pub fn start<'py>(
         Backend::NpuSim => {
             profiler::timed(kernel, || crate::npusim::run(py, kernel, grid, arguments, &allocations))
         }
+        Backend::XeSim => {
+            profiler::timed(kernel, || crate::xesim::run(py, kernel, grid, arguments, &allocations))
+        }
         Backend::Interp | Backend::PtxSim(_) => profiler::timed(kernel, || match kernel.backend {
             Backend::Interp => interpret(py, kernel, grid, &cells, &allocations),
             _ => crate::simulate::run(py, kernel, grid, cells, &allocations),
