@@ -43,7 +43,10 @@ pub static PASSES: &[Row] = &[
     },
     Row { pass: distribute_ctas::PASS, why: "there are no clusters: a kernel that asks for one should know" },
     Row { pass: assign_layouts::PASS, why: "tt becomes ttg: every tensor gets its encoding once" },
-    Row { pass: prefetch_blocks::PASS, why: "blocks are still those of all warps, which share out prefetches" },
+    Row {
+        pass: prefetch_blocks::PASS,
+        why: "blocks are still those of all warps, which share out prefetches",
+    },
     Row {
         pass: distribute_to_warps::PASS,
         why: "encodings say what each warp has: from here on the program is that of one",

@@ -272,7 +272,8 @@ impl Translator<'_> {
         let column: Regs = b.iter().flat_map(|word| self.factors(word, factor, 32)).collect();
         let mut out = vec![];
         for (row, c) in c.iter().enumerate() {
-            let own = if wide { self.factors(&a[row / 2], factor, 32) } else { self.factors(&a[row], factor, 16) };
+            let own =
+                if wide { self.factors(&a[row / 2], factor, 32) } else { self.factors(&a[row], factor, 16) };
             let first = if wide { row % 2 * 8 } else { 0 };
             let mut sum = c.clone();
             for (k, b) in column.iter().enumerate() {

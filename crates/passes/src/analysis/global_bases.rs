@@ -29,7 +29,11 @@ pub fn bases(module: &Module, value: Value) -> Vec<Value> {
             continue;
         }
         let from = match module.value_def(v) {
-            ValueDef::Argument(..) => Vec::new(),
+            // The tensor map of a descriptor that the kernel makes, and the launch knows.
+            ValueDef::Argument(..) => {
+                let made = module.uses(v).iter().filter_map(|u| ttng::TensormapByLaunch::cast(module, u.op));
+                made.filter(|made| made.map(module) == v).map(|made| made.base(module)).collect()
+            }
             ValueDef::Result(op, _) => sources(module, op),
         };
         if from.is_empty() {
@@ -67,7 +71,9 @@ fn is_address(module: &Module, value: Value) -> bool {
 pub fn touched(module: &Module, op: Op, access: Access) -> Vec<Value> {
     use ttng::Kind as K;
     // Tensor maps are not what a program works on.
-    if let Some(Opcode::Ttng(K::TensormapCreate | K::TensormapFenceproxyAcquire)) = module.opcode(op) {
+    if let Some(Opcode::Ttng(K::TensormapCreate | K::TensormapByLaunch | K::TensormapFenceproxyAcquire)) =
+        module.opcode(op)
+    {
         return Vec::new();
     }
     if tt::Call::cast(module, op).is_some() {

@@ -68,7 +68,9 @@ impl Lower<'_, '_> {
 
     fn described(&self, desc: ir::Value) -> Result<Descriptor> {
         let known = self.hooks.descriptors.get(&desc).cloned();
-        known.ok_or_else(|| self.unsupported("a descriptor that comes from elsewhere than tl.make_tensor_descriptor"))
+        known.ok_or_else(|| {
+            self.unsupported("a descriptor that comes from elsewhere than tl.make_tensor_descriptor")
+        })
     }
 
     pub(super) fn descriptor_load(&mut self, load: tt::DescriptorLoad) -> Result<()> {
@@ -201,10 +203,12 @@ impl Lower<'_, '_> {
     /// Whether an operation is between a block that is loaded and what it becomes.
     pub(super) fn is_between(&self, op: ir::Op) -> bool {
         let result = self.m.results(op).first().copied();
-        let next = |v: ir::Value| self.m.uses(v).first().and_then(|used| self.m.results(used.op).first()).copied();
+        let next =
+            |v: ir::Value| self.m.uses(v).first().and_then(|used| self.m.results(used.op).first()).copied();
         let Some(result) = result else { return false };
         self.hooks.turned.contains(&result)
-            || (tt::Trans::cast(self.m, op).is_some() && next(result).is_some_and(|v| self.hooks.turned.contains(&v)))
+            || (tt::Trans::cast(self.m, op).is_some()
+                && next(result).is_some_and(|v| self.hooks.turned.contains(&v)))
     }
 
     /// The matrix of a descriptor, and whether messages take it: its base a multiple of 64 bytes, rows of at least 64 bytes that are whole words, a pitch
@@ -261,7 +265,8 @@ impl Lower<'_, '_> {
             Message::Rows => (8, Ty::vector(int_of(element.bits()), 8)),
             Message::Packed | Message::Turned => (8 * 32 / element.bits(), Ty::vector(Scalar::I32, 8)),
         };
-        let across = (0..columns / LANES).flat_map(|c| (0..rows / height).map(move |r| [r * height, c * LANES]));
+        let across =
+            (0..columns / LANES).flat_map(|c| (0..rows / height).map(move |r| [r * height, c * LANES]));
         (across.collect(), ty)
     }
 

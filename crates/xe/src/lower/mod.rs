@@ -22,8 +22,8 @@ use std::ops::{Deref, DerefMut};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir as ir;
-use tilewright_lower::Result;
 pub use tilewright_lower::Lowered;
+use tilewright_lower::Result;
 
 use crate::target::Target;
 
