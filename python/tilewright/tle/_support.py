@@ -5,6 +5,7 @@ from ..language._marker import NotSupportedYet
 #: The primitives of the reference by name: a function, or a function and what is called on its result.
 TLE_PRIMITIVES = (
     "load",
+    "concat_dot_fragments",
     "cumsum",
     "extract_tile",
     "insert_tile",
