@@ -33,7 +33,9 @@ def extract_at_run_time(x_ptr, out_ptr, linear, SHAPE: tl.constexpr, TILE: tl.co
 
 
 @triton.jit
-def concat_kernel(x_ptr, out_ptr, SHAPE: tl.constexpr, WHOLE: tl.constexpr, COUNT: tl.constexpr, DIM: tl.constexpr):
+def concat_kernel(
+    x_ptr, out_ptr, SHAPE: tl.constexpr, WHOLE: tl.constexpr, COUNT: tl.constexpr, DIM: tl.constexpr
+):
     x = tl.load(grid_of(x_ptr, SHAPE))
     pieces = [x + 100 * k for k in tl.static_range(COUNT)]
     tl.store(grid_of(out_ptr, WHOLE), tle.concat_dot_fragments(pieces, dim=DIM))

@@ -39,7 +39,9 @@ def concat_dot_fragments(fragments, dim: core.constexpr):
     """
     first = fragments[0]
     rank: core.constexpr = len(first.shape)
-    core.static_assert(-rank <= dim and dim < rank, "the dimension of tle.concat_dot_fragments is out of range")
+    core.static_assert(
+        -rank <= dim and dim < rank, "the dimension of tle.concat_dot_fragments is out of range"
+    )
     line: core.constexpr = _axis(dim, rank)
     count: core.constexpr = len(fragments)
     whole = core.full(_extended(first.shape, line, count), 0, first.dtype)
