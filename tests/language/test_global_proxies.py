@@ -83,7 +83,7 @@ def carried(x_ptr, y_ptr, COUNT: tl.constexpr, N: tl.constexpr):
     # Each iteration multiplies by what the one before has stored.
     x = tl.make_tensor_descriptor(x_ptr, [N, N], [N, 1], [N, N])
     total = tl.zeros([N, N], tl.float32)
-    for k in tl.range(COUNT, num_stages=3):
+    for _ in tl.range(COUNT, num_stages=3):
         a = x.load([0, 0])
         total += tl.dot(a, a)
         tl.store(x_ptr + tile(N, N), (total % 7).to(tl.float16))

@@ -308,9 +308,10 @@ def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = 
     :param out: where this member's new part is to lie: a pointer into symmetric memory, the same on all ranks, of the tensor's dtype. The tensor lies in memory,
         too, and may be of any size: the programs of the grid, the same on all ranks, share the work tile by tile. What each has stored at the
         other end is seen by all programs behind the kernel, or a barrier of them all. Without ``out`` each program has the result as a value.
-    :param algorithm: with ``out``, of sums that become whole: ``"one_shot"`` (each member adds up all), ``"two_shot"`` (each adds up a share and hands it
-        to all), ``"ring"`` (shares go around from neighbour to neighbour; the sums begin with another member in each share). Without it the
-        cheapest by the model of ``docs/distributed.md``.
+    :param algorithm: with ``out``. ``"one_shot"``: each member fetches, and adds up, all that it gets; for any transition. ``"ring"``, where along some axes
+        sums become whole or split, or what is split becomes whole: shares go around from neighbour to neighbour (sums begin with another member in
+        each). ``"two_shot"``, where sums become whole: each adds up a share and hands it to all. Without it the cheapest by the model of
+        ``docs/distributed.md``.
     """
     core.static_assert(
         isinstance(tensor, ShardedTensor),
