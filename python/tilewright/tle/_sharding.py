@@ -382,6 +382,13 @@ class ShardingSpec:
             (shape[0], other_shape[1]),
         )
 
+    @constexpr_function
+    def shared_along(self, to, in_memory):
+        """The axis of a cluster along which all members have the same of a matrix that lies in memory, and goes into a product as it is; ``None``."""
+        if not self.is_of_cluster() or self != to or not in_memory:
+            return None
+        return next((a for a in reversed(self.broadcast) if self._size(a) in (2, 4, 8, 16)), None)
+
     def _letter(self, axis, letters):
         dim = self.dim_of(axis)
         return letters[dim] if dim is not None else ("P" if axis in self._partial else "-")
