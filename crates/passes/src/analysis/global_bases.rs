@@ -46,7 +46,7 @@ fn sources(module: &Module, op: Op) -> Vec<Value> {
         return vec![make.base(module)];
     }
     if let Some(map) = ttng::ReinterpretTensorDescriptor::cast(module, op) {
-        let map = map.desc_ptr(module);
+        let map = scope::captured(module, map.desc_ptr(module));
         let made = module.uses(map).iter().filter_map(|u| ttng::TensormapCreate::cast(module, u.op));
         return made.map(|made| made.global_address(module)).collect();
     }
