@@ -21,6 +21,9 @@ use crate::memory::Memory;
 /// Up to which stamp each other program is known.
 type Clock = FxHashMap<u64, u32>;
 
+/// What has been told, by place: an address, for the programs of one rank or for all.
+type Told = FxHashMap<(Option<u64>, u64), Arc<Clock>>;
+
 /// Bytes that one entry of the table of accesses stands for.
 const PAGE: u64 = 4096;
 /// Parts of that table, each with a lock of its own.
@@ -112,7 +115,7 @@ pub struct Races {
     clocks: Vec<Mutex<(u32, Clock)>>,
     pages: Vec<Mutex<FxHashMap<u64, Page>>>,
     /// What has been told at a place, to the programs of one rank or to all.
-    told: Mutex<FxHashMap<(Option<u64>, u64), Arc<Clock>>>,
+    told: Mutex<Told>,
     met: Mutex<FxHashMap<Group, Clock>>,
 }
 
@@ -128,11 +131,7 @@ fn join(into: &mut Clock, other: &Clock) {
 }
 
 /// Leaves a clock at a place, where others may have left theirs.
-fn leave(
-    told: &mut FxHashMap<(Option<u64>, u64), Arc<Clock>>,
-    place: (Option<u64>, u64),
-    clock: &Arc<Clock>,
-) {
+fn leave(told: &mut Told, place: (Option<u64>, u64), clock: &Arc<Clock>) {
     match told.entry(place) {
         Entry::Vacant(free) => {
             free.insert(clock.clone());

@@ -312,8 +312,8 @@ impl Walk<'_> {
 
     /// Before a partition tells another, or ends: what its copies store is there if anybody else looks at it.
     fn hand_over(&mut self, op: Op, state: &mut State) {
-        let looked_at = meet(&state.stored, &self.around.touched);
-        if !looked_at && !(self.around.tells && !state.stored.is_empty()) {
+        let told = self.around.tells && !state.stored.is_empty();
+        if !told && !meet(&state.stored, &self.around.touched) {
             return;
         }
         let m = self.module;
