@@ -247,7 +247,8 @@ def copy(
         extension of Tilewright's.
 
     The copy is complete before what follows reads it, unless it ``is_async`` or has a ``barrier``. To a descriptor it goes on: the buffer has been
-    read before it is written again, and global memory has the block when the kernel ends, or behind ``tle.distributed_barrier``.
+    read before it is written again, and global memory has the block when the kernel ends, behind ``tle.distributed_barrier`` or an atomic operation that
+    releases, and where the kernel itself goes there by the same argument.
     """
 
 

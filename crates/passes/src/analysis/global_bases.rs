@@ -50,7 +50,7 @@ fn sources(module: &Module, op: Op) -> Vec<Value> {
         return vec![make.base(module)];
     }
     if let Some(map) = ttng::ReinterpretTensorDescriptor::cast(module, op) {
-        let map = map.desc_ptr(module);
+        let map = scope::captured(module, map.desc_ptr(module));
         let made = module.uses(map).iter().filter_map(|u| ttng::TensormapCreate::cast(module, u.op));
         return made.map(|made| made.global_address(module)).collect();
     }
@@ -110,9 +110,13 @@ fn unique(values: impl Iterator<Item = Value>) -> Vec<Value> {
     found
 }
 
-/// Whether a load may read what something in `within` writes through the same base: then it must not run ahead of that.
-pub fn may_read_what_is_written(module: &Module, load: Op, within: &[Op]) -> bool {
-    let read = touched(module, load, Access::Read);
-    let writes = |op| touched(module, op, Access::Write).iter().any(|base| read.contains(base));
-    within.iter().any(|&root| module.all_ops(root).into_iter().any(writes))
+/// The bases of what operations, with all that is in them, write of global memory.
+pub fn written(module: &Module, within: &[Op]) -> Vec<Value> {
+    let all = within.iter().flat_map(|&root| module.all_ops(root));
+    unique(all.flat_map(|op| touched(module, op, Access::Write)))
+}
+
+/// Whether a load may read what is written through some of these bases: then it must not run ahead of that.
+pub fn may_read(module: &Module, load: Op, written: &[Value]) -> bool {
+    !written.is_empty() && touched(module, load, Access::Read).iter().any(|base| written.contains(base))
 }
