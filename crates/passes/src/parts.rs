@@ -73,7 +73,8 @@ pub(crate) fn combine(
             }
         }
     }
-    Err(Diagnostic::at(m, loc, "internal: the function of a reduction or scan returns nothing").of(Kind::Internal))
+    Err(Diagnostic::at(m, loc, "internal: the function of a reduction or scan returns nothing")
+        .of(Kind::Internal))
 }
 
 /// What is promised of runs along a dimension holds within the part at most: `parts` has the extents of those that are split.

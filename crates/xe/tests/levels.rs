@@ -452,19 +452,25 @@ def kernel(a, b, c, M, N, K):
         )
     };
     let (m, n, k) = (32, 64, 64);
-    let expected = |i: usize, j: usize| (0..k).map(|x| number(i * k + x) * number(x * n + j + 3)).sum::<f32>();
+    let expected =
+        |i: usize, j: usize| (0..k).map(|x| number(i * k + x) * number(x * n + j + 3)).sum::<f32>();
     let args = [m as i64, n as i64, k as i64];
     let mut a: Vec<f16> = (0..m * k).map(|i| f16::from_f32(number(i))).collect();
     let mut b: Vec<f16> = (0..k * n).map(|i| f16::from_f32(number(i + 3))).collect();
     let mut c = vec![f16::NAN; m * n];
-    let module = lowered(&source("out_dtype=tl.float16"), "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16", 4);
+    let module =
+        lowered(&source("out_dtype=tl.float16"), "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16", 4);
     run(module, [1, 1], 4, &[memory(&mut a), memory(&mut b), memory(&mut c)], &args);
     assert!((0..m * n).all(|i| c[i].to_f32() == expected(i / n, i % n)));
 
     let mut a: Vec<f32> = (0..m * k).map(|i| number(i) / 3.0).collect();
     let mut b: Vec<f32> = (0..k * n).map(|i| number(i + 3) / 7.0).collect();
     let mut c = vec![f32::NAN; m * n];
-    let module = lowered(&source("input_precision='tf32x3'"), "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16", 4);
+    let module = lowered(
+        &source("input_precision='tf32x3'"),
+        "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16",
+        4,
+    );
     run(module, [1, 1], 4, &[memory(&mut a), memory(&mut b), memory(&mut c)], &args);
     assert!((0..m * n).all(|i| (c[i] - expected(i / n, i % n) / 21.0).abs() < 1e-4));
 }

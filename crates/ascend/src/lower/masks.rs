@@ -109,8 +109,7 @@ impl Masks<'_> {
         let (Ok(less), Ok(more)) = (affine.of(operands[less]), affine.of(operands[more])) else {
             return Err(self.error(mask));
         };
-        let along: Vec<usize> =
-            (0..less.strides.len()).filter(|&d| !less.strides[d].is_zero()).collect();
+        let along: Vec<usize> = (0..less.strides.len()).filter(|&d| !less.strides[d].is_zero()).collect();
         if !more.is_uniform() || along.iter().any(|&d| less.strides[d].constant() != Some(1)) {
             return Err(self.error(mask));
         }

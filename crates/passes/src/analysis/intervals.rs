@@ -125,9 +125,9 @@ impl<'m> Intervals<'m> {
     /// Of a scalar.
     fn leaf(&self, value: Value) -> Interval {
         let all = of_bits(self.m.bits(self.m.value_type(value)).clamp(1, 64));
-        match self.known.borrow().get(&value) {
-            Some(known) => return known.unwrap_or(all),
-            None => {}
+        let known = self.known.borrow().get(&value).copied();
+        if let Some(known) = known {
+            return known.unwrap_or(all);
         }
         // A value that is asked for while it is looked for is any.
         self.known.borrow_mut().insert(value, None);
@@ -189,7 +189,8 @@ impl<'m> Intervals<'m> {
                 Interval { low: 0, high: x.high.min(below) }
             }
             Opcode::Arith(A::Andi) => {
-                let mask = [operand(0), operand(1)].into_iter().filter(|i| i.low >= 0).map(|i| i.high).min()?;
+                let mask =
+                    [operand(0), operand(1)].into_iter().filter(|i| i.low >= 0).map(|i| i.high).min()?;
                 Interval { low: 0, high: mask }
             }
             Opcode::Arith(A::Minsi) => {

@@ -94,7 +94,8 @@ fn widen_result(module: &mut Module, target: &TargetInfo, dot: tt::Dot) {
         return;
     }
     let (a, b, c) = (dot.a(module), dot.b(module), dot.c(module));
-    let (precision, imprecise, tiling) = (dot.input_precision(module), dot.max_num_imprecise_acc(module), dot.tiling(module));
+    let (precision, imprecise, tiling) =
+        (dot.input_precision(module), dot.max_num_imprecise_acc(module), dot.tiling(module));
     let ty = module.value_type(c);
     let wide = module.with_element(ty, Type::F32);
     let mut builder = Builder::before(module, dot.0);

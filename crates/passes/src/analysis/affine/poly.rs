@@ -51,7 +51,7 @@ impl Poly {
     }
 
     /// How many products it has.
-    pub fn len(&self) -> usize {
+    pub fn products(&self) -> usize {
         self.terms.len()
     }
 
@@ -127,7 +127,7 @@ impl Poly {
 
     /// One product of `self` by one of `by`, if `by` has no other and the quotient is whole.
     fn quotient(product: &Product, coefficient: i64, by: &Poly) -> Option<(Product, i64)> {
-        let (factors, divisor) = by.terms().next().filter(|_| by.len() == 1)?;
+        let (factors, divisor) = by.terms().next().filter(|_| by.products() == 1)?;
         let mut left = product.clone();
         for factor in factors {
             let at = left.iter().position(|v| v == factor)?;
@@ -187,7 +187,10 @@ mod tests {
         assert_eq!(sum.multiples(&y, |_| true), x.times(&Poly::number(32)).plus(&Poly::number(64), 1));
         assert_eq!(sum.multiples(&y, |q| q.constant().is_none()), x.times(&Poly::number(32)));
         assert_eq!(sum.divided(2), None);
-        assert_eq!(sum.with(Value::from_u32(1), &Poly::number(2)), x.times(&Poly::number(64)).plus(&Poly::number(135), 1));
+        assert_eq!(
+            sum.with(Value::from_u32(1), &Poly::number(2)),
+            x.times(&Poly::number(64)).plus(&Poly::number(135), 1)
+        );
         assert_eq!(x.times(&Poly::number(6)).divided(3), Some(x.times(&Poly::number(2))));
     }
 }

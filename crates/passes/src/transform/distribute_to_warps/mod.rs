@@ -393,7 +393,11 @@ impl Distributor<'_> {
         match (&wanted[..], next) {
             (&[result], Some(next)) => self.hand_out(op, result, copies, next),
             ([], _) => {}
-            _ => return Err(self.unsupported(op, "with several results, which several warps want, and one has")),
+            _ => {
+                return Err(
+                    self.unsupported(op, "with several results, which several warps want, and one has")
+                );
+            }
         }
         Ok(())
     }

@@ -25,8 +25,7 @@ impl Splitter<'_> {
         let tile = srcs.iter().map(|&v| self.own_tile(v)).reduce(|a, b| clip(&a, &b)).unwrap_or_default();
         let given: Vec<Pieces> = srcs.iter().map(|&v| self.get(v, &tile)).collect();
         let steps = shape[axis] / tile[axis];
-        let mut blocks: Vec<Vec<Option<Value>>> =
-            vec![vec![None; pieces::count(&shape, &tile)]; srcs.len()];
+        let mut blocks: Vec<Vec<Option<Value>>> = vec![vec![None; pieces::count(&shape, &tile)]; srcs.len()];
         for i in 0..pieces::count(&shape, &tile) {
             let mut at = pieces::place(&shape, &tile, i);
             if at[axis] > 0 {

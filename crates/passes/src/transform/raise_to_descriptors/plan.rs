@@ -3,8 +3,8 @@
 use tilewright_ir::dialect::{scf, tt};
 use tilewright_ir::{Module, Op, Value};
 
-use crate::analysis::affine::prefix::Bounds;
 use super::wrap;
+use crate::analysis::affine::prefix::Bounds;
 use crate::analysis::affine::{Affine, Linear, Obstacle, Poly, Wrap, prefix};
 use crate::analysis::axis::{AxisAnalysis, pointer_of};
 use crate::analysis::intervals::Intervals;
@@ -165,7 +165,7 @@ impl Known<'_> {
         if pitch.is_zero() {
             return Err("all its rows are the same".into());
         }
-        if self.divisor(pitch) * u64::from(bytes) % u64::from(wanted) != 0 {
+        if !(self.divisor(pitch) * u64::from(bytes)).is_multiple_of(u64::from(wanted)) {
             return Err(format!("its rows are not known to begin at multiples of {wanted} bytes"));
         }
         match pitch.constant() {
@@ -185,7 +185,10 @@ impl Known<'_> {
         let room = wrap.end.plus(&wrap.first, -1);
         match wrap::is_free(self.m, self.affine, load.result(self.m), wrap.dim, &room) {
             true => Ok(room),
-            false => Err("a remainder is its index, and not only what is masked depends on those that begin again".into()),
+            false => {
+                Err("a remainder is its index, and not only what is masked depends on those that begin again"
+                    .into())
+            }
         }
     }
 
@@ -221,7 +224,8 @@ impl Known<'_> {
         let around = std::iter::successors(m.parent_op(op), |&op| m.parent_op(op));
         for of in around.filter_map(|around| scf::For::cast(m, around)) {
             let number = Poly::leaf(self.number_of(of));
-            let index = offset.multiples(stride, |q| q.how_many(&number).is_some() && q.leaves().count() == 1);
+            let index =
+                offset.multiples(stride, |q| q.how_many(&number).is_some() && q.leaves().count() == 1);
             let Some(times) = index.how_many(&number) else { continue };
             let end = index.plus(&Poly::number(i64::from(block)), 1);
             // A loop counts on without overflow, too.
@@ -240,7 +244,8 @@ impl Known<'_> {
     /// What the hardware wants of columns.
     fn columns(&self, column: &mut Dim, bytes: u32) -> Result<(), Why> {
         let (word, row) = (self.limit.word, self.limit.row_bytes);
-        let whole = |poly: &Poly, of: u32| self.divisor(poly) * u64::from(bytes) % u64::from(of) == 0;
+        let whole =
+            |poly: &Poly, of: u32| (self.divisor(poly) * u64::from(bytes)).is_multiple_of(u64::from(of));
         if !whole(&column.index, word) {
             return Err(format!("its first column is not known to begin at a multiple of {word} bytes"));
         }
@@ -267,7 +272,7 @@ impl Known<'_> {
         let wanted = self.limit.alignment;
         let of_base = 1u64 << self.axis.get(self.m, base).dims[0].divisibility;
         let of_offset = self.divisor(offset) * u64::from(bytes);
-        if of_base % u64::from(wanted) == 0 && of_offset % u64::from(wanted) == 0 {
+        if [of_base, of_offset].iter().all(|n| n.is_multiple_of(u64::from(wanted))) {
             return Ok(());
         }
         Err(format!("it is not known to begin at a multiple of {wanted} bytes"))
