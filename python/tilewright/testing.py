@@ -19,7 +19,7 @@ def _torch_cuda():
     if (
         torch is None
         or not torch.cuda.is_available()
-        or os.environ.get("TILEWRIGHT_BACKEND") in ("interp", "ptxsim", "npusim")
+        or os.environ.get("TILEWRIGHT_BACKEND") in ("interp", "ptxsim", "npusim", "xesim")
     ):
         return None
     return torch

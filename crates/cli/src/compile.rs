@@ -55,7 +55,8 @@ fn report(args: &Args, artifact: &Artifact, out: &mut dyn Write) -> Result<(), F
         "{} for {}: {} warps, {} bytes of shared memory",
         m.name, m.target, m.options.num_warps, m.shared
     )?;
-    if let (Some((last, code)), Some(registers)) = (artifact.stages.last(), m.n_regs) {
+    let code = artifact.stages.iter().rfind(|(stage, _)| !stage.is_text);
+    if let (Some((last, code)), Some(registers)) = (code, m.n_regs) {
         writeln!(
             out,
             "{} {} bytes, {registers} registers, {} bytes spilled (assembler {})",

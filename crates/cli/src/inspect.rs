@@ -10,7 +10,7 @@ use tilewright_nvidia::sass::machine::Pipe;
 use tilewright_nvidia::sass::report::{Bound, LineMix, LoopReport, Verdict};
 use tilewright_nvidia::sass::{Facts, Listing, Mix, Report, disassemble};
 
-use crate::{Failure, kernel};
+use crate::{Failure, inspect_usage, kernel};
 
 /// Opcodes that are named of a loop or a line; the rest is summed up.
 const NAMED: usize = 10;
@@ -22,17 +22,17 @@ const SHOWN: usize = 70;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    kernel: kernel::Specialized,
+    pub kernel: kernel::Specialized,
     /// Print everything as JSON.
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// Compiles the kernel and prints the report.
 pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Result<u8, Failure> {
     let target = tilewright_compiler::target(&args.kernel.target).map_err(|d| d.to_string())?;
     let Some(&target) = (&*target as &dyn Any).downcast_ref::<CudaTarget>() else {
-        return Err(format!("{target} has no machine code to inspect: give a cuda target").into());
+        return inspect_usage::run(args, python, out);
     };
     let artifact = kernel::compile(&args.kernel, python).map_err(|d| d.to_string())?;
     let Some(cubin) = artifact.bytes("cubin") else {
@@ -155,7 +155,8 @@ fn counted(mix: &Mix) -> String {
     format!("{total} instructions: {}", most(mix))
 }
 
-fn most(mix: &Mix) -> String {
+/// The most frequent of a mix, and how many others there are.
+pub fn most(mix: &Mix) -> String {
     let mut counts: Vec<_> = mix.iter().collect();
     counts.sort_by_key(|(opcode, count)| (std::cmp::Reverse(**count), (*opcode).clone()));
     let rest: usize = counts.iter().skip(NAMED).map(|(_, count)| **count).sum();

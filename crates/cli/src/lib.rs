@@ -12,6 +12,7 @@ use tilewright_compiler::PythonEnvironment;
 
 mod compile;
 mod inspect;
+mod inspect_usage;
 mod kernel;
 mod opt;
 mod options;

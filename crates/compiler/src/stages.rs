@@ -250,8 +250,9 @@ fn from_entry(
     metadata.options = options.clone();
     let mut stages = Vec::new();
     for &kind in [TTIR, TTGIR].iter().chain(of_target) {
+        // What comes behind is made of it.
         if missing.as_ref().is_some_and(|missing| missing.stage == kind.name) {
-            continue;
+            break;
         }
         let bytes = if kind.is_text { entry.text(kind.name)?.as_bytes() } else { entry.get(kind.name)? };
         stages.push((kind, bytes.to_vec()));

@@ -926,6 +926,11 @@ impl<'m> Builder<'m> {
         self.record(Op::Load { align, volatile: false }, Effect::Read, &[ty], smallvec![ptr])
     }
 
+    /// Loads a value that others may change: made once, wherever its result goes.
+    pub fn load_volatile(&mut self, ty: Ty, ptr: Value, align: u32) -> Value {
+        self.record(Op::Load { align, volatile: true }, Effect::Write, &[ty], smallvec![ptr])
+    }
+
     /// Stores `value`.
     pub fn store(&mut self, ptr: Value, value: Value, align: u32) {
         self.record(Op::Store { align, volatile: false }, Effect::Write, &[], smallvec![ptr, value]);

@@ -794,41 +794,10 @@ impl<'m> Emitter<'m> {
         }
     }
 
-    /// Blocks in reverse post-order from the entry; unreachable ones are left out.
-    fn order(f: &Function) -> Vec<usize> {
-        let mut seen = vec![false; f.blocks.len()];
-        let mut post = Vec::with_capacity(f.blocks.len());
-        // The second visit of a block, after its successors, appends it.
-        let mut stack = vec![(0usize, false)];
-        while let Some((b, done)) = stack.pop() {
-            if done {
-                post.push(b);
-                continue;
-            }
-            if std::mem::replace(&mut seen[b], true) {
-                continue;
-            }
-            stack.push((b, true));
-            let mut push = |t: Block| stack.push((t.0 as usize, false));
-            match f.blocks[b].term.as_ref() {
-                Some(Terminator::Br(t, _)) => push(*t),
-                Some(Terminator::CondBr { then, els, .. }) => {
-                    // The last pushed is visited first and so ends up later in the order: loop exits and else
-                    // branches come after bodies.
-                    push(*then);
-                    push(*els);
-                }
-                _ => {}
-            }
-        }
-        post.reverse();
-        post
-    }
-
     fn function(&mut self, f: &Function) {
         let index = self.module.signatures.iter().position(|(n, _, _)| *n == f.name).unwrap_or(0);
         let function = self.functions[index].0;
-        let order = Self::order(f);
+        let order = f.order();
         let live = f.live();
         let mut body = Body {
             f,

@@ -19,6 +19,7 @@ mod shared_steps;
 mod sink;
 pub mod ty;
 mod version;
+pub mod view;
 mod wide_offsets;
 
 pub use builder::Builder;
@@ -28,3 +29,4 @@ pub use program::{
 };
 pub use ty::{Scalar, Space, Ty};
 pub use version::{file, version};
+pub use view::View;

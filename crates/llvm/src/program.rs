@@ -27,6 +27,13 @@ pub struct FuncId(pub(crate) u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GlobalId(pub(crate) u32);
 
+impl GlobalId {
+    /// Its place in [`Module::globals`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// An interned inline-assembly template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AsmId(pub(crate) u32);
@@ -472,6 +479,37 @@ impl Function {
             }
         }
         live
+    }
+
+    /// Blocks in reverse post-order from the entry; unreachable ones are left out.
+    pub(crate) fn order(&self) -> Vec<usize> {
+        let mut seen = vec![false; self.blocks.len()];
+        let mut post = Vec::with_capacity(self.blocks.len());
+        // The second visit of a block, after its successors, appends it.
+        let mut stack = vec![(0usize, false)];
+        while let Some((b, done)) = stack.pop() {
+            if done {
+                post.push(b);
+                continue;
+            }
+            if std::mem::replace(&mut seen[b], true) {
+                continue;
+            }
+            stack.push((b, true));
+            let mut push = |t: Block| stack.push((t.0 as usize, false));
+            match self.blocks[b].term.as_ref() {
+                Some(Terminator::Br(t, _)) => push(*t),
+                Some(Terminator::CondBr { then, els, .. }) => {
+                    // The last pushed is visited first and so ends up later in the order: loop exits and else
+                    // branches come after bodies.
+                    push(*then);
+                    push(*els);
+                }
+                _ => {}
+            }
+        }
+        post.reverse();
+        post
     }
 
     /// Instructions that would be handed over: the live ones, not counting constants, parameters and terminators.

@@ -123,7 +123,10 @@ impl<H: Hooks> Lower<'_, H> {
     }
 
     /// The machine values of an IR value, as [`Lower::machine_types`] lists them.
-    pub(crate) fn flatten(&mut self, values: &[ir::Value]) -> Result<Vec<Value>> {
+    ///
+    /// # Errors
+    /// A value that was not lowered; a slice of a buffer.
+    pub fn flatten(&mut self, values: &[ir::Value]) -> Result<Vec<Value>> {
         let mut out = Vec::new();
         for &v in values {
             match self.val(v)?.clone() {
@@ -182,7 +185,10 @@ impl<H: Hooks> Lower<'_, H> {
     }
 
     /// Binds IR values to the parameters of a machine block.
-    fn bind_params(&mut self, values: &[ir::Value], block: llvm::Block) -> Result<()> {
+    ///
+    /// # Errors
+    /// A type that is not supported.
+    pub fn bind_params(&mut self, values: &[ir::Value], block: llvm::Block) -> Result<()> {
         let params = self.b.params(block).to_vec();
         self.bind_all(values, &params)
     }
@@ -197,7 +203,11 @@ impl<H: Hooks> Lower<'_, H> {
         Ok(())
     }
 
-    fn all_machine_types(&mut self, values: &[ir::Value]) -> Result<Vec<Ty>> {
+    /// The machine types of values, one after the other.
+    ///
+    /// # Errors
+    /// A type that is not supported.
+    pub fn all_machine_types(&mut self, values: &[ir::Value]) -> Result<Vec<Ty>> {
         let mut out = Vec::new();
         for &v in values {
             out.extend(self.machine_types(self.value_ty(v))?);
@@ -319,7 +329,10 @@ impl<H: Hooks> Lower<'_, H> {
     }
 
     /// A counted loop, tested before the first iteration and after each: what is invariant has a place before it.
-    pub(crate) fn scf_for(&mut self, f: scf::For) -> Result<()> {
+    ///
+    /// # Errors
+    /// What is not supported of the loop, or of what is in it.
+    pub fn scf_for(&mut self, f: scf::For) -> Result<()> {
         let m = self.m;
         let (lb, ub, step) =
             (self.scalar(f.lower_bound(m))?, self.scalar(f.upper_bound(m))?, self.scalar(f.step(m))?);

@@ -155,6 +155,17 @@ pub trait Hooks: Sized {
     /// The 32-bit word of another lane of the warp.
     fn shuffle(l: &mut Lower<'_, Self>, word: Value, how: Shuffle) -> Value;
 
+    /// The function of a block, of two numbers, on those of all lanes that differ in these bits of their numbers, if there is an instruction
+    /// for it.
+    fn reduce_lanes(
+        _l: &mut Lower<'_, Self>,
+        _function: ir::Block,
+        _lanes: &[u32],
+        _value: Value,
+    ) -> Option<Value> {
+        None
+    }
+
     // ---- memory ----------------------------------------------------------------------------------------------------
 
     /// Loads words from global memory where `pred` holds; elsewhere they are those of `other`, or zero.

@@ -107,7 +107,13 @@ impl<H: Hooks> Lower<'_, H> {
                 }
             }
             let mut partial = self.tree(region, &parts)?;
-            let lanes: &[u32] = if apart { &[] } else { &spread.lanes };
+            let mut lanes: &[u32] = if apart { &[] } else { &spread.lanes };
+            if let (&[value], None) = (&partial.values[..], partial.valid)
+                && let Some(all) = H::reduce_lanes(self, region, lanes, value)
+            {
+                partial.values[0] = all;
+                lanes = &[];
+            }
             for &bit in lanes {
                 let moved = self.shuffle_partial(&partial, Shuffle::Xor(1 << bit));
                 partial = self.combine(region, &partial, &moved)?;

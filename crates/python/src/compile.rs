@@ -197,15 +197,19 @@ fn describe(host: &PyHost, spec: &Spec, value: &Bound<'_, PyAny>) -> PyResult<Ar
     })
 }
 
-/// The target whose simulator there is.
+/// The targets whose simulators there are.
 const ASCEND: &str = "ascend:910b";
+const INTEL: &str = "xe:pvc";
 
 /// What the compiler calls the place where a kernel runs.
 fn target_of(backend: Backend) -> PyResult<Box<dyn Target>> {
     Ok(match backend {
         Backend::Interp => Box::new(Interp),
-        Backend::NpuSim => tilewright_compiler::target(ASCEND)
-            .map_err(|error| CompilationError::new_err(error.to_string()))?,
+        Backend::NpuSim | Backend::XeSim => {
+            let name = if backend == Backend::NpuSim { ASCEND } else { INTEL };
+            tilewright_compiler::target(name)
+                .map_err(|error| CompilationError::new_err(error.to_string()))?
+        }
         Backend::PtxSim(target) | Backend::Offline(target) => Box::new(target),
         Backend::Cuda(device) => {
             let device = tilewright_runtime::Device::get(device).map_err(crate::errors::from_runtime)?;

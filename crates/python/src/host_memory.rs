@@ -158,6 +158,9 @@ pub fn start<'py>(
         Backend::NpuSim => {
             profiler::timed(kernel, || crate::npusim::run(py, kernel, grid, arguments, &allocations))
         }
+        Backend::XeSim => {
+            profiler::timed(kernel, || crate::xesim::run(py, kernel, grid, arguments, &allocations))
+        }
         Backend::Interp | Backend::PtxSim(_) => profiler::timed(kernel, || match kernel.backend {
             Backend::Interp => interpret(py, kernel, grid, &cells, &allocations),
             _ => crate::simulate::run(py, kernel, grid, cells, &allocations),
@@ -200,6 +203,7 @@ fn by_copies(
         crate::tensor_map::for_gpu(kernel, device, &cells, &mut maps)?;
         let scratch = crate::tensor_map::scratch_bytes(kernel, grid);
         if scratch > 0 {
+            cells.resize(cells.len() + crate::tensor_map::own_maps(kernel), 0);
             let mut buffer = DeviceBuffer::new(device, scratch)?;
             if kernel.code.artifact.metadata.launch.zeroed_scratch {
                 buffer.fill(0, Stream::default())?;

@@ -40,6 +40,8 @@ pub enum Backend {
     PtxSim(CudaTarget),
     /// The simulator of Ascend's cores.
     NpuSim,
+    /// The simulator of Intel's GPUs.
+    XeSim,
     /// A GPU of this machine, by ordinal.
     Cuda(u32),
     /// A GPU architecture that is only compiled for (`warmup` with `TILEWRIGHT_TARGET`).
@@ -53,6 +55,7 @@ impl Backend {
             Backend::PtxSim(arch) => 1 | u64::from(arch.capability()) << 8,
             Backend::Cuda(device) => 2 | u64::from(device) << 8,
             Backend::NpuSim => 4,
+            Backend::XeSim => 5,
             Backend::Offline(arch) => 3 | u64::from(arch.capability()) << 8,
         }
     }
@@ -63,6 +66,7 @@ impl Backend {
             Backend::Interp => "the CPU".to_string(),
             Backend::PtxSim(arch) => format!("the PTX simulator ({arch})"),
             Backend::NpuSim => "the simulator of Ascend's cores".to_string(),
+            Backend::XeSim => "the simulator of Intel's GPUs".to_string(),
             Backend::Cuda(device) => format!("GPU {device}"),
             Backend::Offline(arch) => arch.to_string(),
         }
@@ -84,9 +88,10 @@ impl Backend {
                 b"cuda" => Ok(Backend::Cuda(current_gpu(py, arguments.cuda.map(|(_, d)| d))?)),
                 b"ptxsim" => Ok(Backend::PtxSim(target()?)),
                 b"npusim" => Ok(Backend::NpuSim),
+                b"xesim" => Ok(Backend::XeSim),
                 _ => Err(wrong_call::value_error(
                     format!("TILEWRIGHT_BACKEND is {name:?}"),
-                    "it may be interp, cuda, ptxsim or npusim",
+                    "it may be interp, cuda, ptxsim, npusim or xesim",
                 )),
             },
         }
@@ -267,6 +272,9 @@ fn start<'py>(
                     more.extend(ranks.and_then(|ranks| ranks.own(kernel)));
                 }
                 if bytes > 0 {
+                    // The last parameter: tensor maps of the kernel's own stand before it.
+                    let maps = tensor_map::own_maps(kernel);
+                    more.resize(more.len() + maps, 0);
                     let memory = scratch.insert(tensor_map::scratch(py, bytes, device, stream)?);
                     if kernel.code.artifact.metadata.launch.zeroed_scratch {
                         function.device().make_current().map_err(errors::from_runtime)?;
@@ -677,7 +685,7 @@ impl CompiledKernel {
 /// Whether kernels run without a GPU, whether or not there is one.
 fn without_gpu() -> bool {
     environment(c"TILEWRIGHT_BACKEND")
-        .is_some_and(|name| matches!(name.to_bytes(), b"interp" | b"ptxsim" | b"npusim"))
+        .is_some_and(|name| matches!(name.to_bytes(), b"interp" | b"ptxsim" | b"npusim" | b"xesim"))
 }
 
 /// What the driver says about a GPU, under the names that Triton's `get_device_properties` uses. Where kernels run without one, what is

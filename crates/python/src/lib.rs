@@ -45,6 +45,7 @@ mod simulate;
 mod tensor_map;
 mod torch;
 mod wrong_call;
+mod xesim;
 
 /// `tilewright._tilewright`: the compiler, the CPU executor and the launcher, as Python sees them.
 #[pymodule]

@@ -10,8 +10,13 @@
 // An error ends the compilation: its size does not matter.
 #![allow(clippy::result_large_err)]
 
+pub mod asm;
+pub mod compile;
+pub mod lower;
+pub mod ocloc;
 pub mod pipeline;
 pub mod simd;
+pub mod spirv;
 pub mod target;
 mod toolchain;
 

@@ -1,23 +1,38 @@
-//! Intel's line in the registry of targets.
+//! Intel's line in the registry of targets, and the way from a `ttg` module to native code.
 
+use std::time::Instant;
+
+use serde_json::json;
 use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
-use tilewright_ir::dialect::ttg;
+use tilewright_ir::diagnostic::Kind;
 use tilewright_target as target;
 use tilewright_target::{
-    Code, Fact, Family, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, StageKind, Stop,
+    Code, Fact, Family, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop,
 };
 
+use crate::asm::Listing;
+use crate::compile::compile;
+use crate::ocloc::{self, Native, Ocloc};
 use crate::target::Target;
 
 /// `xe:pvc` and `xe:bmg`.
 pub static XE: Family = Family {
     names: || Target::all().map(|t| t.to_string()).collect(),
     find: |name| Some(Box::new(Target::parse(name)?)),
-    stages: &[StageKind { name: SPIRV, is_text: false }],
+    stages: &[
+        StageKind { name: SPIRV, is_text: false },
+        StageKind { name: BINARY, is_text: false },
+        StageKind { name: ASSEMBLY, is_text: true },
+        StageKind { name: USAGE, is_text: true },
+    ],
 };
 
 const SPIRV: &str = "spv";
+const BINARY: &str = "bin";
+const ASSEMBLY: &str = "asm";
+/// Registers, spills and instructions, as JSON.
+const USAGE: &str = "usage.json";
 
 impl target::Target for Target {
     fn family(&self) -> &'static Family {
@@ -29,49 +44,126 @@ impl target::Target for Target {
     }
 
     fn toolchain(&self, _: &PythonEnvironment) -> Result<Box<dyn target::Toolchain>, Diagnostic> {
-        Ok(Box::new(Toolchain { target: *self }))
+        let ocloc = Ocloc::find().and_then(|ocloc| ocloc.for_device(self.facts().name));
+        if let Err(error @ ocloc::Error::Misnamed(_)) = ocloc {
+            // What was asked for by name is not to be silently done without.
+            return Err(Diagnostic::new(error.to_string()).of(Kind::Environment));
+        }
+        Ok(Box::new(Toolchain { target: *self, ocloc }))
     }
 }
 
-/// None yet.
+/// Intel's offline compiler, where there is one.
 struct Toolchain {
     target: Target,
+    ocloc: Result<Ocloc, ocloc::Error>,
+}
+
+impl Toolchain {
+    /// Native code with as many registers as it needs: those of a hardware thread, or twice as many for half as many threads. `maxnreg`, the
+    /// registers of a lane's share, decides it; without it, spills do, of which the compiler breaks down over many.
+    fn native(
+        &self,
+        ocloc: &Ocloc,
+        spirv: &[u8],
+        options: &ir::Options,
+        stop: &Stop,
+    ) -> Result<Native, ocloc::Error> {
+        let compile = |large| ocloc.compile(spirv, self.target.facts().name, large, stop);
+        if let Some(registers) = options.maxnreg {
+            return compile(registers > self.target.info().machine.min_registers_of_thread);
+        }
+        match compile(false) {
+            Ok(native) if native.usage.spilled_bytes == 0 => Ok(native),
+            Ok(native) => {
+                let large = compile(true)?;
+                let better = large.usage.spilled_bytes < native.usage.spilled_bytes;
+                Ok(if better { large } else { native })
+            }
+            Err(ocloc::Error::Rejected { .. }) => compile(true),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl target::Toolchain for Toolchain {
     fn facts(&self) -> Vec<Fact> {
-        Vec::new()
+        let file = self.ocloc.as_ref().ok().map(|ocloc| ocloc.path.clone());
+        let text = if file.is_some() { "ocloc" } else { "none" }.to_string();
+        vec![Fact { name: "ocloc", text, file }]
     }
 
     fn missing(&self) -> Option<Missing> {
-        let why = format!("not supported yet: code for {}, behind the ttg module", self.target);
-        Some(Missing { stage: SPIRV, why, wanted: false })
+        let error = self.ocloc.as_ref().err()?;
+        let wanted = matches!(error, ocloc::Error::Unwanted);
+        Some(Missing { stage: BINARY, why: error.to_string(), wanted })
     }
 
     fn make(
         &self,
         module: ir::Module,
-        name: &str,
+        _name: &str,
         options: &ir::Options,
         given: Option<&GivenStage>,
-        _: &Stop,
+        stop: &Stop,
     ) -> Result<Code, Diagnostic> {
-        if let Some(given) = given.filter(|given| given.stage == SPIRV) {
-            let text = format!("{}: not supported yet: {SPIRV} of {}", given.file, self.target);
-            return Err(Diagnostic::new(text).of(ir::diagnostic::Kind::Unsupported));
+        let start = Instant::now();
+        let given_as = |stage: &str| given.filter(|given| given.stage == stage);
+        if let Some(given) = [BINARY, ASSEMBLY, USAGE].into_iter().find_map(given_as) {
+            let text = format!("{}: not supported yet: {} of {}", given.file, given.stage, self.target);
+            return Err(Diagnostic::new(text).of(Kind::Unsupported));
         }
-        let launch = LaunchShape::of(&module, options);
-        let (name, num_warps, shared) = (name.to_string(), options.num_warps, buffer_bytes(&module));
-        Ok(Code { name, num_warps, shared, launch, ..Code::default() })
+        let mut kernel = compile(&module, self.target, options)?;
+        if let Some(given) = given_as(SPIRV) {
+            kernel.spirv = given.bytes.clone();
+        }
+        target::check(stop)?;
+        let mut stages = vec![Stage { name: SPIRV, bytes: kernel.spirv, time: start.elapsed() }];
+        let mut usage = None;
+        if let Ok(ocloc) = &self.ocloc {
+            let start = Instant::now();
+            let native = self
+                .native(ocloc, &stages[0].bytes, options, stop)
+                .map_err(|e| Diagnostic::new(e.to_string()).of(Kind::Environment))?;
+            usage = Some(native.usage);
+            let time = start.elapsed();
+            let text = report(&kernel.name, &native);
+            let none = std::time::Duration::ZERO;
+            stages.push(Stage { name: BINARY, bytes: native.binary, time });
+            stages.push(Stage { name: ASSEMBLY, bytes: native.assembly.into_bytes(), time: none });
+            stages.push(Stage { name: USAGE, bytes: text.into_bytes(), time: none });
+        }
+        Ok(Code {
+            name: kernel.name,
+            stages,
+            num_warps: kernel.num_warps,
+            shared: kernel.shared_bytes,
+            launch: LaunchShape::of(&module, options),
+            registers: usage.map(|usage| usage.registers),
+            spilled_bytes: usage.map(|usage| usage.spilled_bytes),
+            assembler: self.ocloc.as_ref().ok().map(|_| "ocloc".to_string()),
+            ..Code::default()
+        })
     }
 }
 
-/// Bytes of all buffers, one behind the other: no pass has given them places yet.
-fn buffer_bytes(module: &ir::Module) -> u32 {
-    let buffers =
-        module.all_ops(module.root()).into_iter().filter_map(|op| ttg::LocalAlloc::cast(module, op));
-    let types = buffers.map(|buffer| module.value_type(buffer.result(module)));
-    types
-        .map(|ty| module.shape(ty).unwrap_or(&[]).iter().product::<u32>() * module.bits(ty).div_ceil(8))
-        .sum()
+/// What native code uses and holds.
+fn report(name: &str, native: &Native) -> String {
+    let listing = Listing::read(&native.assembly);
+    let loops: Vec<_> = listing
+        .loops
+        .iter()
+        .map(|l| json!({ "label": l.label, "depth": l.depth, "instructions": l.instructions }))
+        .collect();
+    let usage = native.usage;
+    let all = json!({
+        "name": name,
+        "registers": usage.registers,
+        "spilled_bytes": usage.spilled_bytes,
+        "slm_bytes": usage.slm_bytes,
+        "sub_group_size": usage.sub_group,
+        "instructions": listing.instructions,
+        "loops": loops,
+    });
+    format!("{all:#}\n")
 }

@@ -30,6 +30,16 @@ enum Form {
     Transpose,
 }
 
+/// What is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Factor {
+    F16,
+    Bf16,
+    /// Of fp32, as much as tf32 has.
+    Tf32,
+    S8,
+}
+
 /// `u16_m8k16v1`; without `m` there are 16 rows, or as many as the transform's `k` says.
 fn shape(text: &str, form: Form) -> Option<Shape> {
     let (bits, rest) = text.strip_prefix('u')?.split_once('_')?;
@@ -79,9 +89,21 @@ impl Translator<'_> {
         }
         if let Some(rest) = name.strip_prefix("intel_sub_group_") {
             match rest {
-                "f16_f16_matrix_mad_k16" => return self.dpas(i, false, args),
-                "bf16_bf16_matrix_mad_k16" => return self.dpas(i, true, args),
+                "f16_f16_matrix_mad_k16" => return self.dpas(i, Factor::F16, args),
+                "bf16_bf16_matrix_mad_k16" => return self.dpas(i, Factor::Bf16, args),
                 _ => {}
+            }
+        }
+        if let (Some(rest), [c, a, b]) = (name.strip_prefix("__builtin_IB_sub_group16_"), args) {
+            let factor = match rest {
+                "fdpas_f_f_hf_hf_8_8" => Some(Factor::F16),
+                "fdpas_f_f_bf_bf_8_8" => Some(Factor::Bf16),
+                "fdpas_f_f_tf32_tf32_8_8" => Some(Factor::Tf32),
+                "idpas_s8_s8_8_8" => Some(Factor::S8),
+                _ => None,
+            };
+            if let Some(factor) = factor {
+                return self.dpas(i, factor, &[a.clone(), b.clone(), c.clone()]);
             }
         }
         Err(unsupported(i, &format!("the function `{name}`")))
@@ -97,7 +119,7 @@ impl Translator<'_> {
     ) -> Result<Regs, Error> {
         let whole = match form {
             Form::Rows => matches!(s.bits, 16 | 32) && s.columns == 16,
-            Form::Transform => s.bits == 16 && s.rows.is_multiple_of(2),
+            Form::Transform => matches!(s.bits, 8 | 16) && s.rows.is_multiple_of(32 / s.bits),
             Form::Transpose => s.bits == 32 && s.columns <= 8 && s.blocks == 1,
         };
         if self.lanes != 16 || !whole || s.rows > 32 || s.blocks > 4 {
@@ -135,17 +157,29 @@ impl Translator<'_> {
                     let v = values.remove(0);
                     self.op(format!("@{inside} st.global.b{} [{at}], {v};", s.bits));
                 } else {
-                    let v = self.reg(if s.bits == 16 { 'h' } else { 'r' });
-                    self.op(format!("mov.b{} {v}, 0;", s.bits));
-                    self.op(format!("@{inside} ld.global.b{} {v}, [{at}];", s.bits));
+                    let v = self.reg(if s.bits == 32 { 'r' } else { 'h' });
+                    self.op(format!("mov.b{} {v}, 0;", s.bits.max(16)));
+                    let kind = if s.bits == 8 { 'u' } else { 'b' };
+                    self.op(format!("@{inside} ld.global.{kind}{} {v}, [{at}];", s.bits));
                     out.push(v);
                 }
             }
         }
         if form == Form::Transform {
+            if s.bits == 8 {
+                out = out.chunks(2).map(|pair| self.bytes(&pair[0], &pair[1])).collect();
+            }
             out = out.chunks(2).map(|pair| self.packed(&pair[0], &pair[1])).collect();
         }
         Ok(out)
+    }
+
+    /// Two bytes, zero above, in one register of 16 bits.
+    pub(crate) fn bytes(&mut self, low: &str, high: &str) -> String {
+        let h = self.reg('h');
+        self.op(format!("shl.b16 {h}, {high}, 8;"));
+        self.op(format!("or.b16 {h}, {h}, {low};"));
+        h
     }
 
     fn packed(&mut self, low: &str, high: &str) -> String {
@@ -224,34 +258,64 @@ impl Translator<'_> {
         (at, a)
     }
 
-    /// `c + a * b`: `a` has a row a register, of which lane `k` has element `k`; `b` pairs of rows, a column a lane; `c` a row a register.
-    /// Products are added to `c` one after the other, in single precision.
-    fn dpas(&mut self, i: &Instruction, bf16: bool, args: &[Regs]) -> Result<Regs, Error> {
+    /// `c + a * b`: `a` has a row a register, of which lane `k` has word `k` (of 16 bits; of 32 bits, the upper lanes have every other row); `b` has a
+    /// column a lane, four bytes along K a register; `c` a row a register. Products are added to `c` one after the other.
+    fn dpas(&mut self, i: &Instruction, factor: Factor, args: &[Regs]) -> Result<Regs, Error> {
         let [a, b, c] = args else { return Err(unsupported(i, "these arguments")) };
-        let float = c.iter().all(|r| r.starts_with("%r")) && a.iter().all(|r| r.starts_with("%h"));
-        if self.lanes != 16 || b.len() != 8 || a.len() != c.len() || !float {
+        let wide = factor == Factor::Tf32;
+        let of_a = if wide { 'r' } else { 'h' };
+        let fits = c.iter().all(|r| r.starts_with("%r")) && a.iter().all(|r| r[1..].starts_with(of_a));
+        let rows = if wide { 2 * a.len() } else { a.len() };
+        if self.lanes != 16 || b.len() != 8 || rows != c.len() || !fits {
             return Err(unsupported(i, "a product of this shape"));
         }
-        let mut column = vec![];
-        for pair in b {
-            let (low, high) = (self.reg('h'), self.reg('h'));
-            self.op(format!("mov.b32 {{{low}, {high}}}, {pair};"));
-            column.push(self.single(&low, bf16));
-            column.push(self.single(&high, bf16));
-        }
+        let column: Regs = b.iter().flat_map(|word| self.factors(word, factor, 32)).collect();
         let mut out = vec![];
-        for (a, c) in a.iter().zip(c) {
-            let a = self.single(a, bf16);
+        for (row, c) in c.iter().enumerate() {
+            let own = if wide { self.factors(&a[row / 2], factor, 32) } else { self.factors(&a[row], factor, 16) };
+            let first = if wide { row % 2 * 8 } else { 0 };
             let mut sum = c.clone();
             for (k, b) in column.iter().enumerate() {
-                let of_lane = self.shuffled(&Type::Float(32), "idx", &a, &k.to_string())?;
+                let (lane, part) = (first + k / own.len(), k % own.len());
+                let of_lane = self.shuffled(&Type::Float(32), "idx", &own[part], &lane.to_string())?;
                 let next = self.reg('r');
-                self.op(format!("fma.rn.f32 {next}, {of_lane}, {b}, {sum};"));
+                let op = if factor == Factor::S8 { "mad.lo.s32" } else { "fma.rn.f32" };
+                self.op(format!("{op} {next}, {of_lane}, {b}, {sum};"));
                 sum = next;
             }
             out.push(sum);
         }
         Ok(out)
+    }
+
+    /// The numbers in a word of so many bits, each as wide as a sum.
+    fn factors(&mut self, word: &str, factor: Factor, bits: u32) -> Regs {
+        if factor == Factor::Tf32 {
+            let r = self.reg('r');
+            self.op(format!("and.b32 {r}, {word}, 0xffffe000;"));
+            return vec![r];
+        }
+        let halves = if bits == 32 {
+            let (low, high) = (self.reg('h'), self.reg('h'));
+            self.op(format!("mov.b32 {{{low}, {high}}}, {word};"));
+            vec![low, high]
+        } else {
+            vec![word.to_string()]
+        };
+        if factor != Factor::S8 {
+            return halves.iter().map(|h| self.single(h, factor == Factor::Bf16)).collect();
+        }
+        let mut out = vec![];
+        for half in halves {
+            for by in [24, 16] {
+                let r = self.reg('r');
+                self.op(format!("cvt.u32.u16 {r}, {half};"));
+                self.op(format!("shl.b32 {r}, {r}, {by};"));
+                self.op(format!("shr.s32 {r}, {r}, 24;"));
+                out.push(r);
+            }
+        }
+        out
     }
 
     /// A number of 16 bits in single precision.

@@ -3,8 +3,8 @@
 use crate::Error;
 use rspirv::binary::Disassemble;
 use rspirv::dr::{Function, Instruction, Module as Spirv, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, LinkageType, Op, StorageClass};
-use std::collections::HashMap;
+use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, FPRoundingMode, LinkageType, Op, StorageClass};
+use std::collections::{HashMap, HashSet};
 
 /// A SPIR-V type, as far as kernels have them.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub(crate) enum Type {
     Vector(u32, u32),
     /// Element and how many.
     Array(u32, u64),
+    /// Its fields, scalars or vectors.
+    Struct(Vec<u32>),
     /// Where it points, and to what.
     Pointer(StorageClass, u32),
     Function,
@@ -36,6 +38,8 @@ pub(crate) struct Module {
     /// Name of each function that is imported.
     pub imports: HashMap<u32, String>,
     pub strings: HashMap<u32, String>,
+    /// Conversions that round towards zero.
+    pub cut: HashSet<u32>,
     /// Position in `spirv.functions`.
     functions: HashMap<u32, usize>,
 }
@@ -50,6 +54,7 @@ impl Module {
             builtins: HashMap::new(),
             imports: HashMap::new(),
             strings: HashMap::new(),
+            cut: HashSet::new(),
             functions: HashMap::new(),
             spirv,
         };
@@ -64,6 +69,13 @@ impl Module {
             match i.operands.as_slice() {
                 [Operand::IdRef(id), Operand::Decoration(Decoration::BuiltIn), Operand::BuiltIn(b)] => {
                     m.builtins.insert(*id, *b);
+                }
+                [
+                    Operand::IdRef(id),
+                    Operand::Decoration(Decoration::FPRoundingMode),
+                    Operand::FPRoundingMode(FPRoundingMode::RTZ),
+                ] => {
+                    m.cut.insert(*id);
                 }
                 [
                     Operand::IdRef(id),
@@ -106,6 +118,9 @@ impl Module {
                     let n = self.constants.get(&id_of(i, 1)?).and_then(whole);
                     Type::Array(id_of(i, 0)?, n.ok_or_else(|| unsupported(i, "an array of unknown length"))?)
                 }
+                Op::TypeStruct => {
+                    Type::Struct((0..i.operands.len()).map(|k| id_of(i, k)).collect::<Result<_, _>>()?)
+                }
                 Op::TypePointer => {
                     let Some(Operand::StorageClass(class)) = i.operands.first() else {
                         return Err(malformed(i));
@@ -130,9 +145,12 @@ impl Module {
                 _ => return Err(unsupported(i, "this declaration")),
             };
             // What a type is made of stands before it, so that no type is within itself.
-            if let Type::Vector(e, _) | Type::Array(e, _) = ty
-                && !self.types.contains_key(&e)
-            {
+            let within: &[u32] = match &ty {
+                Type::Vector(e, _) | Type::Array(e, _) => std::slice::from_ref(e),
+                Type::Struct(fields) => fields,
+                _ => &[],
+            };
+            if !within.iter().all(|e| self.types.contains_key(e)) {
                 return Err(malformed(i));
             }
             self.types.insert(id, ty);
@@ -149,6 +167,21 @@ impl Module {
         match self.ty(id)? {
             Type::Vector(e, n) => Ok((self.ty(*e)?.clone(), *n as usize)),
             t => Ok((t.clone(), 1)),
+        }
+    }
+
+    /// The types of all elements of a value: of a scalar its own, of a structure those of its fields.
+    pub fn parts(&self, id: u32) -> Result<Vec<Type>, Error> {
+        match self.ty(id)? {
+            Type::Struct(fields) => {
+                let mut parts = vec![];
+                for &field in fields {
+                    let (e, n) = self.elements(field)?;
+                    parts.extend(vec![e; n]);
+                }
+                Ok(parts)
+            }
+            _ => self.elements(id).map(|(e, n)| vec![e; n]),
         }
     }
 

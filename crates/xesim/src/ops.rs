@@ -31,6 +31,7 @@ fn elementwise(op: Op, b: u32) -> Option<String> {
         Op::LogicalOr => "or.pred".into(),
         Op::LogicalNotEqual => "xor.pred".into(),
         Op::LogicalNot => "not.pred".into(),
+        Op::BitCount => format!("popc.b{b}"),
         _ => return None,
     })
 }
@@ -98,6 +99,7 @@ impl Translator<'_> {
             | Op::Bitcast
             | Op::ConvertPtrToU
             | Op::ConvertUToPtr => return self.rearrange(i, ty),
+            Op::LogicalEqual => return self.same_truth(i, ty),
             Op::Select => return self.select(i, ty),
             Op::ExtInst => return self.extended(i, ty),
             Op::ShiftLeftLogical | Op::ShiftRightLogical | Op::ShiftRightArithmetic => {
@@ -109,12 +111,14 @@ impl Translator<'_> {
         let (source, _) = self.module.elements(self.type_of(id_of(i, 0)?)?)?;
         let b = bits(&source);
         if source == Type::Int(8) && !matches!(op, Op::UConvert | Op::SConvert) {
-            return Err(unsupported(i, "arithmetic on bytes"));
+            return self.on_bytes(i, ty);
         }
         let text = if let Some((how, kind)) = comparison(op) {
             format!("setp.{how}.{kind}{b}")
         } else if let Some(text) = conversion(op, &e, &source) {
-            text
+            // Decorated: towards zero.
+            let cut = i.result_id.is_some_and(|id| self.module.cut.contains(&id));
+            if cut { text.replace("cvt.rn.", "cvt.rz.") } else { text }
         } else {
             elementwise(op, b).ok_or_else(|| unsupported(i, "this instruction"))?
         };
@@ -136,29 +140,103 @@ impl Translator<'_> {
         self.set(i, regs)
     }
 
+    /// Operations on bytes, as on numbers of 16 bits whose upper half is zero, or the sign.
+    fn on_bytes(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
+        let op = i.class.opcode;
+        let signed = matches!(
+            op,
+            Op::SDiv | Op::SRem | Op::SNegate | Op::ConvertSToF
+        ) || comparison(op).is_some_and(|(_, kind)| kind == 's');
+        let (e, _) = self.module.elements(ty)?;
+        let text = match comparison(op) {
+            Some((how, kind)) => format!("setp.{how}.{kind}16"),
+            None => conversion(op, &e, &Type::Int(16))
+                .or_else(|| elementwise(op, 16))
+                .ok_or_else(|| unsupported(i, "this instruction"))?,
+        };
+        let mut operands = vec![];
+        for id in ids(i, 0) {
+            let value = self.value(id)?;
+            operands.push(if signed { value.iter().map(|v| self.widened(v)).collect() } else { value });
+        }
+        let regs = self.regs_of(ty)?;
+        for (k, reg) in regs.iter().enumerate() {
+            let list: Vec<&str> = operands.iter().map(|o: &Regs| o[k].as_str()).collect();
+            self.op(format!("{text} {reg}, {};", list.join(", ")));
+            if e == Type::Int(8) {
+                self.op(format!("and.b16 {reg}, {reg}, 255;"));
+            }
+        }
+        self.set(i, regs)
+    }
+
+    /// A byte with its sign in the upper half of its register.
+    fn widened(&mut self, byte: &str) -> String {
+        let h = self.reg('h');
+        self.op(format!("cvt.s16.s8 {h}, {byte};"));
+        h
+    }
+
+    fn same_truth(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
+        let (a, b) = (self.value(id_of(i, 0)?)?, self.value(id_of(i, 1)?)?);
+        let regs = self.regs_of(ty)?;
+        for ((reg, a), b) in regs.iter().zip(&a).zip(&b) {
+            self.op(format!("xor.pred {reg}, {a}, {b};"));
+            self.op(format!("not.pred {reg}, {reg};"));
+        }
+        self.set(i, regs)
+    }
+
+    /// Leading zeros of numbers of 64 bits: PTX counts them in 32.
+    fn leading_zeros(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
+        let a = self.value(id_of(i, 2)?)?;
+        let regs = self.regs_of(ty)?;
+        for (reg, a) in regs.iter().zip(&a) {
+            let r = self.reg('r');
+            self.op(format!("clz.b64 {r}, {a};"));
+            self.op(format!("cvt.u64.u32 {reg}, {r};"));
+        }
+        self.set(i, regs)
+    }
+
+    /// PTX has the sign's source first.
+    fn sign_copied(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
+        let (e, _) = self.module.elements(ty)?;
+        let (a, sign) = (self.value(id_of(i, 2)?)?, self.value(id_of(i, 3)?)?);
+        let regs = self.regs_of(ty)?;
+        for ((reg, a), sign) in regs.iter().zip(&a).zip(&sign) {
+            self.op(format!("copysign.f{} {reg}, {sign}, {a};", bits(&e)));
+        }
+        self.set(i, regs)
+    }
+
     /// Shifts: PTX takes amounts of 32 bits.
     fn shift(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
         let (e, _) = self.module.elements(ty)?;
         let b = bits(&e);
         let (a, by) = (self.value(id_of(i, 0)?)?, self.value(id_of(i, 1)?)?);
         let from = bits(&self.module.elements(self.type_of(id_of(i, 1)?)?)?.0);
-        if b == 8 {
-            return Err(unsupported(i, "arithmetic on bytes"));
-        }
+        let wide = b.max(16);
         let text = match i.class.opcode {
-            Op::ShiftLeftLogical => format!("shl.b{b}"),
-            Op::ShiftRightLogical => format!("shr.u{b}"),
-            _ => format!("shr.s{b}"),
+            Op::ShiftLeftLogical => format!("shl.b{wide}"),
+            Op::ShiftRightLogical => format!("shr.u{wide}"),
+            _ => format!("shr.s{wide}"),
         };
         let regs = self.regs_of(ty)?;
         for ((reg, a), by) in regs.iter().zip(&a).zip(&by) {
-            let mut by = by.clone();
+            let (mut a, mut by) = (a.clone(), by.clone());
+            if b == 8 && i.class.opcode == Op::ShiftRightArithmetic {
+                a = self.widened(&a);
+            }
             if from != 32 {
                 let r = self.reg('r');
                 self.op(format!("cvt.u32.u{from} {r}, {by};"));
                 by = r;
             }
             self.op(format!("{text} {reg}, {a}, {by};"));
+            if b == 8 {
+                self.op(format!("and.b16 {reg}, {reg}, 255;"));
+            }
         }
         self.set(i, regs)
     }
@@ -192,6 +270,7 @@ impl Translator<'_> {
         };
         match i.class.opcode {
             Op::CompositeExtract if i.operands.len() == 2 => {
+                self.is_flat(i)?;
                 let k = literal(i, 1)? as usize;
                 out = vec![out.get(k).ok_or_else(|| malformed(i))?.clone()];
             }
@@ -224,6 +303,16 @@ impl Translator<'_> {
         self.set(i, out)
     }
 
+    /// That what an element is taken out of has no vectors in it.
+    fn is_flat(&self, i: &Instruction) -> Result<(), Error> {
+        match self.module.ty(self.type_of(id_of(i, 0)?)?)? {
+            Type::Struct(fields) if fields.iter().any(|&f| self.module.elements(f).is_ok_and(|(_, n)| n > 1)) => {
+                Err(unsupported(i, "a structure with vectors"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The same bits in elements of another size: the lowest are in the first element.
     fn bitcast(&mut self, i: &Instruction, ty: u32, from: Regs) -> Result<Regs, Error> {
         let (to, n) = self.module.elements(ty)?;
@@ -232,8 +321,18 @@ impl Translator<'_> {
         if t == f {
             return Ok(from);
         }
-        if t < 16 || f < 16 || from.len() as u32 * f != n as u32 * t {
+        if t == 1 || f == 1 || from.len() as u32 * f != n as u32 * t {
             return Err(unsupported(i, "this cast"));
+        }
+        // Bytes by way of 16 bits.
+        let from = if f == 8 { from.chunks(2).map(|pair| self.bytes(&pair[0], &pair[1])).collect() } else { from };
+        let f = f.max(16);
+        if t == 8 {
+            let halves = if f == 16 { from } else { self.halves(&from, f) };
+            return Ok(halves.iter().flat_map(|half| self.bytes_of(half)).collect());
+        }
+        if t == f {
+            return Ok(from);
         }
         let out = self.regs_of(ty)?;
         if t > f {
@@ -248,6 +347,25 @@ impl Translator<'_> {
         Ok(out)
     }
 
+    /// Words of so many bits in registers of 16.
+    fn halves(&mut self, words: &[String], bits: u32) -> Regs {
+        let mut out = vec![];
+        for word in words {
+            let parts: Regs = (0..bits / 16).map(|_| self.reg('h')).collect();
+            self.op(format!("mov.b{bits} {{{}}}, {word};", parts.join(", ")));
+            out.extend(parts);
+        }
+        out
+    }
+
+    /// The bytes of 16 bits, the lower first.
+    fn bytes_of(&mut self, half: &str) -> [String; 2] {
+        let (low, high) = (self.reg('h'), self.reg('h'));
+        self.op(format!("and.b16 {low}, {half}, 255;"));
+        self.op(format!("shr.u16 {high}, {half}, 8;"));
+        [low, high]
+    }
+
     /// Functions of `OpenCL.std` (OpenCL Extended Instruction Set §2).
     fn extended(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
         let (e, _) = self.module.elements(ty)?;
@@ -258,16 +376,27 @@ impl Translator<'_> {
             (CLOp::floor, 32 | 64) => format!("cvt.rmi.f{b}.f{b}"),
             (CLOp::fabs, _) => format!("abs.f{b}"),
             (CLOp::fma | CLOp::mad, _) => format!("fma.rn.f{b}"),
+            (CLOp::trunc, 32 | 64) => format!("cvt.rzi.f{b}.f{b}"),
+            (CLOp::rint, 32 | 64) => format!("cvt.rni.f{b}.f{b}"),
             (CLOp::fmax, _) => format!("max.f{b}"),
             (CLOp::fmin, _) => format!("min.f{b}"),
             (CLOp::exp2 | CLOp::native_exp2, 32) => "ex2.approx.f32".into(),
             (CLOp::log2 | CLOp::native_log2, 32) => "lg2.approx.f32".into(),
-            (CLOp::sqrt | CLOp::native_sqrt, 32) => "sqrt.rn.f32".into(),
+            (CLOp::sqrt, 32 | 64) => format!("sqrt.rn.f{b}"),
+            (CLOp::native_sqrt, 32) => "sqrt.approx.f32".into(),
+            (CLOp::native_recip, 32) => "rcp.approx.f32".into(),
+            (CLOp::native_divide, 32) => "div.full.f32".into(),
+            (CLOp::u_mul_hi, 32 | 64) => format!("mul.hi.u{b}"),
+            (CLOp::s_abs, 16 | 32 | 64) => format!("abs.s{b}"),
+            (CLOp::clz, 32) => "clz.b32".into(),
+            (CLOp::clz, 64) => return self.leading_zeros(i, ty),
+            (CLOp::copysign, 32 | 64) => return self.sign_copied(i, ty),
             (CLOp::rsqrt | CLOp::native_rsqrt, 32) => "rsqrt.approx.f32".into(),
+            (CLOp::s_max | CLOp::s_min | CLOp::s_abs, 8) => return Err(unsupported(i, "this function of bytes")),
             (CLOp::s_max, _) => format!("max.s{b}"),
-            (CLOp::u_max, _) => format!("max.u{b}"),
+            (CLOp::u_max, _) => format!("max.u{}", b.max(16)),
             (CLOp::s_min, _) => format!("min.s{b}"),
-            (CLOp::u_min, _) => format!("min.u{b}"),
+            (CLOp::u_min, _) => format!("min.u{}", b.max(16)),
             (CLOp::exp | CLOp::native_exp, 32) => {
                 return self.scaled(i, ty, "0f3FB8AA3B", "ex2.approx.f32", true);
             }

@@ -122,8 +122,8 @@ impl Translator<'_> {
 
     /// New registers for a value.
     pub fn regs_of(&mut self, ty: u32) -> Result<Regs, Error> {
-        let (e, n) = self.module.elements(ty)?;
-        (0..n).map(|_| self.reg_of(&e)).collect()
+        let parts = self.module.parts(ty)?;
+        parts.iter().map(|e| self.reg_of(e)).collect()
     }
 
     /// Adds a line of PTX.
@@ -246,7 +246,7 @@ impl Translator<'_> {
                 _ => {
                     let v = whole(c).ok_or_else(|| malformed(c))?;
                     let mask = if bits(&e) == 64 { u64::MAX } else { (1 << bits(&e)) - 1 };
-                    self.in_head(format!("mov.b{} {reg}, {:#x};", bits(&e), v & mask));
+                    self.in_head(format!("mov.b{} {reg}, {:#x};", bits(&e).max(16), v & mask));
                 }
             }
         }
@@ -351,9 +351,10 @@ impl Translator<'_> {
             Op::ReturnValue => {
                 let v = self.value(id_of(i, 0)?)?;
                 let ty = f.def.as_ref().and_then(|d| d.result_type).ok_or_else(|| malformed(i))?;
-                let (e, _) = self.module.elements(ty)?;
                 let to = self.frame.result.clone();
-                self.moves(&e, &to, &v);
+                for (part, (to, v)) in self.module.parts(ty)?.iter().zip(to.iter().zip(&v)) {
+                    self.moves(part, std::slice::from_ref(to), std::slice::from_ref(v));
+                }
                 self.op(format!("bra end_{};", self.frame.number));
             }
             Op::Unreachable => self.op("trap;"),
@@ -429,7 +430,7 @@ impl Translator<'_> {
         // What comes after belongs to the instructions after the call.
         self.instructions.push(i.disassemble());
         let (ty, _) = result(i)?;
-        let want = if *self.module.ty(ty)? == Type::Void { 0 } else { self.module.elements(ty)?.1 };
+        let want = if *self.module.ty(ty)? == Type::Void { 0 } else { self.module.parts(ty)?.len() };
         if out.len() != want {
             return Err(unsupported(i, "a result of this shape"));
         }

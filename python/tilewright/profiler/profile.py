@@ -25,7 +25,7 @@ _before: dict[str, int] = {}
 
 def _select_backend() -> str:
     """CUPTI where kernels run on a GPU, and the host's clock elsewhere."""
-    on_host = os.environ.get("TILEWRIGHT_BACKEND") in ("interp", "ptxsim", "npusim")
+    on_host = os.environ.get("TILEWRIGHT_BACKEND") in ("interp", "ptxsim", "npusim", "xesim")
     return "host" if on_host or _tilewright.device_count() == 0 else "cupti"
 
 

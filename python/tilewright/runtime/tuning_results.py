@@ -66,7 +66,7 @@ def _numbers(times) -> list[float]:
 def _machine() -> list[str]:
     """What times depend on besides the kernel: where it runs, and what it is compiled with."""
     backend = os.environ.get("TILEWRIGHT_BACKEND", "")
-    if backend in ("interp", "ptxsim", "npusim") or _tilewright.device_count() == 0:
+    if backend in ("interp", "ptxsim", "npusim", "xesim") or _tilewright.device_count() == 0:
         target = "interp"
         where = f"{backend or 'cpu'} {os.cpu_count()}"
     else:

@@ -5,6 +5,7 @@ pub mod axis;
 pub mod calls;
 pub mod encoding_choice;
 pub mod encoding_inference;
+pub mod global_bases;
 pub mod intervals;
 pub mod local_memory;
 pub mod local_pointers;

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test is a crate of its own, and not all use everything")]
 
 use tilewright_frontend::{Options, Signature, SourceHost, build_module_for};
-use tilewright_ir::Module;
+use tilewright_ir::{Diagnostic, Module};
 use tilewright_passes::lower_to_ttg;
 use tilewright_passes::pass::Property;
 use tilewright_passes::transform::distribute_to_lanes;
@@ -11,25 +11,39 @@ use tilewright_xe::pipeline::PASSES;
 
 /// A kernel as the front end gives it.
 pub fn built(source: &str, signature: &str, num_warps: u32) -> Module {
-    let source = format!("import tilewright\nimport tilewright.language as tl\n\n@tilewright.jit\n{source}");
-    let host = SourceHost::new("kernel.py", &source).unwrap_or_else(|e| panic!("{e}"));
-    let entry = host.function("kernel").unwrap_or_else(|e| panic!("{e}"));
-    let signature = Signature::parse(signature).unwrap_or_else(|e| panic!("{e}"));
-    let options = Options { num_warps, ..Options::default() };
-    let built = build_module_for(&host, &entry, &signature, &options, Some("xe:pvc"));
-    let mut module = built.unwrap_or_else(|e| panic!("{e}")).module;
-    tilewright_ir::pass::optimize(&mut module).unwrap_or_else(|e| panic!("{e}"));
-    module
+    from_source(source, signature, &Options { num_warps, ..Options::default() })
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A kernel behind the passes of `xe:pvc`, as far as tensors are those of a warp and not of its lanes.
 pub fn lowered(source: &str, signature: &str, num_warps: u32) -> Module {
-    let mut module = built(source, signature, num_warps);
-    let options = Options { num_warps, ..Options::default() };
-    let mut target = Target::parse("xe:pvc").expect("is one").info();
     let end = PASSES.iter().position(|row| row.pass == distribute_to_lanes::PASS).expect("is one of them");
-    (target.passes, target.lowered) = (&PASSES[..end], &[Property::TargetSized]);
-    lower_to_ttg(&mut module, &target, &options)
-        .unwrap_or_else(|e| panic!("{e}\n{}", tilewright_ir::print(&module)));
-    module
+    let options = Options { num_warps, ..Options::default() };
+    behind(source, signature, &options, Some(end)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A kernel behind the first so many passes of `xe:pvc`, or all.
+pub fn behind(
+    source: &str,
+    signature: &str,
+    options: &Options,
+    passes: Option<usize>,
+) -> Result<Module, Diagnostic> {
+    let mut module = from_source(source, signature, options)?;
+    let mut target = Target::parse("xe:pvc").expect("is one").info();
+    if let Some(end) = passes {
+        (target.passes, target.lowered) = (&PASSES[..end], &[Property::TargetSized]);
+    }
+    lower_to_ttg(&mut module, &target, options)?;
+    Ok(module)
+}
+
+fn from_source(source: &str, signature: &str, options: &Options) -> Result<Module, Diagnostic> {
+    let source = format!("import tilewright\nimport tilewright.language as tl\n\n@tilewright.jit\n{source}");
+    let host = SourceHost::new("kernel.py", &source).unwrap_or_else(|e| panic!("{e}"));
+    let entry = host.function("kernel").unwrap_or_else(|e| panic!("{e}"));
+    let signature = Signature::parse(signature).unwrap_or_else(|e| panic!("{e}"));
+    let mut module = build_module_for(&host, &entry, &signature, options, Some("xe:pvc"))?.module;
+    tilewright_ir::pass::optimize(&mut module)?;
+    Ok(module)
 }

@@ -1,0 +1,134 @@
+//! `tt.dot` as DPAS: 8 rows, 16 columns (a lane each), 8 words along K.
+//!
+//! What lanes have of the result is what the instruction gives. Of the first operand a lane has, in each row, the word of its number: an element of 32 bits for
+//! the lower or the upper half of the lanes, one of 16, two of 8. Of the second it has its column, 8 words down.
+
+use tilewright_ir as ir;
+use tilewright_ir::dialect::tt;
+use tilewright_ir::{FloatKind, TypeKind};
+use tilewright_layout::TileLayout;
+use tilewright_llvm::{Effect, IntPred, Scalar, Ty, Value};
+use tilewright_lower::{Hooks, Shuffle};
+
+use super::{Lower, Result, Xe};
+
+/// An instruction.
+struct Dpas {
+    /// How its function calls the types: result, accumulator, operands.
+    types: &'static str,
+    /// Bits of an element of the operands.
+    bits: u32,
+    acc: Scalar,
+}
+
+/// The instruction for elements of a type.
+fn dpas(m: &ir::Module, element: ir::Type) -> Option<Dpas> {
+    let (types, bits, acc) = match m.type_kind(element) {
+        TypeKind::Float(FloatKind::F16) => ("fdpas_f_f_hf_hf", 16, Scalar::F32),
+        TypeKind::Float(FloatKind::BF16) => ("fdpas_f_f_bf_bf", 16, Scalar::F32),
+        TypeKind::Float(FloatKind::F32) => ("fdpas_f_f_tf32_tf32", 32, Scalar::F32),
+        TypeKind::Int(8) => ("idpas_s8_s8", 8, Scalar::I32),
+        _ => return None,
+    };
+    Some(Dpas { types, bits, acc })
+}
+
+impl Lower<'_, '_> {
+    /// A product of the matrix engines; the rest is made of multiply-adds, where lanes have all of a line.
+    pub(super) fn dot(&mut self, dot: tt::Dot) -> Result<bool> {
+        let m = self.m;
+        let [a, b, c] = [dot.a(m), dot.b(m), dot.c(m)];
+        let element = |v: ir::Value| m.element_type(m.value_type(v));
+        let unit = (element(a) == element(b)).then(|| dpas(m, element(a))).flatten();
+        let layouts = [a, b, c].map(|v| self.layout(m.value_type(v)));
+        let [Ok(la), Ok(lb), Ok(lc)] = layouts else { return Ok(false) };
+        let acc = self.elem_ty(m.value_type(c))?;
+        let ieee = dot.input_precision(m) == tt::InputPrecision::Ieee;
+        let unit = unit.filter(|u| acc == Ty::scalar(u.acc) && !(u.bits == 32 && ieee));
+        let Some(unit) = unit.filter(|u| Self::fits(u, &la, &lb, &lc)) else {
+            return Err(self.unsupported("a dot of these types or of this shape"));
+        };
+        let (ra, rb, rc) = (self.regs(a)?, self.regs(b)?, self.regs(c)?);
+        let first = self.first_operand(&unit, &la, &ra)?;
+        let second = self.second_operand(&unit, &lb, &rb);
+        let found = lc.register_finder();
+        let of: Vec<usize> = (0..8).filter_map(|r| found.find(&[r, 0])).map(|r| r as usize).collect();
+        let rows: Vec<Value> = of.iter().map(|&r| rc[r]).collect();
+        let sum = self.b.vector(&rows);
+        let name = format!("__builtin_IB_sub_group16_{}_8_8", unit.types);
+        let ty = self.b.ty(sum);
+        let made = self.b.intrinsic(&name, Effect::Pure, Some(ty), &[sum, first, second]);
+        let mut out = rc.to_vec();
+        for (i, &r) in of.iter().enumerate() {
+            out[r] = self.b.extract(made, i as u32);
+        }
+        self.set_regs(dot.result(m), out);
+        Ok(true)
+    }
+
+    fn fits(unit: &Dpas, a: &TileLayout, b: &TileLayout, c: &TileLayout) -> bool {
+        let k = 8 * 32 / unit.bits;
+        a.shape() == [8, k] && b.shape() == [k, 16] && c.shape() == [8, 16]
+    }
+
+    /// The first operand, whose columns are along the lanes, again from the first where there are more lanes.
+    fn first_operand(&mut self, unit: &Dpas, layout: &TileLayout, regs: &[Value]) -> Result<Value> {
+        let found = layout.register_finder();
+        let missing = self.error("internal: an operand's layout lacks a row");
+        let at = |row: u32, column: u32| {
+            found.find(&[row, column]).map(|r| regs[r as usize]).ok_or_else(|| missing.clone())
+        };
+        let lane = self.lane();
+        let eight = self.b.i32(8);
+        let lower = self.b.icmp(IntPred::Ult, lane, eight);
+        let mut words = Vec::with_capacity(8);
+        match unit.bits {
+            16 => {
+                for row in 0..8 {
+                    let v = at(row, 0)?;
+                    words.push(self.b.bitcast(v, Ty::I16));
+                }
+            }
+            32 => {
+                for row in (0..8).step_by(2) {
+                    let (even, odd) = (at(row, 0)?, at(row + 1, 0)?);
+                    words.push(self.b.select(lower, even, odd));
+                }
+            }
+            _ => {
+                // Lane `l` wants columns `2 l` and `2 l + 1`, which are of the first or the second half of the columns.
+                let from = self.b.shl(lane, 1);
+                let from = self.b.and_const(from, 15);
+                for row in 0..8 {
+                    let halves = [at(row, 0)?, at(row, 16)?].map(|v| self.b.int_cast(v, Ty::I32, false));
+                    let high = self.b.shl(halves[1], 8);
+                    let both = self.b.or(halves[0], high);
+                    let next = self.b.add_const(from, 1);
+                    let pair = [from, next].map(|lane| Xe::shuffle(self.0, both, Shuffle::Index(lane)));
+                    let bytes = pair.map(|word| {
+                        let upper = self.b.lshr(word, 8);
+                        let byte = self.b.select(lower, word, upper);
+                        self.b.and_const(byte, 0xff)
+                    });
+                    let high = self.b.shl(bytes[1], 8);
+                    let word = self.b.or(bytes[0], high);
+                    words.push(self.b.int_cast(word, Ty::I16, false));
+                }
+            }
+        }
+        Ok(self.b.vector(&words))
+    }
+
+    /// The second operand: a column, its words one below the other.
+    fn second_operand(&mut self, unit: &Dpas, layout: &TileLayout, regs: &[Value]) -> Value {
+        let found = layout.register_finder();
+        let rows = layout.shape()[0];
+        let column: Vec<Value> =
+            (0..rows).filter_map(|k| found.find(&[k, 0])).map(|r| regs[r as usize]).collect();
+        let words: Vec<Value> = column
+            .chunks((32 / unit.bits) as usize)
+            .map(|word| if word.len() == 1 { word[0] } else { self.pack_word(word) })
+            .collect();
+        self.b.vector(&words)
+    }
+}

@@ -1,0 +1,244 @@
+//! SPIR-V of kernels: its validator takes it, the simulator runs it to the right results, and Intel's offline compiler makes code of it.
+
+mod common;
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use common::behind;
+use tilewright_frontend::Options;
+use tilewright_xe::Target;
+use tilewright_xe::compile::{Kernel, compile};
+use tilewright_xesim::{Launch, Memory, Param, Program, SimOptions};
+
+/// A kernel in SPIR-V that the validator takes.
+fn kernel(source: &str, signature: &str, num_warps: u32) -> Kernel {
+    let options = Options { num_warps, ..Options::default() };
+    let module = behind(source, signature, &options, None).unwrap_or_else(|e| panic!("{e}"));
+    let target = Target::parse("xe:pvc").expect("is one");
+    let kernel = compile(&module, target, &options)
+        .unwrap_or_else(|e| panic!("{e}\n{}", tilewright_ir::print(&module)));
+    if let Some(folder) = std::env::var_os("XE_TEST_OUT") {
+        let name = source.lines().next().unwrap_or_default().len();
+        std::fs::write(std::path::Path::new(&folder).join(format!("k{name}_{num_warps}_{}.spv", signature.split(",").next().unwrap_or_default().replace(['*', ':'], ""))), &kernel.spirv).unwrap();
+    }
+    let mut tool = Command::new("spirv-val")
+        .args(["--target-env", "spv1.2", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("spirv-val of the package spirv-tools");
+    tool.stdin.take().expect("is piped").write_all(&kernel.spirv).expect("it reads");
+    let done = tool.wait_with_output().expect("it ends");
+    let said = [done.stdout, done.stderr].concat();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&said));
+    kernel
+}
+
+/// Numbers as bytes.
+fn bytes<T: Copy>(a: &mut [T]) -> &mut [u8] {
+    // SAFETY: numbers are bytes, and any bytes are numbers.
+    unsafe { std::slice::from_raw_parts_mut(a.as_mut_ptr().cast(), std::mem::size_of_val(a)) }
+}
+
+/// Runs a kernel on arrays and numbers; nothing is found.
+fn run<const N: usize>(kernel: &Kernel, groups: [u32; 3], arrays: [&mut [u8]; N], rest: &[i64]) {
+    let mut memory = Memory::new();
+    let mut params = vec![];
+    for (k, a) in arrays.into_iter().enumerate() {
+        params.push(Param::Pointer(a.as_ptr() as u64));
+        // SAFETY: the arrays outlive the launch, and nothing else touches them meanwhile.
+        unsafe { memory.register_slice(a, &format!("array {k}")) };
+    }
+    params.extend(rest.iter().map(|&n| Param::Int(n)));
+    let launch = Launch { kernel: kernel.name.clone(), groups, items: kernel.num_warps * 16, params };
+    let program = Program::parse(&kernel.spirv).unwrap_or_else(|e| panic!("{e}"));
+    let report =
+        program.launch(&launch, &memory, &SimOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert!(report.findings.is_empty(), "{}", report.findings[0]);
+}
+
+const ADD: &str = "def kernel(x, y, z, n):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    tl.store(z + at, tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)
+";
+
+#[test]
+fn vectors_are_added() {
+    let kernel = kernel(&ADD.replace("BLOCK", "256"), "*fp32,*fp32,*fp32,i32", 4);
+    let mut x: Vec<f32> = (0..1000).map(|i| i as f32).collect();
+    let mut y: Vec<f32> = (0..1000).map(|i| 0.5 * i as f32).collect();
+    let mut z = vec![0f32; 1000];
+    run(&kernel, [4, 1, 1], [bytes(&mut x), bytes(&mut y), bytes(&mut z)], &[1000]);
+    assert!(z.iter().enumerate().all(|(i, &z)| z == 1.5 * i as f32));
+}
+
+const SOFTMAX: &str = "def kernel(x, y, columns):
+    at = tl.arange(0, 256)
+    row = tl.program_id(0)
+    value = tl.load(x + row * columns + at, mask=at < columns, other=-float('inf'))
+    value = tl.exp(value - tl.max(value, axis=0))
+    tl.store(y + row * columns + at, value / tl.sum(value, axis=0), mask=at < columns)
+";
+
+#[test]
+fn softmax_of_rows_that_warps_share() {
+    const COLUMNS: usize = 200;
+    let kernel = kernel(SOFTMAX, "*fp32,*fp32,i32", 4);
+    assert!(kernel.shared_bytes > 0);
+    let mut x: Vec<f32> = (0..3 * COLUMNS).map(|i| (i * 7 % 23) as f32 / 4.0).collect();
+    let mut y = vec![0f32; 3 * COLUMNS];
+    run(&kernel, [3, 1, 1], [bytes(&mut x), bytes(&mut y)], &[COLUMNS as i64]);
+    for (x, y) in x.chunks(COLUMNS).zip(y.chunks(COLUMNS)) {
+        let top = x.iter().copied().fold(f32::MIN, f32::max);
+        let sum: f64 = x.iter().map(|x| f64::from(x - top).exp()).sum();
+        for (x, y) in x.iter().zip(y) {
+            let want = f64::from(x - top).exp() / sum;
+            assert!((f64::from(*y) - want).abs() <= 1e-6, "{y} {want}");
+        }
+    }
+}
+
+const MATMUL: &str = "def kernel(a, b, c, M, N, K):
+    rows = tl.program_id(0) * BM
+    columns = tl.program_id(1) * BN
+    a_blocks = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    b_blocks = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    c_blocks = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    accumulator = tl.zeros((BM, BN), dtype=ACC)
+    for k in range(0, K, BK):
+        accumulator = tl.dot(a_blocks.load([rows, k]), b_blocks.load([k, columns]), accumulator, out_dtype=ACC)
+    c_blocks.store([rows, columns], accumulator)
+";
+
+/// A product of matrices of this type, by so many warps.
+fn matmul(of: &str, acc: &str, block: [u32; 3], num_warps: u32) -> Kernel {
+    let mut source = MATMUL.replace("ACC", &format!("tl.{}", if acc == "fp32" { "float32" } else { "int32" }));
+    for (name, n) in ["BM", "BN", "BK"].into_iter().zip(block) {
+        source = source.replace(name, &n.to_string());
+    }
+    kernel(&source, &format!("*{of}:16,*{of}:16,*{acc}:16,i32:16,i32:16,i32:16"), num_warps)
+}
+
+/// Memory at a multiple of 64 bytes.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+#[allow(dead_code)] // looked at as bytes
+struct Line([u8; 64]);
+
+/// Whole numbers of a type, at such a place, or 16 bytes behind one.
+fn numbers(of: &str, count: usize, number: impl Fn(usize) -> i32) -> (Vec<Line>, Vec<u8>) {
+    let bytes: Vec<u8> = (0..count)
+        .flat_map(|i| match of {
+            "fp16" => half::f16::from_f32(number(i) as f32).to_le_bytes().to_vec(),
+            "bf16" => half::bf16::from_f32(number(i) as f32).to_le_bytes().to_vec(),
+            "fp32" => (number(i) as f32).to_le_bytes().to_vec(),
+            _ => vec![number(i) as u8],
+        })
+        .collect();
+    (vec![Line([0; 64]); bytes.len().div_ceil(64) + 1], bytes)
+}
+
+/// A product of `M`×`K` by `K`×`N`; what is asked for, and what comes.
+fn product(of: &str, [m, n, k]: [usize; 3], block: [u32; 3], num_warps: u32, offset: usize) {
+    let acc = if of == "i8" { "i32" } else { "fp32" };
+    let kernel = matmul(of, acc, block, num_warps);
+    let (first, second) = (|i: usize| (i * 7 % 13) as i32 - 6, |i: usize| (i * 5 % 11) as i32 - 5);
+    let (mut a, of_a) = numbers(of, m * k, first);
+    let (mut b, of_b) = numbers(of, k * n, second);
+    let mut c = vec![0i32; m * n];
+    let a = &mut bytes(&mut a)[offset..offset + of_a.len()];
+    let b = &mut bytes(&mut b)[offset..offset + of_b.len()];
+    (a.copy_from_slice(&of_a), b.copy_from_slice(&of_b));
+    let groups = [m.div_ceil(block[0] as usize) as u32, n.div_ceil(block[1] as usize) as u32, 1];
+    run(&kernel, groups, [a, b, bytes(&mut c)], &[m as i64, n as i64, k as i64]);
+    for (i, &c) in c.iter().enumerate() {
+        let want: i32 = (0..k).map(|j| first(i / n * k + j) * second(j * n + i % n)).sum();
+        let got = if acc == "i32" { c } else { f32::from_bits(c as u32) as i32 };
+        assert_eq!(got, want, "row {}, column {}", i / n, i % n);
+    }
+}
+
+#[test]
+fn products_of_all_types() {
+    for (of, k) in [("fp16", 32), ("bf16", 32), ("fp32", 16), ("i8", 64)] {
+        product(of, [64, 64, 64], [32, 64, k], 2, 0);
+    }
+}
+
+/// Blocks reach beyond the matrices.
+#[test]
+fn products_with_edges() {
+    product("fp16", [40, 48, 80], [32, 64, 32], 2, 0);
+}
+
+/// Matrices that no message takes: not at a multiple of 64 bytes, or with rows of fewer.
+#[test]
+fn products_without_blocks() {
+    product("fp16", [32, 64, 32], [32, 64, 32], 2, 16);
+    product("fp16", [32, 64, 16], [32, 64, 16], 2, 0);
+}
+
+/// The paper's: blocks of 256×256×32, 32 warps (Listings 1 to 5).
+#[test]
+fn the_product_of_the_paper() {
+    product("fp16", [256, 256, 64], [256, 256, 32], 32, 0);
+}
+
+const ATTENTION: &str = "def kernel(q, k, v, o, N, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    rows = tl.program_id(0) * BM
+    q_blocks = tl.make_tensor_descriptor(q, [N, D], [D, 1], [BM, D])
+    k_blocks = tl.make_tensor_descriptor(k, [N, D], [D, 1], [BN, D])
+    v_blocks = tl.make_tensor_descriptor(v, [N, D], [D, 1], [BN, D])
+    o_blocks = tl.make_tensor_descriptor(o, [N, D], [D, 1], [BM, D])
+    m = tl.full((BM,), float('-inf'), tl.float32)
+    l = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    query = q_blocks.load([rows, 0])
+    for start in range(0, N, BN):
+        qk = tl.dot(query, k_blocks.load([start, 0]).T)
+        m_new = tl.maximum(m, tl.max(qk, axis=1))
+        p = tl.exp2(qk - m_new[:, None])
+        alpha = tl.exp2(m - m_new)
+        l = l * alpha + tl.sum(p, axis=1)
+        acc = acc * alpha[:, None]
+        acc = tl.dot(p.to(tl.float16), v_blocks.load([start, 0]), acc)
+        m = m_new
+    o_blocks.store([rows, 0], (acc / l[:, None]).to(tl.float16))
+";
+
+#[test]
+fn attention() {
+    let (n, d, num_warps) = (128, 64, 8);
+    let signature = format!("*fp16:16, *fp16:16, *fp16:16, *fp16:16, i32:16, {d}, 128, 64");
+    let kernel = kernel(ATTENTION, &signature, num_warps);
+    let numbers = |at: usize, scale: f32| -> (Vec<f32>, Vec<half::f16>) {
+        let all: Vec<f32> = (0..n * d).map(|i| ((i + at) * 7 % 11) as f32 * scale - 5.0 * scale).collect();
+        let halves = all.iter().map(|&x| half::f16::from_f32(x)).collect();
+        (all, halves)
+    };
+    let ((q, mut q16), (k, mut k16), (v, mut v16)) = (numbers(0, 0.125), numbers(5, 0.25), numbers(9, 1.0));
+    let mut o = vec![half::f16::NAN; n * d];
+    // At a multiple of 64 bytes.
+    let [mut q16, mut k16, mut v16] = [&mut q16, &mut k16, &mut v16].map(|x| {
+        let mut lines = vec![Line([0; 64]); n * d * 2 / 64];
+        bytes(&mut lines).copy_from_slice(bytes(x));
+        lines
+    });
+    let arrays = [bytes(&mut q16), bytes(&mut k16), bytes(&mut v16), bytes(&mut o)];
+    run(&kernel, [1, 1, 1], arrays, &[n as i64]);
+    for i in 0..n {
+        let scores: Vec<f32> =
+            (0..n).map(|j| (0..d).map(|c| q[i * d + c] * k[j * d + c]).sum::<f32>()).collect();
+        let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let p: Vec<f32> = scores.iter().map(|s| (s - most).exp2()).collect();
+        let sum: f32 = p.iter().sum();
+        for c in 0..d {
+            let want = (0..n).map(|j| p[j] * v[j * d + c]).sum::<f32>() / sum;
+            let got = o[i * d + c].to_f32();
+            assert!((got - want).abs() < 0.02, "[{i}, {c}]: {got}, not {want}");
+        }
+    }
+}
