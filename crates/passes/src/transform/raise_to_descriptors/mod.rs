@@ -30,8 +30,8 @@
 //! - What a program computes in 32 bits for an address or a mask does not overflow where memory is accessed (`docs/numerics.md`); numbers that
 //!   this pass makes are computed in 64 bits unless they are known to fit.
 //!
-//! What the hardware wants of a matrix beyond that, and only a launch can know, is what it wants of every descriptor that a kernel makes: rows
-//! of 64 bytes or more, that don't overlap. Accesses that stay as they are have a remark that says why.
+//! What the hardware wants of a matrix beyond that, rows of 64 bytes or more that don't overlap, it wants of every descriptor that a kernel makes, and is
+//! a matter of the numbers of a launch: the code generator decides by them. Accesses that stay as they are have a remark that says why.
 
 mod emit;
 mod plan;
