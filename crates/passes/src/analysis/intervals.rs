@@ -127,9 +127,9 @@ impl<'m> Intervals<'m> {
     /// Of a scalar.
     fn leaf(&self, value: Value) -> Interval {
         let all = of_bits(self.m.bits(self.m.value_type(value)).clamp(1, 64));
-        match self.known.borrow().get(&value) {
-            Some(known) => return known.unwrap_or(all),
-            None => {}
+        let known = self.known.borrow().get(&value).copied();
+        if let Some(known) = known {
+            return known.unwrap_or(all);
         }
         // A value that is asked for while it is looked for is any.
         self.known.borrow_mut().insert(value, None);

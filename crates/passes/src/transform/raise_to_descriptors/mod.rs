@@ -36,8 +36,8 @@
 //! matrices that depend on the kernel's arguments alone: their maps are made by the launch (`lower-tma`). Such loads go by the copy engine, whoever
 //! wrote them as pointers.
 //!
-//! What the hardware wants of a matrix beyond that, and only a launch can know, is what it wants of every descriptor that a kernel makes: rows
-//! of 64 bytes or more, that don't overlap. Accesses that stay as they are have a remark that says why.
+//! What the hardware wants of a matrix beyond that, rows of 64 bytes or more that don't overlap, it wants of every descriptor that a kernel makes, and is
+//! a matter of the numbers of a launch: the code generator decides by them. Accesses that stay as they are have a remark that says why.
 
 mod by_launch;
 mod emit;

@@ -166,7 +166,7 @@ impl Known<'_> {
         if pitch.is_zero() {
             return Err("all its rows are the same".into());
         }
-        if self.divisor(pitch) * u64::from(bytes) % u64::from(wanted) != 0 {
+        if !(self.divisor(pitch) * u64::from(bytes)).is_multiple_of(u64::from(wanted)) {
             return Err(format!("its rows are not known to begin at multiples of {wanted} bytes"));
         }
         match pitch.constant() {
@@ -242,7 +242,8 @@ impl Known<'_> {
     /// What the hardware wants of columns.
     fn columns(&self, column: &mut Dim, bytes: u32) -> Result<(), Why> {
         let (word, row) = (self.limit.word, self.limit.row_bytes);
-        let whole = |poly: &Poly, of: u32| self.divisor(poly) * u64::from(bytes) % u64::from(of) == 0;
+        let whole =
+            |poly: &Poly, of: u32| (self.divisor(poly) * u64::from(bytes)).is_multiple_of(u64::from(of));
         if !whole(&column.index, word) {
             return Err(format!("its first column is not known to begin at a multiple of {word} bytes"));
         }
@@ -269,7 +270,7 @@ impl Known<'_> {
         let wanted = self.limit.alignment;
         let of_base = 1u64 << self.axis.get(self.m, base).dims[0].divisibility;
         let of_offset = self.divisor(offset) * u64::from(bytes);
-        if of_base % u64::from(wanted) == 0 && of_offset % u64::from(wanted) == 0 {
+        if [of_base, of_offset].iter().all(|n| n.is_multiple_of(u64::from(wanted))) {
             return Ok(());
         }
         Err(format!("it is not known to begin at a multiple of {wanted} bytes"))
