@@ -10,6 +10,7 @@ the run that its case is of. How they come about says tests/bench/results.py.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import re
 import statistics
@@ -23,7 +24,7 @@ from results import FOLDER, OURS, SIMULATOR, TRITON, Result, Run, load  # noqa: 
 
 PAGES = (ROOT / "docs" / "performance.md", ROOT / "README.md")
 BLOCK = re.compile(
-    r"(?P<open><!-- tables: (?P<name>[\w ,-]+) -->\n).*?(?P<close><!-- /tables -->)", re.DOTALL
+    r"(?P<open><!-- tables: (?P<name>[\w ,`-]+) -->\n).*?(?P<close><!-- /tables -->)", re.DOTALL
 )
 # The tables, in the order of the page, and what stands over each.
 TITLES = {
@@ -34,6 +35,19 @@ TITLES = {
     "attention backward": "Attention backward, the same shapes",
     "paged and sparse": "Paged decode and sparse attention",
     "memory-bound": "Memory-bound kernels",
+    "raw": "CUDA inside kernels, `tests/gpu/raw.py`",
+    "launch": "Host time of a launch, `tests/gpu/launch.py`",
+    "tokens by expert": "Tokens by expert, `examples/tle/moe_align.py`",
+    "products by roles": "Matrix products by warps with roles, `examples/tle`",
+    "attention by roles": "Attention by warps with roles, `examples/tle/attention.py`",
+    "sparse attention by roles": "Sparse attention by warps with roles, `examples/tle/sparse_mla.py`",
+    "largest of rows": "The largest of each row in order, `examples/tle/topk.py`",
+    "which are the largest": "Which are the largest, `examples/tle/topk_selector.py`",
+    "Fourier transforms": "Fourier transforms of 4096 rows, `examples/tle/fft.py`",
+    "paged attention for one warp": "Paged attention for one warp, `examples/paged_attention_warp.py`",
+    "`tiling` in attention": "The hint `tiling` on attention's second product",
+    "collectives": "`tle.reshard` from memory to memory, bfloat16",
+    "products across devices": "Products and attention across devices, `examples/tle` (products of 8192 rows, N × K in all)",
     "compile time": "Compile time, ms, target `cuda:90`",
     "executor": "Kernels without a GPU, ms",
     "simulator": "What the PTX simulator runs on one core",
@@ -43,14 +57,20 @@ Cases = dict[str, tuple[Run, Result]]
 
 
 def collect(folder: Path = FOLDER) -> dict[str, dict[str, Cases]]:
-    """By GPU (where there was none, by processor) and by table, the newest result of each case with its run."""
+    """By GPU, or several of one kind (where there was none, by processor), and by table, the newest result of each case with its run."""
     found: dict[str, dict[str, Cases]] = {}
     for path in sorted(folder.glob("*.json")):
         for run in load(path):
             for result in run.results:
-                tables = found.setdefault(run.about.get("gpu") or run.about["cpu"], {})
+                tables = found.setdefault(machine(run), {})
                 tables.setdefault(result.table, {})[result.case] = (run, result)
     return found
+
+
+def machine(run: Run) -> str:
+    """The processor, the GPU, or so many of it."""
+    gpu, count = run.about.get("gpu"), run.about.get("gpus", 1)
+    return run.about["cpu"] if gpu is None else gpu if count == 1 else f"{count} {gpu}"
 
 
 def short(gpu: str) -> str:
@@ -85,7 +105,7 @@ def table(cases: Cases) -> list[str]:
     head = ["", f"Tilewright, {'/'.join(sorted(units))}"]
     for who in others:
         head += [who, *(["Triton's best"] if who == TRITON and several else []), "ratio"]
-    mixed = len({id(run) for run, _ in cases.values()}) > 1
+    mixed = len({build(run) for run, _ in cases.values()}) > 1
     head += ["build"] if mixed else []
     rows = [head, ["---"] * len(head)]
     for case, (run, r) in cases.items():
@@ -159,8 +179,51 @@ def simulator_table(cases: Cases) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
-# Tables of a machine with no GPU.
-OWN_TABLES = {"compile time": compile_table, "executor": executor_table, "simulator": simulator_table}
+def times_table(cases: Cases) -> list[str]:
+    """A row a case: times in µs, launched and in a graph, and how many times ours those of the others are."""
+    head, columns = [""], []
+    if units := {r.unit for _, r in cases.values() if r.unit}:
+        head.append(f"Tilewright, {'/'.join(sorted(units))}")
+    for graph, said in ((False, "launched, µs"), (True, "in a graph, µs")):
+        laps = [r.graph if graph else r.laps for _, r in cases.values()]
+        for who in dict.fromkeys(who for of in laps for who in of):
+            head += [said] if who == OURS else [who, "ratio"]
+            columns.append((graph, who))
+    mixed = len({build(run) for run, _ in cases.values()}) > 1
+    counts = list(dict.fromkeys(name for _, r in cases.values() for name in r.counts))
+    head += counts + (["build"] if mixed else [])
+    rows = [head, ["---"] * len(head)]
+    for case, (run, r) in cases.items():
+        row = [case] + ([number(r.rate(OURS))] if units else [])
+        for graph, who in columns:
+            us = r.ms(who, graph) * 1e3
+            row.append("" if math.isnan(us) else f"{us:.2f}" if us < 20 else f"{us:.1f}")
+            if who != OURS:
+                ratio = r.ms(who, graph) / r.ms(OURS, graph)
+                row.append("" if math.isnan(ratio) else f"{ratio:.3f}")
+        rows.append(row + [str(r.counts.get(name, "")) for name in counts] + ([build(run)] if mixed else []))
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+# Tables that are not of rates and ratios: those of a machine with no GPU, and those of times.
+OWN_TABLES = dict.fromkeys(
+    (
+        "raw",
+        "launch",
+        "tokens by expert",
+        "products by roles",
+        "attention by roles",
+        "sparse attention by roles",
+        "largest of rows",
+        "which are the largest",
+        "Fourier transforms",
+        "paged attention for one warp",
+        "`tiling` in attention",
+        "collectives",
+        "products across devices",
+    ),
+    times_table,
+) | {"compile time": compile_table, "executor": executor_table, "simulator": simulator_table}
 
 
 def build(run: Run) -> str:
@@ -194,16 +257,15 @@ def setting(run: Run, cases: Cases) -> str:
         peer = f", Triton {a['triton']}" if "triton" in a else ""
         peer += f", both with `ptxas` {a['ptxas']}" if "ptxas" in a else ""
         return f"{a['cpu']}, {a['cores']} cores, load average {a['load average']}, {a['date']}; Tilewright {build(run)}{peer}; medians of {rounds}."
-    of = [r for _, r in cases.values() if r.laps]
-    said = [f"medians of {span([len(laps) for r in of for laps in r.laps.values()], 'rounds')} in turns"]
+    of = [r for _, r in cases.values() if r.laps or r.graph]
+    rounds = [len(laps) for r in of for laps in (r.laps or r.graph).values()]
+    said = [f"medians of {span(rounds, 'rounds')}{' in turns' if a.get('gpus', 1) == 1 else ''}"]
     if tried := [count for r in of for count in r.tried.values() if count]:
         said.append(f"{span(tried, 'configurations')} each")
     if clocks := [r.clock_mhz for r in of if r.clock_mhz]:
         said.append(span(clocks, "MHz"))
-    return (
-        f"{a['gpu']}, driver {a['driver']}, {a['date']}; Tilewright {build(run)}, torch {a['torch']}, Triton {a['triton']}, both with `ptxas` {a['ptxas']}; "
-        f"{', '.join(said)}."
-    )
+    peer = f", Triton {a['triton']}, both with `ptxas` {a['ptxas']}" if "triton" in a else ""
+    return f"{machine(run)}, driver {a['driver']}, {a['date']}; Tilewright {build(run)}, torch {a['torch']}{peer}; {', '.join(said)}."
 
 
 def kind(reason: str) -> str:
@@ -246,10 +308,11 @@ def section(names: str, found: dict) -> str:
             if not (cases := tables.get(name)):
                 continue
             lines += [f"### {TITLES[name]}", ""]
-            runs = {id(run): run for run, _ in cases.values()}.values()
-            for run in runs:
-                mine = {case: of for case, of in cases.items() if of[0] is run}
-                lines += [setting(run, mine), ""]
+            runs: dict[str, Cases] = {}
+            for case, of in cases.items():
+                runs.setdefault(json.dumps(of[0].about), {})[case] = of
+            for mine in runs.values():
+                lines += [setting(next(iter(mine.values()))[0], mine), ""]
             if own := OWN_TABLES.get(name):
                 lines += [*own(cases), ""]
                 continue

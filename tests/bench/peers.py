@@ -85,8 +85,8 @@ def machine() -> dict:
     }
 
 
-def about() -> dict:
-    """GPU and versions, for the record; from here on both compilers have one ``ptxas``."""
+def about(beside_triton: bool = True) -> dict:
+    """GPU and versions, for the record; from here on both compilers have one ``ptxas``, where there are two."""
     import torch
     import triton
 
@@ -94,15 +94,15 @@ def about() -> dict:
 
     query = ["nvidia-smi", "--query-gpu=driver_version,power.limit,clocks.max.sm", "--format=csv,noheader"]
     driver, limit, clock = subprocess.run(query, capture_output=True, text=True).stdout.strip().split("\n")[0].split(", ")  # fmt: skip
+    peer = {"ptxas": one_ptxas(), "triton": triton.__version__} if beside_triton else {}
     return {
         "gpu": torch.cuda.get_device_name(),
         "date": time.strftime("%Y-%m-%d"),
         "driver": driver,
         "power limit": limit,
         "largest clock": clock,
-        "ptxas": one_ptxas(),
         "torch": torch.__version__,
-        "triton": triton.__version__,
+        **peer,
         "tilewright": tilewright.__version__,
         "commit": commit(),
     }

@@ -29,6 +29,8 @@ class Result:
     """What ``amount`` is, a second: TFLOP/s or TB/s."""
     amount: float = 0.0
     laps: dict[str, list[float]] = field(default_factory=dict)
+    graph: dict[str, list[float]] = field(default_factory=dict)
+    """The same of launches in a CUDA graph, where what a launch costs the CPU does not count."""
     configs: dict[str, dict] = field(default_factory=dict)
     tried: dict[str, int] = field(default_factory=dict)
     """How many configurations of each compiler worked, were checked and timed."""
@@ -43,9 +45,10 @@ class Result:
     counts: dict[str, int] = field(default_factory=dict)
     failed: str = ""
 
-    def ms(self, who: str) -> float:
+    def ms(self, who: str, graph: bool = False) -> float:
         """The median of the rounds; NaN for one that did not take part."""
-        return statistics.median(self.laps[who]) if who in self.laps else math.nan
+        laps = self.graph if graph else self.laps
+        return statistics.median(laps[who]) if who in laps else math.nan
 
     def rate(self, who: str) -> float:
         """In ``unit``."""
@@ -107,6 +110,24 @@ class Record:
         if self.path:
             dump(self.path, [*self.earlier, self.run])
         return result
+
+
+def times(result: Result) -> str:
+    """Times in µs as scripts print them, launched and in a graph, and how many times ours the others are."""
+    words = [f"{result.case:40}"]
+    for graph, laps in ((False, result.laps), (True, result.graph)):
+        if laps:
+            ours = result.ms(OURS, graph)
+            words.append("in a graph" if graph else "launched")
+            words += [
+                f"{who} {result.ms(who, graph) * 1e3:.2f}"
+                + ("" if who == OURS else f" = {result.ms(who, graph) / ours:.3f}")
+                for who in laps
+            ]
+    kept = [
+        f"{who} {'/'.join(map(str, config.values()))}" for who, config in result.configs.items() if config
+    ]
+    return "  ".join(words + kept + [f"{name} {count}" for name, count in result.counts.items()])
 
 
 def line(run: Run, result: Result) -> str:

@@ -10,7 +10,6 @@ multicast is not used. The first rank prints: a line for each check, then median
 """
 
 import argparse
-import math
 import os
 import statistics
 import sys
@@ -26,6 +25,10 @@ import tilewright.language as tl
 from tilewright import distributed, tle
 
 sys.path.append(str(Path(__file__).parents[2] / "examples" / "tle"))
+sys.path.append(str(Path(__file__).parents[1] / "bench"))
+
+from peers import about
+from results import OURS, Record, Result, times
 
 DTYPE = torch.bfloat16
 WHAT = ("check", "collectives", "products", "attention", "fault")
@@ -173,15 +176,15 @@ def check(mesh):
 # ---- times ------------------------------------------------------------------------------------------------------
 
 
-def slowest(microseconds):
-    """The slowest rank's time counts."""
-    found = torch.tensor([microseconds], device="cuda")
+def slowest(laps):
+    """Of each round the slowest rank's time counts."""
+    found = torch.tensor(laps, device="cuda")
     dist.all_reduce(found, dist.ReduceOp.MAX)
-    return found.item()
+    return found.tolist()
 
 
-def launched_us(run, repeats=20):
-    """With what launching costs."""
+def launched(run, repeats=20):
+    """The times in ms with what launching costs."""
     for _ in range(3):
         run()
     times = []
@@ -193,12 +196,12 @@ def launched_us(run, repeats=20):
         run()
         end.record()
         torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end) * 1000)
-    return slowest(statistics.median(times))
+        times.append(begin.elapsed_time(end))
+    return slowest(times)
 
 
-def in_graph_us(run, each=10, repeats=9):
-    """On the GPUs alone: ``each`` runs in a CUDA graph."""
+def in_graph(run, each=10, repeats=9):
+    """The times in ms on the GPUs alone: ``each`` runs in a CUDA graph."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for _ in range(3):
@@ -217,8 +220,14 @@ def in_graph_us(run, each=10, repeats=9):
             graph.replay()
             end.record()
             torch.cuda.synchronize()
-            times.append(begin.elapsed_time(end) * 1000 / each)
-    return slowest(statistics.median(times))
+            times.append(begin.elapsed_time(end) / each)
+    return slowest(times)
+
+
+def keep(record, result):
+    """Recorded and printed by the first rank."""
+    if dist.get_rank() == 0:
+        print(times(record.add(result)), flush=True)
 
 
 def warm_up(seconds=1.0):
@@ -247,14 +256,11 @@ def programs_for(nbytes, each=1):
     return (max(1, min(nbytes >> 14, each * torch.cuda.get_device_properties().multi_processor_count)),)
 
 
-def collectives(mesh, sizes):
+def collectives(record, mesh, sizes):
     """Bytes are those of the whole tensor (of partial sums: of what each has)."""
     ranks = dist.get_world_size()
     whole, rows = tle.sharding(mesh), tle.sharding(mesh, ["device"])
     partial = tle.sharding(mesh, partial=["device"])
-    say(
-        f"{'':22}{'bytes':>10}{'launched':>10}{'NCCL':>9}{'ratio':>7}{'in graph':>10}{'NCCL':>9}{'ratio':>7}{'torch':>9}{'ratio':>7}"
-    )
     x, out = (distributed.empty((max(sizes) // 2,), DTYPE) for _ in range(2))
     x.fill_(1)
     for size in sizes:
@@ -272,8 +278,8 @@ def collectives(mesh, sizes):
             for how in ("one_shot", "two_shot", "ring")
             if ranks > 2 or how == "one_shot" or size >= 1 << 22
         ]
-        theirs = {name: (launched_us(run), in_graph_us(run)) for name, run in nccl.items()}
-        torch_us = {"all-reduce": in_graph_us(of_torch(n))}
+        theirs = {name: (launched(run), in_graph(run)) for name, run in nccl.items()}
+        of_symmetric = {"all-reduce": in_graph(of_torch(n))}
         for name, source, to, taken, made, how in ways:
 
             def ours(each, taken=taken, made=made, source=source, to=to, how=how, n=n):
@@ -286,30 +292,30 @@ def collectives(mesh, sizes):
             ours(1)
             assert (out[:made] == (1 if name == "all-gather" else ranks)).all(), (name, how, size)
             # One or two programs a multiprocessor.
-            each = min((1, 2), key=lambda each: in_graph_us(lambda: ours(each), 5, 5))
-            mine = launched_us(lambda: ours(each)), in_graph_us(lambda: ours(each))
-            other, of_theirs = theirs[name], torch_us.get(name, math.nan)
-            say(
-                f"{name + ' ' + (how or ''):22}{size:10}{mine[0]:10.1f}{other[0]:9.1f}{other[0] / mine[0]:7.2f}"
-                f"{mine[1]:10.1f}{other[1]:9.1f}{other[1] / mine[1]:7.2f}{of_theirs:9.1f}{of_theirs / mine[1]:7.2f}  {each} each"
-            )
+            each = min((1, 2), key=lambda each: statistics.median(in_graph(lambda: ours(each), 5, 5)))
+            case = f"{name}{', ' + how.replace('_', ' ') if how else ''}, {size:,} bytes"
+            result = Result("collectives", case, case, counts={"programs a multiprocessor": each})
+            result.laps = {OURS: launched(lambda: ours(each)), "NCCL": theirs[name][0]}
+            result.graph = {OURS: in_graph(lambda: ours(each)), "NCCL": theirs[name][1]}
+            if name in of_symmetric:
+                result.graph["torch's symmetric memory"] = of_symmetric[name]
+            keep(record, result)
     theirs = symmetric_memory.empty(x.numel(), dtype=DTYPE, device="cuda")
     handle = symmetric_memory.rendezvous(theirs, dist.group.WORLD)
     peer = handle.get_buffer((dist.get_rank() + 1) % ranks, (x.numel(),), DTYPE)
-    read = in_graph_us(lambda: peer_read_kernel[(264,)](x, out, x.numel(), mesh, 8192, num_warps=8))
-    copied = in_graph_us(lambda: out.copy_(peer))
-    say(
-        f"a peer's {x.nbytes} bytes: read at {x.nbytes / read / 1e3:.0f} GB/s, copied at {x.nbytes / copied / 1e3:.0f} GB/s"
-    )
+    case = f"a peer's memory read, {x.nbytes:,} bytes"
+    result = Result("collectives", case, case)
+    read = in_graph(lambda: peer_read_kernel[(264,)](x, out, x.numel(), mesh, 8192, num_warps=8))
+    result.graph = {OURS: read, "copied": in_graph(lambda: out.copy_(peer))}
+    keep(record, result)
 
 
-def products(mesh):
+def products(record, mesh):
     """Of M by N over K in all: all-gather of rows with N / ranks columns each, sums with K / ranks each."""
     import gemm_across_devices as gemms
 
     ranks, rank = dist.get_world_size(), dist.get_rank()
     M = 8192
-    say(f"{'':24}{'N':>8}{'K':>8}{'ours us':>10}{'cuBLAS, NCCL':>14}{'ratio':>7}{'cuBLAS alone':>14}")
     torch.manual_seed(rank)
     gathered = distributed.empty((M * 8192,), torch.float16)
     parts = distributed.empty((M * 29568,), torch.float16)
@@ -328,7 +334,7 @@ def products(mesh):
             dist.all_gather_into_tensor(whole_a, mine)
             torch.matmul(whole_a, b.T, out=other)
 
-        report("all-gather, product", N, K, c, other, gather_then,
+        report(record, "all-gather, product", N, K, c, other, gather_then,
                lambda a=a, b=b, c=c: gemms.all_gather_gemm(a, b, c, counts, mesh, num_warps=8, num_stages=3),
                lambda whole_a=whole_a, b=b, other=other: torch.matmul(whole_a, b.T, out=other))  # fmt: skip
 
@@ -349,22 +355,25 @@ def products(mesh):
             torch.matmul(a, b.T, out=product)
 
         how = dict(num_warps=8, num_stages=3)
-        report("product, reduce-scatter", N, K, c[:own], scattered, then_scatter,
+        report(record, "product, reduce-scatter", N, K, c[:own], scattered, then_scatter,
                lambda a=a, b=b, c=c, h=handed: gemms.gemm_reduce_scatter(a, b, h, c[:own], counts, mesh, **how), alone)  # fmt: skip
-        report("product, all-reduce", N, K, c, product, then_reduce,
+        report(record, "product, all-reduce", N, K, c, product, then_reduce,
                lambda a=a, b=b, c=c, h=handed: gemms.gemm_all_reduce(a, b, h, c, counts, mesh, **how), alone)  # fmt: skip
 
 
-def report(name, N, K, ours, others, theirs, run, alone):
+def report(record, name, N, K, ours, others, theirs, run, alone):
     dist.barrier()
     run()
     theirs()
     torch.testing.assert_close(ours, others, rtol=2e-2, atol=5e-1)
-    mine, both, product = in_graph_us(run, 3, 7), in_graph_us(theirs, 3, 7), in_graph_us(alone, 3, 7)
-    say(f"{name:24}{N:8}{K:8}{mine:10.0f}{both:14.0f}{both / mine:7.2f}{product:14.0f}")
+    case = f"{name}, {N:,} × {K:,}"
+    result = Result("products across devices", case, case)
+    competitors = {OURS: run, "cuBLAS and NCCL": theirs, "cuBLAS alone": alone}
+    result.graph = {who: in_graph(other, 3, 7) for who, other in competitors.items()}
+    keep(record, result)
 
 
-def attention(mesh):
+def attention(record, mesh):
     """The same kernel with all on one GPU, beside it over all: heads of 128, as many tokens in all."""
     import ring_attention as ring
 
@@ -386,9 +395,9 @@ def attention(mesh):
         ring.ring_attention(q, *whole, one, counts, mesh[0:1], **how)
         end.record()
         torch.cuda.synchronize()
-        alone = begin.elapsed_time(end) * 1000
+        alone = begin.elapsed_time(end)
     dist.barrier()
-    alone = slowest(alone)
+    alone = slowest([alone])
     own = tokens // ranks
     dist.broadcast(one, 0)
     mine = [x.view(ranks, heads, own, d) for x in (keys, values)]
@@ -402,10 +411,10 @@ def attention(mesh):
     run = lambda: ring.ring_attention(part, *mine, o, counts, mesh, **how)
     run()
     torch.testing.assert_close(o, one[:, rank * own : (rank + 1) * own], rtol=1e-2, atol=1e-2)
-    us = in_graph_us(run, 1, 5)
-    say(
-        f"attention, {heads} heads of {d}, {tokens} tokens: one GPU {alone:.0f} us, {ranks} GPUs {us:.0f} us, {alone / us / ranks:.2f} of perfect scaling"
-    )
+    case = f"attention, {heads} heads of {d}, {tokens:,} tokens"
+    result = Result("products across devices", case, case)
+    result.graph = {OURS: in_graph(run, 1, 5), "one GPU": alone}
+    keep(record, result)
 
 
 def fault(mesh):
@@ -432,6 +441,7 @@ def main():
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    options.add_argument("--record", help="the file of raw results to add to")
     options.add_argument("--only", nargs="*", choices=WHAT, default=WHAT)
     options.add_argument("--bytes", type=int, nargs="*", default=[1 << k for k in range(16, 29, 2)])
     given = options.parse_args()
@@ -439,16 +449,18 @@ def main():
     dist.init_process_group("nccl")
     distributed.init(memory=3 << 30, time_limit=5)
     mesh = tle.device_mesh({"device": dist.get_world_size()})
+    record = Record(given.record, about() | {"gpus": dist.get_world_size()})
+    say(record.run.about)
     if "check" in given.only:
         check(mesh)
     if {"collectives", "products", "attention"} & set(given.only):
         warm_up()
     if "collectives" in given.only:
-        collectives(mesh, given.bytes)
+        collectives(record, mesh, given.bytes)
     if "products" in given.only:
-        products(mesh)
+        products(record, mesh)
     if "attention" in given.only:
-        attention(mesh)
+        attention(record, mesh)
     if "fault" in given.only:
         fault(mesh)
     dist.destroy_process_group()

@@ -1,6 +1,7 @@
 """Host time of one launch: empty kernels with 4 and with 20 run-time arguments, next to Triton's on the same calls and to the
 driver's own (`cuLaunchKernel` called through ctypes, which adds what a call of ctypes takes)."""
 
+import argparse
 import ctypes
 import statistics
 import sys
@@ -12,7 +13,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
-from peers import load, versions
+from peers import about, load
+from results import OURS, TRITON, Record, Result, times
 
 SOURCE = """
 import {package} as triton
@@ -77,20 +79,22 @@ def through_ctypes(compiled, arguments):
 
 
 def main():
-    print(versions())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", help="the file of raw results to add to")
+    record = Record(parser.parse_args().record, about())
+    print(record.run.about)
     x, y = torch.zeros(1024, device="cuda"), torch.zeros(1024, device="cuda", dtype=torch.float16)
     arguments = {"empty4": (x, y, 1000, 0.5), "empty20": (x, y) * 5 + tuple(range(1000, 1010))}
-    modules = {name: kernels(name) for name in ("tilewright", "triton")}
+    modules = {OURS: kernels("tilewright"), TRITON: kernels("triton")}
     for kernel, given in arguments.items():
         calls = {name: launcher(getattr(module, kernel), given) for name, module in modules.items()}
-        calls["cuLaunchKernel"] = through_ctypes(calls["tilewright"](), given)
-        times = {name: [] for name in calls}
-        for _ in range(3):
+        calls["`cuLaunchKernel` through ctypes"] = through_ctypes(calls[OURS](), given)
+        case = f"{len(given)} run-time arguments"
+        result = Result("launch", case, case, laps={name: [] for name in calls})
+        for _ in range(5):
             for name, call in calls.items():
-                times[name].append(microseconds(call))
-        found = {name: statistics.median(t) for name, t in times.items()}
-        for name, t in found.items():
-            print(f"launch {kernel:8} {name:15} {t:6.2f} us  {t / found['triton']:.3f} of Triton")
+                result.laps[name].append(microseconds(call) / 1e3)
+        print(times(record.add(result)))
     graph = torch.cuda.CUDAGraph()
     out = torch.zeros(4096, device="cuda")
     vector_add = load("vector_add")

@@ -4,6 +4,7 @@ same kernels written wholly in CUDA (``raw.cu``), whose inner part is the same c
 Both are compiled by NVRTC; the latter are launched by the driver, with no Python between.
 """
 
+import argparse
 import ctypes
 import functools
 import sys
@@ -16,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tle"))
 
 import raw_matmul
 import raw_workloads
+from peers import about
+from results import OURS, Record, Result
 
 from tilewright.tle.raw.languages import _nvrtc
 from tilewright.tle.raw.languages.cuda import _headers
@@ -77,7 +80,7 @@ def tensor_map(x):
     return made
 
 
-def matmul(module, size):
+def matmul(record, module, size):
     """The two matmuls of ``size``³: the results, then the times."""
     a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
     ours, theirs = (torch.zeros(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
@@ -92,23 +95,25 @@ def matmul(module, size):
     want = a @ b.T
     for c in (ours, theirs):
         torch.testing.assert_close(c, want, rtol=2e-3, atol=0.1)
-    report(f"matmul {size}", timing.race({"raw": run, "cuda": run_cuda}), compiled)
+    report(record, f"matmul {size}³", run, run_cuda, compiled)
 
 
-def report(name, times, compiled):
-    print(
-        f"{name:24} {times['raw']:.4f} {times['cuda']:.4f}  {times['raw'] / times['cuda']:.3f}"
-        f"  registers {compiled.n_regs}, spills {compiled.n_spills}",
-        flush=True,
-    )
+def report(record, name, run, run_cuda, compiled):
+    result = Result("raw", name, name)
+    result.counts = {"registers": compiled.n_regs, "spills": compiled.n_spills}
+    timing.compare(record, result, {OURS: run, "wholly CUDA": run_cuda}, graph=False)
 
 
-def main(programs):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", help="the file of raw results to add to")
+    parser.add_argument("--programs", type=int, default=16384)
+    options = parser.parse_args()
+    programs = options.programs
     torch.empty(1, device="cuda")
+    record = Record(options.record, about(beside_triton=False))
+    print(record.run.about)
     module = cuda_module()
-    print(
-        f"{torch.cuda.get_device_name()}, {programs} programs; ms, the raw kernel beside the one wholly in CUDA"
-    )
     for name, kernel, inputs, outputs, others, check in raw_workloads.workloads(programs):
         given = [torch.from_numpy(x).cuda() for x in inputs]
         ours, theirs = ([torch.from_numpy(x).cuda() for x in outputs] for _ in range(2))
@@ -121,10 +126,10 @@ def main(programs):
         torch.cuda.synchronize()
         for out in (ours, theirs):
             check(*inputs, *(x.cpu().numpy() for x in out))
-        report(name, timing.race({"raw": run, "cuda": run_cuda}), compiled)
+        report(record, f"{name}, {programs} programs", run, run_cuda, compiled)
     for size in (512, 8192):
-        matmul(module, size)
+        matmul(record, module, size)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 16384)
+    main()

@@ -8,13 +8,18 @@ import contextvars
 import functools
 import statistics
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import torch
 import triton.testing
-from results import OURS, Record, Result, line
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+
+from results import OURS, Record, Result, line, times
 from tolerance import poison
 
 
@@ -23,8 +28,11 @@ def time(run: Callable, rep: int) -> float:
     return triton.testing.do_bench(run, warmup=3, rep=rep, return_mode="median")
 
 
-def compiled(run: Callable, configs: Iterable[dict]) -> tuple[list[dict], dict[str, str]]:
-    """The configurations with which ``run(**config)`` works, and why the others don't; they compile side by side."""
+def compiled(
+    run: Callable, configs: Iterable[dict], together: bool = True
+) -> tuple[list[dict], dict[str, str]]:
+    """The configurations with which ``run(**config)`` works, and why the others don't; they compile side by side, unless what several kernels
+    hand on through memory would be mixed up."""
 
     def reason(config):
         torch.cuda.synchronize()  # makes the context current on this thread, which Triton's tensor maps want
@@ -37,7 +45,7 @@ def compiled(run: Callable, configs: Iterable[dict]) -> tuple[list[dict], dict[s
     configs = list(configs)
     # Triton keeps its allocator of descriptors in a context variable, which threads do not inherit.
     contexts = [contextvars.copy_context() for _ in configs]
-    with ThreadPoolExecutor(16) as pool:
+    with ThreadPoolExecutor(16 if together else 1) as pool:
         reasons = list(pool.map(lambda context, config: context.run(reason, config), contexts, configs))
     torch.cuda.synchronize()
     return (
@@ -165,4 +173,29 @@ def measure(record: Record, result: Result, *args, **options) -> Result:
     for who, reasons in result.refused.items():
         if reasons and not result.tried[who]:
             print(f"    {who} has none: {next(iter(reasons.values()))[:150]}", flush=True)
+    return result
+
+
+def graph_laps(competitors: dict[Hashable, Callable], rep: int = 20) -> dict[Hashable, list[float]]:
+    """The times in ms of launches in a CUDA graph, several a replay."""
+    do = functools.partial(triton.testing.do_bench_cudagraph, rep=rep, return_mode="all")
+    return {who: do(run) for who, run in competitors.items()}
+
+
+def compare(
+    record: Record,
+    result: Result,
+    competitors: dict[str, Callable],
+    rounds: int = 5,
+    rep: int = 15,
+    graph: bool = True,
+) -> Result:
+    """Times of competitors that were checked and have their configurations, launched with a cold L2 cache and, with ``graph``, in a
+    CUDA graph; recorded and printed."""
+    with Clock() as clock:
+        result.laps = laps(competitors, rounds, rep)
+        result.graph = graph_laps(competitors, rep) if graph else {}
+    result.clock_mhz, result.watts = clock.medians()
+    record.add(result)
+    print(times(result), flush=True)
     return result

@@ -55,7 +55,8 @@ import persistent_matmul
 import sparse_mla
 import topk
 import topk_selector
-from peers import load, load_for_triton
+from peers import about, load, load_for_triton
+from results import OURS, TRITON, Record, Result
 from tolerance import close
 
 
@@ -144,7 +145,7 @@ def cuda_align():
     return align
 
 
-def moe_align_rows():
+def moe_align_rows(record):
     generator = torch.Generator().manual_seed(0)
     by_cuda = cuda_align()
     sizes = [(256 << k, 64) for k in range(9)] + [(163840, 64), (163840, 512)]
@@ -167,7 +168,7 @@ def moe_align_rows():
         def run_cuda(variant, blocks, threads):
             out = [x.data_ptr() for x in cuda_out]
             stream = torch.cuda.current_stream().cuda_stream
-            error = by_cuda(variant, experts.data_ptr(), n, num_experts, block, *out, room.data_ptr(), blocks, threads, stream)  # fmt: skip
+            error = by_cuda(variant.encode(), experts.data_ptr(), n, num_experts, block, *out, room.data_ptr(), blocks, threads, stream)  # fmt: skip
             assert error == 0, error
 
         groups = [(by, p) for by in ("grid", "kernels") for p in (16, 32, 64, 128)] + [
@@ -176,19 +177,19 @@ def moe_align_rows():
         configs = [{"by": by, "programs": p, "tile": t, "num_warps": w} for by, p in groups
                    for t, w in ((256, 4), (512, 8), (1024, 8), (1024, 32), (2048, 16), (4096, 32))
                    if n <= p * 16384 and (p * t <= 2 * n or p * t <= 1024)]  # fmt: skip
-        configs, refused = timing.compiled(run, configs)
+        configs, refused = timing.compiled(run, configs, together=False)
         for reason in refused.items():
             print("refused", *reason)
-        cuda_configs = [{"variant": v, "blocks": 1, "threads": 1024} for v in (b"o", b"s")]
-        cuda_configs += [{"variant": b"b", "blocks": b, "threads": t} for b in (4, 8, 16, 32, 64, 128, 256)
+        cuda_configs = [{"variant": v, "blocks": 1, "threads": 1024} for v in ("o", "s")]
+        cuda_configs += [{"variant": "b", "blocks": b, "threads": t} for b in (4, 8, 16, 32, 64, 128, 256)
                          for t in (256, 512, 1024) if b * t <= 4 * n and t >= num_experts]  # fmt: skip
         competitors = {
-            "ours": (run, configs, ours),
+            OURS: (run, configs, ours),
             # One after the other: its kernels hand things on through memory.
-            "triton": (run_triton, [{"tile": t} for t in (256, 512, 1024, 2048)], triton_out),
+            TRITON: (run_triton, [{"tile": t} for t in (256, 512, 1024, 2048)], triton_out),
         }
         if by_cuda:
-            competitors["cuda"] = (run_cuda, cuda_configs, cuda_out)
+            competitors["CUDA"] = (run_cuda, cuda_configs, cuda_out)
         kept = {}
         for who, (launch, choices, out) in competitors.items():
             for config in choices:
@@ -198,28 +199,16 @@ def moe_align_rows():
                 check(experts, num_experts, block, out)
             kept[who] = timing.best(launch, choices, 10)
         runs = {who: functools.partial(c[0], **kept[who]) for who, c in competitors.items()}
-        row_of(f"moe_align {n:7} tokens {num_experts:4} experts", times_of(runs), kept)
+        row_of(record, "tokens by expert", f"{n:,} tokens, {num_experts} experts", runs, kept)
 
 
-def times_of(runs, rounds=5, rep=15):
-    """Medians in µs: launched (a cold L2 cache), and in a CUDA graph, where what a launch costs the CPU does not count."""
-    launched = timing.race(runs, rounds=rounds, rep=rep)
-    graphs = {
-        who: triton.testing.do_bench_cudagraph(run, rep=rep, return_mode="median")
-        for who, run in runs.items()
-    }
-    return {who: (launched[who] * 1e3, graphs[who] * 1e3) for who in runs}
+def row_of(record, table, case, runs, kept=None, amount=0.0, rounds=5):
+    """A line of a table, of what was checked: times launched and in a CUDA graph, and with ``amount``, operations, TFLOP/s."""
+    unit = "TFLOP/s" if amount else ""
+    timing.compare(record, Result(table, case, case, unit, amount, configs=kept or {}), runs, rounds)
 
 
-def row_of(name, times, kept):
-    """A line: times, and how many times ours the others took, launched and in a graph."""
-    ours = times["ours"]
-    words = [f"{who} {t:7.1f} / {g:7.1f} us" + ("" if who == "ours" else f" = {t / ours[0]:.2f} / {g / ours[1]:.2f}")
-             for who, (t, g) in times.items()]  # fmt: skip
-    print(f"{name}  {'  '.join(words)}  {kept}", flush=True)
-
-
-def gemm_rows(size=4096):
+def gemm_rows(record, size=4096):
     a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
     c, by_pipe, by_dot = (torch.empty(size, size, device="cuda", dtype=torch.float16) for _ in range(3))
     want = torch.matmul(a, b.T)
@@ -253,16 +242,14 @@ def gemm_rows(size=4096):
             launch(**config)
             torch.testing.assert_close(result, want, rtol=1e-2, atol=1e-1)
     kept, pipe, dot = (timing.best(*of, 10) for of in ((run, working), (run_pipe, pipes), (run_dot, dots)))
-    times = times_of(
-        {
-            "ours": lambda: run(**kept),
-            "pipe": lambda: run_pipe(**pipe),
-            "cuBLAS": lambda: torch.matmul(a, b.T),
-            "tl.dot": lambda: run_dot(**dot),
-        }
-    )
-    rates = {who: f"{2e-6 * size**3 / t:.0f} / {2e-6 * size**3 / g:.0f}" for who, (t, g) in times.items()}
-    row_of(f"gemm {size}^3", times, f"TFLOP/s {rates} {kept} {pipe} {dot}")
+    runs = {
+        OURS: lambda: run(**kept),
+        "by a pipe": lambda: run_pipe(**pipe),
+        "cuBLAS": lambda: torch.matmul(a, b.T),
+        "`tl.dot`": lambda: run_dot(**dot),
+    }
+    configs = {OURS: kept, "by a pipe": pipe, "`tl.dot`": dot}
+    row_of(record, "products by roles", f"`gemm.py`, {size}³", runs, configs, 2 * size**3)
 
 
 def kept_of(run, configs, out, check, every=True):
@@ -277,7 +264,7 @@ def kept_of(run, configs, out, check, every=True):
     return timing.best(run, working, 10)
 
 
-def attention_row(n, causal, dtype, batch=4, num_heads=32, d=128):
+def attention_row(record, n, causal, dtype, batch=4, num_heads=32, d=128):
     heads = batch * num_heads
     q, k, v = (torch.randn(heads, n, d, device="cuda", dtype=dtype) for _ in range(3))
     ours, own, theirs, pointers = (torch.empty_like(q) for _ in range(4))
@@ -319,29 +306,26 @@ def attention_row(n, causal, dtype, batch=4, num_heads=32, d=128):
         run_triton, [c | {"warp_specialize": ws} for c in plain for ws in (False, True)], theirs
     )
     best_pointers = kept(run_pointers, plain, pointers)
-    times = times_of(
-        {
-            "ours": lambda: run(**best),
-            "compiler's": lambda: run_own(**best_own),
-            "triton": lambda: run_triton(**best_triton),
-            "triton's pointers": lambda: run_pointers(**best_pointers),
-            "torch": sdpa,
-        }
-    )
-    amount = 4e-6 * heads * n * n * d / (2 if causal else 1)
-    rates = {who: f"{amount / t:.0f} / {amount / g:.0f}" for who, (t, g) in times.items()}
-    name = f"attention {str(dtype)[6:]} {n}{' causal' if causal else ''}"
-    row_of(name, times, f"TFLOP/s {rates} {best} {best_own} {best_triton} {best_pointers}")
+    runs = {
+        OURS: lambda: run(**best),
+        "the compiler's roles": lambda: run_own(**best_own),
+        TRITON: lambda: run_triton(**best_triton),
+        "Triton, pointers": lambda: run_pointers(**best_pointers),
+        "SDPA": sdpa,
+    }
+    configs = dict(zip(runs, (best, best_own, best_triton, best_pointers)))
+    name = f"{str(dtype)[6:]}, {n:,}{', causal' if causal else ''}"
+    row_of(record, "attention by roles", name, runs, configs, 4 * heads * n * n * d / (2 if causal else 1))
 
 
-def attention_rows():
+def attention_rows(record):
     for dtype in (torch.float16, torch.bfloat16):
         for causal in (False, True):
             for n in (1024, 2048, 4096, 8192):
-                attention_row(n, causal, dtype)
+                attention_row(record, n, causal, dtype)
 
 
-def cluster_gemm_rows(size=4096):
+def cluster_gemm_rows(record, size=4096):
     a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
     ours, theirs = (torch.empty(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
     want = torch.matmul(a, b.T)
@@ -365,9 +349,8 @@ def cluster_gemm_rows(size=4096):
              for block, stages in (((128, 256, 64), 3), ((128, 256, 64), 4), ((128, 128, 64), 4))]  # fmt: skip
     kept = kept_of(run, configs, ours, check_of(ours))
     best = kept_of(run_triton, plain, theirs, check_of(theirs), False)
-    times = times_of({"ours": lambda: run(**kept), "triton": lambda: run_triton(**best), "cuBLAS": lambda: torch.matmul(a, b.T)})  # fmt: skip
-    rates = {who: f"{2e-6 * size**3 / t:.0f} / {2e-6 * size**3 / g:.0f}" for who, (t, g) in times.items()}
-    row_of(f"cluster_gemm {size}^3", times, f"TFLOP/s {rates} {kept} {best}")
+    runs = {OURS: lambda: run(**kept), TRITON: lambda: run_triton(**best), "cuBLAS": lambda: torch.matmul(a, b.T)}  # fmt: skip
+    row_of(record, "products by roles", f"`cluster_gemm.py`, {size}³", runs, {OURS: kept, TRITON: best}, 2 * size**3)  # fmt: skip
 
 
 SPARSE = (
@@ -380,9 +363,9 @@ SPARSE = (
 )
 
 
-def sparse_mla_rows(lengths=(8192, 32768, 131072), configs=SPARSE):
+def sparse_mla_rows(record, lengths=(8192, 32768, 131072), configs=SPARSE):
     n, heads, d, d_value, topk = 4096, 128, 576, 512, 2048
-    modules = {"compiler's": load("sparse_attention"), "triton": load_for_triton("sparse_attention")}
+    modules = {"plain source": load("sparse_attention"), TRITON: load_for_triton("sparse_attention")}
     configs = [{"block": b, "num_warps": w, "num_stages": s} for b, w, s in configs]
     for rows in lengths:
         q, kv = (
@@ -404,24 +387,21 @@ def sparse_mla_rows(lengths=(8192, 32768, 131072), configs=SPARSE):
             sparse_mla.sparse_mla(q, kv, index, o, lse)
 
         kept_of(run, [{}], o, check)
-        runs = {"ours": run}
+        runs, kept = {OURS: run}, {}
         for who, module in modules.items():
 
             def other(module=module, **config):
                 module.sparse_attention(q, kv, index, o, lse, **config)
 
-            best = kept_of(other, configs, o, check, False)
-            runs[who] = functools.partial(other, **best)
             published = [c for c in configs if c["block"] == (64, 32)]
-            runs[f"{who} 64 x 32"] = functools.partial(other, **kept_of(other, published, o, check, False))
+            for name, choices in ((who, configs), (f"{who}, 64×32", published)):
+                kept[name] = kept_of(other, choices, o, check, False)
+                runs[name] = functools.partial(other, **kept[name])
         index.copy_(whole)  # no gaps where time is measured: none of the published numbers has any
-        times = times_of(runs)
-        amount = 2e-6 * n * heads * (d + d_value) * topk
-        rates = {who: f"{amount / t:.0f} / {amount / g:.0f}" for who, (t, g) in times.items()}
-        row_of(f"sparse_mla of {rows} rows", times, f"TFLOP/s {rates}")
+        row_of(record, "sparse attention by roles", f"{rows:,} rows", runs, kept, 2 * n * heads * (d + d_value) * topk)  # fmt: skip
 
 
-def topk_rows():
+def topk_rows(record):
     shapes = [(64, 128, 8), (64, 1024, 32), (64, 8192, 128), (128, 32768, 256)]
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
         for m, n, k in shapes:
@@ -444,8 +424,8 @@ def topk_rows():
                 assert torch.equal(values, want), config
                 assert torch.equal(x.gather(1, indices.long()), want), config
             kept = timing.best(run, working, 10)
-            times = times_of({"ours": lambda: run(**kept), "torch": lambda: torch.topk(x, k, dim=1)})
-            row_of(f"topk {str(dtype)[6:]:8} {m:3} x {n:5} k {k:3}", times, kept)
+            runs = {OURS: lambda: run(**kept), "torch": lambda: torch.topk(x, k, dim=1)}
+            row_of(record, "largest of rows", f"{str(dtype)[6:]}, {m} × {n:,}, k {k}", runs, {OURS: kept})
 
 
 @triton.jit
@@ -492,7 +472,7 @@ def plain_select_kernel(x_ptr, indices_ptr, N, K: tl.constexpr, TILE: tl.constex
         equal_done += tl.sum(is_equal)
 
 
-def topk_selector_rows():
+def topk_selector_rows(record):
     lengths = [(4096, 128), (8192, 256), (32768, 1024), (131072, 2048), (262144, 2048), (524288, 2048)]
     for rows in (1, 64):
         for n, k in lengths[rows == 1 :]:
@@ -525,9 +505,11 @@ def topk_selector_rows():
             got = x.gather(1, theirs.long()).sort(dim=1, descending=True).values
             assert torch.equal(got, want)
             kept, tile = timing.best(run, working, 10), timing.best(run_triton, tiles, 10)
-            times = times_of({"ours": lambda: run(**kept), "triton": lambda: run_triton(**tile),
-                              "torch": lambda: torch.topk(x, k, dim=1, sorted=False)})  # fmt: skip
-            row_of(f"topk_selector {rows:2} x {n:6} k {k:4}", times, f"{kept} {tile}")
+            runs = {OURS: lambda: run(**kept), TRITON: lambda: run_triton(**tile),
+                    "torch": lambda: torch.topk(x, k, dim=1, sorted=False)}  # fmt: skip
+            row_of(
+                record, "which are the largest", f"{rows} × {n:,}, k {k}", runs, {OURS: kept, TRITON: tile}
+            )
 
 
 @triton.jit
@@ -571,7 +553,7 @@ def plain_fft(x, out, is_real):
     return functools.partial(run, **timing.best(run, timing.compiled(run, configs)[0], 5))
 
 
-def fft_rows():
+def fft_rows(record):
     dtypes = (torch.float32, torch.float16, torch.bfloat16)
     kinds = [
         (n, dtype, real) for n in (64, 128, 256, 512, 1024) for dtype in dtypes for real in (False, True)
@@ -604,12 +586,12 @@ def fft_rows():
         kept = timing.best(run, working, 10)
         of_torch = x.float() if dtype is torch.bfloat16 else x
         of_torch = of_torch if real else torch.view_as_complex(of_torch)
-        runs = {"ours": lambda: run(**kept), "torch": lambda: torch.fft.fft(of_torch)}
+        runs = {OURS: lambda: run(**kept), "torch": lambda: torch.fft.fft(of_torch)}
         if dtype is torch.float32 and not real and n & (n - 1) == 0:
-            runs["triton"] = plain_fft(x, theirs, real)
+            runs[TRITON] = plain_fft(x, theirs, real)
             check_fft(theirs)
-        name = f"fft {m} x {n:4} {'real' if real else 'complex':7} {str(dtype)[6:]:8}"
-        row_of(name, times_of(runs, rounds=3), kept)
+        name = f"{str(dtype)[6:]}, {'real' if real else 'complex'}, {n}"
+        row_of(record, "Fourier transforms", name, runs, {OURS: kept}, rounds=3)
 
 
 WORKLOADS = {
@@ -628,10 +610,13 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--record", help="the file of raw results to add to")
     parser.add_argument("workloads", nargs="*", choices=[*WORKLOADS, []])
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Triton {triton.__version__}")
-    for name in parser.parse_args().workloads or WORKLOADS:
-        WORKLOADS[name]()
+    options = parser.parse_args()
+    record = Record(options.record, about())
+    print(record.run.about)
+    for name in options.workloads or WORKLOADS:
+        WORKLOADS[name](record)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
-from peers import load, versions
+from peers import about, load
+from results import OURS, Record, Result
 
 import tilewright as triton
 import tilewright.language as tl
@@ -63,13 +64,12 @@ def chosen(run, configs, check, out):
     return timing.best(run, usable)
 
 
-def paged():
+def paged(record):
     """The two levels on one problem."""
     levels = {
-        "work group": (load("paged_decode").paged_decode, GROUPS),
-        "warp": (load("paged_attention_warp").paged_decode, WARPS),
+        "for a work group": (load("paged_decode").paged_decode, GROUPS),
+        OURS: (load("paged_attention_warp").paged_decode, WARPS),
     }
-    print("batch context   work group TB/s   warp TB/s   ratio   configurations")
     for sequences in BATCHES:
         for length in CONTEXTS:
             args = problem(sequences, length)
@@ -86,14 +86,10 @@ def paged():
                 every = [{**c, "parts": n} for n in parts for c in configs]
                 kept[name] = chosen(run, every, functools.partial(checked, *args), args[-1])
                 runs[name] = functools.partial(run, **kept[name])
-            times = timing.race(runs)
             amount = 2 * 2 * sequences * length * KV_HEADS * D
-            group, warp = (amount / times[name] * 1e-9 for name in levels)
-            shown = " | ".join("/".join(map(str, c.values())) for c in kept.values())
-            print(
-                f"{sequences:5} {length:7} {group:18.3f} {warp:11.3f} {warp / group:7.3f}   {shown}",
-                flush=True,
-            )
+            case = f"batch {sequences}, context {length:,}"
+            result = Result("paged attention for one warp", case, case, "TB/s", amount, configs=kept)
+            timing.compare(record, result, dict(sorted(runs.items(), key=lambda run: run[0] != OURS)))
 
 
 @triton.jit
@@ -120,7 +116,7 @@ def attention(
     tl.store(o_ptr + base + row[:, None] * D + d[None, :], (o / l[:, None]).to(tl.float16))
 
 
-def tiling():
+def tiling(record):
     """What the hint costs or brings where the compiler would have chosen rows by itself, and where it would not."""
     n, heads = 4096, 64
     for d in (64, 128):
@@ -136,21 +132,23 @@ def tiling():
                 o.fill_(float("nan"))
                 run(hint)
                 torch.testing.assert_close(o, wanted, rtol=1e-2, atol=2e-3)
-            times = timing.race({hint: functools.partial(run, hint) for hint in hints})
-            flops = 4 * heads * n * n * d
-            shown = "  ".join(f"{hint} {flops / t * 1e-9:.1f}" for hint, t in times.items())
-            print(f"attention D{d} {bm}x{bn} {num_warps} warps, TFLOP/s: {shown}", flush=True)
+            case = f"D={d}, {bm}×{bn}, {num_warps} warps"
+            result = Result("`tiling` in attention", case, case, "TFLOP/s", 4 * heads * n * n * d)
+            runs = {hint or OURS: functools.partial(run, hint) for hint in hints}
+            timing.compare(record, result, runs, graph=False)
 
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--record", help="the file of raw results to add to")
     parser.add_argument("only", nargs="*")
-    only = parser.parse_args().only
-    print(versions())
+    options = parser.parse_args()
+    only, record = options.only, Record(options.record, about())
+    print(record.run.about)
     torch.manual_seed(0)
     for name, measure in (("paged", paged), ("tiling", tiling)):
         if not only or name in only:
-            measure()
+            measure(record)
 
 
 if __name__ == "__main__":

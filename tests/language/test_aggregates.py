@@ -246,6 +246,40 @@ def test_fields(device):
     np.testing.assert_array_equal(device.numpy(out), 3 * (x[:16] + x[16:]) + 32)
 
 
+@aggregate
+class Decorated:
+    value: tl.tensor
+    factor: tl.constexpr
+
+    @triton.constexpr_function
+    def __init__(self, value, factor=3):
+        self.value = value
+        self.factor = tl.constexpr(factor)
+
+    @triton.constexpr_function
+    def with_value(self, value):
+        return Decorated(value, self.factor)
+
+    @triton.jit
+    def product(self):
+        return self.value * self.factor
+
+
+@triton.jit
+def decorated_kernel(out_ptr, n):
+    x = tl.arange(0, 16)
+    object = Decorated(x)
+    for i in range(n):
+        object = object.with_value(object.value + i)
+    tl.store(out_ptr + x, object.product())
+
+
+def test_constructor_that_is_a_compile_time_function(device):
+    out = device.empty(16, np.int32)
+    decorated_kernel[(1,)](out, 4)
+    np.testing.assert_array_equal(device.numpy(out), 3 * (np.arange(16) + 6))
+
+
 def test_class_of_an_enclosing_function(device):
     def box(kind):
         @aggregate

@@ -135,6 +135,86 @@ def wrong_format(out):
     tl.store(out, "%d" % "a" == "a")  # noqa: UP031 (what is tested)
 
 
+@triton.constexpr_function
+def width(x):
+    return x.dtype.primitive_bitwidth // FOUR
+
+
+@triton.constexpr_function
+def described(x, pair, *, rank_too=False):
+    # What is given may hold values of run time: their types are known, and they are handed back.
+    picked = pair[0] if rank_too and len(x.shape) == 1 else x
+    return picked, x.numel
+
+
+FOUR = 4
+
+
+class Sized:
+    def __init__(self, n):
+        self.n = n
+
+    @triton.constexpr_function
+    def times(self, x):
+        return self.n * x.shape[0]
+
+
+@triton.jit
+def of_run_time_values(x_ptr, out, SIZED: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, 16))
+    BITS: tl.constexpr = width(x)
+    tl.store(out, BITS)
+    y, n = described(x * 2, (x + 1, 3), rank_too=True)
+    tl.store(out + 1, tl.sum(y) + n)
+    tl.store(out + 2, described(x, (x, x))[1])
+    tl.store(out + 3, SIZED.times(x))
+
+
+def test_compile_time_functions_of_run_time_values(device):
+    out = device.zeros(4, np.int32)
+    of_run_time_values[(1,)](device.array(np.arange(16, dtype=np.float32)), out, Sized(5))
+    assert device.numpy(out).tolist() == [8, 120 + 16 + 16, 16, 80]
+
+
+@triton.jit
+def instances(out, n, N: tl.constexpr, one):
+    LOCAL: tl.constexpr = 3
+    tl.store(
+        out, isinstance(N, tl.constexpr) or isinstance(3, tl.constexpr) or isinstance(LOCAL, tl.constexpr)
+    )
+    tl.store(out + 1, isinstance(n, tl.constexpr) or isinstance(one, tl.constexpr))
+    tl.store(out + 2, isinstance(N, int) and isinstance(one, int))
+    tl.store(out + 3, isinstance(n, tl.tensor))
+
+
+# Triton gives Python's builtins the values of constants.
+def test_no_value_is_a_constexpr_in_a_kernel(device):
+    out = device.zeros(4, np.int32)
+    instances[(1,)](out, 5, 3, 1)
+    assert device.numpy(out).tolist() == [0, 0, 1, 1]
+
+
+KEY = tl.constexpr(b"key")
+
+
+@triton.jit
+def of_bytes(out, TAG: tl.constexpr):
+    LOCAL: tl.constexpr = b"ab\x00"
+    tl.store(out, TAG[1])
+    tl.store(out + 1, TAG == b"xyz" and KEY != b"xyz")
+    tl.store(out + 2, len(LOCAL + KEY))
+    tl.store(out + 3, (LOCAL + KEY)[3:5] == b"ke")
+    tl.store(out + 4, b"y" in TAG and b"z" not in KEY)
+    for i in tl.static_range(len(LOCAL)):
+        tl.store(out + 5 + i, LOCAL[i])
+
+
+def test_bytes(device):
+    out = device.zeros(8, np.int32)
+    of_bytes[(1,)](out, b"xyz")
+    assert device.numpy(out).tolist() == [ord("y"), 1, 6, 1, 1, ord("a"), ord("b"), 0]
+
+
 # What Triton refuses, too: a plain function by its own name, values of run time, what the function itself raises.
 @pytest.mark.parametrize(
     ("kernel", "message"),

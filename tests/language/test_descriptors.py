@@ -58,6 +58,43 @@ def test_blocks_anywhere(device, block, place, host, step):
     np.testing.assert_array_equal(device.numpy(Y), window(x, i, j, M, N, 0))
 
 
+@triton.jit
+def copy_computed(x_ptr, y_ptr, batch, heads, n, PER: tl.constexpr, OWN: tl.constexpr, N: tl.constexpr):
+    """Extents and strides that are computed from arguments, as attention does."""
+    if OWN:
+        x_ptr += tl.program_id(0) * 8
+    rows = batch * heads * n - PER
+    x = tl.make_tensor_descriptor(
+        x_ptr, [rows, N], [N * (heads + 1 - heads), 1], [8, N], padding_option="nan"
+    )
+    y = tl.make_tensor_descriptor(y_ptr, [batch * heads * n, N], [N, 1], [8, N])
+    for i in range(0, batch * heads * n, 8):
+        y.store([i, 0], x.load([i, 0]))
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_maps_from_arguments(device, own):
+    """Those that the launch makes, and those that programs make for themselves."""
+    for batch, heads, n, less in ((2, 3, 16, 3), (1, 3, 16, 0), (1, 1, 8, 5), (2, 3, 16, 3), (0, 3, 16, 0)):
+        rows = batch * heads * n
+        x = np.random.default_rng(rows).standard_normal((max(rows, 1), 32)).astype(np.float16)
+        X, Y = device.array(x), device.empty((max(rows, 1), 32), np.float16)
+        copy_computed[(1,)](X, Y, batch, heads, n, less, own, 32)
+        want = x[:rows].copy()
+        want[rows - less :] = np.nan
+        np.testing.assert_array_equal(device.numpy(Y)[:rows], want[:rows])
+
+
+def test_who_makes_maps():
+    x = np.zeros((96, 32), np.float16)
+    for own in (False, True):
+        compiled = copy_computed.warmup(x, x, 2, 3, 16, 3, own, 32, grid=(1,), target="cuda:90")
+        # The second is from what the launch knows, whoever makes the first.
+        assert compiled.asm["ptx"].count("tensormap.cp_fenceproxy") == own
+        assert [param["made"] for param in compiled.metadata.tensor_maps] == [True] * (2 - own)
+        assert compiled.metadata.global_scratch_size == 256
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 @pytest.mark.parametrize("host", [False, True])
 def test_nan_padding(device, dtype, host):

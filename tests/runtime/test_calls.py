@@ -253,7 +253,7 @@ def test_a_grid_may_be_a_number_a_sequence_or_a_function():
         (lambda x: kernel[(1.5,)](x, 1, 2, 4), TypeError, "must be one to three integers"),
         (lambda x: kernel[None](x, 1, 2, 4), TypeError, "must be one to three integers"),
         (lambda x: kernel[lambda meta: "no"](x, 1, 2, 4), TypeError, "must be one to three integers"),
-        (lambda x: kernel(x, 1, 2, 4), TypeError, "the grid is missing"),
+        (lambda x: kernel(x, 1, 2, 4), RuntimeError, "the grid is missing"),
         (lambda x: kernel[(1,)]({}, 1, 2, 4), TypeError, "argument 'x' has type dict"),
         (lambda x: kernel[(1,)](x, 2**64, 2, 4), OverflowError, "argument 'n'"),
         (lambda x: kernel[(1,)](x.astype(complex), 1, 2, 4), TypeError, "complex128"),

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from tilewright.testing import simulate_ptx
+from tilewright.testing import simulate_ptx, tensor_map
 
 KINDS = (
     "bar.sync",
@@ -69,11 +69,49 @@ def removals(ptx: str):
         yield line.strip(), "\n".join([*lines[:i], without, *lines[i + 1 :]])
 
 
+def _number(number: dict, arguments) -> int:
+    """What the launch computes from the arguments: an address, an extent or a stride."""
+    ((form, of),) = number.items()
+    match form:
+        case "Argument":
+            value = arguments[of["index"]]
+            return value.ctypes.data if isinstance(value, np.ndarray) else value
+        case "Known":
+            return of
+        case "Signed" | "Unsigned":
+            return _number(of["of"], arguments)
+        case "Sum":
+            return sum(_number(n, arguments) for n in of)
+        case "Product":
+            return _number(of[0], arguments) * _number(of[1], arguments)
+    raise ValueError(form)
+
+
+_ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16")
+
+
+def _map(param: dict, arguments) -> bytes:
+    """The tensor map that a launch makes for a descriptor of the kernel's."""
+    array = arguments[param["address"]["Argument"]["index"]]
+    shape, strides = ([_number(n, arguments) for n in param[of]] for of in ("shape", "strides"))
+    return tensor_map(
+        array,
+        shape[::-1],
+        [n * param["element_bytes"] for n in strides[-2::-1]],
+        param["box_dims"][::-1],
+        element=_ELEMENTS[param["element"]],
+        swizzle=param["swizzle_bytes"],
+        nan_fill=param["nan"],
+    )
+
+
 def findings(compiled, ptx: str, arguments, grid: int = 1, seed: int = 0) -> list[dict]:
-    """What the simulator reports of a run of this text, on copies of the arrays; memory for tensor maps is given where the kernel wants some."""
+    """What the simulator reports of a run of this text, on copies of the arrays, with the tensor maps that a launch makes; memory for others
+    is given where the kernel wants some."""
     metadata = compiled.metadata
     parameters = len(re.findall(r"\.param ", ptx.split(".entry")[1].split("{")[0]))
     given = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    given += [_map(param, given) for param in metadata.tensor_maps if param["made"]]
     scratch = np.zeros(4096, np.uint8)
     given += [scratch[-scratch.ctypes.data % 128 :]] * (parameters - len(given))
     cluster = tuple(metadata.cluster_dims)

@@ -292,17 +292,14 @@ WAITED = {
 }
 
 
-# Barriers without which nothing is reported: the one behind the making of tensor maps, where others follow before the first copy; between accesses
-# of each thread to what it alone accesses; and of slots whose numbers are known at run time only. Of a warp whose elected lane copies, waits and arrives.
+# Barriers without which nothing is reported: between accesses of each thread to what it alone accesses; and of slots whose numbers are known at run time only. Of a warp whose elected lane copies, waits and arrives.
 SILENT = {
-    "doubled": ["bar.sync"],
-    "by turns": ["bar.sync"],
-    "numbered": ["bar.sync"] * 2,
-    "sometimes": ["bar.sync"] * 3,
+    "numbered": ["bar.sync"],
+    "sometimes": ["bar.sync"] * 2,
     "relay": ["bar.warp.sync"],
     "relay that changes": ["bar.sync"],
     "pipe of stores": ["bar.warp.sync"],
-    "pipe of one group": ["bar.sync"] * 2,
+    "pipe of one group": ["bar.sync"],
 }
 
 

@@ -141,8 +141,6 @@ KERNELS = {
 
 # Lines without which nothing is reported, and why they stand there.
 SILENT = {
-    # That the barrier exists before anybody waits at it; the loop's own barrier, which stands before its first wait, would do.
-    "blocks by TMA to one group": ["bar.sync"],
     # Each lane arrives when its copies are done, so behind its stores.
     "pipe of fields filled in three ways": ["bar.warp.sync"],
     # What readers release last nobody waits for. Products each lane waits for, and the elected one arrives.

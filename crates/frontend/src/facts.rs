@@ -17,7 +17,9 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::Span;
 
 use crate::aggregate::AggregateClass;
-use crate::host::{Binding, FunctionKind, Host, HostError, HostObject, HostValue, JitFunction};
+use crate::host::{
+    Binding, FunctionKind, Host, HostError, HostObject, HostValue, JitFunction, SourceOfObject,
+};
 use crate::signature::{ArgSpec, ArgType};
 
 /// The facts that a module was made from, in the order in which they were learned.
@@ -181,6 +183,20 @@ impl Host for Recorder<'_> {
         self.answered(question, self.host.call(callee, args, kwargs), Record::value)
     }
 
+    fn source_of(&self, callee: &HostObject) -> Result<Option<SourceOfObject>, HostError> {
+        let question = |record: &mut Record, out: &mut String| {
+            out.push_str("source ");
+            record.object(callee, out);
+        };
+        self.answered(question, self.host.source_of(callee), |record, found, out| match found {
+            Some((function, receiver)) => {
+                record.function(function, out);
+                record.optional(receiver, out);
+            }
+            None => out.push_str("nothing"),
+        })
+    }
+
     fn must_use(&self, function: &Arc<JitFunction>) -> Result<Option<String>, HostError> {
         let question = |record: &mut Record, out: &mut String| {
             out.push_str("must use ");
@@ -270,6 +286,7 @@ impl Record {
             HostValue::Int(i) => write!(out, "int {i}"),
             HostValue::Float(f) => write!(out, "float {:#x}", f.to_bits()),
             HostValue::Str(s) => write!(out, "str {s:?}"),
+            HostValue::Bytes(b) => write!(out, "bytes {b:?}"),
             HostValue::DType(dtype) => write!(out, "dtype {dtype:?}"),
             HostValue::Library(path) => write!(out, "library {path:?}"),
             HostValue::Python(name) => write!(out, "python {name:?}"),

@@ -15,6 +15,7 @@ pub fn literal(expr: &Expr) -> Option<HostValue> {
         Expr::BooleanLiteral(b) => HostValue::Bool(b.value),
         Expr::NoneLiteral(_) => HostValue::None,
         Expr::StringLiteral(s) => HostValue::str(s.value.to_str()),
+        Expr::BytesLiteral(b) => HostValue::Bytes(b.value.bytes().collect()),
         Expr::UnaryOp(u) => unary(u.op, &literal(&u.operand)?).ok()?,
         Expr::Tuple(t) => HostValue::Tuple(t.elts.iter().map(literal).collect::<Option<_>>()?),
         Expr::List(t) => HostValue::Tuple(t.elts.iter().map(literal).collect::<Option<_>>()?),
@@ -75,6 +76,7 @@ pub fn binary(op: Operator, a: &HostValue, b: &HostValue) -> Result<HostValue, S
     let wrong = || format!("unsupported operand types for {}: {} and {}", op.as_str(), a.kind(), b.kind());
     match (op, a, b) {
         (Operator::Add, V::Str(x), V::Str(y)) => return Ok(V::Str(format!("{x}{y}").into())),
+        (Operator::Add, V::Bytes(x), V::Bytes(y)) => return Ok(V::Bytes([&**x, &**y].concat().into())),
         (Operator::Add, V::Tuple(x), V::Tuple(y)) => return Ok(V::tuple(x.iter().chain(y.iter()).cloned())),
         (Operator::Mult, V::Tuple(x), V::Int(n)) | (Operator::Mult, V::Int(n), V::Tuple(x)) => {
             let n = usize::try_from(*n).unwrap_or(0);
@@ -167,6 +169,7 @@ pub fn compare(op: CmpOp, a: &HostValue, b: &HostValue) -> Result<bool, String> 
         (Some(x), Some(y)) => x.to_f64().partial_cmp(&y.to_f64()),
         _ => match (a, b) {
             (HostValue::Str(x), HostValue::Str(y)) => Some(x.cmp(y)),
+            (HostValue::Bytes(x), HostValue::Bytes(y)) => Some(x.cmp(y)),
             _ => {
                 return match op {
                     CmpOp::Eq | CmpOp::Is => Ok(a == b),
@@ -191,6 +194,9 @@ pub fn compare(op: CmpOp, a: &HostValue, b: &HostValue) -> Result<bool, String> 
         CmpOp::IsNot => a != b,
         CmpOp::In | CmpOp::NotIn => match (a, b) {
             (HostValue::Str(x), HostValue::Str(y)) => y.contains(&**x) == (op == CmpOp::In),
+            (HostValue::Bytes(x), HostValue::Bytes(y)) => {
+                (x.is_empty() || y.windows(x.len()).any(|piece| piece == &**x)) == (op == CmpOp::In)
+            }
             _ => return Err(format!("`in` needs a tuple, not {}", b.kind())),
         },
     })

@@ -54,6 +54,13 @@ pub trait Host {
         Err(HostError::new(format!("`{}` cannot be called at compile time", callee.name)))
     }
 
+    /// The source of a function that runs at compile time (`@constexpr_function`), and the object whose method it is: where it is called
+    /// with values of run time, which it may ask for their types and hand back, the front end evaluates it. `Ok(None)` means that this
+    /// cannot be had.
+    fn source_of(&self, _callee: &HostObject) -> Result<Option<SourceOfObject>, HostError> {
+        Ok(None)
+    }
+
     /// Calls a function of this package's Python files that makes an object of the host, such as a mesh.
     fn library(&self, path: &str, _args: &[HostValue]) -> Result<HostValue, HostError> {
         let name = path.rsplit('.').next().unwrap_or(path).trim_start_matches('_');
@@ -83,6 +90,9 @@ pub trait Host {
         Vec::new()
     }
 }
+
+/// A function with its source, and the object that it is called on if it is a method.
+pub type SourceOfObject = (Arc<JitFunction>, Option<HostValue>);
 
 /// Where a name was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +131,8 @@ pub enum HostValue {
     Float(f64),
     /// A string.
     Str(Arc<str>),
+    /// Bytes.
+    Bytes(Arc<[u8]>),
     /// A tuple. Lists are given as tuples too.
     Tuple(Arc<[HostValue]>),
     /// An instance of a named tuple class.
@@ -173,8 +185,8 @@ pub enum FunctionKind {
     /// With the kernel that it is a part of (`@jit`).
     #[default]
     Kernel,
-    /// At compile time on constants (`@constexpr_function`), evaluated by the front end. Hosts that can call it themselves
-    /// give a callable [`HostObject`] instead.
+    /// At compile time (`@constexpr_function`), evaluated by the front end; it may be given values of run time, and ask for their types.
+    /// Hosts that can call it themselves give a callable [`HostObject`] instead.
     Constexpr,
     /// While the kernel is evaluated, as a plain method of an [`AggregateClass`] does: constants stay constants, values of run time pass
     /// through, and what it sets in an object is set for its caller.
@@ -302,6 +314,7 @@ impl PartialEq for HostValue {
             (V::Int(a), V::Int(b)) => a == b,
             (V::Float(a), V::Float(b)) => a.to_bits() == b.to_bits(),
             (V::Str(a), V::Str(b)) | (V::Library(a), V::Library(b)) | (V::Python(a), V::Python(b)) => a == b,
+            (V::Bytes(a), V::Bytes(b)) => a == b,
             (V::Tuple(a), V::Tuple(b)) => a == b,
             (V::NamedTuple(a), V::NamedTuple(b)) => a == b,
             (V::DType(a), V::DType(b)) => a == b,
@@ -332,6 +345,7 @@ impl HostValue {
             HostValue::Int(_) => "int",
             HostValue::Float(_) => "float",
             HostValue::Str(_) => "str",
+            HostValue::Bytes(_) => "bytes",
             HostValue::Tuple(_) | HostValue::NamedTuple(_) => "tuple",
             HostValue::DType(_) => "dtype",
             HostValue::Library(_) => "tl function",
@@ -350,6 +364,7 @@ impl HostValue {
             HostValue::Int(i) => *i != 0,
             HostValue::Float(f) => *f != 0.0,
             HostValue::Str(s) => !s.is_empty(),
+            HostValue::Bytes(b) => !b.is_empty(),
             HostValue::Tuple(t) => !t.is_empty(),
             HostValue::NamedTuple(t) => !t.values.is_empty(),
             HostValue::DType(_)
@@ -381,6 +396,7 @@ impl fmt::Display for HostValue {
             HostValue::Float(x) if x.is_infinite() => f.write_str(if *x > 0.0 { "inf" } else { "-inf" }),
             HostValue::Float(x) => write!(f, "{x:?}"),
             HostValue::Str(s) => write!(f, "'{}'", s.escape_debug()),
+            HostValue::Bytes(b) => write!(f, "b'{}'", b.escape_ascii()),
             HostValue::Tuple(values) => items(f, values),
             HostValue::NamedTuple(t) => {
                 f.write_str(&t.class)?;

@@ -513,7 +513,9 @@ impl fmt::Display for Value {
                 write!(f, "constexpr {c}")
             }
             Value::Const(c @ HostValue::DType(_)) => write!(f, "dtype {c}"),
-            Value::Const(c @ (HostValue::Object(_) | HostValue::Str(_))) => write!(f, "{c}"),
+            Value::Const(c @ (HostValue::Object(_) | HostValue::Str(_) | HostValue::Bytes(_))) => {
+                write!(f, "{c}")
+            }
             Value::Const(c) => write!(f, "{} {c}", c.kind()),
             Value::Tensor(t) => write!(f, "{}", t.ty()),
             Value::Tuple(t) => {

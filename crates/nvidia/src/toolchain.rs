@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
 use tilewright_ir::diagnostic::Kind;
+use tilewright_ir::launch::Number;
 use tilewright_passes::hopper::tma;
 use tilewright_target as target;
 use tilewright_target::{
@@ -164,6 +165,8 @@ fn tensor_maps(module: &ir::Module) -> Vec<TensorMapParam> {
         }),
         _ => false,
     };
+    let ops = module.all_ops(module.root()).into_iter();
+    let made: Vec<_> = ops.filter_map(|op| ir::dialect::ttng::TensormapByLaunch::cast(module, op)).collect();
     let param = |map: tma::TensorMapArg| {
         let bytes = module.bits(map.element) / 8;
         // `CUtensorMapDataType`
@@ -177,13 +180,32 @@ fn tensor_maps(module: &ir::Module) -> Vec<TensorMapParam> {
             (_, 4) => 2 + u32::from(!map.unsigned),
             _ => 4 + u32::from(!map.unsigned),
         };
+        let made = made.iter().find(|made| made.map(module) == map.value);
+        let (address, shape, strides) = match made {
+            Some(made) => {
+                let number = |&v: &ir::Value| Number::of(module, v).unwrap_or(Number::Known(0));
+                let numbers = |values: &[ir::Value]| values.iter().map(number).collect();
+                (number(&made.base(module)), numbers(made.shape(module)), numbers(made.strides(module)))
+            }
+            // Behind a descriptor that is an argument stand its extents and strides.
+            None => {
+                let (at, rank) = (map.arg as u32, map.box_dims.len() as u32);
+                let argument = |index: u32| Number::Argument { index, bits: 64 };
+                let arguments = |from: u32| (from..from + rank).map(argument).collect();
+                (argument(at), arguments(at + 1), arguments(at + 1 + rank))
+            }
+        };
         TensorMapParam {
             param: map.arg as u32,
+            made: made.is_some(),
+            address,
+            shape,
+            strides,
             element,
             element_bytes: bytes,
             box_dims: map.box_dims,
             swizzle_bytes: map.swizzle_bytes,
-            nan: nan(map.arg),
+            nan: made.map_or_else(|| nan(map.arg), |made| made.padding(module) == Some(2)),
         }
     };
     tma::kernel_maps(module).into_iter().map(param).collect()

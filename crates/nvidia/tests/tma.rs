@@ -325,6 +325,54 @@ fn a_copy_of_what_another_program_wrote_is_behind_a_proxy_fence() {
     assert!(findings.iter().any(|f| f.kind == sim::FindingKind::ProxyFence), "{findings:#?}");
 }
 
+/// A program stores, and copies what it has stored, by way of one pointer.
+const REREAD: &str = r#"module {
+  tt.func public @kernel(%x: !tt.ptr<f32>, %out: !tt.ptr<f32>) {
+    %c0 = arith.constant 0 : i32
+    %c16 = arith.constant 16 : i32
+    %c32 = arith.constant 32 : i32
+    %row = arith.constant 32 : i64
+    %next = arith.constant 1 : i64
+    %one = arith.constant dense<1.0> : tensor<512xf32>
+    %desc = tt.make_tensor_descriptor %x, [%c16, %c32], [%row, %next] : !tt.ptr<f32>, !tt.tensordesc<tensor<16x32xf32>>
+    %at = tt.make_range {start = 0 : i32, end = 512 : i32} : tensor<512xi32>
+    %xs = tt.splat %x : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>>
+    %to = tt.addptr %xs, %at : tensor<512x!tt.ptr<f32>>, tensor<512xi32>
+    tt.store %to, %one : tensor<512x!tt.ptr<f32>>
+    %tile = tt.descriptor_load %desc[%c0, %c0] : !tt.tensordesc<tensor<16x32xf32>> -> tensor<16x32xf32>
+    %line = tt.reshape %tile : tensor<16x32xf32> -> tensor<512xf32>
+    %outs = tt.splat %out : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>>
+    %there = tt.addptr %outs, %at : tensor<512x!tt.ptr<f32>>, tensor<512xi32>
+    tt.store %there, %line : tensor<512x!tt.ptr<f32>>
+    tt.return
+  }
+}"#;
+
+#[test]
+fn a_copy_of_what_its_own_program_wrote_is_behind_a_proxy_fence_and_a_barrier() {
+    let (_, kernel) = compile_tt(REREAD, 4, 1);
+    let run = |ptx: String| {
+        // The tensor map lies behind what the kernel stores.
+        let (mut x, mut out) = (Buffer::zeros(2048), Buffer::zeros(4096));
+        let map = (out.bytes.as_ptr() as u64 + 2048).next_multiple_of(128);
+        let kernel = tilewright_nvidia::Kernel { ptx, ..kernel.clone() };
+        let mut args = [Arg::Buffer(&mut x), Arg::Buffer(&mut out), Arg::Address(map)];
+        let report = simulate(&kernel, 1, &mut args);
+        (report.findings, out.to_f32()[..512].to_vec())
+    };
+    let fence = "fence.proxy.async.global;";
+    assert_eq!(kernel.ptx.matches(fence).count(), 1, "{}", kernel.ptx);
+    let (findings, out) = run(kernel.ptx.clone());
+    assert!(findings.is_empty(), "{findings:#?}\n{}", kernel.ptx);
+    assert_eq!(out, [1.0; 512]);
+    let (findings, _) = run(kernel.ptx.replace(fence, ""));
+    assert!(findings.iter().any(|f| f.kind == sim::FindingKind::ProxyFence), "{findings:#?}");
+    // Nor does anything else order them.
+    let (before, behind) = kernel.ptx.split_once(fence).unwrap();
+    let (findings, _) = run(format!("{before}{fence}{}", behind.replacen("bar.sync", "// bar.sync", 1)));
+    assert!(!findings.is_empty());
+}
+
 /// `d = (a · b) · c` over the rows of `b` and `c`, 64 at a time, as attention has it, by descriptors.
 fn chained_kernel() -> String {
     r#"module {

@@ -79,6 +79,7 @@ impl Property {
                     opcode,
                     Some(Opcode::Tt(
                         K::DescriptorLoad
+                            | K::DescriptorPrefetch
                             | K::DescriptorStore
                             | K::DescriptorReduce
                             | K::DescriptorGather

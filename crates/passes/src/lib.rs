@@ -13,6 +13,7 @@
 //! | [`mod@remarks`] | what became of hints that could not be followed |
 //! | [`contract`], [`verify`] | what passes require and ensure, and the check of it |
 //! | [`target`], [`machine`] | what passes may know of a target |
+//! | [`sums`] | what the analysis of addresses finds, as operations |
 //! | [`level`] | whose a tensor is, where instructions take blocks of whole warps |
 //!
 //! This page fixes what the IR looks like **after the last pass**: it is the contract with the lowering (`crates/lower`, and
@@ -149,6 +150,7 @@ mod parts;
 pub mod pass;
 pub mod pipeline;
 pub mod remarks;
+pub mod sums;
 pub mod target;
 pub mod transform;
 pub mod verify;

@@ -50,6 +50,17 @@ impl BlockLimit {
     }
 }
 
+/// What instructions that move blocks want of the matrix in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MatrixLimit {
+    /// Where it begins, and from one row to the next: multiples of so many bytes.
+    pub alignment: u32,
+    /// Its rows, and where in a row a block begins: multiples of so many bytes.
+    pub word: u32,
+    /// The least bytes of a row.
+    pub row_bytes: u32,
+}
+
 /// A product that one instruction of a whole warp computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarpDot {
@@ -72,6 +83,8 @@ pub struct WarpUnits {
     pub store: BlockLimit,
     /// Loads into the cache alone.
     pub prefetch: BlockLimit,
+    /// The matrix that these are blocks of.
+    pub matrix: MatrixLimit,
     /// Addresses that a load or store takes where they are given one by one.
     pub addresses: u32,
     /// Products.

@@ -26,6 +26,10 @@ pub(crate) enum Kind {
     Atomic,
     /// A read by a copy, through the asynchronous proxy.
     CopyRead,
+    /// A write by a copy.
+    CopyWrite,
+    /// A copy that combines what it brings with what is there, each element atomically.
+    CopyReduce,
     /// A load or store that other threads may race with on purpose: volatile, relaxed, acquire or release.
     StrongRead,
     StrongWrite,
@@ -33,13 +37,17 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub fn writes(self) -> bool {
-        matches!(self, Kind::Write | Kind::Atomic | Kind::StrongWrite)
+        matches!(self, Kind::Write | Kind::Atomic | Kind::StrongWrite | Kind::CopyWrite | Kind::CopyReduce)
     }
     pub fn reads(self) -> bool {
-        !matches!(self, Kind::Write | Kind::StrongWrite)
+        !matches!(self, Kind::Write | Kind::StrongWrite | Kind::CopyWrite)
     }
     pub fn strong(self) -> bool {
-        !matches!(self, Kind::Read | Kind::Write | Kind::CopyRead)
+        !matches!(self, Kind::Read | Kind::Write | Kind::CopyRead | Kind::CopyWrite)
+    }
+    /// Whether it goes through the asynchronous proxy.
+    pub fn is_copy(self) -> bool {
+        matches!(self, Kind::CopyRead | Kind::CopyWrite | Kind::CopyReduce)
     }
 }
 
@@ -152,7 +160,7 @@ impl Cx<'_> {
             self.count_sectors(p, bytes);
         }
         if self.grid.options.checks && self.tracked && p.host != 0 {
-            crate::shadow::global(self, p, bytes, kind);
+            crate::shadow::global(self, p, bytes, kind, None);
         }
     }
 

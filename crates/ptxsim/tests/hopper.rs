@@ -199,6 +199,74 @@ fn copies_of_what_another_cta_wrote_need_a_proxy_fence() {
     has(&go("", "fence.proxy.async.shared::cta;").0, ProxyFence);
 }
 
+/// A warp works on `[%a0]` and `[%a0+64]`, with a copy from or to there.
+fn own_memory(body: &str) -> String {
+    kernel(
+        1,
+        &format!(
+            ".shared .align 128 .b8 s[16]; .shared .align 8 .b64 bar;
+             mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.u32 %r3, 42; mov.u32 %r4, 43;
+             @%p1 mbarrier.init.shared::cta.b64 [bar], 1; fence.mbarrier_init.release.cluster; bar.sync 0;
+             setp.eq.u32 %p3, %r1, 5; {body}
+             ret;"
+        ),
+    )
+}
+
+const OWN_COPY: &str = "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+    @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%a0+64], 16, [bar];
+    W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra W;";
+
+#[test]
+fn copies_of_what_their_own_cta_wrote_need_a_proxy_fence() {
+    let text = own_memory(&format!(
+        "@%p3 st.global.u32 [%a0+64], %r3; BETWEEN {OWN_COPY} ld.shared.u32 %r3, [s]; @%p3 st.global.u32 [%a0+128], %r3;"
+    ));
+    let go = |between: &str| {
+        let (p, mut a) = (parse(&text.replace("BETWEEN", between)), vec![0u32; 64]);
+        (Run::new(&p, 1, 32).array(&mut a).go(), a[32])
+    };
+    for between in ["fence.proxy.async.global; bar.sync 0;", "bar.sync 0; fence.proxy.async.global;"] {
+        let (report, read) = go(between);
+        none(&report);
+        assert_eq!(read, 42);
+    }
+    has(&go("bar.sync 0;").0, ProxyFence);
+    has(&go("bar.sync 0; fence.proxy.async.shared::cta;").0, ProxyFence);
+    has(&go("fence.proxy.async.global;").0, GlobalRace);
+}
+
+#[test]
+fn a_copy_stores_over_what_its_cta_wrote_behind_a_proxy_fence() {
+    let text = own_memory(
+        "@%p3 st.global.u32 [%a0+64], %r3; @%p3 st.shared.v4.u32 [s], {%r4, %r4, %r4, %r4}; FENCE bar.sync 0;
+         @%p1 cp.async.bulk.global.shared::cta.bulk_group [%a0+64], [s], 16; cp.async.bulk.commit_group;
+         cp.async.bulk.wait_group 0; bar.sync 0; AGAIN",
+    );
+    let go = |fence: &str, again: &str| {
+        let (p, mut a) = (parse(&text.replace("FENCE", fence).replace("AGAIN", again)), vec![0u32; 64]);
+        (Run::new(&p, 1, 32).array(&mut a).go(), a[16])
+    };
+    let (report, stored) = go("fence.proxy.async;", "");
+    none(&report);
+    assert_eq!(stored, 43);
+    has(&go("fence.proxy.async.shared::cta;", "").0, ProxyFence);
+    // What a copy has stored goes through the same proxy: once it is over, others may read it.
+    let again = format!("{OWN_COPY} ld.shared.u32 %r3, [s];");
+    none(&go("fence.proxy.async;", &again).0);
+}
+
+#[test]
+fn what_a_copy_reads_may_be_overwritten_when_it_is_over() {
+    let go = |body: &str| {
+        let (p, mut a) = (parse(&own_memory(body)), vec![0u32; 64]);
+        Run::new(&p, 1, 32).array(&mut a).go()
+    };
+    none(&go(&format!("{OWN_COPY} @%p3 st.global.u32 [%a0+64], %r3;")));
+    let early = OWN_COPY.replace("W:", "bar.sync 0; @%p3 st.global.u32 [%a0+64], %r3; W:");
+    has(&go(&early), GlobalRace);
+}
+
 /// One 64×N×64 product: tensor copies with a 128-byte swizzle, then four `wgmma`.
 fn wgmma(n: u32, wait: &str) -> String {
     let regs = n / 2;

@@ -10,12 +10,14 @@ use std::time::Instant;
 use pyo3::exceptions::PyException;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType};
+use pyo3::types::{
+    PyBool, PyBytes, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType,
+};
 use rustc_hash::FxHashMap;
 
 use tilewright_frontend::Span;
 use tilewright_frontend::aggregate::AggregateMethod;
-use tilewright_frontend::host::{NamedTuple, Origin};
+use tilewright_frontend::host::{NamedTuple, Origin, SourceOfObject};
 use tilewright_frontend::{
     AggregateClass, Binding, DType, FunctionKind, Host, HostError, HostObject, HostValue, JitFunction, Scalar,
 };
@@ -119,6 +121,9 @@ impl PyHost {
         }
         if let Ok(value) = object.cast::<PyString>() {
             return Ok(HostValue::str(&value.to_cow()?));
+        }
+        if let Ok(value) = object.cast::<PyBytes>() {
+            return Ok(HostValue::Bytes(value.as_bytes().into()));
         }
         if args::is_constexpr(object)? {
             return self.value(&object.getattr(intern!(py, "value"))?);
@@ -270,6 +275,7 @@ impl PyHost {
             HostValue::Int(i) => i.into_pyobject(py)?.into_any(),
             HostValue::Float(f) => PyFloat::new(py, *f).into_any(),
             HostValue::Str(s) => PyString::new(py, s).into_any(),
+            HostValue::Bytes(b) => PyBytes::new(py, b).into_any(),
             HostValue::Tuple(values) => sequence(values)?.into_any(),
             HostValue::NamedTuple(tuple) => sequence(&tuple.values)?.into_any(),
             HostValue::Python(name) => py.import("builtins")?.getattr(&**name)?,
@@ -467,6 +473,29 @@ impl Host for PyHost {
                 Ok(result)
             };
             run().map_err(|e| self.error(py, &e))
+        })
+    }
+
+    fn source_of(&self, callee: &HostObject) -> Result<Option<SourceOfObject>, HostError> {
+        Python::attach(|py| {
+            let Some(object) = self.objects.borrow().get(&callee.id).map(|o| o.clone_ref(py)) else {
+                return Ok(None);
+            };
+            let find = || -> PyResult<Option<SourceOfObject>> {
+                let object = object.bind(py);
+                let receiver = object.getattr_opt(intern!(py, "__self__"))?;
+                let function = match object.getattr_opt(intern!(py, "__func__"))? {
+                    Some(function) => function,
+                    None => object.clone(),
+                };
+                if function.getattr_opt(intern!(py, "__constexpr_function__"))?.is_none() {
+                    return Ok(None);
+                }
+                let function = function.call_method0(intern!(py, "_source"))?;
+                let function = self.register(function.cast::<JitBase>()?)?.of_kind(FunctionKind::Constexpr);
+                Ok(Some((function, receiver.map(|of| self.value(&of)).transpose()?)))
+            };
+            find().map_err(|e| self.error(py, &e))
         })
     }
 

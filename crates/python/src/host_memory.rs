@@ -203,6 +203,7 @@ fn by_copies(
         crate::tensor_map::for_gpu(kernel, device, &cells, &mut maps)?;
         let scratch = crate::tensor_map::scratch_bytes(kernel, grid);
         if scratch > 0 {
+            cells.resize(cells.len() + crate::tensor_map::own_maps(kernel), 0);
             let mut buffer = DeviceBuffer::new(device, scratch)?;
             if kernel.code.artifact.metadata.launch.zeroed_scratch {
                 buffer.fill(0, Stream::default())?;

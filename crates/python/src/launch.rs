@@ -272,6 +272,9 @@ fn start<'py>(
                     more.extend(ranks.and_then(|ranks| ranks.own(kernel)));
                 }
                 if bytes > 0 {
+                    // The last parameter: tensor maps of the kernel's own stand before it.
+                    let maps = tensor_map::own_maps(kernel);
+                    more.resize(more.len() + maps, 0);
                     let memory = scratch.insert(tensor_map::scratch(py, bytes, device, stream)?);
                     if kernel.code.artifact.metadata.launch.zeroed_scratch {
                         function.device().make_current().map_err(errors::from_runtime)?;

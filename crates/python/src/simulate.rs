@@ -43,6 +43,7 @@ pub fn run(
     let mut scratch = vec![Line([0; 128]); lines * cells.len()];
     if lines > 0 {
         for (cells, own) in cells.iter_mut().zip(scratch.chunks_mut(lines)) {
+            cells.resize(cells.len() + maps::own_maps(kernel), 0);
             cells.push(own.as_mut_ptr() as u64);
         }
     }

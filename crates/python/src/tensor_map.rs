@@ -28,24 +28,43 @@ struct Fields {
     box_dims: SmallVec<[u32; MAX_RANK]>,
 }
 
+/// A tensor's address, extents and strides, outermost first.
+type Numbers = SmallVec<[u64; 2 * MAX_RANK + 1]>;
+
+/// What they come to in this launch.
+#[inline]
+fn numbers(map: &TensorMapParam, cells: &[u64]) -> Numbers {
+    let all = std::iter::once(&map.address).chain(&map.shape).chain(&map.strides);
+    all.map(|number| number.value(cells) as u64).collect()
+}
+
 impl Fields {
-    /// From the cells of the launch: address, extents and strides stand one after the other, outermost first.
-    fn read(map: &TensorMapParam, cells: &[u64]) -> Fields {
+    fn of(map: &TensorMapParam, numbers: &Numbers) -> Fields {
         let rank = map.box_dims.len();
-        let at = map.param as usize;
-        let (shape, strides) = (&cells[at + 1..=at + rank], &cells[at + 1 + rank..=at + 2 * rank]);
+        let (shape, strides) = numbers[1..].split_at(rank);
         Fields {
-            address: cells[at],
+            address: numbers[0],
             dims: shape.iter().rev().copied().collect(),
             strides: strides.iter().rev().skip(1).map(|s| s * u64::from(map.element_bytes)).collect(),
             box_dims: map.box_dims.iter().rev().copied().collect(),
         }
     }
+
+    /// Whether the tensor has no element: nothing can be copied from or to it, and there is no map of it.
+    fn is_empty(&self) -> bool {
+        self.dims.contains(&0)
+    }
 }
 
-/// The maps of the last launch with the cells they were made from: most launches of a kernel are like the one before.
+/// The maps of the last launch with what they were made from: most launches of a kernel are like the one before.
 #[derive(Default)]
-pub struct LastMaps(Mutex<Vec<(SmallVec<[u64; 2 * MAX_RANK + 1]>, TensorMapBytes)>>);
+pub struct LastMaps(Mutex<Vec<(Numbers, TensorMapBytes)>>);
+
+/// How many of the kernel's parameters are tensor maps of its own making: they stand behind its arguments.
+#[inline]
+pub fn own_maps(kernel: &CompiledKernel) -> usize {
+    kernel.code.artifact.metadata.tensor_maps.iter().filter(|map| map.made).count()
+}
 
 /// Adds the kernel's tensor maps for these arguments, for a GPU.
 #[inline]
@@ -62,17 +81,17 @@ pub fn for_gpu(
     let mut last = kernel.last_maps.0.lock().unwrap_or_else(|e| e.into_inner());
     for (i, map) in wanted.iter().enumerate() {
         let at = map.param as usize;
-        let from = &cells[at..=at + 2 * map.box_dims.len()];
+        let from = numbers(map, cells);
         if let Some((known, bytes)) = last.get(i)
-            && known[..] == *from
+            && *known == from
         {
             maps.push((at, *bytes));
             continue;
         }
         // The driver makes maps only where a context is current: a thread's first launch may be this one.
         device.make_current()?;
-        let fields = Fields::read(map, cells);
-        let bytes = TensorMap {
+        let fields = Fields::of(map, &from);
+        let tensor = TensorMap {
             address: fields.address,
             element: map.element,
             dims: &fields.dims,
@@ -80,9 +99,9 @@ pub fn for_gpu(
             box_dims: &fields.box_dims,
             swizzle_bytes: map.swizzle_bytes,
             nan: map.nan,
-        }
-        .encode()?;
-        let entry = (SmallVec::from_slice(from), bytes);
+        };
+        let bytes = if fields.is_empty() { TensorMapBytes::default() } else { tensor.encode()? };
+        let entry = (from, bytes);
         match last.get_mut(i) {
             Some(slot) => *slot = entry,
             None => last.push(entry),
@@ -96,8 +115,14 @@ pub fn for_gpu(
 pub fn for_simulator(kernel: &CompiledKernel, cells: &[u64]) -> PyResult<Vec<sim::Param>> {
     // As many of the low bits are taken as the parameter has.
     let mut params: Vec<sim::Param> = cells.iter().map(|bits| sim::Param::Int(*bits as i64)).collect();
+    let behind = kernel.code.artifact.metadata.tensor_maps.iter().map(|map| map.param as usize + 1).max();
+    params.resize(cells.len().max(behind.unwrap_or(0)), sim::Param::Int(0));
     for map in &kernel.code.artifact.metadata.tensor_maps {
-        let fields = Fields::read(map, cells);
+        let fields = Fields::of(map, &numbers(map, cells));
+        if fields.is_empty() {
+            params[map.param as usize] = sim::Param::Bytes(vec![0; size_of::<TensorMapBytes>()]);
+            continue;
+        }
         let element = sim::Element::from_number(map.element)
             .ok_or_else(|| errors::KernelError::new_err("the simulator does not know this element type"))?;
         let bytes = sim::TensorMap {

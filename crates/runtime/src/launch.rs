@@ -75,7 +75,7 @@ impl Function {
         unsafe { self.launch_with_maps(config, stream, cells, &[]) }
     }
 
-    /// As [`launch`](Function::launch), with tensor maps in place of some of the cells: those of the numbers given.
+    /// As [`launch`](Function::launch), with tensor maps in place of some of the cells, or behind them: those of the numbers given.
     ///
     /// # Safety
     ///
@@ -92,7 +92,8 @@ impl Function {
             return Ok(()); // Nothing to run; the driver would call it an error.
         }
         self.device.make_current()?;
-        if self.parameters > cells.len() + OF_TRITON {
+        let behind = maps.iter().filter(|(at, _)| *at >= cells.len()).count();
+        if self.parameters > cells.len() + behind + OF_TRITON {
             return Err(Error::InvalidLaunch(format!(
                 "the code has {} parameters, and the launch gives {}: it was not made for this kernel",
                 self.parameters,
@@ -102,7 +103,7 @@ impl Function {
         // Code from elsewhere may have parameters behind those of the launch: no memory is given there.
         let nothing = 0u64;
         let nowhere = std::ptr::from_ref(&nothing).cast_mut().cast::<c_void>();
-        let count = cells.len().max(self.parameters);
+        let count = maps.iter().map(|(at, _)| at + 1).fold(cells.len().max(self.parameters), usize::max);
         let mut inline = [nowhere; INLINE_ARGS];
         let mut spilled;
         let params: &mut [*mut c_void] = if count <= INLINE_ARGS {

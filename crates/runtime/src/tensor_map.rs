@@ -10,7 +10,7 @@ pub const MAX_RANK: usize = 5;
 
 /// `CUtensorMap`: opaque, and passed to a kernel by value.
 #[repr(C, align(64))]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TensorMapBytes(pub [u64; 16]);
 
 /// A tensor in global memory and the box that one copy moves. Dimension 0 is the innermost, whose elements lie side by
@@ -42,6 +42,18 @@ impl TensorMap<'_> {
         let rank = self.dims.len();
         if !(1..=MAX_RANK).contains(&rank) || self.strides.len() + 1 != rank || self.box_dims.len() != rank {
             return Err(Error::InvalidLaunch(format!("a tensor map of {rank} dimensions: {self:?}")));
+        }
+        if !self.address.is_multiple_of(16) {
+            let said = format!(
+                "a tensor descriptor's base must be a multiple of 16 bytes, and is {:#x}",
+                self.address
+            );
+            return Err(Error::InvalidLaunch(said));
+        }
+        if let Some(bytes) = self.strides.iter().find(|bytes| !bytes.is_multiple_of(16)) {
+            let said =
+                format!("a tensor descriptor's rows must be multiples of 16 bytes apart, and are {bytes}");
+            return Err(Error::InvalidLaunch(said));
         }
         let Some(encode) = driver()?.tensor_map_encode_tiled else {
             return Err(Error::InvalidLaunch("tensor maps need a driver for CUDA 12 or later".to_string()));

@@ -25,7 +25,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tilewright_ir::diagnostic::Kind;
-use tilewright_ir::{Diagnostic, Module, Options, launch};
+use tilewright_ir::launch::{self, Number};
+use tilewright_ir::{Diagnostic, Module, Options};
 use tilewright_passes::TargetInfo;
 
 pub use python::PythonEnvironment;
@@ -247,12 +248,20 @@ impl LaunchShape {
     }
 }
 
-/// A parameter that is a tensor map: what the launch must know to make it, beside the address, extents and strides that
-/// the descriptor has at run time (which follow in the arguments).
+/// A parameter that is a tensor map: what the launch must know to make it. Of a descriptor that is an argument, address, extents and strides
+/// are arguments, too; of one that the kernel makes they are computed from them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TensorMapParam {
     /// The number of the parameter.
     pub param: u32,
+    /// Of a descriptor that the kernel makes: the parameter is none of its arguments.
+    pub made: bool,
+    /// The tensor's address.
+    pub address: Number,
+    /// Its extents, outermost first.
+    pub shape: Vec<Number>,
+    /// Elements between neighbours, outermost first.
+    pub strides: Vec<Number>,
     /// Type of the elements: the number of a `CUtensorMapDataType`.
     pub element: u32,
     /// Bytes of an element.

@@ -24,7 +24,7 @@ use tilewright_passes::pass::{DCE, Property, Row};
 use crate::order_dots;
 use tilewright_passes::transform::{
     allocate_shared, assign_layouts, decompose_scaled_dots, distribute_to_lanes, distribute_to_warps,
-    inline_calls, match_target_size, membar, unroll_loops,
+    inline_calls, match_target_size, membar, prefetch_blocks, raise_to_descriptors, unroll_loops,
 };
 
 /// Each pass, and why it stands where it does.
@@ -38,8 +38,13 @@ pub static PASSES: &[Row] = &[
         pass: decompose_scaled_dots::PASS,
         why: "before everything that looks at dots: there are no units for scales",
     },
+    Row {
+        pass: raise_to_descriptors::PASS,
+        why: "behind all that makes loads and stores, before layouts: instructions take blocks of matrices",
+    },
     Row { pass: distribute_ctas::PASS, why: "there are no clusters: a kernel that asks for one should know" },
     Row { pass: assign_layouts::PASS, why: "tt becomes ttg: every tensor gets its encoding once" },
+    Row { pass: prefetch_blocks::PASS, why: "blocks are still those of all warps, which share out prefetches" },
     Row {
         pass: distribute_to_warps::PASS,
         why: "encodings say what each warp has: from here on the program is that of one",

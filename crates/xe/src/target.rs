@@ -7,7 +7,7 @@ use std::fmt;
 use tilewright_ir::Type;
 use tilewright_ir::dialect::tt::InputPrecision;
 use tilewright_passes::machine::Machine;
-use tilewright_passes::target::{BlockLimit, DotUnits, TargetInfo, WarpDot, WarpUnits};
+use tilewright_passes::target::{BlockLimit, DotUnits, MatrixLimit, TargetInfo, WarpDot, WarpUnits};
 
 use crate::pipeline::{LOWERED, PASSES};
 
@@ -54,6 +54,8 @@ const UNITS: WarpUnits = WarpUnits {
     load: BlockLimit { rows: 32, row_bytes: 64 },
     store: BlockLimit { rows: 8, row_bytes: 64 },
     prefetch: BlockLimit { rows: 32, row_bytes: 64 },
+    // (A matrix begins at a multiple of 64 bytes. What begins between them is columns of one that begins before.)
+    matrix: MatrixLimit { alignment: 16, word: 4, row_bytes: 64 },
     addresses: 16,
     dots: DPAS,
 };

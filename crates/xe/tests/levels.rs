@@ -341,14 +341,14 @@ fn what_is_not_supported_is_said() {
     assert!(done.iter().any(|d| d.starts_with("add.mlir")), "{done:?}");
 }
 
-/// Operands that are loaded by single addresses are put together from what these bring.
+/// Operands that are loaded by single addresses, which the columns' order wants, are put together from what these bring.
 #[test]
 fn products_of_gathered_operands() {
     let source = "\
 def kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns = tl.program_id(1) * BN + tl.arange(0, BN)
-    depth = tl.arange(0, BK)
+    depth = tl.arange(0, BK) ^ 1
     a_at = a + rows[:, None] * K + depth[None, :]
     b_at = b + depth[:, None] * N + columns[None, :]
     accumulator = tl.zeros((BM, BN), dtype=tl.float32)

@@ -17,7 +17,12 @@ class KernelMetadata:
 
     def __init__(self, values: dict[str, Any]):
         target = GPUTarget.parse(values["target"])
-        scratch = {"global_scratch_size": values.get("global_scratch", 0), "global_scratch_align": 128}
+        # A launcher of another's knows nothing of tensor maps that a launch makes: it sees that the kernel wants more than its arguments.
+        own = [param for param in values.get("tensor_maps", ()) if param["made"]]
+        scratch = {
+            "global_scratch_size": values.get("global_scratch", 0) + 128 * len(own),
+            "global_scratch_align": 128,
+        }
         self.__dict__.update(
             values,
             # As Triton has it: the warps that a launch starts, those of partitions too. `kernel.num_warps` is the option.

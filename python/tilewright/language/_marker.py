@@ -97,7 +97,7 @@ class ConstexprFunction:
 
     def __init__(self, fn):
         self.fn = fn
-        self._src = self._first_line = None
+        self._src = self._first_line = self._jit = None
         self.__wrapped__ = fn
         self.__module__ = fn.__module__
         self.__name__ = fn.__name__
@@ -142,7 +142,17 @@ class ConstexprFunction:
         found: dict[str, Any] = {}
         exec(compile(new_src, self.fn.__code__.co_filename, "exec"), self.fn.__globals__, found)
         self.fn = self.__wrapped__ = found[self.fn.__name__]
-        self._src = new_src
+        self._src, self._jit = new_src, None
+
+    def _source(self):
+        """The function for the front end, which evaluates calls with values of run time."""
+        if self._jit is None:
+            from ..runtime.jit import JITFunction
+
+            self._jit = JITFunction(self.fn)
+            if self._src is not None:
+                self._jit._replace_source(self._src, self._first_line)
+        return self._jit
 
     @property
     def starting_line_number(self) -> int:

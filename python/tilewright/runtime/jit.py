@@ -491,7 +491,7 @@ class JITFunction(JitBase, KernelInterface[K]):
     # What it is in kernels, where a number may be given for a constexpr and for a tensor.
     def __call__(self: JITFunction[Callable[..., R]], *args: Any, **kwargs: Any) -> R:
         name = self.__name__
-        raise TypeError(
+        raise RuntimeError(
             call_error_text(
                 f"{name} is a kernel, and the grid is missing",
                 f"write {name}[grid](…), where grid is one to three program counts such as (n_blocks,); or call {name} "

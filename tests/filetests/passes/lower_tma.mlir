@@ -55,7 +55,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK: ttng.async_tma_store_wait {pendings = 0 : i32}
 // CHECK-NEXT: ttg.local_dealloc [[BUFFER]]
 // -----
-// Maps that the kernel makes are made by a warp each, and acquired behind a barrier by who copies, right before the first copy.
+// Maps of which the launch does not know enough are made by a warp each, and acquired behind a barrier by who copies, right before the first copy.
 // RUN: -lower-tma
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 #shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
@@ -64,8 +64,9 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   tt.func public @made(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %q: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %n: i32, %s: i64) {
     %c0 = arith.constant 0 : i32
     %one = arith.constant 1 : i64
-    %a = tt.make_tensor_descriptor %p, [%n, %n], [%s, %one] : <f16>, <tensor<64x64xf16, #shared>>
-    %b = tt.make_tensor_descriptor %q, [%n, %n], [%s, %one] : <f16>, <tensor<64x64xf16, #shared>>
+    %m = tt.get_program_id x : i32
+    %a = tt.make_tensor_descriptor %p, [%m, %n], [%s, %one] : <f16>, <tensor<64x64xf16, #shared>>
+    %b = tt.make_tensor_descriptor %q, [%m, %n], [%s, %one] : <f16>, <tensor<64x64xf16, #shared>>
     %x = tt.descriptor_load %a[%n, %c0] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
     %y = arith.addf %x, %x : tensor<64x64xf16, #blocked>
     tt.descriptor_store %b[%n, %c0], %y : !tt.tensordesc<tensor<64x64xf16, #shared>>, tensor<64x64xf16, #blocked>
@@ -83,4 +84,32 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK: ttng.async_tma_copy_global_to_local
 // CHECK-NOT: ttg.barrier
 // CHECK: ttng.tensormap_fenceproxy_acquire [[B]]
+// CHECK: ttng.async_tma_copy_local_to_global
+// -----
+// A descriptor that the kernel always makes, and from its arguments, is a map that the launch makes; one that it makes under a condition is not.
+// RUN: -lower-tma
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @known(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %n: i32, %c: i1) {
+    %c0 = arith.constant 0 : i32
+    %c8 = arith.constant 8 : i32
+    %one = arith.constant 1 : i64
+    %m = arith.muli %n, %c8 : i32
+    %s = arith.extsi %m : i32 to i64
+    %a = tt.make_tensor_descriptor %p, [%n, %m], [%s, %one] {padding = 2 : i32} : <f16>, <tensor<64x64xf16, #shared>>
+    %x = tt.descriptor_load %a[%n, %c0] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
+    scf.if %c {
+      %b = tt.make_tensor_descriptor %p, [%n, %m], [%s, %one] : <f16>, <tensor<64x64xf16, #shared>>
+      tt.descriptor_store %b[%n, %c0], %x : !tt.tensordesc<tensor<64x64xf16, #shared>>, tensor<64x64xf16, #blocked>
+    }
+    tt.return
+  }
+}
+// CHECK: tt.func public @known(%arg0: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %arg1: i32, %arg2: i1, %arg3: !tt.tensordesc<tensor<64x64xf16
+// CHECK: ttng.tensormap_by_launch %arg3, %arg0, [%arg1, [[M:%.*]]], [{{.*}}] {padding = 2 : i32}
+// CHECK-NOT: tensormap_fenceproxy_acquire
+// CHECK: ttng.async_tma_copy_global_to_local %arg3
+// CHECK: scf.if
+// CHECK: ttng.tensormap_create
 // CHECK: ttng.async_tma_copy_local_to_global

@@ -54,10 +54,10 @@ impl Evaluator<'_> {
         let mut object = Value::Aggregate(Arc::new(empty));
         if let Some(init) = class.method(CONSTRUCTOR) {
             let function = &init.function;
-            if function.kind != FunctionKind::Plain {
+            if function.kind == FunctionKind::Kernel {
                 return Err(self
                     .error(format!("`{}` must be a plain method: it runs at compile time", function.name))
-                    .note("leave its decorators away, and call functions of the kernel in it")
+                    .note("leave @jit away, and call functions of the kernel in it; @constexpr_function may stand there")
                     .into());
             }
             let def = function.definition()?.clone();

@@ -44,6 +44,14 @@ pub(crate) struct CallArgs {
     pub keywords: Vec<(Name, Value)>,
 }
 
+impl CallArgs {
+    /// Whether all of them are constants.
+    fn constant(&self) -> bool {
+        let named = self.keywords.iter().map(|(_, value)| value);
+        self.positional.iter().chain(named).all(|value| value.to_host().is_some())
+    }
+}
+
 /// Arguments bound to a builtin's parameters.
 #[derive(Debug)]
 pub(crate) struct Args {
@@ -539,13 +547,6 @@ impl Evaluator<'_> {
         if self.frames.len() > MAX_DEPTH {
             return Err(self.too_deep(function));
         }
-        for (name, value) in &scope {
-            // What a method makes of the values in its object is seen where it is used.
-            let constant = function.kind == FunctionKind::Constexpr && !matches!(value, Value::Aggregate(_));
-            if constant && value.to_host().is_none() {
-                return Err(self.needs_constexpr(value, &format!("`{name}` of {}", function.name)));
-            }
-        }
         let (range, loc) = (self.range, self.loc());
         self.enter(function, scope, Some((loc, range)), String::new());
         self.frame_mut().constexpr = true;
@@ -565,7 +566,7 @@ impl Evaluator<'_> {
             .into()
     }
 
-    fn call_object(&mut self, object: &Arc<HostObject>, args: CallArgs) -> Eval<Value> {
+    fn call_object(&mut self, object: &Arc<HostObject>, mut args: CallArgs) -> Eval<Value> {
         if let Some(fields) = &object.namedtuple_fields {
             let mut items: Vec<Option<Value>> = args.positional.into_iter().map(Some).collect();
             items.resize(fields.len().max(items.len()), None);
@@ -596,6 +597,13 @@ impl Evaluator<'_> {
                 ))
                 .note("decorate it with @tilewright.jit, or compute the value outside and pass it in")
                 .into());
+        }
+        if !args.constant()
+            && let Some(source) = self.host.source_of(object).map_err(|e| self.host_error(e))?
+        {
+            let (function, receiver) = source;
+            args.positional.splice(0..0, receiver.map(Value::from_host));
+            return self.call_jit(&function, args);
         }
         let constant = |e: &Self, v: &Value| {
             v.to_host().ok_or_else(|| e.needs_constexpr(v, &format!("an argument of `{}`", object.name)))

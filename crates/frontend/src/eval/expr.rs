@@ -35,7 +35,8 @@ impl Evaluator<'_> {
             Expr::NumberLiteral(_)
             | Expr::BooleanLiteral(_)
             | Expr::NoneLiteral(_)
-            | Expr::StringLiteral(_) => {
+            | Expr::StringLiteral(_)
+            | Expr::BytesLiteral(_) => {
                 match fold::literal(expr) {
                     Some(value) => Ok(Value::Const(value)),
                     None => Err(self
@@ -112,7 +113,6 @@ impl Evaluator<'_> {
                 Err(self
                     .unsupported("a coroutine or generator", "kernels run to their end; return the value"))
             }
-            Expr::BytesLiteral(_) => Err(self.unsupported("a bytes literal", "use a string")),
             Expr::EllipsisLiteral(_) => Err(self.unsupported("`...`", "write `:` for each dimension")),
             Expr::TString(_) => Err(self.unsupported("a template string", "use an f-string")),
             Expr::IpyEscapeCommand(_) => Err(self.unsupported("an IPython command", "remove it")),
@@ -164,6 +164,7 @@ impl Evaluator<'_> {
         }
         if let HostValue::Object(object) = &binding.value
             && !binding.constexpr
+            && !self.frame().constexpr
         {
             // A function that is named directly must say that it runs at compile time; one of a module may be called as it is.
             let named = crate::HostObject { callable: false, ..(**object).clone() };
@@ -176,11 +177,13 @@ impl Evaluator<'_> {
                 | HostValue::Int(_)
                 | HostValue::Float(_)
                 | HostValue::Str(_)
+                | HostValue::Bytes(_)
                 | HostValue::Tuple(_)
         );
         if plain
             && !binding.constexpr
             && !self.frame().in_default
+            && !self.frame().constexpr
             && !self.options.allow_non_constexpr_globals
         {
             let what = if binding.origin == Origin::Closure {
@@ -345,7 +348,7 @@ impl Evaluator<'_> {
                 }
                 return self.constant_attribute(value, attr);
             }
-            Value::Const(HostValue::Str(_) | HostValue::Python(_)) => {
+            Value::Const(HostValue::Str(_) | HostValue::Bytes(_) | HostValue::Python(_)) => {
                 return self.constant_attribute(value, attr);
             }
             _ => return Ok(None),
@@ -512,19 +515,23 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `and`, `or`: constants decide at once as in Python; run-time values are combined bit by bit.
+    /// `and`, `or`: constants decide at once as in Python; run-time values are combined bit by bit. One of these alone, beside constants
+    /// that decide nothing, is what it is: `n or 0` is `n`.
     fn bool_op(&mut self, op: &ruff_python_ast::ExprBoolOp) -> Eval<Value> {
         let mut dynamic: Option<Tensor> = None;
+        let mut single = true;
         let mut last = Value::NONE;
         for node in &op.values {
             let value = self.expr(node)?;
             self.range = op.range;
             match &value {
                 Value::Tensor(t) => {
-                    let t = self.truth_of(t)?;
                     dynamic = Some(match dynamic {
-                        None => t,
+                        None => t.clone(),
                         Some(so_far) => {
+                            let so_far = if single { self.truth_of(&so_far)? } else { so_far };
+                            single = false;
+                            let t = self.truth_of(t)?;
                             let bit = if op.op == BoolOp::And { Operator::BitAnd } else { Operator::BitOr };
                             self.tensor_binary(bit, &Value::Tensor(so_far), &Value::Tensor(t))?
                         }
@@ -559,6 +566,7 @@ impl Evaluator<'_> {
             Value::Tuple(t) => self.tuple_item(&t, &index, "tuple"),
             Value::Tensor(t) => self.tensor_index(&t, &index).map(Value::Tensor),
             Value::Const(HostValue::Str(text)) => self.string_item(&text, &index),
+            Value::Const(HostValue::Bytes(bytes)) => self.bytes_item(&bytes, &index),
             Value::Barriers(bars) => self.barrier_item(&bars, &index),
             Value::Dict(entries) => {
                 let wanted = index.to_host();
@@ -666,6 +674,16 @@ impl Evaluator<'_> {
             }
             character => character,
         })
+    }
+
+    /// A byte of a constant as a number, or a piece of it.
+    fn bytes_item(&mut self, bytes: &[u8], index: &Value) -> Eval<Value> {
+        if let Value::Slice(parts) = index {
+            let places = self.places_of_slice(parts, bytes.len() as i128, "bytes")?;
+            return Ok(Value::Const(HostValue::Bytes(places.into_iter().map(|i| bytes[i]).collect())));
+        }
+        let numbers = bytes.iter().map(|&byte| Value::int(byte)).collect();
+        self.tuple_item(&TupleValue { items: numbers, class: None }, index, "bytes")
     }
 
     fn tensor_index(&mut self, t: &Tensor, index: &Value) -> Eval<Tensor> {

@@ -6,7 +6,7 @@ use super::call::CallArgs;
 use super::{Error, Eval, Evaluator};
 use crate::dtype::{DType, Scalar};
 use crate::fold::{self, Num};
-use crate::host::HostValue;
+use crate::host::{FunctionKind, HostValue};
 use crate::value::Value;
 
 /// The builtins of Python that mean something in a kernel.
@@ -52,6 +52,7 @@ impl Evaluator<'_> {
             "len" => match self.exactly::<1>(name, a)? {
                 [Value::Tuple(t)] => Ok(Value::int(t.items.len() as i128)),
                 [Value::Const(HostValue::Str(s))] => Ok(Value::int(s.chars().count() as i128)),
+                [Value::Const(HostValue::Bytes(b))] => Ok(Value::int(b.len() as i128)),
                 [Value::Tensor(t)] if t.is_block() => Ok(Value::int(t.shape[0])),
                 [other] => match self.special_method(other, "__len__", CallArgs::default())? {
                     Some(length) => Ok(length),
@@ -294,7 +295,11 @@ impl Evaluator<'_> {
             "pipe_wait_result" => {
                 matches!(value, Value::Tuple(t) if t.class.as_ref().is_some_and(|(class, _)| **class == *name))
             }
-            "constexpr" => matches!(value, Value::Const(_)),
+            // Triton hands the values of constants to Python's builtins, and to functions that run at compile time; what an
+            // object's plain methods are given is wrapped.
+            "constexpr" => {
+                self.frame().function.kind == FunctionKind::Plain && matches!(value, Value::Const(_))
+            }
             "tuple" | "list" => matches!(value, Value::Tuple(_)),
             "dtype" => matches!(value, Value::Const(HostValue::DType(_))),
             "pointer_type" => matches!(value, Value::Const(HostValue::DType(DType::Pointer(_)))),
@@ -303,6 +308,7 @@ impl Evaluator<'_> {
             "int" => matches!(value, Value::Const(HostValue::Int(_) | HostValue::Bool(_))),
             "float" => matches!(value, Value::Const(HostValue::Float(_))),
             "str" => matches!(value, Value::Const(HostValue::Str(_))),
+            "bytes" => matches!(value, Value::Const(HostValue::Bytes(_))),
             other => match value {
                 Value::Const(HostValue::Object(object))
                     if let Value::Const(HostValue::Object(class)) = class =>

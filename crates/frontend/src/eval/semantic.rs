@@ -90,6 +90,7 @@ impl Evaluator<'_> {
         let i = match number {
             Num::Int(i) => i,
             Num::Float(f) if f.is_finite() && f.fract() == 0.0 => f as i128,
+            Num::Float(f) if *scalar == Scalar::Int1 => i128::from(f != 0.0),
             Num::Float(f) => {
                 return Err(self
                     .error(format!("{f:?} is no value of {scalar}"))
@@ -485,7 +486,13 @@ impl Evaluator<'_> {
     }
 
     /// The type in which two numbers are computed. `constant` says which of them is a compile-time constant.
-    fn computation_type(&self, a: Scalar, b: Scalar, constant: (bool, bool), division: bool) -> Eval<Scalar> {
+    pub fn computation_type(
+        &self,
+        a: Scalar,
+        b: Scalar,
+        constant: (bool, bool),
+        division: bool,
+    ) -> Eval<Scalar> {
         use Scalar::{Bf16, Fp8E4B15, Fp16, Fp32, Fp64};
         // No instruction computes in it.
         let [a, b] = [a, b].map(|s| if s == Fp8E4B15 { Fp16 } else { s });
@@ -786,9 +793,28 @@ impl Evaluator<'_> {
         }
     }
 
+    /// `a op b`, where a constant counts as a value of run time of its own type: `x < 0.1` of halves is decided in float32.
     pub fn tensor_compare(&mut self, op: CmpOp, a: &Value, b: &Value) -> Eval<Tensor> {
-        let (x, y) = self.promote(a, b, Allow::default())?;
+        let (left, right) = (self.of_own_type(a, b)?, self.of_own_type(b, a)?);
+        let (x, y) = self.promote(&left, &right, Allow::default())?;
         self.compare_same(op, &x, &y)
+    }
+
+    /// The constant `a` as a value of run time, unless the type of `b` has that number: then the comparison is the same in that type.
+    fn of_own_type(&mut self, a: &Value, b: &Value) -> Eval<Value> {
+        let (Value::Const(constant), Value::Tensor(b)) = (a, b) else { return Ok(a.clone()) };
+        match (fold::number(constant), b.number()) {
+            (Some(number), Some(scalar)) if !has_number(scalar, number) => {
+                self.tensor_of(a).map(Value::Tensor)
+            }
+            _ => Ok(a.clone()),
+        }
+    }
+
+    /// Brings two operands to one element type and shape, constants as values of run time of their own types.
+    pub fn promote_values(&mut self, a: &Value, b: &Value) -> Eval<(Tensor, Tensor)> {
+        let (x, y) = (self.tensor_of(a)?, self.tensor_of(b)?);
+        self.promote(&Value::Tensor(x), &Value::Tensor(y), Allow::default())
     }
 
     /// Compares two numbers of one type and shape.
@@ -823,6 +849,28 @@ impl Evaluator<'_> {
             arith::Cmpi::build(&mut builder!(self), x.value, y.value, predicate, ty).result(&self.module)
         };
         Ok(Tensor { value, dtype: Scalar::Int1.into(), shape: x.shape.clone() })
+    }
+}
+
+/// Whether a constant is the same number in a type as in its own: floats that need no float64 have the type float32.
+fn has_number(scalar: Scalar, number: Num) -> bool {
+    match number {
+        Num::Int(i) if scalar.is_int() => {
+            let (low, high) = scalar.int_range();
+            (low..=high).contains(&i) || (scalar == Scalar::Int1 && matches!(i, 0 | 1))
+        }
+        _ if scalar.is_int() => false,
+        _ => {
+            let f = number.to_f64();
+            let single = f as f32;
+            let held = match scalar {
+                Scalar::Fp64 | Scalar::Fp32 => true,
+                Scalar::Fp16 => half::f16::from_f32(single).to_f32() == single,
+                Scalar::Bf16 => half::bf16::from_f32(single).to_f32() == single,
+                _ => single == 0.0,
+            };
+            held && f64::from(single) == f
+        }
     }
 }
 

@@ -420,6 +420,16 @@ crate::dialect! {
         verify verify_indices
     }
 
+    /// Brings the block at the indices (`i32`) into a cache, from which it is to be loaded soon; what is out of bounds is left out.
+    op DescriptorPrefetch = "descriptor_prefetch" {
+        operands(desc: one, indices: var)
+        index(Unrelated)
+        types(Is("indices", Fixed(Type::I32)))
+        effects(OTHER)
+        format "$desc `[` $indices `]` attr-dict `:` type($desc)"
+        verify verify_indices
+    }
+
     /// Stores a block at the indices; what is out of bounds is not stored.
     op DescriptorStore = "descriptor_store" {
         operands(desc: one, src: one, indices: var)

@@ -81,6 +81,17 @@ crate::dialect! {
         verify verify_counts
     }
 
+    /// Orders this thread's earlier accesses to global memory before later ones of the asynchronous proxy, TMA copies of it
+    /// (`fence.proxy.async.global`). With `complete` those to global memory that this thread has issued are waited for before: what they
+    /// write is there then.
+    op FenceAsyncGlobal = "fence_async_global" {
+        attrs(complete: bool = "complete")
+        index(Unrelated)
+        types()
+        effects(ORDER)
+        format "attr-dict"
+    }
+
     /// Orders this thread's earlier accesses to shared memory before later ones of the asynchronous proxy, such as the
     /// operand reads of `wgmma` (`fence.proxy.async`).
     op FenceAsyncShared = "fence_async_shared" {
@@ -256,6 +267,17 @@ crate::dialect! {
         effects(Effect::new(Access::Write, Resource::Global, Some("desc_ptr")), ORDER)
         marks(MAKER)
         format "$desc_ptr `,` $global_address `,` `[` $box_dim `]` `,` `[` $global_dim `]` `,` `[` $global_stride `]` `,` `[` $element_stride `]` attr-dict `:` functional-type(operands, results)"
+    }
+
+    /// The kernel's argument `map` is the tensor map of this tensor, which the launch makes: base, extents and strides (of elements), outermost
+    /// first, are what it can compute from the other arguments. With `padding` 2 what is outside reads as NaN.
+    op TensormapByLaunch = "tensormap_by_launch" {
+        operands(map: one, base: one, shape: var, strides: var)
+        attrs(padding: Option<i32> = "padding")
+        index(Unrelated)
+        types(Each("base", Ptr))
+        effects(ORDER)
+        format "$map `,` $base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` functional-type(operands, results)"
     }
 
     /// After it this scope's TMA copies see the tensor map that has been written.

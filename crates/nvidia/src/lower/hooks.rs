@@ -44,12 +44,10 @@ impl Hooks for Nvidia {
                 tt::Kind::WaitSignal => l.wait_signal(tt::WaitSignal(op))?,
                 tt::Kind::RawCall => l.raw_call(tt::RawCall(op))?,
                 tt::Kind::AtomicRmw => {
-                    l.complete_stores(op);
                     l.0.atomic_rmw(tt::AtomicRmw(op))?;
                     l.order_loads(op);
                 }
                 tt::Kind::AtomicCas => {
-                    l.complete_stores(op);
                     l.0.atomic_cas(tt::AtomicCas(op))?;
                     l.order_loads(op);
                 }

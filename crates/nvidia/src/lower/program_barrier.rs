@@ -7,12 +7,13 @@
 //! thread of every one after (PTX ISA, "Causality order"). `atom.inc` makes the counter zero again with the last addition, so that the
 //! next barrier finds it as the first did.
 //!
-//! Copies by TMA go through the asynchronous proxy: before the barrier those to global memory are waited for, and on both sides of it a proxy
-//! fence orders what the copies and ordinary accesses do to the same place (PTX ISA, "Async proxy").
+//! Copies by TMA go through the asynchronous proxy: on both sides of the barrier a proxy fence orders what the copies and ordinary accesses do to
+//! the same place (PTX ISA, "Async proxy"). Before it those to global memory are waited for; where they may be under way the pass
+//! `global-proxies` has placed that.
 
 use tilewright_ir as ir;
 use tilewright_ir::LocKind;
-use tilewright_ir::dialect::tt;
+use tilewright_ir::dialect::{tt, ttng};
 use tilewright_ir::marks;
 use tilewright_ir::opdef::Completion;
 use tilewright_llvm::{Effect, Ty, Value};
@@ -52,15 +53,14 @@ fn give_up(memory: &str, ptr: &str, line: u32) -> String {
 
 impl Lower<'_, '_> {
     pub fn program_barrier(&mut self, op: tt::ProgramBarrier) -> Result<()> {
-        let (loads, stores) = (self.copies(Completion::Mbarrier), self.copies(Completion::Stores));
-        if stores {
-            self.b.asm("cp.async.bulk.wait_group 0;", "", Effect::Write, &[], &[]);
-        }
-        if loads || stores {
+        let copies = self.copies(Completion::Mbarrier) || self.copies(Completion::Stores);
+        let fenced =
+            self.m.prev_op(op.0).is_some_and(|op| ttng::FenceAsyncGlobal::cast(self.m, op).is_some());
+        if copies && !fenced {
             self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
         }
         self.meet(op)?;
-        if loads || stores {
+        if copies {
             self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
         }
         Ok(())
@@ -159,17 +159,6 @@ impl Lower<'_, '_> {
             LocKind::CallSite { caller, .. } => self.line_of_kernel(*caller),
             LocKind::Fused(locs) => locs.first().map_or(0, |&l| self.line_of_kernel(l)),
             LocKind::Unknown => 0,
-        }
-    }
-
-    /// Before an atomic operation that releases: what copies by TMA store is there, for the thread that makes it, too. A release orders what threads
-    /// have written, and not what copies still write.
-    pub fn complete_stores(&mut self, op: ir::Op) {
-        let releases = |sem| matches!(sem, tt::MemSemantic::Release | tt::MemSemantic::AcquireRelease);
-        if self.message(op).is_some_and(releases) && self.copies(Completion::Stores) {
-            self.b.asm("cp.async.bulk.wait_group 0;", "", Effect::Write, &[], &[]);
-            self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
-            Nvidia::barrier(self);
         }
     }
 

@@ -178,6 +178,13 @@ impl Lower<'_, '_> {
         self.b.asm(&text, "", Effect::Write, &[], &[]);
     }
 
+    pub fn fence_async_global(&mut self, op: ttng::FenceAsyncGlobal) {
+        if op.complete(self.m) {
+            self.b.asm("cp.async.bulk.wait_group 0;", "", Effect::Write, &[], &[]);
+        }
+        self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
+    }
+
     // ---- tensor maps -----------------------------------------------------------------------------------------------
 
     /// This CTA's part of the launch's scratch memory.

@@ -211,6 +211,10 @@ impl Lower<'_, '_> {
                 self.b.asm("fence.proxy.async.shared::cta;", "", Effect::Write, &[], &[]);
                 Ok(())
             }
+            ttng::Kind::FenceAsyncGlobal => {
+                self.fence_async_global(ttng::FenceAsyncGlobal(op));
+                Ok(())
+            }
             ttng::Kind::InitBarrier => self.init_barrier(ttng::InitBarrier(op)),
             ttng::Kind::InvalBarrier => self.inval_barrier(ttng::InvalBarrier(op)),
             ttng::Kind::BarrierExpect => self.barrier_expect(ttng::BarrierExpect(op)),
@@ -235,6 +239,8 @@ impl Lower<'_, '_> {
                 self.tma_store_wait(ttng::TmaStoreWait(op));
                 Ok(())
             }
+            // The map is an argument like any other.
+            ttng::Kind::TensormapByLaunch => Ok(()),
             ttng::Kind::TensormapCreate => self.tensormap_create(ttng::TensormapCreate(op)),
             ttng::Kind::TensormapFenceproxyAcquire => {
                 self.tensormap_acquire(ttng::TensormapFenceproxyAcquire(op))

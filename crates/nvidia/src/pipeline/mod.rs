@@ -17,8 +17,8 @@ mod allocate_counters;
 mod launch_bounds;
 
 use tilewright_passes::hopper::{
-    allocate_warp_groups, async_dots, distribute_ctas, encode_descriptors, lower_tma, pingpong, read_slots,
-    transpose_dots, user_dots, warp_specialize,
+    allocate_warp_groups, async_dots, distribute_ctas, encode_descriptors, global_proxies, lower_tma,
+    pingpong, read_slots, transpose_dots, user_dots, warp_specialize,
 };
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
@@ -129,6 +129,10 @@ pub static PASSES: &[Row] = &[
         why: "behind lower-tma, which places tensor maps in the same memory",
     },
     Row { pass: allocate_warp_groups::PASS, why: "what partitions do is final: their warps and registers" },
+    Row {
+        pass: global_proxies::PASS,
+        why: "behind all that makes copies by TMA, whose order with stores it sees to; its barriers are membar's, too",
+    },
     Row { pass: allocate_shared::PASS, why: "buffers and scratch are final: their offsets" },
     Row { pass: membar::PASS, why: "barriers depend on which buffers lie in the same place" },
     Row { pass: global_barriers::PASS, why: "most of what it looks for membar's barriers have settled" },

@@ -1,9 +1,12 @@
 //! Analyses: what can be known of a module, and what follows from encodings. They change nothing.
 
+pub mod affine;
 pub mod axis;
 pub mod calls;
 pub mod encoding_choice;
 pub mod encoding_inference;
+pub mod global_bases;
+pub mod intervals;
 pub mod local_memory;
 pub mod local_pointers;
 pub mod reindex;

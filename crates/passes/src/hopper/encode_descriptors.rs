@@ -107,8 +107,16 @@ fn buffers_filled(module: &Module, value: Value) -> Vec<Value> {
     filled.collect()
 }
 
-fn update_signature(module: &mut Module, func: Op, entry: Block) {
-    let inputs = module.block_args(entry).iter().map(|&a| module.value_type(a)).collect();
+/// Makes a function's type that of its arguments; of those that were added nothing is promised.
+pub(crate) fn update_signature(module: &mut Module, func: Op, entry: Block) {
+    let inputs: Vec<_> = module.block_args(entry).iter().map(|&a| module.value_type(a)).collect();
+    if let Some(AttrKind::Array(promises)) = module.op_attr(func, "arg_attrs").map(|a| module.attr_kind(a)) {
+        let mut promises = promises.clone();
+        let none = module.attr(AttrKind::Dict(Vec::new()));
+        promises.resize(inputs.len(), none);
+        let promises = module.attr(AttrKind::Array(promises));
+        module.set_attr(func, "arg_attrs", promises);
+    }
     let TypeKind::Function { results, .. } = module.type_kind(tt::Func(func).function_type(module)) else {
         return;
     };

@@ -9,7 +9,8 @@
 //! - A store writes its tile to a buffer, from which the copy reads. In a loop the buffer is made before the outermost loop
 //!   if there is room for it, and waited for where it is written again, in the next turn or by another store: the copy overlaps
 //!   all between. Otherwise the wait stands at the end of the block.
-//! - A descriptor that the kernel makes becomes a tensor map in the launch's scratch memory.
+//! - A descriptor that the kernel makes first of all and from its arguments becomes one more argument: a tensor map that the launch makes.
+//! - Any other that it makes becomes a tensor map in the launch's scratch memory.
 //!
 //! ```text
 //! %a = tt.descriptor_load %d[%i, %j]
@@ -32,9 +33,11 @@
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::flow;
+use tilewright_ir::launch::Number;
 use tilewright_ir::marks;
 use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
 
+use crate::hopper::encode_descriptors::update_signature;
 use crate::hopper::tma;
 use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
@@ -82,6 +85,7 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
             if !module.is_erased(op)
                 && let Some(make) = tt::MakeTensorDescriptor::cast(module, op)
                 && tma::is_encoded(module, make.result(module))
+                && !by_launch(module, func, make)
             {
                 make_map(module, make, &mut scratch);
             }
@@ -103,6 +107,7 @@ fn check(module: &Module, op: Op) -> Result<(), Diagnostic> {
         module.opcode(op),
         Some(Opcode::Tt(
             tt::Kind::DescriptorLoad
+                | tt::Kind::DescriptorPrefetch
                 | tt::Kind::DescriptorStore
                 | tt::Kind::DescriptorReduce
                 | tt::Kind::DescriptorGather
@@ -320,6 +325,32 @@ fn outermost_loop(module: &Module, op: Op) -> Option<Op> {
         at = parent;
     }
     found
+}
+
+/// Lets the launch make the tensor map, if the kernel always makes the descriptor, and from what the launch knows. Says whether it does.
+fn by_launch(module: &mut Module, func: Op, make: tt::MakeTensorDescriptor) -> bool {
+    let functions =
+        module.block_ops(module.body()).filter(|&op| tt::Func::cast(module, op).is_some()).count();
+    let f = tt::Func(func);
+    let is_kernel = functions == 1 || f.sym_visibility(module).as_deref() == Some("public");
+    let Some(&entry) = module.region_blocks(f.body(module)).first() else { return false };
+    if !is_kernel || module.parent_block(make.0) != Some(entry) {
+        return false;
+    }
+    let (base, shape, strides) =
+        (make.base(module), make.shape(module).to_vec(), make.strides(module).to_vec());
+    let known = |&v: &Value| Number::of(module, v).is_some();
+    if !std::iter::once(&base).chain(&shape).chain(&strides).all(known) {
+        return false;
+    }
+    let (desc, padding) = (make.result(module), make.padding(module));
+    let map = module.add_block_arg(entry, module.value_type(desc));
+    update_signature(module, func, entry);
+    module.replace_all_uses(desc, map);
+    let mut b = Builder::before(module, make.0);
+    ttng::TensormapByLaunch::build(&mut b, map, base, &shape, &strides, padding);
+    module.erase_op(make.0);
+    true
 }
 
 /// A tensor map in scratch memory, `offset` bytes from the CTA's part; `offset` moves on.

@@ -263,6 +263,8 @@ pub(crate) fn tma_block(module: &Module, block: Type) -> Option<(TmaBlock, u32)>
 pub struct TensorMapArg {
     /// Index of the function's argument.
     pub arg: usize,
+    /// The argument.
+    pub value: Value,
     /// An element's type.
     pub element: Type,
     /// Whether a reduction takes integers as unsigned.
@@ -286,6 +288,7 @@ pub fn kernel_maps(module: &Module) -> Vec<TensorMapArg> {
             let Some((boxes, _)) = tma_block(module, block) else { continue };
             found.push(TensorMapArg {
                 arg,
+                value,
                 element: module.element_type(block),
                 unsigned: unsigned(module, value),
                 block_shape: module.shape(block).unwrap_or(&[]).to_vec(),

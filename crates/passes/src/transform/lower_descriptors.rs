@@ -306,6 +306,9 @@ impl Lowering<'_> {
             self.store(store);
         } else if let Some(store) = tt::DescriptorStore::cast(self.m, op) {
             self.store(store);
+        } else if tt::DescriptorPrefetch::cast(self.m, op).is_some() {
+            // No value depends on it.
+            self.m.erase_op(op);
         } else if let Some(reduce) = tt::DescriptorReduce::cast(self.m, op) {
             self.reduce(reduce)?;
         } else if let Some(gather) = tt::DescriptorGather::cast(self.m, op) {

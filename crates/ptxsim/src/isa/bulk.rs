@@ -22,6 +22,9 @@ type R = Result<(), Error>;
 /// A place in shared memory: CTA rank and offset.
 type At = (u32, u32);
 
+/// Whose access to global memory a copy's is: that of an agent, over for those who know its stamp, or of the lane that issues it.
+type By = Option<(Agent, u32)>;
+
 /// A copy to do.
 #[derive(Clone, Debug)]
 pub(crate) enum Job {
@@ -62,6 +65,11 @@ pub(crate) struct Pending {
 
 const RED_OPS: [(&str, u32); 8] =
     [("add", 0), ("min", 1), ("max", 2), ("inc", 3), ("dec", 4), ("and", 5), ("or", 6), ("xor", 7)];
+
+/// What a copy to global memory does there.
+fn stores(red: Option<(u32, Ty)>) -> Kind {
+    if red.is_some() { Kind::CopyReduce } else { Kind::CopyWrite }
+}
 
 fn reduce(op: u32, ty: Ty, a: u64, b: u64) -> u64 {
     const NAMES: [super::atomic::Op; 8] = [
@@ -196,7 +204,7 @@ fn window(cx: &mut Cx<'_>, l: usize, addr: u64, n: u32, align: u32, shared: bool
 }
 
 /// Checks a range of global memory, for bounds and races.
-fn global(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind) -> bool {
+fn global(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind, by: By) -> bool {
     let memory = cx.grid.memory;
     let ok = memory.find(addr, n).is_some_and(|k| memory.allocations()[k].writable || !kind.writes());
     if !ok {
@@ -204,7 +212,7 @@ fn global(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind) -> bool {
         cx.find(FindingKind::GlobalBounds, l, Some(addr), m);
         return false;
     }
-    record(cx, l, addr, n, kind);
+    record(cx, l, addr, n, kind, by);
     let st = &mut cx.unit.stats[cx.pc as usize];
     let sectors = ((addr + n - 1) >> 5) - (addr >> 5) + 1;
     st.sectors += sectors;
@@ -214,7 +222,7 @@ fn global(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind) -> bool {
 }
 
 /// Checks a range of global memory for races.
-fn record(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind) {
+fn record(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind, by: By) {
     if !cx.grid.options.checks {
         return;
     }
@@ -224,15 +232,15 @@ fn record(cx: &mut Cx<'_>, l: usize, addr: u64, n: u64, kind: Kind) {
         let step = if a.is_multiple_of(16) && n - k >= 16 { 16 } else { 1 };
         let mut p = Places { at: [0; LANES], host: 1 << l, shared: 0, local: 0 };
         p.at[l] = a;
-        crate::shadow::global(cx, &p, step as u32, kind);
+        crate::shadow::global(cx, &p, step as u32, kind, by);
         k += step;
     }
     crate::shadow::settle_all(cx);
 }
 
 /// Checks the rows of a box that lie in the tensor.
-fn tensor_rows(cx: &mut Cx<'_>, l: usize, map: &TensorMap, coords: &[i32], kind: Kind) -> bool {
-    rows(map, coords, kind).into_iter().all(|(a, n)| global(cx, l, a, n, kind))
+fn tensor_rows(cx: &mut Cx<'_>, l: usize, map: &TensorMap, coords: &[i32], kind: Kind, by: By) -> bool {
+    rows(map, coords, kind).into_iter().all(|(a, n)| global(cx, l, a, n, kind, by))
 }
 
 /// The rows of a box that lie in the tensor: where they begin, and their bytes.
@@ -437,17 +445,17 @@ impl Request {
     }
 
     /// Checks what it touches of global memory: what the box has of the tensor, or all bytes from `addr` on.
-    fn global(&self, cx: &mut Cx<'_>, addr: u64, kind: Kind) -> bool {
+    fn global(&self, cx: &mut Cx<'_>, addr: u64, kind: Kind, by: By) -> bool {
         let l = self.lane;
         if let Some((map, coords)) = &self.tensor {
-            return tensor_rows(cx, l, map, coords, kind);
+            return tensor_rows(cx, l, map, coords, kind, by);
         }
         if !addr.is_multiple_of(16) {
             let m = format!("{addr:#x} is not a multiple of 16");
             cx.find(FindingKind::Misaligned, l, Some(addr), m);
             return false;
         }
-        global(cx, l, addr, self.bytes.into(), kind)
+        global(cx, l, addr, self.bytes.into(), kind, by)
     }
 }
 
@@ -514,8 +522,8 @@ fn issue_to_global(cx: &mut Cx<'_>, i: &Inst, request: Request) -> Option<()> {
     cx.w.bulk_stamp += 1;
     let (agent, stamp) = (Agent::Bulk(cx.w.sync.index), cx.w.bulk_stamp);
     crate::shadow::agent_read(cx, l, src, request.bytes, agent, stamp);
-    let kind = if request.red.is_some() { Kind::Atomic } else { Kind::Write };
-    if !request.global(cx, dst, kind) {
+    let kind = stores(request.red);
+    if !request.global(cx, dst, kind, None) {
         return None;
     }
     let Request { tensor, bytes, red, .. } = request;
@@ -549,7 +557,10 @@ fn issue_to_shared(cx: &mut Cx<'_>, i: &Inst, request: Request) -> Option<()> {
         crate::shadow::agent_read(cx, l, from, request.bytes, agent, stamp);
         Some(from)
     } else {
-        if !request.global(cx, src, Kind::CopyRead) {
+        // It reads until what it signals is told.
+        let b = cx.unit.mbar.get(bar.0, bar.1);
+        let by = b.map(|b| (Agent::Mbar(b.agent), b.stamp + 1));
+        if !request.global(cx, src, Kind::CopyRead, by) {
             return None;
         }
         None
@@ -647,14 +658,13 @@ pub(crate) fn ends(cx: &mut Cx<'_>) {
 /// A copy to global memory writes until it completes. Who has read that meanwhile is ordered with neither its issue nor its end, though something
 /// may have been sent between them.
 fn complete(cx: &mut Cx<'_>, l: usize, job: &Job) {
-    let kind = |red: &Option<(u32, Ty)>| if red.is_some() { Kind::Atomic } else { Kind::Write };
     match job {
         Job::TensorStore { map, coords, red, .. } => {
-            for (addr, n) in rows(map, coords, kind(red)) {
-                record(cx, l, addr, n, kind(red));
+            for (addr, n) in rows(map, coords, stores(*red)) {
+                record(cx, l, addr, n, stores(*red), None);
             }
         }
-        Job::Store { dst, bytes, red, .. } => record(cx, l, *dst, (*bytes).into(), kind(red)),
+        Job::Store { dst, bytes, red, .. } => record(cx, l, *dst, (*bytes).into(), stores(*red), None),
         _ => {}
     }
 }

@@ -1,6 +1,6 @@
 //! Records of global memory.
 
-use super::{MANY, describe, lock};
+use super::{Agent, MANY, describe, lock};
 use crate::access::{Kind, Places};
 use crate::clock::Clock;
 use crate::machine::{Cx, GPU, SYSTEM};
@@ -21,13 +21,14 @@ struct Rec {
     phase: u32,
     warp: u16,
     lane: u8,
-    /// Bit 0 strong, bit 1 a set, bit 2 plain reads of other units came before that are in no record, bits 4–5 scope.
+    /// Bit 0 strong, bit 1 a set, bit 2 plain reads of other units came before that are in no record, bit 3 by a copy, bits 4–5 scope.
     flags: u8,
 }
 
 const R_STRONG: u8 = 1;
 const R_SET: u8 = 2;
 const R_UNITS: u8 = 4;
+const R_COPY: u8 = 8;
 
 /// Sets that a page holds before it forgets them.
 const MAX_SETS: usize = 4096;
@@ -178,7 +179,8 @@ fn ordered(cx: &Cx<'_>, unit: u32, phase: u32, r: &Rec, lane: u32) -> bool {
         return true;
     }
     if r.unit == unit {
-        if cx.unit.ctas.len() == 1 && r.phase != phase {
+        let thread = usize::from(r.warp) < cx.unit.warps.len();
+        if thread && cx.unit.ctas.len() == 1 && r.phase != phase {
             return true;
         }
         if u32::from(r.warp) == cx.w.sync.index {
@@ -194,18 +196,25 @@ type Race = (usize, u64, Rec, &'static str);
 /// What the other did where there is an order, but no fence between the proxies.
 const UNFENCED: &str = "wrote before";
 
-/// A write of another unit that copies of this lane may not see yet. (What threads of the own unit wrote is not looked at.)
-fn unseen(cx: &Cx<'_>, lane: u32, writes: &[Rec]) -> Option<Rec> {
+/// A write that copies of this lane may not see yet: of a thread of its own unit, or for a copy that reads, whatever another unit has written. (What
+/// copies of the own unit have stored goes through their proxy; whether they were waited for is a matter of order.)
+fn unseen(cx: &Cx<'_>, lane: u32, writes: &[Rec], kind: Kind) -> Option<Rec> {
     let sees = |o: &Rec| cx.w.sync.copies_see(lane, o.unit, o.warp.into(), o.stamp);
-    writes.iter().find(|o| o.unit != cx.unit.number && !sees(o)).copied()
+    let matters = |o: &Rec| {
+        if o.unit == cx.unit.number { o.flags & R_COPY == 0 } else { kind == Kind::CopyRead }
+    };
+    writes.iter().find(|o| matters(o) && !sees(o)).copied()
 }
 
-/// Checks and records an access to global memory.
-pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
+/// Checks and records an access to global memory: of the lanes, or of an agent that one of them sets to work, up to this stamp.
+pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind, by: Option<(Agent, u32)>) {
     let (memory, shadow) = (cx.grid.memory, &cx.grid.shadow);
     let (unit, scope) = (cx.unit.number, cx.scope);
     let phase = cx.unit.ctas[cx.w.cta].shadow.phase;
-    let (stamp, index) = (cx.w.sync.now(), cx.w.sync.index);
+    let (stamp, index) = match by {
+        Some((agent, stamp)) => (stamp, agent.party(cx.unit.warps.len() as u32)),
+        None => (cx.w.sync.now(), cx.w.sync.index),
+    };
     let mut held: Option<(usize, u64, MutexGuard<'_, Page>)> = None;
     let mut alloc = usize::MAX;
     let mut races: Vec<Race> = vec![];
@@ -240,8 +249,9 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
             unit,
             phase,
             warp: index as u16,
-            lane: l as u8,
-            flags: u8::from(kind.strong()) * (R_STRONG | (scope as u8) << 4),
+            lane: if by.is_some() { MANY as u8 } else { l as u8 },
+            flags: u8::from(kind.strong()) * (R_STRONG | (scope as u8) << 4)
+                | u8::from(kind.is_copy()) * R_COPY,
         };
         // Strong accesses of the two sides don't race, if both scopes reach the other thread.
         let excused = |o: &Rec| {
@@ -272,8 +282,8 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
             let (w, r) = old;
             if let Some(o) = sets.of(&w).iter().find(|o| !excused(o) && !ordered(o)) {
                 found = Some((*o, "wrote"));
-            } else if kind == Kind::CopyRead {
-                unfenced = unseen(cx, l as u32, sets.of(&w)).or(unfenced);
+            } else if kind.is_copy() {
+                unfenced = unseen(cx, l as u32, sets.of(&w), kind).or(unfenced);
             }
             if kind.writes() {
                 // Readers that are in no record may be ordered before this only if anything of other units is.
@@ -312,7 +322,9 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind) {
 /// Says that two accesses have no order between them.
 #[cold]
 fn report(cx: &mut Cx<'_>, (l, at, r, what): Race, kind: Kind) {
-    let other = if r.unit == cx.unit.number {
+    let other = if Agent::of(r.warp.into(), cx.unit.warps.len() as u32).is_some() {
+        "a bulk copy that signals an mbarrier".into()
+    } else if r.unit == cx.unit.number {
         let id = cx.unit.warps.get(r.warp as usize).and_then(|w| w.as_ref()).map_or(cx.w.id, |w| w.id);
         describe(cx, id, r.lane.into())
     } else {
@@ -325,14 +337,15 @@ fn report(cx: &mut Cx<'_>, (l, at, r, what): Race, kind: Kind) {
     let verb = if kind.writes() { "written" } else { "read" };
     let place = cx.grid.memory.describe(at);
     if what == UNFENCED {
+        let verb = if kind.writes() { "writes" } else { "reads" };
         let m = format!(
-            "{place}: the asynchronous proxy reads it, which {other} wrote with no `fence.proxy.async.global` since"
+            "{place}: the asynchronous proxy {verb} it, which {other} wrote with no `fence.proxy.async.global` since"
         );
         cx.find(FindingKind::ProxyFence, l, Some(at), m);
         return;
     }
     let m = format!("{place}: {verb} here, and {other} {what} it with no order between");
-    if kind == Kind::Write && what == "wrote" {
+    if matches!(kind, Kind::Write | Kind::CopyWrite) && what == "wrote" {
         cx.suspects.push((l as u32, FindingKind::GlobalRace, m));
         cx.suspect |= 1 << l;
     } else {

@@ -1,7 +1,7 @@
 //! What is done to blocks: messages that move them, and products of the matrix engines.
 
 use tilewright_ir::dialect::tt;
-use tilewright_ir::{Module, Op, Type, Value};
+use tilewright_ir::{Module, Op, Type, TypeKind, Value};
 
 use super::value::{Known, Surface, Vector, mangled, mask};
 use super::{Result, Writer, unsupported};
@@ -130,6 +130,21 @@ impl Writer<'_> {
         let name = format!("llvm.genx.lsc.load2d.stateless.{}.i1.i64", mangled(block.length(), "i32"));
         block.name = self.call(&name, &block.ty(), &args);
         self.known.insert(result, Known::Vector(block));
+        Ok(())
+    }
+
+    pub(super) fn block_prefetch(&mut self, prefetch: tt::DescriptorPrefetch) -> Result<()> {
+        let (desc, at) = (prefetch.desc(self.m), prefetch.indices(self.m).to_vec());
+        let TypeKind::TensorDesc { block } = *self.m.type_kind(self.m.value_type(desc)) else {
+            return Err(unsupported(self.m, prefetch.0, "of something else than a descriptor"));
+        };
+        let plain = Vector::plain(self.m, block, "i32".into(), String::new());
+        // No message is so small, and nothing depends on it.
+        if (plain.shape.iter().product::<u32>() * plain.bits / 8) < 64 {
+            return Ok(());
+        }
+        let args = self.message(prefetch.0, desc, &at, &plain)?;
+        self.run("llvm.genx.lsc.prefetch2d.stateless.i1.i64", &args);
         Ok(())
     }
 

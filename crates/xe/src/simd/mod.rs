@@ -161,6 +161,7 @@ impl Writer<'_> {
             Some(Opcode::Tt(K::Addptr)) => self.addptr(op),
             Some(Opcode::Tt(K::MakeTensorDescriptor)) => self.descriptor(tt::MakeTensorDescriptor(op)),
             Some(Opcode::Tt(K::DescriptorLoad)) => self.block_load(tt::DescriptorLoad(op)),
+            Some(Opcode::Tt(K::DescriptorPrefetch)) => self.block_prefetch(tt::DescriptorPrefetch(op)),
             Some(Opcode::Tt(K::DescriptorStore)) => self.block_store(tt::DescriptorStore(op)),
             Some(Opcode::Tt(K::Extract)) => self.extract(tt::Extract(op)),
             Some(Opcode::Tt(K::Dot)) => self.dot(tt::Dot(op)),

@@ -1,4 +1,5 @@
 //! What the tests of the target share.
+#![allow(dead_code, reason = "each test is a crate of its own, and not all use everything")]
 
 use tilewright_frontend::{Options, Signature, SourceHost, build_module_for};
 use tilewright_ir::{Diagnostic, Module};
@@ -8,8 +9,13 @@ use tilewright_passes::transform::distribute_to_lanes;
 use tilewright_xe::Target;
 use tilewright_xe::pipeline::PASSES;
 
+/// A kernel as the front end gives it.
+pub fn built(source: &str, signature: &str, num_warps: u32) -> Module {
+    from_source(source, signature, &Options { num_warps, ..Options::default() })
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
 /// A kernel behind the passes of `xe:pvc`, as far as tensors are those of a warp and not of its lanes.
-#[allow(dead_code)] // not every test file looks at these
 pub fn lowered(source: &str, signature: &str, num_warps: u32) -> Module {
     let end = PASSES.iter().position(|row| row.pass == distribute_to_lanes::PASS).expect("is one of them");
     let options = Options { num_warps, ..Options::default() };
@@ -23,16 +29,21 @@ pub fn behind(
     options: &Options,
     passes: Option<usize>,
 ) -> Result<Module, Diagnostic> {
+    let mut module = from_source(source, signature, options)?;
+    let mut target = Target::parse("xe:pvc").expect("is one").info();
+    if let Some(end) = passes {
+        (target.passes, target.lowered) = (&PASSES[..end], &[Property::TargetSized]);
+    }
+    lower_to_ttg(&mut module, &target, options)?;
+    Ok(module)
+}
+
+fn from_source(source: &str, signature: &str, options: &Options) -> Result<Module, Diagnostic> {
     let source = format!("import tilewright\nimport tilewright.language as tl\n\n@tilewright.jit\n{source}");
     let host = SourceHost::new("kernel.py", &source).unwrap_or_else(|e| panic!("{e}"));
     let entry = host.function("kernel").unwrap_or_else(|e| panic!("{e}"));
     let signature = Signature::parse(signature).unwrap_or_else(|e| panic!("{e}"));
     let mut module = build_module_for(&host, &entry, &signature, options, Some("xe:pvc"))?.module;
     tilewright_ir::pass::optimize(&mut module)?;
-    let mut target = Target::parse("xe:pvc").expect("is one").info();
-    if let Some(end) = passes {
-        (target.passes, target.lowered) = (&PASSES[..end], &[Property::TargetSized]);
-    }
-    lower_to_ttg(&mut module, &target, options)?;
     Ok(module)
 }

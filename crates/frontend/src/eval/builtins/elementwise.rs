@@ -91,8 +91,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A quotient of floats; `precise` rounds one of float32 as IEEE 754 says.
+    /// A quotient of floats; `precise` rounds one of float32 as IEEE 754 says. Of two halves it is a half, though computed in float32.
     pub(super) fn float_division(&mut self, args: &Args, precise: bool) -> Eval<Tensor> {
+        let halves = match (args.get("x"), args.get("y")) {
+            (Value::Tensor(x), Value::Tensor(y)) if x.dtype == y.dtype => {
+                x.number().filter(|s| matches!(s, Scalar::Fp16 | Scalar::Bf16))
+            }
+            _ => None,
+        };
         let (x, y) =
             self.promote(args.get("x"), args.get("y"), Allow { division: true, ..Allow::default() })?;
         self.float_operands(args, &x)?;
@@ -102,12 +108,16 @@ impl Evaluator<'_> {
         } else {
             arith::Divf::build(&mut b, x.value, y.value).result(b.module)
         };
-        Ok(Tensor { value, ..x })
+        let quotient = Tensor { value, ..x };
+        match halves {
+            Some(half) => self.cast(&quotient, &half.into()),
+            None => Ok(quotient),
+        }
     }
 
     pub(super) fn fma(&mut self, args: &Args) -> Eval<Tensor> {
-        let (x, y) = self.promote(args.get("x"), args.get("y"), Allow::default())?;
-        let (x, z) = self.promote(&Value::Tensor(x), args.get("z"), Allow::default())?;
+        let (x, y) = self.promote_values(args.get("x"), args.get("y"))?;
+        let (x, z) = self.promote_values(&Value::Tensor(x), args.get("z"))?;
         let (z, y) = self.promote(&Value::Tensor(z), &Value::Tensor(y), Allow::default())?;
         self.float_operands(args, &x)?;
         let value = math::Fma::build(&mut builder!(self), x.value, y.value, z.value).result(&self.module);
@@ -115,7 +125,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn umulhi(&mut self, args: &Args) -> Eval<Tensor> {
-        let (x, y) = self.promote(args.get("x"), args.get("y"), Allow::default())?;
+        let (x, y) = self.promote_values(args.get("x"), args.get("y"))?;
         if !x.number().is_some_and(|s| s.is_int() && s.bits() >= 32) {
             return Err(self.error(format!("tl.umulhi needs integers of 32 or 64 bits, not {}", x.ty())));
         }
@@ -171,13 +181,10 @@ impl Evaluator<'_> {
         let smaller = which == Extremum::Min;
         let nan = self.propagates_nan(args)?;
         if let (Value::Const(a), Value::Const(b)) = (args.get("x"), args.get("y")) {
-            // Two constants: the result is a run-time scalar, as any other's.
-            let op = if smaller { CmpOp::LtE } else { CmpOp::GtE };
-            let take = fold::compare(op, a, b).map_err(|m| self.error(m))?;
-            let chosen = Value::Const(if take { a.clone() } else { b.clone() });
-            return self.tensor_of(&chosen);
+            return self.extremum_of_constants(a, b, which);
         }
-        let (x, y) = self.promote(args.get("x"), args.get("y"), Allow::default())?;
+        let (x, y) = (self.without_bfloat16(args.get("x"))?, self.without_bfloat16(args.get("y"))?);
+        let (x, y) = self.promote(&x, &y, Allow::default())?;
         let mut b = builder!(self);
         let (u, v) = (x.value, y.value);
         let value = match x.number() {
@@ -203,10 +210,41 @@ impl Evaluator<'_> {
         Ok(Tensor { value, ..x })
     }
 
+    /// The smaller or larger one of two constants: a run-time scalar, as any other result, of the type that both have in common.
+    fn extremum_of_constants(&mut self, a: &HostValue, b: &HostValue, which: Extremum) -> Eval<Tensor> {
+        let op = if which == Extremum::Min { CmpOp::LtE } else { CmpOp::GtE };
+        let take = fold::compare(op, a, b).map_err(|m| self.error(m))?;
+        let mut number = |constant: &HostValue| -> Eval<Option<Scalar>> {
+            let value = self.tensor_of(&Value::Const(constant.clone()))?;
+            self.erase_unused(value.value);
+            Ok(value.number())
+        };
+        let chosen = if take { a } else { b };
+        match (number(a)?, number(b)?) {
+            (Some(m), Some(n)) => {
+                let ty = self.computation_type(m, n, (false, false), false)?;
+                self.scalar_constant(chosen, &ty.into())
+            }
+            _ => self.tensor_of(&Value::Const(chosen.clone())),
+        }
+    }
+
+    /// A value, a constant too, as one of run time; what is bfloat16 as float32, in which Triton takes the larger of two.
+    fn without_bfloat16(&mut self, value: &Value) -> Eval<Value> {
+        let value = self.tensor_of(value)?;
+        match value.number() {
+            Some(Scalar::Bf16) => self.cast(&value, &Scalar::Fp32.into()).map(Value::Tensor),
+            _ => Ok(Value::Tensor(value)),
+        }
+    }
+
     pub(super) fn clamp(&mut self, args: &Args) -> Eval<Tensor> {
         let nan = self.propagates_nan(args)?;
-        let (low, high) = self.promote(args.get("min"), args.get("max"), Allow::default())?;
-        let (x, low) = self.promote(args.get("x"), &Value::Tensor(low), Allow::default())?;
+        let [x, low, high] = ["x", "min", "max"].map(|name| args.get(name));
+        let (low, high) = (self.without_bfloat16(low)?, self.without_bfloat16(high)?);
+        let (low, high) = self.promote(&low, &high, Allow::default())?;
+        let x = self.without_bfloat16(x)?;
+        let (x, low) = self.promote(&x, &Value::Tensor(low), Allow::default())?;
         let (x, high) = self.promote(&Value::Tensor(x), &Value::Tensor(high), Allow::default())?;
         let (x, low) = self.promote(&Value::Tensor(x), &Value::Tensor(low), Allow::default())?;
         self.float_operands(args, &x)?;

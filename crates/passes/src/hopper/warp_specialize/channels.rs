@@ -5,7 +5,7 @@ use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
 
 use super::{Positions, is_structure, position};
-use crate::analysis::rings;
+use crate::analysis::{global_bases, rings};
 use crate::hopper::{multicast, tma};
 use crate::transform::software_pipeline::schedule;
 
@@ -81,6 +81,10 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers:
             let Some(block) = module.parent_block(op).filter(|&b| in_loops(module, b, root)) else {
                 continue;
             };
+            // What the consumers write they load themselves.
+            if matches!(load, Load::Block(_)) && global_bases::may_read_what_is_written(module, op, range) {
+                continue;
+            }
             let Some(slot) = slot_type(module, load) else { continue };
             let Some((first, last)) = readers(module, block, load, slot) else { continue };
             if let Some(c) = channels.iter_mut().find(|c| c.block == block && c.first_reader == first) {

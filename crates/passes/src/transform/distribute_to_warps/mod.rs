@@ -28,10 +28,11 @@
 //! Encodings stay, though what they say has been done: what is of one kind, the result of a dot or its operand, is split alike by
 //! [`match_target_size`](super::match_target_size).
 
+mod prefetch;
 mod reduce;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, gpu, tt, ttg};
+use tilewright_ir::dialect::{arith, gpu, llvm, tt, ttg};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::index::{Index, Relation, Role};
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Shape, Type, TypeKind, Value};
@@ -41,6 +42,7 @@ use crate::analysis::scope;
 use crate::level::Level;
 use crate::parts;
 use crate::pass::{Pass, Property};
+use crate::target::{BlockLimit, TargetInfo};
 use crate::transform::global_barriers;
 
 /// The pass.
@@ -49,14 +51,14 @@ pub const PASS: Pass = Pass {
     summary: "distribute the tensors of a work group over its warps",
     requires: &[Property::LaidOut],
     ensures: &[Property::OfOneWarp],
-    run: |m, _, _| run(m),
+    run: |m, t, _| run(m, t),
 };
 
 /// Distributes all functions of a module.
 ///
 /// # Errors
 /// What can't be distributed, with its place in the source.
-pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
+pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     if Level::of(module) != Some(Level::WorkGroup) {
         return Err(Diagnostic::new("distribute-to-warps: the module is that of one warp already"));
     }
@@ -70,6 +72,7 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
         let parts = parts_of(module, &ops)?;
         let mut distributor = Distributor {
             num_warps: scope::num_warps(module, first),
+            prefetch: target.warp_units.map(|units| units.prefetch),
             m: module,
             first,
             parts,
@@ -125,6 +128,8 @@ fn parts_of(m: &Module, ops: &[Op]) -> Result<FxHashMap<Value, WarpPart>, Diagno
 struct Distributor<'a> {
     m: &'a mut Module,
     num_warps: u32,
+    /// The most that one prefetch brings.
+    prefetch: Option<BlockLimit>,
     /// The first operation of the function, before which what depends on the warp's number alone is computed.
     first: Op,
     /// The part of each tensor, by the encoding that it had as a whole.
@@ -210,6 +215,7 @@ impl Distributor<'_> {
                     self.move_block(op, src, 2)?;
                     self.once(op, Some(src))?;
                 }
+                tt::Kind::DescriptorPrefetch => self.prefetch(tt::DescriptorPrefetch(op))?,
                 tt::Kind::Load => {}
                 tt::Kind::Store => self.once(op, Some(tt::Store(op).value(self.m)))?,
                 tt::Kind::AtomicRmw | tt::Kind::AtomicCas => self.once(op, Some(self.m.operands(op)[1]))?,
@@ -219,6 +225,11 @@ impl Distributor<'_> {
                 _ if is_pure(self.m, op) || !self.m.regions(op).is_empty() => {}
                 _ => return Err(self.unsupported(op, "distributed over warps")),
             },
+            // Nothing behind asks what is promised.
+            Some(Opcode::Llvm(_)) if llvm::Assume::cast(self.m, op).is_some() => {
+                self.m.erase_op(op);
+                return Ok(());
+            }
             Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => return self.convert(ttg::ConvertLayout(op)),
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => {}
             Some(Opcode::Arith(_) | Opcode::Math(_) | Opcode::Scf(_) | Opcode::Ub(_) | Opcode::Gpu(_)) => {}
@@ -324,6 +335,11 @@ impl Distributor<'_> {
     /// The block of a descriptor begins where the part of its tile does; its indices are the operands from `first` on.
     fn move_block(&mut self, op: Op, tile: Value, first: usize) -> Result<(), Diagnostic> {
         let Some(part) = self.parts.get(&tile).cloned() else { return Ok(()) };
+        self.move_to(op, &part, first)
+    }
+
+    /// The same for a part of the block.
+    fn move_to(&mut self, op: Op, part: &WarpPart, first: usize) -> Result<(), Diagnostic> {
         let desc = self.m.operands(op)[0];
         let Some(make) = tt::MakeTensorDescriptor::of(self.m, desc) else {
             return Err(self.unsupported(op, "of a descriptor that the kernel is given, or a loop carries"));

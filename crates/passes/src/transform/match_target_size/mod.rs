@@ -159,6 +159,7 @@ impl Splitter<'_> {
         let index = self.m.def(op).map_or(Index::Whole, |def| def.index);
         match (self.m.opcode(op), index) {
             (Some(Opcode::Scf(kind)), _) => return self.control(op, kind),
+            (Some(Opcode::Tt(tt::Kind::DescriptorPrefetch)), _) => self.prefetch(tt::DescriptorPrefetch(op))?,
             _ if !has_tensors => return Ok(()),
             // Made where they are wanted, as large as they are wanted.
             _ if self.is_uniform(op) => return Ok(()),
@@ -385,6 +386,20 @@ impl Splitter<'_> {
             copies.push(copy);
         }
         self.note(load.0, &tile, &copies);
+        Ok(())
+    }
+
+    fn prefetch(&mut self, prefetch: tt::DescriptorPrefetch) -> Result<(), Diagnostic> {
+        let TypeKind::TensorDesc { block } = *self.m.type_kind(self.m.value_type(prefetch.desc(self.m))) else {
+            return Err(self.unsupported(prefetch.0, "of something else than a descriptor"));
+        };
+        let whole = Shape::from_slice(self.m.shape(block).unwrap_or(&[]));
+        let tile = clip(&self.units.prefetch.block(self.m.bits(block), whole.len()), &whole);
+        let operands = self.m.operands(prefetch.0).to_vec();
+        for i in 0..pieces::count(&whole, &tile) {
+            let copy = self.copy(prefetch.0, &operands, &tile);
+            self.move_block(copy, 1, &whole, &tile, i)?;
+        }
         Ok(())
     }
 

@@ -152,12 +152,10 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 barrier = Some(op);
             }
             // All threads of the cluster have met, or those of the program before and behind the others.
-            Some(Opcode::Ttng(ttng::Kind::ClusterWait) | Opcode::Tt(tt::Kind::WaitSignal)) => state.settle(),
-            // Such a one waits for all copies to global memory, too.
-            Some(Opcode::Tt(tt::Kind::ProgramBarrier)) => {
-                state.end_drains(0);
-                state.settle();
-            }
+            Some(
+                Opcode::Ttng(ttng::Kind::ClusterWait)
+                | Opcode::Tt(tt::Kind::WaitSignal | tt::Kind::ProgramBarrier),
+            ) => state.settle(),
             Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
                 partitions(module, ttg::WarpSpecialize(op), state)
             }
@@ -171,6 +169,12 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
             }
             Some(Opcode::Ttng(ttng::Kind::TmaStoreWait)) => {
                 state.end_drains(ttng::TmaStoreWait(op).pendings(module) as u32);
+                barrier = last;
+            }
+            Some(Opcode::Ttng(ttng::Kind::FenceAsyncGlobal)) => {
+                if ttng::FenceAsyncGlobal(op).complete(module) {
+                    state.end_drains(0);
+                }
                 barrier = last;
             }
             Some(

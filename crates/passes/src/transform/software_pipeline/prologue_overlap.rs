@@ -33,7 +33,7 @@ use tilewright_ir::{Block, Module, Op, Value};
 
 use super::backward_slice::Slice;
 use super::schedule::Schedule;
-use crate::analysis::{scope, scratch};
+use crate::analysis::{global_bases, scope, scratch};
 use crate::hopper::tma;
 use crate::transform::allocate_shared::buffer_bytes;
 
@@ -62,6 +62,10 @@ impl Outer {
         // Other pipelined loops would want rings of their own all the time.
         let loads = |op: &Op| tt::DescriptorLoad::cast(m, *op).is_some();
         if m.all_ops(outer.0).iter().any(|op| loads(op) && m.parent_block(*op) != Some(inner)) {
+            return None;
+        }
+        // Nor may it read what the one before it has yet to write.
+        if schedule.blocks.iter().any(|load| global_bases::may_read_what_is_written(m, load.0, &[outer.0])) {
             return None;
         }
         let mut needed = vec![l.lower_bound(m), l.upper_bound(m), l.step(m)];

@@ -28,7 +28,7 @@ use super::graph::{Body, Stream, is_asynchronous, is_dot};
 use super::late_dots::Late;
 use super::{budget, tma_copies};
 use crate::analysis::tile_layout::tile_layout;
-use crate::analysis::{rings, scope, scratch};
+use crate::analysis::{global_bases, rings, scope, scratch};
 use crate::hopper::{multicast, tma, user_dots};
 use crate::machine::GROUP;
 use crate::target::TargetInfo;
@@ -149,7 +149,7 @@ impl Schedule {
         }
         let mut schedule = Schedule { stages, ..Schedule::default() };
         for &op in ops {
-            if !is_load(module, op) {
+            if !is_load(module, op) || is_behind_stores(module, l, op) {
                 continue;
             }
             // Where the author asked for it, what anything but an address needs.
@@ -286,14 +286,25 @@ fn is_load(module: &Module, op: Op) -> bool {
     tt::Load::cast(module, op).is_some() || tt::DescriptorLoad::cast(module, op).is_some()
 }
 
+/// Whether an operation loads through a descriptor what the loop may write: it stays behind the stores that it is behind.
+fn is_behind_stores(module: &Module, l: scf::For, op: Op) -> bool {
+    tt::DescriptorLoad::cast(module, op).is_some()
+        && global_bases::may_read_what_is_written(module, op, &[l.0])
+}
+
 /// Whether an operation is a dot or has one inside (a branch, an inner loop).
-fn has_dot(module: &Module, op: Op) -> bool {
+pub(crate) fn has_dot(module: &Module, op: Op) -> bool {
     is_dot(module, op)
         || (!module.regions(op).is_empty() && module.all_ops(op).into_iter().any(|o| is_dot(module, o)))
 }
 
 /// Whether a value reaches an operation of the same iteration, other than as the address of a load that is copied itself.
-fn reaches(module: &Module, body: Block, value: Value, wanted: impl Fn(Op) -> bool) -> bool {
+pub(crate) fn reaches(
+    module: &Module,
+    body: Block,
+    value: Value,
+    wanted: impl Fn(Op) -> bool,
+) -> bool {
     let mut seen = FxHashSet::default();
     let mut work = vec![value];
     while let Some(v) = work.pop() {

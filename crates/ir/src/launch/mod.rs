@@ -1,5 +1,9 @@
 //! What a module says of the launch of its kernel.
 
+mod number;
+
+pub use number::Number;
+
 use crate::attrs::AttrKind;
 use crate::dialect::tt;
 use crate::entity::Op;

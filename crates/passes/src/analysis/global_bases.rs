@@ -1,0 +1,112 @@
+//! Where pointers into global memory come from, and which memory operations touch by that: two pointers may lead to the same place where
+//! they come from the same *base*, a kernel's argument or a value that is computed otherwise (a pointer that was loaded).
+//!
+//! Whether different arguments lead to the same memory nobody says: neither a kernel's author nor the launch, and most that do not
+//! would pay for the few that might. So this is for orders that cost something and that a program relies on only where it names one
+//! tensor twice: what goes by it says so.
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::dialect::{tt, ttng};
+use tilewright_ir::effects::resource;
+use tilewright_ir::opdef::{Access, Resource};
+use tilewright_ir::{Module, Op, Opcode, Trait, TypeKind, Value, ValueDef, flow};
+
+use crate::analysis::{calls, scope};
+
+/// The bases of pointers, or of a descriptor.
+pub fn bases(module: &Module, value: Value) -> Vec<Value> {
+    let mut found = Vec::new();
+    let mut seen = FxHashSet::default();
+    let mut work = vec![value];
+    while let Some(v) = work.pop() {
+        let v = scope::captured(module, v);
+        if !seen.insert(v) {
+            continue;
+        }
+        let edges = flow::edges_into(module, v);
+        if !edges.is_empty() {
+            work.extend(edges.iter().map(|(edge, i)| edge.from(module)[*i]));
+            continue;
+        }
+        let from = match module.value_def(v) {
+            ValueDef::Argument(..) => Vec::new(),
+            ValueDef::Result(op, _) => sources(module, op),
+        };
+        if from.is_empty() {
+            found.push(v);
+        }
+        work.extend(from);
+    }
+    found
+}
+
+/// The pointers that the result of an operation is made from.
+fn sources(module: &Module, op: Op) -> Vec<Value> {
+    if let Some(make) = tt::MakeTensorDescriptor::cast(module, op) {
+        return vec![make.base(module)];
+    }
+    if let Some(map) = ttng::ReinterpretTensorDescriptor::cast(module, op) {
+        let map = map.desc_ptr(module);
+        let made = module.uses(map).iter().filter_map(|u| ttng::TensormapCreate::cast(module, u.op));
+        return made.map(|made| made.global_address(module)).collect();
+    }
+    if !module.has_trait(op, Trait::Pure) {
+        return Vec::new();
+    }
+    let leads = |&v: &Value| is_address(module, v);
+    module.operands(op).iter().copied().filter(leads).collect()
+}
+
+/// Whether a value is pointers or a descriptor.
+fn is_address(module: &Module, value: Value) -> bool {
+    let ty = module.value_type(value);
+    module.is_ptr(ty) || matches!(module.type_kind(ty), TypeKind::TensorDesc { .. })
+}
+
+/// The bases of what an operation itself reads (or writes) of global memory. A call does what its callee does, to all that it is given.
+pub fn touched(module: &Module, op: Op, access: Access) -> Vec<Value> {
+    use ttng::Kind as K;
+    // Tensor maps are not what a program works on.
+    if let Some(Opcode::Ttng(K::TensormapCreate | K::TensormapFenceproxyAcquire)) = module.opcode(op) {
+        return Vec::new();
+    }
+    if tt::Call::cast(module, op).is_some() {
+        let does = |inner| does(module, inner, access);
+        let given = module.operands(op).iter().copied().filter(|&v| is_address(module, v));
+        return if calls::runs(module, op, does) {
+            unique(given.flat_map(|v| bases(module, v)))
+        } else {
+            Vec::new()
+        };
+    }
+    let Some(def) = module.def(op) else { return Vec::new() };
+    let effects =
+        def.effects.iter().filter(|e| e.access == access && resource(module, op, e) == Resource::Global);
+    let groups = effects.filter_map(|e| def.group(e.operand?));
+    let operands = groups.flat_map(|group| module.operand_group(op, group).to_vec());
+    unique(operands.filter(|&v| is_address(module, v)).flat_map(|v| bases(module, v)))
+}
+
+/// Whether an operation reads or writes global memory.
+fn does(module: &Module, op: Op, access: Access) -> bool {
+    module.def(op).is_some_and(|def| {
+        def.effects.iter().any(|e| e.access == access && resource(module, op, e) == Resource::Global)
+    })
+}
+
+fn unique(values: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut found = Vec::new();
+    for v in values {
+        if !found.contains(&v) {
+            found.push(v);
+        }
+    }
+    found
+}
+
+/// Whether a load may read what something in `within` writes through the same base: then it must not run ahead of that.
+pub fn may_read_what_is_written(module: &Module, load: Op, within: &[Op]) -> bool {
+    let read = touched(module, load, Access::Read);
+    let writes = |op| touched(module, op, Access::Write).iter().any(|base| read.contains(base));
+    within.iter().any(|&root| module.all_ops(root).into_iter().any(writes))
+}

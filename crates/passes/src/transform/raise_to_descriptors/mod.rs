@@ -1,0 +1,148 @@
+//! Loads and stores of tensors of pointers as those of blocks of matrices, where the pointers and the mask prove that they are.
+//!
+//! Why here: a target whose instructions take blocks wants them before layouts are chosen, since a block's place is one of scalars. A
+//! descriptor that is made in the kernel costs nothing on such a target.
+//!
+//! ```text
+//! %rows = %first + tt.make_range : tensor<64xi32>                  (of 32 columns: %columns = tt.make_range)
+//! %p = tt.addptr (tt.splat %x), %rows[:, None] * %s + %columns[None, :]
+//! scf.for %k = 0 to %K step 32 iter_args(%q = %p) {
+//!   %a = tt.load %q, (%rows < %M)[:, None] & (%columns < %K - %k)[None, :], 0.0
+//!   scf.yield (tt.addptr %q, 32)
+//! }
+//! =>
+//! %d = tt.make_tensor_descriptor %x, [max(%M, 0), max(%K, 0)], [%s, 1] : <f16>, <tensor<64x32xf16>>
+//! scf.for %k = 0 to %K step 32 {
+//!   %a = tt.descriptor_load %d[%first, %k]
+//! }
+//! ```
+//!
+//! # What must hold
+//!
+//! - Pointers are a base and a sum of scalars and strides times indices ([`affine`](crate::analysis::affine)); block pointers are, too,
+//!   once the front end has taken them apart. One stride is the number 1. The other, and where the matrix begins, are known to be
+//!   multiples of 16 bytes, by what a kernel's arguments are specialized for.
+//! - The mask bounds each index by itself ([`prefix`](crate::analysis::affine::prefix)), and what it leaves out is 0. Then
+//!   `i + index < extent` is what the descriptor checks. An index that may be negative, where the mask does not say otherwise, is that of
+//!   a matrix that begins there; along a dimension without a bound the matrix ends where the block does, so that nothing is masked.
+//! - Rows by a remainder, `(first + i) % M`, are rows of a matrix with that many where nothing depends on the others: what is made of them is
+//!   stored under a mask that leaves them out (`wrap`).
+//! - What a program computes in 32 bits for an address or a mask does not overflow where memory is accessed (`docs/numerics.md`); numbers that
+//!   this pass makes are computed in 64 bits unless they are known to fit.
+//!
+//! What the hardware wants of a matrix beyond that, and only a launch can know, is what it wants of every descriptor that a kernel makes: rows
+//! of 64 bytes or more, that don't overlap. Accesses that stay as they are have a remark that says why.
+
+mod emit;
+mod plan;
+mod wrap;
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::{Diagnostic, Module, Op, Type, Value, launch, pass};
+
+use crate::analysis::affine::{Affine, Poly};
+use crate::analysis::axis::{AxisAnalysis, pointer_of};
+use crate::analysis::intervals::Intervals;
+use crate::pass::Pass;
+use crate::remarks;
+use crate::target::{MatrixLimit, TargetInfo};
+use emit::{Emitter, Numbers};
+use plan::{Extent, Known, Plan, Why};
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "raise-to-descriptors",
+    summary: "turn accesses through pointers into those of blocks of matrices",
+    requires: &[],
+    ensures: &[],
+    run: |m, t, _| run(m, t),
+};
+
+/// Raises what it can of a module's accesses of two dimensions, if the target has instructions for blocks.
+///
+/// # Errors
+/// None of its own: what can't be raised stays.
+pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
+    let Some(units) = target.warp_units.filter(|_| launch::warps_of_program(module).is_none()) else {
+        return Ok(());
+    };
+    let plans = plans(module, units.matrix);
+    if plans.is_empty() {
+        return Ok(());
+    }
+    for (op, plan) in plans {
+        match plan {
+            Ok((plan, numbers)) => Emitter::new(module, op, numbers).replace(&plan),
+            Err(why) => remarks::add(module, op, &format!("{} lane by lane: {why}", what(module, op))),
+        }
+    }
+    pass::optimize(module)
+}
+
+fn what(m: &Module, op: Op) -> &'static str {
+    match m.results(op).is_empty() {
+        true => "this block is stored",
+        false => "this block is loaded",
+    }
+}
+
+type Found = Vec<(Op, Result<(Plan, Numbers), Why>)>;
+
+/// The plans of all accesses, made before the first changes.
+fn plans(m: &Module, limit: MatrixLimit) -> Found {
+    let ops = m.all_ops(m.root());
+    let affine = Affine::new(m);
+    let known = Known {
+        m,
+        affine: &affine,
+        intervals: Intervals::new(m, &affine),
+        axis: AxisAnalysis::run(m),
+        limit,
+    };
+    let computed = computed(m, &affine, &ops);
+    let two = |v: Value| m.shape(m.value_type(v)).is_some_and(|shape| shape.len() == 2);
+    let blocks = ops.iter().filter(|&&op| pointer_of(m, op).is_some_and(|(pointers, _)| two(pointers)));
+    let plan = |&op: &Op| {
+        let plan = known.plan(op)?;
+        let numbers = numbers(&known, &computed, &plan);
+        Ok((plan, numbers))
+    };
+    blocks.map(|op| (*op, plan(op))).collect()
+}
+
+/// The scalars of 32 bits that a module computes, by what they are.
+fn computed(m: &Module, affine: &Affine<'_>, ops: &[Op]) -> FxHashMap<Poly, Vec<Value>> {
+    let mut all: FxHashMap<Poly, Vec<Value>> = FxHashMap::default();
+    for &op in ops {
+        let blocks = m.regions(op).iter().flat_map(|&r| m.region_blocks(r));
+        let arguments = blocks.flat_map(|&b| m.block_args(b));
+        for &value in arguments.chain(m.results(op)).filter(|&&v| m.value_type(v) == Type::I32) {
+            all.entry(affine.scalar(value)).or_default().push(value);
+        }
+    }
+    all
+}
+
+/// How the numbers of a plan come about.
+fn numbers(known: &Known<'_>, computed: &FxHashMap<Poly, Vec<Value>>, plan: &Plan) -> Numbers {
+    let mut numbers = Numbers::default();
+    for dim in &plan.dims {
+        let bounds: &[Poly] = match &dim.extent {
+            Extent::Bounded(bounds) => bounds,
+            Extent::Reached { .. } => &[],
+        };
+        for poly in bounds.iter().chain([&dim.index]) {
+            let before = |v: &&Value| is_before(known.m, **v, plan.op);
+            let value = computed.get(poly).and_then(|values| values.iter().find(before));
+            numbers.note(poly, value.copied(), known.intervals.of(poly));
+        }
+    }
+    numbers
+}
+
+/// Whether a value is there where an operation runs.
+fn is_before(m: &Module, value: Value, op: Op) -> bool {
+    let Some(block) = m.value_block(value) else { return false };
+    let Some(here) = m.ancestor_in_block(block, op) else { return false };
+    m.defining_op(value).is_none_or(|def| def != here && m.is_before(def, here))
+}

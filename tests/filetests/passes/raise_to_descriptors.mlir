@@ -1,0 +1,124 @@
+// Tensors of pointers that are blocks of matrices. The columns are a loop's, and its pointers move: the descriptor is made once, in front
+// of it, and each load has its place.
+// RUN: -target=xe:pvc -raise-to-descriptors
+
+tt.func public @moving(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %out: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %M: i32, %K: i32 {tt.divisibility = 16 : i32}, %s: i32 {tt.divisibility = 16 : i32}) {
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %cst32 = arith.constant dense<32> : tensor<64x32xi32>
+  %zero = arith.constant dense<0.000000e+00> : tensor<64x32xf16>
+  %sum0 = arith.constant dense<0.000000e+00> : tensor<64x32xf32>
+  %pid = tt.get_program_id x : i32
+  %first = arith.muli %pid, %c32 : i32
+  %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %f = tt.splat %first : i32 -> tensor<64xi32>
+  %rows = arith.addi %f, %r : tensor<64xi32>
+  %rows2 = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %ss = tt.splat %s : i32 -> tensor<64x1xi32>
+  %by_row = arith.muli %rows2, %ss : tensor<64x1xi32>
+  %c = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+  %c2 = tt.expand_dims %c {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+  %b0 = tt.broadcast %by_row : tensor<64x1xi32> -> tensor<64x32xi32>
+  %b1 = tt.broadcast %c2 : tensor<1x32xi32> -> tensor<64x32xi32>
+  %at = arith.addi %b0, %b1 : tensor<64x32xi32>
+  %xs = tt.splat %x : !tt.ptr<f16> -> tensor<64x32x!tt.ptr<f16>>
+  %p = tt.addptr %xs, %at : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xi32>
+  %ms = tt.splat %M : i32 -> tensor<64x1xi32>
+  %below = arith.cmpi slt, %rows2, %ms : tensor<64x1xi32>
+  %rmask = tt.broadcast %below : tensor<64x1xi1> -> tensor<64x32xi1>
+  %res:2 = scf.for %k = %c0 to %K step %c32 iter_args(%q = %p, %sum = %sum0) -> (tensor<64x32x!tt.ptr<f16>>, tensor<64x32xf32>) : i32 {
+    %left = arith.subi %K, %k : i32
+    %ls = tt.splat %left : i32 -> tensor<1x32xi32>
+    %inside = arith.cmpi slt, %c2, %ls : tensor<1x32xi32>
+    %cmask = tt.broadcast %inside : tensor<1x32xi1> -> tensor<64x32xi1>
+    %mask = arith.andi %rmask, %cmask : tensor<64x32xi1>
+    %v = tt.load %q, %mask, %zero : tensor<64x32x!tt.ptr<f16>>
+    %w = arith.extf %v : tensor<64x32xf16> to tensor<64x32xf32>
+    %next = arith.addf %sum, %w : tensor<64x32xf32>
+    %moved = tt.addptr %q, %cst32 : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xi32>
+    scf.yield %moved, %next : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xf32>
+  }
+  %os = tt.splat %out : !tt.ptr<f32> -> tensor<64x32x!tt.ptr<f32>>
+  %op = tt.addptr %os, %at : tensor<64x32x!tt.ptr<f32>>, tensor<64x32xi32>
+  tt.store %op, %res#1, %rmask : tensor<64x32x!tt.ptr<f32>>
+  tt.return
+}
+
+// OUTPUT
+// module {
+//   tt.func public @moving(%arg0: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %arg1: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %arg2: i32, %arg3: i32 {tt.divisibility = 16 : i32}, %arg4: i32 {tt.divisibility = 16 : i32}) {
+//     %c0_i32 = arith.constant 0 : i32
+//     %c32_i32 = arith.constant 32 : i32
+//     %cst = arith.constant dense<0.000000e+00> : tensor<64x32xf32>
+//     %c1_i64 = arith.constant 1 : i64
+//     %0 = tt.get_program_id x : i32
+//     %1 = arith.muli %0, %c32_i32 : i32
+//     %2 = arith.maxsi %arg2, %c0_i32 : i32
+//     %3 = arith.maxsi %arg3, %c0_i32 : i32
+//     %4 = arith.extsi %arg4 : i32 to i64
+//     %5 = tt.make_tensor_descriptor %arg0, [%2, %3], [%4, %c1_i64] : <f16>, <tensor<64x32xf16>>
+//     %6 = scf.for %arg5 = %c0_i32 to %arg3 step %c32_i32 iter_args(%arg6 = %cst) -> (tensor<64x32xf32>)  : i32 {
+//       %10 = tt.descriptor_load %5[%1, %arg5] : !tt.tensordesc<tensor<64x32xf16>> -> tensor<64x32xf16>
+//       %11 = arith.extf %10 : tensor<64x32xf16> to tensor<64x32xf32>
+//       %12 = arith.addf %arg6, %11 : tensor<64x32xf32>
+//       scf.yield %12 : tensor<64x32xf32>
+//     }
+//     %7 = arith.maxsi %arg2, %c0_i32 : i32
+//     %8 = arith.extsi %arg4 : i32 to i64
+//     %9 = tt.make_tensor_descriptor %arg1, [%7, %c32_i32], [%8, %c1_i64] : <f32>, <tensor<64x32xf32>>
+//     tt.descriptor_store %9[%1, %c0_i32], %6 : !tt.tensordesc<tensor<64x32xf32>>, tensor<64x32xf32>
+//     tt.return
+//   }
+// }
+// -----
+// Rows lie along the columns of memory; the strides of the second are not known to keep them at multiples of 16 bytes.
+// RUN: -target=xe:pvc -raise-to-descriptors
+
+tt.func public @turned(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %s: i32 {tt.divisibility = 16 : i32}, %odd: i32) {
+  %r = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+  %r2 = tt.expand_dims %r {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
+  %c = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %c2 = tt.expand_dims %c {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %ss = tt.splat %s : i32 -> tensor<1x64xi32>
+  %by = arith.muli %c2, %ss : tensor<1x64xi32>
+  %b0 = tt.broadcast %r2 : tensor<32x1xi32> -> tensor<32x64xi32>
+  %b1 = tt.broadcast %by : tensor<1x64xi32> -> tensor<32x64xi32>
+  %at = arith.addi %b0, %b1 : tensor<32x64xi32>
+  %xs = tt.splat %x : !tt.ptr<f16> -> tensor<32x64x!tt.ptr<f16>>
+  %p = tt.addptr %xs, %at : tensor<32x64x!tt.ptr<f16>>, tensor<32x64xi32>
+  %v = tt.load %p : tensor<32x64x!tt.ptr<f16>>
+  %os = tt.splat %odd : i32 -> tensor<32x64xi32>
+  %other = arith.muli %at, %os : tensor<32x64xi32>
+  %q = tt.addptr %xs, %other : tensor<32x64x!tt.ptr<f16>>, tensor<32x64xi32>
+  tt.store %q, %v : tensor<32x64x!tt.ptr<f16>>
+  tt.return
+}
+
+// OUTPUT
+// module attributes {ttg.remarks = ["passes/raise_to_descriptors.mlir:67:3: this block is stored lane by lane: neither dimension is known to have stride 1"]} {
+//   tt.func public @turned(%arg0: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %arg1: i32 {tt.divisibility = 16 : i32}, %arg2: i32) {
+//     %c0_i32 = arith.constant 0 : i32
+//     %c64_i32 = arith.constant 64 : i32
+//     %c32_i32 = arith.constant 32 : i32
+//     %c1_i64 = arith.constant 1 : i64
+//     %0 = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+//     %1 = tt.expand_dims %0 {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
+//     %2 = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+//     %3 = tt.expand_dims %2 {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+//     %4 = tt.splat %arg1 : i32 -> tensor<1x64xi32>
+//     %5 = arith.muli %3, %4 : tensor<1x64xi32>
+//     %6 = tt.broadcast %1 : tensor<32x1xi32> -> tensor<32x64xi32>
+//     %7 = tt.broadcast %5 : tensor<1x64xi32> -> tensor<32x64xi32>
+//     %8 = arith.addi %6, %7 : tensor<32x64xi32>
+//     %9 = tt.splat %arg0 : !tt.ptr<f16> -> tensor<32x64x!tt.ptr<f16>>
+//     %10 = arith.extsi %arg1 : i32 to i64
+//     %11 = tt.make_tensor_descriptor %arg0, [%c64_i32, %c32_i32], [%10, %c1_i64] : <f16>, <tensor<64x32xf16>>
+//     %12 = tt.descriptor_load %11[%c0_i32, %c0_i32] : !tt.tensordesc<tensor<64x32xf16>> -> tensor<64x32xf16>
+//     %13 = tt.trans %12 {order = array<i32: 1, 0>} : tensor<64x32xf16> -> tensor<32x64xf16>
+//     %14 = tt.splat %arg2 : i32 -> tensor<32x64xi32>
+//     %15 = arith.muli %8, %14 : tensor<32x64xi32>
+//     %16 = tt.addptr %9, %15 : tensor<32x64x!tt.ptr<f16>>, tensor<32x64xi32>
+//     tt.store %16, %13 : tensor<32x64x!tt.ptr<f16>>
+//     tt.return
+//   }
+// }
