@@ -38,7 +38,8 @@ pub fn run(module: &mut Module) {
         for block in blocks {
             let ops: Vec<Op> = module.block_ops(block).collect();
             let dots = |&a: &Op, &b: &Op| is_dot(module, a) && is_dot(module, b);
-            let runs: Vec<Vec<Op>> = ops.chunk_by(dots).filter(|run| run.len() > 1).map(<[Op]>::to_vec).collect();
+            let runs: Vec<Vec<Op>> =
+                ops.chunk_by(dots).filter(|run| run.len() > 1).map(<[Op]>::to_vec).collect();
             runs.iter().for_each(|run| order(module, run));
             let ops: Vec<Op> = module.block_ops(block).collect();
             ops.into_iter().rev().for_each(|op| sink(module, block, op));

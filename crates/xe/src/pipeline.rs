@@ -19,9 +19,9 @@
 //! SPIR-V                                                                  (as LLVM IR: Listing 5)
 //! ```
 
+use crate::order_dots;
 use tilewright_passes::hopper::distribute_ctas;
 use tilewright_passes::pass::{DCE, Property, Row};
-use crate::order_dots;
 use tilewright_passes::transform::{
     allocate_shared, assign_layouts, decompose_scaled_dots, distribute_to_lanes, distribute_to_warps,
     inline_calls, match_target_size, membar, prefetch_blocks, raise_to_descriptors, unroll_loops,
@@ -44,7 +44,10 @@ pub static PASSES: &[Row] = &[
     },
     Row { pass: distribute_ctas::PASS, why: "there are no clusters: a kernel that asks for one should know" },
     Row { pass: assign_layouts::PASS, why: "tt becomes ttg: every tensor gets its encoding once" },
-    Row { pass: prefetch_blocks::PASS, why: "blocks are still those of all warps, which share out prefetches" },
+    Row {
+        pass: prefetch_blocks::PASS,
+        why: "blocks are still those of all warps, which share out prefetches",
+    },
     Row {
         pass: distribute_to_warps::PASS,
         why: "encodings say what each warp has: from here on the program is that of one",

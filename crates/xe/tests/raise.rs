@@ -88,7 +88,11 @@ fn same(source: &str, signature: &str, expected: [usize; 2], launches: &[([u32; 
     let module = raised(source, signature, expected);
     for (grid, given) in launches {
         let before = run(built(source, signature, 4), *grid, given);
-        let after = run(tilewright_ir::parse(&tilewright_ir::print(&module), "raised").expect("parses"), *grid, given);
+        let after = run(
+            tilewright_ir::parse(&tilewright_ir::print(&module), "raised").expect("parses"),
+            *grid,
+            given,
+        );
         for (i, (before, after)) in before.iter().zip(&after).enumerate() {
             let at = before.iter().zip(after).position(|(a, b)| a != b);
             assert_eq!(at, None, "argument {i} differs\n{}", tilewright_ir::print(&module));
@@ -124,7 +128,8 @@ def kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride
     tl.store(c, acc.to(tl.float16), boundary_check=(0, 1))
 ";
 
-const MATRICES: &str = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1, 32, 64, 32, 2";
+const MATRICES: &str =
+    "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1, 32, 64, 32, 2";
 
 fn product(m: usize, n: usize, k: usize, [bm, bn]: [usize; 2]) -> ([u32; 3], Vec<Given>) {
     let number = |n: usize| Number(n as i64);
@@ -144,7 +149,8 @@ fn product(m: usize, n: usize, k: usize, [bm, bn]: [usize; 2]) -> ([u32; 3], Vec
 
 #[test]
 fn block_pointers() {
-    let launches = [product(64, 64, 64, [32, 64]), product(80, 144, 48, [32, 64]), product(16, 16, 16, [32, 64])];
+    let launches =
+        [product(64, 64, 64, [32, 64]), product(80, 144, 48, [32, 64]), product(16, 16, 16, [32, 64])];
     same(BLOCK_POINTERS, MATRICES, [3, 0], &launches);
 }
 
@@ -198,7 +204,8 @@ fn tensors_of_pointers() {
 /// Rows that begin again from 0 are masked when they are stored: nothing depends on them.
 #[test]
 fn rows_by_a_remainder() {
-    let launches = [product(64, 128, 80, [32, 64]), product(80, 144, 48, [32, 64]), product(16, 16, 16, [32, 64])];
+    let launches =
+        [product(64, 128, 80, [32, 64]), product(80, 144, 48, [32, 64]), product(16, 16, 16, [32, 64])];
     same(&tutorial(ASSUME, " % M", " % N"), MATRICES, [3, 0], &launches);
     // Nobody says that columns are not negative.
     let module = raised(&tutorial("", " % M", " % N"), MATRICES, [1, 2]);
@@ -221,7 +228,12 @@ def kernel(x, out, M, stride, BM: tl.constexpr, BN: tl.constexpr):
         )
     };
     let signature = "*fp16:16, *fp16:16, i32, i32:16, 32, 32";
-    let at = |m: usize| ([m.div_ceil(32) as u32, 1, 1], vec![Half(m * 32, 0), Half((m + 32) * 32, 0), Number(m as i64), Number(32)]);
+    let at = |m: usize| {
+        (
+            [m.div_ceil(32) as u32, 1, 1],
+            vec![Half(m * 32, 0), Half((m + 32) * 32, 0), Number(m as i64), Number(32)],
+        )
+    };
     let launches = [at(32), at(40), at(7)];
     let all = "    tl.store(out + (first + tl.arange(0, BM))[:, None] * stride + columns[None, :], block)";
     same(&source(all), signature, [1, 1], &launches);
@@ -253,7 +265,8 @@ def kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
     tl.store(c + rows[:, None] * N + columns[None, :], accumulator)
 ";
     let signature = "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16, 32, 64, 16";
-    let given = vec![Half(64 * 96, 0), Half(96 * 128, 0), Single(64 * 128, 0), Number(64), Number(128), Number(96)];
+    let given =
+        vec![Half(64 * 96, 0), Half(96 * 128, 0), Single(64 * 128, 0), Number(64), Number(128), Number(96)];
     same(source, signature, [3, 0], &[([2, 2, 1], given)]);
 }
 
@@ -298,7 +311,9 @@ fn attention() {
         given
     };
     for causal in ["True", "False"] {
-        let signature = format!("*fp16:16, *fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, 0.5, 64, 128, 64, {causal}");
+        let signature = format!(
+            "*fp16:16, *fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, 0.5, 64, 128, 64, {causal}"
+        );
         same(ATTENTION, &signature, [4, 0], &[([2, 2, 1], given())]);
     }
 }
@@ -316,7 +331,15 @@ def kernel(x, out, from_row, from_column, M, N, stride, BM: tl.constexpr, BN: tl
 ";
     let signature = "*fp16:16, *fp16:16, i32, i32:16, i32, i32:16, i32:16, 32, 32";
     let at = |row: i64, column: i64, m: i64, n: i64| {
-        let given = vec![Half(160 * 64, 80 * 64), Half(160 * 64, 80 * 64), Number(row), Number(column), Number(m), Number(n), Number(64)];
+        let given = vec![
+            Half(160 * 64, 80 * 64),
+            Half(160 * 64, 80 * 64),
+            Number(row),
+            Number(column),
+            Number(m),
+            Number(n),
+            Number(64),
+        ];
         ([1, 1, 1], given)
     };
     let launches = [
@@ -403,11 +426,27 @@ impl Chance {
 
 /// A kernel that loads and stores blocks somehow, often so that it can be raised.
 fn some_kernel(chance: &mut Chance) -> String {
-    let first = ["0", "tl.program_id(0) * 32", "u", "u + tl.program_id(0) * 16", "tl.program_id(1).to(tl.int64) * 32", "tl.maximum(u, 0)"];
-    let (row, column) = (chance.one(&first), chance.one(&["0", "v", "tl.program_id(0) * 32", "tl.program_id(1).to(tl.int64) * 16"]));
+    let first = [
+        "0",
+        "tl.program_id(0) * 32",
+        "u",
+        "u + tl.program_id(0) * 16",
+        "tl.program_id(1).to(tl.int64) * 32",
+        "tl.maximum(u, 0)",
+    ];
+    let (row, column) = (
+        chance.one(&first),
+        chance.one(&["0", "v", "tl.program_id(0) * 32", "tl.program_id(1).to(tl.int64) * 16"]),
+    );
     let bound = |chance: &mut Chance, index: &str, end: &str| {
         let low = format!("({index} >= 0) & ({index} < {end})");
-        let forms = [format!("{index} < {end}"), format!("{index} <= {end} - 2"), format!("{end} > {index}"), low, format!("{index} + 0 < tl.minimum({end}, 40)")];
+        let forms = [
+            format!("{index} < {end}"),
+            format!("{index} <= {end} - 2"),
+            format!("{end} > {index}"),
+            low,
+            format!("{index} + 0 < tl.minimum({end}, 40)"),
+        ];
         forms[chance.below(forms.len() as u64) as usize].clone()
     };
     let turned = chance.below(4) == 0;
@@ -421,7 +460,8 @@ fn some_kernel(chance: &mut Chance) -> String {
         _ => format!(", mask=({by_row}){r} & ({by_column}){c}"),
     };
     let other = if masks > 0 { ", other=0.0" } else { "" };
-    let count = chance.one(&["range(0, 3)", "range(1, T)", "range(T, 7, 2)", "range(0, T * 32, 32)", "range(u, 5)"]);
+    let count =
+        chance.one(&["range(0, 3)", "range(1, T)", "range(T, 7, 2)", "range(0, T * 32, 32)", "range(u, 5)"]);
     let (step, moved) = match chance.below(5) {
         0 => ("32", "columns"),
         1 => ("16 * stride", "rows"),
@@ -429,7 +469,8 @@ fn some_kernel(chance: &mut Chance) -> String {
         3 => ("16 * stride + 8", "rows"),
         _ => ("0", "rows"),
     };
-    let again = format!("p = x + (rows{r} * stride + columns{c})\n        q = out + (rows{r} * stride + columns{c})");
+    let again =
+        format!("p = x + (rows{r} * stride + columns{c})\n        q = out + (rows{r} * stride + columns{c})");
     let (begin, walk) = match chance.below(3) {
         0 => (String::new(), format!("p += {step}\n        q += {step}")),
         1 => (again, format!("{moved} += 16")),

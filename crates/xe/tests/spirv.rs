@@ -20,7 +20,14 @@ fn kernel(source: &str, signature: &str, num_warps: u32) -> Kernel {
         .unwrap_or_else(|e| panic!("{e}\n{}", tilewright_ir::print(&module)));
     if let Some(folder) = std::env::var_os("XE_TEST_OUT") {
         let name = source.lines().next().unwrap_or_default().len();
-        std::fs::write(std::path::Path::new(&folder).join(format!("k{name}_{num_warps}_{}.spv", signature.split(",").next().unwrap_or_default().replace(['*', ':'], ""))), &kernel.spirv).unwrap();
+        std::fs::write(
+            std::path::Path::new(&folder).join(format!(
+                "k{name}_{num_warps}_{}.spv",
+                signature.split(",").next().unwrap_or_default().replace(['*', ':'], "")
+            )),
+            &kernel.spirv,
+        )
+        .unwrap();
     }
     let mut tool = Command::new("spirv-val")
         .args(["--target-env", "spv1.2", "-"])
@@ -54,8 +61,7 @@ fn run<const N: usize>(kernel: &Kernel, groups: [u32; 3], arrays: [&mut [u8]; N]
     params.extend(rest.iter().map(|&n| Param::Int(n)));
     let launch = Launch { kernel: kernel.name.clone(), groups, items: kernel.num_warps * 16, params };
     let program = Program::parse(&kernel.spirv).unwrap_or_else(|e| panic!("{e}"));
-    let report =
-        program.launch(&launch, &memory, &SimOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let report = program.launch(&launch, &memory, &SimOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     assert!(report.findings.is_empty(), "{}", report.findings[0]);
 }
 
@@ -115,7 +121,8 @@ const MATMUL: &str = "def kernel(a, b, c, M, N, K):
 
 /// A product of matrices of this type, by so many warps.
 fn matmul(of: &str, acc: &str, block: [u32; 3], num_warps: u32) -> Kernel {
-    let mut source = MATMUL.replace("ACC", &format!("tl.{}", if acc == "fp32" { "float32" } else { "int32" }));
+    let mut source =
+        MATMUL.replace("ACC", &format!("tl.{}", if acc == "fp32" { "float32" } else { "int32" }));
     for (name, n) in ["BM", "BN", "BK"].into_iter().zip(block) {
         source = source.replace(name, &n.to_string());
     }

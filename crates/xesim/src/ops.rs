@@ -143,10 +143,8 @@ impl Translator<'_> {
     /// Operations on bytes, as on numbers of 16 bits whose upper half is zero, or the sign.
     fn on_bytes(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
         let op = i.class.opcode;
-        let signed = matches!(
-            op,
-            Op::SDiv | Op::SRem | Op::SNegate | Op::ConvertSToF
-        ) || comparison(op).is_some_and(|(_, kind)| kind == 's');
+        let signed = matches!(op, Op::SDiv | Op::SRem | Op::SNegate | Op::ConvertSToF)
+            || comparison(op).is_some_and(|(_, kind)| kind == 's');
         let (e, _) = self.module.elements(ty)?;
         let text = match comparison(op) {
             Some((how, kind)) => format!("setp.{how}.{kind}16"),
@@ -306,7 +304,9 @@ impl Translator<'_> {
     /// That what an element is taken out of has no vectors in it.
     fn is_flat(&self, i: &Instruction) -> Result<(), Error> {
         match self.module.ty(self.type_of(id_of(i, 0)?)?)? {
-            Type::Struct(fields) if fields.iter().any(|&f| self.module.elements(f).is_ok_and(|(_, n)| n > 1)) => {
+            Type::Struct(fields)
+                if fields.iter().any(|&f| self.module.elements(f).is_ok_and(|(_, n)| n > 1)) =>
+            {
                 Err(unsupported(i, "a structure with vectors"))
             }
             _ => Ok(()),
@@ -325,7 +325,8 @@ impl Translator<'_> {
             return Err(unsupported(i, "this cast"));
         }
         // Bytes by way of 16 bits.
-        let from = if f == 8 { from.chunks(2).map(|pair| self.bytes(&pair[0], &pair[1])).collect() } else { from };
+        let from =
+            if f == 8 { from.chunks(2).map(|pair| self.bytes(&pair[0], &pair[1])).collect() } else { from };
         let f = f.max(16);
         if t == 8 {
             let halves = if f == 16 { from } else { self.halves(&from, f) };
@@ -392,7 +393,9 @@ impl Translator<'_> {
             (CLOp::clz, 64) => return self.leading_zeros(i, ty),
             (CLOp::copysign, 32 | 64) => return self.sign_copied(i, ty),
             (CLOp::rsqrt | CLOp::native_rsqrt, 32) => "rsqrt.approx.f32".into(),
-            (CLOp::s_max | CLOp::s_min | CLOp::s_abs, 8) => return Err(unsupported(i, "this function of bytes")),
+            (CLOp::s_max | CLOp::s_min | CLOp::s_abs, 8) => {
+                return Err(unsupported(i, "this function of bytes"));
+            }
             (CLOp::s_max, _) => format!("max.s{b}"),
             (CLOp::u_max, _) => format!("max.u{}", b.max(16)),
             (CLOp::s_min, _) => format!("min.s{b}"),

@@ -189,7 +189,8 @@ impl<'m> Intervals<'m> {
                 Interval { low: 0, high: x.high.min(below) }
             }
             Opcode::Arith(A::Andi) => {
-                let mask = [operand(0), operand(1)].into_iter().filter(|i| i.low >= 0).map(|i| i.high).min()?;
+                let mask =
+                    [operand(0), operand(1)].into_iter().filter(|i| i.low >= 0).map(|i| i.high).min()?;
                 Interval { low: 0, high: mask }
             }
             Opcode::Arith(A::Minsi) => {

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 use tilewright_ir as ir;
-use tilewright_ir::{Opcode, TypeKind};
 use tilewright_ir::dialect::{arith, scf, tt, ttg};
+use tilewright_ir::{Opcode, TypeKind};
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{CastOp, Effect, IntPred, Scalar, Ty, Value};
 use tilewright_lower::{Regs, WordValues, Words, int_of, memory_bits};
@@ -71,7 +71,9 @@ impl Lower<'_, '_> {
 
     fn described(&self, desc: ir::Value) -> Result<Descriptor> {
         let known = self.hooks.descriptors.get(&desc).cloned();
-        known.ok_or_else(|| self.unsupported("a descriptor that comes from elsewhere than tl.make_tensor_descriptor"))
+        known.ok_or_else(|| {
+            self.unsupported("a descriptor that comes from elsewhere than tl.make_tensor_descriptor")
+        })
     }
 
     pub(super) fn descriptor_load(&mut self, load: tt::DescriptorLoad) -> Result<()> {
@@ -243,9 +245,9 @@ impl Lower<'_, '_> {
         let Some(op) = m.defining_op(v) else {
             let owner = m.value_block(v).and_then(|block| m.block_parent_op(block));
             // Loops count upwards.
-            let lower = owner.and_then(|op| scf::For::cast(m, op)).filter(|f| {
-                m.block_args(m.region_block(f.body(m))).first() == Some(&v)
-            });
+            let lower = owner
+                .and_then(|op| scf::For::cast(m, op))
+                .filter(|f| m.block_args(m.region_block(f.body(m))).first() == Some(&v));
             return depth < 16 && lower.is_some_and(|f| self.is_not_negative(f.lower_bound(m), depth + 1));
         };
         let all = || depth < 16 && m.operands(op).iter().all(|&x| self.is_not_negative(x, depth + 1));
@@ -253,8 +255,19 @@ impl Lower<'_, '_> {
             Some(Opcode::Tt(tt::Kind::GetProgramId | tt::Kind::GetNumPrograms))
             | Some(Opcode::Ttg(ttg::Kind::WarpId)) => true,
             Some(Opcode::Arith(kind)) => match kind {
-                K::Addi | K::Muli | K::Divsi | K::Divui | K::Remsi | K::Remui | K::Extsi | K::Shrui | K::Shrsi
-                | K::Shli | K::Minsi | K::Maxsi | K::Trunci => all(),
+                K::Addi
+                | K::Muli
+                | K::Divsi
+                | K::Divui
+                | K::Remsi
+                | K::Remui
+                | K::Extsi
+                | K::Shrui
+                | K::Shrsi
+                | K::Shli
+                | K::Minsi
+                | K::Maxsi
+                | K::Trunci => all(),
                 K::Andi => m.operands(op).iter().any(|&x| self.is_not_negative(x, depth + 1)),
                 _ => false,
             },
@@ -277,10 +290,12 @@ impl Lower<'_, '_> {
     /// Whether an operation is between a block that is loaded and what it becomes.
     pub(super) fn is_between(&self, op: ir::Op) -> bool {
         let result = self.m.results(op).first().copied();
-        let next = |v: ir::Value| self.m.uses(v).first().and_then(|used| self.m.results(used.op).first()).copied();
+        let next =
+            |v: ir::Value| self.m.uses(v).first().and_then(|used| self.m.results(used.op).first()).copied();
         let Some(result) = result else { return false };
         self.hooks.turned.contains(&result)
-            || (tt::Trans::cast(self.m, op).is_some() && next(result).is_some_and(|v| self.hooks.turned.contains(&v)))
+            || (tt::Trans::cast(self.m, op).is_some()
+                && next(result).is_some_and(|v| self.hooks.turned.contains(&v)))
     }
 
     /// The matrix of a descriptor, and whether messages take it: its base a multiple of 64 bytes, rows of at least 64 bytes that are whole words, a pitch
@@ -350,7 +365,8 @@ impl Lower<'_, '_> {
             Message::Rows => (8, Ty::vector(int_of(element.bits()), 8)),
             Message::Packed | Message::Turned => (8 * 32 / element.bits(), Ty::vector(Scalar::I32, 8)),
         };
-        let across = (0..columns / LANES).flat_map(|c| (0..rows / height).map(move |r| [r * height, c * LANES]));
+        let across =
+            (0..columns / LANES).flat_map(|c| (0..rows / height).map(move |r| [r * height, c * LANES]));
         (across.collect(), ty)
     }
 

@@ -121,12 +121,7 @@ impl Hooks for Xe {
         l.b.intrinsic("xe.shuffle", Effect::Read, Some(Ty::I32), &[word, lane])
     }
 
-    fn reduce_lanes(
-        l: &mut Shared<'_>,
-        function: ir::Block,
-        lanes: &[u32],
-        value: Value,
-    ) -> Option<Value> {
+    fn reduce_lanes(l: &mut Shared<'_>, function: ir::Block, lanes: &[u32], value: Value) -> Option<Value> {
         let ty = l.b.ty(value);
         if lanes.len() as u32 != l.lane_bits() || !matches!(ty, Ty::F32 | Ty::I32 | Ty::F64 | Ty::I64) {
             return None;

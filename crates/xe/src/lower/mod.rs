@@ -22,9 +22,9 @@ use std::ops::{Deref, DerefMut};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir as ir;
+pub use tilewright_lower::Lowered;
 use tilewright_lower::Result;
 use tilewright_passes::analysis::axis::AxisAnalysis;
-pub use tilewright_lower::Lowered;
 
 use crate::target::Target;
 

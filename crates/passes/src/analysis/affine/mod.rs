@@ -278,9 +278,14 @@ impl<'m> Affine<'m> {
         // (A pointer is its own base then, of a number nothing is left of itself.)
         let mut step = moved.offset.plus(&own.offset, -1);
         let varies = |v: Value| {
-            v == arg || m.value_block(v).and_then(|b| m.block_parent_op(b)).is_some_and(|p| m.is_ancestor(op, p))
+            v == arg
+                || m.value_block(v).and_then(|b| m.block_parent_op(b)).is_some_and(|p| m.is_ancestor(op, p))
         };
-        if moved.base != own.base || !moved.is_uniform() || !moved.wraps.is_empty() || step.leaves().any(varies) {
+        if moved.base != own.base
+            || !moved.is_uniform()
+            || !moved.wraps.is_empty()
+            || step.leaves().any(varies)
+        {
             return None;
         }
         if !step.is_zero() {

@@ -187,7 +187,10 @@ mod tests {
         assert_eq!(sum.multiples(&y, |_| true), x.times(&Poly::number(32)).plus(&Poly::number(64), 1));
         assert_eq!(sum.multiples(&y, |q| q.constant().is_none()), x.times(&Poly::number(32)));
         assert_eq!(sum.divided(2), None);
-        assert_eq!(sum.with(Value::from_u32(1), &Poly::number(2)), x.times(&Poly::number(64)).plus(&Poly::number(135), 1));
+        assert_eq!(
+            sum.with(Value::from_u32(1), &Poly::number(2)),
+            x.times(&Poly::number(64)).plus(&Poly::number(135), 1)
+        );
         assert_eq!(x.times(&Poly::number(6)).divided(3), Some(x.times(&Poly::number(2))));
     }
 }

@@ -87,7 +87,9 @@ fn compared(m: &Module, affine: &Affine<'_>, mask: Value, op: arith::Cmpi) -> Re
 
 /// Whether a constant mask is set in all elements.
 fn all_true(m: &Module, mask: Value) -> bool {
-    let Some(AttrKind::Splat(element, _)) = m.constant_value(mask).map(|a| m.attr_kind(a)) else { return false };
+    let Some(AttrKind::Splat(element, _)) = m.constant_value(mask).map(|a| m.attr_kind(a)) else {
+        return false;
+    };
     match *m.attr_kind(*element) {
         AttrKind::Int(n, _) => n != 0,
         AttrKind::Bool(truth) => truth,
