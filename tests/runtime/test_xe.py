@@ -79,7 +79,7 @@ def test_product(xesim, m, n, k):
 
 def test_what_is_out_of_bounds_is_reported(xesim):
     x = np.zeros(1000, np.float32)
-    with pytest.raises(triton.KernelError, match="out of bounds.*\n.*SPIR-V: .*OpLoad"):
+    with pytest.raises(triton.KernelError, match=r"out of bounds.*\n.*SPIR-V: .*OpLoad"):
         add[(4,)](x, x.copy(), np.zeros(1024, np.float32), 1024, BLOCK=256)
 
 
@@ -91,7 +91,12 @@ def test_stages(tmp_path):
     assert (tmp_path / "add.bin").read_bytes()[:4] == b"\x7fELF"
     assert "load.ugm" in (tmp_path / "add.asm").read_text()
     usage = json.loads((tmp_path / "add.usage.json").read_text())
-    assert (usage["name"], usage["registers"], usage["spilled_bytes"], usage["sub_group_size"]) == ("add", 128, 0, 16)
+    assert (usage["name"], usage["registers"], usage["spilled_bytes"], usage["sub_group_size"]) == (
+        "add",
+        128,
+        0,
+        16,
+    )
     assert sum(n for name, n in usage["instructions"].items() if name.startswith("load.ugm.d32.a64")) == 8
 
 

@@ -149,7 +149,8 @@ fn product(of: &str, [m, n, k]: [usize; 3], block: [u32; 3], num_warps: u32, off
     let mut c = vec![0i32; m * n];
     let a = &mut bytes(&mut a)[offset..offset + of_a.len()];
     let b = &mut bytes(&mut b)[offset..offset + of_b.len()];
-    (a.copy_from_slice(&of_a), b.copy_from_slice(&of_b));
+    a.copy_from_slice(&of_a);
+    b.copy_from_slice(&of_b);
     let groups = [m.div_ceil(block[0] as usize) as u32, n.div_ceil(block[1] as usize) as u32, 1];
     run(&kernel, groups, [a, b, bytes(&mut c)], &[m as i64, n as i64, k as i64]);
     for (i, &c) in c.iter().enumerate() {

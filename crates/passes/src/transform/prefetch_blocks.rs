@@ -74,8 +74,7 @@ fn blocks(m: &Module, target: &TargetInfo, l: scf::For, num_stages: u32) -> Vec<
     }
     let body = m.region_block(l.body(m));
     let loads = m.block_ops(body).filter_map(|op| tt::DescriptorLoad::cast(m, op));
-    let loads: Vec<_> =
-        loads.filter(|load| reaches(m, body, load.result(m), |op| has_dot(m, op))).collect();
+    let loads: Vec<_> = loads.filter(|load| reaches(m, body, load.result(m), |op| has_dot(m, op))).collect();
     if loads.is_empty() {
         return Vec::new();
     }
@@ -97,7 +96,13 @@ fn distance(m: &Module, target: &TargetInfo, l: scf::For, loads: &[tt::Descripto
     (stages - 1).max(machine.load_latency.div_ceil(interval).min(8))
 }
 
-fn ahead(m: &Module, affine: &Affine<'_>, l: scf::For, load: tt::DescriptorLoad, distance: u32) -> Option<Ahead> {
+fn ahead(
+    m: &Module,
+    affine: &Affine<'_>,
+    l: scf::For,
+    load: tt::DescriptorLoad,
+    distance: u32,
+) -> Option<Ahead> {
     let is_inside = |v: Value| {
         m.value_block(v).and_then(|b| m.block_parent_op(b)).is_some_and(|around| m.is_ancestor(l.0, around))
     };

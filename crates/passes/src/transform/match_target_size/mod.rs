@@ -159,7 +159,9 @@ impl Splitter<'_> {
         let index = self.m.def(op).map_or(Index::Whole, |def| def.index);
         match (self.m.opcode(op), index) {
             (Some(Opcode::Scf(kind)), _) => return self.control(op, kind),
-            (Some(Opcode::Tt(tt::Kind::DescriptorPrefetch)), _) => self.prefetch(tt::DescriptorPrefetch(op))?,
+            (Some(Opcode::Tt(tt::Kind::DescriptorPrefetch)), _) => {
+                self.prefetch(tt::DescriptorPrefetch(op))?
+            }
             _ if !has_tensors => return Ok(()),
             // Made where they are wanted, as large as they are wanted.
             _ if self.is_uniform(op) => return Ok(()),
@@ -390,7 +392,8 @@ impl Splitter<'_> {
     }
 
     fn prefetch(&mut self, prefetch: tt::DescriptorPrefetch) -> Result<(), Diagnostic> {
-        let TypeKind::TensorDesc { block } = *self.m.type_kind(self.m.value_type(prefetch.desc(self.m))) else {
+        let TypeKind::TensorDesc { block } = *self.m.type_kind(self.m.value_type(prefetch.desc(self.m)))
+        else {
             return Err(self.unsupported(prefetch.0, "of something else than a descriptor"));
         };
         let whole = Shape::from_slice(self.m.shape(block).unwrap_or(&[]));

@@ -75,12 +75,12 @@ impl<'m> Emitter<'m> {
         let pointee = b.module.pointee_type(b.module.value_type(plan.base)).unwrap_or(Type::I8);
         let block = b.module.tensor_type(&block, pointee, None);
         let ty = b.module.ty(tilewright_ir::TypeKind::TensorDesc { block });
-        let desc =
-            tt::MakeTensorDescriptor::build(b, base, &extents, &strides, None, ty).result(b.module);
+        let desc = tt::MakeTensorDescriptor::build(b, base, &extents, &strides, None, ty).result(b.module);
         if let Some(load) = tt::Load::cast(b.module, op) {
             let (cache, evict) = (load.cache(b.module), load.evict(b.module));
             let result = b.module.value_type(load.result(b.module));
-            let mut value = tt::DescriptorLoad::build(b, desc, &indices, cache, evict, block).result(b.module);
+            let mut value =
+                tt::DescriptorLoad::build(b, desc, &indices, cache, evict, block).result(b.module);
             if plan.transposed {
                 value = tt::Trans::build(b, value, vec![1, 0], result).result(b.module);
             }

@@ -3,8 +3,8 @@
 use tilewright_ir::dialect::{scf, tt};
 use tilewright_ir::{Module, Op, Value};
 
-use crate::analysis::affine::prefix::Bounds;
 use super::wrap;
+use crate::analysis::affine::prefix::Bounds;
 use crate::analysis::affine::{Affine, Linear, Obstacle, Poly, Wrap, prefix};
 use crate::analysis::axis::{AxisAnalysis, pointer_of};
 use crate::analysis::intervals::Intervals;
@@ -180,12 +180,18 @@ impl Known<'_> {
     fn wrapped(&self, op: Op, wrap: &Wrap) -> Result<Poly, Why> {
         let load = tt::Load::cast(self.m, op).ok_or("it stores where indices begin again from 0")?;
         if self.intervals.of(&wrap.first).low < 0 {
-            return Err("a remainder is its index, of what may be negative: tl.assume(… >= 0) says that it is not".into());
+            return Err(
+                "a remainder is its index, of what may be negative: tl.assume(… >= 0) says that it is not"
+                    .into(),
+            );
         }
         let room = wrap.end.plus(&wrap.first, -1);
         match wrap::is_free(self.m, self.affine, load.result(self.m), wrap.dim, &room) {
             true => Ok(room),
-            false => Err("a remainder is its index, and not only what is masked depends on those that begin again".into()),
+            false => {
+                Err("a remainder is its index, and not only what is masked depends on those that begin again"
+                    .into())
+            }
         }
     }
 
@@ -221,7 +227,8 @@ impl Known<'_> {
         let around = std::iter::successors(m.parent_op(op), |&op| m.parent_op(op));
         for of in around.filter_map(|around| scf::For::cast(m, around)) {
             let number = Poly::leaf(self.number_of(of));
-            let index = offset.multiples(stride, |q| q.how_many(&number).is_some() && q.leaves().count() == 1);
+            let index =
+                offset.multiples(stride, |q| q.how_many(&number).is_some() && q.leaves().count() == 1);
             let Some(times) = index.how_many(&number) else { continue };
             let end = index.plus(&Poly::number(i64::from(block)), 1);
             // A loop counts on without overflow, too.

@@ -92,7 +92,8 @@ fn next(
 /// What a value becomes that an operation with regions passes on, for all of whose rounds there is one `room`.
 fn carried(m: &Module, op: Op, value: Value, dim: usize, room: &Poly) -> Option<Vec<(Value, usize)>> {
     let around = |v: Value| m.value_block(v).and_then(|b| m.block_parent_op(b));
-    if flow::is_loop(m, op) && room.leaves().any(|v| around(v).is_some_and(|inner| m.is_ancestor(op, inner))) {
+    if flow::is_loop(m, op) && room.leaves().any(|v| around(v).is_some_and(|inner| m.is_ancestor(op, inner)))
+    {
         return None;
     }
     let mut found = Vec::new();

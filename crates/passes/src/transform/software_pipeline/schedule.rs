@@ -299,12 +299,7 @@ pub(crate) fn has_dot(module: &Module, op: Op) -> bool {
 }
 
 /// Whether a value reaches an operation of the same iteration, other than as the address of a load that is copied itself.
-pub(crate) fn reaches(
-    module: &Module,
-    body: Block,
-    value: Value,
-    wanted: impl Fn(Op) -> bool,
-) -> bool {
+pub(crate) fn reaches(module: &Module, body: Block, value: Value, wanted: impl Fn(Op) -> bool) -> bool {
     let mut seen = FxHashSet::default();
     let mut work = vec![value];
     while let Some(v) = work.pop() {
