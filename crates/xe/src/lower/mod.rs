@@ -16,6 +16,7 @@ mod access;
 mod atomic;
 mod descriptor;
 mod dot;
+mod extern_call;
 mod hooks;
 
 use std::ops::{Deref, DerefMut};
