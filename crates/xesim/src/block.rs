@@ -118,6 +118,8 @@ impl Translator<'_> {
         args: &[Regs],
     ) -> Result<Regs, Error> {
         let whole = match form {
+            // What is brought into a cache is in no registers.
+            Form::Rows if what == "read_prefetch_" => true,
             Form::Rows => matches!(s.bits, 16 | 32) && s.columns == 16,
             Form::Transform => matches!(s.bits, 8 | 16) && s.rows.is_multiple_of(32 / s.bits),
             Form::Transpose => s.bits == 32 && s.columns <= 8 && s.blocks == 1,
