@@ -131,14 +131,14 @@ fn expression(module: &Module, value: Value, parts: &mut u32) -> Option<Number> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::parse_module;
+    use crate::text::parse;
 
     /// The numbers that a kernel hands to a descriptor: extents, then strides.
     fn numbers(body: &str) -> Vec<Option<Number>> {
         let text = format!(
             "module {{\n tt.func public @k(%p: !tt.ptr<f16>, %m: i32, %n: i64) {{\n{body}\n %d = tt.make_tensor_descriptor %p, [%x], [%y] : !tt.ptr<f16>, !tt.tensordesc<tensor<64xf16>>\n tt.return\n }}\n}}"
         );
-        let module = parse_module("k.mlir", &text).expect("IR");
+        let module = parse(&text, "k.mlir").expect("IR");
         let make = module
             .all_ops(module.root())
             .into_iter()
