@@ -162,7 +162,7 @@ def constants(ptr, n, FOUR: tl.constexpr, MAYBE: tl.constexpr, KIND):
     total: tl.constexpr = sum([i * i for i in range(FOUR)])
     tl.static_assert(total == 14)
     tl.static_assert(hasattr(n, "dtype") and not hasattr(n, "nothing") and isinstance(n, tl.tensor))
-    tl.static_assert(isinstance(FOUR, tl.constexpr) and not isinstance(FOUR, tl.tensor))
+    tl.static_assert(not isinstance(FOUR, tl.constexpr) and not isinstance(FOUR, tl.tensor))
     tl.static_assert(ptr is not None and KIND is not None)
     for i in tl.static_range(3):
         tl.static_assert(i < 3)
