@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets up everything that building, testing and running Tilewright from this checkout needs:
-#   1. Debian packages: LLVM 19 and what a static link of it wants, and the assembler of SPIR-V for the tests of crates/xesim;
+#   1. Debian packages: LLVM 19 and what a static link of it wants; for the tests of crates/xesim and crates/xe the assembler and the
+#      validator of SPIR-V, and Intel's offline compiler (ocloc);
 #   2. .venv/ with the pinned Python packages of requirements.txt;
 #   3. the extension module, built by cargo and put where Python sees it, and the `tilewright` command, which calls it.
 # Each step is skipped when what it depends on has not changed (.venv/.stamps holds a hash of each step's inputs), so a
@@ -27,7 +28,7 @@ flock 9
 python=${TILEWRIGHT_PYTHON:-python3}
 
 # 1. Debian packages.
-debian_packages=(llvm-19-dev libpolly-19-dev libzstd-dev zlib1g-dev spirv-tools)
+debian_packages=(llvm-19-dev libpolly-19-dev libzstd-dev zlib1g-dev spirv-tools intel-opencl-icd libigc-tools)
 install_debian_packages() {
   local missing=()
   if command -v dpkg-query >/dev/null; then

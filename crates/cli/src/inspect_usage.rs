@@ -26,7 +26,14 @@ pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Resu
     let usage: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
     let number = |name: &str| usage[name].as_u64().unwrap_or(0);
     let m = &artifact.metadata;
-    writeln!(out, "{} for {}: {} warps of {} lanes", m.name, m.target, m.total_num_warps, number("sub_group_size"))?;
+    writeln!(
+        out,
+        "{} for {}: {} warps of {} lanes",
+        m.name,
+        m.target,
+        m.total_num_warps,
+        number("sub_group_size")
+    )?;
     writeln!(
         out,
         "{} registers, {} bytes of a thread's memory for spills, {} bytes of shared memory",
@@ -38,7 +45,12 @@ pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Resu
     for l in usage["loops"].as_array().into_iter().flatten() {
         let depth = l["depth"].as_u64().unwrap_or(0);
         let deep = if depth == 0 { String::new() } else { format!(", {depth} deep") };
-        writeln!(out, "loop at {}{deep}: {}", l["label"].as_str().unwrap_or("?"), counted(&l["instructions"]))?;
+        writeln!(
+            out,
+            "loop at {}{deep}: {}",
+            l["label"].as_str().unwrap_or("?"),
+            counted(&l["instructions"])
+        )?;
     }
     Ok(0)
 }

@@ -194,8 +194,7 @@ mod tests {
     fn dead_code_and_blocks_are_not_seen() {
         let mut module = Module::new("m");
         let params = [Ty::GLOBAL, Ty::I32];
-        let mut b =
-            Builder::new(&mut module, "k", &params, &[], Some(KernelAttrs::default()), Loc::NONE);
+        let mut b = Builder::new(&mut module, "k", &params, &[], Some(KernelAttrs::default()), Loc::NONE);
         let entry = b.block();
         let done = b.create_block(entry, None, &[Ty::I32, Ty::I32]);
         let never = b.create_block(entry, None, &[]);

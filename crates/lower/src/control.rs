@@ -122,7 +122,7 @@ impl<H: Hooks> Lower<'_, H> {
         }
     }
 
-    /// The machine values of an IR value, as [`Lower::machine_types`] lists them.
+    /// The machine values of IR values: one a register, or a word where dots that are under way have words of several elements.
     ///
     /// # Errors
     /// A value that was not lowered; a slice of a buffer.

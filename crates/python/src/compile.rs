@@ -207,8 +207,7 @@ fn target_of(backend: Backend) -> PyResult<Box<dyn Target>> {
         Backend::Interp => Box::new(Interp),
         Backend::NpuSim | Backend::XeSim => {
             let name = if backend == Backend::NpuSim { ASCEND } else { INTEL };
-            tilewright_compiler::target(name)
-                .map_err(|error| CompilationError::new_err(error.to_string()))?
+            tilewright_compiler::target(name).map_err(|error| CompilationError::new_err(error.to_string()))?
         }
         Backend::PtxSim(target) | Backend::Offline(target) => Box::new(target),
         Backend::Cuda(device) => {

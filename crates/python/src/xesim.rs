@@ -60,8 +60,7 @@ pub fn run(
     let interrupt = Arc::new(AtomicBool::new(false));
     let options =
         sim::SimOptions { stop_at_first: true, interrupt: Some(interrupt.clone()), ..Default::default() };
-    let report =
-        watched(py, &interrupt, || program.launch(&launch, &memory, &options))?.map_err(refused)?;
+    let report = watched(py, &interrupt, || program.launch(&launch, &memory, &options))?.map_err(refused)?;
     if report.findings.is_empty() {
         return Ok(());
     }

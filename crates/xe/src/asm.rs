@@ -79,9 +79,7 @@ impl Listing {
         };
         let within = |at: usize, (&from, &(to, _)): (&usize, &(usize, &str))| from <= at && at <= to;
         let loops = ranges.iter().map(|(&from, &(to, label))| {
-            let inner = |at: usize| {
-                ranges.range(from + 1..).any(|range| *range.0 <= to && within(at, range))
-            };
+            let inner = |at: usize| ranges.range(from + 1..).any(|range| *range.0 <= to && within(at, range));
             Loop {
                 label: label.to_string(),
                 depth: ranges.range(..from).filter(|range| within(from, *range)).count(),
@@ -108,9 +106,8 @@ L48:
 (W&f0.1) jmpi                                L40
 ";
         let listing = Listing::read(text);
-        let mix = |names: &[(&str, usize)]| {
-            names.iter().map(|&(name, n)| (name.to_string(), n)).collect::<Mix>()
-        };
+        let mix =
+            |names: &[(&str, usize)]| names.iter().map(|&(name, n)| (name.to_string(), n)).collect::<Mix>();
         assert_eq!(
             listing.instructions,
             mix(&[("and", 1), ("load_block2d.ugm.d16.a64", 1), ("dpas.8x8", 1), ("jmpi", 2)])

@@ -14,6 +14,7 @@ pub mod asm;
 pub mod compile;
 pub mod lower;
 pub mod ocloc;
+pub mod order_dots;
 pub mod pipeline;
 pub mod simd;
 pub mod spirv;

@@ -228,9 +228,11 @@ impl Ocloc {
 /// Where the reader of native code is looked for, with a folder in front that has it under the name that it is looked for by.
 fn libraries(folder: &Path) -> Result<Option<OsString>, Error> {
     let known = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let standard = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"].map(PathBuf::from);
+    let standard =
+        ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib"].map(PathBuf::from);
     let mut folders = std::env::split_paths(&known).chain(standard);
-    let Some(library) = folders.find_map(|f| Some(f.join("libiga64.so.1")).filter(|path| path.exists())) else {
+    let Some(library) = folders.find_map(|f| Some(f.join("libiga64.so.1")).filter(|path| path.exists()))
+    else {
         return Ok(None);
     };
     let own = folder.join("libraries");

@@ -19,6 +19,7 @@
 //! SPIR-V                                                                  (as LLVM IR: Listing 5)
 //! ```
 
+use crate::order_dots;
 use tilewright_passes::hopper::distribute_ctas;
 use tilewright_passes::pass::{DCE, Property, Row};
 use tilewright_passes::transform::{
@@ -60,6 +61,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: distribute_to_lanes::PASS,
         why: "blocks are those of instructions, which say what each lane has of them",
+    },
+    Row {
+        pass: order_dots::PASS,
+        why: "which loads and dots there are is final, and barriers are not there yet: few tiles are held at once",
     },
     Row { pass: DCE, why: "what the passes before it replaced" },
     Row { pass: allocate_shared::PASS, why: "buffers and scratch are final: their offsets" },

@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 use common::behind;
 use tilewright_frontend::Options;
 use tilewright_xe::Target;
+use tilewright_xe::asm::{Listing, Loop};
 use tilewright_xe::compile::{Kernel, compile};
+use tilewright_xe::ocloc::{Native, Ocloc};
 use tilewright_xesim::{Launch, Memory, Param, Program, SimOptions};
 
 /// A kernel in SPIR-V that the validator takes.
@@ -18,10 +20,6 @@ fn kernel(source: &str, signature: &str, num_warps: u32) -> Kernel {
     let target = Target::parse("xe:pvc").expect("is one");
     let kernel = compile(&module, target, &options)
         .unwrap_or_else(|e| panic!("{e}\n{}", tilewright_ir::print(&module)));
-    if let Some(folder) = std::env::var_os("XE_TEST_OUT") {
-        let name = source.lines().next().unwrap_or_default().len();
-        std::fs::write(std::path::Path::new(&folder).join(format!("k{name}_{num_warps}_{}.spv", signature.split(",").next().unwrap_or_default().replace(['*', ':'], ""))), &kernel.spirv).unwrap();
-    }
     let mut tool = Command::new("spirv-val")
         .args(["--target-env", "spv1.2", "-"])
         .stdin(Stdio::piped())
@@ -54,20 +52,19 @@ fn run<const N: usize>(kernel: &Kernel, groups: [u32; 3], arrays: [&mut [u8]; N]
     params.extend(rest.iter().map(|&n| Param::Int(n)));
     let launch = Launch { kernel: kernel.name.clone(), groups, items: kernel.num_warps * 16, params };
     let program = Program::parse(&kernel.spirv).unwrap_or_else(|e| panic!("{e}"));
-    let report =
-        program.launch(&launch, &memory, &SimOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let report = program.launch(&launch, &memory, &SimOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     assert!(report.findings.is_empty(), "{}", report.findings[0]);
 }
 
 const ADD: &str = "def kernel(x, y, z, n):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.program_id(0) * 256 + tl.arange(0, 256)
     inside = at < n
     tl.store(z + at, tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)
 ";
 
 #[test]
 fn vectors_are_added() {
-    let kernel = kernel(&ADD.replace("BLOCK", "256"), "*fp32,*fp32,*fp32,i32", 4);
+    let kernel = kernel(ADD, "*fp32,*fp32,*fp32,i32", 4);
     let mut x: Vec<f32> = (0..1000).map(|i| i as f32).collect();
     let mut y: Vec<f32> = (0..1000).map(|i| 0.5 * i as f32).collect();
     let mut z = vec![0f32; 1000];
@@ -115,7 +112,8 @@ const MATMUL: &str = "def kernel(a, b, c, M, N, K):
 
 /// A product of matrices of this type, by so many warps.
 fn matmul(of: &str, acc: &str, block: [u32; 3], num_warps: u32) -> Kernel {
-    let mut source = MATMUL.replace("ACC", &format!("tl.{}", if acc == "fp32" { "float32" } else { "int32" }));
+    let mut source =
+        MATMUL.replace("ACC", &format!("tl.{}", if acc == "fp32" { "float32" } else { "int32" }));
     for (name, n) in ["BM", "BN", "BK"].into_iter().zip(block) {
         source = source.replace(name, &n.to_string());
     }
@@ -151,7 +149,8 @@ fn product(of: &str, [m, n, k]: [usize; 3], block: [u32; 3], num_warps: u32, off
     let mut c = vec![0i32; m * n];
     let a = &mut bytes(&mut a)[offset..offset + of_a.len()];
     let b = &mut bytes(&mut b)[offset..offset + of_b.len()];
-    (a.copy_from_slice(&of_a), b.copy_from_slice(&of_b));
+    a.copy_from_slice(&of_a);
+    b.copy_from_slice(&of_b);
     let groups = [m.div_ceil(block[0] as usize) as u32, n.div_ceil(block[1] as usize) as u32, 1];
     run(&kernel, groups, [a, b, bytes(&mut c)], &[m as i64, n as i64, k as i64]);
     for (i, &c) in c.iter().enumerate() {
@@ -241,4 +240,58 @@ fn attention() {
             assert!((got - want).abs() < 0.02, "[{i}, {c}]: {got}, not {want}");
         }
     }
+}
+
+/// What Intel's offline compiler makes of a kernel, with the large registers or without.
+fn native(kernel: &Kernel, large: bool) -> (Native, Listing) {
+    let ocloc = Ocloc::find().unwrap_or_else(|e| panic!("{e}"));
+    let native = ocloc.compile(&kernel.spirv, "pvc", large, &Default::default());
+    let native = native.unwrap_or_else(|e| panic!("{e}"));
+    let listing = Listing::read(&native.assembly);
+    (native, listing)
+}
+
+/// How many instructions have names that begin so.
+fn count(l: &Loop, name: &str) -> usize {
+    l.instructions.iter().filter(|(of, _)| of.starts_with(name)).map(|(_, n)| n).sum()
+}
+
+/// The loop with block loads and products, and that it spills nothing.
+fn main_loop(listing: &Listing) -> &Loop {
+    let of_blocks = |l: &&Loop| count(l, "load_block2d") > 0 && count(l, "dpas") > 0;
+    let l = listing.loops.iter().find(of_blocks).unwrap_or_else(|| panic!("{listing:?}"));
+    assert_eq!(count(l, "hword"), 0, "{l:?}");
+    l
+}
+
+#[test]
+fn native_code_of_rows_and_vectors() {
+    for kernel in [kernel(ADD, "*fp32,*fp32,*fp32,i32", 4), kernel(SOFTMAX, "*fp32,*fp32,i32", 4)] {
+        let (native, listing) = native(&kernel, false);
+        assert_eq!((native.usage.spilled_bytes, native.usage.sub_group), (0, 16));
+        assert!(native.usage.slm_bytes >= kernel.shared_bytes);
+        assert!(listing.instructions.keys().any(|name| name.starts_with("store.ugm")), "{listing:?}");
+    }
+}
+
+/// 32 products of 8×16 by 16×16 a warp, as many as the arithmetic needs, and eight loads of each operand.
+#[test]
+fn native_code_of_the_product_of_the_paper() {
+    let (native, listing) = native(&matmul("fp16", "fp32", [256, 256, 32], 32), true);
+    assert_eq!(native.usage.registers, 256);
+    let l = main_loop(&listing);
+    let counts = ["dpas.8x8", "load_block2d.ugm.d16v", "load_block2d.ugm.d16."].map(|name| count(l, name));
+    assert_eq!(counts, [32, 8, 8]);
+    // The rest says where blocks are.
+    assert!(count(l, "") - 48 < 160, "{l:?}");
+}
+
+#[test]
+fn native_code_of_attention() {
+    let signature = "*fp16:16, *fp16:16, *fp16:16, *fp16:16, i32:16, 64, 128, 64";
+    let (_, listing) = native(&kernel(ATTENTION, signature, 8), true);
+    let l = main_loop(&listing);
+    // Keys come transposed, values in pairs of rows.
+    let names = ["dpas.8x8", "load_block2d.ugm.d32t", "load_block2d.ugm.d16v", "load.slm", "store.slm"];
+    assert_eq!(names.map(|name| count(l, name)), [64, 16, 16, 0, 0]);
 }

@@ -118,6 +118,8 @@ impl Translator<'_> {
         args: &[Regs],
     ) -> Result<Regs, Error> {
         let whole = match form {
+            // What is brought into a cache is in no registers.
+            Form::Rows if what == "read_prefetch_" => true,
             Form::Rows => matches!(s.bits, 16 | 32) && s.columns == 16,
             Form::Transform => matches!(s.bits, 8 | 16) && s.rows.is_multiple_of(32 / s.bits),
             Form::Transpose => s.bits == 32 && s.columns <= 8 && s.blocks == 1,
@@ -272,7 +274,8 @@ impl Translator<'_> {
         let column: Regs = b.iter().flat_map(|word| self.factors(word, factor, 32)).collect();
         let mut out = vec![];
         for (row, c) in c.iter().enumerate() {
-            let own = if wide { self.factors(&a[row / 2], factor, 32) } else { self.factors(&a[row], factor, 16) };
+            let own =
+                if wide { self.factors(&a[row / 2], factor, 32) } else { self.factors(&a[row], factor, 16) };
             let first = if wide { row % 2 * 8 } else { 0 };
             let mut sum = c.clone();
             for (k, b) in column.iter().enumerate() {

@@ -31,7 +31,7 @@ fn elementwise(op: Op, b: u32) -> Option<String> {
         Op::LogicalOr => "or.pred".into(),
         Op::LogicalNotEqual => "xor.pred".into(),
         Op::LogicalNot => "not.pred".into(),
-        Op::BitCount => format!("popc.b{b}"),
+        Op::BitCount if b == 32 => "popc.b32".into(),
         _ => return None,
     })
 }
@@ -110,6 +110,9 @@ impl Translator<'_> {
         let (e, _) = self.module.elements(ty)?;
         let (source, _) = self.module.elements(self.type_of(id_of(i, 0)?)?)?;
         let b = bits(&source);
+        if op == Op::BitCount && b == 64 {
+            return self.counted(i, ty, 0, "popc.b64");
+        }
         if source == Type::Int(8) && !matches!(op, Op::UConvert | Op::SConvert) {
             return self.on_bytes(i, ty);
         }
@@ -143,10 +146,8 @@ impl Translator<'_> {
     /// Operations on bytes, as on numbers of 16 bits whose upper half is zero, or the sign.
     fn on_bytes(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
         let op = i.class.opcode;
-        let signed = matches!(
-            op,
-            Op::SDiv | Op::SRem | Op::SNegate | Op::ConvertSToF
-        ) || comparison(op).is_some_and(|(_, kind)| kind == 's');
+        let signed = matches!(op, Op::SDiv | Op::SRem | Op::SNegate | Op::ConvertSToF)
+            || comparison(op).is_some_and(|(_, kind)| kind == 's');
         let (e, _) = self.module.elements(ty)?;
         let text = match comparison(op) {
             Some((how, kind)) => format!("setp.{how}.{kind}16"),
@@ -187,13 +188,13 @@ impl Translator<'_> {
         self.set(i, regs)
     }
 
-    /// Leading zeros of numbers of 64 bits: PTX counts them in 32.
-    fn leading_zeros(&mut self, i: &Instruction, ty: u32) -> Result<(), Error> {
-        let a = self.value(id_of(i, 2)?)?;
+    /// Bits of numbers of 64 bits: PTX counts them in 32.
+    fn counted(&mut self, i: &Instruction, ty: u32, at: usize, text: &str) -> Result<(), Error> {
+        let a = self.value(id_of(i, at)?)?;
         let regs = self.regs_of(ty)?;
         for (reg, a) in regs.iter().zip(&a) {
             let r = self.reg('r');
-            self.op(format!("clz.b64 {r}, {a};"));
+            self.op(format!("{text} {r}, {a};"));
             self.op(format!("cvt.u64.u32 {reg}, {r};"));
         }
         self.set(i, regs)
@@ -306,7 +307,9 @@ impl Translator<'_> {
     /// That what an element is taken out of has no vectors in it.
     fn is_flat(&self, i: &Instruction) -> Result<(), Error> {
         match self.module.ty(self.type_of(id_of(i, 0)?)?)? {
-            Type::Struct(fields) if fields.iter().any(|&f| self.module.elements(f).is_ok_and(|(_, n)| n > 1)) => {
+            Type::Struct(fields)
+                if fields.iter().any(|&f| self.module.elements(f).is_ok_and(|(_, n)| n > 1)) =>
+            {
                 Err(unsupported(i, "a structure with vectors"))
             }
             _ => Ok(()),
@@ -325,7 +328,8 @@ impl Translator<'_> {
             return Err(unsupported(i, "this cast"));
         }
         // Bytes by way of 16 bits.
-        let from = if f == 8 { from.chunks(2).map(|pair| self.bytes(&pair[0], &pair[1])).collect() } else { from };
+        let from =
+            if f == 8 { from.chunks(2).map(|pair| self.bytes(&pair[0], &pair[1])).collect() } else { from };
         let f = f.max(16);
         if t == 8 {
             let halves = if f == 16 { from } else { self.halves(&from, f) };
@@ -389,10 +393,12 @@ impl Translator<'_> {
             (CLOp::u_mul_hi, 32 | 64) => format!("mul.hi.u{b}"),
             (CLOp::s_abs, 16 | 32 | 64) => format!("abs.s{b}"),
             (CLOp::clz, 32) => "clz.b32".into(),
-            (CLOp::clz, 64) => return self.leading_zeros(i, ty),
+            (CLOp::clz, 64) => return self.counted(i, ty, 2, "clz.b64"),
             (CLOp::copysign, 32 | 64) => return self.sign_copied(i, ty),
             (CLOp::rsqrt | CLOp::native_rsqrt, 32) => "rsqrt.approx.f32".into(),
-            (CLOp::s_max | CLOp::s_min | CLOp::s_abs, 8) => return Err(unsupported(i, "this function of bytes")),
+            (CLOp::s_max | CLOp::s_min | CLOp::s_abs, 8) => {
+                return Err(unsupported(i, "this function of bytes"));
+            }
             (CLOp::s_max, _) => format!("max.s{b}"),
             (CLOp::u_max, _) => format!("max.u{}", b.max(16)),
             (CLOp::s_min, _) => format!("min.s{b}"),

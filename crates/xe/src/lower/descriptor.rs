@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 use tilewright_ir as ir;
-use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::dialect::{arith, scf, tt, ttg};
+use tilewright_ir::{Opcode, TypeKind};
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{CastOp, Effect, IntPred, Scalar, Ty, Value};
 use tilewright_lower::{Regs, WordValues, Words, int_of, memory_bits};
@@ -33,6 +34,8 @@ struct Surface {
     /// Whether they take it.
     fits: Value,
     base: Value,
+    /// Elements of a row before those of the tensor.
+    left: Value,
     /// One less than its bytes in a row, its rows, and the bytes from one row to the next.
     sizes: [Value; 3],
 }
@@ -68,14 +71,16 @@ impl Lower<'_, '_> {
 
     fn described(&self, desc: ir::Value) -> Result<Descriptor> {
         let known = self.hooks.descriptors.get(&desc).cloned();
-        known.ok_or_else(|| self.unsupported("a descriptor that comes from elsewhere than tl.make_tensor_descriptor"))
+        known.ok_or_else(|| {
+            self.unsupported("a descriptor that comes from elsewhere than tl.make_tensor_descriptor")
+        })
     }
 
     pub(super) fn descriptor_load(&mut self, load: tt::DescriptorLoad) -> Result<()> {
         let m = self.m;
         let (mut result, mut desc) = (load.result(m), self.described(load.desc(m))?);
         let mut at = load.indices(m).iter().map(|&v| self.scalar(v)).collect::<Result<Vec<_>>>()?;
-        let messages = self.messages(&desc, load, &at)?;
+        let messages = self.messages(&desc, load)?;
         if let Some(turned) = self.turned(result) {
             // What is wanted is loaded, and what is between is nothing.
             self.hooks.turned.insert(turned);
@@ -115,6 +120,43 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
+    /// Brings a block into the cache, where messages take its matrix.
+    pub(super) fn descriptor_prefetch(&mut self, prefetch: tt::DescriptorPrefetch) -> Result<()> {
+        let m = self.m;
+        let (desc, indices) = (self.described(prefetch.desc(m))?, prefetch.indices(m).to_vec());
+        let at = indices.iter().map(|&v| self.scalar(v)).collect::<Result<Vec<_>>>()?;
+        let TypeKind::TensorDesc { block, .. } = m.type_kind(self.value_ty(prefetch.desc(m))) else {
+            return Err(self.error("internal: a prefetch through what is no descriptor"));
+        };
+        let (&[rows, columns], &[y, x]) = (m.shape(*block).unwrap_or(&[]), &at[..]) else { return Ok(()) };
+        let bits = m.bits(m.element_type(*block));
+        let (whole, right) = (self.divisor(indices[1]), self.is_not_negative(indices[1], 0));
+        if self.hooks.blocks == Some(false)
+            || !matches!(bits, 8 | 16 | 32)
+            || u32::from(whole) < (32 / bits).trailing_zeros()
+        {
+            return Ok(());
+        }
+        let Some(surface) = self.surface(&desc, bits / 8, right) else { return Ok(()) };
+        let across = if bits == 8 { 32 } else { 16 };
+        let name = format!("__builtin_IB_subgroup_block_read_prefetch_u{bits}_m8k{across}v1");
+        let pred = (self.hooks.blocks != Some(true)).then_some(surface.fits);
+        self.where_holds(pred, &[], |l| {
+            for row in (0..rows).step_by(8) {
+                for column in (0..columns).step_by(across) {
+                    let (x, y) = (l.b.add_const(x, column as i64), l.b.add_const(y, i64::from(row)));
+                    let x = l.b.add(x, surface.left);
+                    let place = l.b.vector(&[x, y]);
+                    let [width, height, pitch] = surface.sizes;
+                    let args = [surface.base, width, height, pitch, place];
+                    l.b.intrinsic(&name, Effect::Write, None, &args);
+                }
+            }
+            SmallVec::new()
+        });
+        Ok(())
+    }
+
     /// A loop that loads blocks: one where messages take all of their matrices, and one that loads element by element.
     pub(super) fn versioned_loop(&mut self, f: scf::For) -> Result<bool> {
         let m = self.m;
@@ -125,7 +167,7 @@ impl Lower<'_, '_> {
         let mut any = false;
         for load in m.all_ops(f.0).into_iter().filter_map(|op| tt::DescriptorLoad::cast(m, op)) {
             let Some(desc) = self.hooks.descriptors.get(&load.desc(m)).cloned() else { continue };
-            if let Some((_, surface)) = self.messages(&desc, load, &[])? {
+            if let Some((_, surface)) = self.messages(&desc, load)? {
                 fits = self.b.and(fits, surface.fits);
                 any = true;
             }
@@ -154,12 +196,11 @@ impl Lower<'_, '_> {
         Ok(true)
     }
 
-    /// Which messages bring a block, if any do. Without the place they may turn out to be none.
+    /// Which messages bring a block, if any do.
     fn messages(
         &mut self,
         desc: &Descriptor,
         load: tt::DescriptorLoad,
-        at: &[Value],
     ) -> Result<Option<(Message, Surface)>> {
         let block = load.result(self.m);
         let ty = self.value_ty(block);
@@ -169,12 +210,14 @@ impl Lower<'_, '_> {
         if desc.nan || !matches!(bits, 8 | 16 | 32) || element.is_ptr() {
             return Ok(None);
         }
+        // They begin at whole words.
+        let x = load.indices(self.m).last().copied();
+        if x.is_none_or(|x| u32::from(self.divisor(x)) < (32 / bits).trailing_zeros()) {
+            return Ok(None);
+        }
         let (depth, lanes) = (8 * 32 / bits, LANES);
         let message = if self.turned(block).is_some() {
-            // Words of 32 bits have a place of their own.
-            let part = u64::from(32 / bits - 1);
-            let whole = at.get(1).is_none_or(|&x| self.b.known_zeros(x) & part == part);
-            (whole && rows % lanes == 0 && columns % depth == 0).then_some(Message::Turned)
+            (rows % lanes == 0 && columns % depth == 0).then_some(Message::Turned)
         } else if columns % lanes != 0 {
             None
         } else if self.is_second_operand(block) && bits < 32 && rows % depth == 0 {
@@ -183,7 +226,53 @@ impl Lower<'_, '_> {
             (rows % 8 == 0 && bits >= 16).then_some(Message::Rows)
         };
         let Some(message) = message else { return Ok(None) };
-        Ok(self.surface(desc, bits / 8).map(|surface| (message, surface)))
+        let right = x.is_some_and(|x| self.is_not_negative(x, 0));
+        Ok(self.surface(desc, bits / 8, right).map(|surface| (message, surface)))
+    }
+
+    /// The power of two that divides a scalar.
+    fn divisor(&self, v: ir::Value) -> u8 {
+        self.hooks.axis.get(self.m, v).dims.first().map_or(0, |facts| facts.divisibility)
+    }
+
+    /// Whether a scalar is a sum of what is not negative. (What overflows is the program's error.)
+    fn is_not_negative(&self, v: ir::Value, depth: u32) -> bool {
+        use arith::Kind as K;
+        let m = self.m;
+        if let Some(n) = m.constant_int(v) {
+            return n >= 0;
+        }
+        let Some(op) = m.defining_op(v) else {
+            let owner = m.value_block(v).and_then(|block| m.block_parent_op(block));
+            // Loops count upwards.
+            let lower = owner
+                .and_then(|op| scf::For::cast(m, op))
+                .filter(|f| m.block_args(m.region_block(f.body(m))).first() == Some(&v));
+            return depth < 16 && lower.is_some_and(|f| self.is_not_negative(f.lower_bound(m), depth + 1));
+        };
+        let all = || depth < 16 && m.operands(op).iter().all(|&x| self.is_not_negative(x, depth + 1));
+        match m.opcode(op) {
+            Some(Opcode::Tt(tt::Kind::GetProgramId | tt::Kind::GetNumPrograms))
+            | Some(Opcode::Ttg(ttg::Kind::WarpId)) => true,
+            Some(Opcode::Arith(kind)) => match kind {
+                K::Addi
+                | K::Muli
+                | K::Divsi
+                | K::Divui
+                | K::Remsi
+                | K::Remui
+                | K::Extsi
+                | K::Shrui
+                | K::Shrsi
+                | K::Shli
+                | K::Minsi
+                | K::Maxsi
+                | K::Trunci => all(),
+                K::Andi => m.operands(op).iter().any(|&x| self.is_not_negative(x, depth + 1)),
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     /// The second operand of dots that a block becomes when its dimensions have changed places, if it is wanted as nothing else.
@@ -201,21 +290,24 @@ impl Lower<'_, '_> {
     /// Whether an operation is between a block that is loaded and what it becomes.
     pub(super) fn is_between(&self, op: ir::Op) -> bool {
         let result = self.m.results(op).first().copied();
-        let next = |v: ir::Value| self.m.uses(v).first().and_then(|used| self.m.results(used.op).first()).copied();
+        let next =
+            |v: ir::Value| self.m.uses(v).first().and_then(|used| self.m.results(used.op).first()).copied();
         let Some(result) = result else { return false };
         self.hooks.turned.contains(&result)
-            || (tt::Trans::cast(self.m, op).is_some() && next(result).is_some_and(|v| self.hooks.turned.contains(&v)))
+            || (tt::Trans::cast(self.m, op).is_some()
+                && next(result).is_some_and(|v| self.hooks.turned.contains(&v)))
     }
 
     /// The matrix of a descriptor, and whether messages take it: its base a multiple of 64 bytes, rows of at least 64 bytes that are whole words, a pitch
-    /// that is a multiple of 16 and not less, and sizes of at most 24 bits.
-    fn surface(&mut self, desc: &Descriptor, bytes: u32) -> Option<Surface> {
+    /// that is a multiple of 16 and not less, and sizes of at most 24 bits. Where no block begins left of it, one with a base that is only a multiple of 4 is
+    /// part of one that begins further left.
+    fn surface(&mut self, desc: &Descriptor, bytes: u32, right: bool) -> Option<Surface> {
         let ([height, width], [pitch, step]) = (&desc.extents[..], &desc.strides[..]) else { return None };
         if self.b.as_const(*step) != Some(1) {
             return None;
         }
         let base = self.b.cast(CastOp::PtrToInt, desc.base, Ty::I64);
-        let width = self.b.mul_const(*width, i64::from(bytes));
+        let mut width = self.b.mul_const(*width, i64::from(bytes));
         let pitch = self.b.int_cast(*pitch, Ty::I32, true);
         let pitch = self.b.mul_const(pitch, i64::from(bytes));
         let mut fits = self.b.bool(true);
@@ -224,21 +316,33 @@ impl Lower<'_, '_> {
             fits = l.b.and(fits, holds);
         };
         let (none, wide_none) = (self.b.i32(0), self.b.i64(0));
-        let low = self.b.and_const(base, 63);
+        let low = self.b.and_const(base, if right { 3 } else { 63 });
         also(self, IntPred::Eq, low, wide_none);
+        let least = self.b.i32(64);
+        also(self, IntPred::Uge, width, least);
+        also(self, IntPred::Uge, pitch, width);
+        let mut left = none;
+        let mut first = base;
+        if right {
+            let mask = self.b.i64(-64);
+            first = self.b.and(base, mask);
+            let low = self.b.and_const(base, 63);
+            left = self.b.int_cast(low, Ty::I32, false);
+            width = self.b.add(width, left);
+        }
         for (x, mask) in [(width, 3), (pitch, 15)] {
             let low = self.b.and_const(x, mask);
             also(self, IntPred::Eq, low, none);
         }
-        let (least, most) = (self.b.i32(64), self.b.i32(1 << 24));
-        also(self, IntPred::Uge, width, least);
+        let most = self.b.i32(1 << 24);
         also(self, IntPred::Uge, pitch, width);
         also(self, IntPred::Ule, pitch, most);
         let one = self.b.i32(1);
         also(self, IntPred::Uge, *height, one);
         also(self, IntPred::Ule, *height, most);
         let sizes = [width, *height, pitch].map(|x| self.b.add_const(x, -1));
-        Some(Surface { fits, base, sizes })
+        let left = self.b.lshr(left, bytes.trailing_zeros());
+        Some(Surface { fits, base: first, left, sizes })
     }
 
     /// Whether all that takes a block, or a part of it, are dots with it as their second operand.
@@ -261,7 +365,8 @@ impl Lower<'_, '_> {
             Message::Rows => (8, Ty::vector(int_of(element.bits()), 8)),
             Message::Packed | Message::Turned => (8 * 32 / element.bits(), Ty::vector(Scalar::I32, 8)),
         };
-        let across = (0..columns / LANES).flat_map(|c| (0..rows / height).map(move |r| [r * height, c * LANES]));
+        let across =
+            (0..columns / LANES).flat_map(|c| (0..rows / height).map(move |r| [r * height, c * LANES]));
         (across.collect(), ty)
     }
 
@@ -292,7 +397,10 @@ impl Lower<'_, '_> {
             let (mut x, mut y) =
                 (self.b.add_const(at[1], i64::from(column)), self.b.add_const(at[0], i64::from(row)));
             if message == Message::Turned {
-                (x, y) = (self.b.lshr(y, (32 / bits).trailing_zeros()), x);
+                let at = self.b.add(y, surface.left);
+                (x, y) = (self.b.lshr(at, (32 / bits).trailing_zeros()), x);
+            } else {
+                x = self.b.add(x, surface.left);
             }
             let place = self.b.vector(&[x, y]);
             let [width, height, pitch] = surface.sizes;

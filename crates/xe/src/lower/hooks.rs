@@ -10,7 +10,7 @@ use tilewright_lower::{
     Approximation, Atomic, Hooks, LoadHints, OWN_PREFIX, Result, SHARED_MEMORY, Shuffle, WordValues, Words,
 };
 
-use super::{Lower, Shared, Xe};
+use super::{AxisAnalysis, Lower, Shared, Xe};
 
 /// How SPIR-V calls the only operation of a function, on its two parameters.
 fn reduction(m: &ir::Module, function: ir::Block) -> Option<&'static str> {
@@ -44,6 +44,11 @@ impl Hooks for Xe {
         Cow::Borrowed(name)
     }
 
+    fn begin(l: &mut Shared<'_>, _function: ir::Op) -> Result<()> {
+        l.hooks.axis = AxisAnalysis::run(l.m);
+        Ok(())
+    }
+
     fn operation(l: &mut Shared<'_>, op: ir::Op) -> Result<bool> {
         let m = l.m;
         let mut l = Lower(l);
@@ -51,8 +56,10 @@ impl Hooks for Xe {
             Some(Opcode::Tt(kind)) => match kind {
                 tt::Kind::MakeTensorDescriptor => l.descriptor(tt::MakeTensorDescriptor(op))?,
                 tt::Kind::DescriptorLoad => l.descriptor_load(tt::DescriptorLoad(op))?,
+                tt::Kind::DescriptorPrefetch => l.descriptor_prefetch(tt::DescriptorPrefetch(op))?,
                 tt::Kind::DescriptorStore => l.descriptor_store(tt::DescriptorStore(op))?,
                 tt::Kind::Dot => return l.dot(tt::Dot(op)),
+                tt::Kind::ExternElementwise => l.extern_elementwise(tt::ExternElementwise(op))?,
                 tt::Kind::Trans => return Ok(l.is_between(op)),
                 tt::Kind::Print => return Err(l.unsupported("printing")),
                 tt::Kind::Assert => return Err(l.unsupported("assertions at run time")),
@@ -115,12 +122,7 @@ impl Hooks for Xe {
         l.b.intrinsic("xe.shuffle", Effect::Read, Some(Ty::I32), &[word, lane])
     }
 
-    fn reduce_lanes(
-        l: &mut Shared<'_>,
-        function: ir::Block,
-        lanes: &[u32],
-        value: Value,
-    ) -> Option<Value> {
+    fn reduce_lanes(l: &mut Shared<'_>, function: ir::Block, lanes: &[u32], value: Value) -> Option<Value> {
         let ty = l.b.ty(value);
         if lanes.len() as u32 != l.lane_bits() || !matches!(ty, Ty::F32 | Ty::I32 | Ty::F64 | Ty::I64) {
             return None;

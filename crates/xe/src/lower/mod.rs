@@ -16,14 +16,16 @@ mod access;
 mod atomic;
 mod descriptor;
 mod dot;
+mod extern_call;
 mod hooks;
 
 use std::ops::{Deref, DerefMut};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir as ir;
-use tilewright_lower::Result;
 pub use tilewright_lower::Lowered;
+use tilewright_lower::Result;
+use tilewright_passes::analysis::axis::AxisAnalysis;
 
 use crate::target::Target;
 
@@ -45,6 +47,8 @@ pub fn lower(module: &ir::Module, target: Target, options: &ir::Options) -> Resu
 #[derive(Default)]
 struct Xe {
     descriptors: FxHashMap<ir::Value, descriptor::Descriptor>,
+    /// What is known of the kernel's numbers.
+    axis: AxisAnalysis,
     /// Second operands of dots that were loaded with their dimensions changed.
     turned: FxHashSet<ir::Value>,
     /// Whether messages take all matrices of the loop that is being lowered, which there are two of then.

@@ -132,7 +132,8 @@ impl<'m> Body<'_, 'm> {
             self.e.files.insert(loc.file, id);
             id
         });
-        let place = vec![Operand::IdRef(file), Operand::LiteralBit32(loc.line), Operand::LiteralBit32(loc.col)];
+        let place =
+            vec![Operand::IdRef(file), Operand::LiteralBit32(loc.line), Operand::LiteralBit32(loc.col)];
         self.code.push(types::plain(Op::Line, place));
     }
 
@@ -163,7 +164,8 @@ impl<'m> Body<'_, 'm> {
         match self.values.get(&v).copied() {
             Some(known) if known != word => {
                 let ty = self.e.ty(self.view.ty(v))?;
-                let copy = Instruction::new(Op::CopyObject, Some(ty), Some(known), vec![Operand::IdRef(word)]);
+                let copy =
+                    Instruction::new(Op::CopyObject, Some(ty), Some(known), vec![Operand::IdRef(word)]);
                 self.code.push(copy);
             }
             _ => {
@@ -219,9 +221,10 @@ impl<'m> Body<'_, 'm> {
         let inst = |v: Value| self.view.instruction(v);
         let first: view::Instruction<'_> = inst(args[0])?;
         let whole = *first.args.first()?;
-        let all = args.iter().enumerate().all(|(i, &v)| {
-            inst(v).is_some_and(|x| x.op == llvm::Op::Extract(i as u8) && x.args[0] == whole)
-        });
+        let all = args
+            .iter()
+            .enumerate()
+            .all(|(i, &v)| inst(v).is_some_and(|x| x.op == llvm::Op::Extract(i as u8) && x.args[0] == whole));
         (all && usize::from(self.view.ty(whole).lanes) == args.len()).then_some(whole)
     }
 

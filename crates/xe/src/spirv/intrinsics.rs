@@ -110,8 +110,7 @@ impl Body<'_, '_> {
     }
 
     fn extended(&mut self, function: CLOp, ty: Ty, args: &[Word]) -> Result<Word> {
-        let mut operands =
-            vec![Operand::IdRef(self.e.cl), Operand::LiteralExtInstInteger(function as u32)];
+        let mut operands = vec![Operand::IdRef(self.e.cl), Operand::LiteralExtInstInteger(function as u32)];
         operands.extend(args.iter().map(|&id| Operand::IdRef(id)));
         self.op_with(Op::ExtInst, ty, operands)
     }

@@ -161,8 +161,7 @@ impl<'m> Emitter<'m> {
             function.parameters.push(types::parameter(id, param));
         }
         function.end = Some(types::plain(rspirv::spirv::Op::FunctionEnd, vec![]));
-        let linkage =
-            [Operand::LiteralString(name.to_string()), Operand::LinkageType(LinkageType::Import)];
+        let linkage = [Operand::LiteralString(name.to_string()), Operand::LinkageType(LinkageType::Import)];
         self.out.decorate(id, Decoration::LinkageAttributes, linkage);
         // Declarations stand before definitions.
         self.bodies.insert(self.imports.len(), function);

@@ -1,9 +1,7 @@
 //! Types, constants and variables.
 
 use rspirv::dr::{self, Instruction, Operand};
-use rspirv::spirv::{
-    BuiltIn, Capability, Decoration, FunctionControl, Op, StorageClass, Word,
-};
+use rspirv::spirv::{BuiltIn, Capability, Decoration, FunctionControl, Op, StorageClass, Word};
 use tilewright_llvm::{Scalar, Ty};
 
 use super::{Emitter, Result};
@@ -146,10 +144,8 @@ impl Emitter<'_> {
         if let Some(&known) = self.builtins.get(&builtin) {
             return Ok(known);
         }
-        let vector = matches!(
-            builtin,
-            BuiltIn::LocalInvocationId | BuiltIn::WorkgroupId | BuiltIn::NumWorkgroups
-        );
+        let vector =
+            matches!(builtin, BuiltIn::LocalInvocationId | BuiltIn::WorkgroupId | BuiltIn::NumWorkgroups);
         // Those of OpenCL's `size_t` have 64 bits here.
         let ty = if vector { Ty::vector(Scalar::I64, 3) } else { Ty::I32 };
         let pointer = self.pointer(StorageClass::Input, ty)?;

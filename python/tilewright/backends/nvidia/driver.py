@@ -103,7 +103,10 @@ class CudaDriver(GPUDriver):
 
     def get_current_target(self) -> GPUTarget:
         """The GPU that a launch compiles for; without one, what is compiled for and simulated."""
-        if os.environ.get("TILEWRIGHT_BACKEND") in ("ptxsim", "npusim", "xesim", "interp") or not self.is_active():
+        if (
+            os.environ.get("TILEWRIGHT_BACKEND") in ("ptxsim", "npusim", "xesim", "interp")
+            or not self.is_active()
+        ):
             return GPUTarget.parse(os.environ.get("TILEWRIGHT_TARGET") or "cuda:90")
         return GPUTarget.parse(_tilewright.device_properties(self.get_current_device())["target"])
 

@@ -180,7 +180,8 @@ impl Known<'_> {
     fn wrapped(&self, op: Op, wrap: &Wrap) -> Result<Poly, Why> {
         let load = tt::Load::cast(self.m, op).ok_or("it stores where indices begin again from 0")?;
         if self.intervals.of(&wrap.first).low < 0 {
-            return Err("a remainder is its index, of what may be negative: tl.assume(first >= 0) would say that it is not".into());
+            let why = "a remainder is its index, of what may be negative: tl.assume(first >= 0) would help";
+            return Err(why.into());
         }
         let room = wrap.end.plus(&wrap.first, -1);
         match wrap::is_free(self.m, self.affine, load.result(self.m), wrap.dim, &room) {

@@ -1,0 +1,126 @@
+"""Intel's GPUs: what `tilewright compile --target xe:pvc` writes, what `tilewright inspect` says of it, and kernels in the simulator."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+COMMAND = [sys.executable, "-m", "tilewright"]
+ARGUMENTS = ["--target", "xe:pvc", "--signature", "*fp32,*fp32,*fp32,i32", "--constexpr", "BLOCK=256"]
+
+
+@triton.jit
+def add(x, y, z, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    tl.store(z + at, tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)
+
+
+@triton.jit
+def softmax(x, y, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + row * columns + at, mask=at < columns, other=-float("inf"))
+    value = tl.exp(value - tl.max(value, axis=0))
+    tl.store(y + row * columns + at, value / tl.sum(value, axis=0), mask=at < columns)
+
+
+@triton.jit
+def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows, columns = tl.program_id(0) * BM, tl.program_id(1) * BN
+    a_blocks = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    b_blocks = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    c_blocks = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        total = tl.dot(a_blocks.load([rows, k]), b_blocks.load([k, columns]), total)
+    c_blocks.store([rows, columns], total)
+
+
+def run(*arguments, **variables):
+    environment = {**os.environ, **variables}
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment)
+
+
+@pytest.fixture
+def xesim(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "xesim")
+
+
+def test_vectors(xesim):
+    x = np.arange(1000, dtype=np.float32)
+    z = np.zeros_like(x)
+    add[(4,)](x, 2 * x, z, 1000, BLOCK=256)
+    assert (z == 3 * x).all()
+
+
+def test_rows(xesim):
+    x = np.random.default_rng(0).standard_normal((3, 200)).astype(np.float32)
+    y = np.zeros_like(x)
+    softmax[(3,)](x, y, 200, BLOCK=256)
+    want = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(y, want / want.sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("m, n, k", [(64, 64, 64), (72, 48, 80)])
+def test_product(xesim, m, n, k):
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    c = np.zeros((m, n), np.float32)
+    matmul[(triton.cdiv(m, 64), triton.cdiv(n, 64))](a, b, c, m, n, k, BM=64, BN=64, BK=32)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+def test_what_is_out_of_bounds_is_reported(xesim):
+    x = np.zeros(1000, np.float32)
+    with pytest.raises(triton.KernelError, match=r"out of bounds.*\n.*SPIR-V: .*OpLoad"):
+        add[(4,)](x, x.copy(), np.zeros(1024, np.float32), 1024, BLOCK=256)
+
+
+def test_stages(tmp_path):
+    done = run("compile", f"{__file__}::add", *ARGUMENTS, "-o", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "128 registers, 0 bytes spilled" in done.stdout
+    assert (tmp_path / "add.spv").read_bytes()[:4] == (0x07230203).to_bytes(4, "little")
+    assert (tmp_path / "add.bin").read_bytes()[:4] == b"\x7fELF"
+    assert "load.ugm" in (tmp_path / "add.asm").read_text()
+    usage = json.loads((tmp_path / "add.usage.json").read_text())
+    assert (usage["name"], usage["registers"], usage["spilled_bytes"], usage["sub_group_size"]) == (
+        "add",
+        128,
+        0,
+        16,
+    )
+    assert sum(n for name, n in usage["instructions"].items() if name.startswith("load.ugm.d32.a64")) == 8
+
+
+def test_inspect():
+    done = run("inspect", f"{__file__}::add", *ARGUMENTS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("add for xe:pvc: 4 warps of 16 lanes\n128 registers, 0 bytes")
+    assert "load.ugm.d32.a64 8" in done.stdout
+    as_json = run("inspect", f"{__file__}::add", *ARGUMENTS, "--json")
+    assert json.loads(as_json.stdout)["registers"] == 128
+
+
+def test_without_the_offline_compiler(tmp_path):
+    done = run("compile", f"{__file__}::add", *ARGUMENTS, "-o", str(tmp_path), PATH=str(tmp_path))
+    assert done.returncode == 1
+    assert "ocloc, Intel's offline compiler, is not there: install it" in done.stderr
+    assert (tmp_path / "add.spv").exists() and not (tmp_path / "add.bin").exists()
+    unwanted = run("compile", f"{__file__}::add", *ARGUMENTS, "-o", str(tmp_path), TILEWRIGHT_OCLOC="0")
+    assert unwanted.returncode == 0, unwanted.stderr
+    misnamed = run("compile", f"{__file__}::add", *ARGUMENTS, TILEWRIGHT_OCLOC="/nowhere/ocloc")
+    assert misnamed.returncode == 1 and "which is no program" in misnamed.stderr
+
+
+def test_a_chip_that_the_offline_compiler_does_not_know():
+    done = run("compile", f"{__file__}::add", "--target", "xe:bmg", *ARGUMENTS[2:])
+    assert done.returncode == 0, done.stderr
+    assert "no bin" in done.stdout or "registers" in done.stdout
