@@ -94,6 +94,20 @@ def dot_kernel(
     tl.store(out_ptr + flat(part.shape), part)
 
 
+@triton.jit
+def reread_kernel(x_ptr, out_ptr, COPIED: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    # Each program stores its tile, by threads or by a copy, and copies it back.
+    x = tl.make_tensor_descriptor(x_ptr, [tl.num_programs(0) * M, N], [N, 1], [M, N])
+    row = tl.program_id(0) * M
+    at = (row + tl.arange(0, M)[:, None]) * N + tl.arange(0, N)[None, :]
+    for turn in range(8):
+        if COPIED:
+            x.store([row, 0], (at + turn).to(tl.float32))
+        else:
+            tl.store(x_ptr + at, (at + turn).to(tl.float32))
+        tl.store(out_ptr + turn * tl.num_programs(0) * M * N + at, x.load([row, 0]))
+
+
 def say(text):
     if dist.get_rank() == 0:
         print(text, flush=True)
@@ -115,6 +129,15 @@ def check(mesh):
         all_reduce_kernel[(4,)](x, out, x.numel(), mesh, 1024)
     torch.testing.assert_close(out, whole.sum(0))
     say("all-reduce: right")
+
+    for copied in (False, True):
+        x, out = torch.zeros(264 * 32, 64, device="cuda"), torch.zeros(8, 264 * 32 * 64, device="cuda")
+        for _ in range(50):
+            reread_kernel[(264,)](x, out, copied, 32, 64)
+            want = torch.arange(264 * 32 * 64, device="cuda") + torch.arange(8, device="cuda")[:, None]
+            torch.testing.assert_close(out, want.float())
+            out.zero_()
+        say(f"what a program has stored {'by a copy' if copied else 'itself'}, copied back: right")
 
     out = distributed.empty((ranks - 1, 64), torch.float32)
     distributed.reset_signals()
@@ -161,6 +184,18 @@ def check(mesh):
             move_kernel[(3,)](x, out, specs["partial"], specs["whole"], (64, 64), how)
         torch.testing.assert_close(out, total)
         say(f"all-reduce in memory, {how}: right")
+    for source, to in (
+        ("rows", "whole"),
+        ("columns", "whole"),
+        ("partial", "rows"),
+        ("partial", "columns"),
+    ):
+        for how in ("one_shot", "ring"):
+            x, out = symmetric(parts[source]), distributed.empty(parts[to].shape, torch.float32)
+            for _ in range(20):
+                move_kernel[(3,)](x, out, specs[source], specs[to], (64, 64), how)
+            torch.testing.assert_close(out, parts[to])
+            say(f"reshard {source} to {to} in memory, {how}: right")
     for source in specs:
         x = symmetric(parts[source])
         for to in ("whole", "rows", "columns"):
@@ -272,7 +307,14 @@ def collectives(record, mesh, sizes):
             "reduce-scatter": lambda n=n, p=part, o=given: dist.reduce_scatter_tensor(o[:p], x[:n]),
             "all-reduce": lambda o=given: dist.all_reduce(o),
         }
-        ways = [("all-gather", rows, whole, part, n, None), ("reduce-scatter", partial, rows, n, part, None)]
+        ways = [
+            way
+            for how in ("one_shot", "ring")
+            for way in (
+                ("all-gather", rows, whole, part, n, how),
+                ("reduce-scatter", partial, rows, n, part, how),
+            )
+        ]
         ways += [
             ("all-reduce", partial, whole, n, n, how)
             for how in ("one_shot", "two_shot", "ring")

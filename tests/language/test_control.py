@@ -8,6 +8,7 @@ import pytest
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright.compiler.errors import CompileTimeAssertionFailure, UnsupportedLanguageConstruct
 
 SCALE = tl.constexpr(3)
 OFFSET: tl.constexpr = 5
@@ -345,3 +346,43 @@ def test_a_function_that_returns_on_one_path_warns():
         UserWarning, match="returns int32 on one path and nothing on another: there it gives 0"
     ):
         half_kernel.warmup(tl.int32, 12, grid=(1,), num_warps=2)
+
+
+@triton.jit
+def even(out, N: tl.constexpr):
+    tl.static_assert(N % 2 == 0, "N must be even")
+    tl.store(out, N)
+
+
+@triton.jit
+def at_least_four(out, N: tl.constexpr):
+    assert N >= 4, "N is small"
+    tl.store(out, N)
+
+
+@triton.jit
+def with_break(out, N: tl.constexpr):
+    for i in range(N):
+        if tl.load(out) == i:
+            break
+
+
+@triton.jit
+def with_unknown(out, N: tl.constexpr):
+    tl.store(out, unknown)  # noqa: F821
+
+
+# Programs that try configurations tell a demand that fails from a kernel that is wrong.
+@pytest.mark.parametrize(
+    ("kernel", "error"),
+    [
+        (even, CompileTimeAssertionFailure),
+        (at_least_four, CompileTimeAssertionFailure),
+        (with_break, UnsupportedLanguageConstruct),
+        (with_unknown, triton.CompilationError),
+    ],
+)
+def test_classes_of_errors(device, kernel, error):
+    with pytest.raises(triton.CompilationError) as caught:
+        kernel[(1,)](device.zeros(1, np.int32), 3)
+    assert type(caught.value) is error

@@ -83,7 +83,7 @@ def carried(x_ptr, y_ptr, COUNT: tl.constexpr, N: tl.constexpr):
     # Each iteration multiplies by what the one before has stored.
     x = tl.make_tensor_descriptor(x_ptr, [N, N], [N, 1], [N, N])
     total = tl.zeros([N, N], tl.float32)
-    for k in tl.range(COUNT, num_stages=3):
+    for _ in tl.range(COUNT, num_stages=3):
         a = x.load([0, 0])
         total += tl.dot(a, a)
         tl.store(x_ptr + tile(N, N), (total % 7).to(tl.float16))
@@ -103,6 +103,37 @@ def test_a_loop_that_stores_what_it_loads_next(device):
     np.testing.assert_array_equal(device.numpy(X), x)
     if device.backend == "ptxsim":
         assert FENCE in kernel.asm["ptx"]
+
+
+@triton.jit
+def chained(x_ptr, y_ptr, count, MADE: tl.constexpr, N: tl.constexpr):
+    # What an iteration loads the one before it has stored.
+    x = tl.make_tensor_descriptor(x_ptr, [(count + 1) * N, N], [N, 1], [N, N])
+    total = tl.zeros([N, N], tl.float32)
+    for k in range(count):
+        if MADE:
+            a = x.load([k * N, 0])
+        else:
+            a = tl.load(x_ptr + k * N * N + tile(N, N))
+        total += tl.dot(a, a)
+        tl.store(x_ptr + (k + 1) * N * N + tile(N, N), (total % 7).to(tl.float16))
+    tl.store(y_ptr + tile(N, N), total)
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_loop_that_loads_what_it_has_stored(device, made):
+    N, count = 64, 5
+    x = np.zeros((count + 1, N, N), np.float16)
+    x[0] = np.random.default_rng(0).integers(0, 3, (N, N))
+    Y = device.empty((N, N), np.float32)
+    kernel = chained[(1,)](device.array(x), Y, count, made, N)
+    total, a = np.zeros((N, N), np.float32), x[0].astype(np.float32)
+    for _ in range(count):
+        total += a @ a
+        a = total % 7
+    np.testing.assert_array_equal(device.numpy(Y), total)
+    if device.backend == "ptxsim":
+        assert "cp.async.c" not in kernel.asm["ptx"]
 
 
 @triton.jit

@@ -40,7 +40,14 @@ def types_of_extrema():
     tl.static_assert(tl.full((4,), 2.5, tl.int1).dtype == tl.int1)
 
 
+@triton.jit
+def type_of_a_product():
+    a = tl.zeros((32, 32), tl.int8)
+    tl.static_assert(tl.dot(a, a, out_dtype=tl.bfloat16).dtype == tl.int32)
+
+
 def test_types(device):
+    type_of_a_product[(1,)]()
     types_of_extrema[(1,)]()
 
 

@@ -200,3 +200,4 @@ def test_errors():
 
     assert issubclass(CompileTimeAssertionFailure, triton.CompilationError)
     assert issubclass(UnsupportedLanguageConstruct, triton.CompilationError)
+    assert not issubclass(CompileTimeAssertionFailure, UnsupportedLanguageConstruct)

@@ -21,13 +21,13 @@ def sums(x, out):
 
 @tle.jit
 def later(x):
-    gpu.rematerialize_index(4)
+    gpu.tensor_memory_layout(4)
 """
 
 
 @pytest.mark.parametrize(
     ("kernel", "signature", "message"),
-    [("sums", "*fp32,*fp32", None), ("later", "*fp32", "gpu.rematerialize_index")],
+    [("sums", "*fp32,*fp32", None), ("later", "*fp32", "gpu.tensor_memory_layout")],
 )
 def test_compile(kernel, signature, message, tmp_path):
     program = tmp_path / "program.py"

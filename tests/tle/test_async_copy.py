@@ -51,6 +51,24 @@ def test_they_are_copies(arch):
 
 
 @triton.jit
+def never(x_ptr, out_ptr, N: tl.constexpr, MASK: tl.constexpr):
+    at = tl.arange(0, N)
+    buffer = tle.gpu.alloc([N], dtype=tl.float32)
+    tle.gpu.copy(x_ptr + at, buffer, [N], mask=MASK, is_async=True)
+    tle.gpu.async_commit_group()
+    tle.gpu.async_wait_group(0)
+    tl.store(out_ptr + at, tl.load(tle.gpu.local_ptr(buffer, (N - 1 - at,))))
+
+
+@pytest.mark.parametrize("mask", [False, True])
+def test_a_mask_that_is_a_constant(device, mask):
+    x = np.arange(256, dtype=np.float32)
+    out = device.array(np.full_like(x, 7))
+    never[(1,)](device.array(x), out, 256, mask)
+    np.testing.assert_array_equal(device.numpy(out), x[::-1] * mask)
+
+
+@triton.jit
 def in_a_worker(x_ptr, full, buffer, N: tl.constexpr):
     tle.gpu.copy(x_ptr + tl.arange(0, N), buffer, [N], is_async=True)
     tle.gpu.async_commit_group()

@@ -511,3 +511,29 @@ def test_pipelined_loops(device, num_stages):
     np.testing.assert_array_equal(device.numpy(c), 2 * (a.astype("float32") @ b.astype("float32")))
     lines = a.astype("float32").sum(0).reshape(4, 32)[:, ::-1]
     np.testing.assert_array_equal(device.numpy(sums), sum(lines[i] * (i + 1) for i in range(4)))
+
+
+@triton.jit
+def anew(out, wide, N: tl.constexpr):
+    at = tl.arange(0, N)
+    long = at.to(tl.int64)
+    tl.store(out + tle.gpu.rematerialize_index(at), tle.gpu.rematerialize_index(at) + at)
+    place = tle.gpu.rematerialize_index(tl.program_id(0).to(tl.int64))
+    tl.store(wide + long, tle.gpu.rematerialize_index(long) * 3 + place)
+
+
+def test_indices_made_anew(device):
+    out, wide = device.zeros(64, np.int32), device.zeros(64, np.int64)
+    anew[(1,)](out, wide, 64)
+    np.testing.assert_array_equal(device.numpy(out), 2 * np.arange(64))
+    np.testing.assert_array_equal(device.numpy(wide), 3 * np.arange(64))
+
+
+@triton.jit
+def anew_float(out):
+    tl.store(out, tle.gpu.rematerialize_index(1.5))
+
+
+def test_only_integers_are_made_anew(device):
+    with pytest.raises(triton.CompilationError, match="takes integers of 16, 32 or 64 bits"):
+        anew_float[(1,)](device.zeros(1, np.float32))

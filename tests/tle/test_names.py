@@ -74,14 +74,14 @@ def test_a_name_that_the_reference_lacks_is_missing_at_once():
 def test_a_name_that_is_not_there_yet_can_be_held_but_not_called():
     assert tle.gpu.storage_kind.smem is tle.gpu.smem
     assert repr(tle.dsa.ascend.UB) == "tle.dsa.ascend.UB"
-    with pytest.raises(NotImplementedError, match=r"not supported yet: tle\.gpu\.rematerialize_index"):
-        tle.gpu.rematerialize_index(2)
+    with pytest.raises(NotImplementedError, match=r"not supported yet: tle\.gpu\.tensor_memory_layout"):
+        tle.gpu.tensor_memory_layout(2)
 
 
 @triton.jit
 def by_module(x):
     tl.store(x, 1.0)
-    buffer = tle.gpu.rematerialize_index(2)
+    buffer = tle.gpu.tensor_memory_layout(2)
 
 
 held = tle.gpu.tensor_memory_layout
@@ -94,7 +94,7 @@ def by_value(x):
 
 @triton.jit
 def by_full_path(x):
-    p = triton.experimental.tle.language.gpu.rematerialize_index(2)
+    p = triton.experimental.tle.language.gpu.tensor_memory_layout(2)
 
 
 @triton.jit
@@ -105,9 +105,9 @@ def by_another_name(x):
 @pytest.mark.parametrize(
     ("kernel", "line", "message"),
     [
-        (by_module, "tle.gpu.rematerialize_index", "not supported yet: tle.gpu.rematerialize_index"),
+        (by_module, "tle.gpu.tensor_memory_layout", "not supported yet: tle.gpu.tensor_memory_layout"),
         (by_value, "held", "not supported yet: tle.gpu.tensor_memory_layout"),
-        (by_full_path, "rematerialize_index", "not supported yet: tle.gpu.rematerialize_index"),
+        (by_full_path, "tensor_memory_layout", "not supported yet: tle.gpu.tensor_memory_layout"),
         (by_another_name, "tle.cumsumm", "did you mean `cumsum`"),
     ],
 )
@@ -138,6 +138,12 @@ def test_the_support_list_tells_the_truth():
     assert tle.primitive_name(tle.load) == "load" == tle.primitive_name("tle.load")
     assert tle.primitive_name(tle.gpu.alloc) == "gpu.alloc"
     assert tle.primitive_name(tle.remote) == "remote"
+    assert (
+        tle.primitive_name(tle.cumsum)
+        == tle.primitive_name("triton.experimental.tle.language.cumsum")
+        == "cumsum"
+    )
+    assert tle.primitive_name("language.gpu.core.alloc") == "gpu.alloc"
     assert tle.primitive_name(tle.pipe) == "pipe"
     assert tle.primitive_name(tle.pipe_writer.acquire) == tle.primitive_name(tle.pipe.writer.acquire)
     assert tle.primitive_name(tle.pipe.reader.wait) == "pipe.reader.wait"
@@ -145,10 +151,10 @@ def test_the_support_list_tells_the_truth():
         tle.primitive_name("tle.nothing")
     tle.require_tle("cuda", tle.load)
     with pytest.raises(
-        tle.TLEUnsupportedPrimitiveError, match=r"cuda does not support tle\.gpu\.rematerialize_index"
+        tle.TLEUnsupportedPrimitiveError, match=r"cuda does not support tle\.dsa\.add"
     ) as caught:
-        tle.require_tle("cuda", tle.gpu.rematerialize_index)
-    assert (caught.value.backend, caught.value.primitive) == ("cuda", "gpu.rematerialize_index")
+        tle.require_tle("cuda", tle.dsa.add)
+    assert (caught.value.backend, caught.value.primitive) == ("cuda", "dsa.add")
 
 
 def test_a_backend_may_list_its_own():

@@ -98,6 +98,88 @@ def test_distributed_dot(device, a_split, b_split):
 
 
 @triton.jit
+def shared_kernel(
+    a_ptr, b_ptr, out_ptr,
+    a_how: tl.constexpr, b_how: tl.constexpr, to: tl.constexpr, a_shape: tl.constexpr, b_shape: tl.constexpr,
+    A_SIZE: tl.constexpr, B_SIZE: tl.constexpr, OUT_SIZE: tl.constexpr, MULTICAST: tl.constexpr,
+):  # fmt: skip
+    rank = 0
+    for d in tl.static_range(to.mesh.ndim):
+        rank = rank * to.mesh.shape[d] + tle.shard_id(to.mesh, d)
+    a = tle.make_sharded_tensor(a_ptr + rank * A_SIZE, a_how, a_shape)
+    b = tle.make_sharded_tensor(b_ptr + rank * B_SIZE, b_how, b_shape)
+    product = tle.distributed_dot(a, b, multicast=MULTICAST)
+    # What is in the buffers of the one has been read before those of the other are filled.
+    product = tle.distributed_dot(a, b, product, multicast=MULTICAST)
+    part = tl.load(tle.reshard(product, to))
+    tl.store(out_ptr + rank * OUT_SIZE + flat(part.shape), part)
+
+
+FOUR = tle.device_mesh({"block_cluster": 4})
+
+
+@pytest.mark.parametrize(
+    ("mesh", "a_split", "b_split", "copies"),
+    [
+        (PAIR, ["block_cluster"], [], 1),
+        (PAIR, [], [None, "block_cluster"], 1),
+        (PAIR, [], [], 2),
+        (FOUR, ["block_cluster"], [], 1),
+        (GRID, ["x"], [None, "y"], 2),
+        (GRID, [None, "x"], ["x"], 2),
+        # One is gathered beside it.
+        (GRID, ["x"], [None, "x"], 1),
+    ],
+)
+def test_operands_that_are_fetched_together(device, mesh, a_split, b_split, copies):
+    a_how, b_how = tle.sharding(mesh, a_split), tle.sharding(mesh, b_split)
+    shapes = (64, 128), (128, 64)
+    a, b = (array(shape, np.float16, seed) for seed, shape in enumerate(shapes))
+    to = tle.sharding(mesh)
+    parts = [np.stack(parts_of(x, how)) for x, how in ((a, a_how), (b, b_how))]
+    want = 2 * (a.astype(np.float32) @ b.astype(np.float32))
+    for multicast in (False, True):
+        out = device.array(np.zeros((mesh.size, 64, 64), np.float32))
+        sizes = (*(p[0].size for p in parts), 64 * 64)
+        given = map(device.array, parts)
+        kernel = shared_kernel[(1,)](*given, out, a_how, b_how, to, *shapes, *sizes, multicast)
+        np.testing.assert_array_equal(whole_of(list(device.numpy(out)), to, (64, 64)), want)
+        if device.backend == "ptxsim":
+            found = kernel.asm["ttgir"].count("ttg.multicast") if "ttgir" in kernel.asm else None
+            assert found in (None, 2 * copies * multicast)
+            assert ("multicast::cluster" in kernel.asm["ptx"]) == multicast
+
+
+@pytest.mark.parametrize(
+    ("a_split", "b_split", "shape", "message"),
+    [
+        (["block_cluster"], [None, "block_cluster"], (64, 64), "no operand lies in memory and is whole"),
+        (["block_cluster"], [], (10, 10), "no copies bring `expect_bytes` = 200 bytes"),
+    ],
+)
+def test_what_cannot_be_fetched_together(a_split, b_split, shape, message):
+    a_how, b_how = tle.sharding(PAIR, a_split), tle.sharding(PAIR, b_split)
+    x = np.zeros(shape, np.float16)
+    with pytest.raises(triton.CompilationError, match=message):
+        shared_kernel.warmup(
+            x,
+            x,
+            x,
+            a_how,
+            b_how,
+            tle.sharding(PAIR),
+            shape,
+            shape,
+            1,
+            1,
+            1,
+            True,
+            grid=(1,),
+            target="cuda:90",
+        )
+
+
+@triton.jit
 def refused_kernel(x_ptr, how: tl.constexpr, INTO: tl.constexpr):
     x = tle.make_sharded_tensor(x_ptr, how, (8, 8))
     if INTO:

@@ -33,6 +33,43 @@ def extract_at_run_time(x_ptr, out_ptr, linear, SHAPE: tl.constexpr, TILE: tl.co
 
 
 @triton.jit
+def concat_kernel(
+    x_ptr, out_ptr, SHAPE: tl.constexpr, WHOLE: tl.constexpr, COUNT: tl.constexpr, DIM: tl.constexpr
+):
+    x = tl.load(grid_of(x_ptr, SHAPE))
+    pieces = [x + 100 * k for k in tl.static_range(COUNT)]
+    tl.store(grid_of(out_ptr, WHOLE), tle.concat_dot_fragments(pieces, dim=DIM))
+
+
+@pytest.mark.parametrize(
+    ("shape", "count", "dim"), [((16, 16), 2, 1), ((16, 32), 4, 0), ((8,), 3, 0), ((4, 6, 8), 2, -2)]
+)
+def test_concatenated_fragments(device, shape, count, dim):
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    want = np.concatenate([x + 100 * k for k in range(count)], axis=dim)
+    out = device.empty(want.shape, np.float32)
+    concat_kernel[(1,)](device.array(x), out, shape, want.shape, count, dim)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def fragments_of_a_product(a_ptr, b_ptr, out_ptr):
+    rows, half, k = tl.arange(0, 32)[:, None], tl.arange(0, 32)[None, :], tl.arange(0, 64)
+    left = tl.load(a_ptr + rows * 64 + half)
+    right = tl.load(a_ptr + rows * 64 + 32 + half)
+    b = tl.load(b_ptr + k[:, None] * 32 + half)
+    tl.store(out_ptr + rows * 32 + half, tl.dot(tle.concat_dot_fragments((left, right), 1), b))
+
+
+def test_concatenated_operand(device):
+    a = (np.arange(32 * 64) % 7 - 3).reshape(32, 64).astype(np.float16)
+    b = (np.arange(64 * 32) % 5 - 2).reshape(64, 32).astype(np.float16)
+    out = device.empty((32, 32), np.float32)
+    fragments_of_a_product[(1,)](device.array(a), device.array(b), out)
+    np.testing.assert_array_equal(device.numpy(out), a.astype(np.float32) @ b.astype(np.float32))
+
+
+@triton.jit
 def insert_kernel(x_ptr, tile_ptr, out_ptr, SHAPE: tl.constexpr, TILE: tl.constexpr, INDEX: tl.constexpr):
     x, tile = tl.load(grid_of(x_ptr, SHAPE)), tl.load(grid_of(tile_ptr, TILE))
     tl.store(grid_of(out_ptr, SHAPE), tle.insert_tile(x, tile, INDEX))

@@ -15,6 +15,7 @@ use crate::float::{Rounding, round_f64};
 use crate::meeting::Meetings;
 use crate::memory::Memory;
 use crate::program::{Place, Program};
+use crate::races::Races;
 use crate::tile::Repr;
 
 /// An argument of a launch.
@@ -187,6 +188,7 @@ impl Executable {
         }
         let meetings = Meetings::default();
         let clusters = Clusters::default();
+        let races = (inputs.len() > 1).then(|| Races::new(total, per_rank, memory));
         let available = rayon::current_num_threads();
         let threads = if options.threads == 0 { available } else { options.threads };
         let threads = threads.min(usize::try_from(total).unwrap_or(usize::MAX)).max(1);
@@ -198,6 +200,7 @@ impl Executable {
                 cluster: self.cluster,
                 meetings: &meetings,
                 clusters: &clusters,
+                races: races.as_ref(),
                 trap_division: options.trap_division,
                 interrupt: options.interrupt,
             },

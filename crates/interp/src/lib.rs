@@ -9,7 +9,7 @@
 //!
 //! In the order in which data flows: `compile` (IR to [program](self)), `program` (the instructions), `exec` (runs
 //! them), with `kernels` (elementwise loops), `shape` (what arranges elements), `lazy` and `tile` (compact forms of index arithmetic and masks), `memory`
-//! (checks), `cluster_memory` (buffers that other programs reach), `meeting` (barriers of programs), `float` and `elem` (formats).
+//! (checks), `cluster_memory` (buffers that other programs reach), `meeting` (barriers of programs), `races` (between ranks), `float` and `elem` (formats).
 
 mod buffer;
 mod cluster_memory;
@@ -23,6 +23,7 @@ mod lazy;
 mod meeting;
 mod memory;
 mod program;
+mod races;
 mod shape;
 mod shared_copy;
 mod tile;

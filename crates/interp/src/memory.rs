@@ -114,6 +114,11 @@ impl Memory {
         self.check(hit, addr, size, write)
     }
 
+    /// Whether a range lies in memory that may be written.
+    pub fn is_shared(&self, addr: u64, size: u64) -> bool {
+        self.find(addr, size).is_some_and(|a| a.writable)
+    }
+
     /// The allocation nearest to an address, and a sentence that says where the address is relative to it.
     pub fn nearest(&self, addr: u64, size: u64) -> Option<(&Allocation, String)> {
         let distance = |a: &Allocation| {

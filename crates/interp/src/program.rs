@@ -11,6 +11,7 @@ use tilewright_ir::{Diagnostic, FloatKind};
 
 use crate::float::Rounding;
 use crate::kernels::Kernel;
+use crate::races::Message;
 use crate::shape::TileOp;
 use crate::tile::TileType;
 
@@ -228,6 +229,8 @@ pub enum Instr {
         mask: Option<V>,
         other: Option<V>,
         dst: V,
+        /// Whether others may write there at the same time.
+        volatile: bool,
     },
     Store {
         ptr: V,
@@ -240,12 +243,14 @@ pub enum Instr {
         val: V,
         mask: Option<V>,
         dst: V,
+        message: Message,
     },
     AtomicCas {
         ptr: V,
         cmp: V,
         val: V,
         dst: V,
+        message: Message,
     },
     Dot {
         a: V,
@@ -427,7 +432,7 @@ impl Instr {
                 [base].into_iter().chain(indices).for_each(|v| f(v, Use));
                 f(dst, Def);
             }
-            Instr::Load { ptr, mask, other, dst } => {
+            Instr::Load { ptr, mask, other, dst, .. } => {
                 [ptr].into_iter().chain(mask).chain(other).for_each(|v| f(v, Use));
                 f(dst, Def);
             }
@@ -438,7 +443,7 @@ impl Instr {
                 [ptr, val].into_iter().chain(mask).for_each(|v| f(v, Use));
                 f(dst, Def);
             }
-            Instr::AtomicCas { ptr: a, cmp: b, val: c, dst } | Instr::Dot { a, b, c, dst, .. } => {
+            Instr::AtomicCas { ptr: a, cmp: b, val: c, dst, .. } | Instr::Dot { a, b, c, dst, .. } => {
                 f(a, Use);
                 f(b, Use);
                 f(c, Use);

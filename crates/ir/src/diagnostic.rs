@@ -30,6 +30,8 @@ pub enum Kind {
     Kernel,
     /// The text is not the language's (or the IR's).
     Syntax,
+    /// What the kernel itself demands at compile time (`tl.static_assert`, `assert`) does not hold.
+    Assertion,
     /// An option, a target or a signature that cannot be.
     Request,
     /// Right, but not there yet.

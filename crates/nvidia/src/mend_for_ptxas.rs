@@ -91,7 +91,7 @@ fn with_sign(line: &str) -> Option<String> {
     };
     let mut operands = operands.split(',').map(str::trim_ascii);
     let (to, value, number) = (operands.next()?, operands.next()?, operands.next()?.parse::<i64>().ok()?);
-    let below = sign - number;
+    let below = sign.checked_sub(number)?;
     // `number` with its sign turned, which is that much less than -1.
     (0..=STEPS).contains(&below).then(|| {
         let turned = -1 - below;
@@ -180,14 +180,14 @@ mod tests {
     fn only_comparisons_with_the_largest_numbers_are_signed() {
         let ptx = "\tsetp.gt.u32 \t%p1, %r5, 2147483646;\n\tsetp.lt.u64 \t%p2, %rd1, 9223372036854775807;\n\
                    \tsetp.gt.u32 \t%p3, %r5, 2147400000;\n\tsetp.gt.s32 \t%p4, %r5, 2147483646;\n\
-                   \tsetp.gt.u32 \t%p5, %r5, %r6;\n\tmov.b32 \t%r1, 2147483646;\n";
+                   \tsetp.gt.u32 \t%p5, %r5, %r6;\n\tmov.b32 \t%r1, 2147483646;\n\tsetp.gt.u64 \t%p6, %rd1, -4294967297;\n";
         let mended = compare_with_sign(ptx.to_string());
         assert_eq!(
             mended,
             "\t{ .reg .b32 tmp; xor.b32 tmp, %r5, 0x80000000; setp.gt.s32 %p1, tmp, -2; }\n\
              \t{ .reg .b64 tmp; xor.b64 tmp, %rd1, 0x8000000000000000; setp.lt.s64 %p2, tmp, -1; }\n\
              \tsetp.gt.u32 \t%p3, %r5, 2147400000;\n\tsetp.gt.s32 \t%p4, %r5, 2147483646;\n\
-             \tsetp.gt.u32 \t%p5, %r5, %r6;\n\tmov.b32 \t%r1, 2147483646;\n"
+             \tsetp.gt.u32 \t%p5, %r5, %r6;\n\tmov.b32 \t%r1, 2147483646;\n\tsetp.gt.u64 \t%p6, %rd1, -4294967297;\n"
         );
         assert_eq!(compare_with_sign(mended.clone()), mended);
     }

@@ -16,24 +16,24 @@ pub(crate) fn commutes(m: &Module, reduce: tt::Reduce) -> bool {
     m.has_trait(op, Trait::Commutative)
 }
 
-/// The function of a reduction on whole tensors (or numbers), at a point; its results and the last operation made.
+/// The function of a reduction or scan on whole tensors (or numbers), at a point; its results and the last operation made.
 ///
 /// # Errors
 /// A function with control flow.
 pub(crate) fn combine(
     m: &mut Module,
-    reduce: tt::Reduce,
+    by: Op,
     point: InsertPoint,
     first: &[Value],
     second: &[Value],
 ) -> Result<(Vec<Value>, Op), Diagnostic> {
-    let body = m.region_block(reduce.combine(m));
+    let body = m.region_block(m.regions(by)[0]);
     let like = m.value_type(first[0]);
     let shape = m.is_tensor(like).then(|| (m.shape(like).unwrap_or(&[]).to_vec(), m.encoding(like)));
     let args = m.block_args(body).to_vec();
     let mut map: FxHashMap<Value, Value> = FxHashMap::default();
     map.extend(args.iter().copied().zip(first.iter().chain(second).copied()));
-    let loc = m.op_loc(reduce.0);
+    let loc = m.op_loc(by);
     for op in m.block_ops(body).collect::<Vec<_>>() {
         if m.has_trait(op, Trait::Terminator) {
             let out: Vec<Value> = m.operands(op).iter().map(|v| *map.get(v).unwrap_or(v)).collect();
@@ -41,12 +41,12 @@ pub(crate) fn combine(
                 ValueDef::Result(op, _) => Some(op),
                 ValueDef::Argument(..) => None,
             });
-            let last = at.reduce(|a, b| if m.is_before(a, b) { b } else { a }).unwrap_or(reduce.0);
+            let last = at.reduce(|a, b| if m.is_before(a, b) { b } else { a }).unwrap_or(by);
             return Ok((out, last));
         }
         let plain = m.regions(op).is_empty() && is_pure(m, op);
         if !plain {
-            let what = "a reduction across CTAs, warps or blocks by a function with control flow";
+            let what = "a reduction or scan across CTAs, warps or blocks by a function with control flow";
             return Err(Diagnostic::unsupported(m, m.op_loc(op), what));
         }
         let clone = m.clone_op(op, &mut map);
@@ -73,7 +73,8 @@ pub(crate) fn combine(
             }
         }
     }
-    Err(Diagnostic::at(m, loc, "internal: the function of a reduction returns nothing").of(Kind::Internal))
+    Err(Diagnostic::at(m, loc, "internal: the function of a reduction or scan returns nothing")
+        .of(Kind::Internal))
 }
 
 /// What is promised of runs along a dimension holds within the part at most: `parts` has the extents of those that are split.

@@ -126,6 +126,8 @@ pub(crate) struct Copy {
     /// Bytes to copy from the source; the rest up to `size` is zero.
     pub take: [u32; LANES],
     pub size: u32,
+    /// What lay there when it was issued.
+    pub data: Box<[[u8; 16]; LANES]>,
 }
 
 /// A warp.

@@ -450,6 +450,12 @@ fn asynchronous_copies() {
     none(&run(&copied("cp.async.wait_group 0; bar.sync 0;", 32), 64));
     let r = run(&copied("bar.sync 0;", 32), 64);
     assert!(r.findings.iter().any(|f| f.kind == AsyncBeforeWait), "{:#?}", r.findings);
+    // It reads its source until the wait.
+    only(
+        &run(&copied("mov.u32 %r7, 9; st.global.u32 [%rd2], %r7; cp.async.wait_group 0;", 0), 32),
+        GlobalRace,
+    );
+    none(&run(&copied("cp.async.wait_group 0; mov.u32 %r7, 9; st.global.u32 [%rd2], %r7;", 0), 32));
 }
 
 #[test]

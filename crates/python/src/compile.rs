@@ -19,7 +19,9 @@ use tilewright_frontend::signature::{ArgSpec, ArgType, Signature};
 use tilewright_frontend::{DType, Diagnostic, DiagnosticKind, HostValue};
 
 use crate::args::{Arguments, Spec};
-use crate::errors::{CompilationError, Optional, OutOfResources};
+use crate::errors::{
+    CompilationError, CompileTimeAssertionFailure, Optional, OutOfResources, UnsupportedLanguageConstruct,
+};
 use crate::host::PyHost;
 use crate::jit::{JitBase, Prepared};
 use crate::kernel::{Code, CompiledKernel};
@@ -304,6 +306,8 @@ fn diagnostic(py: Python<'_>, diagnostic: Diagnostic) -> PyErr {
     }
     let error = match kind {
         DiagnosticKind::OutOfResources => OutOfResources::new_err(text),
+        DiagnosticKind::Assertion => CompileTimeAssertionFailure::new_err(text),
+        DiagnosticKind::Unsupported => UnsupportedLanguageConstruct::new_err(text),
         _ => CompilationError::new_err(text),
     };
     // An exception without the attribute is one all the same.

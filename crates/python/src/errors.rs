@@ -18,6 +18,18 @@ create_exception!(
 );
 create_exception!(
     tilewright,
+    CompileTimeAssertionFailure,
+    CompilationError,
+    "What a kernel demands at compile time, by tl.static_assert or assert, does not hold."
+);
+create_exception!(
+    tilewright,
+    UnsupportedLanguageConstruct,
+    CompilationError,
+    "A kernel has what Python has and the language has not, or not yet."
+);
+create_exception!(
+    tilewright,
     OutOfResources,
     TilewrightError,
     "A kernel needs more shared memory, registers or threads than the GPU has."
@@ -40,6 +52,8 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
     m.add("TilewrightError", py.get_type::<TilewrightError>())?;
     m.add("CompilationError", py.get_type::<CompilationError>())?;
+    m.add("CompileTimeAssertionFailure", py.get_type::<CompileTimeAssertionFailure>())?;
+    m.add("UnsupportedLanguageConstruct", py.get_type::<UnsupportedLanguageConstruct>())?;
     m.add("OutOfResources", py.get_type::<OutOfResources>())?;
     m.add("KernelError", py.get_type::<KernelError>())?;
     m.add("DriverError", py.get_type::<DriverError>())

@@ -24,7 +24,8 @@ use tilewright_passes::hopper::distribute_ctas;
 use tilewright_passes::pass::{DCE, Property, Row};
 use tilewright_passes::transform::{
     allocate_shared, assign_layouts, decompose_scaled_dots, distribute_to_lanes, distribute_to_warps,
-    inline_calls, match_target_size, membar, prefetch_blocks, raise_to_descriptors, unroll_loops,
+    inline_calls, legalize_dots, match_target_size, membar, prefetch_blocks, raise_to_descriptors,
+    unroll_loops,
 };
 
 /// Each pass, and why it stands where it does.
@@ -38,6 +39,7 @@ pub static PASSES: &[Row] = &[
         pass: decompose_scaled_dots::PASS,
         why: "before everything that looks at dots: there are no units for scales",
     },
+    Row { pass: legalize_dots::PASS, why: "behind what makes dots: those that no instruction does" },
     Row {
         pass: raise_to_descriptors::PASS,
         why: "behind all that makes loads and stores, before layouts: instructions take blocks of matrices",

@@ -360,3 +360,117 @@ def kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
 ";
     product_of(source, f16::from_f32, "fp16", [32, 64, 32], 4);
 }
+
+/// A scan goes on from block to block of an instruction.
+#[test]
+fn scans() {
+    let source = "\
+def kernel(x, out, M: tl.constexpr, N: tl.constexpr, REVERSE: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out + at, tl.cumsum(tl.load(x + at), axis=1, reverse=REVERSE))
+";
+    let (m, n) = (16, 128);
+    for (num_warps, reverse) in [(1, false), (4, false), (4, true)] {
+        let mut x: Vec<f32> = (0..m * n).map(number).collect();
+        let mut out = vec![f32::NAN; m * n];
+        let word = if reverse { "True" } else { "False" };
+        let module = lowered(source, &format!("*fp32:16, *fp32:16, {m}, {n}, {word}"), num_warps);
+        let args = [memory(&mut x), memory(&mut out)];
+        run(module, [1, 1], num_warps, &args, &[]);
+        for i in 0..m {
+            for c in 0..n {
+                let range = if reverse { c..n } else { 0..c + 1 };
+                let expected: f32 = range.map(|c| number(i * n + c)).sum();
+                assert_eq!(out[i * n + c], expected, "{num_warps} warps, {reverse}: [{i}, {c}]");
+            }
+        }
+    }
+}
+
+/// One warp adds, and all get what was there.
+#[test]
+fn old_values_of_atomic_operations() {
+    let source = "\
+def kernel(x, counter, scratch, BLOCK: tl.constexpr):
+    first = tl.atomic_add(counter, BLOCK)
+    old = tl.atomic_cas(counter + 1, 7, 9)
+    tl.store(x + first + tl.arange(0, BLOCK), old + tl.arange(0, BLOCK))
+";
+    for num_warps in [1, 4] {
+        let mut x = vec![-1i32; 3 * 128];
+        let (mut counter, mut scratch) = ([0i32, 7], vec![-1i32; 64]);
+        let module = lowered(source, "*i32:16, *i32:16, *i32:16, 128", num_warps);
+        let args = [memory(&mut x), memory(&mut counter), memory(&mut scratch)];
+        run(module, [1, 1], num_warps, &args, &[]);
+        assert_eq!(counter, [128, 9], "{num_warps} warps");
+        assert!((0..128).all(|i| x[i] == 7 + i as i32), "{num_warps} warps: {x:?}");
+        assert!(x[128..].iter().all(|&x| x == -1));
+    }
+}
+
+/// Products of int8 are exact.
+#[test]
+fn products_of_bytes() {
+    let source = "\
+def kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    a_blocks = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    b_blocks = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    c_blocks = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    accumulator = tl.zeros((BM, BN), dtype=tl.int32)
+    for k in range(0, K, BK):
+        accumulator = tl.dot(a_blocks.load([0, k]), b_blocks.load([k, 0]), accumulator)
+    c_blocks.store([0, 0], accumulator)
+";
+    let (m, n, k) = (32, 64, 128);
+    let byte = |i: usize| ((i * 29 + i / 5) % 251) as i8;
+    let mut a: Vec<i8> = (0..m * k).map(byte).collect();
+    let mut b: Vec<i8> = (0..k * n).map(|i| byte(i + 3)).collect();
+    let mut c = vec![-1i32; m * n];
+    let module = lowered(source, "*i8:16, *i8:16, *i32:16, i32:16, i32:16, i32:16, 32, 64, 64", 4);
+    let args = [memory(&mut a), memory(&mut b), memory(&mut c)];
+    run(module, [1, 1], 4, &args, &[m as i64, n as i64, k as i64]);
+    for i in 0..m {
+        for j in 0..n {
+            let one = |x: usize| i32::from(byte(i * k + x)) * i32::from(byte(x * n + j + 3));
+            assert_eq!(c[i * n + j], (0..k).map(one).sum::<i32>(), "[{i}, {j}]");
+        }
+    }
+}
+
+/// Dots that no instruction does, of instructions that there are: their results in f16, of fp8, and of fp32 by three of tf32.
+#[test]
+fn products_that_no_instruction_does() {
+    let source = |how: &str| {
+        format!(
+            "\
+def kernel(a, b, c, M, N, K):
+    rows, columns, depth = tl.arange(0, 32), tl.arange(0, 64), tl.arange(0, 64)
+    x = tl.load(a + rows[:, None] * K + depth[None, :])
+    y = tl.load(b + depth[:, None] * N + columns[None, :])
+    tl.store(c + rows[:, None] * N + columns[None, :], tl.dot(x, y, {how}))
+"
+        )
+    };
+    let (m, n, k) = (32, 64, 64);
+    let expected =
+        |i: usize, j: usize| (0..k).map(|x| number(i * k + x) * number(x * n + j + 3)).sum::<f32>();
+    let args = [m as i64, n as i64, k as i64];
+    let mut a: Vec<f16> = (0..m * k).map(|i| f16::from_f32(number(i))).collect();
+    let mut b: Vec<f16> = (0..k * n).map(|i| f16::from_f32(number(i + 3))).collect();
+    let mut c = vec![f16::NAN; m * n];
+    let module =
+        lowered(&source("out_dtype=tl.float16"), "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16", 4);
+    run(module, [1, 1], 4, &[memory(&mut a), memory(&mut b), memory(&mut c)], &args);
+    assert!((0..m * n).all(|i| c[i].to_f32() == expected(i / n, i % n)));
+
+    let mut a: Vec<f32> = (0..m * k).map(|i| number(i) / 3.0).collect();
+    let mut b: Vec<f32> = (0..k * n).map(|i| number(i + 3) / 7.0).collect();
+    let mut c = vec![f32::NAN; m * n];
+    let module = lowered(
+        &source("input_precision='tf32x3'"),
+        "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16, i32:16",
+        4,
+    );
+    run(module, [1, 1], 4, &[memory(&mut a), memory(&mut b), memory(&mut c)], &args);
+    assert!((0..m * n).all(|i| (c[i] - expected(i / n, i % n) / 21.0).abs() < 1e-4));
+}

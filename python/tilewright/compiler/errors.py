@@ -1,8 +1,5 @@
-"""The errors of a compilation. A failed ``tl.static_assert`` and what the language does not have are told apart by their text."""
+"""The errors of a compilation."""
 
-from .._tilewright import CompilationError
-
-CompileTimeAssertionFailure = CompilationError
-UnsupportedLanguageConstruct = CompilationError
+from .._tilewright import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
 
 __all__ = ["CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"]

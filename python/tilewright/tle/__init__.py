@@ -11,7 +11,7 @@ from ..language import core as _core
 from ..runtime.jit import jit
 from . import distributed, dsa, gpu, raw
 from ._pipe import pipe, pipe_reader, pipe_slot, pipe_value, pipe_wait_result, pipe_writer
-from ._standard import cumsum
+from ._standard import concat_dot_fragments, cumsum
 from ._support import (
     TLE_PRIMITIVES,
     TLEUnsupportedPrimitiveError,
@@ -124,6 +124,7 @@ __all__ = [
     "buffered_tensor",
     "call",
     "cleanup_communicator",
+    "concat_dot_fragments",
     "copy",
     "create_comm_tensor",
     "create_dist_tensor",

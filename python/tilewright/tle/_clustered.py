@@ -1,4 +1,4 @@
-"""Parts of sharded tensors in the shared memory of a cluster's programs."""
+"""Parts of sharded tensors in the shared memory of a cluster's programs, and such as these fetch together."""
 
 from ..language import core
 from ..language._marker import jit
@@ -39,3 +39,24 @@ def load(mesh: core.constexpr, begin, member, offsets):
 @jit
 def meet(mesh: core.constexpr):
     distributed.distributed_barrier(mesh)
+
+
+@jit
+def room(begin, shape: core.constexpr, size: core.constexpr):
+    """What a matrix is fetched by and into: where it lies, its shape, and the bytes of an element."""
+    matrix = core.make_tensor_descriptor(begin, shape, [shape[1], 1], shape)
+    buffer = gpu.alloc(shape, begin.dtype.element_ty)
+    return matrix, buffer, gpu.alloc_barrier(expect_bytes=shape[0] * shape[1] * size)
+
+
+@jit
+def fetch(mesh: core.constexpr, axis: core.constexpr, shape: core.constexpr, matrix, buffer, full):
+    """All members along an axis fetch the same matrix: each brings a part of it to all (TMA multicast). They have met since there is room for it."""
+    gpu.copy(matrix, buffer, shape, [0, 0], barrier=full, multicast=(mesh, axis))
+
+
+@jit
+def fetched(buffer, full):
+    """The matrix."""
+    gpu.barrier_wait(full, phaseIdx=0)
+    return buffer.load()

@@ -8,12 +8,16 @@ node and over the network one beside the other:
 transition        algorithm        read                         written                      latencies
 ================  ===============  ===========================  ===========================  =============
 all-gather        one shot         S (n - 1) / n                                             2
+all-gather        ring                                          S (n - 1) / n                n
 reduce-scatter    one shot         S (n - 1) / n                                             2
+reduce-scatter    ring                                          S (n - 1) / n                1 + (n - 1) t
 all-to-all        one shot         S (n - 1) / n²                                            2
 all-reduce        one shot         S (n - 1)                                                 2
 all-reduce        two shots        S (n - 1) / n                S (n - 1) / n                3
 all-reduce        ring                                          2 S (n - 1) / n              2 n - 1
 ================  ===============  ===========================  ===========================  =============
+
+``t`` is how many tiles of 8 KiB each of :data:`PROGRAMS` programs has of a share: sums that become split go around one after the other.
 
 Where ranks reach their two neighbours alone (``switched=False``), what goes between two others takes as many links as they are apart, n / 4 on the average, in
 both directions around; the ring's does not. A node's network connections are shared where ``shared_network`` says so: then what a ring sends from node to node
@@ -23,11 +27,18 @@ goes through them once, and what the others send, ``devices`` times.
 from __future__ import annotations
 
 import dataclasses as _dataclasses
+import math as _math
+
+#: Programs of a grid: the multiprocessors of an H100. How many share the work is known only at the launch.
+PROGRAMS = 132
+
+#: Bytes that a program sends on at once where sums become split.
+SENT = 8192
 
 #: What moves along an axis, and the algorithms that there are for it.
 ALGORITHMS = {
-    "all-gather": ("one_shot",),
-    "reduce-scatter": ("one_shot",),
+    "all-gather": ("one_shot", "ring"),
+    "reduce-scatter": ("one_shot", "ring"),
     "all-to-all": ("one_shot",),
     "all-reduce": ("one_shot", "two_shot", "ring"),
 }
@@ -72,7 +83,9 @@ def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
     latency = links.network_latency if nodes > 1 else links.latency
     if algorithm == "ring":
         slowest = min(links.writes, links.network) if nodes > 1 else links.writes
-        return (2 * n - 1) * latency + 2 * nbytes * (n - 1) / n / slowest
+        rounds = _math.ceil(nbytes / n / (PROGRAMS * SENT)) if transition == "reduce-scatter" else 1
+        times = 2 if transition == "all-reduce" else 1
+        return (1 + times * (n - 1) * rounds) * latency + times * nbytes * (n - 1) / n / slowest
     read, written = {
         "all-gather": (nbytes / n, 0),
         "reduce-scatter": (nbytes / n, 0),

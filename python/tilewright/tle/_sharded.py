@@ -308,9 +308,10 @@ def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = 
     :param out: where this member's new part is to lie: a pointer into symmetric memory, the same on all ranks, of the tensor's dtype. The tensor lies in memory,
         too, and may be of any size: the programs of the grid, the same on all ranks, share the work tile by tile. What each has stored at the
         other end is seen by all programs behind the kernel, or a barrier of them all. Without ``out`` each program has the result as a value.
-    :param algorithm: with ``out``, of sums that become whole: ``"one_shot"`` (each member adds up all), ``"two_shot"`` (each adds up a share and hands it
-        to all), ``"ring"`` (shares go around from neighbour to neighbour; the sums begin with another member in each share). Without it the
-        cheapest by the model of ``docs/distributed.md``.
+    :param algorithm: with ``out``. ``"one_shot"``: each member fetches, and adds up, all that it gets; for any transition. ``"ring"``, where along some axes
+        sums become whole or split, or what is split becomes whole: shares go around from neighbour to neighbour (sums begin with another member in
+        each). ``"two_shot"``, where sums become whole: each adds up a share and hands it to all. Without it the cheapest by the model of
+        ``docs/distributed.md``.
     """
     core.static_assert(
         isinstance(tensor, ShardedTensor),
@@ -339,7 +340,40 @@ def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = 
 
 
 @jit
-def distributed_dot(a, b, c=None):
+def _fetched_together(a, b, plan: core.constexpr):
+    """The operands of a product in a cluster, as it takes them: those that lie in memory, whole along an axis, by copies that the members along it share."""
+    left: core.constexpr = a.spec.shared_along(plan[0], a.handle.dtype.is_ptr())
+    right: core.constexpr = b.spec.shared_along(plan[1], b.handle.dtype.is_ptr())
+    core.static_assert(
+        left is not None or right is not None,
+        "multicast of tle.distributed_dot: no operand lies in memory and is whole along an axis of a cluster of 2, 4, 8 or 16 programs",
+    )
+    # Members meet when there is room for what they bring each other, and when all have it.
+    if left is not None:
+        of_left: core.constexpr = a.spec.local_shape(a.shape)
+        first = _clustered.room(a.handle, of_left, _transfer._itemsize(a.handle.dtype.element_ty))
+    if right is not None:
+        of_right: core.constexpr = b.spec.local_shape(b.shape)
+        second = _clustered.room(b.handle, of_right, _transfer._itemsize(b.handle.dtype.element_ty))
+    _clustered.meet(a.spec.mesh)
+    if left is not None:
+        _clustered.fetch(a.spec.mesh, left, of_left, first[0], first[1], first[2])
+    if right is not None:
+        _clustered.fetch(b.spec.mesh, right, of_right, second[0], second[1], second[2])
+    if left is not None:
+        x = _clustered.fetched(first[1], first[2])
+    else:
+        x = reshard(a, plan[0]).handle
+    if right is not None:
+        y = _clustered.fetched(second[1], second[2])
+    else:
+        y = reshard(b, plan[1]).handle
+    _clustered.meet(a.spec.mesh)
+    return x, y
+
+
+@jit
+def distributed_dot(a, b, c=None, multicast: core.constexpr = False):
     """The product of two sharded matrices. Along each axis of the mesh the operands stay where they are and the result is distributed as follows
     from it; of two that don't fit, one is gathered or cut first (then all members of the mesh must come here).
 
@@ -356,15 +390,23 @@ def distributed_dot(a, b, c=None):
     ======  ======  ========  ============================================
 
     ``c`` is added to it, and distributed as the result is. Products are added up in float32, or in int32.
+
+    :param multicast: in a cluster, outside of loops: an operand that lies in memory, whole along an axis of the cluster, and goes into the product as it is, is
+        fetched once for all members along that axis, each of which brings a part of it to all by the copy engine (on Hopper). All members of
+        the mesh must come here. It is an error where there is no such operand, or the copy engine cannot move it in equal parts.
     """
     core.static_assert(
         isinstance(a, ShardedTensor) and isinstance(b, ShardedTensor),
         "tle.distributed_dot takes sharded tensors: tle.make_sharded_tensor makes them",
     )
     plan: core.constexpr = a.spec.product(b.spec, a.shape, b.shape)
-    left = reshard(a, plan[0])
-    right = reshard(b, plan[1])
-    product = core.dot(left.handle, right.handle)
+    if multicast:
+        operands = _fetched_together(a, b, plan)
+        product = core.dot(operands[0], operands[1])
+    else:
+        left = reshard(a, plan[0])
+        right = reshard(b, plan[1])
+        product = core.dot(left.handle, right.handle)
     if c is None:
         return ShardedTensor(product, plan[2], plan[3])
     else:

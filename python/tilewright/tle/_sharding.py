@@ -269,35 +269,66 @@ class ShardingSpec:
     @constexpr_function
     def algorithm(self, to, shape, itemsize, asked):
         """How the tensor is moved: ``"one_shot"``, ``"two_shot"`` or ``"ring"``; what was asked for, or what costs least."""
-        reduced = [a for a in self._partial if a not in to._partial]
-        only_adds = bool(reduced) and all(
-            self._axes_of(d) == to._axes_of(d) for d in range(max(len(self._split), len(to._split)))
-        )
         if asked not in (None, *_cost.ALGORITHMS["all-reduce"]):
             raise ValueError(
                 f'algorithm of tle.reshard must be "one_shot", "two_shot" or "ring", not {asked!r}'
             )
-        if not only_adds:
-            if asked not in (None, "one_shot"):
-                raise ValueError(
-                    f"tle.reshard from {self} to {to} has no algorithm {asked!r}: it is for what was partial and becomes whole, all else as it was"
-                )
-            return "one_shot"
+        transition = self.transition(to)
+        offered = _cost.ALGORITHMS.get(transition, ("one_shot",))
+        if asked not in (None, *offered):
+            what = (
+                f"it is {transition}"
+                if transition
+                else "it is no all-gather, reduce-scatter or all-reduce alone"
+            )
+            raise ValueError(
+                f"tle.reshard from {self} to {to} has no algorithm {asked!r}: {what}, for which there is {', '.join(offered)}"
+            )
         level = dict(zip(self._mesh.dim_names, self._mesh.dim_levels))
-        nodes = _math.prod(self._size(a) for a in reduced if level[a] == "node")
-        devices = _math.prod(self._size(a) for a in reduced) // nodes
-        if nodes * devices == 1:
+        moved = self._moved(to)
+        nodes = _math.prod(self._size(a) for a in moved if level[a] == "node")
+        devices = _math.prod(self._size(a) for a in moved) // nodes
+        if transition is None or nodes * devices == 1:
             return "one_shot"
-        nbytes = _math.prod(self.local_shape(shape)) * itemsize
-        return asked or _cost.pick("all-reduce", nbytes, nodes, devices)
+        part = to.local_shape(shape) if transition == "all-gather" else self.local_shape(shape)
+        return asked or _cost.pick(transition, _math.prod(part) * itemsize, nodes, devices)
+
+    @constexpr_function
+    def transition(self, to):
+        """``"all-gather"``, ``"reduce-scatter"`` or ``"all-reduce"`` along some axes, where all else stays as it is; otherwise ``None``. What
+        is gathered or split are a dimension's last axes: so it is one piece."""
+        reduced = [a for a in self._partial if a not in to._partial]
+        dims = range(max(len(self._split), len(to._split)))
+        if all(self._axes_of(d) == to._axes_of(d) for d in dims):
+            return "all-reduce" if reduced else None
+
+        def begins(a, b):
+            return all(b._axes_of(d)[: len(a._axes_of(d))] == a._axes_of(d) for d in dims)
+
+        if not reduced and begins(to, self):
+            return "all-gather"
+        added = [axis for d in dims for axis in to._axes_of(d)[len(self._axes_of(d)) :]]
+        return "reduce-scatter" if begins(self, to) and sorted(added) == sorted(reduced) else None
+
+    def _moved(self, to):
+        """The axes along which members exchange in such a transition, the slowest first."""
+        longer, shorter = (self, to) if self.transition(to) == "all-gather" else (to, self)
+        dims = range(max(len(self._split), len(to._split)))
+        named = [axis for d in dims for axis in longer._axes_of(d)[len(shorter._axes_of(d)) :]]
+        return named or [a for a in self._partial if a not in to._partial]
+
+    @constexpr_function
+    def members(self, to):
+        """How many members exchange with each other in such a transition."""
+        return _math.prod(self._size(axis) for axis in self._moved(to))
 
     @constexpr_function
     def group(self, to):
-        """Of the members whose values are added up: the place of one among them, as for each axis by how much it counts there, its size, and by how much
-        it counts in a member's number."""
-        reduced = [a for a in self._partial if a not in to._partial]
-        inner = [_math.prod(self._size(a) for a in reduced[k + 1 :]) for k in range(len(reduced))]
-        return tuple((inner[k], self._size(a), self._stride(a)) for k, a in enumerate(reduced))
+        """Of the members that exchange with each other: the place of one among them, as for each axis by how much it counts there, its size, and by how
+        much it counts in a member's number."""
+        moved = self._moved(to)
+        inner = [_math.prod(self._size(a) for a in moved[k + 1 :]) for k in range(len(moved))]
+        return tuple((inner[k], self._size(a), self._stride(a)) for k, a in enumerate(moved))
 
     def _stride(self, axis):
         at = self._mesh.dim_names.index(axis)
@@ -350,6 +381,13 @@ class ShardingSpec:
             ShardingSpec(mesh, c, partial),
             (shape[0], other_shape[1]),
         )
+
+    @constexpr_function
+    def shared_along(self, to, in_memory):
+        """The axis of a cluster along which all members have the same of a matrix that lies in memory, and goes into a product as it is; ``None``."""
+        if not self.is_of_cluster() or self != to or not in_memory:
+            return None
+        return next((a for a in reversed(self.broadcast) if self._size(a) in (2, 4, 8, 16)), None)
 
     def _letter(self, axis, letters):
         dim = self.dim_of(axis)

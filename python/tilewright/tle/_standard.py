@@ -3,6 +3,7 @@
 from ..language import core
 from ..language._marker import constexpr_function, jit
 from ..language.standard import _sum_dtype, _widen_bfloat16, sum
+from ._tile import insert_tile
 
 
 @constexpr_function
@@ -18,6 +19,35 @@ def _axis(axis, rank):
 @constexpr_function
 def _shape_along(axis, rank, n):
     return [n if d == axis else 1 for d in range(rank)]
+
+
+@constexpr_function
+def _extended(shape, axis, times):
+    return [n * times if d == axis else n for d, n in enumerate(shape)]
+
+
+@constexpr_function
+def _number_along(axis, rank, k):
+    return [k if d == axis else 0 for d in range(rank)]
+
+
+@jit
+def concat_dot_fragments(fragments, dim: core.constexpr):
+    """``fragments``, a tuple of tensors of one shape and dtype, as one tensor: they lie beside each other along dimension ``dim``.
+
+    An operand of a product that is loaded or computed in pieces becomes one operand of one product.
+    """
+    first = fragments[0]
+    rank: core.constexpr = len(first.shape)
+    core.static_assert(
+        -rank <= dim and dim < rank, "the dimension of tle.concat_dot_fragments is out of range"
+    )
+    line: core.constexpr = _axis(dim, rank)
+    count: core.constexpr = len(fragments)
+    whole = core.full(_extended(first.shape, line, count), 0, first.dtype)
+    for k in core.static_range(count):
+        whole = insert_tile(whole, fragments[k], _number_along(line, rank, k))
+    return whole
 
 
 @jit

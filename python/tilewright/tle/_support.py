@@ -5,6 +5,7 @@ from ..language._marker import NotSupportedYet
 #: The primitives of the reference by name: a function, or a function and what is called on its result.
 TLE_PRIMITIVES = (
     "load",
+    "concat_dot_fragments",
     "cumsum",
     "extract_tile",
     "insert_tile",
@@ -95,7 +96,10 @@ def primitive_name(x):
     :raises ValueError: the reference has no such primitive.
     """
     if isinstance(x, str):
-        name = x.removeprefix("tle.")
+        name = x
+        for prefix in ("triton.", "tilewright.", "experimental.", "tle.", "language."):
+            name = name.removeprefix(prefix)
+        name = name.replace("core.", "")
     else:
         module = getattr(x, "__module__", "").partition(".")[2].removeprefix("experimental.")
         path = f"{module}.{getattr(x, '__qualname__', '')}".removeprefix("tle.")
@@ -104,6 +108,7 @@ def primitive_name(x):
             path.removeprefix("language.")
             .removeprefix("distributed.")
             .removeprefix("_pipe.")
+            .removeprefix("_standard.")
             .removeprefix("_tile.")
         )
         name = name.replace("pipe_value.", "pipe.")

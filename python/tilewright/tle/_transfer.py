@@ -3,8 +3,10 @@
 =============  ==================================================================================================================
 ``one_shot``   Each member fetches what its new part is made of, from those who have it. Any transition. They meet before and behind.
 ``two_shot``   Sums that become whole: of each program's tiles every member adds up each n-th, and stores it at all. They meet before and behind.
-``ring``       The same tiles, around from neighbour to neighbour: first each adds its own to what has come and hands it on, then what is whole goes
-               around. They meet before; then a member waits for its neighbour alone, by flags of their own.
+``ring``       From neighbour to neighbour; they meet before, and then a member waits for its neighbours alone, by flags of their own. Sums that
+               become whole: the same tiles, first each adds its own to what has come and hands it on, then what is whole goes around.
+               What becomes whole: parts go around, from where they come to where they stay. Sums that become split: each tile of a share goes
+               around through scratch, of which there are two pieces, and comes last to the member whose it is.
 =============  ==================================================================================================================
 
 :mod:`tilewright.tle._cost` says what each costs.
@@ -78,6 +80,10 @@ def move(x, to: core.constexpr, out, algorithm: core.constexpr):
         _one_shot(x, to, out, count, TILE // size)
     elif how == "two_shot":
         _two_shot(x, to, out, count, TILE // size)
+    elif x.spec.transition(to) == "all-gather":
+        _ring_whole(x, to, out, count, TILE // size)
+    elif x.spec.transition(to) == "reduce-scatter":
+        _ring_split(x, to, out, count, TILE // size // 2, size)
     else:
         _ring(x, to, out, count, TILE // size)
 
@@ -182,13 +188,19 @@ def _places(
 
 
 @jit
-def _member(x, to: core.constexpr, number, at):
-    """The rank of the member at a place of the group with which a member adds up."""
+def _at(x, to: core.constexpr, number, at):
+    """The number of the member at a place of the group with which a member exchanges."""
     group: core.constexpr = x.spec.group(to)
     for k in core.static_range(len(group)):
         digit = at // group[k][0] % group[k][1]
         number = number + (digit - number // group[k][2] % group[k][1]) * group[k][2]
-    return _ranks._look_up(number, x.spec.ranks())
+    return number
+
+
+@jit
+def _member(x, to: core.constexpr, number, at):
+    # Its rank.
+    return _ranks._look_up(_at(x, to, number, at), x.spec.ranks())
 
 
 @constexpr_function
@@ -219,6 +231,13 @@ def _two_shot(x, to: core.constexpr, out, count: core.constexpr, most: core.cons
 
 
 @jit
+def _take(flag, memory):
+    # Waits for a flag, and takes it down.
+    _ranks._wait(flag, 1, memory)
+    core.atomic_add(flag, -1, sem="relaxed", scope="sys")
+
+
+@jit
 def _ring(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
     members: core.constexpr = len(x.spec.sharing(to))
     size: core.constexpr = _product(x.spec.local_shape(x.shape))
@@ -236,8 +255,7 @@ def _ring(x, to: core.constexpr, out, count: core.constexpr, most: core.constexp
         # What has come is handed on, until the last step but one of each round: there it is whole.
         share = (own + 2 * members - step) % members
         if step > 0:
-            _ranks._wait(flags + previous, 1, memory)
-            core.atomic_add(flags + previous, -1, sem="relaxed", scope="sys")
+            _take(flags + previous, memory)
         for begin in range((_ranks._program() * members + share) * tile, size, _programs() * members * tile):
             at = begin + core.arange(0, tile)
             inside = at < size
@@ -249,5 +267,100 @@ def _ring(x, to: core.constexpr, out, count: core.constexpr, most: core.constexp
                 core.store(out + at, value, mask=inside)
             core.store(there + at, value, mask=inside)
         core.atomic_add(_ranks._of_rank(count, flags, next) + me, 1, sem="release", scope="sys")
-    _ranks._wait(flags + previous, 1, memory)
-    core.atomic_add(flags + previous, -1, sem="relaxed", scope="sys")
+    _take(flags + previous, memory)
+
+
+# ---- around, what becomes whole, and sums that become split -------------------------------------------------------------
+
+
+@jit
+def _tile(x, to: core.constexpr, piece, plan: core.constexpr, most: core.constexpr):
+    """Of a tile of a box: what :func:`_places` says."""
+    rows: core.constexpr = _product(plan[0][: plan[2]])
+    columns: core.constexpr = _product(plan[0][plan[2] :])
+    wide: core.constexpr = _fits(columns, most)
+    high: core.constexpr = _fits(rows, most // wide)
+    row = piece // _pieces(columns, wide) * high
+    column = piece % _pieces(columns, wide) * wide
+    return _places(x, to, row, column, rows, columns, high, wide, plan[0], plan[2])
+
+
+@constexpr_function
+def _tiles(plan, most):
+    # How many a box has.
+    rows, columns = _product(plan[0][: plan[2]]), _product(plan[0][plan[2] :])
+    wide = _fits(columns, most)
+    return _pieces(rows, _fits(rows, most // wide)) * _pieces(columns, wide)
+
+
+@jit
+def _ring_whole(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
+    # The boxes of a member's new part are the parts of the members of its group, in order.
+    members: core.constexpr = x.spec.members(to)
+    plan: core.constexpr = x.spec.boxes(to, x.shape)
+    me = _ranks._rank(count)
+    number = _ranks._number_of(me, x.spec.ranks())
+    own = _part(x.spec.group(to), number)
+    next = _member(x, to, number, (own + 1) % members)
+    previous = _member(x, to, number, (own + members - 1) % members)
+    _ranks._barrier(count, to.ranks(), None)
+    memory = _ranks._memory(count)
+    flags = _ranks._flags(memory, _ranks._group(x.spec.ranks() + ("ring",), _ranks.GROUPS))
+    there = _ranks._of_rank(count, out, next)
+    for step in range(members - 1):
+        if step > 0:
+            _take(flags + previous, memory)
+        begin = _box(x, to, (own + members - step) % members, number, plan[1], plan[0])[2]
+        for piece in range(_ranks._program(), _tiles(plan, most), _programs()):
+            at = _tile(x, to, piece, plan, most)
+            mine = core.load(x.handle + at[0], mask=at[2] & (step == 0))
+            come = core.load(out + begin + at[1], mask=at[2] & (step > 0))
+            value = core.where(step == 0, mine, come)
+            core.store(out + begin + at[1], value, mask=at[2] & (step == 0))
+            core.store(there + begin + at[1], value, mask=at[2])
+        core.atomic_add(_ranks._of_rank(count, flags, next) + me, 1, sem="release", scope="sys")
+    _take(flags + previous, memory)
+
+
+@jit
+def _ring_split(
+    x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr, size: core.constexpr
+):
+    # A member's new part is one box of each member's part of the group. A piece of scratch is written again when what was in it has been handed on.
+    members: core.constexpr = x.spec.members(to)
+    plan: core.constexpr = x.spec.boxes(to, x.shape)
+    me = _ranks._rank(count)
+    number = _ranks._number_of(me, x.spec.ranks())
+    own = _part(x.spec.group(to), number)
+    next = _member(x, to, number, (own + 1) % members)
+    previous = _member(x, to, number, (own + members - 1) % members)
+    scratch = _ranks._scratch(count, x.handle.dtype.element_ty, 2 * most * size)
+    there = _ranks._of_rank(count, scratch, next)
+    _ranks._barrier(count, to.ranks(), None)
+    memory = _ranks._memory(count)
+    full = _ranks._flags(memory, _ranks._group(x.spec.ranks() + ("ring",), _ranks.GROUPS))
+    free = _ranks._flags(memory, _ranks._group(x.spec.ranks() + ("free",), _ranks.GROUPS))
+    sent = 0
+    for piece in range(_ranks._program(), _tiles(plan, most), _programs()):
+        at = _tile(x, to, piece, plan, most)
+        inside = core.arange(0, at[2].shape[0])[:, None] * at[2].shape[1] + core.arange(0, at[2].shape[1])
+        for step in range(members):
+            share = _at(x, to, number, (own + 2 * members - 1 - step) % members)
+            value = core.load(
+                x.handle + _box(x, to, number * 0, share, plan[1], plan[0])[1] + at[0], mask=at[2]
+            )
+            if step > 0:
+                _take(full + previous, memory)
+                value = core.load(scratch + (sent - 1) % 2 * most + inside, mask=at[2]) + value
+            if step < members - 1:
+                if sent > 1:
+                    _take(free + next, memory)
+                core.store(there + sent % 2 * most + inside, value, mask=at[2])
+                core.atomic_add(_ranks._of_rank(count, full, next) + me, 1, sem="release", scope="sys")
+                sent += 1
+            else:
+                core.store(out + at[1], value, mask=at[2])
+            if step > 0:
+                core.atomic_add(_ranks._of_rank(count, free, previous) + me, 1, sem="release", scope="sys")
+    for _ in range(core.minimum(sent, 2)):
+        _take(free + next, memory)

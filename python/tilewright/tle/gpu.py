@@ -247,7 +247,8 @@ def copy(
         extension of Tilewright's.
 
     The copy is complete before what follows reads it, unless it ``is_async`` or has a ``barrier``. To a descriptor it goes on: the buffer has been
-    read before it is written again, and global memory has the block when the kernel ends, or behind ``tle.distributed_barrier``.
+    read before it is written again, and global memory has the block when the kernel ends, behind ``tle.distributed_barrier`` or an atomic operation that
+    releases, and where the kernel itself goes there by the same argument.
     """
 
 
@@ -416,10 +417,28 @@ class pipeline(_core.range):
         )  # fmt: skip
 
 
+@_marker.jit
+def rematerialize_index(x):
+    """``x``, integers of 16, 32 or 64 bits such as indices, anew at this place.
+
+    What is computed from the result is computed behind this place, and not kept in registers from before: the compiler does not see that
+    both are the same.
+    """
+    x = _core.to_tensor(x)
+    bits: _core.constexpr = x.dtype.primitive_bitwidth
+    _core.static_assert(
+        x.dtype.is_int() and (bits == 16 or bits == 32 or bits == 64),
+        "tle.gpu.rematerialize_index takes integers of 16, 32 or 64 bits",
+    )
+    name: _core.constexpr = "h" if bits == 16 else "r" if bits == 32 else "l"
+    return _core.inline_asm_elementwise(
+        f"mov.b{bits} $0, $1;", f"={name},{name}", [x], x.dtype, is_pure=False, pack=1
+    )
+
+
 _NOT_YET = (
     "barrier_type",
     "buffered_tensor_type",
-    "rematerialize_index",
     "tensor_memory_layout",
 )
 globals().update(not_supported_yet(__name__, _NOT_YET))
@@ -447,6 +466,7 @@ __all__ = [
     "memory_space",
     "nv_mma_shared_layout",
     "pipeline",
+    "rematerialize_index",
     "scope",
     "set_layout",
     "shared_layout",
@@ -457,6 +477,5 @@ __all__ = [
     "warp_specialize",
     "wgmma",
     "wgmma_wait",
-    *(name for name in _NOT_YET if "." not in name),
 ]
 __getattr__ = explain_missing(__name__, __all__)

@@ -95,7 +95,7 @@ tt.func public @turned(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %s: i32 {t
 }
 
 // OUTPUT
-// module attributes {ttg.remarks = ["passes/raise_to_descriptors.mlir:67:3: this block is stored lane by lane: neither dimension is known to have stride 1"]} {
+// module attributes {ttg.remarks = ["passes/raise_to_descriptors.mlir:93:3: this block is stored lane by lane: neither dimension is known to have stride 1"]} {
 //   tt.func public @turned(%arg0: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %arg1: i32 {tt.divisibility = 16 : i32}, %arg2: i32) {
 //     %c0_i32 = arith.constant 0 : i32
 //     %c64_i32 = arith.constant 64 : i32

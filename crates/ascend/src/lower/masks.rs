@@ -8,8 +8,9 @@
 
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Type, Value};
+use tilewright_passes::analysis::affine::{Affine, Poly};
+use tilewright_passes::sums;
 
-use super::addresses::{Linear, Taker};
 use super::unsupported;
 
 /// How many elements there are along each dimension, each an `i64`; none for all of them.
@@ -20,23 +21,24 @@ type Extents = Vec<Option<Value>>;
 /// # Errors
 /// Masks that are not the first elements along each dimension.
 pub(super) fn of(module: &mut Module, op: Op, mask: Value) -> Result<Extents, Diagnostic> {
-    let mut masks = Masks { taker: Taker { b: Builder::before(module, op), op } };
+    let mut masks = Masks { b: Builder::before(module, op), op };
     masks.extents(mask)
 }
 
 struct Masks<'m> {
-    taker: Taker<'m>,
+    b: Builder<'m>,
+    op: Op,
 }
 
 impl Masks<'_> {
     fn module(&self) -> &Module {
-        self.taker.b.module
+        self.b.module
     }
 
     fn error(&self, mask: Value) -> Diagnostic {
         let m = self.module();
         let what = m.defining_op(mask).map_or("an argument", |op| m.op_name(op)).to_string();
-        unsupported(m, self.taker.op, format!("a mask that is made by `{what}`"))
+        unsupported(m, self.op, format!("a mask that is made by `{what}`"))
             .note("its engines copy blocks: compare indices with the first one that is not there, `i < n`, along each dimension")
     }
 
@@ -53,11 +55,11 @@ impl Masks<'_> {
         match m.opcode(op) {
             Some(Opcode::Arith(arith::Kind::Constant)) => {
                 let all = truth(m, mask).ok_or_else(|| self.error(mask))?;
-                let none = (!all).then(|| self.taker.b.int(0, Type::I64));
+                let none = (!all).then(|| self.b.int(0, Type::I64));
                 Ok(along_first(none, &shape))
             }
             Some(Opcode::Tt(tt::Kind::Splat)) => {
-                let some = arith::Extui::build(&mut self.taker.b, operands[0], Type::I64);
+                let some = arith::Extui::build(&mut self.b, operands[0], Type::I64);
                 let some = some.out(self.module());
                 Ok(along_first(Some(self.times(some, shape[0])), &shape))
             }
@@ -79,7 +81,7 @@ impl Masks<'_> {
                 let (x, y) = (self.extents(operands[0])?, self.extents(operands[1])?);
                 let both = x.into_iter().zip(y).map(|(x, y)| match (x, y) {
                     (Some(x), Some(y)) => {
-                        let b = &mut self.taker.b;
+                        let b = &mut self.b;
                         Some(arith::Minsi::build(b, x, y).result(b.module))
                     }
                     (x, y) => x.or(y),
@@ -103,24 +105,16 @@ impl Masks<'_> {
             P::Sge => (1, 0, true),
             _ => return Err(self.error(mask)),
         };
-        let (less, more) = (self.taker.number(operands[less]), self.taker.number(operands[more]));
-        let (Ok(less), Ok(more)) = (less, more) else { return Err(self.error(mask)) };
-        let depends = |l: &Linear| l.strides.iter().any(Option::is_some);
-        if depends(&more) {
+        let affine = Affine::of_indices(m);
+        let (Ok(less), Ok(more)) = (affine.of(operands[less]), affine.of(operands[more])) else {
+            return Err(self.error(mask));
+        };
+        let along: Vec<usize> = (0..less.strides.len()).filter(|&d| !less.strides[d].is_zero()).collect();
+        if !more.is_uniform() || along.iter().any(|&d| less.strides[d].constant() != Some(1)) {
             return Err(self.error(mask));
         }
-        let m = self.module();
-        let along: Vec<usize> = (0..less.strides.len()).filter(|&d| less.strides[d].is_some()).collect();
-        if along.iter().any(|&d| less.strides[d].and_then(|s| m.constant_int(s)) != Some(1)) {
-            return Err(self.error(mask));
-        }
-        let b = &mut self.taker.b;
-        let [first, mut end] = [less.offset, more.offset].map(|v| v.unwrap_or_else(|| b.int(0, Type::I64)));
-        if equal {
-            let one = b.int(1, Type::I64);
-            end = arith::Addi::build(b, end, one).result(b.module);
-        }
-        let many = arith::Subi::build(b, end, first).result(b.module);
+        let many = more.offset.plus(&less.offset, -1).plus(&Poly::number(i64::from(equal)), 1);
+        let many = sums::build(&mut self.b, &many, Type::I64);
         let shape = self.shape(mask);
         match along[..] {
             [] => {
@@ -137,14 +131,14 @@ impl Masks<'_> {
     }
 
     fn clamped(&mut self, number: Value, most: u32) -> Value {
-        let b = &mut self.taker.b;
+        let b = &mut self.b;
         let (zero, most) = (b.int(0, Type::I64), b.int(i64::from(most), Type::I64));
         let number = arith::Maxsi::build(b, number, zero).result(b.module);
         arith::Minsi::build(b, number, most).result(b.module)
     }
 
     fn times(&mut self, number: Value, by: u32) -> Value {
-        let b = &mut self.taker.b;
+        let b = &mut self.b;
         let by = b.int(i64::from(by), Type::I64);
         arith::Muli::build(b, number, by).result(b.module)
     }

@@ -7,6 +7,7 @@ use ruff_python_ast::name::Name;
 use ruff_python_ast::{ElifElseClause, Expr, Stmt, StmtAssert, StmtIf};
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::Block;
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{scf, tt};
 
 use super::stmt::{Flow, Rest};
@@ -68,6 +69,7 @@ impl Evaluator<'_> {
                 if returns && self.frame().loops > 0 {
                     return Err(self
                         .error("`return` inside a run-time loop is not supported")
+                        .of(Kind::Unsupported)
                         .note("set a flag in the loop and return after it")
                         .into());
                 }
@@ -386,10 +388,11 @@ impl Evaluator<'_> {
                 Ok(())
             }
             other => match self.condition(other, "assert")? {
-                Condition::Static(false) => Err(self.error(format!(
-                    "the assertion is false{}{text}",
-                    if text.is_empty() { "" } else { ": " }
-                ))),
+                Condition::Static(false) => {
+                    let separator = if text.is_empty() { "" } else { ": " };
+                    let error = self.error(format!("the assertion is false{separator}{text}"));
+                    Err(error.of(Kind::Assertion).into())
+                }
                 _ => Ok(()),
             },
         }

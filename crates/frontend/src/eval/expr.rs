@@ -74,6 +74,7 @@ impl Evaluator<'_> {
                         Some(_) => {
                             return Err(self
                                 .error("a chain of comparisons is not supported for run-time values")
+                                .of(Kind::Unsupported)
                                 .note("write (a < b) & (b < c)")
                                 .into());
                         }

@@ -110,6 +110,7 @@ impl Evaluator<'_> {
                 if self.frame().loops > 0 {
                     return Err(self
                         .error("`return` inside a run-time loop is not supported")
+                        .of(Kind::Unsupported)
                         .note(
                             "set a flag in the loop and return after it, or use tl.static_range if the loop can be unrolled",
                         )

@@ -36,7 +36,7 @@ impl Builder<'_, '_> {
                 let load = ttg::LocalLoad(op);
                 let dst = self.define(load.result(m))?;
                 let ptr = self.pointers(load.src(m), load.result(m))?;
-                self.emit(Instr::Load { ptr, mask: None, other: None, dst });
+                self.emit(Instr::Load { ptr, mask: None, other: None, dst, volatile: false });
             }
             ttg::Kind::LocalStore => {
                 let store = ttg::LocalStore(op);

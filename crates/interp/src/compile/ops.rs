@@ -13,6 +13,7 @@ use crate::exec::inline_asm;
 use crate::float::Rounding;
 use crate::kernels::{Kernel, cast, float, int, math as mathk, select};
 use crate::program::{DotScaled, Instr, Map, Microscaled, Rule, V};
+use crate::races::Message;
 
 /// The group of the barrier of a cluster in hardware, of which there is one; those of the language are numbered from 0.
 const OF_THE_CLUSTER: i32 = -1;
@@ -422,7 +423,7 @@ impl Builder<'_, '_> {
                 let a = tt::AtomicCas(op);
                 let (ptr, cmp, val) = (self.get(a.ptr(m))?, self.get(a.cmp(m))?, self.get(a.val(m))?);
                 let dst = self.define(m.result(op))?;
-                self.emit(Instr::AtomicCas { ptr, cmp, val, dst });
+                self.emit(Instr::AtomicCas { ptr, cmp, val, dst, message: message(a.sem(m), a.scope(m)) });
             }
             K::ExternElementwise => self.extern_elementwise(op)?,
             K::ElementwiseInlineAsm => self.inline_asm(op)?,
@@ -459,7 +460,7 @@ impl Builder<'_, '_> {
         let mask = l.mask(m).map(|v| self.get(v)).transpose()?;
         let other = l.other(m).map(|v| self.get(v)).transpose()?;
         let dst = self.define(l.result(m))?;
-        self.emit(Instr::Load { ptr, mask, other, dst });
+        self.emit(Instr::Load { ptr, mask, other, dst, volatile: l.is_volatile(m) });
         Ok(())
     }
 
@@ -586,7 +587,7 @@ impl Builder<'_, '_> {
         if !fits {
             return Err(self.unsupported(format!("atomic {} on {}", rmw.keyword(), elem.name())));
         }
-        self.emit(Instr::AtomicRmw { op: rmw, ptr, val, mask, dst });
+        self.emit(Instr::AtomicRmw { op: rmw, ptr, val, mask, dst, message: message(a.sem(m), a.scope(m)) });
         Ok(())
     }
 
@@ -726,4 +727,14 @@ fn is_subset(narrow: FloatKind, wide: FloatKind) -> bool {
             | (F::F8E4M3FN | F::F8E5M2 | F::F8E4M3FNUZ | F::F8E4M3B11FNUZ, F::F16)
             | (F::F8E4M3FN | F::F8E5M2 | F::F8E4M3FNUZ | F::F8E5M2FNUZ | F::F8E4M3B11FNUZ, F::BF16 | F::F32)
     ) && narrow != F::F64
+}
+
+/// What an atomic operation tells and hears.
+fn message(sem: tt::MemSemantic, scope: tt::MemSyncScope) -> Message {
+    use tt::MemSemantic as S;
+    Message {
+        release: matches!(sem, S::Release | S::AcquireRelease),
+        acquire: matches!(sem, S::Acquire | S::AcquireRelease),
+        system: scope == tt::MemSyncScope::System,
+    }
 }

@@ -16,7 +16,7 @@ use crate::shared_copy::{read_run, write_run};
 use crate::tile::{Affine, BoxMask, MAX_COMPACT_RANK, Repr, TileType, for_each_row};
 
 /// An element whose access is refused.
-struct Refused {
+pub(super) struct Refused {
     element: usize,
     addr: u64,
     violation: Violation,
@@ -64,7 +64,7 @@ pub(super) fn refused_element(
 }
 
 /// How a masked access goes.
-enum Plan {
+pub(super) enum Plan {
     /// No element.
     Nothing,
     /// Rows of an affine tile inside a box.
@@ -74,7 +74,7 @@ enum Plan {
 }
 
 impl Frame {
-    fn plan(&mut self, program: &Program, ptr: V, mask: Option<V>) -> Plan {
+    pub(super) fn plan(&mut self, program: &Program, ptr: V, mask: Option<V>) -> Plan {
         let ty = Self::ty(program, ptr);
         let n = self.len(ty);
         let mut mask_repr = match mask {
@@ -117,7 +117,11 @@ impl Frame {
         })?;
         // SAFETY: just checked; what the launch may touch stays until its end.
         let signal = unsafe { Signal::new(addr, size, wanted, self.pc) };
-        Ok(context.meetings.signaled(self.number(context), signal))
+        let there = context.meetings.signaled(self.number(context), signal);
+        if there {
+            self.hear_signal(program, context, ptr);
+        }
+        Ok(there)
     }
 
     pub(super) fn load(
@@ -325,11 +329,11 @@ impl Frame {
 }
 
 /// Consecutive elements of a row, at addresses `step` bytes apart.
-struct Run {
+pub(super) struct Run {
     element: usize,
-    addr: u64,
-    step: i64,
-    count: usize,
+    pub(super) addr: u64,
+    pub(super) step: i64,
+    pub(super) count: usize,
 }
 
 impl Run {
@@ -355,7 +359,7 @@ impl Run {
 }
 
 /// Calls `f` on the runs of a tile inside a box: rows, or the whole tile where it is contiguous.
-fn each_run(
+pub(super) fn each_run(
     a: &Affine,
     mask: &BoxMask,
     ty: &TileType,

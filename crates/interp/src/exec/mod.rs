@@ -10,6 +10,7 @@ mod elementwise;
 pub(crate) mod inline_asm;
 mod local;
 mod mbarrier;
+mod ordering;
 mod print;
 mod reduce;
 mod rings;
@@ -29,6 +30,7 @@ use crate::cluster_memory::Clusters;
 use crate::meeting::{Group, Meetings};
 use crate::memory::{Hit, Memory};
 use crate::program::{Instr, Program, V};
+use crate::races::Races;
 use crate::tile::{Reg, Repr, TileType};
 
 /// What all programs of a launch share.
@@ -44,6 +46,8 @@ pub struct Context<'a> {
     pub meetings: &'a Meetings,
     /// The buffers that the programs of a cluster reach in each other.
     pub clusters: &'a Clusters,
+    /// What ranks do to each other's memory, where there are several.
+    pub races: Option<&'a Races>,
     /// Whether a zero divisor in a tensor is an error too.
     pub trap_division: bool,
     /// Set by the caller to end the run early.
@@ -416,7 +420,7 @@ impl Frame {
                 }
                 Instr::End => return Ok(Yield::Ended),
                 Instr::AtomicRmw { .. } | Instr::AtomicCas { .. } if !self.others.is_empty() => {
-                    self.step(program, context, instr)?;
+                    self.step_of(program, context, instr)?;
                     self.pc += 1;
                     return Ok(Yield::Acted);
                 }
@@ -444,11 +448,18 @@ impl Frame {
                 | Instr::Offset { .. } => self.local_op(program, own, instr)?,
                 _ => {
                     self.check_ring_access(program, own, instr)?;
-                    self.step(program, context, instr)?;
+                    self.step_of(program, context, instr)?;
                 }
             }
             acted = true;
             self.pc += 1;
+        }
+    }
+
+    fn step_of(&mut self, program: &Program, context: &Context<'_>, instr: &Instr) -> Result<(), FaultBox> {
+        match context.races {
+            None => self.step(program, context, instr),
+            Some(races) => self.step_among_ranks(program, context, races, instr),
         }
     }
 
@@ -497,6 +508,9 @@ impl Frame {
             ProgramScope::Grid => (self.rank, context.grid),
         };
         let group: Group = (group, of);
+        if self.awaited.is_none() {
+            self.note_meeting(context, group, true);
+        }
         self.awaited = match self.awaited {
             Some(turn) => Some(turn).filter(|&turn| !context.meetings.is_over(group, turn)),
             None => {
@@ -507,6 +521,9 @@ impl Frame {
                 context.meetings.come(group, wanted, self.number(context), self.pc)
             }
         };
+        if self.awaited.is_none() {
+            self.note_meeting(context, group, false);
+        }
         self.awaited.is_none()
     }
 
@@ -564,14 +581,14 @@ impl Frame {
             }
             Instr::Move { assigns, overlapping } => self.assign(program, assigns, *overlapping),
             Instr::Tile(op) => op.run(self, program)?,
-            Instr::Load { ptr, mask, other, dst } => {
+            Instr::Load { ptr, mask, other, dst, .. } => {
                 self.load(program, context, *ptr, *mask, *other, *dst)?
             }
             Instr::Store { ptr, value, mask } => self.store(program, context, *ptr, *value, *mask)?,
-            Instr::AtomicRmw { op, ptr, val, mask, dst } => {
+            Instr::AtomicRmw { op, ptr, val, mask, dst, .. } => {
                 self.atomic_rmw(program, context, *op, *ptr, *val, *mask, *dst)?;
             }
-            Instr::AtomicCas { ptr, cmp, val, dst } => {
+            Instr::AtomicCas { ptr, cmp, val, dst, .. } => {
                 self.atomic_cas(program, context, *ptr, *cmp, *val, *dst)?
             }
             Instr::Dot { a, b, c, dst, precision } => self.dot(program, *a, *b, *c, *dst, *precision),

@@ -40,6 +40,12 @@ pub enum Number {
     Difference(Box<[Number; 2]>),
     /// A product.
     Product(Box<[Number; 2]>),
+    /// A quotient, rounded towards 0; of nothing by nothing 0.
+    Quotient(Box<[Number; 2]>),
+    /// The greater.
+    Greatest(Box<[Number; 2]>),
+    /// The lesser.
+    Least(Box<[Number; 2]>),
 }
 
 /// The most parts of an expression: a launch computes it each time.
@@ -63,6 +69,9 @@ impl Number {
             Number::Sum(of) => of[0].value(cells).wrapping_add(of[1].value(cells)),
             Number::Difference(of) => of[0].value(cells).wrapping_sub(of[1].value(cells)),
             Number::Product(of) => of[0].value(cells).wrapping_mul(of[1].value(cells)),
+            Number::Quotient(of) => of[0].value(cells).checked_div(of[1].value(cells)).unwrap_or(0),
+            Number::Greatest(of) => of[0].value(cells).max(of[1].value(cells)),
+            Number::Least(of) => of[0].value(cells).min(of[1].value(cells)),
         }
     }
 }
@@ -97,6 +106,9 @@ fn expression(module: &Module, value: Value, parts: &mut u32) -> Option<Number> 
         }
         ValueDef::Result(op, _) => op,
     };
+    if module.operands(op).is_empty() || module.operands(op).len() > 2 {
+        return None;
+    }
     let mut operand = |index: usize| expression(module, module.operands(op)[index], parts);
     let from = |index: usize| module.bits(module.value_type(module.operands(op)[index]));
     // Each is a signed number of its width: what is computed may have left it.
@@ -109,6 +121,9 @@ fn expression(module: &Module, value: Value, parts: &mut u32) -> Option<Number> 
         Opcode::Arith(A::Addi) => wrapped(Number::Sum(Box::new([operand(0)?, operand(1)?]))),
         Opcode::Arith(A::Subi) => wrapped(Number::Difference(Box::new([operand(0)?, operand(1)?]))),
         Opcode::Arith(A::Muli) => wrapped(Number::Product(Box::new([operand(0)?, operand(1)?]))),
+        Opcode::Arith(A::Divsi) => wrapped(Number::Quotient(Box::new([operand(0)?, operand(1)?]))),
+        Opcode::Arith(A::Maxsi) => Some(Number::Greatest(Box::new([operand(0)?, operand(1)?]))),
+        Opcode::Arith(A::Minsi) => Some(Number::Least(Box::new([operand(0)?, operand(1)?]))),
         _ => None,
     }
 }

@@ -24,7 +24,8 @@ use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
     allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, explain_dots,
     fill_rings, global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings, membar,
-    named_barriers, order_rings, sink_lane_sums, software_pipeline, unroll_loops, user_copies,
+    named_barriers, order_rings, raise_to_descriptors, sink_lane_sums, software_pipeline, unroll_loops,
+    user_copies,
 };
 
 /// Each pass, and why it stands where it does.
@@ -48,6 +49,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: arrange_buffers::PASS,
         why: "before tensors get layouts, which follow those of the buffers; whole accesses are buffers' to all that follows",
+    },
+    Row {
+        pass: raise_to_descriptors::PASS,
+        why: "what is a block is one to all that follows, whoever wrote it as pointers; scalars are simple yet",
     },
     Row { pass: unroll_loops::PASS, why: "several iterations are one to whatever schedules them" },
     Row {

@@ -29,7 +29,11 @@ pub fn bases(module: &Module, value: Value) -> Vec<Value> {
             continue;
         }
         let from = match module.value_def(v) {
-            ValueDef::Argument(..) => Vec::new(),
+            // The tensor map of a descriptor that the kernel makes, and the launch knows.
+            ValueDef::Argument(..) => {
+                let made = module.uses(v).iter().filter_map(|u| ttng::TensormapByLaunch::cast(module, u.op));
+                made.filter(|made| made.map(module) == v).map(|made| made.base(module)).collect()
+            }
             ValueDef::Result(op, _) => sources(module, op),
         };
         if from.is_empty() {
@@ -46,7 +50,7 @@ fn sources(module: &Module, op: Op) -> Vec<Value> {
         return vec![make.base(module)];
     }
     if let Some(map) = ttng::ReinterpretTensorDescriptor::cast(module, op) {
-        let map = map.desc_ptr(module);
+        let map = scope::captured(module, map.desc_ptr(module));
         let made = module.uses(map).iter().filter_map(|u| ttng::TensormapCreate::cast(module, u.op));
         return made.map(|made| made.global_address(module)).collect();
     }
@@ -67,7 +71,9 @@ fn is_address(module: &Module, value: Value) -> bool {
 pub fn touched(module: &Module, op: Op, access: Access) -> Vec<Value> {
     use ttng::Kind as K;
     // Tensor maps are not what a program works on.
-    if let Some(Opcode::Ttng(K::TensormapCreate | K::TensormapFenceproxyAcquire)) = module.opcode(op) {
+    if let Some(Opcode::Ttng(K::TensormapCreate | K::TensormapByLaunch | K::TensormapFenceproxyAcquire)) =
+        module.opcode(op)
+    {
         return Vec::new();
     }
     if tt::Call::cast(module, op).is_some() {
@@ -104,9 +110,13 @@ fn unique(values: impl Iterator<Item = Value>) -> Vec<Value> {
     found
 }
 
-/// Whether a load may read what something in `within` writes through the same base: then it must not run ahead of that.
-pub fn may_read_what_is_written(module: &Module, load: Op, within: &[Op]) -> bool {
-    let read = touched(module, load, Access::Read);
-    let writes = |op| touched(module, op, Access::Write).iter().any(|base| read.contains(base));
-    within.iter().any(|&root| module.all_ops(root).into_iter().any(writes))
+/// The bases of what operations, with all that is in them, write of global memory.
+pub fn written(module: &Module, within: &[Op]) -> Vec<Value> {
+    let all = within.iter().flat_map(|&root| module.all_ops(root));
+    unique(all.flat_map(|op| touched(module, op, Access::Write)))
+}
+
+/// Whether a load may read what is written through some of these bases: then it must not run ahead of that.
+pub fn may_read(module: &Module, load: Op, written: &[Value]) -> bool {
+    !written.is_empty() && touched(module, load, Access::Read).iter().any(|base| written.contains(base))
 }

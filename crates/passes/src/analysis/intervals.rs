@@ -1,6 +1,7 @@
 //! Between which numbers an integer of a kernel lies.
 //!
-//! Programs and their counts are not negative, loops run between their bounds, and what `tl.assume` promises holds. Sums and products are those
+//! Programs and their counts are not negative, loops run between their bounds, and what `tl.assume` promises holds. An argument below which a mask
+//! keeps indices, or of which indices are taken the remainder, is a size, and no program runs where there is nothing. Sums and products are those
 //! of whole numbers, as in [`affine`](crate::analysis::affine): this is an analysis of addresses and masks, where nothing overflows.
 //!
 //! ```text
@@ -98,7 +99,8 @@ impl<'m> Intervals<'m> {
         };
         let all = all.map(|(value, interval)| (value, affine.scalar(value), interval));
         let all = all.filter(|(value, poly, _)| *poly == Poly::leaf(*value) || always(*value));
-        let assumed = all.map(|(_, poly, interval)| (poly, interval)).collect();
+        let mut assumed: Vec<_> = all.map(|(_, poly, interval)| (poly, interval)).collect();
+        assumed.extend(sizes(m).map(|size| (Poly::leaf(size), Interval { low: 1, ..of_bits(64) })));
         Intervals { m, affine, assumed, known: RefCell::default() }
     }
 
@@ -125,9 +127,9 @@ impl<'m> Intervals<'m> {
     /// Of a scalar.
     fn leaf(&self, value: Value) -> Interval {
         let all = of_bits(self.m.bits(self.m.value_type(value)).clamp(1, 64));
-        match self.known.borrow().get(&value) {
-            Some(known) => return known.unwrap_or(all),
-            None => {}
+        let known = self.known.borrow().get(&value).copied();
+        if let Some(known) = known {
+            return known.unwrap_or(all);
         }
         // A value that is asked for while it is looked for is any.
         self.known.borrow_mut().insert(value, None);
@@ -210,6 +212,24 @@ impl<'m> Intervals<'m> {
             _ => return None,
         })
     }
+}
+
+/// The kernel's arguments that are sizes.
+fn sizes(m: &Module) -> impl Iterator<Item = Value> + '_ {
+    use arith::CmpIPredicate as P;
+    m.all_ops(m.root()).into_iter().filter_map(|op| {
+        let of = match m.opcode(op)? {
+            Opcode::Arith(arith::Kind::Remsi) => m.operands(op)[1],
+            Opcode::Arith(arith::Kind::Cmpi) if arith::Cmpi(op).predicate(m) == P::Slt => m.operands(op)[1],
+            _ => return None,
+        };
+        let size = tt::Splat::of(m, of)?.src(m);
+        let func = m
+            .value_block(size)
+            .and_then(|block| m.block_parent_op(block))
+            .filter(|_| m.defining_op(size).is_none());
+        tt::Func::cast(m, func?).map(|_| size)
+    })
 }
 
 /// What is promised of a value, for the whole block in which it is made: that does not run without the promise.

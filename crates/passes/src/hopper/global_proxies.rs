@@ -18,7 +18,8 @@
 //! Partitions of a `ttg.warp_specialize` tell each other by mbarriers. What one of them copies and another may write is copied behind a
 //! fence where it has waited since the last; what copies of a partition store and others look at is there when it arrives, and where it ends.
 //!
-//! Loads that passes would issue early (`software-pipeline`, `warp-specialize`) stay where they are in loops that write through their base.
+//! Loads that passes would issue early (`software-pipeline`, `warp-specialize`), by whatever copies, stay where they are in loops that write through
+//! their base.
 //!
 //! Why here: behind all that makes copies; before `membar`, to which the barriers are barriers like any other.
 //!
@@ -311,8 +312,8 @@ impl Walk<'_> {
 
     /// Before a partition tells another, or ends: what its copies store is there if anybody else looks at it.
     fn hand_over(&mut self, op: Op, state: &mut State) {
-        let looked_at = meet(&state.stored, &self.around.touched);
-        if !looked_at && !(self.around.tells && !state.stored.is_empty()) {
+        let told = self.around.tells && !state.stored.is_empty();
+        if !told && !meet(&state.stored, &self.around.touched) {
             return;
         }
         let m = self.module;

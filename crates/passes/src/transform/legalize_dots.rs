@@ -7,6 +7,7 @@
 //!   infinity is no number, and neither is a small product with one: those count as 0, so that the product of the large parts decides.
 //!   A dot too small for tensor cores is computed in fp32.
 //! - fp8 where the target has no fp8 instruction, or not for such operands: both are widened to f16 (exact).
+//! - A result in f16 (or bf16) where instructions of whole warps have none: it is computed in f32, and rounded once.
 //!
 //! ```text
 //! %d = tt.dot %a, %b, %c, inputPrecision = tf32x3
@@ -23,7 +24,7 @@ use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::{Builder, Module, Type, TypeKind, Value};
 
 use crate::pass::{Pass, Property};
-use crate::target::{MmaKind, TargetInfo, dot_kind, dot_kind_of};
+use crate::target::{MmaKind, TargetInfo, dot_kind_of};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -45,6 +46,8 @@ pub fn run(module: &mut Module, target: &TargetInfo) {
         widen_fp8(module, target, dot);
         if is_composed(module, dot) {
             split(module, target, dot);
+        } else {
+            widen_result(module, target, dot);
         }
     }
 }
@@ -60,11 +63,57 @@ fn is_fp8(module: &Module, ty: Type) -> bool {
     matches!(module.type_kind(ty), TypeKind::Float(k) if k.bits() == 8)
 }
 
+/// Whether an instruction computes a dot of operands of these types.
+fn has_instruction(
+    module: &Module,
+    target: &TargetInfo,
+    dot: tt::Dot,
+    operands: [Type; 2],
+    result: Type,
+    tf32: bool,
+) -> bool {
+    match target.warp_units {
+        Some(units) => units.dots.iter().any(|unit| {
+            let rounds = unit.operand != Type::F32 || tf32;
+            operands == [unit.operand; 2] && unit.result == result && rounds
+        }),
+        None => dot_kind_of(module, target, dot, operands, tf32) != MmaKind::Fma,
+    }
+}
+
+fn widen_result(module: &mut Module, target: &TargetInfo, dot: tt::Dot) {
+    let element = |v: Value| module.element_type(module.value_type(v));
+    let (operands, narrow) = ([element(dot.a(module)), element(dot.b(module))], element(dot.c(module)));
+    let tf32 = dot.input_precision(module) == tt::InputPrecision::Tf32;
+    let has = |result| has_instruction(module, target, dot, operands, result, tf32);
+    if target.warp_units.is_none()
+        || !matches!(narrow, Type::F16 | Type::BF16)
+        || has(narrow)
+        || !has(Type::F32)
+    {
+        return;
+    }
+    let (a, b, c) = (dot.a(module), dot.b(module), dot.c(module));
+    let (precision, imprecise, tiling) =
+        (dot.input_precision(module), dot.max_num_imprecise_acc(module), dot.tiling(module));
+    let ty = module.value_type(c);
+    let wide = module.with_element(ty, Type::F32);
+    let mut builder = Builder::before(module, dot.0);
+    let c = arith::Extf::build(&mut builder, c, wide).out(builder.module);
+    let sum = tt::Dot::build(&mut builder, a, b, c, precision, imprecise, tiling).result(builder.module);
+    let sum = arith::Truncf::build(&mut builder, sum, ty).out(builder.module);
+    module.replace_op(dot.0, &[sum]);
+}
+
 fn widen_fp8(module: &mut Module, target: &TargetInfo, dot: tt::Dot) {
     let element = |m: &Module, v: Value| m.element_type(m.value_type(v));
     let (a, b) = (dot.a(module), dot.b(module));
     let (ta, tb) = (element(module, a), element(module, b));
-    if !(is_fp8(module, ta) || is_fp8(module, tb)) || dot_kind(module, target, dot) != MmaKind::Fma {
+    let result = element(module, dot.c(module));
+    let tf32 = dot.input_precision(module) == tt::InputPrecision::Tf32;
+    if !(is_fp8(module, ta) || is_fp8(module, tb))
+        || has_instruction(module, target, dot, [ta, tb], result, tf32)
+    {
         return;
     }
     // With a bf16 or f32 partner, its type; f16 holds every fp8 format exactly.
@@ -98,7 +147,7 @@ fn split(module: &mut Module, target: &TargetInfo, dot: tt::Dot) {
     let tiling = dot.tiling(module);
     let mut builder = Builder::before(module, dot.0);
     let part = if tf32 { Type::F32 } else { Type::BF16 };
-    if dot_kind_of(builder.module, target, dot, [part; 2], tf32) == MmaKind::Fma {
+    if !has_instruction(builder.module, target, dot, [part; 2], Type::F32, tf32) {
         let ieee = tt::Dot::build(&mut builder, a, b, c, tt::InputPrecision::Ieee, None, tiling)
             .result(builder.module);
         module.replace_op(dot.0, &[ieee]);

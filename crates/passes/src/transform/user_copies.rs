@@ -53,6 +53,11 @@ fn copy(module: &mut Module, target: &TargetInfo, store: ttg::LocalStore) -> Res
     if !target.async_copy {
         return wrong(module, "it has no asynchronous copies");
     }
+    // Of a load whose mask is never true nothing is left but a constant: its store is complete wherever the kernel waits for the copy.
+    if is_constant(module, store.src(module)) {
+        module.remove_attr(store.0, marks::COPY);
+        return Ok(());
+    }
     let Some(load) = source(module, store.src(module)) else {
         return wrong(module, "its value comes from no load");
     };
@@ -85,6 +90,14 @@ pub(super) fn erase_store(module: &mut Module, store: ttg::LocalStore) {
         if module.results(op).iter().all(|&r| module.is_unused(r)) {
             module.erase_op(op);
         }
+    }
+}
+
+/// Whether a value is a constant, whatever layout it was brought to.
+fn is_constant(module: &Module, value: Value) -> bool {
+    match ttg::ConvertLayout::of(module, value) {
+        Some(convert) => is_constant(module, convert.src(module)),
+        None => module.constant_value(value).is_some(),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::access::{Kind, Places};
 use crate::ast::{Operand, Space, Ty};
 use crate::machine::{Copy, Cx};
 use crate::regs::{File, LANES, lanes};
+use crate::report::FindingKind;
 
 type R = Result<(), Error>;
 
@@ -95,7 +96,7 @@ fn issue(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             from.host |= 1 << l;
         } else if take[l] != 0 {
             let what = format!("{} bytes at {:#x}, {}", take[l], src[l], cx.grid.memory.describe(src[l]));
-            cx.find(crate::report::FindingKind::GlobalBounds, l, Some(src[l]), what);
+            cx.find(FindingKind::GlobalBounds, l, Some(src[l]), what);
         }
     }
     cx.mask = m;
@@ -107,8 +108,22 @@ fn issue(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     }
     crate::shadow::async_issue(cx, &to, size);
     let group = cx.w.group;
-    cx.w.copies.push(Copy { mask: to.shared, group, dst: to.at, src, take, size });
+    let mut data = Box::new([[0; 16]; LANES]);
+    for l in lanes(to.shared) {
+        data[l] = source(src[l], take[l]);
+    }
+    cx.w.copies.push(Copy { mask: to.shared, group, dst: to.at, src, take, size, data });
     Flow::Next
+}
+
+/// What lies at an address of which so many bytes were found in a live allocation.
+fn source(address: u64, bytes: u32) -> [u8; 16] {
+    let mut b = [0u8; 16];
+    for (k, b) in b.iter_mut().enumerate().take(bytes as usize) {
+        // SAFETY: the caller's promise.
+        *b = unsafe { crate::memory::read(address + k as u64, 1) } as u8;
+    }
+    b
 }
 
 /// Finishes the copies of the active lanes whose group is below the lane's limit.
@@ -126,10 +141,14 @@ pub(crate) fn finish(cx: &mut Cx<'_>, limit: [u32; LANES]) {
         }
         c.mask &= !ready;
         for l in lanes(ready) {
-            let mut b = [0u8; 16];
-            for (k, b) in b.iter_mut().enumerate().take(c.take[l] as usize) {
-                // SAFETY: the range was found in a live allocation when the copy was issued.
-                *b = unsafe { crate::memory::read(c.src[l] + k as u64, 1) } as u8;
+            let b = source(c.src[l], c.take[l]);
+            if cx.grid.options.checks && b != c.data[l] {
+                let place = cx.grid.memory.describe(c.src[l]);
+                let m = format!(
+                    "{place}: written while a `cp.async` reads {} bytes there, which may bring either",
+                    c.take[l]
+                );
+                cx.find(FindingKind::GlobalRace, l, Some(c.src[l]), m);
             }
             let at = c.dst[l] as u32 as usize;
             let shared = &mut cx.unit.ctas[(c.dst[l] >> 32) as usize].shared;

@@ -190,6 +190,17 @@ fn ordered(cx: &Cx<'_>, unit: u32, phase: u32, r: &Rec, lane: u32) -> bool {
     cx.w.sync.covers(lane, unit, r.unit, r.warp.into(), r.lane.into(), r.stamp)
 }
 
+/// Strong accesses of the two sides don't race, if both scopes reach the other thread.
+fn excused(cx: &Cx<'_>, kind: Kind, o: &Rec) -> bool {
+    kind.strong()
+        && o.flags & R_STRONG != 0
+        && (o.unit == cx.unit.number || {
+            let of_devices = cx.grid.rank(o.unit.into()) != cx.grid.rank(cx.unit.number.into());
+            let least = if of_devices { SYSTEM } else { GPU };
+            cx.scope >= least && u32::from(o.flags >> 4 & 3) >= least
+        })
+}
+
 /// An access that is not ordered after another: lane, address, the other and what it did.
 type Race = (usize, u64, Rec, &'static str);
 
@@ -253,16 +264,7 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind, by: Op
             flags: u8::from(kind.strong()) * (R_STRONG | (scope as u8) << 4)
                 | u8::from(kind.is_copy()) * R_COPY,
         };
-        // Strong accesses of the two sides don't race, if both scopes reach the other thread.
-        let excused = |o: &Rec| {
-            kind.strong()
-                && o.flags & R_STRONG != 0
-                && (o.unit == unit || {
-                    let of_devices = cx.grid.rank(o.unit.into()) != cx.grid.rank(unit.into());
-                    let least = if of_devices { SYSTEM } else { GPU };
-                    scope >= least && u32::from(o.flags >> 4 & 3) >= least
-                })
-        };
+        let excused = |o: &Rec| excused(cx, kind, o);
         let ordered = |o: &Rec| ordered(cx, unit, phase, o, l as u32);
         let (mut found, mut unfenced) = (None, None);
         if pg.sets.sets.len() > MAX_SETS {

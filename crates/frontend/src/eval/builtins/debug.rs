@@ -1,6 +1,7 @@
 //! Advice to the compiler, assertions and printing.
 
 use tilewright_ir::AttrKind;
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{llvm, tt};
 
 use super::super::call::Args;
@@ -55,7 +56,8 @@ impl Evaluator<'_> {
                     other => other.to_host().map(|v| v.to_string()).unwrap_or_default(),
                 };
                 let separator = if message.is_empty() { "" } else { ": " };
-                return Err(self.error(format!("static assertion failed{separator}{message}")));
+                let error = self.error(format!("static assertion failed{separator}{message}"));
+                return Err(error.of(Kind::Assertion).into());
             }
             None => return Err(self.needs_constexpr(condition, "the condition of tl.static_assert")),
         }

@@ -709,9 +709,13 @@ impl Evaluator<'_> {
             inside = self.both(inside.as_ref(), Some(&below))?;
         }
         let mask = match args.optional("mask") {
-            None => None,
+            None | Some(Value::Const(HostValue::Bool(true))) => None,
             Some(Value::Tensor(t)) if t.number() == Some(Scalar::Int1) => {
                 Some(self.expand_to(&t.clone(), &of)?)
+            }
+            Some(constant @ Value::Const(HostValue::Bool(false))) => {
+                let never = self.tensor_of(&constant.clone())?;
+                Some(self.expand_to(&never, &of)?)
             }
             Some(other) => return Err(self.bad_argument(args, "mask", other, "a tensor of booleans")),
         };

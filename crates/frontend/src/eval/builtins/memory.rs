@@ -370,7 +370,8 @@ impl Evaluator<'_> {
                     .into());
             }
         };
-        if out == S::Bf16 {
+        // Of integers the result is int32, whatever this says.
+        if out == S::Bf16 && operand != S::Int8 {
             return Err(self
                 .error("out_dtype of tl.dot cannot be bfloat16")
                 .note("use float32 and convert the result with .to(tl.bfloat16)")

@@ -98,6 +98,8 @@ pub type Obstacle = Value;
 #[derive(Debug)]
 pub struct Affine<'m> {
     m: &'m Module,
+    /// Whether scalars are taken apart, too.
+    scalars: bool,
     known: RefCell<FxHashMap<Value, Result<Linear, Obstacle>>>,
     /// Carried values of loops whose steps are looked for.
     carried: RefCell<Vec<Value>>,
@@ -106,7 +108,12 @@ pub struct Affine<'m> {
 impl<'m> Affine<'m> {
     /// Of this module.
     pub fn new(m: &'m Module) -> Self {
-        Affine { m, known: RefCell::default(), carried: RefCell::default() }
+        Affine { m, scalars: true, known: RefCell::default(), carried: RefCell::default() }
+    }
+
+    /// Of this module, in which scalars that are no constants stand for themselves.
+    pub fn of_indices(m: &'m Module) -> Self {
+        Affine { scalars: false, ..Affine::new(m) }
     }
 
     /// A number or pointer, of a tensor or not.
@@ -146,7 +153,8 @@ impl<'m> Affine<'m> {
         let m = self.m;
         let ty = m.value_type(value);
         let rank = rank(m, value);
-        if self.carried.borrow().contains(&value) {
+        let stays = rank == 0 && !self.scalars && m.is_int(ty) && m.constant_int(value).is_none();
+        if stays || self.carried.borrow().contains(&value) {
             return Ok(self.itself(value));
         }
         let found = match m.defining_op(value) {
@@ -155,7 +163,7 @@ impl<'m> Affine<'m> {
             None => self.carried(value),
         };
         match found {
-            Some(linear) if rank > 0 || linear.offset.len() <= MOST_PRODUCTS => Ok(linear),
+            Some(linear) if rank > 0 || linear.offset.products() <= MOST_PRODUCTS => Ok(linear),
             _ if rank == 0 => Ok(self.itself(value)),
             _ => Err(value),
         }

@@ -51,7 +51,7 @@ impl Poly {
     }
 
     /// How many products it has.
-    pub fn len(&self) -> usize {
+    pub fn products(&self) -> usize {
         self.terms.len()
     }
 
@@ -127,7 +127,7 @@ impl Poly {
 
     /// One product of `self` by one of `by`, if `by` has no other and the quotient is whole.
     fn quotient(product: &Product, coefficient: i64, by: &Poly) -> Option<(Product, i64)> {
-        let (factors, divisor) = by.terms().next().filter(|_| by.len() == 1)?;
+        let (factors, divisor) = by.terms().next().filter(|_| by.products() == 1)?;
         let mut left = product.clone();
         for factor in factors {
             let at = left.iter().position(|v| v == factor)?;

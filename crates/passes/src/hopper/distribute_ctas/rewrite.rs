@@ -389,7 +389,7 @@ impl Rewriter<'_> {
                 }
             }
             let point = b.point();
-            (now, at) = parts::combine(self.m, reduce, point, &first, &second)?;
+            (now, at) = parts::combine(self.m, reduce.0, point, &first, &second)?;
         }
         for (value, users) in now.iter().zip(users) {
             for u in users {

@@ -72,6 +72,7 @@ pub(super) struct Channel {
 /// The channels of a range of operations. `pointers`: loads through pointers too.
 pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers: bool) -> Vec<Channel> {
     let mut channels: Vec<Channel> = Vec::new();
+    let written = global_bases::written(module, range);
     for &root in range {
         for op in module.all_ops(root) {
             let Some(load) = Load::cast(module, op) else { continue };
@@ -82,7 +83,7 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers:
                 continue;
             };
             // What the consumers write they load themselves.
-            if matches!(load, Load::Block(_)) && global_bases::may_read_what_is_written(module, op, range) {
+            if global_bases::may_read(module, op, &written) {
                 continue;
             }
             let Some(slot) = slot_type(module, load) else { continue };

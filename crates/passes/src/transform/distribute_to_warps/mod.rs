@@ -382,13 +382,22 @@ impl Distributor<'_> {
         if copies == 0 {
             return Ok(());
         }
-        if self.m.results(op).iter().any(|&r| !self.m.is_unused(r)) {
-            return Err(self.unsupported(op, "whose result several warps want, and one has"));
-        }
+        let wanted: Vec<Value> =
+            self.m.results(op).iter().copied().filter(|&r| !self.m.is_unused(r)).collect();
         let leads = self.leads(copies);
+        let next = self.m.next_op(op);
         let frame = parts::only_if(self.m, leads, op);
         if self.first == op {
             self.first = frame;
+        }
+        match (&wanted[..], next) {
+            (&[result], Some(next)) => self.hand_out(op, result, copies, next),
+            ([], _) => {}
+            _ => {
+                return Err(
+                    self.unsupported(op, "with several results, which several warps want, and one has")
+                );
+            }
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Reductions along a dimension that warps share: of each warp's part first, then of what the warps got.
+//! Reductions along a dimension that warps share: of each warp's part first, then of what the warps got; and what one warp computes for all.
 //!
 //! ```text
 //! %s = "tt.reduce"(%x) ({addf}) : (tensor<1024xf32, #blocked>) -> f32
@@ -45,7 +45,7 @@ impl Distributor<'_> {
                 None => taken,
                 Some(before) => {
                     let point = Builder::before(self.m, next).point();
-                    parts::combine(self.m, reduce, point, &before, &taken)?.0
+                    parts::combine(self.m, reduce.0, point, &before, &taken)?.0
                 }
             });
         }
@@ -106,6 +106,27 @@ impl Distributor<'_> {
         buffer
     }
 
+    /// What one warp alone computes, in a branch that only it takes, all get that want it: those that differ from it in these bits of their
+    /// numbers.
+    pub(super) fn hand_out(&mut self, op: Op, result: Value, copies: u32, next: Op) {
+        let users = self.m.uses(result).to_vec();
+        let end = self.m.next_op(op).expect("a branch ends with something else");
+        let buffer = self.give(result, end);
+        ttg::Barrier::build(&mut Builder::before(self.m, next));
+        let warp = self.warp();
+        let mut b = Builder::before(self.m, self.first);
+        let mask = b.i32(!(copies as i32));
+        let leader = arith::Andi::build(&mut b, warp, mask).result(b.module);
+        let value = self.read(result, buffer, leader, next);
+        ttg::Barrier::build(&mut Builder::before(self.m, next));
+        if let Some(part) = self.parts.get(&result).cloned() {
+            self.parts.insert(value, part);
+        }
+        for user in users {
+            self.m.set_operand(user.op, user.index as usize, value);
+        }
+    }
+
     /// Reads what the warp got that has part `number` along the axis, and else what this one has.
     fn take(&mut self, result: Value, buffer: Value, axis: WarpAxis, number: u32, next: Op) -> Value {
         let warp = self.warp();
@@ -114,6 +135,11 @@ impl Distributor<'_> {
         let others = arith::Andi::build(&mut b, warp, mask).result(b.module);
         let number = b.i32((number << axis.shift) as i32);
         let warp = arith::Ori::build(&mut b, others, number).result(b.module);
+        self.read(result, buffer, warp, next)
+    }
+
+    /// Reads a warp's slot of a buffer.
+    fn read(&mut self, result: Value, buffer: Value, warp: Value, next: Op) -> Value {
         let slot = self.slot(buffer, warp, next);
         let ty = self.tensor_like(result);
         let mut b = Builder::before(self.m, next);

@@ -28,6 +28,7 @@
 
 mod pieces;
 mod regions;
+mod scan;
 mod tiles;
 
 use rustc_hash::FxHashMap;
@@ -168,6 +169,7 @@ impl Splitter<'_> {
             (Some(Opcode::Tt(tt::Kind::MakeRange)), _) => self.make_range(tt::MakeRange(op)),
             (Some(Opcode::Tt(tt::Kind::Dot)), _) => self.dot(tt::Dot(op))?,
             (Some(Opcode::Tt(tt::Kind::Reduce)), _) => self.reduce(tt::Reduce(op))?,
+            (Some(Opcode::Tt(tt::Kind::Scan)), _) => self.scan(tt::Scan(op))?,
             (Some(Opcode::Tt(tt::Kind::DescriptorLoad)), _) => self.load_block(tt::DescriptorLoad(op))?,
             (Some(Opcode::Tt(tt::Kind::DescriptorStore)), _) => self.store_block(tt::DescriptorStore(op))?,
             (Some(Opcode::Tt(tt::Kind::Unsplat)), _) => self.unsplat(op),
@@ -353,7 +355,7 @@ impl Splitter<'_> {
                 at[axis] = step;
                 let next: Vec<Value> = given.iter().map(|p| p.at(&at)).collect();
                 let point = Builder::before(self.m, reduce.0).point();
-                sum = parts::combine(self.m, reduce, point, &sum, &next)?.0;
+                sum = parts::combine(self.m, reduce.0, point, &sum, &next)?.0;
             }
             copies.push(self.copy(reduce.0, &sum, &rest_tile));
         }

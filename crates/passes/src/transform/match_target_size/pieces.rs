@@ -23,7 +23,12 @@ impl Pieces {
 
     /// The block at a place of the grid.
     pub(super) fn at(&self, place: &[u32]) -> Value {
-        self.values[number(&self.grid, place) as usize]
+        self.values[self.number(place)]
+    }
+
+    /// Which block that is, in row-major order.
+    pub(super) fn number(&self, place: &[u32]) -> usize {
+        number(&self.grid, place) as usize
     }
 }
 

@@ -26,13 +26,20 @@
 //!   `i + index < extent` is what the descriptor checks. An index that may be negative, where the mask does not say otherwise, is that of
 //!   a matrix that begins there; along a dimension without a bound the matrix ends where the block does, so that nothing is masked.
 //! - Rows by a remainder, `(first + i) % M`, are rows of a matrix with that many where nothing depends on the others: what is made of them is
-//!   stored under a mask that leaves them out (`wrap`).
+//!   stored under a mask that leaves them out (`wrap`). A remainder keeps indices in a matrix: of negative ones it would not, and there are none.
 //! - What a program computes in 32 bits for an address or a mask does not overflow where memory is accessed (`docs/numerics.md`); numbers that
 //!   this pass makes are computed in 64 bits unless they are known to fit.
 //!
-//! What the hardware wants of a matrix beyond that, and only a launch can know, is what it wants of every descriptor that a kernel makes: rows
-//! of 64 bytes or more, that don't overlap. Accesses that stay as they are have a remark that says why.
+//! # Where TMA copies blocks
+//!
+//! There a block wants a tensor map, which costs a program that makes it more than it brings. So only operands of products in loops are raised, of
+//! matrices that depend on the kernel's arguments alone: their maps are made by the launch (`lower-tma`). Such loads go by the copy engine, whoever
+//! wrote them as pointers.
+//!
+//! What the hardware wants of a matrix beyond that, rows of 64 bytes or more that don't overlap, it wants of every descriptor that a kernel makes, and is
+//! a matter of the numbers of a launch: the code generator decides by them. Accesses that stay as they are have a remark that says why.
 
+mod by_launch;
 mod emit;
 mod plan;
 mod wrap;
@@ -63,21 +70,36 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// None of its own: what can't be raised stays.
 pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
-    let Some(units) = target.warp_units.filter(|_| launch::warps_of_program(module).is_none()) else {
-        return Ok(());
-    };
-    let plans = plans(module, units.matrix);
-    if plans.is_empty() {
+    if launch::warps_of_program(module).is_some() {
         return Ok(());
     }
-    for (op, plan) in plans {
-        match plan {
-            Ok((plan, numbers)) => Emitter::new(module, op, numbers).replace(&plan),
-            Err(why) => remarks::add(module, op, &format!("{} lane by lane: {why}", what(module, op))),
+    match target.warp_units {
+        Some(units) => {
+            for (op, plan) in plans(module, units.matrix) {
+                match plan {
+                    Ok((plan, numbers)) => Emitter::new(module, op, numbers).replace(&plan),
+                    Err(why) => {
+                        remarks::add(module, op, &format!("{} lane by lane: {why}", what(module, op)))
+                    }
+                }
+            }
         }
+        None if target.tma => {
+            for (op, plan) in plans(module, TMA) {
+                if let Ok((plan, numbers)) = plan
+                    && by_launch::feeds_dot(module, &plan)
+                {
+                    Emitter::new(module, op, numbers).replace(&plan);
+                }
+            }
+        }
+        None => return Ok(()),
     }
     pass::optimize(module)
 }
+
+/// What TMA wants of a matrix (CUDA driver API, `cuTensorMapEncodeTiled`), and of where a block begins.
+const TMA: MatrixLimit = MatrixLimit { alignment: 16, word: 16, row_bytes: 16 };
 
 fn what(m: &Module, op: Op) -> &'static str {
     match m.results(op).is_empty() {

@@ -89,6 +89,7 @@ impl Known<'_> {
         };
         for wrap in &linear.wraps {
             bounds[wrap.dim].below.insert(0, self.wrapped(op, wrap)?);
+            bounds[wrap.dim].not_negative.insert(0, wrap.first.clone());
         }
         let transposed = self.transposed(&linear)?;
         let mut block = [rows, columns];
@@ -165,7 +166,7 @@ impl Known<'_> {
         if pitch.is_zero() {
             return Err("all its rows are the same".into());
         }
-        if self.divisor(pitch) * u64::from(bytes) % u64::from(wanted) != 0 {
+        if !(self.divisor(pitch) * u64::from(bytes)).is_multiple_of(u64::from(wanted)) {
             return Err(format!("its rows are not known to begin at multiples of {wanted} bytes"));
         }
         match pitch.constant() {
@@ -179,12 +180,6 @@ impl Known<'_> {
     /// How many indices of a dimension come before the one that is 0 again, where it does not matter what is loaded there.
     fn wrapped(&self, op: Op, wrap: &Wrap) -> Result<Poly, Why> {
         let load = tt::Load::cast(self.m, op).ok_or("it stores where indices begin again from 0")?;
-        if self.intervals.of(&wrap.first).low < 0 {
-            return Err(
-                "a remainder is its index, of what may be negative: tl.assume(… >= 0) says that it is not"
-                    .into(),
-            );
-        }
         let room = wrap.end.plus(&wrap.first, -1);
         match wrap::is_free(self.m, self.affine, load.result(self.m), wrap.dim, &room) {
             true => Ok(room),
@@ -247,7 +242,8 @@ impl Known<'_> {
     /// What the hardware wants of columns.
     fn columns(&self, column: &mut Dim, bytes: u32) -> Result<(), Why> {
         let (word, row) = (self.limit.word, self.limit.row_bytes);
-        let whole = |poly: &Poly, of: u32| self.divisor(poly) * u64::from(bytes) % u64::from(of) == 0;
+        let whole =
+            |poly: &Poly, of: u32| (self.divisor(poly) * u64::from(bytes)).is_multiple_of(u64::from(of));
         if !whole(&column.index, word) {
             return Err(format!("its first column is not known to begin at a multiple of {word} bytes"));
         }
@@ -274,7 +270,7 @@ impl Known<'_> {
         let wanted = self.limit.alignment;
         let of_base = 1u64 << self.axis.get(self.m, base).dims[0].divisibility;
         let of_offset = self.divisor(offset) * u64::from(bytes);
-        if of_base % u64::from(wanted) == 0 && of_offset % u64::from(wanted) == 0 {
+        if [of_base, of_offset].iter().all(|n| n.is_multiple_of(u64::from(wanted))) {
             return Ok(());
         }
         Err(format!("it is not known to begin at a multiple of {wanted} bytes"))

@@ -65,7 +65,8 @@ impl Outer {
             return None;
         }
         // Nor may it read what the one before it has yet to write.
-        if schedule.blocks.iter().any(|load| global_bases::may_read_what_is_written(m, load.0, &[outer.0])) {
+        let written = global_bases::written(m, &[outer.0]);
+        if schedule.blocks.iter().any(|load| global_bases::may_read(m, load.0, &written)) {
             return None;
         }
         let mut needed = vec![l.lower_bound(m), l.upper_bound(m), l.step(m)];

@@ -148,15 +148,20 @@ impl Schedule {
             return None;
         }
         let mut schedule = Schedule { stages, ..Schedule::default() };
+        // What the loop may write is loaded where the program says, behind what came before it.
+        let written = global_bases::written(module, &[l.0]);
+        let may_run_ahead = |op: Op| !is_load(module, op) || !global_bases::may_read(module, op, &written);
         for &op in ops {
-            if !is_load(module, op) || is_behind_stores(module, l, op) {
+            if !is_load(module, op) {
                 continue;
             }
             // Where the author asked for it, what anything but an address needs.
             let needs = |op| has_dot(module, op) || (asked.is_some() && !module.has_trait(op, Trait::Pure));
             if reaches(module, block, module.result(op), needs)
                 && can_copy(module, op)
+                && may_run_ahead(op)
                 && let Some(own) = levels_of(module, l, block, op)
+                && own.iter().all(|level| level.ops.iter().all(|&op| may_run_ahead(op)))
             {
                 for (k, slice) in own.into_iter().enumerate() {
                     match schedule.levels.get_mut(k) {
@@ -284,12 +289,6 @@ fn is_pipelined(module: &Module, op: Op) -> bool {
 
 fn is_load(module: &Module, op: Op) -> bool {
     tt::Load::cast(module, op).is_some() || tt::DescriptorLoad::cast(module, op).is_some()
-}
-
-/// Whether an operation loads through a descriptor what the loop may write: it stays behind the stores that it is behind.
-fn is_behind_stores(module: &Module, l: scf::For, op: Op) -> bool {
-    tt::DescriptorLoad::cast(module, op).is_some()
-        && global_bases::may_read_what_is_written(module, op, &[l.0])
 }
 
 /// Whether an operation is a dot or has one inside (a branch, an inner loop).

@@ -1,0 +1,46 @@
+//! Which blocks are worth a tensor map: those of operands of products in loops, where the launch can make the map.
+
+use tilewright_ir::dialect::{scf, tt};
+use tilewright_ir::launch::Number;
+use tilewright_ir::{Module, Opcode, Value, ValueDef};
+
+use super::plan::{Extent, Plan};
+use crate::analysis::affine::Poly;
+
+/// Whether a plan is that of a load in a loop whose block is an operand of a product, of a matrix that the launch knows.
+pub(super) fn feeds_dot(m: &Module, plan: &Plan) -> bool {
+    let Some(load) = tt::Load::cast(m, plan.op) else { return false };
+    let around: Vec<_> = std::iter::successors(m.parent_op(plan.op), |&op| m.parent_op(op)).collect();
+    let Some(func) = around.iter().position(|&op| tt::Func::cast(m, op).is_some()) else { return false };
+    let always = around[..func].iter().all(|&op| scf::For::cast(m, op).is_some());
+    let is_known = |poly: &Poly| poly.leaves().all(|leaf| is_argument(m, leaf));
+    let extents_known = plan.dims.iter().all(|dim| match &dim.extent {
+        Extent::Bounded(bounds) => bounds.iter().all(is_known),
+        Extent::Reached { by: Some(counted), .. } => {
+            let bounds = [counted.of.lower_bound(m), counted.of.upper_bound(m)];
+            bounds.iter().all(|&bound| Number::of(m, bound).is_some())
+        }
+        Extent::Reached { by: None, .. } => true,
+    });
+    let known = is_argument(m, plan.base) && is_known(&plan.offset) && is_known(&plan.pitch) && extents_known;
+    always && func > 0 && known && is_operand(m, load.result(m))
+}
+
+fn is_argument(m: &Module, value: Value) -> bool {
+    match m.value_def(value) {
+        ValueDef::Argument(block, _) => {
+            m.block_parent_op(block).is_some_and(|op| tt::Func::cast(m, op).is_some())
+        }
+        ValueDef::Result(..) => false,
+    }
+}
+
+/// Whether all that uses a block are products whose operand it is, transposed or not.
+fn is_operand(m: &Module, value: Value) -> bool {
+    !m.is_unused(value)
+        && m.uses(value).iter().all(|u| match m.opcode(u.op) {
+            Some(Opcode::Tt(tt::Kind::Dot)) => u.index < 2,
+            Some(Opcode::Tt(tt::Kind::Trans)) => is_operand(m, m.result(u.op)),
+            _ => false,
+        })
+}

@@ -1,0 +1,97 @@
+"""What partitions of a kernel store for each other, by threads and by TMA copies, and reach by the other way."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright import tle
+
+
+@triton.jit
+def tile(M: tl.constexpr, N: tl.constexpr):
+    return tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+
+
+@triton.jit
+def store_and_take(x_ptr, out_ptr, buffer, stored, full, n, M: tl.constexpr, N: tl.constexpr):
+    at = tile(M, N)
+    for i in range(n):
+        tl.store(x_ptr + at, (at + i).to(tl.float32))
+        tle.gpu.barrier_arrive(stored, phaseIdx=i)
+        tle.gpu.barrier_wait(full, phaseIdx=i)
+        tl.store(out_ptr + i * M * N + at, buffer.load())
+
+
+@triton.jit
+def copy_back(x, buffer, stored, full, n, M: tl.constexpr, N: tl.constexpr):
+    for i in range(n):
+        tle.gpu.barrier_wait(stored, phaseIdx=i)
+        tle.gpu.copy(x, buffer, [M, N], [0, 0], barrier=full)
+
+
+@triton.jit
+def copied_by_another(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [M, N])
+    buffer = tle.gpu.alloc([M, N], tl.float32)
+    stored, full = tle.gpu.alloc_barrier(), tle.gpu.alloc_barrier(expect_bytes=M * N * 4)
+    tle.gpu.warp_specialize(
+        [
+            (store_and_take, (x_ptr, out_ptr, buffer, stored, full, n, M, N)),
+            (copy_back, (x, buffer, stored, full, n, M, N)),
+        ],
+        [1],
+        [24],
+    )
+
+
+def test_a_partition_copies_what_another_has_stored(device):
+    M, N, n = 32, 64, 4
+    x, out = device.zeros((M, N), np.float32), device.empty((n, M, N), np.float32)
+    kernel = copied_by_another[(1,)](x, out, n, M, N)
+    want = np.arange(M * N).reshape(M, N) + np.arange(n)[:, None, None]
+    np.testing.assert_array_equal(device.numpy(out), want)
+    if device.backend == "ptxsim":
+        assert kernel.asm["ptx"].count("fence.proxy.async.global") == 1
+
+
+@triton.jit
+def store_by_copies(x, stored, taken, n, M: tl.constexpr, N: tl.constexpr):
+    for i in range(n):
+        tle.gpu.barrier_wait(taken, phaseIdx=i)
+        x.store([0, 0], (tile(M, N) + i).to(tl.float32))
+        tle.gpu.barrier_arrive(stored, phaseIdx=i)
+
+
+@triton.jit
+def load(x_ptr, out_ptr, stored, taken, n, M: tl.constexpr, N: tl.constexpr):
+    for i in range(n):
+        tle.gpu.barrier_wait(stored, phaseIdx=i)
+        value = tl.load(x_ptr + tile(M, N))
+        tl.store(out_ptr + i * M * N + tile(M, N), value)
+        tle.gpu.barrier_arrive(taken, phaseIdx=i)
+
+
+@triton.jit
+def loaded_by_another(x_ptr, out_ptr, n, WARPS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [M, N])
+    stored, taken = tle.gpu.alloc_barrier(), tle.gpu.alloc_barrier(init=tle.gpu.READY)
+    tle.gpu.warp_specialize(
+        [
+            (load, (x_ptr, out_ptr, stored, taken, n, M, N)),
+            (store_by_copies, (x, stored, taken, n, M, N)),
+        ],
+        [WARPS],
+        [80],
+    )
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+def test_a_partition_loads_what_copies_of_another_have_stored(device, warps):
+    M, N, n = 32, 64, 4
+    x, out = device.zeros((M, N), np.float32), device.empty((n, M, N), np.float32)
+    kernel = loaded_by_another[(1,)](x, out, n, warps, M, N)
+    want = np.arange(M * N).reshape(M, N) + np.arange(n)[:, None, None]
+    np.testing.assert_array_equal(device.numpy(out), want)
+    if device.backend == "ptxsim":
+        assert "cp.async.bulk.wait_group 0" in kernel.asm["ptx"]
