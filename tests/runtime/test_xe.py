@@ -10,6 +10,7 @@ import pytest
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright.language.extra import libdevice
 
 COMMAND = [sys.executable, "-m", "tilewright"]
 ARGUMENTS = ["--target", "xe:pvc", "--signature", "*fp32,*fp32,*fp32,i32", "--constexpr", "BLOCK=256"]
@@ -41,6 +42,13 @@ def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
     for k in range(0, K, BK):
         total = tl.dot(a_blocks.load([rows, k]), b_blocks.load([k, columns]), total)
     c_blocks.store([rows, columns], total)
+
+
+@triton.jit
+def functions(x, y, LIBRARY: tl.constexpr):
+    at = tl.arange(0, 64)
+    value = tl.load(x + at)
+    tl.store(y + at, libdevice.tgamma(value) if LIBRARY else libdevice.floor(value) + tl.sin(value))
 
 
 def run(*arguments, **variables):
@@ -75,6 +83,17 @@ def test_product(xesim, m, n, k):
     c = np.zeros((m, n), np.float32)
     matmul[(triton.cdiv(m, 64), triton.cdiv(n, 64))](a, b, c, m, n, k, BM=64, BN=64, BK=32)
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+def test_functions(xesim):
+    x = np.linspace(-100, 1e6, 64).astype(np.float32)
+    y = np.zeros_like(x)
+    functions[(1,)](x, y, LIBRARY=False)
+    np.testing.assert_allclose(y, np.floor(x) + np.sin(x.astype(np.float64)), rtol=1e-6, atol=1e-6)
+    with pytest.raises(
+        triton.CompilationError, match=r"not supported yet on xe:pvc: the function `__nv_tgammaf`"
+    ):
+        functions[(1,)](x, y, LIBRARY=True)
 
 
 def test_what_is_out_of_bounds_is_reported(xesim):
