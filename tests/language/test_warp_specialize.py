@@ -455,7 +455,8 @@ def test_turns(d, num_warps):
 def a_loop_beside_kernel(a_ptr, b_ptr, x_ptr, y_ptr, c_ptr, d_ptr, n):
     """The loop of the product is not innermost: its rings have one slot."""
     i = tl.arange(0, 64)
-    at = i[:, None] * 64 + i[None, :]
+    # (By a number of the program's, what the product loads is none that TMA copies.)
+    at = tl.program_id(0) * 4096 + i[:, None] * 64 + i[None, :]
     total, acc = tl.load(y_ptr + at), tl.load(x_ptr + at)
     for _ in tl.range(0, n, num_stages=3, warp_specialize=True):
         x = tl.load(x_ptr + at)

@@ -334,7 +334,9 @@ const REREAD: &str = r#"module {
     %row = arith.constant 32 : i64
     %next = arith.constant 1 : i64
     %one = arith.constant dense<1.0> : tensor<512xf32>
-    %desc = tt.make_tensor_descriptor %x, [%c16, %c32], [%row, %next] : !tt.ptr<f32>, !tt.tensordesc<tensor<16x32xf32>>
+    %program = tt.get_program_id x : i32
+    %rows = arith.addi %program, %c16 : i32
+    %desc = tt.make_tensor_descriptor %x, [%rows, %c32], [%row, %next] : !tt.ptr<f32>, !tt.tensordesc<tensor<16x32xf32>>
     %at = tt.make_range {start = 0 : i32, end = 512 : i32} : tensor<512xi32>
     %xs = tt.splat %x : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>>
     %to = tt.addptr %xs, %at : tensor<512x!tt.ptr<f32>>, tensor<512xi32>

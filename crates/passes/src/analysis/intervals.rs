@@ -1,7 +1,6 @@
 //! Between which numbers an integer of a kernel lies.
 //!
-//! Programs and their counts are not negative, loops run between their bounds, and what `tl.assume` promises holds. An argument below which a mask
-//! keeps indices, or of which indices are taken the remainder, is a size, and no program runs where there is nothing. Sums and products are those
+//! Programs and their counts are not negative, loops run between their bounds, and what `tl.assume` promises holds. Sums and products are those
 //! of whole numbers, as in [`affine`](crate::analysis::affine): this is an analysis of addresses and masks, where nothing overflows.
 //!
 //! ```text
@@ -99,8 +98,7 @@ impl<'m> Intervals<'m> {
         };
         let all = all.map(|(value, interval)| (value, affine.scalar(value), interval));
         let all = all.filter(|(value, poly, _)| *poly == Poly::leaf(*value) || always(*value));
-        let mut assumed: Vec<_> = all.map(|(_, poly, interval)| (poly, interval)).collect();
-        assumed.extend(sizes(m).map(|size| (Poly::leaf(size), Interval { low: 1, ..of_bits(64) })));
+        let assumed = all.map(|(_, poly, interval)| (poly, interval)).collect();
         Intervals { m, affine, assumed, known: RefCell::default() }
     }
 
@@ -212,24 +210,6 @@ impl<'m> Intervals<'m> {
             _ => return None,
         })
     }
-}
-
-/// The kernel's arguments that are sizes.
-fn sizes(m: &Module) -> impl Iterator<Item = Value> + '_ {
-    use arith::CmpIPredicate as P;
-    m.all_ops(m.root()).into_iter().filter_map(|op| {
-        let of = match m.opcode(op)? {
-            Opcode::Arith(arith::Kind::Remsi) => m.operands(op)[1],
-            Opcode::Arith(arith::Kind::Cmpi) if arith::Cmpi(op).predicate(m) == P::Slt => m.operands(op)[1],
-            _ => return None,
-        };
-        let size = tt::Splat::of(m, of)?.src(m);
-        let func = m
-            .value_block(size)
-            .and_then(|block| m.block_parent_op(block))
-            .filter(|_| m.defining_op(size).is_none());
-        tt::Func::cast(m, func?).map(|_| size)
-    })
 }
 
 /// What is promised of a value, for the whole block in which it is made: that does not run without the promise.

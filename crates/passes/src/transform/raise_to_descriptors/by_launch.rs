@@ -23,7 +23,8 @@ pub(super) fn feeds_dot(m: &Module, plan: &Plan) -> bool {
         Extent::Reached { by: None, .. } => true,
     });
     let known = is_argument(m, plan.base) && is_known(&plan.offset) && is_known(&plan.pitch) && extents_known;
-    always && func > 0 && known && is_operand(m, load.result(m))
+    let contiguous = usize::from(!plan.transposed);
+    always && func > 0 && known && is_operand(m, load.result(m), contiguous)
 }
 
 fn is_argument(m: &Module, value: Value) -> bool {
@@ -35,12 +36,18 @@ fn is_argument(m: &Module, value: Value) -> bool {
     }
 }
 
-/// Whether all that uses a block are products whose operand it is, transposed or not.
-fn is_operand(m: &Module, value: Value) -> bool {
+/// Whether all that uses a block are products that can read it as it lies in memory, where its elements along the dimension `contiguous` are side by
+/// side: of 16 bits along either dimension, others along that of the sum only (PTX ISA, "wgmma.mma_async": strides).
+fn is_operand(m: &Module, value: Value, contiguous: usize) -> bool {
+    let any_way = m.bits(m.value_type(value)) == 16;
     !m.is_unused(value)
         && m.uses(value).iter().all(|u| match m.opcode(u.op) {
-            Some(Opcode::Tt(tt::Kind::Dot)) => u.index < 2,
-            Some(Opcode::Tt(tt::Kind::Trans)) => is_operand(m, m.result(u.op)),
+            Some(Opcode::Tt(tt::Kind::Dot)) => match u.index {
+                0 => any_way || contiguous == 1,
+                1 => any_way || contiguous == 0,
+                _ => false,
+            },
+            Some(Opcode::Tt(tt::Kind::Trans)) => is_operand(m, m.result(u.op), 1 - contiguous),
             _ => false,
         })
 }

@@ -73,9 +73,11 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     if launch::warps_of_program(module).is_some() {
         return Ok(());
     }
+    let mut changed = false;
     match target.warp_units {
         Some(units) => {
             for (op, plan) in plans(module, units.matrix) {
+                changed = true;
                 match plan {
                     Ok((plan, numbers)) => Emitter::new(module, op, numbers).replace(&plan),
                     Err(why) => {
@@ -89,13 +91,14 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
                 if let Ok((plan, numbers)) = plan
                     && by_launch::feeds_dot(module, &plan)
                 {
+                    changed = true;
                     Emitter::new(module, op, numbers).replace(&plan);
                 }
             }
         }
-        None => return Ok(()),
+        None => {}
     }
-    pass::optimize(module)
+    if changed { pass::optimize(module) } else { Ok(()) }
 }
 
 /// What TMA wants of a matrix (CUDA driver API, `cuTensorMapEncodeTiled`), and of where a block begins.
