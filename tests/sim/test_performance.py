@@ -106,11 +106,13 @@ def test_vector_add_moves_the_fewest_sectors_in_the_widest_accesses():
 )  # fmt: skip
 def test_matmul_has_no_bank_conflicts(block, num_warps, result):
     counts = counters(run_matmul(block, num_warps, size=256, result=result))
-    assert counts["shared_wavefronts"] > 0 and counts["tensor_ops"] > 0
+    assert counts["tensor_ops"] > 0
     assert counts["global_sectors"] == counts["global_sectors_min"]
     staged = any(name.startswith(("st.shared", "stmatrix")) for name in counts["opcodes"])
     assert staged == (result == np.float16)
     groups = os.environ.get("TILEWRIGHT_WGMMA") != "0"
+    # Operands are copied by TMA, and products of warp groups read them where they lie.
+    assert counts["shared_wavefronts"] > 0 or (groups and not staged)
     assert groups == any(name.startswith("wgmma.mma_async") for name in counts["opcodes"])
     worst = {line: c["bank_conflicts"] for line, c in counts["lines"].items() if c["bank_conflicts"]}
     assert counts["bank_conflicts"] == 0, worst

@@ -80,11 +80,9 @@ def _number(number: dict, arguments) -> int:
             return of
         case "Signed" | "Unsigned":
             return _number(of["of"], arguments)
-        case "Sum":
-            return sum(_number(n, arguments) for n in of)
-        case "Product":
-            return _number(of[0], arguments) * _number(of[1], arguments)
-    raise ValueError(form)
+    x, y = (_number(n, arguments) for n in of)
+    return {"Sum": x + y, "Difference": x - y, "Product": x * y, "Quotient": int(x / y) if y else 0,
+            "Greatest": max(x, y), "Least": min(x, y)}[form]  # fmt: skip
 
 
 _ELEMENTS = ("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16")

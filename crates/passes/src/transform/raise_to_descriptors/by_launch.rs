@@ -6,9 +6,11 @@ use tilewright_ir::{Module, Opcode, Value, ValueDef};
 
 use super::plan::{Extent, Plan};
 use crate::analysis::affine::Poly;
+use crate::analysis::scope;
+use crate::transform::assign_layouts::warp_group_shape;
 
 /// Whether a plan is that of a load in a loop whose block is an operand of a product, of a matrix that the launch knows.
-pub(super) fn feeds_dot(m: &Module, plan: &Plan) -> bool {
+pub(super) fn feeds_dot(m: &Module, plan: &Plan, num_warps: u32) -> bool {
     let Some(load) = tt::Load::cast(m, plan.op) else { return false };
     let around: Vec<_> = std::iter::successors(m.parent_op(plan.op), |&op| m.parent_op(op)).collect();
     let Some(func) = around.iter().position(|&op| tt::Func::cast(m, op).is_some()) else { return false };
@@ -24,7 +26,8 @@ pub(super) fn feeds_dot(m: &Module, plan: &Plan) -> bool {
     });
     let known = is_argument(m, plan.base) && is_known(&plan.offset) && is_known(&plan.pitch) && extents_known;
     let contiguous = usize::from(!plan.transposed);
-    always && func > 0 && known && is_operand(m, load.result(m), contiguous)
+    let warps = scope::num_warps_of(m, plan.op, num_warps);
+    always && func > 0 && known && is_operand(m, load.result(m), contiguous, warps)
 }
 
 fn is_argument(m: &Module, value: Value) -> bool {
@@ -36,18 +39,25 @@ fn is_argument(m: &Module, value: Value) -> bool {
     }
 }
 
+/// Whether warp groups can share a product's rows and columns: others read operands by `ldmatrix`, which copies by threads feed as well.
+fn of_warp_groups(m: &Module, dot: tt::Dot, num_warps: u32) -> bool {
+    let result = m.value_type(dot.result(m));
+    let Some(&[rows, columns]) = m.shape(result) else { return false };
+    warp_group_shape(rows, columns, num_warps, m.is_int(result)).is_some()
+}
+
 /// Whether all that uses a block are products that can read it as it lies in memory, where its elements along the dimension `contiguous` are side by
 /// side: of 16 bits along either dimension, others along that of the sum only (PTX ISA, "wgmma.mma_async": strides).
-fn is_operand(m: &Module, value: Value, contiguous: usize) -> bool {
+fn is_operand(m: &Module, value: Value, contiguous: usize, num_warps: u32) -> bool {
     let any_way = m.bits(m.value_type(value)) == 16;
     !m.is_unused(value)
         && m.uses(value).iter().all(|u| match m.opcode(u.op) {
-            Some(Opcode::Tt(tt::Kind::Dot)) => match u.index {
+            Some(Opcode::Tt(tt::Kind::Dot)) if of_warp_groups(m, tt::Dot(u.op), num_warps) => match u.index {
                 0 => any_way || contiguous == 1,
                 1 => any_way || contiguous == 0,
                 _ => false,
             },
-            Some(Opcode::Tt(tt::Kind::Trans)) => is_operand(m, m.result(u.op), 1 - contiguous),
+            Some(Opcode::Tt(tt::Kind::Trans)) => is_operand(m, m.result(u.op), 1 - contiguous, num_warps),
             _ => false,
         })
 }

@@ -32,7 +32,7 @@
 //!
 //! # Where TMA copies blocks
 //!
-//! There a block wants a tensor map, which costs a program that makes it more than it brings. So only operands of products in loops are raised, of
+//! There a block wants a tensor map, which costs a program that makes it more than it brings. So only operands of products of warp groups in loops are raised, of
 //! matrices that depend on the kernel's arguments alone: their maps are made by the launch (`lower-tma`). Such loads go by the copy engine, whoever
 //! wrote them as pointers.
 //!
@@ -62,14 +62,14 @@ pub const PASS: Pass = Pass {
     summary: "turn accesses through pointers into those of blocks of matrices",
     requires: &[],
     ensures: &[],
-    run: |m, t, _| run(m, t),
+    run: |m, t, o| run(m, t, o.num_warps),
 };
 
 /// Raises what it can of a module's accesses of two dimensions, if the target has instructions for blocks.
 ///
 /// # Errors
 /// None of its own: what can't be raised stays.
-pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
+pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(), Diagnostic> {
     if launch::warps_of_program(module).is_some() {
         return Ok(());
     }
@@ -86,10 +86,10 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
                 }
             }
         }
-        None if target.tma => {
+        None if target.tma && target.dots.wgmma => {
             for (op, plan) in plans(module, TMA) {
                 if let Ok((plan, numbers)) = plan
-                    && by_launch::feeds_dot(module, &plan)
+                    && by_launch::feeds_dot(module, &plan, num_warps)
                 {
                     changed = true;
                     Emitter::new(module, op, numbers).replace(&plan);
