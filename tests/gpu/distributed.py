@@ -131,12 +131,12 @@ def check(mesh):
     say("all-reduce: right")
 
     for copied in (False, True):
-        x, out = torch.zeros(264 * 32, 64, device="cuda"), torch.zeros(8, 264 * 32 * 64, device="cuda")
+        own, back = torch.zeros(264 * 32, 64, device="cuda"), torch.zeros(8, 264 * 32 * 64, device="cuda")
         for _ in range(50):
-            reread_kernel[(264,)](x, out, copied, 32, 64)
+            reread_kernel[(264,)](own, back, copied, 32, 64)
             want = torch.arange(264 * 32 * 64, device="cuda") + torch.arange(8, device="cuda")[:, None]
-            torch.testing.assert_close(out, want.float())
-            out.zero_()
+            torch.testing.assert_close(back, want.float())
+            back.zero_()
         say(f"what a program has stored {'by a copy' if copied else 'itself'}, copied back: right")
 
     out = distributed.empty((ranks - 1, 64), torch.float32)

@@ -275,7 +275,14 @@ def test_costs(device):
     # What a ring writes once others read as often: it has more latencies, and neighbours alone, or a network shared by a node, are kinder to it.
     assert _cost.pick("all-gather", 1 << 20, devices=8) == "one_shot"
     assert _cost.pick("all-gather", 1 << 30, devices=8) == "ring"
-    assert _cost.pick("reduce-scatter", 1 << 28, devices=8) == "one_shot"
+    for size in (1 << 16, 1 << 20, 1 << 28):
+        assert (
+            _cost.pick("reduce-scatter", size, devices=2)
+            == _cost.pick("reduce-scatter", size, devices=8)
+            == "one_shot"
+        )
+    assert _cost.pick("all-gather", 1 << 22, devices=2) == "one_shot"
+    assert _cost.pick("all-gather", 1 << 26, devices=2) == "ring"
     for transition in ("all-gather", "reduce-scatter"):
         shared = _cost.Links(shared_network=True)
         assert _cost.pick(transition, 1 << 28, nodes=2, devices=8, links=shared) == "ring"

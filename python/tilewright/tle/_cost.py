@@ -8,16 +8,17 @@ node and over the network one beside the other:
 transition        algorithm        read                         written                      latencies
 ================  ===============  ===========================  ===========================  =============
 all-gather        one shot         S (n - 1) / n                                             2
-all-gather        ring                                          S (n - 1) / n                n
+all-gather        ring                                          S (n - 1) / n                n + 1
 reduce-scatter    one shot         S (n - 1) / n                                             2
-reduce-scatter    ring                                          S (n - 1) / n                1 + (n - 1) t
+reduce-scatter    ring                                          S (n - 1) / n                1
 all-to-all        one shot         S (n - 1) / n²                                            2
 all-reduce        one shot         S (n - 1)                                                 2
 all-reduce        two shots        S (n - 1) / n                S (n - 1) / n                3
 all-reduce        ring                                          2 S (n - 1) / n              2 n - 1
 ================  ===============  ===========================  ===========================  =============
 
-``t`` is how many tiles of 8 KiB each of :data:`PROGRAMS` programs has of a share: sums that become split go around one after the other.
+A ring in which sums become split has turns besides, one behind the other: each of :data:`PROGRAMS` programs takes n - 1 for every tile of 8 KiB of its part of a
+share.
 
 Where ranks reach their two neighbours alone (``switched=False``), what goes between two others takes as many links as they are apart, n / 4 on the average, in
 both directions around; the ring's does not. A node's network connections are shared where ``shared_network`` says so: then what a ring sends from node to node
@@ -46,12 +47,13 @@ ALGORITHMS = {
 
 @_dataclasses.dataclass(frozen=True)
 class Links:
-    """How ranks reach each other: seconds until one sees what another has written, and bytes a second into a rank, read by it and written by others. Those of a
-    node as measured on two H100s (docs/performance.md)."""
+    """How ranks reach each other: seconds until one sees what another has written, and bytes a second into a rank, read by it and written by others; seconds of
+    a ``turn``, in which a program adds to a tile of sums and hands it on. Those of a node as measured on two GPUs (docs/performance.md)."""
 
     latency: float = 4e-6
     reads: float = 335e9
     writes: float = 370e9
+    turn: float = 28e-6
     switched: bool = True
     network_latency: float = 10e-6
     network: float = 45e9
@@ -83,9 +85,12 @@ def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
     latency = links.network_latency if nodes > 1 else links.latency
     if algorithm == "ring":
         slowest = min(links.writes, links.network) if nodes > 1 else links.writes
-        rounds = _math.ceil(nbytes / n / (PROGRAMS * SENT)) if transition == "reduce-scatter" else 1
         times = 2 if transition == "all-reduce" else 1
-        return (1 + times * (n - 1) * rounds) * latency + times * nbytes * (n - 1) / n / slowest
+        moved = times * nbytes * (n - 1) / n / slowest
+        if transition == "reduce-scatter":
+            return latency + (n - 1) * _math.ceil(nbytes / n / (PROGRAMS * SENT)) * links.turn + moved
+        meetings = n + 1 if transition == "all-gather" else 2 * n - 1
+        return meetings * latency + moved
     read, written = {
         "all-gather": (nbytes / n, 0),
         "reduce-scatter": (nbytes / n, 0),
