@@ -291,6 +291,17 @@ def programs_for(nbytes, each=1):
     return (max(1, min(nbytes >> 14, each * torch.cuda.get_device_properties().multi_processor_count)),)
 
 
+def fits(run):
+    """Whether the GPU has room for all programs of a launch at once."""
+    try:
+        run()
+    except triton.DriverError as error:
+        if "COOPERATIVE_LAUNCH_TOO_LARGE" not in str(error):
+            raise
+        return False
+    return True
+
+
 def collectives(record, mesh, sizes):
     """Bytes are those of the whole tensor (of partial sums: of what each has)."""
     ranks = dist.get_world_size()
@@ -333,8 +344,11 @@ def collectives(record, mesh, sizes):
             dist.barrier()
             ours(1)
             assert (out[:made] == (1 if name == "all-gather" else ranks)).all(), (name, how, size)
-            # One or two programs a multiprocessor.
-            each = min((1, 2), key=lambda each: statistics.median(in_graph(lambda: ours(each), 5, 5)))
+            # One or two programs a multiprocessor, if so many fit.
+            each = min(
+                filter(lambda each: fits(lambda: ours(each)), (1, 2)),
+                key=lambda each: statistics.median(in_graph(lambda: ours(each), 5, 5)),
+            )
             case = f"{name}{', ' + how.replace('_', ' ') if how else ''}, {size:,} bytes"
             result = Result("collectives", case, case, counts={"programs a multiprocessor": each})
             result.laps = {OURS: launched(lambda: ours(each)), "NCCL": theirs[name][0]}

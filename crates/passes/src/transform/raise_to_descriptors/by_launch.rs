@@ -30,6 +30,15 @@ pub(super) fn feeds_dot(m: &Module, plan: &Plan, num_warps: u32) -> bool {
     always && func > 0 && known && is_operand(m, load.result(m), contiguous, warps)
 }
 
+/// Whether a program may wait for others: at a barrier or signal, or by what an atomic operation gives it.
+pub(super) fn awaits_others(m: &Module) -> bool {
+    m.all_ops(m.root()).into_iter().any(|op| match m.opcode(op) {
+        Some(Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal | tt::Kind::AtomicCas)) => true,
+        Some(Opcode::Tt(tt::Kind::AtomicRmw)) => m.results(op).iter().any(|&old| !m.is_unused(old)),
+        _ => false,
+    })
+}
+
 fn is_argument(m: &Module, value: Value) -> bool {
     match m.value_def(value) {
         ValueDef::Argument(block, _) => {

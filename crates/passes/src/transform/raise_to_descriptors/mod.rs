@@ -33,7 +33,8 @@
 //! # Where TMA copies blocks
 //!
 //! There a block wants a tensor map, which costs a program that makes it more than it brings. So only operands of products of warp groups in loops are raised, of
-//! matrices that depend on the kernel's arguments alone: their maps are made by the launch (`lower-tma`). Such loads go by the copy engine, whoever
+//! matrices that depend on the kernel's arguments alone: their maps are made by the launch (`lower-tma`). Where programs wait for others, of which they
+//! load what these have stored, loads stay with threads, whose order with stores no proxy fence has to make. Such loads go by the copy engine, whoever
 //! wrote them as pointers.
 //!
 //! What the hardware wants of a matrix beyond that, rows of 64 bytes or more that don't overlap, it wants of every descriptor that a kernel makes, and is
@@ -86,7 +87,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
                 }
             }
         }
-        None if target.tma && target.dots.wgmma => {
+        None if target.tma && target.dots.wgmma && !by_launch::awaits_others(module) => {
             for (op, plan) in plans(module, TMA) {
                 if let Ok((plan, numbers)) = plan
                     && by_launch::feeds_dot(module, &plan, num_warps)
