@@ -7,7 +7,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use tilewright_compiler::TensorMapParam;
 use tilewright_ptxsim as sim;
 use tilewright_runtime::{Device, DeviceBuffer, MAX_RANK, Stream, TensorMap, TensorMapBytes};
 
@@ -19,42 +18,8 @@ use crate::torch::{self, Torch};
 /// The tensor maps of a launch, each with the number of its parameter.
 pub type Maps = SmallVec<[(usize, TensorMapBytes); 4]>;
 
-/// A tensor map's fields in the order that the GPU wants them, innermost dimension first.
-struct Fields {
-    address: u64,
-    dims: SmallVec<[u64; MAX_RANK]>,
-    /// In bytes, without the innermost.
-    strides: SmallVec<[u64; MAX_RANK]>,
-    box_dims: SmallVec<[u32; MAX_RANK]>,
-}
-
 /// A tensor's address, extents and strides, outermost first.
 type Numbers = SmallVec<[u64; 2 * MAX_RANK + 1]>;
-
-/// What they come to in this launch.
-#[inline]
-fn numbers(map: &TensorMapParam, cells: &[u64]) -> Numbers {
-    let all = std::iter::once(&map.address).chain(&map.shape).chain(&map.strides);
-    all.map(|number| number.value(cells) as u64).collect()
-}
-
-impl Fields {
-    fn of(map: &TensorMapParam, numbers: &Numbers) -> Fields {
-        let rank = map.box_dims.len();
-        let (shape, strides) = numbers[1..].split_at(rank);
-        Fields {
-            address: numbers[0],
-            dims: shape.iter().rev().copied().collect(),
-            strides: strides.iter().rev().skip(1).map(|s| s * u64::from(map.element_bytes)).collect(),
-            box_dims: map.box_dims.iter().rev().copied().collect(),
-        }
-    }
-
-    /// Whether the tensor has no element: nothing can be copied from or to it, and there is no map of it.
-    fn is_empty(&self) -> bool {
-        self.dims.contains(&0)
-    }
-}
 
 /// The maps of the last launch with what they were made from: most launches of a kernel are like the one before.
 #[derive(Default)]
@@ -81,7 +46,7 @@ pub fn for_gpu(
     let mut last = kernel.last_maps.0.lock().unwrap_or_else(|e| e.into_inner());
     for (i, map) in wanted.iter().enumerate() {
         let at = map.param as usize;
-        let from = numbers(map, cells);
+        let from: Numbers = map.numbers(cells).collect();
         if let Some((known, bytes)) = last.get(i)
             && *known == from
         {
@@ -90,7 +55,7 @@ pub fn for_gpu(
         }
         // The driver makes maps only where a context is current: a thread's first launch may be this one.
         device.make_current()?;
-        let fields = Fields::of(map, &from);
+        let fields = map.tensor(&from);
         let tensor = TensorMap {
             address: fields.address,
             element: map.element,
@@ -118,7 +83,7 @@ pub fn for_simulator(kernel: &CompiledKernel, cells: &[u64]) -> PyResult<Vec<sim
     let behind = kernel.code.artifact.metadata.tensor_maps.iter().map(|map| map.param as usize + 1).max();
     params.resize(cells.len().max(behind.unwrap_or(0)), sim::Param::Int(0));
     for map in &kernel.code.artifact.metadata.tensor_maps {
-        let fields = Fields::of(map, &numbers(map, cells));
+        let fields = map.tensor(&map.numbers(cells).collect::<Numbers>());
         if fields.is_empty() {
             params[map.param as usize] = sim::Param::Bytes(vec![0; size_of::<TensorMapBytes>()]);
             continue;
@@ -129,9 +94,9 @@ pub fn for_simulator(kernel: &CompiledKernel, cells: &[u64]) -> PyResult<Vec<sim
             address: fields.address,
             element,
             dims: fields.dims.iter().map(|&n| n as u32).collect(),
-            strides: fields.strides.to_vec(),
+            strides: fields.strides,
             element_strides: vec![1; fields.box_dims.len()],
-            box_dims: fields.box_dims.to_vec(),
+            box_dims: fields.box_dims,
             swizzle: match map.swizzle_bytes {
                 32 => sim::Swizzle::B32,
                 64 => sim::Swizzle::B64,

@@ -274,6 +274,45 @@ pub struct TensorMapParam {
     pub nan: bool,
 }
 
+/// The tensor of a tensor map in one launch, in the order that the GPU wants it: the innermost dimension first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MappedTensor {
+    /// Its address.
+    pub address: u64,
+    /// Its extents.
+    pub dims: Vec<u64>,
+    /// Bytes between neighbours along each dimension but the innermost.
+    pub strides: Vec<u64>,
+    /// Extents of the box that one copy moves.
+    pub box_dims: Vec<u32>,
+}
+
+impl MappedTensor {
+    /// Whether the tensor has no element: nothing can be copied from or to it, and there is no map of it.
+    pub fn is_empty(&self) -> bool {
+        self.dims.contains(&0)
+    }
+}
+
+impl TensorMapParam {
+    /// Address, extents and strides in a launch whose arguments have these cells, outermost dimension first.
+    pub fn numbers<'a>(&'a self, cells: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
+        let all = std::iter::once(&self.address).chain(&self.shape).chain(&self.strides);
+        all.map(|number| number.value(cells) as u64)
+    }
+
+    /// The tensor of these [`numbers`](Self::numbers).
+    pub fn tensor(&self, numbers: &[u64]) -> MappedTensor {
+        let (shape, strides) = numbers[1..].split_at(self.shape.len());
+        MappedTensor {
+            address: numbers[0],
+            dims: shape.iter().rev().copied().collect(),
+            strides: strides.iter().rev().skip(1).map(|s| s * u64::from(self.element_bytes)).collect(),
+            box_dims: self.box_dims.iter().rev().copied().collect(),
+        }
+    }
+}
+
 /// Set by whoever no longer wants the result.
 pub type Stop = Arc<AtomicBool>;
 

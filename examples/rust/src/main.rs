@@ -11,7 +11,9 @@ use tilewright_compiler::{
 };
 use tilewright_frontend::{Signature, SourceHost};
 use tilewright_interp::{Arg, Executable, Memory, RunOptions};
-use tilewright_runtime::{Device, DeviceBuffer, KernelArgs, LaunchConfig, Module, Stream, device_count};
+use tilewright_runtime::{
+    Device, DeviceBuffer, KernelArgs, LaunchConfig, Module, Stream, TensorMap, device_count,
+};
 
 const ROWS: usize = 64;
 /// Not a power of two, and no padding: the tile is as wide as the row.
@@ -90,8 +92,24 @@ fn on_gpu(
     }
     let config = LaunchConfig::new([ROWS as u32, 1, 1], 32 * artifact.metadata.options.num_warps);
     let stream = Stream::default();
+    // Of what TMA copies on Hopper, descriptors' blocks and operands of products, the launch makes maps; a softmax has none.
+    let mut maps = Vec::new();
+    for param in &artifact.metadata.tensor_maps {
+        let numbers: Vec<u64> = param.numbers(args.cells()).collect();
+        let tensor = param.tensor(&numbers);
+        let map = TensorMap {
+            address: tensor.address,
+            element: param.element,
+            dims: &tensor.dims,
+            strides: &tensor.strides,
+            box_dims: &tensor.box_dims,
+            swizzle_bytes: param.swizzle_bytes,
+            nan: param.nan,
+        };
+        maps.push((param.param as usize, map.encode()?));
+    }
     // SAFETY: the parameters are those of the signature in `build`, and both buffers live until the stream is drained.
-    unsafe { function.launch(&config, stream, args.cells()) }?;
+    unsafe { function.launch_with_maps(&config, stream, args.cells(), &maps) }?;
     stream.synchronize()?;
     let mut result = vec![0u8; size_of_val(out)];
     output.read(&mut result)?;
