@@ -8,12 +8,6 @@ use tilewright_llvm::{ByValue, IntPred, KernelAttrs, Ty, Value};
 
 use crate::{Buffer, Hooks, Locations, Lower, LowerOptions, Regs, Result, Scope, Val};
 
-/// A public function, or the only one.
-pub(crate) fn is_kernel(m: &ir::Module, func: ir::Op, functions: usize) -> bool {
-    let visibility = tt::Func(func).sym_visibility(m);
-    functions == 1 || visibility.as_deref() == Some("public")
-}
-
 /// Lowers one function into `out`.
 pub(crate) fn lower_function<'a, H: Hooks>(
     m: &'a ir::Module,

@@ -147,7 +147,7 @@ pub fn lower<H: Hooks>(
     let files = Locations::new(options.line_info);
     let mut locations = files;
     for &func in &functions {
-        let is_kernel = control::is_kernel(module, func, functions.len());
+        let is_kernel = ir::launch::is_kernel(module, func);
         let name = H::symbol(module.symbol_name(func).unwrap_or("kernel")).into_owned();
         if is_kernel {
             kernel = Some(name.clone());

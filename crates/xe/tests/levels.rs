@@ -9,7 +9,7 @@ mod common;
 use std::collections::HashMap;
 use std::path::Path;
 
-use common::lowered;
+use common::{ATTENTION, lowered};
 use half::f16;
 use tilewright_frontend::Options;
 use tilewright_interp::{Arg, Executable, Memory, RunOptions};
@@ -186,29 +186,6 @@ fn products() {
     product(f16::from_f32, "fp16", [16, 16, 16], 4);
     product(|x| x, "fp32", [32, 64, 16], 4);
 }
-
-const ATTENTION: &str = "\
-def kernel(q, k, v, o, N, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    rows = tl.program_id(0) * BM
-    q_blocks = tl.make_tensor_descriptor(q, [N, D], [D, 1], [BM, D])
-    k_blocks = tl.make_tensor_descriptor(k, [N, D], [D, 1], [BN, D])
-    v_blocks = tl.make_tensor_descriptor(v, [N, D], [D, 1], [BN, D])
-    o_blocks = tl.make_tensor_descriptor(o, [N, D], [D, 1], [BM, D])
-    m = tl.full((BM,), float('-inf'), tl.float32)
-    l = tl.zeros((BM,), tl.float32)
-    acc = tl.zeros((BM, D), tl.float32)
-    query = q_blocks.load([rows, 0])
-    for start in range(0, N, BN):
-        qk = tl.dot(query, k_blocks.load([start, 0]).T)
-        m_new = tl.maximum(m, tl.max(qk, axis=1))
-        p = tl.exp2(qk - m_new[:, None])
-        alpha = tl.exp2(m - m_new)
-        l = l * alpha + tl.sum(p, axis=1)
-        acc = acc * alpha[:, None]
-        acc = tl.dot(p.to(tl.float16), v_blocks.load([start, 0]), acc)
-        m = m_new
-    o_blocks.store([rows, 0], (acc / l[:, None]).to(tl.float16))
-";
 
 #[test]
 fn attention() {

@@ -23,6 +23,12 @@ pub const ZEROED_SCRATCH: &str = "ttg.global_scratch_memory_zeroed";
 /// argument is the address of its rank's part of their common memory then.
 pub const RANKS: &str = "tle.ranks";
 
+/// Whether a function is what a launch runs: a public one, or the only one.
+pub fn is_kernel(m: &Module, func: Op) -> bool {
+    let functions = m.block_ops(m.body()).filter(|&op| tt::Func::cast(m, op).is_some()).count();
+    functions == 1 || tt::Func(func).sym_visibility(m).as_deref() == Some("public")
+}
+
 /// How many ranks the kernel wants, where it reaches others: 0 is any number.
 pub fn ranks(m: &Module) -> Option<u32> {
     m.int_attr(m.root(), RANKS).map(|n| n as u32)

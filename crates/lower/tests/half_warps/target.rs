@@ -219,11 +219,7 @@ impl Hooks for HalfWarps {
     }
 
     fn program_id(l: &mut State<'_>, axis: tt::ProgramDim, count: bool) -> Value {
-        let axis = match axis {
-            tt::ProgramDim::X => "x",
-            tt::ProgramDim::Y => "y",
-            tt::ProgramDim::Z => "z",
-        };
+        let axis = axis.keyword();
         let name = format!("llvm.nvvm.read.ptx.sreg.{}.{axis}", if count { "nctaid" } else { "ctaid" });
         l.b.intrinsic(&name, Effect::Pure, Some(Ty::I32), &[])
     }

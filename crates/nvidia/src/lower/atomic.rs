@@ -9,23 +9,6 @@ use tilewright_lower::{Atomic, int_of};
 use super::access::Asm;
 use super::{Lower, Result};
 
-fn semantics(sem: tt::MemSemantic) -> &'static str {
-    match sem {
-        tt::MemSemantic::Relaxed => "relaxed",
-        tt::MemSemantic::Acquire => "acquire",
-        tt::MemSemantic::Release => "release",
-        tt::MemSemantic::AcquireRelease => "acq_rel",
-    }
-}
-
-fn scope(scope: tt::MemSyncScope) -> &'static str {
-    match scope {
-        tt::MemSyncScope::Gpu => "gpu",
-        tt::MemSyncScope::Cta => "cta",
-        tt::MemSyncScope::System => "sys",
-    }
-}
-
 impl Lower<'_, '_> {
     /// One element's operation; gives its bits before.
     pub fn atomic(
@@ -41,9 +24,9 @@ impl Lower<'_, '_> {
         let scope = match self.state_space(ptr).0 {
             "shared" => "cta",
             "shared::cluster" => "cluster",
-            _ => scope(what.scope),
+            _ => what.scope.keyword(),
         };
-        let semantics = semantics(what.sem);
+        let semantics = what.sem.keyword();
         let suffix = format!("{scope}.{semantics}");
         let Some(kind) = what.rmw else {
             if bits < 16 {

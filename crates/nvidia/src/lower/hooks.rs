@@ -87,11 +87,7 @@ impl Hooks for Nvidia {
     }
 
     fn program_id(l: &mut Shared<'_>, axis: tt::ProgramDim, count: bool) -> Value {
-        let axis = match axis {
-            tt::ProgramDim::X => "x",
-            tt::ProgramDim::Y => "y",
-            tt::ProgramDim::Z => "z",
-        };
+        let axis = axis.keyword();
         let register = if count { "nctaid" } else { "ctaid" };
         let name = format!("llvm.nvvm.read.ptx.sreg.{register}.{axis}");
         let v = l.b.intrinsic(&name, Effect::Pure, Some(Ty::I32), &[]);

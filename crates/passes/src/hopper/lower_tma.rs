@@ -33,7 +33,7 @@
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::flow;
-use tilewright_ir::launch::Number;
+use tilewright_ir::launch::{self, Number};
 use tilewright_ir::marks;
 use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
 
@@ -329,12 +329,8 @@ fn outermost_loop(module: &Module, op: Op) -> Option<Op> {
 
 /// Lets the launch make the tensor map, if the kernel always makes the descriptor, and from what the launch knows. Says whether it does.
 fn by_launch(module: &mut Module, func: Op, make: tt::MakeTensorDescriptor) -> bool {
-    let functions =
-        module.block_ops(module.body()).filter(|&op| tt::Func::cast(module, op).is_some()).count();
-    let f = tt::Func(func);
-    let is_kernel = functions == 1 || f.sym_visibility(module).as_deref() == Some("public");
-    let Some(&entry) = module.region_blocks(f.body(module)).first() else { return false };
-    if !is_kernel || module.parent_block(make.0) != Some(entry) {
+    let Some(&entry) = module.region_blocks(tt::Func(func).body(module)).first() else { return false };
+    if !launch::is_kernel(module, func) || module.parent_block(make.0) != Some(entry) {
         return false;
     }
     let (base, shape, strides) =

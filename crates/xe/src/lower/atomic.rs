@@ -7,16 +7,6 @@ use tilewright_lower::{Atomic, int_of};
 
 use super::{Lower, Result};
 
-/// How an operation's order is called.
-fn order(sem: tt::MemSemantic) -> &'static str {
-    match sem {
-        tt::MemSemantic::Relaxed => "relaxed",
-        tt::MemSemantic::Acquire => "acquire",
-        tt::MemSemantic::Release => "release",
-        tt::MemSemantic::AcquireRelease => "acq_rel",
-    }
-}
-
 /// How those among whom it is atomic are called.
 fn scope(scope: tt::MemSyncScope) -> &'static str {
     match scope {
@@ -37,7 +27,7 @@ impl Lower<'_, '_> {
     ) -> Result<Value> {
         let bits = what.ty.bits();
         let of_all = if self.is_shared(ptr) { "group" } else { scope(what.scope) };
-        let suffix = format!("{of_all}.{}", order(what.sem));
+        let suffix = format!("{of_all}.{}", what.sem.keyword());
         let float = what.rmw == Some(tt::RmwOp::Fadd);
         if bits < 16 || (bits == 16 && !float && what.rmw.is_some()) {
             return Err(self.unsupported(format!("atomics on {bits}-bit values")));

@@ -77,11 +77,7 @@ impl Hooks for Xe {
     }
 
     fn program_id(l: &mut Shared<'_>, axis: tt::ProgramDim, count: bool) -> Value {
-        let axis = match axis {
-            tt::ProgramDim::X => "x",
-            tt::ProgramDim::Y => "y",
-            tt::ProgramDim::Z => "z",
-        };
+        let axis = axis.keyword();
         let variable = if count { "NumWorkgroups" } else { "WorkgroupId" };
         let v = l.b.intrinsic(&format!("xe.id.{variable}.{axis}"), Effect::Pure, Some(Ty::I32), &[]);
         // A grid has at most 2^31 - 1 programs along an axis.

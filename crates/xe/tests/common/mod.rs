@@ -9,6 +9,30 @@ use tilewright_passes::transform::distribute_to_lanes;
 use tilewright_xe::Target;
 use tilewright_xe::pipeline::PASSES;
 
+/// Attention forward by descriptors.
+pub const ATTENTION: &str = "\
+def kernel(q, k, v, o, N, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    rows = tl.program_id(0) * BM
+    q_blocks = tl.make_tensor_descriptor(q, [N, D], [D, 1], [BM, D])
+    k_blocks = tl.make_tensor_descriptor(k, [N, D], [D, 1], [BN, D])
+    v_blocks = tl.make_tensor_descriptor(v, [N, D], [D, 1], [BN, D])
+    o_blocks = tl.make_tensor_descriptor(o, [N, D], [D, 1], [BM, D])
+    m = tl.full((BM,), float('-inf'), tl.float32)
+    l = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM, D), tl.float32)
+    query = q_blocks.load([rows, 0])
+    for start in range(0, N, BN):
+        qk = tl.dot(query, k_blocks.load([start, 0]).T)
+        m_new = tl.maximum(m, tl.max(qk, axis=1))
+        p = tl.exp2(qk - m_new[:, None])
+        alpha = tl.exp2(m - m_new)
+        l = l * alpha + tl.sum(p, axis=1)
+        acc = acc * alpha[:, None]
+        acc = tl.dot(p.to(tl.float16), v_blocks.load([start, 0]), acc)
+        m = m_new
+    o_blocks.store([rows, 0], (acc / l[:, None]).to(tl.float16))
+";
+
 /// A kernel as the front end gives it.
 pub fn built(source: &str, signature: &str, num_warps: u32) -> Module {
     from_source(source, signature, &Options { num_warps, ..Options::default() })

@@ -10,6 +10,7 @@ use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Type, Typ
 
 use super::choose::{Bits, Split, Splits};
 use super::dims::shape_of;
+use crate::hopper::encode_descriptors::update_signature;
 use crate::hopper::multicast;
 use crate::parts;
 
@@ -51,13 +52,7 @@ pub(super) fn run(
             rewriter.op(op)?;
         }
     }
-    let inputs = args.iter().map(|&a| module.value_type(a)).collect();
-    if let TypeKind::Function { results, .. } = module.type_kind(tt::Func(func).function_type(module)) {
-        let ty = TypeKind::Function { inputs, results: results.clone() };
-        let ty = module.ty(ty);
-        let ty = module.attr(AttrKind::Type(ty));
-        module.set_attr(func, "function_type", ty);
-    }
+    update_signature(module, func, entry);
     Ok(())
 }
 

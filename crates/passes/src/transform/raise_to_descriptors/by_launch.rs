@@ -2,7 +2,7 @@
 
 use tilewright_ir::dialect::{scf, tt};
 use tilewright_ir::launch::Number;
-use tilewright_ir::{Module, Opcode, Value, ValueDef};
+use tilewright_ir::{Module, Op, Opcode, Value, ValueDef};
 
 use super::plan::{Extent, Plan};
 use crate::analysis::affine::Poly;
@@ -30,9 +30,15 @@ pub(super) fn feeds_dot(m: &Module, plan: &Plan, num_warps: u32) -> bool {
     always && func > 0 && known && is_operand(m, load.result(m), contiguous, warps)
 }
 
+/// Whether a kernel is worth a look: it has products, and its programs don't wait for others.
+pub(super) fn may_pay(m: &Module) -> bool {
+    let ops = m.all_ops(m.root());
+    ops.iter().any(|&op| tt::Dot::cast(m, op).is_some()) && !awaits_others(m, &ops)
+}
+
 /// Whether a program may wait for others: at a barrier or signal, or by what an atomic operation gives it.
-pub(super) fn awaits_others(m: &Module) -> bool {
-    m.all_ops(m.root()).into_iter().any(|op| match m.opcode(op) {
+fn awaits_others(m: &Module, ops: &[Op]) -> bool {
+    ops.iter().any(|&op| match m.opcode(op) {
         Some(Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal | tt::Kind::AtomicCas)) => true,
         Some(Opcode::Tt(tt::Kind::AtomicRmw)) => m.results(op).iter().any(|&old| !m.is_unused(old)),
         _ => false,

@@ -87,7 +87,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
                 }
             }
         }
-        None if target.tma && target.dots.wgmma && !by_launch::awaits_others(module) => {
+        None if target.tma && target.dots.wgmma && by_launch::may_pay(module) => {
             for (op, plan) in plans(module, TMA) {
                 if let Ok((plan, numbers)) = plan
                     && by_launch::feeds_dot(module, &plan, num_warps)
