@@ -52,17 +52,17 @@ TYPES = {
     "lhs rhs lhs_scale rhs_scale div i j size_i size_j size_g min max pointer base start end",
     "_Int": "axis dim num_bins pack n_rounds k max_num_imprecise_acc arg1 arg2 step num_stages loop_unroll_factor bitwidth "
     "address_space propagate_nan major minor",
-    "_Flag": "keep_dims return_indices return_indices_tie_break_left tie_break_left ieee_rounding can_reorder reverse descending "
+    "_Flag": "has_minx2 keep_dims return_indices return_indices_tie_break_left tie_break_left ieee_rounding can_reorder reverse descending "
     "bitcast sanitize_overflow volatile allow_tf32 fast_math lhs_k_pack rhs_k_pack flatten warp_specialize disable_licm "
     "disallow_acc_multi_buffer hex flush is_pure signed const cross_warp",
     "_Text": "cache_modifier eviction_policy padding_option sem scope msg prefix input_precision fp_downcast_rounding lhs_format "
     "rhs_format asm constraints lib_name lib_path sep name type_str tiling",
-    "_AnyDtype": "dtype out_dtype element_ty dst_ty",
+    "_AnyDtype": "dtype out_dtype element_ty dst_ty block_type",
     "_Shape": "shape block_shape dims order boundary_check",
     "_Function": "combine_fn scalar_fn fn",
     "tensor_descriptor": "desc",
     "Sequence[_Value]": "args strides",
-    "Any": "file c self values types fields stop _semantic _builder arg_type_symbol_dict",
+    "Any": "file c self values types fields shape_type strides_type stop _semantic _builder arg_type_symbol_dict",
 }
 TYPE = {name: type for type, names in TYPES.items() for name in names.split()} | {
     "arange.start": "_Int",
@@ -183,6 +183,7 @@ EXTRA = {
     "block_type": ["element_ty: dtype", "shape: list[int]", "numel: int"],
     "constexpr_type": ["value: Any"],
     "tuple_type": ["types: Any", "fields: Any", "name: str"],
+    "tensor_descriptor_type": ["block_type: block_type", "shape_type: Any", "strides_type: Any"],
     "tuple": ["values: list[Any]", "def __getitem__(self, index: Any) -> Any: ...", "def __iter__(self) -> Iterator[Any]: ...",
               "def __len__(self) -> int: ..."],
     "slice": ["start: Any", "stop: Any", "step: Any"],

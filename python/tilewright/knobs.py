@@ -30,10 +30,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = [
+    "CompilationListener",
     "CompileTimes",
     "HookChain",
+    "InitHandleHook",
+    "JITHook",
+    "JITHookCompileInfo",
+    "LaunchHook",
     "LaunchMetadata",
     "NvidiaTool",
+    "PipelineStagesHook",
     "amd",
     "autotuning",
     "base_knobs",
@@ -321,6 +327,11 @@ class CompileTimes(namedtuple("CompileTimes", ("ir_initialization", "lowering_st
     def total(self) -> int:
         """Everything."""
         return self.ir_initialization + self.total_lowering + self.store_results
+
+
+# What programs annotate their hooks with.
+CompilationListener = InitHandleHook = JITHook = LaunchHook = PipelineStagesHook = Callable
+JITHookCompileInfo = dict
 
 
 class base_knobs:

@@ -470,6 +470,55 @@ def test_names_that_programs_use():
         assert tl.dtype(name).is_int()
     assert all(tl.dtype(name).is_floating() for name in tl.dtype.FP_TYPES)
     assert issubclass(triton.runtime.errors.InterpreterError, triton.TritonError)
+    values = (tl.tensor, tl.tensor_descriptor, tl.constexpr, tl.core.tuple)
+    assert all(issubclass(value, tl.core.base_value) for value in values)
+    types = (tl.dtype, tl.block_type, tl.constexpr_type, tl.core.tuple_type, tl.tensor_descriptor_type)
+    assert all(issubclass(ty, tl.core.base_type) for ty in types)
+    block = tl.block_type(tl.float16, [4, 8])
+    assert tl.tensor_descriptor_type(block, 1, 2) == tl.tensor_descriptor_type(block, 1, 2)
+    assert tl.tensor_descriptor_type(block, 1, 2) != tl.tensor_descriptor_type(block, 2, 2)
+
+
+def test_names_of_types_in_signatures():
+    from tilewright import _utils
+
+    assert [_utils.canonicalize_dtype(n) for n in ("torch.float8_e4m3fn", "bool", "half", "uint16")] == [
+        "fp8e4nv",
+        "u1",
+        "fp16",
+        "u16",
+    ]
+    assert _utils.canonicalize_dtype(tl.bfloat16) == "bf16"
+    assert _utils.canonicalize_ptr_dtype("int64", is_const=True) == "*ki64"
+    bits = {
+        "bool": 1,
+        "int": 32,
+        "fp8e5": 8,
+        "float8_e5m2": 8,
+        "bfloat16": 16,
+        "double": 64,
+        "void": 0,
+        "u16": 16,
+    }
+    assert {name: _utils.get_primitive_bitwidth(name) for name in bits} == bits
+    assert _utils.validate_block_shape([4, 6]) == 24
+    with pytest.raises(ValueError, match="1048576"):
+        _utils.validate_block_shape([2048, 1024])
+    with pytest.raises(TypeError, match="extent 1"):
+        _utils.validate_block_shape([2, 1.5])
+
+
+@triton.jit
+def classes_of_values(x, n: tl.constexpr):
+    tl.static_assert(isinstance(tl.load(x), tl.core.base_value))
+    tl.static_assert(isinstance((x, n), tl.core.base_value))
+    tl.static_assert(not isinstance(n, tl.core.base_value))
+    tl.static_assert(isinstance(x.dtype, tl.core.base_type))
+    tl.static_assert(not isinstance(x, tl.core.tensor_descriptor_base))
+
+
+def test_classes_of_values():
+    classes_of_values[(1,)](np.zeros(1, np.float32), 3)
 
 
 @triton.jit(launch_metadata=lambda grid, metadata, args: {"programs": grid[0], "bytes": args["x"].nbytes})

@@ -20,7 +20,19 @@ TRITON_MAX_TENSOR_NUMEL = 1048576
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-class constexpr:
+class base_value:
+    """What values inside a kernel are: tensors, descriptors, tuples, constants."""
+
+    __slots__ = ()
+
+
+class base_type:
+    """What their types are."""
+
+    __slots__ = ()
+
+
+class constexpr(base_value):
     """A value known at compile time.
 
     As an annotation of a parameter (``BLOCK: tl.constexpr``) it says that each value gets its own compiled kernel; as
@@ -103,7 +115,7 @@ _add_operators()
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-class dtype:
+class dtype(base_type):
     """The type of one element: ``tl.float16``, ``tl.int32``, ``tl.pointer_type(tl.float32)``, …
 
     ``name`` is the short name (``fp16``, ``int32``), ``primitive_bitwidth`` the width in bits, ``itemsize`` the size in
@@ -438,7 +450,7 @@ class block_type(dtype):
         return f"tl.block_type({self.element_ty!r}, {self.shape})"
 
 
-class constexpr_type:
+class constexpr_type(base_type):
     """The type of a compile-time constant: its value."""
 
     def __init__(self, value):
@@ -454,7 +466,7 @@ class constexpr_type:
         return f"constexpr_type[{self.value}]"
 
 
-class tuple_type:
+class tuple_type(base_type):
     """The types of a tuple's elements, and the names of its fields if it has some."""
 
     def __init__(self, types, fields=None):
@@ -476,6 +488,24 @@ class tuple_type:
 
     def __repr__(self):
         return f"tuple_type({self.types})"
+
+
+class tensor_descriptor_type(base_type):
+    """The type of a descriptor: that of the block in which it is accessed, and those of its tensor's extents and strides."""
+
+    def __init__(self, block_type, shape_type, strides_type):
+        self.block_type = block_type
+        self.shape_type = shape_type
+        self.strides_type = strides_type
+
+    def __eq__(self, other):
+        return isinstance(other, tensor_descriptor_type) and vars(self) == vars(other)
+
+    def __hash__(self):
+        return hash((tensor_descriptor_type, self.block_type))
+
+    def __repr__(self):
+        return f"tensor_descriptor<{self.block_type!r}>"
 
 
 tuple_of_python = tuple
@@ -548,7 +578,7 @@ class PropagateNan:
     ALL = 0xFFFF
 
 
-class tensor:
+class tensor(base_value):
     """A block of values, or one value, inside a kernel.
 
     ``shape`` is a tuple of compile-time integers, ``dtype`` the element type, ``type`` the whole type, ``numel`` the
@@ -556,7 +586,11 @@ class tensor:
     """
 
 
-class tensor_descriptor:
+class tensor_descriptor_base(base_value):
+    """A descriptor, whoever made it."""
+
+
+class tensor_descriptor(tensor_descriptor_base):
     """A tensor in memory with its shape, strides and the block in which it is accessed: what
     :func:`make_tensor_descriptor` makes, and what a ``TensorDescriptor`` of the host is in a kernel.
 
@@ -615,7 +649,7 @@ def _aggregate(cls):
     return cls
 
 
-class tuple:
+class tuple(base_value):
     """A tuple of values inside a kernel. Python's own ``(a, b)`` makes one."""
 
     def __init__(self, args):

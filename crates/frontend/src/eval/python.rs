@@ -286,7 +286,9 @@ impl Evaluator<'_> {
         };
         Ok(match &*name {
             "tensor" => matches!(value, Value::Tensor(_) | Value::Block(_)),
-            "tensor_descriptor" => matches!(value, Value::Descriptor(_)),
+            "tensor_descriptor" | "tensor_descriptor_base" => matches!(value, Value::Descriptor(_)),
+            "base_value" => !matches!(value, Value::Const(_)),
+            "base_type" => matches!(value, Value::Const(HostValue::DType(_))),
             "buffered_tensor" => matches!(value, Value::Buffer(_)),
             "barrier" => matches!(value, Value::Barriers(_)),
             "pipe_value" | "pipe_writer" | "pipe_reader" | "pipe_slot" => {

@@ -459,7 +459,7 @@ impl Evaluator<'_> {
             return self.cast(&single, &to.into());
         }
         let arguments = vec![Value::Tensor(t.clone()), Value::Const(HostValue::DType(to.into()))];
-        match self.call_library("extra.cuda.convert_custom_float8_sm80", arguments)? {
+        match self.call_library("extra.cuda.convert_custom_float8", arguments)? {
             Value::Tensor(converted) => Ok(converted),
             other => Err(self.error(format!("a conversion gave {other:?}"))),
         }

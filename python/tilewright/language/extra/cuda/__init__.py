@@ -5,6 +5,7 @@ import sys
 from .. import libdevice
 from .gdc import gdc_launch_dependents, gdc_wait
 from .utils import (
+    convert_custom_float8,
     convert_custom_float8_sm70,
     convert_custom_float8_sm80,
     globaltimer,
@@ -17,6 +18,7 @@ from .utils import (
 sys.modules[f"{__name__}.libdevice"] = libdevice
 
 __all__ = [
+    "convert_custom_float8",
     "convert_custom_float8_sm70",
     "convert_custom_float8_sm80",
     "gdc_launch_dependents",

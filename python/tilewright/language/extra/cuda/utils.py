@@ -6,6 +6,7 @@ from ... import core
 from ..._marker import builtin, jit
 
 __all__ = [
+    "convert_custom_float8",
     "convert_custom_float8_sm70",
     "convert_custom_float8_sm80",
     "globaltimer",
@@ -42,10 +43,11 @@ def num_warps():
 
 
 @jit
-def convert_custom_float8_sm80(arg, dst_ty, fp_downcast_rounding=None):
+def convert_custom_float8(arg, dst_ty, fp_downcast_rounding=None, has_minx2=True):
     """From ``tl.float8e4b15`` to float16 or float32, or from these to it.
 
-    To it, to nearest, ties away from zero, and at most 1.75; float32 becomes float16 first, toward zero.
+    To it, to nearest, ties away from zero, and at most 1.75; float32 becomes float16 first, toward zero. The result is the same
+    whatever ``has_minx2`` says of the GPU's instructions.
     """
     if arg.dtype.is_fp8e4b15():
         bits = arg.to(core.uint8, bitcast=True).to(core.uint16)
@@ -63,6 +65,12 @@ def convert_custom_float8_sm80(arg, dst_ty, fp_downcast_rounding=None):
 
 
 @jit
+def convert_custom_float8_sm80(arg, dst_ty, fp_downcast_rounding=None):
+    """:func:`convert_custom_float8`"""
+    return convert_custom_float8(arg, dst_ty, fp_downcast_rounding)
+
+
+@jit
 def convert_custom_float8_sm70(arg, dst_ty, fp_downcast_rounding=None):
-    """:func:`convert_custom_float8_sm80`"""
-    return convert_custom_float8_sm80(arg, dst_ty, fp_downcast_rounding)
+    """:func:`convert_custom_float8`"""
+    return convert_custom_float8(arg, dst_ty, fp_downcast_rounding)
