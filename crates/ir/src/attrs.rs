@@ -48,6 +48,8 @@ pub enum AttrKind {
     Dict(Vec<(Name, Attr)>),
     /// `array<i32: 1, 0>`
     I32Array(Vec<i32>),
+    /// `array<i64: 1, 0>`
+    I64Array(Vec<i64>),
     /// `dense<value> : tensor<...>` with the same [`Int`](AttrKind::Int) or [`Float`](AttrKind::Float) in each element.
     Splat(Attr, Type),
     /// `dense<[...]> : tensor<...>`, one attribute per element in row-major order.
@@ -79,6 +81,8 @@ pub trait AttrValue: Sized {
     const ENUM_KEYWORDS: &'static [&'static str] = &[];
     /// The keyword that is said by absence, if one is.
     const ENUM_DEFAULT: Option<&'static str> = None;
+    /// The name of an attribute that is written `<...>` where its operation says which it is, and `#name<...>` elsewhere.
+    const MNEMONIC: &'static str = "";
 }
 
 impl AttrValue for bool {
@@ -108,6 +112,22 @@ impl AttrValue for DefaultTrue {
     }
     fn store(self, module: &mut Module) -> Option<Attr> {
         (!self.0).then(|| module.attr(AttrKind::Bool(false)))
+    }
+}
+
+/// `true` or `false`, which is written out: what absence says, the operation knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Truth(pub bool);
+
+impl AttrValue for Truth {
+    fn read(module: &Module, attr: Option<Attr>) -> Option<Self> {
+        match module.attr_kind(attr?) {
+            AttrKind::Bool(b) => Some(Truth(*b)),
+            _ => None,
+        }
+    }
+    fn store(self, module: &mut Module) -> Option<Attr> {
+        Some(module.attr(AttrKind::Bool(self.0)))
     }
 }
 
@@ -190,6 +210,18 @@ impl AttrValue for Vec<i32> {
     }
 }
 
+impl AttrValue for Vec<i64> {
+    fn read(module: &Module, attr: Option<Attr>) -> Option<Self> {
+        match module.attr_kind(attr?) {
+            AttrKind::I64Array(v) => Some(v.clone()),
+            _ => None,
+        }
+    }
+    fn store(self, module: &mut Module) -> Option<Attr> {
+        Some(module.attr(AttrKind::I64Array(self)))
+    }
+}
+
 impl AttrValue for Vec<String> {
     fn read(module: &Module, attr: Option<Attr>) -> Option<Self> {
         match module.attr_kind(attr?) {
@@ -207,6 +239,7 @@ impl<T: AttrValue> AttrValue for Option<T> {
     const OPTIONAL: bool = true;
     const ENUM_KEYWORDS: &'static [&'static str] = T::ENUM_KEYWORDS;
     const ENUM_DEFAULT: Option<&'static str> = T::ENUM_DEFAULT;
+    const MNEMONIC: &'static str = T::MNEMONIC;
     fn read(module: &Module, attr: Option<Attr>) -> Option<Self> {
         match attr {
             None => Some(None),
@@ -218,11 +251,17 @@ impl<T: AttrValue> AttrValue for Option<T> {
     }
 }
 
-/// Declares an enumeration that is stored as an attribute and printed as a keyword. A first alternative marked
-/// `default` is said by absence.
+/// The keyword in the text `#mnemonic<keyword>`.
+pub fn wrapped_keyword<'t>(text: &'t str, mnemonic: &str) -> Option<&'t str> {
+    let inner = text.strip_prefix('#')?.strip_prefix(mnemonic)?.strip_prefix('<')?;
+    Some(inner.strip_suffix('>')?.trim())
+}
+
+/// Declares an enumeration that is stored as an attribute and printed as a keyword; with `as "dialect.name"`, as `<keyword>`, which is
+/// `#dialect.name<keyword>` elsewhere. An alternative marked `default` is said by absence.
 #[macro_export]
 macro_rules! attr_enum {
-    ($(#[$m:meta])* $name:ident { $($(#[$vm:meta])* $v:ident = $s:literal),* $(,)? } $(default $d:ident)?) => {
+    ($(#[$m:meta])* $name:ident $(as $mn:literal)? { $($(#[$vm:meta])* $v:ident = $s:literal),* $(,)? } $(default $d:ident)?) => {
         $(#[$m])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum $name { $($(#[$vm])* $v),* }
@@ -240,17 +279,25 @@ macro_rules! attr_enum {
             const OPTIONAL: bool = false $(|| { let _ = $name::$d; true })?;
             const ENUM_KEYWORDS: &'static [&'static str] = Self::KEYWORDS;
             $(const ENUM_DEFAULT: Option<&'static str> = Some($name::$d.keyword());)?
+            $(const MNEMONIC: &'static str = $mn;)?
             fn read(module: &$crate::Module, attr: Option<$crate::Attr>) -> Option<Self> {
                 $(if attr.is_none() { return Some($name::$d); })?
                 match module.attr_kind(attr?) {
                     $crate::attrs::AttrKind::Keyword(k) => Self::from_keyword(k),
                     $crate::attrs::AttrKind::Str(k) => Self::from_keyword(k),
+                    $crate::attrs::AttrKind::Opaque(text) => {
+                        Self::from_keyword($crate::attrs::wrapped_keyword(text, <Self as $crate::attrs::AttrValue>::MNEMONIC)?)
+                    }
                     _ => None,
                 }
             }
             fn store(self, module: &mut $crate::Module) -> Option<$crate::Attr> {
                 $(if self == $name::$d { return None; })?
-                Some(module.attr($crate::attrs::AttrKind::Keyword(self.keyword())))
+                let mnemonic = <Self as $crate::attrs::AttrValue>::MNEMONIC;
+                Some(module.attr(match mnemonic {
+                    "" => $crate::attrs::AttrKind::Keyword(self.keyword()),
+                    name => $crate::attrs::AttrKind::Opaque(format!("#{name}<{}>", self.keyword())),
+                }))
             }
         }
     };

@@ -1,13 +1,11 @@
 //! The types of views of memory: `memref<4x?xf32, strided<[16, 1], offset: ?>, #hivm.address_space<ub>>`.
 //!
-//! In a module they are text ([`TypeKind::Opaque`]); this is what it says.
-
-use std::fmt::Write as _;
+//! In a module they are [`TypeKind::Shaped`]; this is what they say of memories that are modelled.
 
 use crate::ascend::{self, Space};
 use crate::entity::{Type, Value};
 use crate::module::Module;
-use crate::types::TypeKind;
+use crate::types::{Container, TypeKind};
 
 /// What the type of a view says. Extents, strides and offsets that are known at run time are `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,59 +22,58 @@ pub struct MemRef {
 
 impl MemRef {
     /// The type of a view, if a value is one.
-    pub fn of(module: &mut Module, value: Value) -> Option<MemRef> {
-        let TypeKind::Opaque(text) = module.type_kind(module.value_type(value)) else { return None };
-        let text = text.clone();
-        MemRef::parse(module, &text)
+    pub fn of(module: &Module, value: Value) -> Option<MemRef> {
+        let TypeKind::Shaped { container: Container::MemRef, shape, element, rest } =
+            module.type_kind(module.value_type(value))
+        else {
+            return None;
+        };
+        let space = space(rest)?;
+        Some(MemRef { shape: shape.to_vec(), element: *element, strided: rest.contains("strided<"), space })
     }
 
     /// The memory that a view is of, if a value is one.
     pub fn space_of(module: &Module, value: Value) -> Option<&'static Space> {
-        let TypeKind::Opaque(text) = module.type_kind(module.value_type(value)) else { return None };
-        let attribute = text.strip_prefix("memref<")?.rsplit(", ").next()?.strip_suffix('>')?;
-        ascend::by_attribute(attribute)
-    }
-
-    fn parse(module: &mut Module, text: &str) -> Option<MemRef> {
-        let inner = text.strip_prefix("memref<")?.strip_suffix('>')?;
-        let (dims, rest) = inner.split_once(',')?;
-        let mut shape = Vec::new();
-        let mut parts = dims.split('x').peekable();
-        let mut element = None;
-        while let Some(part) = parts.next() {
-            match parts.peek() {
-                None => element = Some(part),
-                Some(_) if part == "?" => shape.push(None),
-                Some(_) => shape.push(Some(part.parse().ok()?)),
-            }
+        match module.type_kind(module.value_type(value)) {
+            TypeKind::Shaped { container: Container::MemRef, rest, .. } => space(rest),
+            _ => None,
         }
-        let element = match element? {
-            "f16" => Type::F16,
-            "bf16" => Type::BF16,
-            "f32" => Type::F32,
-            "index" => Type::INDEX,
-            int => module.int_type(int.strip_prefix('i')?.parse().ok()?),
-        };
-        let space = ascend::by_attribute(rest.rsplit(", ").next()?.trim())?;
-        Some(MemRef { shape, element, strided: rest.contains("strided<"), space })
     }
 
     /// The type in a module.
     pub fn ty(&self, module: &mut Module) -> Type {
-        let mut text = String::from("memref<");
-        for extent in &self.shape {
-            match extent {
-                Some(n) => write!(text, "{n}x"),
-                None => write!(text, "?x"),
-            }
-            .expect("a string takes text");
-        }
-        text += &crate::print_type(module, self.element);
-        if self.strided {
-            let strides = vec!["?"; self.shape.len()].join(", ");
-            write!(text, ", strided<[{strides}], offset: ?>").expect("a string takes text");
-        }
-        write!(text, ", {}>", self.space.attribute).expect("a string takes text");
-        module.ty(TypeKind::Opaque(text))
+        let strided = if self.strided {
+            format!(", strided<[{}], offset: ?>", vec!["?"; self.shape.len()].join(", "))
+        } else {
+            String::new()
+        };
+        let rest = format!("{strided}, {}", self.space.attribute);
+        let shape = self.shape.iter().copied().collect();
+        module.ty(TypeKind::Shaped { container: Container::MemRef, shape, element: self.element, rest })
     }
+}
+
+/// The memory that the text behind a view's elements names.
+fn space(rest: &str) -> Option<&'static Space> {
+    ascend::by_attribute(rest.rsplit(", ").next()?)
+}
+
+/// What stands in a list of indices for one that is a value, in the attribute that has the others.
+pub const DYNAMIC: i64 = i64::MIN;
+
+/// One of a list of indices, extents or strides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Index {
+    /// A number.
+    Known(i64),
+    /// Known at run time.
+    Value(Value),
+}
+
+/// A list of indices of which some are values and some numbers; without numbers, all are values.
+pub fn index_list(values: &[Value], known: Option<&[i64]>) -> Vec<Index> {
+    let mut values = values.iter().copied();
+    let Some(known) = known else { return values.map(Index::Value).collect() };
+    let index = |&n: &i64| if n == DYNAMIC { values.next().map(Index::Value) } else { Some(Index::Known(n)) };
+    known.iter().filter_map(index).collect()
 }

@@ -290,10 +290,12 @@ impl Module {
         }
     }
 
-    /// The element type of a tensor or buffer; a scalar is its own element type.
+    /// The element type of a tensor, buffer or view; a scalar is its own element type.
     pub fn element_type(&self, ty: Type) -> Type {
         match self.type_kind(ty) {
-            TypeKind::Tensor { element, .. } | TypeKind::MemDesc { element, .. } => *element,
+            TypeKind::Tensor { element, .. }
+            | TypeKind::MemDesc { element, .. }
+            | TypeKind::Shaped { element, .. } => *element,
             _ => ty,
         }
     }
@@ -324,6 +326,9 @@ impl Module {
         match self.type_kind(ty).clone() {
             TypeKind::Tensor { shape, encoding, .. } => {
                 self.ty(TypeKind::Tensor { shape, element, encoding })
+            }
+            TypeKind::Shaped { container, shape, rest, .. } => {
+                self.ty(TypeKind::Shaped { container, shape, element, rest })
             }
             _ => element,
         }

@@ -69,6 +69,8 @@ pub struct AttrDef {
     pub keywords: &'static [&'static str],
     /// The keyword that is said by absence, if one is.
     pub default_keyword: Option<&'static str>,
+    /// The name of an attribute that formats write as `<...>`; empty for every other.
+    pub mnemonic: &'static str,
 }
 
 /// A region of an [`OpDef`].
@@ -437,7 +439,8 @@ macro_rules! dialect {
                     check: |m, a| <$aty as $crate::attrs::AttrValue>::read(m, a).is_some(),
                     ty: stringify!($aty),
                     keywords: <$aty as $crate::attrs::AttrValue>::ENUM_KEYWORDS,
-                    default_keyword: <$aty as $crate::attrs::AttrValue>::ENUM_DEFAULT }),*)?],
+                    default_keyword: <$aty as $crate::attrs::AttrValue>::ENUM_DEFAULT,
+                    mnemonic: <$aty as $crate::attrs::AttrValue>::MNEMONIC }),*)?],
                 results: $crate::dialect!(@results [$($($rn),*)?] [$($same)?] [$($rv)?]),
                 token: $crate::dialect!(@name $($tk)?),
                 regions: &[$($($crate::opdef::RegionDef { name: stringify!($gn), ends: $gend }),*)?],

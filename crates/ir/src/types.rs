@@ -52,6 +52,28 @@ impl FloatKind {
     }
 }
 
+/// What has elements in a shape that may be known at run time only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Container {
+    /// Elements that are values. One whose shape is known is a [`TypeKind::Tensor`].
+    Tensor,
+    /// Elements in memory.
+    MemRef,
+    /// Elements that one operation takes at once.
+    Vector,
+}
+
+impl Container {
+    /// The word in IR text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Container::Tensor => "tensor",
+            Container::MemRef => "memref",
+            Container::Vector => "vector",
+        }
+    }
+}
+
 /// What a [`Type`] is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TypeKind {
@@ -107,6 +129,17 @@ pub enum TypeKind {
         inputs: Vec<Type>,
         /// Result types.
         results: Vec<Type>,
+    },
+    /// `memref<4x?xf32, rest>`, `vector<4xf32>`, `tensor<?xf32>`: types of accelerators' code, of which nothing but shape and elements is modelled.
+    Shaped {
+        /// What it is.
+        container: Container,
+        /// Extents; what is known at run time is `None`.
+        shape: SmallVec<[Option<u32>; 4]>,
+        /// What the elements are.
+        element: Type,
+        /// The text behind the elements, with its comma: strides, memory space, encoding.
+        rest: String,
     },
     /// A type of a dialect that we do not model, kept as its text (`!foo.bar<...>`).
     Opaque(String),

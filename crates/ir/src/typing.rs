@@ -112,6 +112,12 @@ impl TypeOf {
                     && m.encoding(found) == m.encoding(from)
                     && m.element_type(found) == element
             }
+            TypeKind::Shaped { container, shape, rest, .. } => match m.type_kind(found) {
+                TypeKind::Shaped { container: c, shape: s, element: e, rest: r } => {
+                    *e == element && (c, s, r) == (container, shape, rest)
+                }
+                _ => false,
+            },
             _ => found == element,
         };
         match self {
@@ -136,6 +142,7 @@ impl TypeOf {
                 Type::I1 => "i1".into(),
                 Type::I32 => "i32".into(),
                 Type::I64 => "i64".into(),
+                Type::INDEX => "index".into(),
                 Type::RING => "!ttg.ring".into(),
                 _ => "an asynchronous token".into(),
             },

@@ -2,10 +2,11 @@
 
 use half::{bf16, f16};
 use tilewright_ir::ascend::Space;
-use tilewright_ir::dialect::hivm::{self, CompareMode, Kind as H, ReduceKind};
+use tilewright_ir::dialect::hivm::{self, CompareMode, Kind as H, ReduceKind, RoundMode};
 use tilewright_ir::{Diagnostic, Module, Op, Opcode, Type};
 
 use crate::queues::Memories;
+use crate::supported::unsigned;
 
 /// An element, or a number of the scalar unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -135,7 +136,7 @@ pub fn run(
         H::Mmad => product(m, memories, op, ins, out)?,
         H::Vreduce => reduced(m, memories, op, ins, out)?,
         H::Vbrc => broadcast(m, memories, ins, out).ok_or_else(|| wrong("extents that do not broadcast"))?,
-        H::Varange => arange(ins, out),
+        H::Varange => arange(m, op, ins, out),
         _ => {
             let operands: Vec<Vec<Num>> = ins.iter().map(|o| read(memories, o)).collect();
             if operands.iter().any(|o| o.len() != count) {
@@ -165,8 +166,7 @@ pub fn run(
 }
 
 fn elementwise(m: &Module, op: Op, kind: H, ty: Type, at: &dyn Fn(usize) -> Num) -> Num {
-    let unsigned =
-        m.op_attr(op, "unsigned").is_some_and(|a| *m.attr_kind(a) == tilewright_ir::AttrKind::Bool(true));
+    let unsigned = unsigned(m, op, kind);
     let float = m.is_float(ty);
     let both = |of: fn(f64, f64) -> f64, int: fn(i64, i64) -> i64, wide: fn(u64, u64) -> u64| match (
         float, unsigned,
@@ -199,6 +199,7 @@ fn elementwise(m: &Module, op: Op, kind: H, ty: Type, at: &dyn Fn(usize) -> Num)
         H::Vabs if float => one(f64::abs),
         H::Vabs => Num::Int(at(0).int().wrapping_abs()),
         H::Vcast if unsigned && !float => Num::Int(at(0).unsigned(m, ty) as i64),
+        H::Vcast if float => Num::Float(whole(m, op, at(0).float())),
         H::Vcmp => Num::Int(i64::from(compared(m, op, ty, unsigned, at))),
         H::Vsel => {
             if at(0).int() != 0 {
@@ -212,6 +213,21 @@ fn elementwise(m: &Module, op: Op, kind: H, ty: Type, at: &dyn Fn(usize) -> Num)
     }
 }
 
+/// A number that a conversion makes an integer of, rounded as it says; of other conversions the number itself.
+fn whole(m: &Module, op: Op, x: f64) -> f64 {
+    let cast = hivm::Vcast(op);
+    if m.is_float(m.value_type(cast.out(m))) {
+        return x;
+    }
+    match cast.round_mode(m) {
+        Some(RoundMode::Trunc) => x.trunc(),
+        Some(RoundMode::Floor) => x.floor(),
+        Some(RoundMode::Ceil) => x.ceil(),
+        Some(RoundMode::Round) => x.round(),
+        _ => x.round_ties_even(),
+    }
+}
+
 fn compared(m: &Module, op: Op, ty: Type, unsigned: bool, at: &dyn Fn(usize) -> Num) -> bool {
     use std::cmp::Ordering::{Equal, Greater, Less};
     let order = match (m.is_float(ty), unsigned) {
@@ -219,7 +235,7 @@ fn compared(m: &Module, op: Op, ty: Type, unsigned: bool, at: &dyn Fn(usize) -> 
         (false, false) => Some(at(0).int().cmp(&at(1).int())),
         (false, true) => Some(at(0).unsigned(m, ty).cmp(&at(1).unsigned(m, ty))),
     };
-    match hivm::Vcmp(op).mode(m) {
+    match hivm::Vcmp(op).mode(m).unwrap_or(CompareMode::Eq) {
         CompareMode::Eq => order == Some(Equal),
         CompareMode::Ne => order != Some(Equal),
         CompareMode::Lt => order == Some(Less),
@@ -300,6 +316,7 @@ fn reduced(
         (ReduceKind::Max, false) => Num::Int(x.int().max(y.int())),
         (ReduceKind::Min, true) => Num::Float(x.float().min(y.float())),
         (ReduceKind::Min, false) => Num::Int(x.int().min(y.int())),
+        _ => Num::Undefined,
     };
     let line = |first: i64| {
         (1..n).fold(memories.read(m, src, first), |x, i| combine(x, memories.read(m, src, first + i * step)))
@@ -322,12 +339,13 @@ fn broadcast(m: &Module, memories: &Memories<'_>, ins: &[Operand], out: &View) -
     Some(src.places().into_iter().map(|at| memories.read(m, &src, at)).collect())
 }
 
-fn arange(ins: &[Operand], out: &View) -> Vec<Num> {
+fn arange(m: &Module, op: Op, ins: &[Operand], out: &View) -> Vec<Num> {
     let number = |o: &Operand| match o {
         Operand::Num(n) => n.int(),
         Operand::View(_) => 0,
     };
-    let strides: Vec<i64> = ins[1..].iter().map(number).collect();
-    let plain = View { base: number(&ins[0]), bytes: 1, strides, ..out.clone() };
+    let (offset, strides) = ins.split_at(usize::from(hivm::Varange(op).offset(m).is_some()));
+    let strides: Vec<i64> = strides.iter().map(number).collect();
+    let plain = View { base: offset.first().map_or(0, number), bytes: 1, strides, ..out.clone() };
     plain.places().into_iter().map(Num::Int).collect()
 }

@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::ascend;
-use tilewright_ir::dialect::hivm::{self, Kind as H, Pipe};
+use tilewright_ir::dialect::hivm::{self, Event, Kind as H, Pipe};
 use tilewright_ir::dialect::{arith, func, memref, scf};
-use tilewright_ir::memref::MemRef;
+use tilewright_ir::memref::{Index, MemRef, index_list};
 use tilewright_ir::{AttrKind, Block, Diagnostic, Module, Op, Opcode, Trait, Type, Value};
 
 use crate::compute::{Num, Operand, View};
-use crate::queues::{Action, Queues, at};
-use crate::{Arg, Launch, Report};
+use crate::queues::{Action, PIPES, Queues, at};
+use crate::{Arg, Launch, Report, supported};
 
 /// Runs one program of a launch.
 ///
@@ -117,6 +117,35 @@ impl Unit<'_, '_> {
 
     fn ints(&self, values: &[Value]) -> Result<Vec<i64>> {
         values.iter().map(|&v| self.int(v)).collect()
+    }
+
+    /// A list of indices of which some are numbers.
+    fn indices(&self, values: &[Value], known: Option<Vec<i64>>) -> Result<Vec<i64>> {
+        let number = |index| match index {
+            Index::Known(n) => Ok(n),
+            Index::Value(v) => self.int(v),
+        };
+        index_list(values, known.as_deref()).into_iter().map(number).collect()
+    }
+
+    /// The number of a flag.
+    fn event(&self, value: Option<Value>, known: Option<Event>) -> Result<i64> {
+        match value {
+            Some(v) => self.int(v),
+            None => Ok(known.map_or(0, |e| e as i64)),
+        }
+    }
+
+    /// Checks that an operation speaks of queues that there are.
+    fn queues_exist(&self, op: Op, pipes: &[Pipe]) -> Result<()> {
+        match pipes.iter().find(|&&p| p as usize > PIPES) {
+            Some(p) => Err(Diagnostic::unsupported(
+                self.m,
+                self.m.op_loc(op),
+                format!("the queue {} in npusim", p.keyword()),
+            )),
+            None => Ok(()),
+        }
     }
 
     fn view(&self, v: Value, op: Op) -> Result<View> {
@@ -266,16 +295,21 @@ impl Unit<'_, '_> {
             memref::Kind::ReinterpretCast => {
                 let cast = memref::ReinterpretCast(op);
                 let mut view = self.view(cast.src(self.m), op)?;
-                view.base += self.int(cast.offset(self.m))? * view.bytes;
-                view.shape = self.ints(cast.sizes(self.m))?;
-                view.strides = self.ints(cast.strides(self.m))?;
+                let offsets = self.indices(cast.offsets(self.m), cast.static_offsets(self.m))?;
+                view.base += offsets.iter().sum::<i64>() * view.bytes;
+                view.shape = self.indices(cast.sizes(self.m), cast.static_sizes(self.m))?;
+                view.strides = self.indices(cast.strides(self.m), cast.static_strides(self.m))?;
                 self.values.insert(result, Cell::View(view));
             }
             memref::Kind::Subview => {
                 let sub = memref::Subview(op);
                 let mut view = self.view(sub.src(self.m), op)?;
-                let (offsets, sizes) = (self.ints(sub.offsets(self.m))?, self.ints(sub.sizes(self.m))?);
-                let strides = self.ints(sub.strides(self.m))?;
+                let offsets = self.indices(sub.offsets(self.m), sub.static_offsets(self.m))?;
+                let sizes = self.indices(sub.sizes(self.m), sub.static_sizes(self.m))?;
+                let strides = self.indices(sub.strides(self.m), sub.static_strides(self.m))?;
+                if [offsets.len(), sizes.len(), strides.len()] != [view.shape.len(); 3] {
+                    return Err(self.unsupported(op));
+                }
                 for d in 0..sizes.len() {
                     let last = offsets[d] + (sizes[d] - 1) * strides[d];
                     if offsets[d] < 0 || sizes[d] < 0 || (sizes[d] > 0 && last >= view.shape[d]) {
@@ -310,7 +344,11 @@ impl Unit<'_, '_> {
             H::GetBlockIdx => self.set(m.result(op), Num::Int(self.number as i64)),
             H::PointerCast => {
                 let mut view = self.view_of(m.result(op), op)?;
-                view.base = self.int(hivm::PointerCast(op).addr(m))?;
+                let cast = hivm::PointerCast(op);
+                let (&[address], []) = (cast.addrs(m), cast.dynamic_sizes(m)) else {
+                    return Err(self.unsupported(op));
+                };
+                view.base = self.int(address)?;
                 let end = view.base + view.shape.iter().product::<i64>() * view.bytes;
                 if view.base < 0 || end > i64::from(view.space.bytes) {
                     let text = format!(
@@ -330,12 +368,16 @@ impl Unit<'_, '_> {
             }
             H::SetFlag => {
                 let set = hivm::SetFlag(op);
-                let (from, to, event) = (set.set_pipe(m), set.wait_pipe(m), self.int(set.event(m))?);
+                let (from, to) = (set.set_pipe(m), set.wait_pipe(m));
+                self.queues_exist(op, &[from, to])?;
+                let event = self.event(set.event(m), set.static_event(m))?;
                 self.queues.issue(from, Action::Set { op, to, event });
             }
             H::WaitFlag => {
                 let wait = hivm::WaitFlag(op);
-                let (from, to, event) = (wait.set_pipe(m), wait.wait_pipe(m), self.int(wait.event(m))?);
+                let (from, to) = (wait.set_pipe(m), wait.wait_pipe(m));
+                self.queues_exist(op, &[from, to])?;
+                let event = self.event(wait.event(m), wait.static_event(m))?;
                 match to {
                     Pipe::S => self.queues.scalar_wait(m, op, from, event)?,
                     _ => self.queues.issue(to, Action::Wait { op, from, event }),
@@ -343,14 +385,19 @@ impl Unit<'_, '_> {
             }
             H::PipeBarrier => match hivm::PipeBarrier(op).pipe(m) {
                 Pipe::All => self.queues.drain(m)?,
-                pipe => self.queues.issue(pipe, Action::Barrier),
+                pipe => {
+                    self.queues_exist(op, &[pipe])?;
+                    self.queues.issue(pipe, Action::Barrier);
+                }
             },
             _ => {
+                supported::check(m, op, kind)?;
+                let written = hivm::written(m, op).start;
                 let operands = m.operands(op);
-                let (last, ins) = operands.split_last().ok_or_else(|| self.unsupported(op))?;
-                let out = self.view(*last, op)?;
-                let ins: Vec<Operand> = ins
-                    .iter()
+                let out = self.view(operands[written], op)?;
+                let ins: Vec<Operand> = (0..operands.len())
+                    .filter(|&i| i != written)
+                    .map(|i| &operands[i])
                     .map(|v| match self.values.get(v) {
                         Some(Cell::View(view)) => Ok(Operand::View(view.clone())),
                         Some(Cell::Num(n)) => Ok(Operand::Num(*n)),

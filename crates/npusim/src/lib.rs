@@ -1,7 +1,7 @@
 //! Runs AscendNPU-IR on the CPU, as a core runs it: its queues of instructions go on beside each other, and only flags and barriers put them in order.
 //!
 //! The scalar unit goes through the function and issues instructions to the queues (`issue`); a queue goes on as far as it need not wait (`queues`), and
-//! computes what an instruction says (`compute`). Each access of memory is compared with what other queues did there: where nothing puts them in
+//! computes what an instruction says (`compute`), after what it says is known to be simulated (`supported`). Each access of memory is compared with what other queues did there: where nothing puts them in
 //! order it is reported, whether or not it went well this time. Reported as well are memory that nothing wrote, addresses outside of a memory or
 //! not aligned to it, ways that there are not, flags that are raised twice or never waited for, and queues that wait for ever.
 
@@ -11,6 +11,7 @@
 mod compute;
 mod issue;
 mod queues;
+mod supported;
 
 use tilewright_ir::dialect::func;
 use tilewright_ir::{Diagnostic, Module};

@@ -17,7 +17,7 @@ use crate::Report;
 use crate::compute::{self, Num, Operand, View};
 
 /// How many queues there are, the scalar unit among them.
-pub const PIPES: usize = Pipe::ALL.len() - 1;
+pub const PIPES: usize = Pipe::All as usize;
 
 /// Bytes that an instruction touches in a unit of time.
 const RATE: u64 = 128;

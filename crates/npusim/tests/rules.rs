@@ -38,8 +38,8 @@ fn ub() -> String {
     format!("%a = hivm.hir.pointer_cast(%a0) : {UB}\n")
 }
 
-const SET: &str = "hivm.hir.set_flag[<PIPE_MTE2>, <PIPE_MTE3>, %a0]\n";
-const WAIT: &str = "hivm.hir.wait_flag[<PIPE_MTE2>, <PIPE_MTE3>, %a0]\n";
+const SET: &str = "hivm.hir.set_flag[<PIPE_MTE2>, <PIPE_MTE3>, <EVENT_ID0>]\n";
+const WAIT: &str = "hivm.hir.wait_flag[<PIPE_MTE2>, <PIPE_MTE3>, <EVENT_ID0>]\n";
 
 #[test]
 fn a_program_in_order_is_none() {
@@ -59,8 +59,7 @@ fn what_a_copy_still_fills() {
 #[test]
 fn vectors_without_a_barrier() {
     let add = format!("hivm.hir.vadd ins(%a, %a : {UB}, {UB}) outs(%a : {UB})\n");
-    let flags =
-        "hivm.hir.set_flag[<PIPE_MTE2>, <PIPE_V>, %a0]\nhivm.hir.wait_flag[<PIPE_MTE2>, <PIPE_V>, %a0]\n";
+    let flags = "hivm.hir.set_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]\nhivm.hir.wait_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]\n";
     let error = error(&(ub() + &load("%a") + flags + &add + &add));
     assert!(error.contains("a hivm.hir.pipe_barrier[<PIPE_V>] is missing between them"), "{error}");
 }

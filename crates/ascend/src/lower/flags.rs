@@ -12,8 +12,8 @@
 //!
 //! ```text
 //! hivm.hir.load ins(%x) outs(%a)                        hivm.hir.load ins(%x) outs(%a)
-//! hivm.hir.vadd ins(%a, %a) outs(%a)              =>    hivm.hir.set_flag[<PIPE_MTE2>, <PIPE_V>, %c0]
-//!                                                       hivm.hir.wait_flag[<PIPE_MTE2>, <PIPE_V>, %c0]
+//! hivm.hir.vadd ins(%a, %a) outs(%a)              =>    hivm.hir.set_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]
+//!                                                       hivm.hir.wait_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]
 //!                                                       hivm.hir.vadd ins(%a, %a) outs(%a)
 //! ```
 
@@ -27,6 +27,7 @@ use tilewright_ir::{Block, Builder, Diagnostic, InsertPoint, Module, Op, Opcode,
 use tilewright_passes::analysis::local_memory::Held;
 
 use super::Slots;
+use super::instructions::{Flag as Event, set_flag, wait_flag};
 use super::order::{Flag, Order};
 
 /// Flags between two queues.
@@ -193,15 +194,18 @@ impl Flags<'_> {
     ) {
         let loc = self.m.op_loc(like);
         let mut b = Builder::at(self.m, point, loc);
-        let mut event = b.int(i64::from(first), tilewright_ir::Type::I64);
-        if let Some(slot) = slot {
-            event = arith::Addi::build(&mut b, event, slot).result(b.module);
-        }
+        let event = match slot {
+            None => Event::Known(first),
+            Some(slot) => {
+                let first = b.int(i64::from(first), tilewright_ir::Type::I64);
+                Event::Value(arith::Addi::build(&mut b, first, slot).result(b.module))
+            }
+        };
         if let Some((p, q)) = set {
-            hivm::SetFlag::build(&mut b, event, p, q);
+            set_flag(&mut b, p, q, event);
         }
         if let Some((p, q)) = wait {
-            hivm::WaitFlag::build(&mut b, event, p, q);
+            wait_flag(&mut b, p, q, event);
         }
     }
 
@@ -272,7 +276,7 @@ pub(super) fn pipe_of(m: &Module, op: Op) -> Option<Pipe> {
             H::Copy if space(m, m.operands(op)[0]) == "L1" => Pipe::Mte1,
             H::Mmad => Pipe::M,
             H::Fixpipe => Pipe::Fix,
-            H::GetBlockIdx | H::PointerCast | H::SetFlag | H::WaitFlag | H::PipeBarrier => return None,
+            _ if hivm::written(m, op).is_empty() => return None,
             _ => Pipe::V,
         },
         _ => return None,
@@ -295,17 +299,16 @@ fn accesses(m: &Module, held: &FxHashMap<Value, Held>, op: Op) -> Vec<Access> {
         .op_attr(op, "inter_no_alias")
         .is_some_and(|a| *m.attr_kind(a) == tilewright_ir::AttrKind::Bool(true));
     let is_memory = |v: Value| !space(m, v).is_empty();
-    // The last operand is what is written, but of a read by the scalar unit.
-    let written = if pipe == Pipe::S { operands.len() } else { operands.len() - 1 };
+    let written = hivm::written(m, op);
     let mut found = Vec::new();
     for (i, &v) in operands.iter().enumerate().filter(|(_, v)| is_memory(**v)) {
         let root = root(m, held, v);
         if root == Root::Global && no_alias {
             continue;
         }
-        found.push(Access { pipe, root, write: i == written });
+        found.push(Access { pipe, root, write: written.contains(&i) });
         // A product is added to what is there.
-        if i == written && pipe == Pipe::M {
+        if written.contains(&i) && pipe == Pipe::M {
             found.push(Access { pipe, root, write: false });
         }
     }

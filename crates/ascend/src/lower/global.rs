@@ -7,12 +7,13 @@
 //! tt.store %p, %x, %m                =>  hivm.hir.store ins(%a[0 .. extent]) outs(%p[0 .. extent])
 //! ```
 
-use tilewright_ir::dialect::{arith, hivm, memref, tt};
+use tilewright_ir::dialect::{arith, memref, tt};
 use tilewright_ir::memref::MemRef;
 use tilewright_ir::{Builder, Op, Type, Value, ascend};
 
+use super::instructions::vbrc;
 use super::vectors::{Lower, Result};
-use super::{addresses, masks, unsupported};
+use super::{addresses, instructions, masks, unsupported};
 
 impl Lower<'_> {
     /// A load that the kernel's author wrote without buffers. What the mask leaves out is `other`, or 0.
@@ -55,12 +56,12 @@ impl Lower<'_> {
                             if float { b.float(0.0, ty) } else { b.int(0, ty) }
                         }
                     };
-                    hivm::Vbrc::build(&mut Builder::before(self.m, op), number, buffer);
+                    vbrc(&mut Builder::before(self.m, op), number, buffer, &[]);
                 }
             }
         }
         let to = self.first(op, buffer, &extents);
-        hivm::Load::build(&mut Builder::before(self.m, op), from, to, false);
+        instructions::load(&mut Builder::before(self.m, op), from, to, false);
         Ok(())
     }
 
@@ -78,9 +79,9 @@ impl Lower<'_> {
             }
             let element = self.m.value_type(value);
             let buffer = self.new_buffer(op, &[1], element, ascend::UB);
-            hivm::Vbrc::build(&mut Builder::before(self.m, op), value, buffer);
+            vbrc(&mut Builder::before(self.m, op), value, buffer, &[]);
             let to = self.global(op, pointers, &[])?;
-            hivm::Store::build(&mut Builder::before(self.m, op), buffer, to, false);
+            instructions::store(&mut Builder::before(self.m, op), buffer, to, false);
             return Ok(());
         }
         let buffer = self.buffer(op, value)?;
@@ -91,7 +92,7 @@ impl Lower<'_> {
         let extents = self.extents(op, pointers, mask)?;
         let from = self.first(op, buffer, &extents);
         let to = self.global(op, pointers, &extents)?;
-        hivm::Store::build(&mut Builder::before(self.m, op), from, to, false);
+        instructions::store(&mut Builder::before(self.m, op), from, to, false);
         Ok(())
     }
 
@@ -131,7 +132,18 @@ impl Lower<'_> {
             let one = b.int(1, Type::INDEX);
             (sizes, strides) = (vec![one], vec![one]);
         }
-        Ok(memref::ReinterpretCast::build(&mut b, address.base, offset, &sizes, &strides, ty).result(self.m))
+        let cast = memref::ReinterpretCast::build(
+            &mut b,
+            address.base,
+            &[offset],
+            &sizes,
+            &strides,
+            None,
+            None,
+            None,
+            ty,
+        );
+        Ok(cast.result(self.m))
     }
 
     /// The first elements of a buffer along each dimension.
@@ -149,6 +161,6 @@ impl Lower<'_> {
         let mut b = Builder::before(self.m, op);
         let (zero, one) = (b.int(0, Type::INDEX), b.int(1, Type::INDEX));
         let (zeros, ones) = (vec![zero; sizes.len()], vec![one; sizes.len()]);
-        memref::Subview::build(&mut b, buffer, &zeros, &sizes, &ones, ty).result(self.m)
+        memref::Subview::build(&mut b, buffer, &zeros, &sizes, &ones, None, None, None, ty).result(self.m)
     }
 }

@@ -8,6 +8,7 @@
 mod addresses;
 mod flags;
 mod global;
+mod instructions;
 mod masks;
 mod order;
 mod place;

@@ -10,7 +10,7 @@ use super::flags::{Access, Node, conflict};
 /// How many iterations later memory that two accesses touch is touched again.
 type Distance<'d> = dyn Fn(&Access, &Access) -> u32 + 'd;
 
-const PIPES: usize = Pipe::ALL.len();
+const PIPES: usize = Pipe::All as usize + 1;
 
 /// A flag from behind operation `last` in one queue to in front of operation `first` in another one, `distance` iterations later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use tilewright_ir::module::OpSpec;
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, ascend};
 use tilewright_passes::analysis::local_memory::Held;
 
+use super::instructions::pointer_cast;
 use super::{Slots, flags, unsupported};
 
 /// Places the buffers, and makes functions of MLIR's of the module's.
@@ -53,7 +54,7 @@ fn place(module: &mut Module, held: &Held, slots: &mut Slots, addresses: &mut Fx
         address = arith::Addi::build(&mut b, address, from).result(b.module);
     }
     let ty = memref_type(b.module, result);
-    let pointer = hivm::PointerCast::build(&mut b, address, ty).result(b.module);
+    let pointer = pointer_cast(&mut b, address, ty);
     if let Some(name) = module.value_name(result).map(str::to_string) {
         module.name_value(pointer, &name);
     }
@@ -87,12 +88,11 @@ fn view(module: &mut Module, op: Op, addresses: &FxHashMap<Value, Value>) -> Res
             let address = module
                 .defining_op(src)
                 .and_then(|d| hivm::PointerCast::cast(module, d))
-                .map(|p| p.addr(module));
+                .map(|p| p.addrs(module)[0]);
             let Some(address) = addresses.get(&src).copied().or(address) else {
                 return Err(unsupported(module, op, "another shape of a part of a buffer"));
             };
-            let pointer =
-                hivm::PointerCast::build(&mut Builder::before(module, op), address, ty).result(module);
+            let pointer = pointer_cast(&mut Builder::before(module, op), address, ty);
             module.replace_all_uses(result, pointer);
             module.erase_op(op);
             return Ok(());
@@ -120,7 +120,8 @@ fn view(module: &mut Module, op: Op, addresses: &FxHashMap<Value, Value>) -> Res
     let mut b = Builder::before(module, op);
     let sizes: Vec<Value> = shape.iter().map(|&n| b.int(i64::from(n), Type::INDEX)).collect();
     let ones: Vec<Value> = shape.iter().map(|_| b.int(1, Type::INDEX)).collect();
-    let part = memref::Subview::build(&mut b, src, &offsets, &sizes, &ones, ty).result(b.module);
+    let part =
+        memref::Subview::build(&mut b, src, &offsets, &sizes, &ones, None, None, None, ty).result(b.module);
     module.replace_all_uses(result, part);
     module.erase_op(op);
     Ok(())

@@ -16,6 +16,9 @@ use tilewright_ir::{
     AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value, ascend, pass,
 };
 
+use super::instructions::{
+    copy, fixpipe, load, mmad, nd2nz, store, varange, vbrc, vcast, vcmp, vector, vreduce, vsel,
+};
 use super::unsupported;
 
 /// Makes instructions of all operations on tensors.
@@ -120,9 +123,8 @@ impl Lower<'_> {
 
     // ---- buffers -----------------------------------------------------------------------------------------------
 
-    /// A new buffer in front of an operation. Truth values are bytes.
+    /// A new buffer in front of an operation.
     pub fn new_buffer(&mut self, op: Op, shape: &[u32], element: Type, space: &str) -> Value {
-        let element = if element == Type::I1 { Type::I8 } else { element };
         let memory_space = self.m.attr(AttrKind::Opaque(space.into()));
         let ty = self.m.ty(TypeKind::MemDesc {
             shape: shape.into(),
@@ -181,18 +183,9 @@ impl Lower<'_> {
         };
         let (shape, element) = (self.shape(v), self.element(v));
         let buffer = self.new_buffer(op, &shape, element, ascend::UB);
-        let number = self.in_memory(op, number);
-        hivm::Vbrc::build(&mut Builder::before(self.m, op), number, buffer);
+        vbrc(&mut Builder::before(self.m, op), number, buffer, &[]);
         self.buffers.insert(v, buffer);
         Ok(buffer)
-    }
-
-    /// A number as it is in memory: truth values are bytes of 0 or 1.
-    pub fn in_memory(&mut self, op: Op, number: Value) -> Value {
-        match self.m.value_type(number) {
-            Type::I1 => arith::Extui::build(&mut Builder::before(self.m, op), number, Type::I8).out(self.m),
-            _ => number,
-        }
     }
 
     fn alloc(&mut self, alloc: ttg::LocalAlloc) -> Result<()> {
@@ -228,7 +221,7 @@ impl Lower<'_> {
                 unsupported(self.m, op, text).note("copy it through the memories on the way: tle.dsa.copy")
             );
         }
-        hivm::Copy::build(&mut Builder::before(self.m, op), from, to);
+        copy(&mut Builder::before(self.m, op), from, to);
         Ok(())
     }
 
@@ -265,14 +258,13 @@ impl Lower<'_> {
                 work.extend(self.m.results(user.op).iter().filter(|&&r| {
                     matches!(self.m.type_kind(self.m.value_type(r)), TypeKind::MemDesc { .. })
                 }));
-                let dst = |op: Op| match self.m.opcode(op) {
+                let written = |op: Op| match self.m.opcode(op) {
                     Some(Opcode::Ttg(
                         ttg::Kind::LocalStore | ttg::Kind::CopyGlobalToLocal | ttg::Kind::CopyLocal,
-                    )) => self.m.operands(op).get(1).copied(),
-                    Some(Opcode::Hivm(_)) => self.m.operands(op).last().copied(),
-                    _ => None,
+                    )) => 1..2,
+                    _ => hivm::written(self.m, op),
                 };
-                if dst(user.op) != Some(v) {
+                if !self.m.operands(user.op)[written(user.op)].contains(&v) {
                     continue;
                 }
                 let Some(write) = self.m.ancestor_in_block(block, user.op) else { return false };
@@ -294,8 +286,7 @@ impl Lower<'_> {
         if let Some(&number) = self.numbers.get(&src)
             && self.space(dst) == ascend::UB
         {
-            let number = self.in_memory(op, number);
-            hivm::Vbrc::build(&mut Builder::before(self.m, op), number, dst);
+            vbrc(&mut Builder::before(self.m, op), number, dst, &[]);
             return Ok(());
         }
         let from = self.buffer(op, src)?;
@@ -319,8 +310,8 @@ impl Lower<'_> {
                 let in_ub = self.space(dst) == ascend::UB;
                 let mut b = Builder::before(self.m, op);
                 match in_ub {
-                    true => hivm::Load::build(&mut b, from, to, no_alias).0,
-                    false => hivm::Nd2nz::build(&mut b, from, to, no_alias).0,
+                    true => load(&mut b, from, to, no_alias),
+                    false => nd2nz(&mut b, from, to, no_alias),
                 };
             }
             ttg::Kind::CopyLocalToGlobal => {
@@ -329,8 +320,8 @@ impl Lower<'_> {
                 let in_ub = self.space(src) == ascend::UB;
                 let mut b = Builder::before(self.m, op);
                 match in_ub {
-                    true => hivm::Store::build(&mut b, from, to, no_alias).0,
-                    false => hivm::Fixpipe::build(&mut b, from, to, no_alias).0,
+                    true => store(&mut b, from, to, no_alias),
+                    false => fixpipe(&mut b, from, to, true, no_alias),
                 };
             }
             _ => {
@@ -338,8 +329,8 @@ impl Lower<'_> {
                 let product = self.space(src) == ascend::L0C;
                 let mut b = Builder::before(self.m, op);
                 match product {
-                    true => hivm::Fixpipe::build(&mut b, from, to, false).0,
-                    false => hivm::Copy::build(&mut b, from, to).0,
+                    true => fixpipe(&mut b, from, to, false, false),
+                    false => copy(&mut b, from, to),
                 };
             }
         }
@@ -469,7 +460,7 @@ impl Lower<'_> {
                 let start = i64::from(tt::MakeRange(op).start(self.m));
                 let mut b = Builder::before(self.m, op);
                 let (offset, stride) = (b.int(start, Type::INDEX), b.int(1, Type::INDEX));
-                hivm::Varange::build(&mut b, offset, &[stride], out);
+                varange(&mut b, offset, &[stride], out);
             }
             Some(Opcode::Tt(T::ExpandDims | T::Reshape)) => {
                 if let Some(&number) = self.numbers.get(&operands[0]) {
@@ -488,7 +479,9 @@ impl Lower<'_> {
                 }
                 let from = self.buffer(op, operands[0])?;
                 let out = self.out(op, false);
-                hivm::Vbrc::build(&mut Builder::before(self.m, op), from, out);
+                let (narrow, wide) = (self.shape(from), self.shape(out));
+                let dims: Vec<usize> = (0..wide.len()).filter(|&d| narrow[d] != wide[d]).collect();
+                vbrc(&mut Builder::before(self.m, op), from, out, &dims);
             }
             _ => self.elementwise(op, &operands)?,
         }
@@ -553,10 +546,11 @@ impl Lower<'_> {
             return Err(unsupported(self.m, op, format!("`{}` of tensors", self.m.op_name(op))));
         };
         let mut ins = Vec::new();
+        // The last operand of two may be a number, but of those that combine bits.
+        let bits = matches!(kind, Vector::Binary(hivm::Kind::Vand | hivm::Kind::Vor | hivm::Kind::Vxor, _));
         for (i, &v) in operands.iter().enumerate() {
-            // The last operand of two may be a number.
             match self.numbers.get(&v) {
-                Some(&number) if i == 1 && operands.len() == 2 => ins.push(self.in_memory(op, number)),
+                Some(&number) if i == 1 && operands.len() == 2 && !bits => ins.push(number),
                 _ => ins.push(self.buffer(op, v)?),
             }
         }
@@ -575,7 +569,7 @@ impl Lower<'_> {
         let (mut shape, element, result) = (self.shape(src), self.element(src), self.m.result(op));
         shape[axis] = 1;
         let out = self.new_buffer(op, &shape, element, ascend::UB);
-        hivm::Vreduce::build(&mut Builder::before(self.m, op), from, out, kind, vec![axis as i32]);
+        vreduce(&mut Builder::before(self.m, op), from, out, kind, axis);
         if self.is_tensor(result) {
             shape.remove(axis);
             let view = self.reshaped(op, out, &shape);
@@ -622,8 +616,8 @@ impl Lower<'_> {
             _ => return Err(unsupported(self.m, op, "a product that is added to anything but zeros")),
         };
         let mut builder = Builder::before(self.m, op);
-        let [m, k, n] = [m, k, n].map(|e| builder.int(i64::from(e), Type::INDEX));
-        hivm::Mmad::build(&mut builder, left, right, init, m, k, n, out);
+        let extents = [m, k, n].map(|e| builder.int(i64::from(e), Type::INDEX));
+        mmad(&mut builder, [left, right], init, extents, out);
         self.buffers.insert(result, out);
         Ok(())
     }
@@ -664,7 +658,7 @@ fn instruction(m: &Module, op: Op) -> Option<Vector> {
             A::Andi => Vector::Binary(H::Vand, false),
             A::Ori => Vector::Binary(H::Vor, false),
             A::Xori => Vector::Binary(H::Vxor, false),
-            // Truth values are bytes of 0 or 1.
+            // Of truth values there is a conversion as numbers of 0 or 1.
             A::Extsi | A::Sitofp | A::Trunci if bits(m, op) => return None,
             A::Extf | A::Truncf | A::Sitofp | A::Fptosi | A::Extsi | A::Trunci => Vector::Cast(false),
             A::Uitofp | A::Extui => Vector::Cast(true),
@@ -715,29 +709,12 @@ fn instruction(m: &Module, op: Op) -> Option<Vector> {
 }
 
 fn emit(b: &mut Builder<'_>, kind: Vector, ins: &[Value], out: Value) {
-    use hivm::Kind as H;
-    let of = |unsigned: bool, kind: H, b: &mut Builder<'_>| match kind {
-        H::Vexp => hivm::Vexp::build(b, ins, out, unsigned).0,
-        H::Vln => hivm::Vln::build(b, ins, out, unsigned).0,
-        H::Vsqrt => hivm::Vsqrt::build(b, ins, out, unsigned).0,
-        H::Vrsqrt => hivm::Vrsqrt::build(b, ins, out, unsigned).0,
-        H::Vabs => hivm::Vabs::build(b, ins, out, unsigned).0,
-        H::Vsub => hivm::Vsub::build(b, ins, out, unsigned).0,
-        H::Vmul => hivm::Vmul::build(b, ins, out, unsigned).0,
-        H::Vdiv => hivm::Vdiv::build(b, ins, out, unsigned).0,
-        H::Vmax => hivm::Vmax::build(b, ins, out, unsigned).0,
-        H::Vmin => hivm::Vmin::build(b, ins, out, unsigned).0,
-        H::Vand => hivm::Vand::build(b, ins, out, unsigned).0,
-        H::Vor => hivm::Vor::build(b, ins, out, unsigned).0,
-        H::Vxor => hivm::Vxor::build(b, ins, out, unsigned).0,
-        _ => hivm::Vadd::build(b, ins, out, unsigned).0,
-    };
     match kind {
-        Vector::Unary(kind) => of(false, kind, b),
-        Vector::Binary(kind, unsigned) => of(unsigned, kind, b),
-        Vector::Cast(unsigned) => hivm::Vcast::build(b, ins[0], out, unsigned).0,
-        Vector::Compare(mode, unsigned) => hivm::Vcmp::build(b, ins, out, mode, unsigned).0,
-        Vector::Select => hivm::Vsel::build(b, ins, out).0,
+        Vector::Unary(kind) => vector(b, kind, ins, out, false),
+        Vector::Binary(kind, unsigned) => vector(b, kind, ins, out, unsigned),
+        Vector::Cast(unsigned) => vcast(b, ins[0], out, unsigned),
+        Vector::Compare(mode, unsigned) => vcmp(b, ins, out, mode, unsigned),
+        Vector::Select => vsel(b, ins, out),
     };
 }
 

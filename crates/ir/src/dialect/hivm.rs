@@ -5,29 +5,114 @@
 //! them reads that another one writes is put in order by flags: `set_flag` in the queue of the first, `wait_flag` in that of the second, with the number of an event.
 //! What a vector instruction reads of another one needs a `pipe_barrier`.
 //!
-//! Operations read `ins` and write `outs`; both are views ([`memref`](crate::dialect::memref)), and operands of vectors may be numbers.
+//! Operations read `ins` and write `out`; both are views ([`memref`](crate::dialect::memref)) or, before buffers are chosen, tensors, with a result for what is
+//! written; operands of vectors may be numbers. Each has all that the public project writes of it, of which the compiler makes a part.
+
+use std::ops::Range;
 
 use crate::attr_enum;
+use crate::attrs::Truth;
+use crate::entity::Op;
+use crate::module::Module;
 use crate::opdef::{Access, Effect, Resource};
 
 attr_enum! {
-    /// A queue of instructions.
+    /// A queue of instructions. Those behind `All` are not used by the compiler.
     #[allow(missing_docs)]
-    Pipe {
+    Pipe as "hivm.pipe" {
         S = "PIPE_S", V = "PIPE_V", M = "PIPE_M", Mte1 = "PIPE_MTE1", Mte2 = "PIPE_MTE2", Mte3 = "PIPE_MTE3", Fix = "PIPE_FIX", All = "PIPE_ALL",
+        Mte4 = "PIPE_MTE4", Mte5 = "PIPE_MTE5", V2 = "PIPE_V2", Mte2L1a = "VIRTUAL_PIPE_MTE2_L1A", Mte2L1b = "VIRTUAL_PIPE_MTE2_L1B",
+        Num = "PIPE_NUM", Unassigned = "PIPE_UNASSIGNED",
+    }
+}
+
+attr_enum! {
+    /// A flag between two queues.
+    #[allow(missing_docs)]
+    Event as "hivm.event" {
+        Id0 = "EVENT_ID0", Id1 = "EVENT_ID1", Id2 = "EVENT_ID2", Id3 = "EVENT_ID3",
+        Id4 = "EVENT_ID4", Id5 = "EVENT_ID5", Id6 = "EVENT_ID6", Id7 = "EVENT_ID7",
+    }
+}
+
+attr_enum! {
+    /// A kind of core.
+    #[allow(missing_docs)]
+    CoreType as "hivm.tcore_type" {
+        Cube = "CUBE", Vector = "VECTOR", CubeOrVector = "CUBE_OR_VECTOR", CubeAndVector = "CUBE_AND_VECTOR",
+    }
+}
+
+attr_enum! {
+    /// Which cores a flag between cores is for.
+    #[allow(missing_docs)]
+    SyncBlockInstrMode as "hivm.sync_block_instr_mode" {
+        InterBlock = "INTER_BLOCK_SYNCHRONIZATION", InterSubblock = "INTER_SUBBLOCK_SYNCHRONIZATION", IntraBlock = "INTRA_BLOCK_SYNCHRONIZATION",
     }
 }
 
 attr_enum! {
     /// How elements are combined.
     #[allow(missing_docs)]
-    ReduceKind { Sum = "sum", Max = "max", Min = "min" }
+    ReduceKind as "hivm.reduce_op" {
+        Sum = "sum", Max = "max", Min = "min", Prod = "prod", MaxIndexLeft = "max_with_index_left", MaxIndexRight = "max_with_index_right",
+        MinIndexLeft = "min_with_index_left", MinIndexRight = "min_with_index_right", MaxIndex = "max_with_index", MinIndex = "min_with_index",
+        Any = "any", All = "all", Xori = "xori", Ori = "ori", Andi = "andi", None = "none",
+    }
 }
 
 attr_enum! {
     /// How elements are compared.
     #[allow(missing_docs)]
-    CompareMode { Eq = "eq", Ne = "ne", Lt = "lt", Gt = "gt", Ge = "ge", Le = "le" }
+    CompareMode as "hivm.compare_mode" { Eq = "eq", Ne = "ne", Lt = "lt", Gt = "gt", Ge = "ge", Le = "le" }
+}
+
+attr_enum! {
+    /// How a conversion rounds: `rint` to nearest, ties to even, `round` ties away from zero, `odd` to odd; `truncwithoverflow` keeps the low bits.
+    #[allow(missing_docs)]
+    RoundMode as "hivm.round_mode" {
+        Rint = "rint", Round = "round", Floor = "floor", Ceil = "ceil", Trunc = "trunc", Odd = "odd", TruncWithOverflow = "truncwithoverflow",
+    }
+}
+
+attr_enum! {
+    /// What a conversion takes integers for.
+    #[allow(missing_docs)]
+    CastKind as "hivm.cast" { Signed = "cast_signed", Unsigned = "cast_unsigned", Bits = "bitcast" }
+}
+
+attr_enum! {
+    /// What is in a destination where the source has nothing.
+    #[allow(missing_docs)]
+    PadMode as "hivm.padmode" { Null = "PadNull", FirstElement = "PadFirstElem", Value = "PadValue" }
+}
+
+attr_enum! {
+    /// How a store combines elements with those that are there.
+    #[allow(missing_docs)]
+    AtomicKind as "hivm.atomic_kind" {
+        None = "none", Add = "add", Max = "max", Min = "min", And = "and", Or = "or", Xor = "xor", Umax = "umax", Umin = "umin",
+    }
+}
+
+attr_enum! {
+    /// How long what is loaded stays in the cache.
+    #[allow(missing_docs)]
+    EvictionPolicy as "hivm.eviction_policy" { First = "EvictFirst", Last = "EvictLast", Normal = "EvictNormal" }
+}
+
+attr_enum! {
+    /// What a fixpipe makes of the order that products are added up in: `nz2nd` rows, `nz2dn` columns, `normal` the same.
+    #[allow(missing_docs)]
+    DmaMode as "hivm.dma_mode" { Nz2nd = "nz2nd", Nz2dn = "nz2dn", Normal = "normal" }
+}
+
+attr_enum! {
+    /// How a fixpipe converts elements.
+    #[allow(missing_docs)]
+    PreQuant as "hivm.fixpipe_pre_quant_mode" {
+        None = "NO_QUANT", F16 = "F322F16", I8 = "S322I8", F32 = "QF322F32_PRE", Bf16 = "F322BF16",
+    }
 }
 
 const READ: Effect = Effect::new(Access::Read, Resource::Shared, Some("ins"));
@@ -35,8 +120,105 @@ const WRITE: Effect = Effect::new(Access::Write, Resource::Shared, Some("out"));
 /// It is not to be moved or erased.
 const STAYS: Effect = Effect::new(Access::Write, Resource::Other, None);
 
-crate::dialect! {
-    dialect "hivm" Hivm;
+/// Elementwise operations of vectors that have nothing but operands, beside others that are written out.
+macro_rules! with_vectors {
+    (vectors { $($(#[doc = $doc:literal])+ $Op:ident = $name:literal;)* } $($others:tt)*) => {
+        crate::dialect! {
+            dialect "hivm" Hivm;
+
+            $(
+                $(#[doc = $doc])+
+                op $Op = $name {
+                    operands(ins: var, out: one, temp_buffer: opt)
+                    attrs(broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose")
+                    variadic_results(results)
+                    index(Unrelated)
+                    types()
+                    effects(READ, WRITE)
+                    format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+                }
+            )*
+
+            $($others)*
+        }
+    };
+}
+
+with_vectors! {
+    vectors {
+        /// e to the power of each element.
+        Vexp = "hir.vexp";
+        /// 2 to the power of each element.
+        Vexp2 = "hir.vexp2";
+        /// e to the power of each element, less 1.
+        Vexpm1 = "hir.vexpm1";
+        /// The natural logarithm of each element.
+        Vln = "hir.vln";
+        /// The logarithm to base 2 of each element.
+        Vlog2 = "hir.vlog2";
+        /// The logarithm to base 10 of each element.
+        Vlog10 = "hir.vlog10";
+        /// The natural logarithm of 1 + each element.
+        Vlog1p = "hir.vlog1p";
+        /// The exponent of each element.
+        Vilogb = "hir.vilogb";
+        /// Each element times 2 to the power of another.
+        Vldexp = "hir.vldexp";
+        /// The square root of each element.
+        Vsqrt = "hir.vsqrt";
+        /// The reciprocal square root of each element.
+        Vrsqrt = "hir.vrsqrt";
+        /// The reciprocal of each element.
+        Vrec = "hir.vrec";
+        /// The larger of each element and 0.
+        Vrelu = "hir.vrelu";
+        /// The hyperbolic tangent of each element.
+        Vtanh = "hir.vtanh";
+        /// The sine of each element.
+        Vsin = "hir.vsin";
+        /// The cosine of each element.
+        Vcos = "hir.vcos";
+        /// The tangent of each element.
+        Vtan = "hir.vtan";
+        /// The arctangent of each element.
+        Vatan = "hir.vatan";
+        /// The error function of each element.
+        Verf = "hir.verf";
+        /// Whether each element is infinite.
+        Visinf = "hir.visinf";
+        /// Whether each element is no number.
+        Visnan = "hir.visnan";
+        /// The absolute value of each element.
+        Vabs = "hir.vabs";
+        /// The bits of each element, inverted.
+        Vnot = "hir.vnot";
+        /// The sum of elements.
+        Vadd = "hir.vadd";
+        /// The difference of elements.
+        Vsub = "hir.vsub";
+        /// The product of elements.
+        Vmul = "hir.vmul";
+        /// The low and the high half of the product of elements.
+        Vmulext = "hir.vmulext";
+        /// The same of elements without a sign.
+        Vmulextui = "hir.vmulextui";
+        /// The remainder of a division, with the sign of the dividend.
+        Vmod = "hir.vmod";
+        /// The same of elements without a sign.
+        Vmodui = "hir.vmodui";
+        /// Each element to the power of another.
+        Vpow = "hir.vpow";
+        /// The bits that both elements have.
+        Vand = "hir.vand";
+        /// The bits that either element has.
+        Vor = "hir.vor";
+        /// The bits that one of two elements has.
+        Vxor = "hir.vxor";
+        /// Bits moved up by a number.
+        Vshl = "hir.vshl";
+        /// Elements of the second operand where the first holds, of the third elsewhere.
+        Vsel = "hir.vsel";
+    }
 
     /// The number of the program among all.
     op GetBlockIdx = "hir.get_block_idx" {
@@ -48,150 +230,260 @@ crate::dialect! {
         format "attr-dict `->` type($result)"
     }
 
-    /// The memory at an address of a local memory.
-    op PointerCast = "hir.pointer_cast" {
-        operands(addr: one)
+    /// How many programs there are.
+    op GetBlockNum = "hir.get_block_num" {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types(Is("addr", Fixed(crate::Type::I64)))
+        types(Is("result", Fixed(crate::Type::I64)))
         effects()
-        format "`(` $addr `)` attr-dict `:` type($result)"
+        format "attr-dict `->` type($result)"
+    }
+
+    /// The number of the vector core among those that go with a cube core.
+    op GetSubBlockIdx = "hir.get_sub_block_idx" {
+        results(result)
+        traits(Pure)
+        index(Unrelated)
+        types(Is("result", Fixed(crate::Type::I64)))
+        effects()
+        format "attr-dict `->` type($result)"
+    }
+
+    /// How many vector cores go with a cube core.
+    op GetSubBlockNum = "hir.get_sub_block_num" {
+        results(result)
+        traits(Pure)
+        index(Unrelated)
+        types(Is("result", Fixed(crate::Type::I64)))
+        effects()
+        format "attr-dict `->` type($result)"
+    }
+
+    /// The memory at an address of a local memory; with several addresses, a buffer of several slots.
+    op PointerCast = "hir.pointer_cast" {
+        operands(addrs: var, dynamic_sizes: var)
+        results(result)
+        traits(Pure)
+        index(Unrelated)
+        types(Is("addrs", Fixed(crate::Type::I64)), Is("dynamic_sizes", Fixed(crate::Type::INDEX)))
+        effects()
+        format "`(` $addrs `)` (`[` $dynamic_sizes^ `]`)? attr-dict `:` type($result)"
+        verify verify_pointer_cast
     }
 
     /// Copies from global memory to UB (`PIPE_MTE2`).
     op Load = "hir.load" {
-        operands(ins: one, out: one)
-        attrs(no_alias: bool = "inter_no_alias")
+        operands(ins: one, out: one, pad_value: opt, left_padding_num: opt, right_padding_num: opt, init_condition: opt)
+        attrs(
+            pad_mode: Option<PadMode> = "pad_mode", init_out_buffer: Option<Truth> = "init_out_buffer",
+            may_implicit_transpose_with_last_axis: Option<Truth> = "may_implicit_transpose_with_last_axis",
+            eviction_policy: Option<EvictionPolicy> = "eviction_policy", tcoretype: Option<CoreType> = "tcoretype", no_alias: bool = "inter_no_alias",
+        )
+        variadic_results(results)
         index(Unrelated)
         types()
         effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
+        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict (`pad_mode` `=` $pad_mode^)? (`pad_value` `=` $pad_value^ `:` type($pad_value))? (`left_padding_num` `=` $left_padding_num^ `:` type($left_padding_num))? (`init_out_buffer` `=` $init_out_buffer^)? (`right_padding_num` `=` $right_padding_num^ `:` type($right_padding_num))? (`init_condition` `=` $init_condition^ `:` type($init_condition))? (`may_implicit_transpose_with_last_axis` `=` $may_implicit_transpose_with_last_axis^)? (`eviction_policy` `=` $eviction_policy^)? (`core_type` `=` $tcoretype^)? (`->` type($results)^)?"
     }
 
     /// Copies from UB to global memory (`PIPE_MTE3`).
     op Store = "hir.store" {
         operands(ins: one, out: one)
-        attrs(no_alias: bool = "inter_no_alias")
+        attrs(
+            atomic_kind: Option<AtomicKind> = "atomic_kind",
+            may_implicit_transpose_with_last_axis: Option<Truth> = "may_implicit_transpose_with_last_axis", no_alias: bool = "inter_no_alias",
+        )
+        variadic_results(results)
         index(Unrelated)
         types()
         effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
+        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict (`atomic` `=` $atomic_kind^)? (`->` type($results)^)?"
     }
 
     /// Copies between local memories: within UB (`PIPE_V`), from L1 to the operands of products (`PIPE_MTE1`).
     op Copy = "hir.copy" {
-        operands(ins: one, out: one)
+        operands(ins: one, out: one, pad_value: opt)
+        attrs(pad_mode: Option<PadMode> = "pad_mode", collapse_reassociation: Option<crate::Attr> = "collapse_reassociation")
+        variadic_results(results)
         index(Unrelated)
         types()
         effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
+        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict (`pad_mode` `=` $pad_mode^)? (`pad_value` `=` $pad_value^ `:` type($pad_value))? (`collapse_reassociation` `=` $collapse_reassociation^)? (`->` type($results)^)?"
     }
 
     /// Copies from global memory to L1, in the order that products want (`PIPE_MTE2`).
     op Nd2nz = "hir.nd2nz" {
-        operands(ins: one, out: one)
-        attrs(no_alias: bool = "inter_no_alias")
+        operands(ins: one, out: one, pad_value: opt, init_condition: opt)
+        attrs(dst_continuous: bool = "dst_continuous", init_out_buffer: Option<Truth> = "init_out_buffer", no_alias: bool = "inter_no_alias")
+        variadic_results(results)
         index(Unrelated)
         types()
         effects(READ, WRITE)
-        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)`"
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`init_out_buffer` `=` $init_out_buffer^)? (`pad_value` `=` $pad_value^ `:` type($pad_value))? (`init_condition` `=` $init_condition^ `:` type($init_condition))? (`->` type($results)^)?"
     }
 
     /// Copies what products were added up in to global memory or L1, rounded to the destination's elements (`PIPE_FIX`).
     op Fixpipe = "hir.fixpipe" {
-        operands(ins: one, out: one)
-        attrs(no_alias: bool = "inter_no_alias")
+        operands(ins: one, out: one, unit_flag_cond: var, quant_scale: opt)
+        attrs(
+            dma_mode: Option<DmaMode> = "dma_mode", pre_quant: Option<PreQuant> = "pre_quant",
+            dual_dst_mode: Option<crate::Attr> = "dual_dst_mode", unit_flag_mode: Option<crate::Attr> = "unit_flag_mode", no_alias: bool = "inter_no_alias",
+        )
+        variadic_results(results)
         index(Unrelated)
-        types()
+        types(Is("unit_flag_cond", Fixed(crate::Type::I1)))
         effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`quant_scale` `=` $quant_scale^ `:` type($quant_scale))? (`dual_dst_mode` `=` $dual_dst_mode^)? (`unit_flag_mode` `(` $unit_flag_mode^ `)`)? (`unit_flag_cond` `(` $unit_flag_cond^ `)`)? (`->` type($results)^)?"
     }
 
     /// `out = a · b`, added to what is there unless `init` (`PIPE_M`); m, k and n are the extents.
     op Mmad = "hir.mmadL1" {
-        operands(a: one, b: one, init: one, m: one, k: one, n: one, out: one)
+        operands(a: one, b: one, init: one, m: one, k: one, n: one, out: one, sync_related_args: var, unit_flag_cond: var, per_channel_bias: opt)
+        attrs(
+            a_transpose: bool = "a_transpose", b_transpose: bool = "b_transpose", enable_hf32: bool = "enable_HF32", enable_i4: bool = "enable_I4",
+            unit_flag_mode: Option<crate::Attr> = "unit_flag_mode",
+        )
+        variadic_results(results)
         index(Unrelated)
-        types(Is("init", Fixed(crate::Type::I1)))
+        types(Is("init", Fixed(crate::Type::I1)), Is("unit_flag_cond", Fixed(crate::Type::I1)))
         effects(Effect::new(Access::Read, Resource::Shared, Some("a")), Effect::new(Access::Read, Resource::Shared, Some("b")), WRITE)
-        format "attr-dict `ins` `(` $a `,` $b `,` $init `,` $m `,` $k `,` $n `:` type($a) `,` type($b) `,` type($init) `,` type($m) `,` type($k) `,` type($n) `)` `outs` `(` $out `:` type($out) `)`"
+        format "attr-dict `ins` `(` $a `,` $b `,` $init `,` $m `,` $k `,` $n (`,` $per_channel_bias^)? `:` type($a) `,` type($b) `,` type($init) `,` type($m) `,` type($k) `,` type($n) (`,` type($per_channel_bias)^)? `)` `outs` `(` $out `:` type($out) `)` (`sync_related_args` `(` $sync_related_args^ `:` type($sync_related_args) `)`)? (`unit_flag_mode` `(` $unit_flag_mode^ `)`)? (`unit_flag_cond` `(` $unit_flag_cond^ `)`)? (`->` type($results)^)?"
     }
 
-    /// Elements in another type, with one rounding to nearest even, towards zero where integers come of floats.
+    /// Elements in another type, rounded once.
     op Vcast = "hir.vcast" {
-        operands(ins: one, out: one)
-        attrs(unsigned: bool = "unsigned")
+        operands(ins: var, out: one, temp_buffer: opt)
+        attrs(
+            round_mode: Option<RoundMode> = "round_mode", kind: Option<CastKind> = "cast",
+            broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose",
+        )
+        variadic_results(results)
         index(Unrelated)
         types()
         effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`round_mode` `=` $round_mode^)? (`cast` `=` $cast^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
     }
 
-    /// A number, or the elements of a view along its dimensions of extent 1, as often as the destination has them.
+    /// The quotient of elements.
+    op Vdiv = "hir.vdiv" {
+        operands(ins: var, out: one, temp_buffer: opt)
+        attrs(
+            signed: Option<Truth> = "isSigned", high_precision: Option<Truth> = "isHP",
+            broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose",
+        )
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ, WRITE)
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`isSigned` `=` $isSigned^)? (`isHP` `=` $isHP^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+    }
+
+    /// The larger of two elements.
+    op Vmax = "hir.vmax" {
+        operands(ins: var, out: one, temp_buffer: opt)
+        attrs(signed: Option<Truth> = "is_signed", broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose")
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ, WRITE)
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`is_signed` `=` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+    }
+
+    /// The smaller of two elements.
+    op Vmin = "hir.vmin" {
+        operands(ins: var, out: one, temp_buffer: opt)
+        attrs(signed: Option<Truth> = "is_signed", broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose")
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ, WRITE)
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`is_signed` `=` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+    }
+
+    /// Bits moved down by a number; without `is_signed = false` the sign moves in.
+    op Vshr = "hir.vshr" {
+        operands(ins: var, out: one, temp_buffer: opt)
+        attrs(
+            round: Option<Truth> = "round", signed: Option<Truth> = "is_signed",
+            broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose",
+        )
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ, WRITE)
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`round` `:` $round^)? (`is_signed` `:` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+    }
+
+    /// Whether elements compare so.
+    op Vcmp = "hir.vcmp" {
+        operands(ins: var, out: one, temp_buffer: opt)
+        attrs(
+            mode: Option<CompareMode> = "compare_mode", signed: Option<Truth> = "is_signed",
+            broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose",
+        )
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ, WRITE)
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`compare_mode` `=` $compare_mode^)? (`is_signed` `:` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+    }
+
+    /// A number, or the elements of a view along its dimensions of extent 1 (`broadcast_dims`), as often as the destination has them.
     op Vbrc = "hir.vbrc" {
-        operands(ins: one, out: one)
+        operands(ins: one, out: one, temp_buffer: opt)
+        attrs(broadcast_dims: Option<Vec<i64>> = "broadcast_dims")
+        variadic_results(results)
         index(Unrelated)
         types()
         effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`broadcast_dims` `=` $broadcast_dims^)? (`->` type($results)^)?"
     }
 
-    /// Elements combined along a dimension, of which the destination has one.
+    /// Elements combined along dimensions, of which the destination has one.
     op Vreduce = "hir.vreduce" {
-        operands(ins: one, out: one)
-        attrs(kind: ReduceKind = "kind", dims: Vec<i32> = "reduce_dims")
+        operands(ins: one, out: var, temp_buffer: opt, indices: opt)
+        attrs(
+            kind: ReduceKind = "arith", unsigned_src: Option<Truth> = "unsigned_src", tie_break_left: Option<Truth> = "tie_break_left",
+            dims: Vec<i64> = "reduce_dims",
+        )
+        variadic_results(results)
         index(Unrelated)
         types()
         effects(READ, WRITE)
-        format "`<` `` $kind `` `>` `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` `reduce_dims` `=` $reduce_dims attr-dict"
+        format "attr-dict $arith `ins` `(` $ins `:` type($ins) `)` (`indices` `(` $indices^ `:` type($indices) `)`)? `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`unsigned_src` `=` $unsigned_src^)? (`tie_break_left` `=` $tie_break_left^)? `reduce_dims` `=` $reduce_dims (`->` type($results)^)?"
     }
 
     /// Numbers: `offset` and on from there, by a stride for each dimension.
     op Varange = "hir.varange" {
-        operands(offset: one, strides: var, out: one)
+        operands(out: one, offset: opt, strides: var)
+        variadic_results(results)
         index(Unrelated)
-        types(Each("offset", Int), Each("strides", Int))
+        types(Is("offset", Fixed(crate::Type::INDEX)), Is("strides", Fixed(crate::Type::INDEX)))
         effects(WRITE)
-        format "`offset` `[` $offset `]` `strides` `[` $strides `]` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
-
-    /// Whether elements compare so, as bytes of 0 or 1.
-    op Vcmp = "hir.vcmp" {
-        operands(ins: var, out: one)
-        attrs(mode: CompareMode = "compare_mode", unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` `compare_mode` `=` $compare_mode attr-dict"
-    }
-
-    /// Elements of the second operand where those of the first are not 0, of the third elsewhere.
-    op Vsel = "hir.vsel" {
-        operands(ins: var, out: one)
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
+        format "attr-dict (`offset` `[` $offset^ `]`)? `strides` `[` $strides `]` `outs` `(` $out `:` type($out) `)` (`->` type($results)^)?"
     }
 
     /// Raises a flag when the instructions before it in the queue `set_pipe` are done.
     op SetFlag = "hir.set_flag" {
-        operands(event: one)
-        attrs(set_pipe: Pipe = "set_pipe", wait_pipe: Pipe = "wait_pipe")
+        operands(event: opt)
+        attrs(set_pipe: Pipe = "set_pipe", wait_pipe: Pipe = "wait_pipe", static_event: Option<Event> = "static_event_id")
         index(Unrelated)
         types(Is("event", Fixed(crate::Type::I64)))
         effects(STAYS)
-        format "`[` `<` `` $set_pipe `` `>` `,` `<` `` $wait_pipe `` `>` `,` $event `]` attr-dict"
+        format "`[` $set_pipe `,` $wait_pipe `,` ($event^)? ($static_event_id^)? `]` attr-dict"
+        verify verify_event
     }
 
     /// Lets the instructions behind it in the queue `wait_pipe` wait for a flag, and lowers it.
     op WaitFlag = "hir.wait_flag" {
-        operands(event: one)
-        attrs(set_pipe: Pipe = "set_pipe", wait_pipe: Pipe = "wait_pipe")
+        operands(event: opt)
+        attrs(set_pipe: Pipe = "set_pipe", wait_pipe: Pipe = "wait_pipe", static_event: Option<Event> = "static_event_id")
         index(Unrelated)
         types(Is("event", Fixed(crate::Type::I64)))
         effects(STAYS)
-        format "`[` `<` `` $set_pipe `` `>` `,` `<` `` $wait_pipe `` `>` `,` $event `]` attr-dict"
+        format "`[` $set_pipe `,` $wait_pipe `,` ($event^)? ($static_event_id^)? `]` attr-dict"
+        verify verify_event
     }
 
     /// Lets the instructions behind it in a queue (of all) wait for those before it.
@@ -200,156 +492,76 @@ crate::dialect! {
         index(Unrelated)
         types()
         effects(STAYS)
-        format "`[` `<` `` $pipe `` `>` `]` attr-dict"
+        format "`[` $pipe `]` attr-dict"
     }
 
-    /// e to the power of each element.
-    op Vexp = "hir.vexp" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
+    /// Raises a flag for another core when the instructions before it in the queue `tpipe` are done; there `pipe` waits for it.
+    op SyncBlockSet = "hir.sync_block_set" {
+        operands(flag: opt, ffts_base_addr: opt)
+        attrs(
+            core: CoreType = "tcore_type", tpipe: Pipe = "tpipe", pipe: Pipe = "pipe", static_flag: Option<i64> = "static_flag_id",
+            instr_mode: Option<SyncBlockInstrMode> = "tsync_instr_mode",
+        )
         index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
+        types(Is("flag", Fixed(crate::Type::I64)), Is("ffts_base_addr", Fixed(crate::Type::I64)))
+        effects(STAYS)
+        format "attr-dict `[` $tcore_type `,` $tpipe `,` $pipe `]` `flag` `=` ($flag^)? ($static_flag_id^)? (`ffts_base_addr` `=` $ffts_base_addr^)? (`sync_instr_mode` `=` $tsync_instr_mode^)?"
+        verify verify_flag
     }
 
-    /// The natural logarithm of each element.
-    op Vln = "hir.vln" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
+    /// Lets the instructions behind it in the queue `pipe` wait for a flag that another core raises behind its queue `tpipe`.
+    op SyncBlockWait = "hir.sync_block_wait" {
+        operands(flag: opt)
+        attrs(
+            core: CoreType = "tcore_type", tpipe: Pipe = "tpipe", pipe: Pipe = "pipe", static_flag: Option<i64> = "static_flag_id",
+            instr_mode: Option<SyncBlockInstrMode> = "tsync_instr_mode",
+        )
         index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
+        types(Is("flag", Fixed(crate::Type::I64)))
+        effects(STAYS)
+        format "attr-dict `[` $tcore_type `,` $tpipe `,` $pipe `]` `flag` `=` ($flag^)? ($static_flag_id^)? (`sync_instr_mode` `=` $tsync_instr_mode^)?"
+        verify verify_flag
     }
 
-    /// The square root of each element.
-    op Vsqrt = "hir.vsqrt" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
+    /// Where flags between cores lie in global memory.
+    op SetFftsBaseAddr = "hir.set_ffts_base_addr" {
+        operands(address: one)
         index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
+        types(Is("address", Fixed(crate::Type::I64)))
+        effects(STAYS)
+        format "attr-dict $address"
     }
+}
 
-    /// The reciprocal square root of each element.
-    op Vrsqrt = "hir.vrsqrt" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
+/// Which operands an instruction writes: its group `out`.
+pub fn written(module: &Module, op: Op) -> Range<usize> {
+    let Some(group) = module.def(op).and_then(|def| def.group("out")) else { return 0..0 };
+    let size = |g: usize| module.operand_group(op, g).len();
+    let first = (0..group).map(size).sum();
+    first..first + size(group)
+}
 
-    /// The absolute value of each element.
-    op Vabs = "hir.vabs" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
+/// Either a value or an attribute says which one.
+fn one_of(value: bool, attribute: bool, what: &str) -> Result<(), String> {
+    if value != attribute {
+        Ok(())
+    } else {
+        Err(format!("{what} must be said once, by a value or by an attribute"))
     }
+}
 
-    /// The bits of each element, inverted.
-    op Vnot = "hir.vnot" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
+fn verify_event(module: &Module, op: Op) -> Result<(), String> {
+    one_of(!module.operands(op).is_empty(), module.op_attr(op, "static_event_id").is_some(), "the event")
+}
 
-    /// The sum of elements.
-    op Vadd = "hir.vadd" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
+fn verify_flag(module: &Module, op: Op) -> Result<(), String> {
+    one_of(
+        !module.operand_group(op, 0).is_empty(),
+        module.op_attr(op, "static_flag_id").is_some(),
+        "the flag",
+    )
+}
 
-    /// The difference of elements.
-    op Vsub = "hir.vsub" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
-
-    /// The product of elements.
-    op Vmul = "hir.vmul" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
-
-    /// The quotient of elements.
-    op Vdiv = "hir.vdiv" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
-
-    /// The larger of two elements.
-    op Vmax = "hir.vmax" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
-
-    /// The smaller of two elements.
-    op Vmin = "hir.vmin" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
-
-    /// The bits that both elements have.
-    op Vand = "hir.vand" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
-
-    /// The bits that either element has.
-    op Vor = "hir.vor" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
-
-    /// The bits that one of two elements has.
-    op Vxor = "hir.vxor" {
-        operands(ins: var, out: one)
-        attrs(unsigned: bool = "unsigned")
-        index(Unrelated)
-        types()
-        effects(READ, WRITE)
-        format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict"
-    }
+fn verify_pointer_cast(module: &Module, op: Op) -> Result<(), String> {
+    if PointerCast(op).addrs(module).is_empty() { Err("it needs an address".into()) } else { Ok(()) }
 }

@@ -7,24 +7,32 @@ crate::dialect! {
 
     /// What lies in memory from element `offset` on, with these extents, this far apart.
     op ReinterpretCast = "reinterpret_cast" {
-        operands(src: one, offset: one, sizes: var, strides: var)
-        results(result)
-        traits(Pure)
-        index(Unrelated)
-        types(Each("offset", Int), Each("sizes", Int), Each("strides", Int))
-        effects()
-        format "$src `to` `offset` `:` `[` $offset `]` `,` `sizes` `:` `[` $sizes `]` `,` `strides` `:` `[` $strides `]` attr-dict `:` type($src) `to` type($result)"
-    }
-
-    /// The part of a view that begins at these indices and has these extents.
-    op Subview = "subview" {
         operands(src: one, offsets: var, sizes: var, strides: var)
+        attrs(
+            static_offsets: Option<Vec<i64>> = "static_offsets", static_sizes: Option<Vec<i64>> = "static_sizes",
+            static_strides: Option<Vec<i64>> = "static_strides",
+        )
         results(result)
         traits(Pure)
         index(Unrelated)
         types(Each("offsets", Int), Each("sizes", Int), Each("strides", Int))
         effects()
-        format "$src `[` $offsets `]` `[` $sizes `]` `[` $strides `]` attr-dict `:` type($src) `to` type($result)"
+        format "$src `to` `offset` `` `:` indices($offsets, $static_offsets) `,` `sizes` `` `:` indices($sizes, $static_sizes) `,` `strides` `` `:` indices($strides, $static_strides) attr-dict `:` type($src) `to` type($result)"
+    }
+
+    /// The part of a view that begins at these indices and has these extents.
+    op Subview = "subview" {
+        operands(src: one, offsets: var, sizes: var, strides: var)
+        attrs(
+            static_offsets: Option<Vec<i64>> = "static_offsets", static_sizes: Option<Vec<i64>> = "static_sizes",
+            static_strides: Option<Vec<i64>> = "static_strides",
+        )
+        results(result)
+        traits(Pure)
+        index(Unrelated)
+        types(Each("offsets", Int), Each("sizes", Int), Each("strides", Int))
+        effects()
+        format "$src `` indices($offsets, $static_offsets) indices($sizes, $static_sizes) indices($strides, $static_strides) attr-dict `:` type($src) `to` type($result)"
     }
 
     /// One element, read by the scalar unit.
@@ -32,8 +40,8 @@ crate::dialect! {
         operands(src: one, indices: var)
         results(result)
         index(Unrelated)
-        types(Each("indices", Int))
+        types(Each("indices", Int), Is("result", Element("src")))
         effects(Effect::new(Access::Read, Resource::Shared, Some("src")))
-        format "$src `[` $indices `]` attr-dict `:` type($src) `->` type($result)"
+        format "$src `[` $indices `]` attr-dict `:` type($src)"
     }
 }

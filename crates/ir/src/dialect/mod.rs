@@ -3,7 +3,7 @@
 //! Formats are in MLIR's declarative assembly notation: literals in backquotes, `$name` for an operand group or
 //! attribute, `type($name)`, `short-type(ttg.memdesc, $name)` (the
 //! type without its name), `functional-type(from, to)`, `attr-dict`, `token($dep)` (brackets, with the operand in them, where there is
-//! a token), `pairs($a, $b)` (`, %a[%b]` for each), `( ... ^ ... )?` for an optional group anchored at
+//! a token), `pairs($a, $b)` (`, %a[%b]` for each), `indices($a, $known)` (`[%a, 4]`: values, and numbers from an attribute), `( ... ^ ... )?` for an optional group anchored at
 //! the marked element, `oilist(clause | ...)` for clauses in any order, each with an attribute that decides whether it is
 //! printed, and an empty literal where no space is wanted. Types that a format does not print are inferred: see
 //! [`text`](crate::text).

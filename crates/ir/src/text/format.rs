@@ -28,6 +28,8 @@ pub(crate) enum Anchor {
     Operands(usize),
     /// The attribute is present.
     Attr(usize),
+    /// There are results.
+    Results,
 }
 
 /// One element of a format.
@@ -47,6 +49,8 @@ pub(crate) enum Element {
     Token(usize),
     /// `, %a[%b]` for each pair of two operand groups.
     Pairs(usize, usize),
+    /// `[%a, 4]`: values of a group, between them the numbers of an attribute.
+    Indices(usize, usize),
     Optional(Anchor, Vec<Element>),
     /// Clauses in any order, each with the attribute that decides whether it is printed.
     Oilist(Vec<(Anchor, Vec<Element>)>),
@@ -180,7 +184,12 @@ impl Compiler<'_> {
                         self.rest = &self.rest[1..];
                         anchor = match of {
                             TypesOf::Operands(g) => Some(Anchor::Operands(g)),
-                            _ => return Err("only operands' types can be an anchor".to_string()),
+                            TypesOf::AllResults => Some(Anchor::Results),
+                            _ => {
+                                return Err(
+                                    "types of operands, or of all results, can be an anchor".to_string()
+                                );
+                            }
                         };
                     }
                     elements.push(element);
@@ -190,14 +199,15 @@ impl Compiler<'_> {
         Ok((elements, anchor))
     }
 
-    /// What is written as a word: `attr-dict`, `type(…)`, `short-type(…)`, `functional-type(…)`, `token(…)`, `pairs(…)`, `oilist(…)`.
+    /// What is written as a word: `attr-dict`, `type(…)`, `short-type(…)`, `functional-type(…)`, `token(…)`, `pairs(…)`,
+    /// `indices(…)`, `oilist(…)`.
     fn directive(&mut self) -> Result<Element, String> {
         let word = self.word().to_string();
         if word == "attr-dict" {
             return Ok(Element::AttrDict);
         }
-        let known =
-            ["type", "short-type", "functional-type", "token", "pairs", "oilist"].contains(&word.as_str());
+        let known = ["type", "short-type", "functional-type", "token", "pairs", "indices", "oilist"]
+            .contains(&word.as_str());
         if !known {
             return Err(format!("unknown directive `{word}` at `{}`", self.rest));
         }
@@ -209,6 +219,16 @@ impl Compiler<'_> {
                 let first = self.operands()?;
                 self.expect(",")?;
                 Element::Pairs(first, self.operands()?)
+            }
+            "indices" => {
+                let group = self.operands()?;
+                self.expect(",")?;
+                self.expect("$")?;
+                let name = self.word().to_string();
+                let attr = self.def.attrs.iter().position(|a| a.name == name);
+                let attr = attr.ok_or(format!("unknown attribute ${name}"))?;
+                self.printed_attrs.push(attr);
+                Element::Indices(group, attr)
             }
             "short-type" => {
                 let name = ["ttg.memdesc", "tt.tensordesc", "tt.ptr"].into_iter().find(|n| self.eat(n));

@@ -3,13 +3,14 @@
 use smallvec::SmallVec;
 
 use super::custom;
-use super::format::{Element, Format, TypesOf, format_of};
+use super::format::{Anchor, Element, Format, TypesOf, format_of};
 use super::lexer::Token;
 use super::parser::{Operand, Parser, Result};
 use super::printer::{PROPERTIES, SEGMENT_SIZES};
 use crate::attrs::{AttrKind, Name};
 use crate::dialect::find_def;
 use crate::entity::{Attr, Block, Loc, Op, Type, Value};
+use crate::memref::DYNAMIC;
 use crate::module::{LocKind, Module, OpSpec};
 use crate::opdef::{Arity, OpDef, ResultsDef, Trait};
 use crate::typing::{self, Known};
@@ -283,7 +284,7 @@ impl<'s> Parser<'s> {
             }
             AttrKind::Bool(false) if declared.ty == "bool" => return,
             AttrKind::Unit if declared.ty == "bool" => self.module.attr(AttrKind::Bool(true)),
-            kind if !declared.keywords.is_empty() => {
+            kind if !declared.keywords.is_empty() && declared.mnemonic.is_empty() => {
                 let keyword = match kind {
                     AttrKind::Str(s) => declared.keywords.iter().find(|k| *k == s),
                     AttrKind::Keyword(k) => declared.keywords.iter().find(|d| *d == k),
@@ -413,9 +414,12 @@ impl<'s> Parser<'s> {
                         self.expect(b']')?;
                     }
                 }
-                Element::Optional(_, inner) => {
+                Element::Indices(g, a) => self.indices(def, *g, *a, parsed)?,
+                Element::Optional(anchor, inner) => {
                     if self.starts(&inner[0]) {
                         self.elements(def, inner, parsed)?;
+                    } else if *anchor == Anchor::Results {
+                        parsed.all_result_types = Some(Vec::new());
                     }
                 }
                 Element::Oilist(clauses) => {
@@ -434,6 +438,7 @@ impl<'s> Parser<'s> {
             (Element::Literal(text), Token::Punct(p)) => text.as_bytes() == [p],
             (Element::Literal(text), Token::Arrow) => text == "->",
             (Element::Operands(_), Token::Value(..)) => true,
+            (Element::Attr(_), Token::Punct(b'<' | b'-') | Token::Hash(_) | Token::Integer(_)) => true,
             _ => false,
         }
     }
@@ -451,6 +456,9 @@ impl<'s> Parser<'s> {
     /// An attribute whose kind the declaration gives.
     fn bare_attr(&mut self, def: &'static OpDef, index: usize) -> Result<AttrKind> {
         let declared = &def.attrs[index];
+        if !declared.mnemonic.is_empty() {
+            return self.wrapped_attr(declared.mnemonic);
+        }
         if !declared.keywords.is_empty() {
             let at = self.position();
             // Older text has them quoted.
@@ -470,12 +478,57 @@ impl<'s> Parser<'s> {
             "String" => Ok(AttrKind::Str(self.parse_string()?)),
             "SymbolRef" => Ok(AttrKind::Symbol(self.parse_symbol()?)),
             "i32" => Ok(AttrKind::Int(i64::from(self.parse_i32()?), Type::I32)),
+            "i64" => self.bare_integer(),
             "Vec<i32" | "Vec<i32>" => Ok(AttrKind::I32Array(self.i32_list()?)),
+            "Vec<i64" | "Vec<i64>" => Ok(AttrKind::I64Array(self.i64_list()?)),
             _ => {
                 let attr = self.parse_attr()?;
                 Ok(self.module.attr_kind(attr).clone())
             }
         }
+    }
+
+    /// `<...>`, or `#mnemonic<...>`, or an alias of that.
+    fn wrapped_attr(&mut self, mnemonic: &str) -> Result<AttrKind> {
+        let start = self.position();
+        if self.peek() != Token::Punct(b'<') {
+            let attr = self.parse_attr()?;
+            return Ok(self.module.attr_kind(attr).clone());
+        }
+        let end = self.skip_balanced()?;
+        let text = self.expand_aliases(start, end)?;
+        Ok(AttrKind::Opaque(format!("#{mnemonic}{text}")))
+    }
+
+    fn bare_integer(&mut self) -> Result<AttrKind> {
+        let number = self.parse_i64()?;
+        if self.eat(b':') {
+            self.parse_type()?;
+        }
+        Ok(AttrKind::Int(number, Type::I64))
+    }
+
+    /// `[%a, 4]`: values, and numbers that are known, which go into an attribute.
+    fn indices(&mut self, def: &'static OpDef, g: usize, a: usize, parsed: &mut Parsed<'s>) -> Result<()> {
+        self.expect(b'[')?;
+        let mut known = Vec::new();
+        while self.peek() != Token::Punct(b']') {
+            if matches!(self.peek(), Token::Value(..)) {
+                parsed.operands[g].push(self.operand()?);
+                known.push(DYNAMIC);
+            } else {
+                known.push(self.parse_i64()?);
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b']')?;
+        if known.iter().any(|&n| n != DYNAMIC) {
+            let attr = self.module.attr(AttrKind::I64Array(known));
+            parsed.spec.attr(def.attrs[a].name, Some(attr));
+        }
+        Ok(())
     }
 
     fn types_into(&mut self, of: TypesOf, def: &OpDef, parsed: &mut Parsed<'s>) -> Result<()> {

@@ -1,5 +1,7 @@
 //! Parsing types, attributes and locations.
 
+use smallvec::SmallVec;
+
 use super::lexer::Token;
 use super::parser::{Parser, Result};
 use super::print_types::Aliases;
@@ -7,7 +9,7 @@ use crate::attrs::{AttrKind, FloatBits, Name};
 use crate::entity::{Attr, Loc, Type};
 use crate::float;
 use crate::module::LocKind;
-use crate::types::{FloatKind, Shape, TypeKind};
+use crate::types::{Container, FloatKind, Shape, TypeKind};
 
 /// What a `#name = ...` or `!name = ...` stands for.
 #[derive(Debug, Clone)]
@@ -27,7 +29,7 @@ impl<'s> Parser<'s> {
 
     fn type_inner(&mut self) -> Result<Type> {
         match self.peek() {
-            Token::Word("tensor") => {
+            Token::Word("tensor") if !self.has_unknown_extent() => {
                 self.next();
                 self.expect_open_angle()?;
                 let shape = self.shape()?;
@@ -36,13 +38,16 @@ impl<'s> Parser<'s> {
                 self.expect(b'>')?;
                 Ok(self.module.ty(TypeKind::Tensor { shape, element, encoding }))
             }
+            Token::Word("tensor") => self.shaped(Container::Tensor),
+            Token::Word("memref") => self.shaped(Container::MemRef),
+            Token::Word("vector") => self.shaped(Container::Vector),
             Token::Word(name) => {
                 if let Some(ty) = self.scalar_type(name) {
                     self.next();
                     return Ok(ty);
                 }
                 match name {
-                    "memref" | "vector" | "tuple" | "complex" | "none" => {
+                    "tuple" | "complex" | "none" => {
                         let start = self.position();
                         self.next();
                         let end = self.skip_balanced()?;
@@ -138,7 +143,7 @@ impl<'s> Parser<'s> {
             let digits = rest[spaces..].bytes().take_while(u8::is_ascii_digit).count();
             if digits == 0 {
                 if rest[spaces..].starts_with(['?', '*']) {
-                    return Err(self.unsupported_here("tensors of dynamic shape"));
+                    return Err(self.unsupported_here("buffers of dynamic shape"));
                 }
                 return Ok(shape);
             }
@@ -151,6 +156,60 @@ impl<'s> Parser<'s> {
             shape.push(extent);
             self.advance(spaces + digits + 1);
         }
+    }
+
+    /// Whether an extent of the type that begins here is known at run time only.
+    fn has_unknown_extent(&mut self) -> bool {
+        let rest = self.rest_from_token();
+        let dims = rest.find('<').map_or("", |open| &rest[open + 1..]);
+        dims.trim_start_matches(|c: char| c.is_ascii_digit() || c.is_whitespace() || c == 'x')
+            .starts_with(['?', '*'])
+    }
+
+    /// `memref<4x?xf32, rest>`; one without a rank is kept as text.
+    fn shaped(&mut self, container: Container) -> Result<Type> {
+        let start = self.position();
+        self.next();
+        let begin = self.position() + 1;
+        let end = self.skip_balanced()?;
+        self.reset(begin);
+        let mut shape = SmallVec::new();
+        loop {
+            self.back_to_token();
+            let rest = self.rest().trim_start();
+            if rest.starts_with(['*', '[']) {
+                self.reset(end);
+                let text = self.expand_aliases(start, end)?;
+                return Ok(self.module.ty(TypeKind::Opaque(text)));
+            }
+            let skipped = self.rest().len() - rest.len();
+            let word =
+                if rest.starts_with('?') { 1 } else { rest.bytes().take_while(u8::is_ascii_digit).count() };
+            if word == 0 {
+                break;
+            }
+            let extent = match &rest[..word] {
+                "?" => None,
+                digits => Some(
+                    digits
+                        .parse()
+                        .map_err(|_| self.error_here(format!("the extent {digits} is too large")))?,
+                ),
+            };
+            if rest.as_bytes().get(word) != Some(&b'x') {
+                return Err(self.error_here("`x` expected after an extent"));
+            }
+            shape.push(extent);
+            self.advance(skipped + word + 1);
+        }
+        let element = self.parse_type()?;
+        let behind = self.position();
+        if behind + 1 != end && self.peek() != Token::Punct(b',') {
+            return Err(self.error_here("`,` or `>` expected"));
+        }
+        self.reset(end);
+        let rest = self.expand_aliases(behind, end - 1)?;
+        Ok(self.module.ty(TypeKind::Shaped { container, shape, element, rest }))
     }
 
     /// `3x128x64` with nothing after it.
@@ -507,7 +566,8 @@ impl<'s> Parser<'s> {
         let start = self.position();
         self.next();
         self.expect_open_angle()?;
-        if self.peek() != Token::Word("i32") {
+        let wide = self.peek() == Token::Word("i64");
+        if !wide && self.peek() != Token::Word("i32") {
             let name = self.position();
             self.skip_to_close(name)?;
             let end = self.position();
@@ -515,17 +575,34 @@ impl<'s> Parser<'s> {
             return Ok(AttrKind::Opaque(self.text_between(start, end + 1).to_string()));
         }
         self.next();
+        let list = |p: &mut Self| if p.eat(b':') { p.integers(b'>') } else { Ok(Vec::new()) };
+        let items = list(self)?;
+        self.expect(b'>')?;
+        if wide {
+            return Ok(AttrKind::I64Array(items));
+        }
+        let narrow: Option<Vec<i32>> = items.into_iter().map(|n| i32::try_from(n).ok()).collect();
+        Ok(AttrKind::I32Array(narrow.ok_or_else(|| self.error_at(start, "the number is too large"))?))
+    }
+
+    /// Integers with commas between, up to a closing bracket.
+    fn integers(&mut self, end: u8) -> Result<Vec<i64>> {
         let mut items = Vec::new();
-        if self.eat(b':') {
-            loop {
-                items.push(self.parse_i32()?);
-                if !self.eat(b',') {
-                    break;
-                }
+        while self.peek() != Token::Punct(end) {
+            items.push(self.parse_i64()?);
+            if !self.eat(b',') {
+                break;
             }
         }
-        self.expect(b'>')?;
-        Ok(AttrKind::I32Array(items))
+        Ok(items)
+    }
+
+    /// `[1, 0]`
+    pub(crate) fn i64_list(&mut self) -> Result<Vec<i64>> {
+        self.expect(b'[')?;
+        let items = self.integers(b']')?;
+        self.expect(b']')?;
+        Ok(items)
     }
 
     /// `[1, 0]`
@@ -544,9 +621,14 @@ impl<'s> Parser<'s> {
 
     pub(crate) fn parse_i32(&mut self) -> Result<i32> {
         let at = self.position();
+        i32::try_from(self.parse_i64()?).map_err(|_| self.error_at(at, "the number is too large"))
+    }
+
+    pub(crate) fn parse_i64(&mut self) -> Result<i64> {
+        let at = self.position();
         let number = self.raw_number()?;
         match self.typed_number(number, Some(Type::I64))? {
-            AttrKind::Int(v, _) => i32::try_from(v).map_err(|_| self.error_at(at, "the number is too large")),
+            AttrKind::Int(v, _) => Ok(v),
             _ => Err(self.error_at(at, "an integer expected")),
         }
     }

@@ -472,7 +472,7 @@ impl<'s> Parser<'s> {
         Ok(self.module)
     }
 
-    fn rest_from_token(&mut self) -> &'s str {
+    pub(super) fn rest_from_token(&mut self) -> &'s str {
         let at = self.position();
         &self.lexer.text()[at..]
     }

@@ -80,6 +80,7 @@ impl Collector {
                     self.ty(m, t);
                 }
             }
+            TypeKind::Shaped { element, .. } => self.ty(m, *element),
             TypeKind::Int(_)
             | TypeKind::Float(_)
             | TypeKind::Index
@@ -124,6 +125,7 @@ impl Collector {
             | AttrKind::Str(_)
             | AttrKind::Symbol(_)
             | AttrKind::I32Array(_)
+            | AttrKind::I64Array(_)
             | AttrKind::Keyword(_) => {}
         }
     }
@@ -349,6 +351,20 @@ impl Aliases {
                 out.push_str(") -> ");
                 self.result_types(m, results, out);
             }
+            TypeKind::Shaped { container, shape, element, rest } => {
+                out.push_str(container.name());
+                out.push('<');
+                for extent in shape {
+                    match extent {
+                        Some(n) => write!(out, "{n}x"),
+                        None => write!(out, "?x"),
+                    }
+                    .expect("a string takes text");
+                }
+                self.ty(m, *element, out);
+                out.push_str(rest);
+                out.push('>');
+            }
             TypeKind::Opaque(text) => out.push_str(text),
         }
     }
@@ -400,13 +416,8 @@ impl Aliases {
                 out.push(']');
             }
             AttrKind::Dict(items) => self.dict(m, items.iter().map(|(n, a)| (n.as_ref(), *a)), out),
-            AttrKind::I32Array(items) => {
-                out.push_str("array<i32");
-                for (i, v) in items.iter().enumerate() {
-                    let _ = write!(out, "{}{v}", if i == 0 { ": " } else { ", " });
-                }
-                out.push('>');
-            }
+            AttrKind::I32Array(items) => typed_array("i32", items, out),
+            AttrKind::I64Array(items) => typed_array("i64", items, out),
             AttrKind::Splat(value, ty) => {
                 out.push_str("dense<");
                 self.number(m, *value, out);
@@ -559,6 +570,15 @@ impl Aliases {
             ),
         };
     }
+}
+
+/// `array<i32: 1, 0>`
+fn typed_array(element: &str, items: &[impl std::fmt::Display], out: &mut String) {
+    let _ = write!(out, "array<{element}");
+    for (i, v) in items.iter().enumerate() {
+        let _ = write!(out, "{}{v}", if i == 0 { ": " } else { ", " });
+    }
+    out.push('>');
 }
 
 /// A quoted string; what is not printable ASCII is escaped byte by byte.

@@ -6,8 +6,9 @@ use super::format::{Anchor, Element, Format, TypesOf, format_of};
 use super::names::{Names, predecessors};
 use super::print_types::{Aliases, string, symbol};
 use super::{PrintOptions, custom};
-use crate::attrs::AttrKind;
+use crate::attrs::{AttrKind, AttrValue};
 use crate::entity::{Attr, Block, Op, Region, Type, Value};
+use crate::memref::{Index, index_list};
 use crate::module::Module;
 use crate::opdef::{Arity, OpDef};
 
@@ -282,6 +283,7 @@ impl<'m> Printer<'m> {
         match anchor {
             Anchor::Operands(g) => !self.m.operand_group(op, g).is_empty(),
             Anchor::Attr(a) => self.m.op_attr(op, def.attrs[a].name).is_some(),
+            Anchor::Results => !self.m.results(op).is_empty(),
         }
     }
 
@@ -318,7 +320,7 @@ impl<'m> Printer<'m> {
                         continue;
                     }
                     self.space(s);
-                    self.bare_attr(attr);
+                    self.bare_attr(attr, def.attrs[*a].mnemonic);
                 }
                 Element::AttrDict => {
                     let mut skip: Vec<&str> =
@@ -373,6 +375,13 @@ impl<'m> Printer<'m> {
                         self.push("]");
                     }
                 }
+                Element::Indices(g, a) => {
+                    self.space(s);
+                    let known =
+                        <Option<Vec<i64>> as AttrValue>::read(self.m, self.m.op_attr(op, def.attrs[*a].name));
+                    let list = index_list(self.m.operand_group(op, *g), known.flatten().as_deref());
+                    self.indices(&list);
+                }
                 Element::Optional(anchor, inner) => {
                     if self.anchored(op, def, *anchor) {
                         self.elements(op, def, format, inner, s);
@@ -396,9 +405,32 @@ impl<'m> Printer<'m> {
         *s = Spacing { space: true, after_punctuation: false };
     }
 
+    fn indices(&mut self, list: &[Index]) {
+        self.push("[");
+        for (i, index) in list.iter().enumerate() {
+            if i > 0 {
+                self.push(", ");
+            }
+            match index {
+                Index::Value(v) => self.value(*v),
+                Index::Known(n) => {
+                    let _ = write!(self.out, "{n}");
+                }
+            }
+        }
+        self.push("]");
+    }
+
     /// An attribute where its type is known from the declaration.
-    fn bare_attr(&mut self, attr: Attr) {
+    fn bare_attr(&mut self, attr: Attr, mnemonic: &str) {
         match self.m.attr_kind(attr) {
+            AttrKind::Opaque(text) if !mnemonic.is_empty() => {
+                let short = text.strip_prefix('#').and_then(|t| t.strip_prefix(mnemonic));
+                self.push(short.unwrap_or(text));
+            }
+            AttrKind::I64Array(values) => {
+                let _ = write!(self.out, "{values:?}");
+            }
             AttrKind::Keyword(k) => self.push(k),
             AttrKind::Int(..) | AttrKind::Float(..) => self.aliases.number(self.m, attr, &mut self.out),
             AttrKind::I32Array(values) => {

@@ -140,8 +140,8 @@ fn fills(module: &Module, op: Op, buffer: Value) -> bool {
         return store.dst(module) == buffer;
     }
     if let Some(Opcode::Hivm(_)) = module.opcode(op) {
-        // The last operand is what it writes.
-        return module.operands(op).iter().position(|&v| v == buffer) == Some(module.operands(op).len() - 1);
+        let first = module.operands(op).iter().position(|&v| v == buffer);
+        return first.is_some_and(|i| hivm::written(module, op).contains(&i));
     }
     let whole = module.shape(module.value_type(buffer)).unwrap_or(&[]);
     let (src, dst, extents) =
