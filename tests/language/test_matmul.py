@@ -121,3 +121,48 @@ def test_batches(device, rank, add):
     c = device.empty(shape, np.float32)
     batches_kernel[(1,)](device.array(a), device.array(b), c, rank, add)
     np.testing.assert_array_equal(device.numpy(c), (1 + add) * (a.astype(np.float32) @ b.astype(np.float32)))
+
+
+@triton.jit
+def batched_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_bb, stride_bk, BLOCK: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    batch = tl.program_id(2)
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inner = tl.arange(0, BK)
+    a_ptrs = a_ptr + batch.to(tl.int64) * stride_ab + rows[:, None] * stride_am + inner[None, :]
+    b_ptrs = b_ptr + batch.to(tl.int64) * stride_bb + inner[:, None] * stride_bk + columns[None, :]
+    acc = tl.zeros([BLOCK, BLOCK], tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (inner[None, :] < K - k), other=0)
+        b = tl.load(b_ptrs, mask=(inner[:, None] < K - k) & (columns[None, :] < N), other=0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BK
+        b_ptrs += BK * stride_bk
+    c_ptrs = c_ptr + batch.to(tl.int64) * M * N + rows[:, None] * N + columns[None, :]
+    tl.store(c_ptrs, acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
+
+
+@pytest.mark.parametrize("shape", [(3, 128, 128, 96), (2, 100, 80, 48)])
+@pytest.mark.parametrize("strides", ["rows", "shared", "backwards", "overlapping"])
+def test_batched(device, shape, strides):
+    """Matrices of a batch begin at multiples of a stride, which may be 0; rows may overlap, or run backwards, which no tensor map can have."""
+    B, M, N, K = shape
+    rng = np.random.default_rng(2)
+    memory = rng.standard_normal(B * M * K).astype(np.float16)
+    b = rng.standard_normal((1 if strides == "shared" else B, K, N)).astype(np.float16)
+    stride_ab, stride_am, first = {
+        "rows": (M * K, K, 0),
+        "shared": (M * K, K, 0),
+        "backwards": (M * K, -K, (M - 1) * K),
+        "overlapping": (M * K, 16, 0),
+    }[strides]
+    a = np.stack([[memory[i * stride_ab + first + r * stride_am :][:K] for r in range(M)] for i in range(B)])
+    c = device.empty((B, M, N), np.float32)
+    batched_kernel[(triton.cdiv(M, 64), triton.cdiv(N, 64), B)](
+        device.array(memory)[first:], device.array(b), c, M, N, K, stride_ab, stride_am,
+        0 if strides == "shared" else K * N, N, BLOCK=64, BK=32,
+    )  # fmt: skip
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(device.numpy(c), want, rtol=1e-3, atol=1e-2)

@@ -432,6 +432,9 @@ options! {
     sanitize_overflow: bool = true, Kind::Flag, [FrontEnd];
     /// Whether kernels may read globals that are not `tl.constexpr`.
     allow_non_constexpr_globals: bool = false, Kind::Flag, [FrontEnd];
+    /// Whether loads through pointers that are those of blocks of matrices become the target's block loads (TMA on Hopper), where they pay. A launch
+    /// whose strides no tensor map can have takes a kernel without.
+    raise_pointers: bool = true, Kind::Flag, [Passes];
     /// Further arguments of `ptxas`, separated by spaces, before those of `PTXAS_OPTIONS`.
     ptx_options: Option<Text> = None, Kind::Text("arguments separated by spaces, such as '--opt-level 1'"), [CodeGenerator];
     /// The `.version` of the PTX times ten, as in 84; by default the lowest that has the kernel's instructions. A lower one than that

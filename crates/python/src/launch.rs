@@ -350,6 +350,11 @@ fn run<'py>(
         if let Some(at) = arguments.nowhere {
             refuse_stand_in(prepared, at, &bindings.values[at])?;
         }
+        if bindings.options.raise_pointers
+            && !tensor_map::are_mappable(kernel.bind(py).get(), &arguments.cells)
+        {
+            return run(jit, prepared, grid, &bindings.without_raising(), purpose);
+        }
         let extents = grid::read(grid, &prepared.params, bindings)?;
         hooks::around_load(kernel.bind(py))?;
         let (kernel, values) = (kernel.get(), &bindings.values);

@@ -235,6 +235,19 @@ pub struct Bindings<'py> {
     pub named: SmallVec<[(Bound<'py, PyAny>, Bound<'py, PyAny>); 4]>,
 }
 
+impl Bindings<'_> {
+    /// The same call for a kernel whose loads through pointers stay such.
+    #[cold]
+    pub fn without_raising(&self) -> Self {
+        Bindings {
+            values: self.values.clone(),
+            options: Options { raise_pointers: false, ..self.options.clone() },
+            given: self.given.clone(),
+            named: self.named.clone(),
+        }
+    }
+}
+
 impl Params {
     /// Reads what `JITFunction.params` holds.
     pub fn read(kernel: String, objects: &Bound<'_, PyAny>) -> PyResult<Params> {

@@ -31,6 +31,13 @@ pub fn own_maps(kernel: &CompiledKernel) -> usize {
     kernel.code.artifact.metadata.tensor_maps.iter().filter(|map| map.made).count()
 }
 
+/// Whether the launch can make the maps of the kernel's own descriptors for these arguments.
+#[inline]
+pub fn are_mappable(kernel: &CompiledKernel, cells: &[u64]) -> bool {
+    let maps = &kernel.code.artifact.metadata.tensor_maps;
+    maps.iter().filter(|map| map.made).all(|map| map.is_mappable(&map.numbers(cells).collect::<Numbers>()))
+}
+
 /// Adds the kernel's tensor maps for these arguments, for a GPU.
 #[inline]
 pub fn for_gpu(

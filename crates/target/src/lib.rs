@@ -307,9 +307,22 @@ impl TensorMapParam {
         MappedTensor {
             address: numbers[0],
             dims: shape.iter().rev().copied().collect(),
-            strides: strides.iter().rev().skip(1).map(|s| s * u64::from(self.element_bytes)).collect(),
+            strides: strides.iter().rev().skip(1).map(|&s| self.bytes(s)).collect(),
             box_dims: self.box_dims.iter().rev().copied().collect(),
         }
+    }
+
+    /// Whether there is a map of a tensor of these [`numbers`](Self::numbers), or none is needed: it has up to 2^32 elements along each dimension, and
+    /// less than 2^40 bytes between neighbours, forwards (CUDA driver API, `cuTensorMapEncodeTiled`).
+    pub fn is_mappable(&self, numbers: &[u64]) -> bool {
+        let (shape, strides) = numbers[1..].split_at(self.shape.len());
+        let (_, strides) = strides.split_last().unwrap_or((&1, &[]));
+        let fits = shape.iter().all(|&n| n <= 1 << 32) && strides.iter().all(|&s| self.bytes(s) < 1 << 40);
+        shape.contains(&0) || fits
+    }
+
+    fn bytes(&self, elements: u64) -> u64 {
+        elements.saturating_mul(u64::from(self.element_bytes))
     }
 }
 

@@ -54,9 +54,9 @@ tt.func public @moving(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %out: !tt.
 //     %0 = tt.get_program_id x : i32
 //     %1 = arith.muli %0, %c32_i32 : i32
 //     %2 = arith.maxsi %arg2, %c0_i32 : i32
-//     %3 = arith.maxsi %arg3, %c0_i32 : i32
-//     %4 = arith.extsi %arg4 : i32 to i64
-//     %5 = tt.make_tensor_descriptor %arg0, [%2, %3], [%4, %c1_i64] : <f16>, <tensor<64x32xf16>>
+//     %3 = arith.extsi %arg4 : i32 to i64
+//     %4 = arith.maxsi %arg3, %c0_i32 : i32
+//     %5 = tt.make_tensor_descriptor %arg0, [%2, %4], [%3, %c1_i64] : <f16>, <tensor<64x32xf16>>
 //     %6 = scf.for %arg5 = %c0_i32 to %arg3 step %c32_i32 iter_args(%arg6 = %cst) -> (tensor<64x32xf32>)  : i32 {
 //       %10 = tt.descriptor_load %5[%1, %arg5] : !tt.tensordesc<tensor<64x32xf16>> -> tensor<64x32xf16>
 //       %11 = arith.extf %10 : tensor<64x32xf16> to tensor<64x32xf32>
@@ -119,6 +119,66 @@ tt.func public @turned(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %s: i32 {t
 //     %15 = arith.muli %8, %14 : tensor<32x64xi32>
 //     %16 = tt.addptr %9, %15 : tensor<32x64x!tt.ptr<f16>>, tensor<32x64xi32>
 //     tt.store %16, %13 : tensor<32x64x!tt.ptr<f16>>
+//     tt.return
+//   }
+// }
+// -----
+// For TMA. The matrix is one of a batch: its number is the index of a dimension. Nothing is masked, so rows have no end.
+// RUN: -target=cuda:90 -raise-to-descriptors
+
+tt.func public @batched(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %out: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %K: i32 {tt.divisibility = 16 : i32}, %batch: i32 {tt.divisibility = 16 : i32}, %s: i32 {tt.divisibility = 16 : i32}) {
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %b = arith.constant dense<1.000000e+00> : tensor<32x64xf16>
+  %zeros = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+  %program = tt.get_program_id y : i32
+  %wide = arith.extsi %program : i32 to i64
+  %pitch = arith.extsi %batch : i32 to i64
+  %begin = arith.muli %wide, %pitch : i64
+  %matrix = tt.addptr %x, %begin : !tt.ptr<f16>, i64
+  %rows = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %columns = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+  %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %strides = tt.splat %s : i32 -> tensor<64x1xi32>
+  %by_row = arith.muli %row, %strides : tensor<64x1xi32>
+  %bases = tt.splat %matrix : !tt.ptr<f16> -> tensor<64x1x!tt.ptr<f16>>
+  %starts = tt.addptr %bases, %by_row : tensor<64x1x!tt.ptr<f16>>, tensor<64x1xi32>
+  %all = tt.broadcast %starts : tensor<64x1x!tt.ptr<f16>> -> tensor<64x32x!tt.ptr<f16>>
+  %column = tt.expand_dims %columns {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+  %by_column = tt.broadcast %column : tensor<1x32xi32> -> tensor<64x32xi32>
+  %pointers = tt.addptr %all, %by_column : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xi32>
+  %step = arith.constant dense<32> : tensor<64x32xi32>
+  %sum:2 = scf.for %k = %c0 to %K step %c32 iter_args(%p = %pointers, %acc = %zeros) -> (tensor<64x32x!tt.ptr<f16>>, tensor<64x64xf32>) : i32 {
+    %a = tt.load %p : tensor<64x32x!tt.ptr<f16>>
+    %more = tt.dot %a, %b, %acc : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+    %next = tt.addptr %p, %step : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xi32>
+    scf.yield %next, %more : tensor<64x32x!tt.ptr<f16>>, tensor<64x64xf32>
+  }
+  %outs = tt.splat %out : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+  tt.store %outs, %sum#1 : tensor<64x64x!tt.ptr<f32>>
+  tt.return
+}
+
+// OUTPUT
+// module {
+//   tt.func public @batched(%arg0: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %arg1: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %arg2: i32 {tt.divisibility = 16 : i32}, %arg3: i32 {tt.divisibility = 16 : i32}, %arg4: i32 {tt.divisibility = 16 : i32}) {
+//     %c0_i32 = arith.constant 0 : i32
+//     %c32_i32 = arith.constant 32 : i32
+//     %cst = arith.constant dense<1.000000e+00> : tensor<32x64xf16>
+//     %cst_0 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+//     %c2147483647_i32 = arith.constant 2147483647 : i32
+//     %c1_i64 = arith.constant 1 : i64
+//     %0 = tt.get_program_id y : i32
+//     %1 = arith.extsi %arg3 : i32 to i64
+//     %2 = arith.extsi %arg4 : i32 to i64
+//     %3 = tt.make_tensor_descriptor %arg0, [%c2147483647_i32, %c2147483647_i32, %c2147483647_i32], [%1, %2, %c1_i64] : <f16>, <tensor<1x64x32xf16>>
+//     %4 = scf.for %arg5 = %c0_i32 to %arg2 step %c32_i32 iter_args(%arg6 = %cst_0) -> (tensor<64x64xf32>)  : i32 {
+//       %6 = tt.descriptor_load %3[%0, %c0_i32, %arg5] : !tt.tensordesc<tensor<1x64x32xf16>> -> tensor<64x32xf16>
+//       %7 = tt.dot %6, %cst, %arg6 : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+//       scf.yield %7 : tensor<64x64xf32>
+//     }
+//     %5 = tt.splat %arg1 : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+//     tt.store %5, %4 : tensor<64x64x!tt.ptr<f32>>
 //     tt.return
 //   }
 // }

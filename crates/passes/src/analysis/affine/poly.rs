@@ -30,7 +30,8 @@ impl Poly {
         Poly::term(smallvec![value], 1)
     }
 
-    fn term(product: Product, coefficient: i64) -> Self {
+    /// So many times a product.
+    pub fn term(product: Product, coefficient: i64) -> Self {
         let mut poly = Poly::zero();
         poly.add_term(product, coefficient);
         poly

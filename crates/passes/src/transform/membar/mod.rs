@@ -242,8 +242,6 @@ fn partitions(module: &mut Module, w: ttg::WarpSpecialize, state: &mut State) {
     let own = touches(module, w.0);
     let written = written_by_others(module, w.0, state);
     wait_for_drains(module, w.0, state, |r| overlaps(&written, r));
-    visit(module, w.0, &own, None, state);
-    state.settle();
     let inside = w.partitions(module).iter().flat_map(|&r| module.region_blocks(r).to_vec());
     let inside = inside.flat_map(|b| module.block_ops(b).collect::<Vec<_>>());
     let copied = inside.flat_map(|op| module.all_ops(op)).any(|op| {
@@ -257,6 +255,9 @@ fn partitions(module: &mut Module, w: ttg::WarpSpecialize, state: &mut State) {
         state.unfenced.clear();
         state.loaded.clear();
     }
+    // What it hands to the workers it writes behind that fence.
+    visit(module, w.0, &own, None, state);
+    state.settle();
     let (mut written, mut loaded) = (Vec::new(), Vec::new());
     for region in w.partitions(module).to_vec() {
         let mut own = State::default();

@@ -1,13 +1,45 @@
 //! Which blocks are worth a tensor map: those of operands of products in loops, where the launch can make the map.
 
 use tilewright_ir::dialect::{scf, tt};
-use tilewright_ir::launch::Number;
 use tilewright_ir::{Module, Op, Opcode, Value, ValueDef};
 
-use super::plan::{Extent, Plan};
-use crate::analysis::affine::Poly;
+use super::plan::{Batch, Extent, Index, Known, Plan};
+use crate::analysis::affine::{Poly, Product};
 use crate::analysis::scope;
 use crate::transform::assign_layouts::warp_group_shape;
+
+/// The most dimensions of a tensor map besides rows and columns (CUDA driver API, `cuTensorMapEncodeTiled`).
+const MOST_BATCHES: usize = 3;
+
+/// The same plan with indices of dimensions for what a program's own numbers add to where its matrix begins, and without ends where nothing is masked.
+pub(super) fn of_batches(known: &Known<'_>, mut plan: Plan) -> Plan {
+    let m = known.m;
+    for dim in &mut plan.dims {
+        if matches!(dim.extent, Extent::Reached { .. }) {
+            dim.extent = Extent::Any;
+        }
+    }
+    let (own, begin) = plan.offset.split(|product, _| product.iter().any(|&v| !is_argument(m, v)));
+    let mut batches: Vec<Batch> = Vec::new();
+    for (product, coefficient) in own.terms() {
+        let (given, index): (Product, Product) = product.iter().copied().partition(|&v| is_argument(m, v));
+        let (pitch, index) = (Poly::term(given, coefficient), Poly::term(index, 1));
+        match batches.iter_mut().find(|batch| batch.index == index) {
+            Some(batch) => batch.pitch = batch.pitch.plus(&pitch, 1),
+            None => batches.push(Batch { pitch, index }),
+        }
+    }
+    let bytes = known.bytes(plan.base);
+    let mappable = |batch: &Batch| {
+        let index = known.intervals.of(&batch.index);
+        let negative = batch.pitch.constant().is_some_and(|pitch| pitch < 0);
+        index.low >= 0 && index.fits() && !negative && known.whole(&batch.pitch, bytes, known.limit.alignment)
+    };
+    if batches.len() <= MOST_BATCHES && batches.iter().all(mappable) {
+        (plan.offset, plan.batches) = (begin, batches);
+    }
+    plan
+}
 
 /// Whether a plan is that of a load in a loop whose block is an operand of a product, of a matrix that the launch knows.
 pub(super) fn feeds_dot(m: &Module, plan: &Plan, num_warps: u32) -> bool {
@@ -18,16 +50,14 @@ pub(super) fn feeds_dot(m: &Module, plan: &Plan, num_warps: u32) -> bool {
     let is_known = |poly: &Poly| poly.leaves().all(|leaf| is_argument(m, leaf));
     let extents_known = plan.dims.iter().all(|dim| match &dim.extent {
         Extent::Bounded(bounds) => bounds.iter().all(is_known),
-        Extent::Reached { by: Some(counted), .. } => {
-            let bounds = [counted.of.lower_bound(m), counted.of.upper_bound(m)];
-            bounds.iter().all(|&bound| Number::of(m, bound).is_some())
-        }
-        Extent::Reached { by: None, .. } => true,
+        Extent::Any => true,
+        Extent::Reached { .. } => false,
     });
+    let in_place = plan.dims.iter().all(|dim| dim.index_is == Index::InPlace);
     let known = is_argument(m, plan.base) && is_known(&plan.offset) && is_known(&plan.pitch) && extents_known;
     let contiguous = usize::from(!plan.transposed);
     let warps = scope::num_warps_of(m, plan.op, num_warps);
-    always && func > 0 && known && is_operand(m, load.result(m), contiguous, warps)
+    always && func > 0 && known && in_place && is_operand(m, load.result(m), contiguous, warps)
 }
 
 /// Whether a kernel is worth a look: it has products, and its programs don't wait for others.

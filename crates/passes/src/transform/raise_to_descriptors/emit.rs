@@ -58,23 +58,29 @@ impl<'m> Emitter<'m> {
     pub fn replace(mut self, plan: &Plan) {
         let op = plan.op;
         let mut offset = plan.offset.clone();
-        let strides = [plan.pitch.clone(), Poly::number(1)];
-        let (mut indices, mut extents) = (Vec::new(), Vec::new());
-        for (dim, stride) in plan.dims.iter().zip(&strides) {
+        let (mut indices, mut extents, mut strides) = (Vec::new(), Vec::new(), Vec::new());
+        for batch in &plan.batches {
+            indices.push(self.number(&batch.index));
+            extents.push(self.b.i32(i32::MAX));
+            strides.push(self.wide(&batch.pitch));
+        }
+        for (dim, stride) in plan.dims.iter().zip([&plan.pitch, &Poly::number(1)]) {
             let (index, moved) = self.index(dim);
             if let Some(moved) = moved {
                 offset = offset.plus(&Poly::leaf(moved).times(stride), -1);
             }
             extents.push(self.extent(dim, moved));
             indices.push(index);
+            strides.push(self.wide(stride));
         }
         let base = self.moved(plan.base, &offset);
-        let strides = strides.map(|stride| self.wide(&stride));
         let b = &mut self.b;
-        let block = plan.dims.each_ref().map(|dim| dim.block);
+        let mut shape = vec![1; plan.batches.len()];
+        shape.extend(plan.dims.each_ref().map(|dim| dim.block));
         let pointee = b.module.pointee_type(b.module.value_type(plan.base)).unwrap_or(Type::I8);
-        let block = b.module.tensor_type(&block, pointee, None);
-        let ty = b.module.ty(tilewright_ir::TypeKind::TensorDesc { block });
+        let block = b.module.tensor_type(&shape[plan.batches.len()..], pointee, None);
+        let batch = b.module.tensor_type(&shape, pointee, None);
+        let ty = b.module.ty(tilewright_ir::TypeKind::TensorDesc { block: batch });
         let desc = tt::MakeTensorDescriptor::build(b, base, &extents, &strides, None, ty).result(b.module);
         if let Some(load) = tt::Load::cast(b.module, op) {
             let (cache, evict) = (load.cache(b.module), load.evict(b.module));
@@ -112,6 +118,7 @@ impl<'m> Emitter<'m> {
     /// How many rows or columns the matrix has.
     fn extent(&mut self, dim: &Dim, moved: Option<Value>) -> Value {
         let bounds = match &dim.extent {
+            Extent::Any => return self.b.i32(i32::MAX),
             Extent::Reached { least, by } => return self.reached(dim, *by, *least),
             Extent::Bounded(bounds) => bounds,
         };

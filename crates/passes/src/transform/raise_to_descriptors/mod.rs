@@ -33,7 +33,8 @@
 //! # Where TMA copies blocks
 //!
 //! There a block wants a tensor map, which costs a program that makes it more than it brings. So only operands of products of warp groups in loops are raised, of
-//! matrices that depend on the kernel's arguments alone: their maps are made by the launch (`lower-tma`). Where programs wait for others, of which they
+//! matrices that depend on the kernel's arguments alone: their maps are made by the launch (`lower-tma`). Where a matrix begins at so many times a stride, as
+//! those of a batch do, that is the index of one more dimension; of what is not masked the map says that there is more than memory can have. Where programs wait for others, of which they
 //! load what these have stored, loads stay with threads, whose order with stores no proxy fence has to make. Such loads go by the copy engine, whoever
 //! wrote them as pointers.
 //!
@@ -63,7 +64,7 @@ pub const PASS: Pass = Pass {
     summary: "turn accesses through pointers into those of blocks of matrices",
     requires: &[],
     ensures: &[],
-    run: |m, t, o| run(m, t, o.num_warps),
+    run: |m, t, o| if o.raise_pointers { run(m, t, o.num_warps) } else { Ok(()) },
 };
 
 /// Raises what it can of a module's accesses of two dimensions, if the target has instructions for blocks.
@@ -77,7 +78,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
     let mut changed = false;
     match target.warp_units {
         Some(units) => {
-            for (op, plan) in plans(module, units.matrix) {
+            for (op, plan) in plans(module, units.matrix, |_, plan| plan) {
                 changed = true;
                 match plan {
                     Ok((plan, numbers)) => Emitter::new(module, op, numbers).replace(&plan),
@@ -88,7 +89,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
             }
         }
         None if target.tma && target.dots.wgmma && by_launch::may_pay(module) => {
-            for (op, plan) in plans(module, TMA) {
+            for (op, plan) in plans(module, TMA, by_launch::of_batches) {
                 if let Ok((plan, numbers)) = plan
                     && by_launch::feeds_dot(module, &plan, num_warps)
                 {
@@ -114,8 +115,8 @@ fn what(m: &Module, op: Op) -> &'static str {
 
 type Found = Vec<(Op, Result<(Plan, Numbers), Why>)>;
 
-/// The plans of all accesses, made before the first changes.
-fn plans(m: &Module, limit: MatrixLimit) -> Found {
+/// The plans of all accesses, made before the first changes, each as `change` has it.
+fn plans(m: &Module, limit: MatrixLimit, change: impl Fn(&Known<'_>, Plan) -> Plan) -> Found {
     let ops = m.all_ops(m.root());
     let affine = Affine::new(m);
     let known = Known {
@@ -129,7 +130,7 @@ fn plans(m: &Module, limit: MatrixLimit) -> Found {
     let two = |v: Value| m.shape(m.value_type(v)).is_some_and(|shape| shape.len() == 2);
     let blocks = ops.iter().filter(|&&op| pointer_of(m, op).is_some_and(|(pointers, _)| two(pointers)));
     let plan = |&op: &Op| {
-        let plan = known.plan(op)?;
+        let plan = change(&known, known.plan(op)?);
         let numbers = numbers(&known, &computed, &plan);
         Ok((plan, numbers))
     };
@@ -151,17 +152,20 @@ fn computed(m: &Module, affine: &Affine<'_>, ops: &[Op]) -> FxHashMap<Poly, Vec<
 
 /// How the numbers of a plan come about.
 fn numbers(known: &Known<'_>, computed: &FxHashMap<Poly, Vec<Value>>, plan: &Plan) -> Numbers {
-    let mut numbers = Numbers::default();
+    let mut noted = Vec::new();
     for dim in &plan.dims {
         let bounds: &[Poly] = match &dim.extent {
             Extent::Bounded(bounds) => bounds,
-            Extent::Reached { .. } => &[],
+            Extent::Any | Extent::Reached { .. } => &[],
         };
-        for poly in bounds.iter().chain([&dim.index]) {
-            let before = |v: &&Value| is_before(known.m, **v, plan.op);
-            let value = computed.get(poly).and_then(|values| values.iter().find(before));
-            numbers.note(poly, value.copied(), known.intervals.of(poly));
-        }
+        noted.extend(bounds.iter().chain([&dim.index]));
+    }
+    noted.extend(plan.batches.iter().map(|batch| &batch.index));
+    let mut numbers = Numbers::default();
+    for poly in noted {
+        let before = |v: &&Value| is_before(known.m, **v, plan.op);
+        let value = computed.get(poly).and_then(|values| values.iter().find(before));
+        numbers.note(poly, value.copied(), known.intervals.of(poly));
     }
     numbers
 }

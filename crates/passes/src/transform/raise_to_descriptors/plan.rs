@@ -26,12 +26,22 @@ pub(super) struct Plan {
     /// The pointer, and how many elements behind it the matrix begins.
     pub base: Value,
     pub offset: Poly,
+    /// Matrices of a batch of which this is one.
+    pub batches: Vec<Batch>,
     /// Elements from one row to the next.
     pub pitch: Poly,
     /// Rows and columns.
     pub dims: [Dim; 2],
     /// The tensor's first dimension is the matrix's columns.
     pub transposed: bool,
+}
+
+/// A dimension before the rows, of which a block has one index.
+#[derive(Debug, Clone)]
+pub(super) struct Batch {
+    /// Elements from one matrix to the next.
+    pub pitch: Poly,
+    pub index: Poly,
 }
 
 /// Rows or columns of a matrix.
@@ -57,6 +67,8 @@ pub(super) enum Index {
 /// How many rows or columns there are.
 #[derive(Debug, Clone)]
 pub(super) enum Extent {
+    /// Nothing is masked, and there may be more of them than memory has.
+    Any,
     /// Nothing is masked: as many as the block needs, or all blocks of a loop, and this at least.
     Reached { least: u32, by: Option<Counted> },
     /// The least of these, and not less than 0.
@@ -118,7 +130,8 @@ impl Known<'_> {
         let [row, mut column]: [Dim; 2] = dims.try_into().map_err(|_| "it has not two dimensions")?;
         self.columns(&mut column, bytes)?;
         self.aligned(base, &offset, bytes)?;
-        Ok(Plan { op, base, offset, pitch: strides[0].clone(), dims: [row, column], transposed })
+        let batches = Vec::new();
+        Ok(Plan { op, base, offset, batches, pitch: strides[0].clone(), dims: [row, column], transposed })
     }
 
     /// An access that says nothing but what it accesses, and where masked-off elements are zero.
@@ -146,7 +159,8 @@ impl Known<'_> {
         format!("{what} made by `{name}`, from which no block follows")
     }
 
-    fn bytes(&self, pointers: Value) -> u32 {
+    /// The bytes of an element.
+    pub fn bytes(&self, pointers: Value) -> u32 {
         let element = self.m.pointee_type(self.m.value_type(pointers));
         element.map_or(1, |ty| self.m.bits(ty).div_ceil(8))
     }
@@ -166,7 +180,7 @@ impl Known<'_> {
         if pitch.is_zero() {
             return Err("all its rows are the same".into());
         }
-        if !(self.divisor(pitch) * u64::from(bytes)).is_multiple_of(u64::from(wanted)) {
+        if !self.whole(pitch, bytes, wanted) {
             return Err(format!("its rows are not known to begin at multiples of {wanted} bytes"));
         }
         match pitch.constant() {
@@ -242,8 +256,7 @@ impl Known<'_> {
     /// What the hardware wants of columns.
     fn columns(&self, column: &mut Dim, bytes: u32) -> Result<(), Why> {
         let (word, row) = (self.limit.word, self.limit.row_bytes);
-        let whole =
-            |poly: &Poly, of: u32| (self.divisor(poly) * u64::from(bytes)).is_multiple_of(u64::from(of));
+        let whole = |poly: &Poly, of: u32| self.whole(poly, bytes, of);
         if !whole(&column.index, word) {
             return Err(format!("its first column is not known to begin at a multiple of {word} bytes"));
         }
@@ -252,6 +265,7 @@ impl Known<'_> {
             return Err("its first column may be a negative one".into());
         }
         match &mut column.extent {
+            Extent::Any => {}
             Extent::Reached { least, .. } => *least = (row / bytes).max(1),
             Extent::Bounded(extents) => {
                 if !extents.iter().all(|extent| whole(extent, word)) {
@@ -269,11 +283,15 @@ impl Known<'_> {
     fn aligned(&self, base: Value, offset: &Poly, bytes: u32) -> Result<(), Why> {
         let wanted = self.limit.alignment;
         let of_base = 1u64 << self.axis.get(self.m, base).dims[0].divisibility;
-        let of_offset = self.divisor(offset) * u64::from(bytes);
-        if [of_base, of_offset].iter().all(|n| n.is_multiple_of(u64::from(wanted))) {
+        if of_base.is_multiple_of(u64::from(wanted)) && self.whole(offset, bytes, wanted) {
             return Ok(());
         }
         Err(format!("it is not known to begin at a multiple of {wanted} bytes"))
+    }
+
+    /// Whether so many elements are a multiple of `of` bytes.
+    pub fn whole(&self, elements: &Poly, bytes: u32, of: u32) -> bool {
+        (self.divisor(elements) * u64::from(bytes)).is_multiple_of(u64::from(of))
     }
 
     /// A power of two by which a sum of products can be divided.
