@@ -126,3 +126,46 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// A copy to where another may still store waits for it: at the same place, and in a loop that does not move; not one beside it, nor one that a loop moves by as
+// much as a block at least.
+// RUN: -global-proxies
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 32}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @again(%p: !tt.ptr<f32>, %map: !tt.ptr<i8>, %b: !ttg.memdesc<16x32xf32, #shared, #smem, mutable>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c16 = arith.constant 16 : i32
+    %c32 = arith.constant 32 : i64
+    ttng.tensormap_create %map, %p, [%c1, %c1], [%c1, %c1], [%c32], [%c1, %c1] {elem_type = 7 : i32, interleave_layout = 0 : i32, swizzle_mode = 3 : i32, fill_mode = 0 : i32} : (!tt.ptr<i8>, !tt.ptr<f32>, i32, i32, i32, i32, i64, i32, i32) -> ()
+    %d = ttng.reinterpret_tensor_descriptor %map : !tt.ptr<i8> to !tt.tensordesc<tensor<16x32xf32, #shared>>
+    // CHECK: ttng.async_tma_copy_local_to_global
+    // CHECK-NEXT: ttng.async_tma_copy_local_to_global
+    // CHECK-NEXT: ttng.fence_async_global {complete = true}
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttng.async_tma_copy_local_to_global
+    ttng.async_tma_copy_local_to_global %d[%c0, %c0] %b : !tt.tensordesc<tensor<16x32xf32, #shared>>, !ttg.memdesc<16x32xf32, #shared, #smem, mutable>
+    ttng.async_tma_copy_local_to_global %d[%c16, %c0] %b : !tt.tensordesc<tensor<16x32xf32, #shared>>, !ttg.memdesc<16x32xf32, #shared, #smem, mutable>
+    ttng.async_tma_copy_local_to_global %d[%c1, %c0] %b : !tt.tensordesc<tensor<16x32xf32, #shared>>, !ttg.memdesc<16x32xf32, #shared, #smem, mutable>
+    // CHECK-NEXT: ttng.fence_async_global {complete = true}
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: scf.for
+    // CHECK-NEXT: ttng.async_tma_copy_local_to_global
+    // CHECK-NEXT: }
+    scf.for %i = %c0 to %n step %c16 : i32 {
+      ttng.async_tma_copy_local_to_global %d[%i, %c0] %b : !tt.tensordesc<tensor<16x32xf32, #shared>>, !ttg.memdesc<16x32xf32, #shared, #smem, mutable>
+    }
+    // CHECK-NEXT: ttng.fence_async_global {complete = true}
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: scf.for
+    // CHECK-NEXT: ttng.fence_async_global {complete = true}
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttng.async_tma_copy_local_to_global
+    // CHECK-NEXT: }
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      ttng.async_tma_copy_local_to_global %d[%i, %c0] %b : !tt.tensordesc<tensor<16x32xf32, #shared>>, !ttg.memdesc<16x32xf32, #shared, #smem, mutable>
+    }
+    tt.return
+  }
+}

@@ -5,13 +5,15 @@
 //!
 //! - a copy sees what threads have written where a fence between the proxies stands on the way, `fence.proxy.async.global`;
 //! - what a copy stores is there when the threads that issued it have waited for it, `cp.async.bulk.wait_group`: before threads, other copies
-//!   or other programs look at it.
+//!   or other programs look at it, or another copy stores there, which might be done before it.
 //!
 //! So a [`ttng.fence_async_global`](ttng::FenceAsyncGlobal) and a barrier are placed before
 //!
 //! - a copy of what threads, and before an access to what copies, may have written since the last such place. May have: through the same base
 //!   ([`global_bases`]). What goes through two arguments is taken for two tensors, as in a kernel that loads `a` and `b` by TMA
 //!   and stores `c` in one loop, which has no fence. In front of a loop it stands for all that the loop wants of what came before;
+//! - a copy to where another may still store: through the same base, unless both blocks are of one descriptor and known to lie apart
+//!   ([`Pending::apart`]), as the halves of a tile do, and blocks that a loop stores one behind the other;
 //! - what tells other programs of what this one has done, where copies to global memory may be under way: an atomic operation that releases,
 //!   a barrier of programs (which has a barrier of its own).
 //!
@@ -29,12 +31,18 @@
 //!                                                       =>  ttng.fence_async_global
 //!                                                           ttg.barrier
 //! ttng.async_tma_copy_global_to_local %d[%i] %b, %bar       ttng.async_tma_copy_global_to_local %d[%i] %b, %bar
+//!
+//! ttng.async_tma_copy_local_to_global %d[%i] %b             ttng.async_tma_copy_local_to_global %d[%i] %b
+//!                                                       =>  ttng.fence_async_global {complete}
+//!                                                           ttg.barrier
+//! ttng.async_tma_copy_local_to_global %d[%j] %c             ttng.async_tma_copy_local_to_global %d[%j] %c
 //! ```
 
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::opdef::Access;
-use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region, Value};
+use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region, Value, ValueDef};
 
+use crate::analysis::affine::{Affine, Poly};
 use crate::analysis::{calls, global_bases, scope};
 use crate::hopper::tma;
 use crate::pass::{Pass, Property};
@@ -56,7 +64,8 @@ pub fn run(module: &mut Module) {
     if !module.all_ops(module.root()).into_iter().any(|op| tma::is_copy(module, op)) {
         return;
     }
-    let mut walk = Walk { module, found: Vec::new(), around: Around::default() };
+    let affine = Affine::new(module);
+    let mut walk = Walk { module, affine, found: Vec::new(), around: Around::default() };
     for func in module.block_ops(module.body()) {
         for &region in module.regions(func) {
             walk.region(region, &mut State::default());
@@ -84,7 +93,7 @@ struct State {
     /// By threads.
     written: Vec<Value>,
     /// By copies that may be under way.
-    stored: Vec<Value>,
+    stored: Vec<Pending>,
     /// Whether this partition has waited for others.
     waited: bool,
 }
@@ -95,6 +104,112 @@ impl State {
         add(&mut self.stored, &other.stored);
         self.waited |= other.waited;
     }
+
+    /// What has been stored within an operation, is said to have been stored at another time.
+    fn stored_within(&mut self, m: &Module, within: Op, when: impl Fn(When) -> When) {
+        for pending in std::mem::take(&mut self.stored) {
+            let inside = m.is_ancestor(within, pending.op);
+            let when = if inside { when(pending.when) } else { pending.when };
+            add(&mut self.stored, &[Pending { when, ..pending }]);
+        }
+    }
+}
+
+/// A copy to global memory that may be under way, by one of its bases.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Pending {
+    base: Value,
+    op: Op,
+    when: When,
+}
+
+/// When a copy was issued, for what its operands are now.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum When {
+    /// They are what they were then.
+    Now,
+    /// In an earlier iteration of this `scf.for`, which it stands in with no other loop between.
+    Before(Op),
+    /// They may be others.
+    Sometime,
+}
+
+impl Pending {
+    /// Whether a copy to global memory needs not wait for this one: both add up the same way, or their blocks are of one descriptor and known to
+    /// lie apart along a dimension.
+    ///
+    /// ```text
+    /// scf.for %i = … step 64:    store %d[%i, 0] 32 × 8     store %d[%i + 32, 0] 32 × 8
+    ///   in one iteration they are 32 rows apart, in two iterations one of both and one of both at least 64 - 32
+    /// ```
+    fn apart(&self, m: &Module, affine: &Affine<'_>, op: Op) -> bool {
+        if let (Some(a), Some(b)) =
+            (ttng::AsyncTmaReduce::cast(m, self.op), ttng::AsyncTmaReduce::cast(m, op))
+        {
+            return a.kind(m) == b.kind(m);
+        }
+        let (Some(a), Some(b)) = (stores_at(m, self.op), stores_at(m, op)) else { return false };
+        if a.desc != b.desc || a.shape.len() != b.shape.len() || a.coord.len() != a.shape.len() {
+            return false;
+        }
+        (0..a.shape.len()).any(|d| {
+            let (from, to) = (affine.scalar(a.coord[d]), affine.scalar(b.coord[d]));
+            let Some(between) = to.plus(&from, -1).constant() else { return false };
+            match self.when {
+                When::Now => between >= i64::from(a.shape[d]) || -between >= i64::from(b.shape[d]),
+                When::Before(l) => {
+                    let l = scf::For(l);
+                    let Some(moved) = moved(m, affine, l, &from) else { return false };
+                    moved - between.saturating_abs() >= i64::from(a.shape[d].max(b.shape[d]))
+                }
+                When::Sometime => false,
+            }
+        })
+    }
+}
+
+/// By how much at least a number grows, or shrinks, from one iteration of a loop to any later one, where it does so always in one direction.
+fn moved(m: &Module, affine: &Affine<'_>, l: scf::For, number: &Poly) -> Option<i64> {
+    let body = l.body(m);
+    let &[block] = m.region_blocks(body) else { return None };
+    let index = m.block_args(block)[0];
+    let inside = |v: Value| {
+        v != index
+            && match m.value_def(v) {
+                ValueDef::Argument(block, _) => {
+                    m.block_parent_op(block).is_some_and(|op| m.is_ancestor(l.0, op))
+                }
+                ValueDef::Result(op, _) => m.is_ancestor(l.0, op),
+            }
+    };
+    if number.leaves().any(inside) {
+        return None;
+    }
+    let next = number.with(index, &Poly::leaf(index).plus(&affine.scalar(l.step(m)), 1));
+    let step = next.plus(number, -1);
+    // A number of times the loop's step, which is not 0 (nor is any factor of it), and always the same.
+    let [(product, times)] = step.terms().collect::<Vec<_>>()[..] else { return None };
+    let of_step = affine.scalar(l.step(m));
+    let [(factors, least)] = of_step.terms().collect::<Vec<_>>()[..] else { return None };
+    (product == factors && times.checked_rem(least) == Some(0)).then(|| times.saturating_abs())
+}
+
+/// A block of global memory that a copy stores.
+struct Stores<'m> {
+    desc: Value,
+    coord: &'m [Value],
+    shape: &'m [u32],
+}
+
+fn stores_at(m: &Module, op: Op) -> Option<Stores<'_>> {
+    let (desc, coord, src) = if let Some(copy) = ttng::AsyncTmaCopyLocalToGlobal::cast(m, op) {
+        (copy.desc(m), copy.coord(m), copy.src(m))
+    } else {
+        let reduce = ttng::AsyncTmaReduce::cast(m, op)?;
+        (reduce.desc(m), reduce.coord(m), reduce.src(m))
+    };
+    let shape = m.shape(m.value_type(src))?;
+    Some(Stores { desc: scope::captured(m, desc), coord, shape })
 }
 
 /// What others do while a partition runs, and behind it.
@@ -151,6 +266,7 @@ impl Touch {
 /// A walk in the order of execution.
 struct Walk<'m> {
     module: &'m Module,
+    affine: Affine<'m>,
     found: Vec<Place>,
     around: Around,
 }
@@ -167,6 +283,9 @@ impl Walk<'_> {
                     let mut own = s.clone();
                     self.block(block, &mut own);
                     joined.join(&own);
+                }
+                if let Some(op) = self.module.block_parent_op(blocks[0]) {
+                    joined.stored_within(self.module, op, |_| When::Sometime);
                 }
                 *s = joined;
             }),
@@ -186,15 +305,21 @@ impl Walk<'_> {
         match m.opcode(op) {
             Some(Opcode::Scf(scf::Kind::For)) => {
                 self.settle_for(op, state);
-                until_stable(state, |s| self.region(scf::For(op).body(m), s));
+                until_stable(state, |s| {
+                    self.region(scf::For(op).body(m), s);
+                    s.stored_within(m, op, |when| if when == When::Now { When::Before(op) } else { when });
+                });
+                state.stored_within(m, op, |_| When::Sometime);
             }
             Some(Opcode::Scf(scf::Kind::While)) => {
                 self.settle_for(op, state);
                 let (before, after) = (scf::While(op).before(m), scf::While(op).after(m));
                 self.region(before, state);
+                state.stored_within(m, op, |_| When::Sometime);
                 until_stable(state, |s| {
                     self.region(after, s);
                     self.region(before, s);
+                    s.stored_within(m, op, |_| When::Sometime);
                 });
             }
             Some(Opcode::Scf(scf::Kind::If)) => self.branches(op, state),
@@ -247,13 +372,19 @@ impl Walk<'_> {
             state.waited = false;
         }
         add(&mut state.written, &touch.written);
-        add(&mut state.stored, &touch.stored);
+        let stored = touch.stored.iter().map(|&base| Pending { base, op, when: When::Now });
+        add(&mut state.stored, &stored.collect::<Vec<_>>());
     }
 
     /// Whether a fence with its barrier must stand before an operation, and whether copies must have ended there.
     fn wants(&self, op: Op, touch: &Touch, state: &State) -> (bool, bool) {
         let looks = [&touch.read, &touch.written, &touch.copied];
-        let complete = looks.into_iter().any(|list| meet(list, &state.stored))
+        let stored: Vec<Value> = state.stored.iter().map(|pending| pending.base).collect();
+        let again = |pending: &Pending| {
+            touch.stored.contains(&pending.base) && !pending.apart(self.module, &self.affine, op)
+        };
+        let complete = looks.into_iter().any(|list| meet(list, &stored))
+            || state.stored.iter().any(again)
             || !state.stored.is_empty() && tells(self.module, op);
         let unfenced = meet(&touch.copied, &state.written) || meet(&touch.stored, &state.written);
         (complete || unfenced, complete)
@@ -313,7 +444,8 @@ impl Walk<'_> {
     /// Before a partition tells another, or ends: what its copies store is there if anybody else looks at it.
     fn hand_over(&mut self, op: Op, state: &mut State) {
         let told = self.around.tells && !state.stored.is_empty();
-        if !told && !meet(&state.stored, &self.around.touched) {
+        let touched = |pending: &Pending| self.around.touched.contains(&pending.base);
+        if !told && !state.stored.iter().any(touched) {
             return;
         }
         let m = self.module;
@@ -386,7 +518,7 @@ fn is_kernel(m: &Module, func: tt::Func) -> bool {
     func.sym_visibility(m).is_none_or(|visibility| visibility == "public")
 }
 
-fn add(list: &mut Vec<Value>, more: &[Value]) {
+fn add<T: Copy + PartialEq>(list: &mut Vec<T>, more: &[T]) {
     for &v in more {
         if !list.contains(&v) {
             list.push(v);

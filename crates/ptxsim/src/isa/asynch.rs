@@ -166,7 +166,7 @@ pub(crate) fn finish_copies(cx: &mut Cx<'_>) {
         finish(cx, [u32::MAX; LANES]);
     }
     super::bulk::ends(cx);
-    super::bulk::finish(cx, [u32::MAX; LANES]);
+    super::bulk::finish(cx, [u32::MAX; LANES], true);
 }
 
 pub(super) fn commit_group(d: &mut Dec) -> R {

@@ -59,6 +59,8 @@ pub(crate) struct Pending {
     pub group: u32,
     pub job: Job,
     pub stamp: u32,
+    /// Whether it has been waited for with `.read`: what is left is that others see what it has written.
+    pub read: bool,
     /// What its warp knew when it was issued.
     pub issued: Box<Sync>,
 }
@@ -523,7 +525,7 @@ fn issue_to_global(cx: &mut Cx<'_>, i: &Inst, request: Request) -> Option<()> {
     let (agent, stamp) = (Agent::Bulk(cx.w.sync.index), cx.w.bulk_stamp);
     crate::shadow::agent_read(cx, l, src, request.bytes, agent, stamp);
     let kind = stores(request.red);
-    if !request.global(cx, dst, kind, None) {
+    if !request.global(cx, dst, kind, Some((Agent::BulkWrites(cx.w.sync.index), stamp))) {
         return None;
     }
     let Request { tensor, bytes, red, .. } = request;
@@ -533,7 +535,7 @@ fn issue_to_global(cx: &mut Cx<'_>, i: &Inst, request: Request) -> Option<()> {
     };
     let group = cx.w.bulk_group[l];
     let issued = Box::new(if cx.grid.options.checks { cx.w.sync.clone() } else { Sync::default() });
-    cx.w.bulk.push(Pending { lane: l, group, job, stamp, issued });
+    cx.w.bulk.push(Pending { lane: l, group, job, stamp, read: false, issued });
     Some(())
 }
 
@@ -623,13 +625,13 @@ pub(super) fn commit(d: &mut Dec) -> R {
 }
 
 pub(super) fn wait(d: &mut Dec) -> R {
-    d.has("read");
+    d.out.flags = u32::from(d.has("read"));
     d.count(1..=1)?;
     let Operand::Int(n) = d.operand(0)? else { return d.fail("the number of groups must be a constant") };
     d.out.imm = *n as i64;
     d.out.exec = |cx, i| {
         let limit = cx.w.bulk_group.map(|g| g.saturating_sub(i.imm as u32));
-        finish(cx, limit);
+        finish(cx, limit, i.flags != 0);
         Flow::Next
     };
     Ok(())
@@ -641,7 +643,7 @@ pub(crate) fn ends(cx: &mut Cx<'_>) {
     if !cx.grid.options.checks {
         return;
     }
-    if let Some(p) = cx.w.bulk.iter().find(|p| cx.mask >> p.lane & 1 != 0) {
+    if let Some(p) = cx.w.bulk.iter().find(|p| !p.read && cx.mask >> p.lane & 1 != 0) {
         let m = "the thread ends, and a bulk copy that it made from shared memory was not waited for".into();
         cx.find(FindingKind::AsyncBeforeWait, p.lane, None, m);
     }
@@ -657,39 +659,52 @@ pub(crate) fn ends(cx: &mut Cx<'_>) {
 
 /// A copy to global memory writes until it completes. Who has read that meanwhile is ordered with neither its issue nor its end, though something
 /// may have been sent between them.
-fn complete(cx: &mut Cx<'_>, l: usize, job: &Job) {
-    match job {
+fn complete(cx: &mut Cx<'_>, p: &mut Pending) {
+    let by = Some((Agent::BulkWrites(cx.w.sync.index), p.stamp));
+    std::mem::swap(&mut cx.w.sync, &mut p.issued);
+    match &p.job {
         Job::TensorStore { map, coords, red, .. } => {
             for (addr, n) in rows(map, coords, stores(*red)) {
-                record(cx, l, addr, n, stores(*red), None);
+                record(cx, p.lane, addr, n, stores(*red), by);
             }
         }
-        Job::Store { dst, bytes, red, .. } => record(cx, l, *dst, (*bytes).into(), stores(*red), None),
+        Job::Store { dst, bytes, red, .. } => record(cx, p.lane, *dst, (*bytes).into(), stores(*red), by),
         _ => {}
     }
+    std::mem::swap(&mut cx.w.sync, &mut p.issued);
 }
 
-/// Does the bulk stores of the active lanes whose group is below the lane's limit.
-pub(crate) fn finish(cx: &mut Cx<'_>, limit: [u32; LANES]) {
+/// Does the bulk stores of the active lanes whose group is below the lane's limit. Their lanes know that they have read, or that all is done.
+pub(crate) fn finish(cx: &mut Cx<'_>, limit: [u32; LANES], only_read: bool) {
     if cx.w.bulk.is_empty() {
         return;
     }
-    let agent = Agent::Bulk(cx.w.sync.index);
-    let party = agent.party(cx.unit.warps.len() as u32);
     let mask = cx.mask;
     let (done, left): (Vec<Pending>, Vec<Pending>) = std::mem::take(&mut cx.w.bulk)
         .into_iter()
-        .partition(|p| mask >> p.lane & 1 != 0 && p.group < limit[p.lane]);
+        .partition(|p| mask >> p.lane & 1 != 0 && p.group < limit[p.lane] && !(only_read && p.read));
     cx.w.bulk = left;
     for mut p in done {
-        std::mem::swap(&mut cx.w.sync, &mut p.issued);
-        complete(cx, p.lane, &p.job);
-        std::mem::swap(&mut cx.w.sync, &mut p.issued);
-        perform(cx, &p.job, agent, p.stamp);
-        if cx.grid.options.checks {
-            let mut c = Clock::default();
-            c.completed(party, p.stamp);
-            cx.w.sync.acquire(1 << p.lane, cx.w.live, &c);
+        if !p.read {
+            p.read = true;
+            let agent = Agent::Bulk(cx.w.sync.index);
+            perform(cx, &p.job, agent, p.stamp);
+            waited_for(cx, &p, agent);
         }
+        if !only_read {
+            complete(cx, &mut p);
+            waited_for(cx, &p, Agent::BulkWrites(cx.w.sync.index));
+        } else if cx.grid.options.checks {
+            cx.w.bulk.push(p);
+        }
+    }
+}
+
+/// What an agent of a copy has done, is ordered before what its lane does from now on.
+fn waited_for(cx: &mut Cx<'_>, p: &Pending, agent: Agent) {
+    if cx.grid.options.checks {
+        let mut c = Clock::default();
+        c.completed(agent.party(cx.unit.warps.len() as u32), p.stamp);
+        cx.w.sync.acquire(1 << p.lane, cx.w.live, &c);
     }
 }

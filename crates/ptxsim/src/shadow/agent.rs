@@ -12,8 +12,10 @@ pub(crate) enum Agent {
     /// The matrix multiplies of a warp, up to its `wgmma.wait_group`. A warp waits for its own only: what the other
     /// warps of its group wait for is ordered before it by barriers, not by the multiply that they share (§9.7.15.7).
     Wgmma(u32),
-    /// The bulk stores of a warp, up to its `cp.async.bulk.wait_group`.
+    /// The bulk stores of a warp as readers of shared memory, up to its `cp.async.bulk.wait_group`, be it with `.read`.
     Bulk(u32),
+    /// The same as writers of global memory, up to one without `.read`.
+    BulkWrites(u32),
     /// The copies that signal an mbarrier, up to a wait for its phase.
     Mbar(u32),
 }
@@ -25,7 +27,8 @@ impl Agent {
             Agent::Wgmma(w) => warps + w,
             Agent::Bulk(w) => 2 * warps + w,
             // More mbarriers than there are numbers share the last.
-            Agent::Mbar(k) => (3 * warps + k).min(0x1fff),
+            Agent::BulkWrites(w) => 3 * warps + w,
+            Agent::Mbar(k) => (4 * warps + k).min(0x1fff),
         }
     }
 
@@ -34,7 +37,8 @@ impl Agent {
             0 => None,
             1 => Some(Agent::Wgmma(party - warps)),
             2 => Some(Agent::Bulk(party - 2 * warps)),
-            _ => Some(Agent::Mbar(party - 3 * warps)),
+            3 => Some(Agent::BulkWrites(party - 3 * warps)),
+            _ => Some(Agent::Mbar(party - 4 * warps)),
         }
     }
 }

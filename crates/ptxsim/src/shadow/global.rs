@@ -265,7 +265,9 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind, by: Op
                 | u8::from(kind.is_copy()) * R_COPY,
         };
         let excused = |o: &Rec| excused(cx, kind, o);
-        let ordered = |o: &Rec| ordered(cx, unit, phase, o, l as u32);
+        // A copy writes from its issue to its end.
+        let itself = |o: &Rec| by.is_some() && (o.unit, o.warp, o.stamp) == (unit, mine.warp, stamp);
+        let ordered = |o: &Rec| itself(o) || ordered(cx, unit, phase, o, l as u32);
         let (mut found, mut unfenced) = (None, None);
         if pg.sets.sets.len() > MAX_SETS {
             pg.forget();
@@ -324,15 +326,20 @@ pub(crate) fn global(cx: &mut Cx<'_>, p: &Places, bytes: u32, kind: Kind, by: Op
 /// Says that two accesses have no order between them.
 #[cold]
 fn report(cx: &mut Cx<'_>, (l, at, r, what): Race, kind: Kind) {
-    let other = if Agent::of(r.warp.into(), cx.unit.warps.len() as u32).is_some() {
-        "a bulk copy that signals an mbarrier".into()
-    } else if r.unit == cx.unit.number {
-        let id = cx.unit.warps.get(r.warp as usize).and_then(|w| w.as_ref()).map_or(cx.w.id, |w| w.id);
-        describe(cx, id, r.lane.into())
+    let (agent, of) = match Agent::of(r.warp.into(), cx.unit.warps.len() as u32) {
+        Some(Agent::BulkWrites(w)) => {
+            (Some("a bulk copy, not waited for by `cp.async.bulk.wait_group` without `.read`,"), w)
+        }
+        Some(_) => (Some("a bulk copy that signals an mbarrier"), 0),
+        None => (None, r.warp.into()),
+    };
+    let other = if r.unit == cx.unit.number {
+        let id = cx.unit.warps.get(of as usize).and_then(|w| w.as_ref()).map_or(cx.w.id, |w| w.id);
+        agent.map_or_else(|| describe(cx, id, r.lane.into()), str::to_owned)
     } else {
         let per_cta = (cx.grid.block.iter().product::<u32>()).div_ceil(32);
-        let cta = crate::machine::cta_of(cx.grid, r.unit.into(), u32::from(r.warp) / per_cta);
-        let t = describe(cx, u32::from(r.warp) % per_cta, r.lane.into());
+        let cta = crate::machine::cta_of(cx.grid, r.unit.into(), of / per_cta);
+        let t = agent.map_or_else(|| describe(cx, of % per_cta, r.lane.into()), str::to_owned);
         let rank = cx.grid.of_rank(r.unit.into());
         format!("{t} of CTA ({},{},{}){rank}", cta[0], cta[1], cta[2])
     };

@@ -283,7 +283,7 @@ pub(super) fn who(cx: &Cx<'_>, c: Cell) -> String {
     match Agent::of(c.party(), warps) {
         None => describe(cx, number(c.party()), c.lane()),
         Some(Agent::Wgmma(w)) => format!("a `wgmma` of warp {}", number(w)),
-        Some(Agent::Bulk(w)) => format!("a bulk copy of warp {}", number(w)),
+        Some(Agent::Bulk(w) | Agent::BulkWrites(w)) => format!("a bulk copy of warp {}", number(w)),
         Some(Agent::Mbar(_)) => "a bulk copy that signals an mbarrier".into(),
     }
 }
