@@ -302,10 +302,12 @@ pub enum Instr {
         group: i32,
         count: Option<V>,
     },
-    /// Waits until the integer at an address is at least a value.
+    /// Waits until the integers at some addresses are at least some values.
     WaitSignal {
         ptr: V,
         value: V,
+        dst: V,
+        message: Message,
     },
     /// `back` marks the end of a `while` body, where a program may be set aside.
     Jump {
@@ -478,9 +480,10 @@ impl Instr {
                 f(at, Use);
                 rank.iter_mut().for_each(|v| f(v, Use));
             }
-            Instr::WaitSignal { ptr, value } => {
+            Instr::WaitSignal { ptr, value, dst, .. } => {
                 f(ptr, Use);
                 f(value, Use);
+                f(dst, Def);
             }
             Instr::NamedArrive { dst, .. } => f(dst, Def),
             Instr::NamedWait { phase, .. } => f(phase, Use),

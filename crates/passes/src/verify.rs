@@ -60,7 +60,13 @@ pub(crate) fn check(module: &Module, op: Op) -> Result<(), String> {
         }
     }
     match module.opcode(op) {
-        Some(Opcode::Tt(tt::Kind::Load | tt::Kind::Store | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => {
+        Some(Opcode::Tt(
+            tt::Kind::Load
+            | tt::Kind::Store
+            | tt::Kind::AtomicRmw
+            | tt::Kind::AtomicCas
+            | tt::Kind::WaitSignal,
+        )) => {
             let tensor =
                 module.operands(op).first().is_some_and(|&v| encoding_inference::is_tensor(module, v));
             match module.int_attr(op, marks::VEC) {

@@ -50,8 +50,9 @@ def _group(members, most):
 
 
 @builtin
-def _wait(pointer, value, memory):
-    """Waits until the integer at an address is at least ``value``, and acquires at system scope; for as long as ``memory``, where the rank's piece begins, allows."""
+def _wait(pointer, value, memory, relaxed=False):
+    """Waits until the integer at an address, or each of a tensor of addresses, is at least ``value``, and acquires at system scope; for as long as
+    ``memory``, where the rank's piece begins, allows. Of a tensor it gives the integers; with ``relaxed`` these are all that there is to see."""
 
 
 @constexpr_function
@@ -145,18 +146,17 @@ def _number_of(rank, members: core.constexpr):
 
 @jit
 def _meet(ranks: core.constexpr, members: core.constexpr, me, sent: core.constexpr):
-    # Flags are raised by as many threads, behind what all threads have written.
+    # Flags are raised by as many threads, behind what all threads have written, and as many wait for the others'. (Its own it raises, too: so there
+    # is none for which nobody waits.)
     count: core.constexpr = len(members)
-    memory = _memory(ranks)
-    flags = _flags(memory, _group(members, GROUPS))
-    to = _look_up(core.arange(0, count), members)
-    core.debug_barrier()
-    core.atomic_add(_of_rank(ranks, flags, to) + me, 1, mask=to != me, sem=sent, scope="sys")
-    number = _number_of(me, members)
-    for k in core.static_range(1, count):
-        other = flags + _look_up((number + k) % count, members)
-        _wait(other, 1, memory)
-        core.atomic_add(other, -1, sem="relaxed", scope="sys")
+    if count > 1:
+        memory = _memory(ranks)
+        flags = _flags(memory, _group(members, GROUPS))
+        others = _look_up(core.arange(0, count), members)
+        core.debug_barrier()
+        core.atomic_add(_of_rank(ranks, flags, others) + me, 1, sem=sent, scope="sys")
+        _wait(flags + others, 1, memory)
+        core.atomic_add(flags + others, -1, sem="relaxed", scope="sys")
 
 
 @jit

@@ -416,7 +416,9 @@ impl Builder<'_, '_> {
             K::WaitSignal => {
                 let wait = tt::WaitSignal(op);
                 let (ptr, value) = (self.get(wait.ptr(m))?, self.get(wait.value(m))?);
-                self.emit(Instr::WaitSignal { ptr, value });
+                let dst = self.define(wait.result(m))?;
+                let message = Message { acquire: !wait.relaxed(m), system: true, release: false };
+                self.emit(Instr::WaitSignal { ptr, value, dst, message });
             }
             K::AtomicRmw => self.atomic_rmw(op)?,
             K::AtomicCas => {

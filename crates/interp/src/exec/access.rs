@@ -100,28 +100,36 @@ impl Frame {
         }
     }
 
-    /// Looks whether a signal is there; gives whether the program goes on.
+    /// Looks whether signals are there; gives whether the program goes on, with what they are.
     pub(super) fn wait_signal(
         &mut self,
         program: &Program,
         context: &Context<'_>,
-        ptr: V,
-        value: V,
+        (ptr, value): (V, V),
+        dst: V,
     ) -> Result<bool, FaultBox> {
-        let (addr, wanted) = (self.scalar(program, ptr), self.scalar(program, value) as i64);
         let ty = Self::ty(program, value);
-        let size = ty.elem.mem_size() as u64;
-        let checked = context.memory.check_element(&mut self.hit, addr, size, false);
-        checked.map_err(|violation| {
-            fault(context.memory, &Refused { element: 0, addr, violation }, ty.elem, ty, "load")
-        })?;
-        // SAFETY: just checked; what the launch may touch stays until its end.
-        let signal = unsafe { Signal::new(addr, size, wanted, self.pc) };
-        let there = context.meetings.signaled(self.number(context), signal);
-        if there {
-            self.hear_signal(program, context, ptr);
+        let (size, n) = (ty.elem.mem_size(), self.len(ty));
+        self.dense(program, ptr);
+        self.dense(program, value);
+        for element in 0..n {
+            let addr = self.regs[ptr.slot as usize].buf.slice::<u64>(n)[element];
+            let wanted = match size {
+                4 => i64::from(self.regs[value.slot as usize].buf.slice::<i32>(n)[element]),
+                _ => self.regs[value.slot as usize].buf.slice::<i64>(n)[element],
+            };
+            let checked = context.memory.check_element(&mut self.hit, addr, size as u64, false);
+            checked.map_err(|violation| {
+                fault(context.memory, &Refused { element, addr, violation }, ty.elem, ty, "load")
+            })?;
+            // SAFETY: just checked; what the launch may touch stays until its end.
+            let signal = unsafe { Signal::new(addr, size as u64, wanted, self.pc) };
+            if !context.meetings.signaled(self.number(context), signal) {
+                return Ok(false);
+            }
         }
-        Ok(there)
+        self.load(program, context, ptr, None, None, dst)?;
+        Ok(true)
     }
 
     pub(super) fn load(

@@ -345,7 +345,13 @@ impl Frame {
                 }
                 Ok(met)
             }
-            Instr::WaitSignal { ptr, value } => self.wait_signal(program, context, *ptr, *value),
+            Instr::WaitSignal { ptr, value, dst, message } => {
+                let there = self.wait_signal(program, context, (*ptr, *value), *dst)?;
+                if there {
+                    self.hear_signals(program, context, (*ptr, *dst), *message)?;
+                }
+                Ok(there)
+            }
             _ => Ok(true),
         }
     }

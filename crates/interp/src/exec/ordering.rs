@@ -83,13 +83,30 @@ impl Frame {
         }
     }
 
-    /// Behind a wait for a signal.
-    pub(super) fn hear_signal(&mut self, program: &Program, context: &Context<'_>, ptr: V) {
-        if let Some(races) = context.races {
-            let at = self.scalar(program, ptr);
-            let message = Message { acquire: true, system: true, release: false };
-            races.after_atomics(self.number(context), std::iter::once(at), message);
+    /// Behind a wait for signals at some places, whose values are there: it has read them, as an atomic operation does.
+    pub(super) fn hear_signals(
+        &mut self,
+        program: &Program,
+        context: &Context<'_>,
+        (ptr, value): (V, V),
+        message: Message,
+    ) -> Result<(), FaultBox> {
+        let Some(races) = context.races else { return Ok(()) };
+        let kind = Kind { write: false, strong: true };
+        let touch = Touch { ptr, mask: None, value, kind, message };
+        let size = Self::ty(program, value).elem.mem_size();
+        let runs = self.runs(program, &touch, size);
+        let me = self.number(context);
+        if message.acquire {
+            let addresses = runs.iter().flat_map(|&(at, step, n)| (0..n).map(move |i| elem(at, step, i)));
+            races.after_atomics(me, addresses, message);
         }
+        for &run in &runs {
+            if let Some(f) = races.access((me, self.pc), kind, run, size as u64).into_iter().next() {
+                return Err(self.race(context, races, f.bytes.start, size as u64, (kind, f.with)));
+            }
+        }
+        Ok(())
     }
 
     /// At a barrier of programs: it comes, or goes on behind it.

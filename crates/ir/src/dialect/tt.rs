@@ -203,14 +203,18 @@ crate::dialect! {
         format "$scope (`,` $count^)? attr-dict"
     }
 
-    /// Waits until the integer at an address is at least `value`, compared as signed ones, and acquires: what came before the release that
-    /// made it so, on this device or on another one, is seen behind it. `memory` is where the rank's memory begins (`tle/_ranks.py`), which
+    /// Waits until the integer at an address, or each of a tensor of addresses, is at least `value`, compared as signed ones, and acquires: what
+    /// came before the release that made it so, on this device or on another one, is seen behind it. With `relaxed` it does not acquire, and
+    /// the integers that it has seen are all that there is to see. `memory` is where the rank's memory begins (`tle/_ranks.py`), which
     /// says for how long to wait, and where to report that it was in vain.
     op WaitSignal = "wait_signal" {
         operands(ptr: one, value: one, memory: opt)
-        index(Unrelated)
-        types(Each("ptr", Ptr), Each("memory", Ptr), Is("value", Loaded("ptr")))
+        attrs(relaxed: bool = "relaxed")
+        results(result)
+        index(Aligned)
+        types(Each("ptr", Ptr), Each("memory", Ptr), Is("value", Loaded("ptr")), Is("result", Loaded("ptr")))
         effects(READ, Effect::wait(Scope::System))
+        marks(VEC, VEC_AXIS)
         format "$ptr `,` $value (`,` $memory^)? attr-dict `:` type(operands)"
         verify verify_wait_signal
     }
@@ -941,7 +945,7 @@ fn verify_call(module: &Module, op: Op) -> Result<(), String> {
 }
 
 fn verify_wait_signal(m: &Module, op: Op) -> Result<(), String> {
-    match m.value_type(WaitSignal(op).value(m)) {
+    match m.element_type(m.value_type(WaitSignal(op).value(m))) {
         Type::I32 | Type::I64 => Ok(()),
         _ => Err("a signal is an integer of 32 or 64 bits".to_string()),
     }

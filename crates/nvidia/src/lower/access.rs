@@ -13,7 +13,7 @@ use tilewright_lower::{LoadHints, WordValues, Words};
 use super::Lower;
 
 /// `.v4.b32`, `.v2.b64`, `.b16`, …
-fn suffix(words: Words) -> String {
+pub(super) fn suffix(words: Words) -> String {
     match words.count {
         1 => format!(".b{}", words.bits),
         n => format!(".v{n}.b{}", words.bits),
@@ -21,7 +21,7 @@ fn suffix(words: Words) -> String {
 }
 
 /// LLVM's constraint letter of a register for such a word: PTX has none of 8 bits.
-fn letter(words: Words) -> char {
+pub(super) fn letter(words: Words) -> char {
     match words.bits {
         64 => 'l',
         32 => 'r',
@@ -91,7 +91,7 @@ impl Asm {
 }
 
 /// One register, or several as a vector: `$0`, `{$0, $1}`.
-fn vector(names: &[String]) -> String {
+pub(super) fn vector(names: &[String]) -> String {
     match names {
         [one] => one.clone(),
         several => format!("{{{}}}", several.join(", ")),
@@ -201,13 +201,13 @@ impl Lower<'_, '_> {
     }
 
     /// The base and the offset of a global address: the immediate of an access is a signed 32-bit number.
-    fn split_global(&mut self, ptr: Value) -> (Value, i64) {
+    pub(super) fn split_global(&mut self, ptr: Value) -> (Value, i64) {
         let (base, offset) = self.b.split_offset(ptr);
         if i32::try_from(offset).is_ok() { (base, offset) } else { (ptr, 0) }
     }
 
     /// An offset as it follows the base of an address.
-    fn immediate(&mut self, asm: &mut Asm, offset: i64) -> String {
+    pub(super) fn immediate(&mut self, asm: &mut Asm, offset: i64) -> String {
         if offset == 0 {
             return String::new();
         }

@@ -11,15 +11,17 @@
 //! the same place (PTX ISA, "Async proxy"). Before it those to global memory are waited for; where they may be under way the pass
 //! `global-proxies` has placed that.
 
+use std::fmt::Write as _;
+
 use tilewright_ir as ir;
 use tilewright_ir::LocKind;
 use tilewright_ir::dialect::{tt, ttng};
 use tilewright_ir::marks;
 use tilewright_ir::opdef::Completion;
 use tilewright_llvm::{Effect, Ty, Value};
-use tilewright_lower::Hooks;
+use tilewright_lower::{Hooks, Words};
 
-use super::access::Asm;
+use super::access::{Asm, letter, suffix, vector};
 use super::{Lower, Nvidia, Result};
 
 /// Where a rank's memory has the time limit of waits, and the address of the word that reports one past it; from which bit on that word has the
@@ -28,7 +30,7 @@ const TIME_LIMIT: u64 = 5 * 8;
 const REPORT: u64 = 6 * 8;
 const REPORTED_LINE: u32 = 44;
 
-/// Within a loop that polls the signal at `ptr`: past the time limit of the rank's memory, in nanoseconds and none where it is zero, tells the host where
+/// Within a loop that polls, one signal at `ptr` being missing: past the time limit of the rank's memory, in nanoseconds and none where it is zero, tells the host where
 /// the signal is in that memory, and the line, and traps. `limit`, `begin` (zero before the loop), `time` and `on` are its registers.
 fn give_up(memory: &str, ptr: &str, line: u32) -> String {
     let line = u64::from(line) << REPORTED_LINE;
@@ -115,9 +117,79 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
-    /// One thread polls, and acquires with what it sees last; then the threads of the program meet. A kernel with copies by TMA orders them
-    /// behind it, too. Where the rank's memory sets a time limit (`tle/_ranks.py`), a wait past it is reported to the host, and traps.
+    /// One thread polls, or each its part of a tensor, and acquires with what it sees last; then the threads of the program meet. A kernel with
+    /// copies by TMA orders them behind it, too. Where the rank's memory sets a time limit (`tle/_ranks.py`), a wait past it is reported to the host, and traps.
     pub fn wait_signal(&mut self, op: tt::WaitSignal) -> Result<()> {
+        let m = self.m;
+        match m.is_tensor(m.value_type(op.ptr(m))) {
+            true => self.wait_for_all(op)?,
+            false if m.is_unused(op.result(m)) => self.wait_for_one(op)?,
+            false => return Err(self.unsupported("the value of a signal that is waited for")),
+        }
+        Nvidia::barrier(self);
+        if self.copies(Completion::Mbarrier) || self.copies(Completion::Stores) {
+            self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
+        }
+        Ok(())
+    }
+
+    /// Each thread polls what it holds of a tensor of signals, with all its loads under way together, until all are there.
+    fn wait_for_all(&mut self, op: tt::WaitSignal) -> Result<()> {
+        let m = self.m;
+        let ty = self.elem_ty(m.value_type(op.value(m)))?;
+        let (ptrs, wanted) = (self.regs(op.ptr(m))?, self.regs(op.value(m))?);
+        let memory = op.memory(m).map(|memory| self.scalar(memory)).transpose()?;
+        let layout = self.layout(m.value_type(op.ptr(m)))?;
+        let (axis, width) = self.access_width(&layout, ty.bits());
+        let words = Words { bits: ty.bits(), count: width, per_word: 1 };
+        let groups = layout
+            .vector_groups(axis, width)
+            .ok_or_else(|| self.error("internal: the layout has no vectors of the promised width"))?;
+        let (bits, letter) = (words.bits, letter(words));
+        let sem = if op.relaxed(m) { "relaxed" } else { "acquire" };
+        let mut asm = Asm::default();
+        asm.outputs(ty, letter, layout.num_registers());
+        let (mut loads, mut looks, mut results) = (String::new(), String::new(), String::new());
+        for group in &groups {
+            let pred = self.in_bounds(&layout, group[0]).map(|inside| asm.arg(inside, 'b'));
+            let (base, offset) = self.split_global(ptrs[group[0] as usize]);
+            let base = asm.arg(base, 'l');
+            let names: Vec<String> = group.iter().map(|r| format!("now{r}")).collect();
+            if let Some(pred) = &pred {
+                let _ = write!(loads, "@{pred} ");
+            }
+            let (names, suffix) = (vector(&names), suffix(words));
+            let _ = writeln!(loads, "ld.{sem}.sys.global{suffix} {names}, [{base}+{offset}];");
+            for (i, &r) in group.iter().enumerate() {
+                let wanted = asm.arg(wanted[r as usize], letter);
+                let _ = writeln!(looks, "setp.lt.s{bits} on, now{r}, {wanted};");
+                if let Some(pred) = &pred {
+                    let _ = writeln!(looks, "and.pred on, on, {pred};");
+                }
+                let at = offset + (i as i64) * i64::from(bits / 8);
+                let _ = writeln!(looks, "@on add.s64 at, {base}, {at};\nor.pred wait, wait, on;");
+                let _ = writeln!(results, "mov.b{bits} ${r}, now{r};");
+            }
+        }
+        let line = self.line_of_kernel(m.op_loc(op.0));
+        let limit = memory.map(|memory| give_up(&asm.arg(memory, 'l'), "at", line)).unwrap_or_default();
+        let registers: String = groups
+            .iter()
+            .flatten()
+            .map(|r| format!(".reg .b{bits} now{r};\nmov.b{bits} now{r}, 0;\n"))
+            .collect();
+        let text = format!(
+            "{{\n.reg .pred wait, on;\n.reg .b64 at, limit, begin, time;\n{registers}mov.b64 begin, 0;\n\
+             again:\n{loads}setp.ne.b64 wait, 0, 0;\n{looks}@!wait bra done;\n{limit}bra again;\n\
+             done:\n{results}}}"
+        );
+        let seen = self.b.asm(&text, &asm.constraints, Effect::Write, &asm.results, &asm.args);
+        self.set_regs(op.result(m), seen.to_vec());
+        Ok(())
+    }
+
+    /// One thread polls.
+    fn wait_for_one(&mut self, op: tt::WaitSignal) -> Result<()> {
         let m = self.m;
         let bits = match m.value_type(op.value(m)) {
             ir::Type::I64 => 64,
@@ -144,10 +216,6 @@ impl Lower<'_, '_> {
              done:\n}}"
         );
         self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
-        Nvidia::barrier(self);
-        if self.copies(Completion::Mbarrier) || self.copies(Completion::Stores) {
-            self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
-        }
         Ok(())
     }
 

@@ -110,6 +110,7 @@ pub fn pointer_of(module: &Module, op: Op) -> Option<(Value, Option<Value>)> {
         Opcode::Tt(tt::Kind::Store) => (tt::Store(op).ptr(module), tt::Store(op).mask(module)),
         Opcode::Tt(tt::Kind::AtomicRmw) => (tt::AtomicRmw(op).ptr(module), tt::AtomicRmw(op).mask(module)),
         Opcode::Tt(tt::Kind::AtomicCas) => (tt::AtomicCas(op).ptr(module), None),
+        Opcode::Tt(tt::Kind::WaitSignal) => (tt::WaitSignal(op).ptr(module), None),
         _ => return None,
     })
 }

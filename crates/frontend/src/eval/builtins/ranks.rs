@@ -81,7 +81,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Waits until an integer in memory is large enough.
+    /// Waits until an integer in memory, or each of several, is large enough. Gives several.
     pub(super) fn wait_signal(&mut self, args: &Args) -> Eval<Value> {
         if self.partition.is_some() {
             return Err(
@@ -93,9 +93,16 @@ impl Evaluator<'_> {
             return Err(self.bad_argument(args, "pointer", args.get("pointer"), "a pointer"));
         };
         let value = self.cast(&value, &number)?;
+        let value = if ptr.is_block() { self.broadcast_to(&value, &ptr.shape)? } else { value };
         let memory = self.tensor_arg(args, "memory")?;
-        tt::WaitSignal::build(&mut builder!(self), ptr.value, value.value, Some(memory.value));
-        Ok(Value::NONE)
+        let relaxed = self.bool_arg(args, "relaxed")?;
+        let (ty, memory) = (self.module.value_type(value.value), Some(memory.value));
+        let seen = tt::WaitSignal::build(&mut builder!(self), ptr.value, value.value, memory, relaxed, ty);
+        if !ptr.is_block() {
+            return Ok(Value::NONE);
+        }
+        let seen = seen.result(&self.module);
+        Ok(Value::Tensor(Tensor { value: seen, dtype: number, shape: ptr.shape }))
     }
 
     /// The number of a group of ranks that wait for each other: those of another group have other flags.
