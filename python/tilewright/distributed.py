@@ -20,6 +20,9 @@ from .tle import _ranks as _layout
 #: Programs of a grid that may wait for those of other ranks.
 PROGRAMS = 4096
 
+#: Programs of a grid that may exchange words with flags: as many as a GPU has multiprocessors, or a few less.
+SLOT_PROGRAMS = 128
+
 #: Signals of each rank, for :func:`tle.signal`.
 SIGNALS = _layout.SIGNALS.value
 
@@ -37,6 +40,10 @@ def _current():
     return found
 
 
+def _aligned(nbytes):
+    return math.ceil(nbytes / _ALIGNMENT) * _ALIGNMENT
+
+
 class Ranks:
     """The ranks of launches, and a piece of memory for each of them; :mod:`tilewright.tle._ranks` says what a piece begins with."""
 
@@ -44,9 +51,9 @@ class Ranks:
         self.count = count
         self.programs = programs
         #: Bytes for each program.
-        self.scratch = math.ceil(scratch / _ALIGNMENT) * _ALIGNMENT
+        self.scratch = _aligned(scratch)
         words = _layout.TABLE.value + count
-        flags = math.ceil(words * 8 / _ALIGNMENT) * _ALIGNMENT
+        flags = _aligned(words * 8)
         flag_bytes = programs * _layout.GROUPS.value * count * 4
         #: What a piece begins with: names, offsets and bytes.
         self.parts = [
@@ -56,7 +63,16 @@ class Ranks:
             ("barrier flags", flags, flag_bytes),
         ]
         self._flags = flags
-        self._scratch = math.ceil((flags + flag_bytes) / _ALIGNMENT) * _ALIGNMENT
+        self._slot_programs = min(programs, SLOT_PROGRAMS)
+        self._epochs = _aligned(flags + flag_bytes)
+        epoch_bytes = self._slot_programs * count * 4
+        self._slots = _aligned(self._epochs + epoch_bytes)
+        slot_bytes = self._slot_programs * 2 * count * _layout.SLOT.value * 8
+        self.parts += [
+            ("epochs", self._epochs, epoch_bytes),
+            ("words with flags", self._slots, slot_bytes),
+        ]
+        self._scratch = _aligned(self._slots + slot_bytes)
         if self.scratch:
             self.parts.append(("scratch", self._scratch, programs * self.scratch))
         self._next = self._scratch + programs * self.scratch
@@ -71,6 +87,9 @@ class Ranks:
         words[_layout.FLAGS.value] = self._flags // 8
         words[_layout.SCRATCH.value] = self._scratch // 8
         words[_layout.PER_PROGRAM.value] = self.scratch
+        words[_layout.EPOCHS.value] = self._epochs // 8
+        words[_layout.SLOTS.value] = self._slots // 8
+        words[_layout.SLOT_PROGRAMS.value] = self._slot_programs
         words[_layout.TABLE.value : _layout.TABLE.value + self.count] = np.asarray(bases) // 16
         words[_layout.BASE.value] = bases[rank] // 16
         return words
@@ -81,6 +100,11 @@ class Ranks:
         flag = (offset - self._flags) // 4
         if offset < self._flags:
             return f"signal {(offset - signals) // 8}"
+        if offset >= self._slots:
+            slot = (offset - self._slots) // (8 * _layout.SLOT.value)
+            return (
+                f"what program {slot // self.count // 2} of rank {slot % self.count} sends, and has not come"
+            )
         program, rank = flag // self.count // _layout.GROUPS.value, flag % self.count
         return f"rank {rank}, whose program {program} has not come"
 
@@ -91,7 +115,7 @@ class Ranks:
             raise MemoryError(
                 f"{nbytes} bytes are wanted, and {self.bytes - offset} of the symmetric memory are left: ask for more by `memory=`"
             )
-        self._next = math.ceil((offset + max(nbytes, 1)) / _ALIGNMENT) * _ALIGNMENT
+        self._next = _aligned(offset + max(nbytes, 1))
         return offset
 
 

@@ -32,6 +32,7 @@ const FILES: &[(&str, &str)] = &[
     ("language.extra.cuda.utils", include_str!("../../../python/tilewright/language/extra/cuda/utils.py")),
     ("tle", include_str!("../../../python/tilewright/tle/__init__.py")),
     ("tle._clustered", include_str!("../../../python/tilewright/tle/_clustered.py")),
+    ("tle._low_latency", include_str!("../../../python/tilewright/tle/_low_latency.py")),
     ("tle._pipe", include_str!("../../../python/tilewright/tle/_pipe.py")),
     ("tle._ranks", include_str!("../../../python/tilewright/tle/_ranks.py")),
     ("tle._sharded", include_str!("../../../python/tilewright/tle/_sharded.py")),

@@ -49,14 +49,16 @@ pub struct Signal {
     address: u64,
     bytes: u64,
     wanted: i64,
+    /// Whether it is a word whose upper half is to become that of `wanted`.
+    flagged: bool,
     pc: usize,
 }
 
 impl Signal {
     /// # Safety
     /// The address is that of an integer of 4 or 8 bytes, aligned and inside an allocation, for as long as the launch runs.
-    pub unsafe fn new(address: u64, bytes: u64, wanted: i64, pc: usize) -> Signal {
-        Signal { address, bytes, wanted, pc }
+    pub unsafe fn new(address: u64, bytes: u64, wanted: i64, flagged: bool, pc: usize) -> Signal {
+        Signal { address, bytes, wanted, flagged, pc }
     }
 
     fn value(&self) -> i64 {
@@ -70,7 +72,10 @@ impl Signal {
     }
 
     fn is_there(&self) -> bool {
-        self.value() >= self.wanted
+        match self.flagged {
+            true => self.value() >> 32 == self.wanted >> 32,
+            false => self.value() >= self.wanted,
+        }
     }
 }
 
@@ -138,7 +143,10 @@ impl Meetings {
             meeting.came.iter().map(move |&(program, pc)| Waiting { program, pc, has: has.clone() })
         });
         let for_signals = state.signals.iter().map(|(&program, signal)| {
-            let has = format!("the signal is {} and not yet {}", signal.value(), signal.wanted);
+            let has = match signal.flagged {
+                true => "what another rank sends has not come".to_string(),
+                false => format!("the signal is {} and not yet {}", signal.value(), signal.wanted),
+            };
             Waiting { program, pc: signal.pc, has }
         });
         let mut waiting: Vec<Waiting> = at_barriers.chain(for_signals).collect();

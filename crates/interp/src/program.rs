@@ -302,12 +302,12 @@ pub enum Instr {
         group: i32,
         count: Option<V>,
     },
-    /// Waits until the integers at some addresses are at least some values.
+    /// Waits until the integers at some addresses are at least some values, or have their flags.
     WaitSignal {
         ptr: V,
         value: V,
         dst: V,
-        message: Message,
+        flagged: bool,
     },
     /// `back` marks the end of a `while` body, where a program may be set aside.
     Jump {

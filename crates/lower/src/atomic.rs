@@ -33,8 +33,23 @@ impl<H: Hooks> Lower<'_, H> {
         let (val, result) = (op.val(m), op.result(m));
         let ty = self.elem_ty(self.value_ty(val))?;
         let used = !m.is_unused(result);
+        if H::RELAXED_STORES && !used && self.is_relaxed_store(op, ty) {
+            return self.store_relaxed(op);
+        }
         let what = Atomic { rmw: Some(op.rmw_op(m)), ty, sem: op.sem(m), scope: op.scope(m), used };
         self.atomic(what, op.ptr(m), &[val], op.mask(m), result)
+    }
+
+    /// Whether it is a store of a tensor to global memory, where nobody uses the old values.
+    fn is_relaxed_store(&self, op: tt::AtomicRmw, ty: Ty) -> bool {
+        let m = self.m;
+        let ptr = m.value_type(op.ptr(m));
+        let in_global = !m.is_shared_pointer(ptr) && !m.is_remote_pointer(ptr);
+        op.rmw_op(m) == tt::RmwOp::Exch
+            && op.sem(m) == tt::MemSemantic::Relaxed
+            && m.is_tensor(ptr)
+            && in_global
+            && ty.bits() >= 32
     }
 
     /// An atomic compare-and-swap; the error says what is not supported.

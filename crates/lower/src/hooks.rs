@@ -178,6 +178,21 @@ pub trait Hooks: Sized {
         hints: LoadHints,
     ) -> WordValues;
 
+    /// Whether there are stores that are atomic in each word, and order nothing: exchanges whose old values nobody wants.
+    const RELAXED_STORES: bool = false;
+
+    /// Such a store to global memory where `pred` holds, in the eyes of `scope`.
+    fn store_relaxed(
+        _l: &mut Lower<'_, Self>,
+        _ptr: Value,
+        _values: &[Value],
+        _words: Words,
+        _pred: Option<Value>,
+        _scope: tt::MemSyncScope,
+    ) {
+        unreachable!("`RELAXED_STORES` says that there are none")
+    }
+
     /// Stores words to global memory where `pred` holds.
     fn store_global(
         l: &mut Lower<'_, Self>,

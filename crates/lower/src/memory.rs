@@ -132,13 +132,13 @@ impl<H: Hooks> Lower<'_, H> {
     pub(crate) fn store(&mut self, op: tt::Store) -> Result<()> {
         let m = self.m;
         let value = op.value(m);
-        let ty = self.elem_ty(self.value_ty(value))?;
-        let bits = memory_bits(ty);
-        let ptrs = self.regs(op.ptr(m))?;
-        let values = self.regs(value)?;
-        let mask = op.mask(m).map(|v| self.regs(v)).transpose()?;
         let (cache, evict) = (op.cache(m), op.evict(m));
         if !m.is_tensor(self.value_ty(value)) {
+            let ty = self.elem_ty(self.value_ty(value))?;
+            let bits = memory_bits(ty);
+            let ptrs = self.regs(op.ptr(m))?;
+            let values = self.regs(value)?;
+            let mask = op.mask(m).map(|v| self.regs(v)).transpose()?;
             let words = Words::of(1, bits);
             let first = self.is_first_thread();
             let pred = self.all(&[mask.map(|p| p[0]), Some(first)]);
@@ -146,6 +146,33 @@ impl<H: Hooks> Lower<'_, H> {
             self.store_words(ptrs[0], &stored, words, pred, cache, evict);
             return Ok(());
         }
+        self.store_tensor(op.ptr(m), value, op.mask(m), |l, ptr, stored, words, pred| {
+            l.store_words(ptr, stored, words, pred, cache, evict);
+        })
+    }
+
+    /// An exchange in global memory of which nobody wants the old values.
+    pub(crate) fn store_relaxed(&mut self, op: tt::AtomicRmw) -> Result<()> {
+        let m = self.m;
+        let scope = op.scope(m);
+        self.store_tensor(op.ptr(m), op.val(m), op.mask(m), |l, ptr, stored, words, pred| {
+            H::store_relaxed(l, ptr, stored, words, pred, scope);
+        })
+    }
+
+    /// Stores what this thread owns of a tensor, by accesses as wide as the operation has been promised.
+    fn store_tensor(
+        &mut self,
+        ptr: tilewright_ir::Value,
+        value: tilewright_ir::Value,
+        mask: Option<tilewright_ir::Value>,
+        store: impl Fn(&mut Self, Value, &[Value], Words, Option<Value>),
+    ) -> Result<()> {
+        let ty = self.elem_ty(self.value_ty(value))?;
+        let bits = memory_bits(ty);
+        let ptrs = self.regs(ptr)?;
+        let values = self.regs(value)?;
+        let mask = mask.map(|v| self.regs(v)).transpose()?;
         let layout = self.layout(self.value_ty(value))?;
         let (axis, width) = self.access_width(&layout, bits);
         let words = Words::of(width, bits);
@@ -166,7 +193,7 @@ impl<H: Hooks> Lower<'_, H> {
             }
             let elements: Vec<Value> = group.iter().map(|&r| values[r as usize]).collect();
             let stored = self.words_of(&elements, words);
-            self.store_words(ptrs[first], &stored, words, pred, cache, evict);
+            store(self, ptrs[first], &stored, words, pred);
         }
         Ok(())
     }

@@ -13,9 +13,12 @@ word                            what it is
 6                               the address of a word of the host's: which signal it has waited for in vain (bytes from the piece's beginning),
                                 and from bit 44 on the line of the kernel
 7                               where this rank's piece begins, in units of 16 bytes
-8 …                             signals, :data:`SIGNALS` of them
-8 + SIGNALS …                   where each rank's piece begins, as this one reaches it, in units of 16 bytes
+8, 9, 10                        at which word the epochs and the slots of words with flags begin, and how many programs have some
+16 …                            signals, :data:`SIGNALS` of them
+16 + SIGNALS …                  where each rank's piece begins, as this one reaches it, in units of 16 bytes
 flags                           32 bits for each program of the grid, group of ranks and rank, for barriers
+epochs                          32 bits for each program and rank: how often they have exchanged words with flags
+slots                           for each program two for each rank, of :data:`SLOT` words, which that rank writes in turn (``_low_latency.py``)
 scratch                         of each program of the grid, for values that others fetch
 ==============================  ============================================================================
 
@@ -33,10 +36,14 @@ PER_PROGRAM = core.constexpr(4)
 TIME_LIMIT = core.constexpr(5)
 REPORT = core.constexpr(6)
 BASE = core.constexpr(7)
-SIGNAL = core.constexpr(8)
+EPOCHS = core.constexpr(8)
+SLOTS = core.constexpr(9)
+SLOT_PROGRAMS = core.constexpr(10)
+SIGNAL = core.constexpr(16)
 SIGNALS = core.constexpr(8192)
 GROUPS = core.constexpr(8)
-TABLE = core.constexpr(8200)
+TABLE = core.constexpr(8208)
+SLOT = core.constexpr(512)
 
 
 @builtin
@@ -50,9 +57,10 @@ def _group(members, most):
 
 
 @builtin
-def _wait(pointer, value, memory, relaxed=False):
+def _wait(pointer, value, memory, flagged=False):
     """Waits until the integer at an address, or each of a tensor of addresses, is at least ``value``, and acquires at system scope; for as long as
-    ``memory``, where the rank's piece begins, allows. Of a tensor it gives the integers; with ``relaxed`` these are all that there is to see."""
+    ``memory``, where the rank's piece begins, allows. Of a tensor it gives the integers. With ``flagged`` these are words of 64 bits, whose upper halves are
+    to be those of ``value``, and nothing is acquired."""
 
 
 @constexpr_function

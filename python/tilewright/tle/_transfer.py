@@ -7,6 +7,7 @@
                become whole: the same tiles, first each adds its own to what has come and hands it on, then what is whole goes around.
                What becomes whole: parts go around, from where they come to where they stay. Sums that become split: each tile of a share goes
                around through scratch, of which there are two pieces, and comes last to the member whose it is.
+``low_latency``  Each member sends what others need of its part in words with flags (:mod:`tilewright.tle._low_latency`): nobody meets.
 =============  ==================================================================================================================
 
 :mod:`tilewright.tle._cost` says what each costs.
@@ -14,7 +15,7 @@
 
 from ..language import core
 from ..language._marker import constexpr_function, jit
-from . import _ranks
+from . import _low_latency, _ranks
 
 #: Bytes of a tile.
 TILE = core.constexpr(16384)
@@ -80,6 +81,8 @@ def move(x, to: core.constexpr, out, algorithm: core.constexpr):
         _one_shot(x, to, out, count, TILE // size)
     elif how == "two_shot":
         _two_shot(x, to, out, count, TILE // size)
+    elif how == "low_latency":
+        _low_latency.exchange(x, to, out, count, size)
     elif x.spec.transition(to) == "all-gather":
         _ring_whole(x, to, out, count, TILE // size)
     elif x.spec.transition(to) == "reduce-scatter":

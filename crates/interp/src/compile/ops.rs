@@ -417,8 +417,7 @@ impl Builder<'_, '_> {
                 let wait = tt::WaitSignal(op);
                 let (ptr, value) = (self.get(wait.ptr(m))?, self.get(wait.value(m))?);
                 let dst = self.define(wait.result(m))?;
-                let message = Message { acquire: !wait.relaxed(m), system: true, release: false };
-                self.emit(Instr::WaitSignal { ptr, value, dst, message });
+                self.emit(Instr::WaitSignal { ptr, value, dst, flagged: wait.flagged(m) });
             }
             K::AtomicRmw => self.atomic_rmw(op)?,
             K::AtomicCas => {

@@ -107,6 +107,7 @@ impl Frame {
         context: &Context<'_>,
         (ptr, value): (V, V),
         dst: V,
+        flagged: bool,
     ) -> Result<bool, FaultBox> {
         let ty = Self::ty(program, value);
         let (size, n) = (ty.elem.mem_size(), self.len(ty));
@@ -123,7 +124,7 @@ impl Frame {
                 fault(context.memory, &Refused { element, addr, violation }, ty.elem, ty, "load")
             })?;
             // SAFETY: just checked; what the launch may touch stays until its end.
-            let signal = unsafe { Signal::new(addr, size as u64, wanted, self.pc) };
+            let signal = unsafe { Signal::new(addr, size as u64, wanted, flagged, self.pc) };
             if !context.meetings.signaled(self.number(context), signal) {
                 return Ok(false);
             }

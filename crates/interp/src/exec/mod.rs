@@ -345,10 +345,10 @@ impl Frame {
                 }
                 Ok(met)
             }
-            Instr::WaitSignal { ptr, value, dst, message } => {
-                let there = self.wait_signal(program, context, (*ptr, *value), *dst)?;
+            Instr::WaitSignal { ptr, value, dst, flagged } => {
+                let there = self.wait_signal(program, context, (*ptr, *value), *dst, *flagged)?;
                 if there {
-                    self.hear_signals(program, context, (*ptr, *dst), *message)?;
+                    self.hear_signals(program, context, (*ptr, *dst), !*flagged)?;
                 }
                 Ok(there)
             }

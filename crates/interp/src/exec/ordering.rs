@@ -89,15 +89,16 @@ impl Frame {
         program: &Program,
         context: &Context<'_>,
         (ptr, value): (V, V),
-        message: Message,
+        acquire: bool,
     ) -> Result<(), FaultBox> {
         let Some(races) = context.races else { return Ok(()) };
         let kind = Kind { write: false, strong: true };
+        let message = Message { acquire, system: true, release: false };
         let touch = Touch { ptr, mask: None, value, kind, message };
         let size = Self::ty(program, value).elem.mem_size();
         let runs = self.runs(program, &touch, size);
         let me = self.number(context);
-        if message.acquire {
+        if acquire {
             let addresses = runs.iter().flat_map(|&(at, step, n)| (0..n).map(move |i| elem(at, step, i)));
             races.after_atomics(me, addresses, message);
         }

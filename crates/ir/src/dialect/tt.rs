@@ -204,12 +204,12 @@ crate::dialect! {
     }
 
     /// Waits until the integer at an address, or each of a tensor of addresses, is at least `value`, compared as signed ones, and acquires: what
-    /// came before the release that made it so, on this device or on another one, is seen behind it. With `relaxed` it does not acquire, and
-    /// the integers that it has seen are all that there is to see. `memory` is where the rank's memory begins (`tle/_ranks.py`), which
-    /// says for how long to wait, and where to report that it was in vain.
+    /// came before the release that made it so, on this device or on another one, is seen behind it. With `flagged` they are words of 64 bits, whose
+    /// upper halves are flags: it waits until each is that of `value`, and does not acquire, as what there is to see is the lower half.
+    /// `memory` is where the rank's memory begins (`tle/_ranks.py`), which says for how long to wait, and where to report that it was in vain.
     op WaitSignal = "wait_signal" {
         operands(ptr: one, value: one, memory: opt)
-        attrs(relaxed: bool = "relaxed")
+        attrs(flagged: bool = "flagged")
         results(result)
         index(Aligned)
         types(Each("ptr", Ptr), Each("memory", Ptr), Is("value", Loaded("ptr")), Is("result", Loaded("ptr")))
@@ -945,7 +945,9 @@ fn verify_call(module: &Module, op: Op) -> Result<(), String> {
 }
 
 fn verify_wait_signal(m: &Module, op: Op) -> Result<(), String> {
-    match m.element_type(m.value_type(WaitSignal(op).value(m))) {
+    let wait = WaitSignal(op);
+    match m.element_type(m.value_type(wait.value(m))) {
+        Type::I32 if wait.flagged(m) => Err("a word with a flag has 64 bits".to_string()),
         Type::I32 | Type::I64 => Ok(()),
         _ => Err("a signal is an integer of 32 or 64 bits".to_string()),
     }

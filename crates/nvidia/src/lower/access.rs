@@ -175,6 +175,20 @@ impl Lower<'_, '_> {
         self.store(&space, (base, 'l', offset), values, words, pred);
     }
 
+    /// One store of `words` to global memory, each of which others see whole, where `pred` holds.
+    pub fn store_relaxed(
+        &mut self,
+        ptr: Value,
+        values: &[Value],
+        words: Words,
+        pred: Option<Value>,
+        scope: tt::MemSyncScope,
+    ) {
+        let (base, offset) = self.split_global(ptr);
+        let space = format!("relaxed.{}.global", scope.keyword());
+        self.store(&space, (base, 'l', offset), values, words, pred);
+    }
+
     /// One store of `words` to shared memory, where `pred` holds.
     pub fn store_shared_words(&mut self, ptr: Value, values: &[Value], words: Words, pred: Option<Value>) {
         let (base, offset) = self.b.split_offset(ptr);

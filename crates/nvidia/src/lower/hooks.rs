@@ -139,6 +139,19 @@ impl Hooks for Nvidia {
         Lower(l).load_global(ptr, words, pred, other, hints)
     }
 
+    const RELAXED_STORES: bool = true;
+
+    fn store_relaxed(
+        l: &mut Shared<'_>,
+        ptr: Value,
+        values: &[Value],
+        words: Words,
+        pred: Option<Value>,
+        scope: tt::MemSyncScope,
+    ) {
+        Lower(l).store_relaxed(ptr, values, words, pred, scope);
+    }
+
     fn store_global(
         l: &mut Shared<'_>,
         ptr: Value,

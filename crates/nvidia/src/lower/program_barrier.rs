@@ -146,7 +146,7 @@ impl Lower<'_, '_> {
             .vector_groups(axis, width)
             .ok_or_else(|| self.error("internal: the layout has no vectors of the promised width"))?;
         let (bits, letter) = (words.bits, letter(words));
-        let sem = if op.relaxed(m) { "relaxed" } else { "acquire" };
+        let sem = if op.flagged(m) { "relaxed" } else { "acquire" };
         let mut asm = Asm::default();
         asm.outputs(ty, letter, layout.num_registers());
         let (mut loads, mut looks, mut results) = (String::new(), String::new(), String::new());
@@ -162,24 +162,30 @@ impl Lower<'_, '_> {
             let _ = writeln!(loads, "ld.{sem}.sys.global{suffix} {names}, [{base}+{offset}];");
             for (i, &r) in group.iter().enumerate() {
                 let wanted = asm.arg(wanted[r as usize], letter);
-                let _ = writeln!(looks, "setp.lt.s{bits} on, now{r}, {wanted};");
+                let _ = match op.flagged(m) {
+                    true => writeln!(
+                        looks,
+                        "xor.b64 at, now{r}, {wanted};\nshr.u64 at, at, 32;\nsetp.ne.b64 on, at, 0;"
+                    ),
+                    false => writeln!(looks, "setp.lt.s{bits} on, now{r}, {wanted};"),
+                };
                 if let Some(pred) = &pred {
                     let _ = writeln!(looks, "and.pred on, on, {pred};");
                 }
                 let at = offset + (i as i64) * i64::from(bits / 8);
-                let _ = writeln!(looks, "@on add.s64 at, {base}, {at};\nor.pred wait, wait, on;");
+                let _ = writeln!(looks, "@on add.s64 missing, {base}, {at};\nor.pred wait, wait, on;");
                 let _ = writeln!(results, "mov.b{bits} ${r}, now{r};");
             }
         }
         let line = self.line_of_kernel(m.op_loc(op.0));
-        let limit = memory.map(|memory| give_up(&asm.arg(memory, 'l'), "at", line)).unwrap_or_default();
+        let limit = memory.map(|memory| give_up(&asm.arg(memory, 'l'), "missing", line)).unwrap_or_default();
         let registers: String = groups
             .iter()
             .flatten()
             .map(|r| format!(".reg .b{bits} now{r};\nmov.b{bits} now{r}, 0;\n"))
             .collect();
         let text = format!(
-            "{{\n.reg .pred wait, on;\n.reg .b64 at, limit, begin, time;\n{registers}mov.b64 begin, 0;\n\
+            "{{\n.reg .pred wait, on;\n.reg .b64 at, missing, limit, begin, time;\n{registers}mov.b64 begin, 0;\n\
              again:\n{loads}setp.ne.b64 wait, 0, 0;\n{looks}@!wait bra done;\n{limit}bra again;\n\
              done:\n{results}}}"
         );

@@ -95,9 +95,9 @@ impl Evaluator<'_> {
         let value = self.cast(&value, &number)?;
         let value = if ptr.is_block() { self.broadcast_to(&value, &ptr.shape)? } else { value };
         let memory = self.tensor_arg(args, "memory")?;
-        let relaxed = self.bool_arg(args, "relaxed")?;
+        let flagged = self.bool_arg(args, "flagged")?;
         let (ty, memory) = (self.module.value_type(value.value), Some(memory.value));
-        let seen = tt::WaitSignal::build(&mut builder!(self), ptr.value, value.value, memory, relaxed, ty);
+        let seen = tt::WaitSignal::build(&mut builder!(self), ptr.value, value.value, memory, flagged, ty);
         if !ptr.is_block() {
             return Ok(Value::NONE);
         }
