@@ -15,6 +15,7 @@ import numpy as np
 
 from .runtime import ranks as _ranks
 from .runtime import reshard as _host_reshard
+from .tle import _push
 from .tle import _ranks as _layout
 
 #: Programs of a grid that may wait for those of other ranks.
@@ -22,6 +23,9 @@ PROGRAMS = 4096
 
 #: Programs of a grid that may exchange words with flags: as many as a GPU has multiprocessors, or a few less.
 SLOT_PROGRAMS = 128
+
+#: Bytes of each rank's symmetric memory for what others store while a kernel adds it up.
+STAGING = 1 << 25
 
 #: Signals of each rank, for :func:`tle.signal`.
 SIGNALS = _layout.SIGNALS.value
@@ -47,7 +51,7 @@ def _aligned(nbytes):
 class Ranks:
     """The ranks of launches, and a piece of memory for each of them; :mod:`tilewright.tle._ranks` says what a piece begins with."""
 
-    def __init__(self, count, memory, programs, scratch):
+    def __init__(self, count, memory, programs, scratch, staging):
         self.count = count
         self.programs = programs
         #: Bytes for each program.
@@ -75,7 +79,10 @@ class Ranks:
         self._scratch = _aligned(self._slots + slot_bytes)
         if self.scratch:
             self.parts.append(("scratch", self._scratch, programs * self.scratch))
-        self._next = self._scratch + programs * self.scratch
+        self._staging = self._scratch + programs * self.scratch
+        self._staging_bytes = _aligned(max(staging, _push.STAGING.value))
+        self.parts.append(("staging", self._staging, self._staging_bytes))
+        self._next = self._staging + self._staging_bytes
         #: Bytes of a piece.
         self.bytes = math.ceil((self._next + memory) / 4096) * 4096
 
@@ -90,6 +97,8 @@ class Ranks:
         words[_layout.EPOCHS.value] = self._epochs // 8
         words[_layout.SLOTS.value] = self._slots // 8
         words[_layout.SLOT_PROGRAMS.value] = self._slot_programs
+        words[_layout.STAGING.value] = self._staging // 8
+        words[_layout.STAGING_BYTES.value] = self._staging_bytes
         words[_layout.TABLE.value : _layout.TABLE.value + self.count] = np.asarray(bases) // 16
         words[_layout.BASE.value] = bases[rank] // 16
         return words
@@ -123,7 +132,8 @@ class SimulatedRanks(Ranks):
     """All ranks of a mesh in this process, for the CPU executor and the PTX simulator."""
 
     def __init__(self, count, memory, programs, scratch):
-        super().__init__(count, memory, programs, scratch)
+        # Little, so that programs have several turns.
+        super().__init__(count, memory, programs, scratch, 0)
         self.stride = self.bytes
         self.allowed = self.parts
         # Pages that nobody touches are never made.
@@ -306,13 +316,13 @@ class JoinedRanks(Ranks):
     stride = 0
     allowed = ()
 
-    def __init__(self, group, memory, programs, scratch, time_limit):
+    def __init__(self, group, memory, programs, scratch, staging, time_limit):
         import torch
         import torch.distributed as dist
         import torch.distributed._symmetric_memory as symmetric
 
         _check_hosts(group)
-        super().__init__(dist.get_world_size(group), memory, programs, scratch)
+        super().__init__(dist.get_world_size(group), memory, programs, scratch, staging)
         rank = dist.get_rank(group)
         device = torch.device("cuda", torch.cuda.current_device())
         self._torch = torch
@@ -384,7 +394,7 @@ def synchronize():
         found.synchronize()
 
 
-def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14, time_limit=60.0):
+def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14, time_limit=60.0, staging=STAGING):
     """Joins the ranks of a ``torch.distributed`` group: from now on launches are those of this process's rank, and :func:`empty` gives torch tensors in
     symmetric memory. Every process of the group calls it alike, with its GPU as torch's current one.
 
@@ -392,6 +402,7 @@ def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14, time_li
     :param memory: bytes of symmetric memory for arrays.
     :param programs: how many programs of a grid may wait for those of other ranks; the programs of a kernel that do must all fit the GPU at once.
     :param scratch: bytes of symmetric memory of each of these for values that a kernel reshards.
+    :param staging: bytes of symmetric memory for what ``tle.reshard`` stores at others to be added up there, shared by the programs of a grid.
     :param time_limit: seconds for which a kernel waits for another rank before it is ended, and the next launch or :func:`synchronize` raises
         :class:`RankError`, which says which rank has not come, and where; ``None``: without end.
 
@@ -399,7 +410,7 @@ def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14, time_li
     """
     import torch.distributed as dist
 
-    _ranks.join(JoinedRanks(group or dist.group.WORLD, memory, programs, scratch, time_limit))
+    _ranks.join(JoinedRanks(group or dist.group.WORLD, memory, programs, scratch, staging, time_limit))
 
 
 def finish():

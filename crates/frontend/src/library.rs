@@ -34,6 +34,7 @@ const FILES: &[(&str, &str)] = &[
     ("tle._clustered", include_str!("../../../python/tilewright/tle/_clustered.py")),
     ("tle._low_latency", include_str!("../../../python/tilewright/tle/_low_latency.py")),
     ("tle._pipe", include_str!("../../../python/tilewright/tle/_pipe.py")),
+    ("tle._push", include_str!("../../../python/tilewright/tle/_push.py")),
     ("tle._ranks", include_str!("../../../python/tilewright/tle/_ranks.py")),
     ("tle._sharded", include_str!("../../../python/tilewright/tle/_sharded.py")),
     ("tle._standard", include_str!("../../../python/tilewright/tle/_standard.py")),

@@ -38,10 +38,10 @@ SENT = 8192
 
 #: What moves along an axis, and the algorithms that there are for it.
 ALGORITHMS = {
-    "all-gather": ("one_shot", "ring", "low_latency"),
-    "reduce-scatter": ("one_shot", "ring", "low_latency"),
+    "all-gather": ("one_shot", "ring", "push", "low_latency"),
+    "reduce-scatter": ("one_shot", "ring", "push", "low_latency"),
     "all-to-all": ("one_shot",),
-    "all-reduce": ("one_shot", "two_shot", "ring", "low_latency"),
+    "all-reduce": ("one_shot", "two_shot", "ring", "push", "low_latency"),
 }
 
 

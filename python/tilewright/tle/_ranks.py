@@ -14,12 +14,14 @@ word                            what it is
                                 and from bit 44 on the line of the kernel
 7                               where this rank's piece begins, in units of 16 bytes
 8, 9, 10                        at which word the epochs and the slots of words with flags begin, and how many programs have some
+11, 12                          at which word the staging begins, and its bytes
 16 …                            signals, :data:`SIGNALS` of them
 16 + SIGNALS …                  where each rank's piece begins, as this one reaches it, in units of 16 bytes
 flags                           32 bits for each program of the grid, group of ranks and rank, for barriers
 epochs                          32 bits for each program and rank: how often they have exchanged words with flags
 slots                           for each program two for each rank, of :data:`SLOT` words, which that rank writes in turn (``_low_latency.py``)
 scratch                         of each program of the grid, for values that others fetch
+staging                         of as many programs as find room there, for what others store (``_push.py``)
 ==============================  ============================================================================
 
 :mod:`tilewright.distributed` writes that, and places arrays behind it.
@@ -39,6 +41,8 @@ BASE = core.constexpr(7)
 EPOCHS = core.constexpr(8)
 SLOTS = core.constexpr(9)
 SLOT_PROGRAMS = core.constexpr(10)
+STAGING = core.constexpr(11)
+STAGING_BYTES = core.constexpr(12)
 SIGNAL = core.constexpr(16)
 SIGNALS = core.constexpr(8192)
 GROUPS = core.constexpr(8)

@@ -271,7 +271,7 @@ class ShardingSpec:
         """How the tensor is moved: ``"one_shot"``, ``"two_shot"`` or ``"ring"``; what was asked for, or what costs least."""
         if asked not in (None, *_cost.ALGORITHMS["all-reduce"]):
             raise ValueError(
-                f'algorithm of tle.reshard must be "one_shot", "two_shot", "ring" or "low_latency", not {asked!r}'
+                f'algorithm of tle.reshard must be "one_shot", "two_shot", "ring", "push" or "low_latency", not {asked!r}'
             )
         transition = self.transition(to)
         offered = _cost.ALGORITHMS.get(transition, ("one_shot",))

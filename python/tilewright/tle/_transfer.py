@@ -7,6 +7,7 @@
                become whole: the same tiles, first each adds its own to what has come and hands it on, then what is whole goes around.
                What becomes whole: parts go around, from where they come to where they stay. Sums that become split: each tile of a share goes
                around through scratch, of which there are two pieces, and comes last to the member whose it is.
+``push``       Each member stores what others need of its part, by tiles (:mod:`tilewright.tle._push`). They meet where something becomes whole.
 ``low_latency``  Each member sends what others need of its part in words with flags (:mod:`tilewright.tle._low_latency`): nobody meets.
 =============  ==================================================================================================================
 
@@ -15,7 +16,7 @@
 
 from ..language import core
 from ..language._marker import constexpr_function, jit
-from . import _low_latency, _ranks
+from . import _low_latency, _push, _ranks
 
 #: Bytes of a tile.
 TILE = core.constexpr(16384)
@@ -81,6 +82,10 @@ def move(x, to: core.constexpr, out, algorithm: core.constexpr):
         _one_shot(x, to, out, count, TILE // size)
     elif how == "two_shot":
         _two_shot(x, to, out, count, TILE // size)
+    elif how == "push" and x.spec.transition(to) == "all-gather":
+        _push.whole(x, to, out, count, TILE // size)
+    elif how == "push":
+        _push.summed(x, to, out, count, size)
     elif how == "low_latency":
         _low_latency.exchange(x, to, out, count, size)
     elif x.spec.transition(to) == "all-gather":

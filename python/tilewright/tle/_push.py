@@ -1,0 +1,150 @@
+"""Moving large tensors by stores: a member stores at others what they need of its part, as links carry more of what is written than of what is read.
+
+What becomes whole is stored where it stays. What is added up is stored in *staging*, of which each program has two pieces for each member on each rank:
+
+.. code-block:: text
+
+    turn t:   send tile t      wait until the piece of turn t - 2 is free at all members; store in it, at each member that member's; tell them
+              take tile t - 1  wait until all members have told; add up their pieces here; say that they are free
+
+So a tile is under way while the one before is added up. Sums that become whole are stored at all members then.
+"""
+
+from ..language import core
+from ..language._marker import constexpr_function, jit
+from . import _ranks, _transfer
+
+#: Bytes of staging that a program needs at most.
+STAGING = core.constexpr(262144)
+
+
+@constexpr_function
+def _tile(members, itemsize):
+    # Elements of a tile of one member, so that two pieces for each fit.
+    tile = 8192
+    while tile * 2 * members > STAGING and tile > 128:
+        tile = tile // 2
+    return tile // itemsize
+
+
+@jit
+def _rows(x, to: core.constexpr, own, members: core.constexpr):
+    """A row for each member, its own first and then the others', so that no two begin with the same: places in the group, numbers and ranks."""
+    places = (core.arange(0, members)[:, None] + own) % members
+    number = _ranks._number_of(_ranks._rank(to.ranks_of_launch()), x.spec.ranks())
+    numbers = _transfer._at(x, to, number, places)
+    return places, numbers, _ranks._look_up(numbers, x.spec.ranks())
+
+
+@jit
+def whole(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
+    """Parts that become whole."""
+    members: core.constexpr = x.spec.members(to)
+    plan: core.constexpr = x.spec.boxes(to, x.shape)
+    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    own = _transfer._part(x.spec.group(to), number)
+    ranks = _rows(x, to, own, members)[2]
+    begin = _transfer._box(x, to, own, number, plan[1], plan[0])[2]
+    there = _ranks._of_rank(count, out, ranks)[:, :, None] + begin
+    _ranks._barrier(count, to.ranks(), None)
+    for piece in range(_ranks._program(), _transfer._tiles(plan, most), _transfer._programs()):
+        at = _transfer._tile(x, to, piece, plan, most)
+        value = core.load(x.handle + at[0], mask=at[2])
+        core.store(there + at[1][None, :, :], value[None, :, :], mask=at[2][None, :, :])
+    _ranks._barrier(count, to.ranks(), None)
+
+
+@jit
+def _staging(count: core.constexpr, dtype: core.constexpr, size: core.constexpr):
+    """This program's staging, of so many bytes, and how many programs have some."""
+    memory = _ranks._memory(count)
+    taking = core.minimum(_transfer._programs(), core.load(memory + _ranks.STAGING_BYTES) // size)
+    begin = _ranks._as(memory + core.load(memory + _ranks.STAGING), core.int8) + _ranks._program() * size
+    return _ranks._as(begin, dtype), taking
+
+
+@jit
+def _given(x, to: core.constexpr, item, rows, plan: core.constexpr, tile: core.constexpr):
+    """What a turn sends: of each member where it lies in this member's part, and what of it there is."""
+    if x.spec.transition(to) == "all-reduce":
+        members: core.constexpr = x.spec.members(to)
+        at = (item * members + rows[0])[:, :, None] * tile + core.arange(0, tile)[None, None, :]
+        return at, at < _transfer._product(plan[0])
+    else:
+        at = _transfer._tile(x, to, item, plan, tile)
+        begin = _transfer._box(x, to, rows[0] * 0, rows[1], plan[1], plan[0])[1]
+        return begin[:, :, None] + at[0][None, :, :], at[2][None, :, :]
+
+
+@jit
+def _made(x, to: core.constexpr, item, own, plan: core.constexpr, tile: core.constexpr):
+    """What a turn makes: where it lies in the new part, and what of it there is."""
+    if x.spec.transition(to) == "all-reduce":
+        members: core.constexpr = x.spec.members(to)
+        at = (item * members + own).to(core.int64) * tile + core.arange(0, tile)[None, :]
+        return at, at < _transfer._product(plan[0])
+    else:
+        at = _transfer._tile(x, to, item, plan, tile)
+        return at[1], at[2]
+
+
+@jit
+def _inside(high: core.constexpr, wide: core.constexpr):
+    # Where the elements of a tile lie in a piece of staging.
+    return core.arange(0, high)[:, None] * wide + core.arange(0, wide)[None, :]
+
+
+@jit
+def summed(x, to: core.constexpr, out, count: core.constexpr, size: core.constexpr):
+    """Sums that become split, or whole."""
+    members: core.constexpr = x.spec.members(to)
+    plan: core.constexpr = x.spec.boxes(to, x.shape)
+    becomes_whole: core.constexpr = x.spec.transition(to) == "all-reduce"
+    tile: core.constexpr = _tile(members, size)
+    tiles: core.constexpr = (
+        _transfer._pieces(_transfer._product(plan[0]), members * tile)
+        if becomes_whole
+        else _transfer._tiles(plan, tile)
+    )
+    me, memory = _ranks._rank(count), _ranks._memory(count)
+    own = _transfer._part(x.spec.group(to), _ranks._number_of(me, x.spec.ranks()))
+    rows = _rows(x, to, own, members)
+    peers = rows[2]
+    found = _staging(count, x.handle.dtype.element_ty, 2 * members * tile * size)
+    staging, taking = found[0], found[1]
+    full = _ranks._flags(memory, _ranks._group(x.spec.ranks() + ("ring",), _ranks.GROUPS))
+    free = _ranks._flags(memory, _ranks._group(x.spec.ranks() + ("free",), _ranks.GROUPS))
+    told, freed = _ranks._of_rank(count, full, peers) + me, _ranks._of_rank(count, free, peers) + me
+    there = (_ranks._of_rank(count, staging, peers) + own * tile)[:, :, None]
+    if becomes_whole:
+        _ranks._barrier(count, to.ranks(), None)
+    program = _ranks._program()
+    turns = core.maximum(0, (tiles - program + taking - 1) // taking) * (program < taking).to(core.int64)
+    for turn in range(turns + core.minimum(turns, 1)):
+        piece = turn % 2 * (members * tile)
+        if turn < turns:
+            if turn > 1:
+                _transfer._take(free + peers, memory)
+            given = _given(x, to, program + turn * taking, rows, plan, tile)
+            value = core.load(x.handle + given[0], mask=given[1])
+            core.store(there + piece + _inside(value.shape[1], value.shape[2])[None, :, :], value)
+            core.debug_barrier()
+            core.atomic_add(told, 1, sem="release", scope="sys")
+        if turn > 0:
+            _transfer._take(full + peers, memory)
+            made = _made(x, to, program + (turn - 1) * taking, own, plan, tile)
+            come = staging + (members * tile - piece) + _inside(made[1].shape[0], made[1].shape[1])
+            total = core.load(come)
+            for k in core.static_range(1, members):
+                total = total + core.load(come + k * tile)
+            if becomes_whole:
+                outs = _ranks._of_rank(count, out, peers)[:, :, None] + made[0][None, :, :]
+                core.store(outs, total[None, :, :], mask=made[1][None, :, :])
+            else:
+                core.store(out + made[0], total, mask=made[1])
+            core.debug_barrier()
+            core.atomic_add(freed, 1, sem="release", scope="sys")
+    for _ in range(core.minimum(turns, 2)):
+        _transfer._take(free + peers, memory)
+    if becomes_whole:
+        _ranks._barrier(count, to.ranks(), None)
