@@ -17,7 +17,7 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
 
 fn main() {
     let root = Path::new("../..");
-    let mut folders = vec![root.join("python/tilewright/language")];
+    let mut folders = vec![root.join("python/tilewright/language"), root.join("python/tilewright/tle")];
     for name in
         ["libdevice", "layout", "ir", "frontend", "passes", "target", "llvm", "lower", "nvidia", "compiler"]
     {

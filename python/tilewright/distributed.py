@@ -31,7 +31,7 @@ STAGING = 1 << 25
 SIGNALS = _layout.SIGNALS.value
 
 #: Arrays begin at a multiple of so many bytes.
-_ALIGNMENT = 256
+_ALIGNMENT = _layout.UNIT.value
 
 
 def _current():
@@ -91,13 +91,13 @@ class Ranks:
         words = np.zeros(self._flags // 8, np.int64)
         words[_layout.RANK.value] = rank
         words[_layout.RANKS.value] = self.count
-        words[_layout.FLAGS.value] = self._flags // 8
-        words[_layout.SCRATCH.value] = self._scratch // 8
-        words[_layout.PER_PROGRAM.value] = self.scratch
-        words[_layout.EPOCHS.value] = self._epochs // 8
-        words[_layout.SLOTS.value] = self._slots // 8
+        words[_layout.FLAGS.value] = self._flags // _ALIGNMENT
+        words[_layout.SCRATCH.value] = self._scratch // _ALIGNMENT
+        words[_layout.PER_PROGRAM.value] = self.scratch // _ALIGNMENT
+        words[_layout.EPOCHS.value] = self._epochs // _ALIGNMENT
+        words[_layout.SLOTS.value] = self._slots // _ALIGNMENT
         words[_layout.SLOT_PROGRAMS.value] = self._slot_programs
-        words[_layout.STAGING.value] = self._staging // 8
+        words[_layout.STAGING.value] = self._staging // _ALIGNMENT
         words[_layout.STAGING_BYTES.value] = self._staging_bytes
         words[_layout.TABLE.value : _layout.TABLE.value + self.count] = np.asarray(bases) // 16
         words[_layout.BASE.value] = bases[rank] // 16

@@ -1,6 +1,6 @@
 """Several GPUs of one host: kernels that reach each other's memory, right first, then their times beside NCCL's.
 
-    torchrun --nproc-per-node=2 tests/gpu/distributed.py [--only check collectives products attention fault] [--bytes 65536 …]
+    torchrun --nproc-per-node=2 tests/gpu/distributed.py [--only check collectives products attention fault] [--bytes 65536 …] [--how push …]
 
 for 2, 4 or 8 processes, one for each GPU. Needs torch with NCCL and its symmetric memory, and GPUs that reach each other (NVLink or peer access). NVLink
 multicast is not used. The first rank prints: a line for each check, then medians of microseconds, ours and others', and how many times longer those took.
@@ -184,7 +184,7 @@ def check(mesh):
             torch.testing.assert_close(out, a.float() @ b.float())
             say(f"distributed_dot {left}, {right}: right")
 
-    for how in ("one_shot", "two_shot", "ring"):
+    for how in ("one_shot", "two_shot", "ring", "push", "low_latency"):
         x, out = symmetric(whole[rank]), distributed.empty((64, 64), torch.float32)
         for _ in range(20):
             move_kernel[(3,)](x, out, specs["partial"], specs["whole"], (64, 64), how)
@@ -196,7 +196,7 @@ def check(mesh):
         ("partial", "rows"),
         ("partial", "columns"),
     ):
-        for how in ("one_shot", "ring"):
+        for how in ("one_shot", "ring", "push", "low_latency"):
             x, out = symmetric(parts[source]), distributed.empty(parts[to].shape, torch.float32)
             for _ in range(20):
                 move_kernel[(3,)](x, out, specs[source], specs[to], (64, 64), how)
@@ -292,9 +292,10 @@ def of_torch(n):
     return lambda: ops.two_shot_all_reduce_(theirs, "sum", group)
 
 
-def programs_for(nbytes, each=1):
-    # Programs that wait for other ranks' must all be there at once.
-    return (max(1, min(nbytes >> 14, each * torch.cuda.get_device_properties().multi_processor_count)),)
+def programs_for(nbytes, how, each=1):
+    # Programs that wait for other ranks' must all be there at once. A tile for each, where there are few.
+    tile = {"low_latency": 512, "push": 8192}.get(how, 4096)
+    return (max(1, min(nbytes // tile, each * torch.cuda.get_device_properties().multi_processor_count)),)
 
 
 def fits(run):
@@ -308,7 +309,11 @@ def fits(run):
     return True
 
 
-def collectives(record, mesh, sizes):
+#: Words with flags carry as much again.
+MOST_BY_WORDS = 1 << 21
+
+
+def collectives(record, mesh, sizes, algorithms):
     """Bytes are those of the whole tensor (of partial sums: of what each has)."""
     ranks = dist.get_world_size()
     whole, rows = tle.sharding(mesh), tle.sharding(mesh, ["device"])
@@ -326,7 +331,7 @@ def collectives(record, mesh, sizes):
         }
         ways = [
             way
-            for how in ("one_shot", "ring")
+            for how in ("one_shot", "ring", "push", "low_latency")
             for way in (
                 ("all-gather", rows, whole, part, n, how),
                 ("reduce-scatter", partial, rows, n, part, how),
@@ -334,15 +339,20 @@ def collectives(record, mesh, sizes):
         ]
         ways += [
             ("all-reduce", partial, whole, n, n, how)
-            for how in ("one_shot", "two_shot", "ring")
-            if ranks > 2 or how == "one_shot" or size >= 1 << 22
+            for how in ("one_shot", "two_shot", "ring", "push", "low_latency")
+            if ranks > 2 or how != "two_shot" or size >= 1 << 22
+        ]
+        ways = [
+            way
+            for way in ways
+            if way[-1] in algorithms and (way[-1] != "low_latency" or size <= MOST_BY_WORDS)
         ]
         theirs = {name: (launched(run), in_graph(run)) for name, run in nccl.items()}
         of_symmetric = {"all-reduce": in_graph(of_torch(n))}
         for name, source, to, taken, made, how in ways:
 
             def ours(each, taken=taken, made=made, source=source, to=to, how=how, n=n):
-                grid = programs_for(max(taken, made) * 2, each)
+                grid = programs_for(max(taken, made) * 2, how, each)
                 move_kernel[grid](x[:taken], out[:made], source, to, (n,), how, num_warps=8)
 
             out.zero_()
@@ -506,6 +516,9 @@ def main():
     options.add_argument("--record", help="the file of raw results to add to")
     options.add_argument("--only", nargs="*", choices=WHAT, default=WHAT)
     options.add_argument("--bytes", type=int, nargs="*", default=[1 << k for k in range(16, 29, 2)])
+    options.add_argument(
+        "--how", nargs="*", default=("one_shot", "two_shot", "ring", "push", "low_latency"), help="the algorithms"
+    )
     given = options.parse_args()
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
@@ -518,7 +531,7 @@ def main():
     if {"collectives", "products", "attention"} & set(given.only):
         warm_up()
     if "collectives" in given.only:
-        collectives(record, mesh, given.bytes)
+        collectives(record, mesh, given.bytes, given.how)
     if "products" in given.only:
         products(record, mesh)
     if "attention" in given.only:

@@ -135,8 +135,8 @@ def exchange(x, to: core.constexpr, out, count: core.constexpr, size: core.const
     memory = _ranks._memory(count)
     program = _ranks._program()
     taking = core.minimum(_transfer._programs(), core.load(memory + _ranks.SLOT_PROGRAMS))
-    epochs = _ranks._as(memory + core.load(memory + _ranks.EPOCHS), core.int32) + program * count + ranks
-    slots = memory + core.load(memory + _ranks.SLOTS) + program * (2 * count * _ranks.SLOT)
+    epochs = _ranks._as(_ranks._part(memory, _ranks.EPOCHS), core.int32) + program * count + ranks
+    slots = _ranks._as(_ranks._part(memory, _ranks.SLOTS), core.int64) + program * (2 * count * _ranks.SLOT)
     theirs = _ranks._of_rank(count, slots, ranks) + me * _ranks.SLOT
     own = slots + ranks * _ranks.SLOT
     words = core.arange(0, tile * size // 4)[None, :]

@@ -37,20 +37,27 @@ def _rows(x, to: core.constexpr, own, members: core.constexpr):
 
 
 @jit
+def _store_at_all(x, to: core.constexpr, own, at, value, mask, count: core.constexpr):
+    members: core.constexpr = x.spec.members(to)
+    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    for k in core.static_range(members):
+        there = _transfer._member(x, to, number, (own + 1 + k) % members)
+        core.store(_ranks._of_rank(count, at, there), value, mask=mask)
+
+
+@jit
 def whole(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
     """Parts that become whole."""
     members: core.constexpr = x.spec.members(to)
     plan: core.constexpr = x.spec.boxes(to, x.shape)
     number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
     own = _transfer._part(x.spec.group(to), number)
-    ranks = _rows(x, to, own, members)[2]
     begin = _transfer._box(x, to, own, number, plan[1], plan[0])[2]
-    there = _ranks._of_rank(count, out, ranks)[:, :, None] + begin
     _ranks._barrier(count, to.ranks(), None)
     for piece in range(_ranks._program(), _transfer._tiles(plan, most), _transfer._programs()):
         at = _transfer._tile(x, to, piece, plan, most)
         value = core.load(x.handle + at[0], mask=at[2])
-        core.store(there + at[1][None, :, :], value[None, :, :], mask=at[2][None, :, :])
+        _store_at_all(x, to, own, out + begin + at[1], value, at[2], count)
     _ranks._barrier(count, to.ranks(), None)
 
 
@@ -59,8 +66,7 @@ def _staging(count: core.constexpr, dtype: core.constexpr, size: core.constexpr)
     """This program's staging, of so many bytes, and how many programs have some."""
     memory = _ranks._memory(count)
     taking = core.minimum(_transfer._programs(), core.load(memory + _ranks.STAGING_BYTES) // size)
-    begin = _ranks._as(memory + core.load(memory + _ranks.STAGING), core.int8) + _ranks._program() * size
-    return _ranks._as(begin, dtype), taking
+    return _ranks._as(_ranks._part(memory, _ranks.STAGING) + _ranks._program() * size, dtype), taking
 
 
 @jit
@@ -138,8 +144,7 @@ def summed(x, to: core.constexpr, out, count: core.constexpr, size: core.constex
             for k in core.static_range(1, members):
                 total = total + core.load(come + k * tile)
             if becomes_whole:
-                outs = _ranks._of_rank(count, out, peers)[:, :, None] + made[0][None, :, :]
-                core.store(outs, total[None, :, :], mask=made[1][None, :, :])
+                _store_at_all(x, to, own, out + made[0], total, made[1], count)
             else:
                 core.store(out + made[0], total, mask=made[1])
             core.debug_barrier()

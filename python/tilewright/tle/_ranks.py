@@ -7,14 +7,14 @@ rank's piece begins with words of 64 bits:
 word                            what it is
 ==============================  ============================================================================
 0, 1                            the rank, and how many there are (n)
-2, 3                            at which word the flags begin, and the scratch
-4                               bytes of scratch for each program of the grid
+2, 3                            where the flags begin, and the scratch, as all parts in units of :data:`UNIT` bytes
+4                               scratch for each program of the grid, in such units
 5                               nanoseconds after which a wait gives up; 0: never
 6                               the address of a word of the host's: which signal it has waited for in vain (bytes from the piece's beginning),
                                 and from bit 44 on the line of the kernel
 7                               where this rank's piece begins, in units of 16 bytes
-8, 9, 10                        at which word the epochs and the slots of words with flags begin, and how many programs have some
-11, 12                          at which word the staging begins, and its bytes
+8, 9, 10                        where the epochs and the slots of words with flags begin, and how many programs have some
+11, 12                          where the staging begins, and its bytes
 16 …                            signals, :data:`SIGNALS` of them
 16 + SIGNALS …                  where each rank's piece begins, as this one reaches it, in units of 16 bytes
 flags                           32 bits for each program of the grid, group of ranks and rank, for barriers
@@ -30,6 +30,7 @@ staging                         of as many programs as find room there, for what
 from ..language import core
 from ..language._marker import builtin, constexpr_function, jit
 
+UNIT = core.constexpr(256)
 RANK = core.constexpr(0)
 RANKS = core.constexpr(1)
 FLAGS = core.constexpr(2)
@@ -103,6 +104,12 @@ def _as(pointers, dtype: core.constexpr):
 
 
 @jit
+def _part(memory, which: core.constexpr):
+    # Where a part of a rank's piece begins, in bytes: it is aligned.
+    return _as(memory, core.int8) + core.load(memory + which) * UNIT
+
+
+@jit
 def _program():
     # The program's number in the grid.
     x, y = core.num_programs(0).to(core.int64), core.num_programs(1)
@@ -113,8 +120,8 @@ def _program():
 def _scratch(ranks: core.constexpr, dtype: core.constexpr, size: core.constexpr):
     """So many bytes of this program's scratch, as a pointer to ``dtype``."""
     memory = _memory(ranks, size)
-    begin = (memory + core.load(memory + SCRATCH)).to(core.pointer_type(core.int8), bitcast=True)
-    return (begin + _program() * core.load(memory + PER_PROGRAM)).to(core.pointer_type(dtype), bitcast=True)
+    begin = _part(memory, SCRATCH)
+    return _as(begin + _program() * (core.load(memory + PER_PROGRAM) * UNIT), dtype)
 
 
 @jit
@@ -122,8 +129,7 @@ def _flags(memory, group: core.constexpr):
     # Of this program and a group: one for each rank. Members that come to the barriers of two groups in another order wait forever, and don't
     # take one's flag for the other's.
     place = _program() * GROUPS + group
-    flags = (memory + core.load(memory + FLAGS)).to(core.pointer_type(core.int32), bitcast=True)
-    return flags + place * core.load(memory + RANKS)
+    return _as(_part(memory, FLAGS), core.int32) + place * core.load(memory + RANKS)
 
 
 @constexpr_function

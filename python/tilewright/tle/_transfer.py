@@ -57,6 +57,15 @@ def _fits(n, most):
     return size
 
 
+@constexpr_function
+def _least(elements, itemsize):
+    # Elements of a tile: less where there are few, so that many programs have some, but some for each of their threads.
+    tile = TILE // itemsize
+    while tile * itemsize > 4096 and tile * 128 > elements:
+        tile = tile // 2
+    return tile
+
+
 @jit
 def _part(digits: core.constexpr, number):
     # Which part of a dimension a member has, or which of a group it is.
@@ -79,7 +88,7 @@ def move(x, to: core.constexpr, out, algorithm: core.constexpr):
     size: core.constexpr = _itemsize(x.handle.dtype.element_ty)
     how: core.constexpr = x.spec.algorithm(to, x.shape, size, algorithm)
     if how == "one_shot":
-        _one_shot(x, to, out, count, TILE // size)
+        _one_shot(x, to, out, count, _least(_product(to.local_shape(x.shape)), size))
     elif how == "two_shot":
         _two_shot(x, to, out, count, TILE // size)
     elif how == "push" and x.spec.transition(to) == "all-gather":
