@@ -325,8 +325,8 @@ def collectives(record, mesh, sizes, algorithms):
         part = n // ranks
         given = torch.ones(n, dtype=DTYPE, device="cuda")
         nccl = {
-            "all-gather": lambda n=n, p=part, o=given: dist.all_gather_into_tensor(o, x[:p]),
-            "reduce-scatter": lambda n=n, p=part, o=given: dist.reduce_scatter_tensor(o[:p], x[:n]),
+            "all-gather": lambda x=x[:part], o=given: dist.all_gather_into_tensor(o, x),
+            "reduce-scatter": lambda x=x[:n], o=given[:part]: dist.reduce_scatter_tensor(o, x),
             "all-reduce": lambda o=given: dist.all_reduce(o),
         }
         ways = [
@@ -351,9 +351,11 @@ def collectives(record, mesh, sizes, algorithms):
         of_symmetric = {"all-reduce": in_graph(of_torch(n))}
         for name, source, to, taken, made, how in ways:
 
-            def ours(each, taken=taken, made=made, source=source, to=to, how=how, n=n):
-                grid = programs_for(max(taken, made) * 2, how, each)
-                move_kernel[grid](x[:taken], out[:made], source, to, (n,), how, num_warps=8)
+            given_part, new_part = x[:taken], out[:made]
+            grids = {each: programs_for(max(taken, made) * 2, how, each) for each in (1, 2)}
+
+            def ours(each, x=given_part, out=new_part, grids=grids, source=source, to=to, how=how, shape=(n,)):
+                move_kernel[grids[each]](x, out, source, to, shape, how, num_warps=8)
 
             out.zero_()
             torch.cuda.synchronize()

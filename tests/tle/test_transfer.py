@@ -49,7 +49,7 @@ def test_parts_that_straddle(device):
         check(spec([["a", "b"]], mesh=mesh), spec([["b", "c"]], mesh=mesh), (24, 8))
 
 
-@pytest.mark.parametrize("how", ["one_shot", "two_shot", "ring"])
+@pytest.mark.parametrize("how", ["one_shot", "two_shot", "ring", "push", "low_latency"])
 @pytest.mark.parametrize(
     ("partial", "split", "shape", "dtype"),
     [
@@ -110,7 +110,8 @@ def test_around_some_axes(device, source, to, what):
             with pytest.raises(triton.CompilationError, match="has no algorithm 'ring': it is no all-gather"):
                 check(a, b, (16, 24), how="ring")
         else:
-            check(a, b, (16, 24), np.int32, "ring", launches=2)
+            for how in ("ring", "push", "low_latency"):
+                check(a, b, (16, 24), np.int32, how, launches=2)
 
 
 @triton.jit
@@ -143,14 +144,14 @@ def test_one_after_the_other(device, ranks):
 
 def test_an_axis_of_one(device):
     mesh = tle.device_mesh({"device": [("a", 2), ("b", 1)]})
-    for how in ("one_shot", "two_shot", "ring"):
+    for how in ("one_shot", "two_shot", "ring", "push", "low_latency"):
         with simulated_mesh(1, 2):
             check(spec(["a"], ["b"], mesh), spec(["a"], mesh=mesh), (8, 8), how=how)
 
 
 def test_a_part_of_a_mesh(device):
     mesh, x = MESH[1], array((8, 40))
-    for how in ("one_shot", "two_shot", "ring"):
+    for how in ("one_shot", "two_shot", "ring", "push", "low_latency"):
         with simulated_mesh(2, 4):
             data = distributed.from_parts([np.zeros((8, 40), np.float32)] * 4 + [x, x, x, x])
             out = distributed.zeros((8, 40))
@@ -219,10 +220,10 @@ def test_what_others_have_stored_is_seen_behind_a_barrier_of_all(device):
             "S0",
             "B",
             "two_shot",
-            r"has no algorithm 'two_shot': it is all-gather, for which there is one_shot, ring",
+            r"has no algorithm 'two_shot': it is all-gather, for which there is one_shot, ring, push, low_latency",
         ),
         ("P", "S0", "two_shot", r"has no algorithm 'two_shot'"),
-        ("P", "B", "tree", r'must be "one_shot", "two_shot" or "ring", not \'tree\''),
+        ("P", "B", "tree", r'must be "one_shot", "two_shot", "ring", "push" or "low_latency", not \'tree\''),
         ("B", "P", None, "cannot become a partial sum"),
     ],
 )
@@ -265,24 +266,18 @@ def test_what_does_not_go_together(device, what, message):
 
 
 def test_costs(device):
-    # Two shots move less from three ranks on; a ring writes what others read, and where neighbours alone are linked, goes the shortest way.
-    assert _cost.pick("all-reduce", 1 << 16, devices=2) == "one_shot"
-    assert _cost.pick("all-reduce", 1 << 26, devices=2) == "ring"
-    assert _cost.pick("all-reduce", 1 << 24, devices=8) == "two_shot"
-    assert _cost.pick("all-reduce", 1 << 10, devices=8) == "one_shot"
+    # What is small goes in words with flags, what is large by stores.
+    for ranks in (2, 4, 8):
+        for transition in ("all-gather", "reduce-scatter", "all-reduce"):
+            assert _cost.pick(transition, 1 << 10, devices=ranks) == "low_latency"
+            assert _cost.pick(transition, 1 << 28, devices=ranks) in ("push", "ring")
+            assert _cost.cost(transition, "low_latency", 1 << 30, devices=ranks) > 2 * _cost.cost(
+                transition, "push", 1 << 30, devices=ranks
+            )
+    # Where neighbours alone are linked, a ring goes the shortest way.
     assert _cost.pick("all-reduce", 1 << 28, devices=16, links=_cost.Links(switched=False)) == "ring"
     assert _cost.cost("all-gather", "one_shot", 1 << 20) == 0
-    # What a ring writes once others read as often: it has more latencies, and neighbours alone, or a network shared by a node, are kinder to it.
-    assert _cost.pick("all-gather", 1 << 20, devices=8) == "one_shot"
-    assert _cost.pick("all-gather", 1 << 30, devices=8) == "ring"
-    for size in (1 << 16, 1 << 20, 1 << 28):
-        assert (
-            _cost.pick("reduce-scatter", size, devices=2)
-            == _cost.pick("reduce-scatter", size, devices=8)
-            == "one_shot"
-        )
-    assert _cost.pick("all-gather", 1 << 22, devices=2) == "one_shot"
-    assert _cost.pick("all-gather", 1 << 26, devices=2) == "ring"
+    # As is a network that the ranks of a node share.
     for transition in ("all-gather", "reduce-scatter"):
         shared = _cost.Links(shared_network=True)
         assert _cost.pick(transition, 1 << 28, nodes=2, devices=8, links=shared) == "ring"

@@ -259,6 +259,14 @@ fn is_fixed(object: &Bound<'_, PyAny>) -> bool {
         || object.is_instance_of::<PySet>())
 }
 
+/// Whether an object, of a class of the package's own that says so, never changes, nor its methods.
+fn is_unchanging(object: &Bound<'_, PyAny>) -> bool {
+    let class = object.get_type();
+    let says = class.getattr_opt(intern!(object.py(), "_unchanging")).ok().flatten();
+    let own = || class.module().is_ok_and(|name| name.to_string().starts_with("tilewright."));
+    says.is_some_and(|says| says.is_truthy().unwrap_or(false)) && own()
+}
+
 /// What a constexpr holds.
 fn content_of(object: &Bound<'_, PyAny>) -> Option<Py<PyAny>> {
     let constexpr = args::is_constexpr(object).unwrap_or(false);
@@ -389,7 +397,7 @@ impl Captures {
         self.add(Place::Cell(cell.clone().unbind()), name, function, Some(was), value);
     }
 
-    /// An attribute; `was` is none where there was none.
+    /// An attribute; `was` is none where there was none. Those of objects that never change are not looked at again.
     pub fn attribute(
         &mut self,
         object: &Bound<'_, PyAny>,
@@ -398,6 +406,9 @@ impl Captures {
         was: Option<&Bound<'_, PyAny>>,
         value: HostValue,
     ) {
+        if is_unchanging(object) {
+            return;
+        }
         let key = PyString::intern(object.py(), name).unbind();
         self.add(Place::Attribute(object.clone().unbind(), key), name, function, was, value);
     }
@@ -418,6 +429,10 @@ impl Captures {
         kwargs: Bound<'_, PyDict>,
         result: HostValue,
     ) -> PyResult<()> {
+        // (Its arguments are constants.)
+        if function.getattr_opt(intern!(function.py(), "__self__"))?.is_some_and(|of| is_unchanging(&of)) {
+            return Ok(());
+        }
         let call = Call { args: args.unbind(), kwargs: kwargs.unbind(), result };
         if let Some(called) = self.called.iter_mut().find(|called| called.function.is(function)) {
             called.calls.push(call);

@@ -3,8 +3,8 @@
 //! `tilewright.runtime.ranks` holds which they are. What lies in rank 0's piece of a simulated mesh's symmetric memory is, for each other rank, as far
 //! from the beginning of that one's piece: the addresses of its arguments are made from rank 0's.
 
-use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use crate::args::Arguments;
 use crate::grid::Grid;
@@ -33,7 +33,9 @@ pub struct Ranks {
 impl Ranks {
     /// Those of the launches that the caller makes now.
     pub fn current(py: Python<'_>) -> PyResult<Option<Ranks>> {
-        py.import(intern!(py, "tilewright.runtime.ranks"))?.call_method0(intern!(py, "current"))?.extract()
+        static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let find = || Ok::<_, PyErr>(py.import("tilewright.runtime.ranks")?.getattr("current")?.unbind());
+        FUNCTION.get_or_try_init(py, find)?.bind(py).call0()?.extract()
     }
 
     /// Those that a kernel wants, which it says where it reaches other ranks.

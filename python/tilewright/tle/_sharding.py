@@ -26,7 +26,7 @@ class ShardingSpec:
     """How a tensor is distributed: ``split`` says for each dimension over which axes of ``mesh`` it is split, ``partial`` of which axes' members it is
     the sum; of all other axes (``broadcast``) each member has the same. Specifications are equal where all that is."""
 
-    __slots__ = ("_mesh", "_partial", "_split")
+    __slots__ = ("_hash", "_mesh", "_partial", "_split")
 
     def __init__(self, mesh, split=None, partial=None):
         from .distributed import device_mesh
@@ -54,8 +54,14 @@ class ShardingSpec:
         for axis in partial:
             if partial.count(axis) > 1:
                 raise ValueError(f"the axis {axis!r} is partial twice")
-        for name, value in (("_mesh", mesh), ("_split", split), ("_partial", tuple(sorted(partial)))):
+        partial = tuple(sorted(partial))
+        # Each launch that takes it asks for its hash.
+        fields = {"_mesh": mesh, "_split": split, "_partial": partial, "_hash": hash((mesh, split, partial))}
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
+
+    #: What a kernel has read of it is not read again at each launch.
+    _unchanging = True
 
     def __setattr__(self, name, value):
         raise AttributeError(f"a ShardingSpec does not change: `{name}` cannot be set")
@@ -94,7 +100,7 @@ class ShardingSpec:
         return self._key() == other._key() if isinstance(other, ShardingSpec) else NotImplemented
 
     def __hash__(self):
-        return hash(self._key())
+        return self._hash
 
     def __repr__(self):
         split = ", ".join("B" if not axes else f"S({'+'.join(axes)})" for axes in self._split)

@@ -81,14 +81,22 @@ class device_mesh:
         names, shape, kinds = _axes_of(topology)
         self._set(shape, names, kinds, tuple(range(_math.prod(shape))), (shape, names, kinds))
 
+    #: What a kernel has read of it is not read again at each launch.
+    _unchanging = True
+
     def _set(self, shape, names, kinds, ids, launch):
-        self.shape = shape
-        self.dim_names = names
-        self.physical_ids = ids
+        fields = {"shape": shape, "dim_names": names, "physical_ids": ids}
         # Those of the mesh that this one is a part of.
-        self.launch_shape, self.launch_dim_names, self.launch_levels = launch
+        fields |= zip(("launch_shape", "launch_dim_names", "launch_levels"), launch)
         # The level of each axis; `None` where a reshape has put axes of several together.
-        self.dim_levels = kinds
+        fields["dim_levels"] = kinds
+        # Each launch that takes it asks for its hash.
+        fields["_hash"] = hash(tuple(fields.values()))
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"a device_mesh does not change: `{name}` cannot be set")
 
     def _like(self, shape, names, kinds, ids):
         mesh = object.__new__(device_mesh)
@@ -176,7 +184,7 @@ class device_mesh:
         return self._key() == other._key() if isinstance(other, device_mesh) else NotImplemented
 
     def __hash__(self):
-        return hash(self._key())
+        return self._hash
 
     def __repr__(self):
         return f"DeviceMesh(shape={self.shape}, names={self.dim_names})"
