@@ -244,6 +244,8 @@ def launched(run, repeats=20):
 def in_graph(run, each=10, repeats=9):
     """The times in ms on the GPUs alone: ``each`` runs in a CUDA graph."""
     stream = torch.cuda.Stream()
+    # Two kernels of a rank that exchange at the same time would take each other's flags.
+    stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         for _ in range(3):
             run()
